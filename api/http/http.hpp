@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// HTTP/1.1 with JSON over unix sockets, TLS and vsock. All of Beast is behind this header, in
+// server.cpp, client.cpp and tls.cpp.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "api/types/problem.hpp"
+
+namespace vfmgr::http {
+
+// Who is on the other end, from the socket itself.
+struct UnixPeer {
+    std::uint32_t uid = 0;
+    std::uint32_t gid = 0;
+    std::int32_t pid = 0;
+};
+struct TcpPeer {
+    std::string address;
+};
+struct VsockPeer {
+    std::uint32_t cid = 0;
+    std::uint32_t port = 0;  // below 1024: a privileged process in the guest
+};
+using Peer = std::variant<UnixPeer, TcpPeer, VsockPeer>;
+
+struct Request {
+    std::string method;  // "GET"
+    std::string path;    // decoded, without query
+    std::map<std::string, std::string> query;
+    std::map<std::string, std::string> headers;  // names in lower case
+    std::string body;
+    Peer peer;
+};
+
+struct Response {
+    int status = 200;
+    std::map<std::string, std::string> headers;
+    std::string body;
+    std::string content_type = "application/json";
+};
+
+// Called once, from any thread, at any time after the handler was called.
+using Respond = std::function<void(Response)>;
+using Handler = std::function<void(Request, Respond)>;
+
+struct Limits {
+    std::size_t body_bytes_max = 256 * 1024;
+    std::size_t header_bytes_max = 16 * 1024;
+    std::size_t connections_max = 256;
+    std::size_t connections_per_peer_max = 32;  // by uid, address or CID
+    std::chrono::seconds read_seconds_max{30};  // a whole request
+    std::chrono::seconds idle_seconds_max{120};
+    std::chrono::seconds answer_seconds_max{300};
+};
+
+struct UnixListen {
+    std::string path;
+    std::string group;  // empty: keep
+    unsigned mode = 0660;
+};
+struct InheritedListen {  // a listening descriptor from systemd
+    int fd = -1;
+};
+struct TlsListen {
+    std::string address;
+    std::uint16_t port = 8470;
+    std::string certificate_file;  // PEM
+    std::string key_file;          // PEM
+};
+struct VsockListen {
+    std::uint32_t port = 8471;
+};
+using Listen = std::variant<UnixListen, InheritedListen, TlsListen, VsockListen>;
+
+// Owns the io thread and every connection. start() and stop() from the owner's thread.
+class Server {
+  public:
+    explicit Server(Limits limits);
+    ~Server();
+    Server(Server const&) = delete;
+    Server& operator=(Server const&) = delete;
+    // Adds a listener whose requests go to `handler` (on the io thread: it must not block).
+    [[nodiscard]] Result<void> listen(Listen const& where, Handler handler);
+    void start();
+    void stop();
+    // Cuts every vsock connection of a CID: its domain has stopped.
+    void cut_vsock(std::uint32_t cid);
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+struct UnixTarget {
+    std::string path;
+};
+struct TlsTarget {
+    std::string host;
+    std::uint16_t port = 8470;
+    std::string ca_file;      // PEM; or
+    std::string fingerprint;  // SHA-256 of the certificate, hex
+};
+struct VsockTarget {
+    std::uint32_t cid = 2;
+    std::uint32_t port = 8471;
+};
+using Target = std::variant<UnixTarget, TlsTarget, VsockTarget>;
+
+// A blocking client; one connection for each request. Errors: unavailable (nobody there), timed_out.
+class Client {
+  public:
+    explicit Client(Target target);
+    void set_bearer_token(std::string token) { token_ = std::move(token); }
+    [[nodiscard]] Result<Response> send(Request const& request,
+                                        std::chrono::seconds timeout) const;
+
+  private:
+    Target target_;
+    std::string token_;
+};
+
+// A self-signed certificate with an ECDSA P-256 key, for `names`; key file 0600, never overwritten.
+[[nodiscard]] Result<void> make_self_signed(std::string const& certificate_file,
+                                            std::string const& key_file,
+                                            std::vector<std::string> const& names);
+[[nodiscard]] Result<std::string> certificate_fingerprint(std::string const& certificate_file);
+
+// "application/problem+json" with instance and request_id.
+[[nodiscard]] Response problem_response(Error const& error, std::string const& instance,
+                                        std::string const& request_id);
+
+}  // namespace vfmgr::http

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// AttachmentSpec: a wish that a VM gets a VF. Attachment: the lease that came of it. Values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/types/ip_address.hpp"
+#include "api/types/pci_address.hpp"
+#include "api/types/time.hpp"
+#include "api/types/verification.hpp"
+#include "api/types/vf_spec.hpp"
+
+namespace vfmgr {
+
+// Where the device goes. `auto`: the running VM and its persistent XML, whichever exist.
+enum class Persistence { auto_, live, config };
+template <>
+inline constexpr std::array<EnumName<Persistence>, 3> enum_names<Persistence> = {
+    {{Persistence::auto_, "auto"}, {Persistence::live, "live"}, {Persistence::config, "config"}}};
+
+// required: the attachment stands only when RDMA over it was proved; otherwise it is undone.
+// background: verified when the guest reports; the attachment stands meanwhile.
+enum class VerifyMode { none, background, required };
+template <>
+inline constexpr std::array<EnumName<VerifyMode>, 3> enum_names<VerifyMode> = {
+    {{VerifyMode::none, "none"},
+     {VerifyMode::background, "background"},
+     {VerifyMode::required, "required"}}};
+
+struct AttachmentSpec {
+    std::string vm;                    // name or UUID
+    PciAddress pf;
+    std::optional<std::uint16_t> vf;   // absent: any free one
+    std::optional<std::string> network;
+    std::optional<IpAddress> address;  // absent with a network: the first free one
+    VfSpec settings;
+    std::vector<std::string> best_effort;  // members of settings that the driver may refuse
+    Persistence persistence = Persistence::auto_;
+    VerifyMode verify = VerifyMode::none;
+    std::uint32_t verify_timeout_seconds = 120;
+    bool operator==(AttachmentSpec const&) const = default;
+};
+
+enum class AttachmentState { attaching, attached, detaching, quarantined };
+template <>
+inline constexpr std::array<EnumName<AttachmentState>, 4> enum_names<AttachmentState> = {
+    {{AttachmentState::attaching, "attaching"},
+     {AttachmentState::attached, "attached"},
+     {AttachmentState::detaching, "detaching"},
+     {AttachmentState::quarantined, "quarantined"}}};
+
+struct Attachment {
+    std::string id;        // 8 hex digits; the libvirt alias is ua-vfmgr-<id>
+    AttachmentSpec spec;   // as asked
+    VfId vf;
+    std::string vm_uuid;
+    std::string vm_name;
+    VfSpec settings;       // as resolved: with the MAC chosen and the network's VLAN
+    std::optional<IpAddress> address;
+    AttachmentState state = AttachmentState::attaching;
+    std::vector<std::string> residue;  // quarantined: what could not be put back
+    std::optional<Verification> verification;  // the latest run
+    Time created_at{};
+    bool operator==(Attachment const&) const = default;
+};
+
+[[nodiscard]] std::string hostdev_alias(std::string_view attachment_id);
+
+void to_json(nlohmann::json& out, AttachmentSpec const& spec);
+void read(JsonReader& reader, AttachmentSpec& spec);
+void to_json(nlohmann::json& out, Attachment const& attachment);
+void read(JsonReader& reader, Attachment& attachment);
+
+}  // namespace vfmgr

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of an enumerator, in JSON and on the command line. One table for each enum.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace vfmgr {
+
+// Specialised beside each enum: a std::array of {enumerator, lower_snake text}.
+template <class E>
+inline constexpr std::nullptr_t enum_names = nullptr;
+
+template <class E>
+using EnumName = std::pair<E, std::string_view>;
+
+template <class E>
+[[nodiscard]] constexpr std::string_view enum_name(E value) {
+    for (auto const& [enumerator, text] : enum_names<E>)
+        if (enumerator == value) return text;
+    return "invalid";
+}
+
+template <class E>
+[[nodiscard]] constexpr std::optional<E> enum_value(std::string_view wanted) {
+    for (auto const& [enumerator, text] : enum_names<E>)
+        if (text == wanted) return enumerator;
+    return std::nullopt;
+}
+
+template <class E>
+[[nodiscard]] std::string enum_choices() {
+    std::string choices;
+    for (auto const& [enumerator, text] : enum_names<E>)
+        choices += (choices.empty() ? "" : ", ") + std::string(text);
+    return choices;
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The guest plane's messages (api/openapi-guest.yaml): what the host tells a VM about its VFs, and
+// how an RDMA session is set up and reported. Everything that comes from a guest is data with
+// limits. Values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/types/ip_address.hpp"
+#include "api/types/mac_address.hpp"
+#include "api/types/pf_info.hpp"
+#include "api/types/verification.hpp"
+
+namespace vfmgr {
+
+// One VF of this VM: how to find it, how to configure it, and which run of which tests is wanted.
+struct GuestAttachment {
+    std::string attachment;
+    MacAddress mac;       // finds the VF in the VM
+    IpAddress address;
+    std::uint8_t prefix_length = 24;
+    std::uint32_t mtu = 1500;
+    RdmaMode rdma = RdmaMode::auto_;  // rxe: make SoftRoCE on the VF when it has no RDMA device
+    IpAddress responder;              // the host's address in the same network
+    std::uint16_t echo_port = 0;      // the responder's UDP echo, for reachability and path MTU
+    std::optional<std::string> run;   // a verification is wanted
+    std::string nonce;                // ties session and report to the run; empty without one
+    bool operator==(GuestAttachment const&) const = default;
+};
+
+struct GuestConfig {
+    std::uint64_t revision = 0;  // long poll: ?wait=30&revision=N answers when it differs from N
+    std::vector<GuestAttachment> attachments;
+    bool operator==(GuestConfig const&) const = default;
+};
+
+// One end of an RC queue pair.
+struct QueuePairEnd {
+    std::string gid;            // 32 hex digits
+    std::uint32_t qp_num = 0;   // 24 bits
+    std::uint32_t psn = 0;      // 24 bits
+    std::uint32_t path_mtu = 1024;  // bytes: 256, 512, 1024, 2048, 4096
+    bool operator==(QueuePairEnd const&) const = default;
+};
+
+struct SessionRequest {
+    std::string attachment;
+    std::string run;
+    std::string nonce;
+    QueuePairEnd guest;
+    bool operator==(SessionRequest const&) const = default;
+};
+
+struct MemoryRegion {
+    std::uint64_t address = 0;
+    std::uint32_t rkey = 0;
+    std::uint64_t length = 0;  // bytes
+    bool operator==(MemoryRegion const&) const = default;
+};
+
+// The write region is poisoned and checked by the host against `write_seed`; the read region is
+// filled from a seed that the guest is never told.
+struct SessionOffer {
+    std::string session;  // id, random, ends with the session
+    QueuePairEnd host;
+    MemoryRegion write;
+    std::uint64_t write_seed = 0;
+    MemoryRegion read;
+    MemoryRegion scratch;         // for bandwidth and latency; its content is not checked
+    std::uint32_t ping_count = 0; // RC sends that the host expects and answers
+    std::uint32_t ping_size = 0;  // bytes
+    std::uint64_t ping_seed = 0;  // of the guest's sends; the answers come from another
+    std::uint32_t deadline_seconds = 0;
+    bool operator==(SessionOffer const&) const = default;
+};
+
+// What the guest measured. Its verdicts are data; digests are SHA-256 in hex over nonce and bytes.
+struct GuestReport {
+    std::string nonce;
+    std::vector<TestResult> tests;
+    std::map<std::string, std::string> digests;  // "rdma_read", "rc_ping"
+    std::map<std::string, std::string> facts;    // kernel, vf_guest version, ifname, rdma_device
+    std::string error;                           // why the guest could not test at all
+    bool operator==(GuestReport const&) const = default;
+};
+
+class JsonReader;
+void to_json(nlohmann::json& out, GuestAttachment const& attachment);
+void read(JsonReader& reader, GuestAttachment& attachment);
+void to_json(nlohmann::json& out, GuestConfig const& config);
+void read(JsonReader& reader, GuestConfig& config);
+void to_json(nlohmann::json& out, QueuePairEnd const& end);
+void read(JsonReader& reader, QueuePairEnd& end);
+void to_json(nlohmann::json& out, SessionRequest const& request);
+void read(JsonReader& reader, SessionRequest& request);
+void to_json(nlohmann::json& out, MemoryRegion const& region);
+void read(JsonReader& reader, MemoryRegion& region);
+void to_json(nlohmann::json& out, SessionOffer const& offer);
+void read(JsonReader& reader, SessionOffer& offer);
+void to_json(nlohmann::json& out, GuestReport const& report);
+void read(JsonReader& reader, GuestReport& report);
+
+}  // namespace vfmgr

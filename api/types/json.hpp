@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// One description of a type's fields serves writing and reading: `fields(f, value)`, a template in
+// the type's .cpp that names each key once. Reading collects every violation with its JSON pointer,
+// and refuses unknown keys: a typo on a host is expensive.
+// Include in .cpp files only; headers use <nlohmann/json_fwd.hpp>. No state, any thread.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <concepts>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "api/types/enum_names.hpp"
+#include "api/types/problem.hpp"
+#include "api/types/time.hpp"
+
+namespace vfmgr {
+
+// A value whose JSON is one string: PciAddress, MacAddress, IpAddress, …
+template <class T>
+concept Textual = requires(T const& value, std::string_view text) {
+    { to_string(value) } -> std::convertible_to<std::string>;
+    { T::parse(text) } -> std::same_as<Result<T>>;
+};
+
+class JsonReader;
+template <class T>
+concept Readable = requires(JsonReader& reader, T& value) { read(reader, value); };
+
+class JsonWriter {
+  public:
+    explicit JsonWriter(nlohmann::json& out) : out_(out) { out_ = nlohmann::json::object(); }
+    template <class T>
+    void value(char const* key, T const& value) { out_[key] = encode(value); }
+    // Written only when it differs from what reading an absent key gives.
+    template <class T>
+    void defaulted(char const* key, T const& value) { out_[key] = encode(value); }
+    // A wish: absent means "leave alone".
+    template <class T>
+    void maybe(char const* key, std::optional<T> const& value) {
+        if (value) out_[key] = encode(*value);
+    }
+    // A fact: null means "not reported".
+    template <class T>
+    void nullable(char const* key, std::optional<T> const& value) {
+        out_[key] = value ? encode(*value) : nlohmann::json(nullptr);
+    }
+
+    template <class T>
+    static nlohmann::json encode(T const& value) {
+        if constexpr (std::is_enum_v<T>) return std::string(enum_name(value));
+        else if constexpr (std::is_same_v<T, Time>) return to_rfc3339(value);
+        else if constexpr (Textual<T>) return to_string(value);
+        else return nlohmann::json(value);
+    }
+    template <class T>
+    static nlohmann::json encode(std::vector<T> const& values) {
+        auto array = nlohmann::json::array();
+        for (auto const& value : values) array.push_back(encode(value));
+        return array;
+    }
+
+  private:
+    nlohmann::json& out_;
+};
+
+// Reads one JSON object. Ends with finish(), which reports keys nobody asked for.
+class JsonReader {
+  public:
+    JsonReader(nlohmann::json const& in, std::string pointer, std::vector<Violation>& violations)
+        : in_(in), pointer_(std::move(pointer)), violations_(violations) {
+        if (!in_.is_object()) complain("", "must be an object");
+    }
+    template <class T>
+    void value(char const* key, T& out) {
+        if (auto const* found = find(key)) decode(*found, key, out);
+        else if (in_.is_object()) complain(key, "is required");
+    }
+    template <class T>
+    void defaulted(char const* key, T& out) {
+        if (auto const* found = find(key); found && !found->is_null()) decode(*found, key, out);
+    }
+    template <class T>
+    void maybe(char const* key, std::optional<T>& out) {
+        auto const* found = find(key);
+        if (!found || found->is_null()) return;
+        T value{};
+        if (decode(*found, key, value)) out = std::move(value);
+    }
+    template <class T>
+    void nullable(char const* key, std::optional<T>& out) { maybe(key, out); }
+
+    void complain(std::string const& key, std::string detail) {
+        violations_.push_back({key.empty() ? pointer_ : pointer_ + "/" + key, std::move(detail)});
+    }
+    void finish() {
+        if (!in_.is_object()) return;
+        for (auto const& [key, unused] : in_.items())
+            if (!seen_.contains(key)) complain(key, "is not known here");
+    }
+    // For variants: look at a discriminator without consuming the object.
+    [[nodiscard]] nlohmann::json const& json() const { return in_; }
+    void accept(char const* key) { seen_.insert(key); }
+
+  private:
+    nlohmann::json const* find(char const* key) {
+        seen_.insert(key);
+        if (!in_.is_object()) return nullptr;
+        auto it = in_.find(key);
+        return it == in_.end() ? nullptr : &*it;
+    }
+    template <class T>
+    bool decode(nlohmann::json const& in, std::string const& key, T& out) {
+        auto const before = violations_.size();
+        if constexpr (std::is_same_v<T, nlohmann::json>) out = in;
+        else if constexpr (std::is_same_v<T, bool>) decode_bool(in, key, out);
+        else if constexpr (std::is_integral_v<T>) decode_integer(in, key, out);
+        else if constexpr (std::is_floating_point_v<T>) decode_number(in, key, out);
+        else if constexpr (std::is_enum_v<T>) decode_enum(in, key, out);
+        else if constexpr (std::is_same_v<T, std::string>) decode_string(in, key, out);
+        else if constexpr (std::is_same_v<T, Time>) decode_time(in, key, out);
+        else if constexpr (Textual<T>) decode_text(in, key, out);
+        else decode_nested(in, key, out);
+        return violations_.size() == before;
+    }
+    template <class T>
+    void decode_nested(nlohmann::json const& in, std::string const& key, T& out) {
+        JsonReader nested(in, pointer_ + "/" + key, violations_);
+        read(nested, out);
+        nested.finish();
+    }
+    template <class T>
+    void decode_nested(nlohmann::json const& in, std::string const& key, std::vector<T>& out) {
+        if (!in.is_array()) return complain(key, "must be an array");
+        for (std::size_t i = 0; i < in.size(); ++i) {
+            T value{};
+            if (decode(in[i], key + "/" + std::to_string(i), value))
+                out.push_back(std::move(value));
+        }
+    }
+    template <class T>
+    void decode_nested(nlohmann::json const& in, std::string const& key,
+                       std::map<std::string, T>& out) {
+        if (!in.is_object()) return complain(key, "must be an object");
+        for (auto const& [name, item] : in.items()) {
+            T value{};
+            if (decode(item, key + "/" + name, value)) out[name] = std::move(value);
+        }
+    }
+    void decode_bool(nlohmann::json const& in, std::string const& key, bool& out) {
+        if (in.is_boolean()) out = in.get<bool>();
+        else complain(key, "must be true or false");
+    }
+    template <class T>
+    void decode_integer(nlohmann::json const& in, std::string const& key, T& out) {
+        constexpr auto low = std::numeric_limits<T>::min();
+        constexpr auto high = std::numeric_limits<T>::max();
+        bool fits = in.is_number_integer();
+        if (in.is_number_unsigned()) fits = std::in_range<T>(in.get<std::uint64_t>());
+        else if (fits) fits = std::in_range<T>(in.get<std::int64_t>());
+        if (fits) out = in.get<T>();
+        else complain(key, fmt::format("must be a whole number from {} to {}", low, high));
+    }
+    template <class T>
+    void decode_number(nlohmann::json const& in, std::string const& key, T& out) {
+        if (in.is_number()) out = in.get<T>();
+        else complain(key, "must be a number");
+    }
+    template <class T>
+    void decode_enum(nlohmann::json const& in, std::string const& key, T& out) {
+        if (in.is_string())
+            if (auto value = enum_value<T>(in.get_ref<std::string const&>()))
+                return void(out = *value);
+        complain(key, "must be one of " + enum_choices<T>());
+    }
+    void decode_string(nlohmann::json const& in, std::string const& key, std::string& out) {
+        if (in.is_string()) out = in.get<std::string>();
+        else complain(key, "must be a string");
+    }
+    void decode_time(nlohmann::json const& in, std::string const& key, Time& out) {
+        if (in.is_string())
+            if (auto value = parse_rfc3339(in.get_ref<std::string const&>()))
+                return void(out = *value);
+        complain(key, "must be a time such as 2026-01-31T12:00:00.000Z");
+    }
+    template <Textual T>
+    void decode_text(nlohmann::json const& in, std::string const& key, T& out) {
+        if (!in.is_string()) return complain(key, "must be a string");
+        auto value = T::parse(in.get_ref<std::string const&>());
+        if (value) out = *value;
+        else complain(key, value.error().detail);
+    }
+
+    nlohmann::json const& in_;
+    std::string pointer_;
+    std::vector<Violation>& violations_;
+    std::set<std::string, std::less<>> seen_;
+};
+
+// The whole document, or every violation at once.
+template <class T>
+[[nodiscard]] Result<T> from_json_document(nlohmann::json const& in) {
+    std::vector<Violation> violations;
+    T value{};
+    JsonReader reader(in, "", violations);
+    read(reader, value);
+    reader.finish();
+    if (violations.empty()) return value;
+    Error error{Problem::invalid_request, {}, "correct the named fields and send it again"};
+    error.detail = fmt::format("{} {}", violations.front().pointer.empty()
+                                            ? std::string("the document")
+                                            : violations.front().pointer,
+                               violations.front().detail);
+    if (violations.size() > 1) error.detail += fmt::format(" (and {} more)", violations.size() - 1);
+    error.violations = std::move(violations);
+    return fail(std::move(error));
+}
+
+// The same from text; limits nesting through nlohmann's own parser and never throws.
+template <class T>
+[[nodiscard]] Result<T> from_json_text(std::string_view text) {
+    auto in = nlohmann::json::parse(text, nullptr, false);
+    if (in.is_discarded())
+        return fail(Problem::invalid_request, "the body is not valid JSON", "send a JSON object");
+    return from_json_document<T>(in);
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan being done: durable, readable while it runs and for 30 days after. A value.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/types/enum_names.hpp"
+#include "api/types/problem.hpp"
+#include "api/types/time.hpp"
+
+namespace vfmgr {
+
+enum class OperationKind { configure_pf, attach, detach, verify };
+template <>
+inline constexpr std::array<EnumName<OperationKind>, 4> enum_names<OperationKind> = {
+    {{OperationKind::configure_pf, "configure_pf"},
+     {OperationKind::attach, "attach"},
+     {OperationKind::detach, "detach"},
+     {OperationKind::verify, "verify"}}};
+
+enum class OperationState { queued, running, succeeded, failed };
+template <>
+inline constexpr std::array<EnumName<OperationState>, 4> enum_names<OperationState> = {
+    {{OperationState::queued, "queued"},
+     {OperationState::running, "running"},
+     {OperationState::succeeded, "succeeded"},
+     {OperationState::failed, "failed"}}};
+
+enum class StepState { planned, intended, done, failed, undone };
+template <>
+inline constexpr std::array<EnumName<StepState>, 5> enum_names<StepState> = {
+    {{StepState::planned, "planned"},
+     {StepState::intended, "intended"},
+     {StepState::done, "done"},
+     {StepState::failed, "failed"},
+     {StepState::undone, "undone"}}};
+
+struct OperationStep {
+    std::string sentence;  // "bind VF 2 (0000:01:10.4) to vfio-pci"
+    StepState state = StepState::planned;
+    bool operator==(OperationStep const&) const = default;
+};
+
+struct Operation {
+    std::string id;
+    OperationKind kind = OperationKind::configure_pf;
+    OperationState state = OperationState::queued;
+    std::string subject;  // API path of what it is about: /v1/attachments/3f9c2b1d
+    std::vector<OperationStep> steps;
+    std::optional<Error> problem;
+    std::string requested_by;  // uid:0, token:<id>, daemon
+    Time created_at{};
+    std::optional<Time> finished_at;
+    bool operator==(Operation const&) const = default;
+};
+
+[[nodiscard]] inline bool finished(Operation const& operation) {
+    return operation.state == OperationState::succeeded ||
+           operation.state == OperationState::failed;
+}
+
+class JsonReader;
+void to_json(nlohmann::json& out, OperationStep const& step);
+void read(JsonReader& reader, OperationStep& step);
+void to_json(nlohmann::json& out, Operation const& operation);
+void read(JsonReader& reader, Operation& operation);
+
+}  // namespace vfmgr

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// PfInfo: what a PF is. PfSpec: what is wanted of it. Network: a subnet lent over its VFs, with the
+// host's leg into it, over which the host proves RDMA. Values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/types/ip_address.hpp"
+#include "api/types/mac_address.hpp"
+#include "api/types/pci_address.hpp"
+#include "api/types/vf_state.hpp"
+
+namespace vfmgr {
+
+enum class LinkLayer { ethernet, infiniband };
+template <>
+inline constexpr std::array<EnumName<LinkLayer>, 2> enum_names<LinkLayer> = {
+    {{LinkLayer::ethernet, "ethernet"}, {LinkLayer::infiniband, "infiniband"}}};
+
+struct PfInfo {
+    PciAddress pci;
+    std::string ifname;  // a name, not identity: udev and people rename netdevs
+    std::string driver;
+    std::string vendor_name;  // libpci's
+    std::string device_name;
+    LinkLayer link_layer = LinkLayer::ethernet;
+    std::optional<MacAddress> mac;  // absent on IPoIB (20-byte address)
+    std::uint16_t total_vfs = 0;
+    std::uint16_t num_vfs = 0;  // counted from virtfn links: reading sriov_numvfs can hang
+    std::uint32_t mtu = 0;      // bytes
+    bool up = false;            // administratively (IFF_UP)
+    bool carrier = false;
+    std::optional<std::int32_t> numa_node;
+    std::optional<std::string> rdma_device;  // "mlx5_0" or a software one made on it
+    std::optional<std::string> rdma_driver;  // absent or "rxe" or "siw" where software
+    bool operator==(PfInfo const&) const = default;
+};
+
+enum class RdmaMode { auto_, rxe, none };
+template <>
+inline constexpr std::array<EnumName<RdmaMode>, 3> enum_names<RdmaMode> = {
+    {{RdmaMode::auto_, "auto"}, {RdmaMode::rxe, "rxe"}, {RdmaMode::none, "none"}}};
+
+struct Network {
+    std::string name;                    // unique on its PF; [a-z0-9-], at most 32
+    std::optional<std::uint16_t> vlan;   // 1..4094; absent: untagged
+    IpPrefix prefix;
+    IpAddress host_address;              // the responder's, inside the prefix
+    std::uint32_t mtu = 1500;            // bytes, 1280..9216
+    RdmaMode rdma = RdmaMode::auto_;     // auto: hardware only; rxe: SoftRoCE allowed
+    bool operator==(Network const&) const = default;
+};
+
+enum class PfMode { observe, manage, enforce };
+template <>
+inline constexpr std::array<EnumName<PfMode>, 3> enum_names<PfMode> = {
+    {{PfMode::observe, "observe"}, {PfMode::manage, "manage"}, {PfMode::enforce, "enforce"}}};
+
+struct PfSpec {
+    PfMode mode = PfMode::manage;
+    std::optional<std::uint16_t> num_vfs;
+    std::vector<Network> networks;
+    bool operator==(PfSpec const&) const = default;
+};
+
+[[nodiscard]] Network const* find_network(PfSpec const& spec, std::string_view name);
+
+void to_json(nlohmann::json& out, PfInfo const& pf);
+void read(JsonReader& reader, PfInfo& pf);
+void to_json(nlohmann::json& out, Network const& network);
+void read(JsonReader& reader, Network& network);
+void to_json(nlohmann::json& out, PfSpec const& spec);
+void read(JsonReader& reader, PfSpec& spec);
+
+}  // namespace vfmgr

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can go wrong, in one vocabulary: Problem (stable code), Error (value), Result<T>.
+// An Error is a value, owned by whoever holds it; any thread.
+// HTTP status, CLI exit code and metric label are each one switch over Problem.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+namespace vfmgr {
+
+enum class Problem {
+    invalid_request,     // unparsable, or values that no host could accept; see violations
+    unauthorized,        // no or unknown credentials
+    forbidden,           // credentials without the role for this
+    not_found,           // the named thing does not exist
+    method_not_allowed,  // the path exists, the method does not
+    conflict,            // contradicts something that exists
+    vf_in_use,           // the VF, or one that would go with it, is used by a VM or process
+    other_owner,         // something else manages this PF
+    unsupported,         // this host, driver or VM can't do it
+    limit_exceeded,      // more than there is or than is allowed
+    kernel_refused,      // the kernel or a driver answered with an error
+    hypervisor_refused,  // libvirt or QEMU answered with an error
+    guest_refused,       // the guest reported failure, or verification failed
+    timed_out,           // no answer within the deadline
+    unavailable,         // for now: read-only store, PCI busy, libvirt down
+    internal,            // a bug in vfmgr
+};
+
+// One call that failed beneath an Error: {"write sriov_numvfs", "EBUSY", "Device or resource busy"}.
+struct Cause {
+    std::string call;
+    std::string code;
+    std::string text;
+    bool operator==(Cause const&) const = default;
+};
+
+// One place in a request that can't be accepted. `pointer` is a JSON pointer (RFC 6901).
+struct Violation {
+    std::string pointer;
+    std::string detail;
+    bool operator==(Violation const&) const = default;
+};
+
+struct Error {
+    Problem problem = Problem::internal;
+    std::string detail;  // one sentence; names the device and the value
+    std::string remedy;  // what to do about it; empty only where nobody can do anything
+    std::vector<Cause> causes{};
+    std::vector<Violation> violations{};
+    bool operator==(Error const&) const = default;
+};
+
+template <class T>
+using Result = tl::expected<T, Error>;
+
+[[nodiscard]] inline tl::unexpected<Error> fail(Problem problem, std::string detail,
+                                                std::string remedy = {}) {
+    return tl::unexpected<Error>(Error{problem, std::move(detail), std::move(remedy)});
+}
+[[nodiscard]] inline tl::unexpected<Error> fail(Error error) {
+    return tl::unexpected<Error>(std::move(error));
+}
+// "ENODEV" for 19: the symbolic name that strace and man pages use.
+[[nodiscard]] std::string errno_name(int error);
+[[nodiscard]] Cause errno_cause(std::string call, int error);
+
+[[nodiscard]] std::string_view code(Problem problem);   // "vf_in_use"
+[[nodiscard]] std::string_view title(Problem problem);  // "VF is in use"
+[[nodiscard]] int http_status(Problem problem);
+// vfctl: 1 failed, 2 usage, 3 not found, 4 refused, 5 not permitted, 6 unreachable, 7 timed out.
+[[nodiscard]] int exit_code(Problem problem);
+
+// RFC 9457 members without `instance` and `request_id`, which the HTTP layer adds.
+void to_json(nlohmann::json& out, Error const& error);
+// Lenient: what a server sent, or what the journal holds; never fails.
+[[nodiscard]] Error error_from_json(nlohmann::json const& problem_document);
+
+}  // namespace vfmgr
+
+// The two macros of the project: propagate an error, or bind the value.
+#define VFMGR_CONCAT_INNER(a, b) a##b
+#define VFMGR_CONCAT(a, b) VFMGR_CONCAT_INNER(a, b)
+#define VFMGR_TRY_IMPL(result, declaration, expression)                        \
+    auto&& result = (expression);                                             \
+    if (!result) return ::tl::unexpected(std::move(result).error());          \
+    declaration = std::move(*result)
+#define VFMGR_TRY(declaration, expression) \
+    VFMGR_TRY_IMPL(VFMGR_CONCAT(vfmgr_result_, __LINE__), declaration, expression)
+#define VFMGR_CHECK(expression)                                                        \
+    do {                                                                              \
+        if (auto&& vfmgr_checked = (expression); !vfmgr_checked)                      \
+            return ::tl::unexpected(std::move(vfmgr_checked).error());                \
+    } while (false)

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The proof: what was tested over a VF, by whom it was judged, with which figures. Values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/types/enum_names.hpp"
+#include "api/types/mac_address.hpp"
+#include "api/types/time.hpp"
+
+namespace vfmgr {
+
+enum class Verdict { pass, fail, skip, not_applicable, pending };
+template <>
+inline constexpr std::array<EnumName<Verdict>, 5> enum_names<Verdict> = {
+    {{Verdict::pass, "pass"},
+     {Verdict::fail, "fail"},
+     {Verdict::skip, "skip"},
+     {Verdict::not_applicable, "not_applicable"},
+     {Verdict::pending, "pending"}}};
+
+enum class Judge { host, guest };
+template <>
+inline constexpr std::array<EnumName<Judge>, 2> enum_names<Judge> = {
+    {{Judge::host, "host"}, {Judge::guest, "guest"}}};
+
+enum class TestPath { internal_switch, wire };
+template <>
+inline constexpr std::array<EnumName<TestPath>, 2> enum_names<TestPath> = {
+    {{TestPath::internal_switch, "internal_switch"}, {TestPath::wire, "wire"}}};
+
+struct TestResult {
+    std::string name;  // reachability, path_mtu, rc_ping, rdma_write, rdma_read, write_latency
+    Verdict verdict = Verdict::pending;
+    Judge by = Judge::guest;
+    std::uint64_t bytes_checked = 0;
+    std::uint64_t mismatches = 0;
+    std::map<std::string, double> figures;  // units in the names: bandwidth_mbps, p50_us
+    std::string detail;
+    std::string remedy;
+    bool operator==(TestResult const&) const = default;
+};
+
+struct Verification {
+    std::string run;  // unique; the nonce ties guest reports to it
+    std::string attachment;
+    Verdict verdict = Verdict::pending;
+    std::vector<TestResult> tests;
+    std::optional<std::string> peer_gid;  // as the QP saw it
+    std::optional<MacAddress> vf_mac;
+    TestPath path = TestPath::internal_switch;
+    std::string detail;  // why it failed, in one sentence
+    std::string remedy;
+    Time started_at{};
+    std::optional<Time> finished_at;
+    bool operator==(Verification const&) const = default;
+};
+
+class JsonReader;
+void to_json(nlohmann::json& out, TestResult const& test);
+void read(JsonReader& reader, TestResult& test);
+void to_json(nlohmann::json& out, Verification const& verification);
+void read(JsonReader& reader, Verification& verification);
+
+}  // namespace vfmgr

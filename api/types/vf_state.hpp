@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a VF is, as sysfs and rtnetlink say it. A value that the driver does not report is absent
+// (JSON null), never false or zero.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/types/pci_address.hpp"
+#include "api/types/vf_spec.hpp"
+
+namespace vfmgr {
+
+// A process that holds the VF's VFIO group or device open (/proc/<pid>/fd).
+struct VfioHolder {
+    std::int32_t pid = 0;
+    std::string comm;
+    bool operator==(VfioHolder const&) const = default;
+};
+
+struct VfState {
+    std::uint16_t index = 0;
+    PciAddress pci;                            // from the virtfnN link; changes with num_vfs
+    std::optional<std::string> driver;         // "vfio-pci", "igbvf"; absent: unbound
+    std::optional<std::uint32_t> iommu_group;  // absent: no IOMMU
+    std::optional<std::string> ifname;         // netdev on this host, if its driver made one
+    VfSpec settings;                           // what rtnetlink reports; absent: not reported
+    std::vector<VfioHolder> holders;
+    bool operator==(VfState const&) const = default;
+};
+
+void to_json(nlohmann::json& out, VfioHolder const& holder);
+void read(JsonReader& reader, VfioHolder& holder);
+void to_json(nlohmann::json& out, VfState const& vf);
+void read(JsonReader& reader, VfState& vf);
+
+}  // namespace vfmgr

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A virtual machine as libvirt describes it, as far as lending a VF concerns. A value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/types/enum_names.hpp"
+#include "api/types/pci_address.hpp"
+
+namespace vfmgr {
+
+enum class VmState { running, paused, shut_off, other };
+template <>
+inline constexpr std::array<EnumName<VmState>, 4> enum_names<VmState> = {
+    {{VmState::running, "running"},
+     {VmState::paused, "paused"},
+     {VmState::shut_off, "shut_off"},
+     {VmState::other, "other"}}};
+
+// A PCI device in a domain's XML, from <hostdev> and <interface type='hostdev'> alike.
+struct VmHostdev {
+    PciAddress pci;
+    std::optional<std::string> alias;  // "ua-vfmgr-…" for ours
+    bool operator==(VmHostdev const&) const = default;
+};
+
+struct VmInfo {
+    std::string uuid;
+    std::string name;
+    VmState state = VmState::other;
+    bool persistent = false;
+    bool autostart = false;
+    std::optional<std::int32_t> start_id;      // libvirt's domain id; changes with each start
+    std::optional<std::uint32_t> vsock_cid;    // live; absent: no vsock device, or not running
+    bool has_vsock = false;                    // in the persistent XML, or live if transient
+    std::uint32_t free_pcie_ports = 0;         // root or downstream ports that can take a hot-plug
+    std::vector<VmHostdev> live;               // empty when not running
+    std::vector<VmHostdev> config;             // empty when transient
+    std::vector<std::string> hostdev_pools;    // libvirt networks of forward mode hostdev it uses
+    bool operator==(VmInfo const&) const = default;
+};
+
+class JsonReader;
+void to_json(nlohmann::json& out, VmHostdev const& hostdev);
+void read(JsonReader& reader, VmHostdev& hostdev);
+void to_json(nlohmann::json& out, VmInfo const& vm);
+void read(JsonReader& reader, VmInfo& vm);
+
+}  // namespace vfmgr

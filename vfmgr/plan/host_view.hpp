@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the host is: an immutable snapshot, made by observing kernel and hypervisor, read by the
+// planner and by every GET. Shared as std::shared_ptr<HostView const>; any thread.
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "api/types/pf_info.hpp"
+#include "api/types/vm_info.hpp"
+#include "vfmgr/plan/step.hpp"
+
+namespace vfmgr {
+
+struct PeerEntry {  // a route with a permanent neighbour entry, as AddPeer makes it
+    IpAddress address;
+    std::optional<MacAddress> mac;  // absent: route without neighbour
+    bool operator==(PeerEntry const&) const = default;
+};
+
+// A PF's netdev, or a VLAN device on it.
+struct LegState {
+    LegId id;
+    std::string ifname;
+    bool up = false;
+    std::uint32_t mtu = 0;
+    bool ours = false;  // a VLAN device made by vfmgr (ifalias "vfmgr")
+    std::vector<IpPrefix> prefixes;  // of the addresses, network bits only
+    std::vector<IpAddress> addresses;
+    std::vector<PeerEntry> peers;
+    bool operator==(LegState const&) const = default;
+};
+
+struct PfState {
+    PfInfo info;
+    std::vector<VfState> vfs;    // by index, ascending; may have gaps while VFs appear
+    std::vector<LegState> legs;  // the untagged one first
+    bool stale = false;          // could not be read now; the rest is from observed_at
+    std::string stale_reason;
+    Time observed_at{};
+    bool operator==(PfState const&) const = default;
+};
+
+// A route of the host, so that a network never covers somebody else's.
+struct HostRoute {
+    IpPrefix prefix;
+    std::string ifname;
+    bool operator==(HostRoute const&) const = default;
+};
+
+struct KernelView {
+    std::map<PciAddress, PfState> pfs;
+    std::vector<HostRoute> routes;  // main table, without default routes
+    bool operator==(KernelView const&) const = default;
+};
+
+struct HypervisorView {
+    std::map<std::string, VmInfo> vms;  // by UUID
+    bool stale = false;                 // libvirt could not be asked: in use means in use
+    std::string stale_reason;
+    Time observed_at{};
+    bool operator==(HypervisorView const&) const = default;
+};
+
+struct HostView {
+    KernelView kernel;
+    HypervisorView hypervisor;
+    bool operator==(HostView const&) const = default;
+};
+
+[[nodiscard]] PfState const* find_pf(HostView const& view, PciAddress const& pf);
+[[nodiscard]] VfState const* find_vf(HostView const& view, VfId const& vf);
+[[nodiscard]] LegState const* find_leg(HostView const& view, LegId const& leg);
+// By UUID, then by name. Names are unique in libvirt.
+[[nodiscard]] VmInfo const* find_vm(HostView const& view, std::string_view name_or_uuid);
+
+}  // namespace vfmgr

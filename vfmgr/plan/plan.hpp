@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Planning is pure: no I/O, no clock, no log. Every refusal a user can meet is decided here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "vfmgr/plan/desired_state.hpp"
+#include "vfmgr/plan/host_view.hpp"
+#include "vfmgr/plan/step.hpp"
+
+namespace vfmgr {
+
+struct Plan {
+    std::vector<Step> steps;
+    std::vector<std::string> blast_radius;  // "VFs 0-3 of enp1s0 are made anew"
+    std::vector<std::string> notes;         // "MAC 02:… was chosen: none was given"
+    bool operator==(Plan const&) const = default;
+};
+// {"steps": [{…, "sentence": …}], "blast_radius": [], "notes": []}
+void to_json(nlohmann::json& out, Plan const& plan);
+
+// The PF as `want` says: number of VFs. Refuses when a VF that would go is in use, and names the VM.
+[[nodiscard]] Result<Plan> plan_pf(HostView const& host, DesiredState const& desired,
+                                   PciAddress const& pf, PfSpec const& want);
+
+// A lease, resolved: which VF, MAC, address. `seed` makes chosen MACs unique to this host.
+struct AttachmentPlan {
+    Attachment attachment;
+    Plan plan;
+};
+[[nodiscard]] Result<AttachmentPlan> plan_attachment(HostView const& host,
+                                                     DesiredState const& desired,
+                                                     std::string const& id,
+                                                     AttachmentSpec const& spec,
+                                                     std::string_view host_seed);
+
+// The VF back: out of the VM, reset, at baseline, unlent; and the leg gone if nobody else uses it.
+[[nodiscard]] Result<Plan> plan_release(HostView const& host, DesiredState const& desired,
+                                        Attachment const& attachment);
+
+// Boot: VFs, settings, bindings and legs of everything lent, before libvirt runs. Kernel steps only.
+[[nodiscard]] Result<Plan> plan_restore(HostView const& host, DesiredState const& desired,
+                                        PciAddress const& pf);
+
+// What undoes `step`, from what was seen before it; empty when there is nothing to undo. A step that
+// was only intended may or may not have happened: the inverse holds either way.
+[[nodiscard]] std::vector<Step> inverse(Step const& step, HostView const& before);
+
+// VFs of `pf` that are used by somebody, with the reason, in the words of an error's detail.
+struct VfUse {
+    VfId vf;
+    std::string reason;  // "attached to vm1 (live)", "held open by qemu-system-x86 (pid 812)"
+};
+[[nodiscard]] std::vector<VfUse> vf_uses(HostView const& host, DesiredState const& desired,
+                                         PciAddress const& pf);
+
+}  // namespace vfmgr

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// One change of the host. A Step is a value with JSON: the journal's record, later the message to a
+// worker and the broker's list of permitted operations are this same type.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "api/types/attachment.hpp"
+#include "api/types/pf_info.hpp"
+
+namespace vfmgr {
+
+// The host's interface into a network: the PF's own netdev, or a VLAN device on it.
+struct LegId {
+    PciAddress pf;
+    std::optional<std::uint16_t> vlan;
+    auto operator<=>(LegId const&) const = default;
+};
+[[nodiscard]] std::string to_string(LegId const& leg);  // "0000:01:00.0" or "0000:01:00.0 vlan 100"
+
+// --- steps of the kernel -------------------------------------------------------------------
+
+// Goes through 0 when the count is neither 0 nor unchanged: every VF of the PF is made anew, unbound
+// (autoprobe off, restored after).
+struct SetNumVfs {
+    PciAddress pf;
+    std::uint16_t count = 0;
+    bool operator==(SetNumVfs const&) const = default;
+};
+struct VfChange {
+    std::uint16_t index = 0;
+    VfSpec settings;
+    bool operator==(VfChange const&) const = default;
+};
+// All attribute changes of a PF's VFs: one step, one journal record. Read back after.
+struct ConfigureVfs {
+    PciAddress pf;
+    std::vector<VfChange> changes;
+    std::vector<std::string> best_effort;  // members that the driver may refuse
+    bool operator==(ConfigureVfs const&) const = default;
+};
+// driver absent: unbind.
+struct BindVf {
+    VfId vf;
+    std::optional<std::string> driver;
+    bool operator==(BindVf const&) const = default;
+};
+// Function level reset.
+struct ResetVf {
+    VfId vf;
+    bool operator==(ResetVf const&) const = default;
+};
+struct SetLink {
+    LegId leg;
+    bool up = false;
+    std::uint32_t mtu = 1500;
+    bool operator==(SetLink const&) const = default;
+};
+struct AddVlanLeg {
+    LegId leg;  // with a vlan; the netdev is tagged as ours by its ifalias
+    bool operator==(AddVlanLeg const&) const = default;
+};
+struct RemoveVlanLeg {
+    LegId leg;
+    bool operator==(RemoveVlanLeg const&) const = default;
+};
+// The host's own address, /32 or /128: it never routes a whole prefix to a tenant's VLAN.
+struct AddAddress {
+    LegId leg;
+    IpAddress address;
+    bool operator==(AddAddress const&) const = default;
+};
+struct RemoveAddress {
+    LegId leg;
+    IpAddress address;
+    bool operator==(RemoveAddress const&) const = default;
+};
+// A /32 route to one VF's address and a permanent neighbour entry with the VF's MAC: what the host
+// sends to that address reaches that VF or nobody.
+struct AddPeer {
+    LegId leg;
+    IpAddress address;
+    MacAddress mac;
+    IpAddress source;  // the host's address on the leg
+    bool operator==(AddPeer const&) const = default;
+};
+struct RemovePeer {
+    LegId leg;
+    IpAddress address;
+    bool operator==(RemovePeer const&) const = default;
+};
+// SoftRoCE on the PF's netdev (a VLAN device refuses it; the VLAN's GID appears on the parent's).
+struct AddRdmaLink {
+    PciAddress pf;
+    bool operator==(AddRdmaLink const&) const = default;
+};
+struct RemoveRdmaLink {
+    PciAddress pf;
+    bool operator==(RemoveRdmaLink const&) const = default;
+};
+
+// --- steps of the hypervisor ---------------------------------------------------------------
+
+struct AttachHostdev {
+    std::string vm_uuid;
+    std::string attachment;  // id; the alias is hostdev_alias(id)
+    VfId vf;
+    PciAddress pci;
+    std::optional<MacAddress> mac;
+    bool live = false;
+    bool config = false;
+    bool operator==(AttachHostdev const&) const = default;
+};
+// Done only when the live XML no longer has it and no process holds the VF's group.
+struct DetachHostdev {
+    std::string vm_uuid;
+    std::string attachment;
+    VfId vf;
+    PciAddress pci;
+    bool live = false;
+    bool config = false;
+    bool operator==(DetachHostdev const&) const = default;
+};
+
+// --- a step of the guest -------------------------------------------------------------------
+
+// Nothing on the host changes: waits until the guest has proved RDMA, or the deadline.
+struct AwaitVerification {
+    std::string attachment;
+    std::uint32_t timeout_seconds = 120;
+    bool operator==(AwaitVerification const&) const = default;
+};
+
+using KernelStep = std::variant<SetNumVfs, ConfigureVfs, BindVf, ResetVf, SetLink, AddVlanLeg,
+                                RemoveVlanLeg, AddAddress, RemoveAddress, AddPeer, RemovePeer,
+                                AddRdmaLink, RemoveRdmaLink>;
+using HypervisorStep = std::variant<AttachHostdev, DetachHostdev>;
+using Step = std::variant<SetNumVfs, ConfigureVfs, BindVf, ResetVf, SetLink, AddVlanLeg,
+                          RemoveVlanLeg, AddAddress, RemoveAddress, AddPeer, RemovePeer,
+                          AddRdmaLink, RemoveRdmaLink, AttachHostdev, DetachHostdev,
+                          AwaitVerification>;
+
+// One sentence for people, in the imperative: "create 7 VFs on 0000:01:00.0".
+[[nodiscard]] std::string sentence(Step const& step);
+
+// {"step": "bind_vf", "vf": …}
+void to_json(nlohmann::json& out, Step const& step);
+void read(JsonReader& reader, Step& step);
+
+}  // namespace vfmgr
