@@ -44,24 +44,26 @@ struct AttachmentSpec {
     bool operator==(AttachmentSpec const&) const = default;
 };
 
-enum class AttachmentState { attaching, attached, detaching, quarantined };
+enum class AttachmentState { attaching, attached, detaching };
 template <>
-inline constexpr std::array<EnumName<AttachmentState>, 4> enum_names<AttachmentState> = {
+inline constexpr std::array<EnumName<AttachmentState>, 3> enum_names<AttachmentState> = {
     {{AttachmentState::attaching, "attaching"},
      {AttachmentState::attached, "attached"},
-     {AttachmentState::detaching, "detaching"},
-     {AttachmentState::quarantined, "quarantined"}}};
+     {AttachmentState::detaching, "detaching"}}};
 
 struct Attachment {
     std::string id;        // 8 hex digits; the libvirt alias is ua-vfmgr-<id>
     AttachmentSpec spec;   // as asked
     VfId vf;
+    PciAddress vf_pci;     // where the VF was then; the VM's XML names it
     std::string vm_uuid;
     std::string vm_name;
     VfSpec settings;       // as resolved: with the MAC chosen and the network's VLAN
+    VfSpec baseline;       // what the VF had before, of the same members: put back at release
     std::optional<IpAddress> address;
+    bool live = false;     // in the running VM
+    bool config = false;   // in the persistent XML
     AttachmentState state = AttachmentState::attaching;
-    std::vector<std::string> residue;  // quarantined: what could not be put back
     std::optional<Verification> verification;  // the latest run
     Time created_at{};
     bool operator==(Attachment const&) const = default;

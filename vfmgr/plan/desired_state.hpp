@@ -16,6 +16,8 @@ namespace vfmgr {
 struct PfBase {
     bool up = false;
     std::uint32_t mtu = 1500;
+    bool rdma = false;                 // it had an RDMA device of its own or of somebody else's
+    std::vector<IpAddress> addresses;  // on the untagged leg
     bool operator==(PfBase const&) const = default;
 };
 
@@ -26,9 +28,11 @@ struct DesiredPf {
     bool operator==(DesiredPf const&) const = default;
 };
 
-// A VF that could not be shown to be clean. Never lent; only an admin lifts it.
+// A VF that could not be shown to be clean. Never lent; an admin lifts it, which does the release of
+// the lease once more.
 struct Quarantine {
     VfId vf;
+    Attachment attachment;  // the lease that ended here
     std::string reason;
     std::vector<std::string> residue;
     Time since{};

@@ -27,6 +27,7 @@ void to_json(nlohmann::json& out, Plan const& plan);
 // A lease, resolved: which VF, MAC, address. `seed` makes chosen MACs unique to this host.
 struct AttachmentPlan {
     Attachment attachment;
+    PfBase base;  // of the PF, as it is to be put back when the last lease on it ends
     Plan plan;
 };
 [[nodiscard]] Result<AttachmentPlan> plan_attachment(HostView const& host,
