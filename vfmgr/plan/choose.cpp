@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/plan/choose.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "vfmgr/plan/plan.hpp"
+
+namespace vfmgr {
+namespace {
+
+// FNV-1a, 64 bits. A MAC has 46 free bits and collisions are counted on, so this need not be
+// strong; it must be the same on every build and machine, which std::hash is not.
+std::uint64_t fnv1a(std::string_view text) {
+    std::uint64_t hash = 0xcbf29ce484222325ULL;
+    for (char const c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+    return hash;
+}
+
+// Who has this MAC, in words; empty when nobody.
+std::string owner_of(HostView const& host, DesiredState const& desired, VfId const& vf,
+                     MacAddress const& mac) {
+    for (auto const& [id, lease] : desired.attachments)
+        if (lease.settings.mac == mac && lease.vf != vf)
+            return fmt::format("VF {} lent to {} (attachment {})", to_string(lease.vf),
+                               lease.vm_name, id);
+    for (auto const& [address, pf] : host.kernel.pfs) {
+        if (pf.info.mac == mac) return fmt::format("the PF {}", pf.info.ifname);
+        for (auto const& other : pf.vfs)
+            if (other.settings.mac == mac && VfId{address, other.index} != vf)
+                return fmt::format("VF {} of {}", other.index, pf.info.ifname);
+    }
+    return {};
+}
+
+Result<VfState const*> named_vf(PfState const& pf, std::vector<VfUse> const& uses,
+                                std::uint16_t wanted) {
+    auto vf = std::find_if(pf.vfs.begin(), pf.vfs.end(),
+                           [&](VfState const& one) { return one.index == wanted; });
+    if (vf == pf.vfs.end())
+        return fail(
+            Problem::not_found,
+            fmt::format("{} has no VF {}: it has {}", pf.info.ifname, wanted, pf.info.num_vfs),
+            fmt::format("create more: vfctl pf set {} --num-vfs {}", pf.info.ifname, wanted + 1));
+    for (auto const& use : uses)
+        if (use.vf.index == wanted)
+            return fail(Problem::vf_in_use,
+                        fmt::format("VF {} of {} is {}", wanted, pf.info.ifname, use.reason),
+                        "leave the VF number out to get any free one");
+    return &*vf;
+}
+
+}  // namespace
+
+Result<VfState const*> choose_vf(HostView const& host, DesiredState const& desired,
+                                 PfState const& pf, std::optional<std::uint16_t> wanted) {
+    auto const uses = vf_uses(host, desired, pf.info.pci);
+    VfState const* chosen = nullptr;
+    if (wanted) {
+        VFMGR_TRY(chosen, named_vf(pf, uses, *wanted));
+    } else {
+        for (auto const& vf : pf.vfs) {
+            auto const used = [&](VfUse const& use) { return use.vf.index == vf.index; };
+            if (!chosen && std::none_of(uses.begin(), uses.end(), used)) chosen = &vf;
+        }
+    }
+    if (!chosen && pf.vfs.empty())
+        return fail(Problem::limit_exceeded, fmt::format("{} has no VFs", pf.info.ifname),
+                    fmt::format("create some: vfctl pf set {} --num-vfs {}", pf.info.ifname,
+                                pf.info.total_vfs));
+    if (!chosen)
+        return fail(Problem::limit_exceeded,
+                    fmt::format("all {} VFs of {} are in use", pf.info.num_vfs, pf.info.ifname),
+                    "detach one, or use another PF");
+    if (!chosen->iommu_group)
+        return fail(Problem::unsupported,
+                    fmt::format("VF {} of {} has no IOMMU group, so it can't be given to a VM",
+                                chosen->index, pf.info.ifname),
+                    "enable the IOMMU: VT-d or AMD-Vi in the firmware, and intel_iommu=on on the "
+                    "kernel command line");
+    return chosen;
+}
+
+MacAddress choose_mac(HostView const& host, DesiredState const& desired, VfId const& vf,
+                      std::string_view vm_uuid, std::string_view host_seed) {
+    for (unsigned n = 0;; ++n) {
+        auto hash = fnv1a(fmt::format("{}/{}/{}/{}", host_seed, vm_uuid, to_string(vf.pf), n));
+        MacAddress mac;
+        for (auto& octet : mac.octets) {
+            octet = static_cast<std::uint8_t>(hash & 0xff);
+            hash >>= 8;
+        }
+        // Locally administered (bit 1), unicast (bit 0).
+        mac.octets[0] = static_cast<std::uint8_t>((mac.octets[0] & 0xfc) | 0x02);
+        if (owner_of(host, desired, vf, mac).empty()) return mac;
+    }
+}
+
+Result<void> check_mac(HostView const& host, DesiredState const& desired, VfId const& vf,
+                       MacAddress const& mac) {
+    auto const owner = owner_of(host, desired, vf, mac);
+    if (owner.empty()) return {};
+    return fail(Problem::conflict, fmt::format("MAC {} is that of {}", to_string(mac), owner),
+                "choose another, or leave it out to get a unique one");
+}
+
+Result<IpAddress> choose_address(DesiredState const& desired, PciAddress const& pf,
+                                 Network const& network, std::optional<IpAddress> const& wanted) {
+    auto const user = [&](IpAddress const& address) -> Attachment const* {
+        for (auto const& [id, lease] : desired.attachments)
+            if (lease.vf.pf == pf && lease.address == address) return &lease;
+        return nullptr;
+    };
+    auto const usable = [&](IpAddress const& address) {
+        return network.prefix.contains(address) && address != network.host_address &&
+               address != network.prefix.address && address != network.prefix.broadcast();
+    };
+    if (wanted) {
+        if (!usable(*wanted))
+            return fail(Problem::conflict,
+                        fmt::format("{} can't be a VM's address in network {} ({}, host {})",
+                                    to_string(*wanted), network.name, to_string(network.prefix),
+                                    to_string(network.host_address)),
+                        "choose another inside the prefix, or leave it out");
+        if (auto const* lease = user(*wanted))
+            return fail(Problem::conflict,
+                        fmt::format("{} is the address of {} (attachment {})", to_string(*wanted),
+                                    lease->vm_name, lease->id),
+                        "choose another, or leave it out");
+        return *wanted;
+    }
+    for (std::uint64_t n = 1;; ++n) {
+        auto const address = network.prefix.host(n);
+        if (!address)
+            return fail(Problem::limit_exceeded,
+                        fmt::format("network {} ({}) has no free address", network.name,
+                                    to_string(network.prefix)),
+                        "detach a VM, or give the network a larger prefix");
+        if (usable(*address) && !user(*address)) return *address;
+    }
+}
+
+}  // namespace vfmgr

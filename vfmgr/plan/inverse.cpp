@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "vfmgr/plan/plan.hpp"
+#include "vfmgr/plan/vf_values.hpp"
+
+namespace vfmgr {
+namespace {
+
+struct Inverter {
+    HostView const& before;
+
+    using Steps = std::vector<Step>;
+
+    [[nodiscard]] LegState const* leg(LegId const& id) const { return find_leg(before, id); }
+
+    Steps operator()(SetNumVfs const& step) const {
+        auto const* pf = find_pf(before, step.pf);
+        if (!pf || pf->info.num_vfs == step.count) return {};
+        return {SetNumVfs{step.pf, pf->info.num_vfs}};
+    }
+    Steps operator()(ConfigureVfs const& step) const {
+        ConfigureVfs back{step.pf, {}, {}};
+        for (auto const& change : step.changes) {
+            auto const* vf = find_vf(before, VfId{step.pf, change.index});
+            if (!vf) continue;
+            // A value that the driver never reported can't be put back, and is not pretended to be.
+            auto old = only_members_of(change.settings, vf->settings);
+            if (!empty(old)) back.changes.push_back({change.index, std::move(old)});
+        }
+        if (back.changes.empty()) return {};
+        return {std::move(back)};
+    }
+    Steps operator()(BindVf const& step) const {
+        auto const* vf = find_vf(before, step.vf);
+        if (!vf || vf->driver == step.driver) return {};
+        return {BindVf{step.vf, vf->driver}};
+    }
+    Steps operator()(ResetVf const&) const { return {}; }
+    Steps operator()(SetLink const& step) const {
+        auto const* was = leg(step.leg);
+        if (!was || (was->up == step.up && was->mtu == step.mtu)) return {};
+        return {SetLink{step.leg, was->up, was->mtu}};
+    }
+    Steps operator()(AddVlanLeg const& step) const {
+        if (leg(step.leg)) return {};
+        return {RemoveVlanLeg{step.leg}};
+    }
+    Steps operator()(RemoveVlanLeg const& step) const {
+        auto const* was = leg(step.leg);
+        if (!was) return {};
+        Steps steps{AddVlanLeg{step.leg}, SetLink{step.leg, was->up, was->mtu}};
+        for (auto const& address : was->addresses) steps.push_back(AddAddress{step.leg, address});
+        return steps;
+    }
+    Steps operator()(AddAddress const& step) const {
+        if (has_address(step.leg, step.address)) return {};
+        return {RemoveAddress{step.leg, step.address}};
+    }
+    Steps operator()(RemoveAddress const& step) const {
+        if (!has_address(step.leg, step.address)) return {};
+        return {AddAddress{step.leg, step.address}};
+    }
+    Steps operator()(AddPeer const& step) const {
+        auto const* was = peer(step.leg, step.address);
+        if (!was) return {RemovePeer{step.leg, step.address}};
+        if (!was->mac || *was->mac == step.mac) return {};
+        return {AddPeer{step.leg, step.address, *was->mac, step.source}};
+    }
+    Steps operator()(RemovePeer const& step) const {
+        auto const* was = peer(step.leg, step.address);
+        auto const* on = leg(step.leg);
+        if (!was || !was->mac || on->addresses.empty()) return {};
+        return {AddPeer{step.leg, step.address, *was->mac, on->addresses.front()}};
+    }
+    Steps operator()(AddRdmaLink const& step) const {
+        auto const* pf = find_pf(before, step.pf);
+        if (!pf || pf->info.rdma_device) return {};
+        return {RemoveRdmaLink{step.pf}};
+    }
+    Steps operator()(RemoveRdmaLink const& step) const {
+        auto const* pf = find_pf(before, step.pf);
+        if (!pf || pf->info.rdma_driver != "rxe") return {};
+        return {AddRdmaLink{step.pf}};
+    }
+    Steps operator()(AttachHostdev const& step) const {
+        DetachHostdev back{step.vm_uuid, step.attachment, step.vf,
+                           step.pci,     step.live,       step.config};
+        if (auto const* vm = find_vm(before, step.vm_uuid)) {
+            back.live = back.live && !has(vm->live, step.pci);
+            back.config = back.config && !has(vm->config, step.pci);
+        }
+        if (!back.live && !back.config) return {};
+        return {back};
+    }
+    Steps operator()(DetachHostdev const& step) const {
+        auto const* vm = find_vm(before, step.vm_uuid);
+        if (!vm) return {};
+        AttachHostdev back{step.vm_uuid, step.attachment, step.vf, step.pci, {}, false, false};
+        back.live = step.live && has(vm->live, step.pci);
+        back.config = step.config && has(vm->config, step.pci);
+        if (!back.live && !back.config) return {};
+        return {back};
+    }
+    Steps operator()(AwaitVerification const&) const { return {}; }
+
+  private:
+    static bool has(std::vector<VmHostdev> const& hostdevs, PciAddress const& pci) {
+        return std::any_of(hostdevs.begin(), hostdevs.end(),
+                           [&](VmHostdev const& one) { return one.pci == pci; });
+    }
+    [[nodiscard]] bool has_address(LegId const& id, IpAddress const& address) const {
+        auto const* on = leg(id);
+        return on && std::find(on->addresses.begin(), on->addresses.end(), address) !=
+                         on->addresses.end();
+    }
+    [[nodiscard]] PeerEntry const* peer(LegId const& id, IpAddress const& address) const {
+        auto const* on = leg(id);
+        if (!on) return nullptr;
+        auto it = std::find_if(on->peers.begin(), on->peers.end(),
+                               [&](PeerEntry const& one) { return one.address == address; });
+        return it == on->peers.end() ? nullptr : &*it;
+    }
+};
+
+}  // namespace
+
+std::vector<Step> inverse(Step const& step, HostView const& before) {
+    return std::visit(Inverter{before}, step);
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/plan/links.hpp"
+
+#include <algorithm>
+
+namespace vfmgr {
+namespace {
+
+template <class T>
+bool contains(std::vector<T> const& all, T const& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+LegState const* leg_of(PfState const& pf, LegId const& id) {
+    auto it = std::find_if(pf.legs.begin(), pf.legs.end(),
+                           [&](LegState const& leg) { return leg.id == id; });
+    return it == pf.legs.end() ? nullptr : &*it;
+}
+
+bool has_peer(LegState const& leg, IpAddress const& address, WantedPeer const& peer) {
+    return std::any_of(leg.peers.begin(), leg.peers.end(), [&](PeerEntry const& entry) {
+        return entry.address == address && entry.mac == peer.mac;
+    });
+}
+
+// A tagged leg that does not exist yet starts from nothing.
+void leg_up(std::vector<Step>& steps, LegState const* leg, LegId const& id, WantedLeg const& want,
+            bool up, std::uint32_t mtu) {
+    if (!leg && id.vlan) steps.push_back(AddVlanLeg{id});
+    if (!leg || leg->up != up || leg->mtu != mtu)
+        if (up || leg) steps.push_back(SetLink{id, up, mtu});
+    for (auto const& address : want.addresses)
+        if (!leg || !contains(leg->addresses, address)) steps.push_back(AddAddress{id, address});
+    for (auto const& [address, peer] : want.peers)
+        if (!leg || !has_peer(*leg, address, peer))
+            steps.push_back(AddPeer{id, address, peer.mac, peer.source});
+}
+
+// Ours to remove from the untagged leg: the host addresses of the PF's networks, unless they were
+// there before vfmgr was.
+bool ours(PfSpec const& spec, PfBase const& base, IpAddress const& address) {
+    auto named = std::any_of(spec.networks.begin(), spec.networks.end(),
+                             [&](Network const& n) { return n.host_address == address; });
+    return named && !contains(base.addresses, address);
+}
+
+bool in_a_network(PfSpec const& spec, LegId const& leg, IpAddress const& address) {
+    return std::any_of(spec.networks.begin(), spec.networks.end(), [&](Network const& n) {
+        return n.vlan == leg.vlan && n.prefix.contains(address);
+    });
+}
+
+void leg_down(std::vector<Step>& steps, LegState const& leg, WantedLeg const* want,
+              PfSpec const& spec, PfBase const& base) {
+    for (auto const& peer : leg.peers) {
+        bool const wanted = want && want->peers.contains(peer.address);
+        if (!wanted && (leg.ours || in_a_network(spec, leg.id, peer.address)))
+            steps.push_back(RemovePeer{leg.id, peer.address});
+    }
+    for (auto const& address : leg.addresses) {
+        bool const wanted = want && contains(want->addresses, address);
+        if (!wanted && ours(spec, base, address)) steps.push_back(RemoveAddress{leg.id, address});
+    }
+    if (leg.id.vlan && leg.ours && !want) steps.push_back(RemoveVlanLeg{leg.id});
+}
+
+}  // namespace
+
+PfBase base_of(PfState const& pf) {
+    PfBase base{pf.info.up, pf.info.mtu, pf.info.rdma_device.has_value(), {}};
+    if (auto const* leg = leg_of(pf, LegId{pf.info.pci, {}})) base.addresses = leg->addresses;
+    return base;
+}
+
+std::vector<Attachment> leases_on(DesiredState const& desired, PciAddress const& pf,
+                                  std::string_view except) {
+    std::vector<Attachment> leases;
+    for (auto const& [id, attachment] : desired.attachments)
+        if (attachment.vf.pf == pf && id != except) leases.push_back(attachment);
+    return leases;
+}
+
+WantedLinks wanted_links(PciAddress const& address, PfSpec const& spec, PfBase const& base,
+                         std::vector<Attachment> const& leases) {
+    // A lent VF needs its PF up even without a network: drivers refuse VF rates and VLANs on a PF
+    // that is down, and libvirt refuses such a PF (kernel-and-libvirt.md, 4).
+    WantedLinks want{base.up || !leases.empty(), base.mtu, false, {}};
+    LegId const untagged{address, {}};
+    want.legs[untagged];
+    for (auto const& lease : leases) {
+        auto const* network =
+            lease.spec.network ? find_network(spec, *lease.spec.network) : nullptr;
+        if (!network) continue;
+        want.mtu = std::max(want.mtu, network->mtu);
+        want.rxe = want.rxe || network->rdma == RdmaMode::rxe;
+        auto& leg = want.legs[LegId{address, network->vlan}];
+        leg.mtu = std::max(leg.mtu, network->mtu);
+        if (!contains(leg.addresses, network->host_address))
+            leg.addresses.push_back(network->host_address);
+        if (lease.address && lease.settings.mac)
+            leg.peers[*lease.address] = {*lease.settings.mac, network->host_address};
+    }
+    want.legs[untagged].mtu = want.mtu;
+    return want;
+}
+
+std::vector<Step> links_up(PfState const& pf, WantedLinks const& want) {
+    std::vector<Step> steps;
+    LegId const untagged{pf.info.pci, {}};
+    // The PF's MTU bounds that of its VLAN devices and VFs: never lowered here, only in links_down.
+    auto const mtu = std::max(want.mtu, pf.info.mtu);
+    leg_up(steps, leg_of(pf, untagged), untagged, want.legs.at(untagged), want.up || pf.info.up,
+           mtu);
+    // SoftRoCE goes on the parent: a VLAN device refuses it, and its GID appears on the parent's.
+    if (want.rxe && !pf.info.rdma_device) steps.push_back(AddRdmaLink{pf.info.pci});
+    for (auto const& [id, leg] : want.legs)
+        if (id.vlan) leg_up(steps, leg_of(pf, id), id, leg, true, leg.mtu);
+    return steps;
+}
+
+std::vector<Step> links_down(PfState const& pf, WantedLinks const& want, PfSpec const& spec,
+                             PfBase const& base) {
+    std::vector<Step> steps;
+    for (auto leg = pf.legs.rbegin(); leg != pf.legs.rend(); ++leg) {
+        auto const wanted = want.legs.find(leg->id);
+        leg_down(steps, *leg, wanted == want.legs.end() ? nullptr : &wanted->second, spec, base);
+    }
+    if (pf.info.rdma_driver == "rxe" && !want.rxe && !base.rdma)
+        steps.push_back(RemoveRdmaLink{pf.info.pci});
+    if (pf.info.up != want.up || pf.info.mtu != want.mtu)
+        steps.push_back(SetLink{LegId{pf.info.pci, {}}, want.up, want.mtu});
+    return steps;
+}
+
+}  // namespace vfmgr

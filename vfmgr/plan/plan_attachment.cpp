@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "vfmgr/plan/choose.hpp"
+#include "vfmgr/plan/links.hpp"
+#include "vfmgr/plan/plan.hpp"
+#include "vfmgr/plan/readable.hpp"
+#include "vfmgr/plan/vf_values.hpp"
+
+namespace vfmgr {
+namespace {
+
+// Everything that the lease is decided from, gathered once.
+struct Ask {
+    HostView const& host;
+    DesiredState const& desired;
+    AttachmentSpec const& spec;
+    PfState const& pf;
+    PfSpec const& pf_spec;
+    VmInfo const& vm;
+    Network const* network;  // nullptr: none asked for
+};
+
+Result<DesiredPf const*> managed_pf(DesiredState const& desired, PfState const& pf) {
+    auto it = desired.pfs.find(pf.info.pci);
+    if (it != desired.pfs.end() && it->second.spec.mode != PfMode::observe) return &it->second;
+    return fail(
+        Problem::conflict,
+        fmt::format("{} ({}) is only observed, so its VFs can't be lent", pf.info.ifname,
+                    to_string(pf.info.pci)),
+        fmt::format("take it over first: vfctl pf set {} --mode manage", to_string(pf.info.pci)));
+}
+
+Result<Network const*> named_network(PfState const& pf, PfSpec const& pf_spec,
+                                     AttachmentSpec const& spec) {
+    if (!spec.network) return nullptr;
+    if (auto const* network = find_network(pf_spec, *spec.network)) return network;
+    std::vector<std::string> known;
+    for (auto const& network : pf_spec.networks) known.push_back(network.name);
+    return fail(Problem::not_found,
+                fmt::format("{} has no network {}", pf.info.ifname, *spec.network),
+                known.empty() ? fmt::format("add it: vfctl pf set {} --network name={},prefix=…",
+                                            to_string(pf.info.pci), *spec.network)
+                              : fmt::format("use one of: {}", fmt::join(known, ", ")));
+}
+
+// Where the device goes: into the running VM, its persistent XML, or both.
+Result<void> place(Ask const& ask, Attachment& lease) {
+    bool const running = ask.vm.state == VmState::running || ask.vm.state == VmState::paused;
+    auto const wish = ask.spec.persistence;
+    lease.live = running && wish != Persistence::config;
+    lease.config = ask.vm.persistent && wish != Persistence::live;
+    if (!lease.live && !lease.config)
+        return fail(Problem::unsupported,
+                    fmt::format("VM {} is {} and {}, so there is nothing to attach to with "
+                                "persistence {}",
+                                ask.vm.name, enum_name(ask.vm.state),
+                                ask.vm.persistent ? "persistent" : "transient", enum_name(wish)),
+                    running ? "leave persistence at auto" : "start the VM first");
+    if (lease.live && ask.vm.free_pcie_ports == 0)
+        return fail(
+            Problem::unsupported,
+            fmt::format("VM {} has no free PCIe port for a hot-plugged device", ask.vm.name),
+            "add <controller type='pci' model='pcie-root-port'/> to its XML and start it "
+            "anew, or attach with persistence config while it is shut off");
+    return {};
+}
+
+Result<void> check_verification(Ask const& ask, Attachment const& lease) {
+    if (ask.spec.verify == VerifyMode::none) return {};
+    if (!ask.vm.has_vsock)
+        return fail(
+            Problem::unsupported,
+            fmt::format("VM {} has no vsock device, over which it would report", ask.vm.name),
+            "add <vsock model='virtio'><cid auto='yes'/></vsock> to its XML and start it "
+            "anew, or attach without verification");
+    if (ask.spec.verify == VerifyMode::required && !(lease.live && ask.vm.vsock_cid))
+        return fail(
+            Problem::unsupported,
+            fmt::format("VM {} is not running, so nothing can be verified in it", ask.vm.name),
+            "start it, or attach with verify background");
+    bool const rdma = ask.network && ask.network->rdma != RdmaMode::none &&
+                      (ask.pf.info.rdma_device || ask.network->rdma == RdmaMode::rxe);
+    if (!rdma)
+        return fail(Problem::unsupported,
+                    fmt::format("{} has no RDMA device on this host, so nothing can answer the VM "
+                                "on network {}",
+                                ask.pf.info.ifname, ask.network ? ask.network->name : "(none)"),
+                    "load the card's RDMA driver, or set the network's rdma to rxe (SoftRoCE)");
+    return {};
+}
+
+Result<void> resolve_settings(Ask const& ask, Attachment& lease, std::string_view host_seed,
+                              Plan& plan) {
+    auto& settings = lease.settings;
+    settings = ask.spec.settings;
+    if (ask.network) {
+        auto const wanted = ask.network->vlan.value_or(0);
+        if (settings.vlan && settings.vlan->id != wanted)
+            return fail(Problem::conflict,
+                        fmt::format("VLAN {} was asked for, but network {} is {}",
+                                    settings.vlan->id, ask.network->name,
+                                    wanted ? fmt::format("VLAN {}", wanted) : "untagged"),
+                        "leave the VLAN out, or name another network");
+        if (!settings.vlan && wanted) settings.vlan = Vlan{wanted};
+    }
+    if (settings.mac) return check_mac(ask.host, ask.desired, lease.vf, *settings.mac);
+    if (ask.pf.info.link_layer == LinkLayer::infiniband) return {};
+    settings.mac = choose_mac(ask.host, ask.desired, lease.vf, ask.vm.uuid, host_seed);
+    plan.notes.push_back(
+        fmt::format("MAC {} was chosen: none was given", to_string(*settings.mac)));
+    return {};
+}
+
+void device_steps(Plan& plan, Ask const& ask, Attachment const& lease, VfState const& vf) {
+    // Settings reach a VF for certain only while no driver holds it: mlx5 applies an admin MAC to a
+    // bound VF when its driver is bound again (kernel-and-libvirt.md, operators' list 7).
+    if (vf.driver) plan.steps.emplace_back(BindVf{lease.vf, std::nullopt});
+    if (!empty(lease.settings))
+        plan.steps.emplace_back(ConfigureVfs{
+            lease.vf.pf, {VfChange{lease.vf.index, lease.settings}}, ask.spec.best_effort});
+    plan.steps.emplace_back(BindVf{lease.vf, "vfio-pci"});
+    plan.steps.emplace_back(AttachHostdev{ask.vm.uuid, lease.id, lease.vf, vf.pci,
+                                          lease.settings.mac, lease.live, lease.config});
+    if (ask.spec.verify == VerifyMode::required)
+        plan.steps.emplace_back(AwaitVerification{lease.id, ask.spec.verify_timeout_seconds});
+}
+
+Result<AttachmentPlan> lend(Ask const& ask, DesiredPf const& pf, Attachment lease,
+                            std::string_view host_seed) {
+    AttachmentPlan result{std::move(lease), pf.base ? *pf.base : base_of(ask.pf), {}};
+    auto& attachment = result.attachment;
+    VFMGR_CHECK(place(ask, attachment));
+    VFMGR_CHECK(check_verification(ask, attachment));
+    VFMGR_TRY(VfState const* vf, choose_vf(ask.host, ask.desired, ask.pf, ask.spec.vf));
+    attachment.vf = VfId{ask.pf.info.pci, vf->index};
+    attachment.vf_pci = vf->pci;
+    VFMGR_CHECK(resolve_settings(ask, attachment, host_seed, result.plan));
+    if (ask.network) {
+        VFMGR_TRY(attachment.address,
+                  choose_address(ask.desired, ask.pf.info.pci, *ask.network, ask.spec.address));
+        if (!ask.spec.address)
+            result.plan.notes.push_back(fmt::format("address {} was chosen: none was given",
+                                                    to_string(*attachment.address)));
+    }
+    // Release puts exactly this back.
+    attachment.baseline = only_members_of(attachment.settings, vf->settings);
+    auto leases = leases_on(ask.desired, ask.pf.info.pci, attachment.id);
+    leases.push_back(attachment);
+    result.plan.steps =
+        links_up(ask.pf, wanted_links(ask.pf.info.pci, ask.pf_spec, result.base, leases));
+    device_steps(result.plan, ask, attachment, *vf);
+    return result;
+}
+
+}  // namespace
+
+Result<AttachmentPlan> plan_attachment(HostView const& host, DesiredState const& desired,
+                                       std::string const& id, AttachmentSpec const& spec,
+                                       std::string_view host_seed) {
+    VFMGR_TRY(PfState const* pf, readable_pf(host, spec.pf));
+    VFMGR_TRY(DesiredPf const* managed, managed_pf(desired, *pf));
+    VFMGR_TRY(VmInfo const* vm, readable_vm(host, spec.vm));
+    VFMGR_TRY(Network const* network, named_network(*pf, managed->spec, spec));
+    Attachment lease;
+    lease.id = id;
+    lease.spec = spec;
+    lease.vm_uuid = vm->uuid;
+    lease.vm_name = vm->name;
+    return lend(Ask{host, desired, spec, *pf, managed->spec, *vm, network}, *managed,
+                std::move(lease), host_seed);
+}
+
+}  // namespace vfmgr

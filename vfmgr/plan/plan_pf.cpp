@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "vfmgr/plan/links.hpp"
+#include "vfmgr/plan/plan.hpp"
+#include "vfmgr/plan/readable.hpp"
+
+namespace vfmgr {
+namespace {
+
+Result<void> check_count(HostView const& host, DesiredState const& desired, PfState const& pf,
+                         std::uint16_t count) {
+    auto const& info = pf.info;
+    if (count > info.total_vfs)
+        return fail(Problem::limit_exceeded,
+                    fmt::format("{} ({}) allows {} VFs, {} were asked for", info.ifname,
+                                to_string(info.pci), info.total_vfs, count),
+                    fmt::format("ask for at most {}", info.total_vfs));
+    if (count == info.num_vfs || info.num_vfs == 0) return {};
+    if (host.hypervisor.stale)
+        return fail(Problem::unavailable,
+                    fmt::format("libvirt can't say which VFs of {} are in use: {}", info.ifname,
+                                host.hypervisor.stale_reason),
+                    "start libvirtd and try again");
+    auto const uses = vf_uses(host, desired, info.pci);
+    if (uses.empty()) return {};
+    std::vector<std::string> reasons;
+    for (auto const& use : uses)
+        reasons.push_back(fmt::format("VF {} is {}", use.vf.index, use.reason));
+    return fail(Problem::vf_in_use,
+                fmt::format("changing {} from {} to {} VFs would remove every VF, but {}",
+                            info.ifname, info.num_vfs, count, fmt::join(reasons, "; ")),
+                "detach them first: vfctl detach VM, or virsh detach-device for what vfmgr did "
+                "not attach");
+}
+
+// Leases name networks: one that is used can be neither dropped nor changed under them.
+Result<void> check_used_networks(DesiredState const& desired, PciAddress const& pf,
+                                 PfSpec const& want) {
+    auto const now = desired.pfs.find(pf);
+    for (auto const& [id, attachment] : desired.attachments) {
+        if (attachment.vf.pf != pf || !attachment.spec.network) continue;
+        auto const* after = find_network(want, *attachment.spec.network);
+        auto const* before = now == desired.pfs.end()
+                                 ? nullptr
+                                 : find_network(now->second.spec, *attachment.spec.network);
+        if (!after || (before && !(*after == *before)))
+            return fail(Problem::conflict,
+                        fmt::format("network {} is used by VM {} (attachment {}) and can't be {}",
+                                    *attachment.spec.network, attachment.vm_name, id,
+                                    after ? "changed" : "removed"),
+                        fmt::format("detach it first: vfctl detach {}", id));
+    }
+    return {};
+}
+
+// Every prefix that this PF's own legs hold may stay; everybody else's must not be covered.
+Result<void> check_routes(HostView const& host, PfState const& pf, Network const& network) {
+    auto const* own = find_leg(host, LegId{pf.info.pci, network.vlan});
+    for (auto const& route : host.kernel.routes) {
+        if (own && route.ifname == own->ifname) continue;
+        if (route.prefix.overlaps(network.prefix))
+            return fail(
+                Problem::conflict,
+                fmt::format("network {} ({}) overlaps the host's route {} over {}", network.name,
+                            to_string(network.prefix), to_string(route.prefix), route.ifname),
+                "choose a prefix that the host does not use");
+    }
+    return {};
+}
+
+Result<void> check_other_networks(DesiredState const& desired, PciAddress const& pf,
+                                  Network const& network) {
+    for (auto const& [address, other] : desired.pfs) {
+        if (address == pf) continue;
+        for (auto const& theirs : other.spec.networks)
+            if (theirs.prefix.overlaps(network.prefix))
+                return fail(Problem::conflict,
+                            fmt::format("network {} ({}) overlaps network {} ({}) of {}",
+                                        network.name, to_string(network.prefix), theirs.name,
+                                        to_string(theirs.prefix), to_string(address)),
+                            "choose a prefix that no other network of this host uses");
+    }
+    return {};
+}
+
+Result<void> check_networks(HostView const& host, DesiredState const& desired, PfState const& pf,
+                            PfSpec const& want) {
+    VFMGR_CHECK(check_used_networks(desired, pf.info.pci, want));
+    auto const now = desired.pfs.find(pf.info.pci);
+    for (auto const& network : want.networks) {
+        if (pf.info.link_layer == LinkLayer::infiniband && network.vlan)
+            return fail(Problem::unsupported,
+                        fmt::format("network {} asks for VLAN {}, but {} is an InfiniBand PF",
+                                    network.name, *network.vlan, pf.info.ifname),
+                        "InfiniBand partitions by P_Key; leave the VLAN out");
+        auto const* before =
+            now == desired.pfs.end() ? nullptr : find_network(now->second.spec, network.name);
+        // An unchanged network was checked when it was set; its own leg is up by now.
+        if (before && *before == network) continue;
+        VFMGR_CHECK(check_routes(host, pf, network));
+        VFMGR_CHECK(check_other_networks(desired, pf.info.pci, network));
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<Plan> plan_pf(HostView const& host, DesiredState const& desired, PciAddress const& pf,
+                     PfSpec const& want) {
+    VFMGR_TRY(PfState const* state, readable_pf(host, pf));
+    VFMGR_CHECK(check_networks(host, desired, *state, want));
+    Plan plan;
+    if (want.mode == PfMode::observe) {
+        if (!leases_on(desired, pf, "").empty())
+            return fail(Problem::conflict,
+                        fmt::format("{} has VFs lent to VMs and can't go to mode observe",
+                                    state->info.ifname),
+                        "detach them first");
+        plan.notes.push_back(
+            fmt::format("{} is only observed: nothing is changed on it", state->info.ifname));
+        return plan;
+    }
+    if (!want.num_vfs || *want.num_vfs == state->info.num_vfs) return plan;
+    VFMGR_CHECK(check_count(host, desired, *state, *want.num_vfs));
+    if (state->info.num_vfs > 0)
+        plan.blast_radius.push_back(fmt::format("all {} VFs of {} are removed{}",
+                                                state->info.num_vfs, state->info.ifname,
+                                                *want.num_vfs ? " and made anew" : ""));
+    plan.steps.emplace_back(SetNumVfs{pf, *want.num_vfs});
+    return plan;
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "vfmgr/plan/links.hpp"
+#include "vfmgr/plan/plan.hpp"
+#include "vfmgr/plan/readable.hpp"
+#include "vfmgr/plan/vf_values.hpp"
+
+namespace vfmgr {
+namespace {
+
+bool has(std::vector<VmHostdev> const& hostdevs, std::string const& alias, PciAddress const& pci) {
+    return std::any_of(hostdevs.begin(), hostdevs.end(), [&](VmHostdev const& hostdev) {
+        return hostdev.alias == alias || hostdev.pci == pci;
+    });
+}
+
+void take_out_of_vm(Plan& plan, HostView const& host, Attachment const& lease) {
+    auto const* vm = find_vm(host, lease.vm_uuid);
+    if (!vm) {
+        plan.notes.push_back(fmt::format("VM {} is gone", lease.vm_name));
+        return;
+    }
+    auto const alias = hostdev_alias(lease.id);
+    DetachHostdev detach{vm->uuid,
+                         lease.id,
+                         lease.vf,
+                         lease.vf_pci,
+                         has(vm->live, alias, lease.vf_pci),
+                         has(vm->config, alias, lease.vf_pci)};
+    if (!detach.live && !detach.config) return;
+    plan.steps.emplace_back(detach);
+    if (detach.live)
+        plan.blast_radius.push_back(
+            fmt::format("unplugs VF {} from the running VM {}", to_string(lease.vf), vm->name));
+}
+
+void clean(Plan& plan, Attachment const& lease, VfState const& vf) {
+    plan.steps.emplace_back(ResetVf{lease.vf});
+    if (vf.driver) plan.steps.emplace_back(BindVf{lease.vf, std::nullopt});
+    // Only what differs: a driver may refuse to be told what already is.
+    auto const change = differing(lease.baseline, vf.settings);
+    if (!empty(change))
+        plan.steps.emplace_back(ConfigureVfs{lease.vf.pf, {VfChange{lease.vf.index, change}}, {}});
+}
+
+}  // namespace
+
+Result<Plan> plan_release(HostView const& host, DesiredState const& desired,
+                          Attachment const& lease) {
+    VFMGR_TRY(PfState const* pf, readable_pf(host, lease.vf.pf));
+    if (host.hypervisor.stale)
+        return fail(Problem::unavailable,
+                    fmt::format("libvirt can't be asked: {}", host.hypervisor.stale_reason),
+                    "start libvirtd and try again");
+    Plan plan;
+    take_out_of_vm(plan, host, lease);
+    auto const* vf = find_vf(host, lease.vf);
+    if (vf)
+        clean(plan, lease, *vf);
+    else
+        plan.notes.push_back(fmt::format("VF {} does not exist any more", to_string(lease.vf)));
+    auto const managed = desired.pfs.find(lease.vf.pf);
+    if (managed != desired.pfs.end() && managed->second.base) {
+        auto const& [spec, revision, base] = managed->second;
+        auto const want =
+            wanted_links(lease.vf.pf, spec, *base, leases_on(desired, lease.vf.pf, lease.id));
+        auto down = links_down(*pf, want, spec, *base);
+        plan.steps.insert(plan.steps.end(), down.begin(), down.end());
+    }
+    return plan;
+}
+
+Result<Plan> plan_restore(HostView const& host, DesiredState const& desired, PciAddress const& pf) {
+    VFMGR_TRY(PfState const* state, readable_pf(host, pf));
+    auto const managed = desired.pfs.find(pf);
+    Plan plan;
+    if (managed == desired.pfs.end() || managed->second.spec.mode == PfMode::observe) return plan;
+    auto const& spec = managed->second.spec;
+    // Only from nothing: at boot there are none, and VFs that exist may be in use.
+    if (spec.num_vfs && *spec.num_vfs > 0 && state->info.num_vfs == 0) {
+        plan.steps.emplace_back(SetNumVfs{pf, *spec.num_vfs});
+        return plan;
+    }
+    auto const leases = leases_on(desired, pf, "");
+    if (leases.empty() || !managed->second.base) return plan;
+    plan.steps = links_up(*state, wanted_links(pf, spec, *managed->second.base, leases));
+    for (auto const& lease : leases) {
+        auto const* vf = find_vf(host, lease.vf);
+        if (!vf || vf->driver == "vfio-pci") continue;
+        if (vf->pci != lease.vf_pci) {
+            plan.notes.push_back(fmt::format("VF {} is now at {}, but the XML of VM {} names {}",
+                                             to_string(lease.vf), to_string(vf->pci), lease.vm_name,
+                                             to_string(lease.vf_pci)));
+            continue;
+        }
+        if (vf->driver) plan.steps.emplace_back(BindVf{lease.vf, std::nullopt});
+        if (auto const change = differing(lease.settings, vf->settings); !empty(change))
+            plan.steps.emplace_back(
+                ConfigureVfs{pf, {VfChange{lease.vf.index, change}}, lease.spec.best_effort});
+        plan.steps.emplace_back(BindVf{lease.vf, "vfio-pci"});
+    }
+    return plan;
+}
+
+}  // namespace vfmgr
