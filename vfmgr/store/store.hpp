@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What survives a crash: desired state, leases, operations with their journal, tokens, verifications,
+// audit; one SQLite file, mode 0600. Called by the control thread only. Every write is durable
+// (synchronous=FULL) when its call returns. An Error is Problem::unavailable: the daemon is then
+// read-only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/types/operation.hpp"
+#include "vfmgr/plan/desired_state.hpp"
+#include "vfmgr/plan/step.hpp"
+
+namespace vfmgr {
+
+// One step of an operation, as the journal holds it. `undo` is what puts back what was seen before.
+struct JournalRecord {
+    std::uint32_t seq = 0;
+    Step step;
+    std::vector<Step> undo;
+    StepState state = StepState::intended;
+    bool operator==(JournalRecord const&) const = default;
+};
+
+struct UnfinishedOperation {
+    Operation operation;
+    std::vector<JournalRecord> records;  // by seq, ascending
+};
+
+// Several changes that become durable together, or not at all. Collects values; Store::commit does it.
+struct Batch {
+    std::vector<std::pair<PciAddress, DesiredPf>> save_pfs;
+    std::vector<PciAddress> erase_pfs;
+    std::vector<Attachment> save_attachments;
+    std::vector<std::string> erase_attachments;
+    std::vector<Quarantine> save_quarantines;
+    std::vector<VfId> erase_quarantines;
+    std::vector<Operation> save_operations;
+    std::vector<Verification> save_verifications;  // into the history of their attachment
+    struct Record {
+        std::string operation;
+        JournalRecord record;  // inserted, or replaced by (operation, seq)
+    };
+    std::vector<Record> save_records;
+    std::vector<std::string> erase_records_of;  // operation ids: the journal of a finished operation
+};
+
+struct Token {
+    std::string id;
+    std::string sha256;  // hex, of the secret; the secret itself is never stored
+    std::string role;    // viewer, operator, admin
+    std::string description;
+    Time created_at{};
+    std::optional<Time> expires_at;
+    bool operator==(Token const&) const = default;
+};
+
+struct AuditEntry {
+    Time at{};
+    std::string who;         // uid:0, token:<id>
+    std::string request_id;
+    std::string action;      // "POST /v1/attachments"
+    std::string subject;
+    std::string outcome;     // "accepted", or a problem's code
+    bool operator==(AuditEntry const&) const = default;
+};
+
+struct IdempotencyRecord {
+    std::string key;
+    std::string request_hash;
+    std::string operation;
+    bool operator==(IdempotencyRecord const&) const = default;
+};
+
+class Store {
+  public:
+    // Makes or migrates the file. Fails loudly: no journal, no service.
+    [[nodiscard]] static Result<Store> open(std::string const& path);
+    Store(Store&&) noexcept;
+    Store& operator=(Store&&) noexcept;
+    ~Store();
+
+    [[nodiscard]] Result<DesiredState> load();
+    [[nodiscard]] Result<void> commit(Batch const& batch);
+
+    [[nodiscard]] Result<std::vector<UnfinishedOperation>> unfinished();
+    [[nodiscard]] Result<std::optional<Operation>> operation(std::string const& id);
+    // Newest first.
+    [[nodiscard]] Result<std::vector<Operation>> operations(std::size_t limit);
+    // Newest first; 100 are kept for each attachment.
+    [[nodiscard]] Result<std::vector<Verification>> verifications(std::string const& attachment);
+
+    [[nodiscard]] Result<void> save_token(Token const& token);
+    [[nodiscard]] Result<std::vector<Token>> tokens();
+    [[nodiscard]] Result<std::optional<Token>> token_by_hash(std::string const& sha256);
+    // false: there was none.
+    [[nodiscard]] Result<bool> erase_token(std::string const& id);
+
+    [[nodiscard]] Result<void> append_audit(AuditEntry const& entry);
+    [[nodiscard]] Result<std::vector<AuditEntry>> audit(std::size_t limit);
+
+    [[nodiscard]] Result<void> save_idempotency(IdempotencyRecord const& record, Time now);
+    // Within 24 hours of `now`.
+    [[nodiscard]] Result<std::optional<IdempotencyRecord>> idempotency(std::string const& key,
+                                                                        Time now);
+    // Operations, audit and idempotency records older than 30 days.
+    [[nodiscard]] Result<void> prune(Time now);
+    // 32 hex digits, made once for this host and kept: chosen MACs derive from it.
+    [[nodiscard]] Result<std::string> host_seed();
+
+  private:
+    struct Impl;
+    explicit Store(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace vfmgr
