@@ -44,6 +44,7 @@ struct QueuePairEnd {
     std::uint32_t qp_num = 0;   // 24 bits
     std::uint32_t psn = 0;      // 24 bits
     std::uint32_t path_mtu = 1024;  // bytes: 256, 512, 1024, 2048, 4096
+    std::uint8_t reads_max = 1;     // RDMA reads that this end answers at once (max_dest_rd_atomic)
     bool operator==(QueuePairEnd const&) const = default;
 };
 

@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "api/types/enum_names.hpp"
@@ -31,18 +32,26 @@ concept Textual = requires(T const& value, std::string_view text) {
     { T::parse(text) } -> std::same_as<Result<T>>;
 };
 
-class JsonReader;
-template <class T>
-concept Readable = requires(JsonReader& reader, T& value) { read(reader, value); };
+// One reference token of a JSON pointer (RFC 6901, 4), cut at 64 bytes.
+[[nodiscard]] std::string pointer_token(std::string_view key);
+
+// `template <class F, Of<Network> V> void fields(F& f, V& network)`: one description for the
+// writer, which passes a Network const, and the reader, which passes a Network.
+template <class V, class T>
+concept Of = std::same_as<std::remove_const_t<V>, T>;
 
 class JsonWriter {
   public:
     explicit JsonWriter(nlohmann::json& out) : out_(out) { out_ = nlohmann::json::object(); }
     template <class T>
-    void value(char const* key, T const& value) { out_[key] = encode(value); }
-    // Written only when it differs from what reading an absent key gives.
+    void value(char const* key, T const& value) {
+        out_[key] = encode(value);
+    }
+    // Always written; may be absent when read, and then keeps the value it had.
     template <class T>
-    void defaulted(char const* key, T const& value) { out_[key] = encode(value); }
+    void defaulted(char const* key, T const& value) {
+        out_[key] = encode(value);
+    }
     // A wish: absent means "leave alone".
     template <class T>
     void maybe(char const* key, std::optional<T> const& value) {
@@ -54,12 +63,22 @@ class JsonWriter {
         out_[key] = value ? encode(*value) : nlohmann::json(nullptr);
     }
 
+    // Written and read in a way of its own, where a type has more than one.
+    template <class T, class Write, class Read>
+    void with(char const* key, T const& value, Write write, Read) {
+        write(out_[key], value);
+    }
+
     template <class T>
     static nlohmann::json encode(T const& value) {
-        if constexpr (std::is_enum_v<T>) return std::string(enum_name(value));
-        else if constexpr (std::is_same_v<T, Time>) return to_rfc3339(value);
-        else if constexpr (Textual<T>) return to_string(value);
-        else return nlohmann::json(value);
+        if constexpr (std::is_enum_v<T>)
+            return std::string(enum_name(value));
+        else if constexpr (std::is_same_v<T, Time>)
+            return to_rfc3339(value);
+        else if constexpr (Textual<T>)
+            return to_string(value);
+        else
+            return nlohmann::json(value);
     }
     template <class T>
     static nlohmann::json encode(std::vector<T> const& values) {
@@ -81,8 +100,10 @@ class JsonReader {
     }
     template <class T>
     void value(char const* key, T& out) {
-        if (auto const* found = find(key)) decode(*found, key, out);
-        else if (in_.is_object()) complain(key, "is required");
+        if (auto const* found = find(key))
+            decode(*found, key, out);
+        else
+            complain_missing(key);
     }
     template <class T>
     void defaulted(char const* key, T& out) {
@@ -96,21 +117,43 @@ class JsonReader {
         if (decode(*found, key, value)) out = std::move(value);
     }
     template <class T>
-    void nullable(char const* key, std::optional<T>& out) { maybe(key, out); }
+    void nullable(char const* key, std::optional<T>& out) {
+        maybe(key, out);
+    }
 
+    template <class T, class Write, class Read>
+    void with(char const* key, T& out, Write, Read read_with) {
+        auto const* found = find(key);
+        if (!found) return complain_missing(key);
+        JsonReader nested(*found, pointer_ + "/" + key, violations_);
+        read_with(nested, out);
+        nested.finish();
+    }
+
+    // `key` is relative to this object and may have several levels: "settings/mac".
     void complain(std::string const& key, std::string detail) {
+        if (violations_.size() >= violations_max) return;
         violations_.push_back({key.empty() ? pointer_ : pointer_ + "/" + key, std::move(detail)});
     }
     void finish() {
         if (!in_.is_object()) return;
         for (auto const& [key, unused] : in_.items())
-            if (!seen_.contains(key)) complain(key, "is not known here");
+            if (!seen_.contains(key)) complain(pointer_token(key), "is not known here");
     }
+    // Rules between members look only when the members themselves were read:
+    // `auto const start = reader.mark(); fields(…); if (reader.clean_since(start)) …`.
+    [[nodiscard]] std::size_t mark() const { return violations_.size(); }
+    [[nodiscard]] bool clean_since(std::size_t mark) const { return violations_.size() == mark; }
     // For variants: look at a discriminator without consuming the object.
     [[nodiscard]] nlohmann::json const& json() const { return in_; }
     void accept(char const* key) { seen_.insert(key); }
 
   private:
+    static constexpr std::size_t violations_max = 64;
+
+    void complain_missing(char const* key) {
+        if (in_.is_object()) complain(key, "is required");
+    }
     nlohmann::json const* find(char const* key) {
         seen_.insert(key);
         if (!in_.is_object()) return nullptr;
@@ -120,15 +163,26 @@ class JsonReader {
     template <class T>
     bool decode(nlohmann::json const& in, std::string const& key, T& out) {
         auto const before = violations_.size();
-        if constexpr (std::is_same_v<T, nlohmann::json>) out = in;
-        else if constexpr (std::is_same_v<T, bool>) decode_bool(in, key, out);
-        else if constexpr (std::is_integral_v<T>) decode_integer(in, key, out);
-        else if constexpr (std::is_floating_point_v<T>) decode_number(in, key, out);
-        else if constexpr (std::is_enum_v<T>) decode_enum(in, key, out);
-        else if constexpr (std::is_same_v<T, std::string>) decode_string(in, key, out);
-        else if constexpr (std::is_same_v<T, Time>) decode_time(in, key, out);
-        else if constexpr (Textual<T>) decode_text(in, key, out);
-        else decode_nested(in, key, out);
+        if constexpr (std::is_same_v<T, nlohmann::json>)
+            out = in;
+        else if constexpr (std::is_same_v<T, bool>)
+            decode_bool(in, key, out);
+        else if constexpr (std::is_integral_v<T>)
+            decode_integer(in, key, out);
+        else if constexpr (std::is_floating_point_v<T>)
+            decode_number(in, key, out);
+        else if constexpr (std::is_enum_v<T>)
+            decode_enum(in, key, out);
+        else if constexpr (std::is_same_v<T, std::string>)
+            decode_string(in, key, out);
+        else if constexpr (std::is_same_v<T, Time>)
+            decode_time(in, key, out);
+        else if constexpr (std::is_same_v<T, Error>)
+            out = error_from_json(in);
+        else if constexpr (Textual<T>)
+            decode_text(in, key, out);
+        else
+            decode_nested(in, key, out);
         return violations_.size() == before;
     }
     template <class T>
@@ -152,27 +206,35 @@ class JsonReader {
         if (!in.is_object()) return complain(key, "must be an object");
         for (auto const& [name, item] : in.items()) {
             T value{};
-            if (decode(item, key + "/" + name, value)) out[name] = std::move(value);
+            if (decode(item, key + "/" + pointer_token(name), value)) out[name] = std::move(value);
         }
     }
     void decode_bool(nlohmann::json const& in, std::string const& key, bool& out) {
-        if (in.is_boolean()) out = in.get<bool>();
-        else complain(key, "must be true or false");
+        if (in.is_boolean())
+            out = in.get<bool>();
+        else
+            complain(key, "must be true or false");
     }
     template <class T>
     void decode_integer(nlohmann::json const& in, std::string const& key, T& out) {
         constexpr auto low = std::numeric_limits<T>::min();
         constexpr auto high = std::numeric_limits<T>::max();
         bool fits = in.is_number_integer();
-        if (in.is_number_unsigned()) fits = std::in_range<T>(in.get<std::uint64_t>());
-        else if (fits) fits = std::in_range<T>(in.get<std::int64_t>());
-        if (fits) out = in.get<T>();
-        else complain(key, fmt::format("must be a whole number from {} to {}", low, high));
+        if (in.is_number_unsigned())
+            fits = std::in_range<T>(in.get<std::uint64_t>());
+        else if (fits)
+            fits = std::in_range<T>(in.get<std::int64_t>());
+        if (fits)
+            out = in.get<T>();
+        else
+            complain(key, fmt::format("must be a whole number from {} to {}", low, high));
     }
     template <class T>
     void decode_number(nlohmann::json const& in, std::string const& key, T& out) {
-        if (in.is_number()) out = in.get<T>();
-        else complain(key, "must be a number");
+        if (in.is_number())
+            out = in.get<T>();
+        else
+            complain(key, "must be a number");
     }
     template <class T>
     void decode_enum(nlohmann::json const& in, std::string const& key, T& out) {
@@ -182,8 +244,10 @@ class JsonReader {
         complain(key, "must be one of " + enum_choices<T>());
     }
     void decode_string(nlohmann::json const& in, std::string const& key, std::string& out) {
-        if (in.is_string()) out = in.get<std::string>();
-        else complain(key, "must be a string");
+        if (in.is_string())
+            out = in.get<std::string>();
+        else
+            complain(key, "must be a string");
     }
     void decode_time(nlohmann::json const& in, std::string const& key, Time& out) {
         if (in.is_string())
@@ -195,8 +259,10 @@ class JsonReader {
     void decode_text(nlohmann::json const& in, std::string const& key, T& out) {
         if (!in.is_string()) return complain(key, "must be a string");
         auto value = T::parse(in.get_ref<std::string const&>());
-        if (value) out = *value;
-        else complain(key, value.error().detail);
+        if (value)
+            out = *value;
+        else
+            complain(key, value.error().detail);
     }
 
     nlohmann::json const& in_;
@@ -215,21 +281,23 @@ template <class T>
     reader.finish();
     if (violations.empty()) return value;
     Error error{Problem::invalid_request, {}, "correct the named fields and send it again"};
-    error.detail = fmt::format("{} {}", violations.front().pointer.empty()
-                                            ? std::string("the document")
-                                            : violations.front().pointer,
+    error.detail = fmt::format("{} {}",
+                               violations.front().pointer.empty() ? std::string("the document")
+                                                                  : violations.front().pointer,
                                violations.front().detail);
     if (violations.size() > 1) error.detail += fmt::format(" (and {} more)", violations.size() - 1);
     error.violations = std::move(violations);
     return fail(std::move(error));
 }
 
-// The same from text; limits nesting through nlohmann's own parser and never throws.
+// Strict JSON: UTF-8, no duplicate keys, at most 32 levels deep. Never throws.
+[[nodiscard]] Result<nlohmann::json> parse_json(std::string_view text);
+// Never throws: bytes that are not UTF-8 (a process name, a domain title) become U+FFFD.
+[[nodiscard]] std::string to_json_text(nlohmann::json const& document);
+
 template <class T>
 [[nodiscard]] Result<T> from_json_text(std::string_view text) {
-    auto in = nlohmann::json::parse(text, nullptr, false);
-    if (in.is_discarded())
-        return fail(Problem::invalid_request, "the body is not valid JSON", "send a JSON object");
+    VFMGR_TRY(auto in, parse_json(text));
     return from_json_document<T>(in);
 }
 

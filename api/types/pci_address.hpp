@@ -34,4 +34,8 @@ struct VfId {
 
 [[nodiscard]] std::string to_string(VfId const& vf);  // "0000:3b:00.0/2"
 
+class JsonReader;
+void to_json(nlohmann::json& out, VfId const& vf);  // {"pf": "0000:3b:00.0", "index": 2}
+void read(JsonReader& reader, VfId& vf);
+
 }  // namespace vfmgr

@@ -2,9 +2,11 @@
 // What is wanted of a VF. An absent member means "leave alone". A value.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/types/guid.hpp"
@@ -38,5 +40,21 @@ struct VfSpec {
 
 void to_json(nlohmann::json& out, VfSpec const& spec);
 void read(JsonReader& reader, VfSpec& spec);  // refuses multicast and zero MACs, rates min > max
+
+// The same members as a fact: null where nothing is reported, and no rules, because a driver may
+// well report the zero MAC. Reads what to_json() writes, too.
+void reported_to_json(nlohmann::json& out, VfSpec const& spec);
+void read_reported(JsonReader& reader, VfSpec& spec);
+
+// The names of the members, as `best_effort` lists them.
+inline constexpr std::array<std::string_view, 9> vf_spec_members = {"mac",
+                                                                    "vlan",
+                                                                    "spoofchk",
+                                                                    "trust",
+                                                                    "link_state",
+                                                                    "min_tx_rate_mbps",
+                                                                    "max_tx_rate_mbps",
+                                                                    "node_guid",
+                                                                    "port_guid"};
 
 }  // namespace vfmgr

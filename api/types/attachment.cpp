@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/types/attachment.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "api/types/json.hpp"
+
+namespace vfmgr {
+
+namespace {
+
+template <class F, Of<AttachmentSpec> V>
+void fields(F& f, V& spec) {
+    f.value("vm", spec.vm);
+    f.value("pf", spec.pf);
+    f.maybe("vf", spec.vf);
+    f.maybe("network", spec.network);
+    f.maybe("address", spec.address);
+    f.defaulted("settings", spec.settings);
+    f.defaulted("best_effort", spec.best_effort);
+    f.defaulted("persistence", spec.persistence);
+    f.defaulted("verify", spec.verify);
+    f.defaulted("verify_timeout_seconds", spec.verify_timeout_seconds);
+}
+
+// As resolved they may hold what was observed, so no rules of a wish apply.
+void settings_to_json(nlohmann::json& out, VfSpec const& settings) {
+    to_json(out, settings);
+}
+
+template <class F, Of<Attachment> V>
+void fields(F& f, V& attachment) {
+    f.value("id", attachment.id);
+    f.value("spec", attachment.spec);
+    f.value("vf", attachment.vf);
+    f.value("vf_pci", attachment.vf_pci);
+    f.value("vm_uuid", attachment.vm_uuid);
+    f.value("vm_name", attachment.vm_name);
+    f.with("settings", attachment.settings, settings_to_json, read_reported);
+    f.with("baseline", attachment.baseline, settings_to_json, read_reported);
+    f.nullable("address", attachment.address);
+    f.value("live", attachment.live);
+    f.value("config", attachment.config);
+    f.value("state", attachment.state);
+    f.nullable("verification", attachment.verification);
+    f.value("created_at", attachment.created_at);
+}
+
+bool printable(std::string_view text) {
+    return std::ranges::none_of(text, [](char byte) {
+        auto const code = static_cast<unsigned char>(byte);
+        return code < 0x20 || code == 0x7f;
+    });
+}
+
+void check_best_effort(JsonReader& reader, std::vector<std::string> const& names) {
+    std::set<std::string_view> seen;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        auto const pointer = fmt::format("best_effort/{}", i);
+        if (std::ranges::find(vf_spec_members, names[i]) == vf_spec_members.end())
+            reader.complain(pointer, fmt::format("must be a member of settings: {}",
+                                                 fmt::join(vf_spec_members, ", ")));
+        else if (!seen.insert(names[i]).second)
+            reader.complain(pointer, "is listed twice");
+    }
+}
+
+void check_network(JsonReader& reader, AttachmentSpec const& spec) {
+    if (spec.network) return;
+    if (spec.verify != VerifyMode::none)
+        reader.complain("verify", "requires a network: RDMA is proved over an address in it");
+    if (spec.address) reader.complain("address", "requires a network that it belongs to");
+}
+
+bool is_attachment_id(std::string_view id) {
+    return id.size() == 8 && id.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+}  // namespace
+
+std::string hostdev_alias(std::string_view attachment_id) {
+    return fmt::format("ua-vfmgr-{}", attachment_id);
+}
+
+void to_json(nlohmann::json& out, AttachmentSpec const& spec) {
+    JsonWriter writer(out);
+    fields(writer, spec);
+}
+
+void read(JsonReader& reader, AttachmentSpec& spec) {
+    constexpr std::size_t vm_bytes_max = 128;
+    auto const start = reader.mark();
+    fields(reader, spec);
+    if (reader.clean_since(start)) {
+        if (spec.vm.empty()) reader.complain("vm", "must name a VM, by name or UUID");
+        check_network(reader, spec);
+    }
+    if (spec.vm.size() > vm_bytes_max || !printable(spec.vm))
+        reader.complain("vm", fmt::format("must be at most {} printable bytes", vm_bytes_max));
+    check_best_effort(reader, spec.best_effort);
+    if (spec.verify_timeout_seconds < 5 || spec.verify_timeout_seconds > 3600)
+        reader.complain("verify_timeout_seconds", "must be from 5 to 3600");
+}
+
+void to_json(nlohmann::json& out, Attachment const& attachment) {
+    JsonWriter writer(out);
+    fields(writer, attachment);
+}
+
+void read(JsonReader& reader, Attachment& attachment) {
+    auto const start = reader.mark();
+    fields(reader, attachment);
+    if (reader.clean_since(start) && !is_attachment_id(attachment.id))
+        reader.complain("id", "must be 8 hexadecimal digits");
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/types/guest.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "api/types/json.hpp"
+
+namespace vfmgr {
+
+namespace {
+
+// Limits of what a guest may send (DESIGN.md, 6.6). Every text of it may end in a table on
+// somebody's terminal, so control characters are refused.
+constexpr std::size_t id_bytes_max = 64;
+constexpr std::size_t sentence_bytes_max = 1024;
+constexpr std::size_t fact_bytes_max = 256;
+constexpr std::size_t tests_max = 32;
+constexpr std::size_t figures_max = 32;
+constexpr std::size_t digests_max = 8;
+constexpr std::size_t facts_max = 16;
+
+void check_text(JsonReader& reader, std::string const& pointer, std::string_view text,
+                std::size_t bytes_max) {
+    auto const control = [](char byte) {
+        auto const code = static_cast<unsigned char>(byte);
+        return code < 0x20 || code == 0x7f;
+    };
+    if (text.size() > bytes_max)
+        reader.complain(pointer, fmt::format("must be at most {} bytes", bytes_max));
+    else if (std::ranges::any_of(text, control))
+        reader.complain(pointer, "must not contain control characters");
+}
+
+bool check_count(JsonReader& reader, std::string const& pointer, std::size_t count,
+                 std::size_t count_max) {
+    if (count > count_max) reader.complain(pointer, fmt::format("must be at most {}", count_max));
+    return count <= count_max;
+}
+
+bool is_hex(std::string_view text, std::size_t digits) {
+    return text.size() == digits &&
+           text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+void check_test(JsonReader& reader, std::string const& pointer, TestResult const& test) {
+    check_text(reader, pointer + "/name", test.name, id_bytes_max);
+    check_text(reader, pointer + "/detail", test.detail, sentence_bytes_max);
+    check_text(reader, pointer + "/remedy", test.remedy, sentence_bytes_max);
+    if (check_count(reader, pointer + "/figures", test.figures.size(), figures_max))
+        for (auto const& [name, unused] : test.figures)
+            check_text(reader, pointer + "/figures/" + pointer_token(name), name, id_bytes_max);
+}
+
+void check_map(JsonReader& reader, std::string const& pointer,
+               std::map<std::string, std::string> const& texts, std::size_t count_max) {
+    if (!check_count(reader, pointer, texts.size(), count_max)) return;
+    for (auto const& [name, text] : texts) {
+        check_text(reader, pointer + "/" + pointer_token(name), name, id_bytes_max);
+        check_text(reader, pointer + "/" + pointer_token(name), text, fact_bytes_max);
+    }
+}
+
+template <class F, Of<GuestAttachment> V>
+void fields(F& f, V& attachment) {
+    f.value("attachment", attachment.attachment);
+    f.value("mac", attachment.mac);
+    f.value("address", attachment.address);
+    f.value("prefix_length", attachment.prefix_length);
+    f.value("mtu", attachment.mtu);
+    f.value("rdma", attachment.rdma);
+    f.value("responder", attachment.responder);
+    f.value("echo_port", attachment.echo_port);
+    f.nullable("run", attachment.run);
+    f.defaulted("nonce", attachment.nonce);
+}
+
+template <class F, Of<GuestConfig> V>
+void fields(F& f, V& config) {
+    f.value("revision", config.revision);
+    f.value("attachments", config.attachments);
+}
+
+template <class F, Of<QueuePairEnd> V>
+void fields(F& f, V& end) {
+    f.value("gid", end.gid);
+    f.value("qp_num", end.qp_num);
+    f.value("psn", end.psn);
+    f.value("path_mtu", end.path_mtu);
+    f.defaulted("reads_max", end.reads_max);
+}
+
+template <class F, Of<SessionRequest> V>
+void fields(F& f, V& request) {
+    f.value("attachment", request.attachment);
+    f.value("run", request.run);
+    f.value("nonce", request.nonce);
+    f.value("guest", request.guest);
+}
+
+template <class F, Of<MemoryRegion> V>
+void fields(F& f, V& region) {
+    f.value("address", region.address);
+    f.value("rkey", region.rkey);
+    f.value("length", region.length);
+}
+
+template <class F, Of<SessionOffer> V>
+void fields(F& f, V& offer) {
+    f.value("session", offer.session);
+    f.value("host", offer.host);
+    f.value("write", offer.write);
+    f.value("write_seed", offer.write_seed);
+    f.value("read", offer.read);
+    f.value("scratch", offer.scratch);
+    f.value("ping_count", offer.ping_count);
+    f.value("ping_size", offer.ping_size);
+    f.value("ping_seed", offer.ping_seed);
+    f.value("deadline_seconds", offer.deadline_seconds);
+}
+
+template <class F, Of<GuestReport> V>
+void fields(F& f, V& report) {
+    f.value("nonce", report.nonce);
+    f.value("tests", report.tests);
+    f.defaulted("digests", report.digests);
+    f.defaulted("facts", report.facts);
+    f.defaulted("error", report.error);
+}
+
+}  // namespace
+
+void to_json(nlohmann::json& out, GuestAttachment const& attachment) {
+    JsonWriter writer(out);
+    fields(writer, attachment);
+}
+
+void read(JsonReader& reader, GuestAttachment& attachment) {
+    fields(reader, attachment);
+}
+
+void to_json(nlohmann::json& out, GuestConfig const& config) {
+    JsonWriter writer(out);
+    fields(writer, config);
+}
+
+void read(JsonReader& reader, GuestConfig& config) {
+    fields(reader, config);
+}
+
+void to_json(nlohmann::json& out, QueuePairEnd const& end) {
+    JsonWriter writer(out);
+    fields(writer, end);
+}
+
+void read(JsonReader& reader, QueuePairEnd& end) {
+    constexpr std::uint32_t bits24 = 0xffffff;
+    auto const start = reader.mark();
+    fields(reader, end);
+    if (!reader.clean_since(start)) return;
+    if (!is_hex(end.gid, 32)) reader.complain("gid", "must be 32 lower-case hexadecimal digits");
+    if (end.qp_num > bits24) reader.complain("qp_num", "must fit into 24 bits");
+    if (end.psn > bits24) reader.complain("psn", "must fit into 24 bits");
+    if (end.path_mtu < 256 || end.path_mtu > 4096 || !std::has_single_bit(end.path_mtu))
+        reader.complain("path_mtu", "must be one of 256, 512, 1024, 2048, 4096");
+}
+
+void to_json(nlohmann::json& out, SessionRequest const& request) {
+    JsonWriter writer(out);
+    fields(writer, request);
+}
+
+void read(JsonReader& reader, SessionRequest& request) {
+    fields(reader, request);
+    check_text(reader, "attachment", request.attachment, id_bytes_max);
+    check_text(reader, "run", request.run, id_bytes_max);
+    check_text(reader, "nonce", request.nonce, id_bytes_max);
+}
+
+void to_json(nlohmann::json& out, MemoryRegion const& region) {
+    JsonWriter writer(out);
+    fields(writer, region);
+}
+
+void read(JsonReader& reader, MemoryRegion& region) {
+    fields(reader, region);
+}
+
+void to_json(nlohmann::json& out, SessionOffer const& offer) {
+    JsonWriter writer(out);
+    fields(writer, offer);
+}
+
+void read(JsonReader& reader, SessionOffer& offer) {
+    fields(reader, offer);
+}
+
+void to_json(nlohmann::json& out, GuestReport const& report) {
+    JsonWriter writer(out);
+    fields(writer, report);
+}
+
+void read(JsonReader& reader, GuestReport& report) {
+    fields(reader, report);
+    check_text(reader, "nonce", report.nonce, id_bytes_max);
+    if (check_count(reader, "tests", report.tests.size(), tests_max))
+        for (std::size_t i = 0; i < report.tests.size(); ++i)
+            check_test(reader, fmt::format("tests/{}", i), report.tests[i]);
+    check_map(reader, "digests", report.digests, digests_max);
+    check_map(reader, "facts", report.facts, facts_max);
+    check_text(reader, "error", report.error, sentence_bytes_max);
+}
+
+}  // namespace vfmgr

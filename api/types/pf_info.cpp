@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/types/pf_info.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "api/types/json.hpp"
+
+namespace vfmgr {
+
+namespace {
+
+template <class F, Of<PfInfo> V>
+void fields(F& f, V& pf) {
+    f.value("pci", pf.pci);
+    f.value("ifname", pf.ifname);
+    f.value("driver", pf.driver);
+    f.value("vendor_name", pf.vendor_name);
+    f.value("device_name", pf.device_name);
+    f.value("link_layer", pf.link_layer);
+    f.nullable("mac", pf.mac);
+    f.value("total_vfs", pf.total_vfs);
+    f.value("num_vfs", pf.num_vfs);
+    f.value("mtu", pf.mtu);
+    f.value("up", pf.up);
+    f.value("carrier", pf.carrier);
+    f.nullable("numa_node", pf.numa_node);
+    f.nullable("rdma_device", pf.rdma_device);
+    f.nullable("rdma_driver", pf.rdma_driver);
+}
+
+template <class F, Of<Network> V>
+void fields(F& f, V& network) {
+    f.value("name", network.name);
+    f.maybe("vlan", network.vlan);
+    f.value("prefix", network.prefix);
+    f.value("host_address", network.host_address);
+    f.defaulted("mtu", network.mtu);
+    f.defaulted("rdma", network.rdma);
+}
+
+template <class F, Of<PfSpec> V>
+void fields(F& f, V& spec) {
+    f.defaulted("mode", spec.mode);
+    f.maybe("num_vfs", spec.num_vfs);
+    f.defaulted("networks", spec.networks);
+}
+
+bool acceptable_name(std::string_view name) {
+    constexpr std::size_t length_max = 32;
+    auto const allowed = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+    };
+    return !name.empty() && name.size() <= length_max && std::ranges::all_of(name, allowed);
+}
+
+// Unicast, and not the loop-back or the unspecified address.
+bool can_be_a_hosts(IpAddress const& address) {
+    auto const first = address.octets[0];
+    if (address.family == IpAddress::Family::v4) return first != 0 && first != 127 && first < 224;
+    auto const below_two = IpPrefix{{IpAddress::Family::v6, {}}, 127};  // :: and ::1
+    return first != 0xff && !below_two.contains(address);
+}
+
+void check_host_address(JsonReader& reader, Network const& network) {
+    auto const& [address, prefix] = std::tie(network.host_address, network.prefix);
+    unsigned const host_bits = address.bits() - std::min<unsigned>(prefix.length, address.bits());
+    if (!prefix.contains(address))
+        reader.complain("host_address", "must be inside the prefix " + to_string(prefix));
+    else if (!can_be_a_hosts(address))
+        reader.complain("host_address", "must be a unicast address, not the loop-back");
+    else if (host_bits > 1 && address == prefix.address)
+        reader.complain("host_address", "must not be the network's own address");
+    else if (address == prefix.broadcast())
+        reader.complain("host_address", "must not be the prefix's broadcast address");
+}
+
+// Two networks in one VLAN share the wire: an address must belong to one of them only.
+void check_networks(JsonReader& reader, std::vector<Network> const& networks) {
+    for (std::size_t later = 0; later < networks.size(); ++later) {
+        for (std::size_t earlier = 0; earlier < later; ++earlier) {
+            auto const& [a, b] = std::tie(networks[earlier], networks[later]);
+            if (a.name == b.name)
+                reader.complain(fmt::format("networks/{}/name", later),
+                                fmt::format("is the name of networks/{} already", earlier));
+            if (a.vlan == b.vlan && a.prefix.overlaps(b.prefix))
+                reader.complain(
+                    fmt::format("networks/{}/prefix", later),
+                    fmt::format("overlaps {} of {} in the same VLAN", to_string(a.prefix), a.name));
+        }
+    }
+}
+
+}  // namespace
+
+Network const* find_network(PfSpec const& spec, std::string_view name) {
+    auto const found = std::ranges::find(spec.networks, name, &Network::name);
+    return found == spec.networks.end() ? nullptr : &*found;
+}
+
+void to_json(nlohmann::json& out, PfInfo const& pf) {
+    JsonWriter writer(out);
+    fields(writer, pf);
+}
+
+void read(JsonReader& reader, PfInfo& pf) {
+    fields(reader, pf);
+}
+
+void to_json(nlohmann::json& out, Network const& network) {
+    JsonWriter writer(out);
+    fields(writer, network);
+}
+
+void read(JsonReader& reader, Network& network) {
+    auto const address_rules = reader.mark();
+    fields(reader, network);
+    if (reader.clean_since(address_rules)) check_host_address(reader, network);
+    if (!network.name.empty() && !acceptable_name(network.name))
+        reader.complain("name", "must be 1 to 32 of a-z, 0-9 and '-'");
+    if (network.vlan && (*network.vlan < 1 || *network.vlan > 4094))
+        reader.complain("vlan", "must be from 1 to 4094; leave it out for untagged");
+    if (network.mtu < 1280 || network.mtu > 9216)
+        reader.complain("mtu", "must be from 1280 to 9216 bytes");
+}
+
+void to_json(nlohmann::json& out, PfSpec const& spec) {
+    JsonWriter writer(out);
+    fields(writer, spec);
+}
+
+void read(JsonReader& reader, PfSpec& spec) {
+    constexpr std::size_t networks_max = 64;
+    auto const start = reader.mark();
+    fields(reader, spec);
+    if (spec.networks.size() > networks_max)
+        reader.complain("networks", fmt::format("must be at most {}", networks_max));
+    else if (reader.clean_since(start))
+        check_networks(reader, spec.networks);
+}
+
+}  // namespace vfmgr

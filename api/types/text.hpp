@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strict scanning of short texts, for the parse() functions of the value types. Nobody owns
+// anything; any thread.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace vfmgr {
+
+// Digits of `base` only, at least `digits_min` and at most `digits_max` of them, up to `max`.
+// No sign, no space, no prefix: stoi and strtoul accept all three.
+struct DigitRules {
+    int base = 10;
+    std::size_t digits_min = 1;
+    std::size_t digits_max = 20;
+    std::uint64_t max = UINT64_MAX;
+};
+
+[[nodiscard]] inline std::optional<std::uint64_t> parse_digits(std::string_view text,
+                                                               DigitRules const& rules) {
+    if (text.size() < rules.digits_min || text.size() > rules.digits_max) return std::nullopt;
+    if (text.empty() || text.front() == '-') return std::nullopt;
+    std::uint64_t value = 0;
+    auto const* const end = text.data() + text.size();
+    auto const [stopped, error] = std::from_chars(text.data(), end, value, rules.base);
+    if (error != std::errc{} || stopped != end || value > rules.max) return std::nullopt;
+    return value;
+}
+
+// The text up to `separator`, which is taken off `rest` with it; nullopt without a separator.
+[[nodiscard]] inline std::optional<std::string_view> take_until(std::string_view& rest,
+                                                                char separator) {
+    auto const at = rest.find(separator);
+    if (at == std::string_view::npos) return std::nullopt;
+    auto const head = rest.substr(0, at);
+    rest.remove_prefix(at + 1);
+    return head;
+}
+
+// For error details: control characters and quotes of a user's text become '?', cut at 80 bytes.
+[[nodiscard]] inline std::string quoted(std::string_view text) {
+    constexpr std::size_t bytes_max = 80;
+    std::string out = "'";
+    for (char const byte : text.substr(0, bytes_max)) {
+        auto const code = static_cast<unsigned char>(byte);
+        out += code < 0x20 || code >= 0x7f || byte == '\'' ? '?' : byte;
+    }
+    return out + (text.size() > bytes_max ? "…'" : "'");
+}
+
+}  // namespace vfmgr

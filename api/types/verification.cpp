@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/types/verification.hpp"
+
+#include "api/types/json.hpp"
+
+namespace vfmgr {
+
+namespace {
+
+template <class F, Of<TestResult> V>
+void fields(F& f, V& test) {
+    f.value("name", test.name);
+    f.value("verdict", test.verdict);
+    f.value("by", test.by);
+    f.defaulted("bytes_checked", test.bytes_checked);
+    f.defaulted("mismatches", test.mismatches);
+    f.defaulted("figures", test.figures);
+    f.defaulted("detail", test.detail);
+    f.defaulted("remedy", test.remedy);
+}
+
+template <class F, Of<Verification> V>
+void fields(F& f, V& verification) {
+    f.value("run", verification.run);
+    f.value("attachment", verification.attachment);
+    f.value("verdict", verification.verdict);
+    f.value("tests", verification.tests);
+    f.nullable("peer_gid", verification.peer_gid);
+    f.nullable("vf_mac", verification.vf_mac);
+    f.value("path", verification.path);
+    f.defaulted("detail", verification.detail);
+    f.defaulted("remedy", verification.remedy);
+    f.value("started_at", verification.started_at);
+    f.nullable("finished_at", verification.finished_at);
+}
+
+}  // namespace
+
+void to_json(nlohmann::json& out, TestResult const& test) {
+    JsonWriter writer(out);
+    fields(writer, test);
+}
+
+void read(JsonReader& reader, TestResult& test) {
+    fields(reader, test);
+}
+
+void to_json(nlohmann::json& out, Verification const& verification) {
+    JsonWriter writer(out);
+    fields(writer, verification);
+}
+
+void read(JsonReader& reader, Verification& verification) {
+    fields(reader, verification);
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/types/vf_state.hpp"
+
+#include "api/types/json.hpp"
+
+namespace vfmgr {
+
+namespace {
+
+template <class F, Of<VfioHolder> V>
+void fields(F& f, V& holder) {
+    f.value("pid", holder.pid);
+    f.value("comm", holder.comm);
+}
+
+template <class F, Of<VfState> V>
+void fields(F& f, V& vf) {
+    f.value("index", vf.index);
+    f.value("pci", vf.pci);
+    f.nullable("driver", vf.driver);
+    f.nullable("iommu_group", vf.iommu_group);
+    f.nullable("ifname", vf.ifname);
+    f.with("settings", vf.settings, reported_to_json, read_reported);
+    f.defaulted("holders", vf.holders);
+}
+
+}  // namespace
+
+void to_json(nlohmann::json& out, VfioHolder const& holder) {
+    JsonWriter writer(out);
+    fields(writer, holder);
+}
+
+void read(JsonReader& reader, VfioHolder& holder) {
+    fields(reader, holder);
+}
+
+void to_json(nlohmann::json& out, VfState const& vf) {
+    JsonWriter writer(out);
+    fields(writer, vf);
+}
+
+void read(JsonReader& reader, VfState& vf) {
+    fields(reader, vf);
+}
+
+}  // namespace vfmgr

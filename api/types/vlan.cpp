@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/types/vlan.hpp"
+
+#include "api/types/json.hpp"
+
+namespace vfmgr {
+
+namespace {
+
+template <class F, Of<Vlan> V>
+void fields(F& f, V& vlan) {
+    f.value("id", vlan.id);
+    f.defaulted("qos", vlan.qos);
+    f.defaulted("proto", vlan.proto);
+}
+
+}  // namespace
+
+void to_json(nlohmann::json& out, Vlan const& vlan) {
+    JsonWriter writer(out);
+    fields(writer, vlan);
+}
+
+void read(JsonReader& reader, Vlan& vlan) {
+    fields(reader, vlan);
+    if (vlan.id > 4094) reader.complain("id", "must be from 0 to 4094; 0 means no tag");
+    if (vlan.qos > 7) reader.complain("qos", "must be from 0 to 7");
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/types/vm_info.hpp"
+
+#include "api/types/json.hpp"
+
+namespace vfmgr {
+
+namespace {
+
+template <class F, Of<VmHostdev> V>
+void fields(F& f, V& hostdev) {
+    f.value("pci", hostdev.pci);
+    f.nullable("alias", hostdev.alias);
+}
+
+template <class F, Of<VmInfo> V>
+void fields(F& f, V& vm) {
+    f.value("uuid", vm.uuid);
+    f.value("name", vm.name);
+    f.value("state", vm.state);
+    f.value("persistent", vm.persistent);
+    f.value("autostart", vm.autostart);
+    f.nullable("start_id", vm.start_id);
+    f.nullable("vsock_cid", vm.vsock_cid);
+    f.value("has_vsock", vm.has_vsock);
+    f.value("free_pcie_ports", vm.free_pcie_ports);
+    f.value("live", vm.live);
+    f.value("config", vm.config);
+    f.value("hostdev_pools", vm.hostdev_pools);
+}
+
+}  // namespace
+
+void to_json(nlohmann::json& out, VmHostdev const& hostdev) {
+    JsonWriter writer(out);
+    fields(writer, hostdev);
+}
+
+void read(JsonReader& reader, VmHostdev& hostdev) {
+    fields(reader, hostdev);
+}
+
+void to_json(nlohmann::json& out, VmInfo const& vm) {
+    JsonWriter writer(out);
+    fields(writer, vm);
+}
+
+void read(JsonReader& reader, VmInfo& vm) {
+    fields(reader, vm);
+}
+
+}  // namespace vfmgr
