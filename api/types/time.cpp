@@ -19,7 +19,8 @@ using std::chrono::seconds;
 
 class RealClock final : public Clock {
   public:
-    Time now() const override { return std::chrono::system_clock::now(); }
+    // As exact as its text, so that what is stored and read again is equal.
+    Time now() const override { return floor<milliseconds>(std::chrono::system_clock::now()); }
     Deadline steady_now() const override { return std::chrono::steady_clock::now(); }
 };
 

@@ -46,6 +46,8 @@ struct DesiredState {
     bool operator==(DesiredState const&) const = default;
 };
 
+void to_json(nlohmann::json& out, PfBase const& base);
+void read(JsonReader& reader, PfBase& base);
 void to_json(nlohmann::json& out, DesiredPf const& pf);
 void read(JsonReader& reader, DesiredPf& pf);
 void to_json(nlohmann::json& out, Quarantine const& quarantine);

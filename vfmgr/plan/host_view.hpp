@@ -76,4 +76,10 @@ struct HostView {
 // By UUID, then by name. Names are unique in libvirt.
 [[nodiscard]] VmInfo const* find_vm(HostView const& view, std::string_view name_or_uuid);
 
+void to_json(nlohmann::json& out, PeerEntry const& peer);
+void to_json(nlohmann::json& out, LegState const& leg);
+// {"info": …, "vfs": […], "legs": […], "stale": …, "stale_reason": …, "observed_at": …}
+void to_json(nlohmann::json& out, PfState const& pf);
+void to_json(nlohmann::json& out, HostRoute const& route);
+
 }  // namespace vfmgr

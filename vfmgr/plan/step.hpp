@@ -146,6 +146,11 @@ using Step = std::variant<SetNumVfs, ConfigureVfs, BindVf, ResetVf, SetLink, Add
 // One sentence for people, in the imperative: "create 7 VFs on 0000:01:00.0".
 [[nodiscard]] std::string sentence(Step const& step);
 
+class JsonReader;
+void to_json(nlohmann::json& out, LegId const& leg);
+void read(JsonReader& reader, LegId& leg);
+void to_json(nlohmann::json& out, VfChange const& change);
+void read(JsonReader& reader, VfChange& change);
 // {"step": "bind_vf", "vf": …}
 void to_json(nlohmann::json& out, Step const& step);
 void read(JsonReader& reader, Step& step);

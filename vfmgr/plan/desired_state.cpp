@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/plan/desired_state.hpp"
+
+#include "api/types/json.hpp"
+
+namespace vfmgr {
+
+namespace {
+
+template <class F, Of<PfBase> V>
+void fields(F& f, V& base) {
+    f.value("up", base.up);
+    f.value("mtu", base.mtu);
+    f.defaulted("rdma", base.rdma);
+    f.defaulted("addresses", base.addresses);
+}
+
+template <class F, Of<DesiredPf> V>
+void fields(F& f, V& pf) {
+    f.value("spec", pf.spec);
+    f.value("revision", pf.revision);
+    f.nullable("base", pf.base);
+}
+
+template <class F, Of<Quarantine> V>
+void fields(F& f, V& quarantine) {
+    f.value("vf", quarantine.vf);
+    f.value("attachment", quarantine.attachment);
+    f.value("reason", quarantine.reason);
+    f.value("residue", quarantine.residue);
+    f.value("since", quarantine.since);
+}
+
+}  // namespace
+
+void to_json(nlohmann::json& out, PfBase const& base) {
+    JsonWriter writer(out);
+    fields(writer, base);
+}
+
+void read(JsonReader& reader, PfBase& base) {
+    fields(reader, base);
+}
+
+void to_json(nlohmann::json& out, DesiredPf const& pf) {
+    JsonWriter writer(out);
+    fields(writer, pf);
+}
+
+void read(JsonReader& reader, DesiredPf& pf) {
+    fields(reader, pf);
+}
+
+void to_json(nlohmann::json& out, Quarantine const& quarantine) {
+    JsonWriter writer(out);
+    fields(writer, quarantine);
+}
+
+void read(JsonReader& reader, Quarantine& quarantine) {
+    fields(reader, quarantine);
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/plan/step.hpp"
+
+#include <fmt/ranges.h>
+
+#include "api/types/json.hpp"
+
+namespace vfmgr {
+
+namespace {
+
+template <class F, Of<LegId> V>
+void fields(F& f, V& leg) {
+    f.value("pf", leg.pf);
+    f.maybe("vlan", leg.vlan);
+}
+
+// What is put back may be what a driver reported, the zero MAC for example: no rules of a wish.
+void settings_to_json(nlohmann::json& out, VfSpec const& settings) {
+    to_json(out, settings);
+}
+
+template <class F, Of<VfChange> V>
+void fields(F& f, V& change) {
+    f.value("index", change.index);
+    f.with("settings", change.settings, settings_to_json, read_reported);
+}
+
+// The discriminator of each step in the journal. Names are for ever: old journals hold them.
+template <class S>
+constexpr std::string_view step_name = "";
+
+template <>
+constexpr std::string_view step_name<SetNumVfs> = "set_num_vfs";
+template <class F, Of<SetNumVfs> V>
+void fields(F& f, V& step) {
+    f.value("pf", step.pf);
+    f.value("count", step.count);
+}
+
+template <>
+constexpr std::string_view step_name<ConfigureVfs> = "configure_vfs";
+template <class F, Of<ConfigureVfs> V>
+void fields(F& f, V& step) {
+    f.value("pf", step.pf);
+    f.value("changes", step.changes);
+    f.defaulted("best_effort", step.best_effort);
+}
+
+template <>
+constexpr std::string_view step_name<BindVf> = "bind_vf";
+template <class F, Of<BindVf> V>
+void fields(F& f, V& step) {
+    f.value("vf", step.vf);
+    f.maybe("driver", step.driver);
+}
+
+template <>
+constexpr std::string_view step_name<ResetVf> = "reset_vf";
+template <class F, Of<ResetVf> V>
+void fields(F& f, V& step) {
+    f.value("vf", step.vf);
+}
+
+template <>
+constexpr std::string_view step_name<SetLink> = "set_link";
+template <class F, Of<SetLink> V>
+void fields(F& f, V& step) {
+    f.value("leg", step.leg);
+    f.value("up", step.up);
+    f.value("mtu", step.mtu);
+}
+
+template <>
+constexpr std::string_view step_name<AddVlanLeg> = "add_vlan_leg";
+template <class F, Of<AddVlanLeg> V>
+void fields(F& f, V& step) {
+    f.value("leg", step.leg);
+}
+
+template <>
+constexpr std::string_view step_name<RemoveVlanLeg> = "remove_vlan_leg";
+template <class F, Of<RemoveVlanLeg> V>
+void fields(F& f, V& step) {
+    f.value("leg", step.leg);
+}
+
+template <>
+constexpr std::string_view step_name<AddAddress> = "add_address";
+template <class F, Of<AddAddress> V>
+void fields(F& f, V& step) {
+    f.value("leg", step.leg);
+    f.value("address", step.address);
+}
+
+template <>
+constexpr std::string_view step_name<RemoveAddress> = "remove_address";
+template <class F, Of<RemoveAddress> V>
+void fields(F& f, V& step) {
+    f.value("leg", step.leg);
+    f.value("address", step.address);
+}
+
+template <>
+constexpr std::string_view step_name<AddPeer> = "add_peer";
+template <class F, Of<AddPeer> V>
+void fields(F& f, V& step) {
+    f.value("leg", step.leg);
+    f.value("address", step.address);
+    f.value("mac", step.mac);
+    f.value("source", step.source);
+}
+
+template <>
+constexpr std::string_view step_name<RemovePeer> = "remove_peer";
+template <class F, Of<RemovePeer> V>
+void fields(F& f, V& step) {
+    f.value("leg", step.leg);
+    f.value("address", step.address);
+}
+
+template <>
+constexpr std::string_view step_name<AddRdmaLink> = "add_rdma_link";
+template <class F, Of<AddRdmaLink> V>
+void fields(F& f, V& step) {
+    f.value("pf", step.pf);
+}
+
+template <>
+constexpr std::string_view step_name<RemoveRdmaLink> = "remove_rdma_link";
+template <class F, Of<RemoveRdmaLink> V>
+void fields(F& f, V& step) {
+    f.value("pf", step.pf);
+}
+
+template <>
+constexpr std::string_view step_name<AttachHostdev> = "attach_hostdev";
+template <class F, Of<AttachHostdev> V>
+void fields(F& f, V& step) {
+    f.value("vm_uuid", step.vm_uuid);
+    f.value("attachment", step.attachment);
+    f.value("vf", step.vf);
+    f.value("pci", step.pci);
+    f.maybe("mac", step.mac);
+    f.value("live", step.live);
+    f.value("config", step.config);
+}
+
+template <>
+constexpr std::string_view step_name<DetachHostdev> = "detach_hostdev";
+template <class F, Of<DetachHostdev> V>
+void fields(F& f, V& step) {
+    f.value("vm_uuid", step.vm_uuid);
+    f.value("attachment", step.attachment);
+    f.value("vf", step.vf);
+    f.value("pci", step.pci);
+    f.value("live", step.live);
+    f.value("config", step.config);
+}
+
+template <>
+constexpr std::string_view step_name<AwaitVerification> = "await_verification";
+template <class F, Of<AwaitVerification> V>
+void fields(F& f, V& step) {
+    f.value("attachment", step.attachment);
+    f.value("timeout_seconds", step.timeout_seconds);
+}
+
+// --- sentences -----------------------------------------------------------------------------
+
+std::string text(VfId const& vf) {
+    return fmt::format("VF {} of {}", vf.index, to_string(vf.pf));
+}
+
+std::string text(VfSpec const& settings) {
+    nlohmann::json members = settings;
+    std::vector<std::string> parts;
+    if (settings.vlan) {
+        auto const& [id, qos, proto] = *settings.vlan;
+        parts.push_back(fmt::format("vlan {} qos {} {}", id, qos, enum_name(proto)));
+        members.erase("vlan");
+    }
+    for (auto const& [name, value] : members.items()) {
+        if (value.is_boolean())
+            parts.push_back(name + (value.get<bool>() ? " on" : " off"));
+        else
+            parts.push_back(name + " " +
+                            (value.is_string() ? value.get<std::string>() : value.dump()));
+    }
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string where(bool live, bool config) {
+    if (live && config) return "the running VM and its persistent XML";
+    return live ? "the running VM" : "the persistent XML";
+}
+
+struct Sentence {
+    std::string operator()(SetNumVfs const& step) const {
+        if (step.count == 0) return fmt::format("remove every VF of {}", to_string(step.pf));
+        return fmt::format("create {} VF{} on {}", step.count, step.count == 1 ? "" : "s",
+                           to_string(step.pf));
+    }
+    std::string operator()(ConfigureVfs const& step) const {
+        std::vector<std::string> parts;
+        for (auto const& change : step.changes)
+            parts.push_back(fmt::format("VF {} ({})", change.index, text(change.settings)));
+        return fmt::format("configure on {}: {}", to_string(step.pf), fmt::join(parts, "; "));
+    }
+    std::string operator()(BindVf const& step) const {
+        if (!step.driver) return fmt::format("unbind {} from its driver", text(step.vf));
+        return fmt::format("bind {} to {}", text(step.vf), *step.driver);
+    }
+    std::string operator()(ResetVf const& step) const {
+        return fmt::format("reset {} (FLR)", text(step.vf));
+    }
+    std::string operator()(SetLink const& step) const {
+        return fmt::format("set {} {} with MTU {}", to_string(step.leg), step.up ? "up" : "down",
+                           step.mtu);
+    }
+    std::string operator()(AddVlanLeg const& step) const {
+        return fmt::format("make the VLAN device {}", to_string(step.leg));
+    }
+    std::string operator()(RemoveVlanLeg const& step) const {
+        return fmt::format("remove the VLAN device {}", to_string(step.leg));
+    }
+    std::string operator()(AddAddress const& step) const {
+        return fmt::format("add the host's address {} to {}", to_string(step.address),
+                           to_string(step.leg));
+    }
+    std::string operator()(RemoveAddress const& step) const {
+        return fmt::format("remove the host's address {} from {}", to_string(step.address),
+                           to_string(step.leg));
+    }
+    std::string operator()(AddPeer const& step) const {
+        return fmt::format("route {} over {} to {} only", to_string(step.address),
+                           to_string(step.leg), to_string(step.mac));
+    }
+    std::string operator()(RemovePeer const& step) const {
+        return fmt::format("remove the route to {} over {}", to_string(step.address),
+                           to_string(step.leg));
+    }
+    std::string operator()(AddRdmaLink const& step) const {
+        return fmt::format("make a SoftRoCE device on {}", to_string(step.pf));
+    }
+    std::string operator()(RemoveRdmaLink const& step) const {
+        return fmt::format("remove the SoftRoCE device of {}", to_string(step.pf));
+    }
+    std::string operator()(AttachHostdev const& step) const {
+        return fmt::format("attach {} ({}) to VM {}: {}", text(step.vf), to_string(step.pci),
+                           step.vm_uuid, where(step.live, step.config));
+    }
+    std::string operator()(DetachHostdev const& step) const {
+        return fmt::format("detach {} ({}) from VM {}: {}", text(step.vf), to_string(step.pci),
+                           step.vm_uuid, where(step.live, step.config));
+    }
+    std::string operator()(AwaitVerification const& step) const {
+        return fmt::format("wait up to {} s until RDMA over attachment {} is proved",
+                           step.timeout_seconds, step.attachment);
+    }
+};
+
+// Reads alternative S if the discriminator names it.
+template <class S>
+bool read_if_named(std::string_view name, JsonReader& reader, Step& out) {
+    if (name != step_name<S>) return false;
+    S step;
+    fields(reader, step);
+    out = std::move(step);
+    return true;
+}
+
+template <class... S>
+bool read_named(std::string_view name, JsonReader& reader, std::variant<S...>& out) {
+    return (read_if_named<S>(name, reader, out) || ...);
+}
+
+}  // namespace
+
+std::string to_string(LegId const& leg) {
+    if (!leg.vlan) return to_string(leg.pf);
+    return fmt::format("{} vlan {}", to_string(leg.pf), *leg.vlan);
+}
+
+std::string sentence(Step const& step) {
+    return std::visit(Sentence{}, step);
+}
+
+void to_json(nlohmann::json& out, LegId const& leg) {
+    JsonWriter writer(out);
+    fields(writer, leg);
+}
+
+void read(JsonReader& reader, LegId& leg) {
+    fields(reader, leg);
+    if (leg.vlan && (*leg.vlan < 1 || *leg.vlan > 4094))
+        reader.complain("vlan", "must be from 1 to 4094");
+}
+
+void to_json(nlohmann::json& out, VfChange const& change) {
+    JsonWriter writer(out);
+    fields(writer, change);
+}
+
+void read(JsonReader& reader, VfChange& change) {
+    fields(reader, change);
+}
+
+void to_json(nlohmann::json& out, Step const& step) {
+    std::visit(
+        [&]<class S>(S const& alternative) {
+            JsonWriter writer(out);
+            writer.value("step", std::string(step_name<S>));
+            fields(writer, alternative);
+        },
+        step);
+}
+
+void read(JsonReader& reader, Step& step) {
+    std::string name;
+    auto const start = reader.mark();
+    reader.value("step", name);
+    if (reader.clean_since(start) && !read_named(name, reader, step))
+        reader.complain("step", "names no step");
+}
+
+}  // namespace vfmgr
