@@ -109,9 +109,12 @@ struct TlsTarget {
     std::string ca_file;      // PEM; or
     std::string fingerprint;  // SHA-256 of the certificate, hex
 };
+// privileged: binds to a source port below 1024, which the guest plane asks for (root in the VM).
+enum class SourcePort { any, privileged };
 struct VsockTarget {
     std::uint32_t cid = 2;
     std::uint32_t port = 8471;
+    SourcePort source = SourcePort::any;
 };
 using Target = std::variant<UnixTarget, TlsTarget, VsockTarget>;
 
