@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documents that say what is: links, commands, man pages, data files, the commit message."""
+
+import json
+import os
+import re
+
+from rules.tree import Rule
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s#]+)(?:#[^)]*)?\)")
+COMMAND = re.compile(r"(?:^|[\s`])(?:\./)?((?:deploy|tests)/[a-z][a-z-]*(?:/[a-z-]+)*)(?=[\s`]|$)")
+OPTION = re.compile(r'add_(?:option|flag)(?:_function)?(?:<[^>]*>)?\(\s*"([^"]*)"')
+SUBJECT = re.compile(r"[a-z][a-z0-9./_-]*(?:, [a-z][a-z0-9./_-]*)*: [A-Z][^\n]*[^.\n]")
+
+
+def links(tree):
+    found = []
+    for name in tree.names:
+        if not name.endswith(".md"):
+            continue
+        for number, line in enumerate(tree.lines(name), 1):
+            for target in LINK.findall(line):
+                beside = tree.root / os.path.dirname(name) / target
+                if "://" not in target and not beside.exists():
+                    found.append(f"{name}:{number}: there is no {target}")
+    return found
+
+
+def readme_commands(tree):
+    """The two commands of the README, and any other that it shows, are there and executable."""
+    text = tree.text("README.md") if "README.md" in tree.names else ""
+    shown = set(COMMAND.findall(text))
+    found = [f"README.md:1: does not show {name}" for name in ("deploy/demo", "tests/run")
+             if name not in shown]
+    return found + [f"README.md:1: there is no program {name}" for name in sorted(shown)
+                    if not (tree.root / name).is_dir() and not os.access(tree.root / name, os.X_OK)]
+
+
+def options_of(tree, folder):
+    names = set()
+    for name in tree.cpp():
+        if name.startswith(folder):
+            for spelled in OPTION.findall(tree.text(name)):
+                names |= {one.strip() for one in spelled.split(",") if one.strip().startswith("-")}
+    return names
+
+
+def option_documents(tree):
+    """Every option of the programs is in its man page, and vfctl's long ones are completed."""
+    found = []
+    pages = [("service/cli/", "deploy/man/vfctl.1"), ("service/main.cpp", "deploy/man/vfmgrd.8"),
+             ("guest-tools/", "deploy/man/vf-guest.1")]
+    for folder, page in pages:
+        if page not in tree.names:
+            found.append(f"{page}:1: there is no such page")
+            continue
+        text = tree.text(page).replace("\\-", "-")
+        found += [f"{page}:1: says nothing of {option}" for option in options_of(tree, folder)
+                  if not re.search(re.escape(option) + r"(?![\w-])", text)]
+    completion = "deploy/completion/vfctl"
+    text = tree.text(completion) if completion in tree.names else ""
+    found += [f"{completion}:1: does not complete {option}"
+              for option in options_of(tree, "service/cli/")
+              if option.startswith("--") and not re.search(re.escape(option) + r"(?![\w-])", text)]
+    return found
+
+
+def data_files(tree):
+    found = []
+    for name in tree.names:
+        if tree.captured(name) or not name.endswith((".json", ".yaml", ".yml")):
+            continue
+        try:
+            if name.endswith(".json"):
+                json.loads(tree.text(name))
+            else:
+                import yaml
+                yaml.safe_load(tree.text(name))
+        except Exception as error:
+            found.append(f"{name}:1: {str(error).splitlines()[0]}")
+    return found
+
+
+def commit_message(tree):
+    """Subject "area: Imperative", a body that says why, what was tested. HEAD only; not merges."""
+    parents, message = tree.head_message()
+    if parents > 1 or not message:
+        return []
+    lines = message.strip().split("\n")
+    found = []
+    if len(lines[0]) > 72 or not SUBJECT.fullmatch(lines[0]):
+        found.append(f"HEAD:1: '{lines[0]}' is not \"area: Imperative subject\" of 72 characters")
+    if len(lines) < 3 or lines[1]:
+        found.append("HEAD:2: after an empty line the body says why and what a user sees")
+    if not any("Tested:" in line for line in lines):
+        found.append(f"HEAD:{len(lines)}: no 'Tested:' with the command that was run")
+    return found
+
+
+PAGES = {"deploy/man/vfctl.1": "\\-\\-verify, \\-\\-vlan", "deploy/man/vfmgrd.8": "",
+         "deploy/man/vf-guest.1": "", "deploy/completion/vfctl": "--verify --vlan"}
+RULES = [
+    Rule("links", links,
+         good={"README.md": "[a](api/a.md#x) [b](https://example.org)\n", "api/a.md": ""},
+         bad=[{"README.md": "[a](api/gone.md)\n"}]),
+    Rule("readme-commands", readme_commands,
+         good={"README.md": "    sudo deploy/demo\n    tests/run --quick\n",
+               "deploy/demo": "#!/bin/sh\n", "tests/run": "#!/bin/bash\n"},
+         bad=[{"README.md": "    tests/run\n"},
+              {"README.md": "    deploy/demo\n    tests/run\n    deploy/gone\n"},
+              {"tests/run": "not executable\n"}]),
+    Rule("option-documents", option_documents,
+         good={**PAGES, "service/cli/a.cpp": 'app.add_flag("--verify", verify, "");\n'},
+         bad=[{"service/cli/a.cpp": 'app.add_option("-x,--extra", extra, "");\n'},
+              {"guest-tools/main.cpp": 'app.add_flag("--verify", verify, "");\n'},
+              {"deploy/completion/vfctl": "--ver\n"}]),
+    Rule("data-files", data_files,
+         good={"api/a.json": "{}", "api/a.yaml": "a: 1\n"},
+         bad=[{"api/a.json": "{"}, {"api/a.yaml": "a: [1\n"}]),
+    Rule("commit-message", commit_message,
+         good={"HEAD_MESSAGE": "plan: Refuse a VF in use\n\nWhy.\n\nTested: tests/run unit\n"},
+         bad=[{"HEAD_MESSAGE": "stuff\n\nWhy.\n\nTested: x\n"},
+              {"HEAD_MESSAGE": "plan: Refuse a VF in use.\n\nWhy.\n\nTested: x\n"},
+              {"HEAD_MESSAGE": "plan: " + "R" * 70 + "\n\nWhy.\n\nTested: x\n"},
+              {"HEAD_MESSAGE": "plan: Refuse a VF in use\n\nWhy.\n"},
+              {"HEAD_MESSAGE": "plan: Refuse a VF in use, Tested: x\n"}]),
+]

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Folders form an arrow: nothing includes from its right."""
+
+import re
+
+from rules.tree import Rule
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+PROJECT = ("api", "vfmgr", "guest-tools", "service")
+
+# For each folder, longest prefix first: what it may include of ours. A prefix that ends in .hpp
+# is that one file: the engine knows the seams, not who is behind them.
+ALLOWED = {
+    "api/types": ["api/types"],
+    "api/http": ["api"],
+    "vfmgr/plan": ["api/types", "vfmgr/plan"],
+    "vfmgr/netlink": ["api/types", "vfmgr/netlink"],
+    "vfmgr/kernel": ["api/types", "vfmgr/plan", "vfmgr/netlink", "vfmgr/kernel"],
+    "vfmgr/hypervisor": ["api/types", "vfmgr/plan", "vfmgr/hypervisor", "vfmgr/kernel/kernel.hpp"],
+    "vfmgr/store": ["api/types", "vfmgr/plan", "vfmgr/store"],
+    "vfmgr/checks": ["api/types", "vfmgr/plan", "vfmgr/netlink", "vfmgr/checks"],
+    "vfmgr/engine": ["api/types", "vfmgr/plan", "vfmgr/store", "vfmgr/engine",
+                     "vfmgr/kernel/kernel.hpp", "vfmgr/hypervisor/hypervisor.hpp"],
+    "guest-tools/verify": ["api/types", "guest-tools/verify"],
+    "guest-tools": ["api", "vfmgr/netlink", "vfmgr/checks", "guest-tools"],
+    "service/cli": ["api", "service/cli"],
+    "service": ["api", "vfmgr", "guest-tools/verify", "service"],
+}
+
+
+def includes(tree, name):
+    for number, line in enumerate(tree.lines(name), 1):
+        match = INCLUDE.match(line)
+        if match:
+            yield number, match[1], match[2]
+
+
+def within(path, prefix):
+    return path == prefix or path.startswith(prefix + "/")
+
+
+def arrow(tree):
+    found = []
+    for name in tree.cpp(PROJECT):
+        folder = next((prefix for prefix in ALLOWED if within(name, prefix)), None)
+        if folder is None:
+            found.append(f"{name}:1: no rule says what this folder may include")
+            continue
+        for number, quote, path in includes(tree, name):
+            ours = path.split("/")[0] in PROJECT
+            if quote == '"' and not ours:
+                found.append(f"{name}:{number}: \"{path}\" does not begin with a project folder")
+            elif ours and not any(within(path, prefix) for prefix in ALLOWED[folder]):
+                found.append(f"{name}:{number}: {folder} may not include {path}")
+            elif ours and not (tree.root / path).exists():
+                found.append(f"{name}:{number}: there is no {path}")
+    return found
+
+
+def products_without_tests(tree):
+    return [f"{name}:{number}: product code includes {path}"
+            for name in tree.cpp(PROJECT) for number, _, path in includes(tree, name)
+            if path.startswith(("tests/", "gtest/", "gmock/", "rapidcheck"))]
+
+
+def beast(tree):
+    users = sorted({name for name in tree.cpp() for _, _, path in includes(tree, name)
+                    if path.startswith("boost/beast")})
+    found = [f"{name}:1: Boost.Beast belongs to the .cpp files of api/http" for name in users
+             if not re.fullmatch(r"api/http/[a-z_]+\.cpp", name)]
+    if len(users) > 3:
+        found.append(f"{users[-1]}:1: {len(users)} files include Boost.Beast, 3 may")
+    return found
+
+
+def json_in_headers(tree):
+    found = []
+    for name in tree.cpp(PROJECT):
+        for number, _, path in includes(tree, name):
+            if not name.endswith(".hpp") or name == "api/types/json.hpp":
+                continue
+            if path in ("nlohmann/json.hpp", "api/types/json.hpp"):
+                found.append(f"{name}:{number}: headers include nlohmann/json_fwd.hpp only")
+    return found
+
+
+RULES = [
+    Rule("arrow", arrow,
+         good={"api/types/a.hpp": "", "vfmgr/plan/a.cpp": '#include "api/types/a.hpp"\n',
+               "vfmgr/kernel/kernel.hpp": "", "vfmgr/kernel/linux_kernel.hpp": "",
+               "vfmgr/store/store.hpp": "", "guest-tools/verify/v.hpp": "",
+               "vfmgr/engine/a.cpp": '#include "vfmgr/kernel/kernel.hpp"\n'},
+         bad=[{"api/types/b.cpp": '#include "vfmgr/store/store.hpp"\n'},
+              {"vfmgr/plan/b.cpp": '#include "vfmgr/kernel/kernel.hpp"\n'},
+              {"vfmgr/engine/b.cpp": '#include "vfmgr/kernel/linux_kernel.hpp"\n'},
+              {"guest-tools/main.cpp": '#include "vfmgr/store/store.hpp"\n'},
+              {"vfmgr/kernel/b.cpp": '#include <guest-tools/verify/v.hpp>\n'},
+              {"vfmgr/plan/b.cpp": '#include "a.hpp"\n'},
+              {"vfmgr/plan/b.cpp": '#include "api/types/gone.hpp"\n'},
+              {"vfmgr/new/b.cpp": ""}]),
+    Rule("products-without-tests", products_without_tests,
+         good={"api/types/a.cpp": "#include <string>\n"},
+         bad=[{"api/types/a.cpp": "#include <gtest/gtest.h>\n"},
+              {"api/types/a.cpp": '#include "tests/fakes/fake_kernel.hpp"\n'}]),
+    Rule("beast", beast,
+         good={f"api/http/{name}.cpp": "#include <boost/beast/http.hpp>\n" for name in "abc"},
+         bad=[{"api/http/d.cpp": "#include <boost/beast/http.hpp>\n"},
+              {"api/http/a.cpp": "", "service/a.cpp": "#include <boost/beast.hpp>\n"}]),
+    Rule("json-in-headers", json_in_headers,
+         good={"api/types/json.hpp": "#include <nlohmann/json.hpp>\n",
+               "api/types/a.hpp": "#include <nlohmann/json_fwd.hpp>\n"},
+         bad=[{"api/types/a.hpp": "#include <nlohmann/json.hpp>\n"},
+              {"vfmgr/plan/a.hpp": '#include "api/types/json.hpp"\n'}]),
+]
