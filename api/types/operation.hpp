@@ -12,13 +12,14 @@
 
 namespace vfmgr {
 
-enum class OperationKind { configure_pf, attach, detach, verify };
+enum class OperationKind { configure_pf, attach, detach, verify, restore };
 template <>
-inline constexpr std::array<EnumName<OperationKind>, 4> enum_names<OperationKind> = {
+inline constexpr std::array<EnumName<OperationKind>, 5> enum_names<OperationKind> = {
     {{OperationKind::configure_pf, "configure_pf"},
      {OperationKind::attach, "attach"},
      {OperationKind::detach, "detach"},
-     {OperationKind::verify, "verify"}}};
+     {OperationKind::verify, "verify"},
+     {OperationKind::restore, "restore"}}};
 
 enum class OperationState { queued, running, succeeded, failed };
 template <>

@@ -84,7 +84,10 @@ Result<Plan> plan_restore(HostView const& host, DesiredState const& desired, Pci
         plan.steps.emplace_back(SetNumVfs{pf, *spec.num_vfs});
         return plan;
     }
-    auto const leases = leases_on(desired, pf, "");
+    auto leases = leases_on(desired, pf, "");
+    // A lease that was being made when the host went down is undone by the daemon, not made here.
+    std::erase_if(
+        leases, [](Attachment const& lease) { return lease.state == AttachmentState::attaching; });
     if (leases.empty() || !managed->second.base) return plan;
     plan.steps = links_up(*state, wanted_links(pf, spec, *managed->second.base, leases));
     for (auto const& lease : leases) {

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Admission: on the control thread, against the published view. It refuses what can be refused at
+// once and answers dry runs; the operation plans again under its claims, from a fresh view.
+#include <fmt/format.h>
+
+#include "vfmgr/engine/engine.hpp"
+
+namespace vfmgr {
+namespace {
+
+Operation new_operation(OperationKind kind, std::string subject, Intent const& intent, Time now) {
+    Operation operation;
+    operation.id = random_id(16);
+    operation.kind = kind;
+    operation.subject = std::move(subject);
+    operation.requested_by = intent.requested_by;
+    operation.created_at = now;
+    return operation;
+}
+
+Error no_attachment(std::string const& id) {
+    return {Problem::not_found, fmt::format("there is no attachment {}", id),
+            "vfctl attachment list shows those of this host"};
+}
+
+Result<void> check_revision(DesiredState const& desired, PciAddress const& pf,
+                            Intent const& intent) {
+    auto const now = desired.pfs.find(pf);
+    auto const revision = now == desired.pfs.end() ? 0 : now->second.revision;
+    if (!intent.if_match || *intent.if_match == revision) return {};
+    return fail(Problem::conflict,
+                fmt::format("the spec of {} is at revision {}, not {}", to_string(pf), revision,
+                            *intent.if_match),
+                "read it again and apply your change to what it is now");
+}
+
+}  // namespace
+
+void Engine::submit(Command command, Intent intent, Reply reply) {
+    control_->post([this, command = std::move(command), intent = std::move(intent),
+                    reply = std::move(reply)](Control::State& state) {
+        reply(admit(state, command, intent));
+    });
+}
+
+Result<Answer> Engine::admit(Control::State& state, Command const& command, Intent const& intent) {
+    if (!intent.idempotency_key.empty() && !intent.dry_run) {
+        VFMGR_TRY(auto const seen, state.store.idempotency(intent.idempotency_key, clock_.now()));
+        if (seen && seen->request_hash != intent.request_hash)
+            return fail(Problem::conflict, "this Idempotency-Key was used for another request",
+                        "use a new key for a new request");
+        if (seen) {
+            VFMGR_TRY(auto operation, state.store.operation(seen->operation));
+            if (operation) return Answer{std::move(operation), {}, {}, 0};
+        }
+    }
+    return std::visit([&](auto const& one) { return admit_one(state, one, intent); }, command);
+}
+
+Result<Answer> Engine::accept(Control::State& state, Operation operation, Intent const& intent,
+                              Work work) {
+    {
+        std::lock_guard const lock(threads_mutex_);
+        if (running_ >= operations_running_max)
+            return fail(Problem::unavailable,
+                        fmt::format("{} operations are running already", running_),
+                        "try again when some have ended");
+    }
+    Batch batch;
+    batch.save_operations.push_back(operation);
+    VFMGR_CHECK(state.commit(batch));
+    if (!intent.idempotency_key.empty())
+        VFMGR_CHECK(state.store.save_idempotency(
+            {intent.idempotency_key, intent.request_hash, operation.id}, clock_.now()));
+    launch(operation, std::move(work));
+    return Answer{std::move(operation), {}, {}, 0};
+}
+
+Result<Answer> Engine::admit_one(Control::State& state, ReplacePfSpec const& command,
+                                 Intent const& intent) {
+    VFMGR_CHECK(check_revision(state.desired(), command.pf, intent));
+    auto const host = control_->snapshot().host;
+    VFMGR_TRY(Plan plan, plan_pf(*host, state.desired(), command.pf, command.spec));
+    if (intent.dry_run) return Answer{{}, std::move(plan), {}, 0};
+    auto const now = state.desired().pfs.find(command.pf);
+    bool const same = now != state.desired().pfs.end() && now->second.spec == command.spec;
+    if (same && plan.steps.empty()) return Answer{{}, {}, {}, now->second.revision};
+    auto operation = new_operation(OperationKind::configure_pf, "/v1/pfs/" + to_string(command.pf),
+                                   intent, clock_.now());
+    return accept(state, std::move(operation), intent,
+                  [this, command](Operation& running) { configure_pf(running, command); });
+}
+
+Result<Answer> Engine::admit_one(Control::State& state, ForgetPf const& command,
+                                 Intent const& intent) {
+    VFMGR_CHECK(check_revision(state.desired(), command.pf, intent));
+    if (!state.desired().pfs.contains(command.pf))
+        return fail(Problem::not_found, fmt::format("{} is not managed", to_string(command.pf)),
+                    "nothing is to be done");
+    for (auto const& [id, lease] : state.desired().attachments)
+        if (lease.vf.pf == command.pf)
+            return fail(Problem::conflict,
+                        fmt::format("VF {} is lent to {} (attachment {})", to_string(lease.vf),
+                                    lease.vm_name, id),
+                        fmt::format("detach it first: vfctl detach {}", id));
+    if (intent.dry_run) return Answer{{}, Plan{}, {}, 0};
+    Batch batch;
+    batch.erase_pfs.push_back(command.pf);
+    VFMGR_CHECK(state.commit(batch));
+    return Answer{};
+}
+
+Result<Answer> Engine::admit_one(Control::State& state, Lend const& command, Intent const& intent) {
+    VFMGR_TRY(std::string const seed, state.store.host_seed());
+    auto const host = control_->snapshot().host;
+    auto const id = random_id(8);
+    VFMGR_TRY(AttachmentPlan planned,
+              plan_attachment(*host, state.desired(), id, command.spec, seed));
+    if (intent.dry_run)
+        return Answer{{}, std::move(planned.plan), std::move(planned.attachment), 0};
+    auto operation =
+        new_operation(OperationKind::attach, "/v1/attachments/" + id, intent, clock_.now());
+    operation.steps = planned_steps(planned.plan);
+    return accept(state, std::move(operation), intent,
+                  [this, id, spec = command.spec](Operation& running) { lend(running, id, spec); });
+}
+
+Result<Answer> Engine::admit_one(Control::State& state, Release const& command,
+                                 Intent const& intent) {
+    auto const lease = state.desired().attachments.find(command.attachment);
+    if (lease == state.desired().attachments.end()) return fail(no_attachment(command.attachment));
+    auto const host = control_->snapshot().host;
+    VFMGR_TRY(Plan plan, plan_release(*host, state.desired(), lease->second));
+    if (intent.dry_run) return Answer{{}, std::move(plan), lease->second, 0};
+    auto operation = new_operation(OperationKind::detach, "/v1/attachments/" + command.attachment,
+                                   intent, clock_.now());
+    operation.steps = planned_steps(plan);
+    return accept(state, std::move(operation), intent,
+                  [this, id = command.attachment](Operation& running) { release(running, id); });
+}
+
+Result<Answer> Engine::admit_one(Control::State& state, LiftQuarantine const& command,
+                                 Intent const& intent) {
+    auto const quarantine = state.desired().quarantine.find(command.vf);
+    if (quarantine == state.desired().quarantine.end())
+        return fail(Problem::not_found,
+                    fmt::format("VF {} is not in quarantine", to_string(command.vf)),
+                    "nothing is to be done");
+    auto const host = control_->snapshot().host;
+    VFMGR_TRY(Plan plan, plan_release(*host, state.desired(), quarantine->second.attachment));
+    if (intent.dry_run) return Answer{{}, std::move(plan), {}, 0};
+    auto operation =
+        new_operation(OperationKind::detach,
+                      fmt::format("/v1/pfs/{}/vfs/{}", to_string(command.vf.pf), command.vf.index),
+                      intent, clock_.now());
+    operation.steps = planned_steps(plan);
+    return accept(state, std::move(operation), intent,
+                  [this, vf = command.vf](Operation& running) { lift(running, vf); });
+}
+
+Result<Answer> Engine::admit_one(Control::State& state, Verify const& command,
+                                 Intent const& intent) {
+    auto const lease = state.desired().attachments.find(command.attachment);
+    if (lease == state.desired().attachments.end()) return fail(no_attachment(command.attachment));
+    if (!lease->second.address)
+        return fail(Problem::unsupported,
+                    fmt::format("attachment {} has no network, so nothing can be verified over it",
+                                command.attachment),
+                    "attach the VF anew with a network");
+    if (lease->second.state != AttachmentState::attached)
+        return fail(
+            Problem::conflict,
+            fmt::format("attachment {} is {}", command.attachment, enum_name(lease->second.state)),
+            "wait until it is attached");
+    if (intent.dry_run) return Answer{{}, Plan{}, lease->second, 0};
+    auto operation = new_operation(OperationKind::verify, "/v1/attachments/" + command.attachment,
+                                   intent, clock_.now());
+    operation.steps.push_back({sentence(AwaitVerification{command.attachment, 0}), {}});
+    return accept(state, std::move(operation), intent,
+                  [this, command](Operation& running) { verify(running, command); });
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conflicting operations queue, others run in parallel: an operation claims what it changes, always
+// in the order PF, VM. Any thread; take() blocks.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace vfmgr {
+
+class Claims;
+
+// Gives back on destruction. Must not outlive its Claims.
+class Claim {
+  public:
+    Claim(Claim&& other) noexcept;
+    Claim& operator=(Claim&&) = delete;
+    ~Claim();
+
+  private:
+    friend class Claims;
+    Claim(Claims& claims, std::vector<std::string> keys);
+    Claims* claims_;
+    std::vector<std::string> keys_;
+};
+
+class Claims {
+  public:
+    // All keys at once, so that nobody waits while holding some.
+    [[nodiscard]] Claim take(std::vector<std::string> keys);
+
+  private:
+    friend class Claim;
+    void give_back(std::vector<std::string> const& keys);
+    std::mutex mutex_;
+    std::condition_variable freed_;
+    std::set<std::string> taken_;
+};
+
+}  // namespace vfmgr

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/engine/control.hpp"
+
+#include <algorithm>
+
+namespace vfmgr {
+
+void apply(Batch const& batch, DesiredState& desired) {
+    for (auto const& [address, pf] : batch.save_pfs) desired.pfs[address] = pf;
+    for (auto const& address : batch.erase_pfs) desired.pfs.erase(address);
+    for (auto const& lease : batch.save_attachments) desired.attachments[lease.id] = lease;
+    for (auto const& id : batch.erase_attachments) desired.attachments.erase(id);
+    for (auto const& quarantine : batch.save_quarantines)
+        desired.quarantine[quarantine.vf] = quarantine;
+    for (auto const& vf : batch.erase_quarantines) desired.quarantine.erase(vf);
+}
+
+Result<void> Control::State::commit(Batch const& batch) {
+    VFMGR_CHECK(store.commit(batch));
+    apply(batch, desired_);
+    return {};
+}
+
+Result<std::unique_ptr<Control>> Control::start(Store store) {
+    VFMGR_TRY(DesiredState desired, store.load());
+    return std::unique_ptr<Control>(new Control(State{std::move(store), std::move(desired)}));
+}
+
+Control::Control(State state) : state_(std::move(state)) {
+    published_.host = std::make_shared<HostView const>();
+    publish_state();
+    thread_ = std::thread([this] { run(); });
+}
+
+Control::~Control() {
+    {
+        std::lock_guard const lock(mutex_);
+        stopping_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+}
+
+void Control::post(std::function<void(State&)> task) {
+    {
+        std::lock_guard const lock(mutex_);
+        tasks_.push_back(std::move(task));
+    }
+    wake_.notify_all();
+}
+
+void Control::watch(Deadline deadline, std::function<bool(State&, Watch)> ready) {
+    post([this, deadline, ready = std::move(ready)](State&) mutable {
+        watchers_.push_back({deadline, std::move(ready)});
+    });
+}
+
+void Control::on_change(std::function<void()> changed) {
+    post([this, changed = std::move(changed)](State&) mutable { changed_ = std::move(changed); });
+}
+
+Snapshot Control::snapshot() const {
+    std::lock_guard const lock(mutex_);
+    return published_;
+}
+
+void Control::publish(KernelView const& seen, bool everything) {
+    std::lock_guard const lock(mutex_);
+    auto view = std::make_shared<HostView>(*published_.host);
+    if (everything) view->kernel.pfs.clear();
+    for (auto const& [address, pf] : seen.pfs) view->kernel.pfs[address] = pf;
+    view->kernel.routes = seen.routes;
+    published_.host = std::move(view);
+}
+
+void Control::publish(HypervisorView const& seen, std::string const& only_vm) {
+    std::lock_guard const lock(mutex_);
+    auto view = std::make_shared<HostView>(*published_.host);
+    if (only_vm.empty()) {
+        view->hypervisor = seen;
+    } else {
+        view->hypervisor.vms.erase(only_vm);
+        for (auto const& [uuid, vm] : seen.vms) view->hypervisor.vms[uuid] = vm;
+        view->hypervisor.observed_at = seen.observed_at;
+    }
+    published_.host = std::move(view);
+}
+
+void Control::publish_state() {
+    auto desired = std::make_shared<DesiredState const>(state_.desired_);
+    auto runs = std::make_shared<std::map<std::string, PendingRun> const>(state_.runs);
+    std::lock_guard const lock(mutex_);
+    published_.desired = std::move(desired);
+    published_.runs = std::move(runs);
+}
+
+Deadline Control::next_deadline() const {
+    auto next = Deadline::max();
+    for (auto const& watcher : watchers_) next = std::min(next, watcher.deadline);
+    return next;
+}
+
+void Control::ask_watchers(Deadline now) {
+    std::erase_if(watchers_, [&](Watcher& watcher) {
+        bool const expired = watcher.deadline <= now;
+        return watcher.ready(state_, expired ? Watch::expired : Watch::again) || expired;
+    });
+}
+
+void Control::run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        auto const something = [this] { return stopping_ || !tasks_.empty(); };
+        // wait_until(max) overflows in libstdc++ 12, so no deadline is a plain wait.
+        if (auto const next = next_deadline(); next == Deadline::max())
+            wake_.wait(lock, something);
+        else
+            wake_.wait_until(lock, next, something);
+        if (stopping_ && tasks_.empty()) return;
+        auto tasks = std::move(tasks_);
+        tasks_.clear();
+        lock.unlock();
+        for (auto& task : tasks) task(state_);
+        if (!tasks.empty()) publish_state();
+        ask_watchers(std::chrono::steady_clock::now());
+        if (!tasks.empty() && changed_) changed_();
+        tasks.clear();
+        lock.lock();
+    }
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The control thread: the only writer of the store and of what is published. It never calls kernel
+// or libvirt, so it always answers. Owned by the engine; every method may be called from any
+// thread, wait() from any but the control thread itself.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "vfmgr/plan/host_view.hpp"
+#include "vfmgr/store/store.hpp"
+
+namespace vfmgr {
+
+// A verification that the guest was asked for and has not reported yet.
+struct PendingRun {
+    std::string run;
+    std::string nonce;  // ties session and report to this run
+    Time started_at{};
+};
+
+// What readers see. Each part is immutable; a reader keeps what it took.
+struct Snapshot {
+    std::shared_ptr<HostView const> host;
+    std::shared_ptr<DesiredState const> desired;
+    std::shared_ptr<std::map<std::string, PendingRun> const> runs;  // by attachment
+};
+
+enum class Watch { again, expired };
+
+class Control {
+  public:
+    // Only handed to tasks, on the control thread.
+    class State {
+      public:
+        Store store;
+        std::map<std::string, PendingRun> runs;
+
+        [[nodiscard]] DesiredState const& desired() const { return desired_; }
+        // Durable first, then in memory: what is published is never ahead of the disk.
+        [[nodiscard]] Result<void> commit(Batch const& batch);
+
+      private:
+        friend class Control;
+        State(Store opened, DesiredState desired)
+            : store(std::move(opened)), desired_(std::move(desired)) {}
+        DesiredState desired_;
+    };
+
+    [[nodiscard]] static Result<std::unique_ptr<Control>> start(Store store);
+    ~Control();
+    Control(Control const&) = delete;
+    Control& operator=(Control const&) = delete;
+
+    void post(std::function<void(State&)> task);
+
+    template <class F>
+    auto wait(F task) -> std::invoke_result_t<F, State&> {
+        std::promise<std::invoke_result_t<F, State&>> done;
+        auto result = done.get_future();
+        post([&](State& state) { done.set_value(task(state)); });
+        return result.get();
+    }
+
+    // Asks `ready` after every task, and once more as expired at the deadline, until it says true.
+    void watch(Deadline deadline, std::function<bool(State&, Watch)> ready);
+
+    // Merges what was just observed into what is published.
+    void publish(KernelView const& seen, bool everything);
+    void publish(HypervisorView const& seen, std::string const& only_vm);
+
+    [[nodiscard]] Snapshot snapshot() const;
+    // Called on the control thread after runs or leases changed. Set before use, once.
+    void on_change(std::function<void()> changed);
+
+  private:
+    explicit Control(State state);
+    void run();
+    void publish_state();
+    void ask_watchers(Deadline now);
+    [[nodiscard]] Deadline next_deadline() const;
+
+    struct Watcher {
+        Deadline deadline;
+        std::function<bool(State&, Watch)> ready;
+    };
+
+    State state_;
+    std::vector<Watcher> watchers_;  // control thread only
+    std::function<void()> changed_;  // control thread only
+    mutable std::mutex mutex_;
+    std::condition_variable wake_;
+    std::deque<std::function<void(State&)>> tasks_;  // mutex_
+    bool stopping_ = false;                          // mutex_
+    Snapshot published_;                             // mutex_
+    std::thread thread_;
+};
+
+// The batch's changes in memory. Pure.
+void apply(Batch const& batch, DesiredState& desired);
+
+}  // namespace vfmgr

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/engine/engine.hpp"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+namespace vfmgr {
+
+using namespace std::chrono_literals;
+
+std::string random_id(std::size_t digits) {
+    std::array<unsigned char, 16> bytes{};
+    // 16 bytes never block or come short once the kernel's pool is ready (getrandom(2)).
+    if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) abort();
+    std::string text;
+    for (auto const byte : bytes) text += fmt::format("{:02x}", byte);
+    return text.substr(0, digits);
+}
+
+Engine::Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> control,
+               Clock& clock)
+    : kernel_(kernel),
+      hypervisor_(hypervisor),
+      clock_(clock),
+      control_(std::move(control)),
+      seams_{kernel_, hypervisor_, *control_, clock_} {}
+
+Engine::~Engine() {
+    stopping_ = true;
+    look_again();
+    if (observer_.joinable()) observer_.join();
+    std::unique_lock lock(threads_mutex_);
+    threads_changed_.wait(lock, [this] { return running_ == 0; });
+}
+
+void Engine::start_observing() {
+    observer_ = std::thread([this] { observe_loop(); });
+}
+
+void Engine::look_again() {
+    {
+        std::lock_guard const lock(look_mutex_);
+        look_ = true;
+    }
+    look_wake_.notify_all();
+}
+
+void Engine::observe_loop() {
+    while (!stopping_) {
+        // An unreadable host stays published as it was; operations look for themselves.
+        auto const seen = observe_for(seams_, std::nullopt);
+        static_cast<void>(seen);
+        std::unique_lock lock(look_mutex_);
+        look_wake_.wait_for(lock, 5s, [this] { return look_ || stopping_.load(); });
+        look_ = false;
+    }
+}
+
+void Engine::launch(Operation operation, Work work) {
+    {
+        std::lock_guard const lock(threads_mutex_);
+        ++running_;
+    }
+    std::thread([this, operation = std::move(operation), work = std::move(work)]() mutable {
+        try {
+            work(operation);
+        } catch (std::exception const& bug) {
+            finish(operation, fail(Problem::internal, bug.what(), "report this as a bug"), {});
+        }
+        std::lock_guard const lock(threads_mutex_);
+        --running_;
+        threads_changed_.notify_all();
+    }).detach();
+}
+
+void Engine::finish(Operation& operation, Result<void> const& outcome, Batch batch) {
+    operation.state = outcome ? OperationState::succeeded : OperationState::failed;
+    if (!outcome) operation.problem = outcome.error();
+    operation.finished_at = clock_.now();
+    batch.save_operations.push_back(operation);
+    batch.erase_records_of.push_back(operation.id);
+    // When the store can't be written the journal stays, and recovery ends the operation later.
+    auto const written = control_->wait([&](Control::State& state) { return state.commit(batch); });
+    if (written) look_again();
+}
+
+Batch Engine::without(Attachment const& lease) const {
+    Batch batch;
+    batch.erase_attachments.push_back(lease.id);
+    auto const desired = control_->snapshot().desired;
+    bool last = true;
+    for (auto const& [id, other] : desired->attachments)
+        if (id != lease.id && other.vf.pf == lease.vf.pf) last = false;
+    auto const pf = desired->pfs.find(lease.vf.pf);
+    if (last && pf != desired->pfs.end()) {
+        auto plain = pf->second;
+        plain.base.reset();
+        batch.save_pfs.emplace_back(lease.vf.pf, std::move(plain));
+    }
+    return batch;
+}
+
+Batch Engine::quarantined(Attachment const& lease, std::string reason,
+                          std::vector<std::string> residue) const {
+    auto batch = without(lease);
+    batch.save_quarantines.push_back(
+        {lease.vf, lease, std::move(reason), std::move(residue), clock_.now()});
+    return batch;
+}
+
+void Engine::verification_done(Verification verification) {
+    control_->post([this, verification = std::move(verification)](Control::State& state) {
+        auto const run = state.runs.find(verification.attachment);
+        // A report for a run that ended, or was never asked for, changes nothing.
+        if (run == state.runs.end() || run->second.run != verification.run) return;
+        auto const lease = state.desired().attachments.find(verification.attachment);
+        if (lease == state.desired().attachments.end()) return;
+        auto proved = lease->second;
+        proved.verification = verification;
+        proved.verification->started_at = run->second.started_at;
+        proved.verification->finished_at = clock_.now();
+        state.runs.erase(run);
+        Batch batch;
+        batch.save_verifications.push_back(*proved.verification);
+        batch.save_attachments.push_back(std::move(proved));
+        if (!state.commit(batch)) return;  // read-only store: the waiter times out and says so
+    });
+}
+
+}  // namespace vfmgr

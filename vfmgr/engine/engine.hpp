@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Admission and execution: takes commands, plans, answers; runs each accepted operation on a thread
+// of its own, under claims. Owns control thread and operation threads. Any thread may call.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "vfmgr/engine/claims.hpp"
+#include "vfmgr/engine/control.hpp"
+#include "vfmgr/engine/execute.hpp"
+
+namespace vfmgr {
+
+inline constexpr std::size_t operations_running_max = 64;
+
+// What a command asks for besides its own matter.
+struct Intent {
+    bool dry_run = false;
+    std::string requested_by;               // uid:0, token:<id>
+    std::string idempotency_key;            // empty: none
+    std::string request_hash;               // of the body, for the key
+    std::optional<std::uint64_t> if_match;  // revision
+};
+
+struct ReplacePfSpec {
+    PciAddress pf;
+    PfSpec spec;
+};
+struct ForgetPf {
+    PciAddress pf;
+};
+struct Lend {
+    AttachmentSpec spec;
+};
+struct Release {
+    std::string attachment;
+};
+// An admin says that a VF in quarantine may be released once more.
+struct LiftQuarantine {
+    VfId vf;
+};
+struct Verify {
+    std::string attachment;
+    std::uint32_t timeout_seconds = 120;
+};
+using Command = std::variant<ReplacePfSpec, ForgetPf, Lend, Release, LiftQuarantine, Verify>;
+
+// dry run: plan (and attachment). Nothing to do: neither. Otherwise: operation.
+struct Answer {
+    std::optional<Operation> operation;
+    std::optional<Plan> plan;
+    std::optional<Attachment> attachment;
+    std::uint64_t revision = 0;
+};
+using Reply = std::function<void(Result<Answer>)>;
+
+class Engine {
+  public:
+    Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> control, Clock& clock);
+    // Ends operations that wait for a guest, and joins the others.
+    ~Engine();
+    Engine(Engine const&) = delete;
+    Engine& operator=(Engine const&) = delete;
+
+    // Before anything is served: observes, then ends every operation that a crash cut short.
+    [[nodiscard]] Result<void> recover();
+    // Starts looking at the host again and again: on look_again() and every few seconds.
+    void start_observing();
+    void look_again();
+
+    // Replies once, on the control thread.
+    void submit(Command command, Intent intent, Reply reply);
+
+    [[nodiscard]] Snapshot snapshot() const { return control_->snapshot(); }
+    [[nodiscard]] Control& control() { return *control_; }
+    // A report came in: the host's verdict on a run.
+    void verification_done(Verification verification);
+
+  private:
+    using Work = std::function<void(Operation&)>;
+    void launch(Operation operation, Work work);
+    void observe_loop();
+
+    // Admission, on the control thread.
+    Result<Answer> admit(Control::State& state, Command const& command, Intent const& intent);
+    Result<Answer> admit_one(Control::State& state, ReplacePfSpec const& command, Intent const&);
+    Result<Answer> admit_one(Control::State& state, ForgetPf const& command, Intent const&);
+    Result<Answer> admit_one(Control::State& state, Lend const& command, Intent const&);
+    Result<Answer> admit_one(Control::State& state, Release const& command, Intent const&);
+    Result<Answer> admit_one(Control::State& state, LiftQuarantine const& command, Intent const&);
+    Result<Answer> admit_one(Control::State& state, Verify const& command, Intent const&);
+    Result<Answer> accept(Control::State& state, Operation operation, Intent const& intent,
+                          Work work);
+
+    // The operations' bodies, each on its thread: straight-line code.
+    void configure_pf(Operation& operation, ReplacePfSpec const& command);
+    void lend(Operation& operation, std::string const& id, AttachmentSpec const& spec);
+    void release(Operation& operation, std::string const& id);
+    void lift(Operation& operation, VfId const& vf);
+    void verify(Operation& operation, Verify const& command);
+
+    // Parts of them.
+    Result<AttachmentPlan> begin_lease(Operation& operation, std::string const& id,
+                                       AttachmentSpec const& spec);
+    Result<void> prove(Operation& operation, std::string const& id, std::uint32_t timeout_seconds);
+    Result<Verification> await_report(std::string const& id, std::uint32_t timeout_seconds);
+    Result<void> take_back(Operation& operation, Attachment const& lease);
+    Result<void> put_back(Operation& operation, Attachment const& lease);
+    void finish(Operation& operation, Result<void> const& outcome, Batch batch);
+    void recover_one(UnfinishedOperation& unfinished);
+    void recover_lease(UnfinishedOperation& unfinished);
+
+    // With the lease gone: its PF's base too, when it was the last one there.
+    [[nodiscard]] Batch without(Attachment const& lease) const;
+    [[nodiscard]] Batch quarantined(Attachment const& lease, std::string reason,
+                                    std::vector<std::string> residue) const;
+
+    Kernel& kernel_;
+    Hypervisor& hypervisor_;
+    Clock& clock_;
+    std::unique_ptr<Control> control_;
+    Seams seams_;
+    Claims claims_;
+
+    std::atomic<bool> stopping_ = false;
+    std::mutex threads_mutex_;
+    std::condition_variable threads_changed_;
+    std::size_t running_ = 0;  // threads_mutex_
+    std::mutex look_mutex_;
+    std::condition_variable look_wake_;
+    bool look_ = false;  // look_mutex_
+    std::thread observer_;
+};
+
+// 16 random bytes in hex, or the first `digits` of them.
+[[nodiscard]] std::string random_id(std::size_t digits);
+
+}  // namespace vfmgr

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/engine/execute.hpp"
+
+#include <fmt/format.h>
+
+namespace vfmgr {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Creation of many VFs and an unplug that a guest is slow to allow take long; the rest is quick.
+std::chrono::seconds step_seconds_max(Step const& step) {
+    if (std::holds_alternative<SetNumVfs>(step)) return 180s;
+    if (std::holds_alternative<DetachHostdev>(step)) return 120s;
+    return 60s;
+}
+
+PciAddress pf_of(KernelStep const& step) {
+    return std::visit(
+        [](auto const& one) {
+            if constexpr (requires { one.vf.pf; })
+                return one.vf.pf;
+            else if constexpr (requires { one.leg.pf; })
+                return one.leg.pf;
+            else
+                return one.pf;
+        },
+        step);
+}
+
+std::string vm_of(HypervisorStep const& step) {
+    return std::visit([](auto const& one) { return one.vm_uuid; }, step);
+}
+
+// A Step is a kernel's, a hypervisor's, or neither's.
+template <class Narrow>
+std::optional<Narrow> narrowed(Step const& step) {
+    return std::visit(
+        [](auto const& one) -> std::optional<Narrow> {
+            if constexpr (std::is_constructible_v<Narrow, decltype(one)>)
+                return Narrow{one};
+            else
+                return std::nullopt;
+        },
+        step);
+}
+
+// What the step is undone from: only the part of the host that it changes is looked at.
+Result<HostView> observe_around(Seams const& seams, Step const& step) {
+    HostView view;
+    if (auto kernel_step = narrowed<KernelStep>(step)) {
+        VFMGR_TRY(view.kernel, seams.kernel.observe(pf_of(*kernel_step)));
+        seams.control.publish(view.kernel, false);
+    } else if (auto vm_step = narrowed<HypervisorStep>(step)) {
+        VFMGR_TRY(view.hypervisor, seams.hypervisor.observe(vm_of(*vm_step)));
+        seams.control.publish(view.hypervisor, vm_of(*vm_step));
+    }
+    return view;
+}
+
+Result<Observed> perform(Seams const& seams, Step const& step) {
+    auto const deadline = seams.clock.steady_now() + step_seconds_max(step);
+    if (auto kernel_step = narrowed<KernelStep>(step))
+        return seams.kernel.perform(*kernel_step, deadline);
+    if (auto vm_step = narrowed<HypervisorStep>(step))
+        return seams.hypervisor.perform(*vm_step, deadline);
+    return Observed{};
+}
+
+Result<void> write(Seams const& seams, Operation const& operation, JournalRecord const& record) {
+    Batch batch;
+    batch.save_operations.push_back(operation);
+    batch.save_records.push_back({operation.id, record});
+    return seams.control.wait([&](Control::State& state) { return state.commit(batch); });
+}
+
+// The journal says what is about to happen, and how it is undone, before it happens.
+Result<JournalRecord> intend(Seams const& seams, Operation& operation, std::size_t index,
+                             Step const& step) {
+    VFMGR_TRY(HostView before, observe_around(seams, step));
+    JournalRecord record{static_cast<std::uint32_t>(index), step, inverse(step, before),
+                         StepState::intended};
+    operation.steps[index].state = StepState::intended;
+    VFMGR_CHECK(write(seams, operation, record));
+    return record;
+}
+
+Result<Observed> do_step(Seams const& seams, Operation& operation, std::size_t index,
+                         Step const& step, std::vector<JournalRecord>& records) {
+    VFMGR_TRY(JournalRecord record, intend(seams, operation, index, step));
+    records.push_back(record);
+    auto observed = perform(seams, step);
+    if (!observed) {
+        operation.steps[index].state = StepState::failed;
+        return observed;
+    }
+    records.back().state = StepState::done;
+    operation.steps[index].state = StepState::done;
+    VFMGR_CHECK(write(seams, operation, records.back()));
+    return observed;
+}
+
+}  // namespace
+
+std::vector<OperationStep> planned_steps(Plan const& plan) {
+    std::vector<OperationStep> steps;
+    for (auto const& step : plan.steps) steps.push_back({sentence(step), StepState::planned});
+    return steps;
+}
+
+Result<HostView> observe_for(Seams const& seams, KernelScope const& scope) {
+    VFMGR_TRY(KernelView kernel, seams.kernel.observe(scope));
+    seams.control.publish(kernel, !scope.has_value());
+    auto hypervisor = seams.hypervisor.observe(std::nullopt);
+    if (!hypervisor) {
+        // Not asked means in use: the view says so, and plans refuse what needs to know.
+        HypervisorView unknown;
+        unknown.stale = true;
+        unknown.stale_reason = hypervisor.error().detail;
+        unknown.observed_at = seams.clock.now();
+        hypervisor = std::move(unknown);
+    }
+    seams.control.publish(*hypervisor, "");
+    return *seams.control.snapshot().host;
+}
+
+std::vector<std::string> undo(Seams const& seams, Operation& operation,
+                              std::vector<JournalRecord> records) {
+    std::vector<std::string> residue;
+    for (auto record = records.rbegin(); record != records.rend(); ++record) {
+        if (record->state == StepState::undone) continue;
+        bool all = true;
+        for (auto const& step : record->undo) {
+            auto const back = perform(seams, step);
+            if (back) continue;
+            all = false;
+            residue.push_back(fmt::format("could not {}: {}", sentence(step), back.error().detail));
+        }
+        if (!all) continue;
+        record->state = StepState::undone;
+        if (record->seq < operation.steps.size() &&
+            operation.steps[record->seq].state != StepState::failed)
+            operation.steps[record->seq].state = StepState::undone;
+        // A store that can't be written must not keep the host from being put back: the journal
+        // then still says "intended", and recovery undoes once more, which is harmless.
+        if (auto written = write(seams, operation, *record); !written) continue;
+    }
+    return residue;
+}
+
+tl::expected<std::vector<std::string>, Failure> execute(Seams const& seams, Operation& operation,
+                                                        Plan const& plan, OnFailure on_failure) {
+    std::vector<JournalRecord> records;
+    std::vector<std::string> refused;
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+        auto done = do_step(seams, operation, i, plan.steps[i], records);
+        if (done) {
+            refused.insert(refused.end(), done->refused.begin(), done->refused.end());
+            continue;
+        }
+        Failure failure{done.error(), plan.steps[i], {}};
+        // The failed step is undone too: it may be half done.
+        if (on_failure == OnFailure::undo)
+            failure.residue = undo(seams, operation, std::move(records));
+        return tl::unexpected(std::move(failure));
+    }
+    return refused;
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one way in which the host is changed: journal, perform, observe, for each step of a plan.
+// Called on an operation's thread, under its claims.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "vfmgr/engine/control.hpp"
+#include "vfmgr/hypervisor/hypervisor.hpp"
+#include "vfmgr/kernel/kernel.hpp"
+#include "vfmgr/plan/plan.hpp"
+
+namespace vfmgr {
+
+// What every operation works with. References outlive all operations.
+struct Seams {
+    Kernel& kernel;
+    Hypervisor& hypervisor;
+    Control& control;
+    Clock& clock;
+};
+
+// undo: put everything back that was done. stop: leave it; the caller goes on from what is.
+enum class OnFailure { undo, stop };
+
+struct Failure {
+    Error error;
+    Step step;                         // the one that failed
+    std::vector<std::string> residue;  // what could not be put back; empty: nothing is left
+};
+
+// The value: best-effort attributes that the driver refused. `operation` is kept up to date, in the
+// store as well, with each step's state.
+[[nodiscard]] tl::expected<std::vector<std::string>, Failure> execute(Seams const& seams,
+                                                                      Operation& operation,
+                                                                      Plan const& plan,
+                                                                      OnFailure on_failure);
+
+// Performs the journal's undo steps, newest first. Returns the residue.
+[[nodiscard]] std::vector<std::string> undo(Seams const& seams, Operation& operation,
+                                            std::vector<JournalRecord> records);
+
+// A fresh view for planning: this PF, every domain; published on the way.
+[[nodiscard]] Result<HostView> observe_for(Seams const& seams, KernelScope const& scope);
+
+[[nodiscard]] std::vector<OperationStep> planned_steps(Plan const& plan);
+
+}  // namespace vfmgr

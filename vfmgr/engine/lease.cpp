@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of a lease: lend, prove, release. Straight-line code on the operation's thread.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "vfmgr/engine/engine.hpp"
+
+namespace vfmgr {
+namespace {
+
+std::vector<std::string> keys(PciAddress const& pf, std::string const& vm_uuid) {
+    return {"pf " + to_string(pf), "vm " + vm_uuid};
+}
+
+Error gone(std::string const& id) {
+    return {Problem::not_found, fmt::format("there is no attachment {} any more", id),
+            "nothing is to be done"};
+}
+
+// The steps that a release had not done when it failed: what is left to be cleaned.
+std::vector<std::string> left_undone(Operation const& operation) {
+    std::vector<std::string> residue;
+    for (auto const& step : operation.steps)
+        if (step.state != StepState::done) residue.push_back(step.sentence);
+    return residue;
+}
+
+Error with_residue(Error error, std::vector<std::string> const& residue) {
+    error.detail +=
+        fmt::format("; and what was done could not be undone: {}", fmt::join(residue, "; "));
+    error.remedy =
+        "the VF is in quarantine: put right what is named, then lift it (vfctl vf "
+        "release-quarantine)";
+    return error;
+}
+
+Error failed_verification(Attachment const& lease, Verification const& verification) {
+    std::vector<std::string> failed;
+    for (auto const& test : verification.tests)
+        if (test.verdict != Verdict::pass)
+            failed.push_back(
+                fmt::format("{} {}: {}", test.name, enum_name(test.verdict), test.detail));
+    auto why = verification.detail;
+    if (why.empty()) why = fmt::format("{}", fmt::join(failed, "; "));
+    return {Problem::guest_refused,
+            fmt::format("RDMA over VF {} could not be proved from VM {}: {}", to_string(lease.vf),
+                        lease.vm_name, why),
+            verification.remedy.empty() ? "see the verification's tests for cause and cure"
+                                        : verification.remedy};
+}
+
+}  // namespace
+
+// Plans under the claims from a fresh view, and makes the lease durable before anything is touched.
+Result<AttachmentPlan> Engine::begin_lease(Operation& operation, std::string const& id,
+                                           AttachmentSpec const& spec) {
+    VFMGR_TRY(HostView host, observe_for(seams_, spec.pf));
+    return control_->wait([&](Control::State& state) -> Result<AttachmentPlan> {
+        VFMGR_TRY(std::string const seed, state.store.host_seed());
+        VFMGR_TRY(AttachmentPlan planned, plan_attachment(host, state.desired(), id, spec, seed));
+        planned.attachment.created_at = clock_.now();
+        auto pf = state.desired().pfs.at(spec.pf);
+        pf.base = planned.base;
+        operation.steps = planned_steps(planned.plan);
+        operation.state = OperationState::running;
+        Batch batch;
+        batch.save_pfs.emplace_back(spec.pf, std::move(pf));
+        batch.save_attachments.push_back(planned.attachment);
+        batch.save_operations.push_back(operation);
+        VFMGR_CHECK(state.commit(batch));
+        return planned;
+    });
+}
+
+void Engine::lend(Operation& operation, std::string const& id, AttachmentSpec const& spec) {
+    auto const admitted = control_->snapshot();
+    auto const* vm = find_vm(*admitted.host, spec.vm);
+    Attachment lease;
+    bool to_prove = false;
+    {
+        auto const claim = claims_.take(keys(spec.pf, vm ? vm->uuid : spec.vm));
+        auto planned = begin_lease(operation, id, spec);
+        if (!planned) return finish(operation, fail(planned.error()), {});
+        lease = planned->attachment;
+        auto& steps = planned->plan.steps;
+        // The guest is waited for without the claims: others may use the PF meanwhile.
+        to_prove = !steps.empty() && std::holds_alternative<AwaitVerification>(steps.back());
+        if (to_prove) steps.pop_back();
+        auto const done = execute(seams_, operation, planned->plan, OnFailure::undo);
+        if (!done && done.error().residue.empty())
+            return finish(operation, fail(done.error().error), without(lease));
+        if (!done)
+            return finish(operation, fail(with_residue(done.error().error, done.error().residue)),
+                          quarantined(lease, "an attach failed and could not be undone",
+                                      done.error().residue));
+        lease.state = AttachmentState::attached;
+        Batch batch;
+        batch.save_attachments.push_back(lease);
+        if (!to_prove) {
+            finish(operation, {}, std::move(batch));
+        } else if (auto written =
+                       control_->wait([&](Control::State& state) { return state.commit(batch); });
+                   !written) {
+            return finish(operation, fail(written.error()), {});
+        }
+    }
+    if (!to_prove) {
+        if (spec.verify == VerifyMode::background)
+            submit(Verify{id, spec.verify_timeout_seconds},
+                   Intent{false, operation.requested_by, {}, {}, {}}, [](Result<Answer> const&) {});
+        return;
+    }
+    auto const proved = prove(operation, id, spec.verify_timeout_seconds);
+    if (proved) return finish(operation, {}, {});
+    if (stopping_) return;  // the journal still has it: recovery takes the VF back
+    auto const back = take_back(operation, lease);
+    auto outcome = proved.error();
+    if (!back) outcome.detail += "; and " + back.error().detail;
+    finish(operation, fail(std::move(outcome)), {});
+}
+
+// Starts a run and waits for the host's verdict on it.
+Result<void> Engine::prove(Operation& operation, std::string const& id,
+                           std::uint32_t timeout_seconds) {
+    if (!operation.steps.empty()) operation.steps.back().state = StepState::intended;
+    auto const started = control_->wait([&](Control::State& state) -> Result<Attachment> {
+        auto const lease = state.desired().attachments.find(id);
+        if (lease == state.desired().attachments.end()) return fail(gone(id));
+        Batch batch;
+        batch.save_operations.push_back(operation);
+        VFMGR_CHECK(state.commit(batch));
+        state.runs[id] = PendingRun{random_id(16), random_id(32), clock_.now()};
+        return lease->second;
+    });
+    if (!started) return fail(started.error());
+    auto const report = await_report(id, timeout_seconds);
+    if (!report) {
+        operation.steps.back().state = StepState::failed;
+        return fail(report.error());
+    }
+    bool const passed = report->verdict == Verdict::pass;
+    operation.steps.back().state = passed ? StepState::done : StepState::failed;
+    if (!passed) return fail(failed_verification(*started, *report));
+    return {};
+}
+
+Result<Verification> Engine::await_report(std::string const& id, std::uint32_t timeout_seconds) {
+    auto const run = control_->snapshot().runs;
+    auto const mine = run->contains(id) ? run->at(id).run : std::string();
+    auto answer = std::make_shared<std::promise<Result<Verification>>>();
+    auto result = answer->get_future();
+    control_->watch(
+        clock_.steady_now() + std::chrono::seconds(timeout_seconds),
+        [this, answer, id, mine, timeout_seconds](Control::State& state, Watch how) {
+            auto const lease = state.desired().attachments.find(id);
+            if (lease == state.desired().attachments.end())
+                return answer->set_value(fail(gone(id))), true;
+            auto const& proved = lease->second.verification;
+            if (proved && proved->run == mine) return answer->set_value(*proved), true;
+            if (stopping_)
+                return answer->set_value(fail(Problem::unavailable, "vfmgrd is stopping",
+                                              "ask again when it runs")),
+                       true;
+            if (how != Watch::expired) return false;
+            state.runs.erase(id);
+            answer->set_value(
+                fail(Problem::timed_out,
+                     fmt::format("VM {} did not report within {} s", lease->second.vm_name,
+                                 timeout_seconds),
+                     "check in the VM that vf-guest runs and reaches the host: vf-guest status"));
+            return true;
+        });
+    return result.get();
+}
+
+// Plans the release of `lease` from what is, and does it. The lease ends, or its VF is quarantined.
+Result<void> Engine::put_back(Operation& operation, Attachment const& lease) {
+    VFMGR_TRY(HostView host, observe_for(seams_, lease.vf.pf));
+    VFMGR_TRY(Plan plan, plan_release(host, *control_->snapshot().desired, lease));
+    operation.steps = planned_steps(plan);
+    operation.state = OperationState::running;
+    Batch begin;
+    begin.erase_records_of.push_back(operation.id);
+    begin.save_operations.push_back(operation);
+    auto detaching = lease;
+    detaching.state = AttachmentState::detaching;
+    bool const known = control_->snapshot().desired->attachments.contains(lease.id);
+    if (known) begin.save_attachments.push_back(detaching);
+    VFMGR_CHECK(control_->wait([&](Control::State& state) { return state.commit(begin); }));
+    auto const done = execute(seams_, operation, plan, OnFailure::stop);
+    Batch end;
+    if (done) {
+        end = without(lease);
+        end.erase_quarantines.push_back(lease.vf);
+    } else if (known && std::holds_alternative<DetachHostdev>(done.error().step)) {
+        // The VM would not let go: it keeps the VF, and the lease goes on.
+        auto attached = lease;
+        attached.state = AttachmentState::attached;
+        end.save_attachments.push_back(std::move(attached));
+    } else {
+        end = quarantined(lease, done.error().error.detail, left_undone(operation));
+    }
+    VFMGR_CHECK(control_->wait([&](Control::State& state) {
+        state.runs.erase(lease.id);
+        return state.commit(end);
+    }));
+    if (!done) return fail(done.error().error);
+    return {};
+}
+
+Result<void> Engine::take_back(Operation& operation, Attachment const& lease) {
+    auto const claim = claims_.take(keys(lease.vf.pf, lease.vm_uuid));
+    return put_back(operation, lease);
+}
+
+void Engine::release(Operation& operation, std::string const& id) {
+    auto const before = control_->snapshot().desired;
+    auto const found = before->attachments.find(id);
+    if (found == before->attachments.end()) return finish(operation, fail(gone(id)), {});
+    auto const claim = claims_.take(keys(found->second.vf.pf, found->second.vm_uuid));
+    // Another release may have been ahead in the queue.
+    auto const desired = control_->snapshot().desired;
+    auto const lease = desired->attachments.find(id);
+    if (lease == desired->attachments.end()) return finish(operation, fail(gone(id)), {});
+    finish(operation, put_back(operation, lease->second), {});
+}
+
+void Engine::lift(Operation& operation, VfId const& vf) {
+    auto const before = control_->snapshot().desired;
+    auto const found = before->quarantine.find(vf);
+    if (found == before->quarantine.end())
+        return finish(operation, fail(Problem::not_found, "the VF is not in quarantine any more"),
+                      {});
+    auto const lease = found->second.attachment;
+    finish(operation, take_back(operation, lease), {});
+}
+
+void Engine::verify(Operation& operation, Verify const& command) {
+    operation.state = OperationState::running;
+    auto const outcome = prove(operation, command.attachment, command.timeout_seconds);
+    finish(operation, outcome, {});
+}
+
+void Engine::configure_pf(Operation& operation, ReplacePfSpec const& command) {
+    auto const claim = claims_.take({"pf " + to_string(command.pf)});
+    auto const host = observe_for(seams_, command.pf);
+    if (!host) return finish(operation, fail(host.error()), {});
+    auto const desired = control_->snapshot().desired;
+    auto const plan = plan_pf(*host, *desired, command.pf, command.spec);
+    if (!plan) return finish(operation, fail(plan.error()), {});
+    operation.state = OperationState::running;
+    operation.steps = planned_steps(*plan);
+    auto const done = execute(seams_, operation, *plan, OnFailure::undo);
+    if (!done) {
+        auto error = done.error().error;
+        if (!done.error().residue.empty())
+            error.detail += fmt::format("; left behind: {}", fmt::join(done.error().residue, "; "));
+        return finish(operation, fail(std::move(error)), {});
+    }
+    auto const now = desired->pfs.find(command.pf);
+    DesiredPf pf = now == desired->pfs.end() ? DesiredPf{{}, 0, {}} : now->second;
+    pf.spec = command.spec;
+    ++pf.revision;
+    Batch batch;
+    batch.save_pfs.emplace_back(command.pf, std::move(pf));
+    finish(operation, {}, std::move(batch));
+}
+
+}  // namespace vfmgr

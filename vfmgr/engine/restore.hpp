@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// At boot, before libvirtd and without libvirt: VFs, settings, bindings, links and addresses of all
+// that is wanted and lent are put back, so that a VM finds its VF when libvirt starts it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "vfmgr/engine/control.hpp"
+#include "vfmgr/kernel/kernel.hpp"
+
+namespace vfmgr {
+
+// One sentence for each PF: what was done, or why not. A PF that fails does not stop the others.
+[[nodiscard]] Result<std::vector<std::string>> restore(Kernel& kernel, Control& control,
+                                                       Clock& clock);
+
+}  // namespace vfmgr
