@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -186,14 +187,17 @@ int exit_code(Problem problem) {
 }
 
 void to_json(nlohmann::json& out, Error const& error) {
-    out = {{"type", fmt::format("https://vfmgr.example/problems/{}", code(error.problem))},
+    // The type is the section's name in api/problems.md, and sections are named in kebab case.
+    std::string kebab(code(error.problem));
+    std::replace(kebab.begin(), kebab.end(), '_', '-');
+    out = {{"type", "https://vfmgr.example/problems/" + kebab},
            {"title", title(error.problem)},
            {"status", http_status(error.problem)},
            {"code", code(error.problem)},
            {"detail", error.detail}};
     if (!error.remedy.empty()) out["remedy"] = error.remedy;
     for (auto const& cause : error.causes)
-        out["causes"].push_back({{"call", cause.call}, {"code", cause.code}, {"text", cause.text}});
+        out["cause"].push_back({{"call", cause.call}, {"code", cause.code}, {"text", cause.text}});
     for (auto const& violation : error.violations)
         out["violations"].push_back({{"pointer", violation.pointer}, {"detail", violation.detail}});
 }
@@ -209,7 +213,7 @@ Error error_from_json(nlohmann::json const& problem_document) {
         if (code(problem) == wanted) error.problem = problem;
     error.detail = text_at(problem_document, "detail");
     error.remedy = text_at(problem_document, "remedy");
-    for (auto const& cause : objects_at(problem_document, "causes"))
+    for (auto const& cause : objects_at(problem_document, "cause"))
         error.causes.push_back(
             {text_at(cause, "call"), text_at(cause, "code"), text_at(cause, "text")});
     for (auto const& violation : objects_at(problem_document, "violations"))
