@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who asks, and what they may do. Values.
+#pragma once
+
+#include <string>
+
+#include "api/types/enum_names.hpp"
+
+namespace vfmgr {
+
+// Each may what the one before may: read; lend and release; PF specs, quarantine, tokens.
+enum class Role { viewer, operator_, admin };
+template <>
+inline constexpr std::array<EnumName<Role>, 3> enum_names<Role> = {
+    {{Role::viewer, "viewer"}, {Role::operator_, "operator"}, {Role::admin, "admin"}}};
+
+struct Principal {
+    std::string name;  // "uid:0", "token:<id>"
+    Role role = Role::viewer;
+};
+
+}  // namespace vfmgr
