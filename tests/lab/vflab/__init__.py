@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lab: an emulated SR-IOV host, its virtual machines, and the scenarios judged in them."""

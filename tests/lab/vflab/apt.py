@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Debian packages: on this machine, in new trees, and added to trees."""
+
+import os
+import re
+import subprocess
+
+from vflab.paths import LabError
+from vflab.shell import call, say, timed
+
+NEEDED_HERE = ["mmdebstrap", "e2fsprogs", "cpio", "zstd", "kmod", "openssh-client", "gcc",
+               "libc6-dev", "git"]
+NONINTERACTIVE = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
+
+
+def missing_here(packages):
+    shown = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n",
+                            *packages], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                           text=True).stdout
+    present = {line.split()[0] for line in shown.splitlines() if line.endswith(" installed")}
+    return [name for name in packages if name not in present]
+
+
+def install_here(packages):
+    missing = missing_here(packages)
+    if not missing:
+        return
+    if os.geteuid() != 0:
+        raise LabError("the lab needs root, and these packages: " + " ".join(missing))
+    install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *missing]
+    with timed("installing " + " ".join(missing)):
+        try:
+            call(install, env=NONINTERACTIVE)
+        except LabError:
+            # Lists that are absent or older than the mirror: refreshed only when that matters.
+            call(["apt-get", "update", "-q"], env=NONINTERACTIVE)
+            call(install, env=NONINTERACTIVE)
+
+
+def index_targets():
+    shown = call(["apt-get", "indextargets", "--format",
+                  "$(REPO_URI)|$(CODENAME)|$(COMPONENT)|$(ORIGIN)|$(LABEL)",
+                  "Created-By: Packages"])
+    return [line.split("|") for line in shown.splitlines()
+            if line.count("|") == 4 and line.split("|")[3] == "Debian"]
+
+
+def sources_for(suite):
+    """The machine's own Debian mirrors, as source lines for another release."""
+    targets = index_targets()
+    if not targets:
+        call(["apt-get", "update", "-q"], env=NONINTERACTIVE)
+        targets = index_targets()
+    lines = []
+    for uri, codename, component, _, label in targets:
+        if component != "main":
+            continue
+        for suffix in ("-security", "-updates", ""):
+            if codename.endswith(suffix):
+                break
+        if suffix == "" and "-" in codename:
+            continue  # backports and the like
+        if (label == "Debian-Security") != (suffix == "-security"):
+            continue
+        line = f"deb {uri.rstrip('/')} {suite}{suffix} main"
+        if line not in lines:
+            lines.append(line)
+    return lines  # empty: mmdebstrap uses its default
+
+
+def proxy_options():
+    """mmdebstrap ignores the machine's apt configuration; a proxy there is needed all the same."""
+    shown = call(["apt-config", "dump"])
+    return [f"--aptopt={name} \"{value}\"" for name, value in
+            re.findall(r'^(Acquire::https?::Proxy(?:::[^ ]+)?) "([^"]+)";$', shown, re.M)]
+
+
+def make_tree(tree, suite, packages, hooks=()):
+    """A minimal Debian tree; hooks are mmdebstrap's, run before the packages are configured."""
+    command = ["mmdebstrap", "--quiet", "--mode=root", "--variant=minbase",
+               "--include=" + ",".join(packages),
+               "--aptopt=Apt::Install-Recommends \"false\"",
+               "--aptopt=Acquire::Languages \"none\"",
+               "--dpkgopt=force-unsafe-io",
+               *proxy_options(), *hooks,
+               # Ours alone: what is installed later is installed as on any machine.
+               "--customize-hook=rm -f \"$1/etc/dpkg/dpkg.cfg.d/99mmdebstrap\"",
+               suite, str(tree), *sources_for(suite)]
+    call(command, env=NONINTERACTIVE)
+
+
+def in_tree(tree, command, binds=()):
+    """Runs a program in a tree, with /proc and /dev mounted in a mount namespace of its own."""
+    mounts = ['set -e', 't=$1; shift', 'mount -t proc proc "$t/proc"',
+              'mount -t sysfs sys "$t/sys"', 'mount --rbind /dev "$t/dev"']
+    for source, target in binds:
+        mounts.append(f'mkdir -p "$t{target}"; mount --bind "{source}" "$t{target}"')
+    mounts.append('exec chroot "$t" "$@"')
+    return call(["unshare", "--mount", "--propagation", "private", "--fork", "--kill-child",
+                 "sh", "-c", "\n".join(mounts), "sh", str(tree), *command],
+                env={**NONINTERACTIVE, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+
+
+def install_in_tree(tree, arguments):
+    """apt-get in a tree; its package lists are fetched only when it can't do without."""
+    policy = tree / "usr/sbin/policy-rc.d"
+    policy.write_text("#!/bin/sh\nexit 101\n")  # no daemon starts in a tree
+    policy.chmod(0o755)
+    resolv = tree / "etc/resolv.conf"
+    had = resolv.read_bytes() if resolv.exists() else None
+    resolv.unlink(missing_ok=True)
+    with open("/etc/resolv.conf", "rb") as ours:
+        resolv.write_bytes(ours.read())
+    options = ["-y", "-q", "--no-install-recommends", "-o", "Dpkg::Options::=--force-unsafe-io"]
+    try:
+        try:
+            in_tree(tree, ["apt-get", *arguments, *options])
+        except LabError:
+            say(f"  needs packages from the mirror: {tree.name}")
+            in_tree(tree, ["apt-get", "update", "-q"])
+            in_tree(tree, ["apt-get", *arguments, *options])
+        in_tree(tree, ["sh", "-c", "apt-get clean; rm -rf /var/lib/apt/lists/*"])
+    finally:
+        policy.unlink()
+        resolv.unlink(missing_ok=True)
+        if had is not None:
+            resolv.write_bytes(had)

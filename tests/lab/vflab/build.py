@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From nothing to everything that a boot needs."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from vflab import apt, images, packages, trees
+from vflab.parts import build_lock
+
+
+@dataclass
+class Parts:
+    suite: str
+    packages_key: str  # "none" without our packages
+    qemu: Path         # QEMU's tree
+    host: Path         # the emulated host's tree
+    vm_disk: Path      # the debian VM's disk
+
+    @property
+    def kernel(self):
+        return self.host / f"boot/vmlinuz-{trees.kernel_version(self.host)}"
+
+    @property
+    def initrd(self):
+        return self.host / f"boot/initrd.img-{trees.kernel_version(self.host)}"
+
+
+def build(suite, with_packages=True):
+    """Builds what is missing. The caller holds the build lock until it has made its disk."""
+    apt.install_here(apt.NEEDED_HERE)
+    trees.ssh_key()
+    trees.vm_exec()
+    # The trees wait for the mirror and the disk, our packages for the CPU: side by side.
+    with ThreadPoolExecutor(4) as pool:
+        qemu = pool.submit(trees.qemu_tree)
+        host_base = pool.submit(trees.base_tree, "host", suite, trees.HOST)
+        vm_base = pool.submit(trees.base_tree, "vm", suite, trees.BASE)
+        debs, key = [], "none"
+        if with_packages:
+            folder, key = packages.built(suite)
+            debs = sorted(folder.glob("*.deb"))
+        host_base, vm_base, qemu = host_base.result(), vm_base.result(), qemu.result()
+    guest = [deb for deb in debs if deb.name.startswith("vfmgr-guest_")]
+    host_deps = trees.with_dependencies("host", suite, host_base, debs)
+    vm_deps = trees.with_dependencies("vm", suite, vm_base, guest)
+    tiny = images.tiny(suite, host_deps, debs, key)
+    debian = images.debian(suite, vm_deps, debs, key)
+    ours = [deb for deb in debs if deb not in guest]
+    host = trees.host_tree(suite, host_deps, ours, key, tiny, debian)
+    return Parts(suite, key, qemu, host, debian / "disk.raw")
+
+
+def locked_build(suite, with_packages=True):
+    with build_lock():
+        return build(suite, with_packages)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gathers what a failed scenario leaves, in one folder, also from a host that is dead."""
+
+import shutil
+import subprocess
+
+from vflab import disk, ssh
+
+GATHER = r"""
+mkdir -p /run/evidence; cd /run/evidence || exit
+say() { echo "\$ $*"; timeout 20 "$@" 2>&1; echo; }
+{ say ip -d link; say ip addr; say ip route; say ip neigh; say rdma link; say rdma resource
+  say lspci -nn; for d in /sys/bus/pci/devices/*/virtfn*; do echo "$d $(readlink $d)"; done
+  for f in /sys/bus/pci/devices/*/physfn; do d=${f%/physfn}
+    echo "${d##*/} $(basename "$(readlink $d/driver)")"; done
+  say lsmod; say ps -ef; say free -m; say systemctl --failed; } >state.txt
+{ say virsh list --all; for v in $(timeout 20 virsh -q list --all --name); do
+    say virsh dumpxml $v; say virsh dumpxml --inactive $v; done; } >virsh.txt
+timeout 60 journalctl -b --no-pager -o short-monotonic >journal.txt
+timeout 60 journalctl -b -u 'vfmgr*' --no-pager -o short-monotonic >journal-vfmgr.txt
+dmesg >dmesg.txt
+cp -r /var/log/vfmgr-lab vm-consoles; cp -r /var/log/libvirt libvirt
+tar -cf - . ; rm -rf /run/evidence
+"""
+
+
+def gather(machine, folder):
+    """Consoles, journals, libvirt's logs, links and domains; what can't be had is left out."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("console.log", "qemu.log", "supervisor.log", "settings.json"):
+        if (machine.folder / name).exists():
+            shutil.copy(machine.folder / name, folder)
+    if machine.refresh().get("phase") == "ready" and gather_alive(machine, folder):
+        return folder
+    # Too dead to be asked: stopped, and its disk read from outside.
+    machine.stop()
+    image = machine.folder / "disk.raw"
+    if image.exists():
+        disk.extract(image, "/var/log", folder)
+    return folder
+
+
+def gather_alive(machine, folder):
+    asking = subprocess.Popen(ssh.command(machine.folder, "host", GATHER),
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL)
+    unpacking = subprocess.Popen(["tar", "-C", str(folder), "-xf", "-"], stdin=asking.stdout,
+                                 stderr=subprocess.DEVNULL)
+    asking.stdout.close()
+    try:
+        return unpacking.wait(180) == 0
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        for process in (asking, unpacking):
+            process.kill()
+            process.wait()

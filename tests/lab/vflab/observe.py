@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is really so in the emulated host, by sysfs, iproute2, virsh and /proc: never by vfmgr."""
+
+import xml.etree.ElementTree as ElementTree
+from shlex import quote
+
+CLEAN_STATE = """
+for f in /sys/bus/pci/devices/*/sriov_numvfs; do
+  d=${f%/sriov_numvfs}; echo "VFs of $(basename $d)|$(ls -d $d/virtfn* 2>/dev/null | wc -l)"; done
+for n in /sys/class/net/*; do echo "netdev|$(basename $n)"; done
+ip -br -4 addr show | awk '{for (i = 3; i <= NF; i++) print "address|" $1 " " $i}'
+ip -br -6 addr show scope global | awk '{for (i = 3; i <= NF; i++) print "address|" $1 " " $i}'
+rdma link | awk '{print "rdma link|" $2}'
+virsh -q list --all --name | awk 'NF {print "VM|" $1}'
+for f in /sys/bus/pci/devices/*; do o=$(cat $f/driver_override 2>/dev/null)
+  [ "$o" = "(null)" ] || [ -z "$o" ] || echo "driver override|${f##*/} $o"; done
+if [ -S /run/vfmgr/vfmgr.sock ]; then
+  curl -s --max-time 20 --unix-socket /run/vfmgr/vfmgr.sock http://localhost/v1/attachments |
+    jq -r '(if type == "array" then . else (.attachments // .items // []) end)[]
+           | "attachment|" + (.id // "?")' 2>/dev/null; fi
+true
+"""
+
+
+class Observe:
+    def __init__(self, host):
+        self.host = host
+
+    def lines(self, command):
+        return self.host.run(command).lines()
+
+    def clean_state(self):
+        """Everything that a scenario must leave as it found it, as a set of lines."""
+        return {tuple(line.split("|", 1)) for line in self.lines(CLEAN_STATE) if "|" in line}
+
+    # --- PFs and VFs ---
+
+    def pf(self):
+        """The network device of the igb PF, for example enp1s0."""
+        return self.lines("for n in /sys/class/net/*; do [ -e $n/device/sriov_totalvfs ] && "
+                          "basename $n; done | head -1")[0]
+
+    def pf_pci(self, pf=None):
+        return self.lines(f"basename $(readlink /sys/class/net/{quote(pf or self.pf())}/device)")[0]
+
+    def totalvfs(self, pf):
+        return int(self.host.read(f"/sys/class/net/{pf}/device/sriov_totalvfs"))
+
+    def numvfs(self, pf):
+        """Counted by links: reading sriov_numvfs hangs while a resize hangs."""
+        return len(self.lines(f"ls -d /sys/class/net/{quote(pf)}/device/virtfn* 2>/dev/null || :"))
+
+    def vf_pci(self, pf, index):
+        """The PCI address that the kernel links as virtfnN, or None."""
+        link = f"/sys/class/net/{quote(pf)}/device/virtfn{int(index)}"
+        shown = self.host.run(f"readlink {link}", check=False).stdout.strip()
+        return shown.rpartition("/")[2] or None
+
+    def vf_driver(self, pci):
+        """The name of the driver that a PCI function is bound to, or None."""
+        shown = self.host.run(f"readlink /sys/bus/pci/devices/{quote(pci)}/driver", check=False)
+        return shown.stdout.strip().rpartition("/")[2] or None
+
+    def driver_override(self, pci):
+        shown = self.host.read(f"/sys/bus/pci/devices/{pci}/driver_override").strip()
+        return None if shown in ("", "(null)") else shown
+
+    def ip_link_vf(self, pf, index):
+        """One VF as iproute2 shows it: mac, vlan_list, rate {max_tx, min_tx}, spoofchk, trust …"""
+        for vf in self.link(pf).get("vfinfo_list", []):
+            if vf["vf"] == index:
+                return vf
+        return None
+
+    def iommu_group(self, pci):
+        shown = self.host.run(f"readlink /sys/bus/pci/devices/{quote(pci)}/iommu_group")
+        return int(shown.stdout.strip().rpartition("/")[2])
+
+    def vfio_holders(self, pci):
+        """(pid, name) of each process with the VFIO group of a PCI function open."""
+        group = self.iommu_group(pci)
+        found = self.lines(f"for p in /proc/[0-9]*; do ls -l $p/fd 2>/dev/null | "
+                           f"grep -q ' /dev/vfio/{group}$' && echo \"${{p#/proc/}} $(cat $p/comm)\""
+                           "; done; :")
+        return [(int(pid), name) for pid, name in (line.split(" ", 1) for line in found)]
+
+    # --- libvirt ---
+
+    def vms(self):
+        return [line for line in self.lines("virsh -q list --all --name") if line]
+
+    def domain(self, vm, which="live"):
+        """The domain's XML tree; which: live (what runs) or config (what starts next time)."""
+        option = "--inactive" if which == "config" else ""
+        return ElementTree.fromstring(self.host.run(f"virsh dumpxml {option} {quote(vm)}").stdout)
+
+    def hostdevs(self, vm, which="live"):
+        """[{pci, alias, managed}] of the PCI host devices in a domain's XML."""
+        found = []
+        for device in self.domain(vm, which).findall("./devices/hostdev[@type='pci']"):
+            address = device.find("./source/address")
+            part = {key: int(address.get(key), 16)
+                    for key in ("domain", "bus", "slot", "function")}
+            alias = device.find("./alias")
+            found.append({"pci": "{domain:04x}:{bus:02x}:{slot:02x}.{function}".format(**part),
+                          "alias": None if alias is None else alias.get("name"),
+                          "managed": device.get("managed")})
+        return found
+
+    # --- network and RDMA ---
+
+    def link(self, ifname):
+        return self.host.run(f"ip -j -d link show dev {quote(ifname)}").json()[0]
+
+    def links(self):
+        return [link["ifname"] for link in self.host.run("ip -j link show").json()]
+
+    def addresses(self, ifname):
+        """For example ['192.168.100.3/24']; without IPv6 link-local ones."""
+        shown = self.host.run(f"ip -j addr show dev {quote(ifname)}").json()[0]
+        return [f"{entry['local']}/{entry['prefixlen']}" for entry in shown["addr_info"]
+                if entry["scope"] != "link"]
+
+    def routes(self, ifname=None):
+        where = f"dev {quote(ifname)}" if ifname else ""
+        return self.host.run(f"ip -j route show table all {where}").json()
+
+    def neighbours(self, ifname):
+        return self.host.run(f"ip -j neigh show dev {quote(ifname)}").json()
+
+    def rdma_links(self):
+        """{rdma device: network device}"""
+        return {link["ifname"]: link.get("netdev")
+                for link in self.host.run("rdma -j link").json()}

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our own packages, built from the working tree as it is now."""
+
+import os
+import shutil
+import subprocess
+
+from vflab import apt
+from vflab.paths import LAB, REPO, LabError, machine_suite
+from vflab.parts import hash_of, part
+
+SOURCES = ["api", "vfmgr", "guest-tools", "service", "deploy", "CMakeLists.txt",
+           "CMakePresets.json"]
+PACKAGES = ["vfmgr", "vfmgr-cli", "vfmgr-guest"]
+DEPENDENCIES = REPO / "deploy/build-packages.txt"
+
+
+def source_files():
+    """What the packages are made of: tracked files and new ones, not what git ignores."""
+    shown = subprocess.run(["git", "-C", str(REPO), "ls-files", "-z", "--cached", "--others",
+                            "--exclude-standard", "--", *SOURCES],
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    if shown.returncode == 0:
+        names = sorted(set(shown.stdout.decode().split("\0")) - {""})
+        return [name for name in names if os.path.lexists(REPO / name)]
+    found = []  # not a checkout: a release tarball holds nothing else
+    for source in SOURCES:
+        path = REPO / source
+        files = path.rglob("*") if path.is_dir() else [path]
+        found += [str(file.relative_to(REPO)) for file in files if file.is_file()]
+    return sorted(found)
+
+
+def source_key(suite):
+    names = source_files()
+    return hash_of("1", suite, names, *[REPO / name for name in names], LAB / "build-packages")
+
+
+def built(suite):
+    """The folder with our three .deb files for a release, and the key of what is in it."""
+    key = source_key(suite)
+
+    def build(folder):
+        done = subprocess.run([str(LAB / "build-packages"), suite, str(folder)])
+        if done.returncode != 0:
+            raise LabError("our packages did not build (see above); for work on the lab itself "
+                           "there is --without-packages")
+    return part(f"debs-{suite}", key, build), key
+
+
+def build_dependencies():
+    if not DEPENDENCIES.exists():
+        raise LabError(f"no {DEPENDENCIES.relative_to(REPO)}: it names the build dependencies")
+    lines = [line.split("#")[0].strip() for line in DEPENDENCIES.read_text().splitlines()]
+    return [line for line in lines if line]
+
+
+def build_packages(suite, output):
+    """What `build-packages SUITE OUTDIR` does."""
+    if suite == machine_suite():
+        apt.install_here(build_dependencies())
+        build_in(REPO, output, lambda command: run_here(command, REPO))
+    else:
+        build_elsewhere(suite, output)
+    names = sorted(path.name.split("_")[0] for path in output.glob("*.deb"))
+    if names != PACKAGES:
+        raise LabError(f"cpack made {names}, not {PACKAGES}")
+
+
+def build_in(source, output, run):
+    configuration = f"{source}/build/release/CPackConfig.cmake"
+    run(["cmake", "--preset", "release"])
+    run(["cmake", "--build", "--preset", "release"])
+    run(["cpack", "--config", configuration, "-G", "DEB", "-B", str(output)])
+    shutil.rmtree(output / "_CPack_Packages", ignore_errors=True)
+
+
+def run_here(command, folder):
+    done = subprocess.run(command, cwd=folder)
+    if done.returncode != 0:
+        raise LabError(f"{' '.join(command[:3])} ended with {done.returncode}")
+
+
+def build_elsewhere(suite, output):
+    """Builds in a tree of the other release, which keeps its objects from one time to the next."""
+    dependencies = build_dependencies()
+
+    def build(folder):
+        apt.make_tree(folder, suite, ["ca-certificates", *dependencies])
+    root = part(f"build-{suite}", hash_of("1", suite, dependencies), build)
+    source = root / "src"
+    source.mkdir(exist_ok=True)
+    bring_sources(source)
+    (root / "out").mkdir(exist_ok=True)
+    script = """set -e
+        cd /src && rm -rf /out/*
+        cmake --preset release && cmake --build --preset release
+        cpack --config build/release/CPackConfig.cmake -G DEB -B /out"""
+    apt.in_tree(root, ["sh", "-c", script])
+    for deb in (root / "out").glob("*.deb"):
+        shutil.copy(deb, output)
+
+
+def bring_sources(target):
+    """Makes the target's sources equal to ours; times are kept, so only changes are compiled."""
+    names = set(source_files())
+    for path in sorted(target.rglob("*")):
+        name = str(path.relative_to(target))
+        if path.is_file() and not name.startswith("build/") and name not in names:
+            path.unlink()
+    listing = "".join(f"{name}\0" for name in sorted(names))
+    archive = subprocess.Popen(["tar", "-C", str(REPO), "--null", "-T", "-", "-cf", "-"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    unpack = subprocess.Popen(["tar", "-C", str(target), "-xf", "-"], stdin=archive.stdout)
+    archive.stdout.close()
+    archive.stdin.write(listing.encode())
+    archive.stdin.close()
+    if archive.wait() or unpack.wait():
+        raise LabError("could not copy the sources into the build root")

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judges the emulated host's console: did its kernel die, and was it of our doing?"""
+
+import re
+
+PANIC = "Kernel panic - not syncing"
+END = "---[ end Kernel panic"
+# Names as the kernel prints them (a process's name ends at 15 characters) and kernel modules built
+# from this repository.
+OUR_PROCESSES = re.compile(r"\bComm: (vfmgr|vfctl|vf-guest)")
+OUR_MODULES = ()
+LINES_BEFORE = 120
+
+
+def panic_text(console):
+    """The panic and what led to it, or None."""
+    lines = console.splitlines()
+    for number, line in enumerate(lines):
+        if PANIC in line:
+            end = next((n for n in range(number, len(lines)) if END in lines[n]), len(lines) - 1)
+            return "\n".join(lines[max(0, number - LINES_BEFORE):end + 1])
+    return None
+
+
+def has_ours_on_stack(text):
+    """Whether a process or a module of ours is named where the kernel died."""
+    if OUR_PROCESSES.search(text):
+        return True
+    return any(re.search(rf"\[{module}\b", text) for module in OUR_MODULES)
+
+
+def emulator_is_to_blame(console):
+    """A panic without us on the stack: the one case in which a scenario may run again."""
+    text = panic_text(console)
+    return text is not None and not has_ours_on_stack(text)
+
+
+def kernel_complaints(console):
+    """Lines that tell of a kernel bug which did not stop the kernel."""
+    return [line for line in console.splitlines()
+            if re.search(r"\bBUG: (?!soft lockup)|\bOops: |general protection fault", line)]

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts cached by a hash of what goes in: a part is built once and never changed afterwards."""
+
+import hashlib
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from vflab.paths import Lock, LabError, state_dir
+from vflab.shell import timed
+
+KEPT_PER_KIND = 2
+
+
+def hash_of(*inputs):
+    """A short hash of JSON values; a Path stands for its content (a folder: everything below)."""
+    digest = hashlib.sha256()
+    for value in inputs:
+        if isinstance(value, Path):
+            files = sorted(value.rglob("*")) if value.is_dir() else [value]
+            for file in files:
+                hash_file(digest, file, file.name if file == value else file.relative_to(value))
+        else:
+            digest.update(json.dumps(value, sort_keys=True).encode() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def hash_file(digest, file, name):
+    if file.is_symlink():
+        digest.update(f"{name}\0link\0{os.readlink(file)}\0".encode())
+    elif file.is_file():
+        executable = os.access(file, os.X_OK)
+        digest.update(f"{name}\0{int(executable)}\0".encode())
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+
+
+def build_lock():
+    """Held while parts are built or used to make a disk, so that nobody prunes under our feet."""
+    return Lock(state_dir() / "parts.lock")
+
+
+def part(kind, key, build, quiet=False):
+    """The folder of a part; build(folder) fills it when there is none for this key yet."""
+    parts = state_dir() / "parts"
+    parts.mkdir(exist_ok=True)
+    path = parts / f"{kind}-{key}"
+    if path.exists():
+        os.utime(path)
+        return path
+    building = parts / f"building-{kind}-{key}"
+    remove(building)
+    building.mkdir()
+    with timed(kind):
+        build(building)
+    building.rename(path)
+    os.utime(path)
+    prune(parts, kind)
+    return path
+
+
+def prune(parts, kind):
+    """Keeps the newest few of a kind: an older one is rebuilt should it be wanted again."""
+    same = [path for path in parts.iterdir() if path.name.rpartition("-")[0] == kind]
+    same.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in same[KEPT_PER_KIND:]:
+        remove(path)
+
+
+def remove(path):
+    if path.parent.name != "parts":
+        raise LabError(f"not a part: {path}")
+    subprocess.run(["rm", "-rf", "--one-file-system", str(path)], check=True)

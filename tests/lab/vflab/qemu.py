@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command that runs the emulated host."""
+
+# The mounts are made in a namespace of their own and vanish with it; unshare kills QEMU when it is
+# killed itself. The state folder has the same path inside and outside of QEMU's tree.
+IN_NAMESPACE = """set -e
+tree=$1 state=$2; shift 2
+mkdir -p "$tree$state"
+mount --bind "$state" "$tree$state"
+mount --rbind /dev "$tree/dev"
+mount -t proc proc "$tree/proc"
+exec chroot "$tree" qemu-system-x86_64 "$@"
+"""
+MEMORY = "6G"
+PF_MAC = "52:54:00:aa:00:01"
+
+
+def command(settings, state, command_line):
+    return ["unshare", "--mount", "--propagation", "private", "--fork", "--kill-child=SIGKILL",
+            "--", "sh", "-c", IN_NAMESPACE, "sh", settings["qemu"], str(state),
+            *arguments(settings, command_line)]
+
+
+def arguments(settings, command_line):
+    run = settings["run"]
+    forwards = "".join(f",hostfwd=tcp:127.0.0.1:{settings[port]}-:{inside}"
+                       for port, inside in (("ssh_port", 22), ("api_port", 8470)))
+    return [
+        "-name", settings["name"], "-nodefaults", "-display", "none", "-no-reboot",
+        "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
+        "-chardev", f"socket,id=qmp,path={run}/qmp.sock,server=off",
+        "-mon", "chardev=qmp,mode=control",
+        # TCG's "max" CPU is an AMD one with nested SVM, so VMs inside run under KVM. The Intel
+        # IOMMU model works with it and gives every VF a group of its own; no caching-mode, since
+        # nothing from outside is assigned in.
+        "-machine", "q35,kernel-irqchip=split", "-accel", "tcg,thread=multi", "-cpu", "max",
+        "-smp", str(settings["cpus"]), "-m", MEMORY,
+        "-device", "intel-iommu,intremap=on,device-iotlb=on",
+        "-drive", f"if=none,id=disk,file={run}/disk.raw,format=raw,cache=unsafe",
+        "-device", "virtio-blk-pci,drive=disk",
+        "-drive", f"if=none,id=vmdisk,file={run}/vm-disk.raw,format=raw,readonly=on",
+        "-device", "virtio-blk-pci,drive=vmdisk,serial=vm-debian",
+        # igb is an SR-IOV NIC with 7 VFs; its wire leads nowhere.
+        "-device", "pcie-root-port,id=port1,slot=1", "-netdev", "user,id=wire,restrict=on",
+        "-device", f"igb,id=igb,bus=port1,netdev=wire,mac={PF_MAC}",
+        # The lab's own way in; restrict: what runs inside does not reach the network outside.
+        "-netdev", f"user,id=way-in,restrict=on{forwards}",
+        "-device", "virtio-net-pci,netdev=way-in,romfile=",
+        "-device", "virtio-rng-pci",
+        "-kernel", f"{run}/vmlinuz", "-initrd", f"{run}/initrd", "-append", command_line,
+    ]

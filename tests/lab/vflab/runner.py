@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs scenarios: shares boots, judges, keeps the evidence of failures."""
+
+import signal
+import time
+import traceback
+
+from vflab import panic, scenario
+from vflab.evidence import gather
+from vflab.host import Host
+from vflab.machine import HostGone, Machine
+from vflab.observe import Observe
+from vflab.paths import LabError, new_results_dir
+from vflab.shell import say
+
+DEADLINE_SECONDS = 600  # of one scenario that names no DEADLINE_SECONDS of its own
+
+
+class OutOfTime(AssertionError):
+    pass
+
+
+class Runner:
+    def __init__(self, options):
+        self.options = options
+        self.machine = None
+        self.clean = set()
+        self.emulator_retries = 0
+        self.passed = self.failed = self.skipped = 0
+
+    # --- the order of things ---
+
+    def run(self, names):
+        modules = {name: scenario.load(name) for name in names}
+        shared = [name for name in names if getattr(modules[name], "BOOT", "shared") != "own"]
+        own = [name for name in names if name not in shared]
+        signal.signal(signal.SIGALRM, out_of_time)
+        try:
+            for turn in range(self.options.repeat):
+                if self.options.repeat > 1:
+                    say(f"--- run {turn + 1} of {self.options.repeat}")
+                for name in shared:
+                    self.run_one(name, modules[name])
+                for name in own:
+                    self.end_boot()
+                    self.run_one(name, modules[name])
+                    self.end_boot()
+                self.end_boot()
+        finally:
+            self.end_boot()
+        retries = f", {self.emulator_retries} emulator-retry" if self.emulator_retries else ""
+        skipped = f", {self.skipped} skipped" if self.skipped else ""
+        print(f"{self.passed} passed, {self.failed} failed{skipped}{retries}", flush=True)
+        return 0 if self.failed == 0 else 1
+
+    def run_one(self, name, module):
+        if self.options.without_packages and getattr(module, "NEEDS_PACKAGES", True):
+            self.skipped += 1
+            return print(f"SKIP {name}: needs our packages", flush=True)
+        begin = time.monotonic()
+        failures, lab = self.attempt(name, module)
+        if failures and self.may_retry():
+            self.emulator_retries += 1
+            print(f"emulator-retry {name}: the emulated host's kernel panicked without a process "
+                  f"or module of ours on its stack", flush=True)
+            self.keep_evidence(f"{name}-emulator-retry")
+            self.end_boot()
+            failures, lab = self.attempt(name, module)
+        self.report(name, failures, lab, time.monotonic() - begin)
+
+    def report(self, name, failures, lab, seconds):
+        counts = lab.counts_text() if lab else ""
+        if failures == ["skipped"]:
+            self.skipped += 1
+            return
+        if not failures:
+            self.passed += 1
+            return print(f"PASS {name} ({seconds:.1f} s) {counts}".rstrip(), flush=True)
+        self.failed += 1
+        print(f"FAIL {name}: {failures[0]}", flush=True)
+        for further in failures[1:]:
+            print(f"     {name}: {further}", flush=True)
+        if counts:
+            print(f"     {name}: counted {counts}", flush=True)
+        print(f"     {name}: evidence in {self.keep_evidence(name)}", flush=True)
+        self.end_boot()  # what failed may have left anything behind
+
+    # --- one attempt ---
+
+    def attempt(self, name, module):
+        """Runs a scenario once; returns its failures and its Lab."""
+        lab = None
+        try:
+            self.ensure_boot()
+            lab = scenario.Lab(self.machine, name)
+            say(f"{name}: {scenario.description(name)}")
+            self.limited(module, lab)
+            failures = lab.verdict()
+        except scenario.Skipped as reason:
+            print(f"SKIP {name}: {reason}", flush=True)
+            failures = ["skipped"]
+        except HostGone as gone:
+            return [*(lab.failures if lab else []), str(gone)], lab
+        except (AssertionError, LabError) as error:
+            failures = [*(lab.failures if lab else []), place(error) + str(error)]
+        except Exception as error:  # a scenario's own bug is a failure, not the end of the run
+            traceback.print_exc()
+            failures = [f"{place(error)}{type(error).__name__}: {error}"]
+        return self.after(lab, failures), lab
+
+    def limited(self, module, lab):
+        signal.alarm(getattr(module, "DEADLINE_SECONDS", DEADLINE_SECONDS))
+        try:
+            module.run(lab)
+        finally:
+            signal.alarm(0)
+
+    def after(self, lab, failures):
+        """What must hold after every scenario: no complaint of the kernel, and a clean host."""
+        if lab is None or (failures and failures != ["skipped"]):
+            return failures  # left as it is, for the evidence; the boot ends with it
+        try:
+            lab.remove_vms()
+            state = Observe(lab.host).clean_state()
+        except (AssertionError, LabError) as error:
+            return [f"the host could not be checked afterwards: {error}"]
+        left = [f"{kind} {what}" for kind, what in sorted(state - self.clean)]
+        gone = [f"{kind} {what}" for kind, what in sorted(self.clean - state)]
+        dirty = []
+        if left:
+            dirty.append("the host is not clean, left behind: " + ", ".join(left))
+        if gone and not left:
+            dirty.append("the host is not clean, missing: " + ", ".join(gone))
+        complaints = panic.kernel_complaints(self.machine.console_text())
+        if complaints:
+            dirty.append(f"the host's kernel complains: {complaints[0]}")
+        return failures + dirty if failures != ["skipped"] or dirty else failures
+
+    def may_retry(self):
+        return (self.emulator_retries == 0 and self.machine is not None
+                and panic.emulator_is_to_blame(self.machine.console_text()))
+
+    # --- boots ---
+
+    def ensure_boot(self):
+        if self.machine is not None:
+            return
+        options = self.options
+        self.machine = Machine(options.name)
+        if options.live:
+            if not self.machine.connect():
+                raise LabError(f"no lab '{options.name}' is up (lab up starts it)")
+        else:
+            self.machine.prepare(options.suite, options.cpus, not options.without_packages)
+            self.machine.boot()
+        host = Host(self.machine)
+        host.wait_booted()
+        self.clean = Observe(host).clean_state()
+
+    def end_boot(self):
+        if self.machine is None:
+            return
+        if not self.options.live:
+            self.machine.stop()
+            self.machine.remove()
+        self.machine = None
+
+    def keep_evidence(self, name):
+        if self.machine is None:
+            return "(no boot)"
+        try:
+            return gather(self.machine, new_results_dir(name))
+        except (LabError, OSError) as error:
+            return f"(could not be gathered: {error})"
+
+
+def out_of_time(*_):
+    raise OutOfTime("the scenario did not end within its deadline")
+
+
+def place(error):
+    """Where in the scenario's file it happened, as 'name.py:12: '."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if "/scenarios/" in frame.filename:
+            return f"{frame.filename.rpartition('/')[2]}:{frame.lineno}: "
+    return ""

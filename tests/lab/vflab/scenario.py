@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a scenario works with: `run(lab)` gets a Lab."""
+
+import ast
+import importlib.util
+import json
+from dataclasses import dataclass, field
+from shlex import quote
+
+from vflab.host import CommandFailed, Host
+from vflab.observe import Observe
+from vflab.paths import SCENARIOS
+from vflab.shell import say
+from vflab.vm import VM
+
+SOCKET = "/run/vfmgr/vfmgr.sock"
+
+
+class Skipped(Exception):
+    pass
+
+
+@dataclass
+class Answer:
+    """An answer of the API: `body` is the JSON value, or text when it is none."""
+    status: int
+    body: object
+    headers: dict = field(default_factory=dict)
+
+    def __str__(self):
+        return f"{self.status} {json.dumps(self.body)[:1500]}"
+
+
+class Lab:
+    def __init__(self, machine, name):
+        self.machine = machine
+        self.name = name
+        self.host = Host(machine)
+        self.observe = Observe(self.host)
+        self.failures = []
+        self.counts = {}
+        self.expected = []
+        self.vms = []
+
+    # --- doing ---
+
+    def step(self, text):
+        say(f"  {self.name}: {text}")
+
+    def vm(self, name, start=True, **how):
+        """Defines and starts a VM; see VM for what may be chosen. The lab removes it at the end."""
+        vm = VM(self.host, name, **how)
+        self.vms.append(vm)
+        vm.define()
+        return vm.start() if start else vm
+
+    def api(self, method, path, body=None, headers=(), timeout=120):
+        """Asks vfmgrd over its unix socket, as root."""
+        words = [f"curl -sS --max-time {timeout} -D /dev/stderr --unix-socket {SOCKET}",
+                 f"-X {method}"]
+        words += [f"-H {quote(header)}" for header in headers]
+        if body is not None:
+            words.append("-H 'Content-Type: application/json' --data-binary @-")
+        words.append(f"-w '\\n%{{http_code}}' {quote('http://localhost' + path)}")
+        result = self.host.run(" ".join(words), check=False, timeout=timeout + 10,
+                               input=None if body is None else json.dumps(body))
+        text, _, status = result.stdout.rpartition("\n")
+        if result.status != 0 or not status.isdigit():
+            raise CommandFailed(f"{method} {path}: vfmgrd did not answer: {result}")
+        pairs = [line.split(":", 1) for line in result.stderr.splitlines() if ":" in line]
+        return Answer(int(status), as_json(text),
+                      {name.strip().lower(): value.strip() for name, value in pairs})
+
+    def vfctl(self, *arguments, check=True, timeout=180):
+        return self.host.run(["vfctl", *arguments], check=check, timeout=timeout)
+
+    def reboot(self, **how):
+        return self.host.reboot(**how)
+
+    def power_cycle(self, **how):
+        return self.host.power_cycle(**how)
+
+    def qmp(self, execute, **arguments):
+        return self.machine.qmp(execute, **arguments)
+
+    # --- judging ---
+
+    def check(self, condition, text):
+        """Notes a failure and goes on, so that one run tells all; returns whether it held."""
+        if not condition:
+            self.failures.append(text)
+            say(f"  {self.name}: CHECK FAILED: {text}")
+        return bool(condition)
+
+    def check_equal(self, found, wanted, text):
+        return self.check(found == wanted, f"{text}: {found!r}, wanted {wanted!r}")
+
+    def expect(self, *what):
+        """Declares what this scenario provokes; it fails when that never really happened."""
+        self.expected += [name for name in what if name not in self.expected]
+
+    def count(self, what, n=1):
+        self.counts[what] = self.counts.get(what, 0) + n
+
+    def skip(self, reason):
+        raise Skipped(reason)
+
+    def verdict(self):
+        """Every failure so far, those of provocations that did not happen included."""
+        idle = [f"'{what}' never happened" for what in self.expected if not self.counts.get(what)]
+        return self.failures + idle
+
+    def counts_text(self):
+        names = self.expected + [name for name in self.counts if name not in self.expected]
+        return " ".join(f"{name}={self.counts.get(name, 0)}" for name in names)
+
+    def remove_vms(self):
+        for vm in self.vms:
+            vm.destroy()
+
+
+def as_json(text):
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def names():
+    return sorted(path.stem for path in SCENARIOS.glob("*.py"))
+
+
+def description(name):
+    """The first line of the file's docstring, read without running the file."""
+    docstring = ast.get_docstring(ast.parse((SCENARIOS / f"{name}.py").read_text()))
+    return (docstring or "").split("\n")[0]
+
+
+def load(name):
+    path = SCENARIOS / f"{name}.py"
+    spec = importlib.util.spec_from_file_location("scenario_" + name.replace("-", "_"), path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

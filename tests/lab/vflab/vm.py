@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual machines inside the emulated host, by libvirt and with the lab's agent in them."""
+
+import shlex
+
+from vflab.host import COMMAND_SECONDS, CommandFailed, NotInTime, as_text
+
+IMAGES = "/var/lib/vfmgr-lab"
+LOGS = "/var/log/vfmgr-lab"
+NO_AGENT = 255  # vm-exec's status when nothing answers
+
+DOMAIN = """<domain type='kvm'><name>{name}</name>
+<memory unit='MiB'>{memory}</memory><vcpu>{vcpus}</vcpu>
+<os><type arch='x86_64' machine='q35'>hvm</type>
+<kernel>{images}/{image}/vmlinuz</kernel><initrd>{images}/{image}/initrd</initrd>
+<cmdline>console=ttyS0 mitigations=off quiet {command_line}</cmdline></os>
+<cpu mode='host-passthrough'/><features><acpi/><apic/></features>
+<on_poweroff>destroy</on_poweroff><on_reboot>restart</on_reboot><on_crash>destroy</on_crash>
+<devices><emulator>/usr/bin/qemu-system-x86_64</emulator>
+<serial type='file'><source path='{logs}/{name}.log' append='on'/></serial>
+<controller type='usb' model='none'/><memballoon model='none'/>
+<controller type='pci' model='pcie-root'/>{ports}
+{devices}</devices></domain>
+"""
+PORT = "<controller type='pci' model='pcie-root-port'/>"
+VSOCK = "<vsock model='virtio'><cid auto='yes'/></vsock>"
+DISK = """<disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='unsafe'/>
+<source file='{images}/{name}.qcow2'/><target dev='vda' bus='virtio'/></disk>"""
+READY_SECONDS = {"tiny": 90, "debian": 240}
+
+
+class VM:
+    """`image` is tiny or debian; `pcie_ports` are those left free for devices plugged in later."""
+
+    def __init__(self, host, name, image="tiny", memory=None, vcpus=1, pcie_ports=4, vsock=True,
+                 devices="", command_line=""):
+        self.host, self.name, self.image, self.vsock = host, name, image, vsock
+        self.known_cid = None
+        own = devices.count("<interface") + devices.count("<disk")
+        parts = [VSOCK] if vsock else []
+        if image == "debian":
+            parts.append(DISK.format(images=IMAGES, name=name))
+            command_line = f"root=/dev/vda rw {command_line}"
+        self.xml = DOMAIN.format(
+            name=name, image=image, memory=memory or (1024 if image == "debian" else 512),
+            vcpus=vcpus, images=IMAGES, logs=LOGS, command_line=command_line,
+            ports=PORT * (pcie_ports + own + len(parts)), devices="".join(parts) + devices)
+
+    def define(self):
+        if self.image == "debian":
+            self.host.run(f"qemu-img create -q -f qcow2 -F raw -b /dev/disk/by-id/virtio-vm-debian"
+                          f" {IMAGES}/{self.name}.qcow2")
+        self.host.run("virsh -q define /dev/stdin", input=self.xml)
+        return self
+
+    def start(self):
+        self.known_cid = None
+        self.host.run(f"virsh -q start {self.name}")
+        return self
+
+    def state(self):
+        shown = self.host.run(f"virsh -q domstate {self.name}", check=False)
+        return shown.stdout.strip() if shown.status == 0 else None
+
+    def cid(self):
+        """The vsock address of this start, from the live XML."""
+        if self.known_cid is None:
+            found = self.host.run(f"virsh dumpxml {self.name} | grep -oP \"<cid .*address='\\K\\d+\"",
+                                  check=False).stdout.strip()
+            if not found:
+                raise CommandFailed(f"VM {self.name} has no vsock address: not running, or made "
+                                    "without vsock; the agent can't be reached")
+            self.known_cid = int(found)
+        return self.known_cid
+
+    def run(self, command, check=True, timeout=COMMAND_SECONDS, wait=0):
+        """Runs a shell command inside the VM; `wait` is how long the agent may take to appear."""
+        text = as_text(command)
+
+        def ask():
+            waiting = f"--wait {wait} " if wait else ""
+            return self.host.run(f"vm-exec {waiting}{self.cid()} {shlex.quote(text)}",
+                                 check=False, timeout=timeout + wait)
+        result = ask()
+        if result.status == NO_AGENT and "no agent" in result.stderr:
+            self.known_cid = None  # started again by somebody else: another address
+            result = ask()
+        result.command = f"[{self.name}] {text}"
+        if check and result.status != 0:
+            raise CommandFailed(str(result))
+        return result
+
+    def wait_ready(self, deadline_seconds=None):
+        """Until the agent inside answers. Without vsock: until init has said that it is done."""
+        seconds = deadline_seconds or READY_SECONDS[self.image]
+        if self.vsock:
+            result = self.run("true", check=False, wait=seconds)
+            if result.status != 0:
+                raise NotInTime(f"VM {self.name} did not answer within {seconds} s: {result}; "
+                                f"its console ends: {self.console()[-600:]}")
+        else:
+            done = "init: done" if self.image == "tiny" else "login:"
+            self.wait_console(done, seconds)
+        return self
+
+    def wait_console(self, pattern, deadline_seconds=60):
+        return self.host.wait_for(f"'{pattern}' on the console of VM {self.name}",
+                                  f"grep -m1 -aE -e {shlex.quote(pattern)} {LOGS}/{self.name}.log",
+                                  deadline_seconds)
+
+    def wait_for(self, description, probe, deadline_seconds=60):
+        """As host.wait_for, for a shell command that is tried inside the VM."""
+        loop = (f"end=$(( $(date +%s) + {int(deadline_seconds)} )); "
+                f"while :; do out=$({{ {probe}; }} 2>&1) && {{ echo \"$out\"; exit 0; }}; "
+                f"[ $(date +%s) -lt $end ] || {{ echo \"$out\"; exit 1; }}; sleep 0.2; done")
+        result = self.run(loop, check=False, timeout=deadline_seconds + 30)
+        if result.status != 0:
+            raise NotInTime(f"not within {deadline_seconds} s in VM {self.name}: {description}; "
+                            f"last: {str(result)[-500:]}")
+        return result.stdout.strip() or True
+
+    def console(self):
+        return self.host.run(f"cat {LOGS}/{self.name}.log", check=False).stdout
+
+    def shutdown(self, deadline_seconds=60):
+        """Presses the power button and waits."""
+        self.host.run(f"virsh -q shutdown {self.name}")
+        self.host.wait_for(f"VM {self.name} is shut off",
+                           f"virsh -q domstate {self.name} | grep 'shut off'", deadline_seconds)
+
+    def destroy(self):
+        """Pulls the VM's plug and forgets it; fine when it is gone already."""
+        self.host.run(f"virsh -q destroy {self.name} 2>/dev/null; "
+                      f"virsh -q undefine {self.name} 2>/dev/null; "
+                      f"rm -f {IMAGES}/{self.name}.qcow2", check=False)
+        self.known_cid = None
