@@ -28,8 +28,12 @@ def clang_format(tree):
     status, shown = output_of(["clang-format-19", "--dry-run", "-Werror", *names])
     if status == 0:
         return []
-    places = [line.split(": error:")[0] for line in shown.splitlines() if ": error:" in line]
-    return [place.replace(f"{tree.root}/", "") + ": clang-format-19 -i" for place in places] \
+    places = {}  # the first place of each file
+    for line in shown.splitlines():
+        if ": error:" in line:
+            path, number = line.replace(f"{tree.root}/", "", 1).split(":")[:2]
+            places.setdefault(path, number)
+    return [f"{path}:{number}: clang-format-19 -i" for path, number in places.items()] \
         or [f"clang-format:1: {shown[:200]}"]
 
 
