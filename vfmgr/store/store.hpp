@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What survives a crash: desired state, leases, operations with their journal, tokens, verifications,
-// audit; one SQLite file, mode 0600. Called by the control thread only. Every write is durable
-// (synchronous=FULL) when its call returns. An Error is Problem::unavailable: the daemon is then
-// read-only.
+// What survives a crash: desired state, leases, operations with their journal, tokens,
+// verifications, audit; one SQLite file, mode 0600. Called by the control thread only. Every write
+// is durable (synchronous=FULL) when its call returns. An Error is Problem::unavailable: the daemon
+// is then read-only.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,8 @@ struct UnfinishedOperation {
     std::vector<JournalRecord> records;  // by seq, ascending
 };
 
-// Several changes that become durable together, or not at all. Collects values; Store::commit does it.
+// Several changes that become durable together, or not at all. Collects values; Store::commit does
+// it.
 struct Batch {
     std::vector<std::pair<PciAddress, DesiredPf>> save_pfs;
     std::vector<PciAddress> erase_pfs;
@@ -46,7 +47,8 @@ struct Batch {
         JournalRecord record;  // inserted, or replaced by (operation, seq)
     };
     std::vector<Record> save_records;
-    std::vector<std::string> erase_records_of;  // operation ids: the journal of a finished operation
+    std::vector<std::string>
+        erase_records_of;  // operation ids: the journal of a finished operation
 };
 
 struct Token {
@@ -61,11 +63,11 @@ struct Token {
 
 struct AuditEntry {
     Time at{};
-    std::string who;         // uid:0, token:<id>
+    std::string who;  // uid:0, token:<id>
     std::string request_id;
-    std::string action;      // "POST /v1/attachments"
+    std::string action;  // "POST /v1/attachments"
     std::string subject;
-    std::string outcome;     // "accepted", or a problem's code
+    std::string outcome;  // "accepted", or a problem's code
     bool operator==(AuditEntry const&) const = default;
 };
 
@@ -76,10 +78,15 @@ struct IdempotencyRecord {
     bool operator==(IdempotencyRecord const&) const = default;
 };
 
+struct StoreLimits {
+    std::uint64_t bytes_max = std::uint64_t{1} << 30;  // reached: "the store is full", read-only
+};
+
 class Store {
   public:
     // Makes or migrates the file. Fails loudly: no journal, no service.
     [[nodiscard]] static Result<Store> open(std::string const& path);
+    [[nodiscard]] static Result<Store> open(std::string const& path, StoreLimits const& limits);
     Store(Store&&) noexcept;
     Store& operator=(Store&&) noexcept;
     ~Store();
@@ -106,14 +113,15 @@ class Store {
     [[nodiscard]] Result<void> save_idempotency(IdempotencyRecord const& record, Time now);
     // Within 24 hours of `now`.
     [[nodiscard]] Result<std::optional<IdempotencyRecord>> idempotency(std::string const& key,
-                                                                        Time now);
+                                                                       Time now);
     // Operations, audit and idempotency records older than 30 days.
     [[nodiscard]] Result<void> prune(Time now);
     // 32 hex digits, made once for this host and kept: chosen MACs derive from it.
     [[nodiscard]] Result<std::string> host_seed();
 
+    struct Impl;  // store/database.hpp
+
   private:
-    struct Impl;
     explicit Store(std::unique_ptr<Impl> impl);
     std::unique_ptr<Impl> impl_;
 };

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Store::commit and its inverse, load: desired state, operations, journal, verifications.
+#include "vfmgr/store/documents.hpp"
+
+namespace vfmgr {
+
+namespace {
+
+constexpr std::int64_t verifications_max = 100;  // kept for each attachment
+
+template <class... Values>
+void execute(SQLite::Database& db, char const* sql, Values const&... values) {
+    SQLite::Statement statement(db, sql);
+    SQLite::bind(statement, values...);
+    statement.exec();
+}
+
+void save_desired(SQLite::Database& db, Batch const& batch) {
+    for (auto const& [pci, pf] : batch.save_pfs)
+        execute(db, "INSERT OR REPLACE INTO pfs VALUES (?, ?)", to_string(pci), document_of(pf));
+    for (auto const& pci : batch.erase_pfs)
+        execute(db, "DELETE FROM pfs WHERE pci = ?", to_string(pci));
+    for (auto const& attachment : batch.save_attachments)
+        execute(db, "INSERT OR REPLACE INTO attachments VALUES (?, ?)", attachment.id,
+                document_of(attachment));
+    for (auto const& id : batch.erase_attachments)
+        execute(db, "DELETE FROM attachments WHERE id = ?", id);
+    for (auto const& quarantine : batch.save_quarantines)
+        execute(db, "INSERT OR REPLACE INTO quarantine VALUES (?, ?, ?)",
+                to_string(quarantine.vf.pf), int{quarantine.vf.index}, document_of(quarantine));
+    for (auto const& vf : batch.erase_quarantines)
+        execute(db, "DELETE FROM quarantine WHERE pf = ? AND vf = ?", to_string(vf.pf),
+                int{vf.index});
+}
+
+void save_operations(SQLite::Database& db, Batch const& batch) {
+    // Not INSERT OR REPLACE: replacing deletes the old row, and its journal with it.
+    for (auto const& operation : batch.save_operations)
+        execute(db,
+                "INSERT INTO operations (id, finished, created_ms, document) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (id) DO UPDATE SET finished = excluded.finished, "
+                "created_ms = excluded.created_ms, document = excluded.document",
+                operation.id, finished(operation) ? 1 : 0, milliseconds_of(operation.created_at),
+                document_of(operation));
+    for (auto const& [operation, record] : batch.save_records)
+        execute(db, "INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?, ?)", operation,
+                std::int64_t{record.seq}, std::string(enum_name(record.state)),
+                document_of(record.step), document_of(record.undo));
+    for (auto const& operation : batch.erase_records_of)
+        execute(db, "DELETE FROM journal WHERE operation = ?", operation);
+}
+
+void save_verifications(SQLite::Database& db, Batch const& batch) {
+    for (auto const& verification : batch.save_verifications) {
+        execute(db,
+                "INSERT INTO verifications (run, attachment, started_ms, document) "
+                "VALUES (?, ?, ?, ?) ON CONFLICT (run) DO UPDATE SET document = excluded.document",
+                verification.run, verification.attachment, milliseconds_of(verification.started_at),
+                document_of(verification));
+        execute(db,
+                "DELETE FROM verifications WHERE attachment = ?1 AND number NOT IN (SELECT number "
+                "FROM verifications WHERE attachment = ?1 ORDER BY started_ms DESC, number DESC "
+                "LIMIT ?2)",
+                verification.attachment, verifications_max);
+    }
+}
+
+Result<void> load_pfs(Store::Impl& store, SQLite::Database& db, DesiredState& state) {
+    SQLite::Statement rows(db, "SELECT pci, document FROM pfs");
+    while (rows.executeStep()) {
+        auto const name = rows.getColumn(0).getString();
+        VFMGR_TRY(auto pci, PciAddress::parse(name));
+        VFMGR_TRY(auto pf, value_of<DesiredPf>(store, rows.getColumn(1), "PF " + name));
+        state.pfs.emplace(pci, std::move(pf));
+    }
+    return {};
+}
+
+Result<void> load_attachments(Store::Impl& store, SQLite::Database& db, DesiredState& state) {
+    SQLite::Statement rows(db, "SELECT id, document FROM attachments");
+    while (rows.executeStep()) {
+        auto const id = rows.getColumn(0).getString();
+        VFMGR_TRY(auto attachment,
+                  value_of<Attachment>(store, rows.getColumn(1), "attachment " + id));
+        state.attachments.emplace(id, std::move(attachment));
+    }
+    return {};
+}
+
+Result<void> load_quarantine(Store::Impl& store, SQLite::Database& db, DesiredState& state) {
+    SQLite::Statement rows(db, "SELECT pf || '/' || vf, document FROM quarantine");
+    while (rows.executeStep()) {
+        auto const name = rows.getColumn(0).getString();
+        VFMGR_TRY(auto quarantine,
+                  value_of<Quarantine>(store, rows.getColumn(1), "quarantined VF " + name));
+        state.quarantine.emplace(quarantine.vf, std::move(quarantine));
+    }
+    return {};
+}
+
+bool empty(Batch const& batch) {
+    return batch.save_pfs.empty() && batch.erase_pfs.empty() && batch.save_attachments.empty() &&
+           batch.erase_attachments.empty() && batch.save_quarantines.empty() &&
+           batch.erase_quarantines.empty() && batch.save_operations.empty() &&
+           batch.save_verifications.empty() && batch.save_records.empty() &&
+           batch.erase_records_of.empty();
+}
+
+}  // namespace
+
+Result<void> Store::commit(Batch const& batch) {
+    if (empty(batch)) return {};
+    return impl_->in_transaction([&](SQLite::Database& db) -> Result<void> {
+        save_desired(db, batch);
+        save_operations(db, batch);
+        save_verifications(db, batch);
+        return {};
+    });
+}
+
+Result<DesiredState> Store::load() {
+    return impl_->guarded(Access::read, [&](SQLite::Database& db) -> Result<DesiredState> {
+        DesiredState state;
+        VFMGR_CHECK(load_pfs(*impl_, db, state));
+        VFMGR_CHECK(load_attachments(*impl_, db, state));
+        VFMGR_CHECK(load_quarantine(*impl_, db, state));
+        return state;
+    });
+}
+
+}  // namespace vfmgr

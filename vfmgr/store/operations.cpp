@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What recovery and the API read back: operations, their journal, verifications.
+#include "vfmgr/store/documents.hpp"
+
+namespace vfmgr {
+
+namespace {
+
+Result<Operation> operation_in(Store::Impl const& store, SQLite::Statement& row) {
+    auto const id = row.getColumn("id").getString();
+    return value_of<Operation>(store, row.getColumn("document"), "operation " + id);
+}
+
+// A journal's list of steps: a bare array, which from_json_document() has no reader for.
+struct Steps {
+    std::vector<Step> steps;
+};
+void read(JsonReader& reader, Steps& steps) {
+    reader.value("steps", steps.steps);
+}
+
+Result<JournalRecord> record_in(Store::Impl const& store, SQLite::Statement& row,
+                                std::string const& operation) {
+    JournalRecord record;
+    record.seq = row.getColumn("seq").getUInt();
+    auto const what = fmt::format("step {} of operation {}", record.seq, operation);
+    VFMGR_TRY(record.step, value_of<Step>(store, row.getColumn("step"), what));
+    auto const undo = R"({"steps":)" + row.getColumn("undo").getString() + "}";
+    VFMGR_TRY(auto steps, value_of<Steps>(store, undo, "the undo of " + what));
+    record.undo = std::move(steps.steps);
+    auto const state = enum_value<StepState>(row.getColumn("state").getString());
+    if (!state)
+        return fail(store.unreadable(what, {Problem::internal, "its state has no known name", {}}));
+    record.state = *state;
+    return record;
+}
+
+Result<std::vector<JournalRecord>> journal_of(Store::Impl const& store, SQLite::Database& db,
+                                              std::string const& operation) {
+    SQLite::Statement rows(
+        db, "SELECT seq, state, step, undo FROM journal WHERE operation = ? ORDER BY seq");
+    rows.bind(1, operation);
+    std::vector<JournalRecord> records;
+    while (rows.executeStep()) {
+        VFMGR_TRY(auto record, record_in(store, rows, operation));
+        records.push_back(std::move(record));
+    }
+    return records;
+}
+
+std::int64_t sql_limit(std::size_t limit) {
+    return static_cast<std::int64_t>(std::min<std::size_t>(limit, INT32_MAX));
+}
+
+}  // namespace
+
+Result<std::vector<UnfinishedOperation>> Store::unfinished() {
+    using Unfinished = std::vector<UnfinishedOperation>;
+    return impl_->guarded(Access::read, [&](SQLite::Database& db) -> Result<Unfinished> {
+        SQLite::Statement rows(
+            db, "SELECT id, document FROM operations WHERE finished = 0 ORDER BY number");
+        Unfinished operations;
+        while (rows.executeStep()) {
+            VFMGR_TRY(auto operation, operation_in(*impl_, rows));
+            VFMGR_TRY(auto records, journal_of(*impl_, db, operation.id));
+            operations.push_back({std::move(operation), std::move(records)});
+        }
+        return operations;
+    });
+}
+
+Result<std::optional<Operation>> Store::operation(std::string const& id) {
+    return impl_->guarded(
+        Access::read, [&](SQLite::Database& db) -> Result<std::optional<Operation>> {
+            SQLite::Statement rows(db, "SELECT id, document FROM operations WHERE id = ?");
+            rows.bind(1, id);
+            if (!rows.executeStep()) return std::nullopt;
+            VFMGR_TRY(auto operation, operation_in(*impl_, rows));
+            return operation;
+        });
+}
+
+Result<std::vector<Operation>> Store::operations(std::size_t limit) {
+    return impl_->guarded(
+        Access::read, [&](SQLite::Database& db) -> Result<std::vector<Operation>> {
+            SQLite::Statement rows(db,
+                                   "SELECT id, document FROM operations "
+                                   "ORDER BY created_ms DESC, number DESC LIMIT ?");
+            rows.bind(1, sql_limit(limit));
+            std::vector<Operation> operations;
+            while (rows.executeStep()) {
+                VFMGR_TRY(auto operation, operation_in(*impl_, rows));
+                operations.push_back(std::move(operation));
+            }
+            return operations;
+        });
+}
+
+Result<std::vector<Verification>> Store::verifications(std::string const& attachment) {
+    using Verifications = std::vector<Verification>;
+    return impl_->guarded(Access::read, [&](SQLite::Database& db) -> Result<Verifications> {
+        SQLite::Statement rows(db,
+                               "SELECT run, document FROM verifications WHERE attachment = ? "
+                               "ORDER BY started_ms DESC, number DESC");
+        rows.bind(1, attachment);
+        Verifications verifications;
+        while (rows.executeStep()) {
+            auto const what = "verification " + rows.getColumn(0).getString();
+            VFMGR_TRY(auto verification, value_of<Verification>(*impl_, rows.getColumn(1), what));
+            verifications.push_back(std::move(verification));
+        }
+        return verifications;
+    });
+}
+
+}  // namespace vfmgr

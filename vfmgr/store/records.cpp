@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows that are not part of the flow: tokens, audit, idempotency keys, the host's seed,
+// pruning.
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "vfmgr/store/database.hpp"
+
+namespace vfmgr {
+
+namespace {
+
+using std::chrono::hours;
+
+constexpr hours idempotency_hours_max{24};
+constexpr hours record_hours_max{24 * 30};
+
+Token token_in(SQLite::Statement& row) {
+    Token token;
+    token.id = row.getColumn("id").getString();
+    token.sha256 = row.getColumn("sha256").getString();
+    token.role = row.getColumn("role").getString();
+    token.description = row.getColumn("description").getString();
+    token.created_at = time_of(row.getColumn("created_ms").getInt64());
+    if (auto const expires = row.getColumn("expires_ms"); !expires.isNull())
+        token.expires_at = time_of(expires.getInt64());
+    return token;
+}
+
+AuditEntry audit_entry_in(SQLite::Statement& row) {
+    return {.at = time_of(row.getColumn("at_ms").getInt64()),
+            .who = row.getColumn("who").getString(),
+            .request_id = row.getColumn("request_id").getString(),
+            .action = row.getColumn("action").getString(),
+            .subject = row.getColumn("subject").getString(),
+            .outcome = row.getColumn("outcome").getString()};
+}
+
+Result<std::string> random_seed() {
+    std::array<unsigned char, 16> bits{};
+    if (::getrandom(bits.data(), bits.size(), 0) != static_cast<ssize_t>(bits.size())) {
+        Error error{Problem::unavailable, "the kernel gave no random numbers for the host's seed",
+                    "start vfmgrd again"};
+        error.causes.push_back(errno_cause("getrandom", errno));
+        return fail(std::move(error));
+    }
+    std::string seed;
+    for (auto const byte : bits) seed += fmt::format("{:02x}", byte);
+    return seed;
+}
+
+}  // namespace
+
+Result<void> Store::save_token(Token const& token) {
+    return impl_->in_transaction([&](SQLite::Database& db) -> Result<void> {
+        SQLite::Statement insert(db, "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, ?, ?)");
+        SQLite::bind(insert, token.id, token.sha256, token.role, token.description,
+                     milliseconds_of(token.created_at));
+        if (token.expires_at) insert.bind(6, milliseconds_of(*token.expires_at));
+        insert.exec();
+        return {};
+    });
+}
+
+Result<std::vector<Token>> Store::tokens() {
+    return impl_->guarded(Access::read, [](SQLite::Database& db) -> Result<std::vector<Token>> {
+        SQLite::Statement rows(db, "SELECT * FROM tokens ORDER BY created_ms, id");
+        std::vector<Token> tokens;
+        while (rows.executeStep()) tokens.push_back(token_in(rows));
+        return tokens;
+    });
+}
+
+Result<std::optional<Token>> Store::token_by_hash(std::string const& sha256) {
+    return impl_->guarded(Access::read, [&](SQLite::Database& db) -> Result<std::optional<Token>> {
+        SQLite::Statement rows(db, "SELECT * FROM tokens WHERE sha256 = ?");
+        rows.bind(1, sha256);
+        if (!rows.executeStep()) return std::nullopt;
+        return token_in(rows);
+    });
+}
+
+Result<bool> Store::erase_token(std::string const& id) {
+    return impl_->in_transaction([&](SQLite::Database& db) -> Result<bool> {
+        SQLite::Statement erase(db, "DELETE FROM tokens WHERE id = ?");
+        erase.bind(1, id);
+        return erase.exec() > 0;
+    });
+}
+
+Result<void> Store::append_audit(AuditEntry const& entry) {
+    return impl_->in_transaction([&](SQLite::Database& db) -> Result<void> {
+        SQLite::Statement insert(
+            db,
+            "INSERT INTO audit (at_ms, who, request_id, action, subject, outcome) "
+            "VALUES (?, ?, ?, ?, ?, ?)");
+        SQLite::bind(insert, milliseconds_of(entry.at), entry.who, entry.request_id, entry.action,
+                     entry.subject, entry.outcome);
+        insert.exec();
+        return {};
+    });
+}
+
+Result<std::vector<AuditEntry>> Store::audit(std::size_t limit) {
+    using Entries = std::vector<AuditEntry>;
+    return impl_->guarded(Access::read, [&](SQLite::Database& db) -> Result<Entries> {
+        SQLite::Statement rows(db, "SELECT * FROM audit ORDER BY number DESC LIMIT ?");
+        rows.bind(1, static_cast<std::int64_t>(std::min<std::size_t>(limit, INT32_MAX)));
+        Entries entries;
+        while (rows.executeStep()) entries.push_back(audit_entry_in(rows));
+        return entries;
+    });
+}
+
+Result<void> Store::save_idempotency(IdempotencyRecord const& record, Time now) {
+    return impl_->in_transaction([&](SQLite::Database& db) -> Result<void> {
+        SQLite::Statement insert(db, "INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?)");
+        SQLite::bind(insert, record.key, record.request_hash, record.operation,
+                     milliseconds_of(now));
+        insert.exec();
+        return {};
+    });
+}
+
+Result<std::optional<IdempotencyRecord>> Store::idempotency(std::string const& key, Time now) {
+    using Found = std::optional<IdempotencyRecord>;
+    return impl_->guarded(Access::read, [&](SQLite::Database& db) -> Result<Found> {
+        SQLite::Statement rows(db,
+                               "SELECT key, request_hash, operation FROM idempotency "
+                               "WHERE key = ? AND created_ms >= ?");
+        SQLite::bind(rows, key, milliseconds_of(now - idempotency_hours_max));
+        if (!rows.executeStep()) return std::nullopt;
+        return IdempotencyRecord{rows.getColumn(0), rows.getColumn(1), rows.getColumn(2)};
+    });
+}
+
+Result<void> Store::prune(Time now) {
+    return impl_->in_transaction([&](SQLite::Database& db) -> Result<void> {
+        auto const oldest = milliseconds_of(now - record_hours_max);
+        for (auto const* sql : {"DELETE FROM operations WHERE finished = 1 AND created_ms < ?",
+                                "DELETE FROM audit WHERE at_ms < ?",
+                                "DELETE FROM idempotency WHERE created_ms < ?"}) {
+            SQLite::Statement erase(db, sql);
+            erase.bind(1, oldest);
+            erase.exec();
+        }
+        return {};
+    });
+}
+
+Result<std::string> Store::host_seed() {
+    auto const stored = [](SQLite::Database& db) -> Result<std::string> {
+        SQLite::Statement row(db, "SELECT value FROM host WHERE name = 'seed'");
+        return row.executeStep() ? row.getColumn(0).getString() : std::string();
+    };
+    VFMGR_TRY(auto seed, impl_->guarded(Access::read, stored));
+    if (!seed.empty()) return seed;
+    VFMGR_TRY(auto fresh, random_seed());
+    return impl_->in_transaction([&](SQLite::Database& db) -> Result<std::string> {
+        SQLite::Statement insert(db, "INSERT INTO host VALUES ('seed', ?)");
+        insert.bind(1, fresh);
+        insert.exec();
+        return fresh;
+    });
+}
+
+}  // namespace vfmgr

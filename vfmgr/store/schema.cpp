@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables, as a list of migrations. A migration that was released is never edited.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "vfmgr/store/database.hpp"
+
+namespace vfmgr {
+
+namespace {
+
+// Columns exist for what is looked up or ordered by; the rest is the value's own JSON.
+constexpr char const* version_1 = R"sql(
+CREATE TABLE host (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE pfs (pci TEXT PRIMARY KEY, document TEXT NOT NULL) STRICT;
+CREATE TABLE attachments (id TEXT PRIMARY KEY, document TEXT NOT NULL) STRICT;
+CREATE TABLE quarantine (
+    pf TEXT NOT NULL, vf INTEGER NOT NULL, document TEXT NOT NULL, PRIMARY KEY (pf, vf)) STRICT;
+CREATE TABLE operations (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, finished INTEGER NOT NULL,
+    created_ms INTEGER NOT NULL, document TEXT NOT NULL) STRICT;
+CREATE INDEX operations_by_age ON operations (created_ms);
+CREATE TABLE journal (
+    operation TEXT NOT NULL REFERENCES operations (id) ON DELETE CASCADE,
+    seq INTEGER NOT NULL, state TEXT NOT NULL, step TEXT NOT NULL, undo TEXT NOT NULL,
+    PRIMARY KEY (operation, seq)) STRICT;
+)sql";
+
+constexpr char const* version_2 = R"sql(
+CREATE TABLE verifications (
+    number INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, attachment TEXT NOT NULL,
+    started_ms INTEGER NOT NULL, document TEXT NOT NULL) STRICT;
+CREATE INDEX verifications_by_attachment ON verifications (attachment, started_ms);
+CREATE TABLE tokens (
+    id TEXT PRIMARY KEY, sha256 TEXT NOT NULL UNIQUE, role TEXT NOT NULL,
+    description TEXT NOT NULL, created_ms INTEGER NOT NULL, expires_ms INTEGER) STRICT;
+CREATE TABLE audit (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, who TEXT NOT NULL,
+    request_id TEXT NOT NULL, action TEXT NOT NULL, subject TEXT NOT NULL,
+    outcome TEXT NOT NULL) STRICT;
+CREATE INDEX audit_by_age ON audit (at_ms);
+CREATE TABLE idempotency (
+    key TEXT PRIMARY KEY, request_hash TEXT NOT NULL, operation TEXT NOT NULL,
+    created_ms INTEGER NOT NULL) STRICT;
+)sql";
+
+constexpr std::array migrations{version_1, version_2};
+constexpr int newest = static_cast<int>(migrations.size());
+constexpr int application_id = 0x76666d67;  // "vfmg"
+
+Error not_ours(Store::Impl const& store, std::string why, std::string remedy) {
+    return {Problem::unavailable, fmt::format("the store {} {}", store.path, why),
+            std::move(remedy)};
+}
+
+}  // namespace
+
+Result<void> migrate(Store::Impl& store) {
+    return store.in_transaction([&](SQLite::Database& db) -> Result<void> {
+        int version = db.execAndGet("PRAGMA user_version").getInt();
+        int const application = db.execAndGet("PRAGMA application_id").getInt();
+        int const tables = db.execAndGet("SELECT count(*) FROM sqlite_schema").getInt();
+        bool const fresh = version == 0 && application == 0 && tables == 0;
+        if (!fresh && application != application_id)
+            return fail(not_ours(store, "is a database of another program",
+                                 "name another file as the store, or move this one away"));
+        if (version > newest)
+            return fail(not_ours(
+                store, fmt::format("has form {}; this vfmgrd knows up to {}", version, newest),
+                "install the vfmgrd that wrote it, or a newer one"));
+        for (; version < newest; ++version)
+            db.exec(migrations.at(static_cast<std::size_t>(version)));
+        // Written even when nothing changed: a store that can't be written must not start.
+        db.exec(fmt::format("PRAGMA application_id = {}", application_id));
+        db.exec(fmt::format("PRAGMA user_version = {}", newest));
+        return {};
+    });
+}
+
+}  // namespace vfmgr
