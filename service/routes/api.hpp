@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The routes of /v1, each file those of its nouns. Handlers parse and answer; they do not do.
+#pragma once
+
+#include <vector>
+
+#include "service/routes/router.hpp"
+#include "vfmgr/engine/engine.hpp"
+
+namespace vfmgr {
+
+[[nodiscard]] std::vector<Route> root_routes(Engine& engine);
+[[nodiscard]] std::vector<Route> pf_routes(Engine& engine);
+[[nodiscard]] std::vector<Route> vm_routes(Engine& engine);
+[[nodiscard]] std::vector<Route> attachment_routes(Engine& engine);
+[[nodiscard]] std::vector<Route> operation_routes(Engine& engine, Clock& clock);
+[[nodiscard]] std::vector<Route> token_routes(Engine& engine, Clock& clock);
+
+// Submits and answers: 202 with the operation, 200 with the plan of a dry run, 200 with `nothing`
+// when there was nothing to do.
+void submit(Engine& engine, Call const& call, Command command, http::Respond respond,
+            std::function<http::Response()> nothing);
+
+}  // namespace vfmgr

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leases and their verifications.
+#include <fmt/format.h>
+
+#include "api/types/json.hpp"
+#include "service/routes/api.hpp"
+
+namespace vfmgr {
+namespace {
+
+// A re-verification's body; all of it optional.
+struct VerifyRequest {
+    std::uint32_t timeout_seconds = 120;
+};
+void read(JsonReader& reader, VerifyRequest& request) {
+    reader.defaulted("timeout_seconds", request.timeout_seconds);
+    if (request.timeout_seconds < 5 || request.timeout_seconds > 3600)
+        reader.complain("timeout_seconds", "must be from 5 to 3600");
+}
+
+Error no_attachment(std::string const& id) {
+    return {Problem::not_found, fmt::format("there is no attachment {}", id),
+            "GET /v1/attachments lists those of this host"};
+}
+
+http::Response list_attachments(Engine& engine, Call const& call) {
+    auto const now = engine.snapshot();
+    auto const filter = [&](char const* key, std::string const& value) {
+        auto const it = call.request.query.find(key);
+        return it == call.request.query.end() || it->second == value;
+    };
+    auto items = nlohmann::json::array();
+    for (auto const& [id, lease] : now.desired->attachments) {
+        bool const vm = filter("vm", lease.vm_name) || filter("vm", lease.vm_uuid);
+        if (vm && filter("pf", to_string(lease.vf.pf))) items.push_back(lease);
+    }
+    return list_response(std::move(items));
+}
+
+http::Response show_attachment(Engine& engine, Call const& call) {
+    auto const now = engine.snapshot();
+    auto const lease = now.desired->attachments.find(call.ids.at("id"));
+    if (lease == now.desired->attachments.end())
+        return refusal(call, no_attachment(call.ids.at("id")));
+    return json_response(200, lease->second);
+}
+
+void lend(Engine& engine, Call const& call, http::Respond respond) {
+    auto spec = from_json_text<AttachmentSpec>(call.request.body);
+    if (!spec) return respond(refusal(call, spec.error()));
+    submit(engine, call, Lend{std::move(*spec)}, std::move(respond),
+           [] { return json_response(200, nullptr); });
+}
+
+void take_back(Engine& engine, Call const& call, http::Respond respond) {
+    submit(engine, call, Release{call.ids.at("id")}, std::move(respond),
+           [] { return json_response(200, nullptr); });
+}
+
+void verify(Engine& engine, Call const& call, http::Respond respond) {
+    auto const& body = call.request.body;
+    auto request = from_json_text<VerifyRequest>(body.empty() ? "{}" : body);
+    if (!request) return respond(refusal(call, request.error()));
+    submit(engine, call, Verify{call.ids.at("id"), request->timeout_seconds}, std::move(respond),
+           [] { return json_response(200, nullptr); });
+}
+
+void list_verifications(Engine& engine, Call const& call, http::Respond respond) {
+    engine.control().post([call, respond = std::move(respond)](Control::State& state) {
+        auto const all = state.store.verifications(call.ids.at("id"));
+        if (!all) return respond(refusal(call, all.error()));
+        respond(list_response(*all));
+    });
+}
+
+}  // namespace
+
+std::vector<Route> attachment_routes(Engine& engine) {
+    return {
+        {"GET", "/v1/attachments", Role::viewer,
+         [&engine](Call const& call, http::Respond respond) {
+             respond(list_attachments(engine, call));
+         }},
+        {"POST", "/v1/attachments", Role::operator_,
+         [&engine](Call const& call, http::Respond respond) {
+             lend(engine, call, std::move(respond));
+         }},
+        {"GET", "/v1/attachments/{id}", Role::viewer,
+         [&engine](Call const& call, http::Respond respond) {
+             respond(show_attachment(engine, call));
+         }},
+        {"DELETE", "/v1/attachments/{id}", Role::operator_,
+         [&engine](Call const& call, http::Respond respond) {
+             take_back(engine, call, std::move(respond));
+         }},
+        {"GET", "/v1/attachments/{id}/verifications", Role::viewer,
+         [&engine](Call const& call, http::Respond respond) {
+             list_verifications(engine, call, std::move(respond));
+         }},
+        {"POST", "/v1/attachments/{id}/verifications", Role::operator_,
+         [&engine](Call const& call, http::Respond respond) {
+             verify(engine, call, std::move(respond));
+         }},
+    };
+}
+
+}  // namespace vfmgr

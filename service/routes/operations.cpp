@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations: what was asked for, being done or done.
+#include <fmt/format.h>
+
+#include "api/types/json.hpp"
+#include "service/routes/api.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr std::uint32_t wait_seconds_max = 60;
+constexpr std::size_t operations_listed_max = 500;
+
+Error no_operation(std::string const& id) {
+    return {Problem::not_found, fmt::format("there is no operation {}", id),
+            "operations are kept for 30 days; GET /v1/operations lists them"};
+}
+
+// Answers when the operation has ended, or with what it is by then.
+void show_operation(Engine& engine, Clock& clock, Call const& call, http::Respond respond) {
+    auto const wait = wait_seconds(call, wait_seconds_max);
+    if (!wait) return respond(refusal(call, wait.error()));
+    auto const deadline = clock.steady_now() + std::chrono::seconds(*wait);
+    engine.control().watch(deadline, [call, respond](Control::State& state, Watch how) {
+        auto const operation = state.store.operation(call.ids.at("id"));
+        if (!operation) return respond(refusal(call, operation.error())), true;
+        if (!*operation) return respond(refusal(call, no_operation(call.ids.at("id")))), true;
+        if (!finished(**operation) && how != Watch::expired) return false;
+        respond(json_response(200, **operation));
+        return true;
+    });
+}
+
+void list_operations(Engine& engine, Call const& call, http::Respond respond) {
+    engine.control().post([call, respond = std::move(respond)](Control::State& state) {
+        auto const all = state.store.operations(operations_listed_max);
+        if (!all) return respond(refusal(call, all.error()));
+        respond(list_response(*all));
+    });
+}
+
+}  // namespace
+
+std::vector<Route> operation_routes(Engine& engine, Clock& clock) {
+    return {
+        {"GET", "/v1/operations", Role::viewer,
+         [&engine](Call const& call, http::Respond respond) {
+             list_operations(engine, call, std::move(respond));
+         }},
+        {"GET", "/v1/operations/{id}", Role::viewer,
+         [&engine, &clock](Call const& call, http::Respond respond) {
+             show_operation(engine, clock, call, std::move(respond));
+         }},
+    };
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// PFs, their specs, their VFs.
+#include <fmt/format.h>
+
+#include "api/types/json.hpp"
+#include "service/routes/api.hpp"
+
+namespace vfmgr {
+namespace {
+
+// The lease on a VF, and its quarantine, beside what the VF is.
+nlohmann::json vf_json(DesiredState const& desired, PciAddress const& pf, VfState const& vf) {
+    nlohmann::json out = vf;
+    out["attachment"] = nullptr;
+    out["vm"] = nullptr;
+    for (auto const& [id, lease] : desired.attachments) {
+        if (lease.vf != VfId{pf, vf.index}) continue;
+        out["attachment"] = id;
+        out["vm"] = lease.vm_name;
+    }
+    auto const quarantine = desired.quarantine.find(VfId{pf, vf.index});
+    out["quarantine"] = nullptr;
+    if (quarantine != desired.quarantine.end())
+        out["quarantine"] = {{"reason", quarantine->second.reason},
+                             {"residue", quarantine->second.residue},
+                             {"vm", quarantine->second.attachment.vm_name},
+                             {"since", to_rfc3339(quarantine->second.since)}};
+    return out;
+}
+
+nlohmann::json vfs_json(DesiredState const& desired, PfState const& pf) {
+    auto vfs = nlohmann::json::array();
+    for (auto const& vf : pf.vfs) vfs.push_back(vf_json(desired, pf.info.pci, vf));
+    return vfs;
+}
+
+nlohmann::json pf_json(DesiredState const& desired, PfState const& pf) {
+    nlohmann::json out = pf;
+    out["vfs"] = vfs_json(desired, pf);
+    auto const managed = desired.pfs.find(pf.info.pci);
+    out["spec"] = nullptr;
+    out["revision"] = 0;
+    if (managed != desired.pfs.end()) {
+        out["spec"] = managed->second.spec;
+        out["revision"] = managed->second.revision;
+    }
+    return out;
+}
+
+Error no_pf(std::string const& pci) {
+    return {Problem::not_found, fmt::format("there is no SR-IOV capable device at {}", pci),
+            "GET /v1/pfs lists those of this host"};
+}
+
+// The PF named in the path, or the refusal.
+Result<PfState> named_pf(Call const& call, Snapshot const& now) {
+    VFMGR_TRY(PciAddress const pci, pf_id(call));
+    auto const* pf = find_pf(*now.host, pci);
+    if (!pf) return fail(no_pf(to_string(pci)));
+    return *pf;
+}
+
+void list_pfs(Engine& engine, http::Respond const& respond) {
+    auto const now = engine.snapshot();
+    auto items = nlohmann::json::array();
+    for (auto const& [pci, pf] : now.host->kernel.pfs) items.push_back(pf_json(*now.desired, pf));
+    respond(list_response(std::move(items)));
+}
+
+http::Response show_pf(Engine& engine, Call const& call) {
+    auto const now = engine.snapshot();
+    auto const pf = named_pf(call, now);
+    if (!pf) return refusal(call, pf.error());
+    return json_response(200, pf_json(*now.desired, *pf));
+}
+
+http::Response show_spec(Engine& engine, Call const& call) {
+    auto const now = engine.snapshot();
+    auto const pf = named_pf(call, now);
+    if (!pf) return refusal(call, pf.error());
+    auto const managed = now.desired->pfs.find(pf->info.pci);
+    // An unmanaged PF is one that is only observed.
+    PfSpec const observed{PfMode::observe, {}, {}};
+    bool const known = managed != now.desired->pfs.end();
+    auto response = json_response(200, known ? managed->second.spec : observed);
+    response.headers["ETag"] = fmt::format("\"{}\"", known ? managed->second.revision : 0);
+    return response;
+}
+
+http::Response show_vf(Engine& engine, Call const& call) {
+    auto const now = engine.snapshot();
+    auto const pf = named_pf(call, now);
+    if (!pf) return refusal(call, pf.error());
+    auto const index = vf_index(call);
+    if (!index) return refusal(call, index.error());
+    for (auto const& vf : pf->vfs)
+        if (vf.index == *index)
+            return json_response(200, vf_json(*now.desired, pf->info.pci, vf));
+    return refusal(call, Error{Problem::not_found,
+                               fmt::format("{} has no VF {}", pf->info.ifname, *index),
+                               fmt::format("it has {}", pf->info.num_vfs)});
+}
+
+void replace_spec(Engine& engine, Call const& call, http::Respond respond) {
+    auto const pci = pf_id(call);
+    if (!pci) return respond(refusal(call, pci.error()));
+    auto spec = from_json_text<PfSpec>(call.request.body);
+    if (!spec) return respond(refusal(call, spec.error()));
+    submit(engine, call, ReplacePfSpec{*pci, std::move(*spec)}, std::move(respond),
+           [&engine, call] { return show_spec(engine, call); });
+}
+
+void forget(Engine& engine, Call const& call, http::Respond respond) {
+    auto const pci = pf_id(call);
+    if (!pci) return respond(refusal(call, pci.error()));
+    submit(engine, call, ForgetPf{*pci}, std::move(respond), [] {
+        http::Response done;
+        done.status = 204;
+        return done;
+    });
+}
+
+void lift_quarantine(Engine& engine, Call const& call, http::Respond respond) {
+    auto const pci = pf_id(call);
+    if (!pci) return respond(refusal(call, pci.error()));
+    auto const index = vf_index(call);
+    if (!index) return respond(refusal(call, index.error()));
+    submit(engine, call, LiftQuarantine{VfId{*pci, *index}}, std::move(respond),
+           [&engine, call] { return show_vf(engine, call); });
+}
+
+http::Response list_vfs(Engine& engine, Call const& call) {
+    auto const now = engine.snapshot();
+    auto const pf = named_pf(call, now);
+    if (!pf) return refusal(call, pf.error());
+    return list_response(vfs_json(*now.desired, *pf));
+}
+
+}  // namespace
+
+std::vector<Route> pf_routes(Engine& engine) {
+    return {
+        {"GET", "/v1/pfs", Role::viewer,
+         [&engine](Call const&, http::Respond respond) { list_pfs(engine, respond); }},
+        {"GET", "/v1/pfs/{pci}", Role::viewer,
+         [&engine](Call const& call, http::Respond respond) { respond(show_pf(engine, call)); }},
+        {"GET", "/v1/pfs/{pci}/spec", Role::viewer,
+         [&engine](Call const& call, http::Respond respond) { respond(show_spec(engine, call)); }},
+        {"PUT", "/v1/pfs/{pci}/spec", Role::admin,
+         [&engine](Call const& call, http::Respond respond) {
+             replace_spec(engine, call, std::move(respond));
+         }},
+        {"DELETE", "/v1/pfs/{pci}/spec", Role::admin,
+         [&engine](Call const& call, http::Respond respond) {
+             forget(engine, call, std::move(respond));
+         }},
+        {"GET", "/v1/pfs/{pci}/vfs", Role::viewer,
+         [&engine](Call const& call, http::Respond respond) { respond(list_vfs(engine, call)); }},
+        {"GET", "/v1/pfs/{pci}/vfs/{index}", Role::viewer,
+         [&engine](Call const& call, http::Respond respond) { respond(show_vf(engine, call)); }},
+        {"DELETE", "/v1/pfs/{pci}/vfs/{index}/quarantine", Role::admin,
+         [&engine](Call const& call, http::Respond respond) {
+             lift_quarantine(engine, call, std::move(respond));
+         }},
+    };
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <openssl/evp.h>
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "service/routes/api.hpp"
+
+namespace vfmgr {
+namespace {
+
+// So that an Idempotency-Key can't be used for another request.
+std::string hash_of(http::Request const& request) {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned length = 0;
+    auto const text = request.method + " " + request.path + "\n" + request.body;
+    if (EVP_Digest(text.data(), text.size(), digest.data(), &length, EVP_sha256(), nullptr) != 1)
+        return {};
+    std::string hex;
+    for (unsigned i = 0; i < length; ++i) hex += fmt::format("{:02x}", digest[i]);
+    return hex;
+}
+
+Result<Intent> intent_of(Call const& call) {
+    Intent intent;
+    intent.requested_by = call.who.name;
+    VFMGR_TRY(intent.dry_run, wants_dry_run(call));
+    VFMGR_TRY(intent.if_match, if_match(call));
+    auto const key = call.request.headers.find("idempotency-key");
+    if (key == call.request.headers.end()) return intent;
+    if (key->second.empty() || key->second.size() > 255)
+        return fail(Problem::invalid_request, "an Idempotency-Key has 1 to 255 characters",
+                    "send a UUID");
+    // Two callers may choose the same key without knowing of each other.
+    intent.idempotency_key = call.who.name + " " + key->second;
+    intent.request_hash = hash_of(call.request);
+    return intent;
+}
+
+http::Response answered(Answer const& answer, std::function<http::Response()> const& nothing) {
+    if (answer.operation) {
+        auto response = json_response(202, *answer.operation);
+        response.headers["Location"] = "/v1/operations/" + answer.operation->id;
+        response.headers["Retry-After"] = "1";
+        return response;
+    }
+    if (!answer.plan) return nothing();
+    nlohmann::json body{{"plan", *answer.plan}};
+    if (answer.attachment) body["attachment"] = *answer.attachment;
+    return json_response(200, body);
+}
+
+}  // namespace
+
+void submit(Engine& engine, Call const& call, Command command, http::Respond respond,
+            std::function<http::Response()> nothing) {
+    auto intent = intent_of(call);
+    if (!intent) return respond(refusal(call, intent.error()));
+    engine.submit(std::move(command), std::move(*intent),
+                  [call, respond, nothing = std::move(nothing)](Result<Answer> const& answer) {
+                      respond(answer ? answered(*answer, nothing)
+                                     : refusal(call, answer.error()));
+                  });
+}
+
+}  // namespace vfmgr
