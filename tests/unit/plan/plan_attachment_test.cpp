@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/plan/example_host.hpp"
+
+namespace vfmgr {
+namespace {
+
+using namespace example;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Result<AttachmentPlan> plan(HostView const& view, DesiredState const& wish,
+                            AttachmentSpec const& spec) {
+    return plan_attachment(view, wish, "aaaa0001", spec, "seed");
+}
+
+TEST(PlanAttachment, BringsUpTheLegThenTheVfThenTheVm) {
+    auto spec = ask();
+    spec.verify = VerifyMode::required;
+    auto const planned = plan(host(), desired(), spec).value();
+    auto const mac_chosen = *planned.attachment.settings.mac;
+    LegId const untagged{pf_address, {}};
+    LegId const tagged{pf_address, 100};
+    auto const own = ip("192.168.100.3");
+    auto const first = ip("192.168.100.1");
+    VfSpec settings;
+    settings.mac = mac_chosen;
+    settings.vlan = Vlan{100};
+    EXPECT_EQ(planned.plan.steps,
+              (std::vector<Step>{
+                  SetLink{untagged, true, 9000}, AddRdmaLink{pf_address}, AddVlanLeg{tagged},
+                  SetLink{tagged, true, 9000}, AddAddress{tagged, own},
+                  AddPeer{tagged, first, mac_chosen, own},
+                  ConfigureVfs{pf_address, {{0, settings}}, {}},
+                  BindVf{{pf_address, 0}, "vfio-pci"},
+                  AttachHostdev{vm1_uuid, "aaaa0001", {pf_address, 0}, vf(0).pci, mac_chosen, true,
+                                true},
+                  AwaitVerification{"aaaa0001", 120}}));
+}
+
+TEST(PlanAttachment, ChoosesAStableLocalUnicastMacAndSaysSo) {
+    auto const once = plan(host(), desired(), ask()).value();
+    auto const again = plan(host(), desired(), ask()).value();
+    auto const chosen = *once.attachment.settings.mac;
+    EXPECT_EQ(chosen, *again.attachment.settings.mac);
+    EXPECT_EQ(chosen.octets[0] & 3, 2);
+    EXPECT_THAT(once.plan.notes[0], HasSubstr(to_string(chosen)));
+    auto const other = plan(host(), desired(), ask("vm2")).value();
+    EXPECT_NE(chosen, *other.attachment.settings.mac);
+    EXPECT_NE(chosen, *plan_attachment(host(), desired(), "x", ask(), "another host")
+                           ->attachment.settings.mac);
+}
+
+TEST(PlanAttachment, CountsOnWhenTheChosenMacIsTaken) {
+    auto const first = plan(host(), desired(), ask()).value();
+    auto view = host();
+    view.kernel.pfs[pf_address].vfs[5].settings.mac = first.attachment.settings.mac;
+    EXPECT_NE(*plan(view, desired(), ask())->attachment.settings.mac,
+              *first.attachment.settings.mac);
+}
+
+TEST(PlanAttachment, RefusesAMacThatSomebodyHas) {
+    auto spec = ask();
+    spec.settings.mac = mac(7);
+    auto view = host();
+    view.kernel.pfs[pf_address].vfs[5].settings.mac = mac(7);
+    auto error = plan(view, desired(), spec).error();
+    EXPECT_EQ(error.problem, Problem::conflict);
+    EXPECT_THAT(error.detail, HasSubstr("VF 5 of enp1s0"));
+    spec.settings.mac = host().kernel.pfs[pf_address].info.mac;
+    EXPECT_THAT(plan(host(), desired(), spec).error().detail, HasSubstr("the PF enp1s0"));
+}
+
+TEST(PlanAttachment, TakesTheFirstFreeVfAndAddress) {
+    auto const lent = with_lease(desired(), host(), "bbbb0001", ask("vm2"));
+    auto const planned = plan(host(), lent, ask()).value();
+    EXPECT_EQ(planned.attachment.vf.index, 1);
+    EXPECT_EQ(*planned.attachment.address, ip("192.168.100.2"));
+}
+
+TEST(PlanAttachment, NeverGivesAwayTheHostsAddress) {
+    auto lent = with_lease(desired(), host(), "bbbb0001", ask("vm2"));
+    auto second = ask("vm2");
+    lent = with_lease(lent, host(), "bbbb0002", second);
+    EXPECT_EQ(*plan(host(), lent, ask())->attachment.address, ip("192.168.100.4"));
+}
+
+TEST(PlanAttachment, RefusesAddressesThatCannotBe) {
+    auto const lent = with_lease(desired(), host(), "bbbb0001", ask("vm2"));
+    for (auto const* text : {"192.168.100.3", "192.168.100.0", "192.168.100.255", "10.0.0.1",
+                             "192.168.100.1"}) {
+        auto spec = ask();
+        spec.address = ip(text);
+        EXPECT_EQ(plan(host(), lent, spec).error().problem, Problem::conflict) << text;
+    }
+}
+
+TEST(PlanAttachment, RefusesAVfThatIsUsed) {
+    auto const lent = with_lease(desired(), host(), "bbbb0001", ask("vm2"));
+    auto spec = ask();
+    spec.vf = 0;
+    auto const error = plan(host(), lent, spec).error();
+    EXPECT_EQ(error.problem, Problem::vf_in_use);
+    EXPECT_THAT(error.detail, HasSubstr("lent to vm2 (attachment bbbb0001)"));
+    spec.vf = 9;
+    EXPECT_EQ(plan(host(), lent, spec).error().problem, Problem::not_found);
+}
+
+TEST(PlanAttachment, RefusesWhenAllAreUsedOrNoneExist) {
+    auto view = host(1);
+    view.kernel.pfs[pf_address].vfs[0].holders.push_back({7, "qemu"});
+    EXPECT_THAT(plan(view, desired(), ask()).error().detail, HasSubstr("all 1 VFs of enp1s0"));
+    EXPECT_THAT(plan(host(0), desired(), ask()).error().detail, HasSubstr("enp1s0 has no VFs"));
+}
+
+TEST(PlanAttachment, RefusesWithoutAnIommu) {
+    auto view = host(1);
+    view.kernel.pfs[pf_address].vfs[0].iommu_group.reset();
+    auto const error = plan(view, desired(), ask()).error();
+    EXPECT_EQ(error.problem, Problem::unsupported);
+    EXPECT_THAT(error.remedy, HasSubstr("intel_iommu=on"));
+}
+
+TEST(PlanAttachment, RefusesAnUnknownVmPfOrNetwork) {
+    EXPECT_EQ(plan(host(), desired(), ask("nobody")).error().problem, Problem::not_found);
+    auto spec = ask();
+    spec.network = "other";
+    EXPECT_THAT(plan(host(), desired(), spec).error().remedy, HasSubstr("train, plain"));
+    spec = ask();
+    spec.pf = PciAddress{0, 9, 0, 0};
+    EXPECT_EQ(plan(host(), desired(), spec).error().problem, Problem::not_found);
+}
+
+TEST(PlanAttachment, RefusesAPfThatIsOnlyObserved) {
+    EXPECT_EQ(plan(host(), {}, ask()).error().problem, Problem::conflict);
+}
+
+TEST(PlanAttachment, RefusesAVmWithoutAFreePciePort) {
+    auto view = host();
+    view.hypervisor.vms[vm1_uuid].free_pcie_ports = 0;
+    auto const error = plan(view, desired(), ask()).error();
+    EXPECT_EQ(error.problem, Problem::unsupported);
+    EXPECT_THAT(error.remedy, HasSubstr("pcie-root-port"));
+    auto spec = ask();
+    spec.persistence = Persistence::config;
+    EXPECT_TRUE(plan(view, desired(), spec)) << "a stopped VM gets a port when it starts";
+}
+
+TEST(PlanAttachment, GoesWhereTheVmIs) {
+    auto view = host();
+    auto& one = view.hypervisor.vms[vm1_uuid];
+    one.persistent = false;
+    auto planned = plan(view, desired(), ask()).value();
+    EXPECT_TRUE(planned.attachment.live);
+    EXPECT_FALSE(planned.attachment.config);
+    one.persistent = true;
+    one.state = VmState::shut_off;
+    planned = plan(view, desired(), ask()).value();
+    EXPECT_FALSE(planned.attachment.live);
+    EXPECT_TRUE(planned.attachment.config);
+    auto spec = ask();
+    spec.persistence = Persistence::live;
+    EXPECT_EQ(plan(view, desired(), spec).error().problem, Problem::unsupported);
+}
+
+TEST(PlanAttachment, RefusesAVerificationThatCannotHappen) {
+    auto spec = ask();
+    spec.verify = VerifyMode::required;
+    auto view = host();
+    view.hypervisor.vms[vm1_uuid].has_vsock = false;
+    view.hypervisor.vms[vm1_uuid].vsock_cid.reset();
+    EXPECT_THAT(plan(view, desired(), spec).error().remedy, HasSubstr("<vsock"));
+    view = host();
+    view.hypervisor.vms[vm1_uuid].state = VmState::shut_off;
+    EXPECT_THAT(plan(view, desired(), spec).error().detail, HasSubstr("is not running"));
+    auto wish = desired();
+    wish.pfs[pf_address].spec.networks[0].rdma = RdmaMode::auto_;
+    EXPECT_THAT(plan(host(), wish, spec).error().remedy, HasSubstr("rxe"));
+}
+
+TEST(PlanAttachment, TheNetworksVlanIsTheVfs) {
+    auto spec = ask();
+    spec.settings.vlan = Vlan{200};
+    EXPECT_EQ(plan(host(), desired(), spec).error().problem, Problem::conflict);
+    spec.settings.vlan = Vlan{100, 5};
+    EXPECT_EQ(plan(host(), desired(), spec)->attachment.settings.vlan, (Vlan{100, 5}));
+    spec.network = "plain";
+    EXPECT_EQ(plan(host(), desired(), spec).error().problem, Problem::conflict);
+}
+
+TEST(PlanAttachment, SecondLeaseSharesTheLeg) {
+    auto const lent = with_lease(desired(), host(), "bbbb0001", ask("vm2"));
+    auto view = host();
+    auto& pf = view.kernel.pfs[pf_address];
+    pf.info.up = true;
+    pf.info.mtu = 9000;
+    pf.info.rdma_device = "vfmgr_enp1s0";
+    pf.info.rdma_driver = "rxe";
+    pf.legs[0].up = true;
+    pf.legs[0].mtu = 9000;
+    LegState tagged;
+    tagged.id = {pf_address, 100};
+    tagged.ifname = "enp1s0.100";
+    tagged.up = true;
+    tagged.mtu = 9000;
+    tagged.ours = true;
+    tagged.addresses = {ip("192.168.100.3")};
+    tagged.peers = {{ip("192.168.100.1"), lent.attachments.at("bbbb0001").settings.mac}};
+    pf.legs.push_back(tagged);
+    auto const planned = plan(view, lent, ask()).value();
+    EXPECT_THAT(steps_of<SetLink>(planned.plan), IsEmpty());
+    EXPECT_THAT(steps_of<AddVlanLeg>(planned.plan), IsEmpty());
+    EXPECT_THAT(steps_of<AddAddress>(planned.plan), IsEmpty());
+    EXPECT_THAT(steps_of<AddRdmaLink>(planned.plan), IsEmpty());
+    EXPECT_EQ(steps_of<AddPeer>(planned.plan).size(), 1U);
+
+    // The first one's release leaves the leg to the second.
+    auto both = lent;
+    both.attachments["aaaa0001"] = planned.attachment;
+    auto const release = plan_release(view, both, both.attachments.at("bbbb0001")).value();
+    EXPECT_THAT(steps_of<RemoveVlanLeg>(release), IsEmpty());
+    EXPECT_THAT(steps_of<RemoveAddress>(release), IsEmpty());
+    EXPECT_THAT(steps_of<RemoveRdmaLink>(release), IsEmpty());
+    EXPECT_EQ(steps_of<RemovePeer>(release),
+              (std::vector<RemovePeer>{{{pf_address, 100}, ip("192.168.100.1")}}));
+
+    // The last one's takes all of it down, and the PF's link is as it was.
+    auto const last = plan_release(view, lent, lent.attachments.at("bbbb0001")).value();
+    EXPECT_EQ(steps_of<RemoveVlanLeg>(last).size(), 1U);
+    EXPECT_EQ(steps_of<RemoveRdmaLink>(last).size(), 1U);
+    EXPECT_EQ(steps_of<SetLink>(last),
+              (std::vector<SetLink>{{{pf_address, {}}, false, 1500}}));
+}
+
+TEST(PlanAttachment, UnbindsAHostDriverBeforeConfiguring) {
+    auto view = host();
+    view.kernel.pfs[pf_address].vfs[0].driver = "igbvf";
+    auto const planned = plan(view, desired(), ask()).value();
+    EXPECT_EQ(steps_of<BindVf>(planned.plan),
+              (std::vector<BindVf>{{{pf_address, 0}, {}}, {{pf_address, 0}, "vfio-pci"}}));
+}
+
+TEST(PlanAttachment, RefusesWhileLibvirtCannotBeAsked) {
+    auto view = host();
+    view.hypervisor.stale = true;
+    EXPECT_EQ(plan(view, desired(), ask()).error().problem, Problem::unavailable);
+}
+
+}  // namespace
+}  // namespace vfmgr

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/plan/example_host.hpp"
+
+namespace vfmgr {
+namespace {
+
+using namespace example;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+PfSpec want_vfs(std::uint16_t count) {
+    auto spec = desired().pfs[pf_address].spec;
+    spec.num_vfs = count;
+    return spec;
+}
+
+TEST(PlanPf, CreatesVfs) {
+    auto const plan = plan_pf(host(0), desired(), pf_address, want_vfs(7)).value();
+    EXPECT_EQ(plan.steps, (std::vector<Step>{SetNumVfs{pf_address, 7}}));
+    EXPECT_THAT(plan.blast_radius, IsEmpty());
+}
+
+TEST(PlanPf, NothingToDoIsAnEmptyPlan) {
+    EXPECT_THAT(plan_pf(host(7), desired(), pf_address, want_vfs(7)).value().steps, IsEmpty());
+}
+
+TEST(PlanPf, NamesWhatAChangeOfCountRemoves) {
+    auto const plan = plan_pf(host(7), desired(), pf_address, want_vfs(4)).value();
+    ASSERT_EQ(plan.blast_radius.size(), 1U);
+    EXPECT_THAT(plan.blast_radius[0], HasSubstr("all 7 VFs of enp1s0"));
+}
+
+TEST(PlanPf, RefusesMoreThanThePfHas) {
+    auto const error = plan_pf(host(0), desired(), pf_address, want_vfs(9)).error();
+    EXPECT_EQ(error.problem, Problem::limit_exceeded);
+    EXPECT_EQ(error.detail, "enp1s0 (0000:01:00.0) allows 7 VFs, 9 were asked for");
+}
+
+TEST(PlanPf, RefusesAnUnknownPfAndNamesTheKnown) {
+    auto const error = plan_pf(host(0), desired(), PciAddress{0, 9, 0, 0}, want_vfs(1)).error();
+    EXPECT_EQ(error.problem, Problem::not_found);
+    EXPECT_THAT(error.remedy, HasSubstr("0000:01:00.0 (enp1s0)"));
+}
+
+TEST(PlanPf, RefusesAPfThatCannotBeRead) {
+    auto view = host(0);
+    view.kernel.pfs[pf_address].stale = true;
+    view.kernel.pfs[pf_address].stale_reason = "no answer for 60 s";
+    auto const error = plan_pf(view, desired(), pf_address, want_vfs(1)).error();
+    EXPECT_EQ(error.problem, Problem::unavailable);
+    EXPECT_THAT(error.detail, HasSubstr("no answer for 60 s"));
+}
+
+TEST(PlanPf, RefusesToShrinkWhileAVmRunsWithAVf) {
+    auto view = host(7);
+    view.hypervisor.vms[vm1_uuid].live.push_back({view.kernel.pfs[pf_address].vfs[2].pci, {}});
+    auto const error = plan_pf(view, desired(), pf_address, want_vfs(4)).error();
+    EXPECT_EQ(error.problem, Problem::vf_in_use);
+    EXPECT_THAT(error.detail, HasSubstr("VF 2 is in the running VM vm1"));
+}
+
+TEST(PlanPf, RefusesToRemoveWhatAStoppedVmIsConfiguredWith) {
+    auto view = host(7);
+    view.hypervisor.vms[vm2_uuid].config.push_back({view.kernel.pfs[pf_address].vfs[0].pci, {}});
+    auto const error = plan_pf(view, desired(), pf_address, want_vfs(0)).error();
+    EXPECT_THAT(error.detail, HasSubstr("persistent configuration of VM vm2"));
+}
+
+TEST(PlanPf, RefusesWhileAProcessHoldsAVf) {
+    auto view = host(7);
+    view.kernel.pfs[pf_address].vfs[6].holders.push_back({812, "qemu-system-x86"});
+    auto const error = plan_pf(view, desired(), pf_address, want_vfs(0)).error();
+    EXPECT_THAT(error.detail, HasSubstr("VF 6 is held open by qemu-system-x86 (pid 812)"));
+}
+
+TEST(PlanPf, RefusesWhileAVfIsInQuarantine) {
+    auto wish = desired();
+    wish.quarantine[{pf_address, 3}].reason = "FLR failed";
+    auto const error = plan_pf(host(7), wish, pf_address, want_vfs(0)).error();
+    EXPECT_THAT(error.detail, HasSubstr("VF 3 is in quarantine: FLR failed"));
+}
+
+// A source that can't be read means in use.
+TEST(PlanPf, RefusesToRemoveVfsWhileLibvirtCannotBeAsked) {
+    auto view = host(7);
+    view.hypervisor.stale = true;
+    view.hypervisor.stale_reason = "connection refused";
+    EXPECT_EQ(plan_pf(view, desired(), pf_address, want_vfs(0)).error().problem,
+              Problem::unavailable);
+    auto none = host(0);
+    none.hypervisor.stale = true;
+    EXPECT_TRUE(plan_pf(none, desired(), pf_address, want_vfs(7)))
+        << "creation from nothing takes nothing from anybody";
+}
+
+TEST(PlanPf, ObserveTouchesNothing) {
+    auto spec = want_vfs(7);
+    spec.mode = PfMode::observe;
+    EXPECT_THAT(plan_pf(host(0), desired(), pf_address, spec).value().steps, IsEmpty());
+}
+
+TEST(PlanPf, RefusesToObserveWhatIsLent) {
+    auto spec = want_vfs(7);
+    spec.mode = PfMode::observe;
+    auto const lent = with_lease(desired(), host(), "aaaa0001", ask());
+    EXPECT_EQ(plan_pf(host(), lent, pf_address, spec).error().problem, Problem::conflict);
+}
+
+TEST(PlanPf, RefusesToChangeANetworkInUse) {
+    auto const lent = with_lease(desired(), host(), "aaaa0001", ask());
+    auto spec = want_vfs(7);
+    spec.networks[0].mtu = 1500;
+    auto error = plan_pf(host(), lent, pf_address, spec).error();
+    EXPECT_EQ(error.problem, Problem::conflict);
+    EXPECT_THAT(error.detail, HasSubstr("network train is used by VM vm1 (attachment aaaa0001)"));
+    spec.networks.erase(spec.networks.begin());
+    error = plan_pf(host(), lent, pf_address, spec).error();
+    EXPECT_THAT(error.detail, HasSubstr("can't be removed"));
+}
+
+TEST(PlanPf, RefusesANetworkThatCoversAHostRoute) {
+    auto view = host(0);
+    view.kernel.routes.push_back({prefix("192.168.0.0/16"), "eno1"});
+    auto wish = DesiredState{};
+    auto const error = plan_pf(view, wish, pf_address, want_vfs(7)).error();
+    EXPECT_EQ(error.problem, Problem::conflict);
+    EXPECT_THAT(error.detail, HasSubstr("192.168.0.0/16 over eno1"));
+}
+
+TEST(PlanPf, RefusesANetworkOfAnotherPf) {
+    auto wish = desired();
+    wish.pfs[PciAddress{0, 2, 0, 0}].spec.networks = {train()};
+    wish.pfs.erase(pf_address);
+    auto const error = plan_pf(host(0), wish, pf_address, want_vfs(7)).error();
+    EXPECT_THAT(error.detail, HasSubstr("overlaps network train (192.168.100.0/24) of 0000:02"));
+}
+
+}  // namespace
+}  // namespace vfmgr

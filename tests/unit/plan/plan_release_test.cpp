@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/plan/example_host.hpp"
+
+namespace vfmgr {
+namespace {
+
+using namespace example;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// vm1 has VF 0, live and in its configuration; the leg is not there (crash, or somebody removed it).
+struct Lent {
+    HostView view = host();
+    DesiredState wish = with_lease(desired(), host(), "aaaa0001", ask());
+    Attachment lease = wish.attachments.at("aaaa0001");
+
+    Lent() {
+        auto& vf0 = view.kernel.pfs[pf_address].vfs[0];
+        vf0.driver = "vfio-pci";
+        vf0.settings.mac = lease.settings.mac;
+        vf0.settings.vlan = lease.settings.vlan;
+        VmHostdev const hostdev{vf0.pci, hostdev_alias("aaaa0001")};
+        view.hypervisor.vms[vm1_uuid].live = {hostdev};
+        view.hypervisor.vms[vm1_uuid].config = {hostdev};
+    }
+};
+
+TEST(PlanRelease, DetachesResetsUnbindsAndPutsTheBaselineBack) {
+    Lent const lent;
+    auto const plan = plan_release(lent.view, lent.wish, lent.lease).value();
+    VfSpec baseline;
+    baseline.mac = MacAddress{};
+    baseline.vlan = Vlan{};
+    VfId const vf0{pf_address, 0};
+    EXPECT_EQ(plan.steps,
+              (std::vector<Step>{DetachHostdev{vm1_uuid, "aaaa0001", vf0, vf(0).pci, true, true},
+                                 ResetVf{vf0}, BindVf{vf0, {}},
+                                 ConfigureVfs{pf_address, {{0, baseline}}, {}}}));
+    ASSERT_EQ(plan.blast_radius.size(), 1U);
+    EXPECT_THAT(plan.blast_radius[0], HasSubstr("running VM vm1"));
+}
+
+TEST(PlanRelease, DetachesOnlyWhereTheVfStillIs) {
+    Lent lent;
+    lent.view.hypervisor.vms[vm1_uuid].live.clear();
+    auto const detach =
+        steps_of<DetachHostdev>(plan_release(lent.view, lent.wish, lent.lease).value());
+    ASSERT_EQ(detach.size(), 1U);
+    EXPECT_FALSE(detach[0].live);
+    EXPECT_TRUE(detach[0].config);
+}
+
+TEST(PlanRelease, AVmThatIsGoneNeedsNoDetach) {
+    Lent lent;
+    lent.view.hypervisor.vms.erase(vm1_uuid);
+    auto const plan = plan_release(lent.view, lent.wish, lent.lease).value();
+    EXPECT_THAT(steps_of<DetachHostdev>(plan), IsEmpty());
+    EXPECT_EQ(steps_of<ResetVf>(plan).size(), 1U);
+}
+
+TEST(PlanRelease, RefusesWhileLibvirtCannotBeAsked) {
+    Lent lent;
+    lent.view.hypervisor.stale = true;
+    EXPECT_EQ(plan_release(lent.view, lent.wish, lent.lease).error().problem,
+              Problem::unavailable);
+}
+
+TEST(PlanRelease, SettingsThatWereNotTouchedStay) {
+    Lent lent;
+    lent.view.kernel.pfs[pf_address].vfs[0].settings.trust = true;
+    auto const configure =
+        steps_of<ConfigureVfs>(plan_release(lent.view, lent.wish, lent.lease).value());
+    ASSERT_EQ(configure.size(), 1U);
+    EXPECT_FALSE(configure[0].changes[0].settings.trust);
+}
+
+TEST(PlanRestore, CreatesVfsThenPutsBackWhatIsLent) {
+    Lent const lent;
+    auto first = plan_restore(host(0), lent.wish, pf_address).value();
+    EXPECT_EQ(first.steps, (std::vector<Step>{SetNumVfs{pf_address, 7}}));
+    auto const second = plan_restore(host(7), lent.wish, pf_address).value();
+    EXPECT_EQ(steps_of<BindVf>(second),
+              (std::vector<BindVf>{{{pf_address, 0}, "vfio-pci"}}));
+    EXPECT_EQ(steps_of<ConfigureVfs>(second)[0].changes[0].settings.mac,
+              lent.lease.settings.mac);
+    EXPECT_EQ(steps_of<AddVlanLeg>(second).size(), 1U);
+}
+
+TEST(PlanRestore, DoesNotBindAVfThatTheVmsXmlDoesNotName) {
+    Lent const lent;
+    auto view = host(7);
+    view.kernel.pfs[pf_address].vfs[0].pci.function = 7;
+    auto const plan = plan_restore(view, lent.wish, pf_address).value();
+    EXPECT_THAT(steps_of<BindVf>(plan), IsEmpty());
+    ASSERT_EQ(plan.notes.size(), 1U);
+    EXPECT_THAT(plan.notes[0], HasSubstr("the XML of VM vm1 names"));
+}
+
+TEST(PlanRestore, NeverResizesVfsThatExist) {
+    auto wish = desired();
+    EXPECT_THAT(plan_restore(host(3), wish, pf_address).value().steps, IsEmpty());
+}
+
+TEST(PlanRestore, LeavesAHalfMadeLeaseToRecovery) {
+    Lent lent;
+    lent.wish.attachments.at("aaaa0001").state = AttachmentState::attaching;
+    EXPECT_THAT(plan_restore(host(7), lent.wish, pf_address).value().steps, IsEmpty());
+}
+
+TEST(Inverse, IsMadeOfWhatWasSeenBefore) {
+    auto const before = host(3);
+    EXPECT_EQ(inverse(SetNumVfs{pf_address, 7}, before),
+              (std::vector<Step>{SetNumVfs{pf_address, 3}}));
+    VfSpec change;
+    change.mac = mac(9);
+    change.link_state = LinkState::enable;  // not reported before: can't be put back
+    VfSpec back;
+    back.mac = MacAddress{};
+    EXPECT_EQ(inverse(ConfigureVfs{pf_address, {{1, change}}, {}}, before),
+              (std::vector<Step>{ConfigureVfs{pf_address, {{1, back}}, {}}}));
+    VfId const vf1{pf_address, 1};
+    EXPECT_EQ(inverse(BindVf{vf1, "vfio-pci"}, before), (std::vector<Step>{BindVf{vf1, {}}}));
+    LegId const untagged{pf_address, {}};
+    EXPECT_EQ(inverse(SetLink{untagged, true, 9000}, before),
+              (std::vector<Step>{SetLink{untagged, false, 1500}}));
+    LegId const tagged{pf_address, 100};
+    EXPECT_EQ(inverse(AddVlanLeg{tagged}, before), (std::vector<Step>{RemoveVlanLeg{tagged}}));
+    EXPECT_EQ(inverse(AddRdmaLink{pf_address}, before),
+              (std::vector<Step>{RemoveRdmaLink{pf_address}}));
+    auto const pci = vf(1).pci;
+    EXPECT_EQ(inverse(AttachHostdev{vm1_uuid, "x", vf1, pci, {}, true, true}, before),
+              (std::vector<Step>{DetachHostdev{vm1_uuid, "x", vf1, pci, true, true}}));
+}
+
+TEST(Inverse, WhatAlreadyHeldIsNotUndone) {
+    auto before = host(7);
+    before.kernel.pfs[pf_address].vfs[1].driver = "vfio-pci";
+    before.kernel.pfs[pf_address].info.rdma_device = "mlx5_0";
+    before.kernel.pfs[pf_address].legs[0].addresses = {ip("10.0.0.1")};
+    auto const pci = vf(1).pci;
+    VfId const vf1{pf_address, 1};
+    before.hypervisor.vms[vm1_uuid].config = {{pci, {}}};
+    EXPECT_THAT(inverse(SetNumVfs{pf_address, 7}, before), IsEmpty());
+    EXPECT_THAT(inverse(BindVf{vf1, "vfio-pci"}, before), IsEmpty());
+    EXPECT_THAT(inverse(AddRdmaLink{pf_address}, before), IsEmpty());
+    EXPECT_THAT(inverse(AddAddress{{pf_address, {}}, ip("10.0.0.1")}, before), IsEmpty());
+    EXPECT_THAT(inverse(ResetVf{vf1}, before), IsEmpty());
+    EXPECT_EQ(inverse(AttachHostdev{vm1_uuid, "x", vf1, pci, {}, true, true}, before),
+              (std::vector<Step>{DetachHostdev{vm1_uuid, "x", vf1, pci, true, false}}));
+}
+
+}  // namespace
+}  // namespace vfmgr
