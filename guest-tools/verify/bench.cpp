@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/verify/bench.hpp"
+
+#include <time.h>
+
+namespace vfmgr::verify {
+
+Measured measured(char const* name) {
+    Measured made;
+    made.result.name = name;
+    made.result.verdict = Verdict::pass;
+    made.result.by = Judge::guest;
+    return made;
+}
+
+Measured measured_failure(char const* name, Error const& error) {
+    auto made = measured(name);
+    made.result.verdict = Verdict::fail;
+    made.result.detail = error.detail;
+    made.result.remedy = error.remedy;
+    for (auto const& cause : error.causes)
+        made.result.detail += " (" + cause.call + ": " + cause.code + ")";
+    return made;
+}
+
+std::uint64_t raw_nanoseconds() {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+Result<std::span<ibv_wc>> await(Bench& bench, std::span<ibv_wc> room, std::string_view what) {
+    VFMGR_TRY(auto const found, bench.pair.completions().wait(room, bench.deadline));
+    for (auto const& completion : found)
+        if (completion.status != IBV_WC_SUCCESS) return fail(completion_error(completion, what));
+    return found;
+}
+
+}  // namespace vfmgr::verify

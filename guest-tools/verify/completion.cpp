@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/verify/completion.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+
+namespace vfmgr::verify {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+constexpr std::chrono::microseconds spin_max{50};
+
+Error device_error(ibv_context* context, std::string what, char const* call, int error_number) {
+    Error error{Problem::kernel_refused, fmt::format("{}: {}", context->device->name, what),
+                "see the kernel log"};
+    error.causes.push_back(errno_cause(call, error_number));
+    return error;
+}
+
+bool ends_all_work(ibv_event_type event) {
+    return event == IBV_EVENT_DEVICE_FATAL || event == IBV_EVENT_CQ_ERR ||
+           event == IBV_EVENT_QP_FATAL || event == IBV_EVENT_QP_REQ_ERR ||
+           event == IBV_EVENT_QP_ACCESS_ERR;
+}
+
+std::string_view remedy_of(ibv_wc_status status) {
+    switch (status) {
+        case IBV_WC_RETRY_EXC_ERR:
+            return "the other end does not answer: check carrier, VLAN and MTU on both sides, and "
+                   "that no firewall drops UDP port 4791";
+        case IBV_WC_RNR_RETRY_EXC_ERR:
+            return "the other end has no receive posted: its session ended or it is overloaded";
+        case IBV_WC_REM_ACCESS_ERR:
+            return "the other end's memory key no longer holds: start a new run";
+        case IBV_WC_REM_INV_REQ_ERR:
+            return "the other end refuses the request's size or kind: use the same version on both";
+        case IBV_WC_REM_OP_ERR:
+            return "the other end failed: see its kernel log";
+        case IBV_WC_WR_FLUSH_ERR:
+            return "an earlier request failed, or the other end closed the session";
+        case IBV_WC_LOC_LEN_ERR:
+            return "a message is longer than its receive buffer: use the same version on both";
+        default:
+            return "see the kernel logs of VM and host";
+    }
+}
+
+}  // namespace
+
+Error completion_error(ibv_wc const& completion, std::string_view what) {
+    std::string vendor;
+    if (completion.vendor_err != 0)
+        vendor = fmt::format(", vendor code 0x{:x}", completion.vendor_err);
+    return {Problem::kernel_refused,
+            fmt::format("{} ended with \"{}\" (status {}{})", what,
+                        ibv_wc_status_str(completion.status),
+                        static_cast<unsigned>(completion.status), vendor),
+            std::string(remedy_of(completion.status))};
+}
+
+Result<void> check_async(ibv_context* context) {
+    pollfd readable{context->async_fd, POLLIN, 0};
+    while (::poll(&readable, 1, 0) > 0) {
+        if ((readable.revents & POLLIN) == 0)
+            return fail(device_error(context, "the device has gone", "poll", ENODEV));
+        ibv_async_event event{};
+        if (ibv_get_async_event(context, &event) != 0)
+            return fail(device_error(context, "the device has gone", "ibv_get_async_event", errno));
+        auto const type = event.event_type;
+        ibv_ack_async_event(&event);
+        if (ends_all_work(type))
+            return fail(
+                Problem::kernel_refused,
+                fmt::format("{} reported \"{}\"", context->device->name, ibv_event_type_str(type)),
+                "check that the VF is still plugged in; see the kernel log");
+    }
+    return {};
+}
+
+Result<CompletionQueue> CompletionQueue::make(ibv_context* context, int entries) {
+    VerbsChannel channel(ibv_create_comp_channel(context));
+    if (!channel)
+        return fail(
+            device_error(context, "no completion channel", "ibv_create_comp_channel", errno));
+    if (::fcntl(channel->fd, F_SETFL, O_NONBLOCK) != 0)
+        return fail(device_error(context, "no completion channel", "fcntl", errno));
+    VerbsQueue queue(ibv_create_cq(context, entries, nullptr, channel.get(), 0));
+    if (!queue)
+        return fail(device_error(context, fmt::format("no completion queue of {} entries", entries),
+                                 "ibv_create_cq", errno));
+    return CompletionQueue(std::move(channel), std::move(queue));
+}
+
+Result<std::span<ibv_wc>> CompletionQueue::poll(std::span<ibv_wc> room) {
+    int const count = ibv_poll_cq(queue_.get(), static_cast<int>(room.size()), room.data());
+    if (count < 0)
+        return fail(device_error(channel_->context, "the completion queue can't be read",
+                                 "ibv_poll_cq", EIO));
+    return room.first(static_cast<std::size_t>(count));
+}
+
+Result<std::span<ibv_wc>> CompletionQueue::wait(std::span<ibv_wc> room, Deadline deadline) {
+    auto const spin_end = Steady::now() + spin_max;
+    do {
+        VFMGR_TRY(auto const found, poll(room));
+        if (!found.empty()) return found;
+        ::sched_yield();
+    } while (Steady::now() < spin_end);
+    while (true) {
+        VFMGR_CHECK(arm());
+        VFMGR_TRY(auto const found, poll(room));
+        if (!found.empty()) return found;
+        VFMGR_CHECK(block(deadline));
+    }
+}
+
+Result<void> CompletionQueue::block(Deadline deadline) {
+    std::array<pollfd, 2> fds{
+        {{channel_->fd, POLLIN, 0}, {channel_->context->async_fd, POLLIN, 0}}};
+    auto const left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now());
+    int const count =
+        left.count() > 0
+            ? ::poll(fds.data(), fds.size(), static_cast<int>(std::min<long>(left.count(), 60'000)))
+            : 0;
+    if (count == 0 && Steady::now() >= deadline)
+        return fail(Problem::timed_out,
+                    fmt::format("{} completed nothing before the deadline",
+                                channel_->context->device->name),
+                    "check the link on both sides; on one CPU, give the VM another one");
+    if (count > 0 && fds[0].revents != 0) take_events();
+    return check_async(channel_->context);
+}
+
+Result<void> CompletionQueue::arm() {
+    if (int const error = ibv_req_notify_cq(queue_.get(), 0); error != 0)
+        return fail(device_error(channel_->context, "the completion queue can't be armed",
+                                 "ibv_req_notify_cq", error));
+    return {};
+}
+
+void CompletionQueue::take_events() {
+    ibv_cq* queue = nullptr;
+    void* context = nullptr;
+    while (ibv_get_cq_event(channel_.get(), &queue, &context) == 0) ibv_ack_cq_events(queue, 1);
+}
+
+}  // namespace vfmgr::verify

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/verify/device.hpp"
+
+#include <fmt/format.h>
+#include <net/if.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace vfmgr::verify {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+struct Found {
+    VerbsContext context;
+    ibv_gid_entry entry{};
+};
+
+// Every device that could be opened, and the entry if one of them has it.
+struct Scan {
+    std::vector<VerbsContext> opened;
+    std::vector<std::string> names;
+    std::vector<std::string> reasons;  // why a device could not be asked
+    std::optional<Found> found;
+};
+
+bool is_wanted(ibv_gid_entry const& entry, std::array<std::uint8_t, 16> const& gid,
+               unsigned ifindex) {
+    return entry.gid_type == IBV_GID_TYPE_ROCE_V2 &&
+           (ifindex == 0 || entry.ndev_ifindex == ifindex) &&
+           std::ranges::equal(entry.gid.raw, gid);
+}
+
+std::optional<ibv_gid_entry> find_entry(ibv_context* context,
+                                        std::array<std::uint8_t, 16> const& gid, unsigned ifindex) {
+    std::vector<ibv_gid_entry> entries(1024);
+    auto const count = ibv_query_gid_table(context, entries.data(), entries.size(), 0);
+    if (count < 0) return std::nullopt;
+    entries.resize(static_cast<std::size_t>(count));
+    for (auto const& entry : entries)
+        if (is_wanted(entry, gid, ifindex)) return entry;
+    return std::nullopt;
+}
+
+Scan scan_devices(std::array<std::uint8_t, 16> const& gid, unsigned ifindex) {
+    Scan scan;
+    int count = 0;
+    VerbsDevices const devices(ibv_get_device_list(&count));
+    if (!devices) {
+        scan.reasons.push_back(fmt::format("ibv_get_device_list: {}", errno_name(errno)));
+        return scan;
+    }
+    for (auto* device : std::span(devices.get(), static_cast<std::size_t>(count))) {
+        VerbsContext context(ibv_open_device(device));
+        if (!context) {
+            scan.reasons.push_back(
+                fmt::format("{} can't be opened: {}", device->name, errno_name(errno)));
+            continue;
+        }
+        scan.names.emplace_back(device->name);
+        if (auto const entry = find_entry(context.get(), gid, ifindex)) {
+            scan.found = Found{std::move(context), *entry};
+            return scan;
+        }
+        scan.opened.push_back(std::move(context));
+    }
+    return scan;
+}
+
+// Until a device says that its GIDs changed, or a moment has passed (a new device says nothing).
+void wait_for_change(std::vector<VerbsContext> const& devices, Deadline deadline) {
+    std::vector<pollfd> fds;
+    for (auto const& device : devices) fds.push_back({device->async_fd, POLLIN, 0});
+    auto const left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Steady::now());
+    auto const moment = std::clamp<long>(left.count(), 0, 50);
+    ::poll(fds.data(), fds.size(), static_cast<int>(moment));
+}
+
+Error nothing_found(PortWish const& wish, Scan const& scan) {
+    auto const where = wish.ifname.empty() ? std::string("this machine") : wish.ifname;
+    Error error{Problem::unsupported, {}, {}};
+    std::string reasons;
+    for (auto const& reason : scan.reasons) reasons += "; " + reason;
+    if (!scan.names.empty()) {
+        error.detail =
+            fmt::format("no RDMA device has a RoCE v2 GID for {} on {} (devices: {}{})",
+                        to_string(wish.address), where, fmt::join(scan.names, ", "), reasons);
+        error.remedy =
+            fmt::format("give {} the address {} and set it up, or add an RDMA link to it", where,
+                        to_string(wish.address));
+        return error;
+    }
+    error.detail = fmt::format("{} has no RDMA device{}", where, reasons);
+    if (::access("/sys/class/infiniband_verbs/abi_version", F_OK) != 0)
+        error.remedy = "load the kernel module ib_uverbs";
+    else if (::access("/dev/infiniband", F_OK) != 0)
+        error.remedy = "/dev/infiniband is missing: mount devtmpfs on /dev, or load ib_uverbs";
+    else
+        error.remedy =
+            "install the device's libibverbs provider (Debian: ibverbs-providers), or add "
+            "an RDMA link: rdma link add rxe0 type rxe netdev " +
+            where;
+    return error;
+}
+
+Result<RdmaPort> describe(Found found, PortWish const& wish) {
+    RdmaPort port;
+    port.context = std::move(found.context);
+    port.device = port.context->device->name;
+    port.number = static_cast<std::uint8_t>(found.entry.port_num);
+    port.gid_index = static_cast<std::uint8_t>(found.entry.gid_index);
+    port.gid = wish.address.gid();
+    ibv_port_attr attributes{};
+    ibv_device_attr limits{};
+    int const port_error = ibv_query_port(port.context.get(), port.number, &attributes);
+    int const device_error = ibv_query_device(port.context.get(), &limits);
+    if (port_error != 0 || device_error != 0) {
+        Error error{Problem::kernel_refused,
+                    fmt::format("{} port {} does not tell its state", port.device, port.number),
+                    "see the kernel log"};
+        error.causes.push_back(
+            errno_cause("ibv_query_port", port_error != 0 ? port_error : device_error));
+        return fail(std::move(error));
+    }
+    port.path_mtu = mtu_bytes(attributes.active_mtu);
+    port.reads_max = static_cast<std::uint8_t>(std::clamp(limits.max_qp_rd_atom, 1, 16));
+    port.reads_issued_max =
+        static_cast<std::uint8_t>(std::clamp(limits.max_qp_init_rd_atom, 1, 16));
+    if (attributes.state == IBV_PORT_ACTIVE) return port;
+    return fail(Problem::unavailable,
+                fmt::format("{} port {} is {}, not active", port.device, port.number,
+                            ibv_port_state_str(attributes.state)),
+                fmt::format("set {} up and check its carrier", wish.ifname));
+}
+
+}  // namespace
+
+Result<RdmaPort> find_port(PortWish const& wish, std::chrono::milliseconds wait) {
+    auto const deadline = Steady::now() + wait;
+    unsigned const ifindex = wish.ifname.empty() ? 0 : ::if_nametoindex(wish.ifname.c_str());
+    if (!wish.ifname.empty() && ifindex == 0)
+        return fail(Problem::not_found, fmt::format("there is no netdev {}", wish.ifname),
+                    "check that the VF is plugged in");
+    while (true) {
+        auto scan = scan_devices(wish.address.gid(), ifindex);
+        if (scan.found) {
+            auto port = describe(std::move(*scan.found), wish);
+            if (port || Steady::now() >= deadline) return port;
+        } else if (Steady::now() >= deadline) {
+            return fail(nothing_found(wish, scan));
+        }
+        wait_for_change(scan.opened, deadline);
+    }
+}
+
+std::string gid_hex(std::array<std::uint8_t, 16> const& gid) {
+    std::string text;
+    for (auto const octet : gid) text += fmt::format("{:02x}", octet);
+    return text;
+}
+
+std::string gid_text(std::array<std::uint8_t, 16> const& gid) {
+    std::string text = gid_hex(gid);
+    for (std::size_t at = 28; at > 0; at -= 4) text.insert(at, ":");
+    return text;
+}
+
+Result<std::array<std::uint8_t, 16>> parse_gid(std::string_view hex) {
+    std::array<std::uint8_t, 16> gid{};
+    bool good = hex.size() == 32;
+    for (std::size_t i = 0; good && i < gid.size(); ++i) {
+        auto const* first = hex.data() + 2 * i;
+        auto const parsed = std::from_chars(first, first + 2, gid[i], 16);
+        good = parsed.ec == std::errc{} && parsed.ptr == first + 2;
+    }
+    if (good) return gid;
+    return fail(Problem::invalid_request, "a GID is 32 hex digits",
+                "send the GID's 16 bytes as hex");
+}
+
+std::uint32_t mtu_bytes(ibv_mtu mtu) {
+    return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128U << static_cast<unsigned>(mtu) : 0;
+}
+
+Result<ibv_mtu> mtu_of_bytes(std::uint32_t bytes) {
+    for (auto const mtu : {IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048, IBV_MTU_4096})
+        if (mtu_bytes(mtu) == bytes) return mtu;
+    return fail(Problem::invalid_request, fmt::format("{} is not an RDMA path MTU", bytes),
+                "use 256, 512, 1024, 2048 or 4096");
+}
+
+}  // namespace vfmgr::verify

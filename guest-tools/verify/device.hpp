@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the RDMA port that speaks for one address on one netdev: by its RoCE v2 GID, each time
+// anew. A GID's index is never stored: it moves (verification.md, 3.8). Any thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "api/types/ip_address.hpp"
+#include "api/types/time.hpp"
+#include "guest-tools/verify/handles.hpp"
+
+namespace vfmgr::verify {
+
+struct PortWish {
+    IpAddress address;
+    std::string ifname;  // empty: any netdev
+};
+
+struct RdmaPort {
+    VerbsContext context;
+    std::string device;  // "mlx5_3", "rxe0"
+    std::uint8_t number = 1;
+    std::uint8_t gid_index = 0;
+    std::array<std::uint8_t, 16> gid{};
+    std::uint32_t path_mtu = 1024;  // bytes, of the active link
+    std::uint8_t reads_max = 1;     // answered at once
+    std::uint8_t reads_issued_max = 1;
+};
+
+// Waits up to `wait` for the device and its GID: both appear some time after link and address.
+[[nodiscard]] Result<RdmaPort> find_port(PortWish const& wish, std::chrono::milliseconds wait);
+
+[[nodiscard]] std::string gid_hex(std::array<std::uint8_t, 16> const& gid);   // 32 digits
+[[nodiscard]] std::string gid_text(std::array<std::uint8_t, 16> const& gid);  // 0000:…:c0a8:640a
+[[nodiscard]] Result<std::array<std::uint8_t, 16>> parse_gid(std::string_view hex);
+// 0 for what is not one of the five.
+[[nodiscard]] std::uint32_t mtu_bytes(ibv_mtu mtu);
+[[nodiscard]] Result<ibv_mtu> mtu_of_bytes(std::uint32_t bytes);
+
+}  // namespace vfmgr::verify

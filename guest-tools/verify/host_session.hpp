@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's end of one session: a queue pair that only the VF's GID can use, memory that is
+// poisoned before and checked after, keys that end with it. Owned by the responder, under its lock;
+// finish() once, by whoever took it out.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "guest-tools/verify/echo.hpp"
+#include "guest-tools/verify/judge.hpp"
+#include "guest-tools/verify/memory.hpp"
+#include "guest-tools/verify/queue_pair.hpp"
+
+namespace vfmgr::verify {
+
+class HostSession {
+  public:
+    // Without a queue pair when the permit rules RDMA out.
+    [[nodiscard]] static Result<std::unique_ptr<HostSession>> open(SessionPermit const& permit,
+                                                                   SessionRequest const& request,
+                                                                   ResponderLimits const& limits);
+    [[nodiscard]] SessionPermit const& permit() const { return permit_; }
+    [[nodiscard]] SessionOffer const& offer() const { return offer_; }
+    [[nodiscard]] Deadline deadline() const { return deadline_; }
+
+    // What the event loop watches; nothing without a queue pair or after the device failed.
+    struct Watched {
+        int completions = -1;
+        int device = -1;
+    };
+    [[nodiscard]] std::optional<Watched> watched() const;
+    void on_completions();
+    void on_device_event();
+
+    // The answer to a datagram that came from the permit's address; nullopt beyond the limit.
+    [[nodiscard]] std::optional<std::vector<std::byte>> answer(EchoDatagram const& question);
+    void answer_refused(EchoDatagram const& question, int error_number);
+
+    // Ends all access from outside, then looks at what arrived. May take seconds.
+    [[nodiscard]] SessionFacts finish();
+
+  private:
+    struct Rdma {
+        RdmaPort port;  // members are destroyed from the last to the first
+        VerbsDomain domain;
+        RegisteredMemory write, read, scratch, pings, answers;
+        QueuePair pair;
+    };
+    HostSession(SessionPermit permit, ResponderLimits const& limits);
+    [[nodiscard]] static Result<Rdma> open_rdma(SessionPermit const& permit,
+                                                ResponderLimits const& limits);
+    [[nodiscard]] Result<void> prepare(SessionRequest const& request);
+    void on_completion(ibv_wc const& completion);
+    void on_ping(ibv_wc const& completion);
+    void device_failed(Error const& error);
+
+    SessionPermit permit_;
+    ResponderLimits limits_;
+    SessionOffer offer_;
+    Deadline deadline_;
+    Payload echo_secret_, read_secret_, answer_secret_;
+    SessionFacts facts_;
+    std::uint32_t echoes_ = 0;
+    bool device_gone_ = false;
+    std::optional<Rdma> rdma_;
+};
+
+}  // namespace vfmgr::verify

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/verify/judge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "guest-tools/verify/device.hpp"
+#include "guest-tools/verify/echo.hpp"
+
+namespace vfmgr::verify {
+namespace {
+
+constexpr std::size_t figures_max = 16;
+constexpr std::size_t figure_name_max = 40;
+constexpr std::size_t guest_text_max = 400;
+
+struct Case {
+    SessionPermit const& permit;
+    SessionFacts const& facts;
+    GuestReport const& report;
+};
+
+TestResult const* claim(Case const& c, std::string_view name) {
+    auto const found = std::ranges::find(c.report.tests, name, &TestResult::name);
+    return found == c.report.tests.end() ? nullptr : &*found;
+}
+
+std::string digest(Case const& c, std::string const& name) {
+    auto const found = c.report.digests.find(name);
+    return found == c.report.digests.end() ? std::string() : found->second;
+}
+
+bool is_figure(std::string const& name, double value) {
+    auto const letter = [](char ch) {
+        return (ch >= 'a' && ch <= 'z') || (ch >= '0' && ch <= '9') || ch == '_';
+    };
+    return !name.empty() && name.size() <= figure_name_max && std::ranges::all_of(name, letter) &&
+           std::isfinite(value) && value >= 0;
+}
+
+// A test judged by the host, with the guest's figures beside it.
+TestResult start(Case const& c, char const* name) {
+    TestResult result;
+    result.name = name;
+    result.verdict = Verdict::pass;
+    result.by = Judge::host;
+    if (auto const* claimed = claim(c, name))
+        for (auto const& [figure, value] : claimed->figures)
+            if (is_figure(figure, value) && result.figures.size() < figures_max)
+                result.figures[figure] = value;
+    return result;
+}
+
+std::string and_refused(EchoFacts const& facts) {
+    return facts.refused.empty() ? std::string() : "; " + facts.refused;
+}
+
+void failed(Case const& c, TestResult& result, std::string detail, std::string remedy) {
+    result.verdict = Verdict::fail;
+    result.detail = std::move(detail);
+    result.remedy = std::move(remedy);
+    auto const* claimed = claim(c, result.name);
+    if (claimed && !claimed->detail.empty()) {
+        result.detail +=
+            fmt::format("; the guest says: {}", printable(claimed->detail, guest_text_max));
+        if (!claimed->remedy.empty()) result.remedy = printable(claimed->remedy, guest_text_max);
+    } else if (claimed && claimed->verdict == Verdict::pass) {
+        result.detail += "; the guest claims a pass";
+    }
+    if (!c.facts.device_error.empty()) {
+        result.detail += "; the host's device: " + c.facts.device_error;
+        result.remedy = c.facts.device_remedy;
+    }
+}
+
+constexpr char const* cheated =
+    "use the vf-guest of the host's version; a report without the traffic is never accepted";
+
+TestResult judge_reachability(Case const& c) {
+    auto result = start(c, "reachability");
+    auto const& facts = c.facts.reachability;
+    result.bytes_checked = facts.bytes_max;
+    if (facts.datagrams == 0)
+        failed(c, result,
+               fmt::format("no datagram of this run came from {} on {}",
+                           to_string(c.permit.peer_address), c.permit.host_netdev),
+               "check the VF's carrier, VLAN and address in the VM");
+    else if (digest(c, "reachability") != facts.answer_digest)
+        failed(c, result,
+               fmt::format("the host's answers to {} did not arrive: the guest's digest of them is "
+                           "wrong or missing{}",
+                           to_string(c.permit.peer_address), and_refused(facts)),
+               "check that the VF in the VM has the MAC " + to_string(c.permit.vf_mac));
+    return result;
+}
+
+TestResult judge_path_mtu(Case const& c) {
+    auto result = start(c, "path_mtu");
+    auto const& facts = c.facts.path_mtu;
+    auto const wanted = full_datagram_bytes(c.permit.mtu, c.permit.peer_address.family);
+    result.bytes_checked = facts.bytes_max;
+    result.figures["mtu_bytes"] = c.permit.mtu;
+    if (facts.bytes_max < wanted)
+        failed(c, result,
+               fmt::format("no datagram of {} bytes (MTU {}) came from {}: the longest had {}",
+                           wanted, c.permit.mtu, to_string(c.permit.peer_address), facts.bytes_max),
+               fmt::format("set MTU {} on the VF, its PF and every switch between", c.permit.mtu));
+    else if (digest(c, "path_mtu") != facts.answer_digest)
+        failed(c, result,
+               fmt::format("the host's answer of {} bytes did not arrive at {}{}", wanted,
+                           to_string(c.permit.peer_address), and_refused(facts)),
+               fmt::format("set MTU {} on {} and its PF", c.permit.mtu, c.permit.host_netdev));
+    return result;
+}
+
+TestResult judge_ping(Case const& c) {
+    auto result = start(c, "rc_ping");
+    auto const& f = c.facts;
+    result.bytes_checked = f.ping_check.bytes_checked;
+    result.mismatches = f.ping_check.mismatches;
+    if (f.pings < f.pings_expected)
+        failed(c, result,
+               fmt::format("the host received {} of {} RC sends", f.pings, f.pings_expected),
+               "check that no firewall drops UDP port 4791 in the VM");
+    else if (f.ping_check.mismatches != 0)
+        failed(c, result,
+               fmt::format("{} of {} bytes of the RC sends differ: {}", f.ping_check.mismatches,
+                           f.ping_check.bytes_checked, f.ping_check.detail),
+               "suspect memory, IOMMU or NIC; run it again");
+    else if (digest(c, "rc_ping") != f.answer_digest)
+        failed(
+            c, result,
+            fmt::format("the guest's digest of the host's {} answers is wrong or missing", f.pings),
+            cheated);
+    return result;
+}
+
+TestResult judge_write(Case const& c) {
+    auto result = start(c, "rdma_write");
+    auto const& checked = c.facts.write_check;
+    result.bytes_checked = checked.bytes_checked;
+    result.mismatches = checked.mismatches;
+    if (checked.untouched)
+        failed(
+            c, result,
+            fmt::format("no RDMA write arrived: all {} bytes of the host's region are as the host "
+                        "left them",
+                        checked.bytes_checked),
+            cheated);
+    else if (checked.mismatches != 0)
+        failed(c, result,
+               fmt::format("{} of {} bytes written differ: {}", checked.mismatches,
+                           checked.bytes_checked, checked.detail),
+               "suspect memory, IOMMU or NIC; run it again");
+    else if (!c.facts.write_notified)
+        failed(c, result, "the last RDMA write was not announced", cheated);
+    return result;
+}
+
+TestResult judge_read(Case const& c) {
+    auto result = start(c, "rdma_read");
+    auto const given = digest(c, "rdma_read");
+    if (given.empty()) {
+        failed(c, result, "the guest gave no digest of the bytes it was to read", cheated);
+        return result;
+    }
+    result.bytes_checked = c.facts.read_bytes;
+    if (given == c.facts.read_digest) return result;
+    result.mismatches = 1;  // at least: a digest does not say how many
+    failed(c, result,
+           fmt::format("the guest's digest of the {} bytes it was to read is wrong",
+                       c.facts.read_bytes),
+           "suspect memory, IOMMU or NIC; run it again");
+    return result;
+}
+
+// The figures are the guest's; that the last of the writes really landed is the host's to say.
+TestResult judge_latency(Case const& c) {
+    auto result = start(c, "write_latency");
+    result.by = Judge::guest;
+    auto const samples = result.figures.find("samples");
+    if (samples == result.figures.end()) {
+        result.verdict = Verdict::skip;
+        auto const* claimed = claim(c, "write_latency");
+        result.detail = claimed && !claimed->detail.empty()
+                            ? printable(claimed->detail, guest_text_max)
+                            : "the guest reported no samples";
+        return result;
+    }
+    result.bytes_checked = sizeof c.facts.latency_stamp;
+    if (c.facts.latency_notified && static_cast<double>(c.facts.latency_stamp) == samples->second)
+        return result;
+    result.by = Judge::host;
+    result.mismatches = 1;
+    failed(c, result,
+           fmt::format("the guest reports {} writes, the host's memory holds number {}",
+                       samples->second, c.facts.latency_stamp),
+           cheated);
+    return result;
+}
+
+TestResult ruled_out(char const* name) {
+    TestResult result;
+    result.name = name;
+    result.verdict = Verdict::not_applicable;
+    result.by = Judge::host;
+    result.detail = "the network has rdma: none";
+    return result;
+}
+
+void sum_up(Verification& verification, SessionPermit const& permit) {
+    for (auto const& test : verification.tests) {
+        if (test.verdict != Verdict::fail) continue;
+        verification.verdict = Verdict::fail;
+        verification.detail = fmt::format("{}: {}", test.name, test.detail);
+        verification.remedy = test.remedy;
+        return;
+    }
+    verification.verdict = Verdict::pass;
+    if (permit.rdma != RdmaMode::none) return;
+    verification.verdict = Verdict::not_applicable;
+    verification.detail = "the network has rdma: none; only reachability and path MTU were tested";
+    verification.remedy = "set rdma: auto or rxe on the network to have RDMA proved";
+}
+
+Verification blank(SessionPermit const& permit) {
+    Verification verification;
+    verification.run = permit.run;
+    verification.attachment = permit.attachment;
+    verification.vf_mac = permit.vf_mac;
+    verification.path = permit.path;
+    return verification;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, std::size_t length_max) {
+    std::string shown;
+    for (char const ch : text.substr(0, length_max)) shown += ch >= ' ' && ch <= '~' ? ch : '?';
+    if (text.size() > length_max) shown += "…";
+    return shown;
+}
+
+Verification judge(SessionPermit const& permit, SessionFacts const& facts,
+                   GuestReport const& report) {
+    auto verification = blank(permit);
+    if (!facts.peer_gid.empty()) verification.peer_gid = facts.peer_gid;
+    if (report.nonce != permit.nonce) {
+        verification.verdict = Verdict::fail;
+        verification.detail = "the report does not carry this run's nonce";
+        verification.remedy = cheated;
+        return verification;
+    }
+    Case const c{permit, facts, report};
+    verification.tests = {judge_reachability(c), judge_path_mtu(c)};
+    if (permit.rdma == RdmaMode::none) {
+        for (auto const* name : {"rc_ping", "rdma_write", "rdma_read", "write_latency"})
+            verification.tests.push_back(ruled_out(name));
+    } else {
+        verification.tests.push_back(judge_ping(c));
+        verification.tests.push_back(judge_write(c));
+        verification.tests.push_back(judge_read(c));
+        verification.tests.push_back(judge_latency(c));
+    }
+    sum_up(verification, permit);
+    return verification;
+}
+
+Verification judge_error(SessionPermit const& permit, std::string_view guest_error) {
+    auto verification = blank(permit);
+    verification.verdict = Verdict::fail;
+    verification.detail = "the guest could not test: " + printable(guest_error, guest_text_max);
+    verification.remedy = "follow vf-guest's message in the VM, then verify again";
+    return verification;
+}
+
+}  // namespace vfmgr::verify

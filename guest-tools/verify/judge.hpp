@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verdict: from what the host saw itself, and from digests that only somebody who received the
+// host's bytes can name. What a guest claims is data beside it (DESIGN.md, rule 5). Pure.
+#pragma once
+
+#include "guest-tools/verify/payload.hpp"
+#include "guest-tools/verify/permit.hpp"
+
+namespace vfmgr::verify {
+
+struct EchoFacts {
+    std::uint32_t datagrams = 0;  // from the VF's address, on the leg, with the run's nonce
+    std::size_t bytes_max = 0;    // the longest of them
+    std::string answer_digest;    // of the answer to a datagram of full length
+    std::string refused;          // why the host could not answer, in a sentence
+    bool operator==(EchoFacts const&) const = default;
+};
+
+// What the host knows at the end of a session.
+struct SessionFacts {
+    EchoFacts reachability;
+    EchoFacts path_mtu;
+    std::uint32_t pings_expected = 0;
+    std::uint32_t pings = 0;
+    PayloadCheck ping_check;    // sums over all pings; detail of the first bad one
+    std::string answer_digest;  // of all answers to pings
+    bool write_notified = false;
+    PayloadCheck write_check;
+    std::string read_digest;
+    std::uint64_t read_bytes = 0;
+    bool latency_notified = false;
+    std::uint64_t latency_stamp = 0;  // what the last 8-byte write left
+    std::string peer_gid;             // as the queue pair had it
+    std::string device_error;         // the host's own RDMA failure, in a sentence
+    std::string device_remedy;
+};
+
+// Without started_at and finished_at, which the caller's clock knows.
+[[nodiscard]] Verification judge(SessionPermit const& permit, SessionFacts const& facts,
+                                 GuestReport const& report);
+
+// A run in which the guest could not even start a session.
+[[nodiscard]] Verification judge_error(SessionPermit const& permit, std::string_view guest_error);
+
+// What a guest wrote, fit to be shown: printable, at most `length_max` characters.
+[[nodiscard]] std::string printable(std::string_view text, std::size_t length_max);
+
+}  // namespace vfmgr::verify

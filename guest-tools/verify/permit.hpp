@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the host lets one guest do in one run, and how much of it. Made by the host from its own
+// state, never from what a guest sent. Values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "api/types/guest.hpp"
+
+namespace vfmgr::verify {
+
+struct SessionPermit {
+    std::string attachment;
+    std::string run;
+    std::string nonce;
+    MacAddress vf_mac;
+    IpAddress peer_address;   // the VF's
+    IpAddress host_address;   // the responder's, on `host_netdev`
+    std::string host_netdev;  // the leg: the PF's netdev or a VLAN device on it
+    std::uint32_t mtu = 1500;
+    RdmaMode rdma = RdmaMode::auto_;  // none: the network rules RDMA out, only IP is tested
+    TestPath path = TestPath::internal_switch;
+    bool operator==(SessionPermit const&) const = default;
+};
+
+struct ResponderLimits {
+    std::size_t sessions_max = 4;
+    std::uint32_t session_seconds_max = 90;
+    std::uint64_t write_bytes = 4 << 20;
+    std::uint64_t read_bytes = 4 << 20;
+    std::uint64_t scratch_bytes = (1 << 20) + 4096;
+    std::uint32_t ping_count = 16;
+    std::uint32_t ping_bytes = 4096;
+    std::uint32_t echo_datagrams_max = 256;  // answered, for each session
+    std::uint16_t echo_port = 8472;
+};
+
+// The first page of scratch takes the latency test's stamps, the rest the timed writes.
+inline constexpr std::uint64_t scratch_stamp_bytes = 4096;
+// What RDMA_WRITE_WITH_IMM announces.
+inline constexpr std::uint32_t notify_write_region = 1;
+inline constexpr std::uint32_t notify_latency = 2;
+// Epochs keep the streams of one key apart.
+inline constexpr std::uint64_t epoch_write = 1;
+inline constexpr std::uint64_t epoch_read = 2;
+inline constexpr std::uint64_t epoch_ping = 3;
+inline constexpr std::uint64_t epoch_answer = 4;
+
+}  // namespace vfmgr::verify

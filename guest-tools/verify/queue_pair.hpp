@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// One reliable-connection queue pair: made, connected to exactly one peer, taken down cleanly.
+// Attributes as verification.md, 3.1. One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "api/types/guest.hpp"
+#include "guest-tools/verify/completion.hpp"
+#include "guest-tools/verify/device.hpp"
+
+namespace vfmgr::verify {
+
+struct QueuePairSize {
+    std::uint32_t sends = 0;     // outstanding requests
+    std::uint32_t receives = 0;  // posted receives
+};
+
+// A local piece of registered memory.
+struct Piece {
+    std::span<std::byte> bytes;
+    std::uint32_t key = 0;
+};
+
+// A one-sided request. With `notify` the other end gets a completion that carries the number.
+struct RemoteTransfer {
+    Piece local;
+    std::uint64_t address = 0;
+    std::uint32_t key = 0;
+    std::optional<std::uint32_t> notify{};
+};
+
+class QueuePair {
+  public:
+    // In INIT: receives may be posted. `remote_access`: what the peer may do (ibv_access_flags).
+    [[nodiscard]] static Result<QueuePair> make(ibv_pd* domain, RdmaPort const& port,
+                                                QueuePairSize size, unsigned remote_access);
+    // What the peer needs to connect.
+    [[nodiscard]] QueuePairEnd const& end() const { return end_; }
+    [[nodiscard]] CompletionQueue& completions() { return completions_; }
+    [[nodiscard]] CompletionQueue const& completions() const { return completions_; }
+
+    [[nodiscard]] Result<void> connect(RdmaPort const& port, QueuePairEnd const& peer);
+    [[nodiscard]] Result<void> receive(std::uint64_t id, Piece into);
+    [[nodiscard]] Result<void> send(std::uint64_t id, Piece from);
+    [[nodiscard]] Result<void> write(std::uint64_t id, RemoteTransfer const& transfer);
+    [[nodiscard]] Result<void> read(std::uint64_t id, RemoteTransfer const& transfer);
+    // To ERR, and every outstanding request's completion taken, before anything is destroyed: a
+    // queue pair destroyed while packets arrive is where rxe crashes (verification.md, 3.6).
+    void shut(Deadline deadline);
+    // The peer's GID as the device has it, for the report.
+    [[nodiscard]] Result<std::array<std::uint8_t, 16>> peer_gid() const;
+
+  private:
+    QueuePair(CompletionQueue completions, VerbsPair pair, QueuePairEnd end)
+        : completions_(std::move(completions)), pair_(std::move(pair)), end_(std::move(end)) {}
+    [[nodiscard]] Result<void> modify(ibv_qp_attr& attributes, int mask, char const* to);
+    [[nodiscard]] Result<void> post(ibv_send_wr& request, Piece const& local);
+    [[nodiscard]] Result<void> one_sided(std::uint64_t id, ibv_wr_opcode opcode,
+                                         RemoteTransfer const& transfer);
+
+    CompletionQueue completions_;  // outlives the pair
+    VerbsPair pair_;
+    QueuePairEnd end_;
+    std::uint32_t inline_bytes_max_ = 0;
+};
+
+}  // namespace vfmgr::verify

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Randomness from the kernel, for keys, ids and sequence numbers. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace vfmgr::verify {
+
+void random_bytes(std::span<std::byte> out);
+[[nodiscard]] std::uint64_t random_number();
+// `bytes` random bytes as lower-case hex: ids of sessions and runs, nonces.
+[[nodiscard]] std::string random_hex(std::size_t bytes);
+
+}  // namespace vfmgr::verify

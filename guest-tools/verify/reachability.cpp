@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/verify/reachability.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "guest-tools/verify/digest.hpp"
+#include "guest-tools/verify/socket_address.hpp"
+
+namespace vfmgr::verify {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds answer_wait{500};
+constexpr unsigned attempts_max = 12;  // ARP may take the first ones
+constexpr unsigned answers_wanted = 3;
+
+struct Line {
+    EchoTest const& test;
+    Fd fd;
+    std::vector<std::byte> question;
+    unsigned sent = 0;
+};
+
+struct Answer {
+    std::vector<std::byte> bytes;
+    double round_trip_us = 0;
+};
+
+Error line_error(Line const& line, char const* call, int error_number) {
+    auto const& attachment = line.test.attachment;
+    Error error{Problem::kernel_refused,
+                fmt::format("{} bytes can't be sent to {} over {}", line.question.size(),
+                            to_string(attachment.responder), line.test.ifname),
+                "check address and route in the VM"};
+    if (error_number == EMSGSIZE)
+        error.remedy = fmt::format("set MTU {} on {}", attachment.mtu, line.test.ifname);
+    else if (error_number == ECONNREFUSED)
+        error.remedy = "the host's responder does not listen: is the session still open?";
+    else if (error_number == EHOSTUNREACH)
+        error.remedy = "no answer to ARP: check carrier and VLAN of the VF and of the host's leg";
+    error.causes.push_back(errno_cause(call, error_number));
+    return error;
+}
+
+Result<Line> open_line(EchoTest const& test, EchoDatagram const& question) {
+    auto const& attachment = test.attachment;
+    VFMGR_TRY(auto fd, open_echo_socket({attachment.address, 0, test.ifname}));
+    Line line{test, std::move(fd), make_question(question)};
+    auto const peer = SocketAddress::of(attachment.responder, attachment.echo_port);
+    if (::connect(line.fd.get(), peer.get(), peer.length) != 0)
+        return fail(line_error(line, "connect", errno));
+    return line;
+}
+
+// Datagrams as long as the question; anything else is not an answer to it.
+Result<std::optional<Answer>> take_answer(Line& line, std::uint64_t asked, Deadline until) {
+    std::vector<std::byte> room(line.question.size() + 1);
+    while (true) {
+        pollfd readable{line.fd.get(), POLLIN, 0};
+        auto const left = std::chrono::ceil<std::chrono::milliseconds>(until - Steady::now());
+        if (left.count() <= 0) return std::nullopt;
+        if (::poll(&readable, 1, static_cast<int>(left.count())) <= 0) continue;
+        auto const got = ::recv(line.fd.get(), room.data(), room.size(), 0);
+        if (got < 0 && errno != EAGAIN) return fail(line_error(line, "recv", errno));
+        if (got < 0 || static_cast<std::size_t>(got) != line.question.size()) continue;
+        room.resize(line.question.size());
+        return Answer{std::move(room), static_cast<double>(raw_nanoseconds() - asked) / 1000};
+    }
+}
+
+Result<std::optional<Answer>> ask(Line& line) {
+    auto const asked = raw_nanoseconds();
+    ++line.sent;
+    if (::send(line.fd.get(), line.question.data(), line.question.size(), 0) < 0)
+        return fail(line_error(line, "send", errno));
+    return take_answer(line, asked, std::min(Steady::now() + answer_wait, line.test.deadline));
+}
+
+struct Conversation {
+    unsigned sent = 0;
+    unsigned answered = 0;
+    std::vector<std::byte> answer;
+    double round_trip_us_min = 0;
+};
+
+Result<Conversation> converse(EchoTest const& test, EchoDatagram const& question) {
+    VFMGR_TRY(auto line, open_line(test, question));
+    Conversation heard;
+    while (heard.answered < answers_wanted && line.sent < attempts_max &&
+           Steady::now() < test.deadline) {
+        VFMGR_TRY(auto answer, ask(line));
+        if (!answer) continue;
+        ++heard.answered;
+        auto const us = answer->round_trip_us;
+        heard.round_trip_us_min = heard.answered == 1 ? us : std::min(us, heard.round_trip_us_min);
+        heard.answer = std::move(answer->bytes);
+    }
+    heard.sent = line.sent;
+    if (heard.answered > 0) return heard;
+    return fail(Problem::timed_out,
+                fmt::format("{} port {} answered none of {} datagrams of {} bytes over {}",
+                            to_string(test.attachment.responder), test.attachment.echo_port,
+                            heard.sent, line.question.size(), test.ifname),
+                "check MTU, VLAN and firewall of the VF and of the host's leg");
+}
+
+Measured echo(EchoTest const& test, char const* name, EchoDatagram const& question) {
+    auto const heard = converse(test, question);
+    if (!heard) return measured_failure(name, heard.error());
+    auto made = measured(name);
+    made.digest = digest_hex(test.attachment.nonce, heard->answer);
+    made.result.bytes_checked = question.bytes;
+    made.result.figures["round_trip_min_us"] = heard->round_trip_us_min;
+    made.result.figures["sent"] = heard->sent;
+    made.result.figures["answered"] = heard->answered;
+    return made;
+}
+
+}  // namespace
+
+Measured reachability(EchoTest const& test) {
+    return echo(test, "reachability",
+                {EchoKind::reachability, test.attachment.nonce, reachability_bytes});
+}
+
+Measured path_mtu(EchoTest const& test) {
+    auto const bytes = full_datagram_bytes(test.attachment.mtu, test.attachment.address.family);
+    return echo(test, "path_mtu", {EchoKind::path_mtu, test.attachment.nonce, bytes});
+}
+
+}  // namespace vfmgr::verify

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/verify/responder.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "guest-tools/verify/socket_address.hpp"
+
+namespace vfmgr::verify {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+constexpr std::size_t datagram_bytes_max = 65536;
+constexpr int datagrams_in_a_row_max = 64;  // then the other sessions have their turn
+
+Result<void> match(SessionPermit const& permit, SessionRequest const& request) {
+    auto const refuse = [&](std::string_view what) {
+        return fail(Problem::forbidden,
+                    fmt::format("the request's {} is not that of run {}", what, permit.run),
+                    "read the configuration again and use its run and nonce");
+    };
+    if (request.attachment != permit.attachment) return refuse("attachment");
+    if (request.run != permit.run) return refuse("run");
+    if (permit.nonce.empty() || request.nonce != permit.nonce) return refuse("nonce");
+    if (permit.rdma == RdmaMode::none) return {};
+    auto const wanted = gid_hex(permit.peer_address.gid());
+    if (request.guest.gid == wanted) return {};
+    return fail(Problem::forbidden,
+                fmt::format("the queue pair's GID {} is not {}, the GID of the VF's address {}",
+                            request.guest.gid, wanted, to_string(permit.peer_address)),
+                "test over the VF's RDMA device, not another one's");
+}
+
+}  // namespace
+
+struct Responder::Event {
+    enum class Of { wake, echo, completions, device } of = Of::wake;
+    int fd = -1;
+    EchoPlace place{};
+    std::string session{};
+};
+
+Result<std::unique_ptr<Responder>> Responder::start(ResponderLimits const& limits,
+                                                    CheckPeer check_peer) {
+    Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!wake) {
+        Error error{Problem::limit_exceeded, "no event descriptor for the RDMA responder",
+                    "raise LimitNOFILE"};
+        error.causes.push_back(errno_cause("eventfd", errno));
+        return fail(std::move(error));
+    }
+    return std::unique_ptr<Responder>(
+        new Responder(limits, std::move(check_peer), std::move(wake)));
+}
+
+Responder::Responder(ResponderLimits const& limits, CheckPeer check_peer, Fd wake)
+    : limits_(limits), check_peer_(std::move(check_peer)), wake_(std::move(wake)) {
+    thread_ = std::thread([this] { run(); });
+}
+
+Responder::~Responder() {
+    {
+        std::lock_guard const lock(mutex_);
+        stopping_ = true;
+    }
+    wake();
+    thread_.join();
+}
+
+void Responder::wake() const {
+    std::uint64_t const one = 1;
+    // Fails only when a wake-up is pending already.
+    [[maybe_unused]] auto const written = ::write(wake_.get(), &one, sizeof one);
+}
+
+std::size_t Responder::sessions() const {
+    std::lock_guard const lock(mutex_);
+    return sessions_.size();
+}
+
+Result<void> Responder::admit(SessionPermit const& permit) {
+    drop(permit.attachment);
+    std::lock_guard const lock(mutex_);
+    if (sessions_.size() + opening_ >= limits_.sessions_max)
+        return fail(
+            Problem::limit_exceeded,
+            fmt::format("{} RDMA sessions are open, no more are allowed", limits_.sessions_max),
+            "try again when one has ended");
+    VFMGR_CHECK(open_echo(permit));
+    ++opening_;
+    return {};
+}
+
+Result<SessionOffer> Responder::open(SessionPermit const& permit, SessionRequest const& request) {
+    VFMGR_CHECK(match(permit, request));
+    VFMGR_CHECK(check_peer_(permit));
+    VFMGR_CHECK(admit(permit));
+    auto opened = HostSession::open(permit, request, limits_);
+    std::lock_guard const lock(mutex_);
+    --opening_;
+    if (!opened) {
+        forget_unused_echo();
+        return fail(std::move(opened).error());
+    }
+    auto const offer = (*opened)->offer();
+    sessions_.emplace(offer.session, std::move(*opened));
+    wake();
+    return offer;
+}
+
+Result<Verification> Responder::close(std::string const& session, GuestReport const& report) {
+    Session taken;
+    {
+        std::lock_guard const lock(mutex_);
+        auto const found = sessions_.find(session);
+        if (found == sessions_.end())
+            return fail(Problem::not_found, fmt::format("there is no session {}", session),
+                        "its time may be over: start a new run");
+        taken = std::move(found->second);
+        sessions_.erase(found);
+        forget_unused_echo();
+    }
+    wake();
+    return judge(taken->permit(), taken->finish(), report);
+}
+
+void Responder::drop(std::string const& attachment) {
+    std::vector<Session> dropped;
+    {
+        std::lock_guard const lock(mutex_);
+        std::erase_if(sessions_, [&](auto& entry) {
+            if (entry.second->permit().attachment != attachment) return false;
+            dropped.push_back(std::move(entry.second));
+            return true;
+        });
+        forget_unused_echo();
+    }
+    if (dropped.empty()) return;
+    wake();
+    for (auto const& session : dropped) static_cast<void>(session->finish());
+}
+
+Result<void> Responder::open_echo(SessionPermit const& permit) {
+    EchoPlace const place{permit.host_netdev, permit.host_address};
+    if (echoes_.contains(place)) return {};
+    VFMGR_TRY(auto fd, open_echo_socket({place.address, limits_.echo_port, place.ifname}));
+    echoes_.emplace(place, std::move(fd));
+    return {};
+}
+
+// A leg's socket goes with its last session: the leg itself may go next. Not while one opens, which
+// has its socket already and is not in sessions_ yet.
+void Responder::forget_unused_echo() {
+    if (opening_ > 0) return;
+    std::erase_if(echoes_, [&](auto const& echo) {
+        return std::ranges::none_of(sessions_, [&](auto const& entry) {
+            auto const& permit = entry.second->permit();
+            return EchoPlace{permit.host_netdev, permit.host_address} == echo.first;
+        });
+    });
+}
+
+std::vector<Responder::Event> Responder::events() const {
+    std::vector<Event> all{{Event::Of::wake, wake_.get()}};
+    for (auto const& [place, fd] : echoes_) all.push_back({Event::Of::echo, fd.get(), place});
+    for (auto const& [id, session] : sessions_) {
+        auto const watched = session->watched();
+        if (!watched) continue;
+        all.push_back({Event::Of::completions, watched->completions, {}, id});
+        all.push_back({Event::Of::device, watched->device, {}, id});
+    }
+    return all;
+}
+
+int Responder::wait_milliseconds() const {
+    auto next = Steady::now() + std::chrono::hours(1);
+    for (auto const& [id, session] : sessions_) next = std::min(next, session->deadline());
+    auto const left = std::chrono::ceil<std::chrono::milliseconds>(next - Steady::now());
+    return static_cast<int>(std::max<long>(left.count(), 0));
+}
+
+std::vector<Responder::Session> Responder::take_expired() {
+    std::vector<Session> expired;
+    std::erase_if(sessions_, [&](auto& entry) {
+        if (entry.second->deadline() > Steady::now()) return false;
+        expired.push_back(std::move(entry.second));
+        return true;
+    });
+    if (!expired.empty()) forget_unused_echo();
+    return expired;
+}
+
+void Responder::run() {
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+        auto const watched = events();
+        auto const timeout = wait_milliseconds();
+        std::vector<pollfd> fds;
+        for (auto const& event : watched) fds.push_back({event.fd, POLLIN, 0});
+        lock.unlock();
+        ::poll(fds.data(), fds.size(), timeout);
+        lock.lock();
+        for (std::size_t i = 0; i < fds.size(); ++i)
+            if (fds[i].revents != 0) handle(watched[i]);
+        auto const expired = take_expired();
+        lock.unlock();
+        // Without a report there is no verdict: who waits for one has a deadline of its own.
+        for (auto const& session : expired) static_cast<void>(session->finish());
+        lock.lock();
+    }
+}
+
+void Responder::handle(Event const& event) {
+    if (event.of == Event::Of::wake) {
+        std::uint64_t count = 0;
+        [[maybe_unused]] auto const taken = ::read(event.fd, &count, sizeof count);
+        return;
+    }
+    if (event.of == Event::Of::echo) {
+        // Closed, and its number given to another, while this thread waited?
+        auto const echo = echoes_.find(event.place);
+        if (echo != echoes_.end()) handle_datagrams(event.place, echo->second.get());
+        return;
+    }
+    auto const found = sessions_.find(event.session);
+    if (found == sessions_.end()) return;
+    if (event.of == Event::Of::completions) found->second->on_completions();
+    if (event.of == Event::Of::device) found->second->on_device_event();
+}
+
+HostSession* Responder::session_of(EchoPlace const& place, EchoDatagram const& question,
+                                   IpAddress const& sender) {
+    for (auto const& [id, session] : sessions_) {
+        auto const& permit = session->permit();
+        if (permit.nonce == question.nonce && permit.peer_address == sender &&
+            EchoPlace{permit.host_netdev, permit.host_address} == place)
+            return session.get();
+    }
+    return nullptr;
+}
+
+void Responder::handle_datagrams(EchoPlace const& place, int fd) {
+    std::vector<std::byte> room(datagram_bytes_max);
+    for (int i = 0; i < datagrams_in_a_row_max; ++i) {
+        SocketAddress from;
+        auto* const sender = from.room();
+        auto const got = ::recvfrom(fd, room.data(), room.size(), 0, sender, &from.length);
+        if (got < 0) return;
+        auto const question = parse_question(std::span(room).first(static_cast<std::size_t>(got)));
+        auto const address = from.address();
+        if (!question || !address) continue;
+        auto* const session = session_of(place, *question, *address);
+        if (!session) continue;
+        auto const answer = session->answer(*question);
+        if (!answer) continue;
+        if (::sendto(fd, answer->data(), answer->size(), 0, from.get(), from.length) < 0)
+            session->answer_refused(*question, errno);
+    }
+}
+
+}  // namespace vfmgr::verify

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's end of all RDMA tests: opens a session for a permit, answers while it runs, and gives
+// the verdict when it is closed. Event-driven: one thread for all sessions, never busy.
+// open(), close() and drop() from any thread; open() and close() may take seconds.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "guest-tools/verify/host_session.hpp"
+
+namespace vfmgr::verify {
+
+class Responder {
+  public:
+    // Asked when a session opens: does what the host sends to the permit's address reach only the
+    // VF's MAC? (check_peer.hpp asks the kernel.)
+    using CheckPeer = std::function<Result<void>(SessionPermit const&)>;
+
+    [[nodiscard]] static Result<std::unique_ptr<Responder>> start(ResponderLimits const& limits,
+                                                                  CheckPeer check_peer);
+    ~Responder();
+    Responder(Responder const&) = delete;
+    Responder& operator=(Responder const&) = delete;
+
+    // For GuestAttachment.echo_port.
+    [[nodiscard]] std::uint16_t echo_port() const { return limits_.echo_port; }
+
+    // Replaces an unfinished session of the same attachment: the guest started again.
+    [[nodiscard]] Result<SessionOffer> open(SessionPermit const& permit,
+                                            SessionRequest const& request);
+    // The verdict, without times. not_found when the session's time is over.
+    [[nodiscard]] Result<Verification> close(std::string const& session, GuestReport const& report);
+    // Ends an attachment's session without a verdict: it is detached, or its VM has stopped.
+    void drop(std::string const& attachment);
+    [[nodiscard]] std::size_t sessions() const;
+
+  private:
+    struct EchoPlace {
+        std::string ifname;
+        IpAddress address;
+        auto operator<=>(EchoPlace const&) const = default;
+    };
+    using Session = std::shared_ptr<HostSession>;
+    struct Event;
+
+    Responder(ResponderLimits const& limits, CheckPeer check_peer, Fd wake);
+    [[nodiscard]] Result<void> admit(SessionPermit const& permit);
+    [[nodiscard]] Result<void> open_echo(SessionPermit const& permit);
+    void forget_unused_echo();
+    void wake() const;
+    void run();
+    [[nodiscard]] std::vector<Event> events() const;
+    [[nodiscard]] int wait_milliseconds() const;
+    void handle(Event const& event);
+    void handle_datagrams(EchoPlace const& place, int fd);
+    [[nodiscard]] HostSession* session_of(EchoPlace const& place, EchoDatagram const& question,
+                                          IpAddress const& sender);
+    [[nodiscard]] std::vector<Session> take_expired();
+
+    ResponderLimits const limits_;
+    CheckPeer const check_peer_;
+    Fd const wake_;
+    mutable std::mutex mutex_;  // guards what follows, and every session in sessions_
+    std::map<std::string, Session> sessions_;
+    std::map<EchoPlace, Fd> echoes_;
+    std::size_t opening_ = 0;
+    bool stopping_ = false;
+    std::thread thread_;
+};
+
+}  // namespace vfmgr::verify

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/verify/session.hpp"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <array>
+#include <cerrno>
+
+#include "guest-tools/verify/bandwidth.hpp"
+#include "guest-tools/verify/latency.hpp"
+#include "guest-tools/verify/rc_ping.hpp"
+#include "guest-tools/verify/reachability.hpp"
+
+namespace vfmgr::verify {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds port_wait{3000};
+constexpr std::chrono::seconds echo_time{10};
+constexpr std::chrono::seconds test_time{20};
+constexpr std::chrono::seconds report_time{3};  // kept back from the host's deadline
+constexpr std::uint32_t pings_max = 64;
+constexpr std::uint64_t region_bytes_max = 64 << 20;
+
+void add(GuestReport& report, Measured made) {
+    if (!made.digest.empty()) report.digests[made.result.name] = std::move(made.digest);
+    report.tests.push_back(std::move(made.result));
+}
+
+Result<void> check_offer(SessionOffer const& offer) {
+    bool const good =
+        offer.ping_count <= pings_max && offer.ping_size <= region_bytes_max / pings_max &&
+        offer.ping_size % payload_chunk_bytes == 0 && offer.write.length <= region_bytes_max &&
+        offer.read.length <= region_bytes_max && offer.write.length % payload_chunk_bytes == 0;
+    if (good) return {};
+    return fail(Problem::invalid_request, "the host's offer is larger than vf-guest takes",
+                "use the same version on VM and host");
+}
+
+std::string kernel_release() {
+    utsname names{};
+    return ::uname(&names) == 0 ? names.release : "";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<GuestSession>> GuestSession::prepare(Subject subject) {
+    std::unique_ptr<GuestSession> session(new GuestSession(std::move(subject)));
+    auto const& attachment = session->subject_.attachment;
+    auto& request = session->request_;
+    request.attachment = attachment.attachment;
+    request.run = attachment.run.value_or("");
+    request.nonce = attachment.nonce;
+    request.guest.gid = gid_hex(attachment.address.gid());
+    if (attachment.rdma == RdmaMode::none) return session;
+    VFMGR_TRY(auto rdma, session->open_rdma());
+    session->rdma_.emplace(std::move(rdma));
+    request.guest = session->rdma_->pair.end();
+    return session;
+}
+
+Result<GuestSession::Rdma> GuestSession::open_rdma() const {
+    VFMGR_TRY(auto port, find_port({subject_.attachment.address, subject_.ifname}, port_wait));
+    VerbsDomain domain(ibv_alloc_pd(port.context.get()));
+    if (!domain) {
+        Error error{Problem::kernel_refused, port.device + ": no protection domain",
+                    "see the kernel log"};
+        error.causes.push_back(errno_cause("ibv_alloc_pd", errno));
+        return fail(std::move(error));
+    }
+    // The host never writes here by itself: no remote access.
+    VFMGR_TRY(auto pair,
+              QueuePair::make(domain.get(), port, {.sends = 32, .receives = pings_max}, 0));
+    return Rdma{std::move(port), std::move(domain), std::move(pair)};
+}
+
+GuestReport GuestSession::run(SessionOffer const& offer) {
+    GuestReport report;
+    report.nonce = subject_.attachment.nonce;
+    report.facts["kernel"] = kernel_release();
+    report.facts["ifname"] = subject_.ifname;
+    if (rdma_) report.facts["rdma_device"] = rdma_->port.device;
+    auto const deadline =
+        Steady::now() + std::chrono::seconds(offer.deadline_seconds) - report_time;
+    run_echo(report, deadline);
+    if (rdma_) run_rdma(report, offer, deadline);
+    return report;
+}
+
+void GuestSession::run_echo(GuestReport& report, Deadline deadline) const {
+    auto const until = std::min(deadline, Steady::now() + echo_time);
+    EchoTest const test{subject_.attachment, subject_.ifname, until};
+    add(report, reachability(test));
+    add(report, path_mtu({subject_.attachment, subject_.ifname,
+                          std::min(deadline, Steady::now() + echo_time)}));
+}
+
+void GuestSession::run_rdma(GuestReport& report, SessionOffer const& offer, Deadline deadline) {
+    struct Test {
+        char const* name;
+        Measured (*measure)(Bench&);
+    };
+    constexpr std::array<Test, 4> tests{{{"rc_ping", rc_ping},
+                                         {"rdma_write", rdma_write},
+                                         {"rdma_read", rdma_read},
+                                         {"write_latency", write_latency}}};
+    auto ready = check_offer(offer);
+    if (ready) ready = rdma_->pair.connect(rdma_->port, offer.host);
+    if (!ready) return add(report, measured_failure(tests.front().name, ready.error()));
+    std::string broken;  // the test after which the queue pair is of no more use
+    for (auto const& test : tests) {
+        if (!broken.empty()) {
+            auto made = measured(test.name);
+            made.result.verdict = Verdict::skip;
+            made.result.detail = fmt::format("not tried: {} failed", broken);
+            add(report, std::move(made));
+            continue;
+        }
+        Bench bench{rdma_->domain.get(), rdma_->pair, offer, subject_.attachment.nonce,
+                    std::min(deadline, Steady::now() + test_time)};
+        auto made = test.measure(bench);
+        if (made.result.verdict == Verdict::fail) broken = test.name;
+        add(report, std::move(made));
+    }
+    rdma_->pair.shut(Steady::now() + std::chrono::seconds(1));
+}
+
+}  // namespace vfmgr::verify

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The guest's end of one session: prepares a queue pair on the VF's RDMA device, and once the host
+// has answered with an offer, runs the tests and writes the report. Owned by one thread.
+#pragma once
+
+#include <memory>
+
+#include "guest-tools/verify/device.hpp"
+#include "guest-tools/verify/queue_pair.hpp"
+
+namespace vfmgr::verify {
+
+struct Subject {
+    GuestAttachment attachment;  // with a run
+    std::string ifname;          // the VF's netdev
+};
+
+class GuestSession {
+  public:
+    // An Error when the guest can't test at all: no RDMA device, no GID, no memory.
+    [[nodiscard]] static Result<std::unique_ptr<GuestSession>> prepare(Subject subject);
+    // What the host is asked.
+    [[nodiscard]] SessionRequest const& request() const { return request_; }
+    // Never fails: what goes wrong is in the report.
+    [[nodiscard]] GuestReport run(SessionOffer const& offer);
+
+  private:
+    struct Rdma {
+        RdmaPort port;
+        VerbsDomain domain;
+        QueuePair pair;
+    };
+    explicit GuestSession(Subject subject) : subject_(std::move(subject)) {}
+    [[nodiscard]] Result<Rdma> open_rdma() const;
+    void run_echo(GuestReport& report, Deadline deadline) const;
+    void run_rdma(GuestReport& report, SessionOffer const& offer, Deadline deadline);
+
+    Subject subject_;
+    SessionRequest request_;
+    std::optional<Rdma> rdma_;
+};
+
+}  // namespace vfmgr::verify
