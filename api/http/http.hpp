@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // HTTP/1.1 with JSON over unix sockets, TLS and vsock. All of Beast is behind this header, in
-// server.cpp, client.cpp and tls.cpp.
+// server.cpp, connection.cpp and client.cpp. A Server and its io thread are owned by whoever makes
+// it; a Client belongs to one thread at a time.
 #pragma once
 
 #include <chrono>
@@ -33,31 +34,34 @@ struct VsockPeer {
 using Peer = std::variant<UnixPeer, TcpPeer, VsockPeer>;
 
 struct Request {
-    std::string method;  // "GET"
+    std::string method;  // "GET"; HEAD arrives as GET, and its answer leaves without the body
     std::string path;    // decoded, without query
     std::map<std::string, std::string> query;
-    std::map<std::string, std::string> headers;  // names in lower case
+    // Names in lower case; repeated ones joined with ", ". x-request-id is always there.
+    std::map<std::string, std::string> headers;
     std::string body;
     Peer peer;
 };
 
 struct Response {
     int status = 200;
-    std::map<std::string, std::string> headers;
+    std::map<std::string, std::string> headers;  // from a Client: names in lower case
     std::string body;
     std::string content_type = "application/json";
 };
 
-// Called once, from any thread, at any time after the handler was called.
+// Called once, from any thread, at any time after the handler was called, also when the client or
+// the server is gone: then nothing happens. When every copy is dropped without a call, the client
+// gets 500.
 using Respond = std::function<void(Response)>;
 using Handler = std::function<void(Request, Respond)>;
 
 struct Limits {
     std::size_t body_bytes_max = 256 * 1024;
     std::size_t header_bytes_max = 16 * 1024;
-    std::size_t connections_max = 256;
+    std::size_t connections_max = 256;          // for each listener
     std::size_t connections_per_peer_max = 32;  // by uid, address or CID
-    std::chrono::seconds read_seconds_max{30};  // a whole request
+    std::chrono::seconds read_seconds_max{30};  // a whole request; taking a whole answer
     std::chrono::seconds idle_seconds_max{120};
     std::chrono::seconds answer_seconds_max{300};
 };
@@ -118,13 +122,13 @@ struct VsockTarget {
 };
 using Target = std::variant<UnixTarget, TlsTarget, VsockTarget>;
 
-// A blocking client; one connection for each request. Errors: unavailable (nobody there), timed_out.
+// A blocking client; one connection for each request. Errors: unavailable (nobody there),
+// timed_out.
 class Client {
   public:
     explicit Client(Target target);
     void set_bearer_token(std::string token) { token_ = std::move(token); }
-    [[nodiscard]] Result<Response> send(Request const& request,
-                                        std::chrono::seconds timeout) const;
+    [[nodiscard]] Result<Response> send(Request const& request, std::chrono::seconds timeout) const;
 
   private:
     Target target_;

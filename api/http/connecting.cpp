@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/http/connecting.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+// linux/vm_sockets.h needs struct sockaddr declared before it.
+#include <linux/vm_sockets.h>
+
+#include <algorithm>
+#include <cstring>
+#include <future>
+#include <optional>
+#include <thread>
+
+namespace vfmgr::http {
+namespace {
+
+struct Address {
+    sockaddr_storage storage{};
+    socklen_t size = 0;
+    [[nodiscard]] sockaddr const* generic() const {
+        return reinterpret_cast<sockaddr const*>(&storage);
+    }
+};
+
+template <class Specific>
+Address address_from(Specific const& specific) {
+    Address address;
+    std::memcpy(&address.storage, &specific, sizeof specific);
+    address.size = sizeof specific;
+    return address;
+}
+
+std::chrono::milliseconds left(Deadline deadline) {
+    auto const now = std::chrono::steady_clock::now();
+    return std::max(std::chrono::milliseconds(0),
+                    std::chrono::ceil<std::chrono::milliseconds>(deadline - now));
+}
+
+tl::unexpected<Error> too_late(Target const& target) {
+    return fail(Problem::timed_out, fmt::format("{} took no connection in time", describe(target)),
+                remedy_of(target));
+}
+
+tl::unexpected<Error> unreachable(Target const& target, std::string call, int error) {
+    if (error == EACCES || error == EPERM) {
+        Error denied{Problem::forbidden, fmt::format("you may not connect to {}", describe(target)),
+                     "run as root, or join the socket's group: usermod -aG vfmgr USER"};
+        denied.causes.push_back(errno_cause(std::move(call), error));
+        return fail(std::move(denied));
+    }
+    Error out{Problem::unavailable,
+              fmt::format("nobody answers on {}: {}", describe(target), std::strerror(error)),
+              remedy_of(target)};
+    out.causes.push_back(errno_cause(std::move(call), error));
+    return fail(std::move(out));
+}
+
+// A full backlog makes a non-blocking connect() on a unix socket fail at once and gives no event to
+// wait for; a blocking one waits, for as long as the send timeout says (unix(7), socket(7)).
+Result<FileDescriptor> connect_unix(UnixTarget const& target, Deadline deadline) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (target.path.empty() || target.path.size() >= sizeof address.sun_path)
+        return fail(Problem::invalid_request,
+                    fmt::format("'{}' can't be a socket path: 1 to {} characters are possible",
+                                target.path, sizeof address.sun_path - 1),
+                    "give the path of vfmgrd's socket");
+    std::memcpy(address.sun_path, target.path.data(), target.path.size());
+    FileDescriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!fd) return unreachable(target, "socket", errno);
+    auto const wait = std::max(left(deadline), std::chrono::milliseconds(1));
+    timeval const timeout{.tv_sec = wait.count() / 1000, .tv_usec = wait.count() % 1000 * 1000};
+    if (::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout) != 0)
+        return unreachable(target, "setsockopt", errno);
+    auto const destination = address_from(address);
+    if (::connect(fd.get(), destination.generic(), destination.size) != 0) {
+        if (errno == EAGAIN || errno == EINTR) return too_late(target);
+        return unreachable(target, "connect", errno);
+    }
+    if (::fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0) return unreachable(target, "fcntl", errno);
+    return fd;
+}
+
+Result<void> wait_connected(int fd, Target const& target, Deadline deadline) {
+    pollfd waiting{.fd = fd, .events = POLLOUT, .revents = 0};
+    int ready = -1;
+    do {
+        ready = ::poll(&waiting, 1, static_cast<int>(left(deadline).count()));
+    } while (ready < 0 && errno == EINTR);
+    if (ready < 0) return unreachable(target, "poll", errno);
+    if (ready == 0) return too_late(target);
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+    if (error != 0) return unreachable(target, "connect", error);
+    return {};
+}
+
+Result<FileDescriptor> connect_stream(FileDescriptor fd, Address const& address,
+                                      Target const& target, Deadline deadline) {
+    if (::connect(fd.get(), address.generic(), address.size) != 0) {
+        if (errno != EINPROGRESS) return unreachable(target, "connect", errno);
+        VFMGR_CHECK(wait_connected(fd.get(), target, deadline));
+    }
+    return fd;
+}
+
+FileDescriptor new_socket(int family) {
+    return FileDescriptor(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+// Linux chooses vsock ports from 1024 on; a privileged one must be named
+// (net/vmw_vsock/af_vsock.c).
+Result<void> bind_privileged(int fd) {
+    constexpr unsigned highest = 1023;
+    constexpr unsigned lowest = 512;
+    sockaddr_vm source{};
+    source.svm_family = AF_VSOCK;
+    source.svm_cid = VMADDR_CID_ANY;
+    for (source.svm_port = highest; source.svm_port >= lowest; --source.svm_port) {
+        auto const address = address_from(source);
+        if (::bind(fd, address.generic(), address.size) == 0) return {};
+        if (errno != EADDRINUSE) break;
+    }
+    Error error{errno == EACCES ? Problem::forbidden : Problem::unavailable,
+                "no vsock source port below 1024 could be taken",
+                "run as root: the host answers privileged ports only"};
+    error.causes.push_back(errno_cause("bind", errno));
+    return fail(std::move(error));
+}
+
+Result<FileDescriptor> connect_vsock(VsockTarget const& target, Deadline deadline) {
+    sockaddr_vm address{};
+    address.svm_family = AF_VSOCK;
+    address.svm_cid = target.cid;
+    address.svm_port = target.port;
+    FileDescriptor fd = new_socket(AF_VSOCK);
+    if (!fd) return unreachable(target, "socket", errno);
+    if (target.source == SourcePort::privileged) VFMGR_CHECK(bind_privileged(fd.get()));
+    return connect_stream(std::move(fd), address_from(address), target, deadline);
+}
+
+struct Resolved {
+    int error = 0;
+    std::vector<Address> addresses;
+};
+
+Resolved resolve(std::string const& host, std::string const& port) {
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_NUMERICSERV;
+    addrinfo* found = nullptr;
+    Resolved resolved{.error = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found),
+                      .addresses = {}};
+    if (resolved.error != 0) return resolved;
+    for (auto const* each = found; each; each = each->ai_next) {
+        Address address;
+        address.size = each->ai_addrlen;
+        std::memcpy(&address.storage, each->ai_addr, each->ai_addrlen);
+        resolved.addresses.push_back(address);
+    }
+    ::freeaddrinfo(found);
+    return resolved;
+}
+
+// getaddrinfo() knows no deadline, so it runs in a thread that is left behind when it is too late.
+std::optional<Resolved> resolve_until(TlsTarget const& target, Deadline deadline) {
+    auto promise = std::make_shared<std::promise<Resolved>>();
+    auto future = promise->get_future();
+    std::thread([promise, host = target.host, port = std::to_string(target.port)] {
+        promise->set_value(resolve(host, port));
+    }).detach();
+    if (future.wait_until(deadline) != std::future_status::ready) return std::nullopt;
+    return future.get();
+}
+
+Result<FileDescriptor> connect_tls(TlsTarget const& target, Deadline deadline) {
+    auto const resolved = resolve_until(target, deadline);
+    if (!resolved) return too_late(target);
+    if (resolved->error != 0)
+        return fail(Problem::unavailable,
+                    fmt::format("the name '{}' has no address: {}", target.host,
+                                ::gai_strerror(resolved->error)),
+                    "check the name, or give an IP address");
+    Result<FileDescriptor> last = too_late(target);
+    for (auto const& address : resolved->addresses) {
+        FileDescriptor fd = new_socket(address.storage.ss_family);
+        if (!fd) {
+            last = unreachable(target, "socket", errno);
+            continue;
+        }
+        last = connect_stream(std::move(fd), address, target, deadline);
+        if (last) return last;
+    }
+    return last;
+}
+
+}  // namespace
+
+Result<FileDescriptor> connect_to(Target const& target, Deadline deadline) {
+    if (auto const* local = std::get_if<UnixTarget>(&target)) return connect_unix(*local, deadline);
+    if (auto const* vsock = std::get_if<VsockTarget>(&target))
+        return connect_vsock(*vsock, deadline);
+    return connect_tls(std::get<TlsTarget>(target), deadline);
+}
+
+std::string describe(Target const& target) {
+    if (auto const* local = std::get_if<UnixTarget>(&target)) return local->path;
+    if (auto const* vsock = std::get_if<VsockTarget>(&target))
+        return fmt::format("vsock {}:{}", vsock->cid, vsock->port);
+    return "https://" + authority(target);
+}
+
+std::string remedy_of(Target const& target) {
+    if (std::holds_alternative<UnixTarget>(target))
+        return "start the daemon: systemctl start vfmgrd; or name its socket with --socket";
+    if (std::holds_alternative<VsockTarget>(target))
+        return "check that vfmgrd runs on the host and that the VM has a vsock device";
+    return "check that vfmgrd runs there, listens on this address and port, and that no firewall "
+           "is in between";
+}
+
+std::string authority(Target const& target) {
+    auto const* tls = std::get_if<TlsTarget>(&target);
+    if (!tls) return "localhost";
+    bool const v6 = tls->host.find(':') != std::string::npos;
+    return v6 ? fmt::format("[{}]:{}", tls->host, tls->port)
+              : fmt::format("{}:{}", tls->host, tls->port);
+}
+
+}  // namespace vfmgr::http

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Connects a stream socket within a deadline. Plain sockets: no Asio here. Blocks; any thread.
+#pragma once
+
+#include <string>
+
+#include "api/http/file_descriptor.hpp"
+#include "api/http/http.hpp"
+#include "api/types/time.hpp"
+
+namespace vfmgr::http {
+
+// Non-blocking, close-on-exec. Errors: unavailable, timed_out, forbidden (the socket's
+// permissions).
+[[nodiscard]] Result<FileDescriptor> connect_to(Target const& target, Deadline deadline);
+
+// "/run/vfmgr/vfmgr.sock", "https://host:8470", "vsock 2:8471": for an error's detail.
+[[nodiscard]] std::string describe(Target const& target);
+[[nodiscard]] std::string remedy_of(Target const& target);
+// The Host header.
+[[nodiscard]] std::string authority(Target const& target);
+
+}  // namespace vfmgr::http

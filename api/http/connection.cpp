@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/http/connection.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/beast/ssl.hpp>
+#include <optional>
+
+#include "api/http/listening.hpp"
+#include "api/http/request.hpp"
+#include "api/http/wire.hpp"
+
+namespace vfmgr::http {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace wire = boost::beast::http;
+using ErrorCode = boost::system::error_code;
+using Socket = asio::generic::stream_protocol::socket;
+using Parser = wire::request_parser<wire::string_body>;
+using Message = wire::response<wire::string_body>;
+
+namespace {
+
+// What a connection is closed with: time for the peer to take the answer and to go by itself.
+// Closing at once with unread input would reset the connection and destroy the answer on its way.
+constexpr std::chrono::seconds linger_seconds_max{5};
+constexpr std::size_t read_chunk_bytes = 16 * 1024;
+
+std::string text(beast::string_view view) {
+    return {view.data(), view.size()};
+}
+
+// nullopt: the peer has gone, there is nobody to answer.
+std::optional<Refusal> refusal_of(ErrorCode const& error, Limits const& limits) {
+    if (error == wire::error::end_of_stream) return std::nullopt;
+    if (error == wire::error::header_limit || error == wire::error::buffer_overflow)
+        return header_too_large(limits);
+    if (error == wire::error::body_limit) return body_too_large(limits);
+    if (error == wire::error::partial_message)
+        return malformed("the request ended before it was complete");
+    if (error.category() == wire::make_error_code(wire::error::bad_method).category())
+        return malformed(fmt::format("the request is malformed: {}", error.message()));
+    return std::nullopt;
+}
+
+// Taken when the header is complete and before the body is read: trailers of a chunked body come
+// into the same container and must not pass for headers.
+ReceivedHeader header_of(Parser const& parser) {
+    auto const& message = parser.get();
+    ReceivedHeader header{.method = text(message.method_string()),
+                          .target = text(message.target()),
+                          .version = message.version(),
+                          .chunked = parser.chunked(),
+                          .fields = {}};
+    for (auto const& field : message)
+        header.fields.emplace_back(text(field.name_string()), text(field.value()));
+    return header;
+}
+
+Message message_of(Response response, std::string const& request_id) {
+    response = sendable(std::move(response), request_id);
+    Message message;
+    message.result(static_cast<unsigned>(response.status));
+    for (auto const& [name, value] : response.headers) message.set(name, value);
+    message.body() = std::move(response.body);
+    return message;
+}
+
+void prepare(Parser& parser, Limits const& limits) {
+    parser.header_limit(static_cast<std::uint32_t>(limits.header_bytes_max));
+    parser.body_limit(limits.body_bytes_max);
+}
+
+}  // namespace
+
+class Connection : public std::enable_shared_from_this<Connection> {
+  public:
+    explicit Connection(ConnectionSetup setup)
+        : setup_(std::move(setup)),
+          socket_(setup_.io),
+          deadline_(setup_.io),
+          buffer_(setup_.limits.header_bytes_max + 64 * 1024) {}
+
+    void start();
+    void close();
+    void answer(std::uint64_t sequence, std::optional<Response> response);
+    [[nodiscard]] Peer const& peer() const { return setup_.peer; }
+
+  private:
+    enum class Phase { handshake, idle, reading, answering, writing, lingering, closed };
+    enum class After { keep, close };
+
+    // Asio's and Beast's operations are templates over the stream: the one place that chooses it.
+    template <class Operation>
+    void with_stream(Operation operation) {
+        if (tls_)
+            operation(*tls_);
+        else
+            operation(socket_);
+    }
+    void enter(Phase phase, std::chrono::seconds limit);
+    void expired();
+    void wait_for_request();
+    void read_header();
+    void on_header(ErrorCode error);
+    void read_body();
+    void on_read_failed(ErrorCode error);
+    void dispatch();
+    void refuse(Refusal const& refusal);
+    void send(Response response, After after);
+    void linger();
+    void drain();
+
+    ConnectionSetup setup_;
+    Socket socket_;
+    std::optional<asio::ssl::context> context_;
+    std::optional<asio::ssl::stream<Socket&>> tls_;
+    asio::steady_timer deadline_;
+    beast::flat_buffer buffer_;
+    std::optional<Parser> parser_;
+    std::optional<Message> message_;
+    std::optional<wire::response_serializer<wire::string_body>> serializer_;
+    Request request_;
+    std::string path_;  // of the request that is read or answered
+    std::string id_;    // its X-Request-Id
+    Phase phase_ = Phase::handshake;
+    std::uint64_t sequence_ = 0;  // of the request being answered
+    std::uint64_t arming_ = 0;    // of the deadline
+    bool expired_ = false;
+};
+
+void Connection::start() {
+    ErrorCode error;
+    socket_.assign(asio::generic::stream_protocol(family_of(setup_.fd.get()), 0), setup_.fd.get(),
+                   error);
+    if (error) return close();
+    (void)setup_.fd.release();
+    // Fires when the peer has closed both directions or reset: a long poll whose client has gone
+    // gives its place back. A half-closed peer still gets its answer.
+    socket_.async_wait(Socket::wait_error, [self = shared_from_this()](ErrorCode failed) {
+        if (!failed) self->close();
+    });
+    enter(Phase::handshake, setup_.limits.read_seconds_max);
+    if (!setup_.tls) return wait_for_request();
+    SSL_CTX_up_ref(setup_.tls);
+    context_.emplace(setup_.tls);
+    tls_.emplace(socket_, *context_);
+    tls_->async_handshake(asio::ssl::stream_base::server,
+                          [self = shared_from_this()](ErrorCode failed) {
+                              if (failed) return self->close();
+                              self->wait_for_request();
+                          });
+}
+
+void Connection::close() {
+    if (phase_ == Phase::closed) return;
+    phase_ = Phase::closed;
+    ErrorCode ignored;
+    socket_.close(ignored);
+    deadline_.cancel();
+    setup_.on_end(*this);
+}
+
+void Connection::enter(Phase phase, std::chrono::seconds limit) {
+    phase_ = phase;
+    expired_ = false;
+    deadline_.expires_after(limit);
+    deadline_.async_wait([self = shared_from_this(), arming = ++arming_](ErrorCode error) {
+        if (!error && arming == self->arming_) self->expired();
+    });
+}
+
+void Connection::expired() {
+    switch (phase_) {
+        case Phase::reading: {
+            expired_ = true;  // the aborted read answers 408
+            ErrorCode ignored;
+            socket_.cancel(ignored);
+            return;
+        }
+        case Phase::answering:
+            return send(problem_response({Problem::timed_out,
+                                          fmt::format("no answer within {} s",
+                                                      setup_.limits.answer_seconds_max.count()),
+                                          "look at /v1/operations for what still runs"},
+                                         path_, id_),
+                        After::close);
+        case Phase::handshake:
+        case Phase::idle:
+        case Phase::writing:
+        case Phase::lingering:
+        case Phase::closed:
+            return close();
+    }
+}
+
+void Connection::wait_for_request() {
+    if (phase_ == Phase::closed) return;
+    if (buffer_.size() > 0) return read_header();  // pipelined
+    // The first request's time runs from accept.
+    if (phase_ != Phase::handshake) enter(Phase::idle, setup_.limits.idle_seconds_max);
+    with_stream([this](auto& stream) {
+        stream.async_read_some(buffer_.prepare(read_chunk_bytes),
+                               [self = shared_from_this()](ErrorCode error, std::size_t size) {
+                                   if (error) return self->close();
+                                   self->buffer_.commit(size);
+                                   self->read_header();
+                               });
+    });
+}
+
+void Connection::read_header() {
+    if (phase_ == Phase::closed) return;
+    enter(Phase::reading, setup_.limits.read_seconds_max);
+    request_ = {};
+    path_.clear();
+    id_ = random_request_id();
+    parser_.emplace();
+    prepare(*parser_, setup_.limits);
+    with_stream([this](auto& stream) {
+        wire::async_read_header(
+            stream, buffer_, *parser_,
+            [self = shared_from_this()](ErrorCode error, std::size_t) { self->on_header(error); });
+    });
+}
+
+void Connection::on_header(ErrorCode error) {
+    if (error) return on_read_failed(error);
+    if (phase_ == Phase::closed) return;
+    auto request = request_of(header_of(*parser_), setup_.peer);
+    if (!request) return refuse(request.error());
+    request_ = std::move(*request);
+    path_ = request_.path;
+    id_ = request_.headers["x-request-id"];
+    bool const expects = request_.headers.contains("expect");
+    if (!expects || parser_->is_done() || buffer_.size() > 0) return read_body();
+    static constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+    with_stream([this](auto& stream) {
+        asio::async_write(stream, asio::buffer(go_on.data(), go_on.size()),
+                          [self = shared_from_this()](ErrorCode failed, std::size_t) {
+                              if (failed)
+                                  self->on_read_failed(failed);
+                              else
+                                  self->read_body();
+                          });
+    });
+}
+
+void Connection::read_body() {
+    if (phase_ == Phase::closed) return;
+    with_stream([this](auto& stream) {
+        wire::async_read(stream, buffer_, *parser_,
+                         [self = shared_from_this()](ErrorCode error, std::size_t) {
+                             if (error)
+                                 self->on_read_failed(error);
+                             else if (self->phase_ != Phase::closed)
+                                 self->dispatch();
+                         });
+    });
+}
+
+void Connection::on_read_failed(ErrorCode error) {
+    if (phase_ == Phase::closed) return;
+    if (expired_ && error == asio::error::operation_aborted) return refuse(too_slow(setup_.limits));
+    if (auto refusal = refusal_of(error, setup_.limits)) return refuse(*refusal);
+    close();
+}
+
+void Connection::dispatch() {
+    request_.body = std::move(parser_->get().body());
+    enter(Phase::answering, setup_.limits.answer_seconds_max);
+    auto const respond = make_respond(
+        setup_.mailbox,
+        [connection = weak_from_this(), sequence = ++sequence_](std::optional<Response> response) {
+            if (auto alive = connection.lock()) alive->answer(sequence, std::move(response));
+        });
+    try {
+        setup_.handler(std::move(request_), respond);
+    } catch (std::exception const& bug) {
+        respond(problem_response(
+            {Problem::internal, fmt::format("an exception ended the request: {}", bug.what()),
+             "report this with the daemon's log"},
+            path_, id_));
+    }
+}
+
+void Connection::answer(std::uint64_t sequence, std::optional<Response> response) {
+    if (phase_ != Phase::answering || sequence != sequence_) return;  // too late
+    if (!response)
+        response = problem_response({Problem::internal, "the request was dropped without an answer",
+                                     "report this with the daemon's log"},
+                                    path_, id_);
+    send(std::move(*response), After::keep);
+}
+
+void Connection::refuse(Refusal const& refusal) {
+    send(problem_response_as(refusal.status, refusal.error, path_, id_), After::close);
+}
+
+void Connection::send(Response response, After after) {
+    auto const& header = parser_->get();
+    message_ = message_of(std::move(response), id_);
+    bool const keep = after == After::keep && parser_->is_done() && header.keep_alive();
+    message_->version(header.version() == 10 ? 10 : 11);
+    message_->keep_alive(keep);
+    if (message_->result_int() != 204 && message_->result_int() != 304)
+        message_->content_length(message_->body().size());
+    serializer_.emplace(*message_);
+    enter(Phase::writing, setup_.limits.read_seconds_max);
+    auto done = [self = shared_from_this(), keep](ErrorCode error, std::size_t) {
+        if (error)
+            self->close();
+        else if (keep)
+            self->wait_for_request();
+        else
+            self->linger();
+    };
+    bool const head = header.method() == wire::verb::head;
+    with_stream([&](auto& stream) {
+        if (head)
+            wire::async_write_header(stream, *serializer_, std::move(done));
+        else
+            wire::async_write(stream, *serializer_, std::move(done));
+    });
+}
+
+void Connection::linger() {
+    if (phase_ == Phase::closed) return;
+    enter(Phase::lingering, linger_seconds_max);
+    if (!tls_) return drain();
+    tls_->async_shutdown([self = shared_from_this()](ErrorCode) { self->drain(); });
+}
+
+void Connection::drain() {
+    if (phase_ == Phase::closed) return;
+    ErrorCode ignored;
+    socket_.shutdown(Socket::shutdown_send, ignored);
+    buffer_.clear();
+    socket_.async_read_some(buffer_.prepare(read_chunk_bytes),
+                            [self = shared_from_this()](ErrorCode error, std::size_t) {
+                                if (error)
+                                    self->close();
+                                else
+                                    self->drain();
+                            });
+}
+
+std::shared_ptr<Connection> make_connection(ConnectionSetup setup) {
+    return std::make_shared<Connection>(std::move(setup));
+}
+
+void start(Connection& connection) {
+    connection.start();
+}
+
+void close(Connection& connection) {
+    connection.close();
+}
+
+Peer const& peer(Connection const& connection) {
+    return connection.peer();
+}
+
+tl::expected<Request, Response> read_request(std::string_view bytes, Limits const& limits) {
+    Parser parser;
+    prepare(parser, limits);
+    auto const answer = [](Refusal const& refusal) {
+        return tl::unexpected(
+            problem_response_as(refusal.status, refusal.error, "", random_request_id()));
+    };
+    ErrorCode error;
+    auto used = parser.put(asio::buffer(bytes.data(), bytes.size()), error);
+    if (!error && !parser.is_header_done()) error = wire::error::partial_message;
+    if (error == wire::error::need_more) error = wire::error::partial_message;
+    if (error) return answer(refusal_of(error, limits).value_or(malformed("nothing was sent")));
+    auto request = request_of(header_of(parser), UnixPeer{});
+    if (!request) return answer(request.error());
+    parser.eager(true);
+    while (!error && !parser.is_done() && used < bytes.size())
+        used += parser.put(asio::buffer(bytes.data() + used, bytes.size() - used), error);
+    if (!parser.is_done() && (!error || error == wire::error::need_more))
+        error = wire::error::partial_message;
+    if (error) return answer(refusal_of(error, limits).value_or(malformed("nothing was sent")));
+    request->body = std::move(parser.get().body());
+    return std::move(*request);
+}
+
+}  // namespace vfmgr::http

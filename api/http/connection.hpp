@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// One accepted connection: reads requests one after the other, calls the handler, writes answers,
+// each under its deadline. Internal to api/http. Lives on the io thread; owned by its listener and
+// by its own pending operations.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "api/http/file_descriptor.hpp"
+#include "api/http/http.hpp"
+#include "api/http/mailbox.hpp"
+#include "api/http/tls.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace vfmgr::http {
+
+class Connection;  // connection.cpp
+
+struct ConnectionSetup {
+    boost::asio::io_context& io;
+    std::shared_ptr<Mailbox> mailbox;
+    FileDescriptor fd;
+    Peer peer;
+    SSL_CTX* tls = nullptr;  // null: plain
+    Limits limits;
+    Handler const& handler;  // outlives the connection
+    std::function<void(Connection const&)> on_end;
+};
+
+[[nodiscard]] std::shared_ptr<Connection> make_connection(ConnectionSetup setup);
+void start(Connection& connection);
+void close(Connection& connection);
+[[nodiscard]] Peer const& peer(Connection const& connection);
+
+}  // namespace vfmgr::http

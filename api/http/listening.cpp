@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/http/listening.hpp"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <grp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+// linux/vm_sockets.h needs struct sockaddr declared before it.
+#include <linux/vm_sockets.h>
+
+#include <cstring>
+#include <variant>
+#include <vector>
+
+namespace vfmgr::http {
+namespace {
+
+constexpr int backlog = 128;
+
+tl::unexpected<Error> refused_by(std::string call, int error, std::string detail,
+                                 std::string remedy) {
+    Error out{Problem::kernel_refused, std::move(detail), std::move(remedy)};
+    out.detail += fmt::format(": {}", std::strerror(error));
+    out.causes.push_back(errno_cause(std::move(call), error));
+    return fail(std::move(out));
+}
+
+// The sockets API takes every address family through one pointer type.
+template <class Address>
+sockaddr* generic(Address& address) {
+    return reinterpret_cast<sockaddr*>(&address);
+}
+
+Result<FileDescriptor> open_socket(int family) {
+    FileDescriptor fd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!fd)
+        return refused_by("socket", errno, fmt::format("no socket of address family {}", family),
+                          "load the kernel module of this address family");
+    return fd;
+}
+
+Result<ListeningSocket> start_listening(FileDescriptor fd, SocketFile file,
+                                        std::string const& name) {
+    if (::listen(fd.get(), backlog) != 0)
+        return refused_by("listen", errno, fmt::format("can't listen on {}", name),
+                          "see the cause; another program may hold the same address");
+    return ListeningSocket{std::move(fd), std::move(file)};
+}
+
+Result<sockaddr_un> unix_address(std::string const& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.empty() || path.size() >= sizeof address.sun_path)
+        return fail(Problem::invalid_request,
+                    fmt::format("the socket path '{}' has {} characters, 1 to {} are possible",
+                                path, path.size(), sizeof address.sun_path - 1),
+                    "choose a shorter path");
+    std::memcpy(address.sun_path, path.data(), path.size());
+    return address;
+}
+
+Result<gid_t> group_id(std::string const& name) {
+    std::vector<char> buffer(16 * 1024);
+    group entry{};
+    group* found = nullptr;
+    int const error = ::getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
+    if (error != 0)
+        return refused_by("getgrnam_r", error, fmt::format("can't look up group '{}'", name),
+                          "check /etc/nsswitch.conf and /etc/group");
+    if (!found)
+        return fail(Problem::not_found, fmt::format("there is no group '{}'", name),
+                    fmt::format("create it: groupadd --system {}", name));
+    return entry.gr_gid;
+}
+
+// A socket file outlives its process; only connecting tells whether somebody still listens.
+Result<void> remove_stale(std::string const& path, sockaddr_un address) {
+    struct stat status{};
+    if (::lstat(path.c_str(), &status) != 0) return {};
+    if (!S_ISSOCK(status.st_mode))
+        return fail(Problem::conflict, fmt::format("{} exists and is not a socket", path),
+                    "remove it, or choose another socket path");
+    VFMGR_TRY(FileDescriptor probe, open_socket(AF_UNIX));
+    if (::connect(probe.get(), generic(address), sizeof address) == 0 || errno == EAGAIN)
+        return fail(Problem::conflict, fmt::format("another process serves on {}", path),
+                    "stop the other daemon, or choose another socket path");
+    if (errno != ECONNREFUSED && errno != ENOENT)
+        return refused_by("connect", errno, fmt::format("can't tell whether {} is in use", path),
+                          "remove the socket file when no daemon uses it");
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+        return refused_by("unlink", errno, fmt::format("can't remove the old {}", path),
+                          "make the folder writable for the daemon");
+    return {};
+}
+
+// bind() makes the file with the socket inode's own mode less the umask (unix_bind in the kernel),
+// so the file is born 0600, gets its group, and only then its mode: it is never wider than asked,
+// and the process-wide umask is left alone.
+Result<ListeningSocket> open_unix(UnixListen const& where) {
+    VFMGR_TRY(sockaddr_un address, unix_address(where.path));
+    gid_t group = static_cast<gid_t>(-1);
+    if (!where.group.empty()) {
+        VFMGR_TRY(group, group_id(where.group));
+    }
+    VFMGR_CHECK(remove_stale(where.path, address));
+    VFMGR_TRY(FileDescriptor fd, open_socket(AF_UNIX));
+    if (::fchmod(fd.get(), 0600) != 0)
+        return refused_by("fchmod", errno, "can't restrict a new socket", "see the cause");
+    if (::bind(fd.get(), generic(address), sizeof address) != 0)
+        return refused_by("bind", errno, fmt::format("can't make the socket {}", where.path),
+                          "create the folder, writable for the daemon");
+    SocketFile file(where.path);
+    if (group != static_cast<gid_t>(-1) &&
+        ::chown(where.path.c_str(), static_cast<uid_t>(-1), group) != 0)
+        return refused_by("chown", errno,
+                          fmt::format("can't give {} to group '{}'", where.path, where.group),
+                          "run the daemon as root or as a member of the group");
+    if (::chmod(where.path.c_str(), where.mode) != 0)
+        return refused_by("chmod", errno,
+                          fmt::format("can't set mode {:04o} on {}", where.mode, where.path),
+                          "see the cause");
+    return start_listening(std::move(fd), std::move(file), where.path);
+}
+
+int socket_option(int fd, int option) {
+    int value = -1;
+    socklen_t size = sizeof value;
+    return ::getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
+}
+
+Result<ListeningSocket> adopt(InheritedListen const& where) {
+    if (socket_option(where.fd, SO_ACCEPTCONN) != 1 ||
+        socket_option(where.fd, SO_TYPE) != SOCK_STREAM)
+        return fail(
+            Problem::invalid_request,
+            fmt::format("the inherited descriptor {} is not a listening stream socket", where.fd),
+            "use ListenStream= and Accept=no in the .socket unit");
+    int const family = family_of(where.fd);
+    if (family != AF_UNIX && family != AF_VSOCK)
+        return fail(
+            Problem::invalid_request,
+            fmt::format("the inherited descriptor {} is a TCP socket without TLS", where.fd),
+            "let systemd listen on a unix socket; configure TLS in vfmgr.toml");
+    if (::fcntl(where.fd, F_SETFL, O_NONBLOCK) != 0 || ::fcntl(where.fd, F_SETFD, FD_CLOEXEC) != 0)
+        return refused_by("fcntl", errno, fmt::format("can't use descriptor {}", where.fd),
+                          "see the cause");
+    return ListeningSocket{FileDescriptor(where.fd), {}};
+}
+
+Result<ListeningSocket> open_tcp(TlsListen const& where) {
+    sockaddr_in6 v6{};
+    sockaddr_in v4{};
+    sockaddr* address = generic(v4);
+    socklen_t size = sizeof v4;
+    if (::inet_pton(AF_INET, where.address.c_str(), &v4.sin_addr) == 1) {
+        v4.sin_family = AF_INET;
+        v4.sin_port = htons(where.port);
+    } else if (::inet_pton(AF_INET6, where.address.c_str(), &v6.sin6_addr) == 1) {
+        v6.sin6_family = AF_INET6;
+        v6.sin6_port = htons(where.port);
+        address = generic(v6);
+        size = sizeof v6;
+    } else {
+        return fail(Problem::invalid_request,
+                    fmt::format("'{}' is not an IP address to listen on", where.address),
+                    "give an address such as 127.0.0.1, 0.0.0.0 or ::");
+    }
+    VFMGR_TRY(FileDescriptor fd, open_socket(address->sa_family));
+    // A restarted daemon takes its port back while old connections are in TIME_WAIT.
+    int const one = 1;
+    (void)::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    auto const name = fmt::format("{} port {}", where.address, where.port);
+    if (::bind(fd.get(), address, size) != 0)
+        return refused_by("bind", errno, fmt::format("can't listen on {}", name),
+                          "choose an address of this host and a free port");
+    return start_listening(std::move(fd), {}, name);
+}
+
+Result<ListeningSocket> open_vsock(VsockListen const& where) {
+    sockaddr_vm address{};
+    address.svm_family = AF_VSOCK;
+    address.svm_cid = VMADDR_CID_ANY;
+    address.svm_port = where.port;
+    VFMGR_TRY(FileDescriptor fd, open_socket(AF_VSOCK));
+    auto const name = fmt::format("vsock port {}", where.port);
+    if (::bind(fd.get(), generic(address), sizeof address) != 0)
+        return refused_by("bind", errno, fmt::format("can't listen on {}", name),
+                          "stop the program that uses this vsock port");
+    return start_listening(std::move(fd), {}, name);
+}
+
+struct Opener {
+    Result<ListeningSocket> operator()(UnixListen const& where) const { return open_unix(where); }
+    Result<ListeningSocket> operator()(InheritedListen const& where) const { return adopt(where); }
+    Result<ListeningSocket> operator()(TlsListen const& where) const { return open_tcp(where); }
+    Result<ListeningSocket> operator()(VsockListen const& where) const { return open_vsock(where); }
+};
+
+std::optional<Peer> unix_peer(int fd) {
+    ucred credentials{};
+    socklen_t size = sizeof credentials;
+    if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return std::nullopt;
+    return UnixPeer{credentials.uid, credentials.gid, credentials.pid};
+}
+
+template <class Address>
+Address as(sockaddr_storage const& storage) {
+    Address address{};
+    std::memcpy(&address, &storage, sizeof address);
+    return address;
+}
+
+std::string v6_text(in6_addr const& address) {
+    char text[INET6_ADDRSTRLEN] = {};
+    // One client is one peer, whether it came over ::ffff:a.b.c.d or a.b.c.d.
+    if (IN6_IS_ADDR_V4MAPPED(&address))
+        ::inet_ntop(AF_INET, &address.s6_addr[12], text, sizeof text);
+    else
+        ::inet_ntop(AF_INET6, &address, text, sizeof text);
+    return text;
+}
+
+}  // namespace
+
+SocketFile::SocketFile(std::string path) {
+    struct stat status{};
+    if (::lstat(path.c_str(), &status) != 0) return;
+    path_ = std::move(path);
+    device_ = status.st_dev;
+    inode_ = status.st_ino;
+}
+
+SocketFile::SocketFile(SocketFile&& other) noexcept
+    : path_(std::exchange(other.path_, {})), device_(other.device_), inode_(other.inode_) {}
+
+SocketFile& SocketFile::operator=(SocketFile&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(device_, other.device_);
+    std::swap(inode_, other.inode_);
+    return *this;
+}
+
+SocketFile::~SocketFile() {
+    struct stat status{};
+    if (path_.empty() || ::lstat(path_.c_str(), &status) != 0) return;
+    if (status.st_dev == device_ && status.st_ino == inode_) ::unlink(path_.c_str());
+}
+
+Result<ListeningSocket> open_listening(Listen const& where) {
+    return std::visit(Opener{}, where);
+}
+
+int family_of(int fd) {
+    int const family = socket_option(fd, SO_DOMAIN);
+    return family < 0 ? AF_UNSPEC : family;
+}
+
+std::optional<Peer> peer_of(int fd) {
+    sockaddr_storage storage{};
+    socklen_t size = sizeof storage;
+    if (::getpeername(fd, generic(storage), &size) != 0) return std::nullopt;
+    switch (storage.ss_family) {
+        case AF_UNIX:
+            return unix_peer(fd);
+        case AF_INET: {
+            char text[INET_ADDRSTRLEN] = {};
+            auto const address = as<sockaddr_in>(storage);
+            ::inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
+            return TcpPeer{text};
+        }
+        case AF_INET6:
+            return TcpPeer{v6_text(as<sockaddr_in6>(storage).sin6_addr)};
+        case AF_VSOCK: {
+            auto const address = as<sockaddr_vm>(storage);
+            return VsockPeer{address.svm_cid, address.svm_port};
+        }
+        default:
+            return std::nullopt;
+    }
+}
+
+std::string peer_key(Peer const& peer) {
+    if (auto const* local = std::get_if<UnixPeer>(&peer)) return fmt::format("uid:{}", local->uid);
+    if (auto const* guest = std::get_if<VsockPeer>(&peer)) return fmt::format("cid:{}", guest->cid);
+    return std::get<TcpPeer>(peer).address;
+}
+
+}  // namespace vfmgr::http

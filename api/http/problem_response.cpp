@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "api/http/http.hpp"
+#include "api/http/wire.hpp"
+
+namespace vfmgr::http {
+
+Response problem_response(Error const& error, std::string const& instance,
+                          std::string const& request_id) {
+    nlohmann::json body = error;
+    body["instance"] = instance;
+    body["request_id"] = request_id;
+    Response response;
+    response.status = http_status(error.problem);
+    response.content_type = "application/problem+json";
+    // A detail may quote octets from the kernel or a guest; dump() throws on what is not UTF-8
+    // unless told to replace it.
+    response.body = body.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    if (error.problem == Problem::unauthorized) response.headers["WWW-Authenticate"] = "Bearer";
+    if (response.status == 503 || response.status == 429) response.headers["Retry-After"] = "5";
+    return response;
+}
+
+Response problem_response_as(int status, Error const& error, std::string const& instance,
+                             std::string const& request_id) {
+    Response response = problem_response(error, instance, request_id);
+    auto body = nlohmann::json::parse(response.body);
+    body["status"] = status;
+    response.status = status;
+    response.body = body.dump(2) + "\n";
+    return response;
+}
+
+bool valid_request_id(std::string_view text) {
+    return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '.' || c == '_' || c == '-';
+    });
+}
+
+std::string random_request_id() {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::array<unsigned char, 16> octets{};
+    // Without randomness the id is all zeros: it names a log line, it guards nothing.
+    if (RAND_bytes(octets.data(), static_cast<int>(octets.size())) != 1) octets = {};
+    std::string id;
+    for (auto octet : octets) {
+        id += digits[octet >> 4];
+        id += digits[octet & 15];
+    }
+    return id;
+}
+
+}  // namespace vfmgr::http

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/http/request.hpp"
+
+#include <fmt/format.h>
+
+#include "api/http/uri.hpp"
+#include "api/http/wire.hpp"
+
+namespace vfmgr::http {
+namespace {
+
+// Joins repeated fields as RFC 9110, 5.3 says. `host` tells where a request goes: never two.
+tl::expected<void, Refusal> add_field(std::map<std::string, std::string>& headers, std::string name,
+                                      std::string value) {
+    name = lower_case(std::move(name));
+    if (!valid_header_value(value) || !valid_utf8(value))
+        return tl::unexpected(malformed(fmt::format("the header '{}' is not UTF-8 text", name)));
+    auto const [at, added] = headers.emplace(name, value);
+    if (added) return {};
+    if (name == "host") return tl::unexpected(malformed("the header 'host' is given twice"));
+    at->second += ", " + value;
+    return {};
+}
+
+}  // namespace
+
+Refusal malformed(std::string detail) {
+    return {400, {Problem::invalid_request, std::move(detail), "send HTTP/1.1 as RFC 9112 says"}};
+}
+
+Refusal too_slow(Limits const& limits) {
+    return {
+        408,
+        {Problem::timed_out,
+         fmt::format("the request was not complete within {} s", limits.read_seconds_max.count()),
+         "send it faster, or again"}};
+}
+
+Refusal header_too_large(Limits const& limits) {
+    return {431,
+            {Problem::limit_exceeded,
+             fmt::format("the request's header is larger than {} bytes", limits.header_bytes_max),
+             "send fewer or shorter headers"}};
+}
+
+Refusal body_too_large(Limits const& limits) {
+    return {413,
+            {Problem::limit_exceeded,
+             fmt::format("the request's body is larger than {} bytes", limits.body_bytes_max),
+             "send a smaller document"}};
+}
+
+tl::expected<Request, Refusal> request_of(ReceivedHeader header, Peer const& peer) {
+    Request request;
+    request.peer = peer;
+    request.method = header.method == "HEAD" ? "GET" : std::move(header.method);
+    auto target = parse_target(header.target);
+    if (!target) return tl::unexpected(Refusal{400, std::move(target).error()});
+    request.path = std::move(target->path);
+    request.query = std::move(target->query);
+    for (auto& [name, value] : header.fields)
+        if (auto added = add_field(request.headers, std::move(name), std::move(value)); !added)
+            return tl::unexpected(std::move(added).error());
+    if (header.version >= 11 && !request.headers.contains("host"))
+        return tl::unexpected(malformed("the header 'host' is missing"));
+    if (request.headers.contains("transfer-encoding") && !header.chunked)
+        return tl::unexpected(malformed("the only transfer coding known here is 'chunked'"));
+    if (auto const expect = request.headers.find("expect");
+        expect != request.headers.end() && lower_case(expect->second) != "100-continue")
+        return tl::unexpected(Refusal{417, malformed("only 100-continue can be expected").error});
+    auto& id = request.headers["x-request-id"];
+    if (!valid_request_id(id)) id = random_request_id();
+    return request;
+}
+
+Response sendable(Response response, std::string const& request_id) {
+    if (response.status < 200 || response.status > 599) response.status = 500;
+    Response out;
+    out.status = response.status;
+    out.headers = {{"Cache-Control", "no-store"}, {"X-Content-Type-Options", "nosniff"}};
+    for (auto const& [name, value] : response.headers)
+        if (valid_header_name(name) && valid_header_value(value)) out.headers[name] = value;
+    out.headers["X-Request-Id"] = request_id;
+    // RFC 9110, 6.4.1: these have no content.
+    if (response.status == 204 || response.status == 304) return out;
+    if (!response.body.empty()) out.headers["Content-Type"] = response.content_type;
+    out.body = std::move(response.body);
+    return out;
+}
+
+}  // namespace vfmgr::http

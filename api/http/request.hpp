@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a request must be beyond HTTP's grammar, and what an answer may hold. Internal to api/http.
+// Pure functions, any thread.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/http/http.hpp"
+
+namespace vfmgr::http {
+
+// A request that is answered here, with HTTP's own status.
+struct Refusal {
+    int status = 400;
+    Error error;
+};
+[[nodiscard]] Refusal malformed(std::string detail);
+[[nodiscard]] Refusal too_slow(Limits const& limits);
+[[nodiscard]] Refusal header_too_large(Limits const& limits);
+[[nodiscard]] Refusal body_too_large(Limits const& limits);
+
+struct ReceivedHeader {
+    std::string method;
+    std::string target;
+    unsigned version = 11;
+    bool chunked = false;
+    std::vector<std::pair<std::string, std::string>> fields;  // as sent, in order
+};
+[[nodiscard]] tl::expected<Request, Refusal> request_of(ReceivedHeader header, Peer const& peer);
+
+// The response with the headers that every answer has, without those that would break the message.
+[[nodiscard]] Response sendable(Response response, std::string const& request_id);
+
+}  // namespace vfmgr::http

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/http/tls.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509_vfy.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace vfmgr::http {
+namespace {
+
+using File = std::unique_ptr<std::FILE, Freed<std::fclose>>;
+
+Error tls_error(Problem problem, std::string detail, std::string remedy) {
+    Error error{problem, std::move(detail), std::move(remedy)};
+    if (auto text = take_ssl_error(); !text.empty())
+        error.causes.push_back({"OpenSSL", {}, std::move(text)});
+    return error;
+}
+
+Result<SslContext> new_context(SSL_METHOD const* method) {
+    ERR_clear_error();
+    SslContext context(SSL_CTX_new(method));
+    if (!context || SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION) != 1)
+        return fail(tls_error(Problem::internal, "OpenSSL can't do TLS 1.3",
+                              "check the host's OpenSSL and its policy"));
+    return context;
+}
+
+std::string hex(unsigned char const* octets, unsigned size) {
+    std::string text;
+    for (unsigned i = 0; i < size; ++i) text += fmt::format("{:02x}", octets[i]);
+    return text;
+}
+
+Result<std::string> fingerprint(X509 const* certificate) {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned size = 0;
+    if (X509_digest(certificate, EVP_sha256(), digest.data(), &size) != 1)
+        return fail(tls_error(Problem::internal, "OpenSSL can't compute SHA-256",
+                              "check the host's OpenSSL and its policy"));
+    return hex(digest.data(), size);
+}
+
+// "AB:CD:…" as openssl prints it, and "abcd…" as we do, are the same fingerprint.
+std::string plain_hex(std::string_view text) {
+    std::string out;
+    for (char c : text)
+        if (c != ':') out += (c >= 'A' && c <= 'F') ? static_cast<char>(c - 'A' + 'a') : c;
+    return out;
+}
+
+bool is_address(std::string const& host) {
+    in6_addr scratch{};
+    return ::inet_pton(AF_INET, host.c_str(), &scratch) == 1 ||
+           ::inet_pton(AF_INET6, host.c_str(), &scratch) == 1;
+}
+
+}  // namespace
+
+std::string take_ssl_error() {
+    auto const code = ERR_get_error();
+    ERR_clear_error();
+    if (code == 0) return {};
+    std::array<char, 256> text{};
+    ERR_error_string_n(code, text.data(), text.size());
+    return text.data();
+}
+
+Result<SslContext> server_context(TlsListen const& where) {
+    VFMGR_TRY(SslContext context, new_context(TLS_server_method()));
+    if (SSL_CTX_use_certificate_chain_file(context.get(), where.certificate_file.c_str()) != 1)
+        return fail(tls_error(Problem::invalid_request,
+                              fmt::format("can't load the certificate {}", where.certificate_file),
+                              "give a PEM file with the certificate, then its chain"));
+    if (SSL_CTX_use_PrivateKey_file(context.get(), where.key_file.c_str(), SSL_FILETYPE_PEM) != 1 ||
+        SSL_CTX_check_private_key(context.get()) != 1)
+        return fail(tls_error(Problem::invalid_request,
+                              fmt::format("can't use the key {} with the certificate {}",
+                                          where.key_file, where.certificate_file),
+                              "give the unencrypted PEM key that belongs to the certificate"));
+    SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);
+    // No session tickets: nothing to resume, and no ticket key to rotate.
+    SSL_CTX_set_num_tickets(context.get(), 0);
+    return context;
+}
+
+Result<SslContext> client_context(TlsTarget const& target) {
+    if (target.ca_file.empty() && target.fingerprint.empty())
+        return fail(Problem::invalid_request,
+                    fmt::format("nothing tells which certificate {} must show", target.host),
+                    "give a CA file or the certificate's SHA-256 fingerprint");
+    if (!target.fingerprint.empty()) {
+        auto const pin = plain_hex(target.fingerprint);
+        if (pin.size() != 64 || pin.find_first_not_of("0123456789abcdef") != std::string::npos)
+            return fail(Problem::invalid_request,
+                        fmt::format("'{}' is not a SHA-256 fingerprint", target.fingerprint),
+                        "give 64 hexadecimal digits, as vfmgrd prints them at start");
+    }
+    VFMGR_TRY(SslContext context, new_context(TLS_client_method()));
+    if (target.ca_file.empty()) return context;
+    if (SSL_CTX_load_verify_file(context.get(), target.ca_file.c_str()) != 1)
+        return fail(tls_error(Problem::invalid_request,
+                              fmt::format("can't load the CA file {}", target.ca_file),
+                              "give a readable PEM file"));
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+    return context;
+}
+
+Result<void> expect_host(SSL* session, TlsTarget const& target) {
+    bool const address = is_address(target.host);
+    bool fits = true;
+    // What SSL_set_tlsext_host_name() stands for; the macro itself is an old-style cast.
+    if (!address)
+        fits = SSL_ctrl(session, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                        const_cast<char*>(target.host.c_str())) == 1;
+    if (!target.ca_file.empty() && address)
+        fits = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), target.host.c_str()) == 1;
+    else if (!target.ca_file.empty())
+        fits = fits && SSL_set1_host(session, target.host.c_str()) == 1;
+    if (fits) return {};
+    return fail(tls_error(Problem::invalid_request,
+                          fmt::format("'{}' can't be a host name", target.host),
+                          "give a host name or an IP address"));
+}
+
+Result<void> check_fingerprint(SSL const* session, TlsTarget const& target) {
+    if (target.fingerprint.empty()) return {};
+    Certificate const certificate(SSL_get1_peer_certificate(session));
+    if (!certificate)
+        return fail(Problem::unavailable, fmt::format("{} showed no certificate", target.host),
+                    "check that the port is vfmgrd's");
+    VFMGR_TRY(std::string seen, fingerprint(certificate.get()));
+    if (seen == plain_hex(target.fingerprint)) return {};
+    return fail(Problem::unavailable,
+                fmt::format("{} port {} showed a certificate with SHA-256 {}, not the expected {}",
+                            target.host, target.port, seen, plain_hex(target.fingerprint)),
+                "compare with the fingerprint that vfmgrd printed on that host; if it was not "
+                "renewed there, somebody is in between");
+}
+
+std::string verify_text(SSL const* session) {
+    auto const result = SSL_get_verify_result(session);
+    return result == X509_V_OK ? std::string{} : X509_verify_cert_error_string(result);
+}
+
+Result<std::string> certificate_fingerprint(std::string const& certificate_file) {
+    ERR_clear_error();
+    File const file(std::fopen(certificate_file.c_str(), "re"));
+    if (!file)
+        return fail(Problem::not_found, fmt::format("can't open {}", certificate_file),
+                    "give a readable PEM file");
+    Certificate const certificate(PEM_read_X509(file.get(), nullptr, nullptr, nullptr));
+    if (!certificate)
+        return fail(tls_error(Problem::invalid_request,
+                              fmt::format("{} holds no certificate", certificate_file),
+                              "give a PEM file that begins with the certificate"));
+    return fingerprint(certificate.get());
+}
+
+}  // namespace vfmgr::http

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of the transport that need no Beast, and the server's request parser as a pure function.
+// Internal to api/http and its tests; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "api/http/http.hpp"
+
+namespace vfmgr::http {
+
+// problem_response() with a status that HTTP itself asks for: 408, 413, 417, 431.
+[[nodiscard]] Response problem_response_as(int status, Error const& error,
+                                           std::string const& instance,
+                                           std::string const& request_id);
+
+// [A-Za-z0-9._-]{1,64}: what X-Request-Id may hold to be taken over.
+[[nodiscard]] bool valid_request_id(std::string_view text);
+[[nodiscard]] std::string random_request_id();  // 32 hex digits
+
+// The first request in `bytes`, exactly as the server reads it, or what the server would answer.
+[[nodiscard]] tl::expected<Request, Response> read_request(std::string_view bytes,
+                                                           Limits const& limits);
+
+}  // namespace vfmgr::http
