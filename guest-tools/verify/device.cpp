@@ -111,8 +111,8 @@ Error nothing_found(PortWish const& wish, Scan const& scan) {
     return error;
 }
 
-Result<RdmaPort> describe(Found found, PortWish const& wish) {
-    RdmaPort port;
+Result<VerbsPort> describe(Found found, PortWish const& wish) {
+    VerbsPort port;
     port.context = std::move(found.context);
     port.device = port.context->device->name;
     port.number = static_cast<std::uint8_t>(found.entry.port_num);
@@ -143,7 +143,7 @@ Result<RdmaPort> describe(Found found, PortWish const& wish) {
 
 }  // namespace
 
-Result<RdmaPort> find_port(PortWish const& wish, std::chrono::milliseconds wait) {
+Result<VerbsPort> find_port(PortWish const& wish, std::chrono::milliseconds wait) {
     auto const deadline = Steady::now() + wait;
     unsigned const ifindex = wish.ifname.empty() ? 0 : ::if_nametoindex(wish.ifname.c_str());
     if (!wish.ifname.empty() && ifindex == 0)

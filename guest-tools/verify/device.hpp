@@ -18,7 +18,7 @@ struct PortWish {
     std::string ifname;  // empty: any netdev
 };
 
-struct RdmaPort {
+struct VerbsPort {
     VerbsContext context;
     std::string device;  // "mlx5_3", "rxe0"
     std::uint8_t number = 1;
@@ -30,7 +30,7 @@ struct RdmaPort {
 };
 
 // Waits up to `wait` for the device and its GID: both appear some time after link and address.
-[[nodiscard]] Result<RdmaPort> find_port(PortWish const& wish, std::chrono::milliseconds wait);
+[[nodiscard]] Result<VerbsPort> find_port(PortWish const& wish, std::chrono::milliseconds wait);
 
 [[nodiscard]] std::string gid_hex(std::array<std::uint8_t, 16> const& gid);   // 32 digits
 [[nodiscard]] std::string gid_text(std::array<std::uint8_t, 16> const& gid);  // 0000:…:c0a8:640a

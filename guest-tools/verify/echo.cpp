@@ -93,9 +93,10 @@ std::vector<std::byte> make_answer(EchoDatagram const& question, Payload const& 
     return answer;
 }
 
-Result<Fd> open_echo_socket(EchoEndpoint const& endpoint) {
+Result<FileDescriptor> open_echo_socket(EchoEndpoint const& endpoint) {
     bool const v4 = endpoint.address.family == IpAddress::Family::v4;
-    Fd fd(::socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    FileDescriptor fd(
+        ::socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!fd) return fail(socket_error(endpoint, "socket"));
     if (!endpoint.ifname.empty() &&
         ::setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, endpoint.ifname.c_str(),

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "api/http/file_descriptor.hpp"
 #include "api/types/ip_address.hpp"
-#include "guest-tools/verify/handles.hpp"
 #include "guest-tools/verify/payload.hpp"
 
 namespace vfmgr::verify {
@@ -43,6 +43,6 @@ struct EchoEndpoint {
     std::string ifname;      // only datagrams of this netdev; empty: of any
 };
 // Non-blocking, never fragments (IP_PMTUDISC_PROBE), reads the sender's address from each datagram.
-[[nodiscard]] Result<Fd> open_echo_socket(EchoEndpoint const& endpoint);
+[[nodiscard]] Result<FileDescriptor> open_echo_socket(EchoEndpoint const& endpoint);
 
 }  // namespace vfmgr::verify

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners of verbs objects and descriptors: freed once, in the right order, by whoever holds them.
+// Owners of verbs objects: freed once, in the right order, by whoever holds them.
 // Not shared between threads without the owner's lock.
 #pragma once
 
 #include <infiniband/verbs.h>
-#include <unistd.h>
 
 #include <memory>
-#include <utility>
 
 namespace vfmgr::verify {
 
@@ -28,24 +26,5 @@ using VerbsChannel = Handle<ibv_comp_channel, ibv_destroy_comp_channel>;
 using VerbsQueue = Handle<ibv_cq, ibv_destroy_cq>;
 using VerbsPair = Handle<ibv_qp, ibv_destroy_qp>;
 using VerbsRegion = Handle<ibv_mr, ibv_dereg_mr>;
-
-class Fd {
-  public:
-    Fd() = default;
-    explicit Fd(int fd) : fd_(fd) {}
-    Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    Fd& operator=(Fd&& other) noexcept {
-        std::swap(fd_, other.fd_);
-        return *this;
-    }
-    ~Fd() {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    [[nodiscard]] int get() const { return fd_; }
-    explicit operator bool() const { return fd_ >= 0; }
-
-  private:
-    int fd_ = -1;
-};
 
 }  // namespace vfmgr::verify

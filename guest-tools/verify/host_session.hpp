@@ -42,7 +42,7 @@ class HostSession {
 
   private:
     struct Rdma {
-        RdmaPort port;  // members are destroyed from the last to the first
+        VerbsPort port;  // members are destroyed from the last to the first
         VerbsDomain domain;
         RegisteredMemory write, read, scratch, pings, answers;
         QueuePair pair;

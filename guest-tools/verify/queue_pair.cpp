@@ -46,7 +46,7 @@ VerbsPair create_pair(ibv_pd* domain, ibv_cq* queue, QueuePairSize size, std::ui
 
 }  // namespace
 
-Result<QueuePair> QueuePair::make(ibv_pd* domain, RdmaPort const& port, QueuePairSize size,
+Result<QueuePair> QueuePair::make(ibv_pd* domain, VerbsPort const& port, QueuePairSize size,
                                   unsigned remote_access) {
     auto* const context = port.context.get();
     // Slack: rxe raises a fatal event on a full queue (verification.md, 3.6).
@@ -88,7 +88,7 @@ Result<void> QueuePair::modify(ibv_qp_attr& attributes, int mask, char const* to
     return fail(std::move(problem));
 }
 
-Result<void> QueuePair::connect(RdmaPort const& port, QueuePairEnd const& peer) {
+Result<void> QueuePair::connect(VerbsPort const& port, QueuePairEnd const& peer) {
     VFMGR_TRY(auto const gid, parse_gid(peer.gid));
     VFMGR_TRY(auto const mtu, mtu_of_bytes(std::min(port.path_mtu, peer.path_mtu)));
     ibv_qp_attr ready{};

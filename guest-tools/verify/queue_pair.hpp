@@ -35,14 +35,14 @@ struct RemoteTransfer {
 class QueuePair {
   public:
     // In INIT: receives may be posted. `remote_access`: what the peer may do (ibv_access_flags).
-    [[nodiscard]] static Result<QueuePair> make(ibv_pd* domain, RdmaPort const& port,
+    [[nodiscard]] static Result<QueuePair> make(ibv_pd* domain, VerbsPort const& port,
                                                 QueuePairSize size, unsigned remote_access);
     // What the peer needs to connect.
     [[nodiscard]] QueuePairEnd const& end() const { return end_; }
     [[nodiscard]] CompletionQueue& completions() { return completions_; }
     [[nodiscard]] CompletionQueue const& completions() const { return completions_; }
 
-    [[nodiscard]] Result<void> connect(RdmaPort const& port, QueuePairEnd const& peer);
+    [[nodiscard]] Result<void> connect(VerbsPort const& port, QueuePairEnd const& peer);
     [[nodiscard]] Result<void> receive(std::uint64_t id, Piece into);
     [[nodiscard]] Result<void> send(std::uint64_t id, Piece from);
     [[nodiscard]] Result<void> write(std::uint64_t id, RemoteTransfer const& transfer);

@@ -20,7 +20,7 @@ constexpr unsigned answers_wanted = 3;
 
 struct Line {
     EchoTest const& test;
-    Fd fd;
+    FileDescriptor fd;
     std::vector<std::byte> question;
     unsigned sent = 0;
 };

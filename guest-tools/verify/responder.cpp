@@ -46,7 +46,7 @@ struct Responder::Event {
 
 Result<std::unique_ptr<Responder>> Responder::start(ResponderLimits const& limits,
                                                     CheckPeer check_peer) {
-    Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    FileDescriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!wake) {
         Error error{Problem::limit_exceeded, "no event descriptor for the RDMA responder",
                     "raise LimitNOFILE"};
@@ -57,7 +57,7 @@ Result<std::unique_ptr<Responder>> Responder::start(ResponderLimits const& limit
         new Responder(limits, std::move(check_peer), std::move(wake)));
 }
 
-Responder::Responder(ResponderLimits const& limits, CheckPeer check_peer, Fd wake)
+Responder::Responder(ResponderLimits const& limits, CheckPeer check_peer, FileDescriptor wake)
     : limits_(limits), check_peer_(std::move(check_peer)), wake_(std::move(wake)) {
     thread_ = std::thread([this] { run(); });
 }

@@ -47,7 +47,7 @@ class Responder {
     using Session = std::shared_ptr<HostSession>;
     struct Event;
 
-    Responder(ResponderLimits const& limits, CheckPeer check_peer, Fd wake);
+    Responder(ResponderLimits const& limits, CheckPeer check_peer, FileDescriptor wake);
     [[nodiscard]] Result<void> admit(SessionPermit const& permit);
     [[nodiscard]] Result<void> open_echo(SessionPermit const& permit);
     void forget_unused_echo();
@@ -63,10 +63,10 @@ class Responder {
 
     ResponderLimits const limits_;
     CheckPeer const check_peer_;
-    Fd const wake_;
+    FileDescriptor const wake_;
     mutable std::mutex mutex_;  // guards what follows, and every session in sessions_
     std::map<std::string, Session> sessions_;
-    std::map<EchoPlace, Fd> echoes_;
+    std::map<EchoPlace, FileDescriptor> echoes_;
     std::size_t opening_ = 0;
     bool stopping_ = false;
     std::thread thread_;

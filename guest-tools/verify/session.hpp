@@ -26,7 +26,7 @@ class GuestSession {
 
   private:
     struct Rdma {
-        RdmaPort port;
+        VerbsPort port;
         VerbsDomain domain;
         QueuePair pair;
     };
