@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/kernel/driver_binding.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "vfmgr/kernel/in_use.hpp"
+#include "vfmgr/netlink/monitor.hpp"
+
+namespace vfmgr {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error refused_write(fs::path const& file, std::string detail, int error) {
+    return {Problem::kernel_refused,
+            fmt::format("{}: {}", detail, std::generic_category().message(error)),
+            "look in the kernel's log for the driver's reason",
+            {errno_cause("write " + file.string(), error)}};
+}
+
+bool vfio_driver(std::string_view name) {
+    return name == "vfio-pci" || name.ends_with("-vfio-pci") || name.ends_with("_vfio_pci");
+}
+
+std::string module_of(std::string name) {
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+}
+
+// The kernel loads no module for driver_override, and would leave the VF without a driver.
+Result<void> check_driver(LinuxKernelRoots const& roots, std::string const& driver) {
+    bool const name = !driver.empty() && driver.size() < 64 &&
+                      driver.find_first_of("/\n") == driver.npos && driver != "." && driver != "..";
+    if (!name)
+        return fail(Problem::invalid_request, fmt::format("\"{}\" is no driver's name", driver),
+                    "name a driver as in /sys/bus/pci/drivers");
+    std::error_code error;
+    if (fs::is_directory(roots.sysfs / "bus/pci/drivers" / driver, error)) return {};
+    return fail(Problem::unsupported, fmt::format("the driver {} is not loaded", driver),
+                fmt::format("modprobe {0}, and list it in /etc/modules-load.d for the next boot",
+                            module_of(driver)));
+}
+
+// VFIO gives a group to one user. A member with any other driver would share that user's memory;
+// bridges and pci-stub do not count [src vfio, pci_dma_configure].
+bool harmless(LinuxKernelRoots const& roots, PciAddress const& pci) {
+    constexpr std::uint64_t bridge_class = 0x06;
+    auto const driver = driver_of(roots, pci);
+    if (!driver || *driver == "pci-stub" || bound_to_vfio(roots, pci)) return true;
+    auto const device_class = read_number(pci_folder(roots, pci) / "class");
+    return device_class && (*device_class >> 16U) == bridge_class;
+}
+
+Result<void> check_group(LinuxKernelRoots const& roots, VfAt const& vf) {
+    auto const group = iommu_group_of(roots, vf.pci);
+    if (!group)
+        return fail(Problem::unsupported,
+                    fmt::format("VF {} of {} ({}) is in no IOMMU group, so no VM can have it",
+                                vf.id.index, to_string(vf.id.pf), to_string(vf.pci)),
+                    "switch the IOMMU on in the firmware and with intel_iommu=on on the kernel's "
+                    "command line");
+    auto const members = roots.sysfs / "kernel/iommu_groups" / std::to_string(*group) / "devices";
+    for (auto const& name : entries(members)) {
+        auto const member = PciAddress::parse(name);
+        if (!member || *member == vf.pci || harmless(roots, *member)) continue;
+        return fail(
+            Problem::conflict,
+            fmt::format("VF {} of {} ({}) shares IOMMU group {} with {}, which has the "
+                        "driver {}",
+                        vf.id.index, to_string(vf.id.pf), to_string(vf.pci), *group, name,
+                        driver_of(roots, *member).value_or("?")),
+            fmt::format("unbind {} from its driver, or use a slot behind a switch with ACS", name));
+    }
+    return {};
+}
+
+Result<void> set_override(LinuxKernelRoots const& roots, PciAddress const& pci,
+                          std::string const& driver) {
+    auto const file = pci_folder(roots, pci) / "driver_override";
+    // "\n" clears it; an empty write would do nothing.
+    auto const error = write_text(file, driver + "\n");
+    if (error == 0) return {};
+    return fail(refused_write(
+        file, fmt::format("the driver of {} could not be chosen", to_string(pci)), error));
+}
+
+Result<void> unbind(LinuxKernelRoots const& roots, PciAddress const& pci) {
+    auto const file = pci_folder(roots, pci) / "driver/unbind";
+    auto const error = write_text(file, to_string(pci));
+    if (error == 0 || !driver_of(roots, pci)) return {};
+    return fail(refused_write(file,
+                              fmt::format("{} could not be unbound from {}", to_string(pci),
+                                          driver_of(roots, pci).value_or("its driver")),
+                              error));
+}
+
+Result<void> probe(LinuxKernelRoots const& roots, PciAddress const& pci, std::string const& driver,
+                   Deadline deadline) {
+    VFMGR_TRY(auto monitor, EventMonitor::open());
+    auto const file = roots.sysfs / "bus/pci/drivers_probe";
+    auto const detail = fmt::format("{} could not be bound to {}", to_string(pci), driver);
+    if (auto const error = write_text(file, to_string(pci)); error != 0)
+        return fail(refused_write(file, detail, error));
+    // drivers_probe succeeds when nothing was bound too.
+    VFMGR_TRY(auto const waited, wait_until(monitor, deadline, [&]() -> Result<bool> {
+                  return driver_of(roots, pci) == driver;
+              }));
+    if (waited == Waited::holds) return {};
+    auto const now = driver_of(roots, pci);
+    return fail(Problem::kernel_refused,
+                fmt::format("{}: it has {}", detail, now ? "the driver " + *now : "no driver"),
+                "look in the kernel's log for the driver's reason");
+}
+
+// From whatever driver it has to the wanted one, or to none.
+Result<void> rebind(LinuxKernelRoots const& roots, PciAddress const& pci,
+                    std::optional<std::string> const& driver, Deadline deadline) {
+    if (driver) VFMGR_CHECK(set_override(roots, pci, *driver));
+    if (driver_of(roots, pci)) VFMGR_CHECK(unbind(roots, pci));
+    if (driver) VFMGR_CHECK(probe(roots, pci, *driver, deadline));
+    return {};
+}
+
+Result<GroupLease> guard_one(LinuxKernelRoots const& roots, VfAt const& vf, Deadline deadline) {
+    VFMGR_TRY(auto const host, read_host_netdevs(deadline));
+    return guard_unused(roots, host, std::span(&vf, 1));
+}
+
+}  // namespace
+
+Result<Observed> perform_step(LinuxKernelRoots const& roots, BindVf const& step,
+                              Deadline deadline) {
+    VFMGR_TRY(auto const pci, vf_address(roots, step.vf));
+    VfAt const vf{step.vf, pci};
+    if (driver_of(roots, pci) == step.driver) return Observed{};
+    if (step.driver) {
+        VFMGR_CHECK(check_driver(roots, *step.driver));
+        if (vfio_driver(*step.driver)) VFMGR_CHECK(check_group(roots, vf));
+    }
+    VFMGR_TRY(auto const lease, guard_one(roots, vf, deadline));
+    auto const bound = rebind(roots, pci, step.driver, deadline);
+    // Whatever happened: an override left behind would choose the driver of the next owner.
+    auto const cleared = set_override(roots, pci, "");
+    VFMGR_CHECK(bound);
+    VFMGR_CHECK(cleared);
+    return Observed{};
+}
+
+Result<Observed> perform_step(LinuxKernelRoots const& roots, ResetVf const& step,
+                              Deadline deadline) {
+    VFMGR_TRY(auto const pci, vf_address(roots, step.vf));
+    VfAt const vf{step.vf, pci};
+    auto const method = pci_folder(roots, pci) / "reset_method";
+    auto const methods = read_text(method).value_or("");
+    if ((" " + methods + " ").find(" flr ") == std::string::npos)
+        return fail(Problem::unsupported,
+                    fmt::format("VF {} of {} ({}) has no function level reset; it offers {}",
+                                step.vf.index, to_string(step.vf.pf), to_string(pci),
+                                methods.empty() ? "nothing" : methods),
+                    "without it nobody can be sure that nothing of the last VM is left");
+    VFMGR_TRY(auto const lease, guard_one(roots, vf, deadline));
+    // Otherwise the kernel falls back to other resets, which reach less or more than the VF.
+    if (auto const error = write_text(method, "flr"); error != 0)
+        return fail(refused_write(
+            method, fmt::format("the reset of {} could not be chosen", to_string(pci)), error));
+    auto const file = pci_folder(roots, pci) / "reset";
+    auto const error = write_text(file, "1");
+    auto const restored = write_text(method, methods);
+    if (error != 0)
+        return fail(
+            refused_write(file, fmt::format("{} could not be reset", to_string(pci)), error));
+    if (restored != 0)
+        return fail(refused_write(
+            method, fmt::format("the reset methods of {} could not be put back", to_string(pci)),
+            restored));
+    return Observed{};
+}
+
+}  // namespace vfmgr

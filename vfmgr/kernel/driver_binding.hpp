@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which driver a VF has, and its function level reset. Free functions; the caller holds the VF's
+// claim. Facts: kernel-and-libvirt.md, 3.
+#pragma once
+
+#include "vfmgr/kernel/kernel.hpp"
+#include "vfmgr/kernel/sysfs.hpp"
+
+namespace vfmgr {
+
+// Refuses a VF that is used, and a VFIO driver while another member of the IOMMU group has a
+// driver that could reach the guest's memory.
+[[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots, BindVf const& step,
+                                            Deadline deadline);
+[[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots, ResetVf const& step,
+                                            Deadline deadline);
+
+}  // namespace vfmgr

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/kernel/linux_kernel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "vfmgr/kernel/driver_binding.hpp"
+#include "vfmgr/kernel/host_leg.hpp"
+#include "vfmgr/kernel/pf_view.hpp"
+#include "vfmgr/kernel/vf_count.hpp"
+#include "vfmgr/kernel/vf_settings.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr std::chrono::seconds observe_seconds_max{10};
+
+PfState stale_pf(PciAddress const& pf, Error const& error) {
+    PfState state;
+    state.info.pci = pf;
+    state.stale = true;
+    state.stale_reason = error.detail;
+    return state;
+}
+
+Result<VfSettings> settings_of(LinuxKernelRoots const& roots, NlSocket& socket,
+                               NetworkSnapshot const& network, PciAddress const& pf,
+                               Deadline deadline) {
+    auto const* const netdev = pf_netdev(roots, network.host.netdevs, pf);
+    if (netdev == nullptr) return VfSettings{};
+    return read_vf_settings(socket, netdev->name, netdev->ifindex, deadline);
+}
+
+// What was read although something else could not be is in the view beside the reason.
+PfState observe_pf(LinuxKernelRoots const& roots, PciNameBook& names, NlSocket& socket,
+                   NetworkSnapshot const& network, PciAddress const& pf, Deadline deadline) {
+    auto const vfs = list_vfs(roots, pf);
+    if (!vfs) return stale_pf(pf, vfs.error());
+    std::vector<dev_t> nodes;
+    for (auto const& [index, pci] : *vfs)
+        for (auto const node : vfio_nodes_of(roots, pci)) nodes.push_back(node);
+    auto const holders = find_holders(roots, nodes);
+    auto const settings = settings_of(roots, socket, network, pf, deadline);
+    auto state = view_pf(
+        roots, names, {network, settings.value_or(VfSettings{}), holders.value_or(Holders{})}, pf);
+    if (!state) return stale_pf(pf, state.error());
+    if (!holders || !settings) {
+        state->stale = true;
+        state->stale_reason = holders ? settings.error().detail : holders.error().detail;
+    }
+    return std::move(*state);
+}
+
+}  // namespace
+
+LinuxKernel::LinuxKernel(LinuxKernelRoots roots) : roots_(std::move(roots)) {}
+
+Result<KernelView> LinuxKernel::observe(KernelScope const& scope) {
+    auto const deadline = std::chrono::steady_clock::now() + observe_seconds_max;
+    VFMGR_TRY(auto pfs, list_pfs(roots_));
+    if (scope) std::erase_if(pfs, [&](PciAddress const& pf) { return pf != *scope; });
+    VFMGR_TRY(auto const network, take_snapshot(deadline));
+    VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
+    KernelView view;
+    view.routes = view_routes(network);
+    for (auto const& pf : pfs) {
+        auto state = observe_pf(roots_, names_, socket, network, pf, deadline);
+        state.observed_at = system_clock().now();
+        view.pfs.emplace(pf, std::move(state));
+    }
+    return view;
+}
+
+Result<Observed> LinuxKernel::perform(KernelStep const& step, Deadline deadline) {
+    return std::visit(
+        [&](auto const& each) -> Result<Observed> { return perform_step(roots_, each, deadline); },
+        step);
+}
+
+}  // namespace vfmgr

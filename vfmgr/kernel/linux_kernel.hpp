@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real kernel, in this process: reads sysfs and netlink, performs steps. No state but the names
+// of PCI devices; any number of threads, the claims of PFs and VFs being the callers'.
+#pragma once
+
+#include "vfmgr/kernel/kernel.hpp"
+#include "vfmgr/kernel/pci_names.hpp"
+#include "vfmgr/kernel/sysfs.hpp"
+
+namespace vfmgr {
+
+class LinuxKernel : public Kernel {
+  public:
+    explicit LinuxKernel(LinuxKernelRoots roots);
+    [[nodiscard]] Result<KernelView> observe(KernelScope const& scope) override;
+    [[nodiscard]] Result<Observed> perform(KernelStep const& step, Deadline deadline) override;
+
+  private:
+    LinuxKernelRoots roots_;
+    PciNameBook names_;
+};
+
+}  // namespace vfmgr

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// One look at the host's network through netlink. Values; taken by any thread.
+#pragma once
+
+#include "vfmgr/netlink/address.hpp"
+#include "vfmgr/netlink/link.hpp"
+#include "vfmgr/netlink/neighbour.hpp"
+#include "vfmgr/netlink/rdma_link.hpp"
+#include "vfmgr/netlink/route.hpp"
+
+namespace vfmgr {
+
+struct HostNetdevs {
+    std::vector<Netdev> netdevs;
+    std::vector<NetdevAddress> addresses;
+};
+[[nodiscard]] Result<HostNetdevs> read_host_netdevs(Deadline deadline);
+
+struct NetworkSnapshot {
+    HostNetdevs host;
+    std::vector<Route> routes;
+    std::vector<Neighbour> neighbours;
+    std::vector<RdmaDevice> rdma_devices;  // none where the kernel has no RDMA
+};
+[[nodiscard]] Result<NetworkSnapshot> take_snapshot(Deadline deadline);
+
+}  // namespace vfmgr

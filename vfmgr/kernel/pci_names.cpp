@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/kernel/pci_names.hpp"
+
+#include <fmt/format.h>
+
+extern "C" {
+#include <pci/pci.h>
+}
+
+#include <array>
+
+namespace vfmgr {
+namespace {
+
+// The one that libpci gives back is in the buffer, or a constant of its own.
+std::string lookup(pci_access* access, int flags, std::uint64_t vendor, std::uint64_t device) {
+    std::array<char, 256> buffer{};
+    auto const* const name =
+        pci_lookup_name(access, buffer.data(), static_cast<int>(buffer.size()), flags,
+                        static_cast<int>(vendor), static_cast<int>(device));
+    return name == nullptr ? std::string() : std::string(name);
+}
+
+}  // namespace
+
+void PciNameBook::Closed::operator()(pci_access* access) const noexcept {
+    pci_cleanup(access);
+}
+
+// Without pci_init(): names need no access to devices, and pci_init() exits the process on errors.
+PciNameBook::PciNameBook() : access_(pci_alloc()) {}
+
+Result<PciNames> PciNameBook::look_up(LinuxKernelRoots const& roots, PciAddress const& pci) {
+    auto const folder = pci_folder(roots, pci);
+    VFMGR_TRY(auto const vendor, read_number(folder / "vendor"));
+    VFMGR_TRY(auto const device, read_number(folder / "device"));
+    std::lock_guard const lock(mutex_);
+    auto const [known, added] = known_.try_emplace({vendor, device});
+    if (added) {
+        known->second.vendor =
+            lookup(access_.get(), PCI_LOOKUP_VENDOR | PCI_LOOKUP_NO_NUMBERS, vendor, device);
+        known->second.device =
+            lookup(access_.get(), PCI_LOOKUP_DEVICE | PCI_LOOKUP_NO_NUMBERS, vendor, device);
+        if (known->second.vendor.empty()) known->second.vendor = fmt::format("{:04x}", vendor);
+        if (known->second.device.empty()) known->second.device = fmt::format("{:04x}", device);
+    }
+    return known->second;
+}
+
+}  // namespace vfmgr

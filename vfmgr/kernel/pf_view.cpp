@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/kernel/pf_view.hpp"
+
+#include <fmt/format.h>
+#include <linux/if_arp.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace vfmgr {
+namespace {
+
+// "pf0vf3", "c1pf0vf3", "pf0hpf", "pf0sf88": ports of the NIC's switch that stand for functions.
+// Since Linux 5.8 they are in the PF's net/ folder too (kernel-and-libvirt.md, 5).
+bool representor(Netdev const& netdev) {
+    auto const& name = netdev.phys_port_name;
+    return name.starts_with("pf") || (name.starts_with("c") && name.find("pf") != name.npos);
+}
+
+Netdev const* find_netdev(std::vector<Netdev> const& netdevs, std::string const& name) {
+    auto const found = std::find_if(netdevs.begin(), netdevs.end(),
+                                    [&](Netdev const& each) { return each.name == name; });
+    return found == netdevs.end() ? nullptr : &*found;
+}
+
+IpPrefix prefix_of(NetdevAddress const& address) {
+    IpPrefix prefix{address.address, address.prefix_length};
+    for (unsigned bit = address.prefix_length; bit < address.address.bits(); ++bit)
+        prefix.address.octets[bit / 8] &= static_cast<std::uint8_t>(~(0x80U >> (bit % 8)));
+    return prefix;
+}
+
+std::optional<MacAddress> permanent_mac(NetworkSnapshot const& network, Netdev const& netdev,
+                                        IpAddress const& address) {
+    for (auto const& neighbour : network.neighbours)
+        if (neighbour.ifindex == netdev.ifindex && neighbour.address == address &&
+            permanent(neighbour))
+            return neighbour.mac;
+    return std::nullopt;
+}
+
+LegState view_leg(NetworkSnapshot const& network, LegId const& id, Netdev const& netdev) {
+    LegState leg;
+    leg.id = id;
+    leg.ifname = netdev.name;
+    leg.up = netdev.up;
+    leg.mtu = netdev.mtu;
+    leg.ours = ours(netdev);
+    for (auto const& address : network.host.addresses) {
+        if (address.ifindex != netdev.ifindex) continue;
+        leg.addresses.push_back(address.address);
+        leg.prefixes.push_back(prefix_of(address));
+    }
+    for (auto const& route : network.routes)
+        if (route.protocol == our_route_protocol && route.ifindex == netdev.ifindex &&
+            route.prefix.length == route.prefix.address.bits())
+            leg.peers.push_back(
+                {route.prefix.address, permanent_mac(network, netdev, route.prefix.address)});
+    return leg;
+}
+
+std::vector<LegState> view_legs(NetworkSnapshot const& network, PciAddress const& pf,
+                                Netdev const& netdev) {
+    std::vector<LegState> legs{view_leg(network, {pf, std::nullopt}, netdev)};
+    for (auto const& each : network.host.netdevs)
+        if (each.vlan && each.parent_ifindex == netdev.ifindex)
+            legs.push_back(view_leg(network, {pf, each.vlan}, each));
+    std::sort(legs.begin(), legs.end(),
+              [](LegState const& a, LegState const& b) { return a.id.vlan < b.id.vlan; });
+    return legs;
+}
+
+VfState view_vf(LinuxKernelRoots const& roots, PfSources const& sources, std::uint16_t index,
+                PciAddress const& pci) {
+    VfState vf;
+    vf.index = index;
+    vf.pci = pci;
+    vf.driver = driver_of(roots, pci);
+    vf.iommu_group = iommu_group_of(roots, pci);
+    if (auto const netdevs = netdevs_of(roots, pci); !netdevs.empty()) vf.ifname = netdevs.front();
+    if (auto const found = sources.settings.find(index); found != sources.settings.end())
+        vf.settings = found->second;
+    vf.holders = holders_of(sources.holders, vfio_nodes_of(roots, pci));
+    return vf;
+}
+
+void add_netdev_facts(PfInfo& info, Netdev const& netdev) {
+    info.ifname = netdev.name;
+    info.mac = netdev.mac;
+    info.mtu = netdev.mtu;
+    info.up = netdev.up;
+    info.carrier = netdev.carrier;
+    info.link_layer =
+        netdev.hardware_type == ARPHRD_INFINIBAND ? LinkLayer::infiniband : LinkLayer::ethernet;
+}
+
+}  // namespace
+
+Netdev const* pf_netdev(LinuxKernelRoots const& roots, std::vector<Netdev> const& netdevs,
+                        PciAddress const& pf) {
+    Netdev const* best = nullptr;
+    std::uint64_t best_port = 0;
+    for (auto const& name : netdevs_of(roots, pf)) {
+        auto const* const netdev = find_netdev(netdevs, name);
+        if (netdev == nullptr || representor(*netdev)) continue;
+        // A card with one function and two ports (mlx4) has two devices.
+        auto const port =
+            read_number(pci_folder(roots, pf) / "net" / name / "dev_port").value_or(0);
+        if (best == nullptr || port < best_port)
+            std::tie(best, best_port) = std::tuple(netdev, port);
+    }
+    return best;
+}
+
+Netdev const* leg_netdev(LinuxKernelRoots const& roots, std::vector<Netdev> const& netdevs,
+                         LegId const& leg) {
+    auto const* const parent = pf_netdev(roots, netdevs, leg.pf);
+    if (parent == nullptr || !leg.vlan) return parent;
+    for (auto const& netdev : netdevs)
+        if (netdev.vlan == leg.vlan && netdev.parent_ifindex == parent->ifindex) return &netdev;
+    return nullptr;
+}
+
+Result<PfState> view_pf(LinuxKernelRoots const& roots, PciNameBook& names, PfSources const& sources,
+                        PciAddress const& pf) {
+    PfState state;
+    state.info.pci = pf;
+    state.info.driver = driver_of(roots, pf).value_or("");
+    VFMGR_TRY(auto const named, names.look_up(roots, pf));
+    state.info.vendor_name = named.vendor;
+    state.info.device_name = named.device;
+    VFMGR_TRY(state.info.total_vfs, total_vfs(roots, pf));
+    state.info.numa_node = numa_node_of(roots, pf);
+    VFMGR_TRY(auto const vfs, list_vfs(roots, pf));
+    state.info.num_vfs = static_cast<std::uint16_t>(vfs.size());
+    for (auto const& [index, pci] : vfs) state.vfs.push_back(view_vf(roots, sources, index, pci));
+    // The device link is the only safe map between RDMA and network devices of hardware.
+    if (auto const hardware = rdma_devices_of(roots, pf); !hardware.empty())
+        state.info.rdma_device = hardware.front();
+    auto const* const netdev = pf_netdev(roots, sources.network.host.netdevs, pf);
+    if (netdev == nullptr) return state;
+    add_netdev_facts(state.info, *netdev);
+    state.legs = view_legs(sources.network, pf, *netdev);
+    if (state.info.rdma_device) return state;
+    if (auto const* const soft = rdma_device_on(sources.network.rdma_devices, netdev->ifindex)) {
+        state.info.rdma_device = soft->name;
+        state.info.rdma_driver = soft->driver;
+    }
+    return state;
+}
+
+std::vector<HostRoute> view_routes(NetworkSnapshot const& network) {
+    std::vector<HostRoute> routes;
+    for (auto const& route : network.routes) {
+        if (route.prefix.length == 0 || route.protocol == our_route_protocol) continue;
+        std::string ifname;
+        for (auto const& netdev : network.host.netdevs)
+            if (netdev.ifindex == route.ifindex) ifname = netdev.name;
+        routes.push_back({route.prefix, std::move(ifname)});
+    }
+    return routes;
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of KernelView put together from sysfs and one look at the network. Free functions; any
+// thread. What they are given is what they see: nothing here talks to netlink.
+#pragma once
+
+#include "vfmgr/kernel/in_use.hpp"
+#include "vfmgr/kernel/pci_names.hpp"
+#include "vfmgr/netlink/vf.hpp"
+#include "vfmgr/plan/host_view.hpp"
+
+namespace vfmgr {
+
+// The PF's own network device among those of its folder: no representor, the lowest port.
+[[nodiscard]] Netdev const* pf_netdev(LinuxKernelRoots const& roots,
+                                      std::vector<Netdev> const& netdevs, PciAddress const& pf);
+// The same device or a VLAN device on it, whoever made it.
+[[nodiscard]] Netdev const* leg_netdev(LinuxKernelRoots const& roots,
+                                       std::vector<Netdev> const& netdevs, LegId const& leg);
+
+struct PfSources {
+    NetworkSnapshot const& network;
+    VfSettings const& settings;
+    Holders const& holders;
+};
+[[nodiscard]] Result<PfState> view_pf(LinuxKernelRoots const& roots, PciNameBook& names,
+                                      PfSources const& sources, PciAddress const& pf);
+
+// Main-table routes without default routes and without those vfmgr made (they are in the legs).
+[[nodiscard]] std::vector<HostRoute> view_routes(NetworkSnapshot const& network);
+
+}  // namespace vfmgr

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/kernel/sysfs.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <system_error>
+
+#include "vfmgr/kernel/file_descriptor.hpp"
+
+namespace vfmgr {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t text_bytes_max = 4096;  // a sysfs attribute is at most a page
+
+Error unreadable(fs::path const& file, std::string const& call, int error) {
+    return {
+        Problem::kernel_refused,
+        fmt::format("{} can't be read: {}", file.string(), std::generic_category().message(error)),
+        "look whether the device is still there, and in the kernel's log",
+        {errno_cause(call + " " + file.string(), error)}};
+}
+
+// "virtfn12" is 12. Nothing else is a VF.
+std::optional<std::uint16_t> virtfn_index(std::string_view name) {
+    constexpr std::string_view prefix = "virtfn";
+    if (!name.starts_with(prefix)) return std::nullopt;
+    name.remove_prefix(prefix.size());
+    std::uint16_t index = 0;
+    auto const* const end = name.data() + name.size();
+    auto const [stopped, error] = std::from_chars(name.data(), end, index);
+    if (error != std::errc{} || stopped != end) return std::nullopt;
+    return index;
+}
+
+}  // namespace
+
+Result<std::string> read_text(fs::path const& file) {
+    FileDescriptor const fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd.open()) return fail(unreadable(file, "open", errno));
+    std::array<char, text_bytes_max> buffer{};
+    auto const got = ::read(fd.get(), buffer.data(), buffer.size());
+    if (got < 0) return fail(unreadable(file, "read", errno));
+    std::string text(buffer.data(), static_cast<std::size_t>(got));
+    if (text.ends_with('\n')) text.pop_back();
+    return text;
+}
+
+Result<std::uint64_t> read_number(fs::path const& file) {
+    VFMGR_TRY(auto const text, read_text(file));
+    bool const hexadecimal = text.starts_with("0x");
+    auto const* const start = text.data() + (hexadecimal ? 2 : 0);
+    auto const* const end = text.data() + text.size();
+    std::uint64_t number = 0;
+    auto const [stopped, error] = std::from_chars(start, end, number, hexadecimal ? 16 : 10);
+    if (error == std::errc{} && stopped == end) return number;
+    return fail(Problem::kernel_refused,
+                fmt::format("{} says \"{}\", which is not a number", file.string(), text),
+                "look whether the device's driver is sound");
+}
+
+int write_text(fs::path const& file, std::string_view text) {
+    FileDescriptor const fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!fd.open()) return errno;
+    auto const written = ::write(fd.get(), text.data(), text.size());
+    if (written < 0) return errno;
+    return static_cast<std::size_t>(written) == text.size() ? 0 : EIO;
+}
+
+std::optional<std::string> link_name(fs::path const& link) {
+    std::error_code error;
+    auto const target = fs::read_symlink(link, error);
+    if (error) return std::nullopt;
+    return target.filename().string();
+}
+
+std::vector<std::string> entries(fs::path const& folder) {
+    std::vector<std::string> names;
+    std::error_code error;
+    // Entries may go while we read: increment() with an error code ends the loop then.
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+        names.push_back(it->path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+fs::path pci_folder(LinuxKernelRoots const& roots, PciAddress const& pci) {
+    return roots.sysfs / "bus/pci/devices" / to_string(pci);
+}
+
+Result<std::vector<PciAddress>> list_pfs(LinuxKernelRoots const& roots) {
+    auto const devices = roots.sysfs / "bus/pci/devices";
+    std::error_code error;
+    if (!fs::is_directory(devices, error))
+        return fail(unreadable(devices, "opendir", error ? error.value() : ENOTDIR));
+    std::vector<PciAddress> pfs;
+    for (auto const& name : entries(devices)) {
+        if (!fs::exists(devices / name / "sriov_totalvfs", error)) continue;
+        if (auto const pci = PciAddress::parse(name)) pfs.push_back(*pci);
+    }
+    std::sort(pfs.begin(), pfs.end());
+    return pfs;
+}
+
+Result<VfAddresses> list_vfs(LinuxKernelRoots const& roots, PciAddress const& pf) {
+    auto const folder = pci_folder(roots, pf);
+    std::error_code error;
+    if (!fs::is_directory(folder, error))
+        return fail({Problem::not_found,
+                     fmt::format("there is no PCI device {}", to_string(pf)),
+                     "list the PFs with: vfctl pf list",
+                     {errno_cause("opendir " + folder.string(), error ? error.value() : ENOENT)}});
+    VfAddresses vfs;
+    for (auto const& name : entries(folder)) {
+        auto const index = virtfn_index(name);
+        auto const target = index ? link_name(folder / name) : std::nullopt;
+        if (!target) continue;
+        VFMGR_TRY(auto const pci, PciAddress::parse(*target));
+        vfs.emplace(*index, pci);
+    }
+    return vfs;
+}
+
+Result<PciAddress> vf_address(LinuxKernelRoots const& roots, VfId const& vf) {
+    VFMGR_TRY(auto const vfs, list_vfs(roots, vf.pf));
+    if (auto const found = vfs.find(vf.index); found != vfs.end()) return found->second;
+    return fail(
+        Problem::not_found,
+        fmt::format("{} has no VF {}; it has {} VFs", to_string(vf.pf), vf.index, vfs.size()),
+        "choose one that exists, or ask for more VFs: vfctl pf set");
+}
+
+Result<std::uint16_t> total_vfs(LinuxKernelRoots const& roots, PciAddress const& pf) {
+    auto const file = pci_folder(roots, pf) / "sriov_totalvfs";
+    VFMGR_TRY(auto const total, read_number(file));
+    if (total <= UINT16_MAX) return static_cast<std::uint16_t>(total);
+    return fail(Problem::kernel_refused,
+                fmt::format("{} says {}, which no PF can have", file.string(), total),
+                "look whether the device's driver is sound");
+}
+
+std::optional<std::string> driver_of(LinuxKernelRoots const& roots, PciAddress const& pci) {
+    return link_name(pci_folder(roots, pci) / "driver");
+}
+
+std::optional<std::uint32_t> iommu_group_of(LinuxKernelRoots const& roots, PciAddress const& pci) {
+    auto const name = link_name(pci_folder(roots, pci) / "iommu_group");
+    if (!name) return std::nullopt;
+    std::uint32_t group = 0;
+    auto const* const end = name->data() + name->size();
+    auto const [stopped, error] = std::from_chars(name->data(), end, group);
+    return error == std::errc{} && stopped == end ? std::optional(group) : std::nullopt;
+}
+
+std::optional<std::int32_t> numa_node_of(LinuxKernelRoots const& roots, PciAddress const& pci) {
+    // "-1" is no node, and no number for read_number() either.
+    auto const node = read_number(pci_folder(roots, pci) / "numa_node");
+    if (!node || *node > INT32_MAX) return std::nullopt;
+    return static_cast<std::int32_t>(*node);
+}
+
+std::vector<std::string> netdevs_of(LinuxKernelRoots const& roots, PciAddress const& pci) {
+    return entries(pci_folder(roots, pci) / "net");
+}
+
+std::vector<std::string> rdma_devices_of(LinuxKernelRoots const& roots, PciAddress const& pci) {
+    return entries(pci_folder(roots, pci) / "infiniband");
+}
+
+bool bound_to_vfio(LinuxKernelRoots const& roots, PciAddress const& pci) {
+    return !entries(pci_folder(roots, pci) / "vfio-dev").empty();
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/kernel/vf_count.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "vfmgr/kernel/in_use.hpp"
+#include "vfmgr/netlink/monitor.hpp"
+
+namespace vfmgr {
+namespace {
+
+// What the kernel means with it here [src drivers/pci/iov.c].
+std::string numvfs_remedy(int error) {
+    switch (error) {
+        case ENOENT:
+            return "bind the PF to a driver that can make VFs";
+        case EBUSY:
+            return "something else changed the number of VFs meanwhile: try again";
+        case ENOMEM:
+            return "give the VFs address space or bus numbers: firmware setting for SR-IOV or "
+                   "MMIO above 4G, or boot with pci=realloc,assign-busses";
+        case ENOSPC:
+            return "the NIC has no interrupt vectors left: ask for fewer VFs";
+        case ENETDOWN:
+            return "this driver wants the PF up first: ip link set dev PF up";
+        case EPERM:
+        case EACCES:
+            return "vfmgr must run as root with /sys writable";
+        default:
+            return "look in the kernel's log for the driver's reason";
+    }
+}
+
+Result<void> write_count(LinuxKernelRoots const& roots, PciAddress const& pf, std::uint16_t count) {
+    auto const file = pci_folder(roots, pf) / "sriov_numvfs";
+    // Plain decimal: the kernel reads a leading 0 as octal.
+    auto const error = write_text(file, std::to_string(count));
+    if (error == 0) return {};
+    return fail({Problem::kernel_refused,
+                 fmt::format("{} VFs could not be made on {}: {}", count, to_string(pf),
+                             std::generic_category().message(error)),
+                 numvfs_remedy(error),
+                 {errno_cause(fmt::format("write {} to {}", count, file.string()), error)}});
+}
+
+// Through 0: the kernel refuses a change from one count to another with EBUSY.
+Result<void> resize(LinuxKernelRoots const& roots, SetNumVfs const& step, std::size_t present) {
+    if (present != 0) VFMGR_CHECK(write_count(roots, step.pf, 0));
+    if (step.count != 0) VFMGR_CHECK(write_count(roots, step.pf, step.count));
+    return {};
+}
+
+// With autoprobe off, so that no host driver takes new VFs: they are configured while unbound.
+// It is put back to what it was, however the resize ends.
+Result<void> resize_unprobed(LinuxKernelRoots const& roots, SetNumVfs const& step,
+                             std::size_t present) {
+    auto const file = pci_folder(roots, step.pf) / "sriov_drivers_autoprobe";
+    VFMGR_TRY(auto const before, read_text(file));
+    auto const set = [&](std::string const& value) -> Result<void> {
+        auto const error = write_text(file, value);
+        if (error == 0) return {};
+        return fail({Problem::kernel_refused,
+                     fmt::format("{} could not be set to {}: {}", file.string(), value,
+                                 std::generic_category().message(error)),
+                     "vfmgr must run as root with /sys writable",
+                     {errno_cause("write " + file.string(), error)}});
+    };
+    VFMGR_CHECK(set("0"));
+    auto const resized = resize(roots, step, present);
+    auto const restored = set(before);
+    if (!resized) return resized;
+    return restored;
+}
+
+Result<void> await_links(LinuxKernelRoots const& roots, SetNumVfs const& step,
+                         EventMonitor& monitor, Deadline deadline) {
+    std::size_t seen = 0;
+    VFMGR_TRY(auto const waited, wait_until(monitor, deadline, [&]() -> Result<bool> {
+                  VFMGR_TRY(auto const vfs, list_vfs(roots, step.pf));
+                  seen = vfs.size();
+                  return seen == step.count;
+              }));
+    if (waited == Waited::holds) return {};
+    // The driver may make fewer, and the write succeeds all the same.
+    return fail(Problem::kernel_refused,
+                fmt::format("{} VFs were asked for on {}, {} appeared", step.count,
+                            to_string(step.pf), seen),
+                "look in the kernel's log for the driver's reason, or ask for fewer VFs");
+}
+
+}  // namespace
+
+Result<Observed> perform_step(LinuxKernelRoots const& roots, SetNumVfs const& step,
+                              Deadline deadline) {
+    VFMGR_TRY(auto const vfs, list_vfs(roots, step.pf));
+    VFMGR_TRY(auto const total, total_vfs(roots, step.pf));
+    if (step.count > total)
+        return fail(
+            Problem::limit_exceeded,
+            fmt::format("{} allows {} VFs, {} were asked for", to_string(step.pf), total,
+                        step.count),
+            fmt::format("ask for at most {}, or raise the limit in the NIC's firmware", total));
+    if (vfs.size() == step.count) return Observed{};
+    std::vector<VfAt> going;
+    for (auto const& [index, pci] : vfs) going.push_back({{step.pf, index}, pci});
+    VFMGR_TRY(auto monitor, EventMonitor::open());
+    VFMGR_TRY(auto const host, read_host_netdevs(deadline));
+    {
+        VFMGR_TRY(auto const lease, guard_unused(roots, host, going));
+        VFMGR_CHECK(resize_unprobed(roots, step, vfs.size()));
+    }
+    VFMGR_CHECK(await_links(roots, step, monitor, deadline));
+    return Observed{};
+}
+
+}  // namespace vfmgr

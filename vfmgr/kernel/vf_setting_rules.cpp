@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "vfmgr/kernel/vf_settings.hpp"
+
+namespace vfmgr {
+namespace {
+
+template <class T>
+bool says(std::optional<T> const& reported, std::optional<T> const& wanted) {
+    return reported.has_value() && reported == wanted;
+}
+
+bool mac_holds(VfSpec const& wanted, VfSpec const& reported) {
+    if (!wanted.mac || !reported.mac) return false;
+    return *reported.mac == *wanted.mac || (wanted.mac->zero() && *reported.mac == stand_in_mac);
+}
+
+std::string on_off(std::optional<bool> const& value) {
+    return value.value_or(false) ? "on" : "off";
+}
+
+std::string vlan_text(Vlan const& vlan) {
+    auto text = fmt::format("vlan {}", vlan.id);
+    if (vlan.qos != 0) text += fmt::format(" qos {}", vlan.qos);
+    if (vlan.proto != VlanProtocol::dot1q) text += fmt::format(" proto {}", enum_name(vlan.proto));
+    return text;
+}
+
+}  // namespace
+
+bool holds(VfSpec const& wanted, VfSpec const& reported, VfAttribute attribute) {
+    switch (attribute) {
+        case VfAttribute::mac:
+            return mac_holds(wanted, reported);
+        case VfAttribute::vlan:
+            return says(reported.vlan, wanted.vlan);
+        case VfAttribute::max_tx_rate:
+            return says(reported.max_tx_rate_mbps, wanted.max_tx_rate_mbps);
+        case VfAttribute::min_tx_rate:
+            return says(reported.min_tx_rate_mbps, wanted.min_tx_rate_mbps);
+        case VfAttribute::spoofchk:
+            return says(reported.spoofchk, wanted.spoofchk);
+        case VfAttribute::link_state:
+            return says(reported.link_state, wanted.link_state);
+        case VfAttribute::trust:
+            return says(reported.trust, wanted.trust);
+        case VfAttribute::node_guid:
+            return says(reported.node_guid, wanted.node_guid);
+        case VfAttribute::port_guid:
+            return says(reported.port_guid, wanted.port_guid);
+    }
+    return false;
+}
+
+VfSpec to_write(VfSpec const& wanted, VfSpec const& reported) {
+    auto write = wanted;
+    if (holds(wanted, reported, VfAttribute::link_state)) write.link_state.reset();
+    if (holds(wanted, reported, VfAttribute::max_tx_rate)) write.max_tx_rate_mbps.reset();
+    if (holds(wanted, reported, VfAttribute::min_tx_rate)) write.min_tx_rate_mbps.reset();
+    // A MAC that holds is written again: the report does not say whether the PF or the guest set
+    // it, and only one that the PF set keeps the guest from changing it. A zero one has nothing to
+    // keep.
+    if (wanted.mac && wanted.mac->zero() && mac_holds(wanted, reported)) write.mac.reset();
+    if (write.min_tx_rate_mbps && !write.max_tx_rate_mbps)
+        write.max_tx_rate_mbps = reported.max_tx_rate_mbps.value_or(0);
+    return write;
+}
+
+std::vector<VfSpec> messages_of(VfSpec const& settings) {
+    std::vector<VfSpec> messages;
+    for (auto const& message : {without_guids(settings), only(settings, VfAttribute::node_guid),
+                                only(settings, VfAttribute::port_guid)})
+        if (!empty(message)) messages.push_back(message);
+    return messages;
+}
+
+std::vector<VfAttribute> attributes_of(VfSpec const& settings) {
+    std::vector<VfAttribute> attributes;
+    for (auto const& [attribute, name] : enum_names<VfAttribute>)
+        if (!empty(only(settings, attribute))) attributes.push_back(attribute);
+    return attributes;
+}
+
+std::string setting_text(VfSpec const& settings, VfAttribute attribute) {
+    if (empty(only(settings, attribute))) return fmt::format("no {}", enum_name(attribute));
+    switch (attribute) {
+        case VfAttribute::mac:
+            return "mac " + to_string(*settings.mac);
+        case VfAttribute::vlan:
+            return vlan_text(*settings.vlan);
+        case VfAttribute::max_tx_rate:
+            return fmt::format("max_tx_rate_mbps {}", *settings.max_tx_rate_mbps);
+        case VfAttribute::min_tx_rate:
+            return fmt::format("min_tx_rate_mbps {}", *settings.min_tx_rate_mbps);
+        case VfAttribute::spoofchk:
+            return "spoofchk " + on_off(settings.spoofchk);
+        case VfAttribute::link_state:
+            return fmt::format("link_state {}", enum_name(*settings.link_state));
+        case VfAttribute::trust:
+            return "trust " + on_off(settings.trust);
+        case VfAttribute::node_guid:
+            return "node_guid " + to_string(*settings.node_guid);
+        case VfAttribute::port_guid:
+            return "port_guid " + to_string(*settings.port_guid);
+    }
+    return {};
+}
+
+}  // namespace vfmgr

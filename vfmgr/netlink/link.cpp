@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/netlink/link.hpp"
+
+#include <fmt/format.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+
+#include <cerrno>
+
+namespace vfmgr {
+namespace {
+
+// The kernel takes a group when it makes a device, but an alias only afterwards [src rtnetlink.c
+// rtnl_create_link, do_setlink]: the group tells that a device without alias is a half-made one of
+// ours. "vfmg" in ASCII.
+constexpr std::uint32_t our_group = 0x76666d67;
+
+ifinfomsg link_header(int ifindex) {
+    ifinfomsg header{};
+    header.ifi_index = ifindex;
+    return header;
+}
+
+// Statistics are left out: they cost a read of each device's counters.
+Request get_request(int flags) {
+    Request request(RTM_GETLINK, flags);
+    request.header(link_header(0));
+    return request;
+}
+
+Result<void> mark_as_ours(NlSocket& socket, VlanNetdev const& vlan, Deadline deadline) {
+    Request request(RTM_SETLINK, 0);
+    request.header(link_header(0)).put_text(IFLA_IFNAME, vlan.name);
+    request.put_text(IFLA_IFALIAS, our_ifalias);
+    auto const call = "RTM_SETLINK " + vlan.name + " alias";
+    VFMGR_TRY(auto const ack, socket.tell(request, call, deadline));
+    if (ack.ok()) return {};
+    return fail(refusal(ack, call, fmt::format("{} could not be marked as vfmgr's", vlan.name),
+                        "look in the kernel's log for the reason"));
+}
+
+std::string change_text(NetdevChange const& change) {
+    std::string text;
+    if (change.mtu) text += fmt::format(" mtu {}", *change.mtu);
+    if (change.up) text += *change.up ? " up" : " down";
+    return text;
+}
+
+std::string change_remedy(NlAck const& ack, NetdevChange const& change) {
+    if (ack.error == ENODEV) return "look whether the interface is still there: ip link";
+    if (ack.error == EPERM) return "vfmgr needs CAP_NET_ADMIN";
+    if (change.mtu) return "choose an MTU that the device, and the parent of a VLAN device, allow";
+    return "look in the kernel's log for the reason";
+}
+
+}  // namespace
+
+bool ours(Netdev const& netdev) {
+    return netdev.kind == "vlan" &&
+           (netdev.alias == our_ifalias || (netdev.alias.empty() && netdev.group == our_group));
+}
+
+std::optional<Netdev> parse_netdev(ByteView payload) {
+    auto const header = front_object<ifinfomsg>(payload);
+    if (!header) return std::nullopt;
+    Attributes const attributes(after(payload, sizeof(ifinfomsg)));
+    Netdev netdev;
+    netdev.name = attributes.text(IFLA_IFNAME).value_or("");
+    if (netdev.name.empty() || header->ifi_index <= 0) return std::nullopt;
+    netdev.ifindex = header->ifi_index;
+    netdev.hardware_type = header->ifi_type;
+    netdev.up = (header->ifi_flags & static_cast<unsigned>(IFF_UP)) != 0;
+    netdev.carrier = attributes.value<std::uint8_t>(IFLA_CARRIER).value_or(0) != 0;
+    netdev.operstate = attributes.value<std::uint8_t>(IFLA_OPERSTATE).value_or(0);
+    netdev.mtu = attributes.value<std::uint32_t>(IFLA_MTU).value_or(0);
+    netdev.group = attributes.value<std::uint32_t>(IFLA_GROUP).value_or(0);
+    netdev.controller_ifindex = attributes.value<int>(IFLA_MASTER);
+    netdev.mac = attributes.mac(IFLA_ADDRESS);
+    netdev.alias = attributes.text(IFLA_IFALIAS).value_or("");
+    netdev.parent_device = attributes.text(IFLA_PARENT_DEV_NAME).value_or("");
+    netdev.phys_port_name = attributes.text(IFLA_PHYS_PORT_NAME).value_or("");
+    auto const info = attributes.nested(IFLA_LINKINFO);
+    netdev.kind = info.text(IFLA_INFO_KIND).value_or("");
+    if (netdev.kind == "vlan")
+        netdev.vlan = info.nested(IFLA_INFO_DATA).value<std::uint16_t>(IFLA_VLAN_ID);
+    if (!attributes.find(IFLA_LINK_NETNSID))
+        netdev.parent_ifindex = attributes.value<int>(IFLA_LINK);
+    return netdev;
+}
+
+Result<std::vector<Netdev>> list_netdevs(NlSocket& socket, Deadline deadline) {
+    auto request = get_request(NLM_F_DUMP);
+    request.put<std::uint32_t>(IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+    VFMGR_TRY(auto const answers, socket.dump(request, "RTM_GETLINK", deadline));
+    std::vector<Netdev> netdevs;
+    for (auto const& answer : answers)
+        if (answer.type == RTM_NEWLINK)
+            if (auto netdev = parse_netdev(answer.payload)) netdevs.push_back(std::move(*netdev));
+    return netdevs;
+}
+
+Result<Netdev> get_netdev(NlSocket& socket, std::string const& name, Deadline deadline) {
+    auto request = get_request(0);
+    request.put_text(IFLA_IFNAME, name);
+    request.put<std::uint32_t>(IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+    auto const call = "RTM_GETLINK " + name;
+    VFMGR_TRY(auto const reply, socket.ask(request, call, deadline));
+    for (auto const& answer : reply.answers)
+        if (answer.type == RTM_NEWLINK)
+            if (auto netdev = parse_netdev(answer.payload)) return std::move(*netdev);
+    auto error = refusal(reply.ack, call, fmt::format("there is no network interface {}", name),
+                         "list the interfaces with: ip link");
+    error.problem = Problem::not_found;
+    return fail(std::move(error));
+}
+
+Result<void> change_netdev(NlSocket& socket, std::string const& netdev, NetdevChange const& change,
+                           Deadline deadline) {
+    auto header = link_header(change.ifindex);
+    if (change.up) {
+        header.ifi_change = static_cast<unsigned>(IFF_UP);
+        header.ifi_flags = *change.up ? static_cast<unsigned>(IFF_UP) : 0U;
+    }
+    Request request(RTM_SETLINK, 0);
+    request.header(header);
+    if (change.mtu) request.put(IFLA_MTU, *change.mtu);
+    auto const call = "RTM_SETLINK " + netdev + change_text(change);
+    VFMGR_TRY(auto const ack, socket.tell(request, call, deadline));
+    if (ack.ok()) return {};
+    return fail(refusal(ack, call,
+                        fmt::format("{} could not be set{}", netdev, change_text(change)),
+                        change_remedy(ack, change)));
+}
+
+Result<void> add_vlan_netdev(NlSocket& socket, VlanNetdev const& vlan, Deadline deadline) {
+    Request request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+    request.header(link_header(0))
+        .put_text(IFLA_IFNAME, vlan.name)
+        .put(IFLA_LINK, vlan.parent_ifindex)
+        .put(IFLA_GROUP, our_group)
+        .nest(IFLA_LINKINFO, [&](Request& info) {
+            info.put_text(IFLA_INFO_KIND, "vlan").nest(IFLA_INFO_DATA, [&](Request& data) {
+                data.put(IFLA_VLAN_ID, vlan.vlan);
+            });
+        });
+    auto const call = fmt::format("RTM_NEWLINK {} vlan {}", vlan.name, vlan.vlan);
+    VFMGR_TRY(auto const ack, socket.tell(request, call, deadline));
+    if (ack.ok()) return mark_as_ours(socket, vlan, deadline);
+    auto const remedy = ack.error == EOPNOTSUPP ? "load the kernel module: modprobe 8021q"
+                        : ack.error == EEXIST   ? "remove the other device or choose another VLAN"
+                                                : "look in the kernel's log for the reason";
+    auto error = refusal(
+        ack, call, fmt::format("VLAN device {} (id {}) could not be made", vlan.name, vlan.vlan),
+        remedy);
+    if (ack.error == EOPNOTSUPP) error.problem = Problem::unsupported;
+    if (ack.error == EEXIST) error.problem = Problem::conflict;
+    return fail(std::move(error));
+}
+
+Result<void> delete_netdev(NlSocket& socket, Netdev const& netdev, Deadline deadline) {
+    Request request(RTM_DELLINK, 0);
+    request.header(link_header(netdev.ifindex));
+    auto const call = "RTM_DELLINK " + netdev.name;
+    VFMGR_TRY(auto const ack, socket.tell(request, call, deadline));
+    if (ack.ok() || ack.error == ENODEV) return {};
+    return fail(refusal(ack, call, fmt::format("{} could not be removed", netdev.name),
+                        "look in the kernel's log for the reason"));
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Network devices: list, change, make and remove VLAN devices. Free functions on a socket that the
+// caller owns; its thread.
+#pragma once
+
+#include "vfmgr/netlink/socket.hpp"
+
+namespace vfmgr {
+
+// The ifalias of every VLAN device that vfmgr made.
+inline constexpr std::string_view our_ifalias = "vfmgr";
+
+struct Netdev {
+    int ifindex = 0;
+    std::string name;
+    std::uint16_t hardware_type = 0;        // ARPHRD_ETHER 1, ARPHRD_INFINIBAND 32
+    std::string kind;                       // "vlan", "veth"; empty for hardware
+    std::optional<std::uint16_t> vlan;      // of a VLAN device
+    std::optional<int> parent_ifindex;      // of a VLAN device; absent when in another namespace
+    std::optional<int> controller_ifindex;  // of the bridge or bond that it is part of
+    std::string alias;
+    std::uint32_t group = 0;
+    std::uint32_t mtu = 0;
+    bool up = false;                // IFF_UP, administratively
+    bool carrier = false;           // IFLA_CARRIER
+    std::uint8_t operstate = 0;     // IF_OPER_UP is 6
+    std::optional<MacAddress> mac;  // absent on IPoIB (20-byte address)
+    std::string parent_device;      // "0000:01:00.0"; empty for virtual ones and before Linux 5.14
+    std::string phys_port_name;     // "p0", "pf0vf1" for a representor
+    bool operator==(Netdev const&) const = default;
+};
+
+// Made by vfmgr, also when it was killed between making the device and naming it ours.
+[[nodiscard]] bool ours(Netdev const& netdev);
+
+struct NetdevChange {
+    int ifindex = 0;
+    std::optional<bool> up;
+    std::optional<std::uint32_t> mtu;
+};
+
+struct VlanNetdev {
+    int parent_ifindex = 0;
+    std::uint16_t vlan = 0;  // 1..4094
+    std::string name;        // at most 15 characters
+};
+
+[[nodiscard]] Result<std::vector<Netdev>> list_netdevs(NlSocket& socket, Deadline deadline);
+[[nodiscard]] Result<Netdev> get_netdev(NlSocket& socket, std::string const& name,
+                                        Deadline deadline);
+// MTU and state in one message; `netdev` names the device in errors.
+[[nodiscard]] Result<void> change_netdev(NlSocket& socket, std::string const& netdev,
+                                         NetdevChange const& change, Deadline deadline);
+// Down, with our ifalias. Refuses when the kernel has the name or the VLAN already.
+[[nodiscard]] Result<void> add_vlan_netdev(NlSocket& socket, VlanNetdev const& vlan,
+                                           Deadline deadline);
+// Success when it is gone already.
+[[nodiscard]] Result<void> delete_netdev(NlSocket& socket, Netdev const& netdev, Deadline deadline);
+
+// The payload of RTM_NEWLINK; nothing when it names no device.
+[[nodiscard]] std::optional<Netdev> parse_netdev(ByteView payload);
+
+}  // namespace vfmgr

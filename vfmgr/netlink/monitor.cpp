@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/netlink/monitor.hpp"
+
+#include <fmt/format.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <netlink/netlink.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace vfmgr {
+namespace {
+
+constexpr unsigned uevent_group_kernel = 1;  // 2 is udev's own
+
+Result<Handle<nl_sock, nl_socket_free>> listen_to(int protocol, unsigned groups) {
+    Handle<nl_sock, nl_socket_free> handle(nl_socket_alloc());
+    if (!handle) return fail(Problem::internal, "out of memory", "free memory and try again");
+    nl_join_groups(handle.get(), static_cast<int>(groups));
+    errno = 0;
+    if (nl_connect(handle.get(), protocol) == 0) return handle;
+    auto const error = errno != 0 ? errno : EIO;
+    return fail({Problem::kernel_refused,
+                 fmt::format("the kernel's events can't be listened to: {}",
+                             std::generic_category().message(error)),
+                 "allow AF_NETLINK in the unit",
+                 {errno_cause(fmt::format("bind netlink protocol {}", protocol), error)}});
+}
+
+// Events that were dropped for want of buffer (ENOBUFS) are events too: look again.
+void take_all(int fd) {
+    std::array<std::byte, 16> scrap{};
+    while (::recv(fd, scrap.data(), scrap.size(), MSG_DONTWAIT | MSG_TRUNC) >= 0 ||
+           errno == ENOBUFS || errno == EINTR) {
+    }
+}
+
+}  // namespace
+
+Result<EventMonitor> EventMonitor::open() {
+    VFMGR_TRY(auto links, listen_to(NETLINK_ROUTE, RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV4_IFADDR |
+                                                       RTMGRP_IPV6_IFADDR));
+    VFMGR_TRY(auto objects, listen_to(NETLINK_KOBJECT_UEVENT, uevent_group_kernel));
+    return EventMonitor(std::move(links), std::move(objects));
+}
+
+std::array<int, 2> EventMonitor::fds() const {
+    return {nl_socket_get_fd(links_.get()), nl_socket_get_fd(objects_.get())};
+}
+
+Result<Readiness> EventMonitor::wait(Deadline deadline) {
+    VFMGR_TRY(auto const ready, await_readable(fds(), deadline));
+    if (ready == Readiness::readable)
+        for (auto const fd : fds()) take_all(fd);
+    return ready;
+}
+
+Result<Waited> wait_until(EventMonitor& monitor, Deadline deadline,
+                          std::function<Result<bool>()> const& holds) {
+    while (true) {
+        // Taken before looking: events that keep coming must not carry us past the deadline.
+        bool const last = std::chrono::steady_clock::now() >= deadline;
+        VFMGR_TRY(bool const now, holds());
+        if (now) return Waited::holds;
+        if (last) return Waited::deadline_passed;
+        VFMGR_CHECK(monitor.wait(deadline));
+    }
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/netlink/rdma_link.hpp"
+
+#include <fmt/format.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/rdma_netlink.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace vfmgr {
+namespace {
+
+constexpr std::uint16_t type_of(unsigned command) {
+    return static_cast<std::uint16_t>((static_cast<unsigned>(RDMA_NL_NLDEV) << 10U) + command);
+}
+
+Result<std::vector<RdmaPort>> list_ports(NlSocket& rdma, RdmaDevice const& device,
+                                         Deadline deadline) {
+    Request request(type_of(RDMA_NLDEV_CMD_PORT_GET), NLM_F_DUMP);
+    request.put(RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
+    VFMGR_TRY(auto const answers,
+              rdma.dump(request, "RDMA_NLDEV_CMD_PORT_GET " + device.name, deadline));
+    std::vector<RdmaPort> ports;
+    for (auto const& answer : answers)
+        if (answer.type == type_of(RDMA_NLDEV_CMD_PORT_GET))
+            if (auto port = parse_rdma_port(answer.payload)) ports.push_back(std::move(*port));
+    return ports;
+}
+
+// Only the uverbs device tells the driver; without it (module not there) the driver stays unknown.
+Result<std::optional<std::string>> driver_of(NlSocket& rdma, RdmaDevice const& device,
+                                             Deadline deadline) {
+    Request request(type_of(RDMA_NLDEV_CMD_GET_CHARDEV), 0);
+    request.put(RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
+    request.put_text(RDMA_NLDEV_ATTR_CHARDEV_TYPE, "uverbs");
+    VFMGR_TRY(auto const reply,
+              rdma.ask(request, "RDMA_NLDEV_CMD_GET_CHARDEV " + device.name, deadline));
+    for (auto const& answer : reply.answers)
+        if (answer.type == type_of(RDMA_NLDEV_CMD_GET_CHARDEV))
+            return parse_rdma_driver(answer.payload);
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<RdmaDevice> parse_rdma_device(ByteView payload) {
+    Attributes const attributes(payload);
+    auto const index = attributes.value<std::uint32_t>(RDMA_NLDEV_ATTR_DEV_INDEX);
+    auto name = attributes.text(RDMA_NLDEV_ATTR_DEV_NAME);
+    if (!index || !name || name->empty()) return std::nullopt;
+    RdmaDevice device;
+    device.index = *index;
+    device.name = std::move(*name);
+    if (auto const guid = attributes.value<std::uint64_t>(RDMA_NLDEV_ATTR_NODE_GUID))
+        device.node_guid = Guid{*guid};
+    device.protocol = attributes.text(RDMA_NLDEV_ATTR_DEV_PROTOCOL).value_or("");
+    return device;
+}
+
+std::optional<RdmaPort> parse_rdma_port(ByteView payload) {
+    Attributes const attributes(payload);
+    auto const number = attributes.value<std::uint32_t>(RDMA_NLDEV_ATTR_PORT_INDEX);
+    if (!number) return std::nullopt;
+    RdmaPort port;
+    port.number = *number;
+    port.state = attributes.value<std::uint8_t>(RDMA_NLDEV_ATTR_PORT_STATE).value_or(0);
+    port.ifindex = attributes.value<int>(RDMA_NLDEV_ATTR_NDEV_INDEX);
+    port.ifname = attributes.text(RDMA_NLDEV_ATTR_NDEV_NAME).value_or("");
+    return port;
+}
+
+std::optional<std::string> parse_rdma_driver(ByteView payload) {
+    static constexpr std::array<std::pair<std::uint32_t, std::string_view>, 13> names = {
+        {{RDMA_DRIVER_MLX5, "mlx5"},
+         {RDMA_DRIVER_MLX4, "mlx4"},
+         {RDMA_DRIVER_CXGB4, "cxgb4"},
+         {RDMA_DRIVER_BNXT_RE, "bnxt_re"},
+         {RDMA_DRIVER_OCRDMA, "ocrdma"},
+         {RDMA_DRIVER_IRDMA, "irdma"},
+         {RDMA_DRIVER_VMW_PVRDMA, "vmw_pvrdma"},
+         {RDMA_DRIVER_QEDR, "qedr"},
+         {RDMA_DRIVER_HNS, "hns"},
+         {RDMA_DRIVER_RXE, "rxe"},
+         {RDMA_DRIVER_EFA, "efa"},
+         {RDMA_DRIVER_SIW, "siw"},
+         {RDMA_DRIVER_ERDMA, "erdma"}}};
+    auto const id = Attributes(payload).value<std::uint32_t>(RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID);
+    for (auto const& [number, name] : names)
+        if (id == number) return std::string(name);
+    return std::nullopt;
+}
+
+Result<std::vector<RdmaDevice>> list_rdma_devices(NlSocket& rdma, Deadline deadline) {
+    Request request(type_of(RDMA_NLDEV_CMD_GET), NLM_F_DUMP);
+    VFMGR_TRY(auto const answers, rdma.dump(request, "RDMA_NLDEV_CMD_GET", deadline));
+    std::vector<RdmaDevice> devices;
+    for (auto const& answer : answers)
+        if (answer.type == type_of(RDMA_NLDEV_CMD_GET))
+            if (auto device = parse_rdma_device(answer.payload))
+                devices.push_back(std::move(*device));
+    for (auto& device : devices) {
+        VFMGR_TRY(device.ports, list_ports(rdma, device, deadline));
+        VFMGR_TRY(device.driver, driver_of(rdma, device, deadline));
+    }
+    return devices;
+}
+
+RdmaDevice const* rdma_device_on(std::vector<RdmaDevice> const& devices, int ifindex) {
+    for (auto const& device : devices)
+        if (std::any_of(device.ports.begin(), device.ports.end(),
+                        [&](RdmaPort const& port) { return port.ifindex == ifindex; }))
+            return &device;
+    return nullptr;
+}
+
+Result<void> add_rdma_link(NlSocket& rdma, SoftRdmaDevice const& device, Deadline deadline) {
+    Request request(type_of(RDMA_NLDEV_CMD_NEWLINK), 0);
+    request.put_text(RDMA_NLDEV_ATTR_DEV_NAME, device.name)
+        .put_text(RDMA_NLDEV_ATTR_LINK_TYPE, device.type)
+        .put_text(RDMA_NLDEV_ATTR_NDEV_NAME, device.netdev);
+    auto const call = fmt::format("RDMA_NLDEV_CMD_NEWLINK {} on {}", device.type, device.netdev);
+    VFMGR_TRY(auto const ack, rdma.tell(request, call, deadline));
+    if (ack.ok()) return {};
+    auto const detail =
+        fmt::format("a {} device could not be made on {}", device.type, device.netdev);
+    // EINVAL is the answer to a type of which the kernel found no module [src nldev.c].
+    if (ack.error != EINVAL && ack.error != EOPNOTSUPP)
+        return fail(refusal(ack, call, detail, "look in the kernel's log for the reason"));
+    auto error =
+        refusal(ack, call, detail, fmt::format("load its module: modprobe rdma_{}", device.type));
+    if (device.type == "siw") error.remedy = "load its module: modprobe siw";
+    error.problem = Problem::unsupported;
+    return fail(std::move(error));
+}
+
+Result<void> remove_rdma_link(NlSocket& rdma, RdmaDevice const& device, Deadline deadline) {
+    Request request(type_of(RDMA_NLDEV_CMD_DELLINK), 0);
+    request.put(RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
+    auto const call = "RDMA_NLDEV_CMD_DELLINK " + device.name;
+    VFMGR_TRY(auto const ack, rdma.tell(request, call, deadline));
+    // EINVAL: no device of that number; the kernel numbers devices anew only after a reboot.
+    if (ack.ok() || ack.error == ENODEV) return {};
+    return fail(refusal(ack, call, fmt::format("RDMA device {} could not be removed", device.name),
+                        "stop the programs that use it: rdma resource show qp"));
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// RDMA devices: list them with their ports and network devices, make and remove software ones.
+// Free functions on a socket of NlProtocol::rdma that the caller owns; its thread. Where the kernel
+// has no RDMA at all, opening that socket says `unsupported`.
+#pragma once
+
+#include "api/types/guid.hpp"
+#include "vfmgr/netlink/socket.hpp"
+
+namespace vfmgr {
+
+struct RdmaPort {
+    std::uint32_t number = 1;
+    std::uint8_t state = 0;      // 1 down, 2 init, 3 armed, 4 active
+    std::optional<int> ifindex;  // absent: no network device in this namespace
+    std::string ifname;
+    bool operator==(RdmaPort const&) const = default;
+};
+inline constexpr std::uint8_t rdma_port_active = 4;
+
+struct RdmaDevice {
+    std::uint32_t index = 0;
+    std::string name;
+    std::optional<Guid> node_guid;
+    std::string protocol;               // "roce", "ib", "iw"; empty when not said
+    std::optional<std::string> driver;  // "rxe", "siw", "mlx5"; absent: unknown to us, or no uverbs
+    std::vector<RdmaPort> ports;
+    bool operator==(RdmaDevice const&) const = default;
+};
+
+[[nodiscard]] Result<std::vector<RdmaDevice>> list_rdma_devices(NlSocket& rdma, Deadline deadline);
+// The first with a port on that network device.
+[[nodiscard]] RdmaDevice const* rdma_device_on(std::vector<RdmaDevice> const& devices, int ifindex);
+
+struct SoftRdmaDevice {
+    std::string name;
+    std::string netdev;
+    std::string type;  // "rxe" or "siw"
+};
+// The kernel loads the type's module itself (request_module "rdma-link-<type>").
+[[nodiscard]] Result<void> add_rdma_link(NlSocket& rdma, SoftRdmaDevice const& device,
+                                         Deadline deadline);
+// Success when it is gone already. Hardware refuses.
+[[nodiscard]] Result<void> remove_rdma_link(NlSocket& rdma, RdmaDevice const& device,
+                                            Deadline deadline);
+
+// Payloads of RDMA_NLDEV_CMD_GET and RDMA_NLDEV_CMD_PORT_GET.
+[[nodiscard]] std::optional<RdmaDevice> parse_rdma_device(ByteView payload);
+[[nodiscard]] std::optional<RdmaPort> parse_rdma_port(ByteView payload);
+// Payload of RDMA_NLDEV_CMD_GET_CHARDEV for "uverbs".
+[[nodiscard]] std::optional<std::string> parse_rdma_driver(ByteView payload);
+
+}  // namespace vfmgr

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Routes of the main table. Free functions on a socket that the caller owns; its thread.
+#pragma once
+
+#include "vfmgr/netlink/socket.hpp"
+
+namespace vfmgr {
+
+// rtm_protocol of every route that vfmgr made, `ip route` prints "proto 118". Of the numbers that
+// nobody has registered in rtnetlink.h.
+inline constexpr std::uint8_t our_route_protocol = 118;
+
+struct Route {
+    IpPrefix prefix;             // length 0: a default route
+    std::optional<int> ifindex;  // absent: blackhole and the like, or several next hops
+    std::optional<IpAddress> source;
+    std::optional<IpAddress> gateway;
+    std::uint8_t protocol = 0;
+    std::uint32_t metric = 0;
+    bool operator==(Route const&) const = default;
+};
+
+// To one address on a link: what a peer of the host's leg needs.
+struct PeerRoute {
+    IpAddress address;
+    int ifindex = 0;
+    IpAddress source;
+};
+
+[[nodiscard]] Result<std::vector<Route>> list_routes(NlSocket& socket, Deadline deadline);
+// Success when we made it already. Conflict when somebody else has a route to that address.
+[[nodiscard]] Result<void> add_peer_route(NlSocket& socket, PeerRoute const& route,
+                                          Deadline deadline);
+// Only one of ours; success when it is gone already.
+[[nodiscard]] Result<void> remove_peer_route(NlSocket& socket, IpAddress const& address,
+                                             int ifindex, Deadline deadline);
+
+// The payload of RTM_NEWROUTE; nothing when it is not of the main table.
+[[nodiscard]] std::optional<Route> parse_route(ByteView payload);
+
+}  // namespace vfmgr

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/netlink/socket.hpp"
+
+#include <fmt/format.h>
+#include <linux/netlink.h>
+#include <netlink/netlink.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+namespace vfmgr {
+namespace {
+
+constexpr int dump_attempts_max = 10;
+
+int number_of(NlProtocol protocol) {
+    return protocol == NlProtocol::route ? NETLINK_ROUTE : NETLINK_RDMA;
+}
+
+Error system_error(std::string call, std::string detail, int error) {
+    return {Problem::kernel_refused,
+            fmt::format("{}: {}", detail, std::generic_category().message(error)),
+            "look in the kernel's log for the reason",
+            {errno_cause(std::move(call), error)}};
+}
+
+// The next datagram from the kernel itself: other processes may send to our address too.
+Result<std::vector<std::byte>> receive(int fd, std::string const& call, Deadline deadline) {
+    while (true) {
+        VFMGR_TRY(Readiness const ready, await_readable(std::array{fd}, deadline));
+        if (ready == Readiness::deadline_passed)
+            return fail(
+                {Problem::timed_out,
+                 fmt::format("the kernel did not answer {} in time", call),
+                 "look for hung tasks in the kernel's log; another change may hold its lock",
+                 {errno_cause(call, ETIMEDOUT)}});
+        auto const size = ::recv(fd, nullptr, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+        if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (size < 0)
+            return fail(system_error("recv", "the answer to " + call + " was lost", errno));
+        std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+        sockaddr_nl sender{};
+        iovec piece{bytes.data(), bytes.size()};
+        msghdr header{};
+        header.msg_name = &sender;
+        header.msg_namelen = sizeof sender;
+        header.msg_iov = &piece;
+        header.msg_iovlen = 1;
+        auto const got = ::recvmsg(fd, &header, MSG_DONTWAIT);
+        if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (got < 0)
+            return fail(system_error("recvmsg", "the answer to " + call + " was lost", errno));
+        if (sender.nl_pid != 0) continue;
+        bytes.resize(static_cast<std::size_t>(got));
+        return bytes;
+    }
+}
+
+}  // namespace
+
+Result<NlSocket> NlSocket::open(NlProtocol protocol) {
+    Handle handle(nl_socket_alloc());
+    if (!handle) return fail(Problem::internal, "out of memory", "free memory and try again");
+    errno = 0;
+    if (nl_connect(handle.get(), number_of(protocol)) < 0) {
+        auto const* const name = protocol == NlProtocol::route ? "NETLINK_ROUTE" : "NETLINK_RDMA";
+        auto const error = errno != 0 ? errno : EIO;
+        auto const problem =
+            error == EPROTONOSUPPORT ? Problem::unsupported : Problem::kernel_refused;
+        return fail({problem,
+                     fmt::format("no {} socket could be opened: {}", name,
+                                 std::generic_category().message(error)),
+                     protocol == NlProtocol::rdma ? "load the kernel module: modprobe ib_core"
+                                                  : "allow AF_NETLINK in the unit",
+                     {errno_cause("socket " + std::string(name), error)}});
+    }
+    // Both are refinements of the answers; kernels without them answer all the same.
+    int const on = 1;
+    auto const fd = nl_socket_get_fd(handle.get());
+    static_cast<void>(::setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof on));
+    static_cast<void>(::setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof on));
+    return NlSocket(std::move(handle));
+}
+
+int NlSocket::fd() const {
+    return nl_socket_get_fd(handle_.get());
+}
+
+Result<NlReply> NlSocket::ask(Request const& request, std::string const& call, Deadline deadline) {
+    if (!request.complete())
+        return fail(Problem::internal, fmt::format("the request {} does not fit a message", call),
+                    "report this: it is a bug in vfmgr");
+    auto* const header = nlmsg_hdr(request.get());
+    // Asked again (an interrupted dump): a new number, so that late answers to the old are known.
+    header->nlmsg_seq = NL_AUTO_SEQ;
+    errno = 0;
+    if (nl_send_auto(handle_.get(), request.get()) < 0)
+        return fail(system_error("sendmsg", fmt::format("{} could not be sent", call),
+                                 errno != 0 ? errno : EIO));
+    NlReply reply;
+    while (true) {
+        VFMGR_TRY(auto const datagram, receive(fd(), call, deadline));
+        for (auto& answer : split_messages(datagram)) {
+            if (answer.sequence != header->nlmsg_seq) continue;  // an answer we gave up on earlier
+            if (answer.type == NLMSG_ERROR || answer.type == NLMSG_DONE) {
+                reply.ack = parse_ack(answer);
+                if ((answer.flags & NLM_F_DUMP_INTR) != 0 && reply.ack.ok())
+                    reply.ack = {EINTR, {}};
+                return reply;
+            }
+            reply.answers.push_back(std::move(answer));
+        }
+    }
+}
+
+Result<NlAck> NlSocket::tell(Request const& request, std::string const& call, Deadline deadline) {
+    VFMGR_TRY(auto reply, ask(request, call, deadline));
+    return reply.ack;
+}
+
+Result<std::vector<NlAnswer>> NlSocket::dump(Request const& request, std::string const& call,
+                                             Deadline deadline) {
+    nlmsg_hdr(request.get())->nlmsg_flags |= NLM_F_DUMP;
+    NlAck last;
+    for (int attempt = 0; attempt < dump_attempts_max; ++attempt) {
+        VFMGR_TRY(auto reply, ask(request, call, deadline));
+        auto const interrupted = std::any_of(
+            reply.answers.begin(), reply.answers.end(),
+            [](NlAnswer const& answer) { return (answer.flags & NLM_F_DUMP_INTR) != 0; });
+        if (reply.ack.ok() && !interrupted) return std::move(reply.answers);
+        last = interrupted ? NlAck{EINTR, {}} : reply.ack;
+        if (last.error != EINTR) break;
+    }
+    return fail(refusal(last, call, fmt::format("the kernel did not answer {}", call),
+                        last.error == EINTR ? "try again when fewer links change at once"
+                                            : "look in the kernel's log for the reason"));
+}
+
+Error refusal(NlAck const& ack, std::string call, std::string detail, std::string remedy) {
+    auto cause = errno_cause(std::move(call), ack.error);
+    auto const reason = ack.text.empty() ? std::generic_category().message(ack.error) : ack.text;
+    if (!ack.text.empty()) cause.text += " (" + ack.text + ")";
+    return {Problem::kernel_refused,
+            fmt::format("{}: {}", detail, reason),
+            std::move(remedy),
+            {std::move(cause)}};
+}
+
+Result<Readiness> await_readable(std::span<int const> fds, Deadline deadline) {
+    using std::chrono::nanoseconds;
+    std::vector<pollfd> polled;
+    for (auto const fd : fds) polled.push_back({fd, POLLIN, 0});
+    while (true) {
+        auto const left = std::max(
+            nanoseconds{0},
+            std::chrono::duration_cast<nanoseconds>(deadline - std::chrono::steady_clock::now()));
+        auto const seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+        timespec const timeout{static_cast<time_t>(seconds.count()),
+                               static_cast<long>((left - seconds).count())};
+        auto const ready = ::ppoll(polled.data(), polled.size(), &timeout, nullptr);
+        if (ready > 0) return Readiness::readable;
+        if (ready == 0) return Readiness::deadline_passed;
+        if (errno != EINTR)
+            return fail(system_error("ppoll", "waiting for the kernel failed", errno));
+    }
+}
+
+std::vector<NlAnswer> split_messages(ByteView datagram) {
+    std::vector<NlAnswer> answers;
+    while (auto const header = front_object<nlmsghdr>(datagram)) {
+        if (header->nlmsg_len < sizeof(nlmsghdr) || header->nlmsg_len > datagram.size()) break;
+        auto const body = datagram.subspan(sizeof(nlmsghdr), header->nlmsg_len - sizeof(nlmsghdr));
+        answers.push_back({header->nlmsg_type, header->nlmsg_flags, header->nlmsg_seq,
+                           std::vector<std::byte>(body.begin(), body.end())});
+        datagram = after(datagram, header->nlmsg_len);
+    }
+    return answers;
+}
+
+NlAck parse_ack(NlAnswer const& answer) {
+    auto const error = front_object<std::int32_t>(answer.payload);
+    // NLMSG_DONE may come without a payload from kernels before 4.13; an error never does.
+    if (!error) return {answer.type == NLMSG_DONE ? 0 : EBADMSG, {}};
+    NlAck ack{*error > 0 || *error == INT32_MIN ? EBADMSG : -*error, {}};
+    if ((answer.flags & NLM_F_ACK_TLVS) == 0) return ack;
+    auto extra = after(answer.payload, sizeof(std::int32_t));
+    if (answer.type == NLMSG_ERROR) {
+        auto const original = front_object<nlmsghdr>(extra);
+        if (!original) return ack;
+        auto const echoed = (answer.flags & NLM_F_CAPPED) != 0
+                                ? sizeof(nlmsghdr)
+                                : std::max<std::size_t>(sizeof(nlmsghdr), original->nlmsg_len);
+        extra = after(extra, echoed);
+    }
+    ack.text = Attributes(extra).text(NLMSGERR_ATTR_MSG).value_or("");
+    return ack;
+}
+
+}  // namespace vfmgr

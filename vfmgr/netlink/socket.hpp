@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// One netlink conversation with the kernel: requests out, answers or an ACK back, with a deadline.
+// Owned by one thread at a time; cheap to open, so open one where it is used.
+#pragma once
+
+#include <netlink/socket.h>
+
+#include <string>
+#include <vector>
+
+#include "api/types/time.hpp"
+#include "vfmgr/netlink/request.hpp"
+
+namespace vfmgr {
+
+enum class NlProtocol { route, rdma };
+
+// The kernel's verdict on one request.
+struct NlAck {
+    int error = 0;     // errno; 0: done
+    std::string text;  // the extended ACK's sentence, empty when the kernel sent none
+    [[nodiscard]] bool ok() const { return error == 0; }
+    bool operator==(NlAck const&) const = default;
+};
+
+// One message of an answer, without its nlmsghdr.
+struct NlAnswer {
+    std::uint16_t type = 0;
+    std::uint16_t flags = 0;
+    std::uint32_t sequence = 0;
+    std::vector<std::byte> payload;
+};
+
+struct NlReply {
+    NlAck ack;
+    std::vector<NlAnswer> answers;
+};
+
+class NlSocket {
+  public:
+    [[nodiscard]] static Result<NlSocket> open(NlProtocol protocol);
+
+    // An Error only when there is no verdict: deadline passed, socket broken. `call` names the
+    // request in it, as strace would: "RTM_SETLINK enp1s0".
+    [[nodiscard]] Result<NlReply> ask(Request const& request, std::string const& call,
+                                      Deadline deadline);
+    // The same for a change, of which only the verdict counts.
+    [[nodiscard]] Result<NlAck> tell(Request const& request, std::string const& call,
+                                     Deadline deadline);
+    // A dump, asked for again while the kernel says that it changed under the reader.
+    [[nodiscard]] Result<std::vector<NlAnswer>> dump(Request const& request,
+                                                     std::string const& call, Deadline deadline);
+
+  private:
+    using Handle = vfmgr::Handle<nl_sock, nl_socket_free>;
+    explicit NlSocket(Handle handle) : handle_(std::move(handle)) {}
+    [[nodiscard]] int fd() const;
+
+    Handle handle_;
+};
+
+// The kernel's no as an Error: "<detail>: <its reason>", with the call and errno as cause.
+[[nodiscard]] Error refusal(NlAck const& ack, std::string call, std::string detail,
+                            std::string remedy);
+
+// Until `deadline`, readable or not. Errors are poll's own.
+enum class Readiness { readable, deadline_passed };
+[[nodiscard]] Result<Readiness> await_readable(std::span<int const> fds, Deadline deadline);
+
+// --- parsing, apart from sockets so that tests and fuzzers reach it ---
+
+[[nodiscard]] std::vector<NlAnswer> split_messages(ByteView datagram);
+// The payload of NLMSG_ERROR or NLMSG_DONE.
+[[nodiscard]] NlAck parse_ack(NlAnswer const& answer);
+
+}  // namespace vfmgr

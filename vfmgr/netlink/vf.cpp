@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/netlink/vf.hpp"
+
+#include <fmt/format.h>
+#include <linux/if_arp.h>
+#include <linux/if_ether.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace vfmgr {
+namespace {
+
+constexpr std::uint32_t not_said = 0xFFFFFFFF;
+
+// Every struct inside IFLA_VF_INFO begins with the VF's number. Position says nothing: the kernel
+// leaves out a VF whose ndo_get_vf_config fails.
+std::optional<std::uint16_t> index_of(Attributes const& info) {
+    for (std::uint16_t const type : {IFLA_VF_MAC, IFLA_VF_VLAN, IFLA_VF_LINK_STATE, IFLA_VF_RATE})
+        if (auto const index = info.value<std::uint32_t>(type))
+            return *index <= UINT16_MAX ? std::optional(static_cast<std::uint16_t>(*index))
+                                        : std::nullopt;
+    return std::nullopt;
+}
+
+std::optional<bool> parse_switch(Attributes const& info, std::uint16_t type) {
+    auto const setting = info.value<ifla_vf_trust>(type);  // the same layout as ifla_vf_spoofchk
+    if (!setting || setting->setting == not_said) return std::nullopt;
+    return setting->setting != 0;
+}
+
+std::optional<Vlan> parse_vlan(Attributes const& info) {
+    auto const listed = info.nested(IFLA_VF_VLAN_LIST).value<ifla_vf_vlan_info>(IFLA_VF_VLAN_INFO);
+    Vlan vlan;
+    if (listed) {
+        vlan.id = static_cast<std::uint16_t>(listed->vlan & 0xFFFU);
+        vlan.qos = static_cast<std::uint8_t>(listed->qos & 0x7U);
+        if (big_endian(listed->vlan_proto) == ETH_P_8021AD) vlan.proto = VlanProtocol::dot1ad;
+        return vlan;
+    }
+    auto const plain = info.value<ifla_vf_vlan>(IFLA_VF_VLAN);
+    if (!plain) return std::nullopt;
+    vlan.id = static_cast<std::uint16_t>(plain->vlan & 0xFFFU);
+    vlan.qos = static_cast<std::uint8_t>(plain->qos & 0x7U);
+    return vlan;
+}
+
+std::optional<LinkState> parse_link_state(Attributes const& info) {
+    auto const state = info.value<ifla_vf_link_state>(IFLA_VF_LINK_STATE);
+    if (!state) return std::nullopt;
+    switch (state->link_state) {
+        case IFLA_VF_LINK_STATE_AUTO:
+            return LinkState::auto_;
+        case IFLA_VF_LINK_STATE_ENABLE:
+            return LinkState::enable;
+        case IFLA_VF_LINK_STATE_DISABLE:
+            return LinkState::disable;
+        default:
+            return std::nullopt;
+    }
+}
+
+std::optional<Guid> parse_guid(Attributes const& info, std::uint16_t type) {
+    auto const guid = info.value<ifla_vf_guid>(type);
+    return guid ? std::optional(Guid{guid->guid}) : std::nullopt;
+}
+
+VfSpec parse_ethernet(Attributes const& info) {
+    VfSpec spec;
+    if (auto const mac = info.value<ifla_vf_mac>(IFLA_VF_MAC)) {
+        MacAddress address;
+        std::copy_n(std::begin(mac->mac), address.octets.size(), address.octets.begin());
+        spec.mac = address;
+    }
+    spec.vlan = parse_vlan(info);
+    spec.spoofchk = parse_switch(info, IFLA_VF_SPOOFCHK);
+    spec.trust = parse_switch(info, IFLA_VF_TRUST);
+    if (auto const rate = info.value<ifla_vf_rate>(IFLA_VF_RATE)) {
+        spec.min_tx_rate_mbps = rate->min_tx_rate;
+        spec.max_tx_rate_mbps = rate->max_tx_rate;
+    }
+    return spec;
+}
+
+// The structs are value-initialised: drivers read whole ones, padding included.
+template <class T>
+T setting_of(std::uint16_t vf) {
+    T setting{};
+    setting.vf = vf;
+    return setting;
+}
+
+void put_vlan(Request& info, std::uint16_t vf, Vlan const& vlan) {
+    if (vlan.proto == VlanProtocol::dot1q) {
+        auto setting = setting_of<ifla_vf_vlan>(vf);
+        setting.vlan = vlan.id;
+        setting.qos = vlan.qos;
+        info.put(IFLA_VF_VLAN, setting);
+        return;
+    }
+    auto setting = setting_of<ifla_vf_vlan_info>(vf);
+    setting.vlan = vlan.id;
+    setting.qos = vlan.qos;
+    setting.vlan_proto = big_endian(ETH_P_8021AD);
+    info.nest(IFLA_VF_VLAN_LIST, [&](Request& list) { list.put(IFLA_VF_VLAN_INFO, setting); });
+}
+
+// With a maximum alone the kernel itself reads the minimum that goes with it (IFLA_VF_TX_RATE).
+void put_rates(Request& info, std::uint16_t vf, VfSpec const& spec) {
+    if (spec.min_tx_rate_mbps) {
+        auto setting = setting_of<ifla_vf_rate>(vf);
+        setting.min_tx_rate = *spec.min_tx_rate_mbps;
+        setting.max_tx_rate = spec.max_tx_rate_mbps.value_or(0);
+        info.put(IFLA_VF_RATE, setting);
+    } else if (spec.max_tx_rate_mbps) {
+        auto setting = setting_of<ifla_vf_tx_rate>(vf);
+        setting.rate = *spec.max_tx_rate_mbps;
+        info.put(IFLA_VF_TX_RATE, setting);
+    }
+}
+
+template <class T>
+void put_switch(Request& info, int type, std::uint16_t vf, std::optional<bool> const& on) {
+    if (!on) return;
+    auto setting = setting_of<T>(vf);
+    setting.setting = *on ? 1 : 0;
+    info.put(type, setting);
+}
+
+void put_link_state(Request& info, std::uint16_t vf, LinkState state) {
+    auto setting = setting_of<ifla_vf_link_state>(vf);
+    setting.link_state = state == LinkState::auto_    ? IFLA_VF_LINK_STATE_AUTO
+                         : state == LinkState::enable ? IFLA_VF_LINK_STATE_ENABLE
+                                                      : IFLA_VF_LINK_STATE_DISABLE;
+    info.put(IFLA_VF_LINK_STATE, setting);
+}
+
+void put_guid(Request& info, int type, std::uint16_t vf, Guid const& guid) {
+    auto setting = setting_of<ifla_vf_guid>(vf);
+    setting.guid = guid.value;
+    info.put(type, setting);
+}
+
+void put_settings(Request& info, std::uint16_t vf, VfSpec const& spec) {
+    if (spec.mac) {
+        auto setting = setting_of<ifla_vf_mac>(vf);
+        std::copy(spec.mac->octets.begin(), spec.mac->octets.end(), std::begin(setting.mac));
+        info.put(IFLA_VF_MAC, setting);
+    }
+    if (spec.vlan) put_vlan(info, vf, *spec.vlan);
+    put_rates(info, vf, spec);
+    put_switch<ifla_vf_spoofchk>(info, IFLA_VF_SPOOFCHK, vf, spec.spoofchk);
+    if (spec.link_state) put_link_state(info, vf, *spec.link_state);
+    put_switch<ifla_vf_trust>(info, IFLA_VF_TRUST, vf, spec.trust);
+    if (spec.node_guid) put_guid(info, IFLA_VF_IB_NODE_GUID, vf, *spec.node_guid);
+    if (spec.port_guid) put_guid(info, IFLA_VF_IB_PORT_GUID, vf, *spec.port_guid);
+}
+
+}  // namespace
+
+VfSpec only(VfSpec const& spec, VfAttribute attribute) {
+    VfSpec part;
+    switch (attribute) {
+        case VfAttribute::mac:
+            part.mac = spec.mac;
+            break;
+        case VfAttribute::vlan:
+            part.vlan = spec.vlan;
+            break;
+        case VfAttribute::min_tx_rate:
+            part.min_tx_rate_mbps = spec.min_tx_rate_mbps;
+            break;
+        case VfAttribute::max_tx_rate:
+            part.max_tx_rate_mbps = spec.max_tx_rate_mbps;
+            break;
+        case VfAttribute::spoofchk:
+            part.spoofchk = spec.spoofchk;
+            break;
+        case VfAttribute::link_state:
+            part.link_state = spec.link_state;
+            break;
+        case VfAttribute::trust:
+            part.trust = spec.trust;
+            break;
+        case VfAttribute::node_guid:
+            part.node_guid = spec.node_guid;
+            break;
+        case VfAttribute::port_guid:
+            part.port_guid = spec.port_guid;
+            break;
+    }
+    return part;
+}
+
+VfSpec without_guids(VfSpec spec) {
+    spec.node_guid.reset();
+    spec.port_guid.reset();
+    return spec;
+}
+
+VfSettings parse_vf_settings(ByteView payload) {
+    VfSettings settings;
+    auto const header = front_object<ifinfomsg>(payload);
+    if (!header) return settings;
+    Attributes const attributes(after(payload, sizeof(ifinfomsg)));
+    for (auto const& [type, value] : attributes.nested(IFLA_VFINFO_LIST).all()) {
+        if (type != IFLA_VF_INFO) continue;
+        Attributes const info(value);
+        auto const index = index_of(info);
+        if (!index) continue;
+        VfSpec spec;
+        // On InfiniBand the MAC is the PF's own and the rest is zeros from a memset: not said.
+        if (header->ifi_type != ARPHRD_INFINIBAND) spec = parse_ethernet(info);
+        spec.link_state = parse_link_state(info);
+        spec.node_guid = parse_guid(info, IFLA_VF_IB_NODE_GUID);
+        spec.port_guid = parse_guid(info, IFLA_VF_IB_PORT_GUID);
+        settings[*index] = spec;
+    }
+    return settings;
+}
+
+Result<VfSettings> read_vf_settings(NlSocket& socket, std::string const& netdev, int ifindex,
+                                    Deadline deadline) {
+    ifinfomsg header{};
+    header.ifi_index = ifindex;
+    Request request(RTM_GETLINK, 0);
+    request.header(header);
+    // Without statistics twice as many VFs fit the 64 KiB of one attribute.
+    request.put<std::uint32_t>(IFLA_EXT_MASK, RTEXT_FILTER_VF | RTEXT_FILTER_SKIP_STATS);
+    auto const call = "RTM_GETLINK " + netdev + " VFs";
+    VFMGR_TRY(auto const reply, socket.ask(request, call, deadline));
+    if (!reply.ack.ok())
+        return fail(refusal(
+            reply.ack, call, fmt::format("the settings of the VFs of {} can't be read", netdev),
+            reply.ack.error == EMSGSIZE
+                ? "update the kernel: before 6.15 the answer for InfiniBand VFs is made too small"
+                : "look whether the interface is still there: ip link"));
+    for (auto const& answer : reply.answers)
+        if (answer.type == RTM_NEWLINK) return parse_vf_settings(answer.payload);
+    return VfSettings{};
+}
+
+Request vf_request(VfSettingRequest const& request) {
+    ifinfomsg header{};
+    header.ifi_index = request.ifindex;
+    Request message(RTM_SETLINK, 0);
+    message.header(header).nest(IFLA_VFINFO_LIST, [&](Request& list) {
+        list.nest(IFLA_VF_INFO,
+                  [&](Request& info) { put_settings(info, request.vf, request.settings); });
+    });
+    return message;
+}
+
+Result<NlAck> set_vf(NlSocket& socket, std::string const& call, VfSettingRequest const& request,
+                     Deadline deadline) {
+    return socket.tell(vf_request(request), call, deadline);
+}
+
+}  // namespace vfmgr

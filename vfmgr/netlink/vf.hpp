@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings of VFs, through their PF's network device. Free functions on a socket that the caller
+// owns; its thread. Facts: kernel-and-libvirt.md, 4.
+#pragma once
+
+#include <map>
+
+#include "api/types/vf_spec.hpp"
+#include "vfmgr/netlink/socket.hpp"
+
+namespace vfmgr {
+
+// The members of VfSpec, in the order in which the kernel applies those of one message.
+enum class VfAttribute {
+    mac,
+    vlan,
+    max_tx_rate,
+    min_tx_rate,
+    spoofchk,
+    link_state,
+    trust,
+    node_guid,
+    port_guid
+};
+template <>
+inline constexpr std::array<EnumName<VfAttribute>, 9> enum_names<VfAttribute> = {
+    {{VfAttribute::mac, "mac"},
+     {VfAttribute::vlan, "vlan"},
+     {VfAttribute::max_tx_rate, "max_tx_rate_mbps"},
+     {VfAttribute::min_tx_rate, "min_tx_rate_mbps"},
+     {VfAttribute::spoofchk, "spoofchk"},
+     {VfAttribute::link_state, "link_state"},
+     {VfAttribute::trust, "trust"},
+     {VfAttribute::node_guid, "node_guid"},
+     {VfAttribute::port_guid, "port_guid"}}};
+
+// That member alone, or an empty spec when it is absent.
+[[nodiscard]] VfSpec only(VfSpec const& spec, VfAttribute attribute);
+// Everything but the GUIDs: what one message can carry.
+[[nodiscard]] VfSpec without_guids(VfSpec spec);
+
+using VfSettings = std::map<std::uint16_t, VfSpec>;  // by index
+
+// What the driver reports; a member that it does not report is absent. Drivers that fail for one VF
+// leave that VF out.
+[[nodiscard]] Result<VfSettings> read_vf_settings(NlSocket& socket, std::string const& netdev,
+                                                  int ifindex, Deadline deadline);
+
+struct VfSettingRequest {
+    int ifindex = 0;  // of the PF
+    std::uint16_t vf = 0;
+    // At most one GUID, and then nothing else: the kernel ignores what follows a node GUID. A
+    // minimum rate needs the maximum beside it: one attribute sets both.
+    VfSpec settings;
+};
+// One message. The kernel stops at the first attribute that is refused, with the earlier applied,
+// and does not say which.
+[[nodiscard]] Result<NlAck> set_vf(NlSocket& socket, std::string const& call,
+                                   VfSettingRequest const& request, Deadline deadline);
+
+// The payload of RTM_NEWLINK with IFLA_VFINFO_LIST in it.
+[[nodiscard]] VfSettings parse_vf_settings(ByteView payload);
+// The message of set_vf().
+[[nodiscard]] Request vf_request(VfSettingRequest const& request);
+
+}  // namespace vfmgr
