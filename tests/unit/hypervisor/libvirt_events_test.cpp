@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/hypervisor/libvirt_events.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace vfmgr {
+namespace {
+
+Deadline in(std::chrono::milliseconds time) {
+    return std::chrono::steady_clock::now() + time;
+}
+constexpr std::chrono::seconds generous{20};
+
+TEST(LibvirtEvents, WatchHearsOnlyItsOwnDevice) {
+    LibvirtEvents events(nullptr);
+    LibvirtEvents::Watch watch(events, "vm-a", "ua-vfmgr-1");
+    events.device_removed("vm-b", "ua-vfmgr-1");
+    events.device_removed("vm-a", "ua-vfmgr-11");
+    events.domain_changed("vm-b", VIR_DOMAIN_EVENT_STOPPED);
+    events.domain_changed("vm-a", VIR_DOMAIN_EVENT_DEFINED);
+    EXPECT_EQ(watch.next(in(std::chrono::milliseconds(1))), UnplugNews::silence);
+    events.device_removed("vm-a", "ua-vfmgr-1");
+    EXPECT_EQ(watch.next(in(generous)), UnplugNews::removed);
+    EXPECT_EQ(watch.next(in(std::chrono::milliseconds(1))), UnplugNews::silence);
+}
+
+TEST(LibvirtEvents, RemovalOutranksRefusal) {
+    LibvirtEvents events(nullptr);
+    LibvirtEvents::Watch watch(events, "vm-a", "ua-vfmgr-1");
+    events.device_removed("vm-a", "ua-vfmgr-1");
+    events.device_removal_failed("vm-a", "ua-vfmgr-1");
+    EXPECT_EQ(watch.next(in(generous)), UnplugNews::removed);
+    events.device_removal_failed("vm-a", "ua-vfmgr-1");
+    EXPECT_EQ(watch.next(in(generous)), UnplugNews::refused);
+}
+
+TEST(LibvirtEvents, AWaiterWakesForAStopAndForALostConnection) {
+    LibvirtEvents events(nullptr);
+    LibvirtEvents::Watch watch(events, "vm-a", "ua-vfmgr-1");
+    std::jthread const stopper([&] { events.domain_changed("vm-a", VIR_DOMAIN_EVENT_STOPPED); });
+    EXPECT_EQ(watch.next(in(generous)), UnplugNews::stopped);
+    std::jthread const closer([&] { events.connection_closed(); });
+    EXPECT_EQ(watch.next(in(generous)), UnplugNews::connection_lost);
+}
+
+TEST(LibvirtEvents, EveryEventSaysLookAgainUntilMuted) {
+    int looks = 0;
+    LibvirtEvents events([&] { ++looks; });
+    events.domain_changed("vm-a", VIR_DOMAIN_EVENT_STARTED);
+    events.domain_changed("vm-a", VIR_DOMAIN_EVENT_STOPPED);
+    events.device_changed();
+    events.device_removed("vm-a", "x");
+    events.device_removal_failed("vm-a", "x");
+    events.connection_closed();
+    EXPECT_EQ(looks, 6);
+    events.mute();
+    events.device_changed();
+    EXPECT_EQ(looks, 6);
+}
+
+}  // namespace
+}  // namespace vfmgr

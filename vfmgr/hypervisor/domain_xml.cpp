@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/hypervisor/domain_xml.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <pugixml.hpp>
+#include <set>
+
+namespace vfmgr {
+namespace {
+
+constexpr std::size_t xml_bytes_max = 4 * 1024 * 1024;
+
+// libvirt writes 0x0000 and takes decimal as well. nullopt: absent, or not a number up to `max`.
+std::optional<std::uint32_t> number(pugi::xml_attribute const& attribute, std::uint32_t max) {
+    std::string_view text = attribute.value();
+    int base = 10;
+    if (text.starts_with("0x") || text.starts_with("0X")) {
+        base = 16;
+        text.remove_prefix(2);
+    }
+    std::uint32_t value = 0;
+    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+    if (text.empty() || error != std::errc{} || end != text.data() + text.size() || value > max)
+        return std::nullopt;
+    return value;
+}
+
+// <address domain= bus= slot= function=>; libvirt leaves out a domain or function of 0.
+std::optional<PciAddress> pci_address(pugi::xml_node const& address) {
+    auto const part = [&](char const* name, std::uint32_t max) {
+        auto const attribute = address.attribute(name);
+        return attribute ? number(attribute, max) : std::optional<std::uint32_t>(0);
+    };
+    auto const domain = part("domain", 0xffffffff);
+    auto const bus = part("bus", 0xff);
+    auto const slot = part("slot", 0x1f);
+    auto const function = part("function", 7);
+    if (!address.attribute("bus") || !address.attribute("slot")) return std::nullopt;
+    if (!domain || !bus || !slot || !function) return std::nullopt;
+    return PciAddress{*domain, static_cast<std::uint8_t>(*bus), static_cast<std::uint8_t>(*slot),
+                      static_cast<std::uint8_t>(*function)};
+}
+
+// Where the device is in the guest: its own <address>, not the one inside <source>.
+std::optional<PciAddress> guest_address(pugi::xml_node const& device) {
+    auto const address = device.child("address");
+    if (std::string_view(address.attribute("type").value()) != "pci") return std::nullopt;
+    return pci_address(address);
+}
+
+bool is(pugi::xml_attribute const& attribute, std::string_view value) {
+    return std::string_view(attribute.value()) == value;
+}
+
+// Three ways to give a domain a host PCI device. A live <interface type='network'> of a hostdev
+// network is printed by libvirt as type='hostdev' with the VF it chose.
+bool takes_host_pci(pugi::xml_node const& device) {
+    std::string_view const kind = device.name();
+    if (kind == "hostdev") return is(device.attribute("type"), "pci");
+    if (kind == "interface") return is(device.attribute("type"), "hostdev");
+    if (kind == "disk") return is(device.attribute("type"), "nvme");
+    return false;
+}
+
+Result<DomainHostdev> read_hostdev(pugi::xml_node const& device, std::string const& vm) {
+    auto const source = device.child("source").child("address");
+    auto const pci = pci_address(source);
+    // A device that can't be read may be any VF: the domain as a whole is not known then.
+    if (!pci)
+        return fail(Problem::hypervisor_refused,
+                    fmt::format("a <{}> of VM {} names no host PCI address that can be read",
+                                device.name(), vm),
+                    fmt::format("look at it with: virsh dumpxml {}", vm));
+    DomainHostdev hostdev{*pci, {}, guest_address(device)};
+    if (auto const alias = device.child("alias").attribute("name"); alias)
+        hostdev.alias = alias.value();
+    return hostdev;
+}
+
+bool is_hot_plug_port(pugi::xml_node const& controller) {
+    std::string_view const model = controller.attribute("model").value();
+    return (model == "pcie-root-port" || model == "pcie-switch-downstream-port") &&
+           !is(controller.child("target").attribute("hotplug"), "off");
+}
+
+// Devices that QEMU puts on PCI. Only asked for those without any <address>, which happens in
+// inactive XML that no QEMU driver has completed: each may take a port when the domain starts.
+bool wants_pci_place(pugi::xml_node const& device) {
+    std::string_view const kind = device.name();
+    std::string_view const model = device.attribute("model").value();
+    std::string_view const type = device.attribute("type").value();
+    static constexpr std::array<std::string_view, 8> usually = {
+        "interface", "video", "sound", "vsock", "rng", "filesystem", "watchdog", "shmem"};
+    if (std::ranges::find(usually, kind) != usually.end()) return model != "none";
+    if (kind == "hostdev") return type == "pci" || type == "mdev";
+    if (kind == "disk")
+        return type == "nvme" || is(device.child("target").attribute("bus"), "virtio");
+    if (kind == "input") return is(device.attribute("bus"), "virtio");
+    if (kind == "memballoon") return model != "none";
+    if (kind == "controller")
+        return type == "virtio-serial" || type == "scsi" || (type == "usb" && model != "none");
+    return false;
+}
+
+// A port whose bus no driver has numbered yet can have no device on it.
+struct Ports {
+    std::set<std::uint8_t> buses;
+    std::size_t unnumbered = 0;
+};
+
+// Ports that could take a device that is plugged in: PCIe ports whose bus no device uses, or the
+// free slots of an i440fx machine's pci.0. Slots 1 and 2 of a "pc" machine are its ISA bridge's and
+// its first video card's: libvirt never gives them to a hostdev. Devices that have no place yet are
+// taken to need one port each.
+std::uint32_t count_free_ports(DomainXml const& domain, Ports const& ports,
+                               pugi::xml_node const& root) {
+    std::set<std::uint8_t> used_buses;
+    std::set<std::uint8_t> used_slots;
+    for (auto const& address : domain.guest_addresses) {
+        used_buses.insert(address.bus);
+        if (address.bus == 0) used_slots.insert(address.device);
+    }
+    std::size_t free = ports.unnumbered;
+    for (auto const bus : ports.buses) free += used_buses.contains(bus) ? 0 : 1;
+    auto const conventional = [](DomainBus const& bus) {
+        return bus.bus == 0 && bus.model == "pci-root";
+    };
+    if (std::ranges::any_of(domain.buses, conventional)) {
+        std::string_view const machine =
+            root.child("os").child("type").attribute("machine").value();
+        used_slots.insert(0);
+        if (machine == "pc" || machine.starts_with("pc-")) used_slots.insert({1, 2});
+        free += 32 - used_slots.size();
+    }
+    return static_cast<std::uint32_t>(free - std::min<std::size_t>(free, domain.unplaced_devices));
+}
+
+Result<pugi::xml_node> parse_root(pugi::xml_document& document, std::string_view xml,
+                                  char const* root, char const* what) {
+    auto const remedy = "report this with the output of: virsh version";
+    if (xml.size() > xml_bytes_max)
+        return fail(
+            Problem::hypervisor_refused,
+            fmt::format("libvirt's XML of a {} has {} bytes, more than the {} that are read", what,
+                        xml.size(), xml_bytes_max),
+            remedy);
+    auto const parsed = document.load_buffer(xml.data(), xml.size());
+    auto const node = document.child(root);
+    if (!parsed || !node)
+        return fail(Problem::hypervisor_refused,
+                    fmt::format("libvirt's XML of a {} can't be read: {}", what,
+                                parsed ? fmt::format("it has no <{}>", root)
+                                       : std::string(parsed.description())),
+                    remedy);
+    return node;
+}
+
+Result<void> read_device(pugi::xml_node const& device, DomainXml& domain, Ports& ports) {
+    std::string_view const kind = device.name();
+    if (kind == "controller" && is(device.attribute("type"), "pci")) {
+        auto const index = number(device.attribute("index"), 0xff);
+        if (index) {
+            auto const bus = static_cast<std::uint8_t>(*index);
+            domain.buses.push_back({bus, device.attribute("model").value()});
+            if (is_hot_plug_port(device)) ports.buses.insert(bus);
+        } else if (is_hot_plug_port(device)) {
+            ++ports.unnumbered;
+        }
+    }
+    if (kind == "vsock") {
+        domain.has_vsock = true;
+        domain.vsock_cid = number(device.child("cid").attribute("address"), 0xffffffff);
+    }
+    if (kind == "interface" && is(device.attribute("type"), "network"))
+        domain.networks.push_back(device.child("source").attribute("network").value());
+    if (takes_host_pci(device)) {
+        VFMGR_TRY(DomainHostdev hostdev, read_hostdev(device, domain.name));
+        domain.hostdevs.push_back(std::move(hostdev));
+    }
+    if (auto const guest = guest_address(device))
+        domain.guest_addresses.push_back(*guest);
+    else if (!device.child("address") && wants_pci_place(device))
+        ++domain.unplaced_devices;
+    return {};
+}
+
+}  // namespace
+
+Result<DomainXml> parse_domain_xml(std::string_view xml) {
+    pugi::xml_document document;
+    VFMGR_TRY(pugi::xml_node const root, parse_root(document, xml, "domain", "VM"));
+    DomainXml domain;
+    domain.uuid = root.child("uuid").text().get();
+    domain.name = root.child("name").text().get();
+    if (domain.uuid.empty() || domain.name.empty())
+        return fail(Problem::hypervisor_refused,
+                    fmt::format("libvirt's XML of VM '{}' has no UUID or no name", domain.name),
+                    "report this with the output of: virsh version");
+    if (auto const id = number(root.attribute("id"), 0x7fffffff))
+        domain.start_id = static_cast<std::int32_t>(*id);
+    Ports ports;
+    for (auto const& device : root.child("devices").children())
+        VFMGR_CHECK(read_device(device, domain, ports));
+    std::ranges::sort(domain.networks);
+    domain.networks.erase(std::ranges::unique(domain.networks).begin(), domain.networks.end());
+    std::ranges::sort(domain.guest_addresses);
+    std::ranges::sort(domain.buses, {}, &DomainBus::bus);
+    domain.free_ports = count_free_ports(domain, ports, root);
+    return domain;
+}
+
+DomainHostdev const* find_alias(DomainXml const& domain, std::string_view alias) {
+    auto const it = std::ranges::find_if(
+        domain.hostdevs, [&](DomainHostdev const& hostdev) { return hostdev.alias == alias; });
+    return it == domain.hostdevs.end() ? nullptr : &*it;
+}
+
+DomainHostdev const* find_host_pci(DomainXml const& domain, PciAddress const& pci) {
+    auto const it = std::ranges::find(domain.hostdevs, pci, &DomainHostdev::pci);
+    return it == domain.hostdevs.end() ? nullptr : &*it;
+}
+
+bool can_place(DomainXml const& domain, PciAddress const& guest) {
+    auto const has_bus = [&](DomainBus const& bus) { return bus.bus == guest.bus; };
+    auto const same_slot = [&](PciAddress const& other) {
+        return other.domain == guest.domain && other.bus == guest.bus &&
+               other.device == guest.device;
+    };
+    return std::ranges::any_of(domain.buses, has_bus) &&
+           std::ranges::none_of(domain.guest_addresses, same_slot);
+}
+
+Result<std::optional<std::string>> hostdev_pool_name(std::string_view network_xml) {
+    pugi::xml_document document;
+    VFMGR_TRY(pugi::xml_node const root, parse_root(document, network_xml, "network", "network"));
+    if (!is(root.child("forward").attribute("mode"), "hostdev")) return std::nullopt;
+    return std::string(root.child("name").text().get());
+}
+
+VmInfo vm_info(std::optional<DomainXml> const& live, std::optional<DomainXml> const& config,
+               std::vector<std::string> const& hostdev_pools) {
+    auto const hostdevs = [](std::optional<DomainXml> const& domain) {
+        std::vector<VmHostdev> list;
+        if (domain)
+            for (auto const& hostdev : domain->hostdevs)
+                list.push_back({hostdev.pci, hostdev.alias});
+        return list;
+    };
+    VmInfo vm;
+    auto const& now = live ? *live : *config;
+    auto const& lasting = config ? *config : *live;
+    vm.uuid = now.uuid;
+    vm.name = now.name;
+    vm.persistent = config.has_value();
+    vm.has_vsock = lasting.has_vsock;
+    if (live) {
+        vm.start_id = live->start_id;
+        vm.vsock_cid = live->vsock_cid;
+    }
+    vm.free_pcie_ports = now.free_ports;
+    vm.live = hostdevs(live);
+    vm.config = hostdevs(config);
+    for (auto const& pool : hostdev_pools)
+        if (std::ranges::find(now.networks, pool) != now.networks.end() ||
+            std::ranges::find(lasting.networks, pool) != lasting.networks.end())
+            vm.hostdev_pools.push_back(pool);
+    return vm;
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a libvirt domain XML, live or inactive, as far as lending a VF concerns. Pure functions
+// that own nothing; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/types/pci_address.hpp"
+#include "api/types/problem.hpp"
+#include "api/types/vm_info.hpp"
+
+namespace vfmgr {
+
+// A host PCI device that the domain takes: <hostdev>, <interface type='hostdev'>, NVMe <disk>.
+struct DomainHostdev {
+    PciAddress pci;                    // on the host
+    std::optional<std::string> alias;  // inactive XML keeps only those that begin with "ua-"
+    std::optional<PciAddress> guest;   // where the guest sees it; absent: not assigned yet
+    bool operator==(DomainHostdev const&) const = default;
+};
+
+// A PCI(e) controller: the bus that it provides.
+struct DomainBus {
+    std::uint8_t bus = 0;
+    std::string model;  // "pcie-root-port"
+    bool operator==(DomainBus const&) const = default;
+};
+
+struct DomainXml {
+    std::string uuid;
+    std::string name;
+    std::optional<std::int32_t> start_id;  // libvirt's domain id; present in live XML only
+    bool has_vsock = false;
+    std::optional<std::uint32_t> vsock_cid;  // absent: libvirt chooses it when the domain starts
+    std::vector<DomainHostdev> hostdevs;
+    std::vector<std::string> networks;        // libvirt networks its interfaces name; once each
+    std::vector<DomainBus> buses;             // by bus
+    std::vector<PciAddress> guest_addresses;  // taken in the guest, ascending
+    std::uint32_t unplaced_devices = 0;       // that will need a PCI place and have none yet
+    std::uint32_t free_ports = 0;             // that can take a device plugged in
+    bool operator==(DomainXml const&) const = default;
+};
+
+[[nodiscard]] Result<DomainXml> parse_domain_xml(std::string_view xml);
+
+[[nodiscard]] DomainHostdev const* find_alias(DomainXml const& domain, std::string_view alias);
+[[nodiscard]] DomainHostdev const* find_host_pci(DomainXml const& domain, PciAddress const& pci);
+// The bus exists in this domain and nothing sits at the address: a device may be asked to go there.
+[[nodiscard]] bool can_place(DomainXml const& domain, PciAddress const& guest);
+
+// A libvirt network's name, when the network lends VFs by itself (<forward mode='hostdev'>).
+[[nodiscard]] Result<std::optional<std::string>> hostdev_pool_name(std::string_view network_xml);
+
+// What the XML of one domain says together; `live` is absent when it does not run, `config` when it
+// is transient. One of them must be there. State and autostart are the caller's.
+[[nodiscard]] VmInfo vm_info(std::optional<DomainXml> const& live,
+                             std::optional<DomainXml> const& config,
+                             std::vector<std::string> const& hostdev_pools);
+
+}  // namespace vfmgr

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes the <hostdev> by which a VM gets a VF. Pure; any thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/types/pci_address.hpp"
+
+namespace vfmgr {
+
+struct HostdevXml {
+    PciAddress pci;                   // the VF on the host
+    std::string alias;                // "ua-vfmgr-<attachment id>"
+    std::optional<PciAddress> guest;  // where the guest shall see it; absent: libvirt chooses
+};
+
+// managed='no': vfmgr alone binds and resets VFs, so a VM whose VF is not back and checked can't
+// start with somebody else's. Not <interface type='hostdev'>: libvirt would set MAC and VLAN
+// itself, and on InfiniBand it can't (kernel-and-libvirt.md, 6).
+[[nodiscard]] std::string to_xml(HostdevXml const& hostdev);
+
+}  // namespace vfmgr

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// One domain, read whole. Calls libvirt: only inside LibvirtSession::call().
+#pragma once
+
+#include <libvirt/libvirt.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/types/vm_info.hpp"
+#include "vfmgr/hypervisor/domain_xml.hpp"
+#include "vfmgr/hypervisor/libvirt_handle.hpp"
+
+namespace vfmgr {
+
+struct LibvirtDomain {
+    VmInfo info;
+    std::optional<DomainXml> live;    // absent: it does not run
+    std::optional<DomainXml> config;  // absent: transient
+};
+
+// not_found when libvirt has no such domain.
+[[nodiscard]] Result<VirDomain> find_domain(virConnectPtr connection, std::string const& uuid);
+
+// not_found when the domain goes while it is read.
+[[nodiscard]] Result<LibvirtDomain> read_domain(virDomainPtr domain,
+                                                std::vector<std::string> const& hostdev_pools);
+
+// Names of the networks that lend VFs by themselves. A libvirt without a network driver has none.
+[[nodiscard]] Result<std::vector<std::string>> read_hostdev_pools(virConnectPtr connection);
+
+}  // namespace vfmgr

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// libvirt's last error as an Error of ours. libvirt keeps one for each thread: ask in the thread of
+// the call, at once.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "api/types/problem.hpp"
+
+namespace vfmgr {
+
+// {"virDomainAttachDeviceFlags", "VIR_ERR_OPERATION_FAILED", libvirt's message}
+[[nodiscard]] Cause libvirt_cause(std::string call);
+
+// `what` was refused: "libvirt does not plug 0000:01:10.0 into VM vm1". The detail is `what`, a
+// colon and libvirt's message. A dead connection is `unavailable`, a missing domain `not_found`,
+// anything else `hypervisor_refused`; the remedy comes from the message where we know one.
+[[nodiscard]] Error libvirt_error(std::string call, std::string_view what);
+
+// The name of a virErrorNumber as its header spells it; "VIR_ERR_<n>" for one we never met.
+[[nodiscard]] std::string libvirt_code_name(int code);
+
+// True when the first cause of `error` has this code name.
+[[nodiscard]] bool is_libvirt_code(Error const& error, std::string_view code_name);
+
+}  // namespace vfmgr

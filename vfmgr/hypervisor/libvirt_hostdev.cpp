@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// LibvirtHypervisor's two steps: a VF into a VM, and out of it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "vfmgr/hypervisor/hostdev_presence.hpp"
+#include "vfmgr/hypervisor/hostdev_xml.hpp"
+#include "vfmgr/hypervisor/libvirt_error.hpp"
+#include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
+
+namespace vfmgr {
+namespace {
+
+bool passed(Deadline deadline) {
+    return std::chrono::steady_clock::now() >= deadline;
+}
+
+char const* name_of(unsigned flags) {
+    return flags == VIR_DOMAIN_AFFECT_LIVE ? "live" : "persistent";
+}
+
+Error not_running(AttachHostdev const& step, std::string const& vm) {
+    return {Problem::conflict,
+            fmt::format("VM {} does not run: {} can't be plugged into it", vm, to_string(step.pci)),
+            fmt::format("start it (virsh start {}), or ask for persistence config", vm)};
+}
+
+Error not_persistent(AttachHostdev const& step, std::string const& vm) {
+    return {Problem::conflict,
+            fmt::format("VM {} is transient: {} can't be kept in its configuration", vm,
+                        to_string(step.pci)),
+            "ask for persistence live, or define the VM in libvirt (virsh define)"};
+}
+
+// libvirt answered success, and its own XML says otherwise.
+Error not_there(AttachHostdev const& step, std::string const& vm, XmlPart part) {
+    return {Problem::hypervisor_refused,
+            fmt::format("libvirt reported success, but the {} XML of VM {} does not have {} as {}",
+                        part == XmlPart::live ? "live" : "persistent", vm, to_string(step.pci),
+                        hostdev_alias(step.attachment)),
+            fmt::format("look at the VM: virsh dumpxml {}", vm)};
+}
+
+// The guest's own place for the device, when the persistent VM has that place free: the device has
+// then the same name in the guest after the next start.
+std::optional<PciAddress> place_of(LibvirtDomain const& vm, AttachHostdev const& step) {
+    if (!vm.live || !vm.config) return std::nullopt;
+    auto const* ours = find_alias(*vm.live, hostdev_alias(step.attachment));
+    if (!ours || !ours->guest || !can_place(*vm.config, *ours->guest)) return std::nullopt;
+    return ours->guest;
+}
+
+// What is known when a detach does not get on.
+struct Unplugging {
+    std::string vm;
+    bool asked = false;
+    bool guest_refused = false;
+    std::optional<Error> refusal;  // libvirt's, of the last request
+};
+
+Error still_there(DetachHostdev const& step, Unplugging const& state) {
+    Error error{
+        Problem::timed_out,
+        fmt::format(
+            "VM {} has not let go of {}: the guest {}", state.vm, to_string(step.pci),
+            state.guest_refused ? "refused to release it" : "did not answer the unplug request"),
+        fmt::format("unload the VF's driver in VM {} or reboot it, then detach again; "
+                    "shutting it down (virsh shutdown {}) releases the VF for certain",
+                    state.vm, state.vm)};
+    if (state.refusal) error.causes = state.refusal->causes;
+    return error;
+}
+
+}  // namespace
+
+// One hostdev for one of the two XMLs.
+struct LibvirtHypervisor::Plug {
+    std::string uuid;
+    std::string xml;
+    std::string pci;
+    unsigned flags;
+};
+
+struct LibvirtHypervisor::Unplug {
+    std::string uuid;
+    std::string alias;
+    std::string pci;
+    unsigned flags;
+};
+
+Result<Observed> LibvirtHypervisor::perform_step(AttachHostdev const& step, Deadline deadline) {
+    if (step.live) VFMGR_CHECK(attach_live(step, deadline));
+    if (step.config) VFMGR_CHECK(attach_config(step, deadline));
+    return Observed{};
+}
+
+// LIVE|CONFIG in one call: libvirt plugs, then saves; a crash between leaves live only. Two calls,
+// each read back, say which half was done (kernel-and-libvirt.md, 6).
+Result<void> LibvirtHypervisor::attach_live(AttachHostdev const& step, Deadline deadline) {
+    VFMGR_TRY(LibvirtDomain const before, read(step.vm_uuid, deadline));
+    auto const& name = before.info.name;
+    if (!before.live) return fail(not_running(step, name));
+    VFMGR_TRY(Presence const already, presence(*before.live, XmlPart::live, step));
+    if (already == Presence::present) return {};
+    auto xml = to_xml({step.pci, hostdev_alias(step.attachment), std::nullopt});
+    VFMGR_CHECK(plug({step.vm_uuid, std::move(xml), to_string(step.pci), VIR_DOMAIN_AFFECT_LIVE},
+                     deadline));
+    VFMGR_TRY(LibvirtDomain const after, read(step.vm_uuid, deadline));
+    if (!after.live) return fail(not_running(step, name));
+    VFMGR_TRY(Presence const now, presence(*after.live, XmlPart::live, step));
+    if (now != Presence::present) return fail(not_there(step, name, XmlPart::live));
+    return {};
+}
+
+Result<void> LibvirtHypervisor::attach_config(AttachHostdev const& step, Deadline deadline) {
+    VFMGR_TRY(LibvirtDomain const before, read(step.vm_uuid, deadline));
+    auto const& name = before.info.name;
+    if (!before.config) return fail(not_persistent(step, name));
+    VFMGR_TRY(Presence const already, presence(*before.config, XmlPart::config, step));
+    if (already == Presence::present) return {};
+    auto xml = to_xml({step.pci, hostdev_alias(step.attachment), place_of(before, step)});
+    VFMGR_CHECK(plug({step.vm_uuid, std::move(xml), to_string(step.pci), VIR_DOMAIN_AFFECT_CONFIG},
+                     deadline));
+    VFMGR_TRY(LibvirtDomain const after, read(step.vm_uuid, deadline));
+    if (!after.config) return fail(not_persistent(step, name));
+    VFMGR_TRY(Presence const now, presence(*after.config, XmlPart::config, step));
+    if (now != Presence::present) return fail(not_there(step, name, XmlPart::config));
+    return {};
+}
+
+Result<void> LibvirtHypervisor::plug(Plug plug, Deadline deadline) {
+    auto const doing =
+        fmt::format("give {} to VM {} ({})", plug.pci, plug.uuid, name_of(plug.flags));
+    return session_.call<void>(deadline, doing, [plug](virConnectPtr connection) -> Result<void> {
+        VFMGR_TRY(VirDomain const domain, find_domain(connection, plug.uuid));
+        std::string const name = virDomainGetName(domain.get());
+        if (virDomainAttachDeviceFlags(domain.get(), plug.xml.c_str(), plug.flags) == 0) return {};
+        return fail(libvirt_error("virDomainAttachDeviceFlags",
+                                  fmt::format("libvirt does not give {} to VM {} ({})", plug.pci,
+                                              name, name_of(plug.flags))));
+    });
+}
+
+// First the domain's job: a request of a vfmgrd that was killed, or one that we gave up waiting
+// for, may still be plugging the device in.
+Result<Observed> LibvirtHypervisor::perform_step(DetachHostdev const& step, Deadline deadline) {
+    VFMGR_CHECK(settle(step.vm_uuid, deadline));
+    if (step.live) VFMGR_CHECK(detach_live(step, deadline));
+    if (step.config) VFMGR_CHECK(detach_config(step, deadline));
+    return Observed{};
+}
+
+// By alias: a device that somebody else put there is left alone, even if it is the same VF. An
+// answer of success says only that the guest was asked; the live XML decides, and an event says
+// when to look at it.
+Result<void> LibvirtHypervisor::detach_live(DetachHostdev const& step, Deadline deadline) {
+    auto const alias = hostdev_alias(step.attachment);
+    auto const give_up = deadline - times_.last_look;
+    LibvirtEvents::Watch watch(*events_, step.vm_uuid, alias);
+    Unplugging state;
+    while (true) {
+        auto retry_after = times_.unplug_retry;
+        auto vm = read(step.vm_uuid, deadline);
+        if (vm) {
+            if (!vm->live || !find_alias(*vm->live, alias)) return {};
+            state.vm = vm->info.name;
+            if (state.asked && passed(give_up)) return fail(still_there(step, state));
+            auto asked = unplug({step.vm_uuid, alias, to_string(step.pci), VIR_DOMAIN_AFFECT_LIVE},
+                                deadline);
+            // "already in the process of unplug", a job held by another: the next look decides.
+            state.refusal = asked ? std::nullopt : std::optional(std::move(asked).error());
+            state.asked = true;
+        } else if (vm.error().problem == Problem::not_found) {
+            return {};
+        } else if (vm.error().problem != Problem::unavailable || passed(give_up)) {
+            return fail(std::move(vm).error());
+        } else {
+            retry_after = times_.reconnect_retry;
+        }
+        auto const retry_at = std::min(give_up, std::chrono::steady_clock::now() + retry_after);
+        auto news = watch.next(retry_at);
+        // A guest that refuses at once is not asked again at once.
+        while (news == UnplugNews::refused) {
+            state.guest_refused = true;
+            news = watch.next(retry_at);
+        }
+    }
+}
+
+Result<void> LibvirtHypervisor::detach_config(DetachHostdev const& step, Deadline deadline) {
+    auto const alias = hostdev_alias(step.attachment);
+    auto const lacks = [&](Result<LibvirtDomain> const& vm) {
+        return vm ? !vm->config || !find_alias(*vm->config, alias)
+                  : vm.error().problem == Problem::not_found;
+    };
+    auto before = read(step.vm_uuid, deadline);
+    if (lacks(before)) return {};
+    if (!before) return fail(std::move(before).error());
+    VFMGR_CHECK(
+        unplug({step.vm_uuid, alias, to_string(step.pci), VIR_DOMAIN_AFFECT_CONFIG}, deadline));
+    auto after = read(step.vm_uuid, deadline);
+    if (lacks(after)) return {};
+    if (!after) return fail(std::move(after).error());
+    return fail(Problem::hypervisor_refused,
+                fmt::format("libvirt reported success, but {} is still in the persistent XML of VM "
+                            "{} as {}",
+                            to_string(step.pci), after->info.name, alias),
+                fmt::format("take it out: virsh detach-device-alias {} {} --config",
+                            after->info.name, alias));
+}
+
+// LIVE|CONFIG together would save the config without the device although the guest keeps it, and
+// answer success (kernel-and-libvirt.md, 6): never. By alias the live request does not wait, so the
+// domain's job is free while the guest thinks.
+Result<void> LibvirtHypervisor::unplug(Unplug unplug, Deadline deadline) {
+    auto const doing =
+        fmt::format("take {} out of VM {} ({})", unplug.pci, unplug.uuid, name_of(unplug.flags));
+    return session_.call<void>(deadline, doing, [unplug](virConnectPtr connection) -> Result<void> {
+        VFMGR_TRY(VirDomain const domain, find_domain(connection, unplug.uuid));
+        std::string const name = virDomainGetName(domain.get());
+        if (virDomainDetachDeviceAlias(domain.get(), unplug.alias.c_str(), unplug.flags) == 0)
+            return {};
+        return fail(libvirt_error("virDomainDetachDeviceAlias",
+                                  fmt::format("libvirt does not take {} out of VM {} ({})",
+                                              unplug.pci, name, name_of(unplug.flags))));
+    });
+}
+
+}  // namespace vfmgr

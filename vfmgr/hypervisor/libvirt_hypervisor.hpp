@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Hypervisor that talks to a real libvirt. Owned by main; called from operation threads. Every
+// call returns by its deadline, whatever libvirt does; on_change is called from libvirt's event
+// thread and only says "look again".
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "vfmgr/hypervisor/hypervisor.hpp"
+#include "vfmgr/hypervisor/libvirt_domain.hpp"
+#include "vfmgr/hypervisor/libvirt_events.hpp"
+#include "vfmgr/hypervisor/libvirt_session.hpp"
+#include "vfmgr/hypervisor/vm_identity.hpp"
+
+namespace vfmgr {
+
+class LibvirtHypervisor final : public Hypervisor {
+  public:
+    struct Times {
+        std::chrono::milliseconds observe_max{30'000};
+        // A request that the guest has not answered is made again after this. QEMU forgets a
+        // pending PCIe unplug after 5 s and refuses a second one before.
+        std::chrono::milliseconds unplug_retry{10'000};
+        std::chrono::milliseconds reconnect_retry{1'000};
+        // Kept from a detach's deadline, to read the live XML once more.
+        std::chrono::milliseconds last_look{2'000};
+    };
+
+    // Connects when first asked; a connection that broke is opened again by the next call, which
+    // on_change brings about.
+    LibvirtHypervisor(std::string uri, std::function<void()> on_change);
+    LibvirtHypervisor(std::string uri, std::function<void()> on_change, Times times);
+    ~LibvirtHypervisor() override;
+    LibvirtHypervisor(LibvirtHypervisor const&) = delete;
+    LibvirtHypervisor& operator=(LibvirtHypervisor const&) = delete;
+
+    // A scope's domain that does not exist is an empty view, not an error.
+    [[nodiscard]] Result<HypervisorView> observe(HypervisorScope const& scope) override;
+    [[nodiscard]] Result<Observed> perform(HypervisorStep const& step, Deadline deadline) override;
+    [[nodiscard]] Result<void> settle(std::string const& vm_uuid, Deadline deadline) override;
+
+    // Looks now: a CID may have gone to another VM a moment ago.
+    [[nodiscard]] Result<VmIdentity> resolve_cid(std::uint32_t cid);
+
+  private:
+    [[nodiscard]] Result<LibvirtDomain> read(std::string const& uuid, Deadline deadline);
+    [[nodiscard]] Result<void> attach_live(AttachHostdev const& step, Deadline deadline);
+    [[nodiscard]] Result<void> attach_config(AttachHostdev const& step, Deadline deadline);
+    struct Plug;
+    [[nodiscard]] Result<void> plug(Plug plug, Deadline deadline);
+    [[nodiscard]] Result<void> detach_live(DetachHostdev const& step, Deadline deadline);
+    [[nodiscard]] Result<void> detach_config(DetachHostdev const& step, Deadline deadline);
+    struct Unplug;
+    [[nodiscard]] Result<void> unplug(Unplug unplug, Deadline deadline);
+    [[nodiscard]] Result<Observed> perform_step(AttachHostdev const& step, Deadline deadline);
+    [[nodiscard]] Result<Observed> perform_step(DetachHostdev const& step, Deadline deadline);
+
+    Times times_;
+    std::shared_ptr<LibvirtEvents> events_;
+    LibvirtSession session_;
+};
+
+}  // namespace vfmgr
