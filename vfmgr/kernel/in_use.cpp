@@ -92,7 +92,7 @@ Error held_open(VfAt const& vf, std::vector<VfioHolder> const& holders, Cause ca
 Result<FileDescriptor> open_group(LinuxKernelRoots const& roots, VfAt const& vf,
                                   fs::path const& node) {
     FileDescriptor fd(::open(node.c_str(), O_RDWR | O_CLOEXEC));
-    if (fd.open()) return fd;
+    if (fd) return fd;
     auto const error = errno;
     auto cause = errno_cause("open " + node.string(), error);
     if (error != EBUSY)

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "api/http/file_descriptor.hpp"
 #include "api/types/vf_state.hpp"
-#include "vfmgr/kernel/file_descriptor.hpp"
 #include "vfmgr/kernel/network_snapshot.hpp"
 #include "vfmgr/kernel/sysfs.hpp"
 

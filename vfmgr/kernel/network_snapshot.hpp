@@ -18,7 +18,7 @@ struct HostNetdevs {
 
 struct NetworkSnapshot {
     HostNetdevs host;
-    std::vector<Route> routes;
+    std::vector<IpRoute> routes;
     std::vector<Neighbour> neighbours;
     std::vector<RdmaDevice> rdma_devices;  // none where the kernel has no RDMA
 };

@@ -10,7 +10,7 @@
 #include <charconv>
 #include <system_error>
 
-#include "vfmgr/kernel/file_descriptor.hpp"
+#include "api/http/file_descriptor.hpp"
 
 namespace vfmgr {
 namespace {
@@ -43,7 +43,7 @@ std::optional<std::uint16_t> virtfn_index(std::string_view name) {
 
 Result<std::string> read_text(fs::path const& file) {
     FileDescriptor const fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!fd.open()) return fail(unreadable(file, "open", errno));
+    if (!fd) return fail(unreadable(file, "open", errno));
     std::array<char, text_bytes_max> buffer{};
     auto const got = ::read(fd.get(), buffer.data(), buffer.size());
     if (got < 0) return fail(unreadable(file, "read", errno));
@@ -67,7 +67,7 @@ Result<std::uint64_t> read_number(fs::path const& file) {
 
 int write_text(fs::path const& file, std::string_view text) {
     FileDescriptor const fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!fd.open()) return errno;
+    if (!fd) return errno;
     auto const written = ::write(fd.get(), text.data(), text.size());
     if (written < 0) return errno;
     return static_cast<std::size_t>(written) == text.size() ? 0 : EIO;

@@ -77,7 +77,7 @@ Result<std::vector<Refusal>> send_one_by_one(Target const& target, std::uint16_t
         VFMGR_TRY(auto const ack, send_alone(target, vf, settings, attribute));
         if (ack.ok()) continue;
         auto const text = setting_text(settings, attribute);
-        auto error = refusal(
+        auto error = nl_refusal(
             ack, call_of(target, vf, only(settings, attribute)),
             fmt::format("{} refused {} for VF {} of {}", target.driver, text, vf, target.pf.name),
             remedy_for(attribute, ack.error));

@@ -15,13 +15,13 @@ std::uint8_t family_of(IpAddress const& address) {
     return address.family == IpAddress::Family::v4 ? AF_INET : AF_INET6;
 }
 
-Request address_request(std::uint16_t type, int flags, NetdevAddress const& address) {
+NlRequest address_request(std::uint16_t type, int flags, NetdevAddress const& address) {
     ifaddrmsg header{};
     header.ifa_family = family_of(address.address);
     header.ifa_prefixlen = address.prefix_length;
     header.ifa_index = static_cast<std::uint32_t>(address.ifindex);
     header.ifa_flags = address.address.family == IpAddress::Family::v6 ? IFA_F_NODAD : 0;
-    Request request(type, flags);
+    NlRequest request(type, flags);
     request.header(header).put_ip(IFA_LOCAL, address.address).put_ip(IFA_ADDRESS, address.address);
     return request;
 }
@@ -46,7 +46,7 @@ std::optional<NetdevAddress> parse_address(ByteView payload) {
 }
 
 Result<std::vector<NetdevAddress>> list_addresses(NlSocket& socket, Deadline deadline) {
-    Request request(RTM_GETADDR, NLM_F_DUMP);
+    NlRequest request(RTM_GETADDR, NLM_F_DUMP);
     request.header(ifaddrmsg{});  // AF_UNSPEC: every family
     VFMGR_TRY(auto const answers, socket.dump(request, "RTM_GETADDR", deadline));
     std::vector<NetdevAddress> addresses;
@@ -62,10 +62,10 @@ Result<void> add_address(NlSocket& socket, NetdevAddress const& address, Deadlin
     VFMGR_TRY(auto const ack, socket.tell(request, call, deadline));
     // The kernel compares device, address and, on IPv4, the length.
     if (ack.ok() || ack.error == EEXIST) return {};
-    return fail(refusal(ack, call,
-                        fmt::format("address {} could not be added to interface {}",
-                                    with_length(address), address.ifindex),
-                        "look whether the interface is still there and IP is enabled on it"));
+    return fail(nl_refusal(ack, call,
+                           fmt::format("address {} could not be added to interface {}",
+                                       with_length(address), address.ifindex),
+                           "look whether the interface is still there and IP is enabled on it"));
 }
 
 Result<void> remove_address(NlSocket& socket, NetdevAddress const& address, Deadline deadline) {
@@ -73,10 +73,10 @@ Result<void> remove_address(NlSocket& socket, NetdevAddress const& address, Dead
     VFMGR_TRY(auto const ack,
               socket.tell(address_request(RTM_DELADDR, 0, address), call, deadline));
     if (ack.ok() || ack.error == EADDRNOTAVAIL || ack.error == ENODEV) return {};
-    return fail(refusal(ack, call,
-                        fmt::format("address {} could not be removed from interface {}",
-                                    with_length(address), address.ifindex),
-                        "look in the kernel's log for the reason"));
+    return fail(nl_refusal(ack, call,
+                           fmt::format("address {} could not be removed from interface {}",
+                                       with_length(address), address.ifindex),
+                           "look in the kernel's log for the reason"));
 }
 
 }  // namespace vfmgr

@@ -56,7 +56,8 @@ class Attributes {
     // Reads up to the first attribute whose length can't be true; what came before it stays.
     explicit Attributes(ByteView payload);
 
-    [[nodiscard]] std::vector<Attribute> const& all() const { return attributes_; }
+    [[nodiscard]] std::vector<Attribute> const& all() const& { return attributes_; }
+    std::vector<Attribute> const& all() const&& = delete;  // a loop over a temporary's would dangle
     [[nodiscard]] std::optional<ByteView> find(std::uint16_t type) const;
     // Absent when missing or shorter than a T.
     template <class T>

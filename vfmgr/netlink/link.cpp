@@ -2,9 +2,9 @@
 #include "vfmgr/netlink/link.hpp"
 
 #include <fmt/format.h>
+#include <linux/if.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
-#include <net/if.h>
 
 #include <cerrno>
 
@@ -23,21 +23,21 @@ ifinfomsg link_header(int ifindex) {
 }
 
 // Statistics are left out: they cost a read of each device's counters.
-Request get_request(int flags) {
-    Request request(RTM_GETLINK, flags);
+NlRequest get_request(int flags) {
+    NlRequest request(RTM_GETLINK, flags);
     request.header(link_header(0));
     return request;
 }
 
 Result<void> mark_as_ours(NlSocket& socket, VlanNetdev const& vlan, Deadline deadline) {
-    Request request(RTM_SETLINK, 0);
+    NlRequest request(RTM_SETLINK, 0);
     request.header(link_header(0)).put_text(IFLA_IFNAME, vlan.name);
     request.put_text(IFLA_IFALIAS, our_ifalias);
     auto const call = "RTM_SETLINK " + vlan.name + " alias";
     VFMGR_TRY(auto const ack, socket.tell(request, call, deadline));
     if (ack.ok()) return {};
-    return fail(refusal(ack, call, fmt::format("{} could not be marked as vfmgr's", vlan.name),
-                        "look in the kernel's log for the reason"));
+    return fail(nl_refusal(ack, call, fmt::format("{} could not be marked as vfmgr's", vlan.name),
+                           "look in the kernel's log for the reason"));
 }
 
 std::string change_text(NetdevChange const& change) {
@@ -109,8 +109,8 @@ Result<Netdev> get_netdev(NlSocket& socket, std::string const& name, Deadline de
     for (auto const& answer : reply.answers)
         if (answer.type == RTM_NEWLINK)
             if (auto netdev = parse_netdev(answer.payload)) return std::move(*netdev);
-    auto error = refusal(reply.ack, call, fmt::format("there is no network interface {}", name),
-                         "list the interfaces with: ip link");
+    auto error = nl_refusal(reply.ack, call, fmt::format("there is no network interface {}", name),
+                            "list the interfaces with: ip link");
     error.problem = Problem::not_found;
     return fail(std::move(error));
 }
@@ -122,25 +122,25 @@ Result<void> change_netdev(NlSocket& socket, std::string const& netdev, NetdevCh
         header.ifi_change = static_cast<unsigned>(IFF_UP);
         header.ifi_flags = *change.up ? static_cast<unsigned>(IFF_UP) : 0U;
     }
-    Request request(RTM_SETLINK, 0);
+    NlRequest request(RTM_SETLINK, 0);
     request.header(header);
     if (change.mtu) request.put(IFLA_MTU, *change.mtu);
     auto const call = "RTM_SETLINK " + netdev + change_text(change);
     VFMGR_TRY(auto const ack, socket.tell(request, call, deadline));
     if (ack.ok()) return {};
-    return fail(refusal(ack, call,
-                        fmt::format("{} could not be set{}", netdev, change_text(change)),
-                        change_remedy(ack, change)));
+    return fail(nl_refusal(ack, call,
+                           fmt::format("{} could not be set{}", netdev, change_text(change)),
+                           change_remedy(ack, change)));
 }
 
 Result<void> add_vlan_netdev(NlSocket& socket, VlanNetdev const& vlan, Deadline deadline) {
-    Request request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+    NlRequest request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
     request.header(link_header(0))
         .put_text(IFLA_IFNAME, vlan.name)
         .put(IFLA_LINK, vlan.parent_ifindex)
         .put(IFLA_GROUP, our_group)
-        .nest(IFLA_LINKINFO, [&](Request& info) {
-            info.put_text(IFLA_INFO_KIND, "vlan").nest(IFLA_INFO_DATA, [&](Request& data) {
+        .nest(IFLA_LINKINFO, [&](NlRequest& info) {
+            info.put_text(IFLA_INFO_KIND, "vlan").nest(IFLA_INFO_DATA, [&](NlRequest& data) {
                 data.put(IFLA_VLAN_ID, vlan.vlan);
             });
         });
@@ -150,7 +150,7 @@ Result<void> add_vlan_netdev(NlSocket& socket, VlanNetdev const& vlan, Deadline 
     auto const remedy = ack.error == EOPNOTSUPP ? "load the kernel module: modprobe 8021q"
                         : ack.error == EEXIST   ? "remove the other device or choose another VLAN"
                                                 : "look in the kernel's log for the reason";
-    auto error = refusal(
+    auto error = nl_refusal(
         ack, call, fmt::format("VLAN device {} (id {}) could not be made", vlan.name, vlan.vlan),
         remedy);
     if (ack.error == EOPNOTSUPP) error.problem = Problem::unsupported;
@@ -159,13 +159,13 @@ Result<void> add_vlan_netdev(NlSocket& socket, VlanNetdev const& vlan, Deadline 
 }
 
 Result<void> delete_netdev(NlSocket& socket, Netdev const& netdev, Deadline deadline) {
-    Request request(RTM_DELLINK, 0);
+    NlRequest request(RTM_DELLINK, 0);
     request.header(link_header(netdev.ifindex));
     auto const call = "RTM_DELLINK " + netdev.name;
     VFMGR_TRY(auto const ack, socket.tell(request, call, deadline));
     if (ack.ok() || ack.error == ENODEV) return {};
-    return fail(refusal(ack, call, fmt::format("{} could not be removed", netdev.name),
-                        "look in the kernel's log for the reason"));
+    return fail(nl_refusal(ack, call, fmt::format("{} could not be removed", netdev.name),
+                           "look in the kernel's log for the reason"));
 }
 
 }  // namespace vfmgr

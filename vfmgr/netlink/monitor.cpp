@@ -15,8 +15,8 @@ namespace {
 
 constexpr unsigned uevent_group_kernel = 1;  // 2 is udev's own
 
-Result<Handle<nl_sock, nl_socket_free>> listen_to(int protocol, unsigned groups) {
-    Handle<nl_sock, nl_socket_free> handle(nl_socket_alloc());
+Result<NlSocketHandle> listen_to(int protocol, unsigned groups) {
+    NlSocketHandle handle(nl_socket_alloc());
     if (!handle) return fail(Problem::internal, "out of memory", "free memory and try again");
     nl_join_groups(handle.get(), static_cast<int>(groups));
     errno = 0;

@@ -22,12 +22,11 @@ class EventMonitor {
     [[nodiscard]] std::array<int, 2> fds() const;
 
   private:
-    using Handle = vfmgr::Handle<nl_sock, nl_socket_free>;
-    EventMonitor(Handle links, Handle objects)
+    EventMonitor(NlSocketHandle links, NlSocketHandle objects)
         : links_(std::move(links)), objects_(std::move(objects)) {}
 
-    Handle links_;
-    Handle objects_;
+    NlSocketHandle links_;
+    NlSocketHandle objects_;
 };
 
 enum class Waited { holds, deadline_passed };

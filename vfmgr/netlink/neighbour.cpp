@@ -15,12 +15,12 @@ std::uint8_t family_of(IpAddress const& address) {
     return address.family == IpAddress::Family::v4 ? AF_INET : AF_INET6;
 }
 
-Request neighbour_request(std::uint16_t type, int flags, IpAddress const& address, int ifindex) {
+NlRequest neighbour_request(std::uint16_t type, int flags, IpAddress const& address, int ifindex) {
     ndmsg header{};
     header.ndm_family = family_of(address);
     header.ndm_ifindex = ifindex;
     header.ndm_state = NUD_PERMANENT;
-    Request request(type, flags);
+    NlRequest request(type, flags);
     request.header(header).put_ip(NDA_DST, address);
     return request;
 }
@@ -41,7 +41,7 @@ std::optional<Neighbour> parse_neighbour(ByteView payload) {
 }
 
 Result<std::vector<Neighbour>> list_neighbours(NlSocket& socket, Deadline deadline) {
-    Request request(RTM_GETNEIGH, NLM_F_DUMP);
+    NlRequest request(RTM_GETNEIGH, NLM_F_DUMP);
     request.header(ndmsg{});  // AF_UNSPEC: every family
     VFMGR_TRY(auto const answers, socket.dump(request, "RTM_GETNEIGH", deadline));
     std::vector<Neighbour> neighbours;
@@ -60,7 +60,7 @@ Result<void> replace_neighbour(NlSocket& socket, PermanentNeighbour const& neigh
         fmt::format("RTM_NEWNEIGH {} {}", to_string(neighbour.address), to_string(neighbour.mac));
     VFMGR_TRY(auto const ack, socket.tell(request, call, deadline));
     if (ack.ok()) return {};
-    return fail(refusal(
+    return fail(nl_refusal(
         ack, call,
         fmt::format("the neighbour {} at {} could not be set on interface {}",
                     to_string(neighbour.address), to_string(neighbour.mac), neighbour.ifindex),
@@ -73,10 +73,10 @@ Result<void> remove_neighbour(NlSocket& socket, IpAddress const& address, int if
     VFMGR_TRY(auto const ack,
               socket.tell(neighbour_request(RTM_DELNEIGH, 0, address, ifindex), call, deadline));
     if (ack.ok() || ack.error == ENOENT || ack.error == ENODEV) return {};
-    return fail(refusal(ack, call,
-                        fmt::format("the neighbour {} could not be removed from interface {}",
-                                    to_string(address), ifindex),
-                        "look in the kernel's log for the reason"));
+    return fail(nl_refusal(ack, call,
+                           fmt::format("the neighbour {} could not be removed from interface {}",
+                                       to_string(address), ifindex),
+                           "look in the kernel's log for the reason"));
 }
 
 }  // namespace vfmgr

@@ -18,7 +18,7 @@ constexpr std::uint16_t type_of(unsigned command) {
 
 Result<std::vector<RdmaPort>> list_ports(NlSocket& rdma, RdmaDevice const& device,
                                          Deadline deadline) {
-    Request request(type_of(RDMA_NLDEV_CMD_PORT_GET), NLM_F_DUMP);
+    NlRequest request(type_of(RDMA_NLDEV_CMD_PORT_GET), NLM_F_DUMP);
     request.put(RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
     VFMGR_TRY(auto const answers,
               rdma.dump(request, "RDMA_NLDEV_CMD_PORT_GET " + device.name, deadline));
@@ -32,7 +32,7 @@ Result<std::vector<RdmaPort>> list_ports(NlSocket& rdma, RdmaDevice const& devic
 // Only the uverbs device tells the driver; without it (module not there) the driver stays unknown.
 Result<std::optional<std::string>> driver_of(NlSocket& rdma, RdmaDevice const& device,
                                              Deadline deadline) {
-    Request request(type_of(RDMA_NLDEV_CMD_GET_CHARDEV), 0);
+    NlRequest request(type_of(RDMA_NLDEV_CMD_GET_CHARDEV), 0);
     request.put(RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
     request.put_text(RDMA_NLDEV_ATTR_CHARDEV_TYPE, "uverbs");
     VFMGR_TRY(auto const reply,
@@ -93,7 +93,7 @@ std::optional<std::string> parse_rdma_driver(ByteView payload) {
 }
 
 Result<std::vector<RdmaDevice>> list_rdma_devices(NlSocket& rdma, Deadline deadline) {
-    Request request(type_of(RDMA_NLDEV_CMD_GET), NLM_F_DUMP);
+    NlRequest request(type_of(RDMA_NLDEV_CMD_GET), NLM_F_DUMP);
     VFMGR_TRY(auto const answers, rdma.dump(request, "RDMA_NLDEV_CMD_GET", deadline));
     std::vector<RdmaDevice> devices;
     for (auto const& answer : answers)
@@ -116,7 +116,7 @@ RdmaDevice const* rdma_device_on(std::vector<RdmaDevice> const& devices, int ifi
 }
 
 Result<void> add_rdma_link(NlSocket& rdma, SoftRdmaDevice const& device, Deadline deadline) {
-    Request request(type_of(RDMA_NLDEV_CMD_NEWLINK), 0);
+    NlRequest request(type_of(RDMA_NLDEV_CMD_NEWLINK), 0);
     request.put_text(RDMA_NLDEV_ATTR_DEV_NAME, device.name)
         .put_text(RDMA_NLDEV_ATTR_LINK_TYPE, device.type)
         .put_text(RDMA_NLDEV_ATTR_NDEV_NAME, device.netdev);
@@ -127,23 +127,24 @@ Result<void> add_rdma_link(NlSocket& rdma, SoftRdmaDevice const& device, Deadlin
         fmt::format("a {} device could not be made on {}", device.type, device.netdev);
     // EINVAL is the answer to a type of which the kernel found no module [src nldev.c].
     if (ack.error != EINVAL && ack.error != EOPNOTSUPP)
-        return fail(refusal(ack, call, detail, "look in the kernel's log for the reason"));
-    auto error =
-        refusal(ack, call, detail, fmt::format("load its module: modprobe rdma_{}", device.type));
+        return fail(nl_refusal(ack, call, detail, "look in the kernel's log for the reason"));
+    auto error = nl_refusal(ack, call, detail,
+                            fmt::format("load its module: modprobe rdma_{}", device.type));
     if (device.type == "siw") error.remedy = "load its module: modprobe siw";
     error.problem = Problem::unsupported;
     return fail(std::move(error));
 }
 
 Result<void> remove_rdma_link(NlSocket& rdma, RdmaDevice const& device, Deadline deadline) {
-    Request request(type_of(RDMA_NLDEV_CMD_DELLINK), 0);
+    NlRequest request(type_of(RDMA_NLDEV_CMD_DELLINK), 0);
     request.put(RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
     auto const call = "RDMA_NLDEV_CMD_DELLINK " + device.name;
     VFMGR_TRY(auto const ack, rdma.tell(request, call, deadline));
     // EINVAL: no device of that number; the kernel numbers devices anew only after a reboot.
     if (ack.ok() || ack.error == ENODEV) return {};
-    return fail(refusal(ack, call, fmt::format("RDMA device {} could not be removed", device.name),
-                        "stop the programs that use it: rdma resource show qp"));
+    return fail(nl_refusal(ack, call,
+                           fmt::format("RDMA device {} could not be removed", device.name),
+                           "stop the programs that use it: rdma resource show qp"));
 }
 
 }  // namespace vfmgr

@@ -15,7 +15,7 @@ std::uint8_t family_of(IpAddress const& address) {
     return address.family == IpAddress::Family::v4 ? AF_INET : AF_INET6;
 }
 
-Request peer_request(std::uint16_t type, int flags, IpAddress const& address, int ifindex) {
+NlRequest peer_request(std::uint16_t type, int flags, IpAddress const& address, int ifindex) {
     rtmsg header{};
     header.rtm_family = family_of(address);
     header.rtm_dst_len = static_cast<std::uint8_t>(address.bits());
@@ -23,7 +23,7 @@ Request peer_request(std::uint16_t type, int flags, IpAddress const& address, in
     header.rtm_protocol = our_route_protocol;
     header.rtm_scope = RT_SCOPE_LINK;
     header.rtm_type = RTN_UNICAST;
-    Request request(type, flags);
+    NlRequest request(type, flags);
     request.header(header).put_ip(RTA_DST, address).put(RTA_OIF, ifindex);
     return request;
 }
@@ -31,14 +31,14 @@ Request peer_request(std::uint16_t type, int flags, IpAddress const& address, in
 Result<void> explain_existing(NlSocket& socket, PeerRoute const& route, NlAck const& ack,
                               std::string const& call, Deadline deadline) {
     VFMGR_TRY(auto const routes, list_routes(socket, deadline));
-    auto const found = std::find_if(routes.begin(), routes.end(), [&](Route const& existing) {
+    auto const found = std::find_if(routes.begin(), routes.end(), [&](IpRoute const& existing) {
         return existing.prefix.address == route.address &&
                existing.prefix.length == route.address.bits();
     });
     if (found != routes.end() && found->protocol == our_route_protocol &&
         found->ifindex == route.ifindex && found->source == route.source)
         return {};
-    auto error = refusal(
+    auto error = nl_refusal(
         ack, call, fmt::format("the host has another route to {}", to_string(route.address)),
         "remove it, or choose an address that the host does not route elsewhere: ip route");
     error.problem = Problem::conflict;
@@ -52,7 +52,7 @@ std::uint32_t table_of(rtmsg const& header, Attributes const& attributes) {
 
 }  // namespace
 
-std::optional<Route> parse_route(ByteView payload) {
+std::optional<IpRoute> parse_route(ByteView payload) {
     auto const header = front_object<rtmsg>(payload);
     if (!header) return std::nullopt;
     Attributes const attributes(after(payload, sizeof(rtmsg)));
@@ -60,7 +60,7 @@ std::optional<Route> parse_route(ByteView payload) {
     // Cached exceptions (path MTU) are no routes of anybody's making.
     if ((header->rtm_flags & RTM_F_CLONED) != 0) return std::nullopt;
     if (header->rtm_family != AF_INET && header->rtm_family != AF_INET6) return std::nullopt;
-    Route route;
+    IpRoute route;
     route.prefix.address.family =
         header->rtm_family == AF_INET ? IpAddress::Family::v4 : IpAddress::Family::v6;
     if (auto const destination = attributes.ip(RTA_DST)) route.prefix.address = *destination;
@@ -76,11 +76,11 @@ std::optional<Route> parse_route(ByteView payload) {
     return route;
 }
 
-Result<std::vector<Route>> list_routes(NlSocket& socket, Deadline deadline) {
-    Request request(RTM_GETROUTE, NLM_F_DUMP);
+Result<std::vector<IpRoute>> list_routes(NlSocket& socket, Deadline deadline) {
+    NlRequest request(RTM_GETROUTE, NLM_F_DUMP);
     request.header(rtmsg{});  // AF_UNSPEC: every family
     VFMGR_TRY(auto const answers, socket.dump(request, "RTM_GETROUTE", deadline));
-    std::vector<Route> routes;
+    std::vector<IpRoute> routes;
     for (auto const& answer : answers)
         if (answer.type == RTM_NEWROUTE)
             if (auto route = parse_route(answer.payload)) routes.push_back(std::move(*route));
@@ -95,11 +95,11 @@ Result<void> add_peer_route(NlSocket& socket, PeerRoute const& route, Deadline d
     VFMGR_TRY(auto const ack, socket.tell(request, call, deadline));
     if (ack.ok()) return {};
     if (ack.error == EEXIST) return explain_existing(socket, route, ack, call, deadline);
-    return fail(
-        refusal(ack, call,
-                fmt::format("the route to {} through interface {} could not be added",
-                            to_string(route.address), route.ifindex),
-                "look whether the interface is up and has the address " + to_string(route.source)));
+    return fail(nl_refusal(
+        ack, call,
+        fmt::format("the route to {} through interface {} could not be added",
+                    to_string(route.address), route.ifindex),
+        "look whether the interface is up and has the address " + to_string(route.source)));
 }
 
 Result<void> remove_peer_route(NlSocket& socket, IpAddress const& address, int ifindex,
@@ -109,9 +109,9 @@ Result<void> remove_peer_route(NlSocket& socket, IpAddress const& address, int i
     VFMGR_TRY(auto const ack,
               socket.tell(peer_request(RTM_DELROUTE, 0, address, ifindex), call, deadline));
     if (ack.ok() || ack.error == ESRCH || ack.error == ENODEV) return {};
-    return fail(refusal(ack, call,
-                        fmt::format("the route to {} could not be removed", to_string(address)),
-                        "look in the kernel's log for the reason"));
+    return fail(nl_refusal(ack, call,
+                           fmt::format("the route to {} could not be removed", to_string(address)),
+                           "look in the kernel's log for the reason"));
 }
 
 }  // namespace vfmgr

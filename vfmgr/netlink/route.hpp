@@ -10,14 +10,14 @@ namespace vfmgr {
 // nobody has registered in rtnetlink.h.
 inline constexpr std::uint8_t our_route_protocol = 118;
 
-struct Route {
+struct IpRoute {
     IpPrefix prefix;             // length 0: a default route
     std::optional<int> ifindex;  // absent: blackhole and the like, or several next hops
     std::optional<IpAddress> source;
     std::optional<IpAddress> gateway;
     std::uint8_t protocol = 0;
     std::uint32_t metric = 0;
-    bool operator==(Route const&) const = default;
+    bool operator==(IpRoute const&) const = default;
 };
 
 // To one address on a link: what a peer of the host's leg needs.
@@ -27,7 +27,7 @@ struct PeerRoute {
     IpAddress source;
 };
 
-[[nodiscard]] Result<std::vector<Route>> list_routes(NlSocket& socket, Deadline deadline);
+[[nodiscard]] Result<std::vector<IpRoute>> list_routes(NlSocket& socket, Deadline deadline);
 // Success when we made it already. Conflict when somebody else has a route to that address.
 [[nodiscard]] Result<void> add_peer_route(NlSocket& socket, PeerRoute const& route,
                                           Deadline deadline);
@@ -36,6 +36,6 @@ struct PeerRoute {
                                              int ifindex, Deadline deadline);
 
 // The payload of RTM_NEWROUTE; nothing when it is not of the main table.
-[[nodiscard]] std::optional<Route> parse_route(ByteView payload);
+[[nodiscard]] std::optional<IpRoute> parse_route(ByteView payload);
 
 }  // namespace vfmgr

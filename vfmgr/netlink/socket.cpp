@@ -63,7 +63,7 @@ Result<std::vector<std::byte>> receive(int fd, std::string const& call, Deadline
 }  // namespace
 
 Result<NlSocket> NlSocket::open(NlProtocol protocol) {
-    Handle handle(nl_socket_alloc());
+    NlSocketHandle handle(nl_socket_alloc());
     if (!handle) return fail(Problem::internal, "out of memory", "free memory and try again");
     errno = 0;
     if (nl_connect(handle.get(), number_of(protocol)) < 0) {
@@ -90,7 +90,8 @@ int NlSocket::fd() const {
     return nl_socket_get_fd(handle_.get());
 }
 
-Result<NlReply> NlSocket::ask(Request const& request, std::string const& call, Deadline deadline) {
+Result<NlReply> NlSocket::ask(NlRequest const& request, std::string const& call,
+                              Deadline deadline) {
     if (!request.complete())
         return fail(Problem::internal, fmt::format("the request {} does not fit a message", call),
                     "report this: it is a bug in vfmgr");
@@ -117,12 +118,12 @@ Result<NlReply> NlSocket::ask(Request const& request, std::string const& call, D
     }
 }
 
-Result<NlAck> NlSocket::tell(Request const& request, std::string const& call, Deadline deadline) {
+Result<NlAck> NlSocket::tell(NlRequest const& request, std::string const& call, Deadline deadline) {
     VFMGR_TRY(auto reply, ask(request, call, deadline));
     return reply.ack;
 }
 
-Result<std::vector<NlAnswer>> NlSocket::dump(Request const& request, std::string const& call,
+Result<std::vector<NlAnswer>> NlSocket::dump(NlRequest const& request, std::string const& call,
                                              Deadline deadline) {
     nlmsg_hdr(request.get())->nlmsg_flags |= NLM_F_DUMP;
     NlAck last;
@@ -135,12 +136,12 @@ Result<std::vector<NlAnswer>> NlSocket::dump(Request const& request, std::string
         last = interrupted ? NlAck{EINTR, {}} : reply.ack;
         if (last.error != EINTR) break;
     }
-    return fail(refusal(last, call, fmt::format("the kernel did not answer {}", call),
-                        last.error == EINTR ? "try again when fewer links change at once"
-                                            : "look in the kernel's log for the reason"));
+    return fail(nl_refusal(last, call, fmt::format("the kernel did not answer {}", call),
+                           last.error == EINTR ? "try again when fewer links change at once"
+                                               : "look in the kernel's log for the reason"));
 }
 
-Error refusal(NlAck const& ack, std::string call, std::string detail, std::string remedy) {
+Error nl_refusal(NlAck const& ack, std::string call, std::string detail, std::string remedy) {
     auto cause = errno_cause(std::move(call), ack.error);
     auto const reason = ack.text.empty() ? std::generic_category().message(ack.error) : ack.text;
     if (!ack.text.empty()) cause.text += " (" + ack.text + ")";

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "api/types/time.hpp"
-#include "vfmgr/netlink/request.hpp"
+#include "vfmgr/netlink/nl_request.hpp"
 
 namespace vfmgr {
+
+using NlSocketHandle = NlHandle<nl_sock, nl_socket_free>;
 
 enum class NlProtocol { route, rdma };
 
@@ -42,26 +44,25 @@ class NlSocket {
 
     // An Error only when there is no verdict: deadline passed, socket broken. `call` names the
     // request in it, as strace would: "RTM_SETLINK enp1s0".
-    [[nodiscard]] Result<NlReply> ask(Request const& request, std::string const& call,
+    [[nodiscard]] Result<NlReply> ask(NlRequest const& request, std::string const& call,
                                       Deadline deadline);
     // The same for a change, of which only the verdict counts.
-    [[nodiscard]] Result<NlAck> tell(Request const& request, std::string const& call,
+    [[nodiscard]] Result<NlAck> tell(NlRequest const& request, std::string const& call,
                                      Deadline deadline);
     // A dump, asked for again while the kernel says that it changed under the reader.
-    [[nodiscard]] Result<std::vector<NlAnswer>> dump(Request const& request,
+    [[nodiscard]] Result<std::vector<NlAnswer>> dump(NlRequest const& request,
                                                      std::string const& call, Deadline deadline);
 
   private:
-    using Handle = vfmgr::Handle<nl_sock, nl_socket_free>;
-    explicit NlSocket(Handle handle) : handle_(std::move(handle)) {}
+    explicit NlSocket(NlSocketHandle handle) : handle_(std::move(handle)) {}
     [[nodiscard]] int fd() const;
 
-    Handle handle_;
+    NlSocketHandle handle_;
 };
 
 // The kernel's no as an Error: "<detail>: <its reason>", with the call and errno as cause.
-[[nodiscard]] Error refusal(NlAck const& ack, std::string call, std::string detail,
-                            std::string remedy);
+[[nodiscard]] Error nl_refusal(NlAck const& ack, std::string call, std::string detail,
+                               std::string remedy);
 
 // Until `deadline`, readable or not. Errors are poll's own.
 enum class Readiness { readable, deadline_passed };

@@ -92,7 +92,7 @@ T setting_of(std::uint16_t vf) {
     return setting;
 }
 
-void put_vlan(Request& info, std::uint16_t vf, Vlan const& vlan) {
+void put_vlan(NlRequest& info, std::uint16_t vf, Vlan const& vlan) {
     if (vlan.proto == VlanProtocol::dot1q) {
         auto setting = setting_of<ifla_vf_vlan>(vf);
         setting.vlan = vlan.id;
@@ -104,11 +104,11 @@ void put_vlan(Request& info, std::uint16_t vf, Vlan const& vlan) {
     setting.vlan = vlan.id;
     setting.qos = vlan.qos;
     setting.vlan_proto = big_endian(ETH_P_8021AD);
-    info.nest(IFLA_VF_VLAN_LIST, [&](Request& list) { list.put(IFLA_VF_VLAN_INFO, setting); });
+    info.nest(IFLA_VF_VLAN_LIST, [&](NlRequest& list) { list.put(IFLA_VF_VLAN_INFO, setting); });
 }
 
 // With a maximum alone the kernel itself reads the minimum that goes with it (IFLA_VF_TX_RATE).
-void put_rates(Request& info, std::uint16_t vf, VfSpec const& spec) {
+void put_rates(NlRequest& info, std::uint16_t vf, VfSpec const& spec) {
     if (spec.min_tx_rate_mbps) {
         auto setting = setting_of<ifla_vf_rate>(vf);
         setting.min_tx_rate = *spec.min_tx_rate_mbps;
@@ -122,14 +122,14 @@ void put_rates(Request& info, std::uint16_t vf, VfSpec const& spec) {
 }
 
 template <class T>
-void put_switch(Request& info, int type, std::uint16_t vf, std::optional<bool> const& on) {
+void put_switch(NlRequest& info, int type, std::uint16_t vf, std::optional<bool> const& on) {
     if (!on) return;
     auto setting = setting_of<T>(vf);
     setting.setting = *on ? 1 : 0;
     info.put(type, setting);
 }
 
-void put_link_state(Request& info, std::uint16_t vf, LinkState state) {
+void put_link_state(NlRequest& info, std::uint16_t vf, LinkState state) {
     auto setting = setting_of<ifla_vf_link_state>(vf);
     setting.link_state = state == LinkState::auto_    ? IFLA_VF_LINK_STATE_AUTO
                          : state == LinkState::enable ? IFLA_VF_LINK_STATE_ENABLE
@@ -137,13 +137,13 @@ void put_link_state(Request& info, std::uint16_t vf, LinkState state) {
     info.put(IFLA_VF_LINK_STATE, setting);
 }
 
-void put_guid(Request& info, int type, std::uint16_t vf, Guid const& guid) {
+void put_guid(NlRequest& info, int type, std::uint16_t vf, Guid const& guid) {
     auto setting = setting_of<ifla_vf_guid>(vf);
     setting.guid = guid.value;
     info.put(type, setting);
 }
 
-void put_settings(Request& info, std::uint16_t vf, VfSpec const& spec) {
+void put_settings(NlRequest& info, std::uint16_t vf, VfSpec const& spec) {
     if (spec.mac) {
         auto setting = setting_of<ifla_vf_mac>(vf);
         std::copy(spec.mac->octets.begin(), spec.mac->octets.end(), std::begin(setting.mac));
@@ -205,7 +205,8 @@ VfSettings parse_vf_settings(ByteView payload) {
     auto const header = front_object<ifinfomsg>(payload);
     if (!header) return settings;
     Attributes const attributes(after(payload, sizeof(ifinfomsg)));
-    for (auto const& [type, value] : attributes.nested(IFLA_VFINFO_LIST).all()) {
+    auto const list = attributes.nested(IFLA_VFINFO_LIST);
+    for (auto const& [type, value] : list.all()) {
         if (type != IFLA_VF_INFO) continue;
         Attributes const info(value);
         auto const index = index_of(info);
@@ -225,14 +226,14 @@ Result<VfSettings> read_vf_settings(NlSocket& socket, std::string const& netdev,
                                     Deadline deadline) {
     ifinfomsg header{};
     header.ifi_index = ifindex;
-    Request request(RTM_GETLINK, 0);
+    NlRequest request(RTM_GETLINK, 0);
     request.header(header);
     // Without statistics twice as many VFs fit the 64 KiB of one attribute.
     request.put<std::uint32_t>(IFLA_EXT_MASK, RTEXT_FILTER_VF | RTEXT_FILTER_SKIP_STATS);
     auto const call = "RTM_GETLINK " + netdev + " VFs";
     VFMGR_TRY(auto const reply, socket.ask(request, call, deadline));
     if (!reply.ack.ok())
-        return fail(refusal(
+        return fail(nl_refusal(
             reply.ack, call, fmt::format("the settings of the VFs of {} can't be read", netdev),
             reply.ack.error == EMSGSIZE
                 ? "update the kernel: before 6.15 the answer for InfiniBand VFs is made too small"
@@ -242,13 +243,13 @@ Result<VfSettings> read_vf_settings(NlSocket& socket, std::string const& netdev,
     return VfSettings{};
 }
 
-Request vf_request(VfSettingRequest const& request) {
+NlRequest vf_request(VfSettingRequest const& request) {
     ifinfomsg header{};
     header.ifi_index = request.ifindex;
-    Request message(RTM_SETLINK, 0);
-    message.header(header).nest(IFLA_VFINFO_LIST, [&](Request& list) {
+    NlRequest message(RTM_SETLINK, 0);
+    message.header(header).nest(IFLA_VFINFO_LIST, [&](NlRequest& list) {
         list.nest(IFLA_VF_INFO,
-                  [&](Request& info) { put_settings(info, request.vf, request.settings); });
+                  [&](NlRequest& info) { put_settings(info, request.vf, request.settings); });
     });
     return message;
 }

@@ -61,6 +61,6 @@ struct VfSettingRequest {
 // The payload of RTM_NEWLINK with IFLA_VFINFO_LIST in it.
 [[nodiscard]] VfSettings parse_vf_settings(ByteView payload);
 // The message of set_vf().
-[[nodiscard]] Request vf_request(VfSettingRequest const& request);
+[[nodiscard]] NlRequest vf_request(VfSettingRequest const& request);
 
 }  // namespace vfmgr

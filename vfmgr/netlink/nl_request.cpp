@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/netlink/request.hpp"
+#include "vfmgr/netlink/nl_request.hpp"
 
 #include <netlink/attr.h>
 
 namespace vfmgr {
 
-Request::Request(std::uint16_t type, int flags)
+NlRequest::NlRequest(std::uint16_t type, int flags)
     : message_(nlmsg_alloc_simple(type, flags | NLM_F_REQUEST | NLM_F_ACK)),
       complete_(message_ != nullptr) {}
 
-Request& Request::append(ByteView bytes) {
+NlRequest& NlRequest::append(ByteView bytes) {
     // nlmsg_append only reads, its parameter is not const.
     auto* const data = const_cast<std::byte*>(bytes.data());
     complete_ = complete_ && nlmsg_append(get(), data, bytes.size(), 4) == 0;
     return *this;
 }
 
-Request& Request::put_text(int type, std::string_view text) {
+NlRequest& NlRequest::put_text(int type, std::string_view text) {
     std::string const terminated(text);
     return put_bytes(type, std::as_bytes(std::span(terminated.c_str(), terminated.size() + 1)));
 }
 
-Request& Request::put_bytes(int type, ByteView bytes) {
+NlRequest& NlRequest::put_bytes(int type, ByteView bytes) {
     complete_ =
         complete_ && nla_put(get(), type, static_cast<int>(bytes.size()), bytes.data()) == 0;
     return *this;
 }
 
-Request& Request::put_ip(int type, IpAddress const& address) {
+NlRequest& NlRequest::put_ip(int type, IpAddress const& address) {
     return put_bytes(type, std::as_bytes(std::span(address.octets).first(address.bits() / 8)));
 }
 
-nlattr* Request::begin(int type) {
+nlattr* NlRequest::begin(int type) {
     auto* const start = complete_ ? nla_nest_start(get(), type) : nullptr;
     complete_ = start != nullptr;
     return start;
 }
 
-void Request::end(nlattr* start) {
+void NlRequest::end(nlattr* start) {
     if (complete_) nla_nest_end(get(), start);
 }
 

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/netlink/vf.hpp"
+
+#include <linux/if_arp.h>
+#include <linux/if_ether.h>
+#include <netlink/msg.h>
+
+#include <algorithm>
+
+#include "network_namespace.hpp"
+
+namespace vfmgr {
+namespace {
+
+using test::Bytes;
+
+constexpr std::uint32_t not_said = 0xFFFFFFFF;
+
+ifinfomsg header_of(std::uint16_t type) {
+    ifinfomsg header{};
+    header.ifi_index = 3;
+    header.ifi_type = type;
+    return header;
+}
+
+template <class T>
+T of_vf(std::uint32_t vf) {
+    T setting{};
+    setting.vf = vf;
+    return setting;
+}
+
+// As a driver reports an Ethernet VF in full.
+Bytes vf_bytes(std::uint32_t vf, std::uint32_t trust) {
+    auto mac = of_vf<ifla_vf_mac>(vf);
+    mac.mac[0] = 0x52;
+    mac.mac[5] = static_cast<std::uint8_t>(vf);
+    auto vlan = of_vf<ifla_vf_vlan_info>(vf);
+    vlan.vlan = 100;
+    vlan.qos = 3;
+    vlan.vlan_proto = big_endian(ETH_P_8021AD);
+    auto rate = of_vf<ifla_vf_rate>(vf);
+    rate.min_tx_rate = 10;
+    rate.max_tx_rate = 500;
+    auto spoofchk = of_vf<ifla_vf_spoofchk>(vf);
+    spoofchk.setting = 1;
+    auto link = of_vf<ifla_vf_link_state>(vf);
+    link.link_state = IFLA_VF_LINK_STATE_DISABLE;
+    auto trusted = of_vf<ifla_vf_trust>(vf);
+    trusted.setting = trust;
+    return Bytes()
+        .put(IFLA_VF_MAC, mac)
+        .nest(IFLA_VF_VLAN_LIST, Bytes().put(IFLA_VF_VLAN_INFO, vlan))
+        .put(IFLA_VF_RATE, rate)
+        .put(IFLA_VF_SPOOFCHK, spoofchk)
+        .put(IFLA_VF_LINK_STATE, link)
+        .put(IFLA_VF_TRUST, trusted);
+}
+
+Bytes link_bytes(std::uint16_t type, Bytes const& list) {
+    return Bytes().add(header_of(type)).text(IFLA_IFNAME, "pf0").nest(IFLA_VFINFO_LIST, list);
+}
+
+TEST(ParseVfSettings, ReadsEveryAttribute) {
+    auto const list = Bytes().nest(IFLA_VF_INFO, vf_bytes(2, 1));
+    auto const settings = parse_vf_settings(link_bytes(ARPHRD_ETHER, list).view());
+    ASSERT_EQ(settings.size(), 1U);
+    auto const& vf = settings.at(2);
+    EXPECT_EQ(to_string(vf.mac.value()), "52:00:00:00:00:02");
+    EXPECT_EQ(vf.vlan, (Vlan{100, 3, VlanProtocol::dot1ad}));
+    EXPECT_EQ(vf.min_tx_rate_mbps, 10U);
+    EXPECT_EQ(vf.max_tx_rate_mbps, 500U);
+    EXPECT_EQ(vf.spoofchk, true);
+    EXPECT_EQ(vf.trust, true);
+    EXPECT_EQ(vf.link_state, LinkState::disable);
+    EXPECT_EQ(vf.node_guid, std::nullopt);
+}
+
+TEST(ParseVfSettings, IsByNumberNotByPosition) {
+    // VF 0 is missing: its ndo_get_vf_config failed.
+    auto const list = Bytes().nest(IFLA_VF_INFO, vf_bytes(5, 0)).nest(IFLA_VF_INFO, vf_bytes(1, 1));
+    auto const settings = parse_vf_settings(link_bytes(ARPHRD_ETHER, list).view());
+    ASSERT_EQ(settings.size(), 2U);
+    EXPECT_EQ(settings.at(1).trust, true);
+    EXPECT_EQ(settings.at(5).trust, false);
+}
+
+TEST(ParseVfSettings, WhatTheDriverDoesNotSayIsAbsent) {
+    auto const list = Bytes().nest(IFLA_VF_INFO, vf_bytes(0, not_said));
+    auto const settings = parse_vf_settings(link_bytes(ARPHRD_ETHER, list).view());
+    EXPECT_EQ(settings.at(0).trust, std::nullopt);
+    EXPECT_EQ(settings.at(0).spoofchk, true);
+}
+
+TEST(ParseVfSettings, FallsBackToThePlainVlan) {
+    auto vlan = of_vf<ifla_vf_vlan>(4);
+    vlan.vlan = 7;
+    auto const list = Bytes().nest(IFLA_VF_INFO, Bytes().put(IFLA_VF_VLAN, vlan));
+    auto const settings = parse_vf_settings(link_bytes(ARPHRD_ETHER, list).view());
+    EXPECT_EQ(settings.at(4).vlan, (Vlan{7, 0, VlanProtocol::dot1q}));
+    EXPECT_EQ(settings.at(4).mac, std::nullopt);
+    EXPECT_EQ(settings.at(4).max_tx_rate_mbps, std::nullopt);
+}
+
+TEST(ParseVfSettings, OnInfinibandOnlyLinkStateAndGuidsAreTheVfs) {
+    auto guid = of_vf<ifla_vf_guid>(0);
+    guid.guid = 0x248a0703008dae2e;
+    auto const info = vf_bytes(0, 0).put(IFLA_VF_IB_NODE_GUID, guid);
+    auto const list = Bytes().nest(IFLA_VF_INFO, info);
+    auto const settings = parse_vf_settings(link_bytes(ARPHRD_INFINIBAND, list).view());
+    VfSpec wanted;
+    wanted.link_state = LinkState::disable;
+    wanted.node_guid = Guid{0x248a0703008dae2e};
+    EXPECT_EQ(settings.at(0), wanted);
+}
+
+TEST(ParseVfSettings, NonsenseIsNoVf) {
+    EXPECT_TRUE(parse_vf_settings({}).empty());
+    auto const huge = Bytes().nest(IFLA_VF_INFO, vf_bytes(70'000, 1));
+    EXPECT_TRUE(parse_vf_settings(link_bytes(ARPHRD_ETHER, huge).view()).empty());
+    auto const nameless = Bytes().nest(IFLA_VF_INFO, Bytes());
+    EXPECT_TRUE(parse_vf_settings(link_bytes(ARPHRD_ETHER, nameless).view()).empty());
+}
+
+// The attributes of the one IFLA_VF_INFO in a request.
+struct Sent {
+    explicit Sent(VfSpec const& settings) : request(vf_request({9, 3, settings})) {
+        auto* const message = nlmsg_hdr(request.get());
+        auto const* const bytes = static_cast<std::byte const*>(nlmsg_data(message));
+        ByteView const payload(bytes, static_cast<std::size_t>(nlmsg_datalen(message)));
+        Attributes const top(after(payload, sizeof(ifinfomsg)));
+        info = top.nested(IFLA_VFINFO_LIST).nested(IFLA_VF_INFO);
+    }
+    [[nodiscard]] std::vector<std::uint16_t> types() const {
+        std::vector<std::uint16_t> types;
+        for (auto const& attribute : info.all()) types.push_back(attribute.type);
+        return types;
+    }
+    NlRequest request;
+    Attributes info{ByteView{}};
+};
+
+TEST(VfRequest, CarriesEveryWish) {
+    VfSpec settings;
+    settings.mac = MacAddress::parse("52:54:00:11:22:33").value();
+    settings.vlan = Vlan{100, 5, VlanProtocol::dot1q};
+    settings.spoofchk = false;
+    settings.trust = true;
+    settings.link_state = LinkState::enable;
+    settings.max_tx_rate_mbps = 200;
+    Sent const sent(settings);
+    EXPECT_EQ(sent.types(),
+              (std::vector<std::uint16_t>{IFLA_VF_MAC, IFLA_VF_VLAN, IFLA_VF_TX_RATE,
+                                          IFLA_VF_SPOOFCHK, IFLA_VF_LINK_STATE, IFLA_VF_TRUST}));
+    auto const mac = sent.info.value<ifla_vf_mac>(IFLA_VF_MAC).value();
+    EXPECT_EQ(mac.vf, 3U);
+    EXPECT_EQ(mac.mac[5], 0x33);
+    EXPECT_TRUE(std::all_of(std::begin(mac.mac) + 6, std::end(mac.mac),
+                            [](std::uint8_t octet) { return octet == 0; }));
+    auto const vlan = sent.info.value<ifla_vf_vlan>(IFLA_VF_VLAN).value();
+    EXPECT_EQ(vlan.vlan, 100U);
+    EXPECT_EQ(vlan.qos, 5U);
+    EXPECT_EQ(sent.info.value<ifla_vf_tx_rate>(IFLA_VF_TX_RATE).value().rate, 200U);
+    EXPECT_EQ(sent.info.value<ifla_vf_spoofchk>(IFLA_VF_SPOOFCHK).value().setting, 0U);
+    EXPECT_EQ(sent.info.value<ifla_vf_trust>(IFLA_VF_TRUST).value().setting, 1U);
+    EXPECT_EQ(sent.info.value<ifla_vf_link_state>(IFLA_VF_LINK_STATE).value().link_state, 1U);
+}
+
+TEST(VfRequest, AnAbsentWishIsNotInTheMessage) {
+    VfSpec settings;
+    settings.trust = false;
+    EXPECT_EQ(Sent(settings).types(), std::vector<std::uint16_t>{IFLA_VF_TRUST});
+    EXPECT_TRUE(Sent(VfSpec{}).types().empty());
+}
+
+TEST(VfRequest, TaggingByProviderGoesAsAListWithZeroedPadding) {
+    VfSpec settings;
+    settings.vlan = Vlan{100, 0, VlanProtocol::dot1ad};
+    Sent const sent(settings);
+    auto const list = sent.info.nested(IFLA_VF_VLAN_LIST);
+    auto const bytes = list.find(IFLA_VF_VLAN_INFO).value();
+    ASSERT_EQ(bytes.size(), sizeof(ifla_vf_vlan_info));
+    EXPECT_EQ(list.value<ifla_vf_vlan_info>(IFLA_VF_VLAN_INFO).value().vlan_proto,
+              big_endian(ETH_P_8021AD));
+    EXPECT_EQ(bytes[14], std::byte{0});
+    EXPECT_EQ(bytes[15], std::byte{0});
+}
+
+TEST(VfRequest, AMinimumRateCarriesTheMaximumBesideIt) {
+    VfSpec settings;
+    settings.min_tx_rate_mbps = 10;
+    settings.max_tx_rate_mbps = 90;
+    Sent const sent(settings);
+    EXPECT_EQ(sent.types(), std::vector<std::uint16_t>{IFLA_VF_RATE});
+    auto const rate = sent.info.value<ifla_vf_rate>(IFLA_VF_RATE).value();
+    EXPECT_EQ(rate.min_tx_rate, 10U);
+    EXPECT_EQ(rate.max_tx_rate, 90U);
+}
+
+TEST(VfRequest, GuidIsInHostOrder) {
+    VfSpec settings;
+    settings.port_guid = Guid{0x0102030405060708};
+    Sent const sent(settings);
+    auto const guid = sent.info.value<ifla_vf_guid>(IFLA_VF_IB_PORT_GUID).value();
+    EXPECT_EQ(guid.vf, 3U);
+    EXPECT_EQ(guid.guid, 0x0102030405060708U);
+}
+
+TEST(Only, KeepsOneMember) {
+    VfSpec settings;
+    settings.trust = true;
+    settings.mac = MacAddress{};
+    VfSpec trust;
+    trust.trust = true;
+    EXPECT_EQ(only(settings, VfAttribute::trust), trust);
+    EXPECT_TRUE(empty(only(settings, VfAttribute::vlan)));
+}
+
+}  // namespace
+}  // namespace vfmgr
