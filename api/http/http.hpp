@@ -23,9 +23,10 @@ struct UnixPeer {
     std::uint32_t uid = 0;
     std::uint32_t gid = 0;
     std::int32_t pid = 0;
+    std::vector<std::uint32_t> groups{};  // supplementary, as the process had them on connect
 };
 struct TcpPeer {
-    std::string address;
+    std::string address{};
 };
 struct VsockPeer {
     std::uint32_t cid = 0;
@@ -35,7 +36,7 @@ using Peer = std::variant<UnixPeer, TcpPeer, VsockPeer>;
 
 struct Request {
     std::string method;  // "GET"; HEAD arrives as GET, and its answer leaves without the body
-    std::string path;    // decoded, without query
+    std::string path{};  // decoded, without query
     std::map<std::string, std::string> query;
     // Names in lower case; repeated ones joined with ", ". x-request-id is always there.
     std::map<std::string, std::string> headers;
@@ -45,8 +46,8 @@ struct Request {
 
 struct Response {
     int status = 200;
-    std::map<std::string, std::string> headers;  // from a Client: names in lower case
-    std::string body;
+    std::map<std::string, std::string> headers{};  // from a Client: names in lower case
+    std::string body{};
     std::string content_type = "application/json";
 };
 
@@ -67,18 +68,18 @@ struct Limits {
 };
 
 struct UnixListen {
-    std::string path;
-    std::string group;  // empty: keep
+    std::string path{};
+    std::string group{};  // empty: keep
     unsigned mode = 0660;
 };
 struct InheritedListen {  // a listening descriptor from systemd
     int fd = -1;
 };
 struct TlsListen {
-    std::string address;
+    std::string address{};
     std::uint16_t port = 8470;
-    std::string certificate_file;  // PEM
-    std::string key_file;          // PEM
+    std::string certificate_file{};  // PEM
+    std::string key_file{};          // PEM
 };
 struct VsockListen {
     std::uint32_t port = 8471;
@@ -105,13 +106,13 @@ class Server {
 };
 
 struct UnixTarget {
-    std::string path;
+    std::string path{};
 };
 struct TlsTarget {
-    std::string host;
+    std::string host{};
     std::uint16_t port = 8470;
-    std::string ca_file;      // PEM; or
-    std::string fingerprint;  // SHA-256 of the certificate, hex
+    std::string ca_file{};      // PEM; or
+    std::string fingerprint{};  // SHA-256 of the certificate, hex
 };
 // privileged: binds to a source port below 1024, which the guest plane asks for (root in the VM).
 enum class SourcePort { any, privileged };

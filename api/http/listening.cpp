@@ -201,11 +201,27 @@ struct Opener {
     Result<ListeningSocket> operator()(VsockListen const& where) const { return open_vsock(where); }
 };
 
+// SO_PEERCRED tells only the primary group. The kernel allows a process 65536 supplementary ones.
+std::optional<std::vector<std::uint32_t>> peer_groups(int fd) {
+    std::vector<std::uint32_t> groups(32);
+    auto size = static_cast<socklen_t>(groups.size() * sizeof(std::uint32_t));
+    int result = ::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size);
+    if (result != 0 && errno == ERANGE) {  // `size` is now what it takes
+        groups.resize(size / sizeof(std::uint32_t));
+        result = ::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size);
+    }
+    if (result != 0) return std::nullopt;
+    groups.resize(size / sizeof(std::uint32_t));
+    return groups;
+}
+
 std::optional<Peer> unix_peer(int fd) {
     ucred credentials{};
     socklen_t size = sizeof credentials;
     if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return std::nullopt;
-    return UnixPeer{credentials.uid, credentials.gid, credentials.pid};
+    auto groups = peer_groups(fd);
+    if (!groups) return std::nullopt;
+    return UnixPeer{credentials.uid, credentials.gid, credentials.pid, std::move(*groups)};
 }
 
 template <class Address>

@@ -38,6 +38,10 @@ TEST(Server, TellsTheHandlerWhoAsks) {
     EXPECT_EQ(peer.uid, ::geteuid());
     EXPECT_EQ(peer.gid, ::getegid());
     EXPECT_EQ(peer.pid, ::getpid());
+    std::vector<gid_t> groups(static_cast<std::size_t>(::getgroups(0, nullptr)));
+    ASSERT_EQ(::getgroups(static_cast<int>(groups.size()), groups.data()),
+              static_cast<int>(groups.size()));
+    EXPECT_EQ(peer.groups, groups);
 }
 
 TEST(Server, TakesOverAValidRequestIdOnly) {
