@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/auth/authenticate.hpp"
+
+#include <fmt/format.h>
+#include <grp.h>
+
+#include <algorithm>
+
+#include "service/auth/token.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr std::size_t token_bytes_max = 256;
+constexpr char const* make_a_token = "make one on the host: vfctl token create";
+
+bool is_bearer(std::string_view scheme) {
+    return std::ranges::equal(scheme, std::string_view("bearer "), [](char given, char wanted) {
+        return (given >= 'A' && given <= 'Z' ? given - 'A' + 'a' : given) == wanted;
+    });
+}
+
+Result<Principal> by_token(std::string_view authorization, TokenLookup const& find_token,
+                           Time now) {
+    constexpr std::size_t scheme_bytes = 7;
+    if (authorization.size() > token_bytes_max || !is_bearer(authorization.substr(0, scheme_bytes)))
+        return fail(Problem::unauthorized,
+                    "the Authorization header is not 'Bearer' and a token of vfmgr", make_a_token);
+    auto const sha256 = token_sha256(authorization.substr(scheme_bytes));
+    VFMGR_TRY(std::optional<KnownToken> const token, find_token(sha256));
+    if (!token || !same_digest(token->sha256, sha256))
+        return fail(Problem::unauthorized, "this token is not known: it is wrong, or was revoked",
+                    make_a_token);
+    if (token->expires_at && *token->expires_at <= now)
+        return fail(
+            Problem::unauthorized,
+            fmt::format("token {} expired at {}", token->id, to_rfc3339(*token->expires_at)),
+            make_a_token);
+    return Principal{"token:" + token->id, token->role};
+}
+
+Result<Principal> by_credentials(http::UnixPeer const& peer, RoleRules const& rules) {
+    auto const name = fmt::format("uid:{}", peer.uid);
+    if (peer.uid == 0) return Principal{name, Role::admin};
+    std::optional<Role> role;
+    auto const grant = [&](std::map<std::uint32_t, Role> const& roles, std::uint32_t id) {
+        if (auto const it = roles.find(id); it != roles.end())
+            role = std::max(role.value_or(it->second), it->second);
+    };
+    grant(rules.uids, peer.uid);
+    grant(rules.gids, peer.gid);
+    for (auto const group : peer.groups) grant(rules.gids, group);
+    if (!role)
+        return fail(Problem::forbidden, fmt::format("the user with uid {} has no role", peer.uid),
+                    "add the user to the group vfmgr and log in anew, or give uid or group a role "
+                    "in /etc/vfmgr/vfmgr.toml: [roles.uids], [roles.groups]");
+    return Principal{name, *role};
+}
+
+// Asks anew with a larger buffer as long as the entry (a group with many members) does not fit.
+std::optional<std::uint32_t> group_id(std::string const& name) {
+    std::vector<char> buffer(4096);
+    group entry{};
+    group* found = nullptr;
+    while (::getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) == ERANGE &&
+           buffer.size() < 16 * 1024 * 1024)
+        buffer.resize(buffer.size() * 4);
+    if (!found) return std::nullopt;
+    return found->gr_gid;
+}
+
+}  // namespace
+
+ResolvedRoles resolve_roles(std::map<std::string, Role> const& groups,
+                            std::map<std::uint32_t, Role> const& uids) {
+    ResolvedRoles resolved;
+    resolved.rules.uids = uids;
+    for (auto const& [name, role] : groups) {
+        auto const gid = group_id(name);
+        if (!gid) {
+            resolved.unknown_groups.push_back(name);
+            continue;
+        }
+        auto const [it, added] = resolved.rules.gids.emplace(*gid, role);
+        if (!added) it->second = std::max(it->second, role);
+    }
+    return resolved;
+}
+
+Result<Principal> authenticate(http::Peer const& peer,
+                               std::map<std::string, std::string> const& headers,
+                               RoleRules const& rules, TokenLookup const& find_token, Time now) {
+    if (std::holds_alternative<http::VsockPeer>(peer))
+        return fail(Problem::forbidden, "a VM has no access to this API",
+                    "use it from the host, or over TLS with a token");
+    if (auto const header = headers.find("authorization"); header != headers.end())
+        return by_token(header->second, find_token, now);
+    if (auto const* local = std::get_if<http::UnixPeer>(&peer))
+        return by_credentials(*local, rules);
+    return fail(Problem::unauthorized, "this request has no token", make_a_token);
+}
+
+}  // namespace vfmgr

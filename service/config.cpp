@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/config.hpp"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <vector>
+
+#include "api/types/ip_address.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr std::size_t file_bytes_max = 1024 * 1024;
+
+// Takes a value or says what is wrong with it: "must be a string".
+using Setter = std::function<std::string(toml::node const&)>;
+// What a table may hold.
+using Keys = std::map<std::string, Setter, std::less<>>;
+
+Setter text(std::string& out) {
+    return [&out](toml::node const& node) -> std::string {
+        auto const value = node.value_exact<std::string>();
+        if (!value) return "must be a string";
+        if (value->empty()) return "must not be empty";
+        out = *value;
+        return {};
+    };
+}
+
+Setter absolute_path(std::string& out) {
+    return [&out](toml::node const& node) -> std::string {
+        auto const value = node.value_exact<std::string>();
+        if (!value || !value->starts_with('/')) return "must be a path that begins with /";
+        out = *value;
+        return {};
+    };
+}
+
+Setter ip_address(std::string& out) {
+    return [&out](toml::node const& node) -> std::string {
+        auto const value = node.value_exact<std::string>();
+        if (!value || !IpAddress::parse(*value)) return "must be an IP address such as \"0.0.0.0\"";
+        out = *value;
+        return {};
+    };
+}
+
+Setter boolean(bool& out) {
+    return [&out](toml::node const& node) -> std::string {
+        auto const value = node.value_exact<bool>();
+        if (!value) return "must be true or false";
+        out = *value;
+        return {};
+    };
+}
+
+struct Range {
+    std::int64_t low;
+    std::int64_t high;
+};
+
+std::string whole_number(toml::node const& node, Range range,
+                         std::function<void(std::int64_t)> const& set) {
+    auto const value = node.value_exact<std::int64_t>();
+    if (!value || *value < range.low || *value > range.high)
+        return fmt::format("must be a whole number from {} to {}", range.low, range.high);
+    set(*value);
+    return {};
+}
+
+template <class T>
+Setter integer(T& out, Range range) {
+    return [&out, range](toml::node const& node) {
+        return whole_number(node, range, [&](std::int64_t value) { out = static_cast<T>(value); });
+    };
+}
+
+Setter seconds(std::chrono::seconds& out) {
+    return [&out](toml::node const& node) {
+        return whole_number(node, {1, 3600},
+                            [&](std::int64_t value) { out = std::chrono::seconds(value); });
+    };
+}
+
+// "none" takes back a role that the defaults or an earlier file gave.
+template <class Map>
+std::string set_role(Map& roles, typename Map::key_type const& who, toml::node const& node) {
+    auto const value = node.value_exact<std::string>();
+    auto const role = value ? enum_value<Role>(*value) : std::nullopt;
+    if (role)
+        roles[who] = *role;
+    else if (value == "none")
+        roles.erase(who);
+    else
+        return fmt::format("must be one of {}, none", enum_choices<Role>());
+    return {};
+}
+
+class FileReader {
+  public:
+    FileReader(std::string file, Config& config, std::vector<Violation>& violations)
+        : file_(std::move(file)), config_(config), violations_(violations) {}
+
+    void read(std::string const& content) {
+        try {
+            read_root(toml::parse(content, file_));
+        } catch (toml::parse_error const& error) {
+            complain(error.source(), std::string(error.description()));
+        }
+        // toml++ gives keys by name; people read files by line.
+        std::ranges::stable_sort(faults_, {}, &Fault::line);
+        for (auto& fault : faults_)
+            violations_.push_back(
+                {fmt::format("{}:{}", file_, fault.line), std::move(fault.detail)});
+    }
+
+  private:
+    struct Fault {
+        std::uint32_t line;
+        std::string detail;
+    };
+
+    void read_root(toml::table const& root) {
+        auto& c = config_;
+        read_table(root, "",
+                   {{"state_dir", absolute_path(c.state_dir)},
+                    {"libvirt_uri", text(c.libvirt_uri)},
+                    {"listen", table("listen.", {{"unix", unix_keys()}, {"tls", tls_keys()}})},
+                    {"guest_plane",
+                     table("guest_plane.",
+                           {{"vsock_port", integer(c.guest_plane_vsock_port, {1, 0xfffffffe})}})},
+                    {"roles", table("roles.", {{"groups", group_roles()}, {"uids", uid_roles()}})},
+                    {"limits", limit_keys()}});
+    }
+    Setter unix_keys() {
+        return table("listen.unix.", {{"path", absolute_path(config_.unix_socket.path)},
+                                      {"group", text(config_.unix_socket.group)}});
+    }
+    Setter tls_keys() {
+        auto& tls = config_.tls;
+        return table("listen.tls.", {{"enabled", boolean(tls.enabled)},
+                                     {"address", ip_address(tls.address)},
+                                     {"port", integer(tls.port, {1, 65535})},
+                                     {"certificate_file", absolute_path(tls.certificate_file)},
+                                     {"key_file", absolute_path(tls.key_file)}});
+    }
+    Setter limit_keys() {
+        auto& limits = config_.limits;
+        return table(
+            "limits.",
+            {{"body_bytes_max", integer(limits.body_bytes_max, {1024, 16 * 1024 * 1024})},
+             {"header_bytes_max", integer(limits.header_bytes_max, {1024, 1024 * 1024})},
+             {"connections_max", integer(limits.connections_max, {1, 65536})},
+             {"connections_per_peer_max", integer(limits.connections_per_peer_max, {1, 65536})},
+             {"read_seconds_max", seconds(limits.read_seconds_max)},
+             {"idle_seconds_max", seconds(limits.idle_seconds_max)},
+             {"answer_seconds_max", seconds(limits.answer_seconds_max)}});
+    }
+    Setter group_roles() {
+        return entries("roles.groups.", [this](std::string const& name, toml::node const& node) {
+            return set_role(config_.roles.groups, name, node);
+        });
+    }
+    Setter uid_roles() {
+        return entries("roles.uids.",
+                       [this](std::string const& name, toml::node const& node) -> std::string {
+                           std::uint32_t uid = 0;
+                           auto const* const end = name.data() + name.size();
+                           auto const parsed = std::from_chars(name.data(), end, uid);
+                           if (parsed.ec != std::errc{} || parsed.ptr != end)
+                               return "must be named by a uid";
+                           return set_role(config_.roles.uids, uid, node);
+                       });
+    }
+
+    Setter table(std::string prefix, Keys keys) {
+        return [this, prefix = std::move(prefix),
+                keys = std::move(keys)](toml::node const& node) -> std::string {
+            if (!node.is_table()) return "must be a table";
+            read_table(*node.as_table(), prefix, keys);
+            return {};
+        };
+    }
+    // A table whose keys the administrator chooses.
+    Setter entries(std::string prefix,
+                   std::function<std::string(std::string const&, toml::node const&)> set) {
+        return [this, prefix = std::move(prefix),
+                set = std::move(set)](toml::node const& node) -> std::string {
+            if (!node.is_table()) return "must be a table";
+            for (auto const& [key, value] : *node.as_table())
+                if (auto wrong = set(std::string(key.str()), value); !wrong.empty())
+                    complain(value.source(), fmt::format("{}{} {}", prefix, key.str(), wrong));
+            return {};
+        };
+    }
+
+    void read_table(toml::table const& table, std::string const& prefix, Keys const& keys) {
+        for (auto const& [key, node] : table) {
+            auto const known = keys.find(key.str());
+            if (known == keys.end()) {
+                complain(key.source(), fmt::format("{}{} is not known", prefix, key.str()));
+                continue;
+            }
+            if (auto wrong = known->second(node); !wrong.empty())
+                complain(node.source(), fmt::format("{}{} {}", prefix, key.str(), wrong));
+        }
+    }
+    void complain(toml::source_region const& where, std::string detail) {
+        faults_.push_back({where.begin.line, std::move(detail)});
+    }
+
+    std::string file_;
+    Config& config_;
+    std::vector<Violation>& violations_;
+    std::vector<Fault> faults_;
+};
+
+enum class Missing { allowed, refused };
+
+void read_file(std::string const& file, Missing missing, Config& config,
+               std::vector<Violation>& violations) {
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream) {
+        int const error = errno;
+        if (missing == Missing::refused || error != ENOENT)
+            violations.push_back({file, "can't be read: " + errno_name(error)});
+        return;
+    }
+    std::string content(file_bytes_max + 1, '\0');
+    stream.read(content.data(), static_cast<std::streamsize>(content.size()));
+    content.resize(static_cast<std::size_t>(stream.gcount()));
+    if (stream.bad()) return violations.push_back({file, "can't be read"});
+    if (content.size() > file_bytes_max)
+        return violations.push_back({file, fmt::format("is longer than {} bytes", file_bytes_max)});
+    FileReader(file, config, violations).read(content);
+}
+
+std::vector<std::string> toml_files(std::string const& folder, std::vector<Violation>& violations) {
+    std::error_code error;
+    std::vector<std::string> files;
+    std::filesystem::directory_iterator entry(folder, error);
+    for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
+        if (entry->path().extension() == ".toml") files.push_back(entry->path().string());
+    if (error && error != std::errc::no_such_file_or_directory)
+        violations.push_back({folder, "can't be read: " + errno_name(error.value())});
+    std::ranges::sort(files);
+    return files;
+}
+
+}  // namespace
+
+Result<Config> load_config(ConfigPaths const& paths) {
+    Config config;
+    std::vector<Violation> violations;
+    read_file(paths.file, Missing::allowed, config, violations);
+    for (auto const& file : toml_files(paths.folder, violations))
+        read_file(file, Missing::refused, config, violations);
+    if (violations.empty() && config.tls.certificate_file.empty() != config.tls.key_file.empty())
+        violations.push_back({paths.file,
+                              "listen.tls.certificate_file and listen.tls.key_file "
+                              "must be given together"});
+    if (violations.empty()) return config;
+    Error error{Problem::invalid_request, {}, "correct it; vfmgr.toml(5) describes every key"};
+    error.detail = fmt::format("{}: {}", violations.front().pointer, violations.front().detail);
+    if (violations.size() > 1) error.detail += fmt::format(" (and {} more)", violations.size() - 1);
+    error.violations = std::move(violations);
+    return fail(std::move(error));
+}
+
+}  // namespace vfmgr

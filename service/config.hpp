@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The daemon's settings: /etc/vfmgr/vfmgr.toml, then each file of /etc/vfmgr/conf.d in the order of
+// their names, a later one winning key by key. What is wanted of PFs and VFs is not here: that is
+// in the store. A value; read once at start and again on reload.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "api/http/http.hpp"
+#include "service/auth/principal.hpp"
+
+namespace vfmgr {
+
+struct UnixSettings {
+    std::string path = "/run/vfmgr/vfmgr.sock";  // unused when systemd hands the socket over
+    std::string group = "vfmgr";
+    bool operator==(UnixSettings const&) const = default;
+};
+
+struct TlsSettings {
+    bool enabled = false;
+    std::string address = "127.0.0.1";
+    std::uint16_t port = 8470;
+    std::string certificate_file;  // both empty: self-signed, made in state_dir at first start
+    std::string key_file;
+    bool operator==(TlsSettings const&) const = default;
+};
+
+struct RoleSettings {
+    std::map<std::string, Role> groups = {{"vfmgr", Role::operator_}};
+    std::map<std::uint32_t, Role> uids;
+    bool operator==(RoleSettings const&) const = default;
+};
+
+struct Config {
+    std::string state_dir = "/var/lib/vfmgr";
+    std::string libvirt_uri = "qemu:///system";
+    UnixSettings unix_socket;
+    TlsSettings tls;
+    std::uint32_t guest_plane_vsock_port = 8471;
+    RoleSettings roles;
+    http::Limits limits;
+};
+
+struct ConfigPaths {
+    std::string file = "/etc/vfmgr/vfmgr.toml";
+    std::string folder = "/etc/vfmgr/conf.d";
+};
+
+// Files that are not there leave the defaults. Every fault is a violation whose pointer is
+// "file:line"; an unknown key is one.
+[[nodiscard]] Result<Config> load_config(ConfigPaths const& paths);
+
+}  // namespace vfmgr

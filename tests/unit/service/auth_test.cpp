@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <grp.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "service/auth/authenticate.hpp"
+#include "service/auth/token.hpp"
+
+namespace vfmgr {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr Time now = Time{} + std::chrono::hours(24 * 365 * 50);
+
+// What a store with one token does.
+struct OneToken {
+    KnownToken token;
+    TokenLookup lookup() const {
+        return [known = token](std::string const& sha256) -> Result<std::optional<KnownToken>> {
+            if (sha256 == known.sha256) return known;
+            return std::nullopt;
+        };
+    }
+};
+
+Result<std::optional<KnownToken>> no_tokens(std::string const&) {
+    return std::nullopt;
+}
+
+http::UnixPeer user(std::uint32_t uid, std::uint32_t gid, std::vector<std::uint32_t> groups = {}) {
+    return {uid, gid, 4711, std::move(groups)};
+}
+
+Result<Principal> local(http::UnixPeer peer, RoleRules const& rules) {
+    return authenticate(peer, {}, rules, no_tokens, now);
+}
+
+std::map<std::string, std::string> bearer(std::string const& secret) {
+    return {{"authorization", "Bearer " + secret}};
+}
+
+TEST(UnixPeers, RootIsAlwaysAdmin) {
+    auto const root = local(user(0, 0), {.uids = {{0, Role::viewer}}, .gids = {}});
+    ASSERT_TRUE(root);
+    EXPECT_EQ(root->name, "uid:0");
+    EXPECT_EQ(root->role, Role::admin);
+}
+
+TEST(UnixPeers, TheHighestRoleOfUidAndGroups) {
+    RoleRules const rules{.uids = {{1000, Role::viewer}, {1001, Role::admin}},
+                          .gids = {{50, Role::operator_}, {51, Role::viewer}}};
+    EXPECT_EQ(local(user(1000, 1), rules)->role, Role::viewer);
+    EXPECT_EQ(local(user(1000, 50), rules)->role, Role::operator_);
+    EXPECT_EQ(local(user(1001, 51), rules)->role, Role::admin);
+    EXPECT_EQ(local(user(2000, 1, {7, 51, 50}), rules)->role, Role::operator_);
+    EXPECT_EQ(local(user(2000, 51, {50}), rules)->name, "uid:2000");
+}
+
+TEST(UnixPeers, NobodyWithoutARole) {
+    auto const stranger = local(user(2000, 100, {101}), {.uids = {}, .gids = {{50, Role::admin}}});
+    ASSERT_FALSE(stranger);
+    EXPECT_EQ(stranger.error().problem, Problem::forbidden);
+    EXPECT_EQ(stranger.error().detail, "the user with uid 2000 has no role");
+    EXPECT_THAT(stranger.error().remedy, HasSubstr("group vfmgr"));
+}
+
+TEST(OtherPeers, TcpNeedsATokenAndAGuestIsNobody) {
+    auto const tcp = authenticate(http::TcpPeer{"127.0.0.1"}, {}, {}, no_tokens, now);
+    ASSERT_FALSE(tcp);
+    EXPECT_EQ(tcp.error().problem, Problem::unauthorized);
+
+    auto const made = make_token();
+    ASSERT_TRUE(made);
+    OneToken const store{{made->id, made->sha256, Role::admin, std::nullopt}};
+    auto const guest =
+        authenticate(http::VsockPeer{3, 1000}, bearer(made->secret), {}, store.lookup(), now);
+    ASSERT_FALSE(guest);
+    EXPECT_EQ(guest.error().problem, Problem::forbidden);
+}
+
+TEST(Tokens, AreRandomAndKeptAsADigest) {
+    std::set<std::string> secrets;
+    for (int i = 0; i < 100; ++i) {
+        auto const made = make_token();
+        ASSERT_TRUE(made);
+        EXPECT_EQ(made->secret.size(), 4 + 64u);
+        EXPECT_TRUE(made->secret.starts_with("vfm_"));
+        EXPECT_EQ(made->id.size(), 8u);
+        EXPECT_THAT(made->secret, Not(HasSubstr(made->id)));
+        EXPECT_EQ(made->sha256, token_sha256(made->secret));
+        secrets.insert(made->secret);
+    }
+    EXPECT_EQ(secrets.size(), 100u);
+    // FIPS 180-2, B.1
+    EXPECT_EQ(token_sha256("abc"),
+              "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(Tokens, SameDigest) {
+    EXPECT_TRUE(same_digest("abcd", "abcd"));
+    EXPECT_FALSE(same_digest("abcd", "abce"));
+    EXPECT_FALSE(same_digest("abcd", "abc"));
+    EXPECT_FALSE(same_digest("", "a"));
+}
+
+TEST(Tokens, GiveTheirRoleOnAnySocket) {
+    auto const made = make_token();
+    ASSERT_TRUE(made);
+    OneToken const store{{made->id, made->sha256, Role::viewer, now + std::chrono::seconds(1)}};
+    auto const tcp =
+        authenticate(http::TcpPeer{"10.0.0.1"}, bearer(made->secret), {}, store.lookup(), now);
+    ASSERT_TRUE(tcp) << tcp.error().detail;
+    EXPECT_EQ(tcp->name, "token:" + made->id);
+    EXPECT_EQ(tcp->role, Role::viewer);
+    // Root with a viewer's token is a viewer.
+    auto const unix_socket = authenticate(user(0, 0), {{"authorization", "bEARER " + made->secret}},
+                                          {}, store.lookup(), now);
+    ASSERT_TRUE(unix_socket);
+    EXPECT_EQ(unix_socket->role, Role::viewer);
+}
+
+TEST(Tokens, ExpireAtTheSecond) {
+    auto const made = make_token();
+    ASSERT_TRUE(made);
+    OneToken const store{{made->id, made->sha256, Role::admin, now}};
+    auto const late =
+        authenticate(http::TcpPeer{"10.0.0.1"}, bearer(made->secret), {}, store.lookup(), now);
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().problem, Problem::unauthorized);
+    EXPECT_EQ(late.error().detail, "token " + made->id + " expired at " + to_rfc3339(now));
+}
+
+TEST(Tokens, WrongOnesAreRefusedWithoutBeingRepeated) {
+    auto const made = make_token();
+    ASSERT_TRUE(made);
+    OneToken const store{{made->id, made->sha256, Role::admin, std::nullopt}};
+    auto wrong = made->secret;
+    wrong.back() = wrong.back() == '0' ? '1' : '0';
+    for (auto const& header :
+         {"Bearer " + wrong, "Basic " + made->secret, made->secret, std::string("Bearer"),
+          std::string(), "Bearer " + std::string(1000, 'a'), "Bearer  " + made->secret}) {
+        // On the unix socket as well: a header that is there decides.
+        auto const answer =
+            authenticate(user(0, 0), {{"authorization", header}}, {}, store.lookup(), now);
+        ASSERT_FALSE(answer) << header;
+        EXPECT_EQ(answer.error().problem, Problem::unauthorized);
+        EXPECT_THAT(answer.error().detail + answer.error().remedy, Not(HasSubstr("vfm_")));
+    }
+}
+
+TEST(Tokens, AStoreThatLiesIsNotBelieved) {
+    OneToken const store{{"00000000", token_sha256("another"), Role::admin, std::nullopt}};
+    auto const answer = authenticate(
+        http::TcpPeer{"10.0.0.1"}, bearer("vfm_x"), {},
+        [&](std::string const&) -> Result<std::optional<KnownToken>> { return store.token; }, now);
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().problem, Problem::unauthorized);
+}
+
+TEST(Tokens, AStoreThatFailsIsSaidSo) {
+    auto const answer = authenticate(
+        http::TcpPeer{"10.0.0.1"}, bearer("vfm_x"), {},
+        [](std::string const&) -> Result<std::optional<KnownToken>> {
+            return fail(Problem::unavailable, "the store can't be read");
+        },
+        now);
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().problem, Problem::unavailable);
+}
+
+TEST(ResolveRoles, NamesGroupsThatAreNotThere) {
+    auto const resolved = resolve_roles({{"root", Role::viewer}, {"no-such-group", Role::admin}},
+                                        {{1000, Role::operator_}});
+    EXPECT_THAT(resolved.unknown_groups, ElementsAre("no-such-group"));
+    EXPECT_EQ(resolved.rules.gids, (std::map<std::uint32_t, Role>{{0, Role::viewer}}));
+    EXPECT_EQ(resolved.rules.uids, (std::map<std::uint32_t, Role>{{1000, Role::operator_}}));
+}
+
+}  // namespace
+}  // namespace vfmgr

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/config.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace vfmgr {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+class ConfigTest : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        auto const pattern = std::filesystem::temp_directory_path() / "vfmgr-config-XXXXXX";
+        std::string path = pattern.string();
+        ASSERT_NE(::mkdtemp(path.data()), nullptr);
+        folder_ = path;
+        std::filesystem::create_directory(folder_ / "conf.d");
+    }
+    void TearDown() override { std::filesystem::remove_all(folder_); }
+
+    void write(std::string const& name, std::string const& content) {
+        std::ofstream(folder_ / name) << content;
+    }
+    std::string path(std::string const& name) const { return (folder_ / name).string(); }
+    Result<Config> load() const { return load_config({path("vfmgr.toml"), path("conf.d")}); }
+    Error refused() const {
+        auto const config = load();
+        EXPECT_FALSE(config);
+        return config ? Error{} : config.error();
+    }
+
+    std::filesystem::path folder_;
+};
+
+TEST_F(ConfigTest, NoFilesAtAllAreTheDefaults) {
+    auto const config = load_config({path("none.toml"), path("none.d")});
+    ASSERT_TRUE(config) << config.error().detail;
+    EXPECT_EQ(config->state_dir, "/var/lib/vfmgr");
+    EXPECT_EQ(config->libvirt_uri, "qemu:///system");
+    EXPECT_EQ(config->unix_socket, UnixSettings{});
+    EXPECT_EQ(config->unix_socket.path, "/run/vfmgr/vfmgr.sock");
+    EXPECT_FALSE(config->tls.enabled);
+    EXPECT_EQ(config->tls.address, "127.0.0.1");
+    EXPECT_EQ(config->tls.port, 8470);
+    EXPECT_EQ(config->guest_plane_vsock_port, 8471u);
+    EXPECT_THAT(config->roles.groups, ElementsAre(Pair("vfmgr", Role::operator_)));
+    EXPECT_THAT(config->roles.uids, IsEmpty());
+    EXPECT_EQ(config->limits.body_bytes_max, http::Limits{}.body_bytes_max);
+}
+
+TEST_F(ConfigTest, EveryKey) {
+    write("vfmgr.toml", R"(
+state_dir = "/srv/vfmgr"
+libvirt_uri = "qemu+unix:///system?socket=/run/x"
+[listen.unix]
+path = "/run/other.sock"
+group = "ops"
+[listen.tls]
+enabled = true
+address = "::"
+port = 443
+certificate_file = "/etc/c.pem"
+key_file = "/etc/k.pem"
+[guest_plane]
+vsock_port = 9000
+[roles.groups]
+ops = "admin"
+watch = "viewer"
+[roles.uids]
+1000 = "operator"
+[limits]
+body_bytes_max = 2048
+header_bytes_max = 4096
+connections_max = 7
+connections_per_peer_max = 3
+read_seconds_max = 1
+idle_seconds_max = 2
+answer_seconds_max = 3600
+)");
+    auto const config = load();
+    ASSERT_TRUE(config) << config.error().detail;
+    EXPECT_EQ(config->state_dir, "/srv/vfmgr");
+    EXPECT_EQ(config->libvirt_uri, "qemu+unix:///system?socket=/run/x");
+    EXPECT_EQ(config->unix_socket, (UnixSettings{"/run/other.sock", "ops"}));
+    EXPECT_EQ(config->tls, (TlsSettings{true, "::", 443, "/etc/c.pem", "/etc/k.pem"}));
+    EXPECT_EQ(config->guest_plane_vsock_port, 9000u);
+    EXPECT_THAT(config->roles.groups,
+                ElementsAre(Pair("ops", Role::admin), Pair("vfmgr", Role::operator_),
+                            Pair("watch", Role::viewer)));
+    EXPECT_THAT(config->roles.uids, ElementsAre(Pair(1000u, Role::operator_)));
+    EXPECT_EQ(config->limits.body_bytes_max, 2048u);
+    EXPECT_EQ(config->limits.header_bytes_max, 4096u);
+    EXPECT_EQ(config->limits.connections_max, 7u);
+    EXPECT_EQ(config->limits.connections_per_peer_max, 3u);
+    EXPECT_EQ(config->limits.read_seconds_max, std::chrono::seconds(1));
+    EXPECT_EQ(config->limits.idle_seconds_max, std::chrono::seconds(2));
+    EXPECT_EQ(config->limits.answer_seconds_max, std::chrono::seconds(3600));
+}
+
+TEST_F(ConfigTest, LaterFilesWinKeyByKey) {
+    write("vfmgr.toml", "state_dir = '/a'\n[listen.tls]\nport = 1\naddress = '0.0.0.0'\n");
+    write("conf.d/20-b.toml", "[listen.tls]\nport = 3\n");
+    write("conf.d/10-a.toml", "[listen.tls]\nport = 2\n[roles.groups]\nvfmgr = 'none'\n");
+    write("conf.d/30-c.toml.bak", "nonsense");
+    auto const config = load();
+    ASSERT_TRUE(config) << config.error().detail;
+    EXPECT_EQ(config->state_dir, "/a");
+    EXPECT_EQ(config->tls.port, 3);
+    EXPECT_EQ(config->tls.address, "0.0.0.0");
+    EXPECT_THAT(config->roles.groups, IsEmpty());
+}
+
+TEST_F(ConfigTest, AnUnknownKeyNamesFileAndLine) {
+    write("vfmgr.toml", "# one\nstate_dir = '/a'\n\n[listen.unix]\npth = '/x'\n");
+    auto const error = refused();
+    EXPECT_EQ(error.problem, Problem::invalid_request);
+    EXPECT_EQ(error.detail, path("vfmgr.toml") + ":5: listen.unix.pth is not known");
+    EXPECT_THAT(error.violations,
+                ElementsAre(Violation{path("vfmgr.toml") + ":5", "listen.unix.pth is not known"}));
+}
+
+TEST_F(ConfigTest, AnUnknownTableToo) {
+    write("conf.d/a.toml", "\n[listen.http]\nport = 80\n");
+    EXPECT_EQ(refused().detail, path("conf.d/a.toml") + ":2: listen.http is not known");
+}
+
+TEST_F(ConfigTest, EveryFaultIsReported) {
+    write("vfmgr.toml",
+          "state_dir = 'relative'\nlibvirt_uri = 7\n[listen.tls]\nenabled = 'yes'\n"
+          "address = 'localhost'\nport = 65536\n");
+    write("conf.d/a.toml",
+          "[guest_plane]\nvsock_port = 0\n[roles.groups]\nops = 'root'\n[roles.uids]\n"
+          "bob = 'admin'\n-1 = 'admin'\n4294967296 = 'admin'\n[limits]\nread_seconds_max = 1.5\n"
+          "[listen]\nunix = 3\n");
+    auto const error = refused();
+    EXPECT_EQ(error.detail,
+              path("vfmgr.toml") + ":1: state_dir must be a path that begins with / (and 11 more)");
+    std::map<std::string, std::string> found;
+    for (auto const& violation : error.violations)
+        found[std::filesystem::path(violation.pointer).filename()] += violation.detail + ";";
+    EXPECT_EQ(
+        found,
+        (std::map<std::string, std::string>{
+            {"vfmgr.toml:1", "state_dir must be a path that begins with /;"},
+            {"vfmgr.toml:2", "libvirt_uri must be a string;"},
+            {"vfmgr.toml:4", "listen.tls.enabled must be true or false;"},
+            {"vfmgr.toml:5", "listen.tls.address must be an IP address such as \"0.0.0.0\";"},
+            {"vfmgr.toml:6", "listen.tls.port must be a whole number from 1 to 65535;"},
+            {"a.toml:2", "guest_plane.vsock_port must be a whole number from 1 to 4294967294;"},
+            {"a.toml:4", "roles.groups.ops must be one of viewer, operator, admin, none;"},
+            {"a.toml:6", "roles.uids.bob must be named by a uid;"},
+            {"a.toml:7", "roles.uids.-1 must be named by a uid;"},
+            {"a.toml:8", "roles.uids.4294967296 must be named by a uid;"},
+            {"a.toml:10", "limits.read_seconds_max must be a whole number from 1 to 3600;"},
+            {"a.toml:12", "listen.unix must be a table;"}}));
+}
+
+TEST_F(ConfigTest, ASyntaxErrorNamesFileAndLine) {
+    write("vfmgr.toml", "state_dir = '/a'\nlibvirt_uri = \n");
+    auto const error = refused();
+    EXPECT_THAT(error.detail, HasSubstr(path("vfmgr.toml") + ":2: "));
+}
+
+TEST_F(ConfigTest, CertificateAndKeyBelongTogether) {
+    write("vfmgr.toml", "[listen.tls]\nkey_file = '/etc/k.pem'\n");
+    EXPECT_THAT(refused().detail, HasSubstr("must be given together"));
+}
+
+TEST_F(ConfigTest, AFileThatCannotBeReadIsAnError) {
+    std::filesystem::create_directory(folder_ / "conf.d" / "x.toml");
+    EXPECT_THAT(refused().detail, HasSubstr(path("conf.d/x.toml") + ": can't be read"));
+    std::filesystem::remove(folder_ / "conf.d" / "x.toml");
+    write("conf.d/big.toml", std::string(1024 * 1024 + 1, '#'));
+    EXPECT_THAT(refused().detail, HasSubstr("big.toml: is longer than 1048576 bytes"));
+}
+
+}  // namespace
+}  // namespace vfmgr
