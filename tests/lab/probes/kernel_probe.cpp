@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real kernel seam by hand, for the emulated host: performs each step given as one line of JSON
+// on standard input and prints its outcome; the word "observe" prints the view. Ends with 1 when a
+// step failed.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <iostream>
+#include <string>
+#include <type_traits>
+#include <variant>
+
+#include "api/types/json.hpp"
+#include "vfmgr/kernel/linux_kernel.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr std::chrono::seconds step_seconds_max{60};
+
+nlohmann::json leg_json(LegState const& leg) {
+    auto peers = nlohmann::json::array();
+    for (auto const& peer : leg.peers)
+        peers.push_back({{"address", to_string(peer.address)},
+                         {"mac", peer.mac ? to_string(*peer.mac) : "none"}});
+    return {{"leg", to_string(leg.id)},
+            {"ifname", leg.ifname},
+            {"up", leg.up},
+            {"mtu", leg.mtu},
+            {"ours", leg.ours},
+            {"addresses", JsonWriter::encode(leg.addresses)},
+            {"prefixes", JsonWriter::encode(leg.prefixes)},
+            {"peers", peers}};
+}
+
+nlohmann::json view_json(KernelView const& view) {
+    auto out = nlohmann::json::object();
+    for (auto const& [pci, pf] : view.pfs) {
+        auto legs = nlohmann::json::array();
+        for (auto const& leg : pf.legs) legs.push_back(leg_json(leg));
+        out["pfs"].push_back({{"info", pf.info},
+                              {"vfs", JsonWriter::encode(pf.vfs)},
+                              {"legs", legs},
+                              {"stale", pf.stale},
+                              {"stale_reason", pf.stale_reason}});
+    }
+    for (auto const& route : view.routes)
+        out["routes"].push_back(to_string(route.prefix) + " dev " + route.ifname);
+    return out;
+}
+
+nlohmann::json error_json(Error const& error) {
+    nlohmann::json out;
+    to_json(out, error);
+    return out;
+}
+
+int observe(Kernel& kernel) {
+    auto const view = kernel.observe(std::nullopt);
+    auto const out = view ? view_json(*view) : error_json(view.error());
+    fmt::print("{}\n", out.dump(1));
+    return view ? 0 : 1;
+}
+
+Result<Observed> perform(Kernel& kernel, Step const& step) {
+    auto const deadline = std::chrono::steady_clock::now() + step_seconds_max;
+    return std::visit(
+        [&](auto const& each) -> Result<Observed> {
+            if constexpr (std::is_constructible_v<KernelStep, decltype(each)>)
+                return kernel.perform(each, deadline);
+            else
+                return fail(Problem::invalid_request, "not a step of the kernel", "give another");
+        },
+        step);
+}
+
+int perform_line(Kernel& kernel, std::string const& line) {
+    auto const step = from_json_text<Step>(line);
+    if (!step) {
+        fmt::print("{}\n", error_json(step.error()).dump());
+        return 1;
+    }
+    auto const start = std::chrono::steady_clock::now();
+    auto const observed = perform(kernel, *step);
+    std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - start;
+    auto const out =
+        observed ? nlohmann::json{{"refused", observed->refused}} : error_json(observed.error());
+    fmt::print("{} [{:.3f} s]: {} {}\n", sentence(*step), seconds.count(),
+               observed ? "done" : "FAILED", out.dump());
+    return observed ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace vfmgr
+
+int main() {
+    vfmgr::LinuxKernel kernel{vfmgr::LinuxKernelRoots{}};
+    int status = 0;
+    for (std::string line; std::getline(std::cin, line);) {
+        status |= line == "observe" ? vfmgr::observe(kernel) : vfmgr::perform_line(kernel, line);
+        std::fflush(stdout);
+    }
+    return status;
+}
