@@ -25,7 +25,7 @@ from vflab.vm import VM  # noqa: E402
 
 API_PORT = 8470
 # Off in the package's own configuration: who wants the API on the network says so.
-CONFIGURATION = '[api]\ntls_listen = "0.0.0.0:8470"\n'
+CONFIGURATION = '[listen.tls]\nenabled = true\naddress = "0.0.0.0"\n'
 
 
 def options():
