@@ -42,6 +42,9 @@ struct SessionFacts {
 // A run in which the guest could not even start a session.
 [[nodiscard]] Verification judge_error(SessionPermit const& permit, std::string_view guest_error);
 
+// A run whose session the host itself could not open.
+[[nodiscard]] Verification judge_refusal(SessionPermit const& permit, Error const& error);
+
 // What a guest wrote, fit to be shown: printable, at most `length_max` characters.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t length_max);
 

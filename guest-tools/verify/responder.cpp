@@ -83,7 +83,7 @@ std::size_t Responder::sessions() const {
 }
 
 Result<void> Responder::admit(SessionPermit const& permit) {
-    drop(permit.attachment);
+    drop_attachment(permit.attachment);
     std::lock_guard const lock(mutex_);
     if (sessions_.size() + opening_ >= limits_.sessions_max)
         return fail(
@@ -128,20 +128,28 @@ Result<Verification> Responder::close(std::string const& session, GuestReport co
     return judge(taken->permit(), taken->finish(), report);
 }
 
-void Responder::drop(std::string const& attachment) {
-    std::vector<Session> dropped;
+void Responder::drop(std::string const& session) {
+    Session dropped;
     {
         std::lock_guard const lock(mutex_);
-        std::erase_if(sessions_, [&](auto& entry) {
-            if (entry.second->permit().attachment != attachment) return false;
-            dropped.push_back(std::move(entry.second));
-            return true;
-        });
+        auto const found = sessions_.find(session);
+        if (found == sessions_.end()) return;
+        dropped = std::move(found->second);
+        sessions_.erase(found);
         forget_unused_echo();
     }
-    if (dropped.empty()) return;
     wake();
-    for (auto const& session : dropped) static_cast<void>(session->finish());
+    static_cast<void>(dropped->finish());
+}
+
+void Responder::drop_attachment(std::string const& attachment) {
+    std::vector<std::string> ids;
+    {
+        std::lock_guard const lock(mutex_);
+        for (auto const& [id, session] : sessions_)
+            if (session->permit().attachment == attachment) ids.push_back(id);
+    }
+    for (auto const& id : ids) drop(id);
 }
 
 Result<void> Responder::open_echo(SessionPermit const& permit) {

@@ -34,8 +34,8 @@ class Responder {
                                             SessionRequest const& request);
     // The verdict, without times. not_found when the session's time is over.
     [[nodiscard]] Result<Verification> close(std::string const& session, GuestReport const& report);
-    // Ends an attachment's session without a verdict: it is detached, or its VM has stopped.
-    void drop(std::string const& attachment);
+    // Ends a session without a verdict: detached, or its VM has stopped. Unknown ones are ended.
+    void drop(std::string const& session);
     [[nodiscard]] std::size_t sessions() const;
 
   private:
@@ -48,6 +48,7 @@ class Responder {
     struct Event;
 
     Responder(ResponderLimits const& limits, CheckPeer check_peer, FileDescriptor wake);
+    void drop_attachment(std::string const& attachment);
     [[nodiscard]] Result<void> admit(SessionPermit const& permit);
     [[nodiscard]] Result<void> open_echo(SessionPermit const& permit);
     void forget_unused_echo();

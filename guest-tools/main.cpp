@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// vf-guest: finds the VFs that the host has lent to this VM, configures them, proves RDMA over
+// them.
+#include <fmt/format.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "guest-tools/net/configure.hpp"
+#include "guest-tools/net/find_vf.hpp"
+#include "guest-tools/net/resident.hpp"
+#include "guest-tools/net/run_tests.hpp"
+#include "guest-tools/verify/report.hpp"
+
+namespace {
+
+using namespace vfmgr;
+using namespace vfmgr::guest;
+
+constexpr std::chrono::seconds kernel_time{10};
+constexpr std::chrono::seconds configure_time{30};
+
+enum class Output { text, json };
+
+struct Options {
+    http::VsockTarget host{.cid = 2, .port = 8471, .source = http::SourcePort::privileged};
+    std::string state_folder = "/run/vf-guest";
+    std::string attachment;  // empty: all
+    Output output = Output::text;
+};
+
+int told(Error const& error) {
+    fmt::print(stderr, "vf-guest: {}\n", error.detail);
+    for (auto const& cause : error.causes)
+        fmt::print(stderr, "  {}: {} ({})\n", cause.call, cause.code, cause.text);
+    if (!error.remedy.empty()) fmt::print(stderr, "  remedy: {}\n", error.remedy);
+    return exit_code(error.problem);
+}
+
+void tell(std::string const& line) {
+    fmt::print("vf-guest: {}\n", line);
+    std::fflush(stdout);
+}
+
+Result<FileDescriptor> stop_signals() {
+    sigset_t signals{};
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    // Before any thread is started, so that none of them is interrupted.
+    ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    FileDescriptor made(::signalfd(-1, &signals, SFD_CLOEXEC));
+    if (made) return made;
+    return fail(Problem::limit_exceeded, "no signal descriptor", "raise the limit of open files");
+}
+
+int up(Options const& options, bool watch) {
+    Resident resident(options.host, StateFolder(options.state_folder), tell);
+    if (!watch) {
+        auto const done = resident.once();
+        return done ? 0 : told(done.error());
+    }
+    auto const stop = stop_signals();
+    if (!stop) return told(stop.error());
+    auto const watched = resident.watch(stop->get());
+    if (!watched) return told(watched.error());
+    // Without waiting for the poll thread, which holds nothing that has to be undone.
+    std::fflush(nullptr);
+    std::_Exit(0);
+}
+
+// The VF's netdev, configured: by the resident vf-guest, or else now.
+Result<std::string> ready_netdev(Options const& options, GuestAttachment const& attachment) {
+    auto const deadline = std::chrono::steady_clock::now() + kernel_time;
+    VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
+    VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
+    StateFolder const state(options.state_folder);
+    auto const work = compare({attachment}, state.load(), netdevs);
+    if (!work.ready.empty()) return find_vf(netdevs, attachment.mac)->name;
+    if (work.configure.empty())
+        return fail(Problem::unsupported,
+                    fmt::format("no netdev with MAC {} is in the VM", to_string(attachment.mac)),
+                    "check that the VF is plugged in and that its driver is loaded");
+    auto const& one = work.configure.front();
+    VFMGR_TRY(auto const configured, configure(one.attachment, one.netdev, state,
+                                               std::chrono::steady_clock::now() + configure_time));
+    return configured.ifname;
+}
+
+Result<Verification> verify_one(Options const& options, HostClient& host,
+                                std::string const& attachment) {
+    VFMGR_TRY(auto const wanted, host.start_run(attachment));
+    auto const ifname = ready_netdev(options, wanted);
+    if (!ifname) return host.report_error(wanted.run.value_or(""), wanted.nonce, ifname.error());
+    return run_tests(host, {wanted, *ifname});
+}
+
+int verify(Options const& options) {
+    HostClient host(options.host);
+    auto const config = host.config(std::chrono::seconds(0), 0);
+    if (!config) return told(config.error());
+    auto results = nlohmann::json::array();
+    int worst = 0;
+    std::size_t tried = 0;
+    for (auto const& attachment : config->attachments) {
+        if (!options.attachment.empty() && options.attachment != attachment.attachment) continue;
+        ++tried;
+        auto const verification = verify_one(options, host, attachment.attachment);
+        if (!verification) {
+            worst = std::max(worst, told(verification.error()));
+            continue;
+        }
+        if (verification->verdict != Verdict::pass) worst = std::max(worst, 1);
+        if (options.output == Output::text) fmt::print("{}", verify::describe(*verification));
+        to_json(results.emplace_back(), *verification);
+    }
+    if (options.output == Output::json) fmt::print("{}\n", results.dump(2));
+    if (tried > 0) return worst;
+    return told({Problem::not_found, "the host has lent no such VF to this VM",
+                 "attach one on the host: vfctl attach"});
+}
+
+void print_status(std::vector<Configured> const& configured, Result<GuestConfig> const& config) {
+    if (!config)
+        fmt::print("host: not reachable: {}\n", config.error().detail);
+    else
+        fmt::print("host: {} attachments\n", config->attachments.size());
+    for (auto const& one : configured)
+        fmt::print("{}  {}  {}  {}/{}  MTU {}  RDMA {}{}\n", one.attachment, one.ifname,
+                   to_string(one.mac), to_string(one.address), one.prefix_length, one.mtu,
+                   one.rdma_device.empty() ? "none" : one.rdma_device,
+                   one.complete ? "" : "  (not complete)");
+}
+
+int status(Options const& options) {
+    auto const configured = StateFolder(options.state_folder).load();
+    HostClient host(options.host);
+    auto const config = host.config(std::chrono::seconds(0), 0);
+    if (options.output == Output::text) {
+        print_status(configured, config);
+        return config ? 0 : exit_code(config.error().problem);
+    }
+    nlohmann::json out{{"configured", nlohmann::json::array()}, {"config", nullptr}};
+    for (auto const& one : configured) to_json(out["configured"].emplace_back(), one);
+    if (config) to_json(out["config"], *config);
+    fmt::print("{}\n", out.dump(2));
+    return config ? 0 : exit_code(config.error().problem);
+}
+
+int run(int count, char** arguments) {
+    CLI::App app{"Configures the VFs lent to this VM and proves RDMA over them"};
+    app.require_subcommand(1);
+    Options options;
+    bool watch = false;
+    std::string output = "text";
+    app.add_option("--host-cid", options.host.cid, "vsock CID of the host")->capture_default_str();
+    app.add_option("--host-port", options.host.port, "vsock port of the guest plane")
+        ->capture_default_str();
+    app.add_option("--state", options.state_folder, "folder of what was configured")
+        ->capture_default_str();
+    auto* const up_command = app.add_subcommand("up", "configure the VFs, verify what is wanted");
+    up_command->add_flag("--watch", watch, "stay, and follow every change");
+    auto* const verify_command = app.add_subcommand("verify", "prove RDMA now; 0 only on a pass");
+    verify_command->add_option("attachment", options.attachment, "one attachment; default all");
+    auto* const status_command = app.add_subcommand("status", "what is configured and wanted");
+    auto* const version_command = app.add_subcommand("version", "print the version");
+    for (auto* command : {verify_command, status_command})
+        command->add_option("-o,--output", output, "text or json")
+            ->check(CLI::IsMember({"text", "json"}));
+    try {
+        app.parse(count, arguments);
+    } catch (CLI::ParseError const& error) {
+        return app.exit(error) == 0 ? 0 : 2;
+    }
+    if (output == "json") options.output = Output::json;
+    if (version_command->parsed()) return fmt::print("vf-guest {}\n", VFMGR_VERSION), 0;
+    if (::geteuid() != 0)
+        return told({Problem::forbidden,
+                     "vf-guest must be root: it configures netdevs, and the host "
+                     "takes source ports below 1024 only",
+                     "run it with sudo"});
+    if (up_command->parsed()) return up(options, watch);
+    if (verify_command->parsed()) return verify(options);
+    return status_command->parsed() ? status(options) : 2;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    try {
+        return run(count, arguments);
+    } catch (std::exception const& error) {
+        fmt::print(stderr, "vf-guest: {}\n", error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/net/config_poll.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace vfmgr::guest {
+namespace {
+
+// Short, so that stopping is: the client can't be interrupted while it waits.
+constexpr std::chrono::seconds poll_time{30};
+constexpr std::chrono::milliseconds pause_min{500};
+constexpr std::chrono::milliseconds pause_max{10'000};
+
+Result<FileDescriptor> event_descriptor() {
+    FileDescriptor made(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (made) return made;
+    Error error{Problem::limit_exceeded, "no event descriptor", "raise the limit of open files"};
+    error.causes.push_back(errno_cause("eventfd", errno));
+    return fail(std::move(error));
+}
+
+void raise(FileDescriptor const& event) {
+    std::uint64_t const one = 1;
+    [[maybe_unused]] auto const written = ::write(event.get(), &one, sizeof one);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ConfigPoll>> ConfigPoll::start(http::Target const& host) {
+    VFMGR_TRY(auto wake, event_descriptor());
+    VFMGR_TRY(auto stop, event_descriptor());
+    return std::unique_ptr<ConfigPoll>(new ConfigPoll(host, std::move(wake), std::move(stop)));
+}
+
+ConfigPoll::ConfigPoll(http::Target const& host, FileDescriptor wake, FileDescriptor stop)
+    : host_(host), wake_(std::move(wake)), stop_(std::move(stop)) {
+    thread_ = std::thread([this] { run(); });
+}
+
+ConfigPoll::~ConfigPoll() {
+    raise(stop_);
+    thread_.join();
+}
+
+bool ConfigPoll::stopped_within(std::chrono::milliseconds time) const {
+    pollfd stop{stop_.get(), POLLIN, 0};
+    return ::poll(&stop, 1, static_cast<int>(time.count())) > 0;
+}
+
+void ConfigPoll::run() {
+    std::uint64_t revision = 0;
+    auto pause = pause_min;
+    while (!stopped_within(std::chrono::milliseconds(0))) {
+        auto config = host_.config(poll_time, revision);
+        if (!config) {
+            put(std::move(config));
+            if (stopped_within(pause)) return;
+            pause = std::min(pause * 2, pause_max);
+            continue;
+        }
+        pause = pause_min;
+        if (config->revision == revision) continue;  // nothing new within poll_time
+        revision = config->revision;
+        put(std::move(config));
+    }
+}
+
+void ConfigPoll::put(Result<GuestConfig> config) {
+    {
+        std::lock_guard const lock(mutex_);
+        newest_ = std::move(config);
+    }
+    raise(wake_);
+}
+
+std::optional<Result<GuestConfig>> ConfigPoll::take() {
+    std::uint64_t count = 0;
+    [[maybe_unused]] auto const taken = ::read(wake_.get(), &count, sizeof count);
+    std::lock_guard const lock(mutex_);
+    return std::exchange(newest_, std::nullopt);
+}
+
+}  // namespace vfmgr::guest

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps asking the host for the configuration, on a thread of its own, and leaves the newest one in
+// a mailbox with a descriptor to wait on. Owned by the resident vf-guest.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "api/http/file_descriptor.hpp"
+#include "guest-tools/net/host_client.hpp"
+
+namespace vfmgr::guest {
+
+class ConfigPoll {
+  public:
+    // `wake` and `stop`: eventfds, made by start().
+    [[nodiscard]] static Result<std::unique_ptr<ConfigPoll>> start(http::Target const& host);
+    ~ConfigPoll();
+    ConfigPoll(ConfigPoll const&) = delete;
+    ConfigPoll& operator=(ConfigPoll const&) = delete;
+
+    [[nodiscard]] int fd() const { return wake_.get(); }
+    // What came since the last call: a configuration, or why the host could not be asked.
+    [[nodiscard]] std::optional<Result<GuestConfig>> take();
+
+  private:
+    ConfigPoll(http::Target const& host, FileDescriptor wake, FileDescriptor stop);
+    void run();
+    void put(Result<GuestConfig> config);
+    [[nodiscard]] bool stopped_within(std::chrono::milliseconds time) const;
+
+    HostClient host_;
+    FileDescriptor wake_;
+    FileDescriptor stop_;
+    std::mutex mutex_;
+    std::optional<Result<GuestConfig>> newest_;
+    std::thread thread_;
+};
+
+}  // namespace vfmgr::guest

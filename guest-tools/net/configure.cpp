@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/net/configure.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "guest-tools/net/find_vf.hpp"
+#include "guest-tools/net/modules.hpp"
+#include "vfmgr/netlink/address.hpp"
+#include "vfmgr/netlink/monitor.hpp"
+#include "vfmgr/netlink/rdma_link.hpp"
+
+namespace vfmgr::guest {
+namespace {
+
+constexpr char const* sysfs = "/sys";
+constexpr std::chrono::seconds hardware_time{10};
+
+Result<void> await_carrier(NlSocket& socket, EventMonitor& monitor, std::string const& ifname,
+                           Deadline deadline) {
+    VFMGR_TRY(auto const waited, wait_until(monitor, deadline, [&]() -> Result<bool> {
+                  VFMGR_TRY(auto const netdev, get_netdev(socket, ifname, deadline));
+                  return netdev.up && netdev.carrier;
+              }));
+    if (waited == Waited::holds) return {};
+    return fail(Problem::timed_out, fmt::format("{} has no carrier", ifname),
+                "set the PF up on the host and check its cable; link_state of the VF must not be "
+                "disable");
+}
+
+// nullopt when the netdev has none.
+Result<std::optional<RdmaDevice>> rdma_device_of(int ifindex, Deadline deadline) {
+    VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::rdma));
+    VFMGR_TRY(auto const devices, list_rdma_devices(socket, deadline));
+    auto const* const found = rdma_device_on(devices, ifindex);
+    return found ? std::optional(*found) : std::nullopt;
+}
+
+// A driver of the auxiliary bus makes the device some time after the netdev.
+Result<std::optional<RdmaDevice>> await_hardware(EventMonitor& monitor, Netdev const& netdev,
+                                                 Deadline deadline) {
+    std::optional<RdmaDevice> found;
+    auto const until = std::min(deadline, std::chrono::steady_clock::now() + hardware_time);
+    VFMGR_CHECK(wait_until(monitor, until, [&]() -> Result<bool> {
+        VFMGR_TRY(found, rdma_device_of(netdev.ifindex, deadline));
+        return found.has_value();
+    }));
+    return found;
+}
+
+Result<void> add_soft_link(Configured& configured, StateFolder const& state, Deadline deadline) {
+    VFMGR_CHECK(need_module(sysfs, "rdma_rxe", deadline));
+    configured.rdma_device = "rxe_" + configured.attachment;
+    configured.rdma_device_ours = true;
+    VFMGR_CHECK(state.save(configured));
+    VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::rdma));
+    return add_rdma_link(socket, {configured.rdma_device, configured.ifname, "rxe"}, deadline);
+}
+
+Result<void> provide_rdma(Configured& configured, Netdev const& netdev, EventMonitor& monitor,
+                          StateFolder const& state, Deadline deadline) {
+    // Without it there is no /dev/infiniband/uverbsN, whatever the hardware.
+    VFMGR_CHECK(need_module(sysfs, "ib_uverbs", deadline));
+    VFMGR_TRY(auto device, rdma_device_of(netdev.ifindex, deadline));
+    if (!device && expects_rdma_device(sysfs, netdev.name)) {
+        VFMGR_TRY(device, await_hardware(monitor, netdev, deadline));
+    }
+    if (!device) return add_soft_link(configured, state, deadline);
+    configured.rdma_device = device->name;
+    return {};
+}
+
+}  // namespace
+
+Result<Configured> configure(GuestAttachment const& wanted, Netdev const& netdev,
+                             StateFolder const& state, Deadline deadline) {
+    VFMGR_TRY(auto monitor, EventMonitor::open());
+    VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
+    Configured configured{.attachment = wanted.attachment,
+                          .mac = wanted.mac,
+                          .ifname = netdev.name,
+                          .ifindex = netdev.ifindex,
+                          .address = wanted.address,
+                          .prefix_length = wanted.prefix_length,
+                          .mtu = wanted.mtu,
+                          .rdma_device = {},
+                          .rdma_device_ours = false,
+                          .complete = false};
+    VFMGR_CHECK(state.save(configured));
+    VFMGR_CHECK(change_netdev(
+        socket, netdev.name, {.ifindex = netdev.ifindex, .up = true, .mtu = wanted.mtu}, deadline));
+    VFMGR_CHECK(await_carrier(socket, monitor, netdev.name, deadline));
+    VFMGR_CHECK(
+        add_address(socket, {netdev.ifindex, wanted.address, wanted.prefix_length}, deadline));
+    if (wanted.rdma != RdmaMode::none)
+        VFMGR_CHECK(provide_rdma(configured, netdev, monitor, state, deadline));
+    configured.complete = true;
+    VFMGR_CHECK(state.save(configured));
+    return configured;
+}
+
+Result<void> clean_up(Configured const& configured, StateFolder const& state, Deadline deadline) {
+    if (configured.rdma_device_ours) {
+        VFMGR_TRY(auto rdma, NlSocket::open(NlProtocol::rdma));
+        VFMGR_TRY(auto const devices, list_rdma_devices(rdma, deadline));
+        auto const ours = std::ranges::find(devices, configured.rdma_device, &RdmaDevice::name);
+        if (ours != devices.end()) VFMGR_CHECK(remove_rdma_link(rdma, *ours, deadline));
+    }
+    VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
+    VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
+    auto const here = std::ranges::find(netdevs, configured.ifindex, &Netdev::ifindex);
+    if (here != netdevs.end() && here->mac == configured.mac) {
+        VFMGR_CHECK(remove_address(
+            socket, {configured.ifindex, configured.address, configured.prefix_length}, deadline));
+        VFMGR_CHECK(change_netdev(socket, here->name,
+                                  {.ifindex = here->ifindex, .up = false, .mtu = std::nullopt},
+                                  deadline));
+    }
+    state.forget(configured.attachment);
+    return {};
+}
+
+}  // namespace vfmgr::guest

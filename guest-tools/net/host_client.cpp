@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/net/host_client.hpp"
+
+#include "api/types/json.hpp"
+
+namespace vfmgr::guest {
+namespace {
+
+constexpr std::chrono::seconds answer_time{30};
+
+http::Request make(std::string method, std::string path) {
+    http::Request request;
+    request.method = std::move(method);
+    request.path = std::move(path);
+    return request;
+}
+
+template <class T>
+http::Request make(std::string method, std::string path, T const& value) {
+    auto request = make(std::move(method), std::move(path));
+    nlohmann::json body;
+    to_json(body, value);
+    request.body = to_json_text(body);
+    request.headers["content-type"] = "application/json";
+    return request;
+}
+
+template <class T>
+Result<T> ask(http::Client const& client, http::Request const& request,
+              std::chrono::seconds timeout) {
+    VFMGR_TRY(auto const response, client.send(request, timeout));
+    if (response.status >= 200 && response.status < 300) return from_json_text<T>(response.body);
+    auto document = parse_json(response.body);
+    return fail(error_from_json(document ? *document : nlohmann::json::object()));
+}
+
+}  // namespace
+
+Result<GuestConfig> HostClient::config(std::chrono::seconds wait, std::uint64_t revision) {
+    auto request = make("GET", "/guest/v1/config");
+    request.query["wait"] = std::to_string(wait.count());
+    request.query["revision"] = std::to_string(revision);
+    return ask<GuestConfig>(client_, request, wait + answer_time);
+}
+
+Result<GuestAttachment> HostClient::start_run(std::string const& attachment) {
+    return ask<GuestAttachment>(
+        client_, make("POST", "/guest/v1/attachments/" + attachment + "/runs"), answer_time);
+}
+
+Result<SessionOffer> HostClient::open_session(SessionRequest const& request) {
+    return ask<SessionOffer>(client_, make("POST", "/guest/v1/sessions", request), answer_time);
+}
+
+Result<Verification> HostClient::report(std::string const& session, GuestReport const& report) {
+    return ask<Verification>(
+        client_, make("PUT", "/guest/v1/sessions/" + session + "/report", report), answer_time);
+}
+
+Result<Verification> HostClient::report_error(std::string const& run, std::string const& nonce,
+                                              Error const& error) {
+    GuestReport report;
+    report.nonce = nonce;
+    report.error = error.detail;
+    for (auto const& cause : error.causes)
+        report.error += " (" + cause.call + ": " + cause.code + ")";
+    if (!error.remedy.empty()) report.error += "; remedy: " + error.remedy;
+    return ask<Verification>(client_, make("PUT", "/guest/v1/runs/" + run + "/error", report),
+                             answer_time);
+}
+
+}  // namespace vfmgr::guest

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/net/resident.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+
+#include "guest-tools/net/configure.hpp"
+#include "guest-tools/net/find_vf.hpp"
+#include "guest-tools/net/run_tests.hpp"
+
+namespace vfmgr::guest {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+constexpr std::chrono::seconds kernel_time{10};
+constexpr std::chrono::seconds configure_time{30};
+constexpr std::chrono::seconds netdev_time{30};  // from the wish to the VF's netdev
+constexpr std::chrono::seconds retry_time{15};
+constexpr std::size_t runs_remembered_max = 256;
+
+std::string told(Error const& error) {
+    std::string text = error.detail;
+    for (auto const& cause : error.causes) text += fmt::format(" ({}: {})", cause.call, cause.code);
+    if (!error.remedy.empty()) text += fmt::format("; remedy: {}", error.remedy);
+    return text;
+}
+
+Error no_netdev(GuestAttachment const& attachment) {
+    Error error{Problem::unsupported,
+                fmt::format("no netdev with MAC {} is in the VM", to_string(attachment.mac)),
+                "check that the VF is plugged in and that its driver is loaded"};
+    auto const driverless = driverless_functions("/sys");
+    if (driverless.empty()) return error;
+    error.detail += fmt::format("; without a driver: {}", fmt::join(driverless, ", "));
+    error.remedy = "load the VF's driver in the VM (igbvf, ixgbevf, iavf, mlx5_core, …)";
+    return error;
+}
+
+}  // namespace
+
+void Resident::failed(std::string const& what, Error const& error) {
+    if (!first_error_) first_error_ = error;
+    auto const line = fmt::format("{}: {}", what, told(error));
+    if (line != last_failure_) tell_(line);
+    last_failure_ = line;
+}
+
+bool Resident::run_is_due(GuestAttachment const& attachment) const {
+    return attachment.run && !runs_done_.contains(*attachment.run);
+}
+
+void Resident::configure_one(ToConfigure const& one) {
+    auto const& attachment = one.attachment;
+    auto const done = configure(attachment, one.netdev, state_, Steady::now() + configure_time);
+    if (done)
+        return tell_(fmt::format("{} has {}/{} and MTU {}; RDMA device: {}", done->ifname,
+                                 to_string(done->address), done->prefix_length, done->mtu,
+                                 done->rdma_device.empty() ? "none" : done->rdma_device));
+    failed(fmt::format("attachment {}", attachment.attachment), done.error());
+    retry_at_ = Steady::now() + retry_time;
+    if (!run_is_due(attachment)) return;
+    runs_done_.insert(*attachment.run);
+    if (auto const told_host = host_.report_error(*attachment.run, attachment.nonce, done.error());
+        !told_host)
+        failed("the host was not told", told_host.error());
+}
+
+void Resident::clean_up_one(Configured const& one) {
+    auto const done = clean_up(one, state_, Steady::now() + kernel_time);
+    if (done) return tell_(fmt::format("cleaned up after {} ({})", one.ifname, one.attachment));
+    failed(fmt::format("cleaning up after {}", one.ifname), done.error());
+    retry_at_ = Steady::now() + retry_time;
+}
+
+void Resident::verify_ready(std::vector<GuestAttachment> const& ready,
+                            std::vector<Configured> const& configured) {
+    for (auto const& attachment : ready) {
+        if (!run_is_due(attachment)) continue;
+        auto const found =
+            std::ranges::find(configured, attachment.attachment, &Configured::attachment);
+        if (found == configured.end()) continue;
+        if (runs_done_.size() >= runs_remembered_max) runs_done_.clear();
+        runs_done_.insert(*attachment.run);
+        auto const verification = run_tests(host_, {attachment, found->ifname});
+        if (verification)
+            tell_(fmt::format("verification {} of {}: {}{}{}", verification->run, found->ifname,
+                              enum_name(verification->verdict),
+                              verification->detail.empty() ? "" : ", ", verification->detail));
+        else
+            failed(fmt::format("verification {}", *attachment.run), verification.error());
+    }
+}
+
+// A VF that was plugged in a moment ago needs time to appear; a run that waits for one that never
+// does must end with the reason.
+void Resident::note_missing(std::vector<GuestAttachment> const& missing) {
+    std::map<std::string, Deadline> still;
+    for (auto const& attachment : missing) {
+        if (!run_is_due(attachment)) continue;
+        auto const known = missing_until_.find(*attachment.run);
+        auto const until =
+            known == missing_until_.end() ? Steady::now() + netdev_time : known->second;
+        if (until > Steady::now())
+            still[*attachment.run] = until;
+        else
+            give_up_on(attachment);
+    }
+    missing_until_ = std::move(still);
+}
+
+void Resident::give_up_on(GuestAttachment const& attachment) {
+    auto const error = no_netdev(attachment);
+    failed(fmt::format("attachment {}", attachment.attachment), error);
+    runs_done_.insert(*attachment.run);
+    if (auto const told_host = host_.report_error(*attachment.run, attachment.nonce, error);
+        !told_host)
+        failed("the host was not told", told_host.error());
+}
+
+Result<void> Resident::apply(std::vector<GuestAttachment> const& wanted) {
+    VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
+    VFMGR_TRY(auto const netdevs, list_netdevs(socket, Steady::now() + kernel_time));
+    retry_at_ = Deadline::max();
+    auto const work = compare(wanted, state_.load(), netdevs);
+    for (auto const& one : work.clean_up) clean_up_one(one);
+    for (auto const& one : work.configure) configure_one(one);
+    note_missing(work.missing);
+    VFMGR_TRY(auto const now, list_netdevs(socket, Steady::now() + kernel_time));
+    auto const configured = state_.load();
+    verify_ready(compare(wanted, configured, now).ready, configured);
+    return {};
+}
+
+Result<void> Resident::once() {
+    VFMGR_TRY(auto const config, host_.config(std::chrono::seconds(0), 0));
+    VFMGR_CHECK(apply(config.attachments));
+    if (first_error_) return fail(*first_error_);
+    return {};
+}
+
+int Resident::poll_milliseconds() const {
+    auto next = std::min(retry_at_, Steady::now() + std::chrono::hours(1));
+    for (auto const& [run, until] : missing_until_) next = std::min(next, until);
+    auto const left = std::chrono::ceil<std::chrono::milliseconds>(next - Steady::now());
+    return static_cast<int>(std::max<long>(left.count(), 0));
+}
+
+void Resident::take(Result<GuestConfig> config) {
+    if (!config) return failed("the host can't be asked", config.error());
+    last_failure_.clear();
+    wanted_ = std::move(config->attachments);
+}
+
+Result<void> Resident::watch(int stop_fd) {
+    // Before the first look, so that no change is missed.
+    VFMGR_TRY(auto monitor, EventMonitor::open());
+    VFMGR_TRY(poll_, ConfigPoll::start(target_));
+    bool known = false;  // before the host's first word nothing is cleaned up
+    while (true) {
+        auto const events = monitor.fds();
+        std::array<pollfd, 4> fds{{{stop_fd, POLLIN, 0},
+                                   {poll_->fd(), POLLIN, 0},
+                                   {events[0], POLLIN, 0},
+                                   {events[1], POLLIN, 0}}};
+        ::poll(fds.data(), fds.size(), poll_milliseconds());
+        if (fds[0].revents != 0) return {};
+        if (fds[2].revents != 0 || fds[3].revents != 0) VFMGR_CHECK(monitor.wait(Steady::now()));
+        if (auto config = poll_->take()) {
+            known = known || config->has_value();
+            take(std::move(*config));
+        }
+        if (!known) continue;
+        if (auto const applied = apply(wanted_); !applied) {
+            failed("the kernel can't be asked", applied.error());
+            retry_at_ = Steady::now() + retry_time;
+        }
+    }
+}
+
+}  // namespace vfmgr::guest

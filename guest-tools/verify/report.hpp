@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// A verification as people read it. Pure.
+#pragma once
+
+#include <string>
+
+#include "api/types/verification.hpp"
+
+namespace vfmgr::verify {
+
+// Several lines, each ended: the verdict, then one line for each test.
+[[nodiscard]] std::string describe(Verification const& verification);
+
+}  // namespace vfmgr::verify

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one VM may see and do, from what is published: its leases with a network, and a permit for
+// each run that is wanted. Pure.
+#pragma once
+
+#include "service/guest/plane.hpp"
+#include "vfmgr/engine/control.hpp"
+
+namespace vfmgr {
+
+[[nodiscard]] GuestAccess guest_access(Snapshot const& now, std::string const& vm_uuid,
+                                       std::uint16_t echo_port);
+
+}  // namespace vfmgr

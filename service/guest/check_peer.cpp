@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/guest/check_peer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "vfmgr/netlink/link.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr std::chrono::seconds kernel_time{2};
+
+tl::unexpected<Error> wrong(verify::SessionPermit const& permit, std::string detail) {
+    return fail(Problem::conflict, fmt::format("{} on {}", std::move(detail), permit.host_netdev),
+                fmt::format("detach attachment {} and attach it again; vfmgr puts its route and "
+                            "neighbour entry in place",
+                            permit.attachment));
+}
+
+}  // namespace
+
+Result<void> judge_peer(verify::SessionPermit const& permit, int ifindex,
+                        std::vector<Neighbour> const& neighbours,
+                        std::vector<IpRoute> const& routes) {
+    auto const address = to_string(permit.peer_address);
+    auto const neighbour = std::ranges::find_if(neighbours, [&](Neighbour const& entry) {
+        return entry.ifindex == ifindex && entry.address == permit.peer_address;
+    });
+    if (neighbour == neighbours.end() || !permanent(*neighbour))
+        return wrong(permit, fmt::format("{} has no permanent neighbour entry", address));
+    if (neighbour->mac != permit.vf_mac)
+        return wrong(permit,
+                     fmt::format("the neighbour entry of {} says {}, the VF has {}", address,
+                                 neighbour->mac ? to_string(*neighbour->mac) : "nothing",
+                                 to_string(permit.vf_mac)));
+    // The longest prefix wins: with a host route to it, no other route takes its traffic.
+    auto const is_host_route = [&](IpRoute const& route) {
+        return route.prefix.address == permit.peer_address &&
+               route.prefix.length == permit.peer_address.bits();
+    };
+    auto const elsewhere = [&](IpRoute const& route) {
+        return is_host_route(route) && route.ifindex != ifindex;
+    };
+    if (std::ranges::any_of(routes, elsewhere))
+        return wrong(permit, fmt::format("another host route to {} exists; it is not", address));
+    if (std::ranges::any_of(routes, is_host_route)) return {};
+    return wrong(permit, fmt::format("there is no host route to {}", address));
+}
+
+Result<void> check_peer(verify::SessionPermit const& permit) {
+    auto const deadline = std::chrono::steady_clock::now() + kernel_time;
+    VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
+    VFMGR_TRY(auto const netdev, get_netdev(socket, permit.host_netdev, deadline));
+    VFMGR_TRY(auto const neighbours, list_neighbours(socket, deadline));
+    VFMGR_TRY(auto const routes, list_routes(socket, deadline));
+    return judge_peer(permit, netdev.ifindex, neighbours, routes);
+}
+
+}  // namespace vfmgr

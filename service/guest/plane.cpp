@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/guest/plane.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "api/types/json.hpp"
+#include "guest-tools/verify/digest.hpp"
+#include "guest-tools/verify/random.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr std::uint32_t privileged_port_end = 1024;
+constexpr std::size_t threads = 2;  // a verdict takes a second, meanwhile others are answered
+constexpr std::size_t manual_runs_max = 64;
+
+template <class T>
+http::Response json_response(int status, T const& value) {
+    nlohmann::json out;
+    to_json(out, value);
+    http::Response response;
+    response.status = status;
+    response.body = to_json_text(out);
+    return response;
+}
+
+http::Response refusal(http::Request const& request, Error const& error) {
+    auto const id = request.headers.find("x-request-id");
+    return http::problem_response(error, request.path,
+                                  id == request.headers.end() ? std::string() : id->second);
+}
+
+// 0 when absent. Digits only, as far as a number of that size can go.
+template <class T>
+Result<T> number_in_query(http::Request const& request, std::string const& name) {
+    auto const found = request.query.find(name);
+    if (found == request.query.end()) return T{0};
+    auto const& text = found->second;
+    T value{};
+    auto const parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size()) return value;
+    return fail(Problem::invalid_request, fmt::format("{} is not a whole number", name),
+                "leave it out or send digits");
+}
+
+// The configuration's content decides: no counter to keep over a restart. 53 bits, so that every
+// JSON reader keeps it; never 0, which a guest sends that has none yet.
+std::uint64_t revision_of(GuestConfig const& config) {
+    auto without = config;
+    without.revision = 0;
+    nlohmann::json out;
+    to_json(out, without);
+    auto const text = out.dump();
+    auto const digest = verify::digest_hex("", std::as_bytes(std::span(text)));
+    std::uint64_t revision = 0;
+    std::from_chars(digest.data(), digest.data() + 13, revision, 16);
+    return revision | 1;
+}
+
+// Ours to answer for, not the guest's doing: the run has its verdict.
+bool is_host_failure(Problem problem) {
+    return problem == Problem::unsupported || problem == Problem::kernel_refused ||
+           problem == Problem::unavailable || problem == Problem::not_found ||
+           problem == Problem::conflict || problem == Problem::internal;
+}
+
+}  // namespace
+
+GuestPlane::GuestPlane(GuestPlaneHooks hooks, verify::Responder& responder, Clock const& clock,
+                       GuestPlaneLimits const& limits)
+    : hooks_(std::move(hooks)),
+      responder_(responder),
+      clock_(clock),
+      limits_(limits),
+      request_rates_(limits.requests),
+      session_rates_(limits.sessions) {
+    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+}
+
+GuestPlane::~GuestPlane() {
+    {
+        std::lock_guard const lock(mutex_);
+        stopping_ = true;
+    }
+    wake_.notify_all();
+    for (auto& thread : threads_) thread.join();
+}
+
+http::Handler GuestPlane::handler() {
+    return [this](http::Request request, http::Respond respond) {
+        accept(std::move(request), std::move(respond));
+    };
+}
+
+void GuestPlane::changed() {
+    {
+        std::lock_guard const lock(mutex_);
+        look_again_ = true;
+    }
+    wake_.notify_one();
+}
+
+// On the io thread: everything that needs no hook.
+void GuestPlane::accept(http::Request request, http::Respond respond) {
+    auto const* peer = std::get_if<http::VsockPeer>(&request.peer);
+    if (!peer || peer->port >= privileged_port_end)
+        return respond(
+            refusal(request, {Problem::forbidden,
+                              "the guest plane takes vsock connections from source ports "
+                              "below 1024 only",
+                              "run vf-guest as root in the VM"}));
+    auto route = guest_route(request.method, request.path);
+    if (!route) return respond(refusal(request, route.error()));
+    auto const cid = peer->cid;
+    if (auto const queued = enqueue({request, std::move(*route), cid, respond}); !queued)
+        respond(refusal(request, queued.error()));
+}
+
+Result<void> GuestPlane::enqueue(Job job) {
+    auto const now = clock_.steady_now();
+    std::lock_guard const lock(mutex_);
+    bool const session =
+        job.route.to == GuestRoute::To::open_session || job.route.to == GuestRoute::To::start_run;
+    if (!request_rates_.take(job.cid, now) || (session && !session_rates_.take(job.cid, now)))
+        return fail(Problem::limit_exceeded, "this VM asks too often", "wait 10 seconds");
+    if (jobs_.size() >= limits_.jobs_max)
+        return fail(Problem::unavailable, "the guest plane is busy", "try again in a second");
+    jobs_.push_back(std::move(job));
+    wake_.notify_one();
+    return {};
+}
+
+void GuestPlane::work() {
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+        if (look_again_) {
+            look_again_ = false;
+            lock.unlock();
+            look_again();
+            lock.lock();
+            continue;
+        }
+        if (!jobs_.empty()) {
+            auto job = std::move(jobs_.front());
+            jobs_.pop_front();
+            lock.unlock();
+            serve(std::move(job));
+            lock.lock();
+            continue;
+        }
+        auto const first = std::ranges::min_element(waiters_, {}, &Waiter::until);
+        if (first == waiters_.end()) {
+            wake_.wait(lock);
+            continue;
+        }
+        auto const until = first->until;  // the waiter may be gone when the wait is over
+        if (wake_.wait_until(lock, until) == std::cv_status::timeout) look_again_ = true;
+    }
+}
+
+void GuestPlane::look_again() {
+    answer_waiters();
+    end_forbidden_sessions();
+}
+
+void GuestPlane::serve(Job job) {
+    auto const vm = hooks_.identify(job.cid);
+    if (!vm) return job.respond(refusal(job.request, vm.error()));
+    if (job.route.to == GuestRoute::To::config) return serve_config(std::move(job), *vm);
+    auto response = answer(job, *vm);
+    job.respond(response ? std::move(*response) : refusal(job.request, response.error()));
+}
+
+Result<http::Response> GuestPlane::answer(Job& job, VmIdentity const& vm) {
+    switch (job.route.to) {
+        case GuestRoute::To::start_run:
+            return start_run(job, vm);
+        case GuestRoute::To::open_session:
+            return open_session(job, vm);
+        case GuestRoute::To::report:
+            return close_session(job, vm);
+        case GuestRoute::To::run_error:
+            return take_error(job, vm);
+        case GuestRoute::To::config:
+            break;
+    }
+    return fail(Problem::internal, "a configuration request has no other answer");
+}
+
+// --- configuration --------------------------------------------------------------------------
+
+Result<GuestConfig> GuestPlane::config_of(VmIdentity const& vm) {
+    VFMGR_TRY(auto access, hooks_.access(vm));
+    GuestConfig config;
+    config.attachments = std::move(access.attachments);
+    {
+        std::lock_guard const lock(mutex_);
+        for (auto& attachment : config.attachments) {
+            if (!attachment.run || !manual_runs_.contains(*attachment.run)) continue;
+            attachment.run.reset();
+            attachment.nonce.clear();
+        }
+    }
+    config.revision = revision_of(config);
+    return config;
+}
+
+void GuestPlane::serve_config(Job job, VmIdentity const& vm) {
+    auto const wait = number_in_query<std::uint32_t>(job.request, "wait");
+    auto const revision = number_in_query<std::uint64_t>(job.request, "revision");
+    if (!wait || !revision)
+        return job.respond(refusal(job.request, wait ? revision.error() : wait.error()));
+    auto const config = config_of(vm);
+    if (!config) return job.respond(refusal(job.request, config.error()));
+    if (*wait == 0 || config->revision != *revision)
+        return job.respond(json_response(200, *config));
+    wait_for_change(std::move(job), vm, *revision);
+}
+
+void GuestPlane::wait_for_change(Job job, VmIdentity const& vm, std::uint64_t revision) {
+    auto const asked = number_in_query<std::uint32_t>(job.request, "wait").value_or(0);
+    auto const seconds = std::min(asked, limits_.wait_seconds_max);
+    std::lock_guard const lock(mutex_);
+    auto const same_vm = [&](Waiter const& waiter) { return waiter.vm == vm; };
+    auto const waiting = std::ranges::count_if(waiters_, same_vm);
+    if (std::cmp_greater_equal(waiting, limits_.waiting_per_vm_max))
+        std::ranges::find_if(waiters_, same_vm)->until = Deadline{};
+    waiters_.push_back(
+        {vm, revision, clock_.steady_now() + std::chrono::seconds(seconds), std::move(job)});
+    // A change between reading the configuration and waiting here would be slept through.
+    look_again_ = true;
+    wake_.notify_one();
+}
+
+void GuestPlane::answer_waiters() {
+    std::list<Waiter> waiting;
+    {
+        std::lock_guard const lock(mutex_);
+        waiting.swap(waiters_);
+    }
+    auto const now = clock_.steady_now();
+    std::erase_if(waiting, [&](Waiter& waiter) {
+        auto const config = config_of(waiter.vm);
+        if (config && config->revision == waiter.revision && waiter.until > now) return false;
+        waiter.job.respond(config ? json_response(200, *config)
+                                  : refusal(waiter.job.request, config.error()));
+        return true;
+    });
+    std::lock_guard const lock(mutex_);
+    waiters_.splice(waiters_.begin(), waiting);
+}
+
+// --- runs and sessions ----------------------------------------------------------------------
+
+Result<http::Response> GuestPlane::start_run(Job const& job, VmIdentity const& vm) {
+    RunTicket const ticket{job.route.id, verify::random_hex(8), verify::random_hex(16)};
+    {
+        std::lock_guard const lock(mutex_);
+        if (manual_runs_.size() >= manual_runs_max) manual_runs_.erase(manual_runs_.begin());
+        manual_runs_.insert(ticket.run);
+    }
+    VFMGR_TRY(auto const before, hooks_.access(vm));
+    if (std::ranges::find(before.attachments, ticket.attachment, &GuestAttachment::attachment) ==
+        before.attachments.end())
+        return fail(Problem::not_found, "this VM has no such attachment",
+                    "read /guest/v1/config for the ones it has");
+    VFMGR_CHECK(hooks_.start_run(vm, ticket));
+    VFMGR_TRY(auto const access, hooks_.access(vm));
+    for (auto const& attachment : access.attachments)
+        if (attachment.attachment == ticket.attachment && attachment.run == ticket.run)
+            return json_response(201, attachment);
+    return fail(Problem::conflict, "another verification of this attachment has begun",
+                "wait for it to end, then try again");
+}
+
+Result<verify::SessionPermit> GuestPlane::permit_of(VmIdentity const& vm, std::string const& run) {
+    VFMGR_TRY(auto access, hooks_.access(vm));
+    auto const found = std::ranges::find(access.permits, run, &verify::SessionPermit::run);
+    if (found != access.permits.end() && !run.empty()) return std::move(*found);
+    return fail(Problem::not_found, "no attachment of this VM has such a run",
+                "read /guest/v1/config for the runs that are wanted");
+}
+
+Result<http::Response> GuestPlane::open_session(Job const& job, VmIdentity const& vm) {
+    VFMGR_TRY(auto const request, from_json_text<SessionRequest>(job.request.body));
+    VFMGR_TRY(auto const permit, permit_of(vm, request.run));
+    auto const started_at = clock_.now();
+    auto const offer = responder_.open(permit, request);
+    if (!offer) {
+        if (is_host_failure(offer.error().problem)) {
+            auto verification = verify::judge_refusal(permit, offer.error());
+            deliver(verification, started_at);
+        }
+        return fail(offer.error());
+    }
+    std::lock_guard const lock(mutex_);
+    std::erase_if(sessions_, [&](auto const& entry) {
+        return entry.second.permit.attachment == permit.attachment;
+    });
+    sessions_[offer->session] = {vm, permit, started_at};
+    return json_response(201, *offer);
+}
+
+Result<http::Response> GuestPlane::close_session(Job const& job, VmIdentity const& vm) {
+    VFMGR_TRY(auto const report, from_json_text<GuestReport>(job.request.body));
+    Session session;
+    {
+        std::lock_guard const lock(mutex_);
+        auto const found = sessions_.find(job.route.id);
+        // Somebody else's session is none: nothing is to be learned by asking.
+        if (found == sessions_.end() || found->second.vm != vm)
+            return fail(Problem::not_found, "this VM has no such session",
+                        "its time may be over: start a new run");
+        session = std::move(found->second);
+        sessions_.erase(found);
+    }
+    VFMGR_TRY(auto verification, responder_.close(job.route.id, report));
+    deliver(verification, session.started_at);
+    return json_response(200, verification);
+}
+
+Result<http::Response> GuestPlane::take_error(Job const& job, VmIdentity const& vm) {
+    VFMGR_TRY(auto const report, from_json_text<GuestReport>(job.request.body));
+    VFMGR_TRY(auto const permit, permit_of(vm, job.route.id));
+    if (report.nonce != permit.nonce)
+        return fail(Problem::forbidden, "the nonce is not that of this run",
+                    "read /guest/v1/config again");
+    end_session_of(permit.run);
+    auto verification = verify::judge_error(permit, report.error);
+    deliver(verification, clock_.now());
+    return json_response(200, verification);
+}
+
+void GuestPlane::end_session_of(std::string const& run) {
+    std::string id;
+    {
+        std::lock_guard const lock(mutex_);
+        for (auto const& [session, owner] : sessions_)
+            if (owner.permit.run == run) id = session;
+        sessions_.erase(id);
+    }
+    responder_.drop(id);
+}
+
+void GuestPlane::deliver(Verification& verification, Time started_at) {
+    verification.started_at = started_at;
+    verification.finished_at = clock_.now();
+    hooks_.on_verification(verification);
+    std::lock_guard const lock(mutex_);
+    manual_runs_.erase(verification.run);
+}
+
+// Detached, stopped, or a new run: what the VM may do has changed under the session.
+void GuestPlane::end_forbidden_sessions() {
+    std::map<std::string, Session> open;
+    {
+        std::lock_guard const lock(mutex_);
+        open = sessions_;
+    }
+    for (auto const& [id, session] : open) {
+        auto const permit = permit_of(session.vm, session.permit.run);
+        if (permit && *permit == session.permit) continue;
+        {
+            std::lock_guard const lock(mutex_);
+            if (sessions_.erase(id) == 0) continue;  // reported meanwhile
+        }
+        responder_.drop(id);
+    }
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// The guest plane on vsock (api/openapi-guest.yaml): identity -> attachment -> permitted session,
+// nothing else. Guests are hostile: a VM reaches its own attachments only, and everything it sends
+// is data with limits. Owned by run(); the handler is called on the io thread and never blocks,
+// the work is done on the plane's own threads, where the hooks are called too.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api/http/http.hpp"
+#include "api/types/guest.hpp"
+#include "api/types/time.hpp"
+#include "guest-tools/verify/responder.hpp"
+#include "service/guest/rate_limit.hpp"
+#include "service/guest/route.hpp"
+#include "vfmgr/hypervisor/vm_identity.hpp"
+
+namespace vfmgr {
+
+// What one VM may see and do now.
+struct GuestAccess {
+    std::vector<GuestAttachment> attachments;    // `run` and `nonce` where one is wanted
+    std::vector<verify::SessionPermit> permits;  // of the attachments with a run
+};
+
+// A verification that the guest asked for (`vf-guest verify`).
+struct RunTicket {
+    std::string attachment;
+    std::string run;
+    std::string nonce;
+};
+
+// The plane's view of the daemon. All are called on the plane's threads and may block for a while.
+struct GuestPlaneHooks {
+    // not_found when no running VM has this CID.
+    std::function<Result<VmIdentity>(std::uint32_t cid)> identify;
+    // not_found when this life of the VM is over.
+    std::function<Result<GuestAccess>(VmIdentity const&)> access;
+    // Afterwards access() has the ticket's run and a permit for it.
+    std::function<Result<void>(VmIdentity const&, RunTicket const&)> start_run;
+    // The verdict on a run. That none came by the run's deadline is the caller's to notice.
+    std::function<void(Verification const&)> on_verification;
+};
+
+struct GuestPlaneLimits {
+    std::size_t jobs_max = 64;
+    std::size_t waiting_per_vm_max = 4;  // long polls; the oldest is answered when there are more
+    std::uint32_t wait_seconds_max = 60;
+    RateLimit requests{.burst = 30, .per_second = 5};
+    RateLimit sessions{.burst = 12, .per_second = 0.5};
+};
+
+class GuestPlane {
+  public:
+    GuestPlane(GuestPlaneHooks hooks, verify::Responder& responder, Clock const& clock,
+               GuestPlaneLimits const& limits);
+    ~GuestPlane();
+    GuestPlane(GuestPlane const&) = delete;
+    GuestPlane& operator=(GuestPlane const&) = delete;
+
+    // For Server::listen(VsockListen{}). Valid as long as the plane is; stop the server first.
+    [[nodiscard]] http::Handler handler();
+    // Attachments, runs or VMs changed: answers the long polls that this concerns, and ends the
+    // sessions that are no longer permitted. Any thread; returns at once.
+    void changed();
+
+  private:
+    struct Job {
+        http::Request request;
+        GuestRoute route;
+        std::uint32_t cid = 0;
+        http::Respond respond;
+    };
+    struct Waiter {
+        VmIdentity vm;
+        std::uint64_t revision = 0;
+        Deadline until;
+        Job job;
+    };
+    struct Session {
+        VmIdentity vm;
+        verify::SessionPermit permit;
+        Time started_at{};
+    };
+
+    void accept(http::Request request, http::Respond respond);
+    [[nodiscard]] Result<void> enqueue(Job job);
+    void work();
+    void look_again();
+    void serve(Job job);
+    [[nodiscard]] Result<http::Response> answer(Job& job, VmIdentity const& vm);
+    void serve_config(Job job, VmIdentity const& vm);
+    void wait_for_change(Job job, VmIdentity const& vm, std::uint64_t revision);
+    [[nodiscard]] Result<GuestConfig> config_of(VmIdentity const& vm);
+    [[nodiscard]] Result<http::Response> start_run(Job const& job, VmIdentity const& vm);
+    [[nodiscard]] Result<http::Response> open_session(Job const& job, VmIdentity const& vm);
+    [[nodiscard]] Result<http::Response> close_session(Job const& job, VmIdentity const& vm);
+    [[nodiscard]] Result<http::Response> take_error(Job const& job, VmIdentity const& vm);
+    [[nodiscard]] Result<verify::SessionPermit> permit_of(VmIdentity const& vm,
+                                                          std::string const& run);
+    void end_session_of(std::string const& run);
+    void deliver(Verification& verification, Time started_at);
+    void answer_waiters();
+    void end_forbidden_sessions();
+
+    GuestPlaneHooks const hooks_;
+    verify::Responder& responder_;
+    Clock const& clock_;
+    GuestPlaneLimits const limits_;
+
+    std::mutex mutex_;  // guards what follows; never held while a hook or the responder works
+    std::condition_variable wake_;
+    std::deque<Job> jobs_;
+    std::list<Waiter> waiters_;
+    std::map<std::string, Session> sessions_;
+    std::set<std::string> manual_runs_;  // left out of the configuration: `verify` does them
+    RateLimiter request_rates_;
+    RateLimiter session_rates_;
+    bool look_again_ = false;
+    bool stopping_ = false;
+    std::vector<std::thread> threads_;
+};
+
+}  // namespace vfmgr

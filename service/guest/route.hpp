@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The guest plane's routes, read from method and path. Pure; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "api/types/problem.hpp"
+
+namespace vfmgr {
+
+struct GuestRoute {
+    enum class To { config, start_run, open_session, report, run_error } to = To::config;
+    std::string id;  // of the attachment, session or run in the path; [A-Za-z0-9-], at most 64
+};
+
+[[nodiscard]] Result<GuestRoute> guest_route(std::string_view method, std::string_view path);
+
+}  // namespace vfmgr
