@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One VF's story. What vfmgr says is told; what counts is seen by sysfs, iproute2, virsh, /proc."""
 
+import ipaddress
 import json
 import time
 
@@ -136,6 +137,9 @@ class Story:
                    and test["mismatches"] == 0 and test["bytes_checked"] >= CHECKED_BYTES_MIN,
                    f"{name} is no proof: {test}")
         expect(proof["vf_mac"] == MAC, f"proved over {proof['vf_mac']}, not over {MAC}")
+        # As the host's queue pair saw it: the GID of an IPv4 address ends in that address.
+        gid = ipaddress.ip_address(int(proof["peer_gid"].replace(":", ""), 16))
+        expect(str(gid.ipv4_mapped) == VM_ADDRESS, f"the peer's GID is that of {gid}")
         observed = {name: describe(test) for name, test in tests.items()}
         observed |= self.see_in_vm() | self.see_packets(packets_before, tests)
         observed["peer_gid"] = proof["peer_gid"]
