@@ -69,7 +69,7 @@ def tell(machine, suite, keep, report):
 def leave_up(machine, story):
     """Says how to use what is running."""
     certificate, token = machine.folder / "certificate.pem", machine.folder / "token"
-    certificate.write_text(story.host.read("/var/lib/vfmgr/tls/certificate.pem"))
+    certificate.write_text(story.host.read("/var/lib/vfmgr/tls.crt"))
     token.touch(mode=0o600)
     token.write_text(story.api.token)
     lab = f"tests/lab/lab --name {machine.name}"

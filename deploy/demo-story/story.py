@@ -44,7 +44,7 @@ class Story:
                 as observed:
             active = self.host.run("systemctl is-active vfmgrd.service", check=False).stdout.strip()
             expect(active == "active", f"vfmgrd.service is {active}")
-            certificate = self.host.read("/var/lib/vfmgr/tls/certificate.pem")
+            certificate = self.host.read("/var/lib/vfmgr/tls.crt")
             token = self.host.run("vfctl -o json token create --name demo --role admin").json()
             self.api = Api(self.port, certificate, token["token"])
             refused, _ = self.api.ask("GET", "/v1", token="not-a-token")
