@@ -158,6 +158,13 @@ Result<Response> Exchange::send(wire::request<wire::string_body> const& message)
     // write.
     if (!written && written.error().problem == Problem::timed_out) return fail(written.error());
     if (message.method() == wire::verb::head) parser_.skip(true);
+    // Header first: when both come at once, Beast 1.74 forgets that the header broke the body limit
+    // and reserves what Content-Length claims.
+    if (tls_)
+        wire::async_read_header(*tls_, buffer_, parser_, done);
+    else
+        wire::async_read_header(socket_, buffer_, parser_, done);
+    VFMGR_CHECK(finish("the answer", Sent::maybe));
     if (tls_)
         wire::async_read(*tls_, buffer_, parser_, done);
     else

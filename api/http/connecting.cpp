@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -195,6 +196,9 @@ Result<FileDescriptor> connect_tls(TlsTarget const& target, Deadline deadline) {
             last = unreachable(target, "socket", errno);
             continue;
         }
+        // The request must not wait for the acknowledgement of the handshake's last message.
+        int const one = 1;
+        (void)::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
         last = connect_stream(std::move(fd), address, target, deadline);
         if (last) return last;
     }

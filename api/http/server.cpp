@@ -24,7 +24,6 @@ using ErrorCode = boost::system::error_code;
 
 namespace {
 
-constexpr int accepts_in_a_row_max = 16;
 constexpr std::chrono::seconds accept_retry_seconds{1};
 
 // Beyond a cap nobody waits for the peer: what fits into the socket at once is sent.
@@ -59,7 +58,7 @@ class Listener {
     void cut_vsock(std::uint32_t cid);
 
   private:
-    enum class Accepted { connection, nothing, no_resources };
+    enum class Accepted { yes, no_resources };
     Accepted accept_one();
     void admit(FileDescriptor fd);
     void forget(Connection const& connection);
@@ -79,10 +78,8 @@ class Listener {
 void Listener::accept_next() {
     descriptor_.async_wait(asio::posix::stream_descriptor::wait_read, [this](ErrorCode error) {
         if (error) return;
-        auto accepted = Accepted::connection;
-        for (int i = 0; i < accepts_in_a_row_max && accepted == Accepted::connection; ++i)
-            accepted = accept_one();
-        if (accepted != Accepted::no_resources) return accept_next();
+        // One at a time, so that what happened before on other connections is seen before it.
+        if (accept_one() == Accepted::yes) return accept_next();
         // The kernel reports no event when descriptors or memory are free again.
         retry_.expires_after(accept_retry_seconds);
         retry_.async_wait([this](ErrorCode cancelled) {
@@ -96,7 +93,7 @@ Listener::Accepted Listener::accept_one() {
         ::accept4(descriptor_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd) {
         admit(std::move(fd));
-        return Accepted::connection;
+        return Accepted::yes;
     }
     switch (errno) {
         case EMFILE:
@@ -104,10 +101,8 @@ Listener::Accepted Listener::accept_one() {
         case ENOBUFS:
         case ENOMEM:
             return Accepted::no_resources;
-        case EAGAIN:
-            return Accepted::nothing;
-        default:  // accept(2): errors of the connection that was to be accepted
-            return Accepted::connection;
+        default:  // EAGAIN, or errors of the connection that was to be accepted: accept(2)
+            return Accepted::yes;
     }
 }
 

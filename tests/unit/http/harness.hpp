@@ -148,6 +148,15 @@ class RawClient {
         if (!received_.empty()) return false;
         return !more() && !timed_out_;
     }
+    [[nodiscard]] bool readable_within(std::chrono::milliseconds time) {
+        pollfd waiting{.fd = fd_.get(), .events = POLLIN, .revents = 0};
+        return ::poll(&waiting, 1, static_cast<int>(time.count())) > 0;
+    }
+    // Without reading anything.
+    [[nodiscard]] bool hung_up_within(std::chrono::milliseconds time) {
+        pollfd waiting{.fd = fd_.get(), .events = POLLRDHUP, .revents = 0};
+        return ::poll(&waiting, 1, static_cast<int>(time.count())) > 0;
+    }
 
   private:
     bool more() {
