@@ -94,11 +94,10 @@ http::Response show_vf(Engine& engine, Call const& call) {
     auto const index = vf_index(call);
     if (!index) return refusal(call, index.error());
     for (auto const& vf : pf->vfs)
-        if (vf.index == *index)
-            return json_response(200, vf_json(*now.desired, pf->info.pci, vf));
-    return refusal(call, Error{Problem::not_found,
-                               fmt::format("{} has no VF {}", pf->info.ifname, *index),
-                               fmt::format("it has {}", pf->info.num_vfs)});
+        if (vf.index == *index) return json_response(200, vf_json(*now.desired, pf->info.pci, vf));
+    return refusal(
+        call, Error{Problem::not_found, fmt::format("{} has no VF {}", pf->info.ifname, *index),
+                    fmt::format("it has {}", pf->info.num_vfs)});
 }
 
 void replace_spec(Engine& engine, Call const& call, http::Respond respond) {

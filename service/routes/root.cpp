@@ -13,8 +13,7 @@ nlohmann::json about() {
             {"version", VFMGR_VERSION},
             {"api", "v1"},
             {"features", {"networks", "dry_run", "verification", "rxe"}},
-            {"links",
-             {"/v1/pfs", "/v1/vms", "/v1/attachments", "/v1/operations", "/v1/tokens"}}};
+            {"links", {"/v1/pfs", "/v1/vms", "/v1/attachments", "/v1/operations", "/v1/tokens"}}};
 }
 
 // Ready means: the journal is recovered (nothing is served before), the host was seen, libvirt
@@ -58,11 +57,11 @@ std::vector<Route> vm_routes(Engine& engine) {
          [&engine](Call const& call, http::Respond respond) {
              auto const host = engine.snapshot().host;
              auto const* vm = find_vm(*host, call.ids.at("vm"));
-             respond(vm ? json_response(200, *vm)
-                        : refusal(call, Error{Problem::not_found,
-                                              fmt::format("libvirt knows no VM {}",
-                                                          call.ids.at("vm")),
-                                              "virsh list --all shows the VMs of this host"}));
+             respond(
+                 vm ? json_response(200, *vm)
+                    : refusal(call, Error{Problem::not_found,
+                                          fmt::format("libvirt knows no VM {}", call.ids.at("vm")),
+                                          "virsh list --all shows the VMs of this host"}));
          }},
     };
 }

@@ -144,7 +144,9 @@ http::Response list_response(nlohmann::json items) {
     return json_response(200, {{"items", std::move(items)}, {"next", nullptr}});
 }
 
-Result<PciAddress> pf_id(Call const& call) { return PciAddress::parse(call.ids.at("pci")); }
+Result<PciAddress> pf_id(Call const& call) {
+    return PciAddress::parse(call.ids.at("pci"));
+}
 
 Result<std::uint16_t> vf_index(Call const& call) {
     if (auto const index = whole<std::uint16_t>(call.ids.at("index"))) return *index;
@@ -157,7 +159,8 @@ Result<bool> wants_dry_run(Call const& call) {
     auto const it = call.request.query.find("dry_run");
     if (it == call.request.query.end() || it->second == "false") return false;
     if (it->second == "true") return true;
-    return fail(Problem::invalid_request, fmt::format("dry_run is true or false, not {}", it->second),
+    return fail(Problem::invalid_request,
+                fmt::format("dry_run is true or false, not {}", it->second),
                 "ask with ?dry_run=true");
 }
 
@@ -168,7 +171,8 @@ Result<std::optional<std::uint64_t>> if_match(Call const& call) {
     if (text.size() >= 2 && text.front() == '"' && text.back() == '"')
         text = text.substr(1, text.size() - 2);
     if (auto const revision = whole<std::uint64_t>(text)) return revision;
-    return fail(Problem::invalid_request, fmt::format("If-Match {} is not an ETag of this API", text),
+    return fail(Problem::invalid_request,
+                fmt::format("If-Match {} is not an ETag of this API", text),
                 "send the ETag that the GET answered with");
 }
 

@@ -59,8 +59,7 @@ void submit(Engine& engine, Call const& call, Command command, http::Respond res
     if (!intent) return respond(refusal(call, intent.error()));
     engine.submit(std::move(command), std::move(*intent),
                   [call, respond, nothing = std::move(nothing)](Result<Answer> const& answer) {
-                      respond(answer ? answered(*answer, nothing)
-                                     : refusal(call, answer.error()));
+                      respond(answer ? answered(*answer, nothing) : refusal(call, answer.error()));
                   });
 }
 

@@ -42,6 +42,10 @@ Control::~Control() {
 }
 
 void Control::post(std::function<void(State&)> task) {
+    enqueue({std::move(task), [] {}});
+}
+
+void Control::enqueue(Task task) {
     {
         std::lock_guard const lock(mutex_);
         tasks_.push_back(std::move(task));
@@ -56,7 +60,8 @@ void Control::watch(Deadline deadline, std::function<bool(State&, Watch)> ready)
 }
 
 void Control::on_change(std::function<void()> changed) {
-    post([this, changed = std::move(changed)](State&) mutable { changed_ = std::move(changed); });
+    // Waited for, so that the one replaced is not running any more when this returns.
+    wait([&](State&) { return (changed_ = std::move(changed), true); });
 }
 
 Snapshot Control::snapshot() const {
@@ -120,8 +125,9 @@ void Control::run() {
         auto tasks = std::move(tasks_);
         tasks_.clear();
         lock.unlock();
-        for (auto& task : tasks) task(state_);
+        for (auto& task : tasks) task.run(state_);
         if (!tasks.empty()) publish_state();
+        for (auto& task : tasks) task.published();
         ask_watchers(std::chrono::steady_clock::now());
         if (!tasks.empty() && changed_) changed_();
         tasks.clear();

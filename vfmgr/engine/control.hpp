@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -62,12 +63,15 @@ class Control {
 
     void post(std::function<void(State&)> task);
 
+    // Returns when what the task did is published.
     template <class F>
     auto wait(F task) -> std::invoke_result_t<F, State&> {
-        std::promise<std::invoke_result_t<F, State&>> done;
-        auto result = done.get_future();
-        post([&](State& state) { done.set_value(task(state)); });
-        return result.get();
+        std::optional<std::invoke_result_t<F, State&>> result;
+        std::promise<void> done;
+        auto published = done.get_future();
+        enqueue({[&](State& state) { result.emplace(task(state)); }, [&] { done.set_value(); }});
+        published.get();
+        return std::move(*result);
     }
 
     // Asks `ready` after every task, and once more as expired at the deadline, until it says true.
@@ -78,7 +82,7 @@ class Control {
     void publish(HypervisorView const& seen, std::string const& only_vm);
 
     [[nodiscard]] Snapshot snapshot() const;
-    // Called on the control thread after runs or leases changed. Set before use, once.
+    // Called on the control thread after something changed. Not from the control thread.
     void on_change(std::function<void()> changed);
 
   private:
@@ -87,6 +91,12 @@ class Control {
     void publish_state();
     void ask_watchers(Deadline now);
     [[nodiscard]] Deadline next_deadline() const;
+
+    struct Task {
+        std::function<void(State&)> run;
+        std::function<void()> published;  // called once readers can see what run() did
+    };
+    void enqueue(Task task);
 
     struct Watcher {
         Deadline deadline;
@@ -98,9 +108,9 @@ class Control {
     std::function<void()> changed_;  // control thread only
     mutable std::mutex mutex_;
     std::condition_variable wake_;
-    std::deque<std::function<void(State&)>> tasks_;  // mutex_
-    bool stopping_ = false;                          // mutex_
-    Snapshot published_;                             // mutex_
+    std::deque<Task> tasks_;  // mutex_
+    bool stopping_ = false;   // mutex_
+    Snapshot published_;      // mutex_
     std::thread thread_;
 };
 

@@ -28,6 +28,7 @@ Engine::Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> 
 Engine::~Engine() {
     stopping_ = true;
     look_again();
+    control_->post([](Control::State&) {});  // so that watchers see it
     if (observer_.joinable()) observer_.join();
     std::unique_lock lock(threads_mutex_);
     threads_changed_.wait(lock, [this] { return running_ == 0; });

@@ -110,7 +110,8 @@ class Engine {
     Result<AttachmentPlan> begin_lease(Operation& operation, std::string const& id,
                                        AttachmentSpec const& spec);
     Result<void> prove(Operation& operation, std::string const& id, std::uint32_t timeout_seconds);
-    Result<Verification> await_report(std::string const& id, std::uint32_t timeout_seconds);
+    Result<Verification> await_report(std::string const& id, std::string const& run,
+                                      std::uint32_t timeout_seconds);
     Result<void> take_back(Operation& operation, Attachment const& lease);
     Result<void> put_back(Operation& operation, Attachment const& lease);
     void finish(Operation& operation, Result<void> const& outcome, Batch batch);

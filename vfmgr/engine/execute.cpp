@@ -148,6 +148,24 @@ std::vector<std::string> undo(Seams const& seams, Operation& operation,
     return residue;
 }
 
+namespace {
+
+// What the operation left, published before it is called ended: who then asks sees it. A part that
+// can't be looked at stays published as it was, with its time.
+void publish_end(Seams const& seams, Plan const& plan) {
+    std::map<std::string, Step const*> last;  // the last step of each PF and VM
+    for (auto const& step : plan.steps) {
+        if (auto kernel_step = narrowed<KernelStep>(step))
+            last[to_string(pf_of(*kernel_step))] = &step;
+        else if (auto vm_step = narrowed<HypervisorStep>(step))
+            last[vm_of(*vm_step)] = &step;
+    }
+    for (auto const& [subject, step] : last)
+        static_cast<void>(observe_around(seams, *step).has_value());
+}
+
+}  // namespace
+
 tl::expected<std::vector<std::string>, Failure> execute(Seams const& seams, Operation& operation,
                                                         Plan const& plan, OnFailure on_failure) {
     std::vector<JournalRecord> records;
@@ -162,8 +180,10 @@ tl::expected<std::vector<std::string>, Failure> execute(Seams const& seams, Oper
         // The failed step is undone too: it may be half done.
         if (on_failure == OnFailure::undo)
             failure.residue = undo(seams, operation, std::move(records));
+        publish_end(seams, plan);
         return tl::unexpected(std::move(failure));
     }
+    publish_end(seams, plan);
     return refused;
 }
 

@@ -125,17 +125,18 @@ void Engine::lend(Operation& operation, std::string const& id, AttachmentSpec co
 Result<void> Engine::prove(Operation& operation, std::string const& id,
                            std::uint32_t timeout_seconds) {
     if (!operation.steps.empty()) operation.steps.back().state = StepState::intended;
+    auto const run = random_id(16);
     auto const started = control_->wait([&](Control::State& state) -> Result<Attachment> {
         auto const lease = state.desired().attachments.find(id);
         if (lease == state.desired().attachments.end()) return fail(gone(id));
         Batch batch;
         batch.save_operations.push_back(operation);
         VFMGR_CHECK(state.commit(batch));
-        state.runs[id] = PendingRun{random_id(16), random_id(32), clock_.now()};
+        state.runs[id] = PendingRun{run, random_id(32), clock_.now()};
         return lease->second;
     });
     if (!started) return fail(started.error());
-    auto const report = await_report(id, timeout_seconds);
+    auto const report = await_report(id, run, timeout_seconds);
     if (!report) {
         operation.steps.back().state = StepState::failed;
         return fail(report.error());
@@ -146,19 +147,18 @@ Result<void> Engine::prove(Operation& operation, std::string const& id,
     return {};
 }
 
-Result<Verification> Engine::await_report(std::string const& id, std::uint32_t timeout_seconds) {
-    auto const run = control_->snapshot().runs;
-    auto const mine = run->contains(id) ? run->at(id).run : std::string();
+Result<Verification> Engine::await_report(std::string const& id, std::string const& run,
+                                          std::uint32_t timeout_seconds) {
     auto answer = std::make_shared<std::promise<Result<Verification>>>();
     auto result = answer->get_future();
     control_->watch(
         clock_.steady_now() + std::chrono::seconds(timeout_seconds),
-        [this, answer, id, mine, timeout_seconds](Control::State& state, Watch how) {
+        [this, answer, id, run, timeout_seconds](Control::State& state, Watch how) {
             auto const lease = state.desired().attachments.find(id);
             if (lease == state.desired().attachments.end())
                 return answer->set_value(fail(gone(id))), true;
             auto const& proved = lease->second.verification;
-            if (proved && proved->run == mine) return answer->set_value(*proved), true;
+            if (proved && proved->run == run) return answer->set_value(*proved), true;
             if (stopping_)
                 return answer->set_value(fail(Problem::unavailable, "vfmgrd is stopping",
                                               "ask again when it runs")),

@@ -64,7 +64,8 @@ Result<std::vector<std::string>> restore(Kernel& kernel, Control& control, Clock
     NoHypervisor nobody;
     Seams const seams{kernel, nobody, control, clock};
     std::vector<std::string> sentences;
-    for (auto const& [pf, desired] : control.snapshot().desired->pfs) {
+    auto const now = control.snapshot();
+    for (auto const& [pf, desired] : now.desired->pfs) {
         auto const done = restore_pf(seams, pf);
         sentences.push_back(done ? *done
                                  : fmt::format("{}: {}", to_string(pf), done.error().detail));

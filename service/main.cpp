@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// vfmgrd: lends VFs to VMs. Everything it does is in run().
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "service/log.hpp"
+#include "service/run.hpp"
+#include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
+#include "vfmgr/kernel/linux_kernel.hpp"
+
+namespace {
+
+int failed(vfmgr::Error const& error) {
+    vfmgr::log(vfmgr::Severity::error, error.detail, {{"remedy", error.remedy}});
+    for (auto const& violation : error.violations)
+        vfmgr::log(vfmgr::Severity::error, violation.detail, {{"at", violation.pointer}});
+    return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    using namespace vfmgr;
+    CLI::App app{"Lends SR-IOV virtual functions to virtual machines and proves that RDMA works."};
+    ConfigPaths paths;
+    bool check = false;
+    bool boot = false;
+    app.add_option("--config", paths.file, "configuration file")->capture_default_str();
+    app.add_option("--config-dir", paths.folder, "folder of further ones")->capture_default_str();
+    app.add_flag("--check-config", check, "read the configuration and exit");
+    app.add_flag("--restore", boot, "put VFs and links back as they were lent, and exit (at boot)");
+    app.set_version_flag("--version", VFMGR_VERSION);
+    CLI11_PARSE(app, argc, argv);
+
+    auto const config = load_config(paths);
+    if (!config) return failed(config.error());
+    if (check) return 0;
+    LinuxKernel kernel{{}};
+    if (boot) {
+        auto const restored = run_restore(*config, kernel, system_clock());
+        return restored ? 0 : failed(restored.error());
+    }
+    Bell bell;
+    LibvirtHypervisor hypervisor(config->libvirt_uri, [&bell] { bell.ring(); });
+    auto const served = run(
+        *config, kernel, hypervisor,
+        [&hypervisor](std::uint32_t cid) { return hypervisor.resolve_cid(cid); }, bell,
+        system_clock());
+    return served ? 0 : failed(served.error());
+}

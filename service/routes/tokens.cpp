@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bearer tokens for the TLS listener. The secret is in the answer that made it, and nowhere else.
+#include <fmt/format.h>
+
+#include "api/types/json.hpp"
+#include "service/auth/token.hpp"
+#include "service/routes/api.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr std::uint32_t days_max = 3650;
+
+struct TokenRequest {
+    Role role = Role::viewer;
+    std::string description;
+    std::optional<std::uint32_t> days;
+};
+void read(JsonReader& reader, TokenRequest& request) {
+    reader.value("role", request.role);
+    reader.defaulted("description", request.description);
+    reader.maybe("days", request.days);
+    if (request.description.size() > 200) reader.complain("description", "has at most 200 bytes");
+    if (request.days && (*request.days < 1 || *request.days > days_max))
+        reader.complain("days", fmt::format("must be from 1 to {}", days_max));
+}
+
+nlohmann::json token_json(Token const& token) {
+    nlohmann::json out{{"id", token.id},
+                       {"role", token.role},
+                       {"description", token.description},
+                       {"created_at", to_rfc3339(token.created_at)},
+                       {"expires_at", nullptr}};
+    if (token.expires_at) out["expires_at"] = to_rfc3339(*token.expires_at);
+    return out;
+}
+
+void create(Engine& engine, Clock& clock, Call const& call, http::Respond respond) {
+    auto const request = from_json_text<TokenRequest>(call.request.body);
+    if (!request) return respond(refusal(call, request.error()));
+    auto const made = make_token();
+    if (!made) return respond(refusal(call, made.error()));
+    Token token{made->id,
+                made->sha256,
+                std::string(enum_name(request->role)),
+                request->description,
+                clock.now(),
+                {}};
+    if (request->days) token.expires_at = clock.now() + std::chrono::hours(24) * *request->days;
+    engine.control().post([call, respond, token, secret = made->secret](Control::State& state) {
+        if (auto const saved = state.store.save_token(token); !saved)
+            return respond(refusal(call, saved.error()));
+        auto body = token_json(token);
+        body["secret"] = secret;
+        respond(json_response(201, body));
+    });
+}
+
+void list(Engine& engine, Call const& call, http::Respond respond) {
+    engine.control().post([call, respond = std::move(respond)](Control::State& state) {
+        auto const tokens = state.store.tokens();
+        if (!tokens) return respond(refusal(call, tokens.error()));
+        auto items = nlohmann::json::array();
+        for (auto const& token : *tokens) items.push_back(token_json(token));
+        respond(list_response(std::move(items)));
+    });
+}
+
+void revoke(Engine& engine, Call const& call, http::Respond respond) {
+    engine.control().post([call, respond = std::move(respond)](Control::State& state) {
+        auto const erased = state.store.erase_token(call.ids.at("id"));
+        if (!erased) return respond(refusal(call, erased.error()));
+        if (!*erased)
+            return respond(refusal(
+                call,
+                Error{Problem::not_found, fmt::format("there is no token {}", call.ids.at("id")),
+                      "GET /v1/tokens lists them"}));
+        http::Response done;
+        done.status = 204;
+        respond(std::move(done));
+    });
+}
+
+}  // namespace
+
+std::vector<Route> token_routes(Engine& engine, Clock& clock) {
+    return {
+        {"GET", "/v1/tokens", Role::admin,
+         [&engine](Call const& call, http::Respond respond) {
+             list(engine, call, std::move(respond));
+         }},
+        {"POST", "/v1/tokens", Role::admin,
+         [&engine, &clock](Call const& call, http::Respond respond) {
+             create(engine, clock, call, std::move(respond));
+         }},
+        {"DELETE", "/v1/tokens/{id}", Role::admin,
+         [&engine](Call const& call, http::Respond respond) {
+             revoke(engine, call, std::move(respond));
+         }},
+    };
+}
+
+}  // namespace vfmgr

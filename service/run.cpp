@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/run.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+#include <systemd/sd-daemon.h>
+
+#include <filesystem>
+
+#include "service/auth/authenticate.hpp"
+#include "service/guest/access.hpp"
+#include "service/guest/check_peer.hpp"
+#include "service/log.hpp"
+#include "service/routes/api.hpp"
+#include "vfmgr/engine/restore.hpp"
+
+namespace vfmgr {
+namespace {
+
+Result<std::unique_ptr<Control>> open_control(Config const& config) {
+    std::error_code error;
+    std::filesystem::create_directories(config.state_dir, error);
+    if (error)
+        return fail(Problem::unavailable,
+                    fmt::format("{} can't be made: {}", config.state_dir, error.message()),
+                    "set state_dir in vfmgr.toml to a folder that can be written");
+    VFMGR_TRY(Store store, Store::open(config.state_dir + "/vfmgr.db"));
+    return Control::start(std::move(store));
+}
+
+std::vector<Route> all_routes(Engine& engine, Clock& clock) {
+    std::vector<Route> all;
+    for (auto& routes :
+         {root_routes(engine), pf_routes(engine), vm_routes(engine), attachment_routes(engine),
+          operation_routes(engine, clock), token_routes(engine, clock)})
+        all.insert(all.end(), routes.begin(), routes.end());
+    return all;
+}
+
+// The tokens as the io thread may see them: it never waits for the store.
+class TokenBook {
+  public:
+    explicit TokenBook(Control& control) : control_(control) {}
+    // Asks the control thread, which always answers soon: it calls neither kernel nor libvirt.
+    [[nodiscard]] Result<std::optional<KnownToken>> find(std::string const& sha256) {
+        VFMGR_TRY(auto const token, control_.wait([&](Control::State& state) {
+            return state.store.token_by_hash(sha256);
+        }));
+        if (!token) return std::nullopt;
+        auto const role = enum_value<Role>(token->role);
+        if (!role) return std::nullopt;
+        return KnownToken{token->id, token->sha256, *role, token->expires_at};
+    }
+
+  private:
+    Control& control_;
+};
+
+http::Handler api_handler(Config const& config, Engine& engine, Clock& clock) {
+    auto roles = resolve_roles(config.roles.groups, config.roles.uids);
+    for (auto const& group : roles.unknown_groups)
+        log(Severity::warning, "this host has no such group, nobody has its role",
+            {{"group", group}});
+    auto book = std::make_shared<TokenBook>(engine.control());
+    auto authenticated = [rules = roles.rules, book,
+                          &clock](http::Request const& request) -> Result<Principal> {
+        return authenticate(
+            request.peer, request.headers, rules,
+            [book](std::string const& sha256) { return book->find(sha256); }, clock.now());
+    };
+    auto audit = [&engine, &clock](Call const& call, http::Response const& response) {
+        auto const id = call.request.headers.find("x-request-id");
+        AuditEntry entry{clock.now(),
+                         call.who.name,
+                         id == call.request.headers.end() ? "" : id->second,
+                         call.request.method + " " + call.request.path,
+                         call.request.path,
+                         std::to_string(response.status)};
+        log(Severity::info, "request",
+            {{"who", entry.who}, {"action", entry.action}, {"status", entry.outcome}});
+        engine.control().post([entry = std::move(entry)](Control::State& state) {
+            // A store that can't be written answers writes with 503 by itself.
+            static_cast<void>(state.store.append_audit(entry).has_value());
+        });
+    };
+    return router(all_routes(engine, clock), std::move(authenticated), std::move(audit));
+}
+
+Result<void> listen_for_api(Config const& config, http::Server& server,
+                            http::Handler const& handler) {
+    char** names = nullptr;
+    int const count = sd_listen_fds_with_names(0, &names);
+    bool inherited = false;
+    for (int i = 0; i < count; ++i) {
+        bool const local = std::string_view(names[i]) == "local";
+        free(names[i]);
+        if (!local) continue;
+        VFMGR_CHECK(server.listen(http::InheritedListen{SD_LISTEN_FDS_START + i}, handler));
+        inherited = true;
+    }
+    free(names);
+    if (!inherited)
+        VFMGR_CHECK(server.listen(
+            http::UnixListen{config.unix_socket.path, config.unix_socket.group, 0660}, handler));
+    if (!config.tls.enabled) return {};
+    http::TlsListen where{config.tls.address, config.tls.port, config.tls.certificate_file,
+                          config.tls.key_file};
+    if (where.certificate_file.empty()) {
+        where.certificate_file = config.state_dir + "/tls.crt";
+        where.key_file = config.state_dir + "/tls.key";
+        if (!std::filesystem::exists(where.certificate_file))
+            VFMGR_CHECK(http::make_self_signed(where.certificate_file, where.key_file,
+                                               {"localhost", "127.0.0.1", where.address}));
+    }
+    VFMGR_TRY(std::string const fingerprint, http::certificate_fingerprint(where.certificate_file));
+    log(Severity::notice, "listening with TLS",
+        {{"address", where.address},
+         {"port", std::to_string(where.port)},
+         {"fingerprint", fingerprint}});
+    return server.listen(where, handler);
+}
+
+GuestPlaneHooks guest_hooks(Engine& engine, ResolveCid const& resolve_cid, std::uint16_t echo_port,
+                            Clock& clock) {
+    GuestPlaneHooks hooks;
+    hooks.identify = resolve_cid;
+    hooks.access = [&engine, echo_port](VmIdentity const& vm) -> Result<GuestAccess> {
+        return guest_access(engine.snapshot(), vm.uuid, echo_port);
+    };
+    hooks.start_run = [&engine, &clock](VmIdentity const& vm,
+                                        RunTicket const& ticket) -> Result<void> {
+        return engine.control().wait([&](Control::State& state) -> Result<void> {
+            auto const lease = state.desired().attachments.find(ticket.attachment);
+            if (lease == state.desired().attachments.end() || lease->second.vm_uuid != vm.uuid)
+                return fail(Problem::not_found,
+                            fmt::format("VM {} has no attachment {}", vm.name, ticket.attachment),
+                            "vf-guest status shows those of this VM");
+            state.runs[ticket.attachment] = PendingRun{ticket.run, ticket.nonce, clock.now()};
+            return {};
+        });
+    };
+    hooks.on_verification = [&engine](Verification const& verification) {
+        log(Severity::info, "verification",
+            {{"attachment", verification.attachment},
+             {"verdict", std::string(enum_name(verification.verdict))}});
+        engine.verification_done(verification);
+    };
+    return hooks;
+}
+
+// READY when everything is served; then only signals are waited for.
+int wait_for_signal(Engine& engine) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    std::uint64_t watchdog_us = 0;
+    sd_watchdog_enabled(0, &watchdog_us);
+    // Twice in each watchdog period, as sd_watchdog_enabled(3) advises; without one, now and then.
+    auto const tick_us = watchdog_us > 0 ? watchdog_us / 2 : 30'000'000;
+    timespec const tick{static_cast<time_t>(tick_us / 1'000'000),
+                        static_cast<long>(tick_us % 1'000'000) * 1000};
+    for (;;) {
+        int const got = sigtimedwait(&signals, nullptr, &tick);
+        if (got > 0) return got;
+        // Only a control thread that makes progress feeds the watchdog.
+        engine.control().post([](Control::State&) { sd_notify(0, "WATCHDOG=1"); });
+    }
+}
+
+}  // namespace
+
+Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
+                 ResolveCid const& resolve_cid, Bell& bell, Clock& clock) {
+    // Blocked here, so in every thread made from here on: only wait_for_signal() takes them.
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    VFMGR_TRY(auto control, open_control(config));
+    Engine engine(kernel, hypervisor, std::move(control), clock);
+    VFMGR_CHECK(engine.recover());
+    VFMGR_TRY(auto responder, verify::Responder::start(verify::ResponderLimits{}, check_peer));
+    GuestPlane plane(guest_hooks(engine, resolve_cid, responder->echo_port(), clock), *responder,
+                     clock, GuestPlaneLimits{});
+    engine.control().on_change([&plane] { plane.changed(); });
+    http::Server server(config.limits);
+    VFMGR_CHECK(listen_for_api(config, server, api_handler(config, engine, clock)));
+    if (auto const vsock =
+            server.listen(http::VsockListen{config.guest_plane_vsock_port}, plane.handler());
+        !vsock)
+        log(Severity::warning, "no guest plane, VMs can't report",
+            {{"detail", vsock.error().detail}, {"remedy", vsock.error().remedy}});
+    bell.on_ring([&engine] { engine.look_again(); });
+    engine.start_observing();
+    server.start();
+    sd_notify(0, "READY=1");
+    log(Severity::notice, "ready", {{"version", VFMGR_VERSION}});
+    auto const signal = wait_for_signal(engine);
+    sd_notify(0, "STOPPING=1");
+    log(Severity::notice, "stopping", {{"signal", std::to_string(signal)}});
+    bell.on_ring({});
+    engine.control().on_change([] {});
+    server.stop();
+    return {};
+}
+
+Result<void> run_restore(Config const& config, Kernel& kernel, Clock& clock) {
+    VFMGR_TRY(auto control, open_control(config));
+    VFMGR_TRY(auto const sentences, restore(kernel, *control, clock));
+    for (auto const& one : sentences) log(Severity::notice, one);
+    return {};
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The daemon, from its two seams to its sockets. Returns when told to stop by SIGTERM or SIGINT.
+#pragma once
+
+#include <functional>
+#include <mutex>
+
+#include "service/config.hpp"
+#include "vfmgr/hypervisor/hypervisor.hpp"
+#include "vfmgr/hypervisor/vm_identity.hpp"
+#include "vfmgr/kernel/kernel.hpp"
+
+namespace vfmgr {
+
+// Identity on the guest plane: the CID resolved against live domain XML.
+using ResolveCid = std::function<Result<VmIdentity>(std::uint32_t cid)>;
+// libvirt has something new: rung by main's callback on libvirt's thread, heard by run().
+class Bell {
+  public:
+    void ring() {
+        std::lock_guard const lock(mutex_);
+        if (heard_) heard_();
+    }
+    void on_ring(std::function<void()> heard) {
+        std::lock_guard const lock(mutex_);
+        heard_ = std::move(heard);
+    }
+
+  private:
+    std::mutex mutex_;
+    std::function<void()> heard_;
+};
+
+[[nodiscard]] Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
+                               ResolveCid const& resolve_cid, Bell& bell, Clock& clock);
+
+// Boot: puts VFs and links back, before libvirt runs.
+[[nodiscard]] Result<void> run_restore(Config const& config, Kernel& kernel, Clock& clock);
+
+}  // namespace vfmgr

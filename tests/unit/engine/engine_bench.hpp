@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// An engine on fakes with a store on disk, driven like the service drives it.
+#pragma once
+
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tests/fakes/fake_hypervisor.hpp"
+#include "tests/fakes/fake_kernel.hpp"
+#include "vfmgr/engine/engine.hpp"
+
+namespace vfmgr::example {
+
+inline char const* const vm1 = "11111111-1111-1111-1111-111111111111";
+inline char const* const vm2 = "22222222-2222-2222-2222-222222222222";
+inline PciAddress const pf0{0, 1, 0, 0};
+
+// A directory that goes with the test.
+class TemporaryFolder {
+  public:
+    TemporaryFolder() {
+        auto text = (std::filesystem::temp_directory_path() / "vfmgr-XXXXXX").string();
+        if (!mkdtemp(text.data())) abort();
+        path_ = text;
+    }
+    ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+    TemporaryFolder(TemporaryFolder const&) = delete;
+    TemporaryFolder& operator=(TemporaryFolder const&) = delete;
+    [[nodiscard]] std::filesystem::path const& path() const { return path_; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+inline Network train() {
+    Network network;
+    network.name = "train";
+    network.vlan = 100;
+    network.prefix = IpPrefix::parse("192.168.100.0/24").value();
+    network.host_address = IpAddress::parse("192.168.100.3").value();
+    network.mtu = 9000;
+    network.rdma = RdmaMode::rxe;
+    return network;
+}
+
+inline PfSpec spec_with_vfs(std::uint16_t count) {
+    return {PfMode::manage, count, {train()}};
+}
+
+inline AttachmentSpec ask(char const* vm = "vm1") {
+    AttachmentSpec spec;
+    spec.vm = vm;
+    spec.pf = pf0;
+    spec.network = "train";
+    spec.settings.trust = true;
+    return spec;
+}
+
+// For comparison with a readable difference.
+inline std::string text(KernelView const& view) {
+    std::string all;
+    for (auto const& [pci, pf] : view.pfs) all += nlohmann::json(pf).dump(1) + "\n";
+    for (auto const& route : view.routes) all += nlohmann::json(route).dump() + "\n";
+    return all;
+}
+
+inline KernelView igb_host() {
+    KernelView view;
+    view.pfs[pf0] = make_igb_pf("0000:01:00.0", "enp1s0");
+    return view;
+}
+
+inline std::unique_ptr<Control> open_control(std::filesystem::path const& folder) {
+    return Control::start(Store::open((folder / "vfmgr.db").string()).value()).value();
+}
+
+// `kernel` and `hypervisor` are what the engine sees: the fakes, or something around them.
+class Bench {
+  public:
+    Bench(Kernel& kernel, Hypervisor& hypervisor, std::filesystem::path const& folder)
+        : engine(kernel, hypervisor, open_control(folder), system_clock()) {
+        recovered = engine.recover().has_value();
+    }
+
+    Engine engine;
+    bool recovered = false;
+
+    Result<Answer> submit(Command command, Intent intent = {}) {
+        std::promise<Result<Answer>> promise;
+        auto future = promise.get_future();
+        engine.submit(std::move(command), std::move(intent),
+                      [&](Result<Answer> answer) { promise.set_value(std::move(answer)); });
+        return future.get();
+    }
+    // Submits, and waits for the operation's end.
+    Operation run(Command command) {
+        auto const answer = submit(std::move(command));
+        if (!answer) return refused(answer.error());
+        if (!answer->operation) return {};
+        return ended(answer->operation->id);
+    }
+    Operation ended(std::string const& id) {
+        std::promise<Operation> promise;
+        auto future = promise.get_future();
+        engine.control().watch(Deadline::max(), [&promise, id](Control::State& state, Watch) {
+            auto const operation = state.store.operation(id).value();
+            if (!operation || !finished(*operation)) return false;
+            promise.set_value(*operation);
+            return true;
+        });
+        return future.get();
+    }
+    // Answers the next run of any lease, as the guest plane would.
+    void guest_reports(Verdict verdict) {
+        engine.control().watch(Deadline::max(), [this, verdict](Control::State& state, Watch) {
+            if (state.runs.empty()) return false;
+            Verification report;
+            report.attachment = state.runs.begin()->first;
+            report.run = state.runs.begin()->second.run;
+            report.verdict = verdict;
+            report.tests = {
+                {"rdma_write", verdict, Judge::host, 1 << 20, 0, {}, "bytes differ", ""}};
+            engine.verification_done(std::move(report));
+            return true;
+        });
+    }
+    [[nodiscard]] DesiredState desired() const { return *engine.snapshot().desired; }
+
+  private:
+    static Operation refused(Error const& error) {
+        Operation operation;
+        operation.state = OperationState::failed;
+        operation.problem = error;
+        return operation;
+    }
+};
+
+}  // namespace vfmgr::example

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/engine/engine_bench.hpp"
+#include "vfmgr/engine/restore.hpp"
+
+namespace vfmgr {
+namespace {
+
+using namespace example;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct EngineTest : testing::Test {
+    TemporaryFolder folder;
+    FakeKernel kernel{igb_host()};
+    FakeHypervisor hypervisor{kernel};
+
+    EngineTest() {
+        hypervisor.add(make_vm("vm1", vm1));
+        hypervisor.add(make_vm("vm2", vm2));
+        EXPECT_TRUE(hypervisor.start(vm1));
+        EXPECT_TRUE(hypervisor.start(vm2));
+    }
+    [[nodiscard]] VfState vf(std::uint16_t index) const {
+        return kernel.view().pfs.at(pf0).vfs.at(index);
+    }
+};
+
+TEST_F(EngineTest, LendsAndTakesBackClean) {
+    Bench bench(kernel, hypervisor, folder.path());
+    EXPECT_EQ(bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)}).state, OperationState::succeeded);
+    auto const fresh = kernel.view();
+    auto const lent = bench.run(Lend{ask()});
+    ASSERT_EQ(lent.state, OperationState::succeeded) << lent.problem->detail;
+    auto const lease = bench.desired().attachments.begin()->second;
+    EXPECT_EQ(lease.state, AttachmentState::attached);
+    EXPECT_EQ(vf(0).driver, "vfio-pci");
+    EXPECT_EQ(vf(0).settings.mac, lease.settings.mac);
+    EXPECT_EQ(vf(0).settings.trust, true);
+    EXPECT_EQ(hypervisor.view().vms.at(vm1).live.size(), 1U);
+    EXPECT_EQ(hypervisor.view().vms.at(vm1).config.size(), 1U);
+
+    auto const back = bench.run(Release{lease.id});
+    ASSERT_EQ(back.state, OperationState::succeeded) << back.problem->detail;
+    EXPECT_THAT(bench.desired().attachments, IsEmpty());
+    EXPECT_FALSE(bench.desired().pfs.at(pf0).base);
+    EXPECT_EQ(text(kernel.view()), text(fresh)) << "VFs, links, addresses: all as before";
+    EXPECT_EQ(kernel.resets({pf0, 0}), 1U);
+    EXPECT_THAT(hypervisor.view().vms.at(vm1).live, IsEmpty());
+    EXPECT_THAT(hypervisor.view().vms.at(vm1).config, IsEmpty());
+}
+
+TEST_F(EngineTest, DryRunChangesNothingAndTellsTheTruth) {
+    Bench bench(kernel, hypervisor, folder.path());
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
+    auto const before = kernel.view();
+    auto const steps = kernel.performed();
+    Intent dry;
+    dry.dry_run = true;
+    auto const promised = bench.submit(Lend{ask()}, dry).value();
+    EXPECT_EQ(kernel.performed(), steps);
+    EXPECT_THAT(bench.desired().attachments, IsEmpty());
+    bench.run(Lend{ask()});
+    auto const lease = bench.desired().attachments.begin()->second;
+    EXPECT_EQ(lease.settings, promised.attachment->settings);
+    EXPECT_EQ(lease.address, promised.attachment->address);
+    EXPECT_NE(kernel.view(), before);
+}
+
+TEST_F(EngineTest, ARefusedAttributeUndoesEverything) {
+    Bench bench(kernel, hypervisor, folder.path());
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
+    auto const before = kernel.view();
+    auto spec = ask();
+    spec.settings.vlan = Vlan{100, 0, VlanProtocol::dot1ad};
+    auto const failed = bench.run(Lend{spec});
+    EXPECT_EQ(failed.state, OperationState::failed);
+    EXPECT_EQ(failed.problem->problem, Problem::kernel_refused);
+    EXPECT_EQ(text(kernel.view()), text(before));
+    EXPECT_THAT(bench.desired().attachments, IsEmpty());
+    EXPECT_THAT(bench.desired().quarantine, IsEmpty());
+}
+
+TEST_F(EngineTest, ProvedMeansTheHostSaidPass) {
+    Bench bench(kernel, hypervisor, folder.path());
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
+    auto spec = ask();
+    spec.verify = VerifyMode::required;
+    bench.guest_reports(Verdict::pass);
+    auto const lent = bench.run(Lend{spec});
+    ASSERT_EQ(lent.state, OperationState::succeeded) << lent.problem->detail;
+    auto const lease = bench.desired().attachments.begin()->second;
+    EXPECT_EQ(lease.verification->verdict, Verdict::pass);
+    EXPECT_THAT(*bench.engine.snapshot().runs, IsEmpty());
+}
+
+TEST_F(EngineTest, AFailedProofTakesTheVfBack) {
+    Bench bench(kernel, hypervisor, folder.path());
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
+    auto const before = kernel.view();
+    auto spec = ask();
+    spec.verify = VerifyMode::required;
+    bench.guest_reports(Verdict::fail);
+    auto const lent = bench.run(Lend{spec});
+    EXPECT_EQ(lent.problem->problem, Problem::guest_refused);
+    EXPECT_THAT(lent.problem->detail, HasSubstr("rdma_write fail: bytes differ"));
+    EXPECT_EQ(text(kernel.view()), text(before));
+    EXPECT_THAT(bench.desired().attachments, IsEmpty());
+}
+
+TEST_F(EngineTest, ASilentGuestTakesTheVfBack) {
+    Bench bench(kernel, hypervisor, folder.path());
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
+    auto const before = kernel.view();
+    auto spec = ask();
+    spec.verify = VerifyMode::required;
+    spec.verify_timeout_seconds = 1;
+    auto const lent = bench.run(Lend{spec});
+    EXPECT_EQ(lent.problem->problem, Problem::timed_out);
+    EXPECT_THAT(lent.problem->detail, HasSubstr("VM vm1 did not report within 1 s"));
+    EXPECT_EQ(text(kernel.view()), text(before));
+}
+
+TEST_F(EngineTest, AReportForAnotherRunIsNotThisOnes) {
+    Bench bench(kernel, hypervisor, folder.path());
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
+    bench.run(Lend{ask()});
+    auto const id = bench.desired().attachments.begin()->first;
+    Verification forged;
+    forged.attachment = id;
+    forged.run = "0123456789abcdef";
+    forged.verdict = Verdict::pass;
+    bench.engine.verification_done(forged);
+    auto const proved = bench.run(Verify{id, 1});
+    EXPECT_EQ(proved.problem->problem, Problem::timed_out);
+    EXPECT_FALSE(bench.desired().attachments.at(id).verification);
+}
+
+TEST_F(EngineTest, AVmThatDoesNotLetGoKeepsItsVf) {
+    Bench bench(kernel, hypervisor, folder.path());
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
+    bench.run(Lend{ask()});
+    auto const id = bench.desired().attachments.begin()->first;
+    hypervisor.detach = DetachBehaviour::times_out;
+    auto const back = bench.run(Release{id});
+    EXPECT_EQ(back.state, OperationState::failed);
+    EXPECT_EQ(bench.desired().attachments.at(id).state, AttachmentState::attached);
+    EXPECT_EQ(vf(0).driver, "vfio-pci");
+    hypervisor.detach = DetachBehaviour::works;
+    EXPECT_EQ(bench.run(Release{id}).state, OperationState::succeeded);
+}
+
+TEST_F(EngineTest, AVfThatCannotBeCleanedIsQuarantinedUntilAnAdminLiftsIt) {
+    Bench bench(kernel, hypervisor, folder.path());
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
+    bench.run(Lend{ask()});
+    auto const id = bench.desired().attachments.begin()->first;
+    // The first kernel step of a release is the reset.
+    kernel.fail_at = Fault{kernel.performed(), FaultPoint::before};
+    EXPECT_EQ(bench.run(Release{id}).state, OperationState::failed);
+    kernel.fail_at.reset();
+    EXPECT_THAT(bench.desired().attachments, IsEmpty());
+    auto const quarantine = bench.desired().quarantine.at({pf0, 0});
+    EXPECT_THAT(quarantine.residue, testing::Not(IsEmpty()));
+    bench.run(Lend{ask()});
+    EXPECT_EQ(bench.desired().attachments.begin()->second.vf.index, 1) << "0 is not lent";
+    EXPECT_EQ(bench.run(LiftQuarantine{{pf0, 0}}).state, OperationState::succeeded);
+    EXPECT_THAT(bench.desired().quarantine, IsEmpty());
+    EXPECT_FALSE(vf(0).driver);
+}
+
+TEST_F(EngineTest, TwoLeasesShareTheLegAndTheFirstsEndDoesNotBreakTheSecond) {
+    Bench bench(kernel, hypervisor, folder.path());
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
+    auto const bare = kernel.view();
+    bench.run(Lend{ask("vm1")});
+    auto const first = bench.desired().attachments.begin()->first;
+    bench.run(Lend{ask("vm2")});
+    ASSERT_EQ(bench.desired().attachments.size(), 2U);
+    bench.run(Release{first});
+    auto const legs = kernel.view().pfs.at(pf0).legs;
+    ASSERT_EQ(legs.size(), 2U);
+    EXPECT_EQ(legs[1].peers.size(), 1U);
+    EXPECT_TRUE(kernel.view().pfs.at(pf0).info.rdma_device);
+    bench.run(Release{bench.desired().attachments.begin()->first});
+    EXPECT_EQ(text(kernel.view()), text(bare));
+}
+
+TEST_F(EngineTest, ConflictingOperationsQueueAndAllEnd) {
+    Bench bench(kernel, hypervisor, folder.path());
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
+    std::vector<std::string> operations;
+    hypervisor.change([](HypervisorView& view) { view.vms.at(vm1).free_pcie_ports = 8; });
+    for (int i = 0; i < 7; ++i) {
+        auto spec = ask();
+        spec.vf = static_cast<std::uint16_t>(i);
+        operations.push_back(bench.submit(Lend{spec})->operation->id);
+    }
+    for (auto const& id : operations)
+        EXPECT_EQ(bench.ended(id).state, OperationState::succeeded)
+            << bench.ended(id).problem->detail;
+    EXPECT_EQ(bench.desired().attachments.size(), 7U);
+}
+
+TEST_F(EngineTest, RestoreBringsBackWhatABootLost) {
+    {
+        Bench bench(kernel, hypervisor, folder.path());
+        bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
+        bench.run(Lend{ask()});
+    }
+    auto const before = kernel.view();
+    FakeKernel booted{igb_host()};
+    auto control = open_control(folder.path());
+    auto const said = restore(booted, *control, system_clock()).value();
+    ASSERT_EQ(said.size(), 1U);
+    auto expected = before;
+    expected.pfs.at(pf0).vfs[0].holders.clear();  // no VM runs yet
+    EXPECT_EQ(text(booted.view()), text(expected));
+    restore(booted, *control, system_clock()).value();
+    EXPECT_EQ(text(booted.view()), text(expected)) << "a second time changes nothing";
+}
+
+TEST_F(EngineTest, AnIdempotencyKeyMakesOneLease) {
+    Bench bench(kernel, hypervisor, folder.path());
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
+    Intent intent;
+    intent.idempotency_key = "uid:0 k1";
+    intent.request_hash = "h1";
+    auto const first = bench.submit(Lend{ask()}, intent).value();
+    auto const again = bench.submit(Lend{ask()}, intent).value();
+    EXPECT_EQ(first.operation->id, again.operation->id);
+    bench.ended(first.operation->id);
+    EXPECT_EQ(bench.desired().attachments.size(), 1U);
+    intent.request_hash = "h2";
+    EXPECT_EQ(bench.submit(Lend{ask("vm2")}, intent).error().problem, Problem::conflict);
+}
+
+TEST_F(EngineTest, AStaleRevisionIsRefused) {
+    Bench bench(kernel, hypervisor, folder.path());
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
+    Intent intent;
+    intent.if_match = 0;
+    EXPECT_FALSE(bench.submit(ReplacePfSpec{pf0, spec_with_vfs(4)}, intent));
+    intent.if_match = 1;
+    EXPECT_TRUE(bench.submit(ReplacePfSpec{pf0, spec_with_vfs(4)}, intent));
+}
+
+}  // namespace
+}  // namespace vfmgr
