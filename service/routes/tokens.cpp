@@ -51,7 +51,7 @@ void create(Engine& engine, Clock& clock, Call const& call, http::Respond respon
         if (auto const saved = state.store.save_token(token); !saved)
             return respond(refusal(call, saved.error()));
         auto body = token_json(token);
-        body["secret"] = secret;
+        body["token"] = secret;
         respond(json_response(201, body));
     });
 }
