@@ -50,7 +50,7 @@ class Story:
             refused, _ = self.api.ask("GET", "/v1", token="not-a-token")
             expect(refused == 401, f"a wrong token was answered with {refused}, not 401")
             about = self.api.get("/v1")
-            pfs = {pf["pci"]: pf for pf in self.api.get("/v1/pfs")["items"]}
+            pfs = {pf["info"]["pci"]: pf["info"] for pf in self.api.get("/v1/pfs")["items"]}
             expect(self.pci in pfs, f"/v1/pfs does not list {self.pci}: {list(pfs)}")
             observed.update(version=about["version"], pf=f"{self.pf} ({self.pci})",
                             device=pfs[self.pci]["device_name"],

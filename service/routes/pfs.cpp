@@ -35,11 +35,7 @@ nlohmann::json vfs_json(DesiredState const& desired, PfState const& pf) {
 }
 
 nlohmann::json pf_json(DesiredState const& desired, PfState const& pf) {
-    // What the PF is, then what is on it and when that was seen, then what is wanted of it.
-    nlohmann::json out = pf.info;
-    nlohmann::json const state = pf;
-    for (auto const* key : {"legs", "stale", "stale_reason", "observed_at"})
-        out[key] = state.at(key);
+    nlohmann::json out = pf;
     out["vfs"] = vfs_json(desired, pf);
     auto const managed = desired.pfs.find(pf.info.pci);
     out["spec"] = nullptr;
