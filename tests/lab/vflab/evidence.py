@@ -16,6 +16,10 @@ say() { echo "\$ $*"; timeout 20 "$@" 2>&1; echo; }
   say lsmod; say ps -ef; say free -m; say systemctl --failed; } >state.txt
 { say virsh list --all; for v in $(timeout 20 virsh -q list --all --name); do
     say virsh dumpxml $v; say virsh dumpxml --inactive $v; done; } >virsh.txt
+for v in $(timeout 20 virsh -q list --name); do
+  cid=$(virsh dumpxml $v | grep -oP "<cid .*address='\K\d+")
+  [ -n "$cid" ] && timeout 60 vm-exec $cid 'ip -d addr; ip route; rdma link; lspci -nn; ps; dmesg;
+    command -v journalctl >/dev/null && journalctl -b --no-pager' >vm-$v.txt 2>&1; done
 timeout 60 journalctl -b --no-pager -o short-monotonic >journal.txt
 timeout 60 journalctl -b -u 'vfmgr*' --no-pager -o short-monotonic >journal-vfmgr.txt
 dmesg >dmesg.txt
@@ -30,7 +34,8 @@ def gather(machine, folder):
     for name in ("console.log", "qemu.log", "supervisor.log", "settings.json"):
         if (machine.folder / name).exists():
             shutil.copy(machine.folder / name, folder)
-    if machine.refresh().get("phase") == "ready" and gather_alive(machine, folder):
+    alive = machine.refresh().get("phase") == "ready" and not machine.hangs
+    if alive and gather_alive(machine, folder):
         return folder
     # Too dead to be asked: stopped, and its disk read from outside.
     machine.stop()

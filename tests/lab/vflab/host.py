@@ -103,6 +103,7 @@ class Host:
                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, timeout=ALIVE_SECONDS)
         except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
+            self.machine.hangs = True
             self.machine.refresh()
             raise HostGone(f"the emulated host hangs ({self.machine.state['phase']}); "
                            f"{story}") from None
@@ -182,7 +183,7 @@ class Host:
         return self.run(f"timeout {deadline_seconds} systemctl is-system-running --wait",
                         check=False, timeout=deadline_seconds + ALIVE_SECONDS).stdout.strip()
 
-    def reboot(self, deadline_seconds=300):
+    def reboot(self, deadline_seconds=500):
         """An orderly restart: services stop, the command line is read again, ssh comes back."""
         boot = self.machine.refresh()["boot"]
         try:
@@ -191,7 +192,7 @@ class Host:
             pass  # the connection may end before the command's answer
         return self.machine.wait_ready(boot + 1, deadline_seconds)
 
-    def power_cycle(self, deadline_seconds=300):
+    def power_cycle(self, deadline_seconds=500):
         """Pulls the plug and puts it back: nothing in the host is told."""
         boot = self.machine.refresh()["boot"]
         self.machine.request(do="power-cycle")

@@ -18,7 +18,7 @@ from vflab.paths import LAB, LabError, Lock, run_dir, state_dir
 from vflab.shell import die_with_parent, say, timed
 from vflab.trees import ssh_key
 
-BOOT_DEADLINE_SECONDS = 240
+BOOT_DEADLINE_SECONDS = 400  # ten times what it takes on an idle machine
 END_DEADLINE_SECONDS = 30
 
 
@@ -51,6 +51,7 @@ class Machine:
         self.state = {}
         self.rest = b""
         self.answers = []
+        self.hangs = False  # found out by whoever asked it in vain
 
     # --- making and starting ---
 

@@ -60,8 +60,11 @@ def part(kind, key, build, quiet=False):
 
 
 def prune(parts, kind):
-    """Keeps the newest few of a kind: an older one is rebuilt should it be wanted again."""
-    same = [path for path in parts.iterdir() if path.name.rpartition("-")[0] == kind]
+    """Keeps the newest few of a kind, and what a lab may boot from again."""
+    used = {json.loads(path.read_text())["qemu"]
+            for path in parts.parent.glob("runs/*/settings.json")}
+    same = [path for path in parts.iterdir()
+            if path.name.rpartition("-")[0] == kind and str(path) not in used]
     same.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     for path in same[KEPT_PER_KIND:]:
         remove(path)

@@ -13,7 +13,7 @@ from vflab.observe import Observe
 from vflab.paths import LabError, new_results_dir
 from vflab.shell import say
 
-DEADLINE_SECONDS = 600  # of one scenario that names no DEADLINE_SECONDS of its own
+DEADLINE_SECONDS = 900  # of one scenario that names no DEADLINE_SECONDS of its own
 
 
 class OutOfTime(AssertionError):

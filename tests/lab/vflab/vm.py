@@ -26,7 +26,8 @@ PORT = "<controller type='pci' model='pcie-root-port'/>"
 VSOCK = "<vsock model='virtio'><cid auto='yes'/></vsock>"
 DISK = """<disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='unsafe'/>
 <source file='{images}/{name}.qcow2'/><target dev='vda' bus='virtio'/></disk>"""
-READY_SECONDS = {"tiny": 90, "debian": 240}
+READY_SECONDS = {"tiny": 180, "debian": 420}
+PRESS_AGAIN_SECONDS = 15
 
 
 class VM:
@@ -122,11 +123,16 @@ class VM:
     def console(self):
         return self.host.run(f"cat {LOGS}/{self.name}.log", check=False).stdout
 
-    def shutdown(self, deadline_seconds=60):
-        """Presses the power button and waits."""
-        self.host.run(f"virsh -q shutdown {self.name}")
-        self.host.wait_for(f"VM {self.name} is shut off",
-                           f"virsh -q domstate {self.name} | grep 'shut off'", deadline_seconds)
+    def shutdown(self, deadline_seconds=120):
+        """Presses the power button, again when nothing comes of it, and waits.
+
+        systemd listens to the button only once logind has found it, and misses it before.
+        """
+        press = (f"virsh -q domstate {self.name} | grep 'shut off' || "
+                 f"{{ virsh -q shutdown {self.name}; "
+                 f"timeout {PRESS_AGAIN_SECONDS} sh -c 'until virsh -q domstate {self.name} | "
+                 "grep -q \"shut off\"; do sleep 0.2; done'; }")
+        self.host.wait_for(f"VM {self.name} is shut off", press, deadline_seconds)
 
     def destroy(self):
         """Pulls the VM's plug and forgets it; fine when it is gone already."""
