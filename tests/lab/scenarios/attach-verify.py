@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The main one: a VF with VLAN and jumbo frames is lent to a VM, RDMA proved, and taken back clean."""
+
+from vflab.product import Before, Product
+
+MAC = "52:54:00:11:22:33"
+
+
+def run(lab):
+    lab.expect("lent", "RDMA proved", "taken back")
+    product, observe = Product(lab), lab.observe
+    product.manage(num_vfs=7)
+    lab.check_equal(observe.numvfs(product.pf), 7, "VFs in sysfs")
+    before = Before(product)
+    vm = lab.vm("vm1").wait_ready()
+
+    lab.step("a VF is asked for, with verification required")
+    lease = product.lend("vm1", network="train", address="192.168.100.10", verify="required",
+                         settings={"mac": MAC, "trust": True, "spoofchk": False,
+                                   "max_tx_rate_mbps": 500})
+    judge_lent(lab, product, lease)
+    judge_proof(lab, lease["verification"])
+    in_vm = vm.run("ip -4 -o addr show; cat /sys/class/net/e*/mtu; rdma link").stdout
+    lab.check("192.168.100.10/24" in in_vm and "9000" in in_vm, f"in the VM: {in_vm}")
+
+    lab.step("and given back")
+    product.take_back(lease)
+    lab.check_equal(observe.hostdevs("vm1"), [], "live XML after the detach")
+    lab.check_equal(observe.hostdevs("vm1", "config"), [], "persistent XML after the detach")
+    lab.check_equal(observe.vfio_holders(lease["vf_pci"]), [], "holders of the VF")
+    before.check_again("after the detach")
+    lab.count("taken back")
+    product.leave()
+
+
+def judge_lent(lab, product, lease):
+    observe = lab.observe
+    pci = observe.vf_pci(product.pf, lease["vf"]["index"])
+    shown = observe.ip_link_vf(product.pf, lease["vf"]["index"])
+    lab.check_equal(shown["mac"], MAC, "ip link's MAC")
+    lab.check_equal(shown["vlan"], 100, "ip link's VLAN")
+    lab.check_equal(shown["trust"], True, "ip link's trust")
+    lab.check_equal(shown["spoofchk"], False, "ip link's spoof check")
+    lab.check_equal(shown["max_tx_rate"], 500, "ip link's max rate")
+    lab.check_equal(observe.vf_driver(pci), "vfio-pci", "the VF's driver")
+    lab.check_equal(observe.driver_override(pci), None, "driver_override after binding")
+    for which in ("live", "config"):
+        lab.check_equal([dev["pci"] for dev in observe.hostdevs("vm1", which)], [pci],
+                        f"{which} XML")
+    holders = observe.vfio_holders(pci)
+    lab.check(len(holders) == 1 and "qemu" in holders[0][1], f"holders of the VF: {holders}")
+    lab.count("lent", len(holders))
+
+
+def judge_proof(lab, verification):
+    lab.check_equal(verification["verdict"], "pass", "the verdict")
+    tests = {test["name"]: test for test in verification["tests"]}
+    for name in ("reachability", "path_mtu", "rc_ping", "rdma_write", "rdma_read"):
+        test = tests[name]
+        lab.check_equal((test["verdict"], test["by"], test["mismatches"]), ("pass", "host", 0), name)
+        lab.step(f"{name}: {test['bytes_checked']} bytes checked, {test['figures']}")
+    lab.check_equal(tests["write_latency"]["verdict"], "pass", "write_latency")
+    for name in ("rdma_write", "rdma_read"):
+        lab.check(tests[name]["bytes_checked"] >= 1 << 20, f"{name} checked too little")
+    lab.check_equal(verification["vf_mac"], MAC, "the proof's MAC")
+    lab.count("RDMA proved", sum(test["verdict"] == "pass" for test in tests.values()))

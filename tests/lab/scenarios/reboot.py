@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""After a reboot VFs, settings and the VM's device are back before libvirt starts the VM."""
+
+from vflab.product import Product
+
+MAC = "52:54:00:11:22:44"
+
+
+def run(lab):
+    lab.expect("rebooted", "restored before libvirt", "verified again")
+    product, observe = Product(lab), lab.observe
+    product.manage(num_vfs=5)
+    vm = lab.vm("keeper").wait_ready()
+    lease = product.lend("keeper", network="train", settings={"mac": MAC, "trust": True},
+                         verify="required")
+    lab.host.run("virsh -q autostart keeper")
+    shown = observe.ip_link_vf(product.pf, lease["vf"]["index"])
+
+    lab.step("the host reboots")
+    lab.reboot()
+    lab.count("rebooted")
+    lab.host.wait_for("vfmgrd serves", "systemctl is-active vfmgrd", 120)
+    lab.check_equal(observe.numvfs(product.pf), 5, "VFs after the reboot")
+    lab.check_equal(observe.ip_link_vf(product.pf, lease["vf"]["index"]), shown, "the VF's settings")
+    lab.check_equal(observe.vf_driver(lease["vf_pci"]), "vfio-pci", "the VF's driver")
+    ended, started = (int(lab.host.run(command).stdout.strip() or 0) for command in (
+        "systemctl show -P ExecMainExitTimestampMonotonic vfmgr-restore.service",
+        "systemctl show -P ExecMainStartTimestampMonotonic libvirtd.service"))
+    lab.check(0 < ended < started or started == 0,
+              f"restore ended at {ended} us, libvirtd started at {started} us")
+    lab.count("restored before libvirt", int(ended > 0))
+    lab.host.wait_for("the VM runs again", "virsh -q domstate keeper | grep running", 120)
+    lab.check_equal([dev["pci"] for dev in observe.hostdevs("keeper")], [lease["vf_pci"]],
+                    "the VM's device")
+    vm.wait_ready()
+    _, operation = product.must("POST", f"/v1/attachments/{lease['id']}/verifications", {})
+    lab.check_equal(product.attachment(lease["id"])["verification"]["verdict"], "pass", "verdict")
+    lab.count("verified again", int(operation["state"] == "succeeded"))
+    lab.host.run("virsh -q autostart --disable keeper")
+    product.leave()

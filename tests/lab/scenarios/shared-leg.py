@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two VMs share the host's VLAN leg with MTU 9000; the first one's detach does not break the second."""
+
+from vflab.product import Product
+
+
+def run(lab):
+    lab.expect("leg shared", "second verified after the first left", "leg removed")
+    product, observe = Product(lab), lab.observe
+    product.manage(num_vfs=4)
+    links_before = sorted(link["ifname"] for link in observe.links())
+    first_vm, second_vm = lab.vm("one").wait_ready(), lab.vm("two").wait_ready()
+    lab.step("both are lent a VF of network train")
+    first = product.lend(first_vm.name, network="train", verify="required")
+    second = product.lend(second_vm.name, network="train", verify="required")
+    leg = [name for name in (link["ifname"] for link in observe.links())
+           if name not in links_before]
+    lab.check_equal(len(leg), 1, f"VLAN devices made: {leg}")
+    lab.check_equal(observe.link(leg[0])["mtu"], 9000, "the leg's MTU")
+    routes = str(observe.routes(leg[0]))
+    lab.check(first["address"] in routes and second["address"] in routes, f"routes: {routes}")
+    lab.count("leg shared", len(observe.addresses(leg[0])))
+
+    lab.step("the first gives its VF back; the second proves RDMA again")
+    product.take_back(first)
+    lab.check(leg[0] in [link["ifname"] for link in observe.links()], "the leg is still there")
+    lab.check(first["address"] not in str(observe.routes(leg[0])), "the first one's route is gone")
+    _, operation = product.must("POST", f"/v1/attachments/{second['id']}/verifications", {})
+    again = product.attachment(second["id"])["verification"]
+    lab.check_equal((operation["state"], again["verdict"]), ("succeeded", "pass"), "verified again")
+    lab.check(again["run"] != second["verification"]["run"], "it is another run")
+    lab.count("second verified after the first left")
+
+    product.take_back(second)
+    lab.check_equal(sorted(link["ifname"] for link in observe.links()), links_before, "links")
+    lab.check_equal(observe.rdma_links(), [], "RDMA links")
+    lab.count("leg removed")
+    product.leave()

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""vfmgr as a scenario drives it: REST requests and the operations that come of them.
+
+Nothing here judges: what was done is seen by vflab.observe.
+"""
+
+OPERATION_SECONDS = 400
+TRAIN = {"name": "train", "vlan": 100, "prefix": "192.168.100.0/24",
+         "host_address": "192.168.100.3", "mtu": 9000, "rdma": "rxe"}
+PLAIN = {"name": "plain", "prefix": "192.168.50.0/24", "host_address": "192.168.50.1",
+         "mtu": 1500, "rdma": "rxe"}
+
+
+class Refused(AssertionError):
+    """The answer was a problem where success was needed."""
+
+
+class Product:
+    def __init__(self, lab):
+        self.lab = lab
+        self.pf = lab.observe.pf()
+        self.pci = lab.observe.pf_pci(self.pf)
+
+    # --- requests ---
+
+    def ask(self, method, path, body=None, headers=()):
+        """The answer; an operation is waited for: (answer, operation or None)."""
+        answer = self.lab.api(method, path, body, headers)
+        if answer.status != 202:
+            return answer, None
+        return answer, self.ended(answer.body["id"])
+
+    def ended(self, operation):
+        """Long-polls until the operation has ended."""
+        for _ in range(OPERATION_SECONDS // 50):
+            answer = self.lab.api("GET", f"/v1/operations/{operation}?wait=50")
+            if answer.status != 200:
+                raise Refused(f"operation {operation}: {answer}")
+            if answer.body["state"] in ("succeeded", "failed"):
+                return answer.body
+        raise Refused(f"operation {operation} has not ended in {OPERATION_SECONDS} s")
+
+    def must(self, method, path, body=None):
+        answer, operation = self.ask(method, path, body)
+        if answer.status >= 300 or (operation and operation["state"] != "succeeded"):
+            raise Refused(f"{method} {path}: {operation['problem'] if operation else answer}")
+        return answer, operation
+
+    # --- the usual ---
+
+    def manage(self, num_vfs=7, networks=(TRAIN, PLAIN)):
+        return self.must("PUT", f"/v1/pfs/{self.pci}/spec",
+                         {"mode": "manage", "num_vfs": num_vfs, "networks": list(networks)})
+
+    def lend(self, vm, **wish):
+        """Must succeed; returns the attachment."""
+        _, operation = self.must("POST", "/v1/attachments", {"vm": vm, "pf": self.pci, **wish})
+        return self.attachment(operation["subject"].rsplit("/", 1)[1])
+
+    def refused(self, **wish):
+        """Must not succeed; returns the problem."""
+        answer, operation = self.ask("POST", "/v1/attachments", {"pf": self.pci, **wish})
+        if operation:
+            self.lab.check(operation["state"] == "failed", f"{wish} was accepted: {operation}")
+            return operation["problem"]
+        self.lab.check(answer.status >= 400, f"{wish} was accepted: {answer}")
+        return answer.body
+
+    def take_back(self, attachment):
+        return self.must("DELETE", f"/v1/attachments/{attachment['id']}")
+
+    def attachment(self, identifier):
+        answer = self.lab.api("GET", f"/v1/attachments/{identifier}")
+        return answer.body if answer.status == 200 else None
+
+    def attachments(self):
+        return self.lab.api("GET", "/v1/attachments").body["items"]
+
+    def quarantined(self):
+        return [vf for vf in self.lab.api("GET", f"/v1/pfs/{self.pci}/vfs").body["items"]
+                if vf["quarantine"]]
+
+    def leave(self):
+        """Everything back, VFs removed, PF no longer managed."""
+        for attachment in self.attachments():
+            self.take_back(attachment)
+        self.must("PUT", f"/v1/pfs/{self.pci}/spec", {"mode": "manage", "num_vfs": 0})
+        self.must("DELETE", f"/v1/pfs/{self.pci}/spec")
+
+
+class Before:
+    """What the host was, by its own tools, to be compared with later."""
+
+    def __init__(self, product):
+        self.product = product
+        self.seen = self.look()
+
+    def look(self):
+        observe, pf = self.product.lab.observe, self.product.pf
+        vfs = {}
+        for index in range(observe.numvfs(pf)):
+            pci = observe.vf_pci(pf, index)
+            vfs[index] = {"pci": pci, "driver": observe.vf_driver(pci),
+                          "ip_link": observe.ip_link_vf(pf, index)}
+        return {"vfs": vfs, "links": sorted(link["ifname"] for link in observe.links()),
+                "addresses": observe.addresses(pf), "rdma": observe.rdma_links(),
+                "mtu": observe.link(pf)["mtu"]}
+
+    def check_again(self, text):
+        now = self.look()
+        for part, was in self.seen.items():
+            self.product.lab.check_equal(now[part], was, f"{text}: {part}")
