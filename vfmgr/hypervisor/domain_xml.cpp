@@ -12,7 +12,7 @@
 namespace vfmgr {
 namespace {
 
-constexpr std::size_t xml_bytes_max = 4 * 1024 * 1024;
+constexpr std::size_t xml_bytes_max = std::size_t{4} * 1024 * 1024;
 
 // libvirt writes 0x0000 and takes decimal as well. nullopt: absent, or not a number up to `max`.
 std::optional<std::uint32_t> number(pugi::xml_attribute const& attribute, std::uint32_t max) {
@@ -241,9 +241,9 @@ Result<std::optional<std::string>> hostdev_pool_name(std::string_view network_xm
     return std::string(root.child("name").text().get());
 }
 
-VmInfo vm_info(std::optional<DomainXml> const& live, std::optional<DomainXml> const& config,
+VmInfo vm_info(DomainXml const* live, DomainXml const* config,
                std::vector<std::string> const& hostdev_pools) {
-    auto const hostdevs = [](std::optional<DomainXml> const& domain) {
+    auto const hostdevs = [](DomainXml const* domain) {
         std::vector<VmHostdev> list;
         if (domain)
             for (auto const& hostdev : domain->hostdevs)
@@ -255,7 +255,7 @@ VmInfo vm_info(std::optional<DomainXml> const& live, std::optional<DomainXml> co
     auto const& lasting = config ? *config : *live;
     vm.uuid = now.uuid;
     vm.name = now.name;
-    vm.persistent = config.has_value();
+    vm.persistent = config != nullptr;
     vm.has_vsock = lasting.has_vsock;
     if (live) {
         vm.start_id = live->start_id;

@@ -55,10 +55,9 @@ struct DomainXml {
 // A libvirt network's name, when the network lends VFs by itself (<forward mode='hostdev'>).
 [[nodiscard]] Result<std::optional<std::string>> hostdev_pool_name(std::string_view network_xml);
 
-// What the XML of one domain says together; `live` is absent when it does not run, `config` when it
+// What the XML of one domain says together; `live` is null when it does not run, `config` when it
 // is transient. One of them must be there. State and autostart are the caller's.
-[[nodiscard]] VmInfo vm_info(std::optional<DomainXml> const& live,
-                             std::optional<DomainXml> const& config,
+[[nodiscard]] VmInfo vm_info(DomainXml const* live, DomainXml const* config,
                              std::vector<std::string> const& hostdev_pools);
 
 }  // namespace vfmgr

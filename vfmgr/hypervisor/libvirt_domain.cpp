@@ -62,7 +62,8 @@ Result<LibvirtDomain> read_domain(virDomainPtr domain,
     if (!read.live && !read.config)
         return fail(Problem::not_found, fmt::format("VM {} has stopped and is transient", name),
                     "list the VMs that libvirt knows: virsh list --all");
-    read.info = vm_info(read.live, read.config, hostdev_pools);
+    read.info = vm_info(read.live ? &*read.live : nullptr, read.config ? &*read.config : nullptr,
+                        hostdev_pools);
 
     int state = VIR_DOMAIN_NOSTATE;
     if (virDomainGetState(domain, &state, nullptr, 0) < 0)

@@ -154,7 +154,8 @@ Result<std::vector<int>> subscribe(virConnectPtr connection, Shared const& event
             unsubscribe(connection, ids);
             return fail(std::move(error));
         }
-        (void)opaque.release();  // release() deletes it when libvirt drops the registration
+        // release() deletes it when libvirt drops the registration.
+        [[maybe_unused]] auto const* const libvirts = opaque.release();
         ids.push_back(id);
     }
     return ids;

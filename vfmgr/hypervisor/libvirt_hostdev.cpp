@@ -51,6 +51,10 @@ std::optional<PciAddress> place_of(LibvirtDomain const& vm, AttachHostdev const&
     return ours->guest;
 }
 
+bool has(std::optional<DomainXml> const& domain, std::string_view alias) {
+    return domain && find_alias(*domain, alias);
+}
+
 // What is known when a detach does not get on.
 struct Unplugging {
     std::string vm;
@@ -163,7 +167,7 @@ Result<void> LibvirtHypervisor::detach_live(DetachHostdev const& step, Deadline 
         auto retry_after = times_.unplug_retry;
         auto vm = read(step.vm_uuid, deadline);
         if (vm) {
-            if (!vm->live || !find_alias(*vm->live, alias)) return {};
+            if (!has(vm->live, alias)) return {};
             state.vm = vm->info.name;
             if (state.asked && passed(give_up)) return fail(still_there(step, state));
             auto asked = unplug({step.vm_uuid, alias, to_string(step.pci), VIR_DOMAIN_AFFECT_LIVE},
@@ -191,8 +195,7 @@ Result<void> LibvirtHypervisor::detach_live(DetachHostdev const& step, Deadline 
 Result<void> LibvirtHypervisor::detach_config(DetachHostdev const& step, Deadline deadline) {
     auto const alias = hostdev_alias(step.attachment);
     auto const lacks = [&](Result<LibvirtDomain> const& vm) {
-        return vm ? !vm->config || !find_alias(*vm->config, alias)
-                  : vm.error().problem == Problem::not_found;
+        return vm ? !has(vm->config, alias) : vm.error().problem == Problem::not_found;
     };
     auto before = read(step.vm_uuid, deadline);
     if (lacks(before)) return {};

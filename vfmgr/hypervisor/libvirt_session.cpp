@@ -85,7 +85,7 @@ Result<std::shared_ptr<LibvirtSession::Connection>> LibvirtSession::Connection::
     (void)virConnectSetKeepAlive(handle, keepalive_interval_seconds, keepalive_misses_max);
     auto opaque = std::make_unique<std::shared_ptr<Lifeline>>(connection->lifeline);
     if (virConnectRegisterCloseCallback(handle, closed, opaque.get(), release) == 0) {
-        (void)opaque.release();
+        [[maybe_unused]] auto const* const libvirts = opaque.release();
         connection->watches_close = true;
     }
     VFMGR_TRY(connection->subscriptions, subscribe(handle, events));

@@ -11,7 +11,7 @@ Result<VmIdentity> vm_with_cid(HypervisorView const& view, std::uint32_t cid) {
             Problem::unavailable,
             fmt::format("nobody can say which VM has vsock CID {}: {}", cid, view.stale_reason),
             "see whether libvirt runs: systemctl status libvirtd");
-    VmInfo const* found = nullptr;
+    std::optional<VmIdentity> found;
     for (auto const& [uuid, vm] : view.vms) {
         if (vm.vsock_cid != cid || !vm.start_id) continue;
         if (found)
@@ -19,12 +19,12 @@ Result<VmIdentity> vm_with_cid(HypervisorView const& view, std::uint32_t cid) {
                 Problem::conflict,
                 fmt::format("VMs {} and {} both have vsock CID {}", found->name, vm.name, cid),
                 "let libvirt choose the CIDs: <cid auto='yes'/>");
-        found = &vm;
+        found = VmIdentity{vm.uuid, vm.name, *vm.start_id};
     }
     if (!found)
         return fail(Problem::not_found, fmt::format("no running VM has vsock CID {}", cid),
                     "list them: virsh list; a VM needs <vsock model='virtio'>");
-    return VmIdentity{found->uuid, found->name, *found->start_id};
+    return *found;
 }
 
 }  // namespace vfmgr

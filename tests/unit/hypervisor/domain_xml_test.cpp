@@ -217,7 +217,7 @@ TEST(VmInfo, LiveAndConfigSideBySide) {
     auto config = parsed(domain("<interface type='network'><source network='pool'/></interface>"));
     config.start_id.reset();
 
-    auto const running = vm_info(live, config, {"other", "pool"});
+    auto const running = vm_info(&live, &config, {"other", "pool"});
     EXPECT_EQ(running.name, "db1");
     EXPECT_EQ(running.start_id, 4);
     EXPECT_EQ(running.vsock_cid, 5u);
@@ -228,11 +228,11 @@ TEST(VmInfo, LiveAndConfigSideBySide) {
     EXPECT_THAT(running.config, IsEmpty());
     EXPECT_THAT(running.hostdev_pools, ElementsAre("pool"));
 
-    auto const transient = vm_info(live, std::nullopt, {});
+    auto const transient = vm_info(&live, nullptr, {});
     EXPECT_FALSE(transient.persistent);
     EXPECT_TRUE(transient.has_vsock);
 
-    auto const stopped = vm_info(std::nullopt, config, {"other"});
+    auto const stopped = vm_info(nullptr, &config, {"other"});
     EXPECT_EQ(stopped.start_id, std::nullopt);
     EXPECT_EQ(stopped.vsock_cid, std::nullopt);
     EXPECT_THAT(stopped.live, IsEmpty());
