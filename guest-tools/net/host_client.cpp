@@ -2,11 +2,13 @@
 #include "guest-tools/net/host_client.hpp"
 
 #include "api/types/json.hpp"
+#include "guest-tools/verify/judge.hpp"
 
 namespace vfmgr::guest {
 namespace {
 
 constexpr std::chrono::seconds answer_time{30};
+constexpr std::size_t error_bytes_max = 900;  // the host refuses sentences beyond 1024 bytes
 
 http::Request make(std::string method, std::string path) {
     http::Request request;
@@ -65,6 +67,7 @@ Result<Verification> HostClient::report_error(std::string const& run, std::strin
     for (auto const& cause : error.causes)
         report.error += " (" + cause.call + ": " + cause.code + ")";
     if (!error.remedy.empty()) report.error += "; remedy: " + error.remedy;
+    report.error = verify::printable(report.error, error_bytes_max);
     return ask<Verification>(client_, make("PUT", "/guest/v1/runs/" + run + "/error", report),
                              answer_time);
 }

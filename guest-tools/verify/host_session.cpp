@@ -35,6 +35,7 @@ HostSession::HostSession(SessionPermit permit, ResponderLimits const& limits)
       read_secret_(Payload::secret(epoch_read)),
       answer_secret_(Payload::secret(epoch_answer)) {
     offer_.session = random_hex(16);
+    offer_.host.gid = gid_hex(permit_.host_address.gid());
     offer_.deadline_seconds = limits.session_seconds_max;
     auto const full = full_datagram_bytes(permit_.mtu, permit_.peer_address.family);
     auto const digest_of = [&](EchoKind kind, std::size_t bytes) {

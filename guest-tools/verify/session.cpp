@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "guest-tools/verify/bandwidth.hpp"
+#include "guest-tools/verify/judge.hpp"
 #include "guest-tools/verify/latency.hpp"
 #include "guest-tools/verify/rc_ping.hpp"
 #include "guest-tools/verify/reachability.hpp"
@@ -23,7 +24,11 @@ constexpr std::chrono::seconds report_time{3};  // kept back from the host's dea
 constexpr std::uint32_t pings_max = 64;
 constexpr std::uint64_t region_bytes_max = 64 << 20;
 
+constexpr std::size_t sentence_max = 900;  // the host refuses sentences beyond 1024 bytes
+
 void add(GuestReport& report, Measured made) {
+    made.result.detail = printable(made.result.detail, sentence_max);
+    made.result.remedy = printable(made.result.remedy, sentence_max);
     if (!made.digest.empty()) report.digests[made.result.name] = std::move(made.digest);
     report.tests.push_back(std::move(made.result));
 }

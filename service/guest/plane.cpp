@@ -126,7 +126,7 @@ Result<void> GuestPlane::enqueue(Job job) {
     bool const session =
         job.route.to == GuestRoute::To::open_session || job.route.to == GuestRoute::To::start_run;
     if (!request_rates_.take(job.cid, now) || (session && !session_rates_.take(job.cid, now)))
-        return fail(Problem::limit_exceeded, "this VM asks too often", "wait 10 seconds");
+        return fail(Problem::unavailable, "this VM asks too often", "wait 10 seconds");
     if (jobs_.size() >= limits_.jobs_max)
         return fail(Problem::unavailable, "the guest plane is busy", "try again in a second");
     jobs_.push_back(std::move(job));

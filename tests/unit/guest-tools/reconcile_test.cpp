@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/net/reconcile.hpp"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "guest-tools/net/find_vf.hpp"
+#include "guest-tools/net/modules.hpp"
+
+namespace vfmgr::guest {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+MacAddress const vf_mac = *MacAddress::parse("52:54:00:11:22:33");
+
+Netdev netdev(int ifindex, std::string name) {
+    Netdev made;
+    made.ifindex = ifindex;
+    made.name = std::move(name);
+    made.hardware_type = 1;
+    made.mac = vf_mac;
+    made.mtu = 9000;
+    made.up = true;
+    made.parent_device = "0000:05:00.0";
+    return made;
+}
+
+GuestAttachment wish() {
+    GuestAttachment wanted;
+    wanted.attachment = "3f9c2b1d";
+    wanted.mac = vf_mac;
+    wanted.address = *IpAddress::parse("192.168.100.10");
+    wanted.mtu = 9000;
+    return wanted;
+}
+
+Configured had() {
+    Configured configured;
+    configured.attachment = "3f9c2b1d";
+    configured.mac = vf_mac;
+    configured.ifname = "eth1";
+    configured.ifindex = 3;
+    configured.address = *IpAddress::parse("192.168.100.10");
+    configured.mtu = 9000;
+    configured.rdma_device = "rxe_3f9c2b1d";
+    configured.rdma_device_ours = true;
+    configured.complete = true;
+    return configured;
+}
+
+TEST(FindVf, TakesThePciFunctionNotWhatSharesItsMac) {
+    auto bond = netdev(2, "bond0");
+    bond.kind = "bond";
+    auto standby = netdev(3, "eth0");
+    standby.parent_device = "virtio0";
+    auto ipoib = netdev(4, "ib0");
+    ipoib.hardware_type = 32;
+    auto other = netdev(5, "eth9");
+    other.mac = MacAddress::parse("52:54:00:11:22:34").value();
+    std::vector<Netdev> netdevs{bond, standby, ipoib, other};
+    EXPECT_EQ(find_vf(netdevs, vf_mac), nullptr);
+    netdevs.push_back(netdev(6, "eth1"));
+    ASSERT_NE(find_vf(netdevs, vf_mac), nullptr);
+    EXPECT_EQ(find_vf(netdevs, vf_mac)->name, "eth1");
+}
+
+TEST(Compare, ANewVfIsConfigured) {
+    auto const work = compare({wish()}, {}, {netdev(3, "eth1")});
+    EXPECT_THAT(work.configure, ElementsAre(ToConfigure{wish(), netdev(3, "eth1")}));
+    EXPECT_THAT(work.clean_up, IsEmpty());
+    EXPECT_THAT(work.ready, IsEmpty());
+}
+
+TEST(Compare, AConfiguredOneIsLeftAlone) {
+    auto const work = compare({wish()}, {had()}, {netdev(3, "eth1")});
+    EXPECT_THAT(work.ready, ElementsAre(wish()));
+    EXPECT_THAT(work.configure, IsEmpty());
+    EXPECT_THAT(work.clean_up, IsEmpty());
+}
+
+TEST(Compare, AnAbsentNetdevIsAwaited) {
+    auto const work = compare({wish()}, {}, {});
+    EXPECT_THAT(work.missing, ElementsAre(wish()));
+}
+
+TEST(Compare, AVfThatWentIsCleanedUpAfter) {
+    auto const gone_from_config = compare({}, {had()}, {netdev(3, "eth1")});
+    EXPECT_THAT(gone_from_config.clean_up, ElementsAre(had()));
+    auto const unplugged = compare({wish()}, {had()}, {});
+    EXPECT_THAT(unplugged.clean_up, ElementsAre(had()));
+    EXPECT_THAT(unplugged.missing, ElementsAre(wish()));
+}
+
+struct Change {
+    char const* name;
+    void (*make)(GuestAttachment&, Configured&, Netdev&);
+};
+void PrintTo(Change const& change, std::ostream* out) {
+    *out << change.name;
+}
+
+class EachChange : public testing::TestWithParam<Change> {};
+
+TEST_P(EachChange, IsConfiguredAnew) {
+    auto wanted = wish();
+    auto configured = had();
+    auto device = netdev(3, "eth1");
+    GetParam().make(wanted, configured, device);
+    auto const work = compare({wanted}, {configured}, {device});
+    EXPECT_THAT(work.clean_up, ElementsAre(configured));
+    EXPECT_THAT(work.configure, ElementsAre(ToConfigure{wanted, device}));
+    EXPECT_THAT(work.ready, IsEmpty());
+}
+
+constexpr Change changes[] = {
+    {"Address",
+     [](auto& wanted, auto&, auto&) { wanted.address = *IpAddress::parse("192.168.100.11"); }},
+    {"Prefix", [](auto& wanted, auto&, auto&) { wanted.prefix_length = 16; }},
+    {"Mtu", [](auto& wanted, auto&, auto&) { wanted.mtu = 1500; }},
+    {"PluggedInAnew", [](auto&, auto&, auto& device) { device.ifindex = 7; }},
+    {"Renamed", [](auto&, auto&, auto& device) { device.name = "ens5"; }},
+    {"SetDown", [](auto&, auto&, auto& device) { device.up = false; }},
+    {"MtuChangedByHand", [](auto&, auto&, auto& device) { device.mtu = 1500; }},
+    {"Interrupted", [](auto&, auto& configured, auto&) { configured.complete = false; }},
+};
+INSTANTIATE_TEST_SUITE_P(Compare, EachChange, testing::ValuesIn(changes),
+                         [](auto const& one) { return std::string(one.param.name); });
+
+struct Folder {
+    std::string path = (fs::temp_directory_path() / "vf-guest-test-XXXXXX").string();
+    Folder() { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
+    ~Folder() { fs::remove_all(path); }
+};
+
+void put(fs::path const& file, std::string const& text) {
+    fs::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+}
+
+TEST(State, SurvivesARestart) {
+    Folder const folder;
+    StateFolder const state(folder.path + "/state");
+    EXPECT_THAT(state.load(), IsEmpty());
+    ASSERT_TRUE(state.save(had()));
+    EXPECT_THAT(state.load(), ElementsAre(had()));
+    auto changed = had();
+    changed.complete = false;
+    ASSERT_TRUE(state.save(changed));
+    EXPECT_THAT(state.load(), ElementsAre(changed));
+    put(folder.path + "/state/broken.json", "{");
+    EXPECT_THAT(state.load(), ElementsAre(changed));
+    state.forget("3f9c2b1d");
+    EXPECT_THAT(state.load(), IsEmpty());
+}
+
+TEST(State, AnUnwritableFolderIsNamed) {
+    Folder const folder;
+    put(folder.path + "/file", "");
+    auto const saved = StateFolder(folder.path + "/file/state").save(had());
+    ASSERT_FALSE(saved);
+    EXPECT_THAT(saved.error().detail, testing::HasSubstr("/file/state/3f9c2b1d.json.new"));
+}
+
+TEST(Sysfs, DriverlessFunctionsExplainAMissingNetdev) {
+    Folder const folder;
+    fs::path const devices = folder.path + "/bus/pci/devices";
+    put(devices / "0000:05:00.0/class", "0x020000\n");
+    put(devices / "0000:05:00.0/vendor", "0x8086\n");
+    put(devices / "0000:05:00.0/device", "0x10ca\n");
+    put(devices / "0000:00:02.0/class", "0x020000\n");
+    put(devices / "0000:00:02.0/driver/module", "");
+    put(devices / "0000:00:03.0/class", "0x030000\n");
+    EXPECT_THAT(driverless_functions(folder.path), ElementsAre("0000:05:00.0 [8086:10ca]"));
+    EXPECT_THAT(driverless_functions(folder.path + "/none"), IsEmpty());
+}
+
+TEST(Sysfs, AnRdmaPartIsAwaited) {
+    Folder const folder;
+    fs::path const net = folder.path + "/class/net";
+    put(net / "eth0/device/mlx5_core.rdma.0/uevent", "");
+    put(net / "eth1/device/mlx5_core.eth.1/uevent", "");
+    put(net / "eth2/device/ice.roce.0/uevent", "");
+    EXPECT_TRUE(expects_rdma_device(folder.path, "eth0"));
+    EXPECT_FALSE(expects_rdma_device(folder.path, "eth1"));
+    EXPECT_TRUE(expects_rdma_device(folder.path, "eth2"));
+    EXPECT_FALSE(expects_rdma_device(folder.path, "eth3"));
+}
+
+TEST(Modules, ALoadedOneIsEnoughAMissingOneIsNamed) {
+    Folder const folder;
+    auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    put(folder.path + "/module/rdma_rxe/refcnt", "0");
+    EXPECT_TRUE(need_module(folder.path, "rdma_rxe", deadline));
+    auto const missing = need_module(folder.path, "vfmgr_no_such_module", deadline);
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().problem, Problem::unsupported);
+    EXPECT_THAT(missing.error().detail,
+                testing::HasSubstr("the kernel module vfmgr_no_such_module is not loaded"));
+    EXPECT_THAT(missing.error().remedy, testing::HasSubstr("modprobe vfmgr_no_such_module"));
+}
+
+}  // namespace
+}  // namespace vfmgr::guest

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// The responder with real datagrams on loopback, and both ends of a session without RDMA; with
+// RDMA: tests/lab/probes/verify_probe.cpp.
+#include "guest-tools/verify/responder.hpp"
+
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "guest-tools/verify/random.hpp"
+#include "guest-tools/verify/session.hpp"
+#include "guest-tools/verify/socket_address.hpp"
+
+namespace vfmgr::verify {
+namespace {
+
+using testing::HasSubstr;
+// Tests run side by side, each in its process.
+std::uint16_t const test_port = static_cast<std::uint16_t>(20000 + ::getpid() % 20000);
+
+Result<void> anybody(SessionPermit const&) {
+    return {};
+}
+
+SessionPermit permit_without_rdma(std::string attachment = "a1") {
+    SessionPermit permit;
+    permit.attachment = std::move(attachment);
+    permit.run = random_hex(4);
+    permit.nonce = random_hex(16);
+    permit.peer_address = *IpAddress::parse("127.0.0.1");
+    permit.host_address = *IpAddress::parse("127.0.0.1");
+    permit.mtu = 1500;
+    permit.rdma = RdmaMode::none;
+    return permit;
+}
+
+SessionRequest request_of(SessionPermit const& permit) {
+    return {permit.attachment, permit.run, permit.nonce, {}};
+}
+
+Subject subject_of(SessionPermit const& permit) {
+    Subject subject;
+    subject.attachment.attachment = permit.attachment;
+    subject.attachment.run = permit.run;
+    subject.attachment.nonce = permit.nonce;
+    subject.attachment.address = permit.peer_address;
+    subject.attachment.responder = permit.host_address;
+    subject.attachment.mtu = permit.mtu;
+    subject.attachment.rdma = permit.rdma;
+    subject.attachment.echo_port = test_port;
+    return subject;
+}
+
+struct Responding : testing::Test {
+    ResponderLimits limits;
+    std::unique_ptr<Responder> responder;
+
+    void SetUp() override {
+        limits.echo_port = test_port;
+        start();
+    }
+    void start() {
+        responder.reset();
+        auto started = Responder::start(limits, anybody);
+        ASSERT_TRUE(started);
+        responder = std::move(*started);
+    }
+};
+
+TEST_F(Responding, BothEndsAgreeOverLoopback) {
+    auto const permit = permit_without_rdma();
+    auto session = GuestSession::prepare(subject_of(permit));
+    ASSERT_TRUE(session);
+    auto const offer = responder->open(permit, (*session)->request());
+    ASSERT_TRUE(offer) << offer.error().detail;
+    auto const report = (*session)->run(*offer);
+    auto const verification = responder->close(offer->session, report);
+    ASSERT_TRUE(verification);
+    EXPECT_EQ(verification->verdict, Verdict::not_applicable) << verification->detail;
+    ASSERT_GE(verification->tests.size(), 2U);
+    EXPECT_EQ(verification->tests[0].verdict, Verdict::pass) << verification->tests[0].detail;
+    EXPECT_EQ(verification->tests[0].figures.at("answered"), 3);
+    EXPECT_EQ(verification->tests[1].verdict, Verdict::pass) << verification->tests[1].detail;
+    EXPECT_EQ(verification->tests[1].bytes_checked, 1472U);
+    EXPECT_EQ(responder->sessions(), 0U);
+}
+
+TEST_F(Responding, ASilentGuestFails) {
+    auto const permit = permit_without_rdma();
+    auto const offer = responder->open(permit, request_of(permit));
+    ASSERT_TRUE(offer);
+    GuestReport report;
+    report.nonce = permit.nonce;
+    auto const verification = responder->close(offer->session, report);
+    ASSERT_TRUE(verification);
+    EXPECT_EQ(verification->verdict, Verdict::fail);
+    EXPECT_THAT(verification->detail, HasSubstr("no datagram of this run came from 127.0.0.1"));
+}
+
+TEST_F(Responding, ASessionEndsOnce) {
+    auto const permit = permit_without_rdma();
+    auto const offer = responder->open(permit, request_of(permit));
+    ASSERT_TRUE(offer);
+    ASSERT_TRUE(responder->close(offer->session, {}));
+    auto const again = responder->close(offer->session, {});
+    ASSERT_FALSE(again);
+    EXPECT_EQ(again.error().problem, Problem::not_found);
+}
+
+TEST_F(Responding, TheRequestMustBeOfThePermit) {
+    auto const permit = permit_without_rdma();
+    auto const refused = [&](SessionRequest const& request) {
+        auto const offer = responder->open(permit, request);
+        return offer ? std::string() : offer.error().detail;
+    };
+    auto request = request_of(permit);
+    request.nonce = "another";
+    EXPECT_THAT(refused(request), HasSubstr("nonce is not that of run"));
+    request = request_of(permit);
+    request.run = "another";
+    EXPECT_THAT(refused(request), HasSubstr("run is not that of run"));
+    request = request_of(permit);
+    request.attachment = "another";
+    EXPECT_THAT(refused(request), HasSubstr("attachment is not that of run"));
+    EXPECT_EQ(responder->sessions(), 0U);
+}
+
+TEST_F(Responding, AnotherNicsGidIsRefused) {
+    auto permit = permit_without_rdma();
+    permit.rdma = RdmaMode::rxe;
+    auto request = request_of(permit);
+    request.guest.gid = gid_hex(IpAddress::parse("10.0.0.9")->gid());
+    auto const offer = responder->open(permit, request);
+    ASSERT_FALSE(offer);
+    EXPECT_EQ(offer.error().problem, Problem::forbidden);
+    EXPECT_THAT(offer.error().detail, HasSubstr("is not 00000000000000000000ffff7f000001"));
+}
+
+TEST_F(Responding, APermitWithoutNonceIsNone) {
+    auto permit = permit_without_rdma();
+    permit.nonce.clear();
+    EXPECT_FALSE(responder->open(permit, request_of(permit)));
+}
+
+TEST_F(Responding, SessionsAreCounted) {
+    limits.sessions_max = 2;
+    start();
+    std::vector<SessionPermit> permits;
+    for (auto const* id : {"a1", "a2", "a3"}) permits.push_back(permit_without_rdma(id));
+    ASSERT_TRUE(responder->open(permits[0], request_of(permits[0])));
+    auto const second = responder->open(permits[1], request_of(permits[1]));
+    ASSERT_TRUE(second);
+    auto const third = responder->open(permits[2], request_of(permits[2]));
+    ASSERT_FALSE(third);
+    EXPECT_EQ(third.error().detail, "2 RDMA sessions are open, no more are allowed");
+    // The same attachment again takes the place of its own session.
+    ASSERT_TRUE(responder->open(permits[0], request_of(permits[0])));
+    responder->drop(second->session);
+    EXPECT_EQ(responder->sessions(), 1U);
+    EXPECT_TRUE(responder->open(permits[2], request_of(permits[2])));
+}
+
+TEST_F(Responding, TimeEndsASession) {
+    limits.session_seconds_max = 0;
+    start();
+    auto const permit = permit_without_rdma();
+    auto const offer = responder->open(permit, request_of(permit));
+    ASSERT_TRUE(offer);
+    auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (responder->sessions() != 0 && std::chrono::steady_clock::now() < deadline)
+        ::poll(nullptr, 0, 1);
+    EXPECT_EQ(responder->sessions(), 0U);
+    EXPECT_EQ(responder->close(offer->session, {}).error().problem, Problem::not_found);
+}
+
+TEST_F(Responding, AWrongNeighbourIsRefusedBeforeAnythingOpens) {
+    auto started = Responder::start(limits, [](SessionPermit const&) -> Result<void> {
+        return fail(Problem::conflict, "wrong neighbour", "");
+    });
+    ASSERT_TRUE(started);
+    auto const permit = permit_without_rdma();
+    auto const offer = (*started)->open(permit, request_of(permit));
+    ASSERT_FALSE(offer);
+    EXPECT_EQ(offer.error().detail, "wrong neighbour");
+}
+
+// --- datagrams -------------------------------------------------------------------------------
+
+struct Asking {
+    FileDescriptor fd;
+    explicit Asking(char const* from) {
+        auto opened = open_echo_socket({*IpAddress::parse(from), 0, ""});
+        EXPECT_TRUE(opened);
+        fd = std::move(*opened);
+        auto const to = SocketAddress::of(*IpAddress::parse("127.0.0.1"), test_port);
+        EXPECT_EQ(::connect(fd.get(), to.get(), to.length), 0);
+    }
+    void send(std::vector<std::byte> const& datagram) const {
+        EXPECT_EQ(::send(fd.get(), datagram.data(), datagram.size(), 0),
+                  static_cast<ssize_t>(datagram.size()));
+    }
+    // Bytes of the next answer; 0 when none comes in `milliseconds`.
+    [[nodiscard]] std::size_t answer(int milliseconds) const {
+        pollfd readable{fd.get(), POLLIN, 0};
+        if (::poll(&readable, 1, milliseconds) <= 0) return 0;
+        std::vector<std::byte> room(65536);
+        auto const got = ::recv(fd.get(), room.data(), room.size(), 0);
+        return got > 0 ? static_cast<std::size_t>(got) : 0;
+    }
+};
+
+TEST_F(Responding, OnlyTheRunsNonceFromTheVfsAddressIsAnswered) {
+    auto const permit = permit_without_rdma();
+    auto const offer = responder->open(permit, request_of(permit));
+    ASSERT_TRUE(offer);
+    auto const good = make_question({EchoKind::reachability, permit.nonce, 256});
+    Asking const vf("127.0.0.1");
+    Asking const another_nic("127.0.0.2");
+    another_nic.send(good);
+    vf.send(make_question({EchoKind::reachability, "guessed", 256}));
+    vf.send({std::byte{1}, std::byte{2}});
+    vf.send(good);
+    EXPECT_EQ(vf.answer(5000), 256U);
+    EXPECT_EQ(vf.answer(0), 0U);
+    EXPECT_EQ(another_nic.answer(0), 0U);
+}
+
+TEST_F(Responding, AnswersAreLimited) {
+    limits.echo_datagrams_max = 3;
+    start();
+    auto const permit = permit_without_rdma();
+    ASSERT_TRUE(responder->open(permit, request_of(permit)));
+    auto const question = make_question({EchoKind::reachability, permit.nonce, 64});
+    Asking const vf("127.0.0.1");
+    for (int i = 0; i < 3; ++i) {
+        vf.send(question);
+        EXPECT_EQ(vf.answer(5000), 64U);
+    }
+    vf.send(question);
+    EXPECT_EQ(vf.answer(200), 0U);
+}
+
+TEST_F(Responding, TheSocketGoesWithItsLastSession) {
+    auto const permit = permit_without_rdma();
+    auto const offer = responder->open(permit, request_of(permit));
+    ASSERT_TRUE(offer);
+    auto const address = permit.host_address;
+    EXPECT_FALSE(open_echo_socket({address, test_port, ""}));
+    responder->drop(offer->session);
+    // A thread that is waiting on it may hold it for a moment more.
+    auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (!open_echo_socket({address, test_port, ""}) &&
+           std::chrono::steady_clock::now() < deadline)
+        ::poll(nullptr, 0, 1);
+    EXPECT_TRUE(open_echo_socket({address, test_port, ""}));
+}
+
+}  // namespace
+}  // namespace vfmgr::verify
