@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
 
 #include "vfmgr/kernel/pf_view.hpp"
 #include "vfmgr/netlink/monitor.hpp"
@@ -41,6 +44,23 @@ Result<Observed> await_carrier(LinuxKernelRoots const& roots, NlSocket& socket, 
     if (waited == Waited::holds) return Observed{};
     return fail(Problem::timed_out, fmt::format("{} is up and has no carrier", name),
                 "connect the cable and look at the switch's port, then try again");
+}
+
+// A tenant on the VLAN could otherwise send router advertisements and give this host addresses and
+// routes: no link-local address (mode 1, none) and no advertisements. Absent where IPv6 is off.
+Result<void> close_ipv6(LinuxKernelRoots const& roots, std::string const& netdev) {
+    auto const folder = roots.proc / "sys/net/ipv6/conf" / netdev;
+    for (auto const& [name, value] :
+         {std::pair("accept_ra", "0"), std::pair("addr_gen_mode", "1")}) {
+        auto const error = write_text(folder / name, value);
+        if (error == 0 || error == ENOENT) continue;
+        return fail({Problem::kernel_refused,
+                     fmt::format("{} of {} could not be set to {}: {}", name, netdev, value,
+                                 std::generic_category().message(error)),
+                     "vfmgr needs /proc/sys writable",
+                     {errno_cause("write " + (folder / name).string(), error)}});
+    }
+    return {};
 }
 
 Error taken(std::string detail) {
@@ -81,7 +101,10 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, AddVlanLeg const& s
     VFMGR_TRY(auto const parent, require_leg(roots, socket, {step.leg.pf, std::nullopt}, deadline));
     VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
     if (auto const* const there = leg_netdev(roots, netdevs, step.leg)) {
-        if (ours(*there)) return Observed{};
+        if (ours(*there)) {
+            VFMGR_CHECK(close_ipv6(roots, there->name));
+            return Observed{};
+        }
         return fail(
             taken(fmt::format("VLAN {} of {} is already the interface {}, which vfmgr did "
                               "not make",
@@ -100,6 +123,7 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, AddVlanLeg const& s
         return fail(taken(fmt::format("the interface {} exists and is not VLAN {} of {}", name,
                                       *step.leg.vlan, parent.name)));
     VFMGR_CHECK(add_vlan_netdev(socket, {parent.ifindex, *step.leg.vlan, name}, deadline));
+    VFMGR_CHECK(close_ipv6(roots, name));
     return Observed{};
 }
 

@@ -8,9 +8,17 @@ extern "C" {
 }
 
 #include <array>
+#include <cstdlib>
 
 namespace vfmgr {
 namespace {
+
+void ignore(char*, ...) {}
+
+// libpci calls it when memory is out and expects it not to return.
+[[noreturn]] void give_up(char*, ...) {
+    std::abort();
+}
 
 // The one that libpci gives back is in the buffer, or a constant of its own.
 std::string lookup(pci_access* access, int flags, std::uint64_t vendor, std::uint64_t device) {
@@ -28,7 +36,12 @@ void PciNameBook::Closed::operator()(pci_access* access) const noexcept {
 }
 
 // Without pci_init(): names need no access to devices, and pci_init() exits the process on errors.
-PciNameBook::PciNameBook() : access_(pci_alloc()) {}
+// It is pci_init() that would have set these three, which lookups call.
+PciNameBook::PciNameBook() : access_(pci_alloc()) {
+    access_->error = give_up;
+    access_->warning = ignore;
+    access_->debug = ignore;
+}
 
 Result<PciNames> PciNameBook::look_up(LinuxKernelRoots const& roots, PciAddress const& pci) {
     auto const folder = pci_folder(roots, pci);

@@ -23,6 +23,21 @@ Netdev const* find_netdev(std::vector<Netdev> const& netdevs, std::string const&
     return found == netdevs.end() ? nullptr : &*found;
 }
 
+Netdev const* find_netdev(std::vector<Netdev> const& netdevs, std::optional<int> ifindex) {
+    auto const found = std::find_if(netdevs.begin(), netdevs.end(),
+                                    [&](Netdev const& each) { return each.ifindex == ifindex; });
+    return found == netdevs.end() ? nullptr : &*found;
+}
+
+// IPv6 lists a route to each address of the host in the main table; IPv4 keeps them apart.
+bool own_address(NetworkSnapshot const& network, IpRoute const& route) {
+    if (route.prefix.length != route.prefix.address.bits()) return false;
+    auto const& addresses = network.host.addresses;
+    return std::any_of(addresses.begin(), addresses.end(), [&](NetdevAddress const& each) {
+        return each.address == route.prefix.address && each.ifindex == route.ifindex;
+    });
+}
+
 IpPrefix prefix_of(NetdevAddress const& address) {
     IpPrefix prefix{address.address, address.prefix_length};
     for (unsigned bit = address.prefix_length; bit < address.address.bits(); ++bit)
@@ -152,11 +167,11 @@ Result<PfState> view_pf(LinuxKernelRoots const& roots, PciNameBook& names, PfSou
 std::vector<HostRoute> view_routes(NetworkSnapshot const& network) {
     std::vector<HostRoute> routes;
     for (auto const& route : network.routes) {
-        if (route.prefix.length == 0 || route.protocol == our_route_protocol) continue;
-        std::string ifname;
-        for (auto const& netdev : network.host.netdevs)
-            if (netdev.ifindex == route.ifindex) ifname = netdev.name;
-        routes.push_back({route.prefix, std::move(ifname)});
+        auto const* const netdev = find_netdev(network.host.netdevs, route.ifindex);
+        bool const made_by_us =
+            route.protocol == our_route_protocol || (netdev != nullptr && ours(*netdev));
+        if (route.prefix.length == 0 || made_by_us || own_address(network, route)) continue;
+        routes.push_back({route.prefix, netdev == nullptr ? std::string() : netdev->name});
     }
     return routes;
 }

@@ -25,7 +25,8 @@ struct PfSources {
 [[nodiscard]] Result<PfState> view_pf(LinuxKernelRoots const& roots, PciNameBook& names,
                                       PfSources const& sources, PciAddress const& pf);
 
-// Main-table routes without default routes and without those vfmgr made (they are in the legs).
+// Main-table routes without default routes, the host's own addresses, and what vfmgr made: its peer
+// routes and everything on its VLAN devices, which are in the legs.
 [[nodiscard]] std::vector<HostRoute> view_routes(NetworkSnapshot const& network);
 
 }  // namespace vfmgr

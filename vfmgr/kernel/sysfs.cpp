@@ -66,7 +66,7 @@ Result<std::uint64_t> read_number(fs::path const& file) {
 }
 
 int write_text(fs::path const& file, std::string_view text) {
-    FileDescriptor const fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
+    FileDescriptor const fd(::open(file.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
     if (!fd) return errno;
     auto const written = ::write(fd.get(), text.data(), text.size());
     if (written < 0) return errno;

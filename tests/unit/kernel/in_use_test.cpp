@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/kernel/in_use.hpp"
+
+#include "host_tree.hpp"
+
+namespace vfmgr {
+namespace {
+
+namespace fs = std::filesystem;
+using test::HostTree;
+using test::pci;
+
+// One VF in group 12 with a VFIO driver, and nobody using it.
+struct OneVf : HostTree {
+    OneVf() {
+        add_pf("0000:01:00.0", 7);
+        add_vf("0000:01:00.0", 2, "0000:01:10.4");
+        put_in_group("0000:01:10.4", 12);
+        bind("0000:01:10.4", "vfio-pci");
+        write(device("0000:01:10.4") / "vfio-dev/vfio0/uevent", "");
+        make_group_node(12);
+    }
+    VfAt vf{{pci("0000:01:00.0"), 2}, pci("0000:01:10.4")};
+    [[nodiscard]] Result<GroupLease> guard(HostNetdevs const& host = {}) const {
+        return guard_unused(roots(), host, std::span(&vf, 1));
+    }
+};
+
+TEST(GuardUnused, AnIdleVfIsLeased) {
+    OneVf const tree;
+    tree.add_process(812, "bash");
+    tree.give_descriptor(812, 0, "/dev/zero");
+    tree.give_descriptor(812, 1, "/nowhere/at/all");
+    auto const lease = tree.guard();
+    ASSERT_TRUE(lease) << lease.error().detail;
+    EXPECT_EQ(lease->groups_held(), 1U);
+}
+
+TEST(GuardUnused, AHolderOfTheGroupIsNamed) {
+    OneVf const tree;
+    tree.add_process(812, "qemu-system-x86");
+    tree.give_descriptor(812, 33, "/dev/null");  // the group's device number
+    auto const lease = tree.guard();
+    ASSERT_FALSE(lease);
+    EXPECT_EQ(lease.error().problem, Problem::vf_in_use);
+    EXPECT_EQ(lease.error().detail,
+              "VF 2 of 0000:01:00.0 (0000:01:10.4) is held open by qemu-system-x86 (pid 812)");
+    EXPECT_NE(lease.error().remedy.find("detach"), std::string::npos);
+}
+
+TEST(GuardUnused, AHolderOfTheDeviceNodeCountsToo) {
+    OneVf const tree;
+    fs::remove(tree.roots().dev / "vfio/12");
+    tree.link(tree.roots().dev / "vfio/devices/vfio0", "/dev/full");
+    tree.add_process(900, "cloud-hypervisor");
+    tree.give_descriptor(900, 7, "/dev/full");
+    auto const lease = tree.guard();
+    ASSERT_FALSE(lease);
+    EXPECT_NE(lease.error().detail.find("cloud-hypervisor (pid 900)"), std::string::npos);
+}
+
+TEST(GuardUnused, DescriptorsThatCannotBeReadMeanInUse) {
+    OneVf const tree;
+    tree.add_process(812, "secret");
+    fs::remove_all(tree.roots().proc / "812/fd");
+    tree.write(tree.roots().proc / "812/fd", "not a folder: opendir fails");
+    auto const lease = tree.guard();
+    ASSERT_FALSE(lease);
+    EXPECT_EQ(lease.error().problem, Problem::vf_in_use);
+    EXPECT_NE(lease.error().detail.find("process 812"), std::string::npos);
+}
+
+TEST(GuardUnused, AProcessThatEndedMeanwhileHoldsNothing) {
+    OneVf const tree;
+    tree.add_process(812, "gone");
+    fs::remove_all(tree.roots().proc / "812/fd");
+    EXPECT_TRUE(tree.guard());
+}
+
+TEST(GuardUnused, WithoutProcNothingIsKnown) {
+    OneVf const tree;
+    fs::remove_all(tree.roots().proc);
+    auto const lease = tree.guard();
+    ASSERT_FALSE(lease);
+    EXPECT_EQ(lease.error().problem, Problem::vf_in_use);
+}
+
+TEST(GuardUnused, OurOwnDescriptorsAreNoUse) {
+    OneVf const tree;
+    tree.add_process(::getpid(), "vfmgrd");
+    tree.give_descriptor(::getpid(), 5, "/dev/null");
+    EXPECT_TRUE(tree.guard());
+}
+
+TEST(GuardUnused, AGroupThatCannotBeOpenedMeansInUse) {
+    OneVf const tree;
+    fs::remove(tree.roots().dev / "vfio/12");
+    fs::create_directories(tree.roots().dev / "vfio/12");
+    auto const lease = tree.guard();
+    ASSERT_FALSE(lease);
+    EXPECT_EQ(lease.error().problem, Problem::vf_in_use);
+    EXPECT_EQ(lease.error().causes.at(0).code, "EISDIR");
+}
+
+TEST(GuardUnused, AVfWithoutVfioHasNothingToHold) {
+    OneVf const tree;
+    fs::remove(tree.roots().dev / "vfio/12");
+    fs::remove_all(tree.device("0000:01:10.4") / "vfio-dev");
+    fs::remove(tree.device("0000:01:10.4") / "driver");
+    auto const lease = tree.guard();
+    ASSERT_TRUE(lease);
+    EXPECT_EQ(lease->groups_held(), 0U);
+}
+
+TEST(GroupLease, TwoVfsInOneGroupAreOneOpen) {
+    OneVf const tree;
+    tree.add_vf("0000:01:00.0", 3, "0000:01:10.6");
+    tree.put_in_group("0000:01:10.6", 12);
+    std::vector<VfAt> const both{tree.vf, {{pci("0000:01:00.0"), 3}, pci("0000:01:10.6")}};
+    EXPECT_EQ(GroupLease::take(tree.roots(), both).value().groups_held(), 1U);
+}
+
+struct HostDriven : OneVf {
+    HostDriven() {
+        fs::remove_all(device("0000:01:10.4") / "vfio-dev");
+        bind("0000:01:10.4", "igbvf");
+        write(device("0000:01:10.4") / "net/enp1s0v2/uevent", "");
+        netdev.ifindex = 9;
+        netdev.name = "enp1s0v2";
+    }
+    [[nodiscard]] Result<GroupLease> guard_with(char const* address) const {
+        return guard({{netdev}, {{9, IpAddress::parse(address).value(), 24}}});
+    }
+    Netdev netdev;
+};
+
+TEST(GuardUnused, AnInterfaceThatIsUpWithAnAddressIsUse) {
+    HostDriven tree;
+    EXPECT_TRUE(tree.guard_with("10.9.9.9")) << "down";
+    tree.netdev.up = true;
+    auto const used = tree.guard_with("10.9.9.9");
+    ASSERT_FALSE(used);
+    EXPECT_EQ(used.error().detail,
+              "VF 2 of 0000:01:00.0 (0000:01:10.4) is used by this host: enp1s0v2 is up and has "
+              "10.9.9.9");
+    EXPECT_TRUE(tree.guard_with("fe80::1")) << "a link-local address comes with being up";
+    tree.netdev.ifindex = 10;
+    EXPECT_TRUE(tree.guard_with("10.9.9.9")) << "another interface's address";
+}
+
+TEST(GuardUnused, APartOfABridgeIsUse) {
+    HostDriven tree;
+    tree.netdev.controller_ifindex = 4;
+    auto const used = tree.guard_with("fe80::1");
+    ASSERT_FALSE(used);
+    EXPECT_NE(used.error().detail.find("bridge or bond"), std::string::npos);
+}
+
+TEST(GuardUnused, AnInterfaceThatIsNowhereToBeSeenIsUse) {
+    HostDriven tree;
+    fs::remove_all(tree.device("0000:01:10.4") / "net");
+    auto const used = tree.guard();
+    ASSERT_FALSE(used);
+    EXPECT_NE(used.error().detail.find("another network namespace"), std::string::npos);
+    tree.write(tree.device("0000:01:10.4") / "class", "0x010802\n");
+    EXPECT_TRUE(tree.guard()) << "an NVMe VF has none";
+}
+
+TEST(HoldersOf, ListsAProcessOnce) {
+    Holders const holders{{1, {{812, "qemu"}}}, {2, {{812, "qemu"}, {900, "x"}}}};
+    EXPECT_EQ(holders_of(holders, {1, 2, 3}), (std::vector<VfioHolder>{{812, "qemu"}, {900, "x"}}));
+    EXPECT_TRUE(holders_of(holders, {3}).empty());
+}
+
+}  // namespace
+}  // namespace vfmgr

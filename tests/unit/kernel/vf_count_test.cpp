@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/kernel/vf_count.hpp"
+
+#include "host_tree.hpp"
+
+namespace vfmgr {
+namespace {
+
+namespace fs = std::filesystem;
+using test::HostTree;
+using test::pci;
+using test::Reaction;
+using test::soon;
+using test::SysfsReactions;
+
+std::string const pf = "0000:01:00.0";
+
+// The kernel's side of sriov_numvfs, with at most `made_max` VFs.
+struct Resizing : HostTree {
+    explicit Resizing(int made_max = 100) : made_max_(made_max) { add_pf(pf, 7); }
+
+    [[nodiscard]] SysfsReactions react() {
+        auto const numvfs = device(pf) / "sriov_numvfs";
+        return SysfsReactions({{numvfs, [this](std::string const& text) {
+                                    for (char const digit : text) resize(std::string(1, digit));
+                                }}});
+    }
+    [[nodiscard]] Result<Observed> set(int count, Deadline deadline = soon()) const {
+        return perform_step(roots(), SetNumVfs{pci(pf), static_cast<std::uint16_t>(count)},
+                            deadline);
+    }
+    [[nodiscard]] std::string autoprobe() const {
+        return read(device(pf) / "sriov_drivers_autoprobe");
+    }
+    std::vector<std::string> writes;
+
+  private:
+    void resize(std::string const& text) {
+        writes.push_back(text);
+        for (int i = 0; i < 7; ++i) fs::remove(device(pf) / ("virtfn" + std::to_string(i)));
+        for (int i = 0; i < std::min(std::stoi(text), made_max_); ++i)
+            add_vf(pf, i, "0000:01:10." + std::to_string(i));
+    }
+    int made_max_;
+};
+
+using SetNumVfsStep = test::Networked;
+
+TEST_F(SetNumVfsStep, MakesVfs) {
+    Resizing tree;
+    {
+        auto const kernel = tree.react();
+        auto const done = tree.set(4);
+        ASSERT_TRUE(done) << done.error().detail;
+    }
+    EXPECT_EQ(tree.writes, std::vector<std::string>{"4"});
+    EXPECT_EQ(tree.autoprobe(), "1");
+    EXPECT_EQ(list_vfs(tree.roots(), pci(pf)).value().size(), 4U);
+}
+
+TEST_F(SetNumVfsStep, SwitchesAutoprobeOffAndBackToWhatItWas) {
+    Resizing tree;
+    auto const file = tree.device(pf) / "sriov_drivers_autoprobe";
+    fs::remove(file);
+    ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);  // keeps what is written one after the other
+    FileDescriptor const fifo(::open(file.c_str(), O_RDWR | O_CLOEXEC));
+    ASSERT_EQ(::write(fifo.get(), "1\n", 2), 2);
+    {
+        auto const kernel = tree.react();
+        auto const done = tree.set(4);
+        ASSERT_TRUE(done) << done.error().detail;
+    }
+    std::array<char, 16> written{};
+    ASSERT_EQ(::read(fifo.get(), written.data(), written.size()), 2);
+    EXPECT_EQ(std::string(written.data()), "01");
+}
+
+TEST_F(SetNumVfsStep, GoesThroughZero) {
+    Resizing tree;
+    tree.add_vf(pf, 0, "0000:01:10.0");
+    {
+        auto const kernel = tree.react();
+        auto const done = tree.set(5);
+        ASSERT_TRUE(done) << done.error().detail;
+    }
+    EXPECT_EQ(tree.writes, (std::vector<std::string>{"0", "5"}));
+}
+
+TEST_F(SetNumVfsStep, RemovesAll) {
+    Resizing tree;
+    tree.add_vf(pf, 0, "0000:01:10.0");
+    {
+        auto const kernel = tree.react();
+        ASSERT_TRUE(tree.set(0));
+    }
+    EXPECT_EQ(tree.writes, std::vector<std::string>{"0"});
+    EXPECT_TRUE(list_vfs(tree.roots(), pci(pf)).value().empty());
+}
+
+TEST_F(SetNumVfsStep, WhatIsThereAlreadyIsNotWritten) {
+    Resizing tree;
+    tree.add_vf(pf, 0, "0000:01:10.0");
+    EXPECT_TRUE(tree.set(1));
+    EXPECT_EQ(tree.read(tree.device(pf) / "sriov_numvfs"), "untouched");
+    EXPECT_EQ(tree.autoprobe(), "1\n");
+}
+
+TEST_F(SetNumVfsStep, MoreThanTheDeviceHasIsRefusedUntouched) {
+    Resizing tree;
+    auto const refused = tree.set(8);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().problem, Problem::limit_exceeded);
+    EXPECT_EQ(refused.error().detail, "0000:01:00.0 allows 7 VFs, 8 were asked for");
+    EXPECT_EQ(tree.read(tree.device(pf) / "sriov_numvfs"), "untouched");
+}
+
+TEST_F(SetNumVfsStep, FewerThanAskedForIsAnError) {
+    Resizing tree(3);
+    auto const kernel = tree.react();
+    auto const refused =
+        tree.set(5, std::chrono::steady_clock::now() + std::chrono::milliseconds(300));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().problem, Problem::kernel_refused);
+    EXPECT_EQ(refused.error().detail, "5 VFs were asked for on 0000:01:00.0, 3 appeared");
+}
+
+TEST_F(SetNumVfsStep, ARefusedWriteNamesErrnoAndPutsAutoprobeBack) {
+    Resizing tree;
+    fs::remove(tree.device(pf) / "sriov_numvfs");
+    auto const refused = tree.set(5);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().problem, Problem::kernel_refused);
+    EXPECT_NE(refused.error().detail.find("5 VFs could not be made on 0000:01:00.0"),
+              std::string::npos);
+    EXPECT_EQ(refused.error().causes.at(0).code, "ENOENT");
+    EXPECT_EQ(refused.error().remedy, "bind the PF to a driver that can make VFs");
+    EXPECT_EQ(tree.autoprobe(), "1");
+}
+
+TEST_F(SetNumVfsStep, AVfInUseKeepsAllOfThem) {
+    Resizing tree;
+    tree.add_vf(pf, 0, "0000:01:10.0");
+    tree.add_vf(pf, 1, "0000:01:10.1");
+    tree.put_in_group("0000:01:10.1", 13);
+    tree.make_group_node(13);
+    tree.add_process(812, "qemu-system-x86");
+    tree.give_descriptor(812, 33, "/dev/null");
+    for (int const count : {0, 1, 5}) {
+        auto const refused = tree.set(count);
+        ASSERT_FALSE(refused) << count;
+        EXPECT_EQ(refused.error().problem, Problem::vf_in_use);
+        EXPECT_NE(refused.error().detail.find("VF 1 of 0000:01:00.0"), std::string::npos);
+    }
+    EXPECT_EQ(tree.read(tree.device(pf) / "sriov_numvfs"), "untouched");
+    EXPECT_EQ(tree.autoprobe(), "1\n");
+}
+
+TEST_F(SetNumVfsStep, NoSuchPfIsNotFound) {
+    HostTree const tree;
+    auto const missing = perform_step(tree.roots(), SetNumVfs{pci(pf), 1}, soon());
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().problem, Problem::not_found);
+}
+
+}  // namespace
+}  // namespace vfmgr

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of writing VF settings; the writing itself is tried on a real driver in the lab.
+#include "vfmgr/kernel/vf_settings.hpp"
+
+#include "host_tree.hpp"
+
+namespace vfmgr {
+namespace {
+
+namespace fs = std::filesystem;
+using test::HostTree;
+using test::pci;
+using test::soon;
+
+MacAddress mac(std::string const& text) {
+    return MacAddress::parse(text).value();
+}
+
+VfSpec everything() {
+    VfSpec spec;
+    spec.mac = mac("52:54:00:11:22:33");
+    spec.vlan = Vlan{100, 3, VlanProtocol::dot1ad};
+    spec.spoofchk = false;
+    spec.trust = true;
+    spec.link_state = LinkState::enable;
+    spec.min_tx_rate_mbps = 10;
+    spec.max_tx_rate_mbps = 200;
+    spec.node_guid = Guid{1};
+    spec.port_guid = Guid{2};
+    return spec;
+}
+
+TEST(Holds, ComparesEachAttributeAlone) {
+    auto const wanted = everything();
+    for (auto const& [attribute, name] : enum_names<VfAttribute>) {
+        EXPECT_TRUE(holds(wanted, wanted, attribute)) << name;
+        EXPECT_FALSE(holds(wanted, VfSpec{}, attribute)) << name << ": not reported is not held";
+    }
+    auto other = wanted;
+    other.vlan->qos = 4;
+    EXPECT_FALSE(holds(wanted, other, VfAttribute::vlan));
+    EXPECT_TRUE(holds(wanted, other, VfAttribute::mac));
+}
+
+TEST(Holds, TheStandInMacIsAsGoodAsZero) {
+    VfSpec zero;
+    zero.mac = MacAddress{};
+    VfSpec stand_in;
+    stand_in.mac = stand_in_mac;
+    EXPECT_TRUE(holds(zero, stand_in, VfAttribute::mac));
+    EXPECT_TRUE(holds(zero, zero, VfAttribute::mac));
+    EXPECT_FALSE(holds(stand_in, zero, VfAttribute::mac));
+}
+
+TEST(ToWrite, LeavesOutWhatDriversRefuseEvenWhenItHolds) {
+    VfSpec wanted;
+    wanted.link_state = LinkState::auto_;
+    wanted.min_tx_rate_mbps = 0;
+    wanted.max_tx_rate_mbps = 0;
+    wanted.mac = MacAddress{};
+    EXPECT_TRUE(empty(to_write(wanted, wanted)));
+}
+
+TEST(ToWrite, WritesAMacAgainSoThatItIsThePfs) {
+    VfSpec wanted;
+    wanted.mac = mac("52:54:00:11:22:33");
+    wanted.trust = true;
+    EXPECT_EQ(to_write(wanted, wanted), wanted);
+}
+
+TEST(ToWrite, AMinimumRateTakesTheMaximumThatIs) {
+    VfSpec wanted;
+    wanted.min_tx_rate_mbps = 10;
+    VfSpec reported;
+    reported.min_tx_rate_mbps = 0;
+    reported.max_tx_rate_mbps = 500;
+    EXPECT_EQ(to_write(wanted, reported).max_tx_rate_mbps, 500U);
+    wanted.max_tx_rate_mbps = 900;
+    EXPECT_EQ(to_write(wanted, reported).max_tx_rate_mbps, 900U);
+    wanted.max_tx_rate_mbps = 500;  // holds, but the message needs it
+    EXPECT_EQ(to_write(wanted, reported).max_tx_rate_mbps, 500U);
+}
+
+TEST(ToWrite, AMaximumRateLeavesTheMinimumToTheKernel) {
+    VfSpec wanted;
+    wanted.max_tx_rate_mbps = 900;
+    VfSpec reported;
+    reported.min_tx_rate_mbps = 10;
+    EXPECT_EQ(to_write(wanted, reported), wanted);
+}
+
+TEST(MessagesOf, GuidsGoAlone) {
+    auto const messages = messages_of(everything());
+    ASSERT_EQ(messages.size(), 3U);
+    EXPECT_EQ(messages[0], without_guids(everything()));
+    EXPECT_EQ(messages[1], only(everything(), VfAttribute::node_guid));
+    EXPECT_EQ(messages[2], only(everything(), VfAttribute::port_guid));
+    EXPECT_TRUE(messages_of(VfSpec{}).empty());
+    EXPECT_EQ(messages_of(messages[2]), std::vector<VfSpec>{messages[2]});
+}
+
+TEST(SettingText, NamesAttributeAndValue) {
+    auto const spec = everything();
+    std::vector<std::string> texts;
+    for (auto const attribute : attributes_of(spec)) texts.push_back(setting_text(spec, attribute));
+    EXPECT_EQ(texts,
+              (std::vector<std::string>{
+                  "mac 52:54:00:11:22:33", "vlan 100 qos 3 proto 802.1ad", "max_tx_rate_mbps 200",
+                  "min_tx_rate_mbps 10", "spoofchk off", "link_state enable", "trust on",
+                  "node_guid 00:00:00:00:00:00:00:01", "port_guid 00:00:00:00:00:00:00:02"}));
+    EXPECT_EQ(setting_text(VfSpec{}, VfAttribute::vlan), "no vlan");
+}
+
+// A device without VFs refuses in the kernel's own words: veth stands for the PF.
+using ConfigureVfsStep = test::Networked;
+
+struct VethPf : HostTree {
+    VethPf() {
+        auto socket = NlSocket::open(NlProtocol::route).value();
+        EXPECT_TRUE(test::make_veth(socket, {"near0", "far0"}));
+        add_pf("0000:01:00.0", 7);
+        add_vf("0000:01:00.0", 2, "0000:01:10.4");
+        bind("0000:01:00.0", "igb");
+        write(device("0000:01:00.0") / "net/near0/dev_port", "0\n");
+    }
+    [[nodiscard]] Result<Observed> configure(ConfigureVfs step) const {
+        step.pf = pci("0000:01:00.0");
+        return perform_step(roots(), step, soon());
+    }
+};
+
+TEST_F(ConfigureVfsStep, ARefusalNamesAttributeValueVfAndErrno) {
+    VethPf const tree;
+    VfSpec settings;
+    settings.trust = true;
+    settings.mac = mac("52:54:00:11:22:33");
+    auto const refused = tree.configure({{}, {{2, settings}}, {}});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().problem, Problem::kernel_refused);
+    EXPECT_EQ(refused.error().detail,
+              "igb refused mac 52:54:00:11:22:33 for VF 2 of near0: Operation not supported (and 1 "
+              "more refusals)");
+    EXPECT_NE(refused.error().remedy.find("best_effort"), std::string::npos);
+    ASSERT_EQ(refused.error().causes.size(), 2U);
+    EXPECT_EQ(refused.error().causes[0].call, "RTM_SETLINK near0 vf 2 mac 52:54:00:11:22:33");
+    EXPECT_EQ(refused.error().causes[0].code, "EOPNOTSUPP");
+    EXPECT_EQ(refused.error().causes[1].call, "RTM_SETLINK near0 vf 2 trust on");
+}
+
+TEST_F(ConfigureVfsStep, BestEffortIsToldAndNotFatal) {
+    VethPf const tree;
+    VfSpec settings;
+    settings.trust = true;
+    settings.mac = mac("52:54:00:11:22:33");
+    auto const done = tree.configure({{}, {{2, settings}}, {"trust", "mac"}});
+    ASSERT_TRUE(done) << done.error().detail;
+    EXPECT_EQ(done->refused,
+              (std::vector<std::string>{
+                  "igb refused mac 52:54:00:11:22:33 for VF 2 of near0: Operation not supported",
+                  "igb refused trust on for VF 2 of near0: Operation not supported"}));
+    auto const half = tree.configure({{}, {{2, settings}}, {"trust"}});
+    ASSERT_FALSE(half);
+    EXPECT_EQ(half.error().causes.size(), 1U);
+}
+
+TEST_F(ConfigureVfsStep, UnknownVfAndPfWithoutInterface) {
+    VethPf const tree;
+    VfSpec settings;
+    settings.trust = true;
+    EXPECT_EQ(tree.configure({{}, {{9, settings}}, {}}).error().problem, Problem::not_found);
+    fs::remove_all(tree.device("0000:01:00.0") / "net");
+    auto const refused = tree.configure({{}, {{2, settings}}, {}});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().problem, Problem::unsupported);
+}
+
+}  // namespace
+}  // namespace vfmgr
