@@ -10,12 +10,13 @@ PROJECT = ("api", "vfmgr", "guest-tools", "service")
 
 # For each folder, longest prefix first: what it may include of ours. A prefix that ends in .hpp
 # is that one file: the engine knows the seams, not who is behind them.
+DESCRIPTOR = "api/http/file_descriptor.hpp"
 ALLOWED = {
     "api/types": ["api/types"],
     "api/http": ["api"],
     "vfmgr/plan": ["api/types", "vfmgr/plan"],
     "vfmgr/netlink": ["api/types", "vfmgr/netlink"],
-    "vfmgr/kernel": ["api/types", "vfmgr/plan", "vfmgr/netlink", "vfmgr/kernel"],
+    "vfmgr/kernel": ["api/types", DESCRIPTOR, "vfmgr/plan", "vfmgr/netlink", "vfmgr/kernel"],
     "vfmgr/hypervisor": ["api/types", "vfmgr/plan", "vfmgr/hypervisor", "vfmgr/kernel/kernel.hpp"],
     "vfmgr/store": ["api/types", "vfmgr/plan", "vfmgr/store"],
     "vfmgr/checks": ["api/types", "vfmgr/plan", "vfmgr/netlink", "vfmgr/checks"],
