@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the options of `vfctl attach` to the wish that the API takes. Pure, any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/types/attachment.hpp"
+
+namespace vfmgr {
+
+struct AttachArguments {
+    std::string vm;
+    std::string pf;
+    std::optional<std::uint16_t> vf;
+    std::string network;
+    std::string address;
+    std::string mac;
+    std::string vlan;  // ID[:QOS[:PROTO]]
+    std::string trust;
+    std::string spoofchk;
+    std::string link_state;
+    std::optional<std::uint32_t> min_tx_rate_mbps;
+    std::optional<std::uint32_t> max_tx_rate_mbps;
+    std::string persistence;
+    std::vector<std::string> best_effort;
+    bool verify = false;
+    std::optional<std::uint32_t> verify_timeout_seconds;
+};
+
+// `pf` is resolved by the caller: it may be a name.
+[[nodiscard]] Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments,
+                                                     PciAddress const& pf);
+
+[[nodiscard]] Result<Vlan> parse_vlan(std::string_view text);
+[[nodiscard]] Result<bool> parse_on_off(std::string_view option, std::string_view text);
+
+}  // namespace vfmgr

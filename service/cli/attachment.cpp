@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "service/cli/attach_spec.hpp"
+#include "service/cli/connection.hpp"
+#include "service/cli/progress.hpp"
+#include "service/cli/resolve.hpp"
+#include "service/cli/show.hpp"
+
+namespace vfmgr {
+namespace {
+
+using nlohmann::json;
+
+// Sent again after a lost answer, the same key finds the same operation.
+std::string random_key() {
+    std::ifstream file("/proc/sys/kernel/random/uuid");
+    std::string key;
+    std::getline(file, key);
+    return key;
+}
+
+void print_plan(http::Response const& response, json const& body, Options const& options) {
+    print(step_table(body.value("plan", json::object())), plan_page(body), response.body, options);
+}
+
+Result<void> print_attachment(Connection const& connection, Options const& options,
+                              std::string const& path) {
+    VFMGR_TRY(auto const response, connection.send({.path = path}));
+    VFMGR_TRY(auto const attachment, json_of(response));
+    print(attachment_table(json::array({attachment})), attachment_page(attachment, options),
+          response.body, options);
+    return {};
+}
+
+Result<void> attach(Options const& options, AttachArguments const& arguments) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const pci, resolve_pf(connection, arguments.pf));
+    VFMGR_TRY(AttachmentSpec const spec, attachment_spec(arguments, pci));
+    ApiRequest request{.method = "POST", .path = "/v1/attachments", .body = json(spec).dump()};
+    if (options.dry_run)
+        request.query["dry_run"] = "true";
+    else if (auto key = random_key(); !key.empty())
+        request.headers["idempotency-key"] = std::move(key);
+    VFMGR_TRY(auto const response, connection.send(request));
+    VFMGR_TRY(auto const body, json_of(response));
+    if (options.dry_run) {
+        print_plan(response, body, options);
+        return {};
+    }
+    VFMGR_TRY(auto const done, settle(connection, options, response));
+    if (!done) return {};
+    auto const subject = cell(*done, "/subject");
+    say(fmt::format("{} has its VF", arguments.vm), options);
+    return print_attachment(connection, options, subject);
+}
+
+Result<void> detach(Options const& options, std::string const& name) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const id, resolve_attachment(connection, name));
+    ApiRequest request{.method = "DELETE", .path = "/v1/attachments/" + id};
+    if (options.dry_run) request.query["dry_run"] = "true";
+    VFMGR_TRY(auto const response, connection.send(request));
+    VFMGR_TRY(auto const body, json_of(response));
+    if (options.dry_run) {
+        print_plan(response, body, options);
+        return {};
+    }
+    VFMGR_TRY(auto const done, settle(connection, options, response));
+    if (!done) return {};
+    say(fmt::format("attachment {} is gone and its VF is clean", id), options);
+    if (options.format == Format::json) print({}, done->dump(), options);
+    return {};
+}
+
+Result<void> list(Options const& options) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const response, connection.send({.path = "/v1/attachments"}));
+    VFMGR_TRY(auto const body, json_of(response));
+    print(attachment_table(body.at("items")), response.body, options);
+    return {};
+}
+
+Result<void> show(Options const& options, std::string const& name) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const id, resolve_attachment(connection, name));
+    return print_attachment(connection, options, "/v1/attachments/" + id);
+}
+
+// The run's report is shown whether it passed or not; a failed run is the exit code's matter.
+Result<void> verify(Options const& options, std::string const& name,
+                    std::optional<std::uint32_t> timeout) {
+    VFMGR_CHECK(refuse_dry_run(options));
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const id, resolve_attachment(connection, name));
+    auto const path = "/v1/attachments/" + id;
+    ApiRequest request{.method = "POST", .path = path + "/verifications"};
+    if (timeout) request.body = json{{"timeout_seconds", *timeout}}.dump();
+    VFMGR_TRY(auto const response, connection.send(request));
+    auto const done = settle(connection, options, response);
+    if (done && !*done) return {};
+    bool const ran = done || done.error().problem == Problem::guest_refused;
+    if (!ran) return fail(done.error());
+    VFMGR_TRY(auto const attachment, get_json(connection, path));
+    auto const report = attachment.value("verification", json());
+    if (report.is_object())
+        print(test_table(report), verification_page(report, options), report.dump(), options);
+    if (!done) return fail(done.error());
+    return {};
+}
+
+void add_settings(CLI::App& command, AttachArguments& arguments) {
+    command.add_option("--mac", arguments.mac, "MAC of the VF; left out: a stable one is chosen");
+    command.add_option("--vlan", arguments.vlan,
+                       "ID[:QOS[:PROTO]], PROTO 802.1q or 802.1ad; left out: the network's");
+    command.add_option("--trust", arguments.trust, "on or off: may the VM change MAC and promisc");
+    command.add_option("--spoofchk", arguments.spoofchk,
+                       "on or off: drop frames with another source MAC");
+    command.add_option("--link-state", arguments.link_state, "auto, enable or disable");
+    command.add_option("--min-tx-rate", arguments.min_tx_rate_mbps, "guaranteed rate in Mbit/s");
+    command.add_option("--max-tx-rate", arguments.max_tx_rate_mbps,
+                       "highest rate in Mbit/s; 0: no limit");
+    command
+        .add_option("--best-effort", arguments.best_effort,
+                    "a setting that the driver may refuse, such as trust")
+        ->expected(1)
+        ->take_all();
+}
+
+void add_attach(CLI::App& app, Session& session) {
+    auto* const command =
+        app.add_subcommand("attach", "give a VF to a VM, prove RDMA over it")->fallthrough();
+    auto const arguments = std::make_shared<AttachArguments>();
+    command->add_option("VM", arguments->vm, "name or UUID")->required();
+    command->add_option("--pf", arguments->pf, "PCI address or netdev")->required();
+    command->add_option("--vf", arguments->vf, "number of the VF; left out: any free one");
+    command->add_option("--network", arguments->network, "network of the PF, for an address");
+    command->add_option("--address", arguments->address,
+                        "the VF's address in the network; left out: the first free one");
+    add_settings(*command, *arguments);
+    command->add_option("--persistence", arguments->persistence,
+                        "auto, live (running VM only) or config (persistent XML only)");
+    command->add_flag("--verify", arguments->verify,
+                      "undo it all unless the VM proves RDMA over the VF");
+    command->add_option("--verify-timeout", arguments->verify_timeout_seconds,
+                        "seconds that the proof may take");
+    command->callback([&session, arguments] {
+        session.run = [&session, arguments] { return attach(session.options, *arguments); };
+    });
+}
+
+// Commands whose only argument is an attachment or the VM that has it.
+template <class Run>
+CLI::App* add_named(CLI::App& parent, Session& session, std::string const& verb,
+                    std::string const& help, Run run) {
+    auto* const command = parent.add_subcommand(verb, help)->fallthrough();
+    auto const name = std::make_shared<std::string>();
+    command->add_option("ID", *name, "attachment, or the VM that has it")->required();
+    command->callback([&session, name, run] {
+        session.run = [&session, name, run] { return run(session.options, *name); };
+    });
+    return command;
+}
+
+}  // namespace
+
+void add_attachment_commands(CLI::App& app, Session& session) {
+    add_attach(app, session);
+    add_named(app, session, "detach", "take a VF back from a VM, clean", detach);
+    auto const timeout = std::make_shared<std::optional<std::uint32_t>>();
+    add_named(app, session, "verify", "prove RDMA over an attached VF once more",
+              [timeout](Options const& options, std::string const& name) {
+                  return verify(options, name, *timeout);
+              })
+        ->add_option("--verify-timeout", *timeout, "seconds that the proof may take");
+
+    auto* const attachment = app.add_subcommand("attachment", "VFs that VMs have")->fallthrough();
+    attachment->require_subcommand(1);
+    attachment->add_subcommand("list", "all attachments")->fallthrough()->callback([&session] {
+        session.run = [&session] { return list(session.options); };
+    });
+    add_named(*attachment, session, "show", "one attachment, with its verification", show);
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/cli/commands.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+
+#include "service/cli/session.hpp"
+#include "service/cli/table.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr int exit_usage = 2;
+
+constexpr auto exit_codes =
+    "Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 refused, 5 not permitted, "
+    "6 daemon unreachable, 7 timed out, 130 interrupted.";
+
+void print_problem(Error const& error) {
+    std::string out = fmt::format("vfctl: {}\n", printable(error.detail));
+    for (auto const& violation : error.violations)
+        out += fmt::format("  {} {}\n", printable(violation.pointer), printable(violation.detail));
+    for (auto const& cause : error.causes)
+        out += fmt::format("  because: {}: {}{}{}\n", printable(cause.call), printable(cause.code),
+                           cause.code.empty() ? "" : ": ", printable(cause.text));
+    if (!error.remedy.empty()) out += fmt::format("remedy: {}\n", printable(error.remedy));
+    std::fputs(out.c_str(), stderr);
+}
+
+}  // namespace
+
+Result<void> refuse_dry_run(Options const& options) {
+    if (!options.dry_run) return {};
+    return fail(Problem::invalid_request, "this command has no dry run",
+                "leave --dry-run out to do it");
+}
+
+void add_global_options(CLI::App& app, Session& session) {
+    auto& options = session.options;
+    auto* const socket =
+        app.add_option("--socket", options.socket, "vfmgrd's unix socket")->envname("VFMGR_SOCKET");
+    app.add_option("--url", options.url, "https://host:port, instead of the socket")
+        ->envname("VFMGR_URL")
+        ->excludes(socket);
+    app.add_option("--token-file", options.token_file, "file with the token, for --url")
+        ->envname("VFMGR_TOKEN_FILE");
+    app.add_option("--ca-file", options.ca_file, "PEM file that vouches for the server")
+        ->envname("VFMGR_CA_FILE");
+    app.add_option("--fingerprint", options.fingerprint, "SHA-256 of the server's certificate")
+        ->envname("VFMGR_FINGERPRINT");
+    app.add_option_function<std::string>(
+           "-o,--output",
+           [&options](std::string const& text) {
+               auto const format = enum_value<Format>(text);
+               if (!format) throw CLI::ValidationError("-o", "is one of " + enum_choices<Format>());
+               options.format = *format;
+           },
+           "table, json (the API's own answer), csv or name")
+        ->type_name("FORMAT");
+    app.add_flag_callback(
+        "-j,--json", [&options] { options.format = Format::json; }, "the same as -o json");
+    app.add_flag("--no-headers", options.no_headers, "tables and CSV without their first line");
+    app.add_flag("--dry-run", options.dry_run, "only say what would be done, and to whom");
+    app.add_flag("--no-wait", options.no_wait, "print the operation's id and end");
+    app.add_flag("-q,--quiet", options.quiet, "no progress and no messages, errors excepted");
+}
+
+int run_vfctl(std::vector<std::string> arguments) {
+    Session session;
+    CLI::App app("Lends SR-IOV virtual functions to virtual machines.", "vfctl");
+    app.footer(exit_codes);
+    app.require_subcommand(1);
+    add_global_options(app, session);
+    add_pf_commands(app, session);
+    add_vf_commands(app, session);
+    add_attachment_commands(app, session);
+    add_operation_commands(app, session);
+    add_token_commands(app, session);
+    add_query_commands(app, session);
+    try {
+        std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes a vector
+        app.parse(std::move(arguments));
+        auto const done = session.run();
+        if (done) return 0;
+        print_problem(done.error());
+        return exit_code(done.error().problem);
+    } catch (CLI::ParseError const& error) {
+        return app.exit(error, std::cout, std::cerr) == 0 ? 0 : exit_usage;
+    } catch (std::exception const& bug) {
+        print_problem({Problem::internal,
+                       fmt::format("the server's answer is not what was expected: {}", bug.what()),
+                       "check that vfctl and vfmgrd are of the same version"});
+        return exit_code(Problem::internal);
+    }
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/cli/connection.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace vfmgr {
+namespace {
+
+Result<http::Target> target_of(Options const& options) {
+    if (options.url.empty()) return http::UnixTarget{options.socket};
+    VFMGR_TRY(HostPort const server, parse_url(options.url));
+    return http::TlsTarget{server.host, server.port, options.ca_file, options.fingerprint};
+}
+
+std::string trimmed(std::string text) {
+    constexpr auto blanks = " \t\r\n";
+    text.erase(text.find_last_not_of(blanks) + 1);
+    text.erase(0, text.find_first_not_of(blanks));
+    return text;
+}
+
+}  // namespace
+
+Result<HostPort> parse_url(std::string const& url) {
+    auto const refuse = [&] {
+        return fail(Problem::invalid_request, fmt::format("'{}' is not an address of vfmgrd", url),
+                    "give one such as https://host:8470; without TLS the API is on its unix "
+                    "socket only");
+    };
+    constexpr std::string_view scheme = "https://";
+    if (!url.starts_with(scheme)) return refuse();
+    std::string_view rest = std::string_view(url).substr(scheme.size());
+    if (rest.ends_with('/')) rest.remove_suffix(1);
+    HostPort out;
+    if (rest.starts_with('[')) {
+        auto const end = rest.find(']');
+        if (end == std::string_view::npos) return refuse();
+        out.host = rest.substr(1, end - 1);
+        rest.remove_prefix(end + 1);
+    } else {
+        auto const end = std::min(rest.find(':'), rest.size());
+        out.host = rest.substr(0, end);
+        rest.remove_prefix(end);
+    }
+    if (out.host.empty() || out.host.find_first_of("/?#@ ") != std::string::npos) return refuse();
+    if (rest.empty()) return out;
+    auto const* const last = rest.data() + rest.size();
+    auto const [end, error] = std::from_chars(rest.data() + 1, last, out.port);
+    if (rest.front() != ':' || error != std::errc{} || end != last || out.port == 0)
+        return refuse();
+    return out;
+}
+
+Result<std::string> read_text(std::string const& file) {
+    if (file == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+    std::ifstream stream(file, std::ios::binary);
+    std::string text(std::istreambuf_iterator<char>(stream), {});
+    if (!stream.is_open() || stream.bad())
+        return fail(Problem::invalid_request, fmt::format("can't read {}", file),
+                    "name a readable file, or '-' for standard input");
+    return text;
+}
+
+Result<Connection> Connection::open(Options const& options) {
+    VFMGR_TRY(http::Target target, target_of(options));
+    http::Client client(std::move(target));
+    if (!options.token_file.empty()) {
+        VFMGR_TRY(std::string token, read_text(options.token_file));
+        client.set_bearer_token(trimmed(std::move(token)));
+    }
+    return Connection(std::move(client));
+}
+
+Result<http::Response> Connection::exchange(ApiRequest const& request) const {
+    http::Request message;
+    message.method = request.method;
+    message.path = request.path;
+    message.query = request.query;
+    message.headers = request.headers;
+    message.body = request.body;
+    return client_.send(message, request.timeout);
+}
+
+Result<http::Response> Connection::send(ApiRequest const& request) const {
+    VFMGR_TRY(http::Response response, exchange(request));
+    if (response.status >= 200 && response.status < 300) return response;
+    return fail(problem_of(response));
+}
+
+Error problem_of(http::Response const& response) {
+    auto const document = nlohmann::json::parse(response.body, nullptr, false);
+    if (document.is_object() && document.contains("code")) return error_from_json(document);
+    return {Problem::internal,
+            fmt::format("the server answered {} without saying why", response.status),
+            "check that this is vfmgrd, and look at its log"};
+}
+
+Result<nlohmann::json> json_of(http::Response const& response) {
+    auto document = nlohmann::json::parse(response.body, nullptr, false);
+    if (!document.is_discarded()) return document;
+    return fail(Problem::internal, "the server's answer is not JSON",
+                "check that this is vfmgrd, and that its version fits vfctl's");
+}
+
+Result<nlohmann::json> get_json(Connection const& connection, std::string path,
+                                std::map<std::string, std::string> query) {
+    VFMGR_TRY(http::Response const response,
+              connection.send({.path = std::move(path), .query = std::move(query)}));
+    return json_of(response);
+}
+
+}  // namespace vfmgr

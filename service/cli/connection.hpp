@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// vfctl's way to the API: over the daemon's unix socket, or HTTPS with a token. One thread.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "api/http/http.hpp"
+#include "service/cli/session.hpp"
+
+namespace vfmgr {
+
+struct ApiRequest {
+    std::string method = "GET";
+    std::string path;
+    std::map<std::string, std::string> query{};
+    std::map<std::string, std::string> headers{};
+    std::string body{};
+    std::chrono::seconds timeout{60};
+};
+
+class Connection {
+  public:
+    [[nodiscard]] static Result<Connection> open(Options const& options);
+    // Any answer, also a problem.
+    [[nodiscard]] Result<http::Response> exchange(ApiRequest const& request) const;
+    // An answer of status 2xx; a problem becomes the Error that it describes.
+    [[nodiscard]] Result<http::Response> send(ApiRequest const& request) const;
+
+  private:
+    explicit Connection(http::Client client) : client_(std::move(client)) {}
+    http::Client client_;
+};
+
+[[nodiscard]] Result<nlohmann::json> json_of(http::Response const& response);
+[[nodiscard]] Result<nlohmann::json> get_json(Connection const& connection, std::string path,
+                                              std::map<std::string, std::string> query = {});
+[[nodiscard]] Error problem_of(http::Response const& response);
+
+// "https://host", "https://host:8470", "https://[::1]:8470".
+struct HostPort {
+    std::string host;
+    std::uint16_t port = 8470;
+    bool operator==(HostPort const&) const = default;
+};
+[[nodiscard]] Result<HostPort> parse_url(std::string const& url);
+
+// The content of a file, "-" for standard input.
+[[nodiscard]] Result<std::string> read_text(std::string const& file);
+
+}  // namespace vfmgr

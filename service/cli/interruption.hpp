@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// While it lives, Ctrl-C ends the program with a sentence about what goes on without it.
+#pragma once
+
+#include <string>
+#include <thread>
+
+#include "api/http/file_descriptor.hpp"
+
+namespace vfmgr {
+
+class Interruption {
+  public:
+    explicit Interruption(std::string farewell);
+    ~Interruption();
+    Interruption(Interruption const&) = delete;
+    Interruption& operator=(Interruption const&) = delete;
+
+  private:
+    void watch() const;
+
+    std::string farewell_;
+    FileDescriptor signals_;
+    FileDescriptor over_;
+    std::thread thread_;
+};
+
+}  // namespace vfmgr

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "api/types/json.hpp"
+#include "service/cli/connection.hpp"
+#include "service/cli/pf_edit.hpp"
+#include "service/cli/progress.hpp"
+#include "service/cli/resolve.hpp"
+#include "service/cli/show.hpp"
+
+namespace vfmgr {
+namespace {
+
+struct SetArguments {
+    std::string pf;
+    std::string file;
+    std::optional<std::uint16_t> num_vfs;
+    std::string mode;
+    std::vector<std::string> networks;
+    std::vector<std::string> networks_removed;
+};
+
+Result<void> list(Options const& options) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const response, connection.send({.path = "/v1/pfs"}));
+    VFMGR_TRY(auto const body, json_of(response));
+    print(pf_table(body.at("items")), response.body, options);
+    return {};
+}
+
+Result<void> show(Options const& options, std::string const& name) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const pci, resolve_pf(connection, name));
+    VFMGR_TRY(auto const response, connection.send({.path = "/v1/pfs/" + to_string(pci)}));
+    VFMGR_TRY(auto const pf, json_of(response));
+    print(pf_table(nlohmann::json::array({pf})), pf_page(pf, options), response.body, options);
+    return {};
+}
+
+Result<PfEdit> edit_of(SetArguments const& arguments) {
+    PfEdit wanted{arguments.num_vfs, {}, arguments.networks, arguments.networks_removed};
+    if (arguments.mode.empty()) return wanted;
+    wanted.mode = enum_value<PfMode>(arguments.mode);
+    if (wanted.mode) return wanted;
+    return fail(Problem::invalid_request,
+                fmt::format("mode is one of {}, not '{}'", enum_choices<PfMode>(), arguments.mode),
+                "see vfctl pf set --help");
+}
+
+struct Edited {
+    std::string body;
+    std::string revision;  // the ETag that it was made from
+};
+
+// The present spec with what the arguments name changed. A PF that nobody has managed so far
+// answers with mode "observe": changing it means managing it, unless --mode says otherwise.
+Result<Edited> edited_spec(Connection const& connection, std::string const& path,
+                           SetArguments const& arguments) {
+    VFMGR_TRY(auto const response, connection.send({.path = path}));
+    auto const etag = response.headers.find("etag");
+    Edited out{{}, etag == response.headers.end() ? "" : etag->second};
+    VFMGR_TRY(PfSpec present, from_json_text<PfSpec>(response.body));
+    if (out.revision == "\"0\"") present.mode = PfMode::manage;
+    VFMGR_TRY(PfEdit const wanted, edit_of(arguments));
+    VFMGR_TRY(PfSpec const spec, edit(std::move(present), wanted));
+    out.body = nlohmann::json(spec).dump();
+    return out;
+}
+
+Result<void> set(Options const& options, SetArguments const& arguments) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const pci, resolve_pf(connection, arguments.pf));
+    auto const pf_path = "/v1/pfs/" + to_string(pci);
+    ApiRequest request{.method = "PUT", .path = pf_path + "/spec"};
+    if (arguments.file.empty()) {
+        VFMGR_TRY(Edited const edited, edited_spec(connection, request.path, arguments));
+        request.body = edited.body;
+        if (!edited.revision.empty()) request.headers["if-match"] = edited.revision;
+    } else {
+        VFMGR_TRY(request.body, read_text(arguments.file));
+    }
+    if (options.dry_run) request.query["dry_run"] = "true";
+    VFMGR_TRY(auto const response, connection.send(request));
+    VFMGR_TRY(auto const body, json_of(response));
+    if (options.dry_run) {
+        print(step_table(body.value("plan", nlohmann::json::object())), plan_page(body),
+              response.body, options);
+        return {};
+    }
+    VFMGR_TRY(auto const done, settle(connection, options, response));
+    if (!done) return {};
+    say(done->is_null() ? fmt::format("{} is so already", arguments.pf)
+                        : fmt::format("{} is configured", arguments.pf),
+        options);
+    VFMGR_TRY(auto const after, connection.send({.path = pf_path}));
+    VFMGR_TRY(auto const pf, json_of(after));
+    print(pf_table(nlohmann::json::array({pf})), after.body, options);
+    return {};
+}
+
+void add_set(CLI::App& pf, Session& session) {
+    auto* const command = pf.add_subcommand("set", "change what is wanted of a PF")->fallthrough();
+    auto const arguments = std::make_shared<SetArguments>();
+    command->add_option("PF", arguments->pf, "PCI address or netdev")->required();
+    auto* const file =
+        command->add_option("-f,--file", arguments->file, "the whole spec as JSON; - is stdin");
+    command->add_option("--num-vfs", arguments->num_vfs, "number of VFs")->excludes(file);
+    command->add_option("--mode", arguments->mode, "observe, manage or enforce")->excludes(file);
+    command
+        ->add_option("--network", arguments->networks,
+                     "name=…,prefix=…,host=…[,vlan=…|none][,mtu=…][,rdma=auto|rxe|none]")
+        ->excludes(file)
+        ->expected(1)
+        ->take_all();
+    command->add_option("--network-remove", arguments->networks_removed, "name of a network")
+        ->excludes(file)
+        ->expected(1)
+        ->take_all();
+    command->callback([&session, arguments] {
+        session.run = [&session, arguments] { return set(session.options, *arguments); };
+    });
+}
+
+}  // namespace
+
+void add_pf_commands(CLI::App& app, Session& session) {
+    auto* const pf = app.add_subcommand("pf", "physical functions")->fallthrough();
+    pf->require_subcommand(1);
+    pf->add_subcommand("list", "all PFs of the host")->fallthrough()->callback([&session] {
+        session.run = [&session] { return list(session.options); };
+    });
+    auto* const show_command = pf->add_subcommand("show", "one PF, with its VFs")->fallthrough();
+    auto const name = std::make_shared<std::string>();
+    show_command->add_option("PF", *name, "PCI address or netdev")->required();
+    show_command->callback([&session, name] {
+        session.run = [&session, name] { return show(session.options, *name); };
+    });
+    add_set(*pf, session);
+}
+
+}  // namespace vfmgr

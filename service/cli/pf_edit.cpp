@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/cli/pf_edit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+namespace vfmgr {
+namespace {
+
+constexpr auto network_remedy =
+    "give name=…,prefix=…,host=… and, if wanted, vlan=…, mtu=…, rdma=auto|rxe|none";
+
+Result<std::map<std::string, std::string>> members_of(std::string_view text) {
+    std::map<std::string, std::string> members;
+    while (!text.empty()) {
+        auto const end = std::min(text.find(','), text.size());
+        auto const part = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        auto const equals = part.find('=');
+        if (equals == std::string_view::npos || equals == 0)
+            return fail(Problem::invalid_request,
+                        fmt::format("'{}' in --network is not of the form key=value", part),
+                        network_remedy);
+        auto const [at, added] =
+            members.emplace(std::string(part.substr(0, equals)), part.substr(equals + 1));
+        if (!added)
+            return fail(Problem::invalid_request,
+                        fmt::format("--network has '{}' twice", at->first), network_remedy);
+    }
+    return members;
+}
+
+Result<void> set_member(Network& network, std::string const& key, std::string const& value) {
+    if (key == "name") {
+        network.name = value;
+    } else if (key == "prefix") {
+        VFMGR_TRY(network.prefix, IpPrefix::parse(value));
+    } else if (key == "host") {
+        VFMGR_TRY(network.host_address, IpAddress::parse(value));
+    } else if (key == "vlan" && value == "none") {
+        network.vlan.reset();
+    } else if (key == "vlan") {
+        VFMGR_TRY(auto const id, number("vlan", value, 1, 4094));
+        network.vlan = static_cast<std::uint16_t>(id);
+    } else if (key == "mtu") {
+        VFMGR_TRY(network.mtu, number("mtu", value, 1280, 9216));
+    } else if (key == "rdma") {
+        auto const mode = enum_value<RdmaMode>(value);
+        if (!mode)
+            return fail(Problem::invalid_request,
+                        fmt::format("rdma is one of {}, not '{}'", enum_choices<RdmaMode>(), value),
+                        network_remedy);
+        network.rdma = *mode;
+    } else {
+        return fail(Problem::invalid_request, fmt::format("--network knows no '{}'", key),
+                    network_remedy);
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<std::uint32_t> number(std::string const& what, std::string_view text, std::uint32_t low,
+                             std::uint32_t high) {
+    std::uint32_t value = 0;
+    auto const* const last = text.data() + text.size();
+    auto const [end, error] = std::from_chars(text.data(), last, value);
+    if (error == std::errc{} && end == last && value >= low && value <= high) return value;
+    return fail(Problem::invalid_request,
+                fmt::format("{} is a number from {} to {}, not '{}'", what, low, high, text),
+                fmt::format("give such a number for {}", what));
+}
+
+Result<Network> edit_network(PfSpec const& spec, std::string const& text) {
+    VFMGR_TRY(auto const members, members_of(text));
+    auto const name = members.find("name");
+    if (name == members.end())
+        return fail(Problem::invalid_request,
+                    fmt::format("--network {} does not name the network", text), network_remedy);
+    auto const* const present = find_network(spec, name->second);
+    if (!present && (!members.contains("prefix") || !members.contains("host")))
+        return fail(Problem::invalid_request,
+                    fmt::format("the new network '{}' needs prefix and host", name->second),
+                    network_remedy);
+    Network network = present ? *present : Network{};
+    for (auto const& [key, value] : members) VFMGR_CHECK(set_member(network, key, value));
+    return network;
+}
+
+Result<PfSpec> edit(PfSpec spec, PfEdit const& wanted) {
+    if (wanted.num_vfs) spec.num_vfs = wanted.num_vfs;
+    if (wanted.mode) spec.mode = *wanted.mode;
+    for (auto const& name : wanted.networks_removed)
+        if (std::erase_if(spec.networks, [&](Network const& n) { return n.name == name; }) == 0)
+            return fail(Problem::not_found, fmt::format("the PF has no network '{}'", name),
+                        "vfctl pf show PF lists its networks");
+    for (auto const& text : wanted.networks) {
+        VFMGR_TRY(Network network, edit_network(spec, text));
+        auto const same = [&](Network const& n) { return n.name == network.name; };
+        auto const at = std::find_if(spec.networks.begin(), spec.networks.end(), same);
+        if (at == spec.networks.end())
+            spec.networks.push_back(std::move(network));
+        else
+            *at = std::move(network);
+    }
+    return spec;
+}
+
+}  // namespace vfmgr

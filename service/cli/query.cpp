@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "api/http/uri.hpp"
+#include "service/cli/connection.hpp"
+#include "service/cli/show.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr std::chrono::seconds query_seconds_max{120};  // longer than the longest long poll
+
+struct QueryArguments {
+    std::string method;
+    std::string path;
+    std::string body;
+    std::vector<std::string> headers;
+};
+
+Result<std::map<std::string, std::string>> headers_of(std::vector<std::string> const& lines) {
+    std::map<std::string, std::string> headers;
+    for (auto const& line : lines) {
+        auto const colon = line.find(':');
+        if (colon == std::string::npos)
+            return fail(Problem::invalid_request,
+                        fmt::format("'{}' is not of the form Name: value", line),
+                        "give a header such as --header 'If-Match: \"3\"'");
+        auto const value = line.find_first_not_of(' ', colon + 1);
+        headers[http::lower_case(line.substr(0, colon))] =
+            value == std::string::npos ? "" : line.substr(value);
+    }
+    return headers;
+}
+
+// The body goes to standard output whatever the status is: this is the API without vfctl's views.
+Result<void> query(Options const& options, QueryArguments const& arguments) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto target, http::parse_target(arguments.path));
+    ApiRequest request{.method = arguments.method,
+                       .path = std::move(target.path),
+                       .query = std::move(target.query),
+                       .body = arguments.body,
+                       .timeout = query_seconds_max};
+    VFMGR_TRY(request.headers, headers_of(arguments.headers));
+    if (options.dry_run) request.query["dry_run"] = "true";
+    if (arguments.body == "-") {
+        VFMGR_TRY(request.body, read_text("-"));
+    }
+    VFMGR_TRY(auto const response, connection.exchange(request));
+    std::fwrite(response.body.data(), 1, response.body.size(), stdout);
+    if (response.status >= 400) return fail(problem_of(response));
+    return {};
+}
+
+Result<void> version(Options const& options) {
+    std::string out = fmt::format("vfctl {}\n", VFMGR_VERSION);
+    auto const connection = Connection::open(options);
+    auto const about = connection ? get_json(*connection, "/v1") : fail(connection.error());
+    if (about)
+        out += fmt::format("vfmgrd {}\n", cell(*about, "/version"));
+    else
+        say("vfmgrd: " + about.error().detail, options);
+    std::fwrite(out.data(), 1, out.size(), stdout);
+    return {};
+}
+
+}  // namespace
+
+void add_query_commands(CLI::App& app, Session& session) {
+    auto* const command =
+        app.add_subcommand("query", "one request to the API, as it is")->fallthrough();
+    auto const arguments = std::make_shared<QueryArguments>();
+    command->add_option("METHOD", arguments->method, "GET, PUT, POST or DELETE")->required();
+    command->add_option("PATH", arguments->path, "such as /v1/pfs")->required();
+    command->add_option("BODY", arguments->body, "JSON; - is standard input");
+    command->add_option("--header", arguments->headers, "Name: value")->expected(1)->take_all();
+    command->callback([&session, arguments] {
+        session.run = [&session, arguments] { return query(session.options, *arguments); };
+    });
+    app.add_subcommand("version", "versions of vfctl and of the daemon")
+        ->fallthrough()
+        ->callback([&session] { session.run = [&session] { return version(session.options); }; });
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/cli/resolve.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "service/cli/table.hpp"
+
+namespace vfmgr {
+
+Result<PciAddress> pf_among(nlohmann::json const& list, std::string const& text) {
+    std::vector<std::string> matches;
+    std::vector<std::string> known;
+    for (auto const& pf : list.at("items")) {
+        auto const name = cell(pf, "/info/ifname");
+        known.push_back(name);
+        if (name == text) matches.push_back(cell(pf, "/info/pci"));
+    }
+    if (matches.size() > 1)
+        return fail(
+            Problem::conflict,
+            fmt::format("'{}' names {} PFs: {}", text, matches.size(), fmt::join(matches, ", ")),
+            "name the PF by its PCI address");
+    if (matches.empty())
+        return fail(Problem::not_found, fmt::format("this host has no PF '{}'", text),
+                    known.empty() ? "this host has no SR-IOV capable network device"
+                                  : fmt::format("it has {}", fmt::join(known, ", ")));
+    return PciAddress::parse(matches.front());
+}
+
+Result<std::string> attachment_among(nlohmann::json const& list, std::string const& text) {
+    std::vector<std::string> matches;
+    for (auto const& attachment : list.at("items")) {
+        auto const id = cell(attachment, "/id");
+        if (id == text) return id;
+        if (cell(attachment, "/vm_name") == text || cell(attachment, "/vm_uuid") == text)
+            matches.push_back(id);
+    }
+    if (matches.size() == 1) return matches.front();
+    if (matches.empty())
+        return fail(Problem::not_found, fmt::format("'{}' has no attachment and is none", text),
+                    "vfctl attachment list shows those of this host");
+    return fail(Problem::conflict,
+                fmt::format("VM '{}' has {} attachments: {}", text, matches.size(),
+                            fmt::join(matches, ", ")),
+                "name one by its id");
+}
+
+Result<PciAddress> resolve_pf(Connection const& connection, std::string const& text) {
+    if (auto const pci = PciAddress::parse(text)) return *pci;
+    VFMGR_TRY(auto const list, get_json(connection, "/v1/pfs"));
+    return pf_among(list, text);
+}
+
+Result<std::string> resolve_attachment(Connection const& connection, std::string const& text) {
+    VFMGR_TRY(auto const list, get_json(connection, "/v1/attachments"));
+    return attachment_among(list, text);
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run of vfctl: what was asked for on the command line, and what to do about it.
+// Owned by main; one thread.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "api/types/enum_names.hpp"
+#include "api/types/problem.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace vfmgr {
+
+enum class Format { table, json, csv, name };
+template <>
+inline constexpr std::array<EnumName<Format>, 4> enum_names<Format> = {{{Format::table, "table"},
+                                                                        {Format::json, "json"},
+                                                                        {Format::csv, "csv"},
+                                                                        {Format::name, "name"}}};
+
+struct Options {
+    std::string socket = "/run/vfmgr/vfmgr.sock";
+    std::string url;  // empty: the socket
+    std::string token_file;
+    std::string ca_file;
+    std::string fingerprint;
+    Format format = Format::table;
+    bool no_headers = false;
+    bool dry_run = false;
+    bool no_wait = false;
+    bool quiet = false;
+};
+
+struct Session {
+    Options options;
+    std::function<Result<void>()> run;  // set by the command that the user chose
+};
+
+// For writes that the API can't plan without doing them.
+[[nodiscard]] Result<void> refuse_dry_run(Options const& options);
+
+// Each adds its commands to the tree. `session` outlives the tree.
+void add_global_options(CLI::App& app, Session& session);
+void add_pf_commands(CLI::App& app, Session& session);
+void add_vf_commands(CLI::App& app, Session& session);
+void add_attachment_commands(CLI::App& app, Session& session);
+void add_operation_commands(CLI::App& app, Session& session);
+void add_token_commands(CLI::App& app, Session& session);
+void add_query_commands(CLI::App& app, Session& session);
+
+}  // namespace vfmgr

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/cli/show.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace vfmgr {
+namespace {
+
+using nlohmann::json;
+
+json list_at(json const& document, std::string const& pointer) {
+    json::json_pointer const at(pointer);
+    if (!document.contains(at) || !document.at(at).is_array()) return json::array();
+    return document.at(at);
+}
+
+Table rows_of(json const& items, std::vector<std::pair<std::string, std::string>> const& columns) {
+    Table table;
+    for (auto const& [title, pointer] : columns) table.columns.push_back(title);
+    for (auto const& item : items) {
+        std::vector<std::string> row;
+        for (auto const& [title, pointer] : columns) row.push_back(cell(item, pointer));
+        table.rows.push_back(std::move(row));
+    }
+    return table;
+}
+
+std::string vlan_text(json const& settings) {
+    auto const id = cell(settings, "/vlan/id");
+    auto const qos = cell(settings, "/vlan/qos");
+    return qos == "-" || qos == "0" ? id : id + ":" + qos;
+}
+
+// "RATE 100-1000", "max 1000": what the VF may send, in Mbit/s.
+std::string rate_text(json const& settings) {
+    auto const most = cell(settings, "/max_tx_rate_mbps");
+    auto const least = cell(settings, "/min_tx_rate_mbps");
+    if (least == "-" || least == "0") return most == "0" ? "-" : most;
+    return least + "-" + most;
+}
+
+// "bandwidth_mbps=941.2 p50_us=18.3"
+std::string figures_text(json const& test) {
+    std::string text;
+    if (!test.contains("figures") || !test["figures"].is_object()) return "-";
+    for (auto const& [name, value] : test["figures"].items()) {
+        if (!value.is_number()) continue;
+        text += fmt::format("{}{}={:.6g}", text.empty() ? "" : " ", printable(name),
+                            value.get<double>());
+    }
+    return text.empty() ? "-" : text;
+}
+
+// "key:  value" lines, the values in one column.
+std::string facts(std::vector<std::pair<std::string, std::string>> const& lines) {
+    Table table{{"", ""}, {}};
+    for (auto const& [key, value] : lines) table.rows.push_back({key + ":", value});
+    return as_table(table, Headers::hidden);
+}
+
+std::string section(std::string const& title, Table const& table, Options const& options) {
+    if (table.rows.empty()) return {};
+    auto const headers = options.no_headers ? Headers::hidden : Headers::shown;
+    return "\n" + title + ":\n" + as_table(table, headers);
+}
+
+std::string bullets(std::string const& title, json const& lines) {
+    std::string out;
+    for (auto const& line : lines) out += "  - " + cell(line) + "\n";
+    return out.empty() ? out : title + ":\n" + out;
+}
+
+}  // namespace
+
+Table pf_table(json const& items) {
+    auto table = rows_of(items, {{"PF", "/info/pci"},
+                                 {"NETDEV", "/info/ifname"},
+                                 {"DRIVER", "/info/driver"},
+                                 {"VFS", "/info/num_vfs"},
+                                 {"MAX", "/info/total_vfs"},
+                                 {"MODE", "/spec/mode"},
+                                 {"UP", "/info/up"},
+                                 {"CARRIER", "/info/carrier"},
+                                 {"MTU", "/info/mtu"},
+                                 {"RDMA", "/info/rdma_device"},
+                                 {"DEVICE", "/info/device_name"}});
+    return table;
+}
+
+Table vm_table(json const& items) {
+    return rows_of(items, {{"VM", "/name"},
+                           {"UUID", "/uuid"},
+                           {"STATE", "/state"},
+                           {"PERSISTENT", "/persistent"},
+                           {"VSOCK", "/has_vsock"},
+                           {"FREE PORTS", "/free_pcie_ports"}});
+}
+
+Table attachment_table(json const& items) {
+    return rows_of(items, {{"ID", "/id"},
+                           {"VM", "/vm_name"},
+                           {"PF", "/vf/pf"},
+                           {"VF", "/vf/index"},
+                           {"PCI", "/vf_pci"},
+                           {"MAC", "/settings/mac"},
+                           {"VLAN", "/settings/vlan/id"},
+                           {"NETWORK", "/spec/network"},
+                           {"ADDRESS", "/address"},
+                           {"STATE", "/state"},
+                           {"VERIFIED", "/verification/verdict"}});
+}
+
+Table operation_table(json const& items) {
+    return rows_of(items, {{"ID", "/id"},
+                           {"KIND", "/kind"},
+                           {"STATE", "/state"},
+                           {"SUBJECT", "/subject"},
+                           {"BY", "/requested_by"},
+                           {"CREATED", "/created_at"},
+                           {"PROBLEM", "/problem/code"}});
+}
+
+Table token_table(json const& items) {
+    return rows_of(items, {{"ID", "/id"},
+                           {"ROLE", "/role"},
+                           {"DESCRIPTION", "/description"},
+                           {"CREATED", "/created_at"},
+                           {"EXPIRES", "/expires_at"}});
+}
+
+Table vf_table(json const& pfs) {
+    Table table{{"VF", "PF", "NETDEV", "INDEX", "PCI", "DRIVER", "MAC", "VLAN", "SPOOFCHK", "TRUST",
+                 "LINK", "RATE", "VM", "STATE"},
+                {}};
+    for (auto const& pf : pfs) {
+        auto const pci = cell(pf, "/info/pci");
+        for (auto const& vf : list_at(pf, "/vfs")) {
+            auto const settings = vf.value("settings", json::object());
+            auto const index = cell(vf, "/index");
+            auto const state = cell(vf, "/quarantine") != "-"   ? "quarantined"
+                               : cell(vf, "/attachment") != "-" ? "lent"
+                                                                : "free";
+            table.rows.push_back({pci + "/" + index, pci, cell(pf, "/info/ifname"), index,
+                                  cell(vf, "/pci"), cell(vf, "/driver"), cell(settings, "/mac"),
+                                  vlan_text(settings), cell(settings, "/spoofchk"),
+                                  cell(settings, "/trust"), cell(settings, "/link_state"),
+                                  rate_text(settings), cell(vf, "/vm"), state});
+        }
+    }
+    return table;
+}
+
+Table test_table(json const& verification) {
+    Table table{{"TEST", "VERDICT", "BY", "BYTES", "MISMATCHES", "FIGURES", "DETAIL"}, {}};
+    for (auto const& test : list_at(verification, "/tests"))
+        table.rows.push_back({cell(test, "/name"), cell(test, "/verdict"), cell(test, "/by"),
+                              cell(test, "/bytes_checked"), cell(test, "/mismatches"),
+                              figures_text(test), cell(test, "/detail")});
+    return table;
+}
+
+Table step_table(json const& operation) {
+    return rows_of(list_at(operation, "/steps"), {{"STATE", "/state"}, {"STEP", "/sentence"}});
+}
+
+std::string pf_page(json const& pf, Options const& options) {
+    auto out =
+        facts({{"PF", cell(pf, "/info/pci")},
+               {"netdev", cell(pf, "/info/ifname")},
+               {"device", cell(pf, "/info/vendor_name") + " " + cell(pf, "/info/device_name")},
+               {"driver", cell(pf, "/info/driver")},
+               {"MAC", cell(pf, "/info/mac")},
+               {"VFs", cell(pf, "/info/num_vfs") + " of " + cell(pf, "/info/total_vfs")},
+               {"mode", cell(pf, "/spec/mode")},
+               {"VFs wanted", cell(pf, "/spec/num_vfs")},
+               {"up", cell(pf, "/info/up")},
+               {"carrier", cell(pf, "/info/carrier")},
+               {"MTU", cell(pf, "/info/mtu")},
+               {"NUMA node", cell(pf, "/info/numa_node")},
+               {"RDMA device", cell(pf, "/info/rdma_device")},
+               {"RDMA driver", cell(pf, "/info/rdma_driver")},
+               {"observed", cell(pf, "/observed_at")}});
+    if (cell(pf, "/stale") == "yes")
+        out += "can't be read now: " + cell(pf, "/stale_reason") + "\n";
+    out += section("networks",
+                   rows_of(list_at(pf, "/spec/networks"), {{"NETWORK", "/name"},
+                                                           {"VLAN", "/vlan"},
+                                                           {"PREFIX", "/prefix"},
+                                                           {"HOST", "/host_address"},
+                                                           {"MTU", "/mtu"},
+                                                           {"RDMA", "/rdma"}}),
+                   options);
+    out += section("host's interfaces",
+                   rows_of(list_at(pf, "/legs"), {{"NETDEV", "/ifname"},
+                                                  {"VLAN", "/vlan"},
+                                                  {"UP", "/up"},
+                                                  {"MTU", "/mtu"},
+                                                  {"ADDRESSES", "/addresses"},
+                                                  {"OURS", "/ours"}}),
+                   options);
+    return out + section("VFs", vf_table(json::array({pf})), options);
+}
+
+std::string verification_page(json const& verification, Options const& options) {
+    auto out = facts({{"verification", cell(verification, "/run")},
+                      {"verdict", cell(verification, "/verdict")},
+                      {"path", cell(verification, "/path")},
+                      {"peer GID", cell(verification, "/peer_gid")},
+                      {"VF's MAC", cell(verification, "/vf_mac")}});
+    if (cell(verification, "/detail") != "-") out += cell(verification, "/detail") + "\n";
+    if (cell(verification, "/remedy") != "-")
+        out += "remedy: " + cell(verification, "/remedy") + "\n";
+    return out + section("tests", test_table(verification), options);
+}
+
+std::string attachment_page(json const& attachment, Options const& options) {
+    auto out =
+        facts({{"attachment", cell(attachment, "/id")},
+               {"state", cell(attachment, "/state")},
+               {"VM", cell(attachment, "/vm_name") + " (" + cell(attachment, "/vm_uuid") + ")"},
+               {"VF", cell(attachment, "/vf/pf") + "/" + cell(attachment, "/vf/index") + " (" +
+                          cell(attachment, "/vf_pci") + ")"},
+               {"MAC", cell(attachment, "/settings/mac")},
+               {"VLAN", cell(attachment, "/settings/vlan/id")},
+               {"trust", cell(attachment, "/settings/trust")},
+               {"spoofchk", cell(attachment, "/settings/spoofchk")},
+               {"network", cell(attachment, "/spec/network")},
+               {"address", cell(attachment, "/address")},
+               {"running VM", cell(attachment, "/live")},
+               {"persistent XML", cell(attachment, "/config")},
+               {"created", cell(attachment, "/created_at")}});
+    auto const found = attachment.find("verification");
+    if (found != attachment.end() && found->is_object())
+        out += "\n" + verification_page(*found, options);
+    return out;
+}
+
+std::string operation_page(json const& operation, Options const& options) {
+    auto out = facts({{"operation", cell(operation, "/id")},
+                      {"kind", cell(operation, "/kind")},
+                      {"state", cell(operation, "/state")},
+                      {"subject", cell(operation, "/subject")},
+                      {"asked by", cell(operation, "/requested_by")},
+                      {"created", cell(operation, "/created_at")},
+                      {"finished", cell(operation, "/finished_at")}});
+    if (cell(operation, "/problem") != "-")
+        out += facts({{"problem", cell(operation, "/problem/detail")},
+                      {"remedy", cell(operation, "/problem/remedy")}});
+    return out + section("steps", step_table(operation), options);
+}
+
+std::string plan_page(json const& dry_run) {
+    auto const steps = list_at(dry_run, "/plan/steps");
+    std::string out = steps.empty() ? "nothing to do\n" : "would:\n";
+    int number = 0;
+    for (auto const& step : steps)
+        out += fmt::format("{:>3}. {}\n", ++number, cell(step, "/sentence"));
+    out += bullets("affects", list_at(dry_run, "/plan/blast_radius"));
+    return out + bullets("notes", list_at(dry_run, "/plan/notes"));
+}
+
+void print(Table const& table, std::string const& page, std::string const& body,
+           Options const& options) {
+    auto const& text = options.format == Format::table ? page : rendered(table, body, options);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void print(Table const& table, std::string const& body, Options const& options) {
+    auto const text = rendered(table, body, options);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void say(std::string const& sentence, Options const& options) {
+    if (!options.quiet) std::fputs(("vfctl: " + printable(sentence) + "\n").c_str(), stderr);
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of vfctl: how the API's documents look to people. Pure functions, any thread.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "service/cli/table.hpp"
+
+namespace vfmgr {
+
+// From the items of a list.
+[[nodiscard]] Table pf_table(nlohmann::json const& items);
+[[nodiscard]] Table vm_table(nlohmann::json const& items);
+[[nodiscard]] Table attachment_table(nlohmann::json const& items);
+[[nodiscard]] Table operation_table(nlohmann::json const& items);
+[[nodiscard]] Table token_table(nlohmann::json const& items);
+// The VFs of PFs: items of /v1/pfs, each with its vfs.
+[[nodiscard]] Table vf_table(nlohmann::json const& pfs);
+[[nodiscard]] Table test_table(nlohmann::json const& verification);
+[[nodiscard]] Table step_table(nlohmann::json const& operation);
+
+// Whole pages.
+[[nodiscard]] std::string pf_page(nlohmann::json const& pf, Options const& options);
+[[nodiscard]] std::string attachment_page(nlohmann::json const& attachment, Options const& options);
+[[nodiscard]] std::string verification_page(nlohmann::json const& verification,
+                                            Options const& options);
+[[nodiscard]] std::string operation_page(nlohmann::json const& operation, Options const& options);
+// {"plan": …}: what would be done, and to whom.
+[[nodiscard]] std::string plan_page(nlohmann::json const& dry_run);
+
+// Prints to standard output: JSON as the API gave it, `page` for people, `table` otherwise.
+void print(Table const& table, std::string const& page, std::string const& body,
+           Options const& options);
+void print(Table const& table, std::string const& body, Options const& options);
+// A sentence for people on standard error; nothing with --quiet.
+void say(std::string const& sentence, Options const& options);
+
+}  // namespace vfmgr

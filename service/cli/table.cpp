@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/cli/table.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace vfmgr {
+namespace {
+
+// Code points; every UTF-8 octet but the continuing ones begins one.
+std::size_t width(std::string const& text) {
+    return static_cast<std::size_t>(
+        std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+void add_line(std::string& out, std::vector<std::string> const& cells,
+              std::vector<std::size_t> const& widths) {
+    std::string line;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        line += cells[i];
+        if (i + 1 < cells.size()) line += std::string(widths[i] - width(cells[i]) + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+}
+
+std::string quoted(std::string const& text) {
+    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+    std::string out = "\"";
+    for (char c : text) {
+        if (c == '"') out += '"';
+        out += c;
+    }
+    return out + "\"";
+}
+
+void add_record(std::string& out, std::vector<std::string> const& cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i) out += (i > 0 ? "," : "") + quoted(cells[i]);
+    out += "\r\n";
+}
+
+std::string lower(std::string text) {
+    for (char& c : text) {
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+        if (c == ' ') c = '_';
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string printable(std::string text) {
+    for (char& c : text)
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    return text;
+}
+
+std::string cell(nlohmann::json const& value) {
+    if (value.is_null() || (value.is_string() && value.get_ref<std::string const&>().empty()))
+        return "-";
+    if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+    if (value.is_string()) return printable(value.get<std::string>());
+    if (!value.is_array()) return value.dump(-1, ' ', true);
+    std::string out;
+    for (auto const& item : value) out += (out.empty() ? "" : ",") + cell(item);
+    return out.empty() ? "-" : out;
+}
+
+std::string cell(nlohmann::json const& document, std::string const& pointer) {
+    nlohmann::json::json_pointer const at(pointer);
+    return document.contains(at) ? cell(document.at(at)) : "-";
+}
+
+std::string as_table(Table const& table, Headers headers) {
+    std::vector<std::size_t> widths;
+    for (auto const& column : table.columns)
+        widths.push_back(headers == Headers::shown ? width(column) : 0);
+    for (auto const& row : table.rows)
+        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+    std::string out;
+    if (headers == Headers::shown) add_line(out, table.columns, widths);
+    for (auto const& row : table.rows) add_line(out, row, widths);
+    return out;
+}
+
+std::string as_csv(Table const& table, Headers headers) {
+    std::string out;
+    std::vector<std::string> names;
+    for (auto const& column : table.columns) names.push_back(lower(column));
+    if (headers == Headers::shown) add_record(out, names);
+    for (auto const& row : table.rows) add_record(out, row);
+    return out;
+}
+
+std::string as_names(Table const& table) {
+    std::string out;
+    for (auto const& row : table.rows) out += row.front() + "\n";
+    return out;
+}
+
+std::string rendered(Table const& table, std::string const& body, Options const& options) {
+    auto const headers = options.no_headers ? Headers::hidden : Headers::shown;
+    switch (options.format) {
+        case Format::table:
+            return as_table(table, headers);
+        case Format::csv:
+            return as_csv(table, headers);
+        case Format::name:
+            return as_names(table);
+        case Format::json:
+            return body.ends_with('\n') ? body : body + "\n";
+    }
+    return body;
+}
+
+}  // namespace vfmgr

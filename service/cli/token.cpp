@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "service/cli/connection.hpp"
+#include "service/cli/show.hpp"
+
+namespace vfmgr {
+namespace {
+
+struct CreateArguments {
+    std::string role = "viewer";
+    std::string description;
+    std::optional<std::uint32_t> days;
+};
+
+// The secret alone on standard output, so that it can go straight into a file.
+Result<void> create(Options const& options, CreateArguments const& arguments) {
+    VFMGR_CHECK(refuse_dry_run(options));
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    nlohmann::json body{{"role", arguments.role}};
+    if (!arguments.description.empty()) body["description"] = arguments.description;
+    if (arguments.days) body["days"] = *arguments.days;
+    VFMGR_TRY(auto const response,
+              connection.send({.method = "POST", .path = "/v1/tokens", .body = body.dump()}));
+    VFMGR_TRY(auto const token, json_of(response));
+    say(fmt::format("token {} has role {}; its secret is shown this once", cell(token, "/id"),
+                    cell(token, "/role")),
+        options);
+    print(token_table(nlohmann::json::array({token})), cell(token, "/secret") + "\n", response.body,
+          options);
+    return {};
+}
+
+Result<void> list(Options const& options) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const response, connection.send({.path = "/v1/tokens"}));
+    VFMGR_TRY(auto const body, json_of(response));
+    print(token_table(body.at("items")), response.body, options);
+    return {};
+}
+
+Result<void> revoke(Options const& options, std::string const& id) {
+    VFMGR_CHECK(refuse_dry_run(options));
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_CHECK(connection.send({.method = "DELETE", .path = "/v1/tokens/" + id}));
+    say(fmt::format("token {} is revoked", id), options);
+    return {};
+}
+
+}  // namespace
+
+void add_token_commands(CLI::App& app, Session& session) {
+    auto* const token = app.add_subcommand("token", "who may use the API over TLS")->fallthrough();
+    token->require_subcommand(1);
+    auto* const create_command = token->add_subcommand("create", "a new token")->fallthrough();
+    auto const arguments = std::make_shared<CreateArguments>();
+    create_command->add_option("--role", arguments->role, "viewer, operator or admin");
+    create_command->add_option("--description", arguments->description, "for whom or what it is");
+    create_command->add_option("--days", arguments->days, "until it expires; left out: never");
+    create_command->callback([&session, arguments] {
+        session.run = [&session, arguments] { return create(session.options, *arguments); };
+    });
+    token->add_subcommand("list", "all tokens, without their secrets")
+        ->fallthrough()
+        ->callback([&session] { session.run = [&session] { return list(session.options); }; });
+    auto* const revoke_command =
+        token->add_subcommand("revoke", "a token is worth nothing from now on")->fallthrough();
+    auto const id = std::make_shared<std::string>();
+    revoke_command->add_option("ID", *id, "token")->required();
+    revoke_command->callback(
+        [&session, id] { session.run = [&session, id] { return revoke(session.options, *id); }; });
+}
+
+}  // namespace vfmgr

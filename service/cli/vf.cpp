@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "service/cli/connection.hpp"
+#include "service/cli/progress.hpp"
+#include "service/cli/resolve.hpp"
+#include "service/cli/show.hpp"
+
+namespace vfmgr {
+namespace {
+
+Result<void> list(Options const& options, std::string const& pf_name) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    if (pf_name.empty()) {
+        VFMGR_TRY(auto const response, connection.send({.path = "/v1/pfs"}));
+        VFMGR_TRY(auto const body, json_of(response));
+        print(vf_table(body.at("items")), response.body, options);
+        return {};
+    }
+    VFMGR_TRY(auto const pci, resolve_pf(connection, pf_name));
+    auto const path = "/v1/pfs/" + to_string(pci);
+    VFMGR_TRY(auto const pf, get_json(connection, path));
+    VFMGR_TRY(auto const response, connection.send({.path = path + "/vfs"}));
+    print(vf_table(nlohmann::json::array({pf})), response.body, options);
+    return {};
+}
+
+Result<void> release_quarantine(Options const& options, std::string const& pf_name,
+                                std::uint16_t index) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const pci, resolve_pf(connection, pf_name));
+    ApiRequest request{.method = "DELETE",
+                       .path = fmt::format("/v1/pfs/{}/vfs/{}/quarantine", to_string(pci), index)};
+    if (options.dry_run) request.query["dry_run"] = "true";
+    VFMGR_TRY(auto const response, connection.send(request));
+    if (options.dry_run) {
+        VFMGR_TRY(auto const body, json_of(response));
+        print(step_table(body.value("plan", nlohmann::json::object())), plan_page(body),
+              response.body, options);
+        return {};
+    }
+    VFMGR_TRY(auto const done, settle(connection, options, response));
+    if (done) say(fmt::format("VF {} of {} may be lent again", index, pf_name), options);
+    return {};
+}
+
+Result<void> list_vms(Options const& options) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const response, connection.send({.path = "/v1/vms"}));
+    VFMGR_TRY(auto const body, json_of(response));
+    print(vm_table(body.at("items")), response.body, options);
+    return {};
+}
+
+}  // namespace
+
+void add_vf_commands(CLI::App& app, Session& session) {
+    auto* const vf = app.add_subcommand("vf", "virtual functions")->fallthrough();
+    vf->require_subcommand(1);
+    auto const pf = std::make_shared<std::string>();
+    auto const index = std::make_shared<std::uint16_t>();
+    auto* const list_command =
+        vf->add_subcommand("list", "VFs of one PF, or of all")->fallthrough();
+    list_command->add_option("PF", *pf, "PCI address or netdev");
+    list_command->callback(
+        [&session, pf] { session.run = [&session, pf] { return list(session.options, *pf); }; });
+    auto* const release =
+        vf->add_subcommand("release-quarantine", "try once more to clean a VF, and lend it again")
+            ->fallthrough();
+    release->add_option("PF", *pf, "PCI address or netdev")->required();
+    release->add_option("INDEX", *index, "number of the VF")->required();
+    release->callback([&session, pf, index] {
+        session.run = [&session, pf, index] {
+            return release_quarantine(session.options, *pf, *index);
+        };
+    });
+
+    auto* const vm = app.add_subcommand("vm", "virtual machines")->fallthrough();
+    vm->require_subcommand(1);
+    vm->add_subcommand("list", "all VMs that libvirt knows")->fallthrough()->callback([&session] {
+        session.run = [&session] { return list_vms(session.options); };
+    });
+}
+
+}  // namespace vfmgr
