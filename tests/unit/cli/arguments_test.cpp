@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "service/cli/attach_spec.hpp"
+#include "service/cli/connection.hpp"
+#include "service/cli/pf_edit.hpp"
+#include "service/cli/resolve.hpp"
+
+namespace vfmgr {
+namespace {
+
+template <class T>
+std::string refusal(Result<T> const& result) {
+    if (result) return "accepted";
+    EXPECT_EQ(exit_code(result.error().problem), 2);
+    EXPECT_FALSE(result.error().remedy.empty());
+    return result.error().detail;
+}
+
+TEST(Vlan, HasIdQosAndProtocol) {
+    EXPECT_EQ(parse_vlan("100"), (Vlan{100, 0, VlanProtocol::dot1q}));
+    EXPECT_EQ(parse_vlan("0"), (Vlan{0, 0, VlanProtocol::dot1q}));
+    EXPECT_EQ(parse_vlan("4094:7"), (Vlan{4094, 7, VlanProtocol::dot1q}));
+    EXPECT_EQ(parse_vlan("5:0:802.1ad"), (Vlan{5, 0, VlanProtocol::dot1ad}));
+    EXPECT_EQ(refusal(parse_vlan("4095")), "the VLAN id is a number from 0 to 4094, not '4095'");
+    EXPECT_EQ(refusal(parse_vlan("")), "the VLAN id is a number from 0 to 4094, not ''");
+    EXPECT_EQ(refusal(parse_vlan("1:8")), "the VLAN's qos is a number from 0 to 7, not '8'");
+    EXPECT_EQ(refusal(parse_vlan("1:")), "the VLAN's qos is a number from 0 to 7, not ''");
+    EXPECT_EQ(refusal(parse_vlan("1:2:3:4")),
+              "the VLAN's protocol is one of 802.1q, 802.1ad, not '3:4'");
+    EXPECT_NE(refusal(parse_vlan("-1")), "accepted");
+    EXPECT_NE(refusal(parse_vlan("1x")), "accepted");
+}
+
+TEST(AttachSpec, HoldsOnlyWhatWasGiven) {
+    AttachArguments arguments;
+    arguments.vm = "db1";
+    auto const pf = *PciAddress::parse("0000:01:00.0");
+    auto const least = attachment_spec(arguments, pf);
+    ASSERT_TRUE(least);
+    AttachmentSpec bare;
+    bare.vm = "db1";
+    bare.pf = pf;
+    EXPECT_EQ(*least, bare);
+
+    arguments.vf = 2;
+    arguments.network = "lab";
+    arguments.address = "10.1.0.5";
+    arguments.mac = "02:00:00:00:00:05";
+    arguments.vlan = "7:1";
+    arguments.trust = "on";
+    arguments.spoofchk = "off";
+    arguments.link_state = "auto";
+    arguments.max_tx_rate_mbps = 1000;
+    arguments.persistence = "live";
+    arguments.best_effort = {"trust", "vlan"};
+    arguments.verify = true;
+    arguments.verify_timeout_seconds = 60;
+    auto const most = attachment_spec(arguments, pf);
+    ASSERT_TRUE(most) << most.error().detail;
+    EXPECT_EQ(nlohmann::json(*most), nlohmann::json::parse(R"({
+        "vm": "db1", "pf": "0000:01:00.0", "vf": 2, "network": "lab", "address": "10.1.0.5",
+        "settings": {"mac": "02:00:00:00:00:05", "trust": true, "spoofchk": false,
+                     "vlan": {"id": 7, "qos": 1, "proto": "802.1q"}, "link_state": "auto",
+                     "max_tx_rate_mbps": 1000},
+        "best_effort": ["trust", "vlan"], "persistence": "live", "verify": "required",
+        "verify_timeout_seconds": 60})"));
+}
+
+TEST(AttachSpec, WrongWordsAreNamed) {
+    AttachArguments arguments;
+    arguments.vm = "db1";
+    arguments.trust = "yes";
+    EXPECT_EQ(refusal(attachment_spec(arguments, {})), "--trust is on or off, not 'yes'");
+    arguments.trust = "";
+    arguments.link_state = "up";
+    EXPECT_EQ(refusal(attachment_spec(arguments, {})),
+              "--link-state is one of auto, enable, disable, not 'up'");
+    arguments.link_state = "";
+    arguments.mac = "nonsense";
+    EXPECT_NE(refusal(attachment_spec(arguments, {})), "accepted");
+    arguments.mac = "";
+    arguments.address = "10.0.0.256";
+    EXPECT_NE(refusal(attachment_spec(arguments, {})), "accepted");
+}
+
+PfSpec lab() {
+    PfSpec spec{PfMode::manage, 4, {}};
+    spec.networks.push_back({"lab", 100, *IpPrefix::parse("10.1.0.0/24"),
+                             *IpAddress::parse("10.1.0.1"), 9000, RdmaMode::rxe});
+    return spec;
+}
+
+TEST(PfEdit, ChangesOnlyWhatIsNamed) {
+    EXPECT_EQ(edit(lab(), {}), lab());
+    auto wanted = lab();
+    wanted.num_vfs = 7;
+    EXPECT_EQ(edit(lab(), {.num_vfs = 7, .mode = {}, .networks = {}, .networks_removed = {}}),
+              wanted);
+    wanted = lab();
+    wanted.mode = PfMode::enforce;
+    wanted.networks[0].mtu = 1500;
+    EXPECT_EQ(edit(lab(), {.num_vfs = {},
+                           .mode = PfMode::enforce,
+                           .networks = {"name=lab,mtu=1500"},
+                           .networks_removed = {}}),
+              wanted);
+}
+
+TEST(PfEdit, AddsAndRemovesNetworks) {
+    PfEdit wanted;
+    wanted.networks = {"name=b,prefix=fd00:1::/64,host=fd00:1::1", "name=lab,vlan=none"};
+    auto const added = edit(lab(), wanted);
+    ASSERT_TRUE(added) << added.error().detail;
+    ASSERT_EQ(added->networks.size(), 2u);
+    EXPECT_EQ(added->networks[0].vlan, std::nullopt);
+    EXPECT_EQ(added->networks[1].name, "b");
+    EXPECT_EQ(added->networks[1].mtu, 1500u);
+    wanted.networks = {};
+    wanted.networks_removed = {"lab"};
+    EXPECT_TRUE(edit(lab(), wanted)->networks.empty());
+    wanted.networks_removed = {"none"};
+    EXPECT_EQ(edit(lab(), wanted).error().problem, Problem::not_found);
+    // Removed and given again: from scratch, so that nothing of the old one stays.
+    wanted.networks_removed = {"lab"};
+    wanted.networks = {"name=lab,prefix=10.2.0.0/24,host=10.2.0.1"};
+    EXPECT_EQ(edit(lab(), wanted)->networks[0].vlan, std::nullopt);
+}
+
+TEST(PfEdit, BadNetworksAreNamed) {
+    EXPECT_EQ(refusal(edit_network({}, "name=a")), "the new network 'a' needs prefix and host");
+    EXPECT_EQ(refusal(edit_network({}, "prefix=10.0.0.0/24")),
+              "--network prefix=10.0.0.0/24 does not name the network");
+    EXPECT_EQ(refusal(edit_network(lab(), "name=lab,color=red")), "--network knows no 'color'");
+    EXPECT_EQ(refusal(edit_network(lab(), "name=lab,mtu=1,mtu=2")), "--network has 'mtu' twice");
+    EXPECT_EQ(refusal(edit_network(lab(), "name=lab,mtu")),
+              "'mtu' in --network is not of the form key=value");
+    EXPECT_EQ(refusal(edit_network(lab(), "name=lab,vlan=0")),
+              "vlan is a number from 1 to 4094, not '0'");
+    EXPECT_EQ(refusal(edit_network(lab(), "name=lab,rdma=yes")),
+              "rdma is one of auto, rxe, none, not 'yes'");
+    EXPECT_NE(refusal(edit_network(lab(), "name=lab,prefix=10.0.0.1/24")), "accepted");
+}
+
+TEST(Resolve, PfByNameOnlyWhenItIsOne) {
+    auto const list = nlohmann::json::parse(R"({"items": [
+        {"info": {"pci": "0000:01:00.0", "ifname": "ens1"}},
+        {"info": {"pci": "0000:02:00.0", "ifname": "twin"}},
+        {"info": {"pci": "0000:02:00.1", "ifname": "twin"}}]})");
+    EXPECT_EQ(to_string(*pf_among(list, "ens1")), "0000:01:00.0");
+    auto const two = pf_among(list, "twin");
+    ASSERT_FALSE(two);
+    EXPECT_EQ(two.error().detail, "'twin' names 2 PFs: 0000:02:00.0, 0000:02:00.1");
+    auto const none = pf_among(list, "ens");
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().problem, Problem::not_found);
+    EXPECT_NE(none.error().remedy.find("ens1"), std::string::npos);
+}
+
+TEST(Resolve, AttachmentByIdOrByItsVm) {
+    auto const list = nlohmann::json::parse(R"({"items": [
+        {"id": "00000001", "vm_name": "a", "vm_uuid": "u-a"},
+        {"id": "00000002", "vm_name": "b", "vm_uuid": "u-b"},
+        {"id": "00000003", "vm_name": "b", "vm_uuid": "u-b"}]})");
+    EXPECT_EQ(attachment_among(list, "00000002"), "00000002");
+    EXPECT_EQ(attachment_among(list, "a"), "00000001");
+    EXPECT_EQ(attachment_among(list, "u-a"), "00000001");
+    EXPECT_EQ(attachment_among(list, "c").error().problem, Problem::not_found);
+    EXPECT_EQ(attachment_among(list, "b").error().detail,
+              "VM 'b' has 2 attachments: 00000002, 00000003");
+}
+
+TEST(Url, IsHttpsWithHostAndPort) {
+    EXPECT_EQ(parse_url("https://host"), (HostPort{"host", 8470}));
+    EXPECT_EQ(parse_url("https://127.0.0.1:99/"), (HostPort{"127.0.0.1", 99}));
+    EXPECT_EQ(parse_url("https://[::1]:8471"), (HostPort{"::1", 8471}));
+    for (auto const* url : {"http://host", "host", "https://", "https://host:0", "https://host:x",
+                            "https://host:99999", "https://host/v1", "https://a@b", "https://[::1"})
+        EXPECT_NE(refusal(parse_url(url)), "accepted") << url;
+}
+
+}  // namespace
+}  // namespace vfmgr

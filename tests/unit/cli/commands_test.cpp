@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// vfctl against an API that answers from a list: what it asks, prints and exits with.
+#include "service/cli/commands.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "api/http/http.hpp"
+
+namespace vfmgr {
+namespace {
+
+using testing::HasSubstr;
+
+struct Asked {
+    std::string line;  // "GET /v1/pfs wait=1"
+    std::string body;
+    std::map<std::string, std::string> headers;
+};
+
+class Api {
+  public:
+    Api() {
+        std::string pattern = "/tmp/vfmgr-cli-XXXXXX";
+        folder_ = ::mkdtemp(pattern.data());
+        auto const listening = server_.listen(
+            http::UnixListen{socket(), {}, 0600},
+            [this](http::Request request, http::Respond respond) { answer(request, respond); });
+        EXPECT_TRUE(listening) << listening.error().detail;
+        server_.start();
+    }
+    ~Api() {
+        server_.stop();
+        std::error_code ignored;
+        std::filesystem::remove_all(folder_, ignored);
+    }
+    [[nodiscard]] std::string socket() const { return folder_ + "/socket"; }
+    [[nodiscard]] std::string file(std::string const& name) const { return folder_ + "/" + name; }
+
+    // The n-th request of this line gets the n-th answer; the last one again after that.
+    void on(std::string const& line, int status, nlohmann::json const& body,
+            std::map<std::string, std::string> headers = {}) {
+        http::Response response;
+        response.status = status;
+        response.body = body.dump();
+        response.headers = std::move(headers);
+        std::lock_guard const lock(mutex_);
+        answers_[line].push_back(std::move(response));
+    }
+    void refuse(std::string const& line, Error const& error) {
+        std::lock_guard const lock(mutex_);
+        answers_[line].push_back(http::problem_response(error, "/", "id"));
+    }
+    [[nodiscard]] std::vector<std::string> lines() {
+        std::lock_guard const lock(mutex_);
+        std::vector<std::string> lines;
+        for (auto const& each : asked_) lines.push_back(each.line);
+        return lines;
+    }
+    [[nodiscard]] Asked asked(std::string const& line) {
+        std::lock_guard const lock(mutex_);
+        for (auto const& each : asked_)
+            if (each.line == line) return each;
+        ADD_FAILURE() << "nobody asked " << line;
+        return {};
+    }
+
+  private:
+    void answer(http::Request const& request, http::Respond const& respond) {
+        auto line = request.method + " " + request.path;
+        for (auto const& [name, value] : request.query) line += " " + name + "=" + value;
+        std::lock_guard const lock(mutex_);
+        asked_.push_back({line, request.body, request.headers});
+        auto& left = answers_[line];
+        if (left.empty())
+            return respond(http::problem_response(
+                {Problem::not_found, "the test has no answer for " + line, "add one"}, "/", "id"));
+        respond(left.front());
+        if (left.size() > 1) left.erase(left.begin());
+    }
+
+    std::string folder_;
+    http::Server server_{http::Limits{}};
+    std::mutex mutex_;
+    std::map<std::string, std::vector<http::Response>> answers_;
+    std::vector<Asked> asked_;
+};
+
+struct Ran {
+    int code = -1;
+    std::string out;
+    std::string err;
+};
+
+Ran vfctl(Api const& api, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--socket", api.socket()});
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    Ran ran;
+    ran.code = run_vfctl(std::move(arguments));
+    std::fflush(stdout);
+    ran.out = testing::internal::GetCapturedStdout();
+    ran.err = testing::internal::GetCapturedStderr();
+    return ran;
+}
+
+nlohmann::json const pf = nlohmann::json::parse(R"({"info": {"pci": "0000:01:00.0",
+    "ifname": "ens1", "num_vfs": 2, "total_vfs": 7, "driver": "igb"}, "vfs": [], "spec": null})");
+nlohmann::json const pfs = {{"items", {pf}}, {"next", nullptr}};
+
+nlohmann::json operation(std::string const& state, std::string const& subject) {
+    return {{"id", "op1"},
+            {"kind", "attach"},
+            {"state", state},
+            {"subject", subject},
+            {"steps", {{{"sentence", "bind VF 0"}, {"state", "done"}}}},
+            {"problem", nullptr}};
+}
+
+TEST(Vfctl, ListsInEveryFormat) {
+    Api api;
+    api.on("GET /v1/pfs", 200, pfs);
+    auto const table = vfctl(api, {"pf", "list"});
+    EXPECT_EQ(table.code, 0);
+    EXPECT_EQ(table.err, "");
+    EXPECT_THAT(table.out, HasSubstr("PF            NETDEV  DRIVER"));
+    EXPECT_THAT(table.out, HasSubstr("0000:01:00.0  ens1    igb"));
+    EXPECT_EQ(vfctl(api, {"pf", "list", "-o", "name"}).out, "0000:01:00.0\n");
+    EXPECT_EQ(vfctl(api, {"-j", "pf", "list"}).out, pfs.dump() + "\n");
+    EXPECT_THAT(vfctl(api, {"pf", "list", "-o", "csv", "--no-headers"}).out,
+                testing::StartsWith("0000:01:00.0,ens1,igb,2,7,"));
+}
+
+TEST(Vfctl, ShowsAPfByItsNetdev) {
+    Api api;
+    api.on("GET /v1/pfs", 200, pfs);
+    api.on("GET /v1/pfs/0000:01:00.0", 200, pf);
+    auto const shown = vfctl(api, {"pf", "show", "ens1"});
+    EXPECT_EQ(shown.code, 0);
+    EXPECT_THAT(shown.out, HasSubstr("VFs:          2 of 7\n"));
+    EXPECT_EQ(vfctl(api, {"pf", "show", "ens9"}).code, 3);
+    EXPECT_EQ(vfctl(api, {"pf", "show", "01:00.0", "-j"}).out, pf.dump() + "\n");
+}
+
+TEST(Vfctl, PfSetSendsTheChangedSpecWithItsRevision) {
+    Api api;
+    api.on("GET /v1/pfs/0000:01:00.0/spec", 200,
+           {{"mode", "enforce"}, {"num_vfs", 2}, {"networks", nlohmann::json::array()}},
+           {{"ETag", "\"7\""}});
+    api.on("PUT /v1/pfs/0000:01:00.0/spec", 202, operation("running", "/v1/pfs/0000:01:00.0"));
+    api.on("GET /v1/operations/op1 wait=0", 200, operation("running", "/v1/pfs/0000:01:00.0"));
+    api.on("GET /v1/operations/op1 wait=1", 200, operation("succeeded", "/v1/pfs/0000:01:00.0"));
+    api.on("GET /v1/pfs/0000:01:00.0", 200, pf);
+    auto const ran = vfctl(api, {"pf", "set", "0000:01:00.0", "--num-vfs", "4", "--network",
+                                 "name=a,prefix=10.1.0.0/24,host=10.1.0.1", "--network",
+                                 "name=b,prefix=10.2.0.0/24,host=10.2.0.1,vlan=5"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.err, "done    bind VF 0\nvfctl: 0000:01:00.0 is configured\n");
+    auto const put = api.asked("PUT /v1/pfs/0000:01:00.0/spec");
+    EXPECT_EQ(put.headers.at("if-match"), "\"7\"");
+    auto const sent = nlohmann::json::parse(put.body);
+    EXPECT_EQ(sent["mode"], "enforce");
+    EXPECT_EQ(sent["num_vfs"], 4);
+    EXPECT_EQ(sent["networks"].size(), 2u);
+}
+
+TEST(Vfctl, PfSetManagesWhatNobodyManaged) {
+    Api api;
+    api.on("GET /v1/pfs/0000:01:00.0/spec", 200, {{"mode", "observe"}}, {{"ETag", "\"0\""}});
+    api.on("PUT /v1/pfs/0000:01:00.0/spec dry_run=true", 200,
+           {{"plan", {{"steps", {{{"sentence", "create 4 VFs"}}}}}}});
+    auto const ran = vfctl(api, {"pf", "set", "0000:01:00.0", "--num-vfs", "4", "--dry-run"});
+    EXPECT_EQ(ran.out, "would:\n  1. create 4 VFs\n");
+    auto const body = api.asked("PUT /v1/pfs/0000:01:00.0/spec dry_run=true").body;
+    EXPECT_EQ(nlohmann::json::parse(body)["mode"], "manage");
+    vfctl(api, {"pf", "set", "0000:01:00.0", "--mode", "observe"});
+    EXPECT_EQ(nlohmann::json::parse(api.asked("PUT /v1/pfs/0000:01:00.0/spec").body)["mode"],
+              "observe");
+}
+
+TEST(Vfctl, PfSetTakesAWholeFile) {
+    Api api;
+    std::ofstream(api.file("spec.json")) << R"({"num_vfs": 1})";
+    api.on("PUT /v1/pfs/0000:01:00.0/spec", 200, {{"mode", "manage"}});
+    api.on("GET /v1/pfs/0000:01:00.0", 200, pf);
+    auto const ran = vfctl(api, {"pf", "set", "0000:01:00.0", "-f", api.file("spec.json")});
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_EQ(ran.err, "vfctl: 0000:01:00.0 is so already\n");
+    EXPECT_EQ(api.asked("PUT /v1/pfs/0000:01:00.0/spec").body, R"({"num_vfs": 1})");
+    EXPECT_EQ(vfctl(api, {"pf", "set", "0000:01:00.0", "-f", api.file("none")}).code, 2);
+    EXPECT_EQ(vfctl(api, {"pf", "set", "0000:01:00.0", "-f", "a", "--num-vfs", "1"}).code, 2);
+}
+
+TEST(Vfctl, AttachFollowsAndShowsTheAttachment) {
+    Api api;
+    api.on("GET /v1/pfs", 200, pfs);
+    api.on("POST /v1/attachments", 202, operation("queued", "/v1/attachments/3f9c2b1d"));
+    api.on("GET /v1/operations/op1 wait=0", 200,
+           operation("succeeded", "/v1/attachments/3f9c2b1d"));
+    api.on("GET /v1/attachments/3f9c2b1d", 200,
+           {{"id", "3f9c2b1d"}, {"vm_name", "db1"}, {"settings", {{"mac", "02:00:00:00:00:01"}}}});
+    auto const ran = vfctl(
+        api, {"attach", "db1", "--pf", "ens1", "--network", "lab", "--verify", "--trust", "on"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("MAC:             02:00:00:00:00:01\n"));
+    EXPECT_THAT(ran.err, HasSubstr("done    bind VF 0\n"));
+    auto const post = api.asked("POST /v1/attachments");
+    EXPECT_EQ(post.headers.at("idempotency-key").size(), 36u);
+    auto const sent = nlohmann::json::parse(post.body);
+    EXPECT_EQ(sent["pf"], "0000:01:00.0");
+    EXPECT_EQ(sent["verify"], "required");
+    EXPECT_EQ(sent["settings"], (nlohmann::json{{"trust", true}}));
+    auto const quiet = vfctl(api, {"attach", "db1", "--pf", "ens1", "-q", "-j"});
+    EXPECT_EQ(quiet.err, "");
+    EXPECT_EQ(nlohmann::json::parse(quiet.out)["id"], "3f9c2b1d");
+}
+
+TEST(Vfctl, AFailedOperationIsAProblemWithItsExitCode) {
+    Api api;
+    auto failed = operation("failed", "/v1/attachments/x");
+    failed["problem"] = Error{Problem::vf_in_use, "VF 0 of ens1 is attached to db2", "detach it"};
+    api.on("POST /v1/attachments", 202, operation("queued", "/v1/attachments/x"));
+    api.on("GET /v1/operations/op1 wait=0", 200, failed);
+    auto const ran = vfctl(api, {"attach", "db1", "--pf", "0000:01:00.0", "-q"});
+    EXPECT_EQ(ran.code, 4);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_EQ(ran.err, "vfctl: VF 0 of ens1 is attached to db2\nremedy: detach it\n");
+}
+
+TEST(Vfctl, NoWaitPrintsTheOperation) {
+    Api api;
+    api.on("POST /v1/attachments", 202, operation("queued", "/v1/attachments/x"));
+    EXPECT_EQ(vfctl(api, {"attach", "db1", "--pf", "0000:01:00.0", "--no-wait"}).out, "op1\n");
+    auto const json = vfctl(api, {"attach", "db1", "--pf", "0000:01:00.0", "--no-wait", "-j"});
+    EXPECT_EQ(nlohmann::json::parse(json.out)["id"], "op1");
+    EXPECT_THAT(api.lines(), testing::Not(testing::Contains(HasSubstr("operations"))));
+}
+
+TEST(Vfctl, DetachFindsTheAttachmentOfAVm) {
+    Api api;
+    api.on("GET /v1/attachments", 200,
+           {{"items", {{{"id", "3f9c2b1d"}, {"vm_name", "db1"}, {"vm_uuid", "u"}}}}});
+    api.on("DELETE /v1/attachments/3f9c2b1d", 202, operation("queued", "/v1/attachments/x"));
+    api.on("GET /v1/operations/op1 wait=0", 200, operation("succeeded", "/v1/attachments/x"));
+    auto const ran = vfctl(api, {"detach", "db1"});
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_THAT(ran.err, HasSubstr("attachment 3f9c2b1d is gone"));
+    EXPECT_EQ(vfctl(api, {"detach", "db9"}).code, 3);
+}
+
+TEST(Vfctl, AFailedVerificationShowsItsReport) {
+    Api api;
+    api.on("GET /v1/attachments", 200, {{"items", {{{"id", "3f9c2b1d"}, {"vm_name", "db1"}}}}});
+    auto failed = operation("failed", "/v1/attachments/3f9c2b1d");
+    failed["problem"] = Error{Problem::guest_refused, "rdma_write failed", "look at the VM"};
+    api.on("POST /v1/attachments/3f9c2b1d/verifications", 202, operation("queued", ""));
+    api.on("GET /v1/operations/op1 wait=0", 200, failed);
+    api.on("GET /v1/attachments/3f9c2b1d", 200,
+           {{"id", "3f9c2b1d"},
+            {"verification",
+             {{"run", "r1"},
+              {"verdict", "fail"},
+              {"tests", {{{"name", "rdma_write"}, {"verdict", "fail"}, {"by", "host"}}}}}}});
+    auto const ran = vfctl(api, {"verify", "db1", "--verify-timeout", "30"});
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.out, HasSubstr("rdma_write  fail"));
+    EXPECT_EQ(api.asked("POST /v1/attachments/3f9c2b1d/verifications").body,
+              R"({"timeout_seconds":30})");
+}
+
+TEST(Vfctl, DryRunNeverWrites) {
+    Api api;
+    api.on("GET /v1/attachments", 200, {{"items", {{{"id", "3f9c2b1d"}, {"vm_name", "db1"}}}}});
+    for (std::vector<std::string> command :
+         {std::vector<std::string>{"attach", "db1", "--pf", "0000:01:00.0"},
+          {"detach", "db1"},
+          {"verify", "db1"},
+          {"pf", "set", "0000:01:00.0", "--num-vfs", "1"},
+          {"vf", "release-quarantine", "0000:01:00.0", "1"},
+          {"token", "create"},
+          {"token", "revoke", "x"},
+          {"query", "DELETE", "/v1/attachments/3f9c2b1d"}}) {
+        command.push_back("--dry-run");
+        vfctl(api, command);
+    }
+    for (auto const& line : api.lines())
+        EXPECT_TRUE(line.starts_with("GET ") || line.ends_with("dry_run=true")) << line;
+    EXPECT_GE(api.lines().size(), 6u);
+}
+
+TEST(Vfctl, TokenCreatePrintsTheSecretAlone) {
+    Api api;
+    api.on("POST /v1/tokens", 201, {{"id", "t1"}, {"role", "operator"}, {"secret", "vfm_abc"}});
+    auto const ran = vfctl(api, {"token", "create", "--role", "operator", "--days", "30"});
+    EXPECT_EQ(ran.out, "vfm_abc\n");
+    EXPECT_EQ(ran.err, "vfctl: token t1 has role operator; its secret is shown this once\n");
+    EXPECT_EQ(api.asked("POST /v1/tokens").body, R"({"days":30,"role":"operator"})");
+}
+
+TEST(Vfctl, QueryIsTheApiItself) {
+    Api api;
+    api.on("PUT /v1/x a=b", 200, {{"ok", true}});
+    auto const put = vfctl(api, {"query", "PUT", "/v1/x?a=b", "{}", "--header", "If-Match: \"3\""});
+    EXPECT_EQ(put.code, 0);
+    EXPECT_EQ(put.out, R"({"ok":true})");
+    EXPECT_EQ(api.asked("PUT /v1/x a=b").headers.at("if-match"), "\"3\"");
+    api.refuse("GET /v1/y", {Problem::forbidden, "no", "ask"});
+    auto const refused = vfctl(api, {"query", "GET", "/v1/y"});
+    EXPECT_EQ(refused.code, 5);
+    EXPECT_EQ(nlohmann::json::parse(refused.out)["code"], "forbidden");
+}
+
+TEST(Vfctl, ProblemsHaveViolationsAndCauses) {
+    Api api;
+    Error error{Problem::invalid_request, "/vlan/id must be less", "correct it"};
+    error.violations.push_back({"/vlan/id", "must be from 0 to 4094"});
+    error.causes.push_back({"write sriov_numvfs", "EBUSY", "busy"});
+    api.refuse("GET /v1/pfs", error);
+    auto const ran = vfctl(api, {"pf", "list"});
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.err,
+              "vfctl: /vlan/id must be less\n"
+              "  /vlan/id must be from 0 to 4094\n"
+              "  because: write sriov_numvfs: EBUSY: busy\n"
+              "remedy: correct it\n");
+}
+
+TEST(Vfctl, ExitCodesOfTheCommandLineAndTheConnection) {
+    Api api;
+    EXPECT_EQ(vfctl(api, {}).code, 2);
+    EXPECT_EQ(vfctl(api, {"nonsense"}).code, 2);
+    EXPECT_EQ(vfctl(api, {"attach", "db1"}).code, 2);
+    EXPECT_EQ(vfctl(api, {"pf", "list", "-o", "xml"}).code, 2);
+    EXPECT_EQ(vfctl(api, {"--help"}).code, 0);
+    EXPECT_EQ(run_vfctl({"--url", "http://host", "pf", "list"}), 2);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(run_vfctl({"--socket", api.file("none"), "pf", "list"}), 6);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("systemctl start vfmgrd"));
+    api.on("GET /v1/vms", 200, "not a list");
+    EXPECT_EQ(vfctl(api, {"vm", "list"}).code, 1);
+}
+
+}  // namespace
+}  // namespace vfmgr
