@@ -79,11 +79,12 @@ def run(options):
     unknown = [name for name in options.scenarios if name not in known]
     if unknown:
         fail(f"no scenario {', '.join(unknown)}; there are: {', '.join(known)}", 2)
+    names = options.scenarios or scenario.names(with_long=options.long)
     options.name = options.name or ("default" if options.live else f"run-{os.getpid()}")
     remove_dead_runs()
     # A terminated run ends its machine in order; a killed one takes it along all the same.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    return Runner(options).run(options.scenarios)
+    return Runner(options).run(names)
 
 
 def list_scenarios(_):
@@ -124,7 +125,9 @@ def parser():
     add("logs", logs, "gather consoles, journals and states in a folder and print its name")
     add("down", down, "end a lab")
     sub = add("run", run, "run scenarios")
-    sub.add_argument("scenarios", nargs="+", metavar="SCENARIO")
+    sub.add_argument("scenarios", nargs="*", metavar="SCENARIO",
+                     help="which (none: all but the endurance runs)")
+    sub.add_argument("--long", action="store_true", help="all, endurance runs included")
     sub.add_argument("--repeat", type=int, default=1, help="so many times, each on a fresh boot")
     sub.add_argument("--live", action="store_true", help="in the lab that is up, without a boot")
     add("scenarios", list_scenarios, "list the scenarios")

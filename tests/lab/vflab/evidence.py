@@ -42,6 +42,9 @@ def gather(machine, folder):
     image = machine.folder / "disk.raw"
     if image.exists():
         disk.extract(image, "/var/log", folder)
+        with open(folder / "journal.txt", "w") as text:
+            subprocess.run(["journalctl", "-D", str(folder / "log/journal"), "--no-pager",
+                            "-o", "short-monotonic"], stdout=text, stderr=subprocess.DEVNULL)
     return folder
 
 

@@ -81,7 +81,8 @@ def tiny_base(suite, tree):
             (root / name).symlink_to(f"usr/{name}")
         (root / "var/run").symlink_to("/run")
         for program in PROGRAMS:
-            put(tree, root, call(["chroot", str(tree), "sh", "-c", f"command -v {program}"]).strip())
+            path = call(["chroot", str(tree), "sh", "-c", f"command -v {program}"]).strip()
+            put(tree, root, path)
         for applet in call(["chroot", str(tree), "busybox", "--list"]).split():
             (root / "busybox" / applet).symlink_to("/usr/bin/busybox")
         (root / "usr/bin/sh").symlink_to("busybox")

@@ -206,7 +206,7 @@ class Machine:
                 self.supervisor.kill()
                 self.supervisor.wait()
         elif self.is_running():
-            # The lock proves that this pid is still our supervisor, not somebody who got its number.
+            # The lock proves that this pid is still our supervisor's, not somebody else's.
             os.kill(pid, signal.SIGKILL)
         with Lock(self.folder / "lock"):
             return True

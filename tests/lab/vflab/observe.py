@@ -66,7 +66,7 @@ class Observe:
         return None if shown in ("", "(null)") else shown
 
     def ip_link_vf(self, pf, index):
-        """One VF as iproute2 shows it: mac, vlan_list, rate {max_tx, min_tx}, spoofchk, trust …"""
+        """One VF as iproute2 shows it: mac, vlan_list, rate {max_tx, min_tx}, spoofchk, trust"""
         for vf in self.link(pf).get("vfinfo_list", []):
             if vf["vf"] == index:
                 return vf

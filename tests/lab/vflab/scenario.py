@@ -126,8 +126,11 @@ def as_json(text):
         return text
 
 
-def names():
-    return sorted(path.stem for path in SCENARIOS.glob("*.py"))
+def names(with_long=True):
+    """All scenarios; endurance runs say LONG = True in their files."""
+    paths = sorted(SCENARIOS.glob("*.py"))
+    return [path.stem for path in paths
+            if with_long or "\nLONG = True\n" not in path.read_text()]
 
 
 def description(name):

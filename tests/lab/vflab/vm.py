@@ -66,8 +66,8 @@ class VM:
     def cid(self):
         """The vsock address of this start, from the live XML."""
         if self.known_cid is None:
-            found = self.host.run(f"virsh dumpxml {self.name} | grep -oP \"<cid .*address='\\K\\d+\"",
-                                  check=False).stdout.strip()
+            shown = f"virsh dumpxml {self.name} | grep -oP \"<cid .*address='\\K\\d+\""
+            found = self.host.run(shown, check=False).stdout.strip()
             if not found:
                 raise CommandFailed(f"VM {self.name} has no vsock address: not running, or made "
                                     "without vsock; the agent can't be reached")

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of the lab's own judgement, without a boot: python3 -m pytest tests/lab/test_vflab.py"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from vflab import disk, panic, parts  # noqa: E402
+from vflab.paths import LAB, Lock  # noqa: E402
+
+STACK = """[   61.0] BUG: unable to handle page fault for address: 0000000000001000
+[   61.0] CPU: 1 PID: 612 Comm: {comm} Not tainted 6.1.0-1-amd64 #1
+[   61.0]  {symbol}+0x12/0x40
+[   61.0] Kernel panic - not syncing: Fatal exception
+[   61.1] ---[ end Kernel panic - not syncing: Fatal exception ]---
+"""
+
+
+def test_a_panic_without_us_is_the_emulators():
+    console = STACK.format(comm="CPU 0/KVM", symbol="schedule")
+    assert panic.emulator_is_to_blame(console)
+
+
+def test_a_panic_with_a_process_of_ours_is_a_failure():
+    for comm in ("vfmgrd", "vfctl", "vf-guest", "vfmgr-io"):
+        console = STACK.format(comm=comm, symbol="igb_disable_sriov")
+        assert panic.panic_text(console)
+        assert not panic.emulator_is_to_blame(console)
+
+
+def test_a_panic_with_a_module_of_ours_is_a_failure(monkeypatch):
+    monkeypatch.setattr(panic, "OUR_MODULES", ("vfmgr_lab_pf",))
+    console = STACK.format(comm="swapper/0", symbol="probe")
+    ours = STACK.format(comm="swapper/0", symbol="probe [vfmgr_lab_pf]")
+    assert panic.emulator_is_to_blame(console)
+    assert not panic.emulator_is_to_blame(ours)
+
+
+def test_no_panic_is_no_excuse():
+    assert not panic.emulator_is_to_blame("[ 1.0] systemd[1]: Started.\n")
+    assert panic.panic_text("all is well") is None
+
+
+def test_kernel_complaints_leave_out_what_slow_emulation_causes():
+    console = ("watchdog: BUG: soft lockup - CPU#0 stuck for 22s!\n"
+               "BUG: kernel NULL pointer dereference, address: 0\n")
+    assert panic.kernel_complaints(console) == [console.splitlines()[1]]
+
+
+def test_the_command_line_is_what_grub_would_make():
+    text = ('# comment\nGRUB_TIMEOUT=5\nGRUB_CMDLINE_LINUX_DEFAULT="quiet splash"\n'
+            'GRUB_CMDLINE_LINUX="intel_iommu=on"\n'
+            'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX pci=realloc"\n')
+    assert disk.grub_command_line(text) == "intel_iommu=on pci=realloc quiet splash"
+    assert disk.grub_command_line("GRUB_CMDLINE_LINUX=''\n") == ""
+
+
+def test_a_hash_follows_content_name_and_mode(tmp_path):
+    (tmp_path / "a").write_text("one")
+    first = parts.hash_of("1", tmp_path)
+    assert parts.hash_of("1", tmp_path) == first
+    assert parts.hash_of("2", tmp_path) != first
+    (tmp_path / "a").chmod(0o755)
+    executable = parts.hash_of("1", tmp_path)
+    (tmp_path / "a").write_text("two")
+    changed = parts.hash_of("1", tmp_path)
+    (tmp_path / "a").rename(tmp_path / "b")
+    assert len({first, executable, changed, parts.hash_of("1", tmp_path)}) == 4
+
+
+def test_a_lock_has_one_holder(tmp_path):
+    first, second = Lock(tmp_path / "lock"), Lock(tmp_path / "lock")
+    assert first.try_take()
+    assert not second.try_take()
+    first.release()
+    assert second.try_take()
+    second.release()
+
+
+def test_an_unknown_command_or_scenario_is_a_usage_error():
+    for arguments in (["nosuch"], ["run", "nosuch"], []):
+        done = subprocess.run([str(LAB / "lab"), *arguments], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True)
+        assert done.returncode == 2, done.stderr
+        assert done.stderr
+
+
+def test_every_scenario_says_what_it_is():
+    done = subprocess.run([str(LAB / "lab"), "scenarios"], stdout=subprocess.PIPE, text=True)
+    assert done.returncode == 0
+    for line in done.stdout.splitlines():
+        assert len(line.split(None, 1)) == 2, line
+
+
+def test_scenarios_wait_for_events():
+    for path in (LAB / "scenarios").glob("*.py"):
+        assert "sleep(" not in path.read_text(), f"{path.name} sleeps: use wait_for"
