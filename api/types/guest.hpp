@@ -20,7 +20,7 @@ namespace vfmgr {
 // One VF of this VM: how to find it, how to configure it, and which run of which tests is wanted.
 struct GuestAttachment {
     std::string attachment;
-    MacAddress mac;       // finds the VF in the VM
+    MacAddress mac;  // finds the VF in the VM
     IpAddress address;
     std::uint8_t prefix_length = 24;
     std::uint32_t mtu = 1500;
@@ -40,9 +40,9 @@ struct GuestConfig {
 
 // One end of an RC queue pair.
 struct QueuePairEnd {
-    std::string gid;            // 32 hex digits
-    std::uint32_t qp_num = 0;   // 24 bits
-    std::uint32_t psn = 0;      // 24 bits
+    std::string gid;                // 32 hex digits
+    std::uint32_t qp_num = 0;       // 24 bits
+    std::uint32_t psn = 0;          // 24 bits
     std::uint32_t path_mtu = 1024;  // bytes: 256, 512, 1024, 2048, 4096
     std::uint8_t reads_max = 1;     // RDMA reads that this end answers at once (max_dest_rd_atomic)
     bool operator==(QueuePairEnd const&) const = default;
@@ -71,10 +71,10 @@ struct SessionOffer {
     MemoryRegion write;
     std::uint64_t write_seed = 0;
     MemoryRegion read;
-    MemoryRegion scratch;         // for bandwidth and latency; its content is not checked
-    std::uint32_t ping_count = 0; // RC sends that the host expects and answers
-    std::uint32_t ping_size = 0;  // bytes
-    std::uint64_t ping_seed = 0;  // of the guest's sends; the answers come from another
+    MemoryRegion scratch;          // for bandwidth and latency; its content is not checked
+    std::uint32_t ping_count = 0;  // RC sends that the host expects and answers
+    std::uint32_t ping_size = 0;   // bytes
+    std::uint64_t ping_seed = 0;   // of the guest's sends; the answers come from another
     std::uint32_t deadline_seconds = 0;
     bool operator==(SessionOffer const&) const = default;
 };

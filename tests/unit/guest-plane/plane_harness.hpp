@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// A guest plane for tests: hooks are faked, the responder is real (without RDMA, on loopback). One
+// for each test, owned by its thread.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <future>
+#include <nlohmann/json.hpp>
+
+#include "api/types/json.hpp"
+#include "guest-tools/verify/session.hpp"
+#include "service/guest/plane.hpp"
+
+namespace vfmgr::plane_test {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+inline constexpr std::uint32_t cid_a = 3;
+inline constexpr std::uint32_t cid_b = 4;
+
+struct Daemon {
+    std::mutex mutex;
+    std::map<std::uint32_t, VmIdentity> vms{{cid_a, {"uuid-a", "a", 1}},
+                                            {cid_b, {"uuid-b", "b", 2}}};
+    std::map<std::string, GuestAccess> access;  // by UUID
+    std::vector<Verification> verdicts;
+};
+
+inline std::uint16_t echo_port() {
+    return static_cast<std::uint16_t>(20000 + ::getpid() % 20000);
+}
+
+inline GuestAttachment attachment(std::string id) {
+    GuestAttachment made;
+    made.attachment = std::move(id);
+    made.mac = *MacAddress::parse("52:54:00:11:22:33");
+    made.address = *IpAddress::parse("127.0.0.1");
+    made.responder = *IpAddress::parse("127.0.0.1");
+    made.rdma = RdmaMode::none;
+    made.echo_port = echo_port();
+    return made;
+}
+
+inline void want_run(GuestAccess& access, std::string const& id, std::string run,
+                     std::string nonce) {
+    auto& wanted = *std::ranges::find(access.attachments, id, &GuestAttachment::attachment);
+    wanted.run = run;
+    wanted.nonce = nonce;
+    verify::SessionPermit permit;
+    permit.attachment = id;
+    permit.run = std::move(run);
+    permit.nonce = std::move(nonce);
+    permit.vf_mac = wanted.mac;
+    permit.peer_address = wanted.address;
+    permit.host_address = wanted.responder;
+    permit.rdma = RdmaMode::none;
+    access.permits.push_back(permit);
+}
+
+template <class T>
+std::string body_of(T const& value) {
+    nlohmann::json out;
+    to_json(out, value);
+    return out.dump();
+}
+
+struct Plane : testing::Test {
+    Daemon daemon;
+    std::unique_ptr<verify::Responder> responder;
+    GuestPlaneLimits limits;
+    std::unique_ptr<GuestPlane> plane;
+
+    void SetUp() override {
+        verify::ResponderLimits responder_limits;
+        responder_limits.echo_port = echo_port();
+        auto started =
+            verify::Responder::start(responder_limits, [](auto const&) { return Result<void>(); });
+        ASSERT_TRUE(started);
+        responder = std::move(*started);
+        daemon.access["uuid-a"].attachments = {attachment("a1")};
+        daemon.access["uuid-b"].attachments = {attachment("b1")};
+        limits.requests = {.burst = 1000, .per_second = 1000};
+        limits.sessions = {.burst = 1000, .per_second = 1000};
+        start();
+    }
+    void TearDown() override { plane.reset(); }
+
+    void start() {
+        plane.reset();
+        GuestPlaneHooks hooks;
+        hooks.identify = [this](std::uint32_t cid) -> Result<VmIdentity> {
+            std::lock_guard const lock(daemon.mutex);
+            auto const found = daemon.vms.find(cid);
+            if (found != daemon.vms.end()) return found->second;
+            return fail(Problem::not_found, "no running VM has this CID", "");
+        };
+        hooks.access = [this](VmIdentity const& vm) -> Result<GuestAccess> {
+            std::lock_guard const lock(daemon.mutex);
+            return daemon.access[vm.uuid];
+        };
+        hooks.start_run = [this](VmIdentity const& vm, RunTicket const& ticket) -> Result<void> {
+            std::lock_guard const lock(daemon.mutex);
+            want_run(daemon.access[vm.uuid], ticket.attachment, ticket.run, ticket.nonce);
+            return {};
+        };
+        hooks.on_verification = [this](Verification const& verification) {
+            std::lock_guard const lock(daemon.mutex);
+            daemon.verdicts.push_back(verification);
+        };
+        plane = std::make_unique<GuestPlane>(hooks, *responder, system_clock(), limits);
+    }
+
+    std::future<http::Response> send(http::Request request) {
+        auto promise = std::make_shared<std::promise<http::Response>>();
+        auto answer = promise->get_future();
+        plane->handler()(std::move(request), [promise](http::Response response) {
+            promise->set_value(std::move(response));
+        });
+        return answer;
+    }
+    http::Response ask(std::string method, std::string path, std::string body = {},
+                       http::Peer peer = http::VsockPeer{cid_a, 700},
+                       std::map<std::string, std::string> query = {}) {
+        auto answer =
+            send({std::move(method), std::move(path), std::move(query), {}, std::move(body), peer});
+        if (answer.wait_for(seconds(20)) != std::future_status::ready) {
+            ADD_FAILURE() << "no answer";
+            return {};
+        }
+        return answer.get();
+    }
+    void change(std::function<void(Daemon&)> const& how) {
+        {
+            std::lock_guard const lock(daemon.mutex);
+            how(daemon);
+        }
+        plane->changed();
+    }
+    GuestConfig config(http::Peer peer = http::VsockPeer{cid_a, 700}) {
+        auto const response = ask("GET", "/guest/v1/config", {}, peer);
+        EXPECT_EQ(response.status, 200) << response.body;
+        return from_json_text<GuestConfig>(response.body).value();
+    }
+    std::vector<Verification> verdicts() {
+        std::lock_guard const lock(daemon.mutex);
+        return daemon.verdicts;
+    }
+    http::Response open(std::string run, std::string nonce) {
+        return ask("POST", "/guest/v1/sessions",
+                   body_of(SessionRequest{"a1", std::move(run), std::move(nonce), queue_pair()}));
+    }
+    static QueuePairEnd queue_pair() {
+        return {verify::gid_hex(IpAddress::parse("127.0.0.1")->gid()), 17, 42, 1024, 1};
+    }
+};
+
+}  // namespace vfmgr::plane_test

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may ask the guest plane, how often, and how long it waits for a change.
+#include "tests/unit/guest-plane/plane_harness.hpp"
+
+namespace vfmgr::plane_test {
+namespace {
+
+// --- who may ask ------------------------------------------------------------------------------
+
+TEST_F(Plane, AnUnprivilegedProcessInTheVmIsRefused) {
+    auto const response = ask("GET", "/guest/v1/config", {}, http::VsockPeer{cid_a, 1024});
+    EXPECT_EQ(response.status, 403);
+    EXPECT_THAT(response.body, HasSubstr("below 1024"));
+    EXPECT_EQ(ask("GET", "/guest/v1/config", {}, http::VsockPeer{cid_a, 1023}).status, 200);
+}
+
+TEST_F(Plane, OnlyVsockComesHere) {
+    EXPECT_EQ(ask("GET", "/guest/v1/config", {}, http::UnixPeer{}).status, 403);
+    EXPECT_EQ(ask("GET", "/guest/v1/config", {}, http::TcpPeer{"127.0.0.1"}).status, 403);
+}
+
+TEST_F(Plane, AnUnknownCidGetsNothing) {
+    EXPECT_EQ(ask("GET", "/guest/v1/config", {}, http::VsockPeer{99, 700}).status, 404);
+}
+
+TEST_F(Plane, AVmSeesItsOwnAttachmentsOnly) {
+    auto const a = config();
+    ASSERT_EQ(a.attachments.size(), 1U);
+    EXPECT_EQ(a.attachments[0].attachment, "a1");
+    EXPECT_EQ(config(http::VsockPeer{cid_b, 1}).attachments[0].attachment, "b1");
+    EXPECT_NE(a.revision, config(http::VsockPeer{cid_b, 1}).revision);
+}
+
+TEST_F(Plane, PathsAndMethodsAreExact) {
+    EXPECT_EQ(ask("GET", "/guest/v1/configs").status, 404);
+    EXPECT_EQ(ask("GET", "/v1/pfs").status, 404);
+    EXPECT_EQ(ask("PUT", "/guest/v1/config").status, 405);
+    EXPECT_EQ(ask("PUT", "/guest/v1/sessions//report").status, 404);
+    EXPECT_EQ(ask("PUT", "/guest/v1/sessions/a/b/report").status, 404);
+    EXPECT_EQ(ask("PUT", "/guest/v1/sessions/" + std::string(65, 'a') + "/report").status, 404);
+}
+
+TEST_F(Plane, AVmThatAsksTooOftenWaits) {
+    limits.requests = {.burst = 2, .per_second = 0.001};
+    start();
+    EXPECT_EQ(ask("GET", "/guest/v1/config").status, 200);
+    EXPECT_EQ(ask("GET", "/guest/v1/config").status, 200);
+    EXPECT_EQ(ask("GET", "/guest/v1/config").status, 503);
+    // Others are not concerned.
+    EXPECT_EQ(ask("GET", "/guest/v1/config", {}, http::VsockPeer{cid_b, 1}).status, 200);
+}
+
+TEST_F(Plane, SessionsAreRarer) {
+    limits.sessions = {.burst = 1, .per_second = 0.001};
+    start();
+    EXPECT_EQ(open("r1", "n1").status, 404);
+    EXPECT_EQ(open("r1", "n1").status, 503);
+    EXPECT_EQ(ask("GET", "/guest/v1/config").status, 200);
+}
+
+// --- long poll --------------------------------------------------------------------------------
+
+TEST_F(Plane, ALongPollIsAnsweredByTheChange) {
+    auto const before = config();
+    auto answer = send({"GET",
+                        "/guest/v1/config",
+                        {{"wait", "30"}, {"revision", std::to_string(before.revision)}},
+                        {},
+                        {},
+                        http::VsockPeer{cid_a, 700}});
+    // Somebody else's change does not concern it.
+    change([](Daemon& d) { d.access["uuid-b"].attachments.clear(); });
+    EXPECT_EQ(answer.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+    change([](Daemon& d) { d.access["uuid-a"].attachments.clear(); });
+    ASSERT_EQ(answer.wait_for(seconds(20)), std::future_status::ready);
+    auto const after = from_json_text<GuestConfig>(answer.get().body).value();
+    EXPECT_TRUE(after.attachments.empty());
+    EXPECT_NE(after.revision, before.revision);
+}
+
+TEST_F(Plane, ALongPollEndsByTime) {
+    auto const before = config();
+    auto const start_time = std::chrono::steady_clock::now();
+    auto const response = ask("GET", "/guest/v1/config", {}, http::VsockPeer{cid_a, 700},
+                              {{"wait", "1"}, {"revision", std::to_string(before.revision)}});
+    EXPECT_EQ(response.status, 200);
+    EXPECT_GE(std::chrono::steady_clock::now() - start_time, std::chrono::milliseconds(900));
+    EXPECT_EQ(from_json_text<GuestConfig>(response.body)->revision, before.revision);
+}
+
+TEST_F(Plane, AnOlderRevisionIsAnsweredAtOnce) {
+    EXPECT_EQ(ask("GET", "/guest/v1/config", {}, http::VsockPeer{cid_a, 700},
+                  {{"wait", "30"}, {"revision", "7"}})
+                  .status,
+              200);
+}
+
+TEST_F(Plane, StrangeWaitsAreRefused) {
+    for (auto const* wait : {"-1", "1.5", "", "x", "99999999999"})
+        EXPECT_EQ(ask("GET", "/guest/v1/config", {}, http::VsockPeer{cid_a, 700}, {{"wait", wait}})
+                      .status,
+                  400)
+            << wait;
+}
+
+TEST_F(Plane, TooManyLongPollsPushOutTheOldest) {
+    limits.waiting_per_vm_max = 2;
+    start();
+    auto const revision = std::to_string(config().revision);
+    std::vector<std::future<http::Response>> answers;
+    for (int i = 0; i < 3; ++i)
+        answers.push_back(send({"GET",
+                                "/guest/v1/config",
+                                {{"wait", "30"}, {"revision", revision}},
+                                {},
+                                {},
+                                http::VsockPeer{cid_a, 700}}));
+    auto const answered = [&] {
+        return std::ranges::count_if(answers, [](auto& answer) {
+            return answer.wait_for(seconds(0)) == std::future_status::ready;
+        });
+    };
+    auto const deadline = std::chrono::steady_clock::now() + seconds(20);
+    while (answered() < 1 && std::chrono::steady_clock::now() < deadline)
+        answers.back().wait_for(std::chrono::milliseconds(10));
+    EXPECT_EQ(answered(), 1);
+}
+
+}  // namespace
+}  // namespace vfmgr::plane_test

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs and sessions of honest and of hostile VMs.
+#include "tests/unit/guest-plane/plane_harness.hpp"
+
+namespace vfmgr::plane_test {
+namespace {
+
+// --- runs and sessions ------------------------------------------------------------------------
+
+TEST_F(Plane, ARunIsProvedAndItsVerdictDelivered) {
+    change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
+    auto const wanted = config().attachments[0];
+    EXPECT_EQ(wanted.run, "r1");
+    EXPECT_EQ(wanted.nonce, "n1");
+    auto session = verify::GuestSession::prepare({wanted, ""});
+    ASSERT_TRUE(session);
+    auto const opened = ask("POST", "/guest/v1/sessions", body_of((*session)->request()));
+    ASSERT_EQ(opened.status, 201) << opened.body;
+    auto const offer = from_json_text<SessionOffer>(opened.body).value();
+    auto const closed = ask("PUT", "/guest/v1/sessions/" + offer.session + "/report",
+                            body_of((*session)->run(offer)));
+    ASSERT_EQ(closed.status, 200) << closed.body;
+    auto const verification = from_json_text<Verification>(closed.body).value();
+    EXPECT_EQ(verification.tests[0].verdict, Verdict::pass);
+    EXPECT_EQ(verification.run, "r1");
+    EXPECT_TRUE(verification.finished_at);
+    ASSERT_EQ(verdicts().size(), 1U);
+    EXPECT_EQ(verdicts()[0].run, "r1");
+    EXPECT_EQ(verdicts()[0].attachment, "a1");
+}
+
+TEST_F(Plane, APassWithoutTrafficIsAFail) {
+    change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
+    auto const offer = from_json_text<SessionOffer>(open("r1", "n1").body).value();
+    GuestReport report;
+    report.nonce = "n1";
+    TestResult claim;
+    claim.name = "reachability";
+    claim.verdict = Verdict::pass;
+    report.tests = {claim};
+    EXPECT_EQ(ask("PUT", "/guest/v1/sessions/" + offer.session + "/report", body_of(report)).status,
+              200);
+    ASSERT_EQ(verdicts().size(), 1U);
+    EXPECT_EQ(verdicts()[0].verdict, Verdict::fail);
+    EXPECT_THAT(verdicts()[0].detail, HasSubstr("the guest claims a pass"));
+}
+
+TEST_F(Plane, WithoutARunThereIsNoSession) {
+    EXPECT_EQ(open("r1", "n1").status, 404);
+    EXPECT_EQ(open("", "").status, 404);
+    EXPECT_TRUE(verdicts().empty());
+}
+
+TEST_F(Plane, AnotherVmsRunAndSessionAreOutOfReach) {
+    change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
+    http::Peer const b = http::VsockPeer{cid_b, 1};
+    EXPECT_EQ(ask("POST", "/guest/v1/sessions",
+                  body_of(SessionRequest{"a1", "r1", "n1", queue_pair()}), b)
+                  .status,
+              404);
+    auto const offer = from_json_text<SessionOffer>(open("r1", "n1").body).value();
+    GuestReport report;
+    report.nonce = "n1";
+    EXPECT_EQ(
+        ask("PUT", "/guest/v1/sessions/" + offer.session + "/report", body_of(report), b).status,
+        404);
+    EXPECT_EQ(ask("PUT", "/guest/v1/runs/r1/error", body_of(report), b).status, 404);
+    EXPECT_EQ(ask("POST", "/guest/v1/attachments/a1/runs", {}, b).status, 404);
+    EXPECT_TRUE(verdicts().empty());
+    EXPECT_EQ(responder->sessions(), 1U);
+}
+
+TEST_F(Plane, TheNextVmWithTheSameCidGetsNothingOfTheOldOne) {
+    change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
+    auto const offer = from_json_text<SessionOffer>(open("r1", "n1").body).value();
+    change([](Daemon& d) { d.vms[cid_a] = {"uuid-a", "a", 5}; });
+    GuestReport report;
+    report.nonce = "n1";
+    EXPECT_EQ(ask("PUT", "/guest/v1/sessions/" + offer.session + "/report", body_of(report)).status,
+              404);
+}
+
+TEST_F(Plane, AWrongNonceOpensNothing) {
+    change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
+    EXPECT_EQ(open("r1", "n2").status, 403);
+    EXPECT_EQ(responder->sessions(), 0U);
+    EXPECT_TRUE(verdicts().empty());
+}
+
+TEST_F(Plane, BadBodiesAreNamed) {
+    change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
+    EXPECT_EQ(ask("POST", "/guest/v1/sessions", "{").status, 400);
+    EXPECT_EQ(ask("POST", "/guest/v1/sessions", "[]").status, 400);
+    EXPECT_EQ(ask("PUT", "/guest/v1/runs/r1/error", R"({"nonce": 1})").status, 400);
+    EXPECT_EQ(ask("PUT", "/guest/v1/sessions/none/report", "null").status, 400);
+}
+
+TEST_F(Plane, DetachEndsTheSession) {
+    change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
+    ASSERT_EQ(open("r1", "n1").status, 201);
+    EXPECT_EQ(responder->sessions(), 1U);
+    change([](Daemon& d) { d.access["uuid-a"] = {}; });
+    auto const deadline = std::chrono::steady_clock::now() + seconds(20);
+    while (responder->sessions() != 0 && std::chrono::steady_clock::now() < deadline)
+        std::this_thread::yield();
+    EXPECT_EQ(responder->sessions(), 0U);
+}
+
+TEST_F(Plane, AGuestThatCantTestSaysWhy) {
+    change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
+    GuestReport report;
+    report.nonce = "n1";
+    report.error = "no netdev with MAC 52:54:00:11:22:33 is in the VM";
+    ASSERT_EQ(ask("PUT", "/guest/v1/runs/r1/error", body_of(report)).status, 200);
+    ASSERT_EQ(verdicts().size(), 1U);
+    EXPECT_EQ(verdicts()[0].verdict, Verdict::fail);
+    EXPECT_EQ(verdicts()[0].detail,
+              "the guest could not test: no netdev with MAC 52:54:00:11:22:33 is in the VM");
+    report.nonce = "n2";
+    EXPECT_EQ(ask("PUT", "/guest/v1/runs/r1/error", body_of(report)).status, 403);
+}
+
+TEST_F(Plane, AHostThatCantOpenASessionIsTheVerdict) {
+    change([](Daemon& d) {
+        want_run(d.access["uuid-a"], "a1", "r1", "n1");
+        d.access["uuid-a"].permits[0].rdma = RdmaMode::auto_;
+        d.access["uuid-a"].permits[0].host_netdev = "no-such-dev0";
+        d.access["uuid-a"].permits[0].host_address = *IpAddress::parse("127.0.0.1");
+    });
+    EXPECT_EQ(open("r1", "n1").status, 502) << "kernel_refused: SO_BINDTODEVICE";
+    ASSERT_EQ(verdicts().size(), 1U);
+    EXPECT_THAT(verdicts()[0].detail, HasSubstr("the host could not open a session: "));
+    EXPECT_THAT(verdicts()[0].detail, HasSubstr("no-such-dev0"));
+}
+
+TEST_F(Plane, AManualRunIsForWhoAskedForIt) {
+    auto const started = ask("POST", "/guest/v1/attachments/a1/runs");
+    ASSERT_EQ(started.status, 201) << started.body;
+    auto const wanted = from_json_text<GuestAttachment>(started.body).value();
+    ASSERT_TRUE(wanted.run);
+    EXPECT_NE(wanted.nonce, "");
+    // The resident vf-guest does not see it, so it does not do it too.
+    EXPECT_FALSE(config().attachments[0].run);
+    EXPECT_EQ(config().attachments[0].nonce, "");
+    EXPECT_EQ(open(*wanted.run, wanted.nonce).status, 201);
+    EXPECT_EQ(ask("POST", "/guest/v1/attachments/none/runs").status, 404);
+}
+
+}  // namespace
+}  // namespace vfmgr::plane_test
