@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as what a guest sends: no crash, nothing beyond the limits, and no report, whatever it
+// says, is a pass when the host saw no traffic.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "api/types/json.hpp"
+#include "guest-tools/verify/device.hpp"
+#include "guest-tools/verify/judge.hpp"
+
+namespace {
+
+using namespace vfmgr;
+
+void require(bool promise) {
+    if (!promise) std::abort();
+}
+
+verify::SessionFacts nothing_seen() {
+    verify::SessionFacts facts;
+    facts.reachability.answer_digest = std::string(64, 'a');
+    facts.path_mtu.answer_digest = std::string(64, 'b');
+    facts.pings_expected = 16;
+    facts.answer_digest = std::string(64, 'c');
+    facts.read_digest = std::string(64, 'd');
+    facts.write_check.bytes_checked = facts.write_check.mismatches = 4 << 20;
+    facts.write_check.untouched = true;
+    return facts;
+}
+
+void as_request(std::string_view text) {
+    auto const request = from_json_text<SessionRequest>(text);
+    if (!request) return require(!request.error().detail.empty());
+    require(request->nonce.size() <= 64 && request->run.size() <= 64);
+    require(request->guest.qp_num < (1U << 24) && request->guest.psn < (1U << 24));
+    require(verify::parse_gid(request->guest.gid).has_value());
+    require(verify::mtu_of_bytes(request->guest.path_mtu).has_value());
+}
+
+void as_report(std::string_view text) {
+    auto const report = from_json_text<GuestReport>(text);
+    if (!report) return;
+    verify::SessionPermit permit;
+    permit.nonce = report->nonce;  // the worst case
+    permit.mtu = 9000;
+    for (auto const rdma : {RdmaMode::auto_, RdmaMode::none}) {
+        permit.rdma = rdma;
+        auto const verification = verify::judge(permit, nothing_seen(), *report);
+        require(verification.verdict == Verdict::fail && !verification.detail.empty());
+        for (auto const& test : verification.tests)
+            for (auto const& [name, value] : test.figures)
+                require(name.size() <= 40 && std::isfinite(value) && value >= 0);
+        nlohmann::json out;
+        to_json(out, verification);
+        require(from_json_text<Verification>(to_json_text(out)) == verification);
+    }
+    require(verify::judge_error(permit, report->error).verdict == Verdict::fail);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+    std::string_view const text(reinterpret_cast<char const*>(data), size);
+    as_request(text);
+    as_report(text);
+    return 0;
+}

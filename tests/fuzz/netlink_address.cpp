@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as the payload of RTM_NEWADDR: a length that comes out fits the address.
+#include <cstdlib>
+
+#include "vfmgr/netlink/address.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+    auto const address = vfmgr::parse_address(std::as_bytes(std::span(data, size)));
+    if (address && address->prefix_length > address->address.bits()) std::abort();
+    return 0;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as answers of RDMA netlink: a device that comes out has a name.
+#include <cstdlib>
+
+#include "vfmgr/netlink/rdma_link.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+    auto const bytes = std::as_bytes(std::span(data, size));
+    auto const device = vfmgr::parse_rdma_device(bytes);
+    if (device && device->name.empty()) std::abort();
+    static_cast<void>(vfmgr::parse_rdma_port(bytes));
+    static_cast<void>(vfmgr::parse_rdma_driver(bytes));
+    return 0;
+}
