@@ -31,7 +31,7 @@ def run(lab):
                     "drivers of the new VFs")
     host.run(f"ip link set {pf} up && ip link set {pf} vf 2 mac 52:54:00:11:22:33 vlan 7")
     vf = observe.ip_link_vf(pf, 2)
-    lab.check(vf and vf.get("mac", vf.get("address")) == "52:54:00:11:22:33", f"VF 2 is {vf}")
+    lab.check(vf and (vf["mac"], vf["vlan"]) == ("52:54:00:11:22:33", 7), f"VF 2 is {vf}")
 
     lab.step("a VM runs under KVM and obeys the agent")
     vm = lab.vm("boot-vm")

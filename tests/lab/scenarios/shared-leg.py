@@ -33,6 +33,6 @@ def run(lab):
 
     product.take_back(second)
     lab.check_equal(sorted(link["ifname"] for link in observe.links()), links_before, "links")
-    lab.check_equal(observe.rdma_links(), [], "RDMA links")
+    lab.check_equal(observe.rdma_links(), {}, "RDMA links")
     lab.count("leg removed")
     product.leave()

@@ -66,10 +66,13 @@ class Observe:
         return None if shown in ("", "(null)") else shown
 
     def ip_link_vf(self, pf, index):
-        """One VF as iproute2 shows it: mac, vlan_list, rate {max_tx, min_tx}, spoofchk, trust"""
+        """One VF as iproute2 shows it, for example {'vf': 0, 'mac': ..., 'vlan': 100, 'qos': 0,
+        'max_tx_rate': 500, 'min_tx_rate': 0, 'spoofchk': True, 'link_state': 'auto',
+        'trust': False}, with `vlan` 0 where there is none.
+        """
         for vf in self.link(pf).get("vfinfo_list", []):
             if vf["vf"] == index:
-                return vf
+                return flat_vf(vf)
         return None
 
     def iommu_group(self, pci):
@@ -113,7 +116,8 @@ class Observe:
         return self.host.run(f"ip -j -d link show dev {quote(ifname)}").json()[0]
 
     def links(self):
-        return [link["ifname"] for link in self.host.run("ip -j link show").json()]
+        """All network devices, as iproute2's JSON objects."""
+        return self.host.run("ip -j link show").json()
 
     def addresses(self, ifname):
         """For example ['192.168.100.3/24']; without IPv6 link-local ones."""
@@ -132,3 +136,14 @@ class Observe:
         """{rdma device: network device}"""
         return {link["ifname"]: link.get("netdev")
                 for link in self.host.run("rdma -j link").json()}
+
+
+def flat_vf(vf):
+    """iproute2 nests VLAN and rates, and calls the MAC `address`, depending on its release."""
+    vlan = (vf.get("vlan_list") or [{}])[0]
+    rate = vf.get("rate") or {}
+    return {**vf, "mac": vf.get("mac", vf.get("address")),
+            "vlan": vlan.get("vlan", vf.get("vlan", 0)),
+            "qos": vlan.get("qos", vf.get("qos", 0)),
+            "max_tx_rate": rate.get("max_tx", vf.get("max_tx_rate", 0)),
+            "min_tx_rate": rate.get("min_tx", vf.get("min_tx_rate", 0))}
