@@ -33,8 +33,10 @@ def gtest(program, status, report, log):
             elif case.get("status") == "NOTRUN":
                 lines.append(f"SKIP {name}: disabled")
             elif case.get("result") == "SKIPPED":
-                reason = case.get("skipped", [{}])[0].get("message", "").strip()
-                lines.append(f"SKIP {name}: {reason or 'no reason given'}")
+                case_name = re.escape(f"{suite['name']}.{case['name']}")
+                said = re.search(rf"RUN +\] {case_name}\n.*: Skipped\n(.*)",
+                                 Path(log).read_text(errors="replace"))
+                lines.append(f"SKIP {name}: {said[1] if said else 'no reason given'}")
             else:
                 lines.append(f"PASS {name}")
     if status != 0 and not failed:
