@@ -42,12 +42,12 @@ void save_operations(SQLite::Database& db, Batch const& batch) {
                 "created_ms = excluded.created_ms, document = excluded.document",
                 operation.id, finished(operation) ? 1 : 0, milliseconds_of(operation.created_at),
                 document_of(operation));
+    for (auto const& operation : batch.erase_records_of)
+        execute(db, "DELETE FROM journal WHERE operation = ?", operation);
     for (auto const& [operation, record] : batch.save_records)
         execute(db, "INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?, ?)", operation,
                 std::int64_t{record.seq}, std::string(enum_name(record.state)),
                 document_of(record.step), document_of(record.undo));
-    for (auto const& operation : batch.erase_records_of)
-        execute(db, "DELETE FROM journal WHERE operation = ?", operation);
 }
 
 void save_verifications(SQLite::Database& db, Batch const& batch) {

@@ -142,6 +142,8 @@ Result<void> Store::prune(Time now) {
     return impl_->in_transaction([&](SQLite::Database& db) -> Result<void> {
         auto const oldest = milliseconds_of(now - record_hours_max);
         for (auto const* sql : {"DELETE FROM operations WHERE finished = 1 AND created_ms < ?",
+                                "DELETE FROM verifications WHERE started_ms < ? AND "
+                                "attachment NOT IN (SELECT id FROM attachments)",
                                 "DELETE FROM audit WHERE at_ms < ?",
                                 "DELETE FROM idempotency WHERE created_ms < ?"}) {
             SQLite::Statement erase(db, sql);

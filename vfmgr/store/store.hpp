@@ -114,7 +114,8 @@ class Store {
     // Within 24 hours of `now`.
     [[nodiscard]] Result<std::optional<IdempotencyRecord>> idempotency(std::string const& key,
                                                                        Time now);
-    // Operations, audit and idempotency records older than 30 days.
+    // Finished operations, audit, idempotency records and verifications of former leases, older
+    // than 30 days.
     [[nodiscard]] Result<void> prune(Time now);
     // 32 hex digits, made once for this host and kept: chosen MACs derive from it.
     [[nodiscard]] Result<std::string> host_seed();

@@ -35,7 +35,7 @@ def run(lab):
     lab.count("refused by vfmgr", 7)
 
     answer, _ = product.ask("PUT", f"/v1/pfs/{product.pci}/spec", {"mode": "manage", "num_vfs": 9})
-    lab.check_equal((answer.status, answer.body["code"]), (409, "limit_exceeded"), "9 VFs")
+    lab.check_equal((answer.status, answer.body["code"]), (422, "limit_exceeded"), "9 VFs")
     before.check_again("after 9 VFs were asked for")
 
     lab.step("igb refuses 802.1ad: everything is undone")

@@ -10,10 +10,16 @@ inline PciAddress const pf_address{0, 1, 0, 0};
 inline char const* const vm1_uuid = "11111111-1111-1111-1111-111111111111";
 inline char const* const vm2_uuid = "22222222-2222-2222-2222-222222222222";
 
-inline MacAddress mac(std::uint8_t last) { return MacAddress{{0x02, 0, 0, 0, 0, last}}; }
+inline MacAddress mac(std::uint8_t last) {
+    return MacAddress{{0x02, 0, 0, 0, 0, last}};
+}
 
-inline IpAddress ip(char const* text) { return IpAddress::parse(text).value(); }
-inline IpPrefix prefix(char const* text) { return IpPrefix::parse(text).value(); }
+inline IpAddress ip(char const* text) {
+    return IpAddress::parse(text).value();
+}
+inline IpPrefix prefix(char const* text) {
+    return IpPrefix::parse(text).value();
+}
 
 inline VfState vf(std::uint16_t index) {
     VfState state;

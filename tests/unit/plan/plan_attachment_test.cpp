@@ -28,16 +28,15 @@ TEST(PlanAttachment, BringsUpTheLegThenTheVfThenTheVm) {
     VfSpec settings;
     settings.mac = mac_chosen;
     settings.vlan = Vlan{100};
-    EXPECT_EQ(planned.plan.steps,
-              (std::vector<Step>{
-                  SetLink{untagged, true, 9000}, AddRdmaLink{pf_address}, AddVlanLeg{tagged},
-                  SetLink{tagged, true, 9000}, AddAddress{tagged, own},
-                  AddPeer{tagged, first, mac_chosen, own},
-                  ConfigureVfs{pf_address, {{0, settings}}, {}},
-                  BindVf{{pf_address, 0}, "vfio-pci"},
-                  AttachHostdev{vm1_uuid, "aaaa0001", {pf_address, 0}, vf(0).pci, mac_chosen, true,
-                                true},
-                  AwaitVerification{"aaaa0001", 120}}));
+    EXPECT_EQ(
+        planned.plan.steps,
+        (std::vector<Step>{
+            SetLink{untagged, true, 9000}, AddRdmaLink{pf_address}, AddVlanLeg{tagged},
+            SetLink{tagged, true, 9000}, AddAddress{tagged, own},
+            AddPeer{tagged, first, mac_chosen, own}, ConfigureVfs{pf_address, {{0, settings}}, {}},
+            BindVf{{pf_address, 0}, "vfio-pci"},
+            AttachHostdev{vm1_uuid, "aaaa0001", {pf_address, 0}, vf(0).pci, mac_chosen, true, true},
+            AwaitVerification{"aaaa0001", 120}}));
 }
 
 TEST(PlanAttachment, ChoosesAStableLocalUnicastMacAndSaysSo) {
@@ -49,8 +48,9 @@ TEST(PlanAttachment, ChoosesAStableLocalUnicastMacAndSaysSo) {
     EXPECT_THAT(once.plan.notes[0], HasSubstr(to_string(chosen)));
     auto const other = plan(host(), desired(), ask("vm2")).value();
     EXPECT_NE(chosen, *other.attachment.settings.mac);
-    EXPECT_NE(chosen, *plan_attachment(host(), desired(), "x", ask(), "another host")
-                           ->attachment.settings.mac);
+    EXPECT_NE(
+        chosen,
+        *plan_attachment(host(), desired(), "x", ask(), "another host")->attachment.settings.mac);
 }
 
 TEST(PlanAttachment, CountsOnWhenTheChosenMacIsTaken) {
@@ -89,8 +89,8 @@ TEST(PlanAttachment, NeverGivesAwayTheHostsAddress) {
 
 TEST(PlanAttachment, RefusesAddressesThatCannotBe) {
     auto const lent = with_lease(desired(), host(), "bbbb0001", ask("vm2"));
-    for (auto const* text : {"192.168.100.3", "192.168.100.0", "192.168.100.255", "10.0.0.1",
-                             "192.168.100.1"}) {
+    for (auto const* text :
+         {"192.168.100.3", "192.168.100.0", "192.168.100.255", "10.0.0.1", "192.168.100.1"}) {
         auto spec = ask();
         spec.address = ip(text);
         EXPECT_EQ(plan(host(), lent, spec).error().problem, Problem::conflict) << text;
@@ -230,8 +230,7 @@ TEST(PlanAttachment, SecondLeaseSharesTheLeg) {
     auto const last = plan_release(view, lent, lent.attachments.at("bbbb0001")).value();
     EXPECT_EQ(steps_of<RemoveVlanLeg>(last).size(), 1U);
     EXPECT_EQ(steps_of<RemoveRdmaLink>(last).size(), 1U);
-    EXPECT_EQ(steps_of<SetLink>(last),
-              (std::vector<SetLink>{{{pf_address, {}}, false, 1500}}));
+    EXPECT_EQ(steps_of<SetLink>(last), (std::vector<SetLink>{{{pf_address, {}}, false, 1500}}));
 }
 
 TEST(PlanAttachment, UnbindsAHostDriverBeforeConfiguring) {

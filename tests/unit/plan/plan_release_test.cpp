@@ -11,7 +11,8 @@ using namespace example;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// vm1 has VF 0, live and in its configuration; the leg is not there (crash, or somebody removed it).
+// vm1 has VF 0, live and in its configuration; the leg is not there (crash, or somebody removed
+// it).
 struct Lent {
     HostView view = host();
     DesiredState wish = with_lease(desired(), host(), "aaaa0001", ask());
@@ -64,8 +65,7 @@ TEST(PlanRelease, AVmThatIsGoneNeedsNoDetach) {
 TEST(PlanRelease, RefusesWhileLibvirtCannotBeAsked) {
     Lent lent;
     lent.view.hypervisor.stale = true;
-    EXPECT_EQ(plan_release(lent.view, lent.wish, lent.lease).error().problem,
-              Problem::unavailable);
+    EXPECT_EQ(plan_release(lent.view, lent.wish, lent.lease).error().problem, Problem::unavailable);
 }
 
 TEST(PlanRelease, SettingsThatWereNotTouchedStay) {
@@ -82,10 +82,8 @@ TEST(PlanRestore, CreatesVfsThenPutsBackWhatIsLent) {
     auto first = plan_restore(host(0), lent.wish, pf_address).value();
     EXPECT_EQ(first.steps, (std::vector<Step>{SetNumVfs{pf_address, 7}}));
     auto const second = plan_restore(host(7), lent.wish, pf_address).value();
-    EXPECT_EQ(steps_of<BindVf>(second),
-              (std::vector<BindVf>{{{pf_address, 0}, "vfio-pci"}}));
-    EXPECT_EQ(steps_of<ConfigureVfs>(second)[0].changes[0].settings.mac,
-              lent.lease.settings.mac);
+    EXPECT_EQ(steps_of<BindVf>(second), (std::vector<BindVf>{{{pf_address, 0}, "vfio-pci"}}));
+    EXPECT_EQ(steps_of<ConfigureVfs>(second)[0].changes[0].settings.mac, lent.lease.settings.mac);
     EXPECT_EQ(steps_of<AddVlanLeg>(second).size(), 1U);
 }
 

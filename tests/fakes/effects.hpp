@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each kernel step does to a KernelView, in fake_vfs.cpp (VFs) and fake_links.cpp (legs). For
+// FakeKernel only, under its lock.
+#pragma once
+
+#include "tests/fakes/fake_kernel.hpp"
+
+namespace vfmgr {
+
+// "half": only the first part of a step with several happens (FaultPoint::halfway).
+enum class Extent { whole, half };
+
+struct FakeKernel::Effects {
+    KernelView& host;
+    DriverModel const& model;
+    std::map<VfId, std::size_t>& resets;
+    Extent extent = Extent::whole;
+
+    using Outcome = Result<Observed>;
+
+    Outcome operator()(SetNumVfs const& step) const;
+    Outcome operator()(ConfigureVfs const& step) const;
+    Outcome operator()(BindVf const& step) const;
+    Outcome operator()(ResetVf const& step) const;
+    Outcome operator()(SetLink const& step) const;
+    Outcome operator()(AddVlanLeg const& step) const;
+    Outcome operator()(RemoveVlanLeg const& step) const;
+    Outcome operator()(AddAddress const& step) const;
+    Outcome operator()(RemoveAddress const& step) const;
+    Outcome operator()(AddPeer const& step) const;
+    Outcome operator()(RemovePeer const& step) const;
+    Outcome operator()(AddRdmaLink const& step) const;
+    Outcome operator()(RemoveRdmaLink const& step) const;
+
+  private:
+    [[nodiscard]] Result<PfState*> pf(PciAddress const& address) const;
+    [[nodiscard]] Result<VfState*> vf(VfId const& id) const;
+    [[nodiscard]] Result<LegState*> leg(LegId const& id) const;
+    void drop_routes(LegState& leg) const;
+};
+
+// "the kernel refused …: <call>: <errno>" with the cause.
+[[nodiscard]] tl::unexpected<Error> refused(std::string detail, std::string call, int error);
+
+}  // namespace vfmgr

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fakes/fake_hypervisor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace vfmgr {
+
+namespace {
+
+constexpr std::int32_t qemu_pid_base = 4000;
+
+VfioHolder qemu_of(VmInfo const& vm) {
+    return {qemu_pid_base + vm.start_id.value_or(0), "qemu-system-x86"};
+}
+
+tl::unexpected<Error> hypervisor_refused(std::string detail, std::string remedy) {
+    Error error{Problem::hypervisor_refused, std::move(detail), std::move(remedy)};
+    error.causes.push_back(
+        {"virDomainAttachDeviceFlags", "VIR_ERR_OPERATION_FAILED", error.detail});
+    return fail(std::move(error));
+}
+
+bool has(std::vector<VmHostdev> const& hostdevs, VmHostdev const& wanted) {
+    return std::ranges::find(hostdevs, wanted) != hostdevs.end();
+}
+
+bool uses(std::vector<VmHostdev> const& hostdevs, PciAddress const& pci) {
+    return std::ranges::find(hostdevs, pci, &VmHostdev::pci) != hostdevs.end();
+}
+
+}  // namespace
+
+VmInfo make_vm(std::string name, std::string uuid) {
+    VmInfo vm;
+    vm.uuid = std::move(uuid);
+    vm.name = std::move(name);
+    vm.state = VmState::running;
+    vm.persistent = true;
+    vm.start_id = 1;
+    vm.vsock_cid = 3;
+    vm.has_vsock = true;
+    vm.free_pcie_ports = 2;
+    return vm;
+}
+
+FakeHypervisor::FakeHypervisor(FakeKernel& kernel) : kernel_(kernel) {}
+
+Result<HypervisorView> FakeHypervisor::observe(HypervisorScope const& scope) {
+    std::lock_guard const lock(mutex_);
+    if (observe_error) return fail(*observe_error);
+    if (!scope) return view_;
+    HypervisorView one = view_;
+    std::erase_if(one.vms, [&](auto const& entry) { return entry.first != *scope; });
+    return one;
+}
+
+Result<Observed> FakeHypervisor::perform(HypervisorStep const& step, Deadline) {
+    if (on_perform) on_perform(step);
+    std::lock_guard const lock(mutex_);
+    auto const call = steps_.size();
+    steps_.push_back(step);
+    if (die_at && die_at->call == call) {
+        (void)effect(step, die_at->point);
+        throw CrashNow{call, die_at->point};
+    }
+    if (fail_at && fail_at->call == call) {
+        VFMGR_CHECK(effect(step, fail_at->point));
+        return hypervisor_refused("the fake was told to fail here", "see the test");
+    }
+    return effect(step, FaultPoint::after);
+}
+
+Result<void> FakeHypervisor::settle(std::string const&, Deadline) {
+    std::lock_guard const lock(mutex_);
+    ++settled_;
+    return {};
+}
+
+Result<Observed> FakeHypervisor::effect(HypervisorStep const& step, FaultPoint until) {
+    if (until == FaultPoint::before) return Observed{};
+    if (auto const* in = std::get_if<AttachHostdev>(&step)) return attach(*in, until);
+    return remove(std::get<DetachHostdev>(step), until);
+}
+
+Result<VmInfo*> FakeHypervisor::vm(std::string const& uuid) {
+    auto const found = view_.vms.find(uuid);
+    if (found != view_.vms.end()) return &found->second;
+    return fail(Problem::not_found, fmt::format("libvirt knows no domain {}", uuid),
+                "list the VMs: vfctl vm list");
+}
+
+Result<void> FakeHypervisor::usable(VmInfo const& vm, PciAddress const& pci) const {
+    for (auto const& [uuid, other] : view_.vms)
+        if (uuid != vm.uuid && uses(other.live, pci))
+            return hypervisor_refused(
+                fmt::format("PCI device {} is in use by domain {}", to_string(pci), other.name),
+                "detach it there first");
+    // managed='no': libvirt binds nothing and refuses what is not on a stub driver.
+    for (auto const& [address, pf] : kernel_.view().pfs)
+        for (auto const& vf : pf.vfs)
+            if (vf.pci == pci && vf.driver == "vfio-pci") return {};
+    return hypervisor_refused(
+        fmt::format("PCI device {} must be manually detached from the host", to_string(pci)),
+        "bind it to vfio-pci");
+}
+
+Result<void> FakeHypervisor::may_go_live(VmInfo const& vm, AttachHostdev const& step) const {
+    if (vm.state != VmState::running && vm.state != VmState::paused)
+        return hypervisor_refused(fmt::format("domain {} is not running", vm.name), "start it");
+    if (vm.free_pcie_ports == 0)
+        return hypervisor_refused("No more available PCI slots", "add a pcie-root-port");
+    return usable(vm, step.pci);
+}
+
+Result<Observed> FakeHypervisor::attach(AttachHostdev const& step, FaultPoint until) {
+    VFMGR_TRY(auto* const target, vm(step.vm_uuid));
+    VmHostdev const device{step.pci, hostdev_alias(step.attachment)};
+    // Live first, then the config (kernel-and-libvirt.md, 6): a crash between leaves live only.
+    if (step.live && !has(target->live, device)) {
+        VFMGR_CHECK(may_go_live(*target, step));
+        target->live.push_back(device);
+        --target->free_pcie_ports;
+        kernel_.hold(step.pci, qemu_of(*target));
+    }
+    if (!step.config || has(target->config, device)) return Observed{};
+    if (step.live && until == FaultPoint::halfway) return Observed{};
+    if (!target->persistent)
+        return hypervisor_refused(fmt::format("domain {} is transient", target->name),
+                                  "attach it live only");
+    target->config.push_back(device);
+    return Observed{};
+}
+
+Result<Observed> FakeHypervisor::remove(DetachHostdev const& step, FaultPoint until) {
+    VFMGR_TRY(auto* const target, vm(step.vm_uuid));
+    VmHostdev const device{step.pci, hostdev_alias(step.attachment)};
+    if (step.live && has(target->live, device)) {
+        if (detach == DetachBehaviour::times_out)
+            return fail(
+                Problem::timed_out,
+                fmt::format("VM {} did not let go of {}", target->name, to_string(step.pci)),
+                "shut the VM down, or detach again when its system answers");
+        if (detach == DetachBehaviour::works) {
+            std::erase(target->live, device);
+            ++target->free_pcie_ports;
+            kernel_.release(step.pci, qemu_of(*target).pid);
+        }
+    }
+    if (step.config && !(step.live && until == FaultPoint::halfway))
+        std::erase(target->config, device);
+    return Observed{};
+}
+
+HypervisorView FakeHypervisor::view() const {
+    std::lock_guard const lock(mutex_);
+    return view_;
+}
+
+void FakeHypervisor::change(std::function<void(HypervisorView&)> const& edit) {
+    std::lock_guard const lock(mutex_);
+    edit(view_);
+}
+
+void FakeHypervisor::add(VmInfo vm) {
+    std::lock_guard const lock(mutex_);
+    next_start_id_ = std::max(next_start_id_, vm.start_id.value_or(0) + 1);
+    auto const uuid = vm.uuid;
+    view_.vms.insert_or_assign(uuid, std::move(vm));
+}
+
+Result<void> FakeHypervisor::start(std::string const& uuid) {
+    std::lock_guard const lock(mutex_);
+    VFMGR_TRY(auto* const target, vm(uuid));
+    if (target->state == VmState::running) return {};
+    for (auto const& device : target->config) VFMGR_CHECK(usable(*target, device.pci));
+    target->state = VmState::running;
+    target->start_id = next_start_id_++;
+    if (target->has_vsock) target->vsock_cid = 2 + static_cast<std::uint32_t>(*target->start_id);
+    target->live = target->config;
+    for (auto const& device : target->live) kernel_.hold(device.pci, qemu_of(*target));
+    return {};
+}
+
+void FakeHypervisor::stop(std::string const& uuid) {
+    std::lock_guard const lock(mutex_);
+    auto const target = vm(uuid);
+    if (!target) return;
+    for (auto const& device : (*target)->live) kernel_.release(device.pci, qemu_of(**target).pid);
+    // What was hot-plugged live only gives its port back; the config's devices sit in the config.
+    for (auto const& device : (*target)->live)
+        if (!has((*target)->config, device)) ++(*target)->free_pcie_ports;
+    (*target)->live.clear();
+    (*target)->state = VmState::shut_off;
+    (*target)->start_id.reset();
+    (*target)->vsock_cid.reset();
+}
+
+std::size_t FakeHypervisor::performed() const {
+    std::lock_guard const lock(mutex_);
+    return steps_.size();
+}
+
+std::vector<HypervisorStep> FakeHypervisor::steps() const {
+    std::lock_guard const lock(mutex_);
+    return steps_;
+}
+
+std::size_t FakeHypervisor::settled() const {
+    std::lock_guard const lock(mutex_);
+    return settled_;
+}
+
+}  // namespace vfmgr

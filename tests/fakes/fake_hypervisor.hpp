@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Hypervisor that behaves like libvirt with QEMU. A live attachment makes "QEMU" hold the VF's
+// group in the linked FakeKernel. Any thread; the public members are set before threads start.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "tests/fakes/fake_kernel.hpp"
+#include "tests/fakes/fault.hpp"
+#include "vfmgr/hypervisor/hypervisor.hpp"
+
+namespace vfmgr {
+
+// What becomes of a live detach. not_done: success is answered while the live XML still has the
+// device and the config has lost it, as libvirt does on time-out (kernel-and-libvirt.md, 6).
+// times_out: the guest does not let go, and the answer says so.
+enum class DetachBehaviour { works, not_done, times_out };
+
+class FakeHypervisor final : public Hypervisor {
+  public:
+    explicit FakeHypervisor(FakeKernel& kernel);
+
+    Result<HypervisorView> observe(HypervisorScope const& scope) override;
+    Result<Observed> perform(HypervisorStep const& step, Deadline deadline) override;
+    Result<void> settle(std::string const& vm_uuid, Deadline deadline) override;
+
+    DetachBehaviour detach = DetachBehaviour::works;
+    std::optional<Fault> fail_at;
+    std::optional<Fault> die_at;
+    std::optional<Error> observe_error;
+    std::function<void(HypervisorStep const&)> on_perform;  // before each step, without the lock
+
+    [[nodiscard]] HypervisorView view() const;
+    void change(std::function<void(HypervisorView&)> const& edit);
+    void add(VmInfo vm);
+    // The VM's power switch. Starting takes the devices of the config, as libvirt does.
+    [[nodiscard]] Result<void> start(std::string const& uuid);
+    void stop(std::string const& uuid);
+
+    [[nodiscard]] std::size_t performed() const;
+    [[nodiscard]] std::vector<HypervisorStep> steps() const;
+    [[nodiscard]] std::size_t settled() const;
+
+  private:
+    Result<Observed> effect(HypervisorStep const& step, FaultPoint until);
+    Result<Observed> attach(AttachHostdev const& step, FaultPoint until);
+    Result<Observed> remove(DetachHostdev const& step, FaultPoint until);
+    [[nodiscard]] Result<VmInfo*> vm(std::string const& uuid);
+    [[nodiscard]] Result<void> may_go_live(VmInfo const& vm, AttachHostdev const& step) const;
+    [[nodiscard]] Result<void> usable(VmInfo const& vm, PciAddress const& pci) const;
+
+    FakeKernel& kernel_;
+    mutable std::mutex mutex_;
+    HypervisorView view_;
+    std::vector<HypervisorStep> steps_;
+    std::size_t settled_ = 0;
+    std::int32_t next_start_id_ = 1;
+};
+
+// Running, persistent, with vsock and two free PCIe ports.
+[[nodiscard]] VmInfo make_vm(std::string name, std::string uuid);
+
+}  // namespace vfmgr

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fakes/fake_kernel.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "tests/fakes/effects.hpp"
+
+namespace vfmgr {
+
+namespace {
+
+PciAddress pf_of(KernelStep const& step) {
+    return std::visit(
+        [](auto const& one) {
+            if constexpr (requires { one.vf; })
+                return one.vf.pf;
+            else if constexpr (requires { one.leg; })
+                return one.leg.pf;
+            else
+                return one.pf;
+        },
+        step);
+}
+
+std::string name_of(KernelStep const& step) {
+    return std::visit([](auto const& one) { return sentence(Step(one)); }, step);
+}
+
+}  // namespace
+
+tl::unexpected<Error> refused(std::string detail, std::string call, int error) {
+    Error answer{Problem::kernel_refused, std::move(detail), "see the cause"};
+    answer.causes.push_back(errno_cause(std::move(call), error));
+    answer.detail += ": " + answer.causes.front().text;
+    return fail(std::move(answer));
+}
+
+FakeKernel::FakeKernel(KernelView host) : host_(std::move(host)) {}
+
+DriverModel const& FakeKernel::model(PciAddress const& pf) const {
+    static DriverModel const igb = DriverModel::igb();
+    auto const named = models.find(pf);
+    return named == models.end() ? igb : named->second;
+}
+
+Result<KernelView> FakeKernel::observe(KernelScope const& scope) {
+    std::lock_guard const lock(mutex_);
+    ++observed_;
+    if (observe_error) return fail(*observe_error);
+    if (!scope) return host_;
+    KernelView view;
+    view.routes = host_.routes;
+    if (auto const pf = host_.pfs.find(*scope); pf != host_.pfs.end()) view.pfs.insert(*pf);
+    return view;
+}
+
+Result<Observed> FakeKernel::effect(KernelStep const& step, FaultPoint until) {
+    if (until == FaultPoint::before) return Observed{};
+    auto const extent = until == FaultPoint::halfway ? Extent::half : Extent::whole;
+    return std::visit(Effects{host_, model(pf_of(step)), resets_, extent}, step);
+}
+
+Result<Observed> FakeKernel::perform(KernelStep const& step, Deadline) {
+    if (on_perform) on_perform(step);
+    std::lock_guard const lock(mutex_);
+    auto const call = steps_.size();
+    steps_.push_back(step);
+    if (die_at && die_at->call == call) {
+        (void)effect(step, die_at->point);
+        throw CrashNow{call, die_at->point};
+    }
+    if (fail_at && fail_at->call == call) {
+        VFMGR_CHECK(effect(step, fail_at->point));
+        return refused("the fake was told to fail at: " + name_of(step), "fault", EIO);
+    }
+    return effect(step, FaultPoint::after);
+}
+
+KernelView FakeKernel::view() const {
+    std::lock_guard const lock(mutex_);
+    return host_;
+}
+
+void FakeKernel::change(std::function<void(KernelView&)> const& edit) {
+    std::lock_guard const lock(mutex_);
+    edit(host_);
+}
+
+void FakeKernel::hold(PciAddress const& pci, VfioHolder const& holder) {
+    change([&](KernelView& host) {
+        for (auto& [address, pf] : host.pfs)
+            for (auto& vf : pf.vfs)
+                if (vf.pci == pci) vf.holders.push_back(holder);
+    });
+}
+
+void FakeKernel::release(PciAddress const& pci, std::int32_t pid) {
+    change([&](KernelView& host) {
+        for (auto& [address, pf] : host.pfs)
+            for (auto& vf : pf.vfs)
+                if (vf.pci == pci)
+                    std::erase_if(vf.holders, [&](auto const& one) { return one.pid == pid; });
+    });
+}
+
+std::size_t FakeKernel::performed() const {
+    std::lock_guard const lock(mutex_);
+    return steps_.size();
+}
+
+std::size_t FakeKernel::observed() const {
+    std::lock_guard const lock(mutex_);
+    return observed_;
+}
+
+std::vector<KernelStep> FakeKernel::steps() const {
+    std::lock_guard const lock(mutex_);
+    return steps_;
+}
+
+std::size_t FakeKernel::resets(VfId const& vf) const {
+    std::lock_guard const lock(mutex_);
+    auto const found = resets_.find(vf);
+    return found == resets_.end() ? 0 : found->second;
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Kernel that behaves: its state is a KernelView, and steps change it as Linux and the PF's
+// driver would, refusals included. Its claims are checked against the real kernel in the lab. Any
+// thread; the public members are set before the test's threads start.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "tests/fakes/driver_model.hpp"
+#include "tests/fakes/fault.hpp"
+#include "vfmgr/kernel/kernel.hpp"
+
+namespace vfmgr {
+
+class FakeKernel final : public Kernel {
+  public:
+    explicit FakeKernel(KernelView host = {});
+
+    Result<KernelView> observe(KernelScope const& scope) override;
+    Result<Observed> perform(KernelStep const& step, Deadline deadline) override;
+
+    // The behaviour of a PF's driver; DriverModel::igb() where none is named.
+    std::map<PciAddress, DriverModel> models;
+    std::optional<Fault> fail_at;
+    std::optional<Fault> die_at;
+    std::optional<Error> observe_error;
+    // Called before each step, without the lock: a test blocks or looks here.
+    std::function<void(KernelStep const&)> on_perform;
+
+    [[nodiscard]] KernelView view() const;
+    // Somebody else changes the host.
+    void change(std::function<void(KernelView&)> const& edit);
+    // A process opens and closes the VFIO group of the function at `pci`.
+    void hold(PciAddress const& pci, VfioHolder const& holder);
+    void release(PciAddress const& pci, std::int32_t pid);
+
+    [[nodiscard]] std::size_t performed() const;  // calls of perform(), refused ones too
+    [[nodiscard]] std::size_t observed() const;
+    [[nodiscard]] std::vector<KernelStep> steps() const;  // in order, refused ones too
+    [[nodiscard]] std::size_t resets(VfId const& vf) const;
+
+  private:
+    struct Effects;
+
+    [[nodiscard]] DriverModel const& model(PciAddress const& pf) const;
+    Result<Observed> effect(KernelStep const& step, FaultPoint until);
+
+    mutable std::mutex mutex_;
+    KernelView host_;
+    std::vector<KernelStep> steps_;
+    std::map<VfId, std::size_t> resets_;
+    std::size_t observed_ = 0;
+};
+
+}  // namespace vfmgr

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// What steps do to PFs and VFs: sriov_numvfs, rtnetlink attributes, driver binding, FLR.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "tests/fakes/effects.hpp"
+
+namespace vfmgr {
+
+namespace {
+
+Result<void> nobody_holds(VfState const& vf, PciAddress const& pf) {
+    if (vf.holders.empty()) return {};
+    auto const& holder = vf.holders.front();
+    return fail(Problem::vf_in_use,
+                fmt::format("VF {} of {} is held open by {} (pid {})", vf.index, to_string(pf),
+                            holder.comm, holder.pid),
+                "stop that process or detach the VF from its VM");
+}
+
+// One attribute, in its own netlink call.
+struct Attribute {
+    std::string_view member;
+    bool wanted;  // the wish has it and it differs from what is reported
+    void (*apply)(VfState&, VfSpec const&);
+};
+
+template <auto Member>
+Attribute attribute(std::string_view name, VfState const& vf, VfSpec const& wish) {
+    return {name, (wish.*Member).has_value() && wish.*Member != vf.settings.*Member,
+            [](VfState& state, VfSpec const& wanted) { state.settings.*Member = wanted.*Member; }};
+}
+
+// In the kernel's own order (kernel-and-libvirt.md, 4).
+std::array<Attribute, 9> attributes(VfState const& vf, VfSpec const& wish) {
+    return {attribute<&VfSpec::mac>("mac", vf, wish),
+            attribute<&VfSpec::vlan>("vlan", vf, wish),
+            attribute<&VfSpec::min_tx_rate_mbps>("min_tx_rate_mbps", vf, wish),
+            attribute<&VfSpec::max_tx_rate_mbps>("max_tx_rate_mbps", vf, wish),
+            attribute<&VfSpec::spoofchk>("spoofchk", vf, wish),
+            attribute<&VfSpec::link_state>("link_state", vf, wish),
+            attribute<&VfSpec::trust>("trust", vf, wish),
+            attribute<&VfSpec::node_guid>("node_guid", vf, wish),
+            attribute<&VfSpec::port_guid>("port_guid", vf, wish)};
+}
+
+bool contains(std::vector<std::string> const& names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+}
+
+VfState new_vf(DriverModel const& model, PciAddress const& pf, std::uint16_t index) {
+    VfState vf;
+    vf.index = index;
+    vf.pci = vf_address(model, pf, index);
+    vf.iommu_group =
+        100U + (unsigned{vf.pci.bus} << 8 | unsigned{vf.pci.device} << 3 | vf.pci.function);
+    vf.settings = model.new_vf;
+    return vf;
+}
+
+}  // namespace
+
+Result<PfState*> FakeKernel::Effects::pf(PciAddress const& address) const {
+    auto const found = host.pfs.find(address);
+    if (found != host.pfs.end()) return &found->second;
+    return refused(fmt::format("there is no PF {}", to_string(address)), "open", ENODEV);
+}
+
+Result<VfState*> FakeKernel::Effects::vf(VfId const& id) const {
+    VFMGR_TRY(auto* const owner, pf(id.pf));
+    auto const found = std::ranges::find(owner->vfs, id.index, &VfState::index);
+    if (found != owner->vfs.end()) return &*found;
+    return refused(fmt::format("{} has no VF {}", to_string(id.pf), id.index), "readlink virtfn",
+                   ENOENT);
+}
+
+Result<Observed> FakeKernel::Effects::operator()(SetNumVfs const& step) const {
+    VFMGR_TRY(auto* const owner, pf(step.pf));
+    if (owner->info.num_vfs == step.count) return Observed{};
+    // Checked by the process that writes, not by the kernel, which protects nothing
+    // (DESIGN.md, 6.1).
+    for (auto const& vf : owner->vfs) VFMGR_CHECK(nobody_holds(vf, step.pf));
+    if (step.count > owner->info.total_vfs)
+        return refused(fmt::format("{} allows {} VFs, {} were asked for", to_string(step.pf),
+                                   owner->info.total_vfs, step.count),
+                       "write sriov_numvfs", ERANGE);
+    owner->vfs.clear();
+    owner->info.num_vfs = 0;
+    if (extent == Extent::half) return Observed{};
+    for (std::uint16_t index = 0; index < step.count; ++index)
+        owner->vfs.push_back(new_vf(model, step.pf, index));
+    owner->info.num_vfs = step.count;
+    return Observed{};
+}
+
+Result<Observed> FakeKernel::Effects::operator()(ConfigureVfs const& step) const {
+    VFMGR_TRY(auto* const owner, pf(step.pf));
+    Observed observed;
+    for (auto const& change : step.changes) {
+        VFMGR_TRY(auto* const target, vf({step.pf, change.index}));
+        for (auto const& [member, wanted, apply] : attributes(*target, change.settings)) {
+            if (!wanted) continue;
+            auto const error = refusal(model, *owner, member, change.settings);
+            if (!error) {
+                apply(*target, change.settings);
+                if (extent == Extent::half) return observed;
+                continue;
+            }
+            auto const detail = fmt::format("{} refuses {} of VF {} of {}", owner->info.driver,
+                                            member, change.index, to_string(step.pf));
+            // What was applied before stays: the kernel's own message is not atomic either.
+            if (!contains(step.best_effort, member))
+                return refused(detail, fmt::format("RTM_SETLINK {}", member), *error);
+            observed.refused.push_back(fmt::format("{}: {}", detail, errno_name(*error)));
+        }
+    }
+    return observed;
+}
+
+Result<Observed> FakeKernel::Effects::operator()(BindVf const& step) const {
+    VFMGR_TRY(auto* const target, vf(step.vf));
+    if (target->driver == step.driver) return Observed{};
+    if (target->driver == "vfio-pci") VFMGR_CHECK(nobody_holds(*target, step.vf.pf));
+    target->driver.reset();
+    target->ifname.reset();
+    if (!step.driver || extent == Extent::half) return Observed{};
+    auto const what = fmt::format("VF {} of {} does not bind to {}", step.vf.index,
+                                  to_string(step.vf.pf), *step.driver);
+    // drivers_probe reports success when nothing was bound (kernel-and-libvirt.md, 3): the driver
+    // link is what tells.
+    if (*step.driver != "vfio-pci" && *step.driver != model.vf_driver)
+        return refused(what, "readlink driver", ENOENT);
+    if (*step.driver == "vfio-pci" && !target->iommu_group)
+        return refused(what, "readlink driver", ENOENT);
+    target->driver = step.driver;
+    if (*step.driver == model.vf_driver) {
+        VFMGR_TRY(auto* const owner, pf(step.vf.pf));
+        target->ifname = fmt::format("{}v{}", owner->info.ifname, step.vf.index);
+    }
+    return Observed{};
+}
+
+Result<Observed> FakeKernel::Effects::operator()(ResetVf const& step) const {
+    VFMGR_TRY(auto* const target, vf(step.vf));
+    VFMGR_CHECK(nobody_holds(*target, step.vf.pf));
+    if (extent == Extent::whole) ++resets[step.vf];
+    return Observed{};
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a fake does wrong on request: the n-th perform() fails or the process "dies" there. A value
+// that the test sets before it starts.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+namespace vfmgr {
+
+// halfway: of steps with several parts (SetNumVfs, ConfigureVfs, BindVf, Attach and Detach of live
+// and config) the first part happened; other steps take it as `before`.
+enum class FaultPoint { before, halfway, after };
+
+struct Fault {
+    std::size_t call = 0;  // counts perform() from 0
+    FaultPoint point = FaultPoint::before;
+    bool operator==(Fault const&) const = default;
+};
+
+// Thrown where the process would have been killed: nothing of vfmgr may catch it.
+struct CrashNow {
+    std::size_t call = 0;
+    FaultPoint point = FaultPoint::before;
+};
+
+}  // namespace vfmgr
