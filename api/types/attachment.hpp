@@ -31,9 +31,9 @@ inline constexpr std::array<EnumName<VerifyMode>, 3> enum_names<VerifyMode> = {
      {VerifyMode::required, "required"}}};
 
 struct AttachmentSpec {
-    std::string vm;                    // name or UUID
+    std::string vm;  // name or UUID
     PciAddress pf;
-    std::optional<std::uint16_t> vf;   // absent: any free one
+    std::optional<std::uint16_t> vf;  // absent: any free one
     std::optional<std::string> network;
     std::optional<IpAddress> address;  // absent with a network: the first free one
     VfSpec settings;
@@ -52,17 +52,17 @@ inline constexpr std::array<EnumName<AttachmentState>, 3> enum_names<AttachmentS
      {AttachmentState::detaching, "detaching"}}};
 
 struct Attachment {
-    std::string id;        // 8 hex digits; the libvirt alias is ua-vfmgr-<id>
-    AttachmentSpec spec;   // as asked
+    std::string id;       // 8 hex digits; the libvirt alias is ua-vfmgr-<id>
+    AttachmentSpec spec;  // as asked
     VfId vf;
-    PciAddress vf_pci;     // where the VF was then; the VM's XML names it
+    PciAddress vf_pci;  // where the VF was then; the VM's XML names it
     std::string vm_uuid;
     std::string vm_name;
-    VfSpec settings;       // as resolved: with the MAC chosen and the network's VLAN
-    VfSpec baseline;       // what the VF had before, of the same members: put back at release
+    VfSpec settings;  // as resolved: with the MAC chosen and the network's VLAN
+    VfSpec baseline;  // what the VF had before, of the same members: put back at release
     std::optional<IpAddress> address;
-    bool live = false;     // in the running VM
-    bool config = false;   // in the persistent XML
+    bool live = false;    // in the running VM
+    bool config = false;  // in the persistent XML
     AttachmentState state = AttachmentState::attaching;
     std::optional<Verification> verification;  // the latest run
     Time created_at{};

@@ -45,12 +45,12 @@ inline constexpr std::array<EnumName<RdmaMode>, 3> enum_names<RdmaMode> = {
     {{RdmaMode::auto_, "auto"}, {RdmaMode::rxe, "rxe"}, {RdmaMode::none, "none"}}};
 
 struct Network {
-    std::string name;                    // unique on its PF; [a-z0-9-], at most 32
-    std::optional<std::uint16_t> vlan;   // 1..4094; absent: untagged
+    std::string name;                   // unique on its PF; [a-z0-9-], at most 32
+    std::optional<std::uint16_t> vlan;  // 1..4094; absent: untagged
     IpPrefix prefix;
-    IpAddress host_address;              // the responder's, inside the prefix
-    std::uint32_t mtu = 1500;            // bytes, 1280..9216
-    RdmaMode rdma = RdmaMode::auto_;     // auto: hardware only; rxe: SoftRoCE allowed
+    IpAddress host_address;           // the responder's, inside the prefix
+    std::uint32_t mtu = 1500;         // bytes, 1280..9216
+    RdmaMode rdma = RdmaMode::auto_;  // auto: hardware only; rxe: SoftRoCE allowed
     bool operator==(Network const&) const = default;
 };
 

@@ -31,7 +31,8 @@ enum class Problem {
     internal,            // a bug in vfmgr
 };
 
-// One call that failed beneath an Error: {"write sriov_numvfs", "EBUSY", "Device or resource busy"}.
+// One call that failed beneath an Error: {"write sriov_numvfs", "EBUSY", "Device or resource
+// busy"}.
 struct Cause {
     std::string call;
     std::string code;
@@ -85,14 +86,14 @@ void to_json(nlohmann::json& out, Error const& error);
 // The two macros of the project: propagate an error, or bind the value.
 #define VFMGR_CONCAT_INNER(a, b) a##b
 #define VFMGR_CONCAT(a, b) VFMGR_CONCAT_INNER(a, b)
-#define VFMGR_TRY_IMPL(result, declaration, expression)                        \
-    auto&& result = (expression);                                             \
-    if (!result) return ::tl::unexpected(std::move(result).error());          \
+#define VFMGR_TRY_IMPL(result, declaration, expression)              \
+    auto&& result = (expression);                                    \
+    if (!result) return ::tl::unexpected(std::move(result).error()); \
     declaration = std::move(*result)
 #define VFMGR_TRY(declaration, expression) \
     VFMGR_TRY_IMPL(VFMGR_CONCAT(vfmgr_result_, __LINE__), declaration, expression)
-#define VFMGR_CHECK(expression)                                                        \
-    do {                                                                              \
-        if (auto&& vfmgr_checked = (expression); !vfmgr_checked)                      \
-            return ::tl::unexpected(std::move(vfmgr_checked).error());                \
+#define VFMGR_CHECK(expression)                                        \
+    do {                                                               \
+        if (auto&& vfmgr_checked = (expression); !vfmgr_checked)       \
+            return ::tl::unexpected(std::move(vfmgr_checked).error()); \
     } while (false)

@@ -31,8 +31,8 @@ struct header {
     uint32_t length;
 } __attribute__((packed));
 
-static int write_all(int fd, const void* data, size_t size) {
-    for (const char* p = data; size > 0;) {
+static int write_all(int fd, void const* data, size_t size) {
+    for (char const* p = data; size > 0;) {
         ssize_t n = write(fd, p, size);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return -1;
@@ -53,7 +53,7 @@ static int read_all(int fd, void* data, size_t size) {
     return 0;
 }
 
-static int send_frame(int fd, char type, const void* data, uint32_t size) {
+static int send_frame(int fd, char type, void const* data, uint32_t size) {
     struct header header = {type, size};
     return write_all(fd, &header, sizeof header) || write_all(fd, data, size) ? -1 : 0;
 }
@@ -66,7 +66,7 @@ static int forward(int from, int to, char type) {
     return n > 0 && send_frame(to, type, buffer, (uint32_t)n) == 0;
 }
 
-static pid_t start_shell(const char* command, int out, int err) {
+static pid_t start_shell(char const* command, int out, int err) {
     pid_t child = fork();
     if (child != 0) return child;
     setsid();
@@ -119,8 +119,7 @@ static void serve_one(int client) {
 
 static int serve(void) {
     int listener = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_vm here = {
-        .svm_family = AF_VSOCK, .svm_port = port, .svm_cid = VMADDR_CID_ANY};
+    struct sockaddr_vm here = {.svm_family = AF_VSOCK, .svm_port = port, .svm_cid = VMADDR_CID_ANY};
     if (listener < 0 || bind(listener, (struct sockaddr*)&here, sizeof here) ||
         listen(listener, 32)) {
         perror("vm-exec: vsock");
@@ -166,7 +165,7 @@ static int connect_until(uint32_t cid, double deadline) {
     }
 }
 
-static int ask(uint32_t cid, const char* command, double wait_seconds) {
+static int ask(uint32_t cid, char const* command, double wait_seconds) {
     int server = connect_until(cid, now_seconds() + wait_seconds);
     if (server < 0) {
         fprintf(stderr, "vm-exec: no agent at CID %u: %s\n", cid, strerror(errno));

@@ -28,8 +28,8 @@ struct DesiredPf {
     bool operator==(DesiredPf const&) const = default;
 };
 
-// A VF that could not be shown to be clean. Never lent; an admin lifts it, which does the release of
-// the lease once more.
+// A VF that could not be shown to be clean. Never lent; an admin lifts it, which does the release
+// of the lease once more.
 struct Quarantine {
     VfId vf;
     Attachment attachment;  // the lease that ended here

@@ -26,7 +26,7 @@ struct LegState {
     std::string ifname;
     bool up = false;
     std::uint32_t mtu = 0;
-    bool ours = false;  // a VLAN device made by vfmgr (ifalias "vfmgr")
+    bool ours = false;               // a VLAN device made by vfmgr (ifalias "vfmgr")
     std::vector<IpPrefix> prefixes;  // of the addresses, network bits only
     std::vector<IpAddress> addresses;
     std::vector<PeerEntry> peers;

@@ -20,7 +20,8 @@ struct Plan {
 // {"steps": [{…, "sentence": …}], "blast_radius": [], "notes": []}
 void to_json(nlohmann::json& out, Plan const& plan);
 
-// The PF as `want` says: number of VFs. Refuses when a VF that would go is in use, and names the VM.
+// The PF as `want` says: number of VFs. Refuses when a VF that would go is in use, and names the
+// VM.
 [[nodiscard]] Result<Plan> plan_pf(HostView const& host, DesiredState const& desired,
                                    PciAddress const& pf, PfSpec const& want);
 
@@ -40,12 +41,13 @@ struct AttachmentPlan {
 [[nodiscard]] Result<Plan> plan_release(HostView const& host, DesiredState const& desired,
                                         Attachment const& attachment);
 
-// Boot: VFs, settings, bindings and legs of everything lent, before libvirt runs. Kernel steps only.
+// Boot: VFs, settings, bindings and legs of everything lent, before libvirt runs. Kernel steps
+// only.
 [[nodiscard]] Result<Plan> plan_restore(HostView const& host, DesiredState const& desired,
                                         PciAddress const& pf);
 
-// What undoes `step`, from what was seen before it; empty when there is nothing to undo. A step that
-// was only intended may or may not have happened: the inverse holds either way.
+// What undoes `step`, from what was seen before it; empty when there is nothing to undo. A step
+// that was only intended may or may not have happened: the inverse holds either way.
 [[nodiscard]] std::vector<Step> inverse(Step const& step, HostView const& before);
 
 // VFs of `pf` that are used by somebody, with the reason, in the words of an error's detail.

@@ -23,8 +23,8 @@ struct LegId {
 
 // --- steps of the kernel -------------------------------------------------------------------
 
-// Goes through 0 when the count is neither 0 nor unchanged: every VF of the PF is made anew, unbound
-// (autoprobe off, restored after).
+// Goes through 0 when the count is neither 0 nor unchanged: every VF of the PF is made anew,
+// unbound (autoprobe off, restored after).
 struct SetNumVfs {
     PciAddress pf;
     std::uint16_t count = 0;
@@ -134,14 +134,14 @@ struct AwaitVerification {
     bool operator==(AwaitVerification const&) const = default;
 };
 
-using KernelStep = std::variant<SetNumVfs, ConfigureVfs, BindVf, ResetVf, SetLink, AddVlanLeg,
-                                RemoveVlanLeg, AddAddress, RemoveAddress, AddPeer, RemovePeer,
-                                AddRdmaLink, RemoveRdmaLink>;
+using KernelStep =
+    std::variant<SetNumVfs, ConfigureVfs, BindVf, ResetVf, SetLink, AddVlanLeg, RemoveVlanLeg,
+                 AddAddress, RemoveAddress, AddPeer, RemovePeer, AddRdmaLink, RemoveRdmaLink>;
 using HypervisorStep = std::variant<AttachHostdev, DetachHostdev>;
-using Step = std::variant<SetNumVfs, ConfigureVfs, BindVf, ResetVf, SetLink, AddVlanLeg,
-                          RemoveVlanLeg, AddAddress, RemoveAddress, AddPeer, RemovePeer,
-                          AddRdmaLink, RemoveRdmaLink, AttachHostdev, DetachHostdev,
-                          AwaitVerification>;
+using Step =
+    std::variant<SetNumVfs, ConfigureVfs, BindVf, ResetVf, SetLink, AddVlanLeg, RemoveVlanLeg,
+                 AddAddress, RemoveAddress, AddPeer, RemovePeer, AddRdmaLink, RemoveRdmaLink,
+                 AttachHostdev, DetachHostdev, AwaitVerification>;
 
 // One sentence for people, in the imperative: "create 7 VFs on 0000:01:00.0".
 [[nodiscard]] std::string sentence(Step const& step);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What recovery and the API read back: operations, their journal, verifications.
+#include <fmt/format.h>
+
+#include "api/types/json.hpp"
 #include "vfmgr/store/documents.hpp"
 
 namespace vfmgr {
@@ -26,8 +29,9 @@ Result<JournalRecord> record_in(Store::Impl const& store, SQLite::Statement& row
     auto const what = fmt::format("step {} of operation {}", record.seq, operation);
     VFMGR_TRY(record.step, value_of<Step>(store, row.getColumn("step"), what));
     auto const undo = R"({"steps":)" + row.getColumn("undo").getString() + "}";
-    VFMGR_TRY(auto steps, value_of<Steps>(store, undo, "the undo of " + what));
-    record.undo = std::move(steps.steps);
+    auto steps = from_json_text<Steps>(undo);
+    if (!steps) return fail(store.unreadable("the undo of " + what, steps.error()));
+    record.undo = std::move(steps->steps);
     auto const state = enum_value<StepState>(row.getColumn("state").getString());
     if (!state)
         return fail(store.unreadable(what, {Problem::internal, "its state has no known name", {}}));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The main one: a VF with VLAN and jumbo frames is lent to a VM, RDMA proved, and taken back clean."""
+"""The main one: a VF with VLAN and MTU 9000 is lent to a VM, RDMA proved, and taken back."""
 
 from vflab.product import Before, Product
 
@@ -57,7 +57,8 @@ def judge_proof(lab, verification):
     tests = {test["name"]: test for test in verification["tests"]}
     for name in ("reachability", "path_mtu", "rc_ping", "rdma_write", "rdma_read"):
         test = tests[name]
-        lab.check_equal((test["verdict"], test["by"], test["mismatches"]), ("pass", "host", 0), name)
+        lab.check_equal((test["verdict"], test["by"], test["mismatches"]), ("pass", "host", 0),
+                        name)
         lab.step(f"{name}: {test['bytes_checked']} bytes checked, {test['figures']}")
     lab.check_equal(tests["write_latency"]["verdict"], "pass", "write_latency")
     for name in ("rdma_write", "rdma_read"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input never half-happens: a clear problem with a remedy each time, the host as it was before."""
+"""Bad input never half-happens: a problem with a remedy each time, the host as it was."""
 
 from vflab.product import Before, Product
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM that has run for a minute gets a VF, proves it, and keeps nothing of it when it is taken away."""
+"""A VM that has run for a minute gets a VF, proves it, and keeps nothing of it afterwards."""
 
 from vflab.product import Product
 

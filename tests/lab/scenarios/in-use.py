@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changing the number of VFs while a VM holds one is refused and names the VM; the VM keeps its NIC."""
+"""Changing the number of VFs while a VM holds one is refused; the VM keeps its NIC."""
 
 from vflab.product import PLAIN, TRAIN, Product, Refused
 

@@ -21,7 +21,7 @@ def run(lab):
     lab.count("rebooted")
     lab.host.wait_for("vfmgrd serves", "systemctl is-active vfmgrd", 120)
     lab.check_equal(observe.numvfs(product.pf), 5, "VFs after the reboot")
-    lab.check_equal(observe.ip_link_vf(product.pf, lease["vf"]["index"]), shown, "the VF's settings")
+    lab.check_equal(observe.ip_link_vf(product.pf, lease["vf"]["index"]), shown, "settings")
     lab.check_equal(observe.vf_driver(lease["vf_pci"]), "vfio-pci", "the VF's driver")
     ended, started = (int(lab.host.run(command).stdout.strip() or 0) for command in (
         "systemctl show -P ExecMainExitTimestampMonotonic vfmgr-restore.service",

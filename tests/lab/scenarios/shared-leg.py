@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two VMs share the host's VLAN leg with MTU 9000; the first one's detach does not break the second."""
+"""Two VMs share the host's VLAN leg with MTU 9000; one's detach does not break the other."""
 
 from vflab.product import Product
 

@@ -8,8 +8,8 @@ import subprocess
 from vflab.paths import LabError
 from vflab.shell import call, say, timed
 
-NEEDED_HERE = ["mmdebstrap", "e2fsprogs", "cpio", "zstd", "kmod", "openssh-client", "gcc",
-               "libc6-dev", "git"]
+NEEDED_HERE = ["mmdebstrap", "e2fsprogs", "cpio", "zstd", "xz-utils", "kmod", "openssh-client",
+               "gcc", "libc6-dev", "git"]
 NONINTERACTIVE = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
 
 

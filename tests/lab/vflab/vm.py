@@ -51,7 +51,8 @@ class VM:
         if self.image == "debian":
             self.host.run(f"qemu-img create -q -f qcow2 -F raw -b /dev/disk/by-id/virtio-vm-debian"
                           f" {IMAGES}/{self.name}.qcow2")
-        self.host.run("virsh -q define /dev/stdin", input=self.xml)
+        # An earlier VM of that name in this boot may have left its console.
+        self.host.run(f"rm -f {LOGS}/{self.name}.log; virsh -q define /dev/stdin", input=self.xml)
         return self
 
     def start(self):
