@@ -13,6 +13,9 @@ extern "C" {
 namespace vfmgr {
 namespace {
 
+// The text database only: libpci leaks its udev handle where udev has no hardware database.
+constexpr int flags = PCI_LOOKUP_NO_NUMBERS | PCI_LOOKUP_NO_HWDB;
+
 void ignore(char*, ...) {}
 
 // libpci calls it when memory is out and expects it not to return.
@@ -21,10 +24,10 @@ void ignore(char*, ...) {}
 }
 
 // The one that libpci gives back is in the buffer, or a constant of its own.
-std::string lookup(pci_access* access, int flags, std::uint64_t vendor, std::uint64_t device) {
+std::string lookup(pci_access* access, int what, std::uint64_t vendor, std::uint64_t device) {
     std::array<char, 256> buffer{};
     auto const* const name =
-        pci_lookup_name(access, buffer.data(), static_cast<int>(buffer.size()), flags,
+        pci_lookup_name(access, buffer.data(), static_cast<int>(buffer.size()), what,
                         static_cast<int>(vendor), static_cast<int>(device));
     return name == nullptr ? std::string() : std::string(name);
 }
@@ -50,10 +53,8 @@ Result<PciNames> PciNameBook::look_up(LinuxKernelRoots const& roots, PciAddress 
     std::lock_guard const lock(mutex_);
     auto const [known, added] = known_.try_emplace({vendor, device});
     if (added) {
-        known->second.vendor =
-            lookup(access_.get(), PCI_LOOKUP_VENDOR | PCI_LOOKUP_NO_NUMBERS, vendor, device);
-        known->second.device =
-            lookup(access_.get(), PCI_LOOKUP_DEVICE | PCI_LOOKUP_NO_NUMBERS, vendor, device);
+        known->second.vendor = lookup(access_.get(), PCI_LOOKUP_VENDOR | flags, vendor, device);
+        known->second.device = lookup(access_.get(), PCI_LOOKUP_DEVICE | flags, vendor, device);
         if (known->second.vendor.empty()) known->second.vendor = fmt::format("{:04x}", vendor);
         if (known->second.device.empty()) known->second.device = fmt::format("{:04x}", device);
     }
