@@ -54,7 +54,7 @@ Result<void> attach(Options const& options, AttachArguments const& arguments) {
         return {};
     }
     VFMGR_TRY(auto const done, settle(connection, options, response));
-    if (!done) return {};
+    if (!done || done->is_null()) return {};
     auto const subject = cell(*done, "/subject");
     say(fmt::format("{} has its VF", arguments.vm), options);
     return print_attachment(connection, options, subject);

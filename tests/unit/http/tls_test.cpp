@@ -29,7 +29,9 @@ std::uint16_t free_port() {
 }
 
 struct TlsServer {
-    explicit TlsServer(std::vector<std::string> const& names = {"localhost", "127.0.0.1"}) {
+    explicit TlsServer(std::vector<std::string> const& names = {"localhost", "127.0.0.1"},
+                       Limits limits = {})
+        : server(limits) {
         auto const made = make_self_signed(certificate, key, names);
         EXPECT_TRUE(made) << made.error().detail;
         auto const listening = server.listen(TlsListen{.address = "127.0.0.1",
@@ -50,7 +52,7 @@ struct TlsServer {
     std::string certificate = folder.file("cert.pem");
     std::string key = folder.file("key.pem");
     std::uint16_t port = free_port();
-    Server server{Limits{}};
+    Server server;
 };
 
 mode_t mode_of(std::string const& path) {
@@ -125,6 +127,65 @@ TEST(Tls, CaFileAndFingerprintBothCount) {
         test.ask({.ca_file = test.certificate, .fingerprint = std::string(64, 'b')});
     ASSERT_FALSE(response);
     EXPECT_NE(response.error().detail.find("not the expected"), std::string::npos);
+}
+
+// A TLS 1.3 session that sends and reads what the test says.
+class RawTls {
+  public:
+    explicit RawTls(std::uint16_t port)
+        : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+          context_(SSL_CTX_new(TLS_client_method())),
+          session_(SSL_new(context_.get())) {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_port = htons(port);
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        timeval const deadline{.tv_sec = 20, .tv_usec = 0};
+        (void)::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof deadline);
+        EXPECT_EQ(::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+        EXPECT_EQ(SSL_set_fd(session_.get(), fd_.get()), 1);
+        EXPECT_EQ(SSL_connect(session_.get()), 1);
+    }
+    void send(std::string const& text) {
+        auto const size = static_cast<int>(text.size());
+        EXPECT_EQ(SSL_write(session_.get(), text.data(), size), size);
+    }
+    // Until the server says that it is done.
+    std::string everything() {
+        std::string received;
+        char buffer[4096];
+        int size = 0;
+        while ((size = SSL_read(session_.get(), buffer, sizeof buffer)) > 0)
+            received.append(buffer, static_cast<std::size_t>(size));
+        EXPECT_EQ(SSL_get_error(session_.get(), size), SSL_ERROR_ZERO_RETURN) << "no close_notify";
+        return received;
+    }
+
+  private:
+    FileDescriptor fd_;
+    std::unique_ptr<SSL_CTX, decltype([](SSL_CTX* context) { SSL_CTX_free(context); })> context_;
+    std::unique_ptr<SSL, decltype([](SSL* session) { SSL_free(session); })> session_;
+};
+
+TEST(Tls, PipelinedRequestsAndAnOrderlyEnd) {
+    TlsServer const test;
+    RawTls client(test.port);
+    client.send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n");
+    client.send("GET /3 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    auto const all = client.everything();
+    EXPECT_LT(all.find("GET /1"), all.find("GET /2"));
+    EXPECT_TRUE(all.ends_with("GET /3")) << all;
+}
+
+TEST(Tls, ASlowRequestIs408) {
+    Limits limits;
+    limits.read_seconds_max = 1s;
+    TlsServer const test({"a"}, limits);
+    RawTls client(test.port);
+    client.send("GET / HTTP/1.1\r\nHost");
+    auto const answer = client.everything();
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 408 ")) << answer;
+    EXPECT_NE(answer.find("\"timed_out\""), std::string::npos);
 }
 
 TEST(Tls, OlderVersionsAreRefused) {

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// api/examples are what the types read and write: the same members, the same values. Wishes may
+// leave members out; then what is written reads as the same value.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "api/types/attachment.hpp"
+#include "api/types/json.hpp"
+#include "api/types/operation.hpp"
+#include "api/types/pf_info.hpp"
+#include "api/types/vm_info.hpp"
+
+namespace vfmgr {
+namespace {
+
+nlohmann::json example(std::string const& name) {
+    auto const root = std::filesystem::path(__FILE__).parent_path() / "../../..";
+    std::ifstream file(root / "api/examples" / (name + ".json"));
+    EXPECT_TRUE(file.is_open()) << name;
+    return nlohmann::json::parse(file, nullptr, false);
+}
+
+template <class T>
+void expect_golden(std::string const& name) {
+    auto const document = example(name);
+    auto const value = from_json_document<T>(document);
+    ASSERT_TRUE(value) << name << ": " << value.error().detail;
+    EXPECT_EQ(nlohmann::json(*value), document) << name;
+}
+
+template <class T>
+void expect_same_value(std::string const& name) {
+    auto const value = from_json_document<T>(example(name));
+    ASSERT_TRUE(value) << name << ": " << value.error().detail;
+    auto const again = from_json_document<T>(nlohmann::json(*value));
+    ASSERT_TRUE(again) << name << ": " << again.error().detail;
+    EXPECT_EQ(*again, *value) << name;
+}
+
+TEST(Examples, FactsAreWrittenAsTheyAreRead) {
+    expect_golden<Attachment>("attachment");
+    expect_golden<Operation>("operation");
+    expect_golden<Operation>("operation-failed");
+    expect_golden<Verification>("verification");
+    expect_golden<Verification>("verification-failed");
+    expect_golden<PfInfo>("pf_info");
+    expect_golden<VmInfo>("vm_info");
+    expect_golden<PfSpec>("pf_spec");
+    expect_golden<AttachmentSpec>("attachment_spec-all");
+}
+
+TEST(Examples, WishesMayLeaveMembersOut) {
+    expect_same_value<PfSpec>("pf_spec-least");
+    expect_same_value<AttachmentSpec>("attachment_spec");
+    expect_same_value<AttachmentSpec>("attachment_spec-least");
+}
+
+TEST(Examples, ProblemsAreErrors) {
+    for (auto const* name : {"problem", "problem-violations"}) {
+        auto document = example(name);
+        nlohmann::json again = error_from_json(document);
+        for (auto const* member : {"instance", "request_id"}) again[member] = document[member];
+        EXPECT_EQ(again, document) << name;
+    }
+}
+
+}  // namespace
+}  // namespace vfmgr
