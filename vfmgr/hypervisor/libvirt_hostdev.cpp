@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "vfmgr/hypervisor/hostdev_presence.hpp"
 #include "vfmgr/hypervisor/hostdev_xml.hpp"
 #include "vfmgr/hypervisor/libvirt_error.hpp"
 #include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
@@ -16,29 +15,38 @@ bool passed(Deadline deadline) {
     return std::chrono::steady_clock::now() >= deadline;
 }
 
-char const* name_of(unsigned flags) {
-    return flags == VIR_DOMAIN_AFFECT_LIVE ? "live" : "persistent";
+char const* name_of(XmlPart part) {
+    return part == XmlPart::live ? "live" : "persistent";
 }
 
-Error not_running(AttachHostdev const& step, std::string const& vm) {
-    return {Problem::conflict,
+unsigned flags_of(XmlPart part) {
+    return part == XmlPart::live ? VIR_DOMAIN_AFFECT_LIVE : VIR_DOMAIN_AFFECT_CONFIG;
+}
+
+// The VM has no such XML: it does not run, or it is transient.
+Error no_such_part(AttachHostdev const& step, std::string const& vm, XmlPart part) {
+    if (part == XmlPart::live)
+        return {
+            Problem::conflict,
             fmt::format("VM {} does not run: {} can't be plugged into it", vm, to_string(step.pci)),
             fmt::format("start it (virsh start {}), or ask for persistence config", vm)};
-}
-
-Error not_persistent(AttachHostdev const& step, std::string const& vm) {
     return {Problem::conflict,
             fmt::format("VM {} is transient: {} can't be kept in its configuration", vm,
                         to_string(step.pci)),
             "ask for persistence live, or define the VM in libvirt (virsh define)"};
 }
 
+Result<Presence> look(LibvirtDomain const& vm, XmlPart part, AttachHostdev const& step) {
+    auto const& xml = part == XmlPart::live ? vm.live : vm.config;
+    if (!xml) return fail(no_such_part(step, vm.info.name, part));
+    return presence(*xml, part, step);
+}
+
 // libvirt answered success, and its own XML says otherwise.
 Error not_there(AttachHostdev const& step, std::string const& vm, XmlPart part) {
     return {Problem::hypervisor_refused,
             fmt::format("libvirt reported success, but the {} XML of VM {} does not have {} as {}",
-                        part == XmlPart::live ? "live" : "persistent", vm, to_string(step.pci),
-                        hostdev_alias(step.attachment)),
+                        name_of(part), vm, to_string(step.pci), hostdev_alias(step.attachment)),
             fmt::format("look at the VM: virsh dumpxml {}", vm)};
 }
 
@@ -60,90 +68,73 @@ struct Unplugging {
     std::string vm;
     bool asked = false;
     bool guest_refused = false;
+    bool paused = false;
     std::optional<Error> refusal;  // libvirt's, of the last request
 };
 
 Error still_there(DetachHostdev const& step, Unplugging const& state) {
+    auto const reason = state.paused          ? "it is paused, so the guest can't release it"
+                        : state.guest_refused ? "the guest refused to release it"
+                                              : "the guest did not answer the unplug request";
+    auto const first = state.paused
+                           ? fmt::format("resume VM {} (virsh resume {})", state.vm, state.vm)
+                           : fmt::format("unload the VF's driver in VM {} or reboot it", state.vm);
     Error error{
         Problem::timed_out,
-        fmt::format(
-            "VM {} has not let go of {}: the guest {}", state.vm, to_string(step.pci),
-            state.guest_refused ? "refused to release it" : "did not answer the unplug request"),
-        fmt::format("unload the VF's driver in VM {} or reboot it, then detach again; "
-                    "shutting it down (virsh shutdown {}) releases the VF for certain",
-                    state.vm, state.vm)};
+        fmt::format("VM {} has not let go of {}: {}", state.vm, to_string(step.pci), reason),
+        fmt::format("{}, then detach again; shutting it down (virsh shutdown {}) releases "
+                    "the VF for certain",
+                    first, state.vm)};
     if (state.refusal) error.causes = state.refusal->causes;
     return error;
 }
 
 }  // namespace
 
-// One hostdev for one of the two XMLs.
-struct LibvirtHypervisor::Plug {
+// One request to libvirt, with everything that its thread needs.
+struct LibvirtHypervisor::Request {
     std::string uuid;
-    std::string xml;
+    std::string vm;  // name
     std::string pci;
-    unsigned flags;
+    std::string device;  // XML to plug, or alias to unplug
+    XmlPart part;
 };
-
-struct LibvirtHypervisor::Unplug {
-    std::string uuid;
-    std::string alias;
-    std::string pci;
-    unsigned flags;
-};
-
-Result<Observed> LibvirtHypervisor::perform_step(AttachHostdev const& step, Deadline deadline) {
-    if (step.live) VFMGR_CHECK(attach_live(step, deadline));
-    if (step.config) VFMGR_CHECK(attach_config(step, deadline));
-    return Observed{};
-}
 
 // LIVE|CONFIG in one call: libvirt plugs, then saves; a crash between leaves live only. Two calls,
 // each read back, say which half was done (kernel-and-libvirt.md, 6).
-Result<void> LibvirtHypervisor::attach_live(AttachHostdev const& step, Deadline deadline) {
+Result<Observed> LibvirtHypervisor::perform_step(AttachHostdev const& step, Deadline deadline) {
+    if (step.live) VFMGR_CHECK(attach(step, XmlPart::live, deadline));
+    if (step.config) VFMGR_CHECK(attach(step, XmlPart::config, deadline));
+    return Observed{};
+}
+
+Result<void> LibvirtHypervisor::attach(AttachHostdev const& step, XmlPart part, Deadline deadline) {
     VFMGR_TRY(LibvirtDomain const before, read(step.vm_uuid, deadline));
-    auto const& name = before.info.name;
-    if (!before.live) return fail(not_running(step, name));
-    VFMGR_TRY(Presence const already, presence(*before.live, XmlPart::live, step));
+    VFMGR_TRY(Presence const already, look(before, part, step));
     if (already == Presence::present) return {};
-    auto xml = to_xml({step.pci, hostdev_alias(step.attachment), std::nullopt});
-    VFMGR_CHECK(plug({step.vm_uuid, std::move(xml), to_string(step.pci), VIR_DOMAIN_AFFECT_LIVE},
+    auto const place = part == XmlPart::config ? place_of(before, step) : std::nullopt;
+    auto xml = to_xml({step.pci, hostdev_alias(step.attachment), place});
+    VFMGR_CHECK(plug({step.vm_uuid, before.info.name, to_string(step.pci), std::move(xml), part},
                      deadline));
     VFMGR_TRY(LibvirtDomain const after, read(step.vm_uuid, deadline));
-    if (!after.live) return fail(not_running(step, name));
-    VFMGR_TRY(Presence const now, presence(*after.live, XmlPart::live, step));
-    if (now != Presence::present) return fail(not_there(step, name, XmlPart::live));
+    VFMGR_TRY(Presence const now, look(after, part, step));
+    if (now != Presence::present) return fail(not_there(step, after.info.name, part));
     return {};
 }
 
-Result<void> LibvirtHypervisor::attach_config(AttachHostdev const& step, Deadline deadline) {
-    VFMGR_TRY(LibvirtDomain const before, read(step.vm_uuid, deadline));
-    auto const& name = before.info.name;
-    if (!before.config) return fail(not_persistent(step, name));
-    VFMGR_TRY(Presence const already, presence(*before.config, XmlPart::config, step));
-    if (already == Presence::present) return {};
-    auto xml = to_xml({step.pci, hostdev_alias(step.attachment), place_of(before, step)});
-    VFMGR_CHECK(plug({step.vm_uuid, std::move(xml), to_string(step.pci), VIR_DOMAIN_AFFECT_CONFIG},
-                     deadline));
-    VFMGR_TRY(LibvirtDomain const after, read(step.vm_uuid, deadline));
-    if (!after.config) return fail(not_persistent(step, name));
-    VFMGR_TRY(Presence const now, presence(*after.config, XmlPart::config, step));
-    if (now != Presence::present) return fail(not_there(step, name, XmlPart::config));
-    return {};
-}
-
-Result<void> LibvirtHypervisor::plug(Plug plug, Deadline deadline) {
+Result<void> LibvirtHypervisor::plug(Request request, Deadline deadline) {
     auto const doing =
-        fmt::format("give {} to VM {} ({})", plug.pci, plug.uuid, name_of(plug.flags));
-    return session_.call<void>(deadline, doing, [plug](virConnectPtr connection) -> Result<void> {
-        VFMGR_TRY(VirDomain const domain, find_domain(connection, plug.uuid));
-        std::string const name = virDomainGetName(domain.get());
-        if (virDomainAttachDeviceFlags(domain.get(), plug.xml.c_str(), plug.flags) == 0) return {};
-        return fail(libvirt_error("virDomainAttachDeviceFlags",
-                                  fmt::format("libvirt does not give {} to VM {} ({})", plug.pci,
-                                              name, name_of(plug.flags))));
-    });
+        fmt::format("give {} to VM {} ({})", request.pci, request.vm, name_of(request.part));
+    return session_.call<void>(
+        deadline, doing, [request](virConnectPtr connection) -> Result<void> {
+            VFMGR_TRY(VirDomain const domain, find_domain(connection, request.uuid));
+            if (virDomainAttachDeviceFlags(domain.get(), request.device.c_str(),
+                                           flags_of(request.part)) == 0)
+                return {};
+            return fail(libvirt_error("virDomainAttachDeviceFlags",
+                                      fmt::format("libvirt does not give {} to VM {} ({})",
+                                                  request.pci, request.vm, name_of(request.part))));
+        });
 }
 
 // First the domain's job: a request of a vfmgrd that was killed, or one that we gave up waiting
@@ -169,8 +160,9 @@ Result<void> LibvirtHypervisor::detach_live(DetachHostdev const& step, Deadline 
         if (vm) {
             if (!has(vm->live, alias)) return {};
             state.vm = vm->info.name;
+            state.paused = vm->info.state == VmState::paused;
             if (state.asked && passed(give_up)) return fail(still_there(step, state));
-            auto asked = unplug({step.vm_uuid, alias, to_string(step.pci), VIR_DOMAIN_AFFECT_LIVE},
+            auto asked = unplug({step.vm_uuid, state.vm, to_string(step.pci), alias, XmlPart::live},
                                 deadline);
             // "already in the process of unplug", a job held by another: the next look decides.
             state.refusal = asked ? std::nullopt : std::optional(std::move(asked).error());
@@ -200,8 +192,8 @@ Result<void> LibvirtHypervisor::detach_config(DetachHostdev const& step, Deadlin
     auto before = read(step.vm_uuid, deadline);
     if (lacks(before)) return {};
     if (!before) return fail(std::move(before).error());
-    VFMGR_CHECK(
-        unplug({step.vm_uuid, alias, to_string(step.pci), VIR_DOMAIN_AFFECT_CONFIG}, deadline));
+    VFMGR_CHECK(unplug(
+        {step.vm_uuid, before->info.name, to_string(step.pci), alias, XmlPart::config}, deadline));
     auto after = read(step.vm_uuid, deadline);
     if (lacks(after)) return {};
     if (!after) return fail(std::move(after).error());
@@ -216,18 +208,19 @@ Result<void> LibvirtHypervisor::detach_config(DetachHostdev const& step, Deadlin
 // LIVE|CONFIG together would save the config without the device although the guest keeps it, and
 // answer success (kernel-and-libvirt.md, 6): never. By alias the live request does not wait, so the
 // domain's job is free while the guest thinks.
-Result<void> LibvirtHypervisor::unplug(Unplug unplug, Deadline deadline) {
+Result<void> LibvirtHypervisor::unplug(Request request, Deadline deadline) {
     auto const doing =
-        fmt::format("take {} out of VM {} ({})", unplug.pci, unplug.uuid, name_of(unplug.flags));
-    return session_.call<void>(deadline, doing, [unplug](virConnectPtr connection) -> Result<void> {
-        VFMGR_TRY(VirDomain const domain, find_domain(connection, unplug.uuid));
-        std::string const name = virDomainGetName(domain.get());
-        if (virDomainDetachDeviceAlias(domain.get(), unplug.alias.c_str(), unplug.flags) == 0)
-            return {};
-        return fail(libvirt_error("virDomainDetachDeviceAlias",
-                                  fmt::format("libvirt does not take {} out of VM {} ({})",
-                                              unplug.pci, name, name_of(unplug.flags))));
-    });
+        fmt::format("take {} out of VM {} ({})", request.pci, request.vm, name_of(request.part));
+    return session_.call<void>(
+        deadline, doing, [request](virConnectPtr connection) -> Result<void> {
+            VFMGR_TRY(VirDomain const domain, find_domain(connection, request.uuid));
+            if (virDomainDetachDeviceAlias(domain.get(), request.device.c_str(),
+                                           flags_of(request.part)) == 0)
+                return {};
+            return fail(libvirt_error("virDomainDetachDeviceAlias",
+                                      fmt::format("libvirt does not take {} out of VM {} ({})",
+                                                  request.pci, request.vm, name_of(request.part))));
+        });
 }
 
 }  // namespace vfmgr

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "vfmgr/hypervisor/hostdev_presence.hpp"
 #include "vfmgr/hypervisor/hypervisor.hpp"
 #include "vfmgr/hypervisor/libvirt_domain.hpp"
 #include "vfmgr/hypervisor/libvirt_events.hpp"
@@ -47,16 +48,14 @@ class LibvirtHypervisor final : public Hypervisor {
 
   private:
     [[nodiscard]] Result<LibvirtDomain> read(std::string const& uuid, Deadline deadline);
-    [[nodiscard]] Result<void> attach_live(AttachHostdev const& step, Deadline deadline);
-    [[nodiscard]] Result<void> attach_config(AttachHostdev const& step, Deadline deadline);
-    struct Plug;
-    [[nodiscard]] Result<void> plug(Plug plug, Deadline deadline);
-    [[nodiscard]] Result<void> detach_live(DetachHostdev const& step, Deadline deadline);
-    [[nodiscard]] Result<void> detach_config(DetachHostdev const& step, Deadline deadline);
-    struct Unplug;
-    [[nodiscard]] Result<void> unplug(Unplug unplug, Deadline deadline);
+    struct Request;
     [[nodiscard]] Result<Observed> perform_step(AttachHostdev const& step, Deadline deadline);
     [[nodiscard]] Result<Observed> perform_step(DetachHostdev const& step, Deadline deadline);
+    [[nodiscard]] Result<void> attach(AttachHostdev const& step, XmlPart part, Deadline deadline);
+    [[nodiscard]] Result<void> detach_live(DetachHostdev const& step, Deadline deadline);
+    [[nodiscard]] Result<void> detach_config(DetachHostdev const& step, Deadline deadline);
+    [[nodiscard]] Result<void> plug(Request request, Deadline deadline);
+    [[nodiscard]] Result<void> unplug(Request request, Deadline deadline);
 
     Times times_;
     std::shared_ptr<LibvirtEvents> events_;

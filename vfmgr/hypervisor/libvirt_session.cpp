@@ -42,6 +42,15 @@ struct LibvirtSession::Connection {
     std::vector<int> subscriptions;
     bool watches_close = false;
 
+    void watch_close() {
+        auto opaque = std::make_unique<std::shared_ptr<Lifeline>>(lifeline);
+        watches_close =
+            virConnectRegisterCloseCallback(handle.get(), closed, opaque.get(), release) == 0;
+        if (!watches_close) return;
+        // release() deletes it when libvirt drops the registration.
+        [[maybe_unused]] auto const* const libvirts = opaque.release();
+    }
+
     [[nodiscard]] static Result<std::shared_ptr<Connection>> open(
         std::string const& uri, std::shared_ptr<LibvirtEvents> const& events);
     // A registration keeps the connection open: all are taken back. Asks libvirtd, so may block.
@@ -81,13 +90,10 @@ Result<std::shared_ptr<LibvirtSession::Connection>> LibvirtSession::Connection::
     auto* const handle = connection->handle.get();
     connection->lifeline = std::make_shared<Lifeline>();
     connection->lifeline->events = events;
-    // Only connections to a daemon have a keepalive and can close; the test driver has neither.
-    (void)virConnectSetKeepAlive(handle, keepalive_interval_seconds, keepalive_misses_max);
-    auto opaque = std::make_unique<std::shared_ptr<Lifeline>>(connection->lifeline);
-    if (virConnectRegisterCloseCallback(handle, closed, opaque.get(), release) == 0) {
-        [[maybe_unused]] auto const* const libvirts = opaque.release();
-        connection->watches_close = true;
-    }
+    // Only a connection to a daemon has a keepalive, and only that can close; the test driver's
+    // says here that it does not, accepts a close callback nevertheless and never releases it.
+    if (virConnectSetKeepAlive(handle, keepalive_interval_seconds, keepalive_misses_max) >= 0)
+        connection->watch_close();
     VFMGR_TRY(connection->subscriptions, subscribe(handle, events));
     return connection;
 }

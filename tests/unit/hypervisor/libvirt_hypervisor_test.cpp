@@ -227,7 +227,7 @@ TEST_F(LibvirtHypervisorTest, DetachEndsWhenTheVmStops) {
 TEST_F(LibvirtHypervisorTest, DetachThatDoesNotHappenTimesOut) {
     auto step = detach(transient_uuid, "0000:01:10.4");
     step.live = true;
-    auto const done = hypervisor_.perform(step, in(500ms));
+    auto const done = hypervisor_.perform(step, in(2s));
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().problem, Problem::timed_out);
     EXPECT_EQ(done.error().detail,
@@ -235,6 +235,17 @@ TEST_F(LibvirtHypervisorTest, DetachThatDoesNotHappenTimesOut) {
     EXPECT_THAT(done.error().remedy, HasSubstr("shutting it down (virsh shutdown tr)"));
     ASSERT_EQ(done.error().causes.size(), 1u);
     EXPECT_EQ(done.error().causes[0].call, "virDomainDetachDeviceAlias");
+}
+
+TEST_F(LibvirtHypervisorTest, DetachFromAPausedVmSaysSo) {
+    ASSERT_EQ(virDomainSuspend(transient_.get()), 0);
+    auto step = detach(transient_uuid, "0000:01:10.4");
+    step.live = true;
+    auto const done = hypervisor_.perform(step, in(2s));
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().detail,
+              "VM tr has not let go of 0000:01:10.4: it is paused, so the guest can't release it");
+    EXPECT_THAT(done.error().remedy, HasSubstr("resume VM tr (virsh resume tr)"));
 }
 
 TEST_F(LibvirtHypervisorTest, DetachFromTheConfigSaysLibvirtsReason) {
@@ -282,7 +293,7 @@ TEST(LibvirtHypervisor, WithoutLibvirtEverythingIsUnavailable) {
     step.vm_uuid = nobody;
     step.attachment = "3f9c2b1d";
     step.live = true;
-    EXPECT_EQ(hypervisor.perform(step, in(200ms)).error().problem, Problem::unavailable);
+    EXPECT_EQ(hypervisor.perform(step, in(20s)).error().problem, Problem::unavailable);
 }
 
 }  // namespace

@@ -57,6 +57,31 @@ TEST_F(ConfigTest, NoFilesAtAllAreTheDefaults) {
     EXPECT_EQ(config->limits.body_bytes_max, http::Limits{}.body_bytes_max);
 }
 
+// The example that the package installs, as it is and with every line in force.
+TEST_F(ConfigTest, ThePackagedExample) {
+    auto const repository = std::filesystem::path(__FILE__) / "../../../..";
+    std::ifstream stream((repository / "deploy/config/vfmgr.toml").lexically_normal());
+    ASSERT_TRUE(stream);
+    std::string in_force;
+    std::string untouched;
+    int keys = 0;
+    for (std::string line; std::getline(stream, line);) {
+        untouched += line + '\n';
+        bool const key = line.size() > 1 && line[0] == '#' && line[1] != ' ';
+        keys += key ? 1 : 0;
+        in_force += (key ? line.substr(1) : line) + '\n';
+    }
+    EXPECT_GE(keys, 8);
+    for (auto const& content : {untouched, in_force}) {
+        write("vfmgr.toml", content);
+        auto const config = load();
+        ASSERT_TRUE(config) << config.error().detail;
+        EXPECT_EQ(config->state_dir, Config{}.state_dir);
+        EXPECT_EQ(config->tls.port, Config{}.tls.port);
+        EXPECT_EQ(config->roles.groups, Config{}.roles.groups);
+    }
+}
+
 TEST_F(ConfigTest, EveryKey) {
     write("vfmgr.toml", R"(
 state_dir = "/srv/vfmgr"
