@@ -90,15 +90,19 @@ def make_tree(tree, suite, packages, hooks=()):
 
 
 def in_tree(tree, command, binds=()):
-    """Runs a program in a tree, with /proc and /dev mounted in a mount namespace of its own."""
+    return call(in_tree_command(tree, command, binds), env=NONINTERACTIVE)
+
+
+def in_tree_command(tree, command, binds=()):
+    """To run a program in a tree, with /proc and /dev mounted in a mount namespace of its own."""
     mounts = ['set -e', 't=$1; shift', 'mount -t proc proc "$t/proc"',
               'mount -t sysfs sys "$t/sys"', 'mount --rbind /dev "$t/dev"']
     for source, target in binds:
         mounts.append(f'mkdir -p "$t{target}"; mount --bind "{source}" "$t{target}"')
     mounts.append('exec chroot "$t" "$@"')
-    return call(["unshare", "--mount", "--propagation", "private", "--fork", "--kill-child",
-                 "sh", "-c", "\n".join(mounts), "sh", str(tree), *command],
-                env={**NONINTERACTIVE, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+    return ["unshare", "--mount", "--propagation", "private", "--fork", "--kill-child",
+            "env", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8",
+            "sh", "-c", "\n".join(mounts), "sh", str(tree), *command]
 
 
 def install_in_tree(tree, arguments):

@@ -4,6 +4,8 @@
 import os
 import shutil
 import subprocess
+import sys
+import time
 
 from vflab import apt
 from vflab.paths import LAB, REPO, LabError, machine_suite
@@ -12,6 +14,8 @@ from vflab.parts import hash_of, part
 SOURCES = ["api", "vfmgr", "guest-tools", "service", "deploy", "CMakeLists.txt",
            "CMakePresets.json"]
 PACKAGES = ["vfmgr", "vfmgr-cli", "vfmgr-guest"]
+PROGRESS_SECONDS = 15
+LINES_SHOWN = 80
 DEPENDENCIES = REPO / "deploy/build-packages.txt"
 
 
@@ -76,9 +80,18 @@ def build_in(source, output, run):
 
 
 def run_here(command, folder):
-    done = subprocess.run(command, cwd=folder)
-    if done.returncode != 0:
-        raise LabError(f"{' '.join(command[:3])} ended with {done.returncode}")
+    """A compiler is worth hearing when it fails; before that, one line now and then will do."""
+    lines, told = [], time.monotonic()
+    process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    for line in process.stdout:
+        lines.append(line)
+        if time.monotonic() - told >= PROGRESS_SECONDS:
+            told = time.monotonic()
+            print(f"    {line.strip()[:96]}", flush=True)
+    if process.wait() != 0:
+        sys.stdout.write("".join(lines[-LINES_SHOWN:]))
+        raise LabError(f"{' '.join(map(str, command[:3]))} ended with {process.returncode}")
 
 
 def build_elsewhere(suite, output):
@@ -96,7 +109,7 @@ def build_elsewhere(suite, output):
         cd /src && rm -rf /out/*
         cmake --preset release && cmake --build --preset release
         cpack --config build/release/CPackConfig.cmake -G DEB -B /out"""
-    apt.in_tree(root, ["sh", "-c", script])
+    run_here(apt.in_tree_command(root, ["sh", "-c", script]), REPO)
     for deb in (root / "out").glob("*.deb"):
         shutil.copy(deb, output)
 

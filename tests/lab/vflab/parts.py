@@ -37,7 +37,7 @@ def hash_file(digest, file, name):
 
 def build_lock():
     """Held while parts are built or used to make a disk, so that nobody prunes under our feet."""
-    return Lock(state_dir() / "parts.lock")
+    return Lock(state_dir() / "parts.lock", "waiting for another lab that builds its parts")
 
 
 def part(kind, key, build, quiet=False):

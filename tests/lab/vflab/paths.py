@@ -44,8 +44,9 @@ def machine_suite():
 class Lock:
     """An exclusive lock on a file; the kernel drops it when its holder dies."""
 
-    def __init__(self, path):
+    def __init__(self, path, while_waiting=None):
         self.path = path
+        self.while_waiting = while_waiting
         self.file = None
 
     def try_take(self):
@@ -59,6 +60,10 @@ class Lock:
         return True
 
     def __enter__(self):
+        if self.try_take():
+            return self
+        if self.while_waiting:
+            print(self.while_waiting, flush=True)
         self.file = open(self.path, "a")
         fcntl.flock(self.file, fcntl.LOCK_EX)
         return self

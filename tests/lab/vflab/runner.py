@@ -57,7 +57,6 @@ class Runner:
         if self.options.without_packages and getattr(module, "NEEDS_PACKAGES", True):
             self.skipped += 1
             return print(f"SKIP {name}: needs our packages", flush=True)
-        begin = time.monotonic()
         failures, lab = self.attempt(name, module)
         if failures and self.may_retry():
             self.emulator_retries += 1
@@ -66,9 +65,10 @@ class Runner:
             self.keep_evidence(f"{name}-emulator-retry")
             self.end_boot()
             failures, lab = self.attempt(name, module)
-        self.report(name, failures, lab, time.monotonic() - begin)
+        self.report(name, failures, lab)
 
-    def report(self, name, failures, lab, seconds):
+    def report(self, name, failures, lab):
+        seconds = time.monotonic() - lab.begin if lab else 0  # without the boot
         counts = lab.counts_text() if lab else ""
         if failures == ["skipped"]:
             self.skipped += 1

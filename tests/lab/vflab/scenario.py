@@ -4,6 +4,7 @@
 import ast
 import importlib.util
 import json
+import time
 from dataclasses import dataclass, field
 from shlex import quote
 
@@ -41,6 +42,7 @@ class Lab:
         self.counts = {}
         self.expected = []
         self.vms = []
+        self.begin = time.monotonic()
 
     # --- doing ---
 
