@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vflab import apt, images, packages, trees
-from vflab.parts import build_lock
+from vflab.parts import PartsInUse
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Parts:
 
 
 def build(suite, with_packages=True):
-    """Builds what is missing. The caller holds the build lock until it has made its disk."""
+    """Builds what is missing. The caller holds PartsInUse until it has made its disk."""
     apt.install_here(apt.NEEDED_HERE)
     trees.ssh_key()
     trees.vm_exec()
@@ -52,5 +52,5 @@ def build(suite, with_packages=True):
 
 
 def locked_build(suite, with_packages=True):
-    with build_lock():
+    with PartsInUse():
         return build(suite, with_packages)

@@ -13,7 +13,7 @@ import time
 from vflab import ssh
 from vflab.build import build
 from vflab.disk import make_disk
-from vflab.parts import build_lock
+from vflab.parts import PartsInUse
 from vflab.paths import LAB, LabError, Lock, run_dir, state_dir
 from vflab.shell import die_with_parent, say, timed
 from vflab.trees import ssh_key
@@ -69,7 +69,7 @@ class Machine:
             raise LabError(f"port {api_port} of 127.0.0.1 is taken: choose another --api-port")
         for path in self.folder.iterdir():
             path.unlink() if not path.is_dir() else shutil.rmtree(path)
-        with build_lock():
+        with PartsInUse():
             parts = build(suite, with_packages)
             with timed("the emulated host's disk"):
                 make_disk(parts.host, self.folder / "disk.raw")

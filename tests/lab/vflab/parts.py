@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts cached by a hash of what goes in: a part is built once and never changed afterwards."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -35,39 +36,56 @@ def hash_file(digest, file, name):
         digest.update(hashlib.sha256(file.read_bytes()).digest())
 
 
-def build_lock():
-    """Held while parts are built or used to make a disk, so that nobody prunes under our feet."""
-    return Lock(state_dir() / "parts.lock", "waiting for another lab that builds its parts")
+class PartsInUse:
+    """Held while parts are built and made into a disk, so that nobody prunes under our feet.
+
+    Several labs hold it at once; whoever is the last to let go removes what is out of date.
+    """
+
+    def __enter__(self):
+        self.file = open(state_dir() / "parts.lock", "a")
+        fcntl.flock(self.file, fcntl.LOCK_SH)
+
+    def __exit__(self, *_):
+        try:
+            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            prune(state_dir() / "parts")
+        except BlockingIOError:
+            pass  # another lab is at work here, and will prune
+        self.file.close()
 
 
-def part(kind, key, build, quiet=False):
+def part(kind, key, build):
     """The folder of a part; build(folder) fills it when there is none for this key yet."""
     parts = state_dir() / "parts"
     parts.mkdir(exist_ok=True)
     path = parts / f"{kind}-{key}"
-    if path.exists():
+    with Lock(parts / f".lock-{kind}", f"waiting for another lab that builds {kind}"):
+        if not path.exists():
+            building = parts / f"building-{kind}-{key}"
+            remove(building)
+            building.mkdir()
+            with timed(kind):
+                build(building)
+            building.rename(path)
         os.utime(path)
-        return path
-    building = parts / f"building-{kind}-{key}"
-    remove(building)
-    building.mkdir()
-    with timed(kind):
-        build(building)
-    building.rename(path)
-    os.utime(path)
-    prune(parts, kind)
     return path
 
 
-def prune(parts, kind):
-    """Keeps the newest few of a kind, and what a lab may boot from again."""
+def prune(parts):
+    """Keeps the newest few of each kind, and what a lab may boot from again."""
     used = {json.loads(path.read_text())["qemu"]
             for path in parts.parent.glob("runs/*/settings.json")}
-    same = [path for path in parts.iterdir()
-            if path.name.rpartition("-")[0] == kind and str(path) not in used]
-    same.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in same[KEPT_PER_KIND:]:
-        remove(path)
+    kinds = {}
+    for path in parts.glob("[!.]*"):
+        if path.name.startswith("building-"):
+            remove(path)  # its builder failed or was killed
+        elif str(path) not in used:
+            kinds.setdefault(path.name.rpartition("-")[0], []).append(path)
+    for same in kinds.values():
+        same.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in same[KEPT_PER_KIND:]:
+            remove(path)
 
 
 def remove(path):
