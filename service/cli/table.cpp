@@ -35,7 +35,9 @@ std::string quoted(std::string const& text) {
 }
 
 void add_record(std::string& out, std::vector<std::string> const& cells) {
-    for (std::size_t i = 0; i < cells.size(); ++i) out += (i > 0 ? "," : "") + quoted(cells[i]);
+    // "-" is for people; programs get an empty field.
+    for (std::size_t i = 0; i < cells.size(); ++i)
+        out += (i > 0 ? "," : "") + (cells[i] == "-" ? std::string{} : quoted(cells[i]));
     out += "\r\n";
 }
 

@@ -30,7 +30,7 @@ Result<void> create(Options const& options, CreateArguments const& arguments) {
     say(fmt::format("token {} has role {}; its secret is shown this once", cell(token, "/id"),
                     cell(token, "/role")),
         options);
-    print(token_table(nlohmann::json::array({token})), cell(token, "/secret") + "\n", response.body,
+    print(token_table(nlohmann::json::array({token})), cell(token, "/token") + "\n", response.body,
           options);
     return {};
 }
@@ -59,7 +59,8 @@ void add_token_commands(CLI::App& app, Session& session) {
     auto* const create_command = token->add_subcommand("create", "a new token")->fallthrough();
     auto const arguments = std::make_shared<CreateArguments>();
     create_command->add_option("--role", arguments->role, "viewer, operator or admin");
-    create_command->add_option("--description", arguments->description, "for whom or what it is");
+    create_command->add_option("--description,--name", arguments->description,
+                               "for whom or what it is");
     create_command->add_option("--days", arguments->days, "until it expires; left out: never");
     create_command->callback([&session, arguments] {
         session.run = [&session, arguments] { return create(session.options, *arguments); };

@@ -298,11 +298,13 @@ TEST(Vfctl, DryRunNeverWrites) {
 
 TEST(Vfctl, TokenCreatePrintsTheSecretAlone) {
     Api api;
-    api.on("POST /v1/tokens", 201, {{"id", "t1"}, {"role", "operator"}, {"secret", "vfm_abc"}});
-    auto const ran = vfctl(api, {"token", "create", "--role", "operator", "--days", "30"});
+    api.on("POST /v1/tokens", 201, {{"id", "t1"}, {"role", "operator"}, {"token", "vfm_abc"}});
+    auto const ran =
+        vfctl(api, {"token", "create", "--role", "operator", "--name", "ci", "--days", "30"});
     EXPECT_EQ(ran.out, "vfm_abc\n");
     EXPECT_EQ(ran.err, "vfctl: token t1 has role operator; its secret is shown this once\n");
-    EXPECT_EQ(api.asked("POST /v1/tokens").body, R"({"days":30,"role":"operator"})");
+    EXPECT_EQ(api.asked("POST /v1/tokens").body,
+              R"({"days":30,"description":"ci","role":"operator"})");
 }
 
 TEST(Vfctl, QueryIsTheApiItself) {

@@ -28,7 +28,7 @@ TEST(Table, ColumnsAreAligned) {
 }
 
 TEST(Table, CsvIsRfc4180) {
-    Table const table{{"NAME", "LONG COLUMN"}, {{"a,b", "say \"x\""}, {"", "c"}}};
+    Table const table{{"NAME", "LONG COLUMN"}, {{"a,b", "say \"x\""}, {"-", "c"}}};
     EXPECT_EQ(as_csv(table, Headers::shown),
               "name,long_column\r\n\"a,b\",\"say \"\"x\"\"\"\r\n,c\r\n");
     EXPECT_EQ(as_csv(table, Headers::hidden), "\"a,b\",\"say \"\"x\"\"\"\r\n,c\r\n");
