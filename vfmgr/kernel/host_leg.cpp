@@ -71,7 +71,7 @@ Error taken(std::string detail) {
 }  // namespace
 
 std::string vlan_leg_name(PciAddress const& pf, std::string const& ifname, std::uint16_t vlan) {
-    auto const plain = fmt::format("{}.{}", ifname, vlan);
+    auto plain = fmt::format("{}.{}", ifname, vlan);
     if (plain.size() <= ifname_characters_max) return plain;
     // Unique, unlike a cut name: 4 to 6 digits of the domain, bus, device and function.
     return fmt::format("v{:04x}{:02x}{:02x}.{}", pf.domain, pf.bus, pf.device * 8 + pf.function,

@@ -194,6 +194,7 @@ std::vector<VfioHolder> holders_of(Holders const& holders, std::vector<dev_t> co
         if (auto const found = holders.find(node); found != holders.end())
             for (auto const& holder : found->second) by_process.emplace(holder.pid, holder);
     std::vector<VfioHolder> list;
+    list.reserve(by_process.size());
     for (auto& [pid, holder] : by_process) list.push_back(std::move(holder));
     return list;
 }

@@ -18,8 +18,9 @@ constexpr int flags = PCI_LOOKUP_NO_NUMBERS | PCI_LOOKUP_NO_HWDB;
 
 void ignore(char*, ...) {}
 
-// libpci calls it when memory is out and expects it not to return.
-[[noreturn]] void give_up(char*, ...) {
+// libpci calls it when memory is out and expects it not to return; clang wants that said in the
+// attribute that libpci's own type has.
+__attribute__((noreturn)) void give_up(char*, ...) {
     std::abort();
 }
 

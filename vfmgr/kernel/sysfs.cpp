@@ -33,8 +33,9 @@ std::optional<std::uint16_t> virtfn_index(std::string_view name) {
     if (!name.starts_with(prefix)) return std::nullopt;
     name.remove_prefix(prefix.size());
     std::uint16_t index = 0;
-    auto const* const end = name.data() + name.size();
-    auto const [stopped, error] = std::from_chars(name.data(), end, index);
+    auto const* const start = name.data();
+    auto const* const end = start + name.size();
+    auto const [stopped, error] = std::from_chars(start, end, index);
     if (error != std::errc{} || stopped != end) return std::nullopt;
     return index;
 }

@@ -69,8 +69,8 @@ Result<void> resize_unprobed(LinuxKernelRoots const& roots, SetNumVfs const& ste
                      {errno_cause("write " + file.string(), error)}});
     };
     VFMGR_CHECK(set("0"));
-    auto const resized = resize(roots, step, present);
-    auto const restored = set(before);
+    auto resized = resize(roots, step, present);
+    auto restored = set(before);
     if (!resized) return resized;
     return restored;
 }

@@ -16,12 +16,24 @@ bool mac_holds(VfSpec const& wanted, VfSpec const& reported) {
     return *reported.mac == *wanted.mac || (wanted.mac->zero() && *reported.mac == stand_in_mac);
 }
 
-std::string on_off(std::optional<bool> const& value) {
-    return value.value_or(false) ? "on" : "off";
+std::string value_text(bool on) {
+    return on ? "on" : "off";
+}
+std::string value_text(std::uint32_t number) {
+    return std::to_string(number);
+}
+std::string value_text(LinkState state) {
+    return std::string(enum_name(state));
+}
+std::string value_text(MacAddress const& mac) {
+    return to_string(mac);
+}
+std::string value_text(Guid const& guid) {
+    return to_string(guid);
 }
 
-std::string vlan_text(Vlan const& vlan) {
-    auto text = fmt::format("vlan {}", vlan.id);
+std::string value_text(Vlan const& vlan) {
+    auto text = std::to_string(vlan.id);
     if (vlan.qos != 0) text += fmt::format(" qos {}", vlan.qos);
     if (vlan.proto != VlanProtocol::dot1q) text += fmt::format(" proto {}", enum_name(vlan.proto));
     return text;
@@ -83,26 +95,29 @@ std::vector<VfAttribute> attributes_of(VfSpec const& settings) {
 }
 
 std::string setting_text(VfSpec const& settings, VfAttribute attribute) {
-    if (empty(only(settings, attribute))) return fmt::format("no {}", enum_name(attribute));
+    auto const text = [attribute](auto const& value) {
+        auto const name = enum_name(attribute);
+        return value ? fmt::format("{} {}", name, value_text(*value)) : fmt::format("no {}", name);
+    };
     switch (attribute) {
         case VfAttribute::mac:
-            return "mac " + to_string(*settings.mac);
+            return text(settings.mac);
         case VfAttribute::vlan:
-            return vlan_text(*settings.vlan);
+            return text(settings.vlan);
         case VfAttribute::max_tx_rate:
-            return fmt::format("max_tx_rate_mbps {}", *settings.max_tx_rate_mbps);
+            return text(settings.max_tx_rate_mbps);
         case VfAttribute::min_tx_rate:
-            return fmt::format("min_tx_rate_mbps {}", *settings.min_tx_rate_mbps);
+            return text(settings.min_tx_rate_mbps);
         case VfAttribute::spoofchk:
-            return "spoofchk " + on_off(settings.spoofchk);
+            return text(settings.spoofchk);
         case VfAttribute::link_state:
-            return fmt::format("link_state {}", enum_name(*settings.link_state));
+            return text(settings.link_state);
         case VfAttribute::trust:
-            return "trust " + on_off(settings.trust);
+            return text(settings.trust);
         case VfAttribute::node_guid:
-            return "node_guid " + to_string(*settings.node_guid);
+            return text(settings.node_guid);
         case VfAttribute::port_guid:
-            return "port_guid " + to_string(*settings.port_guid);
+            return text(settings.port_guid);
     }
     return {};
 }

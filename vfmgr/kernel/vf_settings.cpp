@@ -62,7 +62,7 @@ Result<NlAck> send_alone(Target const& target, std::uint16_t vf, VfSpec const& s
     auto alone = only(settings, attribute);
     if (attribute == VfAttribute::min_tx_rate) alone.max_tx_rate_mbps = settings.max_tx_rate_mbps;
     VFMGR_TRY(auto ack, send(target, vf, alone));
-    bool const zero_mac = attribute == VfAttribute::mac && alone.mac->zero();
+    bool const zero_mac = attribute == VfAttribute::mac && alone.mac == MacAddress{};
     if (ack.ok() || !zero_mac) return ack;
     alone.mac = stand_in_mac;
     return send(target, vf, alone);

@@ -83,7 +83,7 @@ Result<std::vector<IpRoute>> list_routes(NlSocket& socket, Deadline deadline) {
     std::vector<IpRoute> routes;
     for (auto const& answer : answers)
         if (answer.type == RTM_NEWROUTE)
-            if (auto route = parse_route(answer.payload)) routes.push_back(std::move(*route));
+            if (auto route = parse_route(answer.payload)) routes.push_back(*route);
     return routes;
 }
 
