@@ -12,13 +12,42 @@ namespace vfmgr {
 
 namespace {
 
-constexpr std::array all_problems{
-    Problem::invalid_request, Problem::unauthorized,       Problem::forbidden,
-    Problem::not_found,       Problem::method_not_allowed, Problem::conflict,
-    Problem::vf_in_use,       Problem::other_owner,        Problem::unsupported,
-    Problem::limit_exceeded,  Problem::kernel_refused,     Problem::hypervisor_refused,
-    Problem::guest_refused,   Problem::timed_out,          Problem::unavailable,
-    Problem::internal};
+struct Row {
+    Problem problem;
+    std::string_view code, title;
+    int http_status, exit_code;
+};
+constexpr std::array rows = {
+    Row{Problem::invalid_request, "invalid_request", "Request is not valid", 400, 2},
+    Row{Problem::unauthorized, "unauthorized", "Not authenticated", 401, 5},
+    Row{Problem::forbidden, "forbidden", "Not permitted", 403, 5},
+    Row{Problem::not_found, "not_found", "Not found", 404, 3},
+    Row{Problem::method_not_allowed, "method_not_allowed", "Method is not allowed here", 405, 1},
+    Row{Problem::conflict, "conflict", "Conflicts with what exists", 409, 4},
+    Row{Problem::precondition_failed, "precondition_failed", "Changed in the meantime", 412, 4},
+    Row{Problem::vf_in_use, "vf_in_use", "VF is in use", 409, 4},
+    Row{Problem::other_owner, "other_owner", "PF is managed by something else", 409, 4},
+    Row{Problem::unsupported, "unsupported", "Not supported by this host, driver or VM", 422, 4},
+    Row{Problem::limit_exceeded, "limit_exceeded", "Limit is exceeded", 422, 4},
+    // What is behind us said no.
+    Row{Problem::kernel_refused, "kernel_refused", "Kernel refused", 502, 1},
+    Row{Problem::hypervisor_refused, "hypervisor_refused", "Hypervisor refused", 502, 1},
+    Row{Problem::guest_refused, "guest_refused", "Guest refused or verification failed", 502, 1},
+    Row{Problem::timed_out, "timed_out", "Timed out", 504, 7},
+    Row{Problem::unavailable, "unavailable", "Not available now", 503, 6},
+    Row{Problem::internal, "internal", "Internal error", 500, 1},
+};
+
+constexpr bool in_order() {
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        if (rows[i].problem != static_cast<Problem>(i)) return false;
+    return static_cast<std::size_t>(Problem::internal) + 1 == rows.size();
+}
+static_assert(in_order(), "one row for each Problem, in the order of their declaration");
+
+constexpr Row const& row(Problem problem) {
+    return rows[static_cast<std::size_t>(problem)];
+}
 
 std::string text_at(nlohmann::json const& object, char const* key) {
     auto const found = object.find(key);
@@ -49,141 +78,19 @@ Cause errno_cause(std::string call, int error) {
 }
 
 std::string_view code(Problem problem) {
-    switch (problem) {
-        case Problem::invalid_request:
-            return "invalid_request";
-        case Problem::unauthorized:
-            return "unauthorized";
-        case Problem::forbidden:
-            return "forbidden";
-        case Problem::not_found:
-            return "not_found";
-        case Problem::method_not_allowed:
-            return "method_not_allowed";
-        case Problem::conflict:
-            return "conflict";
-        case Problem::vf_in_use:
-            return "vf_in_use";
-        case Problem::other_owner:
-            return "other_owner";
-        case Problem::unsupported:
-            return "unsupported";
-        case Problem::limit_exceeded:
-            return "limit_exceeded";
-        case Problem::kernel_refused:
-            return "kernel_refused";
-        case Problem::hypervisor_refused:
-            return "hypervisor_refused";
-        case Problem::guest_refused:
-            return "guest_refused";
-        case Problem::timed_out:
-            return "timed_out";
-        case Problem::unavailable:
-            return "unavailable";
-        case Problem::internal:
-            return "internal";
-    }
-    return "internal";
+    return row(problem).code;
 }
 
 std::string_view title(Problem problem) {
-    switch (problem) {
-        case Problem::invalid_request:
-            return "Request is not valid";
-        case Problem::unauthorized:
-            return "Not authenticated";
-        case Problem::forbidden:
-            return "Not permitted";
-        case Problem::not_found:
-            return "Not found";
-        case Problem::method_not_allowed:
-            return "Method is not allowed here";
-        case Problem::conflict:
-            return "Conflicts with what exists";
-        case Problem::vf_in_use:
-            return "VF is in use";
-        case Problem::other_owner:
-            return "PF is managed by something else";
-        case Problem::unsupported:
-            return "Not supported by this host, driver or VM";
-        case Problem::limit_exceeded:
-            return "Limit is exceeded";
-        case Problem::kernel_refused:
-            return "Kernel refused";
-        case Problem::hypervisor_refused:
-            return "Hypervisor refused";
-        case Problem::guest_refused:
-            return "Guest refused or verification failed";
-        case Problem::timed_out:
-            return "Timed out";
-        case Problem::unavailable:
-            return "Not available now";
-        case Problem::internal:
-            return "Internal error";
-    }
-    return "Internal error";
+    return row(problem).title;
 }
 
 int http_status(Problem problem) {
-    switch (problem) {
-        case Problem::invalid_request:
-            return 400;
-        case Problem::unauthorized:
-            return 401;
-        case Problem::forbidden:
-            return 403;
-        case Problem::not_found:
-            return 404;
-        case Problem::method_not_allowed:
-            return 405;
-        case Problem::conflict:
-        case Problem::vf_in_use:
-        case Problem::other_owner:
-            return 409;
-        case Problem::unsupported:
-        case Problem::limit_exceeded:
-            return 422;
-        case Problem::kernel_refused:
-        case Problem::hypervisor_refused:
-        case Problem::guest_refused:
-            return 502;  // what is behind us said no
-        case Problem::unavailable:
-            return 503;
-        case Problem::timed_out:
-            return 504;
-        case Problem::internal:
-            return 500;
-    }
-    return 500;
+    return row(problem).http_status;
 }
 
 int exit_code(Problem problem) {
-    switch (problem) {
-        case Problem::invalid_request:
-            return 2;
-        case Problem::not_found:
-            return 3;
-        case Problem::conflict:
-        case Problem::vf_in_use:
-        case Problem::other_owner:
-        case Problem::unsupported:
-        case Problem::limit_exceeded:
-            return 4;
-        case Problem::unauthorized:
-        case Problem::forbidden:
-            return 5;
-        case Problem::unavailable:
-            return 6;
-        case Problem::timed_out:
-            return 7;
-        case Problem::method_not_allowed:
-        case Problem::kernel_refused:
-        case Problem::hypervisor_refused:
-        case Problem::guest_refused:
-        case Problem::internal:
-            return 1;
-    }
-    return 1;
+    return row(problem).exit_code;
 }
 
 void to_json(nlohmann::json& out, Error const& error) {
@@ -209,8 +116,8 @@ Error error_from_json(nlohmann::json const& problem_document) {
         return error;
     }
     auto const wanted = text_at(problem_document, "code");
-    for (auto const problem : all_problems)
-        if (code(problem) == wanted) error.problem = problem;
+    for (auto const& known : rows)
+        if (known.code == wanted) error.problem = known.problem;
     error.detail = text_at(problem_document, "detail");
     error.remedy = text_at(problem_document, "remedy");
     for (auto const& cause : objects_at(problem_document, "cause"))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can go wrong, in one vocabulary: Problem (stable code), Error (value), Result<T>.
 // An Error is a value, owned by whoever holds it; any thread.
-// HTTP status, CLI exit code and metric label are each one switch over Problem.
+// Code, title, HTTP status and exit code of each are one row of a table.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,22 +13,23 @@
 namespace vfmgr {
 
 enum class Problem {
-    invalid_request,     // unparsable, or values that no host could accept; see violations
-    unauthorized,        // no or unknown credentials
-    forbidden,           // credentials without the role for this
-    not_found,           // the named thing does not exist
-    method_not_allowed,  // the path exists, the method does not
-    conflict,            // contradicts something that exists
-    vf_in_use,           // the VF, or one that would go with it, is used by a VM or process
-    other_owner,         // something else manages this PF
-    unsupported,         // this host, driver or VM can't do it
-    limit_exceeded,      // more than there is or than is allowed
-    kernel_refused,      // the kernel or a driver answered with an error
-    hypervisor_refused,  // libvirt or QEMU answered with an error
-    guest_refused,       // the guest reported failure, or verification failed
-    timed_out,           // no answer within the deadline
-    unavailable,         // for now: read-only store, PCI busy, libvirt down
-    internal,            // a bug in vfmgr
+    invalid_request,      // unparsable, or values that no host could accept; see violations
+    unauthorized,         // no or unknown credentials
+    forbidden,            // credentials without the role for this
+    not_found,            // the named thing does not exist
+    method_not_allowed,   // the path exists, the method does not
+    conflict,             // contradicts something that exists
+    precondition_failed,  // If-Match names another revision than there is now
+    vf_in_use,            // the VF, or one that would go with it, is used by a VM or process
+    other_owner,          // something else manages this PF
+    unsupported,          // this host, driver or VM can't do it
+    limit_exceeded,       // more than there is or than is allowed
+    kernel_refused,       // the kernel or a driver answered with an error
+    hypervisor_refused,   // libvirt or QEMU answered with an error
+    guest_refused,        // the guest reported failure, or verification failed
+    timed_out,            // no answer within the deadline
+    unavailable,          // for now: read-only store, PCI busy, libvirt down
+    internal,             // a bug in vfmgr
 };
 
 // One call that failed beneath an Error: {"write sriov_numvfs", "EBUSY", "Device or resource

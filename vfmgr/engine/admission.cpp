@@ -28,7 +28,7 @@ Result<void> check_revision(DesiredState const& desired, PciAddress const& pf,
     auto const now = desired.pfs.find(pf);
     auto const revision = now == desired.pfs.end() ? 0 : now->second.revision;
     if (!intent.if_match || *intent.if_match == revision) return {};
-    return fail(Problem::conflict,
+    return fail(Problem::precondition_failed,
                 fmt::format("the spec of {} is at revision {}, not {}", to_string(pf), revision,
                             *intent.if_match),
                 "read it again and apply your change to what it is now");

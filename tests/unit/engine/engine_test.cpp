@@ -242,7 +242,8 @@ TEST_F(EngineTest, AStaleRevisionIsRefused) {
     bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
     Intent intent;
     intent.if_match = 0;
-    EXPECT_FALSE(bench.submit(ReplacePfSpec{pf0, spec_with_vfs(4)}, intent));
+    EXPECT_EQ(bench.submit(ReplacePfSpec{pf0, spec_with_vfs(4)}, intent).error().problem,
+              Problem::precondition_failed);
     intent.if_match = 1;
     EXPECT_TRUE(bench.submit(ReplacePfSpec{pf0, spec_with_vfs(4)}, intent));
 }
