@@ -63,7 +63,8 @@ class Background:
         return Result(self.command, self.process.returncode, output, "")
 
     def stop(self, signal="TERM"):
-        self.host.run(f"kill -{signal} {self.pid}", check=False)
+        # Its process group: the shell may not have replaced itself by the command.
+        self.host.run(f"kill -{signal} -- -{self.pid}", check=False)
         return self.wait()
 
 

@@ -61,8 +61,8 @@ class Machine:
         lock.release()
         return not free
 
-    def prepare(self, suite, cpus, with_packages, api_port=None):
-        """Builds what is missing and makes a fresh disk."""
+    def prepare(self, suite, cpus, with_packages, api_port=None, parts=None):
+        """Builds what is missing, unless that was done before, and makes a fresh disk."""
         if self.is_running():
             raise LabError(f"the lab '{self.name}' is already up (lab down ends it)")
         if api_port and not port_is_free(api_port):
@@ -70,7 +70,7 @@ class Machine:
         for path in self.folder.iterdir():
             path.unlink() if not path.is_dir() else shutil.rmtree(path)
         with PartsInUse():
-            parts = build(suite, with_packages)
+            parts = parts or build(suite, with_packages)
             with timed("the emulated host's disk"):
                 make_disk(parts.host, self.folder / "disk.raw")
                 shutil.copy(parts.kernel, self.folder / "vmlinuz")

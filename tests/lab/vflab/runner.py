@@ -6,10 +6,12 @@ import time
 import traceback
 
 from vflab import panic, scenario
+from vflab.build import build
 from vflab.evidence import gather
 from vflab.host import Host
 from vflab.machine import HostGone, Machine
 from vflab.observe import Observe
+from vflab.parts import PartsInUse
 from vflab.paths import LabError, new_results_dir
 from vflab.shell import say
 
@@ -24,6 +26,7 @@ class Runner:
     def __init__(self, options):
         self.options = options
         self.machine = None
+        self.parts = None
         self.clean = set()
         self.emulator_retries = 0
         self.passed = self.failed = self.skipped = 0
@@ -31,27 +34,46 @@ class Runner:
     # --- the order of things ---
 
     def run(self, names):
-        modules = {name: scenario.load(name) for name in names}
-        shared = [name for name in names if getattr(modules[name], "BOOT", "shared") != "own"]
-        own = [name for name in names if name not in shared]
         signal.signal(signal.SIGALRM, out_of_time)
         try:
-            for turn in range(self.options.repeat):
-                if self.options.repeat > 1:
-                    say(f"--- run {turn + 1} of {self.options.repeat}")
-                for name in shared:
-                    self.run_one(name, modules[name])
-                for name in own:
-                    self.end_boot()
-                    self.run_one(name, modules[name])
-                    self.end_boot()
-                self.end_boot()
+            with PartsInUse():
+                if not self.options.live:
+                    # Once, so that all boots of a run are of the same sources.
+                    self.parts = build(self.options.suite, not self.options.without_packages)
+                self.run_all(names)
+        except LabError as error:
+            self.failed += 1
+            print(f"FAIL lab: {error}", flush=True)
         finally:
             self.end_boot()
         retries = f", {self.emulator_retries} emulator-retry" if self.emulator_retries else ""
         skipped = f", {self.skipped} skipped" if self.skipped else ""
         print(f"{self.passed} passed, {self.failed} failed{skipped}{retries}", flush=True)
         return 0 if self.failed == 0 else 1
+
+    def run_all(self, names):
+        modules = self.load(names)
+        shared = [name for name in modules if getattr(modules[name], "BOOT", "shared") != "own"]
+        own = [name for name in modules if name not in shared]
+        for turn in range(self.options.repeat):
+            if self.options.repeat > 1:
+                say(f"--- run {turn + 1} of {self.options.repeat}")
+            for name in shared:
+                self.run_one(name, modules[name])
+            for name in own:
+                self.end_boot()
+                self.run_one(name, modules[name])
+            self.end_boot()
+
+    def load(self, names):
+        modules = {}
+        for name in names:
+            try:
+                modules[name] = scenario.load(name)
+            except Exception as error:  # of the scenario's file: the others run all the same
+                self.failed += 1
+                print(f"FAIL {name}: its file can't be loaded: {error}", flush=True)
+        return modules
 
     def run_one(self, name, module):
         if self.options.without_packages and getattr(module, "NEEDS_PACKAGES", True):
@@ -151,7 +173,8 @@ class Runner:
             if not self.machine.connect():
                 raise LabError(f"no lab '{options.name}' is up (lab up starts it)")
         else:
-            self.machine.prepare(options.suite, options.cpus, not options.without_packages)
+            self.machine.prepare(options.suite, options.cpus, not options.without_packages,
+                                 parts=self.parts)
             self.machine.boot()
         host = Host(self.machine)
         host.wait_booted()
