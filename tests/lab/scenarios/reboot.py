@@ -3,8 +3,6 @@
 
 from vflab.product import Product
 
-# Not yet seen to its end: until then it is not what a submission is judged by.
-LONG = True
 MAC = "52:54:00:11:22:44"
 
 

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A VM that claims a pass without traffic, or tests over another NIC, does not get one."""
+
+import base64
+import gzip
+import json
+import subprocess
+
+from vflab.paths import REPO, machine_suite
+from vflab.product import Product
+
+BUILD = REPO / "build/hostile"
+CHUNK = 90_000  # one argument of a command has room for 128 KiB
+
+
+def run(lab):
+    if lab.machine.settings["suite"] != machine_suite():
+        lab.skip(f"the dishonest vf-guest is built on this machine, for {machine_suite()}")
+    lab.expect("claims refused", "other NICs refused", "honest pass")
+    program = hostile_program()
+    product = Product(lab)
+    product.manage(num_vfs=3)
+    vm = lab.vm("liar").wait_ready()
+    lab.step("the VM is lent two VFs of network train")
+    first = product.lend("liar", network="train", verify="required")
+    second = product.lend("liar", network="train", verify="required")
+    send(vm, program)
+
+    lab.step("it claims a pass without traffic")
+    verdict = lie(vm, "claim", first["id"])
+    lab.check_equal(verdict["verdict"], "fail", "the verdict on a bare claim")
+    lab.check("no datagram of this run came from" in verdict["detail"], verdict["detail"])
+    tests = {test["name"]: test for test in verdict["tests"]}
+    for name in ("reachability", "path_mtu", "rc_ping", "rdma_write", "rdma_read"):
+        lab.check_equal((tests[name]["verdict"], tests[name]["by"]), ("fail", "host"), name)
+    lab.check_equal(product.attachment(first["id"])["verification"]["verdict"], "fail",
+                    "what the API says of it")
+    lab.count("claims refused")
+
+    lab.step("it tests the first VF's run over the second VF")
+    netdev = netdev_of(vm, second["settings"]["mac"])
+    refused = lie(vm, "other-nic", first["id"], netdev, second["address"])
+    lab.check("the GID of the VF's address" in refused.get("refused", ""), f"own GID: {refused}")
+    lab.count("other NICs refused")
+    verdict = lie(vm, "masked-nic", first["id"], netdev, second["address"])
+    lab.check_equal(verdict.get("verdict"), "fail", f"the VF's GID claimed: {verdict}")
+    lab.count("other NICs refused")
+
+    lab.step("it moves the first VF's address to the second VF")
+    vm.run(f"ip addr del {first['address']}/24 dev {netdev_of(vm, first['settings']['mac'])}; "
+           f"ip addr add {first['address']}/24 dev {netdev}")
+    verdict = lie(vm, "masked-nic", first["id"], netdev, first["address"])
+    lab.check_equal(verdict.get("verdict"), "fail", f"the VF's address on another NIC: {verdict}")
+    lab.count("other NICs refused")
+    vm.run(f"ip addr del {first['address']}/24 dev {netdev}; "
+           f"ip addr add {first['address']}/24 dev {netdev_of(vm, first['settings']['mac'])}")
+
+    lab.step("and is believed when it is honest again")
+    honest = json.loads(vm.run(f"vf-guest verify {first['id']} -o json", timeout=300).stdout)
+    lab.check_equal(honest[0]["verdict"], "pass", f"the honest verdict: {honest[0]['detail']}")
+    lab.count("honest pass")
+    product.leave()
+
+
+def hostile_program():
+    """Built with the packages' flags, so that the compiler's cache knows nearly all of it."""
+    for command in (["cmake", "--preset", "release", "-B", str(BUILD), "-DVFMGR_BUILD_TESTS=ON"],
+                    ["cmake", "--build", str(BUILD), "--target", "hostile_guest"],
+                    ["strip", "-o", str(BUILD / "hostile_guest"),
+                     str(BUILD / "tests/hostile_guest")]):
+        subprocess.run(command, cwd=REPO, check=True, stdout=subprocess.DEVNULL)
+    return (BUILD / "hostile_guest").read_bytes()
+
+
+def send(vm, program):
+    text = base64.b64encode(gzip.compress(program)).decode()
+    for start in range(0, len(text), CHUNK):
+        vm.run(f"printf %s '{text[start:start + CHUNK]}' >>/run/hostile.b64")
+    vm.run("base64 -d /run/hostile.b64 | gunzip >/run/hostile_guest && chmod 755 /run/hostile_guest")
+
+
+def netdev_of(vm, mac):
+    return vm.run(f"for d in /sys/class/net/*; do grep -q {mac} $d/address && basename $d; done; "
+                  "true").stdout.strip()
+
+
+def lie(vm, *arguments):
+    return json.loads(vm.run(f"/run/hostile_guest {' '.join(arguments)}", check=False,
+                             timeout=300).stdout.splitlines()[-1])
