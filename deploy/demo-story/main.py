@@ -53,7 +53,8 @@ def boot(machine, suite, keep, report):
         host.write("/etc/vfmgr/conf.d/demo.toml", CONFIGURATION)
         host.run("systemctl restart vfmgrd.service")
         observed.update(kernel=host.run("uname -r").stdout.strip(),
-                        libvirt=host.run("virsh version --daemon | tail -n 1").stdout.strip(),
+                        libvirt=host.run("virsh version --daemon | "
+                                         "sed -n 's/.*daemon: //p'").stdout.strip(),
                         vfmgr=host.run("dpkg-query -W vfmgr").stdout.split()[1])
     return host
 

@@ -84,8 +84,8 @@ struct Inverter {
         return {AddRdmaLink{step.pf}};
     }
     Steps operator()(AttachHostdev const& step) const {
-        DetachHostdev back{step.vm_uuid, step.attachment, step.vf,
-                           step.pci,     step.live,       step.config};
+        DetachHostdev back{step.vm_uuid, step.attachment, step.vf,     step.pci,
+                           step.live,    step.config,     step.vm_name};
         if (auto const* vm = find_vm(before, step.vm_uuid)) {
             back.live = back.live && !has(vm->live, step.pci);
             back.config = back.config && !has(vm->config, step.pci);
@@ -96,7 +96,8 @@ struct Inverter {
     Steps operator()(DetachHostdev const& step) const {
         auto const* vm = find_vm(before, step.vm_uuid);
         if (!vm) return {};
-        AttachHostdev back{step.vm_uuid, step.attachment, step.vf, step.pci, {}, false, false};
+        AttachHostdev back{step.vm_uuid, step.attachment, step.vf, step.pci,
+                           {},           false,           false,   step.vm_name};
         back.live = step.live && has(vm->live, step.pci);
         back.config = step.config && has(vm->config, step.pci);
         if (!back.live && !back.config) return {};

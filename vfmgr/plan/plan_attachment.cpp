@@ -124,7 +124,8 @@ void device_steps(Plan& plan, Ask const& ask, Attachment const& lease, VfState c
             lease.vf.pf, {VfChange{lease.vf.index, lease.settings}}, ask.spec.best_effort});
     plan.steps.emplace_back(BindVf{lease.vf, "vfio-pci"});
     plan.steps.emplace_back(AttachHostdev{ask.vm.uuid, lease.id, lease.vf, vf.pci,
-                                          lease.settings.mac, lease.live, lease.config});
+                                          lease.settings.mac, lease.live, lease.config,
+                                          ask.vm.name});
     if (ask.spec.verify == VerifyMode::required)
         plan.steps.emplace_back(AwaitVerification{lease.id, ask.spec.verify_timeout_seconds});
 }

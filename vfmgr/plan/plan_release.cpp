@@ -29,7 +29,8 @@ void take_out_of_vm(Plan& plan, HostView const& host, Attachment const& lease) {
                          lease.vf,
                          lease.vf_pci,
                          has(vm->live, alias, lease.vf_pci),
-                         has(vm->config, alias, lease.vf_pci)};
+                         has(vm->config, alias, lease.vf_pci),
+                         vm->name};
     if (!detach.live && !detach.config) return;
     plan.steps.emplace_back(detach);
     if (detach.live)

@@ -144,6 +144,7 @@ void fields(F& f, V& step) {
     f.maybe("mac", step.mac);
     f.value("live", step.live);
     f.value("config", step.config);
+    f.value("vm_name", step.vm_name);
 }
 
 template <>
@@ -156,6 +157,7 @@ void fields(F& f, V& step) {
     f.value("pci", step.pci);
     f.value("live", step.live);
     f.value("config", step.config);
+    f.value("vm_name", step.vm_name);
 }
 
 template <>
@@ -248,11 +250,11 @@ struct Sentence {
     }
     std::string operator()(AttachHostdev const& step) const {
         return fmt::format("attach {} ({}) to VM {}: {}", text(step.vf), to_string(step.pci),
-                           step.vm_uuid, where(step.live, step.config));
+                           step.vm_name, where(step.live, step.config));
     }
     std::string operator()(DetachHostdev const& step) const {
         return fmt::format("detach {} ({}) from VM {}: {}", text(step.vf), to_string(step.pci),
-                           step.vm_uuid, where(step.live, step.config));
+                           step.vm_name, where(step.live, step.config));
     }
     std::string operator()(AwaitVerification const& step) const {
         return fmt::format("wait up to {} s until RDMA over attachment {} is proved",

@@ -112,6 +112,7 @@ struct AttachHostdev {
     std::optional<MacAddress> mac;
     bool live = false;
     bool config = false;
+    std::string vm_name{};  // for people; the UUID decides
     bool operator==(AttachHostdev const&) const = default;
 };
 // Done only when the live XML no longer has it and no process holds the VF's group.
@@ -122,6 +123,7 @@ struct DetachHostdev {
     PciAddress pci;
     bool live = false;
     bool config = false;
+    std::string vm_name{};
     bool operator==(DetachHostdev const&) const = default;
 };
 

@@ -63,7 +63,7 @@ def run(lab):
 
 
 def hostile_program():
-    """Built with the packages' flags, so that the compiler's cache knows nearly all of it."""
+    """Built with the packages' flags: the compiler's cache knows nearly all of it."""
     for command in (["cmake", "--preset", "release", "-B", str(BUILD), "-DVFMGR_BUILD_TESTS=ON"],
                     ["cmake", "--build", str(BUILD), "--target", "hostile_guest"],
                     ["strip", "-o", str(BUILD / "hostile_guest"),
@@ -76,7 +76,8 @@ def send(vm, program):
     text = base64.b64encode(gzip.compress(program)).decode()
     for start in range(0, len(text), CHUNK):
         vm.run(f"printf %s '{text[start:start + CHUNK]}' >>/run/hostile.b64")
-    vm.run("base64 -d /run/hostile.b64 | gunzip >/run/hostile_guest && chmod 755 /run/hostile_guest")
+    vm.run("base64 -d /run/hostile.b64 | gunzip >/run/hostile_guest && "
+           "chmod 755 /run/hostile_guest")
 
 
 def netdev_of(vm, mac):

@@ -35,7 +35,8 @@ TEST(PlanAttachment, BringsUpTheLegThenTheVfThenTheVm) {
             SetLink{tagged, true, 9000}, AddAddress{tagged, own},
             AddPeer{tagged, first, mac_chosen, own}, ConfigureVfs{pf_address, {{0, settings}}, {}},
             BindVf{{pf_address, 0}, "vfio-pci"},
-            AttachHostdev{vm1_uuid, "aaaa0001", {pf_address, 0}, vf(0).pci, mac_chosen, true, true},
+            AttachHostdev{
+                vm1_uuid, "aaaa0001", {pf_address, 0}, vf(0).pci, mac_chosen, true, true, "vm1"},
             AwaitVerification{"aaaa0001", 120}}));
 }
 

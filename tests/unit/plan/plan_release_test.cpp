@@ -37,9 +37,9 @@ TEST(PlanRelease, DetachesResetsUnbindsAndPutsTheBaselineBack) {
     baseline.vlan = Vlan{};
     VfId const vf0{pf_address, 0};
     EXPECT_EQ(plan.steps,
-              (std::vector<Step>{DetachHostdev{vm1_uuid, "aaaa0001", vf0, vf(0).pci, true, true},
-                                 ResetVf{vf0}, BindVf{vf0, {}},
-                                 ConfigureVfs{pf_address, {{0, baseline}}, {}}}));
+              (std::vector<Step>{
+                  DetachHostdev{vm1_uuid, "aaaa0001", vf0, vf(0).pci, true, true, "vm1"},
+                  ResetVf{vf0}, BindVf{vf0, {}}, ConfigureVfs{pf_address, {{0, baseline}}, {}}}));
     ASSERT_EQ(plan.blast_radius.size(), 1U);
     EXPECT_THAT(plan.blast_radius[0], HasSubstr("running VM vm1"));
 }
