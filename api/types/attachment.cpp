@@ -97,10 +97,10 @@ void read(JsonReader& reader, AttachmentSpec& spec) {
     if (reader.clean_since(start)) {
         if (spec.vm.empty()) reader.complain("vm", "must name a VM, by name or UUID");
         check_network(reader, spec);
+        check_best_effort(reader, spec.best_effort);
     }
     if (spec.vm.size() > vm_bytes_max || !printable(spec.vm))
         reader.complain("vm", fmt::format("must be at most {} printable bytes", vm_bytes_max));
-    check_best_effort(reader, spec.best_effort);
     if (spec.verify_timeout_seconds < 5 || spec.verify_timeout_seconds > 3600)
         reader.complain("verify_timeout_seconds", "must be from 5 to 3600");
 }

@@ -16,7 +16,10 @@ struct StrictParse {
 
     bool see(int depth, nlohmann::json::parse_event_t event, nlohmann::json const& parsed) {
         using Event = nlohmann::json::parse_event_t;
-        if (depth > depth_max) complaint = fmt::format("is nested deeper than {}", depth_max);
+        // What begins here is one level deeper than where it begins.
+        bool const opens = event == Event::object_start || event == Event::array_start;
+        if (depth + (opens ? 1 : 0) > depth_max)
+            complaint = fmt::format("is nested deeper than {}", depth_max);
         if (event == Event::object_start) keys.emplace_back();
         if (event == Event::object_end && !keys.empty()) keys.pop_back();
         if (event == Event::key && !keys.empty() && complaint.empty()) {
@@ -58,7 +61,8 @@ Result<nlohmann::json> parse_json(std::string_view text) {
     auto const callback = [&](int depth, nlohmann::json::parse_event_t event,
                               nlohmann::json& parsed) { return strict.see(depth, event, parsed); };
     auto document = nlohmann::json::parse(text, callback, false);
-    if (document.is_discarded())
+    // nlohmann takes a NUL for the end of the text, and whatever follows for nothing.
+    if (document.is_discarded() || text.find('\0') != std::string_view::npos)
         return fail(Problem::invalid_request, "the body is not valid JSON",
                     "send one JSON object in UTF-8");
     if (!strict.complaint.empty())

@@ -132,18 +132,21 @@ class JsonReader {
 
     // `key` is relative to this object and may have several levels: "settings/mac".
     void complain(std::string const& key, std::string detail) {
-        if (violations_.size() >= violations_max) return;
-        violations_.push_back({key.empty() ? pointer_ : pointer_ + "/" + key, std::move(detail)});
+        complain_at(key.empty() ? pointer_ : pointer_ + "/" + key, std::move(detail));
     }
     void finish() {
         if (!in_.is_object()) return;
         for (auto const& [key, unused] : in_.items())
-            if (!seen_.contains(key)) complain(pointer_token(key), "is not known here");
+            if (!seen_.contains(key))
+                complain_at(pointer_ + "/" + pointer_token(key), "is not known here");
     }
     // Rules between members look only when the members themselves were read:
     // `auto const start = reader.mark(); fields(…); if (reader.clean_since(start)) …`.
     [[nodiscard]] std::size_t mark() const { return violations_.size(); }
-    [[nodiscard]] bool clean_since(std::size_t mark) const { return violations_.size() == mark; }
+    // What is no object was complained about before the mark, and has no members.
+    [[nodiscard]] bool clean_since(std::size_t mark) const {
+        return in_.is_object() && violations_.size() == mark;
+    }
     // For variants: look at a discriminator without consuming the object.
     [[nodiscard]] nlohmann::json const& json() const { return in_; }
     void accept(char const* key) { seen_.insert(key); }
@@ -151,6 +154,10 @@ class JsonReader {
   private:
     static constexpr std::size_t violations_max = 64;
 
+    void complain_at(std::string pointer, std::string detail) {
+        if (violations_.size() < violations_max)
+            violations_.push_back({std::move(pointer), std::move(detail)});
+    }
     void complain_missing(char const* key) {
         if (in_.is_object()) complain(key, "is required");
     }

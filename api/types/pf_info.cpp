@@ -113,10 +113,12 @@ void to_json(nlohmann::json& out, Network const& network) {
 }
 
 void read(JsonReader& reader, Network& network) {
-    auto const address_rules = reader.mark();
+    auto const start = reader.mark();
     fields(reader, network);
-    if (reader.clean_since(address_rules)) check_host_address(reader, network);
-    if (!network.name.empty() && !acceptable_name(network.name))
+    bool const was_read = reader.clean_since(start);
+    if (was_read) check_host_address(reader, network);
+    // Empty it may be because it is missing, which was said.
+    if ((was_read || !network.name.empty()) && !acceptable_name(network.name))
         reader.complain("name", "must be 1 to 32 of a-z, 0-9 and '-'");
     if (network.vlan && (*network.vlan < 1 || *network.vlan > 4094))
         reader.complain("vlan", "must be from 1 to 4094; leave it out for untagged");

@@ -103,8 +103,12 @@ std::optional<Time> parse_rfc3339(std::string_view text) {
     std::chrono::year_month_day const date{std::chrono::year(static_cast<int>(year)),
                                            std::chrono::month(month), std::chrono::day(day)};
     if (!scanner.ended_well() || year < 1970 || !date.ok()) return std::nullopt;
-    return std::chrono::sys_days(date) + hours(hour) + minutes(minute) + seconds(second) +
-           fraction - offset;
+    Time const instant = std::chrono::sys_days(date) + hours(hour) + minutes(minute) +
+                         seconds(second) + fraction - offset;
+    // What an offset leads out of these years could not be read again.
+    constexpr std::chrono::sys_days end{std::chrono::year(2201) / 1 / 1};
+    if (instant < Time{} || instant >= end) return std::nullopt;
+    return instant;
 }
 
 Clock& system_clock() {

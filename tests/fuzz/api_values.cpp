@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a value of the API. The first byte chooses which: a body that a client sends, a fact
+// that vfctl reads, or a short text. What is accepted is written, read again and equal; what is
+// refused says why.
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "api/types/attachment.hpp"
+#include "api/types/json.hpp"
+#include "api/types/operation.hpp"
+#include "api/types/pf_info.hpp"
+#include "api/types/vm_info.hpp"
+
+namespace {
+
+using namespace vfmgr;
+
+void require(bool promise) {
+    if (!promise) std::abort();
+}
+
+void require_reason(Error const& error) {
+    require(error.problem == Problem::invalid_request);
+    require(!error.detail.empty() && !error.remedy.empty());
+    for (auto const& violation : error.violations) {
+        require(!violation.detail.empty());
+        require(violation.pointer.empty() || violation.pointer.front() == '/');
+    }
+}
+
+template <class T>
+void as_document(std::string_view text) {
+    auto const value = from_json_text<T>(text);
+    if (!value) return require_reason(value.error());
+    auto const written = to_json_text(JsonWriter::encode(*value));
+    auto const again = from_json_text<T>(written);
+    require(again.has_value());
+    // A time is written with milliseconds: what came with more is equal from then on.
+    require(to_json_text(JsonWriter::encode(*again)) == written);
+    if constexpr (std::is_same_v<T, PfSpec> || std::is_same_v<T, AttachmentSpec>)
+        require(*again == *value);
+}
+
+template <class T>
+void as_text(std::string_view text) {
+    auto const value = T::parse(text);
+    if (!value) return require_reason(value.error());
+    auto const again = T::parse(to_string(*value));
+    require(again.has_value() && *again == *value);
+}
+
+void as_time(std::string_view text) {
+    auto const value = parse_rfc3339(text);
+    if (!value) return;
+    auto const again = parse_rfc3339(to_rfc3339(*value));
+    require(again == std::chrono::floor<std::chrono::milliseconds>(*value));
+}
+
+// Every address of an accepted prefix is in it.
+void as_prefix(std::string_view text) {
+    as_text<IpPrefix>(text);
+    auto const prefix = IpPrefix::parse(text);
+    if (!prefix) return;
+    require(prefix->contains(prefix->address) && prefix->overlaps(*prefix));
+    for (std::uint64_t const n : {std::uint64_t{0}, std::uint64_t{255}, UINT64_MAX})
+        if (auto const host = prefix->host(n)) require(prefix->contains(*host));
+    if (auto const broadcast = prefix->broadcast()) require(prefix->contains(*broadcast));
+}
+
+constexpr std::array<void (*)(std::string_view), 13> parsers{as_document<PfSpec>,
+                                                             as_document<AttachmentSpec>,
+                                                             as_document<VfSpec>,
+                                                             as_document<Operation>,
+                                                             as_document<Attachment>,
+                                                             as_document<PfInfo>,
+                                                             as_document<VmInfo>,
+                                                             as_text<PciAddress>,
+                                                             as_text<MacAddress>,
+                                                             as_text<Guid>,
+                                                             as_text<IpAddress>,
+                                                             as_prefix,
+                                                             as_time};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+    if (size == 0) return 0;
+    // 'a' is the first, so that seeds can be read.
+    auto const chosen = static_cast<std::uint8_t>(data[0] - 'a') % parsers.size();
+    parsers.at(chosen)({reinterpret_cast<char const*>(data) + 1, size - 1});
+    return 0;
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/types/attachment.hpp"
+
+#include "documents.hpp"
+
+namespace vfmgr {
+namespace {
+
+using test::Refused;
+
+constexpr char const* least = R"({"vm": "vm1", "pf": "0000:01:00.0"})";
+constexpr char const* lent = R"({"vm": "vm1", "pf": "0000:01:00.0", "network": "train"})";
+
+class AttachmentSpecRefuses : public testing::TestWithParam<Refused> {};
+TEST_P(AttachmentSpecRefuses, AtItsPlace) {
+    test::expect_refused(GetParam());
+}
+constexpr auto read_spec = &test::refusal_of<AttachmentSpec>;
+constexpr char const* vm_text = "must be at most 128 printable bytes";
+constexpr char const* members =
+    "must be a member of settings: mac, vlan, spoofchk, trust, link_state, min_tx_rate_mbps, "
+    "max_tx_rate_mbps, node_guid, port_guid";
+constexpr char const* seconds = "must be from 5 to 3600";
+constexpr char const* needs_network = "requires a network: RDMA is proved over an address in it";
+INSTANTIATE_TEST_SUITE_P(
+    Wishes, AttachmentSpecRefuses,
+    testing::Values(
+        Refused{"no_object", read_spec, "", "[]", "", "must be an object"},
+        Refused{"vm_missing", read_spec, least, R"({"vm": null})", "/vm", "is required"},
+        Refused{"vm_empty", read_spec, least, R"({"vm": ""})", "/vm",
+                "must name a VM, by name or UUID"},
+        Refused{"vm_newline", read_spec, least, R"({"vm": "a\nb"})", "/vm", vm_text},
+        Refused{"vm_nul", read_spec, least, R"({"vm": "a\u0000"})", "/vm", vm_text},
+        Refused{"vm_delete", read_spec, least, R"({"vm": "\u007f"})", "/vm", vm_text},
+        Refused{"pf_is_vf_path", read_spec, least, R"({"pf": "0000:01:00.0/2"})", "/pf",
+                "'0000:01:00.0/2' is not a PCI address such as 0000:3b:00.2"},
+        Refused{"vf_negative", read_spec, least, R"({"vf": -1})", "/vf",
+                "must be a whole number from 0 to 65535"},
+        Refused{"vf_2_to_64", read_spec, least, R"({"vf": 18446744073709551616})", "/vf",
+                "must be a whole number from 0 to 65535"},
+        Refused{"address_nonsense", read_spec, lent, R"({"address": "192.168.100.2/24"})",
+                "/address", "'192.168.100.2/24' is not an IP address such as 192.168.100.2"},
+        Refused{"address_without_network", read_spec, least, R"({"address": "192.168.100.2"})",
+                "/address", "requires a network that it belongs to"},
+        Refused{"required_without_network", read_spec, least, R"({"verify": "required"})",
+                "/verify", needs_network},
+        Refused{"background_without_network", read_spec, least, R"({"verify": "background"})",
+                "/verify", needs_network},
+        Refused{"setting_multicast", read_spec, least,
+                R"({"settings": {"mac": "33:33:00:00:00:01"}})", "/settings/mac",
+                "must not be a multicast address: the first octet must be even"},
+        Refused{"setting_vlan", read_spec, least, R"({"settings": {"vlan": {"id": 4095}}})",
+                "/settings/vlan/id", "must be from 0 to 4094; 0 means no tag"},
+        Refused{"setting_unknown", read_spec, least, R"({"settings": {"rate": 5}})",
+                "/settings/rate", "is not known here"},
+        Refused{"settings_list", read_spec, least, R"({"settings": ["mac"]})", "/settings",
+                "must be an object"},
+        Refused{"best_effort_unknown", read_spec, least, R"({"best_effort": ["mac", "qos"]})",
+                "/best_effort/1", members},
+        Refused{"best_effort_upper", read_spec, least, R"({"best_effort": ["MAC"]})",
+                "/best_effort/0", members},
+        Refused{"best_effort_twice", read_spec, least, R"({"best_effort": ["mac", "vlan", "mac"]})",
+                "/best_effort/2", "is listed twice"},
+        Refused{"best_effort_number", read_spec, least, R"({"best_effort": [5, "mac"]})",
+                "/best_effort/0", "must be a string"},
+        Refused{"persistence", read_spec, least, R"({"persistence": "auto_"})", "/persistence",
+                "must be one of auto, live, config"},
+        Refused{"verify", read_spec, lent, R"({"verify": true})", "/verify",
+                "must be one of none, background, required"},
+        Refused{"timeout_4", read_spec, least, R"({"verify_timeout_seconds": 4})",
+                "/verify_timeout_seconds", seconds},
+        Refused{"timeout_3601", read_spec, least, R"({"verify_timeout_seconds": 3601})",
+                "/verify_timeout_seconds", seconds}),
+    test::name_of);
+
+TEST(AttachmentSpec, SurvivesItsJson) {
+    for (auto const* base : {least, lent})
+        for (auto const* patch :
+             {"{}", R"({"vf": 0})", R"({"vf": 65535, "persistence": "live"})",
+              R"({"settings": {"vlan": {"id": 0}, "trust": false}, "best_effort": ["trust"]})",
+              R"({"verify_timeout_seconds": 5})", R"({"verify_timeout_seconds": 3600})",
+              R"({"vm": "6f5b2f1e-6c0e-4f2a-9a55-0c3f0f0f7c11"})", R"({"vm": "mäuschen /\"<&"})",
+              R"({"network": "a", "verify": "required", "address": "fd00::1"})"})
+            test::expect_survives<AttachmentSpec>(test::patched(base, patch));
+    auto const spec = from_json_text<AttachmentSpec>(least).value();
+    EXPECT_EQ(spec.vf, std::nullopt);
+    EXPECT_EQ(spec.network, std::nullopt);
+    EXPECT_TRUE(empty(spec.settings));
+    EXPECT_EQ(spec.verify, VerifyMode::none);
+    EXPECT_EQ(spec.verify_timeout_seconds, 120U);
+}
+
+TEST(AttachmentSpec, NamesOfVmsHaveAtMost128Bytes) {
+    auto document = nlohmann::json::parse(least);
+    document["vm"] = std::string(128, 'a');
+    test::expect_survives<AttachmentSpec>(document.dump());
+    for (auto const& name : {std::string(129, 'a'), std::string(100000, 'a')}) {
+        document["vm"] = name;
+        EXPECT_EQ(test::refusal_of<AttachmentSpec>(document.dump()).violations,
+                  (std::vector<Violation>{{"/vm", vm_text}}));
+    }
+}
+
+// What is read of the list is shorter than what was sent: a rule would count wrongly.
+TEST(AttachmentSpec, BestEffortIsJudgedOnlyWhenAllOfItWasRead) {
+    auto const text = test::patched(least, R"({"best_effort": [5, "qos"]})");
+    EXPECT_EQ(test::refusal_of<AttachmentSpec>(text).violations,
+              (std::vector<Violation>{{"/best_effort/0", "must be a string"}}));
+}
+
+constexpr char const* lease = R"({"id": "3f9c2b1d",
+    "spec": {"vm": "vm1", "pf": "0000:01:00.0", "settings": {"trust": true}},
+    "vf": {"pf": "0000:01:00.0", "index": 2}, "vf_pci": "0000:01:10.4",
+    "vm_uuid": "6f5b2f1e-6c0e-4f2a-9a55-0c3f0f0f7c11", "vm_name": "vm1",
+    "settings": {"trust": true}, "baseline": {"mac": "00:00:00:00:00:00", "trust": false},
+    "address": null, "live": true, "config": false, "state": "attached", "verification": null,
+    "created_at": "2026-01-31T12:00:00.000Z"})";
+
+class AttachmentRefuses : public testing::TestWithParam<Refused> {};
+TEST_P(AttachmentRefuses, AtItsPlace) {
+    test::expect_refused(GetParam());
+}
+constexpr auto read_lease = &test::refusal_of<Attachment>;
+constexpr char const* hex = "must be 8 hexadecimal digits";
+INSTANTIATE_TEST_SUITE_P(
+    Leases, AttachmentRefuses,
+    testing::Values(Refused{"id_empty", read_lease, lease, R"({"id": ""})", "/id", hex},
+                    Refused{"id_short", read_lease, lease, R"({"id": "3f9c2b1"})", "/id", hex},
+                    Refused{"id_long", read_lease, lease, R"({"id": "3f9c2b1d0"})", "/id", hex},
+                    Refused{"id_upper", read_lease, lease, R"({"id": "3F9C2B1D"})", "/id", hex},
+                    Refused{"id_nul", read_lease, lease, R"({"id": "3f9c2b1\u0000"})", "/id", hex},
+                    Refused{"wish", read_lease, lease, R"({"spec": {"vm": ""}})", "/spec/vm",
+                            "must name a VM, by name or UUID"},
+                    Refused{"vf_index", read_lease, lease, R"({"vf": {"index": 65536}})",
+                            "/vf/index", "must be a whole number from 0 to 65535"},
+                    Refused{"vf_unknown", read_lease, lease, R"({"vf": {"pci": "0000:01:10.4"}})",
+                            "/vf/pci", "is not known here"},
+                    Refused{"no_settings", read_lease, lease, R"({"settings": null})", "/settings",
+                            "is required"},
+                    Refused{"setting_unknown", read_lease, lease, R"({"baseline": {"rate": 1}})",
+                            "/baseline/rate", "is not known here"},
+                    Refused{"state", read_lease, lease, R"({"state": "lent"})", "/state",
+                            "must be one of attaching, attached, detaching"}),
+    test::name_of);
+
+TEST(Attachment, SurvivesItsJsonWithWhatWasObserved) {
+    test::expect_survives<Attachment>(lease);
+    auto const value = from_json_text<Attachment>(lease).value();
+    EXPECT_TRUE(value.baseline.mac.value().zero()) << "observed: no rules of a wish";
+    EXPECT_TRUE(nlohmann::json(value).at("address").is_null());
+    EXPECT_FALSE(nlohmann::json(value).at("spec").contains("address"));
+}
+
+TEST(Attachment, AliasIsTheOneThatVmsXmlHas) {
+    EXPECT_EQ(hostdev_alias("3f9c2b1d"), "ua-vfmgr-3f9c2b1d");
+}
+
+}  // namespace
+}  // namespace vfmgr
