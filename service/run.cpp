@@ -38,36 +38,27 @@ std::vector<Route> all_routes(Engine& engine, Clock& clock) {
     return all;
 }
 
-// The tokens as the io thread may see them: it never waits for the store.
-class TokenBook {
-  public:
-    explicit TokenBook(Control& control) : control_(control) {}
-    // Asks the control thread, which always answers soon: it calls neither kernel nor libvirt.
-    [[nodiscard]] Result<std::optional<KnownToken>> find(std::string const& sha256) {
-        VFMGR_TRY(auto const token, control_.wait([&](Control::State& state) {
-            return state.store.token_by_hash(sha256);
-        }));
-        if (!token) return std::nullopt;
-        auto const role = enum_value<Role>(token->role);
-        if (!role) return std::nullopt;
-        return KnownToken{token->id, token->sha256, *role, token->expires_at};
-    }
-
-  private:
-    Control& control_;
-};
+Result<std::optional<KnownToken>> known_token(Engine const& engine, std::string const& sha256) {
+    auto const tokens = engine.snapshot().tokens;
+    auto const found = tokens->find(sha256);
+    if (found == tokens->end()) return std::nullopt;
+    auto const& token = found->second;
+    auto const role = enum_value<Role>(token.role);
+    if (!role) return std::nullopt;
+    return KnownToken{token.id, token.sha256, *role, token.expires_at};
+}
 
 http::Handler api_handler(Config const& config, Engine& engine, Clock& clock) {
     auto roles = resolve_roles(config.roles.groups, config.roles.uids);
     for (auto const& group : roles.unknown_groups)
         log(Severity::warning, "this host has no such group, nobody has its role",
             {{"group", group}});
-    auto book = std::make_shared<TokenBook>(engine.control());
-    auto authenticated = [rules = roles.rules, book,
+    auto authenticated = [rules = roles.rules, &engine,
                           &clock](http::Request const& request) -> Result<Principal> {
         return authenticate(
             request.peer, request.headers, rules,
-            [book](std::string const& sha256) { return book->find(sha256); }, clock.now());
+            [&engine](std::string const& sha256) { return known_token(engine, sha256); },
+            clock.now());
     };
     auto audit = [&engine, &clock](Call const& call, http::Response const& response) {
         auto const id = call.request.headers.find("x-request-id");
@@ -150,7 +141,7 @@ GuestPlaneHooks guest_hooks(Engine& engine, ResolveCid const& resolve_cid, std::
 }
 
 // READY when everything is served; then only signals are waited for.
-int wait_for_signal(Engine& engine) {
+int wait_for_signal(Engine& engine, Clock& clock) {
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
@@ -164,8 +155,12 @@ int wait_for_signal(Engine& engine) {
     for (;;) {
         int const got = sigtimedwait(&signals, nullptr, &tick);
         if (got > 0) return got;
-        // Only a control thread that makes progress feeds the watchdog.
-        engine.control().post([](Control::State&) { sd_notify(0, "WATCHDOG=1"); });
+        engine.control().post([&clock](Control::State& state) {
+            // A store that can't be written says so to those who ask for a change.
+            static_cast<void>(state.store.prune(clock.now()).has_value());
+            // Only a control thread that makes progress feeds the watchdog.
+            sd_notify(0, "WATCHDOG=1");
+        });
     }
 }
 
@@ -198,7 +193,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     server.start();
     sd_notify(0, "READY=1");
     log(Severity::notice, "ready", {{"version", VFMGR_VERSION}});
-    auto const signal = wait_for_signal(engine);
+    auto const signal = wait_for_signal(engine, clock);
     sd_notify(0, "STOPPING=1");
     log(Severity::notice, "stopping", {{"signal", std::to_string(signal)}});
     bell.on_ring({});

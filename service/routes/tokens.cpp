@@ -2,6 +2,9 @@
 // Bearer tokens for the TLS listener. The secret is in the answer that made it, and nowhere else.
 #include <fmt/format.h>
 
+#include <functional>
+#include <memory>
+
 #include "api/types/json.hpp"
 #include "service/auth/token.hpp"
 #include "service/routes/api.hpp"
@@ -35,6 +38,15 @@ nlohmann::json token_json(Token const& token) {
     return out;
 }
 
+// Answers when readers see what was done: a token that is said to be revoked works no more.
+void answer(Engine& engine, http::Respond respond,
+            std::function<http::Response(Control::State&)> work) {
+    auto const response = std::make_shared<http::Response>();
+    engine.control().post(
+        [response, work = std::move(work)](Control::State& state) { *response = work(state); },
+        [response, respond = std::move(respond)] { respond(std::move(*response)); });
+}
+
 void create(Engine& engine, Clock& clock, Call const& call, http::Respond respond) {
     auto const request = from_json_text<TokenRequest>(call.request.body);
     if (!request) return respond(refusal(call, request.error()));
@@ -47,37 +59,35 @@ void create(Engine& engine, Clock& clock, Call const& call, http::Respond respon
                 clock.now(),
                 {}};
     if (request->days) token.expires_at = clock.now() + std::chrono::hours(24) * *request->days;
-    engine.control().post([call, respond, token, secret = made->secret](Control::State& state) {
-        if (auto const saved = state.store.save_token(token); !saved)
-            return respond(refusal(call, saved.error()));
+    answer(engine, respond, [call, token, secret = made->secret](Control::State& state) {
+        if (auto const saved = state.save_token(token); !saved) return refusal(call, saved.error());
         auto body = token_json(token);
         body["token"] = secret;
-        respond(json_response(201, body));
+        return json_response(201, body);
     });
 }
 
 void list(Engine& engine, Call const& call, http::Respond respond) {
-    engine.control().post([call, respond = std::move(respond)](Control::State& state) {
+    answer(engine, respond, [call](Control::State& state) {
         auto const tokens = state.store.tokens();
-        if (!tokens) return respond(refusal(call, tokens.error()));
+        if (!tokens) return refusal(call, tokens.error());
         auto items = nlohmann::json::array();
         for (auto const& token : *tokens) items.push_back(token_json(token));
-        respond(list_response(std::move(items)));
+        return list_response(std::move(items));
     });
 }
 
 void revoke(Engine& engine, Call const& call, http::Respond respond) {
-    engine.control().post([call, respond = std::move(respond)](Control::State& state) {
-        auto const erased = state.store.erase_token(call.ids.at("id"));
-        if (!erased) return respond(refusal(call, erased.error()));
+    answer(engine, respond, [call](Control::State& state) {
+        auto const erased = state.erase_token(call.ids.at("id"));
+        if (!erased) return refusal(call, erased.error());
         if (!*erased)
-            return respond(refusal(
-                call,
-                Error{Problem::not_found, fmt::format("there is no token {}", call.ids.at("id")),
-                      "GET /v1/tokens lists them"}));
+            return refusal(call, Error{Problem::not_found,
+                                       fmt::format("there is no token {}", call.ids.at("id")),
+                                       "GET /v1/tokens lists them"});
         http::Response done;
         done.status = 204;
-        respond(std::move(done));
+        return done;
     });
 }
 

@@ -21,9 +21,30 @@ Result<void> Control::State::commit(Batch const& batch) {
     return {};
 }
 
+Result<void> Control::State::load_tokens() {
+    VFMGR_TRY(auto const all, store.tokens());
+    std::map<std::string, Token> by_hash;
+    for (auto const& token : all) by_hash.emplace(token.sha256, token);
+    tokens_ = std::make_shared<std::map<std::string, Token> const>(std::move(by_hash));
+    return {};
+}
+
+Result<void> Control::State::save_token(Token const& token) {
+    VFMGR_CHECK(store.save_token(token));
+    return load_tokens();
+}
+
+Result<bool> Control::State::erase_token(std::string const& id) {
+    VFMGR_TRY(bool const erased, store.erase_token(id));
+    VFMGR_CHECK(load_tokens());
+    return erased;
+}
+
 Result<std::unique_ptr<Control>> Control::start(Store store) {
     VFMGR_TRY(DesiredState desired, store.load());
-    return std::unique_ptr<Control>(new Control(State{std::move(store), std::move(desired)}));
+    State state{std::move(store), std::move(desired)};
+    VFMGR_CHECK(state.load_tokens());
+    return std::unique_ptr<Control>(new Control(std::move(state)));
 }
 
 Control::Control(State state) : state_(std::move(state)) {
@@ -41,14 +62,10 @@ Control::~Control() {
     thread_.join();
 }
 
-void Control::post(std::function<void(State&)> task) {
-    enqueue({std::move(task), [] {}});
-}
-
-void Control::enqueue(Task task) {
+void Control::post(std::function<void(State&)> task, std::function<void()> published) {
     {
         std::lock_guard const lock(mutex_);
-        tasks_.push_back(std::move(task));
+        tasks_.push_back({std::move(task), std::move(published)});
     }
     wake_.notify_all();
 }
@@ -97,6 +114,7 @@ void Control::publish_state() {
     std::lock_guard const lock(mutex_);
     published_.desired = std::move(desired);
     published_.runs = std::move(runs);
+    published_.tokens = state_.tokens_;
 }
 
 Deadline Control::next_deadline() const {

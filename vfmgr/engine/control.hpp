@@ -33,6 +33,7 @@ struct Snapshot {
     std::shared_ptr<HostView const> host;
     std::shared_ptr<DesiredState const> desired;
     std::shared_ptr<std::map<std::string, PendingRun> const> runs;  // by attachment
+    std::shared_ptr<std::map<std::string, Token> const> tokens;     // by the secret's SHA-256
 };
 
 enum class Watch { again, expired };
@@ -48,12 +49,16 @@ class Control {
         [[nodiscard]] DesiredState const& desired() const { return desired_; }
         // Durable first, then in memory: what is published is never ahead of the disk.
         [[nodiscard]] Result<void> commit(Batch const& batch);
+        [[nodiscard]] Result<void> save_token(Token const& token);
+        [[nodiscard]] Result<bool> erase_token(std::string const& id);  // false: there was none
 
       private:
         friend class Control;
         State(Store opened, DesiredState desired)
             : store(std::move(opened)), desired_(std::move(desired)) {}
+        [[nodiscard]] Result<void> load_tokens();
         DesiredState desired_;
+        std::shared_ptr<std::map<std::string, Token> const> tokens_;
     };
 
     [[nodiscard]] static Result<std::unique_ptr<Control>> start(Store store);
@@ -61,7 +66,8 @@ class Control {
     Control(Control const&) = delete;
     Control& operator=(Control const&) = delete;
 
-    void post(std::function<void(State&)> task);
+    // `published` is called on the control thread once readers can see what the task did.
+    void post(std::function<void(State&)> task, std::function<void()> published = [] {});
 
     // Returns when what the task did is published.
     template <class F>
@@ -69,7 +75,7 @@ class Control {
         std::optional<std::invoke_result_t<F, State&>> result;
         std::promise<void> done;
         auto published = done.get_future();
-        enqueue({[&](State& state) { result.emplace(task(state)); }, [&] { done.set_value(); }});
+        post([&](State& state) { result.emplace(task(state)); }, [&] { done.set_value(); });
         published.get();
         return std::move(*result);
     }
@@ -94,9 +100,8 @@ class Control {
 
     struct Task {
         std::function<void(State&)> run;
-        std::function<void()> published;  // called once readers can see what run() did
+        std::function<void()> published;
     };
-    void enqueue(Task task);
 
     struct Watcher {
         Deadline deadline;

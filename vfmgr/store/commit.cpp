@@ -69,9 +69,10 @@ Result<void> load_pfs(Store::Impl& store, SQLite::Database& db, DesiredState& st
     SQLite::Statement rows(db, "SELECT pci, document FROM pfs");
     while (rows.executeStep()) {
         auto const name = rows.getColumn(0).getString();
-        VFMGR_TRY(auto pci, PciAddress::parse(name));
+        auto const pci = PciAddress::parse(name);
+        if (!pci) return fail(store.unreadable("PF " + name, pci.error()));
         VFMGR_TRY(auto pf, value_of<DesiredPf>(store, rows.getColumn(1), "PF " + name));
-        state.pfs.emplace(pci, std::move(pf));
+        state.pfs.emplace(*pci, std::move(pf));
     }
     return {};
 }

@@ -87,15 +87,20 @@ Result<void> make_private_file(std::string const& path) {
 }
 
 void prepare(SQLite::Database& db, StoreLimits const& limits) {
-    // Exclusive: one owner. Without it WAL would need shared memory, and a second vfmgrd could
-    // write what this one never sees.
-    db.exec("PRAGMA locking_mode = EXCLUSIVE");
     db.execAndGet("PRAGMA journal_mode = WAL");
     db.exec("PRAGMA synchronous = FULL");  // in WAL mode: an fsync at each commit
     db.exec("PRAGMA foreign_keys = ON");
     auto const page_bytes = db.execAndGet("PRAGMA page_size").getInt64();
     auto const pages = static_cast<std::int64_t>(limits.bytes_max) / page_bytes;
     db.execAndGet(fmt::format("PRAGMA max_page_count = {}", pages));
+}
+
+Error damaged(Store::Impl const& store, std::string const& verdict) {
+    auto const why = explain(SQLITE_CORRUPT);
+    Error error = store.other_error(Access::read, why.why);
+    error.remedy = why.remedy;
+    error.causes.push_back({"PRAGMA quick_check", why.code, verdict});
+    return error;
 }
 
 }  // namespace
@@ -135,9 +140,13 @@ Result<Store> Store::open(std::string const& path, StoreLimits const& limits) {
     auto impl = std::make_unique<Impl>(Impl{path, SQLite::Database(":memory:")});
     VFMGR_CHECK(impl->guarded(Access::read, [&](SQLite::Database& db) -> Result<void> {
         db = SQLite::Database(path, SQLite::OPEN_READWRITE, busy_milliseconds_max);
+        // One owner. Without it WAL would need shared memory, and a second vfmgrd could write what
+        // this one never sees.
+        db.exec("PRAGMA locking_mode = EXCLUSIVE");
+        if (auto ours = check_form(*impl); !ours) return ours;
         prepare(db, limits);
         auto const verdict = db.execAndGet("PRAGMA quick_check(1)").getString();
-        if (verdict != "ok") return fail(impl->other_error(Access::read, verdict));
+        if (verdict != "ok") return fail(damaged(*impl, verdict));
         return {};
     }));
     VFMGR_CHECK(migrate(*impl));

@@ -56,6 +56,8 @@ struct Store::Impl {
     return Time(std::chrono::milliseconds(milliseconds));
 }
 
+// Refuses another program's database and a newer vfmgrd's, before anything of it is changed.
+[[nodiscard]] Result<void> check_form(Store::Impl& store);
 // Brings the tables to this version's form, in one transaction for each version.
 [[nodiscard]] Result<void> migrate(Store::Impl& store);
 

@@ -75,15 +75,6 @@ Result<std::vector<Token>> Store::tokens() {
     });
 }
 
-Result<std::optional<Token>> Store::token_by_hash(std::string const& sha256) {
-    return impl_->guarded(Access::read, [&](SQLite::Database& db) -> Result<std::optional<Token>> {
-        SQLite::Statement rows(db, "SELECT * FROM tokens WHERE sha256 = ?");
-        rows.bind(1, sha256);
-        if (!rows.executeStep()) return std::nullopt;
-        return token_in(rows);
-    });
-}
-
 Result<bool> Store::erase_token(std::string const& id) {
     return impl_->in_transaction([&](SQLite::Database& db) -> Result<bool> {
         SQLite::Statement erase(db, "DELETE FROM tokens WHERE id = ?");

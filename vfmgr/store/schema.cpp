@@ -56,9 +56,9 @@ Error not_ours(Store::Impl const& store, std::string why, std::string remedy) {
 
 }  // namespace
 
-Result<void> migrate(Store::Impl& store) {
-    return store.in_transaction([&](SQLite::Database& db) -> Result<void> {
-        int version = db.execAndGet("PRAGMA user_version").getInt();
+Result<void> check_form(Store::Impl& store) {
+    return store.guarded(Access::read, [&](SQLite::Database& db) -> Result<void> {
+        int const version = db.execAndGet("PRAGMA user_version").getInt();
         int const application = db.execAndGet("PRAGMA application_id").getInt();
         int const tables = db.execAndGet("SELECT count(*) FROM sqlite_schema").getInt();
         bool const fresh = version == 0 && application == 0 && tables == 0;
@@ -69,6 +69,13 @@ Result<void> migrate(Store::Impl& store) {
             return fail(not_ours(
                 store, fmt::format("has form {}; this vfmgrd knows up to {}", version, newest),
                 "install the vfmgrd that wrote it, or a newer one"));
+        return {};
+    });
+}
+
+Result<void> migrate(Store::Impl& store) {
+    return store.in_transaction([&](SQLite::Database& db) -> Result<void> {
+        int version = db.execAndGet("PRAGMA user_version").getInt();
         for (; version < newest; ++version)
             db.exec(migrations.at(static_cast<std::size_t>(version)));
         // Written even when nothing changed: a store that can't be written must not start.

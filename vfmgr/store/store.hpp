@@ -103,7 +103,6 @@ class Store {
 
     [[nodiscard]] Result<void> save_token(Token const& token);
     [[nodiscard]] Result<std::vector<Token>> tokens();
-    [[nodiscard]] Result<std::optional<Token>> token_by_hash(std::string const& sha256);
     // false: there was none.
     [[nodiscard]] Result<bool> erase_token(std::string const& id);
 

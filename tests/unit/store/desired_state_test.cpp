@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Desired state: kept over a reopening, changed by whole batches only.
+#include "store_bench.hpp"
+
+namespace vfmgr {
+namespace {
+
+using test::attachment;
+using test::desired_pf;
+using test::pf;
+using test::quarantine;
+
+class DesiredStateTest : public test::StoreTest {};
+
+// One of everything that a batch can hold.
+Batch everything() {
+    Batch batch;
+    batch.save_pfs = {{pf, desired_pf()}, {{0, 2, 0, 0}, DesiredPf{}}};
+    batch.save_attachments = {attachment(1), attachment(2)};
+    batch.save_quarantines = {quarantine(3), quarantine(4)};
+    batch.save_operations = {test::operation("op1", OperationState::running)};
+    batch.save_verifications = {test::verification("run1", "00000001", 5)};
+    batch.save_records = {{"op1", test::record(1, ResetVf{{pf, 1}})}};
+    return batch;
+}
+
+DesiredState expected() {
+    DesiredState state;
+    state.pfs = {{pf, desired_pf()}, {{0, 2, 0, 0}, DesiredPf{}}};
+    state.attachments = {{"00000001", attachment(1)}, {"00000002", attachment(2)}};
+    state.quarantine = {{{pf, 3}, quarantine(3)}, {{pf, 4}, quarantine(4)}};
+    return state;
+}
+
+// How many rows there are of what load() does not return.
+std::vector<std::size_t> counts(Store& store) {
+    auto const unfinished = store.unfinished().value();
+    return {store.operations(100).value().size(), unfinished.size(),
+            unfinished.empty() ? 0 : unfinished[0].records.size(),
+            store.verifications("00000001").value().size()};
+}
+
+TEST_F(DesiredStateTest, BeginsEmpty) {
+    auto store = open();
+    EXPECT_EQ(store.load(), DesiredState{});
+    EXPECT_EQ(counts(store), (std::vector<std::size_t>{0, 0, 0, 0}));
+    EXPECT_TRUE(store.commit({})) << "nothing to do is done";
+}
+
+TEST_F(DesiredStateTest, IsKeptOverAReopening) {
+    {
+        auto store = open();
+        ASSERT_TRUE(store.commit(everything()));
+        EXPECT_EQ(store.load(), expected());
+    }
+    auto store = open();
+    EXPECT_EQ(store.load(), expected());
+    EXPECT_EQ(counts(store), (std::vector<std::size_t>{1, 1, 1, 1}));
+}
+
+TEST_F(DesiredStateTest, IsReplacedAndErasedByItsKeys) {
+    auto store = open();
+    ASSERT_TRUE(store.commit(everything()));
+    Batch batch;
+    batch.save_pfs = {{pf, desired_pf(2)}};
+    batch.erase_pfs = {{0, 2, 0, 0}};
+    batch.save_attachments = {attachment(2)};
+    batch.save_attachments[0].state = AttachmentState::detaching;
+    batch.erase_attachments = {"00000001"};
+    batch.save_quarantines = {quarantine(4)};
+    batch.save_quarantines[0].reason = "another";
+    batch.erase_quarantines = {{pf, 3}};
+    ASSERT_TRUE(store.commit(batch));
+
+    auto changed = expected();
+    changed.pfs = {{pf, desired_pf(2)}};
+    changed.attachments.erase("00000001");
+    changed.attachments["00000002"].state = AttachmentState::detaching;
+    changed.quarantine.erase({pf, 3});
+    changed.quarantine[{pf, 4}].reason = "another";
+    EXPECT_EQ(store.load(), changed);
+}
+
+TEST_F(DesiredStateTest, ErasingWhatIsNotThereIsNoError) {
+    auto store = open();
+    Batch batch;
+    batch.erase_pfs = {pf};
+    batch.erase_attachments = {"00000001"};
+    batch.erase_quarantines = {{pf, 1}};
+    batch.erase_records_of = {"op1"};
+    EXPECT_TRUE(store.commit(batch));
+}
+
+// A record of an operation that nobody saved is refused last, after everything else was written.
+TEST_F(DesiredStateTest, ABatchIsAllOrNothing) {
+    auto store = open();
+    auto batch = everything();
+    batch.save_records.push_back({"nobody's", test::record(1, ResetVf{{pf, 1}})});
+    auto const refused = store.commit(batch);
+    ASSERT_FALSE(refused);
+    test::expect_unavailable(refused.error(), path());
+    EXPECT_EQ(store.load(), DesiredState{});
+    EXPECT_EQ(counts(store), (std::vector<std::size_t>{0, 0, 0, 0}));
+
+    ASSERT_TRUE(store.commit(everything())) << "and the next one is not disturbed";
+    Batch erasing;
+    erasing.erase_attachments = {"00000001", "00000002"};
+    erasing.erase_pfs = {pf};
+    erasing.save_records = batch.save_records;
+    EXPECT_FALSE(store.commit(erasing));
+    EXPECT_EQ(store.load(), expected()) << "what was erased before the error is back";
+}
+
+TEST_F(DesiredStateTest, IsMovedWithItsStore) {
+    auto first = open();
+    ASSERT_TRUE(first.commit(everything()));
+    Store second = std::move(first);
+    EXPECT_EQ(second.load(), expected());
+}
+
+}  // namespace
+}  // namespace vfmgr

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tokens, audit, idempotency keys, pruning, the host's seed.
+#include "store_bench.hpp"
+
+namespace vfmgr {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using test::at;
+
+class RecordsTest : public test::StoreTest {};
+
+Time const now = at(1769860800000);
+
+TEST_F(RecordsTest, TokensAreKeptInTheOrderTheyWereMade) {
+    Token const first{"id2", "aa", "admin", "é\n", at(1000), {}};
+    Token const second{"id1", "bb", "viewer", "", at(1000), at(2000)};
+    Token const third{"id0", "cc", "operator", "later", at(1001), at(0)};
+    {
+        auto store = open();
+        EXPECT_TRUE(store.tokens().value().empty());
+        for (auto const& token : {third, first, second}) ASSERT_TRUE(store.save_token(token));
+    }
+    auto store = open();
+    EXPECT_EQ(store.tokens().value(), (std::vector{second, first, third})) << "oldest first";
+}
+
+TEST_F(RecordsTest, TokensAreReplacedAndErasedById) {
+    auto store = open();
+    ASSERT_TRUE(store.save_token({"id", "aa", "admin", "", at(0), at(5)}));
+    Token const changed{"id", "bb", "viewer", "d", at(0), {}};
+    ASSERT_TRUE(store.save_token(changed));
+    EXPECT_EQ(store.tokens().value(), std::vector{changed});
+    EXPECT_EQ(store.erase_token("i"), false);
+    EXPECT_EQ(store.erase_token("id"), true);
+    EXPECT_EQ(store.erase_token("id"), false) << "there was none any more";
+    EXPECT_TRUE(store.tokens().value().empty());
+}
+
+TEST_F(RecordsTest, AuditIsListedNewestFirst) {
+    std::vector<AuditEntry> entries;
+    // The clock may be set back; the order is that of what happened.
+    for (auto const time_ms : {3000, 1000, 2000})
+        entries.push_back({at(time_ms), "uid:0", "5d41", "POST /v1/attachments",
+                           std::string("a\0b", 3), "accepted"});
+    {
+        auto store = open();
+        for (auto const& entry : entries) ASSERT_TRUE(store.append_audit(entry));
+    }
+    auto store = open();
+    EXPECT_EQ(store.audit(2), (std::vector{entries[2], entries[1]}));
+    EXPECT_EQ(store.audit(SIZE_MAX), (std::vector{entries[2], entries[1], entries[0]}));
+    EXPECT_TRUE(store.audit(0).value().empty());
+}
+
+TEST_F(RecordsTest, IdempotencyKeysAreKnownForADay) {
+    IdempotencyRecord const record{"key", "hash", "op1"};
+    {
+        auto store = open();
+        ASSERT_TRUE(store.save_idempotency(record, now));
+    }
+    auto store = open();
+    EXPECT_EQ(store.idempotency("key", now).value(), record);
+    EXPECT_EQ(store.idempotency("key", now + hours(24)).value(), record);
+    EXPECT_EQ(store.idempotency("key", now + hours(24) + milliseconds(1)).value(), std::nullopt);
+    EXPECT_EQ(store.idempotency("key", now - hours(1)).value(), record) << "the clock was set back";
+    EXPECT_EQ(store.idempotency("KEY", now).value(), std::nullopt);
+    EXPECT_EQ(store.idempotency("", now).value(), std::nullopt);
+
+    IdempotencyRecord const later{"key", "other hash", "op2"};
+    ASSERT_TRUE(store.save_idempotency(later, now + hours(48)));
+    EXPECT_EQ(store.idempotency("key", now + hours(72)).value(), later);
+}
+
+TEST_F(RecordsTest, PruningForgetsWhatIsOlderThan30Days) {
+    auto const old_ms =
+        (now - hours(24 * 30) - milliseconds(1)).time_since_epoch() / milliseconds(1);
+    auto const kept_ms = old_ms + 1;
+    auto store = open();
+    Batch batch;
+    batch.save_attachments = {test::attachment(1)};
+    batch.save_operations = {test::operation("old", OperationState::succeeded, old_ms),
+                             test::operation("running", OperationState::running, old_ms),
+                             test::operation("kept", OperationState::failed, kept_ms)};
+    batch.save_records = {{"old", test::record(1, ResetVf{{test::pf, 1}})},
+                          {"running", test::record(1, ResetVf{{test::pf, 1}})}};
+    batch.save_verifications = {test::verification("of a lease", "00000001", old_ms),
+                                test::verification("of none", "00000002", old_ms),
+                                test::verification("of none, kept", "00000002", kept_ms)};
+    ASSERT_TRUE(store.commit(batch));
+    for (auto const time_ms : {old_ms, kept_ms}) {
+        ASSERT_TRUE(store.append_audit({at(time_ms), {}, {}, {}, {}, {}}));
+        auto const key = fmt::format("{}", time_ms);
+        ASSERT_TRUE(store.save_idempotency({key, {}, {}}, at(time_ms)));
+    }
+    ASSERT_TRUE(store.save_token({"id", "aa", "admin", "", at(0), at(1)}));
+
+    ASSERT_TRUE(store.prune(now));
+
+    EXPECT_EQ(store.operation("old").value(), std::nullopt);
+    EXPECT_TRUE(store.operation("kept").value());
+    auto const unfinished = store.unfinished().value();
+    ASSERT_EQ(unfinished.size(), 1U) << "what runs is never forgotten";
+    EXPECT_EQ(unfinished[0].records.size(), 1U);
+    EXPECT_EQ(store.verifications("00000001").value().size(), 1U) << "of a lease that is";
+    ASSERT_EQ(store.verifications("00000002").value().size(), 1U);
+    EXPECT_EQ(store.verifications("00000002").value()[0].run, "of none, kept");
+    ASSERT_EQ(store.audit(9).value().size(), 1U);
+    EXPECT_EQ(store.audit(9).value()[0].at, at(kept_ms));
+    EXPECT_EQ(store.idempotency(fmt::format("{}", old_ms), at(old_ms)).value(), std::nullopt);
+    EXPECT_TRUE(store.idempotency(fmt::format("{}", kept_ms), at(kept_ms)).value());
+    EXPECT_EQ(store.tokens().value().size(), 1U) << "an expired token is listed as such";
+}
+
+TEST_F(RecordsTest, PruningTakesTheJournalAlong) {
+    auto store = open();
+    Batch batch;
+    batch.save_operations = {test::operation("op1", OperationState::failed, 0)};
+    batch.save_records = {{"op1", test::record(1, ResetVf{{test::pf, 1}})}};
+    ASSERT_TRUE(store.commit(batch));
+    ASSERT_TRUE(store.prune(now));
+    batch = {};
+    batch.save_operations = {test::operation("op1", OperationState::running, 0)};
+    ASSERT_TRUE(store.commit(batch));
+    EXPECT_TRUE(store.unfinished().value().at(0).records.empty());
+}
+
+TEST_F(RecordsTest, TheSeedIsMadeOnce) {
+    std::string seed;
+    {
+        auto store = open();
+        seed = store.host_seed().value();
+        EXPECT_EQ(seed.size(), 32U);
+        EXPECT_EQ(seed.find_first_not_of("0123456789abcdef"), std::string::npos) << seed;
+        EXPECT_EQ(store.host_seed(), seed);
+    }
+    EXPECT_EQ(open().host_seed(), seed);
+    std::filesystem::remove(path());
+    EXPECT_NE(open().host_seed().value(), seed) << "another store is another host";
+}
+
+}  // namespace
+}  // namespace vfmgr

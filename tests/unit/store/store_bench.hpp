@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store in a folder of its own, and values to keep in it. For tests only; the fixture owns the
+// folder.
+#pragma once
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "vfmgr/store/store.hpp"
+
+namespace vfmgr::test {
+
+inline PciAddress const pf{0, 1, 0, 0};
+
+inline Time at(std::int64_t milliseconds) {
+    return Time(std::chrono::milliseconds(milliseconds));
+}
+
+inline Network network() {
+    Network value;
+    value.name = "train";
+    value.vlan = 100;
+    value.prefix = IpPrefix::parse("192.168.100.0/24").value();
+    value.host_address = IpAddress::parse("192.168.100.1").value();
+    return value;
+}
+
+inline DesiredPf desired_pf(std::uint64_t revision = 1) {
+    DesiredPf value;
+    value.spec.num_vfs = 7;
+    value.spec.networks = {network()};
+    value.revision = revision;
+    value.base = PfBase{true, 1500, false, {IpAddress::parse("fe80::1").value()}};
+    return value;
+}
+
+inline Attachment attachment(std::uint32_t number) {
+    Attachment value;
+    value.id = fmt::format("{:08x}", number);
+    value.spec.vm = "vm1";
+    value.spec.pf = pf;
+    value.spec.network = "train";
+    value.spec.settings.trust = true;
+    value.vf = {pf, static_cast<std::uint16_t>(number % 7)};
+    value.vf_pci = {0, 1, 0x10, 0};
+    value.vm_uuid = "11111111-1111-1111-1111-111111111111";
+    value.vm_name = "vm1";
+    value.settings.mac = MacAddress{{2, 0, 0, 0, 0, 1}};
+    value.baseline.mac = MacAddress{};  // as a driver reports it
+    value.address = IpAddress::parse("192.168.100.2").value();
+    value.live = true;
+    value.created_at = at(1769860800123);
+    return value;
+}
+
+inline Quarantine quarantine(std::uint16_t index) {
+    Quarantine value;
+    value.vf = {pf, index};
+    value.attachment = attachment(index);
+    value.reason = "the MAC could not be put back";
+    value.residue = {"mac 02:00:00:00:00:01"};
+    value.since = at(1769860800456);
+    return value;
+}
+
+inline Operation operation(std::string id, OperationState state, std::int64_t created_ms = 1000) {
+    Operation value;
+    value.id = std::move(id);
+    value.kind = OperationKind::attach;
+    value.state = state;
+    value.subject = "/v1/attachments/00000001";
+    value.steps = {{"bind VF 2 to vfio-pci", StepState::done}};
+    value.requested_by = "uid:0";
+    value.created_at = at(created_ms);
+    if (finished(value)) {
+        value.problem = Error{Problem::kernel_refused, "d", "r", {{"c", "EIO", "t"}}, {}};
+        value.finished_at = at(created_ms + 1);
+    }
+    return value;
+}
+
+inline JournalRecord record(std::uint32_t seq, Step step, std::vector<Step> undo = {}) {
+    return {seq, std::move(step), std::move(undo), StepState::intended};
+}
+
+inline Verification verification(std::string run, std::string lease, std::int64_t started_ms) {
+    Verification value;
+    value.run = std::move(run);
+    value.attachment = std::move(lease);
+    value.verdict = Verdict::pass;
+    TestResult ping;
+    ping.name = "rc_ping";
+    ping.figures["p50_us"] = 180.25;
+    value.tests.push_back(ping);
+    value.started_at = at(started_ms);
+    return value;
+}
+
+class StoreTest : public testing::Test {
+  protected:
+    StoreTest() {
+        std::string name = testing::TempDir() + "vfmgr-store-XXXXXX";
+        if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
+        folder_ = name;
+    }
+    ~StoreTest() override { std::filesystem::remove_all(folder_); }
+
+    [[nodiscard]] std::string path() const { return folder_ / "vfmgr.db"; }
+    [[nodiscard]] Store open(StoreLimits const& limits = {}) const {
+        auto store = Store::open(path(), limits);
+        // Without a store a test has nothing to say; gtest reports the exception as a failure.
+        if (!store) throw std::runtime_error(store.error().detail);
+        return std::move(*store);
+    }
+    [[nodiscard]] Error refusal_to_open() const {
+        auto const store = Store::open(path());
+        return store ? Error{Problem::internal, "it was opened", {}} : store.error();
+    }
+    // Behind the store's back, while it is closed.
+    void execute(std::string const& sql) const {
+        SQLite::Database database(path(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+        database.exec(sql);
+    }
+    [[nodiscard]] std::string bytes() const {
+        std::ifstream file(path(), std::ios::binary);
+        std::ostringstream out;
+        out << file.rdbuf();
+        return out.str();
+    }
+
+    std::filesystem::path folder_;
+};
+
+// What every Error of a store is: unavailable, with its file, and what to do.
+inline void expect_unavailable(Error const& error, std::string const& path) {
+    EXPECT_EQ(error.problem, Problem::unavailable) << error.detail;
+    EXPECT_NE(error.detail.find(path), std::string::npos) << error.detail;
+    EXPECT_FALSE(error.remedy.empty()) << error.detail;
+}
+
+}  // namespace vfmgr::test
