@@ -62,10 +62,10 @@ def killed_at(lab, point, request):
         lab.check(not running(lab, pid), f"write {point}: {cut_off}")
     killed = not running(lab, pid)
     tracer.wait() if killed else tracer.stop("INT")
-    seen = len([line for line in host.read(TRACE).splitlines() if "sync(" in line])
     # All durable writes are one thread's: the count is of the request, not of a thread's share.
-    lab.check(seen == point if killed else 0 < seen < point,
-              f"write {point} {'killed' if killed else 'not reached'}, but {seen} were traced")
+    seen = [line for line in host.read(TRACE).splitlines() if "sync(" in line]
+    lab.check(len(seen) == point if killed else 0 < len(seen) < point,
+              f"write {point} {'killed' if killed else 'not reached'}, traced were {seen}")
     if not killed:
         return False
     host.wait_for("vfmgrd has recovered and serves", "systemctl is-active vfmgrd && "
