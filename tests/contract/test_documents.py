@@ -38,21 +38,10 @@ def documents_with(schema):
 def problems():
     """code -> (status, exit code), as the C++ says."""
     source = (API / "types/problem.cpp").read_text()
-    codes = re.findall(r"^    (\w+),\s*//", (API / "types/problem.hpp").read_text(), re.M)
-
-    def switch(function, number):
-        body = source.split(f"int {function}(Problem problem) {{")[1].split("\n}\n")[0]
-        found, cases = {}, []
-        for line in body.splitlines():
-            if match := re.search(r"case Problem::(\w+):", line):
-                cases.append(match[1])
-            if match := re.search(number, line):
-                found.update(dict.fromkeys(cases, int(match[1])))
-                cases = []
-        return found
-
-    status, leaves = switch("http_status", r"return (\d+);"), switch("exit_code", r"return (\d+);")
-    return {code: (status[code], leaves[code]) for code in codes}
+    rows = re.findall(r'Row\{Problem::(\w+), "(\w+)", "[^"]+", (\d+), (\d+)\}', source)
+    declared = re.findall(r"^    (\w+),\s*//", (API / "types/problem.hpp").read_text(), re.M)
+    assert [name for name, code, *_ in rows if name == code] == declared
+    return {code: (int(status), int(leaves)) for _, code, status, leaves in rows}
 
 
 def references(node):
