@@ -12,7 +12,7 @@ from vflab.host import Host
 from vflab.machine import HostGone, Machine
 from vflab.observe import Observe
 from vflab.parts import PartsInUse
-from vflab.paths import LabError, new_results_dir
+from vflab.paths import SCENARIOS, LabError, new_results_dir
 from vflab.shell import say
 
 DEADLINE_SECONDS = 900  # of one scenario that names no DEADLINE_SECONDS of its own
@@ -23,8 +23,9 @@ class OutOfTime(AssertionError):
 
 
 class Runner:
-    def __init__(self, options):
+    def __init__(self, options, folder=SCENARIOS):
         self.options = options
+        self.folder = folder
         self.machine = None
         self.parts = None
         self.clean = set()
@@ -69,7 +70,7 @@ class Runner:
         modules = {}
         for name in names:
             try:
-                modules[name] = scenario.load(name)
+                modules[name] = scenario.load(name, self.folder)
             except Exception as error:  # of the scenario's file: the others run all the same
                 self.failed += 1
                 print(f"FAIL {name}: its file can't be loaded: {error}", flush=True)
@@ -115,7 +116,7 @@ class Runner:
         try:
             self.ensure_boot()
             lab = scenario.Lab(self.machine, name)
-            say(f"{name}: {scenario.description(name)}")
+            say(f"{name}: {scenario.description(name, self.folder)}")
             self.limited(module, lab)
             failures = lab.verdict()
         except scenario.Skipped as reason:
@@ -204,6 +205,6 @@ def out_of_time(*_):
 def place(error):
     """Where in the scenario's file it happened, as 'name.py:12: '."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if "/scenarios/" in frame.filename:
+        if frame.filename.split("/")[-2:-1] in (["scenarios"], ["benches"]):
             return f"{frame.filename.rpartition('/')[2]}:{frame.lineno}: "
     return ""

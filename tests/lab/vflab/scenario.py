@@ -135,14 +135,14 @@ def names(with_long=True):
             if with_long or "\nLONG = True\n" not in path.read_text()]
 
 
-def description(name):
+def description(name, folder=SCENARIOS):
     """The first line of the file's docstring, read without running the file."""
-    docstring = ast.get_docstring(ast.parse((SCENARIOS / f"{name}.py").read_text()))
+    docstring = ast.get_docstring(ast.parse((folder / f"{name}.py").read_text()))
     return (docstring or "").split("\n")[0]
 
 
-def load(name):
-    path = SCENARIOS / f"{name}.py"
+def load(name, folder=SCENARIOS):
+    path = folder / f"{name}.py"
     spec = importlib.util.spec_from_file_location("scenario_" + name.replace("-", "_"), path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

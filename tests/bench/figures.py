@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of a bench: ours beside the peer's, from the same rounds, kept in bench.json."""
+
+import json
+from pathlib import Path
+from statistics import median
+
+PATH = Path(__file__).resolve().parent.parent.parent / "bench.json"
+ROUNDS = 7
+
+
+class Figures:
+    def __init__(self, lab, name, unit, command_ours, command_peer, better="lower"):
+        self.lab, self.name, self.unit, self.better = lab, name, unit, better
+        self.commands = {"command_ours": command_ours, "command_peer": command_peer}
+        self.ours, self.peer = [], []
+        lab.step(f"{name}, ours: {command_ours}")
+        lab.step(f"{name}, peer: {command_peer}")
+
+    @staticmethod
+    def forget():
+        PATH.write_text("[]\n")
+
+    def round(self, ours, peer):
+        """One figure of each, measured directly after one another."""
+        self.ours.append(ours)
+        self.peer.append(peer)
+        self.lab.step(f"{self.name}: ours {ours:.4g} {self.unit}, peer {peer:.4g} {self.unit}")
+
+    def report(self):
+        ratio = median(self.ours) / median(self.peer)
+        entry = {"name": self.name, "ours": self.ours, "peer": self.peer, "ratio": ratio,
+                 "better": self.better, "unit": self.unit, "rounds": len(self.ours),
+                 **self.commands}
+        PATH.write_text(json.dumps([*json.loads(PATH.read_text()), entry], indent=2) + "\n")
+        print(f"{self.name}: ours {median(self.ours):.4g} {self.unit}, peer "
+              f"{median(self.peer):.4g} {self.unit}, ratio {ratio:.3f} ({self.better} is better), "
+              f"medians of {len(self.ours)} rounds", flush=True)
+        self.lab.count("rounds", len(self.ours))
