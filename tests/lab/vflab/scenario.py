@@ -4,6 +4,7 @@
 import ast
 import importlib.util
 import json
+import re
 import time
 from dataclasses import dataclass, field
 from shlex import quote
@@ -132,7 +133,7 @@ def names(with_long=True):
     """All scenarios; endurance runs say LONG = True in their files."""
     paths = sorted(SCENARIOS.glob("*.py"))
     return [path.stem for path in paths
-            if with_long or "\nLONG = True\n" not in path.read_text()]
+            if with_long or not re.search(r"^LONG = True\b", path.read_text(), re.MULTILINE)]
 
 
 def description(name, folder=SCENARIOS):
