@@ -152,14 +152,17 @@ int wait_for_signal(Engine& engine, Clock& clock) {
     auto const tick_us = watchdog_us > 0 ? watchdog_us / 2 : 30'000'000;
     timespec const tick{static_cast<time_t>(tick_us / 1'000'000),
                         static_cast<long>(tick_us % 1'000'000) * 1000};
+    Deadline prune_at{};  // at the first tick, then once a day
     for (;;) {
         int const got = sigtimedwait(&signals, nullptr, &tick);
         if (got > 0) return got;
+        // Only a control thread that makes progress feeds the watchdog.
+        engine.control().post([](Control::State&) { sd_notify(0, "WATCHDOG=1"); });
+        if (clock.steady_now() < prune_at) continue;
+        prune_at = clock.steady_now() + std::chrono::hours(24);
         engine.control().post([&clock](Control::State& state) {
             // A store that can't be written says so to those who ask for a change.
             static_cast<void>(state.store.prune(clock.now()).has_value());
-            // Only a control thread that makes progress feeds the watchdog.
-            sd_notify(0, "WATCHDOG=1");
         });
     }
 }
