@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -13,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/http/http.hpp"
+#include "tests/unit/temporary_folder.hpp"
 
 namespace vfmgr {
 namespace {
@@ -28,21 +28,15 @@ struct Asked {
 class Api {
   public:
     Api() {
-        std::string pattern = "/tmp/vfmgr-cli-XXXXXX";
-        folder_ = ::mkdtemp(pattern.data());
         auto const listening = server_.listen(
             http::UnixListen{socket(), {}, 0600},
             [this](http::Request request, http::Respond respond) { answer(request, respond); });
         EXPECT_TRUE(listening) << listening.error().detail;
         server_.start();
     }
-    ~Api() {
-        server_.stop();
-        std::error_code ignored;
-        std::filesystem::remove_all(folder_, ignored);
-    }
-    [[nodiscard]] std::string socket() const { return folder_ + "/socket"; }
-    [[nodiscard]] std::string file(std::string const& name) const { return folder_ + "/" + name; }
+    ~Api() { server_.stop(); }
+    [[nodiscard]] std::string socket() const { return file("socket"); }
+    [[nodiscard]] std::string file(std::string const& name) const { return folder_.file(name); }
 
     // The n-th request of this line gets the n-th answer; the last one again after that.
     void on(std::string const& line, int status, nlohmann::json const& body,
@@ -86,7 +80,7 @@ class Api {
         if (left.size() > 1) left.erase(left.begin());
     }
 
-    std::string folder_;
+    test::TemporaryFolder folder_;
     http::Server server_{http::Limits{}};
     std::mutex mutex_;
     std::map<std::string, std::vector<http::Response>> answers_;

@@ -9,6 +9,7 @@
 
 #include "tests/fakes/fake_hypervisor.hpp"
 #include "tests/fakes/fake_kernel.hpp"
+#include "tests/unit/temporary_folder.hpp"
 #include "vfmgr/engine/engine.hpp"
 
 namespace vfmgr::example {
@@ -17,22 +18,7 @@ inline char const* const vm1 = "11111111-1111-1111-1111-111111111111";
 inline char const* const vm2 = "22222222-2222-2222-2222-222222222222";
 inline PciAddress const pf0{0, 1, 0, 0};
 
-// A directory that goes with the test.
-class TemporaryFolder {
-  public:
-    TemporaryFolder() {
-        auto text = (std::filesystem::temp_directory_path() / "vfmgr-XXXXXX").string();
-        if (!mkdtemp(text.data())) abort();
-        path_ = text;
-    }
-    ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-    TemporaryFolder(TemporaryFolder const&) = delete;
-    TemporaryFolder& operator=(TemporaryFolder const&) = delete;
-    [[nodiscard]] std::filesystem::path const& path() const { return path_; }
-
-  private:
-    std::filesystem::path path_;
-};
+using TemporaryFolder = test::TemporaryFolder;
 
 inline Network train() {
     Network network;

@@ -9,6 +9,7 @@
 
 #include "guest-tools/net/find_vf.hpp"
 #include "guest-tools/net/modules.hpp"
+#include "tests/unit/temporary_folder.hpp"
 
 namespace vfmgr::guest {
 namespace {
@@ -132,20 +133,14 @@ constexpr Change changes[] = {
 INSTANTIATE_TEST_SUITE_P(Compare, EachChange, testing::ValuesIn(changes),
                          [](auto const& one) { return std::string(one.param.name); });
 
-struct Folder {
-    std::string path = (fs::temp_directory_path() / "vf-guest-test-XXXXXX").string();
-    Folder() { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
-    ~Folder() { fs::remove_all(path); }
-};
-
 void put(fs::path const& file, std::string const& text) {
     fs::create_directories(file.parent_path());
     std::ofstream(file) << text;
 }
 
 TEST(State, SurvivesARestart) {
-    Folder const folder;
-    StateFolder const state(folder.path + "/state");
+    test::TemporaryFolder const folder;
+    StateFolder const state(folder.path() / "state");
     EXPECT_THAT(state.load(), IsEmpty());
     ASSERT_TRUE(state.save(had()));
     EXPECT_THAT(state.load(), ElementsAre(had()));
@@ -153,51 +148,51 @@ TEST(State, SurvivesARestart) {
     changed.complete = false;
     ASSERT_TRUE(state.save(changed));
     EXPECT_THAT(state.load(), ElementsAre(changed));
-    put(folder.path + "/state/broken.json", "{");
+    put(folder.file("state/broken.json"), "{");
     EXPECT_THAT(state.load(), ElementsAre(changed));
     state.forget("3f9c2b1d");
     EXPECT_THAT(state.load(), IsEmpty());
 }
 
 TEST(State, AnUnwritableFolderIsNamed) {
-    Folder const folder;
-    put(folder.path + "/file", "");
-    auto const saved = StateFolder(folder.path + "/file/state").save(had());
+    test::TemporaryFolder const folder;
+    put(folder.file("file"), "");
+    auto const saved = StateFolder(folder.file("file/state")).save(had());
     ASSERT_FALSE(saved);
     EXPECT_THAT(saved.error().detail, testing::HasSubstr("/file/state/3f9c2b1d.json.new"));
 }
 
 TEST(Sysfs, DriverlessFunctionsExplainAMissingNetdev) {
-    Folder const folder;
-    fs::path const devices = folder.path + "/bus/pci/devices";
+    test::TemporaryFolder const folder;
+    fs::path const devices = folder.file("bus/pci/devices");
     put(devices / "0000:05:00.0/class", "0x020000\n");
     put(devices / "0000:05:00.0/vendor", "0x8086\n");
     put(devices / "0000:05:00.0/device", "0x10ca\n");
     put(devices / "0000:00:02.0/class", "0x020000\n");
     put(devices / "0000:00:02.0/driver/module", "");
     put(devices / "0000:00:03.0/class", "0x030000\n");
-    EXPECT_THAT(driverless_functions(folder.path), ElementsAre("0000:05:00.0 [8086:10ca]"));
-    EXPECT_THAT(driverless_functions(folder.path + "/none"), IsEmpty());
+    EXPECT_THAT(driverless_functions(folder.path()), ElementsAre("0000:05:00.0 [8086:10ca]"));
+    EXPECT_THAT(driverless_functions(folder.file("none")), IsEmpty());
 }
 
 TEST(Sysfs, AnRdmaPartIsAwaited) {
-    Folder const folder;
-    fs::path const net = folder.path + "/class/net";
+    test::TemporaryFolder const folder;
+    fs::path const net = folder.file("class/net");
     put(net / "eth0/device/mlx5_core.rdma.0/uevent", "");
     put(net / "eth1/device/mlx5_core.eth.1/uevent", "");
     put(net / "eth2/device/ice.roce.0/uevent", "");
-    EXPECT_TRUE(expects_rdma_device(folder.path, "eth0"));
-    EXPECT_FALSE(expects_rdma_device(folder.path, "eth1"));
-    EXPECT_TRUE(expects_rdma_device(folder.path, "eth2"));
-    EXPECT_FALSE(expects_rdma_device(folder.path, "eth3"));
+    EXPECT_TRUE(expects_rdma_device(folder.path(), "eth0"));
+    EXPECT_FALSE(expects_rdma_device(folder.path(), "eth1"));
+    EXPECT_TRUE(expects_rdma_device(folder.path(), "eth2"));
+    EXPECT_FALSE(expects_rdma_device(folder.path(), "eth3"));
 }
 
 TEST(Modules, ALoadedOneIsEnoughAMissingOneIsNamed) {
-    Folder const folder;
+    test::TemporaryFolder const folder;
     auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    put(folder.path + "/module/rdma_rxe/refcnt", "0");
-    EXPECT_TRUE(need_module(folder.path, "rdma_rxe", deadline));
-    auto const missing = need_module(folder.path, "vfmgr_no_such_module", deadline);
+    put(folder.file("module/rdma_rxe/refcnt"), "0");
+    EXPECT_TRUE(need_module(folder.path(), "rdma_rxe", deadline));
+    auto const missing = need_module(folder.path(), "vfmgr_no_such_module", deadline);
     ASSERT_FALSE(missing);
     EXPECT_EQ(missing.error().problem, Problem::unsupported);
     EXPECT_THAT(missing.error().detail,

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -23,26 +22,11 @@
 
 #include "api/http/file_descriptor.hpp"
 #include "api/http/http.hpp"
+#include "tests/unit/temporary_folder.hpp"
 
 namespace vfmgr::http {
 
-class Folder {
-  public:
-    Folder() {
-        std::string pattern = "/tmp/vfmgr-http-XXXXXX";
-        path_ = ::mkdtemp(pattern.data());
-    }
-    Folder(Folder const&) = delete;
-    Folder& operator=(Folder const&) = delete;
-    ~Folder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    [[nodiscard]] std::string file(std::string const& name) const { return path_ + "/" + name; }
-
-  private:
-    std::string path_;
-};
+using Folder = test::TemporaryFolder;
 
 // "GET /path?key=value body" back to whoever asks.
 inline void echo(Request request, Respond respond) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/config.hpp"
+#include "tests/unit/temporary_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -18,14 +18,7 @@ using ::testing::Pair;
 
 class ConfigTest : public ::testing::Test {
   protected:
-    void SetUp() override {
-        auto const pattern = std::filesystem::temp_directory_path() / "vfmgr-config-XXXXXX";
-        std::string path = pattern.string();
-        ASSERT_NE(::mkdtemp(path.data()), nullptr);
-        folder_ = path;
-        std::filesystem::create_directory(folder_ / "conf.d");
-    }
-    void TearDown() override { std::filesystem::remove_all(folder_); }
+    void SetUp() override { std::filesystem::create_directory(folder_ / "conf.d"); }
 
     void write(std::string const& name, std::string const& content) {
         std::ofstream(folder_ / name) << content;
@@ -38,7 +31,8 @@ class ConfigTest : public ::testing::Test {
         return config ? Error{} : config.error();
     }
 
-    std::filesystem::path folder_;
+    test::TemporaryFolder temporary_;
+    std::filesystem::path const folder_ = temporary_.path();
 };
 
 TEST_F(ConfigTest, NoFilesAtAllAreTheDefaults) {

@@ -6,13 +6,13 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 
+#include "tests/unit/temporary_folder.hpp"
 #include "vfmgr/store/store.hpp"
 
 namespace vfmgr::test {
@@ -105,13 +105,6 @@ inline Verification verification(std::string run, std::string lease, std::int64_
 
 class StoreTest : public testing::Test {
   protected:
-    StoreTest() {
-        std::string name = testing::TempDir() + "vfmgr-store-XXXXXX";
-        if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
-        folder_ = name;
-    }
-    ~StoreTest() override { std::filesystem::remove_all(folder_); }
-
     [[nodiscard]] std::string path() const { return folder_ / "vfmgr.db"; }
     [[nodiscard]] Store open(StoreLimits const& limits = {}) const {
         auto store = Store::open(path(), limits);
@@ -135,7 +128,8 @@ class StoreTest : public testing::Test {
         return out.str();
     }
 
-    std::filesystem::path folder_;
+    TemporaryFolder temporary_;
+    std::filesystem::path const folder_ = temporary_.path();
 };
 
 // What every Error of a store is: unavailable, with its file, and what to do.
