@@ -93,6 +93,13 @@ int exit_code(Problem problem) {
     return row(problem).exit_code;
 }
 
+std::string detail_with_causes(Error const& error) {
+    auto out = error.detail;
+    for (auto const& cause : error.causes)
+        out += " (" + cause.call + ": " + (cause.code.empty() ? cause.text : cause.code) + ")";
+    return out;
+}
+
 void to_json(nlohmann::json& out, Error const& error) {
     // The type is the section's name in api/problems.md, and sections are named in kebab case.
     std::string kebab(code(error.problem));

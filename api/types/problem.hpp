@@ -71,6 +71,9 @@ using Result = tl::expected<T, Error>;
 [[nodiscard]] std::string errno_name(int error);
 [[nodiscard]] Cause errno_cause(std::string call, int error);
 
+// "detail (call: EBUSY)", where there is room for one sentence.
+[[nodiscard]] std::string detail_with_causes(Error const& error);
+
 [[nodiscard]] std::string_view code(Problem problem);   // "vf_in_use"
 [[nodiscard]] std::string_view title(Problem problem);  // "VF is in use"
 [[nodiscard]] int http_status(Problem problem);

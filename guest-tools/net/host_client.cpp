@@ -63,9 +63,7 @@ Result<Verification> HostClient::report_error(std::string const& run, std::strin
                                               Error const& error) {
     GuestReport report;
     report.nonce = nonce;
-    report.error = error.detail;
-    for (auto const& cause : error.causes)
-        report.error += " (" + cause.call + ": " + cause.code + ")";
+    report.error = detail_with_causes(error);
     if (!error.remedy.empty()) report.error += "; remedy: " + error.remedy;
     report.error = verify::printable(report.error, error_bytes_max);
     return ask<Verification>(client_, make("PUT", "/guest/v1/runs/" + run + "/error", report),

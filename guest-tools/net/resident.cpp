@@ -23,8 +23,7 @@ constexpr std::chrono::seconds retry_time{15};
 constexpr std::size_t runs_remembered_max = 256;
 
 std::string told(Error const& error) {
-    std::string text = error.detail;
-    for (auto const& cause : error.causes) text += fmt::format(" ({}: {})", cause.call, cause.code);
+    auto text = detail_with_causes(error);
     if (!error.remedy.empty()) text += fmt::format("; remedy: {}", error.remedy);
     return text;
 }

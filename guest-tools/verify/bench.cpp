@@ -16,10 +16,8 @@ Measured measured(char const* name) {
 Measured measured_failure(char const* name, Error const& error) {
     auto made = measured(name);
     made.result.verdict = Verdict::fail;
-    made.result.detail = error.detail;
+    made.result.detail = detail_with_causes(error);
     made.result.remedy = error.remedy;
-    for (auto const& cause : error.causes)
-        made.result.detail += " (" + cause.call + ": " + cause.code + ")";
     return made;
 }
 

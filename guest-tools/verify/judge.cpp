@@ -279,9 +279,7 @@ Verification judge_error(SessionPermit const& permit, std::string_view guest_err
 Verification judge_refusal(SessionPermit const& permit, Error const& error) {
     auto verification = blank(permit);
     verification.verdict = Verdict::fail;
-    verification.detail = "the host could not open a session: " + error.detail;
-    for (auto const& cause : error.causes)
-        verification.detail += fmt::format(" ({}: {})", cause.call, cause.code);
+    verification.detail = "the host could not open a session: " + detail_with_causes(error);
     verification.remedy = error.remedy;
     return verification;
 }
