@@ -20,6 +20,7 @@ struct LinuxKernelRoots {
     std::filesystem::path sysfs = "/sys";
     std::filesystem::path proc = "/proc";
     std::filesystem::path dev = "/dev";
+    std::filesystem::path udev = "/run/udev";
 };
 
 // The file's text without the final newline.

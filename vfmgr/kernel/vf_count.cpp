@@ -3,14 +3,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <set>
 #include <system_error>
 
 #include "vfmgr/kernel/in_use.hpp"
+#include "vfmgr/kernel/udev_watch.hpp"
 #include "vfmgr/netlink/monitor.hpp"
 
 namespace vfmgr {
 namespace {
+
+constexpr std::chrono::seconds udev_time{10};
 
 // What the kernel means with it here [src drivers/pci/iov.c].
 std::string numvfs_remedy(int error) {
@@ -46,33 +51,12 @@ Result<void> write_count(LinuxKernelRoots const& roots, PciAddress const& pf, st
                  {errno_cause(fmt::format("write {} to {}", count, file.string()), error)}});
 }
 
-// Through 0: the kernel refuses a change from one count to another with EBUSY.
-Result<void> resize(LinuxKernelRoots const& roots, SetNumVfs const& step, std::size_t present) {
+// Through 0: the kernel refuses a change from one count to another with EBUSY. Ends the lease.
+Result<void> resize(LinuxKernelRoots const& roots, SetNumVfs const& step, std::size_t present,
+                    [[maybe_unused]] GroupLease lease) {
     if (present != 0) VFMGR_CHECK(write_count(roots, step.pf, 0));
     if (step.count != 0) VFMGR_CHECK(write_count(roots, step.pf, step.count));
     return {};
-}
-
-// With autoprobe off, so that no host driver takes new VFs: they are configured while unbound.
-// It is put back to what it was, however the resize ends.
-Result<void> resize_unprobed(LinuxKernelRoots const& roots, SetNumVfs const& step,
-                             std::size_t present) {
-    auto const file = pci_folder(roots, step.pf) / "sriov_drivers_autoprobe";
-    VFMGR_TRY(auto const before, read_text(file));
-    auto const set = [&](std::string const& value) -> Result<void> {
-        auto const error = write_text(file, value);
-        if (error == 0) return {};
-        return fail({Problem::kernel_refused,
-                     fmt::format("{} could not be set to {}: {}", file.string(), value,
-                                 std::generic_category().message(error)),
-                     "vfmgr must run as root with /sys writable",
-                     {errno_cause("write " + file.string(), error)}});
-    };
-    VFMGR_CHECK(set("0"));
-    auto resized = resize(roots, step, present);
-    auto restored = set(before);
-    if (!resized) return resized;
-    return restored;
 }
 
 Result<void> await_links(LinuxKernelRoots const& roots, SetNumVfs const& step,
@@ -91,6 +75,44 @@ Result<void> await_links(LinuxKernelRoots const& roots, SetNumVfs const& step,
                 "look in the kernel's log for the driver's reason, or ask for fewer VFs");
 }
 
+// udev loads a new VF's driver a moment after the VF appeared, and a driver that is loaded takes
+// what autoprobe allows by then [src drivers/pci/pci-driver.c, pci_device_can_probe].
+Result<void> resize_and_settle(LinuxKernelRoots const& roots, SetNumVfs const& step,
+                               std::size_t present, GroupLease lease, Deadline deadline) {
+    VFMGR_TRY(auto monitor, EventMonitor::open());
+    VFMGR_TRY(auto udev, UdevWatch::open(roots));
+    VFMGR_CHECK(resize(roots, step, present, std::move(lease)));
+    VFMGR_CHECK(await_links(roots, step, monitor, deadline));
+    VFMGR_TRY(auto const made, list_vfs(roots, step.pf));
+    std::set<PciAddress> devices;
+    for (auto const& [index, pci] : made) devices.insert(pci);
+    udev.await_added(std::move(devices),
+                     std::min(deadline, std::chrono::steady_clock::now() + udev_time));
+    return {};
+}
+
+// With autoprobe off, so that no host driver takes new VFs: they are configured while unbound.
+// It is put back to what it was, however the resize ends.
+Result<void> resize_unprobed(LinuxKernelRoots const& roots, SetNumVfs const& step,
+                             std::size_t present, GroupLease lease, Deadline deadline) {
+    auto const file = pci_folder(roots, step.pf) / "sriov_drivers_autoprobe";
+    VFMGR_TRY(auto const before, read_text(file));
+    auto const set = [&](std::string const& value) -> Result<void> {
+        auto const error = write_text(file, value);
+        if (error == 0) return {};
+        return fail({Problem::kernel_refused,
+                     fmt::format("{} could not be set to {}: {}", file.string(), value,
+                                 std::generic_category().message(error)),
+                     "vfmgr must run as root with /sys writable",
+                     {errno_cause("write " + file.string(), error)}});
+    };
+    VFMGR_CHECK(set("0"));
+    auto resized = resize_and_settle(roots, step, present, std::move(lease), deadline);
+    auto restored = set(before);
+    if (!resized) return resized;
+    return restored;
+}
+
 }  // namespace
 
 Result<Observed> perform_step(LinuxKernelRoots const& roots, SetNumVfs const& step,
@@ -106,13 +128,9 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, SetNumVfs const& st
     if (vfs.size() == step.count) return Observed{};
     std::vector<VfAt> going;
     for (auto const& [index, pci] : vfs) going.push_back({{step.pf, index}, pci});
-    VFMGR_TRY(auto monitor, EventMonitor::open());
     VFMGR_TRY(auto const host, read_host_netdevs(deadline));
-    {
-        VFMGR_TRY(auto const lease, guard_unused(roots, host, going));
-        VFMGR_CHECK(resize_unprobed(roots, step, vfs.size()));
-    }
-    VFMGR_CHECK(await_links(roots, step, monitor, deadline));
+    VFMGR_TRY(auto lease, guard_unused(roots, host, going));
+    VFMGR_CHECK(resize_unprobed(roots, step, vfs.size(), std::move(lease), deadline));
     return Observed{};
 }
 

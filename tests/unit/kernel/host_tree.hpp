@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -17,6 +16,7 @@
 
 #include "../netlink/network_namespace.hpp"
 #include "api/http/file_descriptor.hpp"
+#include "tests/unit/temporary_folder.hpp"
 #include "vfmgr/kernel/sysfs.hpp"
 
 namespace vfmgr::test {
@@ -30,21 +30,12 @@ inline PciAddress pci(std::string const& text) {
 class HostTree {
   public:
     HostTree() {
-        std::string pattern = (fs::temp_directory_path() / "vfmgr-tree-XXXXXX").string();
-        root_ = ::mkdtemp(pattern.data());
         for (auto const* const folder : {"sys/bus/pci/devices", "sys/bus/pci/drivers",
                                          "sys/kernel/iommu_groups", "proc", "dev/vfio/devices"})
             fs::create_directories(root_ / folder);
     }
-    HostTree(HostTree const&) = delete;
-    HostTree& operator=(HostTree const&) = delete;
-    ~HostTree() {
-        std::error_code ignored;
-        fs::remove_all(root_, ignored);
-    }
-
     [[nodiscard]] LinuxKernelRoots roots() const {
-        return {root_ / "sys", root_ / "proc", root_ / "dev"};
+        return {root_ / "sys", root_ / "proc", root_ / "dev", root_ / "udev"};
     }
     [[nodiscard]] fs::path device(std::string const& address) const {
         return root_ / "sys/bus/pci/devices" / address;
@@ -107,7 +98,8 @@ class HostTree {
     }
 
   private:
-    fs::path root_;
+    TemporaryFolder folder_;
+    fs::path const root_ = folder_.path();
 };
 
 // A file, and what the kernel does with what is written to it. Writes that come close together may

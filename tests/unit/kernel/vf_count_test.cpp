@@ -75,6 +75,18 @@ TEST_F(SetNumVfsStep, SwitchesAutoprobeOffAndBackToWhatItWas) {
     EXPECT_EQ(std::string(written.data()), "01");
 }
 
+// udev is stuck in a rule: the host must not stay without autoprobe for that.
+TEST_F(SetNumVfsStep, ASilentUdevIsWaitedForUntilTheDeadline) {
+    Resizing tree;
+    tree.write(tree.roots().udev / "control", "");
+    auto const kernel = tree.react();
+    auto const deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+    auto const done = tree.set(4, deadline);
+    ASSERT_TRUE(done) << done.error().detail;
+    EXPECT_GE(std::chrono::steady_clock::now(), deadline);
+    EXPECT_EQ(tree.autoprobe(), "1");
+}
+
 TEST_F(SetNumVfsStep, GoesThroughZero) {
     Resizing tree;
     tree.add_vf(pf, 0, "0000:01:10.0");
