@@ -13,9 +13,11 @@
 #include <linux/vm_sockets.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <future>
 #include <optional>
+#include <random>
 #include <thread>
 
 namespace vfmgr::http {
@@ -116,15 +118,25 @@ FileDescriptor new_socket(int family) {
     return FileDescriptor(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
+constexpr unsigned privileged_begin = 512;
+constexpr unsigned privileged_end = 1024;
+
+// Each port comes once in 512: a vsock port is free again before the other side has buried its last
+// connection, whose late reset would end the new one (net/vmw_vsock/virtio_transport_common.c:
+// virtio_transport_close() answers a peer's shutdown with a second reset).
+unsigned next_privileged_port() {
+    static std::atomic<unsigned> next{std::random_device{}()};
+    return privileged_begin + next++ % (privileged_end - privileged_begin);
+}
+
 // Linux chooses vsock ports from 1024 on; a privileged one must be named
 // (net/vmw_vsock/af_vsock.c).
 Result<void> bind_privileged(int fd) {
-    constexpr unsigned highest = 1023;
-    constexpr unsigned lowest = 512;
     sockaddr_vm source{};
     source.svm_family = AF_VSOCK;
     source.svm_cid = VMADDR_CID_ANY;
-    for (source.svm_port = highest; source.svm_port >= lowest; --source.svm_port) {
+    for (unsigned tried = privileged_begin; tried < privileged_end; ++tried) {
+        source.svm_port = next_privileged_port();
         auto const address = address_from(source);
         if (::bind(fd, address.generic(), address.size) == 0) return {};
         if (errno != EADDRINUSE) break;

@@ -15,7 +15,7 @@
 #include <optional>
 
 #include "api/http/listening.hpp"
-#include "api/http/request.hpp"
+#include "api/http/parser.hpp"
 #include "api/http/wire.hpp"
 
 namespace vfmgr::http {
@@ -35,37 +35,6 @@ namespace {
 constexpr std::chrono::seconds linger_seconds_max{5};
 constexpr std::size_t read_chunk_bytes = 16 * 1024;
 
-std::string text(beast::string_view view) {
-    return {view.data(), view.size()};
-}
-
-// nullopt: the peer has gone, there is nobody to answer.
-std::optional<Refusal> refusal_of(ErrorCode const& error, Limits const& limits) {
-    if (error == wire::error::end_of_stream) return std::nullopt;
-    if (error == wire::error::header_limit || error == wire::error::buffer_overflow)
-        return header_too_large(limits);
-    if (error == wire::error::body_limit) return body_too_large(limits);
-    if (error == wire::error::partial_message)
-        return malformed("the request ended before it was complete");
-    if (error.category() == wire::make_error_code(wire::error::bad_method).category())
-        return malformed(fmt::format("the request is malformed: {}", error.message()));
-    return std::nullopt;
-}
-
-// Taken when the header is complete and before the body is read: trailers of a chunked body come
-// into the same container and must not pass for headers.
-ReceivedHeader header_of(Parser const& parser) {
-    auto const& message = parser.get();
-    ReceivedHeader header{.method = text(message.method_string()),
-                          .target = text(message.target()),
-                          .version = message.version(),
-                          .chunked = parser.chunked(),
-                          .fields = {}};
-    for (auto const& field : message)
-        header.fields.emplace_back(text(field.name_string()), text(field.value()));
-    return header;
-}
-
 Message message_of(Response response, std::string const& request_id) {
     response = sendable(std::move(response), request_id);
     Message message;
@@ -73,11 +42,6 @@ Message message_of(Response response, std::string const& request_id) {
     for (auto const& [name, value] : response.headers) message.set(name, value);
     message.body() = std::move(response.body);
     return message;
-}
-
-void prepare(Parser& parser, Limits const& limits) {
-    parser.header_limit(static_cast<std::uint32_t>(limits.header_bytes_max));
-    parser.body_limit(limits.body_bytes_max);
 }
 
 }  // namespace
@@ -109,12 +73,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
     }
     void enter(Phase phase, std::chrono::seconds limit);
     void expired();
+    void watch_for_end();
     void wait_for_request();
     void read_header();
     void on_header(ErrorCode error);
     void read_body();
     void on_read_failed(ErrorCode error);
     void dispatch();
+    void watch_vsock_peer();
     void refuse(Refusal const& refusal);
     void send(Response response, After after);
     void linger();
@@ -144,11 +110,7 @@ void Connection::start() {
                    error);
     if (error) return close();
     (void)setup_.fd.release();
-    // Fires when the peer has closed both directions or reset: a long poll whose client has gone
-    // gives its place back. A half-closed peer still gets its answer.
-    socket_.async_wait(Socket::wait_error, [self = shared_from_this()](ErrorCode failed) {
-        if (!failed) self->close();
-    });
+    watch_for_end();
     enter(Phase::handshake, setup_.limits.read_seconds_max);
     if (!setup_.tls) return wait_for_request();
     SSL_CTX_up_ref(setup_.tls);
@@ -159,6 +121,27 @@ void Connection::start() {
                               if (failed) return self->close();
                               self->wait_for_request();
                           });
+}
+
+// A long poll whose client has gone gives its place back. The kernel is asked again: Asio also ends
+// a wait for an event that is left over from a closed descriptor whose memory this one got.
+void Connection::watch_for_end() {
+    socket_.async_wait(Socket::wait_error, [self = shared_from_this()](ErrorCode failed) {
+        if (failed || self->phase_ == Phase::closed) return;
+        if (peer_state(self->socket_.native_handle()) == PeerState::gone) return self->close();
+        self->watch_for_end();
+    });
+}
+
+// A vsock peer's end wakes readers only.
+void Connection::watch_vsock_peer() {
+    auto const looked = [self = shared_from_this(), sequence = sequence_](ErrorCode failed) {
+        if (failed || self->phase_ != Phase::answering || sequence != self->sequence_) return;
+        auto const state = peer_state(self->socket_.native_handle());
+        if (state == PeerState::gone) return self->close();
+        if (state == PeerState::quiet) self->watch_vsock_peer();
+    };
+    socket_.async_wait(Socket::wait_read, looked);
 }
 
 void Connection::close() {
@@ -278,9 +261,11 @@ void Connection::on_read_failed(ErrorCode error) {
 void Connection::dispatch() {
     request_.body = std::move(parser_->get().body());
     enter(Phase::answering, setup_.limits.answer_seconds_max);
+    ++sequence_;
+    if (std::holds_alternative<VsockPeer>(setup_.peer)) watch_vsock_peer();
     auto const respond = make_respond(
         setup_.mailbox,
-        [connection = weak_from_this(), sequence = ++sequence_](std::optional<Response> response) {
+        [connection = weak_from_this(), sequence = sequence_](std::optional<Response> response) {
             if (auto alive = connection.lock()) alive->answer(sequence, std::move(response));
         });
     try {
@@ -368,30 +353,6 @@ void close(Connection& connection) {
 
 Peer const& peer(Connection const& connection) {
     return connection.peer();
-}
-
-tl::expected<Request, Response> read_request(std::string_view bytes, Limits const& limits) {
-    Parser parser;
-    prepare(parser, limits);
-    auto const answer = [](Refusal const& refusal) {
-        return tl::unexpected(
-            problem_response_as(refusal.status, refusal.error, "", random_request_id()));
-    };
-    ErrorCode error;
-    auto used = parser.put(asio::buffer(bytes.data(), bytes.size()), error);
-    if (!error && !parser.is_header_done()) error = wire::error::partial_message;
-    if (error == wire::error::need_more) error = wire::error::partial_message;
-    if (error) return answer(refusal_of(error, limits).value_or(malformed("nothing was sent")));
-    auto request = request_of(header_of(parser), UnixPeer{});
-    if (!request) return answer(request.error());
-    parser.eager(true);
-    while (!error && !parser.is_done() && used < bytes.size())
-        used += parser.put(asio::buffer(bytes.data() + used, bytes.size() - used), error);
-    if (!parser.is_done() && (!error || error == wire::error::need_more))
-        error = wire::error::partial_message;
-    if (error) return answer(refusal_of(error, limits).value_or(malformed("nothing was sent")));
-    request->body = std::move(parser.get().body());
-    return std::move(*request);
 }
 
 }  // namespace vfmgr::http

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -274,6 +275,14 @@ Result<ListeningSocket> open_listening(Listen const& where) {
 int family_of(int fd) {
     int const family = socket_option(fd, SO_DOMAIN);
     return family < 0 ? AF_UNSPEC : family;
+}
+
+PeerState peer_state(int fd) {
+    pollfd now{.fd = fd, .events = POLLIN, .revents = 0};
+    if (family_of(fd) == AF_VSOCK) now.events |= POLLRDHUP;
+    ::poll(&now, 1, 0);
+    if ((now.revents & ~POLLIN) != 0) return PeerState::gone;
+    return now.revents == 0 ? PeerState::quiet : PeerState::sent_more;
 }
 
 std::optional<Peer> peer_of(int fd) {

@@ -38,6 +38,14 @@ struct ListeningSocket {
 
 // AF_UNIX, AF_INET, …; AF_UNSPEC for what is no socket.
 [[nodiscard]] int family_of(int fd);
+enum class PeerState {
+    quiet,
+    sent_more,  // and may have gone after it
+    gone,       // closed both directions, or reset
+};
+// A vsock peer that ended its output counts as gone: a reset looks the same, as the kernel reports
+// a hang-up only when this side has shut down, too (net/vmw_vsock/af_vsock.c, vsock_poll).
+[[nodiscard]] PeerState peer_state(int fd);
 // nullopt: the connection is already gone.
 [[nodiscard]] std::optional<Peer> peer_of(int fd);
 // "uid:0", "10.0.0.1", "cid:3": what connections_per_peer_max counts by.

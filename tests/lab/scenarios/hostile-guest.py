@@ -4,20 +4,16 @@
 import base64
 import gzip
 import json
-import subprocess
 
-from vflab.paths import REPO, machine_suite
 from vflab.product import Product
+from vflab.programs import built
 
-BUILD = REPO / "build/hostile"
 CHUNK = 90_000  # one argument of a command has room for 128 KiB
 
 
 def run(lab):
-    if lab.machine.settings["suite"] != machine_suite():
-        lab.skip(f"the dishonest vf-guest is built on this machine, for {machine_suite()}")
     lab.expect("claims refused", "other NICs refused", "honest pass")
-    program = hostile_program()
+    program = built(lab, "hostile_guest").read_bytes()
     product = Product(lab)
     product.manage(num_vfs=3)
     vm = lab.vm("liar").wait_ready()
@@ -60,16 +56,6 @@ def run(lab):
     lab.check_equal(honest[0]["verdict"], "pass", f"the honest verdict: {honest[0]['detail']}")
     lab.count("honest pass")
     product.leave()
-
-
-def hostile_program():
-    """Built with the packages' flags: the compiler's cache knows nearly all of it."""
-    for command in (["cmake", "--preset", "release", "-B", str(BUILD), "-DVFMGR_BUILD_TESTS=ON"],
-                    ["cmake", "--build", str(BUILD), "--target", "hostile_guest"],
-                    ["strip", "-o", str(BUILD / "hostile_guest"),
-                     str(BUILD / "tests/hostile_guest")]):
-        subprocess.run(command, cwd=REPO, check=True, stdout=subprocess.DEVNULL)
-    return (BUILD / "hostile_guest").read_bytes()
 
 
 def send(vm, program):

@@ -4,8 +4,6 @@
 #include <grp.h>
 #include <netinet/in.h>
 #include <sys/stat.h>
-// linux/vm_sockets.h needs struct sockaddr declared before it.
-#include <linux/vm_sockets.h>
 
 #include <fstream>
 #include <thread>
@@ -147,54 +145,6 @@ TEST(Listening, StopBeforeStartClosesWhatWasOpened) {
         ASSERT_TRUE(server.listen(UnixListen{path, {}, 0600}, echo));
     }
     EXPECT_FALSE(std::filesystem::exists(path));
-}
-
-// Binding to the loopback CID works exactly when the kernel has vsock_loopback: nothing is sent.
-bool vsock_loopback() {
-    FileDescriptor const fd(::socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_vm address{};
-    address.svm_family = AF_VSOCK;
-    address.svm_cid = VMADDR_CID_LOCAL;
-    address.svm_port = VMADDR_PORT_ANY;
-    return ::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-}
-
-TEST(Vsock, TellsCidAndPortAndCutsACid) {
-    if (!vsock_loopback()) GTEST_SKIP() << "this kernel has no vsock_loopback";
-    std::mutex mutex;
-    std::vector<Peer> seen;
-    std::vector<Respond> kept;
-    Counter parked;
-    Server server{Limits{}};
-    constexpr std::uint32_t port = 18471;
-    ASSERT_TRUE(server.listen(VsockListen{port}, [&](Request request, Respond respond) {
-        std::lock_guard const lock(mutex);
-        seen.push_back(request.peer);
-        if (request.path != "/keep") return echo(std::move(request), std::move(respond));
-        kept.push_back(std::move(respond));
-        parked.add();
-    }));
-    server.start();
-    Client const client(VsockTarget{.cid = VMADDR_CID_LOCAL, .port = port});
-    auto const response = client.send(get("/v"), 20s);
-    ASSERT_TRUE(response) << response.error().detail;
-    EXPECT_EQ(response->body, "GET /v");
-    EXPECT_EQ(std::get<VsockPeer>(seen.at(0)).cid, static_cast<unsigned>(VMADDR_CID_LOCAL));
-    EXPECT_GE(std::get<VsockPeer>(seen.at(0)).port, 1024u);
-    if (::geteuid() == 0) {
-        Client const root(VsockTarget{VMADDR_CID_LOCAL, port, SourcePort::privileged});
-        ASSERT_TRUE(root.send(get("/v"), 20s));
-        EXPECT_LT(std::get<VsockPeer>(seen.at(1)).port, 1024u);
-    }
-    std::thread cutter([&] {
-        EXPECT_TRUE(parked.reaches(1));
-        server.cut_vsock(77);
-        server.cut_vsock(VMADDR_CID_LOCAL);
-    });
-    auto const cut = client.send(get("/keep"), 20s);
-    cutter.join();
-    ASSERT_FALSE(cut);
-    EXPECT_EQ(cut.error().problem, Problem::unavailable);
 }
 
 }  // namespace

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What vfmgr reads from Beast's request parser. Templates, so that Beast stays in the .cpp files;
+// no state. Called on the io thread.
+#pragma once
+
+#include <boost/system/error_code.hpp>
+#include <optional>
+
+#include "api/http/http.hpp"
+#include "api/http/request.hpp"
+
+namespace vfmgr::http {
+
+template <class Parser>
+void prepare(Parser& parser, Limits const& limits) {
+    parser.header_limit(static_cast<std::uint32_t>(limits.header_bytes_max));
+    parser.body_limit(limits.body_bytes_max);
+}
+
+// Taken when the header is complete and before the body is read: trailers of a chunked body come
+// into the same container and must not pass for headers.
+template <class Parser>
+ReceivedHeader header_of(Parser const& parser) {
+    auto const& message = parser.get();
+    ReceivedHeader header{.method = std::string(message.method_string()),
+                          .target = std::string(message.target()),
+                          .version = message.version(),
+                          .chunked = parser.chunked(),
+                          .fields = {}};
+    for (auto const& field : message)
+        header.fields.emplace_back(std::string(field.name_string()), std::string(field.value()));
+    return header;
+}
+
+// nullopt: the peer has gone, there is nobody to answer.
+std::optional<Refusal> refusal_of(boost::system::error_code const& error, Limits const& limits);
+
+}  // namespace vfmgr::http
