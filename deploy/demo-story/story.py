@@ -147,14 +147,13 @@ class Story:
 
     def see_in_vm(self):
         """The VM's only NIC is the VF, with the address that it was to have."""
-        netdevs = [name for name in self.vm.run("ls /sys/class/net").stdout.split()
-                   if self.vm.run(f"cat /sys/class/net/{name}/address").stdout.strip() == MAC]
-        expect(netdevs, f"no network device in the VM has MAC {MAC}")
+        netdev = self.vm.netdev(MAC)
+        expect(netdev, f"no network device in the VM has MAC {MAC}")
         shown = self.vm.run("ip -o -4 addr show scope global").stdout
         expect(f"{VM_ADDRESS}/24" in shown, f"the VM's addresses: {shown}")
         link = self.vm.run("rdma link").stdout.strip()
-        expect(f"netdev {netdevs[0]}" in link, f"no RDMA device on {netdevs[0]}: {link}")
-        return {"in_vm": f"{netdevs[0]} {VM_ADDRESS}/24, {link}"}
+        expect(f"netdev {netdev}" in link, f"no RDMA device on {netdev}: {link}")
+        return {"in_vm": f"{netdev} {VM_ADDRESS}/24, {link}"}
 
     def see_packets(self, before, tests):
         """The host's RDMA device counts packets; what was checked must have come that way."""

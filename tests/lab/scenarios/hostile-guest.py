@@ -34,7 +34,7 @@ def run(lab):
     lab.count("claims refused")
 
     lab.step("it tests the first VF's run over the second VF")
-    netdev = netdev_of(vm, second["settings"]["mac"])
+    netdev = vm.netdev(second["settings"]["mac"])
     refused = lie(vm, "other-nic", first["id"], netdev, second["address"])
     lab.check("the GID of the VF's address" in refused.get("refused", ""), f"own GID: {refused}")
     lab.count("other NICs refused")
@@ -43,13 +43,13 @@ def run(lab):
     lab.count("other NICs refused")
 
     lab.step("it moves the first VF's address to the second VF")
-    vm.run(f"ip addr del {first['address']}/24 dev {netdev_of(vm, first['settings']['mac'])}; "
+    vm.run(f"ip addr del {first['address']}/24 dev {vm.netdev(first['settings']['mac'])}; "
            f"ip addr add {first['address']}/24 dev {netdev}")
     verdict = lie(vm, "masked-nic", first["id"], netdev, first["address"])
     lab.check_equal(verdict.get("verdict"), "fail", f"the VF's address on another NIC: {verdict}")
     lab.count("other NICs refused")
     vm.run(f"ip addr del {first['address']}/24 dev {netdev}; "
-           f"ip addr add {first['address']}/24 dev {netdev_of(vm, first['settings']['mac'])}")
+           f"ip addr add {first['address']}/24 dev {vm.netdev(first['settings']['mac'])}")
 
     lab.step("and is believed when it is honest again")
     honest = json.loads(vm.run(f"vf-guest verify {first['id']} -o json", timeout=300).stdout)
@@ -64,11 +64,6 @@ def send(vm, program):
         vm.run(f"printf %s '{text[start:start + CHUNK]}' >>/run/hostile.b64")
     vm.run("base64 -d /run/hostile.b64 | gunzip >/run/hostile_guest && "
            "chmod 755 /run/hostile_guest")
-
-
-def netdev_of(vm, mac):
-    return vm.run(f"for d in /sys/class/net/*; do grep -q {mac} $d/address && basename $d; done; "
-                  "true").stdout.strip()
 
 
 def lie(vm, *arguments):

@@ -121,6 +121,11 @@ class VM:
                             f"last: {str(result)[-500:]}")
         return result.stdout.strip() or True
 
+    def netdev(self, mac):
+        """The network device in the VM that has this MAC; "" when there is none."""
+        return self.run(f"for d in /sys/class/net/*; do grep -q {mac} $d/address && "
+                        "basename $d; done; true").stdout.strip()
+
     def console(self):
         return self.host.run(f"cat {LOGS}/{self.name}.log", check=False).stdout
 
