@@ -120,5 +120,13 @@ TEST(ErrnoCause, NamesTheErrorAsManPagesDo) {
     EXPECT_EQ(errno_name(-1), "errno -1");
 }
 
+TEST(DetailWithCauses, NamesEachCallAndItsCode) {
+    Error error{Problem::unavailable, "the host is silent", "wait", {}, {}};
+    EXPECT_EQ(detail_with_causes(error), "the host is silent");
+    error.causes = {errno_cause("connect", 111), {"the answer", "", "End of file"}};
+    EXPECT_EQ(detail_with_causes(error),
+              "the host is silent (connect: ECONNREFUSED) (the answer: End of file)");
+}
+
 }  // namespace
 }  // namespace vfmgr
