@@ -11,6 +11,7 @@ template <class F, Of<OperationStep> V>
 void fields(F& f, V& step) {
     f.value("sentence", step.sentence);
     f.value("state", step.state);
+    f.defaulted("remarks", step.remarks);
 }
 
 template <class F, Of<Operation> V>

@@ -41,6 +41,8 @@ inline constexpr std::array<EnumName<StepState>, 5> enum_names<StepState> = {
 struct OperationStep {
     std::string sentence;  // "bind VF 2 (0000:01:10.4) to vfio-pci"
     StepState state = StepState::planned;
+    // Refusals that best_effort allowed, and what could not be read back; a sentence each.
+    std::vector<std::string> remarks{};
     bool operator==(OperationStep const&) const = default;
 };
 

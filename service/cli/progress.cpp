@@ -27,9 +27,9 @@ std::size_t terminal_columns() {
     return size.ws_col;
 }
 
-nlohmann::json steps_of(nlohmann::json const& operation) {
-    auto const found = operation.find("steps");
-    return found != operation.end() && found->is_array() ? *found : nlohmann::json::array();
+nlohmann::json list_in(nlohmann::json const& document, char const* name) {
+    auto const found = document.find(name);
+    return found != document.end() && found->is_array() ? *found : nlohmann::json::array();
 }
 
 // On a terminal one line that is rewritten; elsewhere a line for each change.
@@ -75,19 +75,22 @@ Error failure_of(nlohmann::json const& operation) {
 
 std::vector<std::string> StepChanges::since_last(nlohmann::json const& operation) {
     std::vector<std::string> lines;
-    auto const steps = steps_of(operation);
+    auto const steps = list_in(operation, "steps");
     for (std::size_t i = 0; i < steps.size(); ++i) {
         auto const state = cell(steps[i], "/state");
         if (state == "planned" || seen_[i] == state) continue;
         seen_[i] = state;
         auto const word = state == "intended" ? std::string("doing") : state;
         lines.push_back(fmt::format("{:<7} {}", word, cell(steps[i], "/sentence")));
+        if (state != "done") continue;
+        for (auto const& remark : list_in(steps[i], "remarks"))
+            lines.push_back(fmt::format("{:<7} {}", "", cell(remark)));
     }
     return lines;
 }
 
 std::string status_line(nlohmann::json const& operation, std::size_t columns) {
-    auto const steps = steps_of(operation);
+    auto const steps = list_in(operation, "steps");
     std::size_t done = 0;
     std::string now = cell(operation, "/state");
     for (auto const& step : steps) {

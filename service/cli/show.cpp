@@ -249,7 +249,11 @@ std::string operation_page(json const& operation, Options const& options) {
     if (cell(operation, "/problem") != "-")
         out += facts({{"problem", cell(operation, "/problem/detail")},
                       {"remedy", cell(operation, "/problem/remedy")}});
-    return out + section("steps", step_table(operation), options);
+    out += section("steps", step_table(operation), options);
+    json remarks = json::array();
+    for (auto const& step : list_at(operation, "/steps"))
+        for (auto const& remark : list_at(step, "/remarks")) remarks.push_back(remark);
+    return out + bullets("remarks", remarks);
 }
 
 std::string plan_page(json const& dry_run) {

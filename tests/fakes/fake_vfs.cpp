@@ -113,7 +113,7 @@ Result<Observed> FakeKernel::Effects::operator()(ConfigureVfs const& step) const
             // What was applied before stays: the kernel's own message is not atomic either.
             if (!contains(step.best_effort, member))
                 return refused(detail, fmt::format("RTM_SETLINK {}", member), *error);
-            observed.refused.push_back(fmt::format("{}: {}", detail, errno_name(*error)));
+            observed.remarks.push_back(fmt::format("{}: {}", detail, errno_name(*error)));
         }
     }
     return observed;

@@ -85,19 +85,19 @@ Result<JournalRecord> intend(Seams const& seams, Operation& operation, std::size
     return record;
 }
 
-Result<Observed> do_step(Seams const& seams, Operation& operation, std::size_t index,
-                         Step const& step, std::vector<JournalRecord>& records) {
+Result<void> do_step(Seams const& seams, Operation& operation, std::size_t index, Step const& step,
+                     std::vector<JournalRecord>& records) {
     VFMGR_TRY(JournalRecord record, intend(seams, operation, index, step));
     records.push_back(record);
     auto observed = perform(seams, step);
     if (!observed) {
         operation.steps[index].state = StepState::failed;
-        return observed;
+        return fail(observed.error());
     }
     records.back().state = StepState::done;
     operation.steps[index].state = StepState::done;
-    VFMGR_CHECK(write(seams, operation, records.back()));
-    return observed;
+    operation.steps[index].remarks = std::move(observed->remarks);
+    return write(seams, operation, records.back());
 }
 
 }  // namespace
@@ -166,16 +166,12 @@ void publish_end(Seams const& seams, Plan const& plan) {
 
 }  // namespace
 
-tl::expected<std::vector<std::string>, Failure> execute(Seams const& seams, Operation& operation,
-                                                        Plan const& plan, OnFailure on_failure) {
+tl::expected<void, Failure> execute(Seams const& seams, Operation& operation, Plan const& plan,
+                                    OnFailure on_failure) {
     std::vector<JournalRecord> records;
-    std::vector<std::string> refused;
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
         auto done = do_step(seams, operation, i, plan.steps[i], records);
-        if (done) {
-            refused.insert(refused.end(), done->refused.begin(), done->refused.end());
-            continue;
-        }
+        if (done) continue;
         Failure failure{done.error(), plan.steps[i], {}};
         // The failed step is undone too: it may be half done.
         if (on_failure == OnFailure::undo)
@@ -184,7 +180,7 @@ tl::expected<std::vector<std::string>, Failure> execute(Seams const& seams, Oper
         return tl::unexpected(std::move(failure));
     }
     publish_end(seams, plan);
-    return refused;
+    return {};
 }
 
 }  // namespace vfmgr

@@ -30,12 +30,9 @@ struct Failure {
     std::vector<std::string> residue;  // what could not be put back; empty: nothing is left
 };
 
-// The value: best-effort attributes that the driver refused. `operation` is kept up to date, in the
-// store as well, with each step's state.
-[[nodiscard]] tl::expected<std::vector<std::string>, Failure> execute(Seams const& seams,
-                                                                      Operation& operation,
-                                                                      Plan const& plan,
-                                                                      OnFailure on_failure);
+// `operation` is kept up to date, in the store as well, with each step's state and remarks.
+[[nodiscard]] tl::expected<void, Failure> execute(Seams const& seams, Operation& operation,
+                                                  Plan const& plan, OnFailure on_failure);
 
 // Performs the journal's undo steps, newest first. Returns the residue.
 [[nodiscard]] std::vector<std::string> undo(Seams const& seams, Operation& operation,

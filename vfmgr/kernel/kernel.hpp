@@ -16,7 +16,8 @@ namespace vfmgr {
 using KernelScope = std::optional<PciAddress>;
 
 struct Observed {
-    std::vector<std::string> refused;  // best-effort attributes refused, a sentence each
+    // Best-effort attributes that were refused, and what could not be read back; a sentence each.
+    std::vector<std::string> remarks;
 };
 
 class Kernel {

@@ -79,12 +79,14 @@ VfSpec to_write(VfSpec const& wanted, VfSpec const& reported) {
     return write;
 }
 
-std::vector<VfSpec> messages_of(VfSpec const& settings) {
-    std::vector<VfSpec> messages;
-    for (auto const& message : {without_guids(settings), only(settings, VfAttribute::node_guid),
-                                only(settings, VfAttribute::port_guid)})
-        if (!empty(message)) messages.push_back(message);
-    return messages;
+bool depends_on_report(VfSpec const& wanted) {
+    return wanted.link_state || wanted.max_tx_rate_mbps || wanted.min_tx_rate_mbps ||
+           (wanted.mac && wanted.mac->zero());
+}
+
+std::array<VfSpec, 3> messages_of(VfSpec const& settings) {
+    return {without_guids(settings), only(settings, VfAttribute::node_guid),
+            only(settings, VfAttribute::port_guid)};
 }
 
 std::vector<VfAttribute> attributes_of(VfSpec const& settings) {

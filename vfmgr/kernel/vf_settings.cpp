@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <system_error>
 
@@ -44,59 +45,92 @@ std::string remedy_for(VfAttribute attribute, int error) {
     return fmt::format("choose another value, leave {} out, or list it in best_effort", name);
 }
 
-std::string call_of(Target const& target, std::uint16_t vf, VfSpec const& settings) {
+std::string call_of(Target const& target, std::span<VfSetting const> wanted) {
+    if (wanted.size() > 1)
+        return fmt::format("RTM_SETLINK {} vf {} and {} more", target.pf.name, wanted.front().vf,
+                           wanted.size() - 1);
+    auto const& [vf, settings] = wanted.front();
     auto call = fmt::format("RTM_SETLINK {} vf {}", target.pf.name, vf);
     for (auto const attribute : attributes_of(settings))
         call += " " + setting_text(settings, attribute);
     return call;
 }
 
-Result<NlAck> send(Target const& target, std::uint16_t vf, VfSpec const& settings) {
-    return set_vf(target.socket, call_of(target, vf, settings), {target.pf.ifindex, vf, settings},
-                  target.deadline);
+Result<VfVerdict> send(Target const& target, std::span<VfSetting const> wanted) {
+    return set_vfs(target.socket, call_of(target, wanted), target.pf.ifindex, wanted,
+                   target.deadline);
 }
 
 // A message with one attribute, or with the minimum rate and the maximum that goes with it.
-Result<NlAck> send_alone(Target const& target, std::uint16_t vf, VfSpec const& settings,
-                         VfAttribute attribute) {
-    auto alone = only(settings, attribute);
-    if (attribute == VfAttribute::min_tx_rate) alone.max_tx_rate_mbps = settings.max_tx_rate_mbps;
-    VFMGR_TRY(auto ack, send(target, vf, alone));
-    bool const zero_mac = attribute == VfAttribute::mac && alone.mac == MacAddress{};
-    if (ack.ok() || !zero_mac) return ack;
-    alone.mac = stand_in_mac;
-    return send(target, vf, alone);
+Result<NlAck> send_alone(Target const& target, VfSetting const& one, VfAttribute attribute) {
+    VfSetting alone{one.vf, only(one.settings, attribute)};
+    if (attribute == VfAttribute::min_tx_rate)
+        alone.settings.max_tx_rate_mbps = one.settings.max_tx_rate_mbps;
+    VFMGR_TRY(auto verdict, send(target, std::span(&alone, 1)));
+    bool const zero_mac = attribute == VfAttribute::mac && alone.settings.mac == MacAddress{};
+    if (verdict.ack.ok() || !zero_mac) return verdict.ack;
+    alone.settings.mac = stand_in_mac;
+    VFMGR_TRY(verdict, send(target, std::span(&alone, 1)));
+    return verdict.ack;
 }
 
 // The kernel stops at the first attribute that the driver refuses and does not say which: ask for
 // each alone. What was applied already is applied again, to the same effect.
-Result<std::vector<Refusal>> send_one_by_one(Target const& target, std::uint16_t vf,
-                                             VfSpec const& settings) {
+Result<std::vector<Refusal>> send_one_by_one(Target const& target, VfSetting const& one) {
     std::vector<Refusal> refusals;
-    for (auto const attribute : attributes_of(settings)) {
-        VFMGR_TRY(auto const ack, send_alone(target, vf, settings, attribute));
+    for (auto const attribute : attributes_of(one.settings)) {
+        VFMGR_TRY(auto const ack, send_alone(target, one, attribute));
         if (ack.ok()) continue;
-        auto const text = setting_text(settings, attribute);
-        auto error = nl_refusal(
-            ack, call_of(target, vf, only(settings, attribute)),
-            fmt::format("{} refused {} for VF {} of {}", target.driver, text, vf, target.pf.name),
-            remedy_for(attribute, ack.error));
+        auto const text = setting_text(one.settings, attribute);
+        VfSetting const alone{one.vf, only(one.settings, attribute)};
+        auto error = nl_refusal(ack, call_of(target, std::span(&alone, 1)),
+                                fmt::format("{} refused {} for VF {} of {}", target.driver, text,
+                                            one.vf, target.pf.name),
+                                remedy_for(attribute, ack.error));
         refusals.push_back({attribute, std::move(error.detail), std::move(error.remedy),
                             std::move(error.causes.front())});
     }
     return refusals;
 }
 
-Result<std::vector<Refusal>> configure_one(Target const& target, VfChange const& change,
-                                           VfSpec const& reported) {
-    std::vector<Refusal> refusals;
-    for (auto const& message : messages_of(to_write(change.settings, reported))) {
-        VFMGR_TRY(auto const ack, send(target, change.index, message));
-        if (ack.ok()) continue;
-        VFMGR_TRY(auto refused, send_one_by_one(target, change.index, message));
-        refusals.insert(refusals.end(), refused.begin(), refused.end());
+using Refusals = std::map<std::uint16_t, std::vector<Refusal>>;  // by VF
+
+// As many VFs in one message as fit. One that is refused is halved until the VF is found whose
+// attribute it was; the others in it get all of theirs.
+Result<void> configure(Target const& target, std::span<VfSetting const> wanted, Refusals& refused) {
+    while (!wanted.empty()) {
+        VFMGR_TRY(auto const verdict, send(target, wanted));
+        auto const sent = wanted.first(verdict.carried);
+        wanted = wanted.subspan(verdict.carried);
+        if (verdict.ack.ok()) continue;
+        if (sent.size() > 1) {
+            VFMGR_CHECK(configure(target, sent.first(sent.size() / 2), refused));
+            VFMGR_CHECK(configure(target, sent.subspan(sent.size() / 2), refused));
+            continue;
+        }
+        VFMGR_TRY(auto refusals, send_one_by_one(target, sent.front()));
+        auto& mine = refused[sent.front().vf];
+        mine.insert(mine.end(), refusals.begin(), refusals.end());
     }
-    return refusals;
+    return {};
+}
+
+// GUIDs go in messages of their own: round 0 has everything else, then the node GUIDs, then the
+// port GUIDs.
+Result<Refusals> configure_all(Target const& target, ConfigureVfs const& step,
+                               VfSettings const& reported) {
+    std::array<std::vector<VfSetting>, 3> rounds;
+    for (auto const& change : step.changes) {
+        auto const known = reported.find(change.index);
+        auto const write =
+            to_write(change.settings, known == reported.end() ? VfSpec{} : known->second);
+        auto const messages = messages_of(write);
+        for (std::size_t round = 0; round < rounds.size(); ++round)
+            if (!empty(messages[round])) rounds[round].push_back({change.index, messages[round]});
+    }
+    Refusals refused;
+    for (auto const& round : rounds) VFMGR_CHECK(configure(target, round, refused));
+    return refused;
 }
 
 // The driver said yes; does it say so afterwards? What it reports not at all can't be asked.
@@ -133,7 +167,7 @@ Result<Observed> judge(ConfigureVfs const& step, std::vector<Refusal> const& ref
     Error error{Problem::kernel_refused, {}, {}};
     for (auto const& refusal : refusals) {
         if (tolerated(step, refusal)) {
-            observed.refused.push_back(refusal.sentence);
+            observed.remarks.push_back(refusal.sentence);
             continue;
         }
         if (error.causes.empty()) {
@@ -158,28 +192,47 @@ Result<Netdev> require_netdev(LinuxKernelRoots const& roots, NlSocket& socket, P
                 "bind the PF to its network driver; an InfiniBand PF needs ib_ipoib");
 }
 
+// What to_write() needs to know, when it needs it. Writing never depends on it: where the kernel
+// can't report all VFs, everything is written.
+VfSettings report_for(Target const& target, ConfigureVfs const& step) {
+    bool const needed =
+        std::any_of(step.changes.begin(), step.changes.end(),
+                    [](VfChange const& change) { return depends_on_report(change.settings); });
+    if (!needed) return {};
+    return read_vf_settings(target.socket, target.pf.name, target.pf.ifindex, target.deadline)
+        .value_or(VfSettings{});
+}
+
+// vf_address() has the sentence for the one that is missing.
+Result<void> require_vfs(LinuxKernelRoots const& roots, ConfigureVfs const& step) {
+    VFMGR_TRY(auto const vfs, list_vfs(roots, step.pf));
+    for (auto const& change : step.changes)
+        if (!vfs.contains(change.index)) VFMGR_CHECK(vf_address(roots, {step.pf, change.index}));
+    return {};
+}
+
 }  // namespace
 
 Result<Observed> perform_step(LinuxKernelRoots const& roots, ConfigureVfs const& step,
                               Deadline deadline) {
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
     VFMGR_TRY(auto const pf, require_netdev(roots, socket, step.pf, deadline));
-    for (auto const& change : step.changes) VFMGR_CHECK(vf_address(roots, {step.pf, change.index}));
+    VFMGR_CHECK(require_vfs(roots, step));
     Target const target{socket, pf, driver_of(roots, step.pf).value_or("the driver"), deadline};
-    VFMGR_TRY(auto before, read_vf_settings(socket, pf.name, pf.ifindex, deadline));
-    std::map<std::uint16_t, std::vector<Refusal>> refused;
-    for (auto const& change : step.changes) {
-        VFMGR_TRY(refused[change.index], configure_one(target, change, before[change.index]));
-    }
-    VFMGR_TRY(auto after, read_vf_settings(socket, pf.name, pf.ifindex, deadline));
+    auto const before = report_for(target, step);
+    VFMGR_TRY(auto refused, configure_all(target, step, before));
+    auto after = read_vf_settings(socket, pf.name, pf.ifindex, deadline);
     std::vector<Refusal> all;
     for (auto const& change : step.changes) {
         auto& mine = refused[change.index];
-        auto const differences = compare(target, change, after[change.index], mine);
         all.insert(all.end(), mine.begin(), mine.end());
+        if (!after) continue;
+        auto const differences = compare(target, change, (*after)[change.index], mine);
         all.insert(all.end(), differences.begin(), differences.end());
     }
-    return judge(step, all);
+    VFMGR_TRY(auto observed, judge(step, all));
+    if (!after) observed.remarks.push_back("not read back: " + detail_with_causes(after.error()));
+    return observed;
 }
 
 }  // namespace vfmgr

@@ -5,9 +5,12 @@
 
 namespace vfmgr {
 
-NlRequest::NlRequest(std::uint16_t type, int flags)
-    : message_(nlmsg_alloc_simple(type, flags | NLM_F_REQUEST | NLM_F_ACK)),
-      complete_(message_ != nullptr) {}
+NlRequest::NlRequest(std::uint16_t type, int flags, std::size_t bytes_max)
+    : message_(nlmsg_alloc_size(bytes_max)), complete_(message_ != nullptr) {
+    if (!complete_) return;
+    nlmsg_hdr(get())->nlmsg_type = type;
+    nlmsg_hdr(get())->nlmsg_flags = static_cast<std::uint16_t>(flags | NLM_F_REQUEST | NLM_F_ACK);
+}
 
 NlRequest& NlRequest::append(ByteView bytes) {
     // nlmsg_append only reads, its parameter is not const.

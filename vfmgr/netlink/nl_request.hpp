@@ -27,8 +27,8 @@ using NlMessage = NlHandle<nl_msg, nlmsg_free>;
 class NlRequest {
   public:
     // `flags` besides NLM_F_REQUEST and NLM_F_ACK, which every request carries: an ACK is how we
-    // know that the kernel is done.
-    NlRequest(std::uint16_t type, int flags);
+    // know that the kernel is done. `bytes_max` of the whole message: one page holds all but lists.
+    NlRequest(std::uint16_t type, int flags, std::size_t bytes_max = 4096);
 
     // The fixed struct of the family; before any attribute.
     template <class T>
@@ -53,6 +53,8 @@ class NlRequest {
         return *this;
     }
 
+    // So far, with the header.
+    [[nodiscard]] std::size_t bytes() const { return nlmsg_hdr(get())->nlmsg_len; }
     // Nothing was left out for want of space.
     [[nodiscard]] bool complete() const { return complete_; }
     [[nodiscard]] nl_msg* get() const { return message_.get(); }

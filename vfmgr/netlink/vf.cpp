@@ -15,6 +15,24 @@ namespace {
 
 constexpr std::uint32_t not_said = 0xFFFFFFFF;
 
+// An attribute's length, the list's too, has 16 bits (struct nlattr).
+constexpr std::size_t list_bytes_max = 65'535;
+constexpr std::size_t info_bytes_max = 256;  // of one VF with every attribute: 176
+constexpr std::size_t message_bytes = 256;   // around the list
+
+// From the list's first VF to the message's end. The list's own length has 16 bits and wraps beyond
+// 64 KiB, with every VF in the message nevertheless (rtnl_fill_vf(), nla_nest_end()): iproute2 then
+// prints "Truncated VF list".
+ByteView vf_list(ByteView attributes) {
+    while (auto const header = front_object<nlattr>(attributes)) {
+        if ((header->nla_type & ~NLA_F_NESTED) == IFLA_VFINFO_LIST)
+            return after(attributes, sizeof(nlattr));
+        if (header->nla_len < sizeof(nlattr)) break;
+        attributes = after(attributes, header->nla_len);
+    }
+    return {};
+}
+
 // Every struct inside IFLA_VF_INFO begins with the VF's number. Position says nothing: the kernel
 // leaves out a VF whose ndo_get_vf_config fails.
 std::optional<std::uint16_t> index_of(Attributes const& info) {
@@ -204,10 +222,11 @@ VfSettings parse_vf_settings(ByteView payload) {
     VfSettings settings;
     auto const header = front_object<ifinfomsg>(payload);
     if (!header) return settings;
-    Attributes const attributes(after(payload, sizeof(ifinfomsg)));
-    auto const list = attributes.nested(IFLA_VFINFO_LIST);
+    auto const attributes = after(payload, sizeof(ifinfomsg));
+    auto left = Attributes(attributes).value<std::uint32_t>(IFLA_NUM_VF).value_or(UINT16_MAX);
+    Attributes const list(vf_list(attributes));
     for (auto const& [type, value] : list.all()) {
-        if (type != IFLA_VF_INFO) continue;
+        if (type != IFLA_VF_INFO || left-- == 0) break;
         Attributes const info(value);
         auto const index = index_of(info);
         if (!index) continue;
@@ -243,20 +262,27 @@ Result<VfSettings> read_vf_settings(NlSocket& socket, std::string const& netdev,
     return VfSettings{};
 }
 
-NlRequest vf_request(VfSettingRequest const& request) {
+VfMessage vf_message(int ifindex, std::span<VfSetting const> wanted) {
     ifinfomsg header{};
-    header.ifi_index = request.ifindex;
-    NlRequest message(RTM_SETLINK, 0);
-    message.header(header).nest(IFLA_VFINFO_LIST, [&](NlRequest& list) {
-        list.nest(IFLA_VF_INFO,
-                  [&](NlRequest& info) { put_settings(info, request.vf, request.settings); });
+    header.ifi_index = ifindex;
+    VfMessage message{NlRequest(RTM_SETLINK, 0, list_bytes_max + message_bytes), 0};
+    message.request.header(header).nest(IFLA_VFINFO_LIST, [&](NlRequest& list) {
+        auto const begin = list.bytes();
+        for (auto const& one : wanted) {
+            list.nest(IFLA_VF_INFO,
+                      [&](NlRequest& info) { put_settings(info, one.vf, one.settings); });
+            ++message.carried;
+            if (list.bytes() - begin > list_bytes_max - info_bytes_max) break;
+        }
     });
     return message;
 }
 
-Result<NlAck> set_vf(NlSocket& socket, std::string const& call, VfSettingRequest const& request,
-                     Deadline deadline) {
-    return socket.tell(vf_request(request), call, deadline);
+Result<VfVerdict> set_vfs(NlSocket& socket, std::string const& call, int ifindex,
+                          std::span<VfSetting const> wanted, Deadline deadline) {
+    auto const message = vf_message(ifindex, wanted);
+    VFMGR_TRY(auto ack, socket.tell(message.request, call, deadline));
+    return VfVerdict{std::move(ack), message.carried};
 }
 
 }  // namespace vfmgr

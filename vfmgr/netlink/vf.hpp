@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 
 #include "api/types/vf_spec.hpp"
 #include "vfmgr/netlink/socket.hpp"
@@ -46,21 +47,28 @@ using VfSettings = std::map<std::uint16_t, VfSpec>;  // by index
 [[nodiscard]] Result<VfSettings> read_vf_settings(NlSocket& socket, std::string const& netdev,
                                                   int ifindex, Deadline deadline);
 
-struct VfSettingRequest {
-    int ifindex = 0;  // of the PF
+struct VfSetting {
     std::uint16_t vf = 0;
     // At most one GUID, and then nothing else: the kernel ignores what follows a node GUID. A
     // minimum rate needs the maximum beside it: one attribute sets both.
     VfSpec settings;
 };
-// One message. The kernel stops at the first attribute that is refused, with the earlier applied,
-// and does not say which.
-[[nodiscard]] Result<NlAck> set_vf(NlSocket& socket, std::string const& call,
-                                   VfSettingRequest const& request, Deadline deadline);
+struct VfVerdict {
+    NlAck ack;
+    std::size_t carried = 0;  // of `wanted`, from the front; at least one
+};
+// One message for as many VFs, from the front of `wanted`, as it can carry. The kernel stops at the
+// first attribute that is refused, with the earlier ones and VFs applied, and does not say which.
+[[nodiscard]] Result<VfVerdict> set_vfs(NlSocket& socket, std::string const& call, int ifindex,
+                                        std::span<VfSetting const> wanted, Deadline deadline);
 
 // The payload of RTM_NEWLINK with IFLA_VFINFO_LIST in it.
 [[nodiscard]] VfSettings parse_vf_settings(ByteView payload);
-// The message of set_vf().
-[[nodiscard]] NlRequest vf_request(VfSettingRequest const& request);
+// The message of set_vfs().
+struct VfMessage {
+    NlRequest request;
+    std::size_t carried = 0;
+};
+[[nodiscard]] VfMessage vf_message(int ifindex, std::span<VfSetting const> wanted);
 
 }  // namespace vfmgr

@@ -84,7 +84,7 @@ int perform_line(Kernel& kernel, std::string const& line) {
     auto const observed = perform(kernel, *step);
     std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - start;
     auto const out =
-        observed ? nlohmann::json{{"refused", observed->refused}} : error_json(observed.error());
+        observed ? nlohmann::json{{"remarks", observed->remarks}} : error_json(observed.error());
     fmt::print("{} [{:.3f} s]: {} {}\n", sentence(*step), seconds.count(),
                observed ? "done" : "FAILED", out.dump());
     return observed ? 0 : 1;

@@ -116,6 +116,19 @@ TEST(Progress, EachChangeOnce) {
     EXPECT_EQ(changes.since_last(nlohmann::json::object()), Lines{});
 }
 
+TEST(Progress, ARefusalThatWasAllowedIsToldOnce) {
+    StepChanges changes;
+    auto shown = operation("done", "planned");
+    shown["steps"][0]["remarks"] = {"igb refused link_state enable for VF 0 of enp1s0"};
+    using Lines = std::vector<std::string>;
+    EXPECT_EQ(
+        changes.since_last(shown),
+        (Lines{"done    make VFs", "        igb refused link_state enable for VF 0 of enp1s0"}));
+    EXPECT_EQ(changes.since_last(shown), Lines{});
+    shown["steps"][0]["state"] = "undone";
+    EXPECT_EQ(changes.since_last(shown), Lines{"undone  make VFs"});
+}
+
 TEST(Progress, StatusLineFitsTheTerminal) {
     EXPECT_EQ(status_line(operation("done", "intended"), 80), "[1/2] bind VF");
     EXPECT_EQ(status_line(operation("planned", "planned"), 80), "[0/2] running");

@@ -9,6 +9,7 @@ namespace vfmgr {
 namespace {
 
 using namespace example;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -81,6 +82,22 @@ TEST_F(EngineTest, ARefusedAttributeUndoesEverything) {
     EXPECT_EQ(text(kernel.view()), text(before));
     EXPECT_THAT(bench.desired().attachments, IsEmpty());
     EXPECT_THAT(bench.desired().quarantine, IsEmpty());
+}
+
+TEST_F(EngineTest, ARefusalThatBestEffortAllowsIsToldAndKept) {
+    Bench bench(kernel, hypervisor, folder.path());
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
+    auto spec = ask();
+    spec.settings.link_state = LinkState::enable;
+    spec.best_effort = {"link_state"};
+    auto const lent = bench.run(Lend{spec});
+    ASSERT_EQ(lent.state, OperationState::succeeded) << lent.problem->detail;
+    std::vector<std::string> remarks;
+    for (auto const& step : lent.steps)
+        remarks.insert(remarks.end(), step.remarks.begin(), step.remarks.end());
+    ASSERT_EQ(remarks.size(), 1U);
+    EXPECT_THAT(remarks[0], AllOf(HasSubstr("link_state"), HasSubstr("EOPNOTSUPP")));
+    EXPECT_EQ(vf(0).settings.trust, true);
 }
 
 TEST_F(EngineTest, ProvedMeansTheHostSaidPass) {

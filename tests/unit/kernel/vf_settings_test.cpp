@@ -2,6 +2,8 @@
 // The rules of writing VF settings; the writing itself is tried on a real driver in the lab.
 #include "vfmgr/kernel/vf_settings.hpp"
 
+#include <fmt/format.h>
+
 #include "host_tree.hpp"
 
 namespace vfmgr {
@@ -89,14 +91,27 @@ TEST(ToWrite, AMaximumRateLeavesTheMinimumToTheKernel) {
     EXPECT_EQ(to_write(wanted, reported), wanted);
 }
 
+TEST(DependsOnReport, IsSaidOfWhateverToWriteLooksAt) {
+    auto const reported = everything();
+    for (auto const attribute : attributes_of(everything())) {
+        auto const wanted = only(everything(), attribute);
+        EXPECT_TRUE(depends_on_report(wanted) || to_write(wanted, reported) == wanted);
+        EXPECT_EQ(depends_on_report(wanted), attribute == VfAttribute::link_state ||
+                                                 attribute == VfAttribute::max_tx_rate ||
+                                                 attribute == VfAttribute::min_tx_rate);
+    }
+    VfSpec zero;
+    zero.mac = MacAddress{};
+    EXPECT_TRUE(depends_on_report(zero));
+}
+
 TEST(MessagesOf, GuidsGoAlone) {
     auto const messages = messages_of(everything());
-    ASSERT_EQ(messages.size(), 3U);
     EXPECT_EQ(messages[0], without_guids(everything()));
     EXPECT_EQ(messages[1], only(everything(), VfAttribute::node_guid));
     EXPECT_EQ(messages[2], only(everything(), VfAttribute::port_guid));
-    EXPECT_TRUE(messages_of(VfSpec{}).empty());
-    EXPECT_EQ(messages_of(messages[2]), std::vector<VfSpec>{messages[2]});
+    EXPECT_EQ(messages_of(VfSpec{}), (std::array<VfSpec, 3>{}));
+    EXPECT_EQ(messages_of(messages[2]), (std::array{VfSpec{}, VfSpec{}, messages[2]}));
 }
 
 TEST(SettingText, NamesAttributeAndValue) {
@@ -147,6 +162,23 @@ TEST_F(ConfigureVfsStep, ARefusalNamesAttributeValueVfAndErrno) {
     EXPECT_EQ(refused.error().causes[1].call, "RTM_SETLINK near0 vf 2 trust on");
 }
 
+TEST_F(ConfigureVfsStep, EachVfOfARefusedMessageIsNamed) {
+    VethPf tree;
+    ConfigureVfs step{{}, {}, {"trust"}};
+    VfSpec settings;
+    settings.trust = true;
+    std::vector<std::string> told;
+    for (std::uint16_t vf = 0; vf < 5; ++vf) {
+        tree.add_vf("0000:01:00.0", vf, fmt::format("0000:01:10.{}", vf));
+        step.changes.push_back({vf, settings});
+        told.push_back(
+            fmt::format("igb refused trust on for VF {} of near0: Operation not supported", vf));
+    }
+    auto const done = tree.configure(step);
+    ASSERT_TRUE(done) << done.error().detail;
+    EXPECT_EQ(done->remarks, told);
+}
+
 TEST_F(ConfigureVfsStep, BestEffortIsToldAndNotFatal) {
     VethPf const tree;
     VfSpec settings;
@@ -154,7 +186,7 @@ TEST_F(ConfigureVfsStep, BestEffortIsToldAndNotFatal) {
     settings.mac = mac("52:54:00:11:22:33");
     auto const done = tree.configure({{}, {{2, settings}}, {"trust", "mac"}});
     ASSERT_TRUE(done) << done.error().detail;
-    EXPECT_EQ(done->refused,
+    EXPECT_EQ(done->remarks,
               (std::vector<std::string>{
                   "igb refused mac 52:54:00:11:22:33 for VF 2 of near0: Operation not supported",
                   "igb refused trust on for VF 2 of near0: Operation not supported"}));

@@ -6,6 +6,8 @@
 #include <netlink/msg.h>
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 
 #include "network_namespace.hpp"
 
@@ -76,6 +78,31 @@ TEST(ParseVfSettings, ReadsEveryAttribute) {
     EXPECT_EQ(vf.node_guid, std::nullopt);
 }
 
+// As Linux 6.1 answers for many VFs: the length of the list has wrapped.
+TEST(ParseVfSettings, ReadsAllOfAListLongerThanItsLengthCanSay) {
+    Bytes list;
+    for (std::uint32_t vf = 0; vf < 600; ++vf) list.nest(IFLA_VF_INFO, vf_bytes(vf, vf % 2));
+    ASSERT_GT(list.view().size(), 65'536U);
+    auto const link = Bytes()
+                          .add(header_of(ARPHRD_ETHER))
+                          .put<std::uint32_t>(IFLA_NUM_VF, 600)
+                          .nest(IFLA_VFINFO_LIST, list)
+                          .text(IFLA_QDISC, "mq");
+    auto const settings = parse_vf_settings(link.view());
+    ASSERT_EQ(settings.size(), 600U);
+    EXPECT_EQ(settings.at(599).trust, true);
+    EXPECT_EQ(settings.at(598).trust, false);
+}
+
+TEST(ParseVfSettings, WhatFollowsTheListIsNoVf) {
+    auto const link = Bytes()
+                          .add(header_of(ARPHRD_ETHER))
+                          .put<std::uint32_t>(IFLA_NUM_VF, 1)
+                          .nest(IFLA_VFINFO_LIST, Bytes().nest(IFLA_VF_INFO, vf_bytes(0, 1)))
+                          .nest(IFLA_VF_INFO, vf_bytes(1, 1));
+    EXPECT_EQ(parse_vf_settings(link.view()).size(), 1U);
+}
+
 TEST(ParseVfSettings, IsByNumberNotByPosition) {
     // VF 0 is missing: its ndo_get_vf_config failed.
     auto const list = Bytes().nest(IFLA_VF_INFO, vf_bytes(5, 0)).nest(IFLA_VF_INFO, vf_bytes(1, 1));
@@ -124,7 +151,8 @@ TEST(ParseVfSettings, NonsenseIsNoVf) {
 
 // The attributes of the one IFLA_VF_INFO in a request.
 struct Sent {
-    explicit Sent(VfSpec const& settings) : request(vf_request({9, 3, settings})) {
+    explicit Sent(VfSpec const& settings)
+        : request(vf_message(9, std::array{VfSetting{3, settings}}).request) {
         auto* const message = nlmsg_hdr(request.get());
         auto const* const bytes = static_cast<std::byte const*>(nlmsg_data(message));
         ByteView const payload(bytes, static_cast<std::size_t>(nlmsg_datalen(message)));
@@ -204,6 +232,57 @@ TEST(VfRequest, GuidIsInHostOrder) {
     auto const guid = sent.info.value<ifla_vf_guid>(IFLA_VF_IB_PORT_GUID).value();
     EXPECT_EQ(guid.vf, 3U);
     EXPECT_EQ(guid.guid, 0x0102030405060708U);
+}
+
+std::vector<VfSetting> thousand_vfs() {
+    std::vector<VfSetting> wanted;
+    for (std::uint16_t vf = 0; vf < 1000; ++vf) {
+        VfSpec settings;
+        settings.mac = MacAddress{
+            {2, 0, 0, 0, static_cast<std::uint8_t>(vf / 256), static_cast<std::uint8_t>(vf % 256)}};
+        settings.vlan = Vlan{100, 0, VlanProtocol::dot1ad};
+        settings.spoofchk = true;
+        settings.trust = true;
+        settings.link_state = LinkState::enable;
+        settings.min_tx_rate_mbps = 1;
+        settings.max_tx_rate_mbps = 100;
+        wanted.push_back({vf, settings});
+    }
+    return wanted;
+}
+
+// Each VF's number in the list of a message, in order.
+std::vector<std::uint32_t> carried_by(NlRequest const& request) {
+    auto* const message = nlmsg_hdr(request.get());
+    auto const* const bytes = static_cast<std::byte const*>(nlmsg_data(message));
+    ByteView const payload(bytes, static_cast<std::size_t>(nlmsg_datalen(message)));
+    std::vector<std::uint32_t> vfs;
+    Attributes const top(after(payload, sizeof(ifinfomsg)));
+    auto const list = top.nested(IFLA_VFINFO_LIST);
+    for (auto const& info : list.all())
+        vfs.push_back(Attributes(info.value).value<ifla_vf_mac>(IFLA_VF_MAC)->vf);
+    return vfs;
+}
+
+TEST(VfMessages, CarryEachVfOnceInAsFewAsFit) {
+    auto const wanted = thousand_vfs();
+    std::span<VfSetting const> rest(wanted);
+    std::vector<std::uint32_t> seen;
+    std::size_t messages = 0;
+    for (; !rest.empty(); ++messages) {
+        auto const message = vf_message(9, rest);
+        ASSERT_TRUE(message.request.complete());
+        ASSERT_LT(message.request.bytes(), 65'536U + 64);
+        auto const vfs = carried_by(message.request);
+        ASSERT_EQ(vfs.size(), message.carried);
+        seen.insert(seen.end(), vfs.begin(), vfs.end());
+        rest = rest.subspan(message.carried);
+    }
+    std::vector<std::uint32_t> all(1000);
+    std::iota(all.begin(), all.end(), 0U);
+    EXPECT_EQ(seen, all);
+    // 120 bytes each: 4 for the nest, 40 MAC, 24 VLAN list, 16 rate, 3 times 12.
+    EXPECT_EQ(messages, 2U);
 }
 
 TEST(Only, KeepsOneMember) {
