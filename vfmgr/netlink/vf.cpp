@@ -8,7 +8,10 @@
 #include <linux/rtnetlink.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstddef>
+#include <cstring>
 
 namespace vfmgr {
 namespace {
@@ -102,12 +105,21 @@ VfSpec parse_ethernet(Attributes const& info) {
     return spec;
 }
 
-// The structs are value-initialised: drivers read whole ones, padding included.
+// Structs without padding.
 template <class T>
 T setting_of(std::uint16_t vf) {
     T setting{};
     setting.vf = vf;
     return setting;
+}
+
+// The struct's first `size` bytes, zeros behind. A copy of a struct need not keep its padding, and
+// what stood on the stack is not the kernel's to see.
+template <class T>
+std::array<std::byte, sizeof(T)> padded(T const& object, std::size_t size) {
+    std::array<std::byte, sizeof(T)> bytes{};
+    std::memcpy(bytes.data(), &object, size);
+    return bytes;
 }
 
 void put_vlan(NlRequest& info, std::uint16_t vf, Vlan const& vlan) {
@@ -118,11 +130,10 @@ void put_vlan(NlRequest& info, std::uint16_t vf, Vlan const& vlan) {
         info.put(IFLA_VF_VLAN, setting);
         return;
     }
-    auto setting = setting_of<ifla_vf_vlan_info>(vf);
-    setting.vlan = vlan.id;
-    setting.qos = vlan.qos;
-    setting.vlan_proto = big_endian(ETH_P_8021AD);
-    info.nest(IFLA_VF_VLAN_LIST, [&](NlRequest& list) { list.put(IFLA_VF_VLAN_INFO, setting); });
+    ifla_vf_vlan_info const setting{vf, vlan.id, vlan.qos, big_endian(ETH_P_8021AD)};
+    auto const bytes = padded(setting, offsetof(ifla_vf_vlan_info, vlan_proto) + sizeof(__be16));
+    info.nest(IFLA_VF_VLAN_LIST,
+              [&](NlRequest& list) { list.put_bytes(IFLA_VF_VLAN_INFO, bytes); });
 }
 
 // With a maximum alone the kernel itself reads the minimum that goes with it (IFLA_VF_TX_RATE).
@@ -156,9 +167,11 @@ void put_link_state(NlRequest& info, std::uint16_t vf, LinkState state) {
 }
 
 void put_guid(NlRequest& info, int type, std::uint16_t vf, Guid const& guid) {
-    auto setting = setting_of<ifla_vf_guid>(vf);
-    setting.guid = guid.value;
-    info.put(type, setting);
+    std::array<std::byte, sizeof(ifla_vf_guid)> bytes{};  // with padding between the two
+    std::uint32_t const number = vf;
+    std::memcpy(bytes.data() + offsetof(ifla_vf_guid, vf), &number, sizeof number);
+    std::memcpy(bytes.data() + offsetof(ifla_vf_guid, guid), &guid.value, sizeof guid.value);
+    info.put_bytes(type, bytes);
 }
 
 void put_settings(NlRequest& info, std::uint16_t vf, VfSpec const& spec) {
