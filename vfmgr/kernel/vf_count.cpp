@@ -59,19 +59,18 @@ Result<void> resize(LinuxKernelRoots const& roots, SetNumVfs const& step, std::s
     return {};
 }
 
-Result<void> await_links(LinuxKernelRoots const& roots, SetNumVfs const& step,
-                         EventMonitor& monitor, Deadline deadline) {
-    std::size_t seen = 0;
+Result<VfAddresses> await_links(LinuxKernelRoots const& roots, SetNumVfs const& step,
+                                EventMonitor& monitor, Deadline deadline) {
+    VfAddresses seen;
     VFMGR_TRY(auto const waited, wait_until(monitor, deadline, [&]() -> Result<bool> {
-                  VFMGR_TRY(auto const vfs, list_vfs(roots, step.pf));
-                  seen = vfs.size();
-                  return seen == step.count;
+                  VFMGR_TRY(seen, list_vfs(roots, step.pf));
+                  return seen.size() == step.count;
               }));
-    if (waited == Waited::holds) return {};
+    if (waited == Waited::holds) return seen;
     // The driver may make fewer, and the write succeeds all the same.
     return fail(Problem::kernel_refused,
                 fmt::format("{} VFs were asked for on {}, {} appeared", step.count,
-                            to_string(step.pf), seen),
+                            to_string(step.pf), seen.size()),
                 "look in the kernel's log for the driver's reason, or ask for fewer VFs");
 }
 
@@ -82,8 +81,7 @@ Result<void> resize_and_settle(LinuxKernelRoots const& roots, SetNumVfs const& s
     VFMGR_TRY(auto monitor, EventMonitor::open());
     VFMGR_TRY(auto udev, UdevWatch::open(roots));
     VFMGR_CHECK(resize(roots, step, present, std::move(lease)));
-    VFMGR_CHECK(await_links(roots, step, monitor, deadline));
-    VFMGR_TRY(auto const made, list_vfs(roots, step.pf));
+    VFMGR_TRY(auto const made, await_links(roots, step, monitor, deadline));
     std::set<PciAddress> devices;
     for (auto const& [index, pci] : made) devices.insert(pci);
     udev.await_added(std::move(devices),

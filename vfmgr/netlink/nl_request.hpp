@@ -35,9 +35,10 @@ class NlRequest {
     NlRequest& header(T const& header) {
         return append(bytes_of(header));
     }
-    // Whole structs are copied as they are: zero their padding (value-initialise them).
+    // Structs with padding do not compile: a copy need not keep what the padding held, and what
+    // stood on the stack is not the kernel's to see. Their bytes go through put_bytes().
     template <class T>
-        requires std::is_trivially_copyable_v<T>
+        requires std::has_unique_object_representations_v<T>
     NlRequest& put(int type, T const& value) {
         return put_bytes(type, bytes_of(value));
     }
@@ -54,7 +55,7 @@ class NlRequest {
     }
 
     // So far, with the header.
-    [[nodiscard]] std::size_t bytes() const { return nlmsg_hdr(get())->nlmsg_len; }
+    [[nodiscard]] std::size_t bytes() const { return message_ ? nlmsg_hdr(get())->nlmsg_len : 0; }
     // Nothing was left out for want of space.
     [[nodiscard]] bool complete() const { return complete_; }
     [[nodiscard]] nl_msg* get() const { return message_.get(); }

@@ -20,7 +20,7 @@ constexpr std::uint32_t not_said = 0xFFFFFFFF;
 
 // An attribute's length, the list's too, has 16 bits (struct nlattr).
 constexpr std::size_t list_bytes_max = 65'535;
-constexpr std::size_t info_bytes_max = 256;  // of one VF with every attribute: 176
+constexpr std::size_t info_bytes_max = 256;  // of one VF with every attribute: 160
 constexpr std::size_t message_bytes = 256;   // around the list
 
 // From the list's first VF to the message's end. The list's own length has 16 bits and wraps beyond
@@ -105,7 +105,6 @@ VfSpec parse_ethernet(Attributes const& info) {
     return spec;
 }
 
-// Structs without padding.
 template <class T>
 T setting_of(std::uint16_t vf) {
     T setting{};
@@ -113,8 +112,7 @@ T setting_of(std::uint16_t vf) {
     return setting;
 }
 
-// The struct's first `size` bytes, zeros behind. A copy of a struct need not keep its padding, and
-// what stood on the stack is not the kernel's to see.
+// The struct's first `size` bytes, zeros instead of the padding behind.
 template <class T>
 std::array<std::byte, sizeof(T)> padded(T const& object, std::size_t size) {
     std::array<std::byte, sizeof(T)> bytes{};

@@ -149,15 +149,18 @@ TEST(ParseVfSettings, NonsenseIsNoVf) {
     EXPECT_TRUE(parse_vf_settings(link_bytes(ARPHRD_ETHER, nameless).view()).empty());
 }
 
+Attributes vf_list_of(NlRequest const& request) {
+    auto* const message = nlmsg_hdr(request.get());
+    auto const* const bytes = static_cast<std::byte const*>(nlmsg_data(message));
+    ByteView const payload(bytes, static_cast<std::size_t>(nlmsg_datalen(message)));
+    return Attributes(after(payload, sizeof(ifinfomsg))).nested(IFLA_VFINFO_LIST);
+}
+
 // The attributes of the one IFLA_VF_INFO in a request.
 struct Sent {
     explicit Sent(VfSpec const& settings)
         : request(vf_message(9, std::array{VfSetting{3, settings}}).request) {
-        auto* const message = nlmsg_hdr(request.get());
-        auto const* const bytes = static_cast<std::byte const*>(nlmsg_data(message));
-        ByteView const payload(bytes, static_cast<std::size_t>(nlmsg_datalen(message)));
-        Attributes const top(after(payload, sizeof(ifinfomsg)));
-        info = top.nested(IFLA_VFINFO_LIST).nested(IFLA_VF_INFO);
+        info = vf_list_of(request).nested(IFLA_VF_INFO);
     }
     [[nodiscard]] std::vector<std::uint16_t> types() const {
         std::vector<std::uint16_t> types;
@@ -253,12 +256,8 @@ std::vector<VfSetting> thousand_vfs() {
 
 // Each VF's number in the list of a message, in order.
 std::vector<std::uint32_t> carried_by(NlRequest const& request) {
-    auto* const message = nlmsg_hdr(request.get());
-    auto const* const bytes = static_cast<std::byte const*>(nlmsg_data(message));
-    ByteView const payload(bytes, static_cast<std::size_t>(nlmsg_datalen(message)));
     std::vector<std::uint32_t> vfs;
-    Attributes const top(after(payload, sizeof(ifinfomsg)));
-    auto const list = top.nested(IFLA_VFINFO_LIST);
+    auto const list = vf_list_of(request);
     for (auto const& info : list.all())
         vfs.push_back(Attributes(info.value).value<ifla_vf_mac>(IFLA_VF_MAC)->vf);
     return vfs;

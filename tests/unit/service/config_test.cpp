@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/config.hpp"
-#include "tests/unit/temporary_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "tests/unit/temporary_folder.hpp"
 
 namespace vfmgr {
 namespace {
