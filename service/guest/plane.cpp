@@ -225,33 +225,51 @@ void GuestPlane::wait_for_change(Job job, VmIdentity const& vm, std::uint64_t re
     auto const asked = number_in_query<std::uint32_t>(job.request, "wait").value_or(0);
     auto const seconds = std::min(asked, limits_.wait_seconds_max);
     std::lock_guard const lock(mutex_);
-    auto const same_vm = [&](Waiter const& waiter) { return waiter.vm == vm; };
-    auto const waiting = std::ranges::count_if(waiters_, same_vm);
-    if (std::cmp_greater_equal(waiting, limits_.waiting_per_vm_max))
-        std::ranges::find_if(waiters_, same_vm)->until = Deadline{};
-    waiters_.push_back(
-        {vm, revision, clock_.steady_now() + std::chrono::seconds(seconds), std::move(job)});
+    auto const waits = [&](Waiter const& waiter) {
+        return waiter.vm == vm && waiter.until != Deadline{};  // not pushed out yet
+    };
+    if (std::cmp_greater_equal(std::ranges::count_if(waiters_, waits), limits_.waiting_per_vm_max))
+        std::ranges::find_if(waiters_, waits)->until = Deadline{};
+    waiters_.push_back({vm, revision, waiters_so_far_++,
+                        clock_.steady_now() + std::chrono::seconds(seconds), std::move(job)});
     // A change between reading the configuration and waiting here would be slept through.
     look_again_ = true;
     wake_.notify_one();
 }
 
+// A waiter stays in the list until it is answered, so that the limit counts all of them whatever
+// the other thread does meanwhile.
 void GuestPlane::answer_waiters() {
-    std::list<Waiter> waiting;
+    std::vector<VmIdentity> vms;
+    std::uint64_t before = 0;
     {
         std::lock_guard const lock(mutex_);
-        waiting.swap(waiters_);
+        for (auto const& waiter : waiters_)
+            if (std::ranges::find(vms, waiter.vm) == vms.end()) vms.push_back(waiter.vm);
+        before = waiters_so_far_;
     }
-    auto const now = clock_.steady_now();
-    std::erase_if(waiting, [&](Waiter& waiter) {
-        auto const config = config_of(waiter.vm);
-        if (config && config->revision == waiter.revision && waiter.until > now) return false;
-        waiter.job.respond(config ? json_response(200, *config)
-                                  : refusal(waiter.job.request, config.error()));
-        return true;
-    });
+    for (auto const& vm : vms) {
+        auto const config = config_of(vm);
+        for (auto& waiter : take_due(vm, config, before))
+            waiter.job.respond(config ? json_response(200, *config)
+                                      : refusal(waiter.job.request, config.error()));
+    }
+}
+
+// Those that came before `config` was read: the later ones may know a newer one.
+std::list<GuestPlane::Waiter> GuestPlane::take_due(VmIdentity const& vm,
+                                                   Result<GuestConfig> const& config,
+                                                   std::uint64_t before) {
+    std::list<Waiter> due;
     std::lock_guard const lock(mutex_);
-    waiters_.splice(waiters_.begin(), waiting);
+    auto const now = clock_.steady_now();
+    for (auto at = waiters_.begin(); at != waiters_.end();) {
+        auto const waiter = at++;
+        if (waiter->vm != vm || waiter->number >= before) continue;
+        if (config && config->revision == waiter->revision && waiter->until > now) continue;
+        due.splice(due.end(), waiters_, waiter);
+    }
+    return due;
 }
 
 // --- runs and sessions ----------------------------------------------------------------------

@@ -83,7 +83,8 @@ class GuestPlane {
     struct Waiter {
         VmIdentity vm;
         std::uint64_t revision = 0;
-        Deadline until;
+        std::uint64_t number = 0;  // in order of arrival
+        Deadline until;            // Deadline{}: pushed out by a later one
         Job job;
     };
     struct Session {
@@ -110,6 +111,9 @@ class GuestPlane {
     void end_session_of(std::string const& run);
     void deliver(Verification& verification, Time started_at);
     void answer_waiters();
+    [[nodiscard]] std::list<Waiter> take_due(VmIdentity const& vm,
+                                             Result<GuestConfig> const& config,
+                                             std::uint64_t before);
     void end_forbidden_sessions();
 
     GuestPlaneHooks const hooks_;
@@ -120,7 +124,8 @@ class GuestPlane {
     std::mutex mutex_;  // guards what follows; never held while a hook or the responder works
     std::condition_variable wake_;
     std::deque<Job> jobs_;
-    std::list<Waiter> waiters_;
+    std::list<Waiter> waiters_;  // the oldest first
+    std::uint64_t waiters_so_far_ = 0;
     std::map<std::string, Session> sessions_;
     std::set<std::string> manual_runs_;  // left out of the configuration: `verify` does them
     RateLimiter request_rates_;
