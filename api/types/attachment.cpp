@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/types/attachment.hpp"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <set>
 
@@ -60,9 +58,9 @@ void check_best_effort(JsonReader& reader, std::vector<std::string> const& names
     std::set<std::string_view> seen;
     for (std::size_t i = 0; i < names.size(); ++i) {
         auto const pointer = fmt::format("best_effort/{}", i);
-        if (std::ranges::find(vf_spec_members, names[i]) == vf_spec_members.end())
+        if (!enum_value<VfAttribute>(names[i]))
             reader.complain(pointer, fmt::format("must be a member of settings: {}",
-                                                 fmt::join(vf_spec_members, ", ")));
+                                                 enum_choices<VfAttribute>()));
         else if (!seen.insert(names[i]).second)
             reader.complain(pointer, "is listed twice");
     }

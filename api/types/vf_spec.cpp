@@ -7,35 +7,22 @@ namespace vfmgr {
 
 namespace {
 
-// The members in the order of vf_spec_members, each with its name.
-template <Of<VfSpec> V, class Visit>
-void members(V& spec, Visit visit) {
-    visit("mac", spec.mac);
-    visit("vlan", spec.vlan);
-    visit("spoofchk", spec.spoofchk);
-    visit("trust", spec.trust);
-    visit("link_state", spec.link_state);
-    visit("min_tx_rate_mbps", spec.min_tx_rate_mbps);
-    visit("max_tx_rate_mbps", spec.max_tx_rate_mbps);
-    visit("node_guid", spec.node_guid);
-    visit("port_guid", spec.port_guid);
-}
+constexpr std::uint16_t msix_vectors_max = 2048;  // PCI: the table's size has 11 bits
 
 }  // namespace
 
+VfSpec only(VfSpec const& spec, VfAttribute attribute) {
+    VfSpec part;
+    for_each_member([&](VfAttribute each, auto member) {
+        if (each == attribute) part.*member = spec.*member;
+    });
+    return part;
+}
+
 VfSpec overlay(VfSpec base, VfSpec const& over) {
-    auto const take = [](auto& member, auto const& wanted) {
-        if (wanted) member = wanted;
-    };
-    take(base.mac, over.mac);
-    take(base.vlan, over.vlan);
-    take(base.spoofchk, over.spoofchk);
-    take(base.trust, over.trust);
-    take(base.link_state, over.link_state);
-    take(base.min_tx_rate_mbps, over.min_tx_rate_mbps);
-    take(base.max_tx_rate_mbps, over.max_tx_rate_mbps);
-    take(base.node_guid, over.node_guid);
-    take(base.port_guid, over.port_guid);
+    for_each_member([&](VfAttribute, auto member) {
+        if (over.*member) base.*member = over.*member;
+    });
     return base;
 }
 
@@ -45,7 +32,9 @@ bool empty(VfSpec const& spec) {
 
 void to_json(nlohmann::json& out, VfSpec const& spec) {
     JsonWriter writer(out);
-    members(spec, [&](char const* key, auto const& member) { writer.maybe(key, member); });
+    for_each_member([&](VfAttribute attribute, auto member) {
+        writer.maybe(enum_name(attribute).data(), spec.*member);
+    });
 }
 
 void read(JsonReader& reader, VfSpec& spec) {
@@ -59,15 +48,21 @@ void read(JsonReader& reader, VfSpec& spec) {
     if (max != 0 && min > max)
         reader.complain("min_tx_rate_mbps",
                         fmt::format("must not exceed max_tx_rate_mbps, {}", max));
+    if (spec.msix_vectors.value_or(0) > msix_vectors_max)
+        reader.complain("msix_vectors", fmt::format("must not exceed {}", msix_vectors_max));
 }
 
 void reported_to_json(nlohmann::json& out, VfSpec const& spec) {
     JsonWriter writer(out);
-    members(spec, [&](char const* key, auto const& member) { writer.nullable(key, member); });
+    for_each_member([&](VfAttribute attribute, auto member) {
+        writer.nullable(enum_name(attribute).data(), spec.*member);
+    });
 }
 
 void read_reported(JsonReader& reader, VfSpec& spec) {
-    members(spec, [&](char const* key, auto& member) { reader.maybe(key, member); });
+    for_each_member([&](VfAttribute attribute, auto member) {
+        reader.maybe(enum_name(attribute).data(), spec.*member);
+    });
 }
 
 }  // namespace vfmgr

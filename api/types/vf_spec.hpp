@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "api/types/guid.hpp"
@@ -27,34 +26,73 @@ struct VfSpec {
     std::optional<bool> spoofchk;
     std::optional<bool> trust;
     std::optional<LinkState> link_state;
+    std::optional<bool> query_rss;                  // the VF may ask for the PF's RSS setting
     std::optional<std::uint32_t> min_tx_rate_mbps;  // 0: no guarantee
     std::optional<std::uint32_t> max_tx_rate_mbps;  // 0: no limit
     std::optional<Guid> node_guid;
     std::optional<Guid> port_guid;
+    std::optional<std::uint16_t> msix_vectors;  // wanted 0: the driver's default
     bool operator==(VfSpec const&) const = default;
 };
 
+// The members of VfSpec, in the order in which the kernel applies those of one message
+// (do_setvfinfo()). The names are JSON's, and those that `best_effort` lists.
+enum class VfAttribute {
+    mac,
+    vlan,
+    max_tx_rate,
+    min_tx_rate,
+    spoofchk,
+    link_state,
+    query_rss,
+    trust,
+    node_guid,
+    port_guid,
+    msix_vectors
+};
+template <>
+inline constexpr std::array<EnumName<VfAttribute>, 11> enum_names<VfAttribute> = {
+    {{VfAttribute::mac, "mac"},
+     {VfAttribute::vlan, "vlan"},
+     {VfAttribute::max_tx_rate, "max_tx_rate_mbps"},
+     {VfAttribute::min_tx_rate, "min_tx_rate_mbps"},
+     {VfAttribute::spoofchk, "spoofchk"},
+     {VfAttribute::link_state, "link_state"},
+     {VfAttribute::query_rss, "query_rss"},
+     {VfAttribute::trust, "trust"},
+     {VfAttribute::node_guid, "node_guid"},
+     {VfAttribute::port_guid, "port_guid"},
+     {VfAttribute::msix_vectors, "msix_vectors"}}};
+
+// The one list of members for code that treats them alike: f(attribute, pointer to member), in
+// that order.
+template <class F>
+void for_each_member(F f) {
+    f(VfAttribute::mac, &VfSpec::mac);
+    f(VfAttribute::vlan, &VfSpec::vlan);
+    f(VfAttribute::max_tx_rate, &VfSpec::max_tx_rate_mbps);
+    f(VfAttribute::min_tx_rate, &VfSpec::min_tx_rate_mbps);
+    f(VfAttribute::spoofchk, &VfSpec::spoofchk);
+    f(VfAttribute::link_state, &VfSpec::link_state);
+    f(VfAttribute::query_rss, &VfSpec::query_rss);
+    f(VfAttribute::trust, &VfSpec::trust);
+    f(VfAttribute::node_guid, &VfSpec::node_guid);
+    f(VfAttribute::port_guid, &VfSpec::port_guid);
+    f(VfAttribute::msix_vectors, &VfSpec::msix_vectors);
+}
+
+// That member alone, or an empty spec when it is absent.
+[[nodiscard]] VfSpec only(VfSpec const& spec, VfAttribute attribute);
 // The wish with every member that `over` has taken from there.
 [[nodiscard]] VfSpec overlay(VfSpec base, VfSpec const& over);
 [[nodiscard]] bool empty(VfSpec const& spec);
 
 void to_json(nlohmann::json& out, VfSpec const& spec);
-void read(JsonReader& reader, VfSpec& spec);  // refuses multicast and zero MACs, rates min > max
+void read(JsonReader& reader, VfSpec& spec);  // with the rules of a wish
 
 // The same members as a fact: null where nothing is reported, and no rules, because a driver may
 // well report the zero MAC. Reads what to_json() writes, too.
 void reported_to_json(nlohmann::json& out, VfSpec const& spec);
 void read_reported(JsonReader& reader, VfSpec& spec);
-
-// The names of the members, as `best_effort` lists them.
-inline constexpr std::array<std::string_view, 9> vf_spec_members = {"mac",
-                                                                    "vlan",
-                                                                    "spoofchk",
-                                                                    "trust",
-                                                                    "link_state",
-                                                                    "min_tx_rate_mbps",
-                                                                    "max_tx_rate_mbps",
-                                                                    "node_guid",
-                                                                    "port_guid"};
 
 }  // namespace vfmgr

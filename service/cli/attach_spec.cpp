@@ -36,6 +36,16 @@ Result<VfSpec> settings_of(AttachArguments const& arguments) {
         VFMGR_TRY(settings.link_state,
                   parse_choice<LinkState>("--link-state", arguments.link_state));
     }
+    if (!arguments.query_rss.empty()) {
+        VFMGR_TRY(settings.query_rss, parse_on_off("--query-rss", arguments.query_rss));
+    }
+    if (!arguments.node_guid.empty()) {
+        VFMGR_TRY(settings.node_guid, Guid::parse(arguments.node_guid));
+    }
+    if (!arguments.port_guid.empty()) {
+        VFMGR_TRY(settings.port_guid, Guid::parse(arguments.port_guid));
+    }
+    settings.msix_vectors = arguments.msix_vectors;
     settings.min_tx_rate_mbps = arguments.min_tx_rate_mbps;
     settings.max_tx_rate_mbps = arguments.max_tx_rate_mbps;
     return settings;

@@ -23,6 +23,10 @@ struct AttachArguments {
     std::string trust;
     std::string spoofchk;
     std::string link_state;
+    std::string query_rss;
+    std::string node_guid;
+    std::string port_guid;
+    std::optional<std::uint16_t> msix_vectors;
     std::optional<std::uint32_t> min_tx_rate_mbps;
     std::optional<std::uint32_t> max_tx_rate_mbps;
     std::string persistence;

@@ -122,6 +122,12 @@ void add_settings(CLI::App& command, AttachArguments& arguments) {
     command.add_option("--spoofchk", arguments.spoofchk,
                        "on or off: drop frames with another source MAC");
     command.add_option("--link-state", arguments.link_state, "auto, enable or disable");
+    command.add_option("--query-rss", arguments.query_rss,
+                       "on or off: may the VM ask for the PF's RSS setting");
+    command.add_option("--node-guid", arguments.node_guid, "InfiniBand: of the VF's device");
+    command.add_option("--port-guid", arguments.port_guid, "InfiniBand: of the VF's port");
+    command.add_option("--msix-vectors", arguments.msix_vectors,
+                       "interrupt vectors of the VF; 0: the driver's default");
     command.add_option("--min-tx-rate", arguments.min_tx_rate_mbps, "guaranteed rate in Mbit/s");
     command.add_option("--max-tx-rate", arguments.max_tx_rate_mbps,
                        "highest rate in Mbit/s; 0: no limit");

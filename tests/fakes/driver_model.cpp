@@ -15,8 +15,11 @@ DriverModel DriverModel::igb() {
     model.new_vf.link_state = LinkState::auto_;
     model.new_vf.min_tx_rate_mbps = 0;
     model.new_vf.max_tx_rate_mbps = 0;
-    model.refused = {
-        {"link_state", EOPNOTSUPP}, {"node_guid", EOPNOTSUPP}, {"port_guid", EOPNOTSUPP}};
+    model.refused = {{"link_state", EOPNOTSUPP},
+                     {"query_rss", EOPNOTSUPP},
+                     {"node_guid", EOPNOTSUPP},
+                     {"port_guid", EOPNOTSUPP},
+                     {"msix_vectors", EOPNOTSUPP}};
     model.refuses_8021ad = true;
     model.refuses_min_rate_above_zero = true;
     model.needs_carrier_for_max_rate = true;

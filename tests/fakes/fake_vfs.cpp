@@ -34,16 +34,18 @@ Attribute attribute(std::string_view name, VfState const& vf, VfSpec const& wish
 }
 
 // In the kernel's own order (kernel-and-libvirt.md, 4).
-std::array<Attribute, 9> attributes(VfState const& vf, VfSpec const& wish) {
+std::array<Attribute, 11> attributes(VfState const& vf, VfSpec const& wish) {
     return {attribute<&VfSpec::mac>("mac", vf, wish),
             attribute<&VfSpec::vlan>("vlan", vf, wish),
             attribute<&VfSpec::min_tx_rate_mbps>("min_tx_rate_mbps", vf, wish),
             attribute<&VfSpec::max_tx_rate_mbps>("max_tx_rate_mbps", vf, wish),
             attribute<&VfSpec::spoofchk>("spoofchk", vf, wish),
             attribute<&VfSpec::link_state>("link_state", vf, wish),
+            attribute<&VfSpec::query_rss>("query_rss", vf, wish),
             attribute<&VfSpec::trust>("trust", vf, wish),
             attribute<&VfSpec::node_guid>("node_guid", vf, wish),
-            attribute<&VfSpec::port_guid>("port_guid", vf, wish)};
+            attribute<&VfSpec::port_guid>("port_guid", vf, wish),
+            attribute<&VfSpec::msix_vectors>("msix_vectors", vf, wish)};
 }
 
 bool contains(std::vector<std::string> const& names, std::string_view name) {

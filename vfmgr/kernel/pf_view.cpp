@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "vfmgr/kernel/vf_files.hpp"
+
 namespace vfmgr {
 namespace {
 
@@ -85,18 +87,27 @@ std::vector<LegState> view_legs(NetworkSnapshot const& network, PciAddress const
     return legs;
 }
 
-VfState view_vf(LinuxKernelRoots const& roots, PfSources const& sources, std::uint16_t index,
-                PciAddress const& pci) {
+VfState view_vf(LinuxKernelRoots const& roots, PfSources const& sources, PciAddress const& pf,
+                std::uint16_t index, PciAddress const& pci) {
     VfState vf;
     vf.index = index;
     vf.pci = pci;
     vf.driver = driver_of(roots, pci);
     vf.iommu_group = iommu_group_of(roots, pci);
     if (auto const netdevs = netdevs_of(roots, pci); !netdevs.empty()) vf.ifname = netdevs.front();
+    vf.settings = read_vf_files(roots, {pf, index}, pci);
     if (auto const found = sources.settings.find(index); found != sources.settings.end())
-        vf.settings = found->second;
+        vf.settings = overlay(vf.settings, found->second);
     vf.holders = holders_of(sources.holders, vfio_nodes_of(roots, pci));
     return vf;
+}
+
+// Without ib_ipoib an InfiniBand PF has no network device that would tell.
+LinkLayer link_layer_of(LinuxKernelRoots const& roots, PciAddress const& pf,
+                        std::string const& rdma_device) {
+    auto const port = pci_folder(roots, pf) / "infiniband" / rdma_device / "ports/1";
+    return read_text(port / "link_layer") == "InfiniBand" ? LinkLayer::infiniband
+                                                          : LinkLayer::ethernet;
 }
 
 void add_netdev_facts(PfInfo& info, Netdev const& netdev) {
@@ -148,10 +159,13 @@ Result<PfState> view_pf(LinuxKernelRoots const& roots, PciNameBook& names, PfSou
     state.info.numa_node = numa_node_of(roots, pf);
     VFMGR_TRY(auto const vfs, list_vfs(roots, pf));
     state.info.num_vfs = static_cast<std::uint16_t>(vfs.size());
-    for (auto const& [index, pci] : vfs) state.vfs.push_back(view_vf(roots, sources, index, pci));
+    for (auto const& [index, pci] : vfs)
+        state.vfs.push_back(view_vf(roots, sources, pf, index, pci));
     // The device link is the only safe map between RDMA and network devices of hardware.
-    if (auto const hardware = rdma_devices_of(roots, pf); !hardware.empty())
+    if (auto const hardware = rdma_devices_of(roots, pf); !hardware.empty()) {
         state.info.rdma_device = hardware.front();
+        state.info.link_layer = link_layer_of(roots, pf, hardware.front());
+    }
     auto const* const netdev = pf_netdev(roots, sources.network.host.netdevs, pf);
     if (netdev == nullptr) return state;
     add_netdev_facts(state.info, *netdev);

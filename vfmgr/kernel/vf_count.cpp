@@ -40,9 +40,17 @@ std::string numvfs_remedy(int error) {
 }
 
 Result<void> write_count(LinuxKernelRoots const& roots, PciAddress const& pf, std::uint16_t count) {
-    auto const file = pci_folder(roots, pf) / "sriov_numvfs";
+    auto const folder = pci_folder(roots, pf);
+    auto file = folder / "sriov_numvfs";
     // Plain decimal: the kernel reads a leading 0 as octal.
-    auto const error = write_text(file, std::to_string(count));
+    auto error = write_text(file, std::to_string(count));
+    // The file is there and the driver has no part in it: NVIDIA's older ones have a file of their
+    // own.
+    std::error_code absent;
+    if (error == ENOENT && std::filesystem::exists(folder / "mlx5_num_vfs", absent)) {
+        file = folder / "mlx5_num_vfs";
+        error = write_text(file, std::to_string(count));
+    }
     if (error == 0) return {};
     return fail({Problem::kernel_refused,
                  fmt::format("{} VFs could not be made on {}: {}", count, to_string(pf),

@@ -6,11 +6,6 @@
 namespace vfmgr {
 namespace {
 
-template <class T>
-bool says(std::optional<T> const& reported, std::optional<T> const& wanted) {
-    return reported.has_value() && reported == wanted;
-}
-
 bool mac_holds(VfSpec const& wanted, VfSpec const& reported) {
     if (!wanted.mac || !reported.mac) return false;
     return *reported.mac == *wanted.mac || (wanted.mac->zero() && *reported.mac == stand_in_mac);
@@ -20,6 +15,9 @@ std::string value_text(bool on) {
     return on ? "on" : "off";
 }
 std::string value_text(std::uint32_t number) {
+    return std::to_string(number);
+}
+std::string value_text(std::uint16_t number) {
     return std::to_string(number);
 }
 std::string value_text(LinkState state) {
@@ -42,27 +40,16 @@ std::string value_text(Vlan const& vlan) {
 }  // namespace
 
 bool holds(VfSpec const& wanted, VfSpec const& reported, VfAttribute attribute) {
-    switch (attribute) {
-        case VfAttribute::mac:
-            return mac_holds(wanted, reported);
-        case VfAttribute::vlan:
-            return says(reported.vlan, wanted.vlan);
-        case VfAttribute::max_tx_rate:
-            return says(reported.max_tx_rate_mbps, wanted.max_tx_rate_mbps);
-        case VfAttribute::min_tx_rate:
-            return says(reported.min_tx_rate_mbps, wanted.min_tx_rate_mbps);
-        case VfAttribute::spoofchk:
-            return says(reported.spoofchk, wanted.spoofchk);
-        case VfAttribute::link_state:
-            return says(reported.link_state, wanted.link_state);
-        case VfAttribute::trust:
-            return says(reported.trust, wanted.trust);
-        case VfAttribute::node_guid:
-            return says(reported.node_guid, wanted.node_guid);
-        case VfAttribute::port_guid:
-            return says(reported.port_guid, wanted.port_guid);
-    }
-    return false;
+    if (attribute == VfAttribute::mac) return mac_holds(wanted, reported);
+    // 0 asks for the driver's own number, whatever that is.
+    if (attribute == VfAttribute::msix_vectors && wanted.msix_vectors == 0)
+        return reported.msix_vectors.has_value();
+    bool same = false;
+    for_each_member([&](VfAttribute each, auto member) {
+        if (each == attribute)
+            same = (reported.*member).has_value() && reported.*member == wanted.*member;
+    });
+    return same;
 }
 
 VfSpec to_write(VfSpec const& wanted, VfSpec const& reported) {
@@ -85,8 +72,11 @@ bool depends_on_report(VfSpec const& wanted) {
 }
 
 std::array<VfSpec, 3> messages_of(VfSpec const& settings) {
-    return {without_guids(settings), only(settings, VfAttribute::node_guid),
-            only(settings, VfAttribute::port_guid)};
+    auto rest = settings;
+    rest.node_guid.reset();
+    rest.port_guid.reset();
+    rest.msix_vectors.reset();
+    return {rest, only(settings, VfAttribute::node_guid), only(settings, VfAttribute::port_guid)};
 }
 
 std::vector<VfAttribute> attributes_of(VfSpec const& settings) {
@@ -97,31 +87,15 @@ std::vector<VfAttribute> attributes_of(VfSpec const& settings) {
 }
 
 std::string setting_text(VfSpec const& settings, VfAttribute attribute) {
-    auto const text = [attribute](auto const& value) {
-        auto const name = enum_name(attribute);
-        return value ? fmt::format("{} {}", name, value_text(*value)) : fmt::format("no {}", name);
-    };
-    switch (attribute) {
-        case VfAttribute::mac:
-            return text(settings.mac);
-        case VfAttribute::vlan:
-            return text(settings.vlan);
-        case VfAttribute::max_tx_rate:
-            return text(settings.max_tx_rate_mbps);
-        case VfAttribute::min_tx_rate:
-            return text(settings.min_tx_rate_mbps);
-        case VfAttribute::spoofchk:
-            return text(settings.spoofchk);
-        case VfAttribute::link_state:
-            return text(settings.link_state);
-        case VfAttribute::trust:
-            return text(settings.trust);
-        case VfAttribute::node_guid:
-            return text(settings.node_guid);
-        case VfAttribute::port_guid:
-            return text(settings.port_guid);
-    }
-    return {};
+    auto const name = enum_name(attribute);
+    std::string text;
+    for_each_member([&](VfAttribute each, auto member) {
+        auto const& value = settings.*member;
+        if (each == attribute)
+            text =
+                value ? fmt::format("{} {}", name, value_text(*value)) : fmt::format("no {}", name);
+    });
+    return text;
 }
 
 }  // namespace vfmgr

@@ -10,14 +10,18 @@
 
 #include "vfmgr/kernel/network_snapshot.hpp"
 #include "vfmgr/kernel/pf_view.hpp"
+#include "vfmgr/kernel/vf_files.hpp"
 
 namespace vfmgr {
 namespace {
 
 struct Target {
+    LinuxKernelRoots const& roots;
     NlSocket& socket;
-    Netdev const& pf;
+    std::optional<Netdev> netdev;  // the PF's; absent: sysfs only
+    std::string pf;                // its interface, or its address where it has none
     std::string driver;
+    VfAddresses vfs;
     Deadline deadline;
 };
 
@@ -31,6 +35,8 @@ struct Refusal {
 
 std::string remedy_for(VfAttribute attribute, int error) {
     auto const name = enum_name(attribute);
+    if (attribute == VfAttribute::msix_vectors && error == EBUSY)
+        return "unbind the VF from its driver first";
     bool const rate =
         attribute == VfAttribute::max_tx_rate || attribute == VfAttribute::min_tx_rate;
     if (error == EOPNOTSUPP || error == EPROTONOSUPPORT)
@@ -47,17 +53,17 @@ std::string remedy_for(VfAttribute attribute, int error) {
 
 std::string call_of(Target const& target, std::span<VfSetting const> wanted) {
     if (wanted.size() > 1)
-        return fmt::format("RTM_SETLINK {} vf {} and {} more", target.pf.name, wanted.front().vf,
+        return fmt::format("RTM_SETLINK {} vf {} and {} more", target.pf, wanted.front().vf,
                            wanted.size() - 1);
     auto const& [vf, settings] = wanted.front();
-    auto call = fmt::format("RTM_SETLINK {} vf {}", target.pf.name, vf);
+    auto call = fmt::format("RTM_SETLINK {} vf {}", target.pf, vf);
     for (auto const attribute : attributes_of(settings))
         call += " " + setting_text(settings, attribute);
     return call;
 }
 
 Result<VfVerdict> send(Target const& target, std::span<VfSetting const> wanted) {
-    return set_vfs(target.socket, call_of(target, wanted), target.pf.ifindex, wanted,
+    return set_vfs(target.socket, call_of(target, wanted), target.netdev->ifindex, wanted,
                    target.deadline);
 }
 
@@ -83,10 +89,10 @@ Result<std::vector<Refusal>> send_one_by_one(Target const& target, VfSetting con
         if (ack.ok()) continue;
         auto const text = setting_text(one.settings, attribute);
         VfSetting const alone{one.vf, only(one.settings, attribute)};
-        auto error = nl_refusal(ack, call_of(target, std::span(&alone, 1)),
-                                fmt::format("{} refused {} for VF {} of {}", target.driver, text,
-                                            one.vf, target.pf.name),
-                                remedy_for(attribute, ack.error));
+        auto error = nl_refusal(
+            ack, call_of(target, std::span(&alone, 1)),
+            fmt::format("{} refused {} for VF {} of {}", target.driver, text, one.vf, target.pf),
+            remedy_for(attribute, ack.error));
         refusals.push_back({attribute, std::move(error.detail), std::move(error.remedy),
                             std::move(error.causes.front())});
     }
@@ -115,10 +121,41 @@ Result<void> configure(Target const& target, std::span<VfSetting const> wanted, 
     return {};
 }
 
+// What rtnetlink does, when the PF has an interface for it.
+bool by_netlink(Target const& target, VfAttribute attribute) {
+    return target.netdev && attribute != VfAttribute::msix_vectors;
+}
+
+std::optional<Refusal> write_file(Target const& target, VfSetting const& one, VfAttribute attribute,
+                                  VfId const& vf) {
+    auto const file = vf_file(target.roots, vf, target.vfs.at(one.vf), one.settings, attribute);
+    auto const error = file ? write_text(file->path, file->text) : EOPNOTSUPP;
+    if (error == 0) return std::nullopt;
+    return Refusal{attribute,
+                   fmt::format("{} refused {} for VF {} of {}: {}", target.driver,
+                               setting_text(one.settings, attribute), one.vf, target.pf,
+                               std::generic_category().message(error)),
+                   remedy_for(attribute, error),
+                   errno_cause(file ? "write " + file->path.string()
+                                    : fmt::format("no file for {}", enum_name(attribute)),
+                               error)};
+}
+
+void write_files(Target const& target, ConfigureVfs const& step, Refusals& refused) {
+    for (auto const& change : step.changes)
+        for (auto const attribute : attributes_of(change.settings)) {
+            if (by_netlink(target, attribute)) continue;
+            auto refusal = write_file(target, {change.index, change.settings}, attribute,
+                                      {step.pf, change.index});
+            if (refusal) refused[change.index].push_back(std::move(*refusal));
+        }
+}
+
 // GUIDs go in messages of their own: round 0 has everything else, then the node GUIDs, then the
 // port GUIDs.
-Result<Refusals> configure_all(Target const& target, ConfigureVfs const& step,
-                               VfSettings const& reported) {
+Result<void> send_all(Target const& target, ConfigureVfs const& step, VfSettings const& reported,
+                      Refusals& refused) {
+    if (!target.netdev) return {};
     std::array<std::vector<VfSetting>, 3> rounds;
     for (auto const& change : step.changes) {
         auto const known = reported.find(change.index);
@@ -128,9 +165,8 @@ Result<Refusals> configure_all(Target const& target, ConfigureVfs const& step,
         for (std::size_t round = 0; round < rounds.size(); ++round)
             if (!empty(messages[round])) rounds[round].push_back({change.index, messages[round]});
     }
-    Refusals refused;
     for (auto const& round : rounds) VFMGR_CHECK(configure(target, round, refused));
-    return refused;
+    return {};
 }
 
 // The driver said yes; does it say so afterwards? What it reports not at all can't be asked.
@@ -147,11 +183,11 @@ std::vector<Refusal> compare(Target const& target, VfChange const& change, VfSpe
         differences.push_back(
             {attribute,
              fmt::format("{} accepted {} for VF {} of {} and reports {}", target.driver,
-                         setting_text(change.settings, attribute), change.index, target.pf.name,
+                         setting_text(change.settings, attribute), change.index, target.pf,
                          setting_text(reported, attribute)),
              fmt::format("look in the kernel's log, or list {} in best_effort",
                          enum_name(attribute)),
-             {fmt::format("RTM_GETLINK {} VFs", target.pf.name), "EIO", "read back differs"}});
+             {"read back " + target.pf, "EIO", "read back differs"}});
     }
     return differences;
 }
@@ -182,33 +218,64 @@ Result<Observed> judge(ConfigureVfs const& step, std::vector<Refusal> const& ref
     return fail(std::move(error));
 }
 
-Result<Netdev> require_netdev(LinuxKernelRoots const& roots, NlSocket& socket, PciAddress const& pf,
-                              Deadline deadline) {
+// Without an interface only what sysfs has files for can be set.
+Result<std::optional<Netdev>> netdev_for(LinuxKernelRoots const& roots, NlSocket& socket,
+                                         ConfigureVfs const& step, VfAddresses const& vfs,
+                                         Deadline deadline) {
     VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
-    if (auto const* const netdev = pf_netdev(roots, netdevs, pf)) return *netdev;
-    return fail(Problem::unsupported,
-                fmt::format("{} has no network interface through which its VFs could be set",
-                            to_string(pf)),
-                "bind the PF to its network driver; an InfiniBand PF needs ib_ipoib");
+    if (auto const* const netdev = pf_netdev(roots, netdevs, step.pf))
+        return std::optional(*netdev);
+    for (auto const& change : step.changes)
+        for (auto const attribute : attributes_of(change.settings))
+            if (!vf_file(roots, {step.pf, change.index}, vfs.at(change.index), change.settings,
+                         attribute))
+                return fail(
+                    Problem::unsupported,
+                    fmt::format("{} has no network interface through which its VFs could be set",
+                                to_string(step.pf)),
+                    "bind the PF to its network driver; an InfiniBand PF needs ib_ipoib");
+    return std::optional<Netdev>();
 }
 
 // What to_write() needs to know, when it needs it. Writing never depends on it: where the kernel
 // can't report all VFs, everything is written.
 VfSettings report_for(Target const& target, ConfigureVfs const& step) {
-    bool const needed =
-        std::any_of(step.changes.begin(), step.changes.end(),
-                    [](VfChange const& change) { return depends_on_report(change.settings); });
+    bool const needed = target.netdev && std::any_of(step.changes.begin(), step.changes.end(),
+                                                     [](VfChange const& change) {
+                                                         return depends_on_report(change.settings);
+                                                     });
     if (!needed) return {};
-    return read_vf_settings(target.socket, target.pf.name, target.pf.ifindex, target.deadline)
+    return read_vf_settings(target.socket, target.pf, target.netdev->ifindex, target.deadline)
         .value_or(VfSettings{});
 }
 
+bool in_files(Target const& target, VfSpec const& settings) {
+    auto const attributes = attributes_of(settings);
+    return std::any_of(attributes.begin(), attributes.end(),
+                       [&](VfAttribute each) { return !by_netlink(target, each); });
+}
+
+// rtnetlink's report of all VFs, with what sysfs says of those that were changed there.
+Result<VfSettings> read_back(Target const& target, ConfigureVfs const& step) {
+    VfSettings report;
+    if (target.netdev) {
+        VFMGR_TRY(report, read_vf_settings(target.socket, target.pf, target.netdev->ifindex,
+                                           target.deadline));
+    }
+    for (auto const& [index, settings] : step.changes) {
+        auto& vf = report[index];
+        if (in_files(target, settings))
+            vf = overlay(read_vf_files(target.roots, {step.pf, index}, target.vfs.at(index)), vf);
+    }
+    return report;
+}
+
 // vf_address() has the sentence for the one that is missing.
-Result<void> require_vfs(LinuxKernelRoots const& roots, ConfigureVfs const& step) {
-    VFMGR_TRY(auto const vfs, list_vfs(roots, step.pf));
+Result<VfAddresses> require_vfs(LinuxKernelRoots const& roots, ConfigureVfs const& step) {
+    VFMGR_TRY(auto vfs, list_vfs(roots, step.pf));
     for (auto const& change : step.changes)
         if (!vfs.contains(change.index)) VFMGR_CHECK(vf_address(roots, {step.pf, change.index}));
-    return {};
+    return vfs;
 }
 
 }  // namespace
@@ -216,18 +283,25 @@ Result<void> require_vfs(LinuxKernelRoots const& roots, ConfigureVfs const& step
 Result<Observed> perform_step(LinuxKernelRoots const& roots, ConfigureVfs const& step,
                               Deadline deadline) {
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
-    VFMGR_TRY(auto const pf, require_netdev(roots, socket, step.pf, deadline));
-    VFMGR_CHECK(require_vfs(roots, step));
-    Target const target{socket, pf, driver_of(roots, step.pf).value_or("the driver"), deadline};
-    auto const before = report_for(target, step);
-    VFMGR_TRY(auto refused, configure_all(target, step, before));
-    auto after = read_vf_settings(socket, pf.name, pf.ifindex, deadline);
+    VFMGR_TRY(auto vfs, require_vfs(roots, step));
+    VFMGR_TRY(auto const netdev, netdev_for(roots, socket, step, vfs, deadline));
+    Target const target{roots,
+                        socket,
+                        netdev,
+                        netdev ? netdev->name : to_string(step.pf),
+                        driver_of(roots, step.pf).value_or("the driver"),
+                        std::move(vfs),
+                        deadline};
+    Refusals refused;
+    VFMGR_CHECK(send_all(target, step, report_for(target, step), refused));
+    write_files(target, step, refused);
+    auto const after = read_back(target, step);
     std::vector<Refusal> all;
     for (auto const& change : step.changes) {
         auto& mine = refused[change.index];
         all.insert(all.end(), mine.begin(), mine.end());
         if (!after) continue;
-        auto const differences = compare(target, change, (*after)[change.index], mine);
+        auto const differences = compare(target, change, after->at(change.index), mine);
         all.insert(all.end(), differences.begin(), differences.end());
     }
     VFMGR_TRY(auto observed, judge(step, all));

@@ -20,7 +20,7 @@ constexpr std::uint32_t not_said = 0xFFFFFFFF;
 
 // An attribute's length, the list's too, has 16 bits (struct nlattr).
 constexpr std::size_t list_bytes_max = 65'535;
-constexpr std::size_t info_bytes_max = 256;  // of one VF with every attribute: 160
+constexpr std::size_t info_bytes_max = 256;  // of one VF with every attribute: 172
 constexpr std::size_t message_bytes = 256;   // around the list
 
 // From the list's first VF to the message's end. The list's own length has 16 bits and wraps beyond
@@ -47,7 +47,7 @@ std::optional<std::uint16_t> index_of(Attributes const& info) {
 }
 
 std::optional<bool> parse_switch(Attributes const& info, std::uint16_t type) {
-    auto const setting = info.value<ifla_vf_trust>(type);  // the same layout as ifla_vf_spoofchk
+    auto const setting = info.value<ifla_vf_trust>(type);  // the same layout as the others'
     if (!setting || setting->setting == not_said) return std::nullopt;
     return setting->setting != 0;
 }
@@ -98,6 +98,7 @@ VfSpec parse_ethernet(Attributes const& info) {
     spec.vlan = parse_vlan(info);
     spec.spoofchk = parse_switch(info, IFLA_VF_SPOOFCHK);
     spec.trust = parse_switch(info, IFLA_VF_TRUST);
+    spec.query_rss = parse_switch(info, IFLA_VF_RSS_QUERY_EN);
     if (auto const rate = info.value<ifla_vf_rate>(IFLA_VF_RATE)) {
         spec.min_tx_rate_mbps = rate->min_tx_rate;
         spec.max_tx_rate_mbps = rate->max_tx_rate;
@@ -182,52 +183,13 @@ void put_settings(NlRequest& info, std::uint16_t vf, VfSpec const& spec) {
     put_rates(info, vf, spec);
     put_switch<ifla_vf_spoofchk>(info, IFLA_VF_SPOOFCHK, vf, spec.spoofchk);
     if (spec.link_state) put_link_state(info, vf, *spec.link_state);
+    put_switch<ifla_vf_rss_query_en>(info, IFLA_VF_RSS_QUERY_EN, vf, spec.query_rss);
     put_switch<ifla_vf_trust>(info, IFLA_VF_TRUST, vf, spec.trust);
     if (spec.node_guid) put_guid(info, IFLA_VF_IB_NODE_GUID, vf, *spec.node_guid);
     if (spec.port_guid) put_guid(info, IFLA_VF_IB_PORT_GUID, vf, *spec.port_guid);
 }
 
 }  // namespace
-
-VfSpec only(VfSpec const& spec, VfAttribute attribute) {
-    VfSpec part;
-    switch (attribute) {
-        case VfAttribute::mac:
-            part.mac = spec.mac;
-            break;
-        case VfAttribute::vlan:
-            part.vlan = spec.vlan;
-            break;
-        case VfAttribute::min_tx_rate:
-            part.min_tx_rate_mbps = spec.min_tx_rate_mbps;
-            break;
-        case VfAttribute::max_tx_rate:
-            part.max_tx_rate_mbps = spec.max_tx_rate_mbps;
-            break;
-        case VfAttribute::spoofchk:
-            part.spoofchk = spec.spoofchk;
-            break;
-        case VfAttribute::link_state:
-            part.link_state = spec.link_state;
-            break;
-        case VfAttribute::trust:
-            part.trust = spec.trust;
-            break;
-        case VfAttribute::node_guid:
-            part.node_guid = spec.node_guid;
-            break;
-        case VfAttribute::port_guid:
-            part.port_guid = spec.port_guid;
-            break;
-    }
-    return part;
-}
-
-VfSpec without_guids(VfSpec spec) {
-    spec.node_guid.reset();
-    spec.port_guid.reset();
-    return spec;
-}
 
 VfSettings parse_vf_settings(ByteView payload) {
     VfSettings settings;

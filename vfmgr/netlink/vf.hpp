@@ -11,35 +11,6 @@
 
 namespace vfmgr {
 
-// The members of VfSpec, in the order in which the kernel applies those of one message.
-enum class VfAttribute {
-    mac,
-    vlan,
-    max_tx_rate,
-    min_tx_rate,
-    spoofchk,
-    link_state,
-    trust,
-    node_guid,
-    port_guid
-};
-template <>
-inline constexpr std::array<EnumName<VfAttribute>, 9> enum_names<VfAttribute> = {
-    {{VfAttribute::mac, "mac"},
-     {VfAttribute::vlan, "vlan"},
-     {VfAttribute::max_tx_rate, "max_tx_rate_mbps"},
-     {VfAttribute::min_tx_rate, "min_tx_rate_mbps"},
-     {VfAttribute::spoofchk, "spoofchk"},
-     {VfAttribute::link_state, "link_state"},
-     {VfAttribute::trust, "trust"},
-     {VfAttribute::node_guid, "node_guid"},
-     {VfAttribute::port_guid, "port_guid"}}};
-
-// That member alone, or an empty spec when it is absent.
-[[nodiscard]] VfSpec only(VfSpec const& spec, VfAttribute attribute);
-// Everything but the GUIDs: what one message can carry.
-[[nodiscard]] VfSpec without_guids(VfSpec spec);
-
 using VfSettings = std::map<std::uint16_t, VfSpec>;  // by index
 
 // What the driver reports; a member that it does not report is absent. Drivers that fail for one VF

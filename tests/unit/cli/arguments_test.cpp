@@ -52,6 +52,10 @@ TEST(AttachSpec, HoldsOnlyWhatWasGiven) {
     arguments.vlan = "7:1";
     arguments.trust = "on";
     arguments.spoofchk = "off";
+    arguments.query_rss = "on";
+    arguments.node_guid = "24:8a:07:03:00:8d:ae:2e";
+    arguments.port_guid = "248a:0703:008d:ae2f";
+    arguments.msix_vectors = 12;
     arguments.link_state = "auto";
     arguments.max_tx_rate_mbps = 1000;
     arguments.persistence = "live";
@@ -63,6 +67,8 @@ TEST(AttachSpec, HoldsOnlyWhatWasGiven) {
     EXPECT_EQ(nlohmann::json(*most), nlohmann::json::parse(R"({
         "vm": "db1", "pf": "0000:01:00.0", "vf": 2, "network": "lab", "address": "10.1.0.5",
         "settings": {"mac": "02:00:00:00:00:05", "trust": true, "spoofchk": false,
+            "query_rss": true, "node_guid": "24:8a:07:03:00:8d:ae:2e",
+            "port_guid": "24:8a:07:03:00:8d:ae:2f", "msix_vectors": 12,
                      "vlan": {"id": 7, "qos": 1, "proto": "802.1q"}, "link_state": "auto",
                      "max_tx_rate_mbps": 1000},
         "best_effort": ["trust", "vlan"], "persistence": "live", "verify": "required",

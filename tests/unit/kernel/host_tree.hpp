@@ -27,6 +27,18 @@ inline PciAddress pci(std::string const& text) {
     return PciAddress::parse(text).value();
 }
 
+// A function's configuration space with two capabilities: power management at 0x40, MSI-X at 0x70.
+inline std::string configuration_with_msix(unsigned vectors) {
+    std::string bytes(256, '\0');
+    bytes[0x34] = 0x40;
+    bytes[0x40] = 0x01;
+    bytes[0x41] = 0x70;
+    bytes[0x70] = 0x11;
+    bytes[0x72] = static_cast<char>((vectors - 1) & 0xffU);
+    bytes[0x73] = static_cast<char>((vectors - 1) >> 8U | 0x80U);  // enabled
+    return bytes;
+}
+
 class HostTree {
   public:
     HostTree() {

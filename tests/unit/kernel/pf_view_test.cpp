@@ -103,6 +103,8 @@ TEST(ViewPf, VfsHaveTheirOwnFacts) {
     EXPECT_EQ(pf.vfs[0].ifname, "enp1s0v0");
     EXPECT_TRUE(empty(pf.vfs[0].settings)) << "not reported is absent";
     EXPECT_TRUE(pf.vfs[0].holders.empty());
+    tree.write(tree.device("0000:01:11.2") / "config", test::configuration_with_msix(3));
+    EXPECT_EQ(tree.view().vfs[1].settings.msix_vectors, 3U);
     EXPECT_EQ(pf.vfs[1].index, 5);
     EXPECT_EQ(pf.vfs[1].pci, pci("0000:01:11.2"));
     EXPECT_EQ(pf.vfs[1].driver, "vfio-pci");
@@ -164,6 +166,10 @@ TEST(ViewPf, WithoutANetworkDeviceItHasNoLegs) {
     EXPECT_EQ(pf.info.ifname, "");
     EXPECT_TRUE(pf.legs.empty());
     EXPECT_EQ(pf.vfs.size(), 2U);
+    // Without ib_ipoib the RDMA device's port tells what kind of link it is.
+    tree.write(tree.device("0000:01:00.0") / "infiniband/mlx5_0/ports/1/link_layer",
+               "InfiniBand\n");
+    EXPECT_EQ(tree.view().info.link_layer, LinkLayer::infiniband);
 }
 
 TEST(ViewPf, OfTwoPortsTheFirstIsThePfs) {

@@ -19,8 +19,8 @@ std::string const pf = "0000:01:00.0";
 struct Resizing : HostTree {
     explicit Resizing(int made_max = 100) : made_max_(made_max) { add_pf(pf, 7); }
 
-    [[nodiscard]] SysfsReactions react() {
-        auto const numvfs = device(pf) / "sriov_numvfs";
+    [[nodiscard]] SysfsReactions react(std::string const& file = "sriov_numvfs") {
+        auto const numvfs = device(pf) / file;
         return SysfsReactions({{numvfs, [this](std::string const& text) {
                                     for (char const digit : text) resize(std::string(1, digit));
                                 }}});
@@ -56,6 +56,20 @@ TEST_F(SetNumVfsStep, MakesVfs) {
     EXPECT_EQ(tree.writes, std::vector<std::string>{"4"});
     EXPECT_EQ(tree.autoprobe(), "1");
     EXPECT_EQ(list_vfs(tree.roots(), pci(pf)).value().size(), 4U);
+}
+
+TEST_F(SetNumVfsStep, OlderMlx5DriversHaveAFileOfTheirOwn) {
+    Resizing tree;
+    fs::remove(tree.device(pf) / "sriov_numvfs");
+    auto const refused = tree.set(4);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().remedy, "bind the PF to a driver that can make VFs");
+    {
+        auto const kernel = tree.react("mlx5_num_vfs");
+        auto const done = tree.set(4);
+        ASSERT_TRUE(done) << done.error().detail;
+    }
+    EXPECT_EQ(tree.writes, std::vector<std::string>{"4"});
 }
 
 TEST_F(SetNumVfsStep, SwitchesAutoprobeOffAndBackToWhatItWas) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "host_tree.hpp"
+#include "vfmgr/kernel/vf_files.hpp"
 
 namespace vfmgr {
 namespace {
@@ -29,6 +30,8 @@ VfSpec everything() {
     spec.max_tx_rate_mbps = 200;
     spec.node_guid = Guid{1};
     spec.port_guid = Guid{2};
+    spec.query_rss = true;
+    spec.msix_vectors = 12;
     return spec;
 }
 
@@ -52,6 +55,13 @@ TEST(Holds, TheStandInMacIsAsGoodAsZero) {
     EXPECT_TRUE(holds(zero, stand_in, VfAttribute::mac));
     EXPECT_TRUE(holds(zero, zero, VfAttribute::mac));
     EXPECT_FALSE(holds(stand_in, zero, VfAttribute::mac));
+}
+
+TEST(Holds, AnyNumberOfVectorsIsTheDriversDefault) {
+    VfSpec wanted;
+    wanted.msix_vectors = 0;
+    EXPECT_TRUE(holds(wanted, everything(), VfAttribute::msix_vectors));
+    EXPECT_FALSE(holds(wanted, VfSpec{}, VfAttribute::msix_vectors));
 }
 
 TEST(ToWrite, LeavesOutWhatDriversRefuseEvenWhenItHolds) {
@@ -107,7 +117,11 @@ TEST(DependsOnReport, IsSaidOfWhateverToWriteLooksAt) {
 
 TEST(MessagesOf, GuidsGoAlone) {
     auto const messages = messages_of(everything());
-    EXPECT_EQ(messages[0], without_guids(everything()));
+    auto rest = everything();
+    rest.node_guid.reset();
+    rest.port_guid.reset();
+    rest.msix_vectors.reset();  // a file of sysfs
+    EXPECT_EQ(messages[0], rest);
     EXPECT_EQ(messages[1], only(everything(), VfAttribute::node_guid));
     EXPECT_EQ(messages[2], only(everything(), VfAttribute::port_guid));
     EXPECT_EQ(messages_of(VfSpec{}), (std::array<VfSpec, 3>{}));
@@ -119,10 +133,11 @@ TEST(SettingText, NamesAttributeAndValue) {
     std::vector<std::string> texts;
     for (auto const attribute : attributes_of(spec)) texts.push_back(setting_text(spec, attribute));
     EXPECT_EQ(texts,
-              (std::vector<std::string>{
-                  "mac 52:54:00:11:22:33", "vlan 100 qos 3 proto 802.1ad", "max_tx_rate_mbps 200",
-                  "min_tx_rate_mbps 10", "spoofchk off", "link_state enable", "trust on",
-                  "node_guid 00:00:00:00:00:00:00:01", "port_guid 00:00:00:00:00:00:00:02"}));
+              (std::vector<std::string>{"mac 52:54:00:11:22:33", "vlan 100 qos 3 proto 802.1ad",
+                                        "max_tx_rate_mbps 200", "min_tx_rate_mbps 10",
+                                        "spoofchk off", "link_state enable", "query_rss on",
+                                        "trust on", "node_guid 00:00:00:00:00:00:00:01",
+                                        "port_guid 00:00:00:00:00:00:00:02", "msix_vectors 12"}));
     EXPECT_EQ(setting_text(VfSpec{}, VfAttribute::vlan), "no vlan");
 }
 
@@ -204,6 +219,51 @@ TEST_F(ConfigureVfsStep, UnknownVfAndPfWithoutInterface) {
     auto const refused = tree.configure({{}, {{2, settings}}, {}});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::unsupported);
+}
+
+TEST_F(ConfigureVfsStep, MsixVectorsAreWrittenAndReadBack) {
+    VethPf const tree;
+    auto const file = tree.device("0000:01:10.4") / "sriov_vf_msix_count";
+    VfSpec settings;
+    settings.msix_vectors = 12;
+    auto const absent = tree.configure({{}, {{2, settings}}, {}});
+    ASSERT_FALSE(absent);
+    EXPECT_EQ(absent.error().detail,
+              "igb refused msix_vectors 12 for VF 2 of near0: Operation not supported");
+    EXPECT_EQ(absent.error().causes[0].code, "EOPNOTSUPP");
+
+    tree.write(file, "");
+    tree.write(tree.device("0000:01:10.4") / "config", test::configuration_with_msix(12));
+    EXPECT_TRUE(tree.configure({{}, {{2, settings}}, {}}));
+    EXPECT_EQ(tree.read(file), "12");
+
+    tree.write(tree.device("0000:01:10.4") / "config", test::configuration_with_msix(5));
+    auto const other = tree.configure({{}, {{2, settings}}, {}});
+    ASSERT_FALSE(other);
+    EXPECT_EQ(other.error().detail,
+              "igb accepted msix_vectors 12 for VF 2 of near0 and reports msix_vectors 5");
+}
+
+// An InfiniBand PF without ib_ipoib, with NVIDIA's own driver.
+TEST_F(ConfigureVfsStep, GuidsAndPolicyGoToOfedsFilesWithoutAnInterface) {
+    VethPf const tree;
+    fs::remove_all(tree.device("0000:01:00.0") / "net");
+    auto const folder = tree.device("0000:01:00.0") / "sriov/2";
+    for (auto const* const name : {"node", "port", "policy"}) tree.write(folder / name, "");
+    VfSpec settings;
+    settings.node_guid = Guid{0x248a0703008dae2e};
+    settings.port_guid = Guid{0x248a0703008dae2f};
+    settings.link_state = LinkState::auto_;
+    auto const done = tree.configure({{}, {{2, settings}}, {}});
+    ASSERT_TRUE(done) << done.error().detail;
+    EXPECT_TRUE(done->remarks.empty());
+    EXPECT_EQ(tree.read(folder / "node"), "24:8a:07:03:00:8d:ae:2e");
+    EXPECT_EQ(tree.read(folder / "port"), "24:8a:07:03:00:8d:ae:2f");
+    EXPECT_EQ(tree.read(folder / "policy"), "Follow");
+    EXPECT_EQ(read_vf_files(tree.roots(), {pci("0000:01:00.0"), 2}, pci("0000:01:10.4")), settings);
+
+    settings.mac = mac("52:54:00:11:22:33");  // has no file
+    EXPECT_EQ(tree.configure({{}, {{2, settings}}, {}}).error().problem, Problem::unsupported);
 }
 
 }  // namespace

@@ -50,13 +50,16 @@ Bytes vf_bytes(std::uint32_t vf, std::uint32_t trust) {
     link.link_state = IFLA_VF_LINK_STATE_DISABLE;
     auto trusted = of_vf<ifla_vf_trust>(vf);
     trusted.setting = trust;
+    auto rss = of_vf<ifla_vf_rss_query_en>(vf);
+    rss.setting = trust;
     return Bytes()
         .put(IFLA_VF_MAC, mac)
         .nest(IFLA_VF_VLAN_LIST, Bytes().put(IFLA_VF_VLAN_INFO, vlan))
         .put(IFLA_VF_RATE, rate)
         .put(IFLA_VF_SPOOFCHK, spoofchk)
         .put(IFLA_VF_LINK_STATE, link)
-        .put(IFLA_VF_TRUST, trusted);
+        .put(IFLA_VF_TRUST, trusted)
+        .put(IFLA_VF_RSS_QUERY_EN, rss);
 }
 
 Bytes link_bytes(std::uint16_t type, Bytes const& list) {
@@ -74,6 +77,7 @@ TEST(ParseVfSettings, ReadsEveryAttribute) {
     EXPECT_EQ(vf.max_tx_rate_mbps, 500U);
     EXPECT_EQ(vf.spoofchk, true);
     EXPECT_EQ(vf.trust, true);
+    EXPECT_EQ(vf.query_rss, true);
     EXPECT_EQ(vf.link_state, LinkState::disable);
     EXPECT_EQ(vf.node_guid, std::nullopt);
 }
@@ -179,10 +183,12 @@ TEST(VfRequest, CarriesEveryWish) {
     settings.trust = true;
     settings.link_state = LinkState::enable;
     settings.max_tx_rate_mbps = 200;
+    settings.query_rss = true;
+    settings.msix_vectors = 8;  // is sysfs's
     Sent const sent(settings);
-    EXPECT_EQ(sent.types(),
-              (std::vector<std::uint16_t>{IFLA_VF_MAC, IFLA_VF_VLAN, IFLA_VF_TX_RATE,
-                                          IFLA_VF_SPOOFCHK, IFLA_VF_LINK_STATE, IFLA_VF_TRUST}));
+    EXPECT_EQ(sent.types(), (std::vector<std::uint16_t>{IFLA_VF_MAC, IFLA_VF_VLAN, IFLA_VF_TX_RATE,
+                                                        IFLA_VF_SPOOFCHK, IFLA_VF_LINK_STATE,
+                                                        IFLA_VF_RSS_QUERY_EN, IFLA_VF_TRUST}));
     auto const mac = sent.info.value<ifla_vf_mac>(IFLA_VF_MAC).value();
     EXPECT_EQ(mac.vf, 3U);
     EXPECT_EQ(mac.mac[5], 0x33);
@@ -194,6 +200,7 @@ TEST(VfRequest, CarriesEveryWish) {
     EXPECT_EQ(sent.info.value<ifla_vf_tx_rate>(IFLA_VF_TX_RATE).value().rate, 200U);
     EXPECT_EQ(sent.info.value<ifla_vf_spoofchk>(IFLA_VF_SPOOFCHK).value().setting, 0U);
     EXPECT_EQ(sent.info.value<ifla_vf_trust>(IFLA_VF_TRUST).value().setting, 1U);
+    EXPECT_EQ(sent.info.value<ifla_vf_rss_query_en>(IFLA_VF_RSS_QUERY_EN).value().setting, 1U);
     EXPECT_EQ(sent.info.value<ifla_vf_link_state>(IFLA_VF_LINK_STATE).value().link_state, 1U);
 }
 
@@ -282,16 +289,6 @@ TEST(VfMessages, CarryEachVfOnceInAsFewAsFit) {
     EXPECT_EQ(seen, all);
     // 120 bytes each: 4 for the nest, 40 MAC, 24 VLAN list, 16 rate, 3 times 12.
     EXPECT_EQ(messages, 2U);
-}
-
-TEST(Only, KeepsOneMember) {
-    VfSpec settings;
-    settings.trust = true;
-    settings.mac = MacAddress{};
-    VfSpec trust;
-    trust.trust = true;
-    EXPECT_EQ(only(settings, VfAttribute::trust), trust);
-    EXPECT_TRUE(empty(only(settings, VfAttribute::vlan)));
 }
 
 }  // namespace

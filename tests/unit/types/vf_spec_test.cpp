@@ -11,8 +11,10 @@ using test::Refused;
 
 constexpr char const* all = R"({"mac": "02:00:00:00:00:01",
     "vlan": {"id": 4094, "qos": 7, "proto": "802.1ad"}, "spoofchk": true, "trust": false,
-    "link_state": "disable", "min_tx_rate_mbps": 4294967295, "max_tx_rate_mbps": 4294967295,
-    "node_guid": "24:8a:07:03:00:8d:ae:2e", "port_guid": "ff:ff:ff:ff:ff:ff:ff:ff"})";
+    "link_state": "disable", "query_rss": true,
+    "min_tx_rate_mbps": 4294967295, "max_tx_rate_mbps": 4294967295,
+    "node_guid": "24:8a:07:03:00:8d:ae:2e", "port_guid": "ff:ff:ff:ff:ff:ff:ff:ff",
+    "msix_vectors": 2048})";
 
 class VfSpecRefuses : public testing::TestWithParam<Refused> {};
 TEST_P(VfSpecRefuses, AtItsPlace) {
@@ -33,6 +35,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"broadcast_mac", read_spec, "{}", R"({"mac": "ff:ff:ff:ff:ff:ff"})", "/mac",
                 multicast},
         Refused{"no_mac", read_spec, "{}", R"({"mac": "2"})", "/mac", no_mac},
+        Refused{"msix_2049", read_spec, "{}", R"({"msix_vectors": 2049})", "/msix_vectors",
+                "must not exceed 2048"},
         Refused{"vlan_4095", read_spec, "{}", R"({"vlan": {"id": 4095}})", "/vlan/id", vlan_ids},
         Refused{"vlan_65535", read_spec, "{}", R"({"vlan": {"id": 65535}})", "/vlan/id", vlan_ids},
         Refused{"vlan_65536", read_spec, "{}", R"({"vlan": {"id": 65536}})", "/vlan/id",
@@ -93,22 +97,34 @@ TEST(VfSpec, ReportedFactsKnowNoRules) {
 
     nlohmann::json written;
     reported_to_json(written, reported);
-    EXPECT_EQ(written.size(), vf_spec_members.size()) << "each member, null where not reported";
+    EXPECT_EQ(written.size(), enum_names<VfAttribute>.size())
+        << "each member, null where not reported";
     EXPECT_TRUE(written.at("trust").is_null());
     EXPECT_EQ(written.at("min_tx_rate_mbps"), 9);
 }
 
 TEST(VfSpec, MembersAreThoseThatAreWritten) {
     auto const document = nlohmann::json::parse(all);
-    EXPECT_EQ(document.size(), vf_spec_members.size());
-    for (auto const member : vf_spec_members) EXPECT_TRUE(document.contains(member)) << member;
+    EXPECT_EQ(document.size(), enum_names<VfAttribute>.size());
+    for (auto const& [attribute, member] : enum_names<VfAttribute>)
+        EXPECT_TRUE(document.contains(member)) << member;
+}
+
+TEST(VfSpec, OnlyKeepsOneMember) {
+    VfSpec settings;
+    settings.trust = true;
+    settings.mac = MacAddress{};
+    VfSpec trust;
+    trust.trust = true;
+    EXPECT_EQ(only(settings, VfAttribute::trust), trust);
+    EXPECT_TRUE(empty(only(settings, VfAttribute::vlan)));
 }
 
 TEST(VfSpec, OverlayTakesOnlyWhatIsThere) {
     auto const wish = from_json_text<VfSpec>(all).value();
     EXPECT_EQ(overlay(VfSpec{}, wish), wish);
     EXPECT_EQ(overlay(wish, VfSpec{}), wish);
-    for (auto const member : vf_spec_members) {
+    for (auto const& [attribute, member] : enum_names<VfAttribute>) {
         auto one = nlohmann::json::object();
         one[member] = nlohmann::json::parse(all)[member];
         auto const over = from_json_document<VfSpec>(one).value();
