@@ -35,6 +35,8 @@ constexpr std::array rows = {
     Row{Problem::guest_refused, "guest_refused", "Guest refused or verification failed", 502, 1},
     Row{Problem::timed_out, "timed_out", "Timed out", 504, 7},
     Row{Problem::unavailable, "unavailable", "Not available now", 503, 6},
+    Row{Problem::pf_stuck, "pf_stuck", "PF is stuck in the kernel", 503, 6},
+    Row{Problem::pci_busy, "pci_busy", "PCI subsystem is busy", 503, 6},
     Row{Problem::internal, "internal", "Internal error", 500, 1},
 };
 

@@ -28,7 +28,9 @@ enum class Problem {
     hypervisor_refused,   // libvirt or QEMU answered with an error
     guest_refused,        // the guest reported failure, or verification failed
     timed_out,            // no answer within the deadline
-    unavailable,          // for now: read-only store, PCI busy, libvirt down
+    unavailable,          // for now: read-only store, libvirt down
+    pf_stuck,             // something hangs in the kernel with this PF
+    pci_busy,             // a PF that hangs keeps VFs from being made or removed on this host
     internal,             // a bug in vfmgr
 };
 

@@ -183,6 +183,8 @@ std::string pf_page(json const& pf, Options const& options) {
                {"RDMA device", cell(pf, "/info/rdma_device")},
                {"RDMA driver", cell(pf, "/info/rdma_driver")},
                {"observed", cell(pf, "/observed_at")}});
+    if (pf.contains("stuck") && pf["stuck"].is_string())
+        out += "stuck: " + cell(pf, "/stuck") + "\n";
     if (cell(pf, "/stale") == "yes")
         out += "can't be read now: " + cell(pf, "/stale_reason") + "\n";
     out += section("networks",

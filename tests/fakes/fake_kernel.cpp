@@ -10,19 +10,6 @@ namespace vfmgr {
 
 namespace {
 
-PciAddress pf_of(KernelStep const& step) {
-    return std::visit(
-        [](auto const& one) {
-            if constexpr (requires { one.vf; })
-                return one.vf.pf;
-            else if constexpr (requires { one.leg; })
-                return one.leg.pf;
-            else
-                return one.pf;
-        },
-        step);
-}
-
 std::string name_of(KernelStep const& step) {
     return std::visit([](auto const& one) { return sentence(Step(one)); }, step);
 }

@@ -15,19 +15,6 @@ std::chrono::seconds step_seconds_max(Step const& step) {
     return 60s;
 }
 
-PciAddress pf_of(KernelStep const& step) {
-    return std::visit(
-        [](auto const& one) {
-            if constexpr (requires { one.vf.pf; })
-                return one.vf.pf;
-            else if constexpr (requires { one.leg.pf; })
-                return one.leg.pf;
-            else
-                return one.pf;
-        },
-        step);
-}
-
 std::string vm_of(HypervisorStep const& step) {
     return std::visit([](auto const& one) { return one.vm_uuid; }, step);
 }

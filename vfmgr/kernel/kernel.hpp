@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seam to the kernel. Implementations: LinuxKernel (this process; later a worker over a
-// socketpair) and tests' FakeKernel. Called from operation threads; calls for different PFs may run
+// The seam to the kernel. Implementations: RemoteKernel (worker processes), LinuxKernel (in them)
+// and tests' FakeKernel. Called from operation threads; calls for different PFs may run
 // at once, for one PF the caller holds its claim. Calls may block until `deadline` and beyond, when
 // the kernel hangs.
 #pragma once

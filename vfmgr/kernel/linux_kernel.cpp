@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "vfmgr/kernel/driver_binding.hpp"
+#include "vfmgr/kernel/hang.hpp"
 #include "vfmgr/kernel/host_leg.hpp"
 #include "vfmgr/kernel/pf_view.hpp"
 #include "vfmgr/kernel/vf_count.hpp"
@@ -66,10 +67,30 @@ Result<KernelView> LinuxKernel::observe(KernelScope const& scope) {
     view.routes = view_routes(network);
     for (auto const& pf : pfs) {
         auto state = observe_pf(roots_, names_, socket, network, pf, deadline);
+        look_for_hang(state);
         state.observed_at = system_clock().now();
         view.pfs.emplace(pf, std::move(state));
     }
     return view;
+}
+
+// Somebody else's change of the PF's VFs that does not end. Our own are the daemon's to notice: a
+// worker that hangs does not answer.
+void LinuxKernel::look_for_hang(PfState& pf) {
+    auto const now = std::chrono::steady_clock::now();
+    auto writers = find_numvfs_writers(roots_);
+    std::erase_if(writers, [&](NumVfsWriter const& each) { return each.pf != pf.info.pci; });
+    std::lock_guard const lock(mutex_);
+    std::erase_if(writers_, [&](auto const& seen) {
+        return seen.first.first == pf.info.pci &&
+               std::ranges::find(writers, seen.first.second, &NumVfsWriter::pid) == writers.end();
+    });
+    for (auto const& writer : writers) {
+        auto const since = writers_.try_emplace({writer.pf, writer.pid}, now).first->second;
+        if (now - since < hang_time) continue;
+        pf.stuck = describe(roots_, writer);
+        pf.pci_busy = true;
+    }
 }
 
 Result<Observed> LinuxKernel::perform(KernelStep const& step, Deadline deadline) {

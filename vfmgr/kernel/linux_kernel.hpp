@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The real kernel, in this process: reads sysfs and netlink, performs steps. No state but the names
-// of PCI devices; any number of threads, the claims of PFs and VFs being the callers'.
+// of PCI devices and since when others change VFs; any number of threads, the claims of PFs and VFs
+// being the callers'.
 #pragma once
+
+#include <map>
+#include <mutex>
 
 #include "vfmgr/kernel/kernel.hpp"
 #include "vfmgr/kernel/pci_names.hpp"
@@ -16,8 +20,12 @@ class LinuxKernel : public Kernel {
     [[nodiscard]] Result<Observed> perform(KernelStep const& step, Deadline deadline) override;
 
   private:
+    void look_for_hang(PfState& pf);
+
     LinuxKernelRoots roots_;
     PciNameBook names_;
+    std::mutex mutex_;
+    std::map<std::pair<PciAddress, std::int32_t>, Deadline> writers_;  // mutex_; first seen
 };
 
 }  // namespace vfmgr

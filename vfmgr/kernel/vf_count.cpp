@@ -8,6 +8,7 @@
 #include <set>
 #include <system_error>
 
+#include "vfmgr/kernel/hang.hpp"
 #include "vfmgr/kernel/in_use.hpp"
 #include "vfmgr/kernel/udev_watch.hpp"
 #include "vfmgr/netlink/monitor.hpp"
@@ -119,6 +120,26 @@ Result<void> resize_unprobed(LinuxKernelRoots const& roots, SetNumVfs const& ste
     return restored;
 }
 
+// The kernel changes the VFs of one PF at a time. Whoever is at it is waited for a moment; behind
+// one that hangs we would hang, too, with the lock of our own PF.
+Result<void> await_others(LinuxKernelRoots const& roots, Deadline deadline) {
+    constexpr std::chrono::milliseconds look_again{250};  // the end of a write makes no event
+    VFMGR_TRY(auto monitor, EventMonitor::open());
+    auto const give_up = std::min(deadline, std::chrono::steady_clock::now() + hang_time);
+    while (true) {
+        auto const writers = find_numvfs_writers(roots);
+        if (writers.empty()) return {};
+        auto const now = std::chrono::steady_clock::now();
+        if (now >= give_up)
+            return fail(
+                Problem::pci_busy,
+                "no VFs can be made or removed on this host: " + describe(roots, writers.front()),
+                "end what holds the VFs of that PF, or reboot the host; existing VFs can "
+                "be lent");
+        VFMGR_CHECK(monitor.wait(std::min(give_up, now + look_again)));
+    }
+}
+
 }  // namespace
 
 Result<Observed> perform_step(LinuxKernelRoots const& roots, SetNumVfs const& step,
@@ -132,6 +153,7 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, SetNumVfs const& st
                         step.count),
             fmt::format("ask for at most {}, or raise the limit in the NIC's firmware", total));
     if (vfs.size() == step.count) return Observed{};
+    VFMGR_CHECK(await_others(roots, deadline));
     std::vector<VfAt> going;
     for (auto const& [index, pci] : vfs) going.push_back({{step.pf, index}, pci});
     VFMGR_TRY(auto const host, read_host_netdevs(deadline));

@@ -35,38 +35,98 @@ VmInfo const* find_vm(HostView const& view, std::string_view name_or_uuid) {
     return nullptr;
 }
 
-void to_json(nlohmann::json& out, PeerEntry const& peer) {
+namespace {
+
+template <class F, Of<PeerEntry> V>
+void fields(F& f, V& peer) {
+    f.value("address", peer.address);
+    f.nullable("mac", peer.mac);
+}
+
+template <class F, Of<LegState> V>
+void fields(F& f, V& leg) {
+    f.maybe("vlan", leg.id.vlan);
+    f.value("ifname", leg.ifname);
+    f.value("up", leg.up);
+    f.value("mtu", leg.mtu);
+    f.value("ours", leg.ours);
+    f.value("prefixes", leg.prefixes);
+    f.value("addresses", leg.addresses);
+    f.value("peers", leg.peers);
+}
+
+template <class F, Of<PfState> V>
+void fields(F& f, V& pf) {
+    f.value("info", pf.info);
+    f.value("vfs", pf.vfs);
+    f.value("legs", pf.legs);
+    f.value("stale", pf.stale);
+    f.value("stale_reason", pf.stale_reason);
+    f.nullable("stuck", pf.stuck);
+    f.value("pci_busy", pf.pci_busy);
+    f.value("observed_at", pf.observed_at);
+}
+
+template <class F, Of<HostRoute> V>
+void fields(F& f, V& route) {
+    f.value("prefix", route.prefix);
+    f.value("ifname", route.ifname);
+}
+
+template <class T>
+void write(nlohmann::json& out, T const& value) {
     JsonWriter writer(out);
-    writer.value("address", peer.address);
-    writer.nullable("mac", peer.mac);
+    fields(writer, value);
+}
+
+}  // namespace
+
+void to_json(nlohmann::json& out, PeerEntry const& peer) {
+    write(out, peer);
+}
+
+void read(JsonReader& reader, PeerEntry& peer) {
+    fields(reader, peer);
 }
 
 void to_json(nlohmann::json& out, LegState const& leg) {
-    JsonWriter writer(out);
-    writer.maybe("vlan", leg.id.vlan);
-    writer.value("ifname", leg.ifname);
-    writer.value("up", leg.up);
-    writer.value("mtu", leg.mtu);
-    writer.value("ours", leg.ours);
-    writer.value("prefixes", leg.prefixes);
-    writer.value("addresses", leg.addresses);
-    writer.value("peers", leg.peers);
+    write(out, leg);
+}
+
+void read(JsonReader& reader, LegState& leg) {
+    fields(reader, leg);
 }
 
 void to_json(nlohmann::json& out, PfState const& pf) {
-    JsonWriter writer(out);
-    writer.value("info", pf.info);
-    writer.value("vfs", pf.vfs);
-    writer.value("legs", pf.legs);
-    writer.value("stale", pf.stale);
-    writer.value("stale_reason", pf.stale_reason);
-    writer.value("observed_at", pf.observed_at);
+    write(out, pf);
+}
+
+void read(JsonReader& reader, PfState& pf) {
+    fields(reader, pf);
+    for (auto& leg : pf.legs) leg.id.pf = pf.info.pci;
 }
 
 void to_json(nlohmann::json& out, HostRoute const& route) {
+    write(out, route);
+}
+
+void read(JsonReader& reader, HostRoute& route) {
+    fields(reader, route);
+}
+
+void to_json(nlohmann::json& out, KernelView const& view) {
     JsonWriter writer(out);
-    writer.value("prefix", route.prefix);
-    writer.value("ifname", route.ifname);
+    std::vector<PfState> pfs;
+    for (auto const& [pci, pf] : view.pfs) pfs.push_back(pf);
+    writer.value("pfs", pfs);
+    writer.value("routes", view.routes);
+}
+
+void read(JsonReader& reader, KernelView& view) {
+    std::vector<PfState> pfs;
+    reader.value("pfs", pfs);
+    reader.value("routes", view.routes);
+    for (auto& pf : pfs) view.pfs.insert_or_assign(pf.info.pci, std::move(pf));
 }
 
 }  // namespace vfmgr

@@ -39,6 +39,9 @@ struct PfState {
     std::vector<LegState> legs;  // the untagged one first
     bool stale = false;          // could not be read now; the rest is from observed_at
     std::string stale_reason;
+    // Something hangs in the kernel with it, a sentence: no step is begun on this PF.
+    std::optional<std::string> stuck;
+    bool pci_busy = false;  // and keeps VFs from being made or removed anywhere on this host
     Time observed_at{};
     bool operator==(PfState const&) const = default;
 };
@@ -76,10 +79,18 @@ struct HostView {
 // By UUID, then by name. Names are unique in libvirt.
 [[nodiscard]] VmInfo const* find_vm(HostView const& view, std::string_view name_or_uuid);
 
+class JsonReader;
 void to_json(nlohmann::json& out, PeerEntry const& peer);
+void read(JsonReader& reader, PeerEntry& peer);
 void to_json(nlohmann::json& out, LegState const& leg);
-// {"info": …, "vfs": […], "legs": […], "stale": …, "stale_reason": …, "observed_at": …}
+void read(JsonReader& reader, LegState& leg);  // without the PF, which read(PfState) adds
+// {"info": …, "vfs": […], "legs": […], "stale": …, "stale_reason": …, "stuck": …, …}
 void to_json(nlohmann::json& out, PfState const& pf);
+void read(JsonReader& reader, PfState& pf);
 void to_json(nlohmann::json& out, HostRoute const& route);
+void read(JsonReader& reader, HostRoute& route);
+// {"pfs": […], "routes": […]}
+void to_json(nlohmann::json& out, KernelView const& view);
+void read(JsonReader& reader, KernelView& view);
 
 }  // namespace vfmgr

@@ -17,6 +17,9 @@ Result<PfState const*> readable_pf(HostView const& host, PciAddress const& pf) {
                     known.empty() ? "this host has none; enable SR-IOV in the card's firmware"
                                   : fmt::format("use one of: {}", fmt::join(known, ", ")));
     }
+    if (state->stuck)
+        return fail(Problem::pf_stuck, fmt::format("{} is stuck: {}", to_string(pf), *state->stuck),
+                    "end what holds its VFs, or reboot the host; VFs of other PFs can be lent");
     if (state->stale)
         return fail(Problem::unavailable,
                     fmt::format("{} can't be read: {}", to_string(pf), state->stale_reason),

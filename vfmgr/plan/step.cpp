@@ -284,6 +284,19 @@ std::string to_string(LegId const& leg) {
     return fmt::format("{} vlan {}", to_string(leg.pf), *leg.vlan);
 }
 
+PciAddress pf_of(KernelStep const& step) {
+    return std::visit(
+        [](auto const& one) {
+            if constexpr (requires { one.vf.pf; })
+                return one.vf.pf;
+            else if constexpr (requires { one.leg.pf; })
+                return one.leg.pf;
+            else
+                return one.pf;
+        },
+        step);
+}
+
 std::string sentence(Step const& step) {
     return std::visit(Sentence{}, step);
 }

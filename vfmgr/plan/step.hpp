@@ -145,6 +145,8 @@ using Step =
                  AddAddress, RemoveAddress, AddPeer, RemovePeer, AddRdmaLink, RemoveRdmaLink,
                  AttachHostdev, DetachHostdev, AwaitVerification>;
 
+[[nodiscard]] PciAddress pf_of(KernelStep const& step);
+
 // One sentence for people, in the imperative: "create 7 VFs on 0000:01:00.0".
 [[nodiscard]] std::string sentence(Step const& step);
 

@@ -54,6 +54,26 @@ TEST(PlanPf, RefusesAPfThatCannotBeRead) {
     EXPECT_THAT(error.detail, HasSubstr("no answer for 60 s"));
 }
 
+TEST(PlanPf, BeginsNothingOnAPfThatIsStuck) {
+    auto view = host(0);
+    view.kernel.pfs[pf_address].stuck = "bash (pid 812) hangs";
+    auto const error = plan_pf(view, desired(), pf_address, want_vfs(1)).error();
+    EXPECT_EQ(error.problem, Problem::pf_stuck);
+    EXPECT_EQ(error.detail, "0000:01:00.0 is stuck: bash (pid 812) hangs");
+}
+
+TEST(PlanPf, MakesNoVfsWhileAnotherPfKeepsTheKernelBusy) {
+    auto view = host(0);
+    auto& other = view.kernel.pfs[PciAddress{0, 9, 0, 0}];
+    other.stuck = "bash (pid 812) hangs";
+    EXPECT_TRUE(plan_pf(view, desired(), pf_address, want_vfs(1))) << "an unbind that hangs";
+    other.pci_busy = true;
+    auto const error = plan_pf(view, desired(), pf_address, want_vfs(1)).error();
+    EXPECT_EQ(error.problem, Problem::pci_busy);
+    EXPECT_THAT(error.detail, HasSubstr("0000:09:00.0 is stuck: bash (pid 812) hangs"));
+    EXPECT_TRUE(plan_pf(view, desired(), pf_address, want_vfs(0))) << "nothing is made or removed";
+}
+
 TEST(PlanPf, RefusesToShrinkWhileAVmRunsWithAVf) {
     auto view = host(7);
     view.hypervisor.vms[vm1_uuid].live.push_back({view.kernel.pfs[pf_address].vfs[2].pci, {}});

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/kernel/hang.hpp"
+
+#include <fmt/format.h>
+
+#include "host_tree.hpp"
+
+namespace vfmgr {
+namespace {
+
+namespace fs = std::filesystem;
+using test::HostTree;
+using test::pci;
+
+struct Hanging : HostTree {
+    fs::path const proc = roots().proc;
+    void open(int pid, int fd, fs::path const& file, std::string const& flags) const {
+        give_descriptor(pid, fd, file);
+        write(proc / std::to_string(pid) / "fdinfo" / std::to_string(fd),
+              "pos:\t0\nflags:\t" + flags + "\nmnt_id:\t24\n");
+    }
+    void sleeps(int pid, int task, char state, std::string const& symbol) const {
+        auto const folder = proc / std::to_string(pid) / "task" / std::to_string(task);
+        write(folder / "wchan", symbol);
+        write(folder / "stat", fmt::format("{} (a b) D x) {} 1 1", task, state));
+    }
+};
+
+TEST(NumVfsWriters, AreThoseThatHaveItOpenForWriting) {
+    Hanging tree;
+    tree.add_pf("0000:01:00.0", 7);
+    auto const numvfs = tree.device("0000:01:00.0") / "sriov_numvfs";
+    tree.add_process(812, "bash");
+    tree.open(812, 1, numvfs, "0100001");
+    tree.add_process(900, "node_exporter");
+    tree.open(900, 5, numvfs, "0100000");
+    tree.add_process(901, "qemu");
+    tree.open(901, 5, tree.device("0000:01:00.0") / "config", "0100002");
+    EXPECT_EQ(find_numvfs_writers(tree.roots()),
+              (std::vector<NumVfsWriter>{{pci("0000:01:00.0"), 812, "bash"}}));
+    tree.sleeps(812, 812, 'S', "vfio_unregister_group_dev");
+    EXPECT_EQ(describe(tree.roots(), {pci("0000:01:00.0"), 812, "bash"}),
+              "bash (pid 812) changes the number of VFs of 0000:01:00.0 and hangs in "
+              "vfio_unregister_group_dev");
+}
+
+TEST(WhereItHangs, IsWhereTheTaskThatNothingWakesSleeps) {
+    Hanging tree;
+    EXPECT_EQ(where_it_hangs(tree.proc, 7), "");
+    tree.sleeps(7, 7, 'R', "0");
+    EXPECT_EQ(where_it_hangs(tree.proc, 7), "");
+    tree.sleeps(7, 8, 'S', "unix_stream_read_generic");
+    EXPECT_EQ(where_it_hangs(tree.proc, 7), " in unix_stream_read_generic");
+    tree.sleeps(7, 9, 'D', "msleep");
+    tree.sleeps(7, 10, 'S', "futex_wait_queue");
+    EXPECT_EQ(where_it_hangs(tree.proc, 7), " in msleep");
+}
+
+}  // namespace
+}  // namespace vfmgr

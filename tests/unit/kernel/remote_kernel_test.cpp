@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workers are threads here, each with a fake kernel behind its socket; "killed" is a worker whose
+// end the test brings about, as the kernel does for a real one.
+#include "vfmgr/kernel/remote_kernel.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include "tests/fakes/fake_kernel.hpp"
+#include "vfmgr/kernel/worker_service.hpp"
+
+namespace vfmgr {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+PciAddress const pf0{0, 1, 0, 0};
+PciAddress const pf1{0, 2, 0, 0};
+
+Deadline soon() {
+    return std::chrono::steady_clock::now() + 10s;
+}
+
+// Opens once, for ever.
+class Gate {
+  public:
+    void open() {
+        std::lock_guard const lock(mutex_);
+        open_ = true;
+        changed_.notify_all();
+    }
+    void pass() {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return open_; });
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool open_ = false;
+};
+
+struct Host {
+    FakeKernel fake;
+    std::mutex mutex;  // guards started to workers: PFs are observed at once
+    RemoteKernelTimes times{300ms, 100ms, 100ms, 0ms};
+    std::vector<PciAddress> pfs{pf0, pf1};
+    std::map<PciAddress, int> started;
+    std::map<PciAddress, int> kills;
+    bool dies_when_killed = true;
+    std::vector<std::pair<PciAddress, int>> ends;  // the workers' ends of their sockets
+    std::vector<std::thread> workers;
+    std::unique_ptr<RemoteKernel> kernel;
+
+    Host() : fake(two_pfs()) {
+        kernel = std::make_unique<RemoteKernel>(
+            [this]() -> Result<std::vector<PciAddress>> { return pfs; },
+            [this](PciAddress const& pf, Deadline) { return start(pf); }, times);
+    }
+    ~Host() {
+        dies_when_killed = true;
+        kernel.reset();
+        for (auto& worker : workers) worker.join();
+    }
+    static KernelView two_pfs() {
+        KernelView view;
+        view.pfs[pf0] = make_igb_pf("0000:01:00.0", "enp1s0");
+        view.pfs[pf1] = make_igb_pf("0000:02:00.0", "enp2s0");
+        view.routes.push_back({IpPrefix::parse("10.1.0.0/16").value(), "eth0"});
+        return view;
+    }
+    Result<WorkerProcess> start(PciAddress const& pf) {
+        std::lock_guard const lock(mutex);
+        ++started[pf];
+        std::array<int, 2> pair{};
+        EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()), 0);
+        ends.emplace_back(pf, pair[1]);
+        workers.emplace_back([this, pf, end = pair[1]] {
+            WorkerService service(FileDescriptor(end), fake, pf);
+            service.run();
+        });
+        return WorkerProcess{FileDescriptor(pair[0]), 4711,
+                             [this, pf, end = pair[1]] {
+                                 std::lock_guard const guard(mutex);
+                                 ++kills[pf];
+                                 if (dies_when_killed) ::shutdown(end, SHUT_RDWR);
+                             },
+                             [] { return "signal 9"; }, [] { return " in msleep"; }};
+    }
+    // The kernel lets go of a killed worker.
+    void end(PciAddress const& pf) {
+        std::lock_guard const lock(mutex);
+        for (auto const& [of, fd] : ends)
+            if (of == pf) ::shutdown(fd, SHUT_RDWR);
+    }
+    int killed(PciAddress const& pf) {
+        std::lock_guard const lock(mutex);
+        return kills[pf];
+    }
+    KernelView look() { return kernel->observe(std::nullopt).value(); }
+};
+
+TEST(RemoteKernel, PassesStepsAndViewsOn) {
+    Host host;
+    ASSERT_TRUE(host.kernel->perform(SetNumVfs{pf0, 3}, soon()));
+    auto const view = host.look();
+    auto direct = host.fake.view();
+    for (auto const& [pci, pf] : view.pfs) direct.pfs.at(pci).observed_at = pf.observed_at;
+    EXPECT_EQ(view, direct);
+    EXPECT_EQ(view.pfs.at(pf0).vfs.size(), 3U);
+    EXPECT_EQ(host.kernel->observe(pf1)->pfs.size(), 1U);
+    EXPECT_EQ(host.started, (std::map<PciAddress, int>{{pf0, 1}, {pf1, 1}}));
+}
+
+TEST(RemoteKernel, PassesRefusalsAndRemarksOnWhole) {
+    Host host;
+    ASSERT_TRUE(host.kernel->perform(SetNumVfs{pf0, 1}, soon()));
+    VfSpec settings;
+    settings.link_state = LinkState::enable;
+    ConfigureVfs step{pf0, {{0, settings}}, {}};
+    auto const refused = host.kernel->perform(step, soon());
+    auto const direct = host.fake.perform(step, soon());
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error(), direct.error());
+    EXPECT_FALSE(refused.error().causes.empty());
+    step.best_effort = {"link_state"};
+    EXPECT_EQ(host.kernel->perform(step, soon())->remarks,
+              host.fake.perform(step, soon())->remarks);
+}
+
+TEST(RemoteKernel, AWorkerThatHangsMakesItsPfStuckAndNoOther) {
+    Host host;
+    Gate gate;
+    host.look();
+    host.dies_when_killed = false;
+    host.fake.on_perform = [&](KernelStep const& step) {
+        if (pf_of(step) == pf0) gate.pass();
+    };
+    auto const hung = host.kernel->perform(SetNumVfs{pf0, 3}, std::chrono::steady_clock::now());
+    ASSERT_FALSE(hung);
+    EXPECT_EQ(hung.error().problem, Problem::pf_stuck);
+    EXPECT_EQ(
+        hung.error().detail,
+        "0000:01:00.0: its worker (pid 4711) was to create 3 VFs on 0000:01:00.0 and hangs in "
+        "the kernel in msleep");
+    EXPECT_EQ(host.kills[pf0], 1);
+
+    // What comes next is answered at once, without asking.
+    auto const began = std::chrono::steady_clock::now();
+    EXPECT_EQ(host.kernel->perform(SetNumVfs{pf0, 3}, soon()).error().problem, Problem::pf_stuck);
+    auto const view = host.look();
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 5s);
+    auto const& stuck = view.pfs.at(pf0);
+    EXPECT_TRUE(stuck.stale);
+    EXPECT_TRUE(stuck.pci_busy);
+    EXPECT_THAT(stuck.stuck.value_or(""), HasSubstr("hangs in the kernel in msleep since "));
+    EXPECT_EQ(stuck.info.ifname, "enp1s0") << "its last known state";
+    EXPECT_FALSE(view.pfs.at(pf1).stale);
+    EXPECT_TRUE(host.kernel->perform(SetLink{{pf1, {}}, true, 1500}, soon()));
+
+    gate.open();
+    host.end(pf0);
+    host.fake.on_perform = {};
+    // The end is seen when the socket's is: ask until it was.
+    while (host.look().pfs.at(pf0).stuck) std::this_thread::yield();
+    EXPECT_TRUE(host.kernel->perform(SetNumVfs{pf0, 3}, soon()));
+    EXPECT_EQ(host.started[pf0], 2);
+}
+
+TEST(RemoteKernel, ALateWorkerIsReplacedAndItsAnswerDropped) {
+    Host host;
+    Gate gate;
+    std::atomic<int> calls = 0;
+    host.fake.on_perform = [&](KernelStep const&) {
+        if (calls++ == 0) gate.pass();
+    };
+    auto const late = host.kernel->perform(SetNumVfs{pf0, 3}, std::chrono::steady_clock::now());
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().problem, Problem::timed_out);
+    EXPECT_THAT(late.error().detail, HasSubstr("was to create 3 VFs"));
+    auto const next = host.kernel->perform(SetNumVfs{pf1, 2}, soon());
+    EXPECT_TRUE(next);
+    gate.open();
+    EXPECT_TRUE(host.kernel->perform(SetNumVfs{pf0, 4}, soon()));
+    EXPECT_EQ(host.started[pf0], 2);
+}
+
+TEST(RemoteKernel, AWorkerThatDiesIsReplaced) {
+    Host host;
+    host.fake.on_perform = [&](KernelStep const&) { host.end(pf0); };
+    auto const died = host.kernel->perform(SetNumVfs{pf0, 3}, soon());
+    ASSERT_FALSE(died);
+    EXPECT_EQ(died.error().problem, Problem::unavailable);
+    EXPECT_EQ(died.error().detail, "the worker (pid 4711) has ended: signal 9");
+    host.fake.on_perform = {};
+    EXPECT_TRUE(host.kernel->perform(SetNumVfs{pf0, 3}, soon()));
+    EXPECT_EQ(host.started[pf0], 2);
+    EXPECT_EQ(host.kills[pf0], 0);
+}
+
+TEST(RemoteKernel, AWorkerThatTalksNonsenseIsKilledAndReplaced) {
+    Host host;
+    host.fake.on_perform = [&](KernelStep const&) {
+        EXPECT_EQ(::send(host.ends.front().second, "hello\n", 6, MSG_NOSIGNAL), 6);
+        while (host.killed(pf0) == 0) std::this_thread::yield();
+    };
+    EXPECT_EQ(host.kernel->perform(SetNumVfs{pf0, 3}, soon()).error().problem,
+              Problem::unavailable);
+    host.fake.on_perform = {};
+    EXPECT_TRUE(host.kernel->perform(SetNumVfs{pf0, 3}, soon()));
+}
+
+TEST(RemoteKernel, APfWhoseWorkerDoesNotStartIsStaleWithTheReason) {
+    Host host;
+    RemoteKernel kernel([&]() -> Result<std::vector<PciAddress>> { return host.pfs; },
+                        [&](PciAddress const& pf, Deadline) -> Result<WorkerProcess> {
+                            if (pf == pf1) return host.start(pf);
+                            return fail(Problem::pf_stuck, "a worker of an earlier vfmgrd hangs");
+                        },
+                        host.times);
+    auto const view = kernel.observe(std::nullopt).value();
+    EXPECT_TRUE(view.pfs.at(pf0).stale);
+    EXPECT_EQ(view.pfs.at(pf0).stuck, "a worker of an earlier vfmgrd hangs");
+    EXPECT_FALSE(view.pfs.at(pf1).stale);
+    EXPECT_EQ(view.routes.size(), 1U);
+}
+
+}  // namespace
+}  // namespace vfmgr

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/kernel/worker_messages.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/fakes/driver_model.hpp"
+
+namespace vfmgr {
+namespace {
+
+PciAddress const pf{0, 1, 0, 0};
+
+template <class T>
+std::string_view without_newline(T const& line) {
+    return std::string_view(line).substr(0, line.size() - 1);
+}
+
+TEST(WorkerMessages, RequestsComeBackAsTheyWere) {
+    VfSpec settings;
+    settings.mac = MacAddress{};  // as a baseline may say
+    for (auto const& request :
+         {WorkerRequest{1, std::nullopt, 20'000}, WorkerRequest{2, SetNumVfs{pf, 7}, 1},
+          WorkerRequest{3, ConfigureVfs{pf, {{2, settings}}, {"mac"}}, 0}}) {
+        auto const line = to_line(request);
+        EXPECT_EQ(line.find('\n'), line.size() - 1);
+        EXPECT_EQ(parse_request(without_newline(line)), request) << line;
+    }
+}
+
+TEST(WorkerMessages, AnswersComeBackAsTheyWere) {
+    KernelView view;
+    view.pfs[pf] = make_igb_pf("0000:01:00.0", "enp1s0");
+    view.pfs[pf].stuck = "it hangs";
+    LegState leg;
+    leg.id = {pf, std::uint16_t{100}};
+    leg.peers.push_back({IpAddress::parse("10.0.0.2").value(), {}});
+    view.pfs[pf].legs.push_back(leg);
+    VfState vf;
+    vf.pci = {0, 1, 0x10, 0};
+    vf.settings.mac = MacAddress{};
+    vf.holders = {{812, "qemu \"x\"\n"}};
+    view.pfs[pf].vfs.push_back(vf);
+    view.routes.push_back({IpPrefix::parse("10.1.0.0/16").value(), "eth0"});
+    WorkerAnswer const answers[] = {
+        {1, {}, view, {}},
+        {2, {}, {}, {"remark"}},
+        {3, Error{Problem::vf_in_use, "a", "b", {{"open", "EBUSY", "busy"}}}, {}, {}}};
+    for (auto const& answer : answers) {
+        auto const line = to_line(answer);
+        EXPECT_EQ(line.find('\n'), line.size() - 1);
+        EXPECT_EQ(parse_answer(without_newline(line)), answer) << line;
+    }
+}
+
+TEST(WorkerMessages, StepsOfTheHypervisorAreNone) {
+    EXPECT_FALSE(parse_request(R"({"id": 1, "milliseconds": 1, "step": {"step":
+        "await_verification", "attachment": "a", "timeout_seconds": 5}})"));
+    EXPECT_FALSE(parse_request("{}"));
+    EXPECT_FALSE(parse_answer("[]"));
+}
+
+TEST(Lines, ComeOutWholeHoweverTheyCameIn) {
+    Lines lines;
+    EXPECT_TRUE(lines.add("on"));
+    EXPECT_EQ(lines.next(), std::nullopt);
+    EXPECT_TRUE(lines.add("e\ntwo\nth"));
+    EXPECT_EQ(lines.next(), "one");
+    EXPECT_EQ(lines.next(), "two");
+    EXPECT_EQ(lines.next(), std::nullopt);
+    EXPECT_TRUE(lines.add("ree\n"));
+    EXPECT_EQ(lines.next(), "three");
+    EXPECT_FALSE(lines.add(std::string(20 << 20, 'x'))) << "no line is that long";
+}
+
+}  // namespace
+}  // namespace vfmgr

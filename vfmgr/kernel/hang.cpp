@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/kernel/hang.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <optional>
+
+namespace vfmgr {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Each process but this one.
+std::vector<std::int32_t> processes(fs::path const& proc) {
+    std::vector<std::int32_t> pids;
+    for (auto const& name : entries(proc)) {
+        std::int32_t pid = 0;
+        auto const* const end = name.data() + name.size();
+        auto const [stopped, error] = std::from_chars(name.data(), end, pid);
+        if (error == std::errc{} && stopped == end && pid > 0 && pid != ::getpid())
+            pids.push_back(pid);
+    }
+    return pids;
+}
+
+// The PF, when the descriptor is its sriov_numvfs.
+std::optional<PciAddress> pf_of_numvfs(fs::path const& descriptor) {
+    std::error_code error;
+    auto const file = fs::read_symlink(descriptor, error);
+    if (error || file.filename() != "sriov_numvfs") return std::nullopt;
+    auto const pf = PciAddress::parse(file.parent_path().filename().string());
+    return pf ? std::optional(*pf) : std::nullopt;
+}
+
+// Who only reads hangs, too, and holds nobody up.
+bool for_writing(fs::path const& information) {
+    auto const text = read_text(information).value_or("");
+    auto const at = text.find("flags:");
+    if (at == text.npos) return false;
+    auto const digits = text.find_first_of("01234567", at);
+    unsigned flags = 0;
+    if (digits != text.npos)
+        std::from_chars(text.data() + digits, text.data() + text.size(), flags, 8);
+    return (flags & static_cast<unsigned>(O_ACCMODE)) != O_RDONLY;
+}
+
+// "D" of "812 (a b) c) D 1 …": the name may hold anything, parentheses too.
+char state_in(std::string const& stat) {
+    auto const end = stat.rfind(')');
+    return end != stat.npos && end + 2 < stat.size() ? stat[end + 2] : '?';
+}
+
+}  // namespace
+
+std::string where_it_hangs(fs::path const& proc, std::int32_t pid) {
+    auto const tasks = proc / std::to_string(pid) / "task";
+    std::string where;
+    for (auto const& task : entries(tasks)) {
+        auto const symbol = read_text(tasks / task / "wchan").value_or("");
+        if (symbol.empty() || symbol == "0") continue;
+        bool const uninterruptible = state_in(read_text(tasks / task / "stat").value_or("")) == 'D';
+        if (where.empty() || uninterruptible) where = " in " + symbol;
+        if (uninterruptible) break;
+    }
+    return where;
+}
+
+std::vector<NumVfsWriter> find_numvfs_writers(LinuxKernelRoots const& roots) {
+    std::vector<NumVfsWriter> writers;
+    for (auto const pid : processes(roots.proc)) {
+        auto const process = roots.proc / std::to_string(pid);
+        for (auto const& fd : entries(process / "fd")) {
+            auto const pf = pf_of_numvfs(process / "fd" / fd);
+            if (!pf || !for_writing(process / "fdinfo" / fd)) continue;
+            writers.push_back({*pf, pid, read_text(process / "comm").value_or("?")});
+            break;
+        }
+    }
+    return writers;
+}
+
+std::string describe(LinuxKernelRoots const& roots, NumVfsWriter const& writer) {
+    return fmt::format("{} (pid {}) changes the number of VFs of {} and hangs{}", writer.comm,
+                       writer.pid, to_string(writer.pf), where_it_hangs(roots.proc, writer.pid));
+}
+
+}  // namespace vfmgr

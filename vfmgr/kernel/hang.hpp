@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who hangs in the kernel, and where. A write of sriov_numvfs holds the PF's device lock and the
+// one lock of the PCI subsystem; when the removal of a VF waits for its user, it waits for ever
+// (kernel-and-libvirt.md, 1 and 2). Free functions; any thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "vfmgr/kernel/sysfs.hpp"
+
+namespace vfmgr {
+
+// " in vfio_unregister_group_dev", of the task that sleeps deepest; empty when nobody can tell.
+[[nodiscard]] std::string where_it_hangs(std::filesystem::path const& proc, std::int32_t pid);
+
+// A process other than this one that has a PF's sriov_numvfs open for writing.
+struct NumVfsWriter {
+    PciAddress pf;
+    std::int32_t pid = 0;
+    std::string comm;
+    bool operator==(NumVfsWriter const&) const = default;
+};
+// Processes whose descriptors can't be read are left out: this explains, it does not guard.
+[[nodiscard]] std::vector<NumVfsWriter> find_numvfs_writers(LinuxKernelRoots const& roots);
+
+// A change of the number of VFs that takes longer is called a hang.
+inline constexpr std::chrono::seconds hang_time{8};
+
+// "bash (pid 812) changes the number of VFs of 0000:01:00.0 and hangs in …".
+[[nodiscard]] std::string describe(LinuxKernelRoots const& roots, NumVfsWriter const& writer);
+
+}  // namespace vfmgr

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/kernel/worker_messages.hpp"
+
+#include "api/types/json.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr std::size_t line_bytes_max = 16 << 20;  // a PF with 1,000 VFs: 0.6 MB
+
+std::optional<KernelStep> kernel_step(Step const& step) {
+    return std::visit(
+        [](auto const& one) -> std::optional<KernelStep> {
+            if constexpr (std::is_constructible_v<KernelStep, decltype(one)>)
+                return KernelStep{one};
+            else
+                return std::nullopt;
+        },
+        step);
+}
+
+Step any_step(KernelStep const& step) {
+    return std::visit([](auto const& one) { return Step{one}; }, step);
+}
+
+template <class T>
+std::string line_of(T const& message) {
+    nlohmann::json out;
+    to_json(out, message);
+    return to_json_text(out) + "\n";
+}
+
+}  // namespace
+
+// Found by from_json_document() through their argument, so not in the unnamed namespace.
+void to_json(nlohmann::json& out, WorkerRequest const& request) {
+    JsonWriter writer(out);
+    writer.value("id", request.id);
+    if (request.step) writer.value("step", any_step(*request.step));
+    writer.value("milliseconds", request.milliseconds);
+}
+
+void read(JsonReader& reader, WorkerRequest& request) {
+    reader.value("id", request.id);
+    std::optional<Step> step;
+    reader.maybe("step", step);
+    if (step) request.step = kernel_step(*step);
+    if (step && !request.step) reader.complain("step", "must be a step of the kernel");
+    reader.value("milliseconds", request.milliseconds);
+}
+
+void to_json(nlohmann::json& out, WorkerAnswer const& answer) {
+    JsonWriter writer(out);
+    writer.value("id", answer.id);
+    writer.maybe("error", answer.error);
+    writer.maybe("view", answer.view);
+    writer.value("remarks", answer.remarks);
+}
+
+void read(JsonReader& reader, WorkerAnswer& answer) {
+    reader.value("id", answer.id);
+    reader.maybe("error", answer.error);
+    reader.maybe("view", answer.view);
+    reader.value("remarks", answer.remarks);
+}
+
+std::string to_line(WorkerRequest const& request) {
+    return line_of(request);
+}
+
+std::string to_line(WorkerAnswer const& answer) {
+    return line_of(answer);
+}
+
+Result<WorkerRequest> parse_request(std::string_view line) {
+    return from_json_text<WorkerRequest>(line);
+}
+
+Result<WorkerAnswer> parse_answer(std::string_view line) {
+    return from_json_text<WorkerAnswer>(line);
+}
+
+bool Lines::add(std::string_view bytes) {
+    bytes_ += bytes;
+    return bytes_.size() <= line_bytes_max;
+}
+
+std::optional<std::string> Lines::next() {
+    auto const end = bytes_.find('\n', searched_);
+    searched_ = end == bytes_.npos ? bytes_.size() : 0;
+    if (end == bytes_.npos) return std::nullopt;
+    auto line = bytes_.substr(0, end);
+    bytes_.erase(0, end + 1);
+    return line;
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What daemon and worker say to each other: one JSON object on a line, each way. Values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vfmgr/plan/host_view.hpp"
+#include "vfmgr/plan/step.hpp"
+
+namespace vfmgr {
+
+struct WorkerRequest {
+    std::uint64_t id = 0;            // the answer has it again
+    std::optional<KernelStep> step;  // absent: observe the worker's PF
+    std::uint64_t milliseconds = 0;  // until the step's deadline
+    bool operator==(WorkerRequest const&) const = default;
+};
+
+struct WorkerAnswer {
+    std::uint64_t id = 0;
+    std::optional<Error> error;        // otherwise it succeeded
+    std::optional<KernelView> view;    // of an observation
+    std::vector<std::string> remarks;  // of a step
+    bool operator==(WorkerAnswer const&) const = default;
+};
+
+// With the newline at its end.
+[[nodiscard]] std::string to_line(WorkerRequest const& request);
+[[nodiscard]] std::string to_line(WorkerAnswer const& answer);
+// Of a line without its newline. invalid_request for anything but what to_line() makes.
+[[nodiscard]] Result<WorkerRequest> parse_request(std::string_view line);
+[[nodiscard]] Result<WorkerAnswer> parse_answer(std::string_view line);
+
+// Splits what a stream brings into lines.
+class Lines {
+  public:
+    // False when the line that has begun is longer than any message: the stream is of no use then.
+    [[nodiscard]] bool add(std::string_view bytes);
+    [[nodiscard]] std::optional<std::string> next();
+
+  private:
+    std::string bytes_;
+    std::size_t searched_ = 0;
+};
+
+}  // namespace vfmgr

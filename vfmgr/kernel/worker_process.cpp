@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/kernel/worker_process.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstring>
+
+#include "vfmgr/kernel/hang.hpp"
+#include "vfmgr/netlink/socket.hpp"
+
+namespace vfmgr {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int worker_lock_fd = 4;
+
+Error no_worker(PciAddress const& pf, std::string const& call, int error) {
+    return {Problem::unavailable,
+            fmt::format("no worker could be started for {}", to_string(pf)),
+            "look whether the host has memory and processes left",
+            {errno_cause(call, error)}};
+}
+
+std::int32_t pid_in(int fd) {
+    std::array<char, 32> text{};
+    auto const got = ::pread(fd, text.data(), text.size() - 1, 0);
+    std::int32_t pid = 0;
+    if (got > 0) std::from_chars(text.data(), text.data() + got, pid);
+    return pid;
+}
+
+void await_end_of(std::int32_t pid, Deadline deadline) {
+    FileDescriptor const process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    if (process) static_cast<void>(await_readable(std::array{process.get()}, deadline).has_value());
+}
+
+bool locked(int fd) {
+    return ::flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+Error still_there(PciAddress const& pf, std::int32_t pid) {
+    return {Problem::pf_stuck,
+            fmt::format("{}: a worker of an earlier vfmgrd (pid {}) hangs in the kernel{}",
+                        to_string(pf), pid, where_it_hangs("/proc", pid)),
+            "end what holds its VFs, or reboot the host"};
+}
+
+std::string how_it_ended(pid_t pid) {
+    int status = 0;
+    while (::waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) return "nobody knows how";
+    if (WIFSIGNALED(status)) return fmt::format("signal {}", WTERMSIG(status));
+    return fmt::format("exit status {}", WEXITSTATUS(status));
+}
+
+// Nothing of the daemon but the socket and the lock; no signal blocked.
+Result<pid_t> spawn(fs::path const& program, std::vector<std::string> const& arguments, int socket,
+                    int lock) {
+    std::vector<char*> argv;
+    for (auto const& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, socket, worker_socket_fd);
+    if (lock >= 0) posix_spawn_file_actions_adddup2(&files, lock, worker_lock_fd);
+    posix_spawn_file_actions_addclosefrom_np(&files,
+                                             lock >= 0 ? worker_lock_fd + 1 : worker_socket_fd + 1);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    pid_t pid = 0;
+    int const error =
+        ::posix_spawn(&pid, program.c_str(), &files, &attributes, argv.data(), environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    if (error == 0) return pid;
+    return fail({Problem::unavailable,
+                 "no worker could be started",
+                 "look whether the host has memory and processes left",
+                 {errno_cause("posix_spawn " + program.string(), error)}});
+}
+
+}  // namespace
+
+Result<FileDescriptor> lock_pf(fs::path const& folder, PciAddress const& pf, Deadline deadline) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    auto const file = folder / (to_string(pf) + ".lock");
+    FileDescriptor lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!lock) return fail(no_worker(pf, "open " + file.string(), errno));
+    if (locked(lock.get())) return lock;
+    auto const holder = pid_in(lock.get());
+    if (holder > 0) await_end_of(holder, deadline);
+    if (locked(lock.get())) return lock;
+    return fail(still_there(pf, holder));
+}
+
+Result<WorkerProcess> spawn_worker(fs::path const& program,
+                                   std::vector<std::string> const& arguments, FileDescriptor lock) {
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+        return fail({Problem::unavailable,
+                     "no worker could be started",
+                     "look whether vfmgrd has descriptors left",
+                     {errno_cause("socketpair", errno)}});
+    FileDescriptor ours(ends[0]);
+    // Above the numbers that the worker's descriptors get: dup2 of one must not end the other.
+    FileDescriptor const theirs(::fcntl(ends[1], F_DUPFD_CLOEXEC, worker_lock_fd + 1));
+    ::close(ends[1]);
+    FileDescriptor const kept(lock ? ::fcntl(lock.get(), F_DUPFD_CLOEXEC, worker_lock_fd + 1) : -1);
+    VFMGR_TRY(auto const pid, spawn(program, arguments, theirs.get(), kept.get()));
+    if (lock) {
+        auto const text = std::to_string(pid) + "\n";
+        if (::ftruncate(lock.get(), 0) == 0)
+            static_cast<void>(::pwrite(lock.get(), text.data(), text.size(), 0) > 0);
+    }
+    return WorkerProcess{std::move(ours), pid, [pid] { ::kill(pid, SIGKILL); },
+                         [pid] { return how_it_ended(pid); },
+                         [pid] { return where_it_hangs("/proc", pid); }};
+}
+
+Result<WorkerProcess> start_worker(fs::path const& folder, PciAddress const& pf,
+                                   Deadline deadline) {
+    VFMGR_TRY(auto lock, lock_pf(folder, pf, deadline));
+    return spawn_worker("/proc/self/exe", {"vfmgrd", "--worker", to_string(pf)}, std::move(lock));
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/kernel/worker_service.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <thread>
+
+namespace vfmgr {
+
+WorkerService::WorkerService(FileDescriptor socket, Kernel& kernel, PciAddress const& pf)
+    : socket_(std::move(socket)), kernel_(kernel), pf_(pf) {}
+
+WorkerService::~WorkerService() {
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [this] { return underway_ == 0; });
+}
+
+void WorkerService::run() {
+    Lines lines;
+    std::array<char, 4096> buffer{};
+    while (true) {
+        auto const got = ::read(socket_.get(), buffer.data(), buffer.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0 || !lines.add({buffer.data(), static_cast<std::size_t>(got)})) return;
+        while (auto const line = lines.next()) {
+            auto request = parse_request(*line);
+            if (!request) return;
+            begin(std::move(*request));
+        }
+    }
+}
+
+void WorkerService::begin(WorkerRequest request) {
+    std::lock_guard const lock(mutex_);
+    ++underway_;
+    std::thread([this, request = std::move(request)] {
+        send(answer(request));
+        std::lock_guard const guard(mutex_);
+        --underway_;
+        ended_.notify_all();
+    }).detach();
+}
+
+WorkerAnswer WorkerService::answer(WorkerRequest const& request) {
+    WorkerAnswer answer{request.id, {}, {}, {}};
+    if (!request.step) {
+        if (auto view = kernel_.observe(pf_))
+            answer.view = std::move(*view);
+        else
+            answer.error = view.error();
+        return answer;
+    }
+    auto const deadline =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(request.milliseconds);
+    if (auto observed = kernel_.perform(*request.step, deadline))
+        answer.remarks = std::move(observed->remarks);
+    else
+        answer.error = observed.error();
+    return answer;
+}
+
+// The daemon reads all the time; when it is gone nobody needs the answer.
+void WorkerService::send(WorkerAnswer const& answer) {
+    auto const line = to_line(answer);
+    std::lock_guard const lock(mutex_);
+    for (std::size_t sent = 0; sent < line.size();) {
+        auto const now =
+            ::send(socket_.get(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+        if (now < 0 && errno != EINTR) return;
+        if (now > 0) sent += static_cast<std::size_t>(now);
+    }
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worker's side: does what the daemon asks, each request on a thread of its own, because any of
+// them may hang in the kernel. One for each worker process.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#include "api/http/file_descriptor.hpp"
+#include "vfmgr/kernel/kernel.hpp"
+#include "vfmgr/kernel/worker_messages.hpp"
+
+namespace vfmgr {
+
+class WorkerService {
+  public:
+    // `kernel` is asked about `pf` only.
+    WorkerService(FileDescriptor socket, Kernel& kernel, PciAddress const& pf);
+    ~WorkerService();  // waits for what is still being done: a process that ends leaves by _exit()
+    WorkerService(WorkerService const&) = delete;
+    WorkerService& operator=(WorkerService const&) = delete;
+
+    // Until the daemon is gone, or says what it never says.
+    void run();
+
+  private:
+    void begin(WorkerRequest request);
+    [[nodiscard]] WorkerAnswer answer(WorkerRequest const& request);
+    void send(WorkerAnswer const& answer);
+
+    FileDescriptor const socket_;
+    Kernel& kernel_;
+    PciAddress const pf_;
+    std::mutex mutex_;  // guards underway_, and keeps answers apart on the socket
+    std::condition_variable ended_;
+    std::size_t underway_ = 0;
+};
+
+}  // namespace vfmgr
