@@ -46,6 +46,14 @@ std::optional<std::int32_t> process_id(std::string const& name) {
     return error == std::errc{} && stopped == end && pid > 0 ? std::optional(pid) : std::nullopt;
 }
 
+Error unreadable(fs::path const& process, std::string const& call, int error) {
+    return {Problem::vf_in_use,
+            fmt::format("the open files of process {} can't be read, and it may use a VF: {}",
+                        process.filename().string(), std::generic_category().message(error)),
+            "vfmgr needs CAP_SYS_PTRACE and CAP_DAC_OVERRIDE",
+            {errno_cause(call, error)}};
+}
+
 // Without asking a remote file system for fresh attributes: a dead NFS server must not hang us.
 std::optional<dev_t> device_number(fs::path const& descriptor) {
     struct statx status{};
@@ -55,7 +63,12 @@ std::optional<dev_t> device_number(fs::path const& descriptor) {
     return makedev(status.stx_rdev_major, status.stx_rdev_minor);
 }
 
-// The wanted nodes that one process holds.
+bool gone(int error) {
+    return error == ENOENT || error == ESRCH;
+}
+
+// The wanted nodes that one process holds. Opening the folder takes CAP_DAC_OVERRIDE alone, looking
+// at what is in it CAP_SYS_PTRACE [src fs/proc/fd.c].
 Result<std::set<dev_t>> nodes_held_by(fs::path const& process, std::set<dev_t> const& wanted) {
     std::set<dev_t> held;
     auto const folder = process / "fd";
@@ -63,14 +76,17 @@ Result<std::set<dev_t>> nodes_held_by(fs::path const& process, std::set<dev_t> c
     for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
         auto const number = device_number(it->path());
         if (number && wanted.contains(*number)) held.insert(*number);
+        if (number) continue;
+        // A file that can't be looked at, on somebody's FUSE for example, is no VFIO node; a
+        // descriptor that can't be is anything.
+        std::error_code hidden;
+        static_cast<void>(fs::read_symlink(it->path(), hidden));
+        if (hidden && !gone(hidden.value()))
+            return fail(unreadable(process, "readlink " + it->path().string(), hidden.value()));
     }
     // A process that ended meanwhile holds nothing.
-    if (!error || error.value() == ENOENT || error.value() == ESRCH) return held;
-    return fail({Problem::vf_in_use,
-                 fmt::format("the open files of process {} can't be read, and it may use a VF: {}",
-                             process.filename().string(), error.message()),
-                 "vfmgr needs CAP_SYS_PTRACE and CAP_DAC_OVERRIDE",
-                 {errno_cause("opendir " + folder.string(), error.value())}});
+    if (!error || gone(error.value())) return held;
+    return fail(unreadable(process, "opendir " + folder.string(), error.value()));
 }
 
 std::string holder_list(std::vector<VfioHolder> const& holders) {
