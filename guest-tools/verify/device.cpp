@@ -77,6 +77,7 @@ Scan scan_devices(std::array<std::uint8_t, 16> const& gid, unsigned ifindex) {
 // Until a device says that its GIDs changed, or a moment has passed (a new device says nothing).
 void wait_for_change(std::vector<VerbsContext> const& devices, Deadline deadline) {
     std::vector<pollfd> fds;
+    fds.reserve(devices.size());
     for (auto const& device : devices) fds.push_back({device->async_fd, POLLIN, 0});
     auto const left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Steady::now());

@@ -26,10 +26,10 @@ int set(int fd, int level, int option, T const& value) {
 
 int never_fragment(int fd, IpAddress::Family family) {
     if (family == IpAddress::Family::v4)
-        return set(fd, IPPROTO_IP, IP_MTU_DISCOVER, int{IP_PMTUDISC_PROBE});
-    if (int const failed = set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, int{IPV6_PMTUDISC_PROBE}))
+        return set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
+    if (int const failed = set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE))
         return failed;
-    return set(fd, IPPROTO_IPV6, IPV6_DONTFRAG, int{1});
+    return set(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
 }
 
 Error socket_error(EchoEndpoint const& endpoint, char const* call) {

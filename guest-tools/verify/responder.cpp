@@ -106,7 +106,7 @@ Result<SessionOffer> Responder::open(SessionPermit const& permit, SessionRequest
         forget_unused_echo();
         return fail(std::move(opened).error());
     }
-    auto const offer = (*opened)->offer();
+    auto offer = (*opened)->offer();
     sessions_.emplace(offer.session, std::move(*opened));
     wake();
     return offer;
@@ -208,6 +208,7 @@ void Responder::run() {
         auto const watched = events();
         auto const timeout = wait_milliseconds();
         std::vector<pollfd> fds;
+        fds.reserve(watched.size());
         for (auto const& event : watched) fds.push_back({event.fd, POLLIN, 0});
         lock.unlock();
         ::poll(fds.data(), fds.size(), timeout);
