@@ -17,6 +17,23 @@ bool has(std::vector<VmHostdev> const& hostdevs, std::string const& alias, PciAd
     });
 }
 
+// The reset would take the VF from whoever else has it. While the lease's VM runs with it, the one
+// that holds it open is that VM.
+Result<void> check_others(HostView const& host, Attachment const& lease, VfState const& vf) {
+    auto const alias = hostdev_alias(lease.id);
+    std::string user;
+    if (!vf.holders.empty())
+        user = fmt::format("held open by {} (pid {})", vf.holders[0].comm, vf.holders[0].pid);
+    if (auto const* own = find_vm(host, lease.vm_uuid); own && has(own->live, alias, vf.pci))
+        user.clear();
+    for (auto const& [uuid, vm] : host.hypervisor.vms)
+        if (uuid != lease.vm_uuid && (has(vm.live, alias, vf.pci) || has(vm.config, alias, vf.pci)))
+            user = fmt::format("a device of VM {} as well", vm.name);
+    if (user.empty()) return {};
+    return fail(Problem::vf_in_use, fmt::format("VF {} is {}", to_string(lease.vf), user),
+                "take it from there first: vfmgr did not give it to them");
+}
+
 void take_out_of_vm(Plan& plan, HostView const& host, Attachment const& lease) {
     auto const* vm = find_vm(host, lease.vm_uuid);
     if (!vm) {
@@ -56,9 +73,10 @@ Result<Plan> plan_release(HostView const& host, DesiredState const& desired,
         return fail(Problem::unavailable,
                     fmt::format("libvirt can't be asked: {}", host.hypervisor.stale_reason),
                     "start libvirtd and try again");
+    auto const* vf = find_vf(host, lease.vf);
+    if (vf) VFMGR_CHECK(check_others(host, lease, *vf));
     Plan plan;
     take_out_of_vm(plan, host, lease);
-    auto const* vf = find_vf(host, lease.vf);
     if (vf)
         clean(plan, lease, *vf);
     else

@@ -68,6 +68,24 @@ TEST(PlanRelease, RefusesWhileLibvirtCannotBeAsked) {
     EXPECT_EQ(plan_release(lent.view, lent.wish, lent.lease).error().problem, Problem::unavailable);
 }
 
+TEST(PlanRelease, RefusesToTakeTheVfFromSomebodyElse) {
+    Lent lent;
+    lent.view.hypervisor.vms[vm2_uuid].config.push_back({vf(0).pci, {}});
+    auto const error = plan_release(lent.view, lent.wish, lent.lease).error();
+    EXPECT_EQ(error.problem, Problem::vf_in_use);
+    EXPECT_THAT(error.detail, HasSubstr("a device of VM vm2 as well"));
+}
+
+TEST(PlanRelease, AHolderIsTheVmWhileItRunsWithTheVf) {
+    Lent lent;
+    lent.view.kernel.pfs[pf_address].vfs[0].holders.push_back({812, "qemu-system-x86"});
+    EXPECT_TRUE(plan_release(lent.view, lent.wish, lent.lease));
+    lent.view.hypervisor.vms[vm1_uuid].live.clear();
+    auto const error = plan_release(lent.view, lent.wish, lent.lease).error();
+    EXPECT_EQ(error.problem, Problem::vf_in_use);
+    EXPECT_THAT(error.detail, HasSubstr("held open by qemu-system-x86 (pid 812)"));
+}
+
 TEST(PlanRelease, SettingsThatWereNotTouchedStay) {
     Lent lent;
     lent.view.kernel.pfs[pf_address].vfs[0].settings.trust = true;
