@@ -111,7 +111,18 @@ Result<Plan> plan_restore(HostView const& host, DesiredState const& desired, Pci
     plan.steps = links_up(*state, wanted_links(pf, spec, *managed->second.base, leases));
     for (auto const& lease : leases) {
         auto const* vf = find_vf(host, lease.vf);
-        if (!vf || vf->driver == "vfio-pci") continue;
+        if (vf && vf->driver == "vfio-pci") continue;
+        if (!vf) {
+            plan.notes.push_back(fmt::format("VF {} does not exist, and VM {} can't start with it",
+                                             to_string(lease.vf), lease.vm_name));
+            continue;
+        }
+        if (!vf->holders.empty()) {
+            plan.notes.push_back(fmt::format("VF {} is held open by {} (pid {}) and left alone",
+                                             to_string(lease.vf), vf->holders[0].comm,
+                                             vf->holders[0].pid));
+            continue;
+        }
         if (vf->pci != lease.vf_pci) {
             plan.notes.push_back(fmt::format("VF {} is now at {}, but the XML of VM {} names {}",
                                              to_string(lease.vf), to_string(vf->pci), lease.vm_name,

@@ -115,6 +115,26 @@ TEST(PlanRestore, DoesNotBindAVfThatTheVmsXmlDoesNotName) {
     EXPECT_THAT(plan.notes[0], HasSubstr("the XML of VM vm1 names"));
 }
 
+TEST(PlanRestore, NamesALeaseWhoseVfDoesNotExist) {
+    Lent lent;
+    lent.wish.pfs.at(pf_address).spec.num_vfs.reset();
+    auto const plan = plan_restore(host(0), lent.wish, pf_address).value();
+    EXPECT_THAT(steps_of<BindVf>(plan), IsEmpty());
+    ASSERT_EQ(plan.notes.size(), 1U);
+    EXPECT_EQ(plan.notes[0], "VF 0000:01:00.0/0 does not exist, and VM vm1 can't start with it");
+}
+
+TEST(PlanRestore, LeavesAVfThatIsHeldOpen) {
+    Lent const lent;
+    auto view = host(7);
+    view.kernel.pfs[pf_address].vfs[0].driver = "mlx5_vfio_pci";
+    view.kernel.pfs[pf_address].vfs[0].holders.push_back({812, "qemu-system-x86"});
+    auto const plan = plan_restore(view, lent.wish, pf_address).value();
+    EXPECT_THAT(steps_of<BindVf>(plan), IsEmpty());
+    ASSERT_EQ(plan.notes.size(), 1U);
+    EXPECT_THAT(plan.notes[0], HasSubstr("held open by qemu-system-x86 (pid 812)"));
+}
+
 TEST(PlanRestore, NeverResizesVfsThatExist) {
     auto wish = desired();
     EXPECT_THAT(plan_restore(host(3), wish, pf_address).value().steps, IsEmpty());
