@@ -17,7 +17,7 @@ struct PfBase {
     bool up = false;
     std::uint32_t mtu = 1500;
     bool rdma = false;                 // it had an RDMA device of its own or of somebody else's
-    std::vector<IpAddress> addresses;  // on the untagged leg
+    std::vector<IpAddress> addresses;  // on it and on VLAN devices that vfmgr did not make
     bool operator==(PfBase const&) const = default;
 };
 

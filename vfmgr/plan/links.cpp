@@ -27,7 +27,8 @@ bool has_peer(LegState const& leg, IpAddress const& address, WantedPeer const& p
 void leg_up(std::vector<Step>& steps, LegState const* leg, LegId const& id, WantedLeg const& want,
             bool up, std::uint32_t mtu) {
     if (!leg && id.vlan) steps.push_back(AddVlanLeg{id});
-    if (!leg || leg->up != up || leg->mtu != mtu)
+    // An MTU is never lowered here: somebody else may have made the VLAN device.
+    if (!leg || leg->up != up || leg->mtu < mtu)
         if (up || leg) steps.push_back(SetLink{id, up, mtu});
     for (auto const& address : want.addresses)
         if (!leg || !contains(leg->addresses, address)) steps.push_back(AddAddress{id, address});
@@ -36,12 +37,11 @@ void leg_up(std::vector<Step>& steps, LegState const* leg, LegId const& id, Want
             steps.push_back(AddPeer{id, address, peer.mac, peer.source});
 }
 
-// Ours to remove from the untagged leg: the host addresses of the PF's networks, unless they were
-// there before vfmgr was.
-bool ours(PfSpec const& spec, PfBase const& base, IpAddress const& address) {
+// Ours to remove: the host addresses of the PF's networks, unless they were there before vfmgr was.
+bool ours(LegState const& leg, PfSpec const& spec, PfBase const& base, IpAddress const& address) {
     auto named = std::any_of(spec.networks.begin(), spec.networks.end(),
                              [&](Network const& n) { return n.host_address == address; });
-    return named && !contains(base.addresses, address);
+    return named && (leg.ours || !contains(base.addresses, address));
 }
 
 bool in_a_network(PfSpec const& spec, LegId const& leg, IpAddress const& address) {
@@ -59,16 +59,23 @@ void leg_down(std::vector<Step>& steps, LegState const& leg, WantedLeg const* wa
     }
     for (auto const& address : leg.addresses) {
         bool const wanted = want && contains(want->addresses, address);
-        if (!wanted && ours(spec, base, address)) steps.push_back(RemoveAddress{leg.id, address});
+        if (!wanted && ours(leg, spec, base, address))
+            steps.push_back(RemoveAddress{leg.id, address});
     }
-    if (leg.id.vlan && leg.ours && !want) steps.push_back(RemoveVlanLeg{leg.id});
+    if (!leg.id.vlan || !leg.ours) return;
+    if (!want)
+        steps.push_back(RemoveVlanLeg{leg.id});
+    else if (leg.mtu != want->mtu)  // networks with different MTUs share a VLAN
+        steps.push_back(SetLink{leg.id, true, want->mtu});
 }
 
 }  // namespace
 
 PfBase base_of(PfState const& pf) {
     PfBase base{pf.info.up, pf.info.mtu, pf.info.rdma_device.has_value(), {}};
-    if (auto const* leg = leg_of(pf, LegId{pf.info.pci, {}})) base.addresses = leg->addresses;
+    for (auto const& leg : pf.legs)
+        if (!leg.ours)
+            base.addresses.insert(base.addresses.end(), leg.addresses.begin(), leg.addresses.end());
     return base;
 }
 
@@ -107,7 +114,7 @@ WantedLinks wanted_links(PciAddress const& address, PfSpec const& spec, PfBase c
 std::vector<Step> links_up(PfState const& pf, WantedLinks const& want) {
     std::vector<Step> steps;
     LegId const untagged{pf.info.pci, {}};
-    // The PF's MTU bounds that of its VLAN devices and VFs: never lowered here, only in links_down.
+    // The PF's MTU bounds that of its VLAN devices and VFs: lowered only in links_down.
     auto const mtu = std::max(want.mtu, pf.info.mtu);
     leg_up(steps, leg_of(pf, untagged), untagged, want.legs.at(untagged), want.up || pf.info.up,
            mtu);

@@ -93,6 +93,20 @@ Result<void> check_verification(Ask const& ask, Attachment const& lease) {
     return {};
 }
 
+// A VLAN device that somebody else made is used as it is, or not at all.
+Result<void> check_leg(Ask const& ask) {
+    if (!ask.network || !ask.network->vlan) return {};
+    auto const* leg = find_leg(ask.host, LegId{ask.pf.info.pci, ask.network->vlan});
+    if (!leg || leg->ours || (leg->up && leg->mtu >= ask.network->mtu)) return {};
+    return fail(Problem::conflict,
+                fmt::format("{}, which vfmgr did not make, is {} with MTU {}; network {} needs it "
+                            "up with MTU {}",
+                            leg->ifname, leg->up ? "up" : "down", leg->mtu, ask.network->name,
+                            ask.network->mtu),
+                fmt::format("ip link set {0} up mtu {1}, or remove it: vfmgr makes its own",
+                            leg->ifname, ask.network->mtu));
+}
+
 Result<void> resolve_settings(Ask const& ask, Attachment& lease, std::string_view host_seed,
                               Plan& plan) {
     auto& settings = lease.settings;
@@ -136,6 +150,7 @@ Result<AttachmentPlan> lend(Ask const& ask, DesiredPf const& pf, Attachment leas
     auto& attachment = result.attachment;
     VFMGR_CHECK(place(ask, attachment));
     VFMGR_CHECK(check_verification(ask, attachment));
+    VFMGR_CHECK(check_leg(ask));
     VFMGR_TRY(VfState const* vf, choose_vf(ask.host, ask.desired, ask.pf, ask.spec.vf));
     attachment.vf = VfId{ask.pf.info.pci, vf->index};
     attachment.vf_pci = vf->pci;

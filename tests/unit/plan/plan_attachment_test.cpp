@@ -234,6 +234,41 @@ TEST(PlanAttachment, SecondLeaseSharesTheLeg) {
     EXPECT_EQ(steps_of<SetLink>(last), (std::vector<SetLink>{{{pf_address, {}}, false, 1500}}));
 }
 
+// vm1's network is on a VLAN device that somebody else made.
+HostView with_their_leg(bool up, std::uint32_t mtu) {
+    auto view = host();
+    auto& legs = view.kernel.pfs[pf_address].legs;
+    legs[0].up = view.kernel.pfs[pf_address].info.up = up;
+    legs[0].mtu = view.kernel.pfs[pf_address].info.mtu = 9000;
+    LegState theirs;
+    theirs.id = {pf_address, 100};
+    theirs.ifname = "storage";
+    theirs.up = up;
+    theirs.mtu = mtu;
+    theirs.addresses = {ip("192.168.100.3")};
+    legs.push_back(theirs);
+    return view;
+}
+
+TEST(PlanAttachment, LeavesSomebodyElsesVlanDeviceAsItIs) {
+    auto const view = with_their_leg(true, 9216);
+    auto const lent = with_lease(desired(), view, "aaaa0001", ask());
+    auto const planned = plan(view, desired(), ask()).value();
+    EXPECT_THAT(steps_of<SetLink>(planned.plan), IsEmpty());
+    EXPECT_EQ(steps_of<AddPeer>(planned.plan).size(), 1U);
+    auto const back = plan_release(view, lent, lent.attachments.at("aaaa0001")).value();
+    EXPECT_THAT(steps_of<RemoveAddress>(back), IsEmpty()) << "the address was there before";
+    EXPECT_THAT(steps_of<RemoveVlanLeg>(back), IsEmpty());
+}
+
+TEST(PlanAttachment, RefusesSomebodyElsesVlanDeviceThatDoesNotSuit) {
+    auto const small = plan(with_their_leg(true, 1500), desired(), ask()).error();
+    EXPECT_EQ(small.problem, Problem::conflict);
+    EXPECT_THAT(small.detail, HasSubstr("storage, which vfmgr did not make, is up with MTU 1500"));
+    EXPECT_EQ(small.remedy, "ip link set storage up mtu 9000, or remove it: vfmgr makes its own");
+    EXPECT_FALSE(plan(with_their_leg(false, 9000), desired(), ask()));
+}
+
 TEST(PlanAttachment, UnbindsAHostDriverBeforeConfiguring) {
     auto view = host();
     view.kernel.pfs[pf_address].vfs[0].driver = "igbvf";

@@ -95,6 +95,29 @@ TEST(PlanRelease, SettingsThatWereNotTouchedStay) {
     EXPECT_FALSE(configure[0].changes[0].settings.trust);
 }
 
+// Two networks share VLAN 100; the one with the larger MTU goes.
+TEST(PlanRelease, LowersTheLegsMtuToWhatTheOtherLeaseNeeds) {
+    Lent lent;
+    auto small = train();
+    small.name = "small";
+    small.prefix = prefix("192.168.60.0/24");
+    small.host_address = ip("192.168.60.1");
+    small.mtu = 1500;
+    auto& pf = lent.wish.pfs.at(pf_address);
+    pf.spec.networks.push_back(small);
+    pf.base = PfBase{true, 9000, false, {}};
+    auto spec = ask("vm2");
+    spec.network = "small";
+    lent.wish = with_lease(lent.wish, host(), "bbbb0001", spec);
+    LegId const tagged{pf_address, 100};
+    auto& state = lent.view.kernel.pfs[pf_address];
+    state.info.up = true;
+    state.info.mtu = 9000;
+    state.legs.push_back({tagged, "enp1s0.100", true, 9000, true, {}, {}, {}});
+    EXPECT_EQ(steps_of<SetLink>(plan_release(lent.view, lent.wish, lent.lease).value()),
+              (std::vector<SetLink>{{tagged, true, 1500}}));
+}
+
 TEST(PlanRestore, CreatesVfsThenPutsBackWhatIsLent) {
     Lent const lent;
     auto first = plan_restore(host(0), lent.wish, pf_address).value();
