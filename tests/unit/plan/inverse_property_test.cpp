@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step's inverse puts the host back, whether the step happened, happened by half, or did not.
+#include <gtest/gtest.h>
+
+#include "tests/unit/plan/property.hpp"
+
+namespace vfmgr {
+namespace {
+
+using namespace drawn;
+
+// Set-only and lossy steps, which DESIGN.md calls compensable or irreversible: VFs that are made
+// anew are not those that went, and Linux forgets the routes of a link that goes down.
+bool exact(Step const& step, HostView const& before) {
+    if (auto const* count = std::get_if<SetNumVfs>(&step))
+        return find_pf(before, count->pf)->vfs.empty();
+    if (auto const* link = std::get_if<SetLink>(&step)) {
+        auto const* leg = find_leg(before, link->leg);
+        return !leg || ((link->up || !leg->up) && link->mtu >= leg->mtu);
+    }
+    return true;
+}
+
+void expect_undone(World const& before, Step const& step, std::optional<FaultPoint> fault) {
+    Fakes fakes(before);
+    if (fault) fakes.kernel.fail_at = fakes.hypervisor.fail_at = Fault{0, *fault};
+    auto const done = fakes.perform(step);
+    fakes.kernel.fail_at.reset();
+    fakes.hypervisor.fail_at.reset();
+    RC_ASSERT(done.has_value() != fault.has_value());
+    for (auto const& back : inverse(step, before.view)) {
+        RC_LOG() << "undo: " << sentence(back) << "\n";
+        RC_ASSERT(fakes.perform(back).has_value());
+    }
+    expect_same(before.view, fakes.view(), "after undoing: " + sentence(step));
+}
+
+void undo_each(World world, Plan const& plan, Tally& tally) {
+    for (auto const& step : plan.steps) {
+        if (std::holds_alternative<AwaitVerification>(step)) continue;
+        RC_LOG() << sentence(step) << "\n";
+        Fakes fakes(world);
+        if (!fakes.perform(step)) return;  // what the driver refuses is undone in another property
+        if (exact(step, world.view)) {
+            expect_undone(world, step, std::nullopt);
+            for (auto const point : {FaultPoint::before, FaultPoint::halfway})
+                expect_undone(world, step, point);
+            nlohmann::json name;
+            to_json(name, step);
+            tally.count(name.at("step"));
+        }
+        world.view = fakes.view();
+    }
+}
+
+TEST(InverseProperty, PutsTheHostBack) {
+    Tally tally;
+    rc::detail::checkGTest([&] {
+        auto const [world, pf_wishes] = draw(with_wishes<any_pf_wish>);
+        auto const lease_wishes = draw(with_wishes<any_attachment>).second;
+        for (auto const& [pf, want] : pf_wishes)
+            if (auto const plan = plan_pf(world.view, world.desired, pf, want))
+                undo_each(world, *plan, tally);
+        for (auto const& wish : lease_wishes)
+            if (auto const planned =
+                    plan_attachment(world.view, world.desired, "bbbb0001", wish, "seed"))
+                undo_each(world, planned->plan, tally);
+        for (auto const& [id, lease] : world.desired.attachments)
+            if (auto const plan = plan_release(world.view, world.desired, lease))
+                undo_each(world, *plan, tally);
+    });
+    tally.expect_at_least(
+        3, {"set_num_vfs", "configure_vfs", "bind_vf", "reset_vf", "set_link", "add_vlan_leg",
+            "remove_vlan_leg", "add_address", "remove_address", "add_peer", "remove_peer",
+            "add_rdma_link", "remove_rdma_link", "attach_hostdev", "detach_hostdev"});
+}
+
+}  // namespace
+}  // namespace vfmgr

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the properties of plans share: who uses a VF, what a step touches, when two hosts are the
+// same, and how often what was drawn. Written apart from vfmgr/plan, which it judges.
+#pragma once
+
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/plan/random_host.hpp"
+
+namespace vfmgr::drawn {
+
+// Counts what was drawn: a property that meets only refusals can't fail. Printed, and asserted.
+class Tally {
+  public:
+    Tally() = default;
+    Tally(Tally const&) = delete;
+    Tally& operator=(Tally const&) = delete;
+    void count(std::string const& what, bool counts = true) { counts_[what] += counts ? 1 : 0; }
+    ~Tally() {
+        std::string line;
+        for (auto const& [what, number] : counts_)
+            line += fmt::format("{}{} {}", line.empty() ? "" : ", ", number, what);
+        std::cout << "[  drawn   ] " << line << "\n";
+        testing::Test::RecordProperty("drawn", line);
+    }
+    void expect_at_least(int least, std::vector<std::string> const& all) {
+        for (auto const& what : all) EXPECT_GE(counts_[what], least) << what;
+    }
+
+  private:
+    std::map<std::string, int> counts_;
+};
+
+// In use by anybody but the lease `own`. While its VM runs with the VF, the holder is that VM.
+inline bool in_use(World const& world, VfId const& id, Attachment const* own = nullptr) {
+    auto const* vf = find_vf(world.view, id);
+    if (!vf) return false;
+    bool own_vm_runs_with_it = false;
+    for (auto const& [uuid, vm] : world.view.hypervisor.vms) {
+        auto const names = [&](VmHostdev const& device) { return device.pci == vf->pci; };
+        bool const mine = own && uuid == own->vm_uuid;
+        bool const live = std::ranges::any_of(vm.live, names);
+        if (!mine && (live || std::ranges::any_of(vm.config, names))) return true;
+        own_vm_runs_with_it = own_vm_runs_with_it || (mine && live);
+    }
+    if (!vf->holders.empty() && !own_vm_runs_with_it) return true;
+    if (!own && world.desired.quarantine.contains(id)) return true;
+    return std::ranges::any_of(world.desired.attachments, [&](auto const& lease) {
+        return lease.second.vf == id && (!own || lease.first != own->id);
+    });
+}
+
+// The VFs whose owner would notice the step.
+inline std::vector<VfId> touched(World const& world, Step const& step) {
+    std::vector<VfId> vfs;
+    if (auto const* count = std::get_if<SetNumVfs>(&step)) {
+        auto const& pf = *find_pf(world.view, count->pf);
+        for (auto const& vf : pf.vfs)
+            if (count->count != pf.info.num_vfs) vfs.push_back({count->pf, vf.index});
+    } else if (auto const* all = std::get_if<ConfigureVfs>(&step)) {
+        for (auto const& change : all->changes) vfs.push_back({all->pf, change.index});
+    } else {
+        std::visit(
+            [&](auto const& one) {
+                if constexpr (requires { one.vf; }) vfs.push_back(one.vf);
+            },
+            step);
+    }
+    return vfs;
+}
+
+inline void expect_touches_nobody_else(World const& world, Plan const& plan,
+                                       Attachment const* own = nullptr) {
+    for (auto const& step : plan.steps)
+        for (auto const& vf : touched(world, step))
+            if (in_use(world, vf, own)) RC_FAIL("used by somebody else: " + sentence(step));
+}
+
+inline void expect_says_why(Error const& error) {
+    RC_LOG() << "refused: " << error.detail << "\n";
+    RC_ASSERT_FALSE(error.detail.empty());
+    RC_ASSERT_FALSE(error.remedy.empty());
+}
+
+// Lists whose order says nothing are put in order.
+inline HostView in_order(HostView view) {
+    auto const by_text = [](auto& list) {
+        std::ranges::sort(list, {}, [](auto const& one) { return to_string(one); });
+    };
+    for (auto& [pci, pf] : view.kernel.pfs) {
+        std::ranges::sort(pf.legs, {}, &LegState::id);
+        for (auto& leg : pf.legs) {
+            by_text(leg.prefixes);
+            by_text(leg.addresses);
+            std::ranges::sort(leg.peers, {}, &PeerEntry::address);
+        }
+        for (auto& vf : pf.vfs) std::ranges::sort(vf.holders, {}, &VfioHolder::pid);
+    }
+    auto& routes = view.kernel.routes;
+    std::ranges::sort(routes, {}, [](HostRoute const& route) {
+        return route.ifname + " " + to_string(route.prefix);
+    });
+    for (auto& [uuid, vm] : view.hypervisor.vms)
+        for (auto* devices : {&vm.live, &vm.config})
+            std::ranges::sort(*devices, {}, &VmHostdev::pci);
+    return view;
+}
+
+inline std::string text(HostView const& view) {
+    nlohmann::json all;
+    for (auto const& [pci, pf] : view.kernel.pfs) all[to_string(pci)] = pf;
+    for (auto const& route : view.kernel.routes) all["routes"].push_back(route);
+    for (auto const& [uuid, vm] : view.hypervisor.vms) all["vms"].push_back(vm);
+    return all.dump(1);
+}
+
+// Lines of `left` and `right` that differ, by position: enough to see what it is about.
+inline void expect_same(HostView const& left, HostView const& right, std::string const& when) {
+    auto const one = in_order(left);
+    auto const other = in_order(right);
+    if (one == other) return;
+    auto const first = nlohmann::json::parse(text(one));
+    auto const second = nlohmann::json::parse(text(other));
+    RC_LOG() << nlohmann::json::diff(first, second).dump(1) << "\n";
+    RC_FAIL("not the same host " + when);
+}
+
+inline void log(Plan const& plan) {
+    for (auto const& step : plan.steps) RC_LOG() << sentence(step) << "\n";
+    for (auto const& note : plan.notes) RC_LOG() << "note: " << note << "\n";
+}
+
+}  // namespace vfmgr::drawn

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hosts and wishes drawn by RapidCheck, on the fakes: what vfmgr lent is lent by plans that were
+// performed; what others did is put beside it. Values; for property tests only.
+#pragma once
+
+#include <fmt/format.h>
+#include <rapidcheck.h>
+
+#include <vector>
+
+#include "tests/fakes/fake_hypervisor.hpp"
+#include "tests/fakes/fake_kernel.hpp"
+#include "vfmgr/plan/plan.hpp"
+#include "vfmgr/plan/vf_values.hpp"
+
+namespace vfmgr::drawn {
+
+struct World {
+    HostView view;
+    DesiredState desired;
+    std::map<PciAddress, DriverModel> models;
+};
+
+// The fakes, standing where a World stands.
+struct Fakes {
+    FakeKernel kernel;
+    FakeHypervisor hypervisor{kernel};
+
+    explicit Fakes(World const& world) : kernel(world.view.kernel) {
+        kernel.models = world.models;
+        hypervisor.change([&](HypervisorView& view) { view = world.view.hypervisor; });
+    }
+    Result<Observed> perform(Step const& step) {
+        return std::visit(
+            [this]<class S>(S const& one) -> Result<Observed> {
+                if constexpr (std::is_constructible_v<KernelStep, S>)
+                    return kernel.perform(one, {});
+                else if constexpr (std::is_constructible_v<HypervisorStep, S>)
+                    return hypervisor.perform(one, {});
+                else
+                    return Observed{};
+            },
+            step);
+    }
+    [[nodiscard]] HostView view() const { return {kernel.view(), hypervisor.view()}; }
+};
+
+// As one value, so that a failure is told without every number behind it. `make` is kept and run
+// again when a failing case is made smaller: it refers to nothing.
+template <class F>
+auto draw(F const& make) {
+    return *rc::gen::exec(make);
+}
+
+// Evenly, whatever size RapidCheck is at; shrinks towards 0.
+inline int below(int limit) {
+    return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, limit));
+}
+inline bool chance(int percent) {
+    return below(100) >= 100 - percent;  // shrinks towards false
+}
+template <class T>
+T const& one_of(std::vector<T> const& all) {
+    return all.at(static_cast<std::size_t>(below(static_cast<int>(all.size()))));
+}
+template <class T>
+std::optional<T> maybe(int percent, T const& value) {
+    return chance(percent) ? std::optional<T>(value) : std::nullopt;
+}
+
+inline std::vector<PciAddress> const pf_addresses = {{0, 1, 0, 0}, {0, 2, 0, 0}};
+inline PciAddress const no_pf{0, 9, 0, 0};
+inline std::vector<std::string> const uuids = {"11111111-1111-1111-1111-111111111111",
+                                               "22222222-2222-2222-2222-222222222222",
+                                               "33333333-3333-3333-3333-333333333333"};
+
+// Few values, so that they meet: VFs, leases and wishes draw from the same.
+inline MacAddress any_mac() {
+    if (chance(5)) return make_igb_pf("0000:01:00.0", "enp1s0").info.mac.value();
+    return MacAddress{{0x02, 0, 0, 0, 0, static_cast<std::uint8_t>(1 + below(30))}};
+}
+inline VfSpec any_settings(int percent) {
+    VfSpec settings;
+    if (chance(percent)) settings.mac = any_mac();
+    if (chance(percent))
+        settings.vlan = Vlan{one_of<std::uint16_t>({0, 100, 200}), static_cast<uint8_t>(below(8)),
+                             chance(10) ? VlanProtocol::dot1ad : VlanProtocol::dot1q};
+    settings.spoofchk = maybe(percent, chance(50));
+    settings.trust = maybe(percent, chance(50));
+    settings.link_state = maybe(
+        percent / 2, one_of<LinkState>({LinkState::auto_, LinkState::enable, LinkState::disable}));
+    settings.min_tx_rate_mbps = maybe(percent / 2, one_of<std::uint32_t>({0, 100}));
+    settings.max_tx_rate_mbps = maybe(percent, one_of<std::uint32_t>({0, 1000}));
+    settings.node_guid = maybe(percent / 2, Guid{static_cast<std::uint64_t>(1 + below(3))});
+    settings.port_guid = maybe(percent / 2, Guid{static_cast<std::uint64_t>(1 + below(3))});
+    return settings;
+}
+
+inline Network make_network(char const* name, std::optional<std::uint16_t> vlan,
+                            std::string const& prefix, std::uint64_t host, std::uint32_t mtu) {
+    Network network;
+    network.name = name;
+    network.vlan = vlan;
+    network.prefix = IpPrefix::parse(prefix).value();
+    network.host_address = network.prefix.host(host).value();
+    network.mtu = mtu;
+    network.rdma = chance(60) ? RdmaMode::rxe : RdmaMode::auto_;
+    return network;
+}
+// `tiny` has one address for a VM, and shares the VLAN of `train` at times.
+inline std::vector<Network> any_networks(PciAddress const& pf) {
+    std::vector<Network> networks;
+    int const own = pf.bus;
+    if (chance(80))
+        networks.push_back(
+            make_network("train", 100, fmt::format("192.168.{}.0/24", 100 + own), 3, 9000));
+    if (chance(50))
+        networks.push_back(
+            make_network("plain", {}, fmt::format("192.168.{}.0/24", 50 + own), 1, 1500));
+    if (chance(40))
+        networks.push_back(make_network("tiny", chance(50) ? 100 : 200,
+                                        fmt::format("192.168.{}.0/30", 60 + own), 1, 1500));
+    return networks;
+}
+
+inline void any_legs(PfState& pf) {
+    auto& untagged = pf.legs.front();
+    untagged.up = pf.info.up = chance(50);
+    untagged.mtu = pf.info.mtu = chance(30) ? 9000 : 1500;
+    if (chance(20))
+        untagged.addresses.push_back(
+            IpAddress::parse(fmt::format("192.168.{}.1", 50 + pf.info.pci.bus)).value());
+    // A VLAN device that somebody else made.
+    if (!chance(25)) return;
+    LegState theirs;
+    theirs.id = {pf.info.pci, chance(70) ? 100 : 300};
+    theirs.ifname = fmt::format("{}.{}", pf.info.ifname, *theirs.id.vlan);
+    theirs.up = untagged.up && chance(70);
+    theirs.mtu = chance(50) ? untagged.mtu : 1400;
+    if (chance(30))
+        theirs.addresses.push_back(
+            IpAddress::parse(fmt::format("192.168.{}.3", 100 + pf.info.pci.bus)).value());
+    for (auto const& address : theirs.addresses) theirs.prefixes.push_back({address, 32});
+    pf.legs.push_back(std::move(theirs));
+}
+
+inline void add_pf(World& world, PciAddress const& pci) {
+    auto pf = make_igb_pf(to_string(pci), fmt::format("enp{}s0", pci.bus));
+    auto const model = chance(50) ? DriverModel::obliging() : DriverModel::igb();
+    pf.info.total_vfs = static_cast<std::uint16_t>(chance(80) ? 7 : 1 + below(7));
+    pf.info.carrier = chance(80);
+    any_legs(pf);
+    if (chance(15)) {
+        pf.info.rdma_device = "mlx5_0";
+    } else if (chance(10)) {
+        pf.info.rdma_device = "rxe_of_somebody";
+        pf.info.rdma_driver = "rxe";
+    }
+    world.view.kernel.pfs[pci] = std::move(pf);
+    world.models[pci] = model;
+    Fakes fakes(world);
+    int const total = world.view.kernel.pfs[pci].info.total_vfs;
+    auto const count = static_cast<std::uint16_t>(chance(10)   ? 0
+                                                  : chance(15) ? below(total + 1)
+                                                               : total);
+    fakes.perform(SetNumVfs{pci, count}).value();
+    ConfigureVfs earlier{pci, {}, {vf_spec_members.begin(), vf_spec_members.end()}};
+    for (std::uint16_t i = 0; i < count; ++i) earlier.changes.push_back({i, any_settings(8)});
+    fakes.perform(earlier).value();
+    world.view = fakes.view();
+    for (auto& vf : world.view.kernel.pfs[pci].vfs) {
+        if (chance(2)) vf.iommu_group.reset();
+        if (chance(30)) vf.driver = model.vf_driver;
+        if (vf.driver) vf.ifname = fmt::format("enp{}s0v{}", pci.bus, vf.index);
+    }
+    if (chance(2)) return;
+    auto& wish = world.desired.pfs[pci];
+    wish.spec = {chance(98) ? PfMode::manage : PfMode::observe, maybe(80, count),
+                 any_networks(pci)};
+}
+
+inline void add_vm(World& world, std::string const& uuid) {
+    auto vm = make_vm(fmt::format("vm{}", uuid.front()), uuid);
+    vm.persistent = chance(90);
+    vm.free_pcie_ports = chance(10) ? 0 : 4;
+    if (chance(30)) vm.has_vsock = false;
+    if (!vm.has_vsock || chance(30)) vm.vsock_cid.reset();
+    if (vm.persistent && chance(30)) {
+        vm.state = VmState::shut_off;
+        vm.start_id.reset();
+        vm.vsock_cid.reset();
+    }
+    world.view.hypervisor.vms[uuid] = std::move(vm);
+}
+
+inline PciAddress any_pf(World const& world) {
+    if (chance(1)) return no_pf;
+    std::vector<PciAddress> all;
+    for (auto const& [pci, pf] : world.view.kernel.pfs) all.push_back(pci);
+    return one_of(all);
+}
+
+inline AttachmentSpec any_attachment(World const& world) {
+    AttachmentSpec spec;
+    spec.vm = chance(2) ? "nobody" : chance(50) ? one_of(uuids) : one_of(uuids).substr(0, 1);
+    if (spec.vm.size() == 1) spec.vm = "vm" + spec.vm;
+    spec.pf = any_pf(world);
+    spec.vf = maybe(8, static_cast<std::uint16_t>(below(8)));
+    auto const wish = world.desired.pfs.find(spec.pf);
+    if (wish != world.desired.pfs.end() && !wish->second.spec.networks.empty() && chance(70))
+        spec.network = one_of(wish->second.spec.networks).name;
+    if (chance(3)) spec.network = "nowhere";
+    if (spec.network && chance(15))
+        spec.address = IpAddress::parse(fmt::format("192.168.101.{}", below(7))).value();
+    spec.settings = any_settings(chance(50) ? 40 : 5);
+    if (spec.network && chance(80)) spec.settings.vlan.reset();  // the network decides
+    for (auto const& member : vf_spec_members)
+        if (chance(25)) spec.best_effort.emplace_back(member);
+    spec.persistence = chance(70)   ? Persistence::auto_
+                       : chance(50) ? Persistence::live
+                                    : Persistence::config;
+    if (chance(15)) spec.verify = chance(50) ? VerifyMode::background : VerifyMode::required;
+    return spec;
+}
+
+// As the engine does it: plan, perform all, keep. A wish that is refused changes nothing.
+inline void lend(World& world, std::string const& id) {
+    auto const spec = any_attachment(world);
+    auto planned = plan_attachment(world.view, world.desired, id, spec, "seed");
+    if (!planned) return;
+    Fakes fakes(world);
+    for (auto const& step : planned->plan.steps)
+        if (!fakes.perform(step)) return;
+    world.view = fakes.view();
+    planned->attachment.state = AttachmentState::attached;
+    world.desired.pfs[spec.pf].base = planned->base;
+    world.desired.attachments[id] = planned->attachment;
+}
+
+// Nobody but vfmgr has used its VFs.
+inline World quiet_world() {
+    World world;
+    for (auto const& pci : pf_addresses)
+        if (pci == pf_addresses.front() || chance(30)) add_pf(world, pci);
+    for (auto const& uuid : uuids) add_vm(world, uuid);
+    for (int lease = 0, leases = 1 + below(5); lease < leases; ++lease)
+        lend(world, fmt::format("aaaa000{}", lease));
+    return world;
+}
+
+// Somebody else uses this VF: a process, or a VM that vfmgr lent nothing to.
+inline void take(World& world, VfId const& id, VfState& vf) {
+    auto& stranger = world.view.hypervisor.vms["99999999-9999-9999-9999-999999999999"];
+    if (stranger.name.empty())
+        stranger = make_vm("stranger", "99999999-9999-9999-9999-999999999999");
+    bool const lent = std::ranges::any_of(world.desired.attachments,
+                                          [&](auto const& entry) { return entry.second.vf == id; });
+    if (chance(60)) stranger.config.push_back({vf.pci, {}});
+    if (vf.holders.empty() && chance(50)) {
+        vf.driver = chance(80) ? "vfio-pci" : "mlx5_vfio_pci";
+        vf.ifname.reset();
+        vf.holders.push_back({4001, chance(50) ? "qemu-system-x86" : "dpdk-testpmd"});
+        if (vf.holders.back().comm.starts_with("qemu")) stranger.live.push_back({vf.pci, {}});
+    }
+    if (!lent && chance(20)) {
+        world.desired.quarantine[id].vf = id;
+        world.desired.quarantine[id].reason = "FLR failed";
+    }
+}
+
+inline World any_world() {
+    auto world = quiet_world();
+    for (auto& [pci, pf] : world.view.kernel.pfs) {
+        bool const crowded = chance(50);
+        for (auto& vf : pf.vfs)
+            if (crowded && chance(50)) take(world, {pci, vf.index}, vf);
+        pf.stale = chance(2);
+        if (pf.stale) pf.stale_reason = "no answer for 60 s";
+    }
+    if (chance(15))
+        world.view.kernel.routes.push_back({IpPrefix::parse("192.168.50.0/23").value(), "eno1"});
+    world.view.hypervisor.stale = chance(2);
+    if (world.view.hypervisor.stale) world.view.hypervisor.stale_reason = "connection refused";
+    return world;
+}
+
+inline std::pair<PciAddress, PfSpec> any_pf_wish(World const& world) {
+    auto const pf = any_pf(world);
+    PfSpec spec;
+    if (auto const now = world.desired.pfs.find(pf); now != world.desired.pfs.end())
+        spec = now->second.spec;
+    spec.mode = chance(15) ? PfMode::observe : PfMode::manage;
+    if (chance(60)) spec.num_vfs = maybe(90, static_cast<std::uint16_t>(below(9)));
+    if (chance(20)) spec.networks = any_networks(pf);
+    if (chance(5) && !spec.networks.empty()) spec.networks.front().mtu = 2000;
+    return {pf, spec};
+}
+
+// A host, and several wishes for it as it stands.
+template <auto AnyWish>
+auto with_wishes() {
+    auto world = any_world();
+    std::vector<decltype(AnyWish(world))> wishes;
+    while (wishes.size() < 5) wishes.push_back(AnyWish(world));
+    return std::pair(std::move(world), std::move(wishes));
+}
+
+}  // namespace vfmgr::drawn
