@@ -98,15 +98,18 @@ Result<Plan> plan_restore(HostView const& host, DesiredState const& desired, Pci
     Plan plan;
     if (managed == desired.pfs.end() || managed->second.spec.mode == PfMode::observe) return plan;
     auto const& spec = managed->second.spec;
-    // Only from nothing: at boot there are none, and VFs that exist may be in use.
-    if (spec.num_vfs && *spec.num_vfs > 0 && state->info.num_vfs == 0) {
-        plan.steps.emplace_back(SetNumVfs{pf, *spec.num_vfs});
-        return plan;
-    }
     auto leases = leases_on(desired, pf, "");
     // A lease that was being made when the host went down is undone by the daemon, not made here.
     std::erase_if(
         leases, [](Attachment const& lease) { return lease.state == AttachmentState::attaching; });
+    // Only from nothing: at boot there are none, and VFs that exist may be in use.
+    if (spec.num_vfs && *spec.num_vfs > 0 && state->info.num_vfs == 0) {
+        // A lease needs the PF up anyway, and bnxt makes no VFs before (operators' list 11).
+        if (!leases.empty() && !state->info.up)
+            plan.steps.emplace_back(SetLink{LegId{pf, {}}, true, state->info.mtu});
+        plan.steps.emplace_back(SetNumVfs{pf, *spec.num_vfs});
+        return plan;
+    }
     if (leases.empty() || !managed->second.base) return plan;
     plan.steps = links_up(*state, wanted_links(pf, spec, *managed->second.base, leases));
     for (auto const& lease : leases) {

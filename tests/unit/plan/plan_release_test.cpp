@@ -121,7 +121,9 @@ TEST(PlanRelease, LowersTheLegsMtuToWhatTheOtherLeaseNeeds) {
 TEST(PlanRestore, CreatesVfsThenPutsBackWhatIsLent) {
     Lent const lent;
     auto first = plan_restore(host(0), lent.wish, pf_address).value();
-    EXPECT_EQ(first.steps, (std::vector<Step>{SetNumVfs{pf_address, 7}}));
+    EXPECT_EQ(first.steps,
+              (std::vector<Step>{SetLink{{pf_address, {}}, true, 1500}, SetNumVfs{pf_address, 7}}))
+        << "bnxt makes no VFs while it is down";
     auto const second = plan_restore(host(7), lent.wish, pf_address).value();
     EXPECT_EQ(steps_of<BindVf>(second), (std::vector<BindVf>{{{pf_address, 0}, "vfio-pci"}}));
     EXPECT_EQ(steps_of<ConfigureVfs>(second)[0].changes[0].settings.mac, lent.lease.settings.mac);
