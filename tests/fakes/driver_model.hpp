@@ -1,31 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a PF's driver answers in the fakes: where its VFs land, what they report when new, what it
-// refuses. Values and pure functions.
+// refuses. Values and pure functions; the drivers' rows are in driver_model.cpp.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "vfmgr/plan/host_view.hpp"
 
 namespace vfmgr {
 
+// When a driver refuses a member of a wish.
+enum class When { always, zero, above_zero, multicast, tagged, dot1ad, no_carrier, pf_down };
+
+struct Refusal {
+    std::string member;  // of VfSpec; empty: any
+    When when = When::always;
+    int error = 0;  // errno
+};
+
 struct DriverModel {
+    std::string name;       // of the row
+    std::string driver;     // the PF's, in sysfs
+    std::string vf_driver;  // what BindVf may name besides vfio-pci
+    VfSpec new_vf;          // what a new VF reports; absent: never reported
+    std::vector<Refusal> refused;
+    LinkLayer link_layer = LinkLayer::ethernet;
     std::uint16_t vf_offset = 128;  // routing ids from the PF to VF 0, then from VF to VF
     std::uint16_t vf_stride = 2;
-    std::string vf_driver = "igbvf";           // what BindVf may name besides vfio-pci
-    VfSpec new_vf;                             // what a new VF reports; absent: never reported
-    std::map<std::string, int> refused;        // member of VfSpec -> errno
-    bool refuses_8021ad = false;               // EPROTONOSUPPORT
-    bool refuses_min_rate_above_zero = false;  // EINVAL
-    bool needs_carrier_for_max_rate = false;   // EINVAL
-
-    // QEMU's igb NIC with Linux's igb driver, as the lab has it (kernel-and-libvirt.md, last part).
-    [[nodiscard]] static DriverModel igb();
-    // Takes everything, and reports it, GUIDs too.
-    [[nodiscard]] static DriverModel obliging();
+    bool makes_vfs_only_when_up = false;  // otherwise the write succeeds and none appear
+    bool keeps_guids = false;             // set GUIDs come back with VFs that are made anew
 };
+
+// What vfmgr and libvirt write where a driver refuses the zero MAC: it stands for none.
+inline constexpr MacAddress mac_for_none{{0x02, 0, 0, 0, 0, 0}};
+
+[[nodiscard]] std::vector<DriverModel> const& driver_models();
+// The row of that name; the test stops when there is none.
+[[nodiscard]] DriverModel const& driver_model(std::string_view name);
 
 // PF routing id + offset + index * stride (kernel-and-libvirt.md, 1).
 [[nodiscard]] PciAddress vf_address(DriverModel const& model, PciAddress const& pf,
@@ -36,6 +49,7 @@ struct DriverModel {
                                          std::string_view member, VfSpec const& wish);
 
 // A PF with an untagged leg, up and with carrier, 7 VFs at most, none made.
+[[nodiscard]] PfState make_pf(DriverModel const& model, std::string_view pci, std::string ifname);
 [[nodiscard]] PfState make_igb_pf(std::string_view pci, std::string ifname);
 
 }  // namespace vfmgr

@@ -26,9 +26,8 @@ tl::unexpected<Error> refused(std::string detail, std::string call, int error) {
 FakeKernel::FakeKernel(KernelView host) : host_(std::move(host)) {}
 
 DriverModel const& FakeKernel::model(PciAddress const& pf) const {
-    static DriverModel const igb = DriverModel::igb();
     auto const named = models.find(pf);
-    return named == models.end() ? igb : named->second;
+    return named == models.end() ? driver_model("igb") : named->second;
 }
 
 Result<KernelView> FakeKernel::observe(KernelScope const& scope) {
@@ -45,7 +44,7 @@ Result<KernelView> FakeKernel::observe(KernelScope const& scope) {
 Result<Observed> FakeKernel::effect(KernelStep const& step, FaultPoint until) {
     if (until == FaultPoint::before) return Observed{};
     auto const extent = until == FaultPoint::halfway ? Extent::half : Extent::whole;
-    return std::visit(Effects{host_, model(pf_of(step)), resets_, extent}, step);
+    return std::visit(Effects{host_, model(pf_of(step)), resets_, guids_, extent}, step);
 }
 
 Result<Observed> FakeKernel::perform(KernelStep const& step, Deadline) {

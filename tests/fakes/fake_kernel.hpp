@@ -22,7 +22,7 @@ class FakeKernel final : public Kernel {
     Result<KernelView> observe(KernelScope const& scope) override;
     Result<Observed> perform(KernelStep const& step, Deadline deadline) override;
 
-    // The behaviour of a PF's driver; DriverModel::igb() where none is named.
+    // The behaviour of a PF's driver; igb's where none is named.
     std::map<PciAddress, DriverModel> models;
     std::optional<Fault> fail_at;
     std::optional<Fault> die_at;
@@ -52,6 +52,7 @@ class FakeKernel final : public Kernel {
     KernelView host_;
     std::vector<KernelStep> steps_;
     std::map<VfId, std::size_t> resets_;
+    std::map<VfId, VfSpec> guids_;  // what a driver keeps of VFs that are gone
     std::size_t observed_ = 0;
 };
 

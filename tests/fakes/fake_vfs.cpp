@@ -48,6 +48,13 @@ std::array<Attribute, 11> attributes(VfState const& vf, VfSpec const& wish) {
             attribute<&VfSpec::msix_vectors>("msix_vectors", vf, wish)};
 }
 
+VfSpec guids_of(VfSpec const& settings) {
+    VfSpec guids;
+    guids.node_guid = settings.node_guid;
+    guids.port_guid = settings.port_guid;
+    return guids;
+}
+
 bool contains(std::vector<std::string> const& names, std::string_view name) {
     return std::ranges::find(names, name) != names.end();
 }
@@ -88,11 +95,20 @@ Result<Observed> FakeKernel::Effects::operator()(SetNumVfs const& step) const {
         return refused(fmt::format("{} allows {} VFs, {} were asked for", to_string(step.pf),
                                    owner->info.total_vfs, step.count),
                        "write sriov_numvfs", ERANGE);
+    if (model.makes_vfs_only_when_up && !owner->info.up)
+        return fail(Problem::kernel_refused,
+                    fmt::format("{} VFs were asked for on {}, {} appeared", step.count,
+                                to_string(step.pf), owner->vfs.size()),
+                    "look in the kernel's log for the driver's reason, or ask for fewer VFs");
     owner->vfs.clear();
     owner->info.num_vfs = 0;
     if (extent == Extent::half) return Observed{};
-    for (std::uint16_t index = 0; index < step.count; ++index)
+    for (std::uint16_t index = 0; index < step.count; ++index) {
         owner->vfs.push_back(new_vf(model, step.pf, index));
+        auto& settings = owner->vfs.back().settings;
+        if (auto const kept = guids.find({step.pf, index}); kept != guids.end())
+            settings = overlay(settings, kept->second);
+    }
     owner->info.num_vfs = step.count;
     return Observed{};
 }
@@ -104,9 +120,16 @@ Result<Observed> FakeKernel::Effects::operator()(ConfigureVfs const& step) const
         VFMGR_TRY(auto* const target, vf({step.pf, change.index}));
         for (auto const& [member, wanted, apply] : attributes(*target, change.settings)) {
             if (!wanted) continue;
-            auto const error = refusal(model, *owner, member, change.settings);
+            auto error = refusal(model, *owner, member, change.settings);
+            auto settings = change.settings;
+            if (error == EINVAL && member == "mac" && settings.mac->zero()) {
+                settings.mac = mac_for_none;
+                error = refusal(model, *owner, member, settings);
+            }
             if (!error) {
-                apply(*target, change.settings);
+                apply(*target, settings);
+                if (model.keeps_guids && member.ends_with("_guid"))
+                    guids[{step.pf, change.index}] = guids_of(target->settings);
                 if (extent == Extent::half) return observed;
                 continue;
             }

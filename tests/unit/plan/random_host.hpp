@@ -145,11 +145,11 @@ inline void any_legs(PfState& pf) {
 }
 
 inline void add_pf(World& world, PciAddress const& pci) {
-    auto pf = make_igb_pf(to_string(pci), fmt::format("enp{}s0", pci.bus));
-    auto const model = chance(50) ? DriverModel::obliging() : DriverModel::igb();
+    // Half of the hosts refuse little, so that there is something to judge.
+    auto const& model = chance(50) ? driver_model("obliging") : one_of(driver_models());
+    auto pf = make_pf(model, to_string(pci), fmt::format("enp{}s0", pci.bus));
     pf.info.total_vfs = static_cast<std::uint16_t>(chance(80) ? 7 : 1 + below(7));
     pf.info.carrier = chance(80);
-    any_legs(pf);
     if (chance(15)) {
         pf.info.rdma_device = "mlx5_0";
     } else if (chance(10)) {
@@ -168,6 +168,7 @@ inline void add_pf(World& world, PciAddress const& pci) {
     for (std::uint16_t i = 0; i < count; ++i) earlier.changes.push_back({i, any_settings(8)});
     fakes.perform(earlier).value();
     world.view = fakes.view();
+    any_legs(world.view.kernel.pfs[pci]);
     for (auto& vf : world.view.kernel.pfs[pci].vfs) {
         if (chance(2)) vf.iommu_group.reset();
         if (chance(30)) vf.driver = model.vf_driver;
@@ -177,6 +178,8 @@ inline void add_pf(World& world, PciAddress const& pci) {
     auto& wish = world.desired.pfs[pci];
     wish.spec = {chance(98) ? PfMode::manage : PfMode::observe, maybe(80, count),
                  any_networks(pci)};
+    if (model.link_layer == LinkLayer::infiniband)
+        std::erase_if(wish.spec.networks, [](Network const& one) { return one.vlan.has_value(); });
 }
 
 inline void add_vm(World& world, std::string const& uuid) {
