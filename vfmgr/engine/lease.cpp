@@ -36,6 +36,12 @@ Error with_residue(Error error, std::vector<std::string> const& residue) {
     return error;
 }
 
+// mlx5 keeps GUIDs of VFs that are gone and gives them to the VF made next in their place
+// (kernel-and-libvirt.md, 4): only a VF that is there can be shown to be clean.
+bool guids_may_return(HostView const& host, Attachment const& lease) {
+    return !find_vf(host, lease.vf) && (lease.baseline.node_guid || lease.baseline.port_guid);
+}
+
 Error failed_verification(Attachment const& lease, Verification const& verification) {
     std::vector<std::string> failed;
     for (auto const& test : verification.tests)
@@ -191,7 +197,10 @@ Result<void> Engine::put_back(Operation& operation, Attachment const& lease) {
     VFMGR_CHECK(control_->wait([&](Control::State& state) { return state.commit(begin); }));
     auto const done = execute(seams_, operation, plan, OnFailure::stop);
     Batch end;
-    if (done) {
+    if (done && guids_may_return(host, lease)) {
+        end = quarantined(lease, "the VF was gone when it was taken back, and its GUIDs return",
+                          {fmt::format("GUIDs that VF {} had", to_string(lease.vf))});
+    } else if (done) {
         end = without(lease);
         end.erase_quarantines.push_back(lease.vf);
     } else if (known && std::holds_alternative<DetachHostdev>(done.error().step)) {

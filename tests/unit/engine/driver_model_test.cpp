@@ -291,5 +291,26 @@ TEST_F(OldGuids, DoNotComeBackAfterARelease) {
     EXPECT_EQ(host.settings(0).node_guid, Guid{});
 }
 
+// Somebody else took all VFs away while one was lent: its GUIDs come back with the next VFs.
+TEST_F(OldGuids, OfAVfThatWentAwayAreNotLent) {
+    Bench bench(host.kernel, host.hypervisor, folder.path());
+    bench.run(ReplacePfSpec{pf0, {PfMode::manage, 7, {}}});
+    ASSERT_EQ(bench.run(Lend{ask_with_guids()}).state, OperationState::succeeded);
+    host.hypervisor.stop(vm1);
+    ASSERT_TRUE(host.make_vfs(0));
+    bench.run(Release{bench.desired().attachments.begin()->first});
+    EXPECT_THAT(bench.desired().attachments, IsEmpty());
+    ASSERT_EQ(bench.run(ReplacePfSpec{pf0, {PfMode::manage, 4, {}}}).state,
+              OperationState::succeeded);
+    ASSERT_EQ(host.settings(0).port_guid, Guid{0x43}) << "sriov_restore_guids()";
+    ASSERT_EQ(bench.run(Lend{ask_plain()}).state, OperationState::succeeded);
+    EXPECT_EQ(bench.desired().attachments.begin()->second.vf.index, 1) << "0 is in quarantine";
+    EXPECT_EQ(host.settings(1).port_guid, Guid{});
+    ASSERT_EQ(bench.run(LiftQuarantine{{pf0, 0}}).state, OperationState::succeeded);
+    EXPECT_EQ(host.settings(0).port_guid, Guid{});
+    EXPECT_EQ(host.settings(0).node_guid, Guid{});
+    EXPECT_THAT(bench.desired().quarantine, IsEmpty());
+}
+
 }  // namespace
 }  // namespace vfmgr
