@@ -144,6 +144,12 @@ inline void any_legs(PfState& pf) {
     pf.legs.push_back(std::move(theirs));
 }
 
+inline std::vector<std::string> member_names() {
+    std::vector<std::string> names;
+    for (auto const& [attribute, name] : enum_names<VfAttribute>) names.emplace_back(name);
+    return names;
+}
+
 inline void add_pf(World& world, PciAddress const& pci) {
     // Half of the hosts refuse little, so that there is something to judge.
     auto const& model = chance(50) ? driver_model("obliging") : one_of(driver_models());
@@ -164,7 +170,7 @@ inline void add_pf(World& world, PciAddress const& pci) {
                                                   : chance(15) ? below(total + 1)
                                                                : total);
     fakes.perform(SetNumVfs{pci, count}).value();
-    ConfigureVfs earlier{pci, {}, {vf_spec_members.begin(), vf_spec_members.end()}};
+    ConfigureVfs earlier{pci, {}, member_names()};
     for (std::uint16_t i = 0; i < count; ++i) earlier.changes.push_back({i, any_settings(8)});
     fakes.perform(earlier).value();
     world.view = fakes.view();
@@ -217,7 +223,7 @@ inline AttachmentSpec any_attachment(World const& world) {
         spec.address = IpAddress::parse(fmt::format("192.168.101.{}", below(7))).value();
     spec.settings = any_settings(chance(50) ? 40 : 5);
     if (spec.network && chance(80)) spec.settings.vlan.reset();  // the network decides
-    for (auto const& member : vf_spec_members)
+    for (auto const& member : member_names())
         if (chance(25)) spec.best_effort.emplace_back(member);
     spec.persistence = chance(70)   ? Persistence::auto_
                        : chance(50) ? Persistence::live
