@@ -10,6 +10,7 @@
 #include "service/log.hpp"
 #include "service/run.hpp"
 #include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
+#include "vfmgr/kernel/hang.hpp"
 #include "vfmgr/kernel/linux_kernel.hpp"
 #include "vfmgr/kernel/remote_kernel.hpp"
 #include "vfmgr/kernel/worker_process.hpp"
@@ -30,7 +31,7 @@ int work_for(std::string const& pf) {
     using namespace vfmgr;
     auto const pci = PciAddress::parse(pf);
     if (!pci) return failed(pci.error());
-    ::prctl(PR_SET_NAME, "vfmgrd-worker");
+    ::prctl(PR_SET_NAME, worker_comm);
     ::signal(SIGTERM, SIG_IGN);
     ::signal(SIGINT, SIG_IGN);
     LinuxKernel kernel{{}};

@@ -27,8 +27,11 @@ struct NumVfsWriter {
 // Processes whose descriptors can't be read are left out: this explains, it does not guard.
 [[nodiscard]] std::vector<NumVfsWriter> find_numvfs_writers(LinuxKernelRoots const& roots);
 
-// A change of the number of VFs that takes longer is called a hang.
-inline constexpr std::chrono::seconds hang_time{8};
+// A change of the number of VFs by somebody else that takes longer is called a hang: a hundred VFs
+// of a driver that loads firmware settings for each take seconds.
+inline constexpr std::chrono::seconds hang_time{20};
+// The name of vfmgrd's workers (comm): what hangs there, vfmgrd notices itself.
+inline constexpr char const* worker_comm = "vfmgrd-worker";
 
 // "bash (pid 812) changes the number of VFs of 0000:01:00.0 and hangs in …".
 [[nodiscard]] std::string describe(LinuxKernelRoots const& roots, NumVfsWriter const& writer);

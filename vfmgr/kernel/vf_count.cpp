@@ -120,16 +120,20 @@ Result<void> resize_unprobed(LinuxKernelRoots const& roots, SetNumVfs const& ste
     return restored;
 }
 
-// The kernel changes the VFs of one PF at a time. Whoever is at it is waited for a moment; behind
-// one that hangs we would hang, too, with the lock of our own PF.
+// The kernel changes the VFs of one PF at a time. Whoever is at it is waited for a while; behind
+// one that hangs we would hang, too, with the lock of our own PF. Another worker of ours does not
+// hang for long: vfmgrd ends it.
 Result<void> await_others(LinuxKernelRoots const& roots, Deadline deadline) {
     constexpr std::chrono::milliseconds look_again{250};  // the end of a write makes no event
     VFMGR_TRY(auto monitor, EventMonitor::open());
-    auto const give_up = std::min(deadline, std::chrono::steady_clock::now() + hang_time);
+    auto const patience = std::min(deadline, std::chrono::steady_clock::now() + hang_time);
     while (true) {
         auto const writers = find_numvfs_writers(roots);
         if (writers.empty()) return {};
+        bool const ours = std::ranges::all_of(
+            writers, [](NumVfsWriter const& each) { return each.comm == worker_comm; });
         auto const now = std::chrono::steady_clock::now();
+        auto const give_up = ours ? deadline : patience;
         if (now >= give_up)
             return fail(
                 Problem::pci_busy,

@@ -2,6 +2,7 @@
 #include "vfmgr/kernel/vf_count.hpp"
 
 #include "host_tree.hpp"
+#include "vfmgr/kernel/hang.hpp"
 
 namespace vfmgr {
 namespace {
@@ -70,6 +71,46 @@ TEST_F(SetNumVfsStep, OlderMlx5DriversHaveAFileOfTheirOwn) {
         ASSERT_TRUE(done) << done.error().detail;
     }
     EXPECT_EQ(tree.writes, std::vector<std::string>{"4"});
+}
+
+// Somebody else's write of another PF's file that does not come back.
+struct Elsewhere : Resizing {
+    explicit Elsewhere(std::string const& comm) {
+        add_pf("0000:02:00.0", 7);
+        add_process(812, comm);
+        give_descriptor(812, 1, device("0000:02:00.0") / "sriov_numvfs");
+        write(roots().proc / "812/fdinfo/1", "pos:\t0\nflags:\t0100001\n");
+        write(roots().proc / "812/task/812/wchan", "vfio_unregister_group_dev");
+        write(roots().proc / "812/task/812/stat", "812 (x) S 1");
+    }
+};
+
+TEST_F(SetNumVfsStep, BehindAChangeElsewhereThatHangsNothingIsBegun) {
+    Elsewhere const tree("bash");
+    auto const busy = tree.set(4, std::chrono::steady_clock::now() + std::chrono::seconds(1));
+    ASSERT_FALSE(busy);
+    EXPECT_EQ(busy.error().problem, Problem::pci_busy);
+    EXPECT_NE(busy.error().detail.find("bash (pid 812) changes the number of VFs of 0000:02:00.0 "
+                                       "and hangs in vfio_unregister_group_dev"),
+              std::string::npos)
+        << busy.error().detail;
+    EXPECT_EQ(tree.read(tree.device(pf) / "sriov_numvfs"), "untouched");
+}
+
+TEST_F(SetNumVfsStep, AChangeElsewhereIsWaitedFor) {
+    Elsewhere tree("");
+    auto const comm = tree.roots().proc / "812/comm";
+    fs::remove(comm);
+    ASSERT_EQ(::mkfifo(comm.c_str(), 0600), 0);
+    auto const kernel = tree.react();
+    std::thread other([&] {
+        FileDescriptor const asked(::open(comm.c_str(), O_WRONLY | O_CLOEXEC));  // it was seen
+        fs::remove_all(tree.roots().proc / "812/fd");
+        EXPECT_GT(::write(asked.get(), worker_comm, std::strlen(worker_comm)), 0);
+    });
+    auto const done = tree.set(4);
+    other.join();
+    EXPECT_TRUE(done) << done.error().detail;
 }
 
 TEST_F(SetNumVfsStep, SwitchesAutoprobeOffAndBackToWhatItWas) {
