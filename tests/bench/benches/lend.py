@@ -11,6 +11,8 @@ from vflab.product import Product
 
 VM = "bench-vm"
 MAC = "52:54:00:be:00:01"
+# Another: vfmgr looks at what others do every 5 s, and would refuse a MAC that it has just seen.
+PEER_MAC = "52:54:00:be:00:02"
 HOSTDEV = """<hostdev mode='subsystem' type='pci' managed='no'><source><address domain='0x{}'
 bus='0x{}' slot='0x{}' function='0x{}'/></source></hostdev>"""
 PEER_IN = """set -e
@@ -33,7 +35,7 @@ def run(lab):
     product = Product(lab)
     product.manage(num_vfs=2)
     lab.vm(VM, command_line="vf-guest=off").wait_ready()
-    names = {"pf": product.pf, "vm": VM, "mac": MAC, "vf": lab.observe.vf_pci(product.pf, 1)}
+    names = {"pf": product.pf, "vm": VM, "mac": PEER_MAC, "vf": lab.observe.vf_pci(product.pf, 1)}
     lab.host.write("/run/bench-vf.xml", HOSTDEV.format(*names["vf"].replace(".", ":").split(":")))
     lab.host.write("/run/bench-in", PEER_IN.format(**names))
     lab.host.write("/run/bench-out", PEER_OUT.format(**names))
