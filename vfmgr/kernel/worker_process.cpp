@@ -69,6 +69,7 @@ std::string how_it_ended(pid_t pid) {
 Result<pid_t> spawn(fs::path const& program, std::vector<std::string> const& arguments, int socket,
                     int lock) {
     std::vector<char*> argv;
+    argv.reserve(arguments.size() + 1);
     for (auto const& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
     posix_spawn_file_actions_t files;

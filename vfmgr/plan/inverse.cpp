@@ -25,8 +25,8 @@ struct Inverter {
             auto const* vf = find_vf(before, VfId{step.pf, change.index});
             if (!vf) continue;
             // A value that the driver never reported can't be put back, and is not pretended to be.
-            auto old = only_members_of(change.settings, vf->settings);
-            if (!empty(old)) back.changes.push_back({change.index, std::move(old)});
+            auto const old = only_members_of(change.settings, vf->settings);
+            if (!empty(old)) back.changes.push_back({change.index, old});
         }
         if (back.changes.empty()) return {};
         return {std::move(back)};

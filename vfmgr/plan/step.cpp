@@ -28,7 +28,7 @@ void fields(F& f, V& change) {
 
 // The discriminator of each step in the journal. Names are for ever: old journals hold them.
 template <class S>
-constexpr std::string_view step_name = "";
+constexpr std::string_view step_name;
 
 template <>
 constexpr std::string_view step_name<SetNumVfs> = "set_num_vfs";
