@@ -17,6 +17,10 @@ namespace {
 
 constexpr int dump_attempts_max = 10;
 
+// An answer and the ACK behind it have to fit, or the kernel drops the ACK and says ENOBUFS
+// (netlink_attachskb()). That of 1,000 VFs takes 256 KiB; libnl's own buffer ends at some 160.
+constexpr int receive_bytes = 4 << 20;
+
 int number_of(NlProtocol protocol) {
     return protocol == NlProtocol::route ? NETLINK_ROUTE : NETLINK_RDMA;
 }
@@ -78,9 +82,13 @@ Result<NlSocket> NlSocket::open(NlProtocol protocol) {
                                                   : "allow AF_NETLINK in the unit",
                      {errno_cause("socket " + std::string(name), error)}});
     }
+    auto const fd = nl_socket_get_fd(handle.get());
+    // Beyond what the system allows everybody it takes CAP_NET_ADMIN, as does whatever needs it.
+    if (::setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &receive_bytes, sizeof receive_bytes) != 0)
+        static_cast<void>(
+            ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes));
     // Both are refinements of the answers; kernels without them answer all the same.
     int const on = 1;
-    auto const fd = nl_socket_get_fd(handle.get());
     static_cast<void>(::setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof on));
     static_cast<void>(::setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof on));
     return NlSocket(std::move(handle));
