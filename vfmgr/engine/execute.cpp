@@ -54,11 +54,24 @@ Result<Observed> perform(Seams const& seams, Step const& step) {
     return Observed{};
 }
 
+Result<void> commit(Seams const& seams, Operation const& operation, Batch batch) {
+    batch.save_operations.push_back(operation);
+    return seams.control.wait([&](Control::State& state) { return state.commit(batch); });
+}
+
 Result<void> write(Seams const& seams, Operation const& operation, JournalRecord const& record) {
     Batch batch;
-    batch.save_operations.push_back(operation);
     batch.save_records.push_back({operation.id, record});
-    return seams.control.wait([&](Control::State& state) { return state.commit(batch); });
+    return commit(seams, operation, std::move(batch));
+}
+
+// A step of a thousand VFs and its undo are long, and they are in the journal since it was
+// intended.
+Result<void> write_state(Seams const& seams, Operation const& operation,
+                         JournalRecord const& record) {
+    Batch batch;
+    batch.save_record_states.push_back({operation.id, record.seq, record.state});
+    return commit(seams, operation, std::move(batch));
 }
 
 // The journal says what is about to happen, and how it is undone, before it happens.
@@ -84,7 +97,7 @@ Result<void> do_step(Seams const& seams, Operation& operation, std::size_t index
     records.back().state = StepState::done;
     operation.steps[index].state = StepState::done;
     operation.steps[index].remarks = std::move(observed->remarks);
-    return write(seams, operation, records.back());
+    return write_state(seams, operation, records.back());
 }
 
 }  // namespace
@@ -130,7 +143,7 @@ std::vector<std::string> undo(Seams const& seams, Operation& operation,
             operation.steps[record->seq].state = StepState::undone;
         // A store that can't be written must not keep the host from being put back: the journal
         // then still says "intended", and recovery undoes once more, which is harmless.
-        if (auto written = write(seams, operation, *record); !written) continue;
+        if (auto written = write_state(seams, operation, *record); !written) continue;
     }
     return residue;
 }

@@ -48,6 +48,9 @@ void save_operations(SQLite::Database& db, Batch const& batch) {
         execute(db, "INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?, ?)", operation,
                 std::int64_t{record.seq}, std::string(enum_name(record.state)),
                 document_of(record.step), document_of(record.undo));
+    for (auto const& [operation, seq, state] : batch.save_record_states)
+        execute(db, "UPDATE journal SET state = ? WHERE operation = ? AND seq = ?",
+                std::string(enum_name(state)), operation, std::int64_t{seq});
 }
 
 void save_verifications(SQLite::Database& db, Batch const& batch) {
@@ -104,7 +107,7 @@ bool empty(Batch const& batch) {
            batch.erase_attachments.empty() && batch.save_quarantines.empty() &&
            batch.erase_quarantines.empty() && batch.save_operations.empty() &&
            batch.save_verifications.empty() && batch.save_records.empty() &&
-           batch.erase_records_of.empty();
+           batch.save_record_states.empty() && batch.erase_records_of.empty();
 }
 
 }  // namespace

@@ -47,6 +47,12 @@ struct Batch {
         JournalRecord record;  // inserted, or replaced by (operation, seq)
     };
     std::vector<Record> save_records;
+    struct RecordState {
+        std::string operation;
+        std::uint32_t seq = 0;
+        StepState state = StepState::intended;
+    };
+    std::vector<RecordState> save_record_states;  // of records that were saved before
     std::vector<std::string>
         erase_records_of;  // operation ids: the journal of a finished operation
 };

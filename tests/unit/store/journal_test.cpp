@@ -116,6 +116,24 @@ TEST_F(JournalTest, RecordsComeBySeqAndAreReplacedBySeq) {
     }
 }
 
+TEST_F(JournalTest, ARecordsStateIsSavedWithoutItsSteps) {
+    auto store = open();
+    ASSERT_TRUE(store.commit(saving(
+        {operation("op1", OperationState::running), operation("op2", OperationState::running)})));
+    auto const first = record(1, ResetVf{{pf, 1}});
+    auto second = record(2, SetNumVfs{pf, 7}, {SetNumVfs{pf, 0}});
+    for (auto const* id : {"op1", "op2"})
+        ASSERT_TRUE(store.commit(journaling(id, {first, second})));
+    Batch batch;
+    batch.save_record_states.push_back({"op1", 2, StepState::undone});
+    ASSERT_TRUE(store.commit(batch));
+    auto const found = store.unfinished().value();
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found[1].records, (std::vector{first, second}));
+    second.state = StepState::undone;
+    EXPECT_EQ(found[0].records, (std::vector{first, second}));
+}
+
 TEST_F(JournalTest, SavingAnOperationAgainKeepsItsJournal) {
     auto store = open();
     ASSERT_TRUE(store.commit(saving({operation("op1", OperationState::queued)})));
