@@ -129,8 +129,9 @@ Result<VfAddresses> list_vfs(LinuxKernelRoots const& roots, PciAddress const& pf
 }
 
 Result<PciAddress> vf_address(LinuxKernelRoots const& roots, VfId const& vf) {
+    auto const link = pci_folder(roots, vf.pf) / fmt::format("virtfn{}", vf.index);
+    if (auto const target = link_name(link)) return PciAddress::parse(*target);
     VFMGR_TRY(auto const vfs, list_vfs(roots, vf.pf));
-    if (auto const found = vfs.find(vf.index); found != vfs.end()) return found->second;
     return fail(
         Problem::not_found,
         fmt::format("{} has no VF {}; it has {} VFs", to_string(vf.pf), vf.index, vfs.size()),

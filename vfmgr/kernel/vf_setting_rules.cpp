@@ -81,8 +81,9 @@ std::array<VfSpec, 3> messages_of(VfSpec const& settings) {
 
 std::vector<VfAttribute> attributes_of(VfSpec const& settings) {
     std::vector<VfAttribute> attributes;
-    for (auto const& [attribute, name] : enum_names<VfAttribute>)
-        if (!empty(only(settings, attribute))) attributes.push_back(attribute);
+    for_each_member([&](VfAttribute each, auto member) {
+        if (settings.*member) attributes.push_back(each);
+    });
     return attributes;
 }
 

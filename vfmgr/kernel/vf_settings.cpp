@@ -21,7 +21,7 @@ struct Target {
     std::optional<Netdev> netdev;  // the PF's; absent: sysfs only
     std::string pf;                // its interface, or its address where it has none
     std::string driver;
-    VfAddresses vfs;
+    VfAddresses vfs;  // when any is changed in files
     Deadline deadline;
 };
 
@@ -126,6 +126,10 @@ bool by_netlink(Target const& target, VfAttribute attribute) {
     return target.netdev && attribute != VfAttribute::msix_vectors;
 }
 
+bool in_files(Target const& target, VfSpec const& settings) {
+    return target.netdev ? settings.msix_vectors.has_value() : !empty(settings);
+}
+
 std::optional<Refusal> write_file(Target const& target, VfSetting const& one, VfAttribute attribute,
                                   VfId const& vf) {
     auto const file = vf_file(target.roots, vf, target.vfs.at(one.vf), one.settings, attribute);
@@ -142,13 +146,21 @@ std::optional<Refusal> write_file(Target const& target, VfSetting const& one, Vf
 }
 
 void write_files(Target const& target, ConfigureVfs const& step, Refusals& refused) {
-    for (auto const& change : step.changes)
+    for (auto const& change : step.changes) {
+        if (!in_files(target, change.settings)) continue;
         for (auto const attribute : attributes_of(change.settings)) {
             if (by_netlink(target, attribute)) continue;
             auto refusal = write_file(target, {change.index, change.settings}, attribute,
                                       {step.pf, change.index});
             if (refusal) refused[change.index].push_back(std::move(*refusal));
         }
+    }
+}
+
+template <class T>
+T found_or_none(std::map<std::uint16_t, T> const& by_vf, std::uint16_t vf) {
+    auto const found = by_vf.find(vf);
+    return found == by_vf.end() ? T{} : found->second;
 }
 
 // GUIDs go in messages of their own: round 0 has everything else, then the node GUIDs, then the
@@ -158,9 +170,7 @@ Result<void> send_all(Target const& target, ConfigureVfs const& step, VfSettings
     if (!target.netdev) return {};
     std::array<std::vector<VfSetting>, 3> rounds;
     for (auto const& change : step.changes) {
-        auto const known = reported.find(change.index);
-        auto const write =
-            to_write(change.settings, known == reported.end() ? VfSpec{} : known->second);
+        auto const write = to_write(change.settings, found_or_none(reported, change.index));
         auto const messages = messages_of(write);
         for (std::size_t round = 0; round < rounds.size(); ++round)
             if (!empty(messages[round])) rounds[round].push_back({change.index, messages[round]});
@@ -173,6 +183,7 @@ Result<void> send_all(Target const& target, ConfigureVfs const& step, VfSettings
 std::vector<Refusal> compare(Target const& target, VfChange const& change, VfSpec const& reported,
                              std::vector<Refusal> const& refused) {
     std::vector<Refusal> differences;
+    if (overlay(reported, change.settings) == reported) return differences;  // as a rule
     for (auto const attribute : attributes_of(change.settings)) {
         bool const known = std::any_of(refused.begin(), refused.end(), [&](Refusal const& each) {
             return each.attribute == attribute;
@@ -219,22 +230,18 @@ Result<Observed> judge(ConfigureVfs const& step, std::vector<Refusal> const& ref
 }
 
 // Without an interface only what sysfs has files for can be set.
-Result<std::optional<Netdev>> netdev_for(LinuxKernelRoots const& roots, NlSocket& socket,
-                                         ConfigureVfs const& step, VfAddresses const& vfs,
-                                         Deadline deadline) {
-    VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
-    if (auto const* const netdev = pf_netdev(roots, netdevs, step.pf))
-        return std::optional(*netdev);
+Result<void> require_files(Target const& target, ConfigureVfs const& step) {
+    if (target.netdev) return {};
     for (auto const& change : step.changes)
         for (auto const attribute : attributes_of(change.settings))
-            if (!vf_file(roots, {step.pf, change.index}, vfs.at(change.index), change.settings,
-                         attribute))
+            if (!vf_file(target.roots, {step.pf, change.index}, target.vfs.at(change.index),
+                         change.settings, attribute))
                 return fail(
                     Problem::unsupported,
                     fmt::format("{} has no network interface through which its VFs could be set",
-                                to_string(step.pf)),
+                                target.pf),
                     "bind the PF to its network driver; an InfiniBand PF needs ib_ipoib");
-    return std::optional<Netdev>();
+    return {};
 }
 
 // What to_write() needs to know, when it needs it. Writing never depends on it: where the kernel
@@ -249,12 +256,6 @@ VfSettings report_for(Target const& target, ConfigureVfs const& step) {
         .value_or(VfSettings{});
 }
 
-bool in_files(Target const& target, VfSpec const& settings) {
-    auto const attributes = attributes_of(settings);
-    return std::any_of(attributes.begin(), attributes.end(),
-                       [&](VfAttribute each) { return !by_netlink(target, each); });
-}
-
 // rtnetlink's report of all VFs, with what sysfs says of those that were changed there.
 Result<VfSettings> read_back(Target const& target, ConfigureVfs const& step) {
     VfSettings report;
@@ -263,19 +264,38 @@ Result<VfSettings> read_back(Target const& target, ConfigureVfs const& step) {
                                            target.deadline));
     }
     for (auto const& [index, settings] : step.changes) {
+        if (!in_files(target, settings)) continue;
         auto& vf = report[index];
-        if (in_files(target, settings))
-            vf = overlay(read_vf_files(target.roots, {step.pf, index}, target.vfs.at(index)), vf);
+        vf = overlay(read_vf_files(target.roots, {step.pf, index}, target.vfs.at(index)), vf);
     }
     return report;
 }
 
-// vf_address() has the sentence for the one that is missing.
-Result<VfAddresses> require_vfs(LinuxKernelRoots const& roots, ConfigureVfs const& step) {
-    VFMGR_TRY(auto vfs, list_vfs(roots, step.pf));
-    for (auto const& change : step.changes)
-        if (!vfs.contains(change.index)) VFMGR_CHECK(vf_address(roots, {step.pf, change.index}));
-    return vfs;
+// The kernel makes VFs from 0 without a gap, all or none (drivers/pci/iov.c, sriov_add_vfs()):
+// where the last one is, the others are.
+Result<void> require_vfs(LinuxKernelRoots const& roots, ConfigureVfs const& step) {
+    auto const last = std::ranges::max_element(step.changes, {}, &VfChange::index);
+    if (last != step.changes.end()) VFMGR_CHECK(vf_address(roots, {step.pf, last->index}));
+    return {};
+}
+
+Result<Target> target_of(LinuxKernelRoots const& roots, NlSocket& socket, ConfigureVfs const& step,
+                         Deadline deadline) {
+    VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
+    auto const* const netdev = pf_netdev(roots, netdevs, step.pf);
+    Target target{roots,
+                  socket,
+                  netdev ? std::optional(*netdev) : std::nullopt,
+                  netdev ? netdev->name : to_string(step.pf),
+                  driver_of(roots, step.pf).value_or("the driver"),
+                  {},
+                  deadline};
+    bool const files = std::ranges::any_of(
+        step.changes, [&](VfChange const& change) { return in_files(target, change.settings); });
+    if (files) {
+        VFMGR_TRY(target.vfs, list_vfs(roots, step.pf));
+    }
+    return target;
 }
 
 }  // namespace
@@ -283,25 +303,19 @@ Result<VfAddresses> require_vfs(LinuxKernelRoots const& roots, ConfigureVfs cons
 Result<Observed> perform_step(LinuxKernelRoots const& roots, ConfigureVfs const& step,
                               Deadline deadline) {
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
-    VFMGR_TRY(auto vfs, require_vfs(roots, step));
-    VFMGR_TRY(auto const netdev, netdev_for(roots, socket, step, vfs, deadline));
-    Target const target{roots,
-                        socket,
-                        netdev,
-                        netdev ? netdev->name : to_string(step.pf),
-                        driver_of(roots, step.pf).value_or("the driver"),
-                        std::move(vfs),
-                        deadline};
+    VFMGR_CHECK(require_vfs(roots, step));
+    VFMGR_TRY(auto const target, target_of(roots, socket, step, deadline));
+    VFMGR_CHECK(require_files(target, step));
     Refusals refused;
     VFMGR_CHECK(send_all(target, step, report_for(target, step), refused));
     write_files(target, step, refused);
     auto const after = read_back(target, step);
     std::vector<Refusal> all;
     for (auto const& change : step.changes) {
-        auto& mine = refused[change.index];
+        auto const mine = found_or_none(refused, change.index);
         all.insert(all.end(), mine.begin(), mine.end());
         if (!after) continue;
-        auto const differences = compare(target, change, after->at(change.index), mine);
+        auto const differences = compare(target, change, found_or_none(*after, change.index), mine);
         all.insert(all.end(), differences.begin(), differences.end());
     }
     VFMGR_TRY(auto observed, judge(step, all));

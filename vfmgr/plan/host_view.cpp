@@ -15,6 +15,8 @@ PfState const* find_pf(HostView const& view, PciAddress const& pf) {
 VfState const* find_vf(HostView const& view, VfId const& vf) {
     auto const* pf = find_pf(view, vf.pf);
     if (pf == nullptr) return nullptr;
+    // As a rule a VF stands where its number says.
+    if (vf.index < pf->vfs.size() && pf->vfs[vf.index].index == vf.index) return &pf->vfs[vf.index];
     auto const found = std::ranges::find(pf->vfs, vf.index, &VfState::index);
     return found == pf->vfs.end() ? nullptr : &*found;
 }
