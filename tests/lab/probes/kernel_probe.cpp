@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The real kernel seam by hand, for the emulated host: performs each step given as one line of JSON
-// on standard input and prints its outcome; the word "observe" prints the view. Ends with 1 when a
-// step failed.
+// on standard input and prints its outcome; the word "observe" prints the view, and "vfs NETDEV"
+// what the driver reports of the VFs of a network device, PCI or not. Ends with 1 when one failed.
 #include <fmt/format.h>
+#include <net/if.h>
 
 #include <cstdio>
 #include <iostream>
@@ -12,6 +13,7 @@
 
 #include "api/types/json.hpp"
 #include "vfmgr/kernel/linux_kernel.hpp"
+#include "vfmgr/netlink/vf.hpp"
 
 namespace vfmgr {
 namespace {
@@ -62,6 +64,29 @@ int observe(Kernel& kernel) {
     return view ? 0 : 1;
 }
 
+Result<VfSettings> read_vfs(std::string const& netdev) {
+    VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
+    auto const ifindex = static_cast<int>(::if_nametoindex(netdev.c_str()));
+    return read_vf_settings(socket, netdev, ifindex,
+                            std::chrono::steady_clock::now() + step_seconds_max);
+}
+
+int print_vfs(std::string const& netdev) {
+    auto const settings = read_vfs(netdev);
+    if (!settings) {
+        fmt::print("{}\n", error_json(settings.error()).dump());
+        return 1;
+    }
+    auto out = nlohmann::json::array();
+    for (auto const& [index, spec] : *settings) {
+        nlohmann::json reported;
+        reported_to_json(reported, spec);
+        out.push_back({{"index", index}, {"settings", std::move(reported)}});
+    }
+    fmt::print("{}\n", out.dump());
+    return 0;
+}
+
 Result<Observed> perform(Kernel& kernel, Step const& step) {
     auto const deadline = std::chrono::steady_clock::now() + step_seconds_max;
     return std::visit(
@@ -90,6 +115,13 @@ int perform_line(Kernel& kernel, std::string const& line) {
     return observed ? 0 : 1;
 }
 
+int do_line(Kernel& kernel, std::string const& line) {
+    constexpr std::string_view vfs = "vfs ";
+    if (line == "observe") return observe(kernel);
+    if (line.starts_with(vfs)) return print_vfs(line.substr(vfs.size()));
+    return perform_line(kernel, line);
+}
+
 }  // namespace
 }  // namespace vfmgr
 
@@ -97,7 +129,7 @@ int main() {
     vfmgr::LinuxKernel kernel{vfmgr::LinuxKernelRoots{}};
     int status = 0;
     for (std::string line; std::getline(std::cin, line);) {
-        status |= line == "observe" ? vfmgr::observe(kernel) : vfmgr::perform_line(kernel, line);
+        status |= vfmgr::do_line(kernel, line);
         std::fflush(stdout);
     }
     return status;

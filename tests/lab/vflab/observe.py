@@ -67,8 +67,8 @@ class Observe:
 
     def ip_link_vf(self, pf, index):
         """One VF as iproute2 shows it, for example {'vf': 0, 'mac': ..., 'vlan': 100, 'qos': 0,
-        'max_tx_rate': 500, 'min_tx_rate': 0, 'spoofchk': True, 'link_state': 'auto',
-        'trust': False}, with `vlan` 0 where there is none.
+        'proto': '802.1q', 'max_tx_rate': 500, 'min_tx_rate': 0, 'spoofchk': True,
+        'link_state': 'auto', 'trust': False}, with `vlan` 0 where there is none.
         """
         for vf in self.link(pf).get("vfinfo_list", []):
             if vf["vf"] == index:
@@ -145,5 +145,6 @@ def flat_vf(vf):
     return {**vf, "mac": vf.get("mac", vf.get("address")),
             "vlan": vlan.get("vlan", vf.get("vlan", 0)),
             "qos": vlan.get("qos", vf.get("qos", 0)),
+            "proto": vlan.get("protocol", "802.1q").lower(),
             "max_tx_rate": rate.get("max_tx", vf.get("max_tx_rate", 0)),
             "min_tx_rate": rate.get("min_tx", vf.get("min_tx_rate", 0))}
