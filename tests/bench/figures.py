@@ -10,8 +10,10 @@ ROUNDS = 7
 
 
 class Figures:
-    def __init__(self, lab, name, unit, command_ours, command_peer, better="lower"):
+    def __init__(self, lab, name, unit, command_ours, command_peer, better="lower",
+                 ratio_max=None):
         self.lab, self.name, self.unit, self.better = lab, name, unit, better
+        self.ratio_max = ratio_max  # of ours to the peer's: more is a failure
         self.commands = {"command_ours": command_ours, "command_peer": command_peer}
         self.ours, self.peer = [], []
         lab.step(f"{name}, ours: {command_ours}")
@@ -30,10 +32,20 @@ class Figures:
     def report(self):
         ratio = median(self.ours) / median(self.peer)
         entry = {"name": self.name, "ours": self.ours, "peer": self.peer, "ratio": ratio,
-                 "better": self.better, "unit": self.unit, "rounds": len(self.ours),
-                 **self.commands}
+                 "ratio_max": self.ratio_max, "better": self.better, "unit": self.unit,
+                 "rounds": len(self.ours), **self.commands}
         PATH.write_text(json.dumps([*json.loads(PATH.read_text()), entry], indent=2) + "\n")
         print(f"{self.name}: ours {median(self.ours):.4g} {self.unit}, peer "
               f"{median(self.peer):.4g} {self.unit}, ratio {ratio:.3f} ({self.better} is better), "
               f"medians of {len(self.ours)} rounds", flush=True)
         self.lab.count("rounds", len(self.ours))
+        if self.ratio_max is not None:
+            self.lab.check(ratio <= self.ratio_max,
+                           f"{self.name}: ratio {ratio:.3f}, at most {self.ratio_max} was wanted")
+
+
+def seconds(lab, command):
+    """On the emulated host's own clock, without the way there."""
+    shown = lab.host.run(f"began=$(date +%s.%N); {command} >/dev/null || exit 1; "
+                         "echo \"$(date +%s.%N) $began\"", timeout=300).stdout.split()
+    return float(shown[0]) - float(shown[1])

@@ -6,7 +6,7 @@ back waits until libvirt's live XML no longer has it. It keeps no journal, guard
 nothing and checks nothing, so ours may cost more; how much more is the question.
 """
 
-from figures import ROUNDS, Figures
+from figures import ROUNDS, Figures, seconds
 from vflab.product import Product
 
 VM = "bench-vm"
@@ -53,10 +53,3 @@ def run(lab):
     back.report()
     lab.host.run("rm /run/bench-vf.xml /run/bench-in /run/bench-out")
     product.leave()
-
-
-def seconds(lab, command):
-    """On the emulated host's own clock, without the way there."""
-    shown = lab.host.run(f"began=$(date +%s.%N); {command} >/dev/null || exit 1; "
-                         "echo \"$(date +%s.%N) $began\"", timeout=300).stdout.split()
-    return float(shown[0]) - float(shown[1])

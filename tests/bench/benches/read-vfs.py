@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""330 VFs read whole and right, where `ip -d link show` ends with "Truncated VF list".
+
+An attribute's length has 16 bits, the list's of all VFs, too. iproute2 asks for statistics, with
+which 221 VFs fit; without them 334 do.
+"""
+
+from figures import ROUNDS, Figures, seconds
+from port import FOLDER, Port
+from vflab.programs import built
+
+NEEDS_PACKAGES = False
+VFS = 330
+
+
+def run(lab):
+    lab.expect("rounds", "VFs read right")
+    port = Port(lab, VFS)
+    lab.host.copy_in(built(lab, "kernel_probe"), f"{FOLDER}/kernel_probe")
+    port.seconds_of_ip(lab, 0)
+    probe = f"echo vfs {port.netdev} | {FOLDER}/kernel_probe"
+    show = f"ip -d link show dev {port.netdev}"
+    figures = Figures(lab, "read-vfs", "s", probe, show)
+    for _ in range(ROUNDS):
+        figures.round(seconds(lab, probe), seconds(lab, show))
+    found = {vf["index"]: vf["settings"] for vf in lab.host.run(probe).json()}
+    right = [vf for vf in range(VFS) if found.get(vf, {}).items() >= wanted(vf).items()]
+    lab.check_equal((len(found), len(right)), (VFS, VFS), "VFs that we read, and read right")
+    lab.count("VFs read right", len(right))
+    said = lab.host.run(show, check=False)
+    shown = said.stdout.count("\n    vf ")
+    lab.step(f"of {VFS} VFs `{show}` shows {shown} and says: {said.stderr.strip()}")
+    figures.report()
+    port.remove()
+
+
+def wanted(vf):
+    """What round 0 sets, and what netdevsim begins with."""
+    return {"mac": f"02:00:00:00:{vf // 256:02x}:{vf % 256:02x}",
+            "vlan": {"id": 100, "qos": 0, "proto": "802.1q"}, "spoofchk": True, "trust": True,
+            "query_rss": True, "link_state": "auto", "min_tx_rate_mbps": 0, "max_tx_rate_mbps": 0}
