@@ -7,6 +7,8 @@ from vflab.netdevsim import Netdevsim
 from vflab.observe import flat_vf
 from vflab.programs import built
 
+LONG = True  # netdevsim is built from the kernel's source
+
 PROBE = "/root/kernel_probe"
 BATCH = "/root/vfs.batch"
 IGB_VFS, IGB_ROUNDS = 7, 3
@@ -91,9 +93,11 @@ def write_with_ip(lab, netdev, wishes):
 
 
 def words(wish):
-    texts = {True: "on", False: "off"}
-    return " ".join(f"{word} {texts.get(wish[name], wish[name])}"
-                    for name, word in WORDS.items() if name in wish)
+    return " ".join(f"{word} {text(wish[name])}" for name, word in WORDS.items() if name in wish)
+
+
+def text(value):
+    return ("off", "on")[value] if isinstance(value, bool) else value
 
 
 # --- igb, reported by the daemon ---
