@@ -14,6 +14,7 @@
 #include "service/log.hpp"
 #include "service/routes/api.hpp"
 #include "vfmgr/engine/restore.hpp"
+#include "vfmgr/netlink/host_events.hpp"
 
 namespace vfmgr {
 namespace {
@@ -192,6 +193,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
         log(Severity::warning, "no guest plane, VMs can't report",
             {{"detail", vsock.error().detail}, {"remedy", vsock.error().remedy}});
     bell.on_ring([&engine] { engine.look_again(); });
+    VFMGR_TRY(auto const events, HostEvents::start([&engine] { engine.look_again(); }));
     engine.start_observing();
     server.start();
     sd_notify(0, "READY=1");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Admission: on the control thread, against the published view. It refuses what can be refused at
-// once and answers dry runs; the operation plans again under its claims, from a fresh view.
+// Admission: on the control thread, against the published view. It refuses what can be refused
+// before anything is begun and answers dry runs; the operation plans again under its claims, from a
+// fresh view.
 #include <fmt/format.h>
 
 #include "vfmgr/engine/engine.hpp"
@@ -39,7 +40,12 @@ Result<void> check_revision(DesiredState const& desired, PciAddress const& pf,
 void Engine::submit(Command command, Intent intent, Reply reply) {
     control_->post([this, command = std::move(command), intent = std::move(intent),
                     reply = std::move(reply)](Control::State& state) {
-        reply(admit(state, command, intent));
+        auto answer = admit(state, command, intent);
+        if (!answer && after_a_look([this, command, intent, reply](Control::State& later) {
+                reply(admit(later, command, intent));
+            }))
+            return;
+        reply(std::move(answer));
     });
 }
 

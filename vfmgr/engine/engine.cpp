@@ -30,11 +30,13 @@ Engine::~Engine() {
     look_again();
     control_->post([](Control::State&) {});  // so that watchers see it
     if (observer_.joinable()) observer_.join();
+    control_->wait([](Control::State&) { return true; });  // every command has had its reply
     std::unique_lock lock(threads_mutex_);
     threads_changed_.wait(lock, [this] { return running_ == 0; });
 }
 
 void Engine::start_observing() {
+    observing_ = true;
     observer_ = std::thread([this] { observe_loop(); });
 }
 
@@ -46,14 +48,33 @@ void Engine::look_again() {
     look_wake_.notify_all();
 }
 
+bool Engine::after_a_look(std::function<void(Control::State&)> task) {
+    {
+        std::lock_guard const lock(look_mutex_);
+        if (!observing_) return false;
+        awaiting_.push_back(std::move(task));
+    }
+    look_wake_.notify_all();
+    return true;
+}
+
 void Engine::observe_loop() {
-    while (!stopping_) {
-        // An unreadable host stays published as it was; operations look for themselves.
-        auto const seen = observe_for(seams_, std::nullopt);
-        static_cast<void>(seen);
-        std::unique_lock lock(look_mutex_);
-        look_wake_.wait_for(lock, 5s, [this] { return look_ || stopping_.load(); });
+    std::unique_lock lock(look_mutex_);
+    while (observing_) {
+        observing_ = !stopping_;  // those who wait already still have their look
         look_ = false;
+        auto const awaiting = std::exchange(awaiting_, {});
+        lock.unlock();
+        auto const began = clock_.steady_now();
+        // An unreadable host stays published as it was; operations look for themselves.
+        static_cast<void>(observe_for(seams_, std::nullopt).has_value());
+        for (auto const& task : awaiting) control_->post(task);
+        auto const took = clock_.steady_now() - began;
+        lock.lock();
+        auto const asked = [this] { return !awaiting_.empty() || stopping_.load(); };
+        look_wake_.wait_for(lock, 5s, [&] { return look_ || asked(); });
+        // However much happens on the host, looking at it takes a tenth of a CPU at most.
+        look_wake_.wait_for(lock, std::min<std::chrono::nanoseconds>(9 * took, 5s), asked);
     }
 }
 

@@ -71,11 +71,13 @@ class Engine {
 
     // Before anything is served: observes, then ends every operation that a crash cut short.
     [[nodiscard]] Result<void> recover();
-    // Starts looking at the host again and again: on look_again() and every few seconds.
+    // Starts looking at the host again and again: on look_again() and every few seconds. Call it
+    // before commands are submitted from other threads.
     void start_observing();
     void look_again();
 
-    // Replies once, on the control thread.
+    // Replies once, on the control thread. A command that the published view refuses is admitted
+    // once more after a look that began after it came: what was just plugged in is not "not found".
     void submit(Command command, Intent intent, Reply reply);
 
     [[nodiscard]] Snapshot snapshot() const { return control_->snapshot(); }
@@ -87,6 +89,8 @@ class Engine {
     using Work = std::function<void(Operation&)>;
     void launch(Operation operation, Work work);
     void observe_loop();
+    // False: nobody looks (any more).
+    [[nodiscard]] bool after_a_look(std::function<void(Control::State&)> task);
 
     // Admission, on the control thread.
     Result<Answer> admit(Control::State& state, Command const& command, Intent const& intent);
@@ -136,7 +140,9 @@ class Engine {
     std::size_t running_ = 0;  // threads_mutex_
     std::mutex look_mutex_;
     std::condition_variable look_wake_;
-    bool look_ = false;  // look_mutex_
+    bool observing_ = false;                                      // look_mutex_
+    bool look_ = false;                                           // look_mutex_
+    std::vector<std::function<void(Control::State&)>> awaiting_;  // a look; look_mutex_
     std::thread observer_;
 };
 

@@ -39,9 +39,10 @@ void take_all(int fd) {
 
 }  // namespace
 
-Result<EventMonitor> EventMonitor::open() {
-    VFMGR_TRY(auto links, listen_to(NETLINK_ROUTE, RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV4_IFADDR |
-                                                       RTMGRP_IPV6_IFADDR));
+Result<EventMonitor> EventMonitor::open(Scope scope) {
+    unsigned groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR;
+    if (scope == Scope::all) groups |= RTMGRP_NEIGH;
+    VFMGR_TRY(auto links, listen_to(NETLINK_ROUTE, groups));
     VFMGR_TRY(auto objects, listen_to(NETLINK_KOBJECT_UEVENT, uevent_group_kernel));
     return EventMonitor(std::move(links), std::move(objects));
 }

@@ -13,8 +13,12 @@ namespace vfmgr {
 
 class EventMonitor {
   public:
+    enum class Scope {
+        all,
+        links,  // links, addresses and kernel objects, not neighbours
+    };
     // Open it before the change whose effect is awaited.
-    [[nodiscard]] static Result<EventMonitor> open();
+    [[nodiscard]] static Result<EventMonitor> open(Scope scope = Scope::all);
 
     // Until anything happened, or the deadline. Takes all that is there.
     [[nodiscard]] Result<Readiness> wait(Deadline deadline);

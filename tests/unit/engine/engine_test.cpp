@@ -70,6 +70,37 @@ TEST_F(EngineTest, DryRunChangesNothingAndTellsTheTruth) {
     EXPECT_NE(kernel.view(), before);
 }
 
+// The view may be as old as the last look; a refusal is never older than the request.
+TEST_F(EngineTest, WhatCameAfterTheLastLookIsFound) {
+    Bench bench(kernel, hypervisor, folder.path());
+    auto const second = make_igb_pf("0000:02:00.0", "enp2s0");
+    auto const other = PciAddress::parse("0000:02:00.0").value();
+    bench.engine.start_observing();
+    kernel.change([&](KernelView& host) { host.pfs[other] = second; });
+    EXPECT_EQ(bench.run(ReplacePfSpec{other, spec_with_vfs(7)}).state, OperationState::succeeded);
+    kernel.change([&](KernelView& host) { host.pfs.erase(other); });
+    auto const looks = kernel.observed();
+    EXPECT_EQ(
+        bench.submit(ReplacePfSpec{PciAddress::parse("0000:03:00.0").value(), {}}).error().problem,
+        Problem::not_found);
+    EXPECT_GT(kernel.observed(), looks) << "refused without a look";
+}
+
+TEST_F(EngineTest, EveryCommandIsAnsweredThoughTheEngineEnds) {
+    constexpr int commands = 50;
+    std::atomic<int> answers = 0;
+    {
+        Bench bench(kernel, hypervisor, folder.path());
+        bench.engine.start_observing();
+        for (int i = 0; i < commands; ++i)
+            bench.engine.submit(Release{"none"}, {}, [&](Result<Answer> const& answer) {
+                EXPECT_EQ(answer.error().problem, Problem::not_found);
+                ++answers;
+            });
+    }
+    EXPECT_EQ(answers, commands);
+}
+
 TEST_F(EngineTest, ARefusedAttributeUndoesEverything) {
     Bench bench(kernel, hypervisor, folder.path());
     bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});

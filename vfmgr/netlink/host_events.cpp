@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/netlink/host_events.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "vfmgr/netlink/monitor.hpp"
+
+namespace vfmgr {
+namespace {
+
+void follow(EventMonitor monitor, int stop_fd, std::function<void()> const& changed) {
+    auto const [links, objects] = monitor.fds();
+    std::array const fds{links, objects, stop_fd};
+    std::array const stop{stop_fd};
+    while (await_readable(fds, Deadline::max())) {
+        auto const now = std::chrono::steady_clock::now();
+        if (await_readable(stop, now) == Readiness::readable) return;
+        static_cast<void>(monitor.wait(now).has_value());
+        changed();
+    }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HostEvents>> HostEvents::start(std::function<void()> changed) {
+    // Not neighbours: on a busy network there is always one that changes, and no view shows them.
+    VFMGR_TRY(auto monitor, EventMonitor::open(EventMonitor::Scope::links));
+    int const stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (stop_fd < 0)
+        return fail({Problem::unavailable,
+                     "no event descriptor can be made",
+                     "raise LimitNOFILE of the unit",
+                     {errno_cause("eventfd", errno)}});
+    std::unique_ptr<HostEvents> events(new HostEvents(stop_fd));
+    events->thread_ = std::thread(
+        [monitor = std::move(monitor), stop_fd, changed = std::move(changed)]() mutable {
+            follow(std::move(monitor), stop_fd, changed);
+        });
+    return events;
+}
+
+HostEvents::~HostEvents() {
+    eventfd_write(stop_fd_, 1);
+    if (thread_.joinable()) thread_.join();
+    close(stop_fd_);
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel tells by itself: links and addresses change, devices come, go and bind. Says only
+// "look again", from a thread of its own.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "api/types/problem.hpp"
+
+namespace vfmgr {
+
+class HostEvents {
+  public:
+    // `changed` may be called until the destructor has returned; it must return at once.
+    [[nodiscard]] static Result<std::unique_ptr<HostEvents>> start(std::function<void()> changed);
+    ~HostEvents();
+    HostEvents(HostEvents const&) = delete;
+    HostEvents& operator=(HostEvents const&) = delete;
+
+  private:
+    explicit HostEvents(int stop_fd) : stop_fd_(stop_fd) {}
+
+    int stop_fd_;  // eventfd
+    std::thread thread_;
+};
+
+}  // namespace vfmgr
