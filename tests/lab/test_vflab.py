@@ -23,6 +23,26 @@ def test_a_panic_without_us_is_the_emulators():
     assert panic.emulator_is_to_blame(console)
 
 
+def test_a_panic_is_told_in_a_few_lines():
+    console = STACK.format(comm="CPU 0/KVM", symbol="schedule")
+    told = panic.panic_summary("--- lab: boot 1: quiet\n" + console)
+    assert len(told) == 3
+    assert "BUG: unable" in told[0] and "CPU 0/KVM" in told[1] and panic.PANIC in told[2]
+    assert panic.panic_summary("all is well") == []
+
+
+def test_a_long_recursion_does_not_hide_who_ran():
+    lines = STACK.format(comm="vfmgrd", symbol="schedule").splitlines()
+    lines[2:2] = ["[   61.0] RIP: 0010:exc_page_fault+0x15/0x170"] * 900
+    assert not panic.emulator_is_to_blame("\n".join(lines))
+
+
+def test_a_complaint_of_an_earlier_boot_is_not_the_panics():
+    ours = STACK.format(comm="vfmgrd", symbol="schedule").splitlines()[:2]
+    later = ["--- lab: boot 2: quiet", *STACK.format(comm="CPU 0/KVM", symbol="x").splitlines()]
+    assert panic.emulator_is_to_blame("\n".join(ours + later))
+
+
 def test_a_panic_with_a_process_of_ours_is_a_failure():
     for comm in ("vfmgrd", "vfctl", "vf-guest", "vfmgr-io"):
         console = STACK.format(comm=comm, symbol="igb_disable_sriov")

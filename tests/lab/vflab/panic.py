@@ -10,16 +10,33 @@ END = "---[ end Kernel panic"
 OUR_PROCESSES = re.compile(r"\bComm: (vfmgr|vfctl|vf-guest)")
 OUR_MODULES = ()
 LINES_BEFORE = 120
+SUMMARY_LINES = 8
+BOOT = "--- lab: boot "
+FIRST = re.compile(r"\bBUG: |\bOops: |general protection fault|stack guard page")
+TELLING = re.compile(r"\bBUG: |\bComm: |^RIP: 0010|" + re.escape(PANIC))
 
 
 def panic_text(console):
-    """The panic and what led to it, or None."""
+    """The panic and what led to it in the same boot, or None."""
     lines = console.splitlines()
-    for number, line in enumerate(lines):
-        if PANIC in line:
-            end = next((n for n in range(number, len(lines)) if END in lines[n]), len(lines) - 1)
-            return "\n".join(lines[max(0, number - LINES_BEFORE):end + 1])
-    return None
+    number = next((n for n, line in enumerate(lines) if PANIC in line), None)
+    if number is None:
+        return None
+    boot = max((n for n in range(number) if lines[n].startswith(BOOT)), default=0)
+    # A recursion fills hundreds of lines, and who ran is told before them.
+    began = next((n for n in range(boot, number) if FIRST.search(lines[n])), number)
+    end = next((n for n in range(number, len(lines)) if END in lines[n]), len(lines) - 1)
+    return "\n".join(lines[max(boot, min(began, number - LINES_BEFORE)):end + 1])
+
+
+def panic_summary(console):
+    """The lines of a panic that tell one from another: what, who, where. Empty without a panic."""
+    told = {}
+    for line in (panic_text(console) or "").splitlines():
+        text = re.sub(r"^\[ *[0-9.]+\] *", "", line)
+        if TELLING.search(text) and END not in text:
+            told.setdefault(text, line)
+    return list(told.values())[:SUMMARY_LINES]
 
 
 def has_ours_on_stack(text):

@@ -85,6 +85,7 @@ class Runner:
             self.emulator_retries += 1
             print(f"emulator-retry {name}: the emulated host's kernel panicked without a process "
                   f"or module of ours on its stack", flush=True)
+            self.print_panic(name)
             self.keep_evidence(f"{name}-emulator-retry")
             self.end_boot()
             failures, lab = self.attempt(name, module)
@@ -103,10 +104,15 @@ class Runner:
         print(f"FAIL {name}: {failures[0]}", flush=True)
         for further in failures[1:]:
             print(f"     {name}: {further}", flush=True)
+        self.print_panic(name)
         if counts:
             print(f"     {name}: counted {counts}", flush=True)
         print(f"     {name}: evidence in {self.keep_evidence(name)}", flush=True)
         self.end_boot()  # what failed may have left anything behind
+
+    def print_panic(self, name):
+        for line in panic.panic_summary(self.machine.console_text()) if self.machine else []:
+            print(f"     {name}: {line[:140]}", flush=True)
 
     # --- one attempt ---
 
