@@ -36,7 +36,10 @@ Engine::~Engine() {
 }
 
 void Engine::start_observing() {
-    observing_ = true;
+    {
+        std::lock_guard const lock(look_mutex_);
+        observing_ = true;
+    }
     observer_ = std::thread([this] { observe_loop(); });
 }
 
@@ -73,7 +76,8 @@ void Engine::observe_loop() {
         lock.lock();
         auto const asked = [this] { return !awaiting_.empty() || stopping_.load(); };
         look_wake_.wait_for(lock, 5s, [&] { return look_ || asked(); });
-        // However much happens on the host, looking at it takes a tenth of a CPU at most.
+        // However much happens on the host, looking at it takes a tenth of a CPU at most: only
+        // those who wait for a look are not kept waiting.
         look_wake_.wait_for(lock, std::min<std::chrono::nanoseconds>(9 * took, 5s), asked);
     }
 }
