@@ -3,7 +3,6 @@
 // leave members out; then what is written reads as the same value.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 
 #include "api/types/attachment.hpp"
@@ -16,8 +15,7 @@ namespace vfmgr {
 namespace {
 
 nlohmann::json example(std::string const& name) {
-    auto const root = std::filesystem::path(__FILE__).parent_path() / "../../..";
-    std::ifstream file(root / "api/examples" / (name + ".json"));
+    std::ifstream file(VFMGR_REPOSITORY "/api/examples/" + name + ".json");
     EXPECT_TRUE(file.is_open()) << name;
     return nlohmann::json::parse(file, nullptr, false);
 }

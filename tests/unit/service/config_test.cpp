@@ -54,8 +54,7 @@ TEST_F(ConfigTest, NoFilesAtAllAreTheDefaults) {
 
 // The example that the package installs, as it is and with every line in force.
 TEST_F(ConfigTest, ThePackagedExample) {
-    auto const repository = std::filesystem::path(__FILE__) / "../../../..";
-    std::ifstream stream((repository / "deploy/config/vfmgr.toml").lexically_normal());
+    std::ifstream stream(VFMGR_REPOSITORY "/deploy/config/vfmgr.toml");
     ASSERT_TRUE(stream);
     std::string in_force;
     std::string untouched;

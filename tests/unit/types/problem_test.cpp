@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -18,8 +17,7 @@ namespace {
 constexpr int problem_count = static_cast<int>(Problem::internal) + 1;
 
 std::vector<std::string> lines_of_problems_md() {
-    auto const root = std::filesystem::path(__FILE__).parent_path() / "../../..";
-    std::ifstream file(root / "api/problems.md");
+    std::ifstream file(VFMGR_REPOSITORY "/api/problems.md");
     EXPECT_TRUE(file.is_open());
     std::vector<std::string> lines;
     for (std::string line; std::getline(file, line);) lines.push_back(line);
