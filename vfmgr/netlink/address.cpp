@@ -11,10 +11,6 @@
 namespace vfmgr {
 namespace {
 
-std::uint8_t family_of(IpAddress const& address) {
-    return address.family == IpAddress::Family::v4 ? AF_INET : AF_INET6;
-}
-
 NlRequest address_request(std::uint16_t type, int flags, NetdevAddress const& address) {
     ifaddrmsg header{};
     header.ifa_family = family_of(address.address);

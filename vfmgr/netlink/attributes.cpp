@@ -2,6 +2,7 @@
 #include "vfmgr/netlink/attributes.hpp"
 
 #include <linux/netlink.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 
@@ -16,6 +17,10 @@ std::size_t aligned(std::size_t size) {
 }
 
 }  // namespace
+
+std::uint8_t family_of(IpAddress const& address) {
+    return address.family == IpAddress::Family::v4 ? AF_INET : AF_INET6;
+}
 
 ByteView after(ByteView bytes, std::size_t size) {
     auto const start = aligned(size);

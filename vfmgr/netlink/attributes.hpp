@@ -46,6 +46,9 @@ template <class T>
     return static_cast<std::uint16_t>((value << 8U) | (value >> 8U));
 }
 
+// AF_INET or AF_INET6.
+[[nodiscard]] std::uint8_t family_of(IpAddress const& address);
+
 struct Attribute {
     std::uint16_t type = 0;  // without the flags in the top two bits
     ByteView value;

@@ -9,7 +9,7 @@ namespace {
 using test::Bytes;
 using test::soon;
 
-nlmsghdr header_of(std::uint32_t length, std::uint16_t type) {
+nlmsghdr answer_header(std::uint32_t length, std::uint16_t type) {
     nlmsghdr header{};
     header.nlmsg_len = length;
     header.nlmsg_type = type;
@@ -23,7 +23,7 @@ NlAnswer error_answer(std::uint16_t flags, ByteView payload) {
 
 TEST(SplitMessages, TakesEachMessageOfADatagram) {
     auto const bytes =
-        Bytes().add(header_of(20, 16)).add(std::uint32_t{5}).add(header_of(16, NLMSG_DONE));
+        Bytes().add(answer_header(20, 16)).add(std::uint32_t{5}).add(answer_header(16, NLMSG_DONE));
     auto const answers = split_messages(bytes.view());
     ASSERT_EQ(answers.size(), 2U);
     EXPECT_EQ(answers[0].type, 16);
@@ -34,19 +34,21 @@ TEST(SplitMessages, TakesEachMessageOfADatagram) {
 
 TEST(SplitMessages, StopsAtALengthThatCannotBeTrue) {
     for (std::uint32_t const length : {0U, 15U, 17U + 16U, 0xFFFFFFFFU}) {
-        auto const bytes = Bytes().add(header_of(16, 16)).add(header_of(length, 17));
+        auto const bytes = Bytes().add(answer_header(16, 16)).add(answer_header(length, 17));
         EXPECT_EQ(split_messages(bytes.view()).size(), 1U) << "length " << length;
     }
 }
 
 TEST(ParseAck, ZeroIsDone) {
-    auto const bytes = Bytes().add(std::int32_t{0}).add(header_of(16, 16));
+    auto const bytes = Bytes().add(std::int32_t{0}).add(answer_header(16, 16));
     EXPECT_TRUE(parse_ack(error_answer(0, bytes.view())).ok());
 }
 
 TEST(ParseAck, ReadsTheSentenceAfterACappedRequest) {
-    auto const bytes =
-        Bytes().add(std::int32_t{-EEXIST}).add(header_of(400, 16)).text(NLMSGERR_ATTR_MSG, "taken");
+    auto const bytes = Bytes()
+                           .add(std::int32_t{-EEXIST})
+                           .add(answer_header(400, 16))
+                           .text(NLMSGERR_ATTR_MSG, "taken");
     auto const flags = NLM_F_CAPPED | NLM_F_ACK_TLVS;
     EXPECT_EQ(parse_ack(error_answer(flags, bytes.view())), (NlAck{EEXIST, "taken"}));
 }
@@ -54,7 +56,7 @@ TEST(ParseAck, ReadsTheSentenceAfterACappedRequest) {
 TEST(ParseAck, ReadsTheSentenceAfterAnEchoedRequest) {
     auto const bytes = Bytes()
                            .add(std::int32_t{-EINVAL})
-                           .add(header_of(20, 16))
+                           .add(answer_header(20, 16))
                            .add(std::uint32_t{9})
                            .text(NLMSGERR_ATTR_MSG, "bad");
     EXPECT_EQ(parse_ack(error_answer(NLM_F_ACK_TLVS, bytes.view())), (NlAck{EINVAL, "bad"}));
