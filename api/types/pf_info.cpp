@@ -2,6 +2,7 @@
 #include "api/types/pf_info.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <tuple>
 
 #include "api/types/json.hpp"
@@ -43,7 +44,17 @@ template <class F, Of<PfSpec> V>
 void fields(F& f, V& spec) {
     f.defaulted("mode", spec.mode);
     f.maybe("num_vfs", spec.num_vfs);
+    f.maybe("vf_driver", spec.vf_driver);
     f.defaulted("networks", spec.networks);
+}
+
+// One name below /sys/bus/pci/drivers.
+bool can_be_a_drivers(std::string_view name) {
+    constexpr std::size_t length_max = 63;
+    auto const allowed = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+    };
+    return !name.empty() && name.size() <= length_max && std::ranges::all_of(name, allowed);
 }
 
 bool acceptable_name(std::string_view name) {
@@ -135,6 +146,8 @@ void read(JsonReader& reader, PfSpec& spec) {
     constexpr std::size_t networks_max = 64;
     auto const start = reader.mark();
     fields(reader, spec);
+    if (spec.vf_driver && !can_be_a_drivers(*spec.vf_driver))
+        reader.complain("vf_driver", "must be a driver's name as in /sys/bus/pci/drivers");
     if (spec.networks.size() > networks_max)
         reader.complain("networks", fmt::format("must be at most {}", networks_max));
     else if (reader.clean_since(start))

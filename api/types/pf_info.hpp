@@ -63,6 +63,8 @@ struct PfSpec {
     PfMode mode = PfMode::manage;
     std::optional<std::uint16_t> num_vfs;
     std::vector<Network> networks;
+    // Of VFs that nobody uses, as in /sys/bus/pci/drivers; absent: none is bound.
+    std::optional<std::string> vf_driver{};
     bool operator==(PfSpec const&) const = default;
 };
 

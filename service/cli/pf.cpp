@@ -20,6 +20,7 @@ struct SetArguments {
     std::string file;
     std::optional<std::uint16_t> num_vfs;
     std::string mode;
+    std::optional<std::string> vf_driver;
     std::vector<std::string> networks;
     std::vector<std::string> networks_removed;
 };
@@ -42,7 +43,8 @@ Result<void> show(Options const& options, std::string const& name) {
 }
 
 Result<PfEdit> edit_of(SetArguments const& arguments) {
-    PfEdit wanted{arguments.num_vfs, {}, arguments.networks, arguments.networks_removed};
+    PfEdit wanted{
+        arguments.num_vfs, {}, arguments.vf_driver, arguments.networks, arguments.networks_removed};
     if (arguments.mode.empty()) return wanted;
     wanted.mode = enum_value<PfMode>(arguments.mode);
     if (wanted.mode) return wanted;
@@ -110,6 +112,10 @@ void add_set(CLI::App& pf, Session& session) {
         command->add_option("-f,--file", arguments->file, "the whole spec as JSON; - is stdin");
     command->add_option("--num-vfs", arguments->num_vfs, "number of VFs")->excludes(file);
     command->add_option("--mode", arguments->mode, "observe, manage or enforce")->excludes(file);
+    command
+        ->add_option("--vf-driver", arguments->vf_driver,
+                     "driver of VFs that nobody uses, or none: new VFs stay without one")
+        ->excludes(file);
     command
         ->add_option("--network", arguments->networks,
                      "name=…,prefix=…,host=…[,vlan=…|none][,mtu=…][,rdma=auto|rxe|none]")

@@ -93,6 +93,8 @@ Result<Network> edit_network(PfSpec const& spec, std::string const& text) {
 Result<PfSpec> edit(PfSpec spec, PfEdit const& wanted) {
     if (wanted.num_vfs) spec.num_vfs = wanted.num_vfs;
     if (wanted.mode) spec.mode = *wanted.mode;
+    if (wanted.vf_driver) spec.vf_driver = wanted.vf_driver;
+    if (wanted.vf_driver == "none") spec.vf_driver.reset();
     for (auto const& name : wanted.networks_removed)
         if (std::erase_if(spec.networks, [&](Network const& n) { return n.name == name; }) == 0)
             return fail(Problem::not_found, fmt::format("the PF has no network '{}'", name),

@@ -14,7 +14,8 @@ namespace vfmgr {
 struct PfEdit {
     std::optional<std::uint16_t> num_vfs;
     std::optional<PfMode> mode;
-    std::vector<std::string> networks;  // "name=lab,prefix=10.1.0.0/24,host=10.1.0.1,vlan=100"
+    std::optional<std::string> vf_driver{};  // "none": none is wanted any more
+    std::vector<std::string> networks;       // "name=lab,prefix=10.1.0.0/24,host=10.1.0.1,vlan=100"
     std::vector<std::string> networks_removed;
 };
 

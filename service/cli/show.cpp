@@ -176,6 +176,7 @@ std::string pf_page(json const& pf, Options const& options) {
                {"VFs", cell(pf, "/info/num_vfs") + " of " + cell(pf, "/info/total_vfs")},
                {"mode", cell(pf, "/spec/mode")},
                {"VFs wanted", cell(pf, "/spec/num_vfs")},
+               {"VF driver", cell(pf, "/spec/vf_driver")},
                {"up", cell(pf, "/info/up")},
                {"carrier", cell(pf, "/info/carrier")},
                {"MTU", cell(pf, "/info/mtu")},

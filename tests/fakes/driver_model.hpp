@@ -23,7 +23,7 @@ struct Refusal {
 struct DriverModel {
     std::string name;       // of the row
     std::string driver;     // the PF's, in sysfs
-    std::string vf_driver;  // what BindVf may name besides vfio-pci
+    std::string vf_driver;  // what BindVfs may name besides vfio-pci
     VfSpec new_vf;          // what a new VF reports; absent: never reported
     std::vector<Refusal> refused;
     LinkLayer link_layer = LinkLayer::ethernet;

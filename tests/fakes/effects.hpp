@@ -21,7 +21,7 @@ struct FakeKernel::Effects {
 
     Outcome operator()(SetNumVfs const& step) const;
     Outcome operator()(ConfigureVfs const& step) const;
-    Outcome operator()(BindVf const& step) const;
+    Outcome operator()(BindVfs const& step) const;
     Outcome operator()(ResetVf const& step) const;
     Outcome operator()(SetLink const& step) const;
     Outcome operator()(AddVlanLeg const& step) const;
@@ -34,6 +34,7 @@ struct FakeKernel::Effects {
     Outcome operator()(RemoveRdmaLink const& step) const;
 
   private:
+    Result<void> bind(PciAddress const& pf, VfState& target, std::string const& driver) const;
     [[nodiscard]] Result<PfState*> pf(PciAddress const& address) const;
     [[nodiscard]] Result<VfState*> vf(VfId const& id) const;
     [[nodiscard]] Result<LegState*> leg(LegId const& id) const;

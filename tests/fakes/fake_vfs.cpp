@@ -144,27 +144,40 @@ Result<Observed> FakeKernel::Effects::operator()(ConfigureVfs const& step) const
     return observed;
 }
 
-Result<Observed> FakeKernel::Effects::operator()(BindVf const& step) const {
-    VFMGR_TRY(auto* const target, vf(step.vf));
-    if (target->driver == step.driver) return Observed{};
-    if (target->driver == "vfio-pci") VFMGR_CHECK(nobody_holds(*target, step.vf.pf));
-    target->driver.reset();
-    target->ifname.reset();
-    if (!step.driver || extent == Extent::half) return Observed{};
-    auto const what = fmt::format("VF {} of {} does not bind to {}", step.vf.index,
-                                  to_string(step.vf.pf), *step.driver);
-    // drivers_probe reports success when nothing was bound (kernel-and-libvirt.md, 3): the driver
-    // link is what tells.
-    if (*step.driver != "vfio-pci" && *step.driver != model.vf_driver)
-        return refused(what, "readlink driver", ENOENT);
-    if (*step.driver == "vfio-pci" && !target->iommu_group)
-        return refused(what, "readlink driver", ENOENT);
-    target->driver = step.driver;
-    if (*step.driver == model.vf_driver) {
-        VFMGR_TRY(auto* const owner, pf(step.vf.pf));
-        target->ifname = fmt::format("{}v{}", owner->info.ifname, step.vf.index);
+// Half: the last one lost its driver and got none.
+Result<Observed> FakeKernel::Effects::operator()(BindVfs const& step) const {
+    std::vector<VfState*> changing;
+    for (auto const index : step.vfs) {
+        VFMGR_TRY(auto* const target, vf({step.pf, index}));
+        if (target->driver == step.driver) continue;
+        if (target->driver == "vfio-pci") VFMGR_CHECK(nobody_holds(*target, step.pf));
+        changing.push_back(target);
+    }
+    for (auto* const target : changing) {
+        target->driver.reset();
+        target->ifname.reset();
+        if (extent == Extent::half && target == changing.back()) break;
+        if (step.driver) VFMGR_CHECK(bind(step.pf, *target, *step.driver));
     }
     return Observed{};
+}
+
+Result<void> FakeKernel::Effects::bind(PciAddress const& pf_address, VfState& target,
+                                       std::string const& driver) const {
+    auto const what =
+        fmt::format("VF {} of {} does not bind to {}", target.index, to_string(pf_address), driver);
+    // drivers_probe reports success when nothing was bound (kernel-and-libvirt.md, 3): the driver
+    // link is what tells.
+    if (driver != "vfio-pci" && driver != model.vf_driver)
+        return refused(what, "readlink driver", ENOENT);
+    if (driver == "vfio-pci" && !target.iommu_group)
+        return refused(what, "readlink driver", ENOENT);
+    target.driver = driver;
+    if (driver == model.vf_driver) {
+        VFMGR_TRY(auto* const owner, pf(pf_address));
+        target.ifname = fmt::format("{}v{}", owner->info.ifname, target.index);
+    }
+    return {};
 }
 
 Result<Observed> FakeKernel::Effects::operator()(ResetVf const& step) const {

@@ -8,7 +8,7 @@
 
 namespace vfmgr {
 
-// halfway: of steps with several parts (SetNumVfs, ConfigureVfs, BindVf, Attach and Detach of live
+// halfway: of steps with several parts (SetNumVfs, ConfigureVfs, BindVfs, Attach and Detach of live
 // and config) the first part happened; other steps take it as `before`.
 enum class FaultPoint { before, halfway, after };
 

@@ -8,9 +8,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Creation of many VFs and an unplug that a guest is slow to allow take long; the rest is quick.
+// What is done to many VFs and an unplug that a guest is slow to allow take long; the rest is
+// quick.
 std::chrono::seconds step_seconds_max(Step const& step) {
     if (std::holds_alternative<SetNumVfs>(step)) return 180s;
+    if (std::holds_alternative<BindVfs>(step)) return 180s;
     if (std::holds_alternative<DetachHostdev>(step)) return 120s;
     return 60s;
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
+#include <span>
 #include <system_error>
 
 #include "vfmgr/kernel/in_use.hpp"
@@ -55,7 +57,9 @@ bool harmless(LinuxKernelRoots const& roots, PciAddress const& pci) {
     return device_class && (*device_class >> 16U) == bridge_class;
 }
 
-Result<void> check_group(LinuxKernelRoots const& roots, VfAt const& vf) {
+// `going`: those that get a VFIO driver in the same step.
+Result<void> check_group(LinuxKernelRoots const& roots, VfAt const& vf,
+                         std::set<PciAddress> const& going) {
     auto const group = iommu_group_of(roots, vf.pci);
     if (!group)
         return fail(Problem::unsupported,
@@ -66,7 +70,7 @@ Result<void> check_group(LinuxKernelRoots const& roots, VfAt const& vf) {
     auto const members = roots.sysfs / "kernel/iommu_groups" / std::to_string(*group) / "devices";
     for (auto const& name : entries(members)) {
         auto const member = PciAddress::parse(name);
-        if (!member || *member == vf.pci || harmless(roots, *member)) continue;
+        if (!member || going.contains(*member) || harmless(roots, *member)) continue;
         return fail(
             Problem::conflict,
             fmt::format("VF {} of {} ({}) shares IOMMU group {} with {}, which has the "
@@ -99,8 +103,7 @@ Result<void> unbind(LinuxKernelRoots const& roots, PciAddress const& pci) {
 }
 
 Result<void> probe(LinuxKernelRoots const& roots, PciAddress const& pci, std::string const& driver,
-                   Deadline deadline) {
-    VFMGR_TRY(auto monitor, EventMonitor::open());
+                   EventMonitor& monitor, Deadline deadline) {
     auto const file = roots.sysfs / "bus/pci/drivers_probe";
     auto const detail = fmt::format("{} could not be bound to {}", to_string(pci), driver);
     if (auto const error = write_text(file, to_string(pci)); error != 0)
@@ -118,35 +121,52 @@ Result<void> probe(LinuxKernelRoots const& roots, PciAddress const& pci, std::st
 
 // From whatever driver it has to the wanted one, or to none.
 Result<void> rebind(LinuxKernelRoots const& roots, PciAddress const& pci,
-                    std::optional<std::string> const& driver, Deadline deadline) {
-    if (driver) VFMGR_CHECK(set_override(roots, pci, *driver));
-    if (driver_of(roots, pci)) VFMGR_CHECK(unbind(roots, pci));
-    if (driver) VFMGR_CHECK(probe(roots, pci, *driver, deadline));
+                    std::optional<std::string> const& driver, EventMonitor& monitor,
+                    Deadline deadline) {
+    auto const bound = [&]() -> Result<void> {
+        if (driver) VFMGR_CHECK(set_override(roots, pci, *driver));
+        if (driver_of(roots, pci)) VFMGR_CHECK(unbind(roots, pci));
+        if (driver) VFMGR_CHECK(probe(roots, pci, *driver, monitor, deadline));
+        return {};
+    }();
+    // Whatever happened: an override left behind would choose the driver of the next owner.
+    auto const cleared = set_override(roots, pci, "");
+    VFMGR_CHECK(bound);
+    return cleared;
+}
+
+Result<void> check_driver_for(LinuxKernelRoots const& roots, std::string const& driver,
+                              std::vector<VfAt> const& vfs) {
+    VFMGR_CHECK(check_driver(roots, driver));
+    if (!vfio_driver(driver)) return {};
+    std::set<PciAddress> going;
+    for (auto const& vf : vfs) going.insert(vf.pci);
+    for (auto const& vf : vfs) VFMGR_CHECK(check_group(roots, vf, going));
     return {};
 }
 
-Result<GroupLease> guard_one(LinuxKernelRoots const& roots, VfAt const& vf, Deadline deadline) {
+Result<GroupLease> guard(LinuxKernelRoots const& roots, std::span<VfAt const> vfs,
+                         Deadline deadline) {
     VFMGR_TRY(auto const host, read_host_netdevs(deadline));
-    return guard_unused(roots, host, std::span(&vf, 1));
+    return guard_unused(roots, host, vfs);
 }
 
 }  // namespace
 
-Result<Observed> perform_step(LinuxKernelRoots const& roots, BindVf const& step,
+Result<Observed> perform_step(LinuxKernelRoots const& roots, BindVfs const& step,
                               Deadline deadline) {
-    VFMGR_TRY(auto const pci, vf_address(roots, step.vf));
-    VfAt const vf{step.vf, pci};
-    if (driver_of(roots, pci) == step.driver) return Observed{};
-    if (step.driver) {
-        VFMGR_CHECK(check_driver(roots, *step.driver));
-        if (vfio_driver(*step.driver)) VFMGR_CHECK(check_group(roots, vf));
+    std::vector<VfAt> changing;
+    for (auto const index : step.vfs) {
+        VfId const id{step.pf, index};
+        VFMGR_TRY(auto const pci, vf_address(roots, id));
+        if (driver_of(roots, pci) != step.driver) changing.push_back({id, pci});
     }
-    VFMGR_TRY(auto const lease, guard_one(roots, vf, deadline));
-    auto const bound = rebind(roots, pci, step.driver, deadline);
-    // Whatever happened: an override left behind would choose the driver of the next owner.
-    auto const cleared = set_override(roots, pci, "");
-    VFMGR_CHECK(bound);
-    VFMGR_CHECK(cleared);
+    if (changing.empty()) return Observed{};
+    if (step.driver) VFMGR_CHECK(check_driver_for(roots, *step.driver, changing));
+    VFMGR_TRY(auto const lease, guard(roots, changing, deadline));
+    VFMGR_TRY(auto monitor, EventMonitor::open());
+    for (auto const& vf : changing)
+        VFMGR_CHECK(rebind(roots, vf.pci, step.driver, monitor, deadline));
     return Observed{};
 }
 
@@ -162,7 +182,7 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, ResetVf const& step
                                 step.vf.index, to_string(step.vf.pf), to_string(pci),
                                 methods.empty() ? "nothing" : methods),
                     "without it nobody can be sure that nothing of the last VM is left");
-    VFMGR_TRY(auto const lease, guard_one(roots, vf, deadline));
+    VFMGR_TRY(auto const lease, guard(roots, std::span(&vf, 1), deadline));
     // Otherwise the kernel falls back to other resets, which reach less or more than the VF.
     if (auto const error = write_text(method, "flr"); error != 0)
         return fail(refused_write(

@@ -8,9 +8,9 @@
 
 namespace vfmgr {
 
-// Refuses a VF that is used, and a VFIO driver while another member of the IOMMU group has a
-// driver that could reach the guest's memory.
-[[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots, BindVf const& step,
+// Refuses a VF that is used, and a VFIO driver while another member of the IOMMU group has, and
+// keeps, a driver that could reach the guest's memory.
+[[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots, BindVfs const& step,
                                             Deadline deadline);
 [[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots, ResetVf const& step,
                                             Deadline deadline);

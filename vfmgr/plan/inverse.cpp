@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 
 #include "vfmgr/plan/plan.hpp"
 #include "vfmgr/plan/vf_values.hpp"
@@ -31,10 +32,15 @@ struct Inverter {
         if (back.changes.empty()) return {};
         return {std::move(back)};
     }
-    Steps operator()(BindVf const& step) const {
-        auto const* vf = find_vf(before, step.vf);
-        if (!vf || vf->driver == step.driver) return {};
-        return {BindVf{step.vf, vf->driver}};
+    Steps operator()(BindVfs const& step) const {
+        std::map<std::optional<std::string>, std::vector<std::uint16_t>> had;
+        for (auto const index : step.vfs)
+            if (auto const* vf = find_vf(before, VfId{step.pf, index});
+                vf && vf->driver != step.driver)
+                had[vf->driver].push_back(index);
+        Steps steps;
+        for (auto& [driver, vfs] : had) steps.push_back(BindVfs{step.pf, std::move(vfs), driver});
+        return steps;
     }
     Steps operator()(ResetVf const&) const { return {}; }
     Steps operator()(SetLink const& step) const {

@@ -20,8 +20,8 @@ struct Plan {
 // {"steps": [{…, "sentence": …}], "blast_radius": [], "notes": []}
 void to_json(nlohmann::json& out, Plan const& plan);
 
-// The PF as `want` says: number of VFs. Refuses when a VF that would go is in use, and names the
-// VM.
+// The PF as `want` says: number of VFs, and the driver of those that nobody uses. Refuses when a VF
+// that would go is in use, and names the VM.
 [[nodiscard]] Result<Plan> plan_pf(HostView const& host, DesiredState const& desired,
                                    PciAddress const& pf, PfSpec const& want);
 
@@ -57,5 +57,9 @@ struct VfUse {
 };
 [[nodiscard]] std::vector<VfUse> vf_uses(HostView const& host, DesiredState const& desired,
                                          PciAddress const& pf);
+// The unused VFs of `pf` that have not the driver that `want` names for them; nothing where all
+// have it, or none is named.
+[[nodiscard]] std::optional<BindVfs> bind_unused(HostView const& host, DesiredState const& desired,
+                                                 PfState const& pf, PfSpec const& want);
 
 }  // namespace vfmgr

@@ -132,11 +132,11 @@ Result<void> resolve_settings(Ask const& ask, Attachment& lease, std::string_vie
 void device_steps(Plan& plan, Ask const& ask, Attachment const& lease, VfState const& vf) {
     // Settings reach a VF for certain only while no driver holds it: mlx5 applies an admin MAC to a
     // bound VF when its driver is bound again (kernel-and-libvirt.md, operators' list 7).
-    if (vf.driver) plan.steps.emplace_back(BindVf{lease.vf, std::nullopt});
+    if (vf.driver) plan.steps.emplace_back(BindVfs{lease.vf.pf, {lease.vf.index}, std::nullopt});
     if (!empty(lease.settings))
         plan.steps.emplace_back(ConfigureVfs{
             lease.vf.pf, {VfChange{lease.vf.index, lease.settings}}, ask.spec.best_effort});
-    plan.steps.emplace_back(BindVf{lease.vf, "vfio-pci"});
+    plan.steps.emplace_back(BindVfs{lease.vf.pf, {lease.vf.index}, "vfio-pci"});
     plan.steps.emplace_back(AttachHostdev{ask.vm.uuid, lease.id, lease.vf, vf.pci,
                                           lease.settings.mac, lease.live, lease.config,
                                           ask.vm.name});

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "vfmgr/plan/links.hpp"
 #include "vfmgr/plan/plan.hpp"
@@ -120,6 +121,20 @@ Result<void> check_networks(HostView const& host, DesiredState const& desired, P
     return {};
 }
 
+Plan count_steps(PfState const& pf, std::uint16_t count, PfSpec const& want) {
+    Plan plan;
+    auto const& info = pf.info;
+    if (info.num_vfs > 0)
+        plan.blast_radius.push_back(fmt::format("all {} VFs of {} are removed{}", info.num_vfs,
+                                                info.ifname, count ? " and made anew" : ""));
+    plan.steps.emplace_back(SetNumVfs{info.pci, count});
+    if (!want.vf_driver || count == 0) return plan;
+    BindVfs bind{info.pci, std::vector<std::uint16_t>(count), want.vf_driver};
+    std::iota(bind.vfs.begin(), bind.vfs.end(), std::uint16_t{0});
+    plan.steps.emplace_back(std::move(bind));
+    return plan;
+}
+
 }  // namespace
 
 Result<Plan> plan_pf(HostView const& host, DesiredState const& desired, PciAddress const& pf,
@@ -137,14 +152,18 @@ Result<Plan> plan_pf(HostView const& host, DesiredState const& desired, PciAddre
             fmt::format("{} is only observed: nothing is changed on it", state->info.ifname));
         return plan;
     }
-    if (!want.num_vfs || *want.num_vfs == state->info.num_vfs) return plan;
-    VFMGR_CHECK(check_count(host, desired, *state, *want.num_vfs));
-    VFMGR_CHECK(check_pci(host));
-    if (state->info.num_vfs > 0)
-        plan.blast_radius.push_back(fmt::format("all {} VFs of {} are removed{}",
-                                                state->info.num_vfs, state->info.ifname,
-                                                *want.num_vfs ? " and made anew" : ""));
-    plan.steps.emplace_back(SetNumVfs{pf, *want.num_vfs});
+    if (want.num_vfs && *want.num_vfs != state->info.num_vfs) {
+        VFMGR_CHECK(check_count(host, desired, *state, *want.num_vfs));
+        VFMGR_CHECK(check_pci(host));
+        return count_steps(*state, *want.num_vfs, want);
+    }
+    if (want.vf_driver && host.hypervisor.stale)
+        plan.notes.push_back(
+            fmt::format("VFs stay with the drivers they have: libvirt can't say "
+                        "which are in use: {}",
+                        host.hypervisor.stale_reason));
+    else if (auto bind = bind_unused(host, desired, *state, want))
+        plan.steps.emplace_back(std::move(*bind));
     return plan;
 }
 

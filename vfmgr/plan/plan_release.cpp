@@ -55,13 +55,44 @@ void take_out_of_vm(Plan& plan, HostView const& host, Attachment const& lease) {
             fmt::format("unplugs VF {} from the running VM {}", to_string(lease.vf), vm->name));
 }
 
-void clean(Plan& plan, Attachment const& lease, VfState const& vf) {
+void clean(Plan& plan, Attachment const& lease, VfState const& vf,
+           std::optional<std::string> const& idle_driver) {
+    auto const& [pf, index] = lease.vf;
     plan.steps.emplace_back(ResetVf{lease.vf});
-    if (vf.driver) plan.steps.emplace_back(BindVf{lease.vf, std::nullopt});
     // Only what differs: a driver may refuse to be told what already is.
     auto const change = differing(lease.baseline, vf.settings);
-    if (!empty(change))
-        plan.steps.emplace_back(ConfigureVfs{lease.vf.pf, {VfChange{lease.vf.index, change}}, {}});
+    if (empty(change) && vf.driver == idle_driver) return;
+    if (vf.driver) plan.steps.emplace_back(BindVfs{pf, {index}, std::nullopt});
+    if (!empty(change)) plan.steps.emplace_back(ConfigureVfs{pf, {VfChange{index, change}}, {}});
+    if (idle_driver) plan.steps.emplace_back(BindVfs{pf, {index}, idle_driver});
+}
+
+void restore_lease(Plan& plan, HostView const& host, Attachment const& lease) {
+    auto const* vf = find_vf(host, lease.vf);
+    if (vf && vf->driver == "vfio-pci") return;
+    auto const& [pf, index] = lease.vf;
+    if (!vf) {
+        plan.notes.push_back(fmt::format("VF {} does not exist, and VM {} can't start with it",
+                                         to_string(lease.vf), lease.vm_name));
+        return;
+    }
+    if (!vf->holders.empty()) {
+        plan.notes.push_back(fmt::format("VF {} is held open by {} (pid {}) and left alone",
+                                         to_string(lease.vf), vf->holders[0].comm,
+                                         vf->holders[0].pid));
+        return;
+    }
+    if (vf->pci != lease.vf_pci) {
+        plan.notes.push_back(fmt::format("VF {} is now at {}, but the XML of VM {} names {}",
+                                         to_string(lease.vf), to_string(vf->pci), lease.vm_name,
+                                         to_string(lease.vf_pci)));
+        return;
+    }
+    if (vf->driver) plan.steps.emplace_back(BindVfs{pf, {index}, std::nullopt});
+    if (auto const change = differing(lease.settings, vf->settings); !empty(change))
+        plan.steps.emplace_back(
+            ConfigureVfs{pf, {VfChange{index, change}}, lease.spec.best_effort});
+    plan.steps.emplace_back(BindVfs{pf, {index}, "vfio-pci"});
 }
 
 }  // namespace
@@ -77,11 +108,12 @@ Result<Plan> plan_release(HostView const& host, DesiredState const& desired,
     if (vf) VFMGR_CHECK(check_others(host, lease, *vf));
     Plan plan;
     take_out_of_vm(plan, host, lease);
+    auto const managed = desired.pfs.find(lease.vf.pf);
     if (vf)
-        clean(plan, lease, *vf);
+        clean(plan, lease, *vf,
+              managed == desired.pfs.end() ? std::nullopt : managed->second.spec.vf_driver);
     else
         plan.notes.push_back(fmt::format("VF {} does not exist any more", to_string(lease.vf)));
-    auto const managed = desired.pfs.find(lease.vf.pf);
     if (managed != desired.pfs.end() && managed->second.base) {
         auto const& [spec, revision, base] = managed->second;
         auto const want =
@@ -110,33 +142,17 @@ Result<Plan> plan_restore(HostView const& host, DesiredState const& desired, Pci
         plan.steps.emplace_back(SetNumVfs{pf, *spec.num_vfs});
         return plan;
     }
-    if (leases.empty() || !managed->second.base) return plan;
-    plan.steps = links_up(*state, wanted_links(pf, spec, *managed->second.base, leases));
-    for (auto const& lease : leases) {
-        auto const* vf = find_vf(host, lease.vf);
-        if (vf && vf->driver == "vfio-pci") continue;
-        if (!vf) {
-            plan.notes.push_back(fmt::format("VF {} does not exist, and VM {} can't start with it",
-                                             to_string(lease.vf), lease.vm_name));
-            continue;
-        }
-        if (!vf->holders.empty()) {
-            plan.notes.push_back(fmt::format("VF {} is held open by {} (pid {}) and left alone",
-                                             to_string(lease.vf), vf->holders[0].comm,
-                                             vf->holders[0].pid));
-            continue;
-        }
-        if (vf->pci != lease.vf_pci) {
-            plan.notes.push_back(fmt::format("VF {} is now at {}, but the XML of VM {} names {}",
-                                             to_string(lease.vf), to_string(vf->pci), lease.vm_name,
-                                             to_string(lease.vf_pci)));
-            continue;
-        }
-        if (vf->driver) plan.steps.emplace_back(BindVf{lease.vf, std::nullopt});
-        if (auto const change = differing(lease.settings, vf->settings); !empty(change))
-            plan.steps.emplace_back(
-                ConfigureVfs{pf, {VfChange{lease.vf.index, change}}, lease.spec.best_effort});
-        plan.steps.emplace_back(BindVf{lease.vf, "vfio-pci"});
+    if (!leases.empty() && managed->second.base) {
+        plan.steps = links_up(*state, wanted_links(pf, spec, *managed->second.base, leases));
+        for (auto const& lease : leases) restore_lease(plan, host, lease);
+    }
+    // Last: nobody waits for these. What has a driver may be in a VM; libvirt can't tell yet.
+    if (auto bind = bind_unused(host, desired, *state, spec)) {
+        std::erase_if(bind->vfs, [&](std::uint16_t index) {
+            auto const* vf = find_vf(host, VfId{pf, index});
+            return !vf || vf->driver;
+        });
+        if (!bind->vfs.empty()) plan.steps.emplace_back(std::move(*bind));
     }
     return plan;
 }

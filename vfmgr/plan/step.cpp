@@ -3,6 +3,9 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <span>
+
 #include "api/types/json.hpp"
 
 namespace vfmgr {
@@ -48,10 +51,11 @@ void fields(F& f, V& step) {
 }
 
 template <>
-constexpr std::string_view step_name<BindVf> = "bind_vf";
-template <class F, Of<BindVf> V>
+constexpr std::string_view step_name<BindVfs> = "bind_vfs";
+template <class F, Of<BindVfs> V>
 void fields(F& f, V& step) {
-    f.value("vf", step.vf);
+    f.value("pf", step.pf);
+    f.value("vfs", step.vfs);
     f.maybe("driver", step.driver);
 }
 
@@ -192,6 +196,19 @@ std::string text(VfSpec const& settings) {
     return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+// "0-6, 9"
+std::string ranges_of(std::vector<std::uint16_t> const& indices) {
+    std::vector<std::string> parts;
+    for (std::size_t first = 0, next = 0; first < indices.size(); first = next) {
+        for (next = first + 1; next < indices.size() && indices[next] == indices[next - 1] + 1;)
+            ++next;
+        parts.push_back(next - first == 1
+                            ? fmt::format("{}", indices[first])
+                            : fmt::format("{}-{}", indices[first], indices[next - 1]));
+    }
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 std::string where(bool live, bool config) {
     if (live && config) return "the running VM and its persistent XML";
     return live ? "the running VM" : "the persistent XML";
@@ -204,14 +221,23 @@ struct Sentence {
                            to_string(step.pf));
     }
     std::string operator()(ConfigureVfs const& step) const {
+        // A thousand are too many to read; the journal has all of them.
+        constexpr std::size_t named_max = 8;
+        auto const named = std::min(step.changes.size(), named_max);
         std::vector<std::string> parts;
-        for (auto const& change : step.changes)
+        for (auto const& change : std::span(step.changes).first(named))
             parts.push_back(fmt::format("VF {} ({})", change.index, text(change.settings)));
+        if (named < step.changes.size())
+            parts.push_back(fmt::format("and {} more VFs", step.changes.size() - named));
         return fmt::format("configure on {}: {}", to_string(step.pf), fmt::join(parts, "; "));
     }
-    std::string operator()(BindVf const& step) const {
-        if (!step.driver) return fmt::format("unbind {} from its driver", text(step.vf));
-        return fmt::format("bind {} to {}", text(step.vf), *step.driver);
+    std::string operator()(BindVfs const& step) const {
+        auto const one = step.vfs.size() == 1;
+        auto const which =
+            fmt::format("VF{} {} of {}", one ? "" : "s", ranges_of(step.vfs), to_string(step.pf));
+        if (!step.driver)
+            return fmt::format("unbind {} from {} driver", which, one ? "its" : "their");
+        return fmt::format("bind {} to {}", which, *step.driver);
     }
     std::string operator()(ResetVf const& step) const {
         return fmt::format("reset {} (FLR)", text(step.vf));

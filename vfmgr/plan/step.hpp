@@ -42,11 +42,13 @@ struct ConfigureVfs {
     std::vector<std::string> best_effort;  // members that the driver may refuse
     bool operator==(ConfigureVfs const&) const = default;
 };
-// driver absent: unbind.
-struct BindVf {
-    VfId vf;
+// Each from whatever driver it has to this one; absent: unbind. One look at who uses them is for
+// all of them, and whoever is used is named before any is touched.
+struct BindVfs {
+    PciAddress pf;
+    std::vector<std::uint16_t> vfs;
     std::optional<std::string> driver;
-    bool operator==(BindVf const&) const = default;
+    bool operator==(BindVfs const&) const = default;
 };
 // Function level reset.
 struct ResetVf {
@@ -137,11 +139,11 @@ struct AwaitVerification {
 };
 
 using KernelStep =
-    std::variant<SetNumVfs, ConfigureVfs, BindVf, ResetVf, SetLink, AddVlanLeg, RemoveVlanLeg,
+    std::variant<SetNumVfs, ConfigureVfs, BindVfs, ResetVf, SetLink, AddVlanLeg, RemoveVlanLeg,
                  AddAddress, RemoveAddress, AddPeer, RemovePeer, AddRdmaLink, RemoveRdmaLink>;
 using HypervisorStep = std::variant<AttachHostdev, DetachHostdev>;
 using Step =
-    std::variant<SetNumVfs, ConfigureVfs, BindVf, ResetVf, SetLink, AddVlanLeg, RemoveVlanLeg,
+    std::variant<SetNumVfs, ConfigureVfs, BindVfs, ResetVf, SetLink, AddVlanLeg, RemoveVlanLeg,
                  AddAddress, RemoveAddress, AddPeer, RemovePeer, AddRdmaLink, RemoveRdmaLink,
                  AttachHostdev, DetachHostdev, AwaitVerification>;
 
@@ -155,7 +157,7 @@ void to_json(nlohmann::json& out, LegId const& leg);
 void read(JsonReader& reader, LegId& leg);
 void to_json(nlohmann::json& out, VfChange const& change);
 void read(JsonReader& reader, VfChange& change);
-// {"step": "bind_vf", "vf": …}
+// {"step": "reset_vf", "vf": …}
 void to_json(nlohmann::json& out, Step const& step);
 void read(JsonReader& reader, Step& step);
 

@@ -44,4 +44,17 @@ std::vector<VfUse> vf_uses(HostView const& host, DesiredState const& desired,
     return uses;
 }
 
+std::optional<BindVfs> bind_unused(HostView const& host, DesiredState const& desired,
+                                   PfState const& pf, PfSpec const& want) {
+    if (!want.vf_driver) return std::nullopt;
+    auto const uses = vf_uses(host, desired, pf.info.pci);
+    BindVfs bind{pf.info.pci, {}, want.vf_driver};
+    for (auto const& vf : pf.vfs)
+        if (vf.driver != want.vf_driver &&
+            std::ranges::none_of(uses, [&](VfUse const& use) { return use.vf.index == vf.index; }))
+            bind.vfs.push_back(vf.index);
+    if (bind.vfs.empty()) return std::nullopt;
+    return bind;
+}
+
 }  // namespace vfmgr

@@ -70,7 +70,7 @@ def one_round(lab, product, late):
 def remake(lab, product):
     """The VFs, and VF 0 with vfio-pci, as an attachment has it."""
     step(lab, {"step": "set_num_vfs", "pf": product.pci, "count": 7})
-    step(lab, {"step": "bind_vf", "vf": {"pf": product.pci, "index": 0}, "driver": "vfio-pci"})
+    step(lab, {"step": "bind_vfs", "pf": product.pci, "vfs": [0], "driver": "vfio-pci"})
 
 
 def step(lab, value):

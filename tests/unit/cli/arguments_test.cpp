@@ -115,6 +115,16 @@ TEST(PfEdit, ChangesOnlyWhatIsNamed) {
               wanted);
 }
 
+TEST(PfEdit, ADriverOfUnusedVfsIsNamedOrNone) {
+    PfEdit wanted;
+    wanted.vf_driver = "vfio-pci";
+    auto const named = edit(lab(), wanted).value();
+    EXPECT_EQ(named.vf_driver, "vfio-pci");
+    EXPECT_EQ(edit(named, {}), named);
+    wanted.vf_driver = "none";
+    EXPECT_EQ(edit(named, wanted), lab());
+}
+
 TEST(PfEdit, AddsAndRemovesNetworks) {
     PfEdit wanted;
     wanted.networks = {"name=b,prefix=fd00:1::/64,host=fd00:1::1", "name=lab,vlan=none"};

@@ -29,8 +29,8 @@ struct OneVf : HostTree {
     // Binds the driver of driver_override, as the kernel does.
     [[nodiscard]] Reaction probe() {
         return {drivers_probe(), [this](std::string const& text) {
-                    probed.push_back(text + " " + read(driver_override()));
-                    auto driver = read(driver_override());
+                    auto driver = read(device(text) / "driver_override");
+                    probed.push_back(text + " " + driver);
                     driver.pop_back();
                     bind(text, driver);
                 }};
@@ -44,7 +44,7 @@ struct OneVf : HostTree {
     }
     [[nodiscard]] Result<Observed> bind_to(std::optional<std::string> driver,
                                            Deadline deadline = soon()) const {
-        return perform_step(roots(), BindVf{{pci(pf), 2}, std::move(driver)}, deadline);
+        return perform_step(roots(), BindVfs{pci(pf), {2}, std::move(driver)}, deadline);
     }
     [[nodiscard]] Result<Observed> reset() const {
         return perform_step(roots(), ResetVf{{pci(pf), 2}}, soon());
@@ -53,10 +53,10 @@ struct OneVf : HostTree {
     std::vector<std::string> unbound;
 };
 
-using BindVfStep = test::Networked;
+using BindVfsStep = test::Networked;
 using ResetVfStep = test::Networked;
 
-TEST_F(BindVfStep, BindsByOverrideAndClearsIt) {
+TEST_F(BindVfsStep, BindsByOverrideAndClearsIt) {
     OneVf tree;
     {
         SysfsReactions const kernel({tree.probe()});
@@ -68,7 +68,7 @@ TEST_F(BindVfStep, BindsByOverrideAndClearsIt) {
     EXPECT_EQ(tree.read(tree.driver_override()), "\n");
 }
 
-TEST_F(BindVfStep, UnbindsTheOldDriverFirst) {
+TEST_F(BindVfsStep, UnbindsTheOldDriverFirst) {
     OneVf tree;
     tree.bind(vf, "igbvf");
     tree.write(tree.device(vf) / "net/enp1s0v2/uevent", "");
@@ -81,7 +81,7 @@ TEST_F(BindVfStep, UnbindsTheOldDriverFirst) {
     EXPECT_EQ(driver_of(tree.roots(), pci(vf)), "vfio-pci");
 }
 
-TEST_F(BindVfStep, NoDriverMeansUnbind) {
+TEST_F(BindVfsStep, NoDriverMeansUnbind) {
     OneVf tree;
     tree.bind(vf, "vfio-pci");
     {
@@ -94,7 +94,7 @@ TEST_F(BindVfStep, NoDriverMeansUnbind) {
     EXPECT_EQ(tree.read(tree.drivers_probe()), "untouched");
 }
 
-TEST_F(BindVfStep, WhatHoldsAlreadyIsNotWritten) {
+TEST_F(BindVfsStep, WhatHoldsAlreadyIsNotWritten) {
     OneVf tree;
     EXPECT_TRUE(tree.bind_to(std::nullopt));
     tree.bind(vf, "vfio-pci");
@@ -103,7 +103,7 @@ TEST_F(BindVfStep, WhatHoldsAlreadyIsNotWritten) {
     EXPECT_EQ(tree.read(tree.driver_override()), "(null)\n");
 }
 
-TEST_F(BindVfStep, ADriverThatIsNotLoadedIsUnsupportedWithAModprobe) {
+TEST_F(BindVfsStep, ADriverThatIsNotLoadedIsUnsupportedWithAModprobe) {
     OneVf tree;
     auto const refused = tree.bind_to("mlx5-vfio-pci");
     ASSERT_FALSE(refused);
@@ -113,7 +113,7 @@ TEST_F(BindVfStep, ADriverThatIsNotLoadedIsUnsupportedWithAModprobe) {
     EXPECT_EQ(tree.read(tree.driver_override()), "(null)\n");
 }
 
-TEST_F(BindVfStep, AnythingButADriversNameIsRefused) {
+TEST_F(BindVfsStep, AnythingButADriversNameIsRefused) {
     OneVf tree;
     for (auto const* const name : {"", ".", "..", "../../..", "vfio-pci\nx"}) {
         auto const refused = tree.bind_to(name);
@@ -122,7 +122,7 @@ TEST_F(BindVfStep, AnythingButADriversNameIsRefused) {
     }
 }
 
-TEST_F(BindVfStep, AnIntruderInTheIommuGroupIsNamed) {
+TEST_F(BindVfsStep, AnIntruderInTheIommuGroupIsNamed) {
     OneVf tree;
     tree.add_device("0000:00:1f.6");
     tree.put_in_group("0000:00:1f.6", 12);
@@ -136,7 +136,7 @@ TEST_F(BindVfStep, AnIntruderInTheIommuGroupIsNamed) {
     EXPECT_EQ(tree.read(tree.driver_override()), "(null)\n");
 }
 
-TEST_F(BindVfStep, HarmlessCompanyInTheGroupIsFine) {
+TEST_F(BindVfsStep, HarmlessCompanyInTheGroupIsFine) {
     OneVf tree;
     tree.add_device("0000:00:01.0");  // a bridge
     tree.put_in_group("0000:00:01.0", 12);
@@ -153,7 +153,51 @@ TEST_F(BindVfStep, HarmlessCompanyInTheGroupIsFine) {
     EXPECT_TRUE(done) << done.error().detail;
 }
 
-TEST_F(BindVfStep, WithoutAnIommuNoVmCanHaveIt) {
+// The second VF of the PF, in the first one's group.
+struct TwoVfs : OneVf {
+    TwoVfs() {
+        add_vf(pf, 3, other);
+        put_in_group(other, 12);
+        for (auto const& each : {vf, other}) {
+            bind(each, "igbvf");
+            write(device(each) / "net" / ("enp1s0v" + each.substr(11)) / "uevent", "");
+        }
+    }
+    [[nodiscard]] Result<Observed> bind_both(std::optional<std::string> driver) const {
+        return perform_step(roots(), BindVfs{pci(pf), {2, 3}, std::move(driver)}, soon());
+    }
+    std::string const other = "0000:01:10.6";
+};
+
+TEST_F(BindVfsStep, VfsOfOneGroupGoTogether) {
+    TwoVfs tree;
+    {
+        SysfsReactions const kernel({tree.unbind("igbvf"), tree.probe()});
+        auto const alone = tree.bind_to("vfio-pci");
+        ASSERT_FALSE(alone);
+        EXPECT_EQ(alone.error().problem, Problem::conflict);
+        auto const both = tree.bind_both("vfio-pci");
+        ASSERT_TRUE(both) << both.error().detail;
+    }
+    EXPECT_EQ(tree.unbound, (std::vector<std::string>{vf, tree.other}));
+    EXPECT_EQ(driver_of(tree.roots(), pci(vf)), "vfio-pci");
+    EXPECT_EQ(driver_of(tree.roots(), pci(tree.other)), "vfio-pci");
+}
+
+TEST_F(BindVfsStep, NoneIsTouchedWhenOneIsUsed) {
+    TwoVfs tree;
+    tree.bind(vf, "vfio-pci");
+    tree.bind(tree.other, "vfio-pci");
+    tree.make_group_node(12);
+    tree.add_process(812, "qemu-system-x86");
+    tree.give_descriptor(812, 33, "/dev/null");
+    auto const refused = tree.bind_both(std::nullopt);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().problem, Problem::vf_in_use);
+    EXPECT_EQ(driver_of(tree.roots(), pci(vf)), "vfio-pci");
+}
+
+TEST_F(BindVfsStep, WithoutAnIommuNoVmCanHaveIt) {
     OneVf tree;
     fs::remove(tree.device(vf) / "iommu_group");
     auto const refused = tree.bind_to("vfio-pci");
@@ -162,7 +206,7 @@ TEST_F(BindVfStep, WithoutAnIommuNoVmCanHaveIt) {
     EXPECT_NE(refused.error().remedy.find("intel_iommu=on"), std::string::npos);
 }
 
-TEST_F(BindVfStep, OneInUseIsNotTouched) {
+TEST_F(BindVfsStep, OneInUseIsNotTouched) {
     OneVf tree;
     tree.bind(vf, "vfio-pci");
     tree.make_group_node(12);
@@ -177,7 +221,7 @@ TEST_F(BindVfStep, OneInUseIsNotTouched) {
     EXPECT_EQ(tree.read(tree.driver_override()), "(null)\n");
 }
 
-TEST_F(BindVfStep, ARefusedProbeClearsTheOverride) {
+TEST_F(BindVfsStep, ARefusedProbeClearsTheOverride) {
     OneVf tree;
     fs::remove(tree.drivers_probe());
     auto const refused = tree.bind_to("vfio-pci");
@@ -187,7 +231,7 @@ TEST_F(BindVfStep, ARefusedProbeClearsTheOverride) {
     EXPECT_EQ(tree.read(tree.driver_override()), "\n");
 }
 
-TEST_F(BindVfStep, AProbeThatBindsNothingIsAnErrorAlthoughTheWriteSucceeds) {
+TEST_F(BindVfsStep, AProbeThatBindsNothingIsAnErrorAlthoughTheWriteSucceeds) {
     OneVf tree;
     auto const refused =
         tree.bind_to("vfio-pci", std::chrono::steady_clock::now() + std::chrono::milliseconds(50));

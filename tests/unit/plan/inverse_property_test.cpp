@@ -70,7 +70,7 @@ TEST(InverseProperty, PutsTheHostBack) {
                 undo_each(world, *plan, tally);
     });
     tally.expect_at_least(
-        1, {"set_num_vfs", "configure_vfs", "bind_vf", "reset_vf", "set_link", "add_vlan_leg",
+        1, {"set_num_vfs", "configure_vfs", "bind_vfs", "reset_vf", "set_link", "add_vlan_leg",
             "remove_vlan_leg", "add_address", "remove_address", "add_peer", "remove_peer",
             "add_rdma_link", "remove_rdma_link", "attach_hostdev", "detach_hostdev"});
 }

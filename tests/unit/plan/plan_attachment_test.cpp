@@ -34,7 +34,7 @@ TEST(PlanAttachment, BringsUpTheLegThenTheVfThenTheVm) {
             SetLink{untagged, true, 9000}, AddRdmaLink{pf_address}, AddVlanLeg{tagged},
             SetLink{tagged, true, 9000}, AddAddress{tagged, own},
             AddPeer{tagged, first, mac_chosen, own}, ConfigureVfs{pf_address, {{0, settings}}, {}},
-            BindVf{{pf_address, 0}, "vfio-pci"},
+            BindVfs{pf_address, {0}, "vfio-pci"},
             AttachHostdev{
                 vm1_uuid, "aaaa0001", {pf_address, 0}, vf(0).pci, mac_chosen, true, true, "vm1"},
             AwaitVerification{"aaaa0001", 120}}));
@@ -273,8 +273,8 @@ TEST(PlanAttachment, UnbindsAHostDriverBeforeConfiguring) {
     auto view = host();
     view.kernel.pfs[pf_address].vfs[0].driver = "igbvf";
     auto const planned = plan(view, desired(), ask()).value();
-    EXPECT_EQ(steps_of<BindVf>(planned.plan),
-              (std::vector<BindVf>{{{pf_address, 0}, {}}, {{pf_address, 0}, "vfio-pci"}}));
+    EXPECT_EQ(steps_of<BindVfs>(planned.plan),
+              (std::vector<BindVfs>{{pf_address, {0}, {}}, {pf_address, {0}, "vfio-pci"}}));
 }
 
 TEST(PlanAttachment, RefusesWhileLibvirtCannotBeAsked) {

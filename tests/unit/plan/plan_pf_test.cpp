@@ -23,6 +23,36 @@ TEST(PlanPf, CreatesVfs) {
     EXPECT_THAT(plan.blast_radius, IsEmpty());
 }
 
+TEST(PlanPf, NewVfsGetTheDriverThatIsWanted) {
+    auto want = want_vfs(3);
+    want.vf_driver = "vfio-pci";
+    EXPECT_EQ(
+        plan_pf(host(0), desired(), pf_address, want).value().steps,
+        (std::vector<Step>{SetNumVfs{pf_address, 3}, BindVfs{pf_address, {0, 1, 2}, "vfio-pci"}}));
+    want.num_vfs = 0;
+    EXPECT_EQ(plan_pf(host(3), desired(), pf_address, want).value().steps,
+              (std::vector<Step>{SetNumVfs{pf_address, 0}}));
+}
+
+TEST(PlanPf, UnusedVfsGetTheDriverThatIsWantedUsedOnesKeepTheirs) {
+    auto want = want_vfs(7);
+    want.vf_driver = "vfio-pci";
+    auto view = host(7);
+    auto& vfs = view.kernel.pfs[pf_address].vfs;
+    vfs[1].driver = "vfio-pci";
+    vfs[2].driver = "igbvf";
+    vfs[3].holders = {{812, "qemu-system-x86"}};
+    auto now = desired();
+    now.quarantine[VfId{pf_address, 4}] = {};
+    EXPECT_EQ(plan_pf(view, now, pf_address, want).value().steps,
+              (std::vector<Step>{BindVfs{pf_address, {0, 2, 5, 6}, "vfio-pci"}}));
+    view.hypervisor.stale = true;
+    auto const blind = plan_pf(view, now, pf_address, want).value();
+    EXPECT_THAT(blind.steps, IsEmpty());
+    ASSERT_EQ(blind.notes.size(), 1U);
+    EXPECT_THAT(blind.notes[0], HasSubstr("stay with the drivers they have"));
+}
+
 TEST(PlanPf, NothingToDoIsAnEmptyPlan) {
     EXPECT_THAT(plan_pf(host(7), desired(), pf_address, want_vfs(7)).value().steps, IsEmpty());
 }

@@ -36,12 +36,28 @@ TEST(PlanRelease, DetachesResetsUnbindsAndPutsTheBaselineBack) {
     baseline.mac = MacAddress{};
     baseline.vlan = Vlan{};
     VfId const vf0{pf_address, 0};
-    EXPECT_EQ(plan.steps,
-              (std::vector<Step>{
-                  DetachHostdev{vm1_uuid, "aaaa0001", vf0, vf(0).pci, true, true, "vm1"},
-                  ResetVf{vf0}, BindVf{vf0, {}}, ConfigureVfs{pf_address, {{0, baseline}}, {}}}));
+    EXPECT_EQ(
+        plan.steps,
+        (std::vector<Step>{DetachHostdev{vm1_uuid, "aaaa0001", vf0, vf(0).pci, true, true, "vm1"},
+                           ResetVf{vf0}, BindVfs{pf_address, {0}, {}},
+                           ConfigureVfs{pf_address, {{0, baseline}}, {}}}));
     ASSERT_EQ(plan.blast_radius.size(), 1U);
     EXPECT_THAT(plan.blast_radius[0], HasSubstr("running VM vm1"));
+}
+
+TEST(PlanRelease, GivesTheVfTheDriverThatUnusedOnesHave) {
+    Lent lent;
+    auto& driver = lent.wish.pfs.at(pf_address).spec.vf_driver;
+    driver = "igbvf";
+    auto const binds = [&] {
+        return steps_of<BindVfs>(plan_release(lent.view, lent.wish, lent.lease).value());
+    };
+    EXPECT_EQ(binds(), (std::vector<BindVfs>{{pf_address, {0}, {}}, {pf_address, {0}, "igbvf"}}));
+    driver = "vfio-pci";
+    EXPECT_EQ(binds(), (std::vector<BindVfs>{{pf_address, {0}, {}}, {pf_address, {0}, "vfio-pci"}}))
+        << "settings reach a VF for certain only without a driver";
+    lent.view.kernel.pfs[pf_address].vfs[0].settings = lent.lease.baseline;
+    EXPECT_THAT(binds(), IsEmpty()) << "there is nothing to set, and it has the driver";
 }
 
 TEST(PlanRelease, DetachesOnlyWhereTheVfStillIs) {
@@ -125,9 +141,21 @@ TEST(PlanRestore, CreatesVfsThenPutsBackWhatIsLent) {
               (std::vector<Step>{SetLink{{pf_address, {}}, true, 1500}, SetNumVfs{pf_address, 7}}))
         << "bnxt makes no VFs while it is down";
     auto const second = plan_restore(host(7), lent.wish, pf_address).value();
-    EXPECT_EQ(steps_of<BindVf>(second), (std::vector<BindVf>{{{pf_address, 0}, "vfio-pci"}}));
+    EXPECT_EQ(steps_of<BindVfs>(second), (std::vector<BindVfs>{{pf_address, {0}, "vfio-pci"}}));
     EXPECT_EQ(steps_of<ConfigureVfs>(second)[0].changes[0].settings.mac, lent.lease.settings.mac);
     EXPECT_EQ(steps_of<AddVlanLeg>(second).size(), 1U);
+}
+
+TEST(PlanRestore, BindsWhatHasNoDriverAndIsNotLentLast) {
+    Lent lent;
+    lent.wish.pfs.at(pf_address).spec.vf_driver = "vfio-pci";
+    auto view = host(4);
+    view.kernel.pfs[pf_address].vfs[1].driver = "igbvf";  // a VM may be about to start with it
+    auto const steps = plan_restore(view, lent.wish, pf_address).value().steps;
+    EXPECT_EQ(steps.back(), Step(BindVfs{pf_address, {2, 3}, "vfio-pci"}));
+    lent.wish.attachments.clear();
+    EXPECT_EQ(plan_restore(view, lent.wish, pf_address).value().steps,
+              (std::vector<Step>{BindVfs{pf_address, {0, 2, 3}, "vfio-pci"}}));
 }
 
 TEST(PlanRestore, DoesNotBindAVfThatTheVmsXmlDoesNotName) {
@@ -135,7 +163,7 @@ TEST(PlanRestore, DoesNotBindAVfThatTheVmsXmlDoesNotName) {
     auto view = host(7);
     view.kernel.pfs[pf_address].vfs[0].pci.function = 7;
     auto const plan = plan_restore(view, lent.wish, pf_address).value();
-    EXPECT_THAT(steps_of<BindVf>(plan), IsEmpty());
+    EXPECT_THAT(steps_of<BindVfs>(plan), IsEmpty());
     ASSERT_EQ(plan.notes.size(), 1U);
     EXPECT_THAT(plan.notes[0], HasSubstr("the XML of VM vm1 names"));
 }
@@ -144,7 +172,7 @@ TEST(PlanRestore, NamesALeaseWhoseVfDoesNotExist) {
     Lent lent;
     lent.wish.pfs.at(pf_address).spec.num_vfs.reset();
     auto const plan = plan_restore(host(0), lent.wish, pf_address).value();
-    EXPECT_THAT(steps_of<BindVf>(plan), IsEmpty());
+    EXPECT_THAT(steps_of<BindVfs>(plan), IsEmpty());
     ASSERT_EQ(plan.notes.size(), 1U);
     EXPECT_EQ(plan.notes[0], "VF 0000:01:00.0/0 does not exist, and VM vm1 can't start with it");
 }
@@ -155,7 +183,7 @@ TEST(PlanRestore, LeavesAVfThatIsHeldOpen) {
     view.kernel.pfs[pf_address].vfs[0].driver = "mlx5_vfio_pci";
     view.kernel.pfs[pf_address].vfs[0].holders.push_back({812, "qemu-system-x86"});
     auto const plan = plan_restore(view, lent.wish, pf_address).value();
-    EXPECT_THAT(steps_of<BindVf>(plan), IsEmpty());
+    EXPECT_THAT(steps_of<BindVfs>(plan), IsEmpty());
     ASSERT_EQ(plan.notes.size(), 1U);
     EXPECT_THAT(plan.notes[0], HasSubstr("held open by qemu-system-x86 (pid 812)"));
 }
@@ -183,7 +211,13 @@ TEST(Inverse, IsMadeOfWhatWasSeenBefore) {
     EXPECT_EQ(inverse(ConfigureVfs{pf_address, {{1, change}}, {}}, before),
               (std::vector<Step>{ConfigureVfs{pf_address, {{1, back}}, {}}}));
     VfId const vf1{pf_address, 1};
-    EXPECT_EQ(inverse(BindVf{vf1, "vfio-pci"}, before), (std::vector<Step>{BindVf{vf1, {}}}));
+    EXPECT_EQ(inverse(BindVfs{pf_address, {1}, "vfio-pci"}, before),
+              (std::vector<Step>{BindVfs{pf_address, {1}, {}}}));
+    auto mixed = before;
+    mixed.kernel.pfs[pf_address].vfs[2].driver = "igbvf";
+    EXPECT_EQ(
+        inverse(BindVfs{pf_address, {0, 1, 2, 9}, "vfio-pci"}, mixed),
+        (std::vector<Step>{BindVfs{pf_address, {0, 1}, {}}, BindVfs{pf_address, {2}, "igbvf"}}));
     LegId const untagged{pf_address, {}};
     EXPECT_EQ(inverse(SetLink{untagged, true, 9000}, before),
               (std::vector<Step>{SetLink{untagged, false, 1500}}));
@@ -205,7 +239,7 @@ TEST(Inverse, WhatAlreadyHeldIsNotUndone) {
     VfId const vf1{pf_address, 1};
     before.hypervisor.vms[vm1_uuid].config = {{pci, {}}};
     EXPECT_THAT(inverse(SetNumVfs{pf_address, 7}, before), IsEmpty());
-    EXPECT_THAT(inverse(BindVf{vf1, "vfio-pci"}, before), IsEmpty());
+    EXPECT_THAT(inverse(BindVfs{pf_address, {1}, "vfio-pci"}, before), IsEmpty());
     EXPECT_THAT(inverse(AddRdmaLink{pf_address}, before), IsEmpty());
     EXPECT_THAT(inverse(AddAddress{{pf_address, {}}, ip("10.0.0.1")}, before), IsEmpty());
     EXPECT_THAT(inverse(ResetVf{vf1}, before), IsEmpty());

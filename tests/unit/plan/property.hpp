@@ -63,6 +63,9 @@ inline std::vector<VfId> touched(World const& world, Step const& step) {
             if (count->count != pf.info.num_vfs) vfs.push_back({count->pf, vf.index});
     } else if (auto const* all = std::get_if<ConfigureVfs>(&step)) {
         for (auto const& change : all->changes) vfs.push_back({all->pf, change.index});
+    } else if (auto const* bind = std::get_if<BindVfs>(&step)) {
+        for (auto const index : bind->vfs)
+            if (find_vf(world.view, VfId{bind->pf, index})) vfs.push_back({bind->pf, index});
     } else {
         std::visit(
             [&](auto const& one) {

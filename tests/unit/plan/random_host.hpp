@@ -182,8 +182,8 @@ inline void add_pf(World& world, PciAddress const& pci) {
     }
     if (chance(2)) return;
     auto& wish = world.desired.pfs[pci];
-    wish.spec = {chance(98) ? PfMode::manage : PfMode::observe, maybe(80, count),
-                 any_networks(pci)};
+    wish.spec = {chance(98) ? PfMode::manage : PfMode::observe, maybe(80, count), any_networks(pci),
+                 maybe(15, std::string("vfio-pci"))};
     if (model.link_layer == LinkLayer::infiniband)
         std::erase_if(wish.spec.networks, [](Network const& one) { return one.vlan.has_value(); });
 }
@@ -300,6 +300,7 @@ inline std::pair<PciAddress, PfSpec> any_pf_wish(World const& world) {
         spec = now->second.spec;
     spec.mode = chance(15) ? PfMode::observe : PfMode::manage;
     if (chance(60)) spec.num_vfs = maybe(90, static_cast<std::uint16_t>(below(9)));
+    if (chance(25)) spec.vf_driver = "vfio-pci";
     if (chance(20)) spec.networks = any_networks(pf);
     if (chance(5) && !spec.networks.empty()) spec.networks.front().mtu = 2000;
     return {pf, spec};

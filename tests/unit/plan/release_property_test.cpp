@@ -25,7 +25,7 @@ void expect_clean(World const& before, World const& after, Attachment const& lea
         for (auto const* devices : {&vm.live, &vm.config})
             RC_ASSERT(std::ranges::count(*devices, lease.vf_pci, &VmHostdev::pci) == 0);
     auto const& vf = *find_vf(after.view, lease.vf);
-    RC_ASSERT_FALSE(vf.driver.has_value());
+    RC_ASSERT(vf.driver == before.desired.pfs.at(lease.vf.pf).spec.vf_driver);
     RC_ASSERT(only_members_of(lease.baseline, vf.settings) == lease.baseline);
     for (auto const& [pci, pf] : before.view.kernel.pfs)
         for (auto const& other : pf.vfs)
@@ -89,7 +89,7 @@ TEST(PlanReleaseProperty, UndoesALease) {
         auto wanted = before.view;
         for (auto& vf : wanted.kernel.pfs.at(lease.vf.pf).vfs) {
             if (vf.index != lease.vf.index) continue;
-            vf.driver.reset();
+            vf.driver = after.desired.pfs.at(lease.vf.pf).spec.vf_driver;
             vf.ifname.reset();
         }
         expect_same(wanted, fakes.view(), "after lease and release");

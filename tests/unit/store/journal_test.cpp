@@ -47,8 +47,8 @@ std::vector<Step> all_steps() {
     PciAddress const pci{0, 1, 0x10, 4};
     return {SetNumVfs{pf, 7},
             ConfigureVfs{pf, {{2, observed}, {3, {}}}, {"trust"}},
-            BindVf{vf, "vfio-pci"},
-            BindVf{vf, {}},
+            BindVfs{pf, {2, 3}, "vfio-pci"},
+            BindVfs{pf, {2}, {}},
             ResetVf{vf},
             SetLink{{pf, {}}, true, 9000},
             AddVlanLeg{leg},

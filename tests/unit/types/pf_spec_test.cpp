@@ -161,6 +161,12 @@ TEST(PfSpec, MembersMayBeLeftOut) {
     test::expect_survives<PfSpec>(R"({"mode": "enforce", "num_vfs": 65535})");
     EXPECT_EQ(test::refusal_of<PfSpec>(R"({"num_vfs": 65536})").violations,
               (Violations{{"/num_vfs", "must be a whole number from 0 to 65535"}}));
+    test::expect_survives<PfSpec>(R"({"vf_driver": "mlx5_vfio_pci"})");
+    for (auto const* const name : {"", "..", "a/b", "vfio pci"})
+        EXPECT_EQ(
+            test::refusal_of<PfSpec>(fmt::format(R"({{"vf_driver": "{}"}})", name)).violations,
+            (Violations{{"/vf_driver", "must be a driver's name as in /sys/bus/pci/drivers"}}))
+            << name;
 }
 
 TEST(PfSpec, FindsItsNetworksByName) {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operations, dry runs and logs say of a step.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "vfmgr/plan/step.hpp"
+
+namespace vfmgr {
+namespace {
+
+PciAddress const pf{0, 1, 0, 0};
+
+TEST(Sentence, NamesTheVfsThatAreBound) {
+    EXPECT_EQ(sentence(BindVfs{pf, {2}, "vfio-pci"}), "bind VF 2 of 0000:01:00.0 to vfio-pci");
+    EXPECT_EQ(sentence(BindVfs{pf, {0, 1, 2, 5, 7, 8}, "vfio-pci"}),
+              "bind VFs 0-2, 5, 7-8 of 0000:01:00.0 to vfio-pci");
+    EXPECT_EQ(sentence(BindVfs{pf, {2}, {}}), "unbind VF 2 of 0000:01:00.0 from its driver");
+    EXPECT_EQ(sentence(BindVfs{pf, {2, 3}, {}}),
+              "unbind VFs 2-3 of 0000:01:00.0 from their driver");
+}
+
+TEST(Sentence, NamesTheSettingsOfAFewVfs) {
+    ConfigureVfs step{pf, {}, {}};
+    VfSpec settings;
+    settings.trust = true;
+    settings.vlan = Vlan{100};
+    for (std::uint16_t vf = 0; vf < 8; ++vf) step.changes.push_back({vf, settings});
+    EXPECT_THAT(sentence(step), testing::EndsWith("VF 7 (vlan 100 qos 0 802.1q, trust on)"));
+    step.changes.push_back({8, settings});
+    step.changes.push_back({9, settings});
+    EXPECT_THAT(sentence(step), testing::EndsWith("VF 7 (vlan 100 qos 0 802.1q, trust on); "
+                                                  "and 2 more VFs"));
+}
+
+}  // namespace
+}  // namespace vfmgr
