@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/types/vf_spec.hpp"
 
-#include "api/types/json.hpp"
+#include "api/types/json_text.hpp"
 
 namespace vfmgr {
 
 namespace {
 
 constexpr std::uint16_t msix_vectors_max = 2048;  // PCI: the table's size has 11 bits
+
+template <class Writer>
+void write_members(Writer& writer, VfSpec const& spec) {
+    for_each_member([&](VfAttribute attribute, auto member) {
+        writer.maybe(enum_name(attribute).data(), spec.*member);
+    });
+}
 
 }  // namespace
 
@@ -32,9 +39,12 @@ bool empty(VfSpec const& spec) {
 
 void to_json(nlohmann::json& out, VfSpec const& spec) {
     JsonWriter writer(out);
-    for_each_member([&](VfAttribute attribute, auto member) {
-        writer.maybe(enum_name(attribute).data(), spec.*member);
-    });
+    write_members(writer, spec);
+}
+
+void append_json(std::string& text, VfSpec const& spec) {
+    JsonText writer(text);
+    write_members(writer, spec);
 }
 
 void read(JsonReader& reader, VfSpec& spec) {

@@ -88,7 +88,8 @@ void for_each_member(F f) {
 [[nodiscard]] bool empty(VfSpec const& spec);
 
 void to_json(nlohmann::json& out, VfSpec const& spec);
-void read(JsonReader& reader, VfSpec& spec);  // with the rules of a wish
+void append_json(std::string& text, VfSpec const& spec);  // the same members
+void read(JsonReader& reader, VfSpec& spec);              // with the rules of a wish
 
 // The same members as a fact: null where nothing is reported, and no rules, because a driver may
 // well report the zero MAC. Reads what to_json() writes, too.

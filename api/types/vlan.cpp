@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/types/vlan.hpp"
 
-#include "api/types/json.hpp"
+#include "api/types/json_text.hpp"
 
 namespace vfmgr {
 
@@ -18,6 +18,11 @@ void fields(F& f, V& vlan) {
 
 void to_json(nlohmann::json& out, Vlan const& vlan) {
     JsonWriter writer(out);
+    fields(writer, vlan);
+}
+
+void append_json(std::string& text, Vlan const& vlan) {
+    JsonText writer(text);
     fields(writer, vlan);
 }
 

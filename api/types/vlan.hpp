@@ -24,6 +24,7 @@ struct Vlan {
 
 class JsonReader;
 void to_json(nlohmann::json& out, Vlan const& vlan);
+void append_json(std::string& text, Vlan const& vlan);
 void read(JsonReader& reader, Vlan& vlan);
 
 }  // namespace vfmgr

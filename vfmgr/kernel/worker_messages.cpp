@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/kernel/worker_messages.hpp"
 
-#include "api/types/json.hpp"
+#include "api/types/json_text.hpp"
 
 namespace vfmgr {
 namespace {
@@ -25,16 +25,16 @@ Step any_step(KernelStep const& step) {
 
 template <class T>
 std::string line_of(T const& message) {
-    nlohmann::json out;
-    to_json(out, message);
-    return to_json_text(out) + "\n";
+    std::string text;
+    JsonText::append(text, message);
+    return text + "\n";
 }
 
 }  // namespace
 
 // Found by from_json_document() through their argument, so not in the unnamed namespace.
-void to_json(nlohmann::json& out, WorkerRequest const& request) {
-    JsonWriter writer(out);
+void append_json(std::string& text, WorkerRequest const& request) {
+    JsonText writer(text);
     writer.value("id", request.id);
     if (request.step) writer.value("step", any_step(*request.step));
     writer.value("milliseconds", request.milliseconds);

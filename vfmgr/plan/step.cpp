@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <span>
 
-#include "api/types/json.hpp"
+#include "api/types/json_text.hpp"
 
 namespace vfmgr {
 
@@ -19,14 +19,17 @@ void fields(F& f, V& leg) {
 }
 
 // What is put back may be what a driver reported, the zero MAC for example: no rules of a wish.
-void settings_to_json(nlohmann::json& out, VfSpec const& settings) {
-    to_json(out, settings);
-}
+constexpr auto write_settings = []<class Out>(Out& out, VfSpec const& settings) {
+    if constexpr (std::is_same_v<Out, std::string>)
+        append_json(out, settings);
+    else
+        to_json(out, settings);
+};
 
 template <class F, Of<VfChange> V>
 void fields(F& f, V& change) {
     f.value("index", change.index);
-    f.with("settings", change.settings, settings_to_json, read_reported);
+    f.with("settings", change.settings, write_settings, read_reported);
 }
 
 // The discriminator of each step in the journal. Names are for ever: old journals hold them.
@@ -343,6 +346,11 @@ void to_json(nlohmann::json& out, VfChange const& change) {
     fields(writer, change);
 }
 
+void append_json(std::string& text, VfChange const& change) {
+    JsonText writer(text);
+    fields(writer, change);
+}
+
 void read(JsonReader& reader, VfChange& change) {
     fields(reader, change);
 }
@@ -351,6 +359,16 @@ void to_json(nlohmann::json& out, Step const& step) {
     std::visit(
         [&]<class S>(S const& alternative) {
             JsonWriter writer(out);
+            writer.value("step", std::string(step_name<S>));
+            fields(writer, alternative);
+        },
+        step);
+}
+
+void append_json(std::string& text, Step const& step) {
+    std::visit(
+        [&]<class S>(S const& alternative) {
+            JsonText writer(text);
             writer.value("step", std::string(step_name<S>));
             fields(writer, alternative);
         },

@@ -159,6 +159,8 @@ void to_json(nlohmann::json& out, VfChange const& change);
 void read(JsonReader& reader, VfChange& change);
 // {"step": "reset_vf", "vf": …}
 void to_json(nlohmann::json& out, Step const& step);
+void append_json(std::string& text, VfChange const& change);
+void append_json(std::string& text, Step const& step);
 void read(JsonReader& reader, Step& step);
 
 }  // namespace vfmgr

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/store/documents.hpp"
 
-#include "api/types/json.hpp"
+#include "api/types/json_text.hpp"
 #include "api/types/operation.hpp"
 #include "vfmgr/plan/desired_state.hpp"
 #include "vfmgr/plan/step.hpp"
@@ -10,7 +10,9 @@ namespace vfmgr {
 
 template <class T>
 std::string document_of(T const& value) {
-    return to_json_text(JsonWriter::encode(value));
+    std::string text;
+    JsonText::append(text, value);
+    return text;
 }
 
 template <class T>

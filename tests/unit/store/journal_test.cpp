@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations with their journal: what recovery finds after a crash. Verifications.
+#include "api/types/json.hpp"
 #include "store_bench.hpp"
 
 namespace vfmgr {
@@ -63,6 +64,14 @@ std::vector<Step> all_steps() {
             AttachHostdev{"uuid", "00000001", vf, pci, {}, false, true},
             DetachHostdev{"uuid", "00000001", vf, pci, true, true},
             AwaitVerification{"00000001", 120}};
+}
+
+TEST_F(JournalTest, AStepsTextIsItsDocument) {
+    for (auto const& step : all_steps()) {
+        std::string text;
+        append_json(text, step);
+        EXPECT_EQ(nlohmann::json::parse(text, nullptr, false), nlohmann::json(step)) << text;
+    }
 }
 
 TEST_F(JournalTest, EveryStepComesBackWithItsUndo) {

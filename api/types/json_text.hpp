@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of what is long and written often, the journal's steps of a thousand VFs: appended as it
+// is described, without a document in between, at a tenth of the time. It parses to what JsonWriter
+// writes of the same value. Include in .cpp files only; no state, any thread.
+#pragma once
+
+#include "api/types/json.hpp"
+
+namespace vfmgr {
+
+// A writer as JsonWriter is one: `{ JsonText writer(text); fields(writer, value); }`. A nested type
+// is appended by its own append_json(std::string&, T const&), and by way of a document without one.
+class JsonText {
+  public:
+    explicit JsonText(std::string& out) : out_(out) { out_ += '{'; }
+    ~JsonText() { out_ += '}'; }
+    JsonText(JsonText const&) = delete;
+    JsonText& operator=(JsonText const&) = delete;
+
+    template <class T>
+    void value(char const* key, T const& value) {
+        name(key);
+        append(out_, value);
+    }
+    template <class T>
+    void defaulted(char const* key, T const& value) {
+        this->value(key, value);
+    }
+    template <class T>
+    void maybe(char const* key, std::optional<T> const& value) {
+        if (value) this->value(key, *value);
+    }
+    template <class T>
+    void nullable(char const* key, std::optional<T> const& value) {
+        if (value) return this->value(key, *value);
+        name(key);
+        out_ += "null";
+    }
+    template <class T, class Write, class Read>
+    void with(char const* key, T const& value, Write write, Read) {
+        name(key);
+        write(out_, value);
+    }
+
+    template <class T>
+    static void append(std::string& out, T const& value) {
+        if constexpr (std::is_same_v<T, bool>)
+            out += value ? "true" : "false";
+        else if constexpr (std::is_integral_v<T>)
+            out += fmt::format_int(value).c_str();
+        else if constexpr (std::is_enum_v<T>)
+            quote(out, enum_name(value));
+        else if constexpr (Textual<T>)
+            quote(out, to_string(value));
+        else if constexpr (requires { append_json(out, value); })
+            append_json(out, value);
+        else
+            out += to_json_text(JsonWriter::encode(value));
+    }
+    template <class T>
+    static void append(std::string& out, std::vector<T> const& values) {
+        out += '[';
+        for (auto const& value : values) {
+            if (&value != values.data()) out += ',';
+            append(out, value);
+        }
+        out += ']';
+    }
+
+  private:
+    void name(std::string_view key) {
+        if (out_.back() != '{') out_ += ',';
+        quote(out_, key);
+        out_ += ':';
+    }
+    // Of our own words and addresses, which hold nothing to escape.
+    static void quote(std::string& out, std::string_view text) {
+        out += '"';
+        out += text;
+        out += '"';
+    }
+
+    std::string& out_;
+};
+
+}  // namespace vfmgr
