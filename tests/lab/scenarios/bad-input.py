@@ -10,9 +10,9 @@ def run(lab):
     lab.expect("refused by vfmgr", "refused by the driver", "silent VM", "put back")
     product = Product(lab)
     product.manage(num_vfs=7)
-    lab.vm("plain-vm").wait_ready()
-    lab.vm("no-port", pcie_ports=0).wait_ready()
-    lab.vm("no-vsock", vsock=False).wait_ready()
+    vms = [lab.vm("plain-vm"), lab.vm("no-port", pcie_ports=0), lab.vm("no-vsock", vsock=False)]
+    for vm in vms:  # they boot side by side
+        vm.wait_ready()
     before = Before(product)
 
     def refuse(code, word, **wish):
