@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "api/types/text.hpp"
 
 namespace vfmgr {
@@ -41,10 +43,10 @@ Result<Guid> Guid::parse(std::string_view text) {
 }
 
 std::string to_string(Guid const& guid) {
-    std::string text;
-    for (int shift = 56; shift >= 0; shift -= 8)
-        text += fmt::format("{}{:02x}", text.empty() ? "" : ":", guid.value >> shift & 0xff);
-    return text;
+    std::array<std::uint8_t, 8> octets{};
+    for (std::size_t i = 0; i < octets.size(); ++i)
+        octets[i] = static_cast<std::uint8_t>(guid.value >> (56 - i * 8));
+    return colon_hex(octets);
 }
 
 }  // namespace vfmgr

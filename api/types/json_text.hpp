@@ -69,9 +69,9 @@ class JsonText {
 
   private:
     void name(std::string_view key) {
-        if (out_.back() != '{') out_ += ',';
-        quote(out_, key);
-        out_ += ':';
+        out_ += out_.back() == '{' ? "\"" : ",\"";
+        out_ += key;
+        out_ += "\":";
     }
     // Of our own words and addresses, which hold nothing to escape.
     static void quote(std::string& out, std::string_view text) {

@@ -34,9 +34,7 @@ Result<MacAddress> MacAddress::parse(std::string_view text) {
 }
 
 std::string to_string(MacAddress const& mac) {
-    auto const& o = mac.octets;
-    return fmt::format("{:02x}:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", o[0], o[1], o[2], o[3], o[4],
-                       o[5]);
+    return colon_hex(mac.octets);
 }
 
 }  // namespace vfmgr
