@@ -6,7 +6,8 @@ from shlex import quote
 
 CLEAN_STATE = """
 for f in /sys/bus/pci/devices/*/sriov_numvfs; do
-  d=${f%/sriov_numvfs}; echo "VFs of $(basename $d)|$(ls -d $d/virtfn* 2>/dev/null | wc -l)"; done
+  d=${f%/sriov_numvfs}; n=$(ls -d $d/virtfn* 2>/dev/null | wc -l)
+  [ $n -eq 0 ] || echo "VFs of $(basename $d)|$n"; done
 for n in /sys/class/net/*; do echo "netdev|$(basename $n)"; done
 ip -br -4 addr show | awk '{for (i = 3; i <= NF; i++) print "address|" $1 " " $i}'
 ip -br -6 addr show scope global | awk '{for (i = 3; i <= NF; i++) print "address|" $1 " " $i}'

@@ -47,7 +47,10 @@ def arguments(settings, command_line):
         "-netdev", f"user,id=way-in,restrict=on{forwards}",
         "-device", "virtio-net-pci,netdev=way-in,romfile=",
         "-device", "virtio-rng-pci",
-        # For a second PF that a scenario plugs in (vflab.second_pf).
-        "-device", "pcie-root-port,id=port2,slot=2", "-netdev", "user,id=wire2,restrict=on",
+        # For a second PF that a scenario plugs in (vflab.second_pf), or an NVMe controller with 120
+        # VFs (tests/bench/nvme.py), whose subsystem can't be plugged in later.
+        "-device", "nvme-subsys,id=nvmes",
+        "-device", "pcie-root-port,id=port2,slot=2,mem-reserve=32M,bus-reserve=2",
+        "-netdev", "user,id=wire2,restrict=on",
         "-kernel", f"{run}/vmlinuz", "-initrd", f"{run}/initrd", "-append", command_line,
     ]
