@@ -291,6 +291,18 @@ struct Sentence {
     }
 };
 
+// As a JsonWriter or a JsonText: its name, then its members.
+template <class Writer, class Out>
+void write(Out& out, Step const& step) {
+    std::visit(
+        [&]<class S>(S const& alternative) {
+            Writer writer(out);
+            writer.value("step", std::string(step_name<S>));
+            fields(writer, alternative);
+        },
+        step);
+}
+
 // Reads alternative S if the discriminator names it.
 template <class S>
 bool read_if_named(std::string_view name, JsonReader& reader, Step& out) {
@@ -356,23 +368,11 @@ void read(JsonReader& reader, VfChange& change) {
 }
 
 void to_json(nlohmann::json& out, Step const& step) {
-    std::visit(
-        [&]<class S>(S const& alternative) {
-            JsonWriter writer(out);
-            writer.value("step", std::string(step_name<S>));
-            fields(writer, alternative);
-        },
-        step);
+    write<JsonWriter>(out, step);
 }
 
 void append_json(std::string& text, Step const& step) {
-    std::visit(
-        [&]<class S>(S const& alternative) {
-            JsonText writer(text);
-            writer.value("step", std::string(step_name<S>));
-            fields(writer, alternative);
-        },
-        step);
+    write<JsonText>(text, step);
 }
 
 void read(JsonReader& reader, Step& step) {
