@@ -136,17 +136,16 @@ class TimedKernel : public Kernel {
     explicit TimedKernel(LinuxKernelRoots roots) : kernel_(std::move(roots)) {}
     Result<KernelView> observe(KernelScope const& scope) override {
         auto const began = Steady::now();
-        auto const before = seconds_reading;
+        auto const read_before = seconds_reading;
         auto seen = kernel_.observe(scope);
         looks += seconds_since(began);
-        read_in_looks += seconds_reading - before;
+        seconds_reading = read_before;  // a look counts once
         return seen;
     }
     Result<Observed> perform(KernelStep const& step, Deadline deadline) override {
         return kernel_.perform(step, deadline);
     }
     double looks = 0;
-    double read_in_looks = 0;
 
   private:
     LinuxKernel kernel_;
@@ -178,15 +177,14 @@ class Engine {
         operation.requested_by = "uid:0";
         operation.steps = planned_steps(plan);
         Seams const seams{kernel_, hypervisor_, *control_, system_clock()};
-        kernel_.looks = 0;
-        kernel_.read_in_looks = seconds_reading = 0;
+        kernel_.looks = seconds_reading = 0;
         auto const began = Steady::now();
         auto const done = vfmgr::execute(seams, operation, plan, OnFailure::undo);
         auto const seconds = seconds_since(began);
         if (!done) give_up(done.error().error.detail);
         auto const& remarks = operation.steps.front().remarks;
         if (!remarks.empty()) give_up(remarks.front());
-        return {seconds, kernel_.looks, read_seconds() - kernel_.read_in_looks};
+        return {seconds, kernel_.looks, read_seconds()};
     }
 
   private:
