@@ -18,3 +18,4 @@ class Nvme:
             "xargs -r dirname | xargs -r -I{} readlink {}/device | xargs -r basename | grep .",
             60).strip()
         lab.host.run("udevadm settle")
+        lab.keeps(f"VFs of {self.pci}", "0")

@@ -10,7 +10,7 @@ SEEN_IN_VM = ("ls /sys/class/net; ip -o addr; ip route; rdma link; "
 def run(lab):
     lab.expect("minute of uptime", "verified", "gone from the VM")
     product = Product(lab)
-    product.manage(num_vfs=3)
+    product.manage(num_vfs=3, vf_driver="vfio-pci")
     vm = lab.vm("hot").wait_ready()
     vm.wait_for("a minute of uptime", "[ $(cut -d. -f1 /proc/uptime) -ge 60 ]", 120)
     lab.count("minute of uptime")
@@ -30,4 +30,5 @@ def run(lab):
                         f"{{ {SEEN_IN_VM}; false; }}", 60)
     lab.check_equal(after, "same", "what stays in the VM")
     lab.count("gone from the VM")
+    lab.check_equal(lab.observe.vf_drivers(product.pf), ["vfio-pci"] * 3, "the VFs' drivers")
     product.leave()

@@ -9,7 +9,8 @@ MAC = "52:54:00:11:22:44"
 def run(lab):
     lab.expect("rebooted", "restored before libvirt", "verified again")
     product, observe = Product(lab), lab.observe
-    product.manage(num_vfs=5)
+    product.manage(num_vfs=5, vf_driver="vfio-pci")
+    lab.check_equal(observe.vf_drivers(product.pf), ["vfio-pci"] * 5, "the VFs' drivers")
     vm = lab.vm("keeper").wait_ready()
     lease = product.lend("keeper", network="train", settings={"mac": MAC, "trust": True},
                          verify="required")
@@ -22,7 +23,7 @@ def run(lab):
     lab.host.wait_for("vfmgrd serves", "systemctl is-active vfmgrd", 120)
     lab.check_equal(observe.numvfs(product.pf), 5, "VFs after the reboot")
     lab.check_equal(observe.ip_link_vf(product.pf, lease["vf"]["index"]), shown, "settings")
-    lab.check_equal(observe.vf_driver(lease["vf_pci"]), "vfio-pci", "the VF's driver")
+    lab.check_equal(observe.vf_drivers(product.pf), ["vfio-pci"] * 5, "the VFs' drivers again")
     ended, started = (int(lab.host.run(command).stdout.strip() or 0) for command in (
         "systemctl show -P ExecMainExitTimestampMonotonic vfmgr-restore.service",
         "systemctl show -P ExecMainStartTimestampMonotonic libvirtd.service"))

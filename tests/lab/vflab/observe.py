@@ -6,8 +6,7 @@ from shlex import quote
 
 CLEAN_STATE = """
 for f in /sys/bus/pci/devices/*/sriov_numvfs; do
-  d=${f%/sriov_numvfs}; n=$(ls -d $d/virtfn* 2>/dev/null | wc -l)
-  [ $n -eq 0 ] || echo "VFs of $(basename $d)|$n"; done
+  d=${f%/sriov_numvfs}; echo "VFs of $(basename $d)|$(ls -d $d/virtfn* 2>/dev/null | wc -l)"; done
 for n in /sys/class/net/*; do echo "netdev|$(basename $n)"; done
 ip -br -4 addr show | awk '{for (i = 3; i <= NF; i++) print "address|" $1 " " $i}'
 ip -br -6 addr show scope global | awk '{for (i = 3; i <= NF; i++) print "address|" $1 " " $i}'
@@ -61,6 +60,10 @@ class Observe:
         """The name of the driver that a PCI function is bound to, or None."""
         shown = self.host.run(f"readlink /sys/bus/pci/devices/{quote(pci)}/driver", check=False)
         return shown.stdout.strip().rpartition("/")[2] or None
+
+    def vf_drivers(self, pf):
+        """What vf_driver says of each VF, by index."""
+        return [self.vf_driver(self.vf_pci(pf, index)) for index in range(self.numvfs(pf))]
 
     def driver_override(self, pci):
         shown = self.host.read(f"/sys/bus/pci/devices/{pci}/driver_override").strip()

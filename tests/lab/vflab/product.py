@@ -48,9 +48,9 @@ class Product:
 
     # --- the usual ---
 
-    def manage(self, num_vfs=7, networks=(TRAIN, PLAIN)):
+    def manage(self, num_vfs=7, networks=(TRAIN, PLAIN), **spec):
         return self.must("PUT", f"/v1/pfs/{self.pci}/spec",
-                         {"mode": "manage", "num_vfs": num_vfs, "networks": list(networks)})
+                         {"mode": "manage", "num_vfs": num_vfs, "networks": list(networks), **spec})
 
     def lend(self, vm, **wish):
         """Must succeed; returns the attachment."""

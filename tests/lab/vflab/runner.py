@@ -153,7 +153,7 @@ class Runner:
             state = Observe(lab.host).clean_state()
         except (AssertionError, LabError) as error:
             return [f"the host could not be checked afterwards: {error}"]
-        left = [f"{kind} {what}" for kind, what in sorted(state - self.clean)]
+        left = [f"{kind} {what}" for kind, what in sorted(state - self.clean - lab.kept)]
         gone = [f"{kind} {what}" for kind, what in sorted(self.clean - state)]
         dirty = []
         if left:

@@ -43,6 +43,7 @@ class Lab:
         self.counts = {}
         self.expected = []
         self.vms = []
+        self.kept = set()
         self.begin = time.monotonic()
 
     # --- doing ---
@@ -76,6 +77,10 @@ class Lab:
 
     def vfctl(self, *arguments, check=True, timeout=180):
         return self.host.run(["vfctl", *arguments], check=check, timeout=timeout)
+
+    def keeps(self, kind, what):
+        """Declares a line of the clean state that will be new at the end, and cannot be helped."""
+        self.kept.add((kind, what))
 
     def reboot(self, **how):
         return self.host.reboot(**how)
