@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "api/http/file_descriptor.hpp"
 #include "api/http/http.hpp"
+#include "api/types/file_descriptor.hpp"
 #include "api/types/time.hpp"
 
 namespace vfmgr::http {

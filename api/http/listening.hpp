@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "api/http/file_descriptor.hpp"
 #include "api/http/http.hpp"
+#include "api/types/file_descriptor.hpp"
 
 namespace vfmgr::http {
 

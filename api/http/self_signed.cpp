@@ -15,9 +15,9 @@
 #include <filesystem>
 #include <memory>
 
-#include "api/http/file_descriptor.hpp"
 #include "api/http/http.hpp"
 #include "api/http/tls.hpp"
+#include "api/types/file_descriptor.hpp"
 
 namespace vfmgr::http {
 namespace {

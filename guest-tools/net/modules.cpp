@@ -14,7 +14,7 @@
 #include <csignal>
 #include <filesystem>
 
-#include "api/http/file_descriptor.hpp"
+#include "api/types/file_descriptor.hpp"
 
 namespace vfmgr::guest {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "api/http/file_descriptor.hpp"
+#include "api/types/file_descriptor.hpp"
 
 namespace vfmgr {
 

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "api/http/file_descriptor.hpp"
+#include "api/types/file_descriptor.hpp"
 #include "api/types/vf_state.hpp"
 #include "vfmgr/kernel/network_snapshot.hpp"
 #include "vfmgr/kernel/sysfs.hpp"

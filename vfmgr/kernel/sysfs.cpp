@@ -10,7 +10,7 @@
 #include <charconv>
 #include <system_error>
 
-#include "api/http/file_descriptor.hpp"
+#include "api/types/file_descriptor.hpp"
 
 namespace vfmgr {
 namespace {

@@ -121,8 +121,8 @@ Result<WorkerProcess> spawn_worker(fs::path const& program,
                      {errno_cause("socketpair", errno)}});
     FileDescriptor ours(ends[0]);
     // Above the numbers that the worker's descriptors get: dup2 of one must not end the other.
-    FileDescriptor const theirs(::fcntl(ends[1], F_DUPFD_CLOEXEC, worker_lock_fd + 1));
-    ::close(ends[1]);
+    FileDescriptor const end(ends[1]);
+    FileDescriptor const theirs(::fcntl(end.get(), F_DUPFD_CLOEXEC, worker_lock_fd + 1));
     FileDescriptor const kept(lock ? ::fcntl(lock.get(), F_DUPFD_CLOEXEC, worker_lock_fd + 1) : -1);
     VFMGR_TRY(auto const pid, spawn(program, arguments, theirs.get(), kept.get()));
     if (lock) {

@@ -6,7 +6,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "api/http/file_descriptor.hpp"
+#include "api/types/file_descriptor.hpp"
 #include "vfmgr/kernel/kernel.hpp"
 #include "vfmgr/kernel/worker_messages.hpp"
 

@@ -2,7 +2,6 @@
 #include "vfmgr/netlink/host_events.hpp"
 
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "vfmgr/netlink/monitor.hpp"
 
@@ -26,24 +25,22 @@ void follow(EventMonitor monitor, int stop_fd, std::function<void()> const& chan
 Result<std::unique_ptr<HostEvents>> HostEvents::start(std::function<void()> changed) {
     // Not neighbours: on a busy network there is always one that changes, and no view shows them.
     VFMGR_TRY(auto monitor, EventMonitor::open(EventMonitor::Scope::links));
-    int const stop_fd = eventfd(0, EFD_CLOEXEC);
-    if (stop_fd < 0)
+    FileDescriptor stop(eventfd(0, EFD_CLOEXEC));
+    if (!stop)
         return fail({Problem::unavailable,
                      "no event descriptor can be made",
                      "raise LimitNOFILE of the unit",
                      {errno_cause("eventfd", errno)}});
-    std::unique_ptr<HostEvents> events(new HostEvents(stop_fd));
+    std::unique_ptr<HostEvents> events(new HostEvents(std::move(stop)));
     events->thread_ = std::thread(
-        [monitor = std::move(monitor), stop_fd, changed = std::move(changed)]() mutable {
-            follow(std::move(monitor), stop_fd, changed);
-        });
+        [monitor = std::move(monitor), stop_fd = events->stop_.get(),
+         changed = std::move(changed)]() mutable { follow(std::move(monitor), stop_fd, changed); });
     return events;
 }
 
 HostEvents::~HostEvents() {
-    eventfd_write(stop_fd_, 1);
+    eventfd_write(stop_.get(), 1);
     if (thread_.joinable()) thread_.join();
-    close(stop_fd_);
 }
 
 }  // namespace vfmgr

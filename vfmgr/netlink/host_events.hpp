@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 
+#include "api/types/file_descriptor.hpp"
 #include "api/types/problem.hpp"
 
 namespace vfmgr {
@@ -20,9 +21,9 @@ class HostEvents {
     HostEvents& operator=(HostEvents const&) = delete;
 
   private:
-    explicit HostEvents(int stop_fd) : stop_fd_(stop_fd) {}
+    explicit HostEvents(FileDescriptor stop) : stop_(std::move(stop)) {}
 
-    int stop_fd_;  // eventfd
+    FileDescriptor stop_;  // an eventfd
     std::thread thread_;
 };
 

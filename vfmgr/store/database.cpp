@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "api/types/file_descriptor.hpp"
+
 namespace vfmgr {
 
 namespace {
@@ -53,20 +55,6 @@ char const* participle(Access access) {
     return access == Access::read ? "read" : "written";
 }
 
-class Descriptor {
-  public:
-    explicit Descriptor(int fd) : fd_(fd) {}
-    ~Descriptor() {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    Descriptor(Descriptor const&) = delete;
-    Descriptor& operator=(Descriptor const&) = delete;
-    [[nodiscard]] int get() const { return fd_; }
-
-  private:
-    int fd_;
-};
-
 tl::unexpected<Error> cannot(std::string const& path, std::string const& what, char const* call) {
     Error error{Problem::unavailable, {}, "check that its folder exists and is vfmgrd's own"};
     error.causes.push_back(errno_cause(call, errno));
@@ -76,11 +64,12 @@ tl::unexpected<Error> cannot(std::string const& path, std::string const& what, c
 
 // SQLite would make the file with the umask's mode; the journal beside it takes the file's.
 Result<void> make_private_file(std::string const& path) {
-    Descriptor const file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (file.get() < 0) return cannot(path, "opened", "open");
+    FileDescriptor const file(
+        ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!file) return cannot(path, "opened", "open");
     if (::fchmod(file.get(), 0600) != 0) return cannot(path, "made private", "fchmod");
     auto const folder = std::filesystem::absolute(path).parent_path().string();
-    Descriptor const parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    FileDescriptor const parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (parent.get() < 0 || ::fsync(parent.get()) != 0)
         return cannot(path, "made durable", "fsync");
     return {};

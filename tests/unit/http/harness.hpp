@@ -20,8 +20,8 @@
 #include <string>
 #include <vector>
 
-#include "api/http/file_descriptor.hpp"
 #include "api/http/http.hpp"
+#include "api/types/file_descriptor.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 namespace vfmgr::http {
