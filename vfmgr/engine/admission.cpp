@@ -74,10 +74,10 @@ Result<Answer> Engine::accept(Control::State& state, Operation operation, Intent
     }
     Batch batch;
     batch.save_operations.push_back(operation);
-    VFMGR_CHECK(state.commit(batch));
     if (!intent.idempotency_key.empty())
-        VFMGR_CHECK(state.store.save_idempotency(
-            {intent.idempotency_key, intent.request_hash, operation.id}, clock_.now()));
+        batch.save_idempotency.push_back(
+            {intent.idempotency_key, intent.request_hash, operation.id, clock_.now()});
+    VFMGR_CHECK(state.commit(batch));
     launch(operation, std::move(work));
     return Answer{std::move(operation), {}, {}, 0};
 }

@@ -42,6 +42,9 @@ void save_operations(SQLite::Database& db, Batch const& batch) {
                 "created_ms = excluded.created_ms, document = excluded.document",
                 operation.id, finished(operation) ? 1 : 0, milliseconds_of(operation.created_at),
                 document_of(operation));
+    for (auto const& [key, request_hash, operation, created_at] : batch.save_idempotency)
+        execute(db, "INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?)", key, request_hash,
+                operation, milliseconds_of(created_at));
     for (auto const& operation : batch.erase_records_of)
         execute(db, "DELETE FROM journal WHERE operation = ?", operation);
     for (auto const& [operation, record] : batch.save_records)
@@ -106,8 +109,9 @@ bool empty(Batch const& batch) {
     return batch.save_pfs.empty() && batch.erase_pfs.empty() && batch.save_attachments.empty() &&
            batch.erase_attachments.empty() && batch.save_quarantines.empty() &&
            batch.erase_quarantines.empty() && batch.save_operations.empty() &&
-           batch.save_verifications.empty() && batch.save_records.empty() &&
-           batch.save_record_states.empty() && batch.erase_records_of.empty();
+           batch.save_idempotency.empty() && batch.save_verifications.empty() &&
+           batch.save_records.empty() && batch.save_record_states.empty() &&
+           batch.erase_records_of.empty();
 }
 
 }  // namespace

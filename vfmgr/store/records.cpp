@@ -107,25 +107,16 @@ Result<std::vector<AuditEntry>> Store::audit(std::size_t limit) {
     });
 }
 
-Result<void> Store::save_idempotency(IdempotencyRecord const& record, Time now) {
-    return impl_->in_transaction([&](SQLite::Database& db) -> Result<void> {
-        SQLite::Statement insert(db, "INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?)");
-        SQLite::bind(insert, record.key, record.request_hash, record.operation,
-                     milliseconds_of(now));
-        insert.exec();
-        return {};
-    });
-}
-
 Result<std::optional<IdempotencyRecord>> Store::idempotency(std::string const& key, Time now) {
     using Found = std::optional<IdempotencyRecord>;
     return impl_->guarded(Access::read, [&](SQLite::Database& db) -> Result<Found> {
         SQLite::Statement rows(db,
-                               "SELECT key, request_hash, operation FROM idempotency "
+                               "SELECT key, request_hash, operation, created_ms FROM idempotency "
                                "WHERE key = ? AND created_ms >= ?");
         SQLite::bind(rows, key, milliseconds_of(now - idempotency_hours_max));
         if (!rows.executeStep()) return std::nullopt;
-        return IdempotencyRecord{rows.getColumn(0), rows.getColumn(1), rows.getColumn(2)};
+        return IdempotencyRecord{rows.getColumn(0), rows.getColumn(1), rows.getColumn(2),
+                                 time_of(rows.getColumn(3).getInt64())};
     });
 }
 

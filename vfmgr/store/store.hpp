@@ -31,6 +31,15 @@ struct UnfinishedOperation {
     std::vector<JournalRecord> records;  // by seq, ascending
 };
 
+// What an Idempotency-Key was used for: the same request again is answered with that operation.
+struct IdempotencyRecord {
+    std::string key;
+    std::string request_hash;
+    std::string operation;
+    Time created_at{};
+    bool operator==(IdempotencyRecord const&) const = default;
+};
+
 // Several changes that become durable together, or not at all. Collects values; Store::commit does
 // it.
 struct Batch {
@@ -41,6 +50,7 @@ struct Batch {
     std::vector<Quarantine> save_quarantines;
     std::vector<VfId> erase_quarantines;
     std::vector<Operation> save_operations;
+    std::vector<IdempotencyRecord> save_idempotency;
     std::vector<Verification> save_verifications;  // into the history of their attachment
     struct Record {
         std::string operation;
@@ -77,13 +87,6 @@ struct AuditEntry {
     bool operator==(AuditEntry const&) const = default;
 };
 
-struct IdempotencyRecord {
-    std::string key;
-    std::string request_hash;
-    std::string operation;
-    bool operator==(IdempotencyRecord const&) const = default;
-};
-
 struct StoreLimits {
     std::uint64_t bytes_max = std::uint64_t{1} << 30;  // reached: "the store is full", read-only
 };
@@ -115,7 +118,6 @@ class Store {
     [[nodiscard]] Result<void> append_audit(AuditEntry const& entry);
     [[nodiscard]] Result<std::vector<AuditEntry>> audit(std::size_t limit);
 
-    [[nodiscard]] Result<void> save_idempotency(IdempotencyRecord const& record, Time now);
     // Within 24 hours of `now`.
     [[nodiscard]] Result<std::optional<IdempotencyRecord>> idempotency(std::string const& key,
                                                                        Time now);

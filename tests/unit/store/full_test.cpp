@@ -115,8 +115,7 @@ TEST_F(FullStoreTest, AFailingDiskMakesItReadOnlyUntilItIsBack) {
         auto const long_after = test::at(1769860800000);
         for (auto const& done :
              {store.commit(saving(2)), store.append_audit({}), store.prune(long_after),
-              store.save_token({"id", "aa", "admin", "", {}, {}}),
-              store.save_idempotency({"key", "hash", "op1"}, {})}) {
+              store.save_token({"id", "aa", "admin", "", {}, {}})}) {
             ASSERT_FALSE(done);
             test::expect_unavailable(done.error(), path());
             EXPECT_NE(done.error().detail.find("cannot be written"), std::string::npos);

@@ -110,20 +110,6 @@ TEST_F(OpeningTest, AFormFromTheFutureIsRefusedUntilTheNewerVfmgrdIsBack) {
     EXPECT_EQ(open().load().value().attachments.at("00000001"), test::attachment(1));
 }
 
-TEST_F(OpeningTest, TheFirstFormIsBroughtUpToDate) {
-    make();
-    execute(
-        "DROP TABLE verifications; DROP TABLE tokens; DROP TABLE audit; DROP TABLE idempotency; "
-        "PRAGMA user_version = 1");
-    auto store = open();
-    EXPECT_EQ(store.load().value().attachments.at("00000001"), test::attachment(1));
-    EXPECT_EQ(store.unfinished().value().at(0).records.size(), 1U);
-    EXPECT_TRUE(store.save_token({"id", "aa", "admin", "", {}, {}}));
-    EXPECT_TRUE(store.append_audit({}));
-    EXPECT_TRUE(store.save_idempotency({"key", "hash", "op1"}, {}));
-    EXPECT_TRUE(store.verifications("00000001").value().empty());
-}
-
 TEST_F(OpeningTest, DamageIsNoticed) {
     make();
     auto damaged = bytes();

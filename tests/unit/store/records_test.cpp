@@ -54,11 +54,17 @@ TEST_F(RecordsTest, AuditIsListedNewestFirst) {
     EXPECT_TRUE(store.audit(0).value().empty());
 }
 
+Batch saving(IdempotencyRecord record) {
+    Batch batch;
+    batch.save_idempotency.push_back(std::move(record));
+    return batch;
+}
+
 TEST_F(RecordsTest, IdempotencyKeysAreKnownForADay) {
-    IdempotencyRecord const record{"key", "hash", "op1"};
+    IdempotencyRecord const record{"key", "hash", "op1", now};
     {
         auto store = open();
-        ASSERT_TRUE(store.save_idempotency(record, now));
+        ASSERT_TRUE(store.commit(saving(record)));
     }
     auto store = open();
     EXPECT_EQ(store.idempotency("key", now).value(), record);
@@ -68,8 +74,8 @@ TEST_F(RecordsTest, IdempotencyKeysAreKnownForADay) {
     EXPECT_EQ(store.idempotency("KEY", now).value(), std::nullopt);
     EXPECT_EQ(store.idempotency("", now).value(), std::nullopt);
 
-    IdempotencyRecord const later{"key", "other hash", "op2"};
-    ASSERT_TRUE(store.save_idempotency(later, now + hours(48)));
+    IdempotencyRecord const later{"key", "other hash", "op2", now + hours(48)};
+    ASSERT_TRUE(store.commit(saving(later)));
     EXPECT_EQ(store.idempotency("key", now + hours(72)).value(), later);
 }
 
@@ -92,7 +98,7 @@ TEST_F(RecordsTest, PruningForgetsWhatIsOlderThan30Days) {
     for (auto const time_ms : {old_ms, kept_ms}) {
         ASSERT_TRUE(store.append_audit({at(time_ms), {}, {}, {}, {}, {}}));
         auto const key = fmt::format("{}", time_ms);
-        ASSERT_TRUE(store.save_idempotency({key, {}, {}}, at(time_ms)));
+        ASSERT_TRUE(store.commit(saving({key, {}, {}, at(time_ms)})));
     }
     ASSERT_TRUE(store.save_token({"id", "aa", "admin", "", at(0), at(1)}));
 

@@ -1,0 +1,27 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- A store as form 1 has it. Kept as it was written: newer vfmgrds must read it.
+PRAGMA application_id = 1986424167;
+PRAGMA user_version = 1;
+BEGIN TRANSACTION;
+CREATE TABLE attachments (id TEXT PRIMARY KEY, document TEXT NOT NULL) STRICT;
+INSERT INTO "attachments" VALUES('00000001','{"address":"192.168.100.2","baseline":{"mac":"00:00:00:00:00:00"},"config":false,"created_at":"2026-01-31T12:00:00.123Z","id":"00000001","live":true,"settings":{"mac":"02:00:00:00:00:01"},"spec":{"best_effort":[],"network":"train","persistence":"auto","pf":"0000:01:00.0","settings":{"trust":true},"verify":"none","verify_timeout_seconds":120,"vm":"vm1"},"state":"attaching","verification":null,"vf":{"index":1,"pf":"0000:01:00.0"},"vf_pci":"0000:01:10.0","vm_name":"vm1","vm_uuid":"11111111-1111-1111-1111-111111111111"}');
+INSERT INTO "attachments" VALUES('00000002','{"address":"192.168.100.2","baseline":{"mac":"00:00:00:00:00:00"},"config":false,"created_at":"2026-01-31T12:00:00.123Z","id":"00000002","live":true,"settings":{"mac":"02:00:00:00:00:01"},"spec":{"best_effort":[],"network":"train","persistence":"auto","pf":"0000:01:00.0","settings":{"trust":true},"verify":"none","verify_timeout_seconds":120,"vm":"vm1"},"state":"detaching","verification":null,"vf":{"index":2,"pf":"0000:01:00.0"},"vf_pci":"0000:01:10.0","vm_name":"vm1","vm_uuid":"11111111-1111-1111-1111-111111111111"}');
+CREATE TABLE host (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE journal (
+    operation TEXT NOT NULL REFERENCES operations (id) ON DELETE CASCADE,
+    seq INTEGER NOT NULL, state TEXT NOT NULL, step TEXT NOT NULL, undo TEXT NOT NULL,
+    PRIMARY KEY (operation, seq)) STRICT;
+INSERT INTO "journal" VALUES('00000000000000000000000000000001',1,'done','{"step":"bind_vfs","pf":"0000:01:00.0","vfs":[2],"driver":"vfio-pci"}','[{"step":"bind_vfs","pf":"0000:01:00.0","vfs":[2]}]');
+INSERT INTO "journal" VALUES('00000000000000000000000000000001',2,'intended','{"step":"configure_vfs","pf":"0000:01:00.0","changes":[{"index":2,"settings":{"mac":"00:00:00:00:00:00"}}],"best_effort":["trust"]}','[]');
+CREATE TABLE operations (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, finished INTEGER NOT NULL,
+    created_ms INTEGER NOT NULL, document TEXT NOT NULL) STRICT;
+INSERT INTO "operations" VALUES(1,'00000000000000000000000000000001',0,1000,'{"created_at":"1970-01-01T00:00:01.000Z","finished_at":null,"id":"00000000000000000000000000000001","kind":"attach","problem":null,"requested_by":"uid:0","state":"running","steps":[{"remarks":[],"sentence":"bind VF 2 to vfio-pci","state":"done"}],"subject":"/v1/attachments/00000002"}');
+INSERT INTO "operations" VALUES(2,'00000000000000000000000000000002',1,1000,'{"created_at":"1970-01-01T00:00:01.000Z","finished_at":"1970-01-01T00:00:01.001Z","id":"00000000000000000000000000000002","kind":"attach","problem":{"cause":[{"call":"c","code":"EIO","text":"t"}],"code":"kernel_refused","detail":"d","remedy":"r","status":502,"title":"Kernel refused","type":"https://vfmgr.example/problems/kernel-refused"},"requested_by":"uid:0","state":"failed","steps":[{"remarks":[],"sentence":"bind VF 2 to vfio-pci","state":"done"}],"subject":"/v1/attachments/00000001"}');
+CREATE TABLE pfs (pci TEXT PRIMARY KEY, document TEXT NOT NULL) STRICT;
+INSERT INTO "pfs" VALUES('0000:01:00.0','{"base":{"addresses":["fe80::1"],"mtu":1500,"rdma":false,"up":true},"revision":3,"spec":{"mode":"manage","networks":[{"host_address":"192.168.100.1","mtu":1500,"name":"train","prefix":"192.168.100.0/24","rdma":"auto","vlan":100}],"num_vfs":7,"vf_driver":"vfio-pci"}}');
+CREATE TABLE quarantine (
+    pf TEXT NOT NULL, vf INTEGER NOT NULL, document TEXT NOT NULL, PRIMARY KEY (pf, vf)) STRICT;
+INSERT INTO "quarantine" VALUES('0000:01:00.0',5,'{"attachment":{"address":"192.168.100.2","baseline":{"mac":"00:00:00:00:00:00"},"config":false,"created_at":"2026-01-31T12:00:00.123Z","id":"00000005","live":true,"settings":{"mac":"02:00:00:00:00:01"},"spec":{"best_effort":[],"network":"train","persistence":"auto","pf":"0000:01:00.0","settings":{"trust":true},"verify":"none","verify_timeout_seconds":120,"vm":"vm1"},"state":"attaching","verification":null,"vf":{"index":5,"pf":"0000:01:00.0"},"vf_pci":"0000:01:10.0","vm_name":"vm1","vm_uuid":"11111111-1111-1111-1111-111111111111"},"reason":"the MAC could not be put back","residue":["mac 02:00:00:00:00:01"],"since":"2026-01-31T12:00:00.456Z","vf":{"index":5,"pf":"0000:01:00.0"}}');
+CREATE INDEX operations_by_age ON operations (created_ms);
+COMMIT;

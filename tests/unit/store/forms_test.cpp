@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stores as earlier vfmgrds left them (forms/form-N.sql, never written anew): nothing in them is
+// lost, and what came later works.
+#include "store_bench.hpp"
+
+namespace vfmgr {
+namespace {
+
+std::filesystem::path const forms =
+    std::filesystem::path(VFMGR_REPOSITORY) / "tests/unit/store/forms";
+constexpr auto running = "00000000000000000000000000000001";
+constexpr auto failed = "00000000000000000000000000000002";
+
+class FormsTest : public test::StoreTest, public testing::WithParamInterface<int> {
+  protected:
+    // A closed store of that form.
+    void restore(int form) const {
+        std::ifstream file(forms / fmt::format("form-{}.sql", form));
+        ASSERT_TRUE(file) << "no store of form " << form << " is kept";
+        std::ostringstream sql;
+        sql << file.rdbuf();
+        execute(sql.str());
+    }
+    [[nodiscard]] int form() const {
+        return SQLite::Database(path()).execAndGet("PRAGMA user_version").getInt();
+    }
+};
+
+// Fails with a new form until a store of it is kept here and read below.
+TEST_F(FormsTest, EachIsKept) {
+    static_cast<void>(open());
+    for (int each = 1; each <= form(); ++each)
+        EXPECT_TRUE(exists(forms / fmt::format("form-{}.sql", each))) << each;
+    EXPECT_EQ(form(), 2) << "say so in INSTANTIATE_TEST_SUITE_P";
+}
+
+TEST_P(FormsTest, LosesNoWish) {
+    restore(GetParam());
+    auto const state = open().load().value();
+    auto pf = test::desired_pf(3);
+    pf.spec.vf_driver = "vfio-pci";
+    EXPECT_EQ(state.pfs, (std::map<PciAddress, DesiredPf>{{test::pf, pf}}));
+    auto leaving = test::attachment(2);
+    leaving.state = AttachmentState::detaching;
+    EXPECT_EQ(state.attachments.size(), 2U);
+    EXPECT_EQ(state.attachments.at("00000001"), test::attachment(1));
+    EXPECT_EQ(state.attachments.at("00000002"), leaving);
+    EXPECT_EQ(state.quarantine, (std::map<VfId, Quarantine>{{{test::pf, 5}, test::quarantine(5)}}));
+}
+
+TEST_P(FormsTest, LosesNoJournal) {
+    restore(GetParam());
+    auto store = open();
+    auto const unfinished = store.unfinished().value();
+    ASSERT_EQ(unfinished.size(), 1U);
+    EXPECT_EQ(unfinished[0].operation.id, running);
+    auto bound = test::record(1, BindVfs{test::pf, {2}, "vfio-pci"}, {BindVfs{test::pf, {2}, {}}});
+    bound.state = StepState::done;
+    ConfigureVfs const baseline{test::pf, {{2, test::attachment(2).baseline}}, {"trust"}};
+    EXPECT_EQ(unfinished[0].records,
+              (std::vector<JournalRecord>{bound, test::record(2, baseline)}));
+    EXPECT_EQ(store.operation(failed).value(), test::operation(failed, OperationState::failed));
+}
+
+TEST_P(FormsTest, CanDoWhatCameLater) {
+    restore(GetParam());
+    auto store = open();
+    EXPECT_TRUE(store.save_token({"id", "aa", "admin", "", {}, {}}));
+    EXPECT_TRUE(store.append_audit({}));
+    Batch batch;
+    batch.save_idempotency = {{"new", "hash", running, {}}};
+    batch.save_verifications = {test::verification("run2", "00000002", 5)};
+    EXPECT_TRUE(store.commit(batch));
+    EXPECT_EQ(store.verifications("00000002").value(), batch.save_verifications);
+}
+
+INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2));
+
+TEST_F(FormsTest, TheSecondKeepsTokensAndHistory) {
+    restore(2);
+    auto store = open();
+    auto const tokens = store.tokens().value();
+    ASSERT_EQ(tokens.size(), 1U);
+    EXPECT_EQ(tokens[0].description, "the orchestrator");
+    EXPECT_EQ(store.audit(10).value().size(), 1U);
+    EXPECT_EQ(store.idempotency("key", test::at(1769860800000)).value()->operation, running);
+    EXPECT_EQ(store.verifications("00000001").value(),
+              std::vector{test::verification("0000000000000000000000000000000a", "00000001",
+                                             1769860801000)});
+}
+
+}  // namespace
+}  // namespace vfmgr
