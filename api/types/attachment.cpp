@@ -24,11 +24,6 @@ void fields(F& f, V& spec) {
     f.defaulted("verify_timeout_seconds", spec.verify_timeout_seconds);
 }
 
-// As resolved they may hold what was observed, so no rules of a wish apply.
-void settings_to_json(nlohmann::json& out, VfSpec const& settings) {
-    to_json(out, settings);
-}
-
 template <class F, Of<Attachment> V>
 void fields(F& f, V& attachment) {
     f.value("id", attachment.id);
@@ -37,8 +32,9 @@ void fields(F& f, V& attachment) {
     f.value("vf_pci", attachment.vf_pci);
     f.value("vm_uuid", attachment.vm_uuid);
     f.value("vm_name", attachment.vm_name);
-    f.with("settings", attachment.settings, settings_to_json, read_reported);
-    f.with("baseline", attachment.baseline, settings_to_json, read_reported);
+    // As resolved they may hold what was observed, so no rules of a wish apply.
+    f.with("settings", attachment.settings, known_to_json, read_reported);
+    f.with("baseline", attachment.baseline, known_to_json, read_reported);
     f.nullable("address", attachment.address);
     f.value("live", attachment.live);
     f.value("config", attachment.config);

@@ -34,7 +34,9 @@ VfSpec overlay(VfSpec base, VfSpec const& over) {
 }
 
 bool empty(VfSpec const& spec) {
-    return spec == VfSpec{};
+    bool any = false;
+    for_each_member([&](VfAttribute, auto member) { any = any || (spec.*member).has_value(); });
+    return !any;
 }
 
 void to_json(nlohmann::json& out, VfSpec const& spec) {
@@ -67,6 +69,10 @@ void reported_to_json(nlohmann::json& out, VfSpec const& spec) {
     for_each_member([&](VfAttribute attribute, auto member) {
         writer.nullable(enum_name(attribute).data(), spec.*member);
     });
+}
+
+void known_to_json(nlohmann::json& out, VfSpec const& spec) {
+    to_json(out, spec);
 }
 
 void read_reported(JsonReader& reader, VfSpec& spec) {

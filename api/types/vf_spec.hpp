@@ -94,6 +94,7 @@ void read(JsonReader& reader, VfSpec& spec);              // with the rules of a
 // The same members as a fact: null where nothing is reported, and no rules, because a driver may
 // well report the zero MAC. Reads what to_json() writes, too.
 void reported_to_json(nlohmann::json& out, VfSpec const& spec);
+void known_to_json(nlohmann::json& out, VfSpec const& spec);  // what is not reported left out
 void read_reported(JsonReader& reader, VfSpec& spec);
 
 }  // namespace vfmgr

@@ -7,8 +7,7 @@ namespace vfmgr {
 namespace {
 
 bool mac_holds(VfSpec const& wanted, VfSpec const& reported) {
-    if (!wanted.mac || !reported.mac) return false;
-    return *reported.mac == *wanted.mac || (wanted.mac->zero() && *reported.mac == stand_in_mac);
+    return wanted.mac && reported.mac && same_mac(*wanted.mac, *reported.mac);
 }
 
 std::string value_text(bool on) {
@@ -53,6 +52,7 @@ bool holds(VfSpec const& wanted, VfSpec const& reported, VfAttribute attribute) 
 }
 
 VfSpec to_write(VfSpec const& wanted, VfSpec const& reported) {
+    if (!depends_on_report(wanted)) return wanted;
     auto write = wanted;
     if (holds(wanted, reported, VfAttribute::link_state)) write.link_state.reset();
     if (holds(wanted, reported, VfAttribute::max_tx_rate)) write.max_tx_rate_mbps.reset();
@@ -76,7 +76,11 @@ std::array<VfSpec, 3> messages_of(VfSpec const& settings) {
     rest.node_guid.reset();
     rest.port_guid.reset();
     rest.msix_vectors.reset();
-    return {rest, only(settings, VfAttribute::node_guid), only(settings, VfAttribute::port_guid)};
+    VfSpec node;
+    node.node_guid = settings.node_guid;
+    VfSpec port;
+    port.port_guid = settings.port_guid;
+    return {rest, node, port};
 }
 
 std::vector<VfAttribute> attributes_of(VfSpec const& settings) {

@@ -158,9 +158,10 @@ void write_files(Target const& target, ConfigureVfs const& step, Refusals& refus
 }
 
 template <class T>
-T found_or_none(std::map<std::uint16_t, T> const& by_vf, std::uint16_t vf) {
+T const& found_or_none(std::map<std::uint16_t, T> const& by_vf, std::uint16_t vf) {
+    static T const none;
     auto const found = by_vf.find(vf);
-    return found == by_vf.end() ? T{} : found->second;
+    return found == by_vf.end() ? none : found->second;
 }
 
 // GUIDs go in messages of their own: round 0 has everything else, then the node GUIDs, then the
@@ -179,11 +180,19 @@ Result<void> send_all(Target const& target, ConfigureVfs const& step, VfSettings
     return {};
 }
 
+bool all_reported(VfSpec const& wanted, VfSpec const& reported) {
+    bool all = true;
+    for_each_member([&](VfAttribute, auto member) {
+        all = all && (!(wanted.*member) || wanted.*member == reported.*member);
+    });
+    return all;
+}
+
 // The driver said yes; does it say so afterwards? What it reports not at all can't be asked.
 std::vector<Refusal> compare(Target const& target, VfChange const& change, VfSpec const& reported,
                              std::vector<Refusal> const& refused) {
     std::vector<Refusal> differences;
-    if (overlay(reported, change.settings) == reported) return differences;  // as a rule
+    if (all_reported(change.settings, reported)) return differences;  // as a rule
     for (auto const attribute : attributes_of(change.settings)) {
         bool const known = std::any_of(refused.begin(), refused.end(), [&](Refusal const& each) {
             return each.attribute == attribute;
@@ -312,7 +321,7 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, ConfigureVfs const&
     auto const after = read_back(target, step);
     std::vector<Refusal> all;
     for (auto const& change : step.changes) {
-        auto const mine = found_or_none(refused, change.index);
+        auto const& mine = found_or_none(refused, change.index);
         all.insert(all.end(), mine.begin(), mine.end());
         if (!after) continue;
         auto const differences = compare(target, change, found_or_none(*after, change.index), mine);

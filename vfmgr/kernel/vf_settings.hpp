@@ -6,18 +6,16 @@
 #include "vfmgr/kernel/kernel.hpp"
 #include "vfmgr/kernel/sysfs.hpp"
 #include "vfmgr/netlink/vf.hpp"
+#include "vfmgr/plan/vf_values.hpp"
 
 namespace vfmgr {
 
 // kernel_refused naming attribute, value and VF, unless the attribute is in best_effort. With a
-// zero MAC (baseline) for which a driver wants another, 02:00:00:00:00:00 stands for it, as libvirt
-// has it.
+// zero MAC (baseline) for which a driver wants another, stand_in_mac is written.
 [[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots, ConfigureVfs const& step,
                                             Deadline deadline);
 
 // --- pure parts, for tests ---
-
-inline constexpr MacAddress stand_in_mac{{0x02, 0, 0, 0, 0, 0}};
 
 // The driver reports what is wanted; false when it reports nothing.
 [[nodiscard]] bool holds(VfSpec const& wanted, VfSpec const& reported, VfAttribute attribute);

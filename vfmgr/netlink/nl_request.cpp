@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/netlink/nl_request.hpp"
 
-#include <netlink/attr.h>
-
 namespace vfmgr {
 
-NlRequest::NlRequest(std::uint16_t type, int flags, std::size_t bytes_max)
-    : message_(nlmsg_alloc_size(bytes_max)), complete_(message_ != nullptr) {
-    if (!complete_) return;
-    nlmsg_hdr(get())->nlmsg_type = type;
-    nlmsg_hdr(get())->nlmsg_flags = static_cast<std::uint16_t>(flags | NLM_F_REQUEST | NLM_F_ACK);
-}
-
-NlRequest& NlRequest::append(ByteView bytes) {
-    // nlmsg_append only reads, its parameter is not const.
-    auto* const data = const_cast<std::byte*>(bytes.data());
-    complete_ = complete_ && nlmsg_append(get(), data, bytes.size(), 4) == 0;
-    return *this;
+NlRequest::NlRequest(std::uint16_t type, int flags)
+    : type_(type), flags_(static_cast<std::uint16_t>(flags | NLM_F_REQUEST | NLM_F_ACK)) {
+    append(bytes_of(nlmsghdr{}));
 }
 
 NlRequest& NlRequest::put_text(int type, std::string_view text) {
@@ -24,24 +13,22 @@ NlRequest& NlRequest::put_text(int type, std::string_view text) {
     return put_bytes(type, std::as_bytes(std::span(terminated.c_str(), terminated.size() + 1)));
 }
 
-NlRequest& NlRequest::put_bytes(int type, ByteView bytes) {
-    complete_ =
-        complete_ && nla_put(get(), type, static_cast<int>(bytes.size()), bytes.data()) == 0;
-    return *this;
-}
-
 NlRequest& NlRequest::put_ip(int type, IpAddress const& address) {
     return put_bytes(type, std::as_bytes(std::span(address.octets).first(address.bits() / 8)));
 }
 
-nlattr* NlRequest::begin(int type) {
-    auto* const start = complete_ ? nla_nest_start(get(), type) : nullptr;
-    complete_ = start != nullptr;
-    return start;
+ByteView NlRequest::numbered(std::uint32_t sequence, int more_flags) {
+    nlmsghdr const header{static_cast<std::uint32_t>(bytes_.size()), type_,
+                          static_cast<std::uint16_t>(flags_ | more_flags), sequence, 0};
+    std::memcpy(bytes_.data(), &header, sizeof header);
+    return bytes_;
 }
 
-void NlRequest::end(nlattr* start) {
-    if (complete_) nla_nest_end(get(), start);
+void NlRequest::set_length(std::size_t at) {
+    auto const length = bytes_.size() - at;
+    complete_ = complete_ && length <= UINT16_MAX;
+    auto const stored = static_cast<std::uint16_t>(length);
+    std::memcpy(bytes_.data() + at + offsetof(nlattr, nla_len), &stored, sizeof stored);
 }
 
 }  // namespace vfmgr

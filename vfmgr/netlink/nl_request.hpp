@@ -1,39 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // A netlink request under construction: a message header, one fixed struct, attributes. A value
-// that moves into NlSocket; any thread.
+// that moves into NlSocket; any thread. Not libnl's nl_msg: a batch of VFs has thousands of
+// attributes, and each took three times as many instructions there.
 #pragma once
 
-#include <netlink/msg.h>
+#include <linux/netlink.h>
 
-#include <memory>
 #include <string_view>
 
 #include "vfmgr/netlink/attributes.hpp"
 
 namespace vfmgr {
 
-template <auto Free>
-struct NlFreed {
-    template <class T>
-    void operator()(T* handle) const noexcept {
-        static_cast<void>(Free(handle));
-    }
-};
-template <class T, auto Free>
-using NlHandle = std::unique_ptr<T, NlFreed<Free>>;
-
-using NlMessage = NlHandle<nl_msg, nlmsg_free>;
-
 class NlRequest {
   public:
     // `flags` besides NLM_F_REQUEST and NLM_F_ACK, which every request carries: an ACK is how we
-    // know that the kernel is done. `bytes_max` of the whole message: one page holds all but lists.
-    NlRequest(std::uint16_t type, int flags, std::size_t bytes_max = 4096);
+    // know that the kernel is done.
+    NlRequest(std::uint16_t type, int flags);
 
     // The fixed struct of the family; before any attribute.
     template <class T>
     NlRequest& header(T const& header) {
-        return append(bytes_of(header));
+        append(bytes_of(header));
+        return *this;
     }
     // Structs with padding do not compile: a copy need not keep what the padding held, and what
     // stood on the stack is not the kernel's to see. Their bytes go through put_bytes().
@@ -43,29 +32,45 @@ class NlRequest {
         return put_bytes(type, bytes_of(value));
     }
     NlRequest& put_text(int type, std::string_view text);  // NUL added
-    NlRequest& put_bytes(int type, ByteView bytes);
+    NlRequest& put_bytes(int type, ByteView bytes) {
+        append_header(type, sizeof(nlattr) + bytes.size());
+        append(bytes);
+        return *this;
+    }
     NlRequest& put_ip(int type, IpAddress const& address);
-    // fill(request) adds the attributes inside.
+    // fill(request) adds the attributes inside. Without NLA_F_NESTED, as iproute2 does it.
     template <class Fill>
     NlRequest& nest(int type, Fill&& fill) {
-        auto* const start = begin(type);
+        auto const at = bytes_.size();
+        append_header(type, sizeof(nlattr));
         fill(*this);
-        end(start);
+        set_length(at);
         return *this;
     }
 
-    // So far, with the header.
-    [[nodiscard]] std::size_t bytes() const { return message_ ? nlmsg_hdr(get())->nlmsg_len : 0; }
-    // Nothing was left out for want of space.
+    // So far, behind the nlmsghdr.
+    [[nodiscard]] ByteView body() const { return ByteView(bytes_).subspan(sizeof(nlmsghdr)); }
+    // No attribute is longer than its 16 bits of length can say.
     [[nodiscard]] bool complete() const { return complete_; }
-    [[nodiscard]] nl_msg* get() const { return message_.get(); }
+    // As it is sent. The view ends with the next change of the request.
+    [[nodiscard]] ByteView numbered(std::uint32_t sequence, int more_flags = 0);
 
   private:
-    NlRequest& append(ByteView bytes);
-    nlattr* begin(int type);
-    void end(nlattr* start);
+    void append(ByteView bytes) {
+        bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+        if (auto const odd = bytes.size() % NLMSG_ALIGNTO; odd != 0)
+            bytes_.resize(bytes_.size() + NLMSG_ALIGNTO - odd);
+    }
+    void append_header(int type, std::size_t length) {
+        complete_ = complete_ && length <= UINT16_MAX;
+        append(
+            bytes_of(nlattr{static_cast<std::uint16_t>(length), static_cast<std::uint16_t>(type)}));
+    }
+    void set_length(std::size_t at);
 
-    NlMessage message_;
+    std::uint16_t type_;
+    std::uint16_t flags_;
+    std::vector<std::byte> bytes_;
     bool complete_ = true;
 };
 

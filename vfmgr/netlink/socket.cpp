@@ -32,6 +32,20 @@ Error system_error(std::string call, std::string detail, int error) {
             {errno_cause(std::move(call), error)}};
 }
 
+Result<void> send(int fd, ByteView message, std::string const& call) {
+    // The kernel reads only; the type of an iovec does not say so.
+    iovec piece{const_cast<std::byte*>(message.data()), message.size()};
+    sockaddr_nl kernel{};
+    kernel.nl_family = AF_NETLINK;
+    msghdr header{};
+    header.msg_name = &kernel;
+    header.msg_namelen = sizeof kernel;
+    header.msg_iov = &piece;
+    header.msg_iovlen = 1;
+    if (::sendmsg(fd, &header, 0) == std::ssize(message)) return {};
+    return fail(system_error("sendmsg", fmt::format("{} could not be sent", call), errno));
+}
+
 // The next datagram from the kernel itself: other processes may send to our address too.
 Result<std::vector<std::byte>> receive(int fd, std::string const& call, Deadline deadline) {
     while (true) {
@@ -98,23 +112,19 @@ int NlSocket::fd() const {
     return nl_socket_get_fd(handle_.get());
 }
 
-Result<NlReply> NlSocket::ask(NlRequest const& request, std::string const& call,
-                              Deadline deadline) {
+Result<NlReply> NlSocket::exchange(NlRequest& request, int more_flags, std::string const& call,
+                                   Deadline deadline) {
     if (!request.complete())
         return fail(Problem::internal, fmt::format("the request {} does not fit a message", call),
                     "report this: it is a bug in vfmgr");
-    auto* const header = nlmsg_hdr(request.get());
     // Asked again (an interrupted dump): a new number, so that late answers to the old are known.
-    header->nlmsg_seq = NL_AUTO_SEQ;
-    errno = 0;
-    if (nl_send_auto(handle_.get(), request.get()) < 0)
-        return fail(system_error("sendmsg", fmt::format("{} could not be sent", call),
-                                 errno != 0 ? errno : EIO));
+    auto const sequence = nl_socket_use_seq(handle_.get());
+    VFMGR_CHECK(send(fd(), request.numbered(sequence, more_flags), call));
     NlReply reply;
     while (true) {
         VFMGR_TRY(auto const datagram, receive(fd(), call, deadline));
         for (auto& answer : split_messages(datagram)) {
-            if (answer.sequence != header->nlmsg_seq) continue;  // an answer we gave up on earlier
+            if (answer.sequence != sequence) continue;  // an answer we gave up on earlier
             if (answer.type == NLMSG_ERROR || answer.type == NLMSG_DONE) {
                 reply.ack = parse_ack(answer);
                 if ((answer.flags & NLM_F_DUMP_INTR) != 0 && reply.ack.ok())
@@ -126,17 +136,20 @@ Result<NlReply> NlSocket::ask(NlRequest const& request, std::string const& call,
     }
 }
 
-Result<NlAck> NlSocket::tell(NlRequest const& request, std::string const& call, Deadline deadline) {
-    VFMGR_TRY(auto reply, ask(request, call, deadline));
+Result<NlReply> NlSocket::ask(NlRequest request, std::string const& call, Deadline deadline) {
+    return exchange(request, 0, call, deadline);
+}
+
+Result<NlAck> NlSocket::tell(NlRequest request, std::string const& call, Deadline deadline) {
+    VFMGR_TRY(auto reply, exchange(request, 0, call, deadline));
     return reply.ack;
 }
 
-Result<std::vector<NlAnswer>> NlSocket::dump(NlRequest const& request, std::string const& call,
+Result<std::vector<NlAnswer>> NlSocket::dump(NlRequest request, std::string const& call,
                                              Deadline deadline) {
-    nlmsg_hdr(request.get())->nlmsg_flags |= NLM_F_DUMP;
     NlAck last;
     for (int attempt = 0; attempt < dump_attempts_max; ++attempt) {
-        VFMGR_TRY(auto reply, ask(request, call, deadline));
+        VFMGR_TRY(auto reply, exchange(request, NLM_F_DUMP, call, deadline));
         auto const interrupted = std::any_of(
             reply.answers.begin(), reply.answers.end(),
             [](NlAnswer const& answer) { return (answer.flags & NLM_F_DUMP_INTR) != 0; });

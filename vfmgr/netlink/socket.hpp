@@ -5,6 +5,7 @@
 
 #include <netlink/socket.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,10 @@
 
 namespace vfmgr {
 
-using NlSocketHandle = NlHandle<nl_sock, nl_socket_free>;
+struct NlSocketFreed {
+    void operator()(nl_sock* socket) const noexcept { nl_socket_free(socket); }
+};
+using NlSocketHandle = std::unique_ptr<nl_sock, NlSocketFreed>;
 
 enum class NlProtocol { route, rdma };
 
@@ -44,18 +48,19 @@ class NlSocket {
 
     // An Error only when there is no verdict: deadline passed, socket broken. `call` names the
     // request in it, as strace would: "RTM_SETLINK enp1s0".
-    [[nodiscard]] Result<NlReply> ask(NlRequest const& request, std::string const& call,
+    [[nodiscard]] Result<NlReply> ask(NlRequest request, std::string const& call,
                                       Deadline deadline);
     // The same for a change, of which only the verdict counts.
-    [[nodiscard]] Result<NlAck> tell(NlRequest const& request, std::string const& call,
-                                     Deadline deadline);
+    [[nodiscard]] Result<NlAck> tell(NlRequest request, std::string const& call, Deadline deadline);
     // A dump, asked for again while the kernel says that it changed under the reader.
-    [[nodiscard]] Result<std::vector<NlAnswer>> dump(NlRequest const& request,
-                                                     std::string const& call, Deadline deadline);
+    [[nodiscard]] Result<std::vector<NlAnswer>> dump(NlRequest request, std::string const& call,
+                                                     Deadline deadline);
 
   private:
     explicit NlSocket(NlSocketHandle handle) : handle_(std::move(handle)) {}
     [[nodiscard]] int fd() const;
+    [[nodiscard]] Result<NlReply> exchange(NlRequest& request, int more_flags,
+                                           std::string const& call, Deadline deadline);
 
     NlSocketHandle handle_;
 };

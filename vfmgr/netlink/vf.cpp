@@ -21,7 +21,6 @@ constexpr std::uint32_t not_said = 0xFFFFFFFF;
 // An attribute's length, the list's too, has 16 bits (struct nlattr).
 constexpr std::size_t list_bytes_max = 65'535;
 constexpr std::size_t info_bytes_max = 256;  // of one VF with every attribute: 172
-constexpr std::size_t message_bytes = 256;   // around the list
 
 // From the list's first VF to the message's end. The list's own length has 16 bits and wraps beyond
 // 64 KiB, with every VF in the message nevertheless (rtnl_fill_vf(), nla_nest_end()): iproute2 then
@@ -238,14 +237,14 @@ Result<VfSettings> read_vf_settings(NlSocket& socket, std::string const& netdev,
 VfMessage vf_message(int ifindex, std::span<VfSetting const> wanted) {
     ifinfomsg header{};
     header.ifi_index = ifindex;
-    VfMessage message{NlRequest(RTM_SETLINK, 0, list_bytes_max + message_bytes), 0};
+    VfMessage message{NlRequest(RTM_SETLINK, 0), 0};
     message.request.header(header).nest(IFLA_VFINFO_LIST, [&](NlRequest& list) {
-        auto const begin = list.bytes();
+        auto const begin = list.body().size();
         for (auto const& one : wanted) {
             list.nest(IFLA_VF_INFO,
                       [&](NlRequest& info) { put_settings(info, one.vf, one.settings); });
             ++message.carried;
-            if (list.bytes() - begin > list_bytes_max - info_bytes_max) break;
+            if (list.body().size() - begin > list_bytes_max - info_bytes_max) break;
         }
     });
     return message;
@@ -253,8 +252,8 @@ VfMessage vf_message(int ifindex, std::span<VfSetting const> wanted) {
 
 Result<VfVerdict> set_vfs(NlSocket& socket, std::string const& call, int ifindex,
                           std::span<VfSetting const> wanted, Deadline deadline) {
-    auto const message = vf_message(ifindex, wanted);
-    VFMGR_TRY(auto ack, socket.tell(message.request, call, deadline));
+    auto message = vf_message(ifindex, wanted);
+    VFMGR_TRY(auto ack, socket.tell(std::move(message.request), call, deadline));
     return VfVerdict{std::move(ack), message.carried};
 }
 

@@ -2,6 +2,11 @@
 #include "vfmgr/plan/vf_values.hpp"
 
 namespace vfmgr {
+
+bool same_mac(MacAddress const& want, MacAddress const& reported) {
+    return reported == want || (want.zero() && reported == stand_in_mac);
+}
+
 VfSpec only_members_of(VfSpec const& mask, VfSpec values) {
     for_each_member([&](VfAttribute, auto member) {
         if (!(mask.*member)) (values.*member).reset();
@@ -13,6 +18,7 @@ VfSpec differing(VfSpec want, VfSpec const& now) {
     for_each_member([&](VfAttribute, auto member) {
         if (want.*member == now.*member) (want.*member).reset();
     });
+    if (want.mac && now.mac && same_mac(*want.mac, *now.mac)) want.mac.reset();
     return want;
 }
 

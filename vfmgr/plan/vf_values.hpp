@@ -6,9 +6,14 @@
 
 namespace vfmgr {
 
+// Stands for the zero MAC with drivers that refuse that one, as libvirt has it.
+inline constexpr MacAddress stand_in_mac{{0x02, 0, 0, 0, 0, 0}};
+// What a driver reports is what was wished.
+[[nodiscard]] bool same_mac(MacAddress const& want, MacAddress const& reported);
+
 // The members of `values` that `mask` has: "what was there, of what will be set".
 [[nodiscard]] VfSpec only_members_of(VfSpec const& mask, VfSpec values);
-// The members of `want` whose value is not the one in `now`.
+// The members of `want` whose value is not the one that `now` reports.
 [[nodiscard]] VfSpec differing(VfSpec want, VfSpec const& now);
 
 }  // namespace vfmgr

@@ -59,14 +59,5 @@ def messages(trace, kind):
         lines = re.findall(r"^ \| [0-9a-f]+  ((?:[0-9a-f]{2} {1,2})+)", dump, flags=re.M)
         message = bytes.fromhex("".join(lines).replace(" ", ""))
         if int.from_bytes(message[4:6], "little") == kind:
-            found.append(message[:4] + bytes(2) + message[6:8] + bytes(8) + plain(message[16:]))
+            found.append(message[:4] + bytes(2) + message[6:8] + bytes(8) + message[16:])
     return found
-
-
-def plain(body):
-    """Without NLA_F_NESTED on the list and the VF's nests, which libnl sets as new families want it
-    and do_setlink does not look at."""
-    body = bytearray(body)
-    for at in (16 + 3, 16 + 4 + 3, 16 + 8 + 3):
-        body[at] &= 0x7F
-    return bytes(body)

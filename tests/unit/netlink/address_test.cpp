@@ -2,6 +2,7 @@
 #include "vfmgr/netlink/address.hpp"
 
 #include <linux/if_addr.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 

@@ -2,6 +2,7 @@
 // Routes and neighbours: together they are a peer of the host's leg.
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 

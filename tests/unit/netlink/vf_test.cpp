@@ -3,7 +3,6 @@
 
 #include <linux/if_arp.h>
 #include <linux/if_ether.h>
-#include <netlink/msg.h>
 
 #include <algorithm>
 #include <array>
@@ -154,10 +153,7 @@ TEST(ParseVfSettings, NonsenseIsNoVf) {
 }
 
 Attributes vf_list_of(NlRequest const& request) {
-    auto* const message = nlmsg_hdr(request.get());
-    auto const* const bytes = static_cast<std::byte const*>(nlmsg_data(message));
-    ByteView const payload(bytes, static_cast<std::size_t>(nlmsg_datalen(message)));
-    return Attributes(after(payload, sizeof(ifinfomsg))).nested(IFLA_VFINFO_LIST);
+    return Attributes(after(request.body(), sizeof(ifinfomsg))).nested(IFLA_VFINFO_LIST);
 }
 
 // The attributes of the one IFLA_VF_INFO in a request.
@@ -278,7 +274,7 @@ TEST(VfMessages, CarryEachVfOnceInAsFewAsFit) {
     for (; !rest.empty(); ++messages) {
         auto const message = vf_message(9, rest);
         ASSERT_TRUE(message.request.complete());
-        ASSERT_LT(message.request.bytes(), 65'536U + 64);
+        ASSERT_LT(message.request.body().size(), 65'536U + 48);
         auto const vfs = carried_by(message.request);
         ASSERT_EQ(vfs.size(), message.carried);
         seen.insert(seen.end(), vfs.begin(), vfs.end());
