@@ -25,6 +25,7 @@ void fields(F& f, V& pf) {
     f.value("mtu", pf.mtu);
     f.value("up", pf.up);
     f.value("carrier", pf.carrier);
+    f.nullable("controller", pf.controller);
     f.nullable("numa_node", pf.numa_node);
     f.nullable("rdma_device", pf.rdma_device);
     f.nullable("rdma_driver", pf.rdma_driver);

@@ -33,6 +33,7 @@ struct PfInfo {
     std::uint32_t mtu = 0;      // bytes
     bool up = false;            // administratively (IFF_UP)
     bool carrier = false;
+    std::optional<std::string> controller;  // the bond's or bridge's interface that it is part of
     std::optional<std::int32_t> numa_node;
     std::optional<std::string> rdma_device;  // "mlx5_0" or a software one made on it
     std::optional<std::string> rdma_driver;  // absent or "rxe" or "siw" where software

@@ -179,6 +179,7 @@ std::string pf_page(json const& pf, Options const& options) {
                {"VF driver", cell(pf, "/spec/vf_driver")},
                {"up", cell(pf, "/info/up")},
                {"carrier", cell(pf, "/info/carrier")},
+               {"part of", cell(pf, "/info/controller")},
                {"MTU", cell(pf, "/info/mtu")},
                {"NUMA node", cell(pf, "/info/numa_node")},
                {"RDMA device", cell(pf, "/info/rdma_device")},

@@ -169,6 +169,9 @@ Result<PfState> view_pf(LinuxKernelRoots const& roots, PciNameBook& names, PfSou
     auto const* const netdev = pf_netdev(roots, sources.network.host.netdevs, pf);
     if (netdev == nullptr) return state;
     add_netdev_facts(state.info, *netdev);
+    if (auto const* const controller =
+            find_netdev(sources.network.host.netdevs, netdev->controller_ifindex))
+        state.info.controller = controller->name;
     state.legs = view_legs(sources.network, pf, *netdev);
     if (state.info.rdma_device) return state;
     if (auto const* const soft = rdma_device_on(sources.network.rdma_devices, netdev->ifindex)) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/plan/links.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace vfmgr {
@@ -111,6 +113,16 @@ WantedLinks wanted_links(PciAddress const& address, PfSpec const& spec, PfBase c
     return want;
 }
 
+Result<void> require_own_leg(PfInfo const& pf, Network const& network) {
+    if (!pf.controller) return {};
+    return fail(
+        Problem::conflict,
+        fmt::format("{} is part of {}: the host can't have address {} of network {} on it",
+                    pf.ifname, *pf.controller, to_string(network.host_address), network.name),
+        fmt::format("take it out (ip link set {} nomaster), or lend VFs without a network",
+                    pf.ifname));
+}
+
 std::vector<Step> links_up(PfState const& pf, WantedLinks const& want) {
     std::vector<Step> steps;
     LegId const untagged{pf.info.pci, {}};
@@ -134,7 +146,8 @@ std::vector<Step> links_down(PfState const& pf, WantedLinks const& want, PfSpec 
     }
     if (pf.info.rdma_driver == "rxe" && !want.rxe && !base.rdma)
         steps.push_back(RemoveRdmaLink{pf.info.pci});
-    if (pf.info.up != want.up || pf.info.mtu != want.mtu)
+    // Whoever made it part of a bond or bridge since decides about it now.
+    if (!pf.info.controller && (pf.info.up != want.up || pf.info.mtu != want.mtu))
         steps.push_back(SetLink{LegId{pf.info.pci, {}}, want.up, want.mtu});
     return steps;
 }

@@ -36,6 +36,10 @@ struct WantedLinks {
 [[nodiscard]] WantedLinks wanted_links(PciAddress const& address, PfSpec const& spec,
                                        PfBase const& base, std::vector<Attachment> const& leases);
 
+// A bond or bridge takes what its part receives before the host's IP sees it: such a PF has no leg
+// into a network. Its VFs can be lent without one.
+[[nodiscard]] Result<void> require_own_leg(PfInfo const& pf, Network const& network);
+
 // Additions, in the order in which they can be made.
 [[nodiscard]] std::vector<Step> links_up(PfState const& pf, WantedLinks const& want);
 // Removals of what vfmgr made and nobody uses any more.

@@ -181,6 +181,7 @@ Result<AttachmentPlan> plan_attachment(HostView const& host, DesiredState const&
     VFMGR_TRY(DesiredPf const* managed, managed_pf(desired, *pf));
     VFMGR_TRY(VmInfo const* vm, readable_vm(host, spec.vm));
     VFMGR_TRY(Network const* network, named_network(*pf, managed->spec, spec));
+    if (network) VFMGR_CHECK(require_own_leg(pf->info, *network));
     Attachment lease;
     lease.id = id;
     lease.spec = spec;

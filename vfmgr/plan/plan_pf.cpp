@@ -115,6 +115,7 @@ Result<void> check_networks(HostView const& host, DesiredState const& desired, P
             now == desired.pfs.end() ? nullptr : find_network(now->second.spec, network.name);
         // An unchanged network was checked when it was set; its own leg is up by now.
         if (before && *before == network) continue;
+        VFMGR_CHECK(require_own_leg(pf.info, network));
         VFMGR_CHECK(check_routes(host, pf, network));
         VFMGR_CHECK(check_other_networks(desired, pf.info.pci, network));
     }

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changing the number of VFs while a VM holds one is refused; the VM keeps its NIC."""
+"""VFs that a VM holds are not removed, and a PF that joined a bond stays as the bond has it."""
 
 from vflab.product import PLAIN, TRAIN, Product, Refused
 
 
 def run(lab):
-    lab.expect("refused", "VF still in the VM")
+    lab.expect("refused", "VF still in the VM", "bond left alone")
     product, observe = Product(lab), lab.observe
     product.manage(num_vfs=7)
     vm = lab.vm("holder").wait_ready()
@@ -21,9 +21,29 @@ def run(lab):
     lab.check_equal(vm.run("ls /sys/class/net | grep -v lo").stdout.strip(), name, "the VM's NIC")
     lab.count("VF still in the VM", len(observe.hostdevs("holder")))
     try:
+        product.take_back(lease)
+        in_a_bond(lab, product)
         product.leave()
     except Refused as refused:
         lab.check(False, f"could not be given back: {refused}")
+
+
+def in_a_bond(lab, product):
+    """vfmgr took the PF up for its lease; the bond needs it up when that lease has ended."""
+    lab.step("the PF joins a bond while a VF of it is lent")
+    lease = product.lend("holder", vf=2)
+    lab.host.run(f"ip link add bond0 type bond && ip link set {product.pf} down && "
+                 f"ip link set {product.pf} master bond0 && ip link set bond0 up")
+    problem = product.refused(vm="holder", network="plain")
+    lab.check_equal(problem["code"], "conflict", "a network's code")
+    lab.check("part of bond0" in problem["detail"], f"the bond is not named: {problem}")
+    lab.check(problem["remedy"], f"no remedy: {problem}")
+    product.take_back(lease)
+    link = lab.observe.link(product.pf)
+    if lab.check("UP" in link["flags"] and link.get("master") == "bond0",
+                 f"the PF after the lease: {link['flags']}, part of {link.get('master')}"):
+        lab.count("bond left alone")
+    lab.host.run(f"ip link del bond0; ip link set {product.pf} down; udevadm settle")
 
 
 def refusals(lab, answer):

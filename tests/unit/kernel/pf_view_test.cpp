@@ -4,6 +4,8 @@
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 
+#include <algorithm>
+
 #include "host_tree.hpp"
 
 namespace vfmgr {
@@ -111,6 +113,18 @@ TEST(ViewPf, VfsHaveTheirOwnFacts) {
     EXPECT_EQ(pf.vfs[1].iommu_group, 13U);
     EXPECT_EQ(pf.vfs[1].settings.trust, true);
     EXPECT_EQ(pf.vfs[1].holders, (std::vector<VfioHolder>{{812, "qemu-system-x86"}}));
+}
+
+TEST(ViewPf, NamesTheBondThatItIsPartOf) {
+    TwoVfs tree;
+    EXPECT_EQ(tree.view().info.controller, std::nullopt);
+    auto& netdevs = tree.network.host.netdevs;
+    Netdev bond;
+    bond.ifindex = 40;
+    bond.name = "bond0";
+    std::ranges::find(netdevs, "enp1s0", &Netdev::name)->controller_ifindex = bond.ifindex;
+    netdevs.push_back(bond);
+    EXPECT_EQ(tree.view().info.controller, "bond0");
 }
 
 TEST(ViewPf, LegsAreTheUntaggedOneAndItsVlansInOrder) {

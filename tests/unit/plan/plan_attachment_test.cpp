@@ -269,6 +269,41 @@ TEST(PlanAttachment, RefusesSomebodyElsesVlanDeviceThatDoesNotSuit) {
     EXPECT_FALSE(plan(with_their_leg(false, 9000), desired(), ask()));
 }
 
+// vm1's PF is part of a bond.
+HostView bonded(HostView view) {
+    auto& pf = view.kernel.pfs[pf_address];
+    pf.info.controller = "bond0";
+    pf.info.up = pf.legs[0].up = true;
+    return view;
+}
+
+TEST(PlanAttachment, APfInABondLendsVfsWithoutANetworkOnly) {
+    auto const refused = plan(bonded(host()), desired(), ask()).error();
+    EXPECT_EQ(refused.problem, Problem::conflict);
+    EXPECT_EQ(refused.detail,
+              "enp1s0 is part of bond0: the host can't have address 192.168.100.3 of network train "
+              "on it");
+    EXPECT_THAT(refused.remedy, HasSubstr("ip link set enp1s0 nomaster"));
+    auto without = ask();
+    without.network.reset();
+    auto const planned = plan(bonded(host()), desired(), without).value();
+    EXPECT_THAT(steps_of<SetLink>(planned.plan), IsEmpty());
+    EXPECT_EQ(steps_of<AttachHostdev>(planned.plan).size(), 1U);
+}
+
+TEST(PlanAttachment, TheLinkOfAPfThatJoinedABondSinceIsTheBonds) {
+    auto without = ask();
+    without.network.reset();
+    auto const lent = with_lease(desired(), host(), "aaaa0001", without);
+    ASSERT_FALSE(lent.pfs.at(pf_address).base->up);
+    auto const lease = lent.attachments.at("aaaa0001");
+    EXPECT_EQ(steps_of<SetLink>(plan_release(bonded(host()), lent, lease).value()).size(), 0U);
+    auto apart = bonded(host());
+    apart.kernel.pfs[pf_address].info.controller.reset();
+    EXPECT_EQ(steps_of<SetLink>(plan_release(apart, lent, lease).value()),
+              (std::vector<SetLink>{{{pf_address, {}}, false, 1500}}));
+}
+
 TEST(PlanAttachment, UnbindsAHostDriverBeforeConfiguring) {
     auto view = host();
     view.kernel.pfs[pf_address].vfs[0].driver = "igbvf";

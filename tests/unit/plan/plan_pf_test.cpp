@@ -53,6 +53,17 @@ TEST(PlanPf, UnusedVfsGetTheDriverThatIsWantedUsedOnesKeepTheirs) {
     EXPECT_THAT(blind.notes[0], HasSubstr("stay with the drivers they have"));
 }
 
+TEST(PlanPf, APfInABondGetsVfsAndNoNewNetwork) {
+    auto view = host(0);
+    view.kernel.pfs[pf_address].info.controller = "bond0";
+    auto want = want_vfs(7);
+    EXPECT_EQ(plan_pf(view, desired(), pf_address, want).value().steps.size(), 1U)
+        << "its networks were there before the bond";
+    auto const refused = plan_pf(view, {}, pf_address, want).error();
+    EXPECT_EQ(refused.problem, Problem::conflict);
+    EXPECT_THAT(refused.detail, HasSubstr("enp1s0 is part of bond0"));
+}
+
 TEST(PlanPf, NothingToDoIsAnEmptyPlan) {
     EXPECT_THAT(plan_pf(host(7), desired(), pf_address, want_vfs(7)).value().steps, IsEmpty());
 }
