@@ -22,6 +22,7 @@ void fields(F& f, V& operation) {
     f.value("subject", operation.subject);
     f.value("steps", operation.steps);
     f.nullable("problem", operation.problem);
+    f.nullable("certificate", operation.certificate);
     f.value("requested_by", operation.requested_by);
     f.value("created_at", operation.created_at);
     f.nullable("finished_at", operation.finished_at);

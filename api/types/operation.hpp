@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/types/certificate.hpp"
 #include "api/types/enum_names.hpp"
 #include "api/types/problem.hpp"
 #include "api/types/time.hpp"
@@ -53,7 +54,8 @@ struct Operation {
     std::string subject;  // API path of what it is about: /v1/attachments/3f9c2b1d
     std::vector<OperationStep> steps;
     std::optional<Error> problem;
-    std::string requested_by;  // uid:0, token:<id>, daemon
+    std::optional<Certificate> certificate;  // of the VF that it took back
+    std::string requested_by;                // uid:0, token:<id>, daemon
     Time created_at{};
     std::optional<Time> finished_at;
     bool operator==(Operation const&) const = default;

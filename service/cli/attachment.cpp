@@ -73,7 +73,9 @@ Result<void> detach(Options const& options, std::string const& name) {
     }
     VFMGR_TRY(auto const done, settle(connection, options, response));
     if (!done) return {};
-    say(fmt::format("attachment {} is gone and its VF is clean", id), options);
+    bool const seen_clean = cell(*done, "/certificate") != "-";
+    say(fmt::format("attachment {} is gone and its VF is {}", id, seen_clean ? "clean" : "too"),
+        options);
     if (options.format == Format::json) print({}, done->dump(), options);
     return {};
 }

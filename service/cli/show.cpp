@@ -253,6 +253,14 @@ std::string operation_page(json const& operation, Options const& options) {
     if (cell(operation, "/problem") != "-")
         out += facts({{"problem", cell(operation, "/problem/detail")},
                       {"remedy", cell(operation, "/problem/remedy")}});
+    if (cell(operation, "/certificate") != "-") {
+        auto const settings = operation["certificate"].value("settings", json::object());
+        out += facts({{"VF is clean", cell(operation, "/certificate/vf_pci")},
+                      {"seen", cell(operation, "/certificate/seen_at")},
+                      {"MAC", cell(settings, "/mac")},
+                      {"VLAN", vlan_text(settings)},
+                      {"driver", cell(operation, "/certificate/driver")}});
+    }
     out += section("steps", step_table(operation), options);
     json remarks = json::array();
     for (auto const& step : list_at(operation, "/steps"))

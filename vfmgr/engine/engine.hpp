@@ -118,6 +118,7 @@ class Engine {
                                       std::uint32_t timeout_seconds);
     Result<void> take_back(Operation& operation, Attachment const& lease);
     Result<void> put_back(Operation& operation, Attachment const& lease);
+    [[nodiscard]] HandOver see_handed_over(Attachment const& lease) const;
     void finish(Operation& operation, Result<void> const& outcome, Batch batch);
     void recover_one(UnfinishedOperation& unfinished);
     void recover_lease(UnfinishedOperation& unfinished);

@@ -36,10 +36,11 @@ Error with_residue(Error error, std::vector<std::string> const& residue) {
     return error;
 }
 
-// mlx5 keeps GUIDs of VFs that are gone and gives them to the VF made next in their place
-// (kernel-and-libvirt.md, 4): only a VF that is there can be shown to be clean.
-bool guids_may_return(HostView const& host, Attachment const& lease) {
-    return !find_vf(host, lease.vf) && (lease.baseline.node_guid || lease.baseline.port_guid);
+Error not_clean(Attachment const& lease, std::vector<std::string> const& residue) {
+    return {Problem::kernel_refused,
+            fmt::format("VM {} gave VF {} back, and it is in quarantine: {}", lease.vm_name,
+                        to_string(lease.vf), fmt::join(residue, "; ")),
+            "put right what is named, then lift it (vfctl vf release-quarantine)"};
 }
 
 Error failed_verification(Attachment const& lease, Verification const& verification) {
@@ -197,12 +198,13 @@ Result<void> Engine::put_back(Operation& operation, Attachment const& lease) {
     VFMGR_CHECK(control_->wait([&](Control::State& state) { return state.commit(begin); }));
     auto const done = execute(seams_, operation, plan, OnFailure::stop);
     Batch end;
-    if (done && guids_may_return(host, lease)) {
-        end = quarantined(lease, "the VF was gone when it was taken back, and its GUIDs return",
-                          {fmt::format("GUIDs that VF {} had", to_string(lease.vf))});
-    } else if (done) {
-        end = without(lease);
-        end.erase_quarantines.push_back(lease.vf);
+    Result<void> outcome;
+    if (done) {
+        auto const [residue, certificate] = see_handed_over(lease);
+        operation.certificate = certificate;
+        end = residue.empty() ? without(lease) : quarantined(lease, "it is not as it was", residue);
+        if (residue.empty()) end.erase_quarantines.push_back(lease.vf);
+        if (!residue.empty()) outcome = fail(not_clean(lease, residue));
     } else if (known && std::holds_alternative<DetachHostdev>(done.error().step)) {
         // The VM would not let go: it keeps the VF, and the lease goes on.
         auto attached = lease;
@@ -211,12 +213,21 @@ Result<void> Engine::put_back(Operation& operation, Attachment const& lease) {
     } else {
         end = quarantined(lease, done.error().error.detail, left_undone(operation));
     }
+    if (!done) outcome = fail(done.error().error);
+    end.save_operations.push_back(operation);
     VFMGR_CHECK(control_->wait([&](Control::State& state) {
         state.runs.erase(lease.id);
         return state.commit(end);
     }));
-    if (!done) return fail(done.error().error);
-    return {};
+    return outcome;
+}
+
+// The steps said that they were done: the host says what came of them.
+HandOver Engine::see_handed_over(Attachment const& lease) const {
+    auto const after = seams_.kernel.observe(lease.vf.pf);
+    if (!after) return {{"the VF can't be looked at: " + after.error().detail}, {}};
+    control_->publish(*after, false);
+    return hand_over(*after, lease);
 }
 
 Result<void> Engine::take_back(Operation& operation, Attachment const& lease) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/types/certificate.hpp"
 #include "vfmgr/plan/desired_state.hpp"
 #include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/plan/step.hpp"
@@ -40,6 +41,13 @@ struct AttachmentPlan {
 // The VF back: out of the VM, reset, at baseline, unlent; and the leg gone if nobody else uses it.
 [[nodiscard]] Result<Plan> plan_release(HostView const& host, DesiredState const& desired,
                                         Attachment const& attachment);
+
+// What the kernel shows of a lease's VF when all steps of its release are done.
+struct HandOver {
+    std::vector<std::string> residue;        // of the lease, a sentence each
+    std::optional<Certificate> certificate;  // absent where there is residue, or no VF any more
+};
+[[nodiscard]] HandOver hand_over(KernelView const& after, Attachment const& lease);
 
 // Boot: VFs, settings, bindings and legs of everything lent, before libvirt runs. Kernel steps
 // only.

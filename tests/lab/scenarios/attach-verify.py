@@ -7,7 +7,7 @@ MAC = "52:54:00:11:22:33"
 
 
 def run(lab):
-    lab.expect("lent", "RDMA proved", "taken back")
+    lab.expect("lent", "RDMA proved", "taken back", "certified")
     product, observe = Product(lab), lab.observe
     product.manage(num_vfs=7)
     lab.check_equal(observe.numvfs(product.pf), 7, "VFs in sysfs")
@@ -24,7 +24,8 @@ def run(lab):
     lab.check("192.168.100.10/24" in in_vm and "9000" in in_vm, f"in the VM: {in_vm}")
 
     lab.step("and given back")
-    product.take_back(lease)
+    _, operation = product.take_back(lease)
+    judge_certificate(lab, product, lease, operation["certificate"])
     lab.check_equal(observe.hostdevs("vm1"), [], "live XML after the detach")
     lab.check_equal(observe.hostdevs("vm1", "config"), [], "persistent XML after the detach")
     lab.check_equal(observe.vfio_holders(lease["vf_pci"]), [], "holders of the VF")
@@ -50,6 +51,20 @@ def judge_lent(lab, product, lease):
     holders = observe.vfio_holders(pci)
     lab.check(len(holders) == 1 and "qemu" in holders[0][1], f"holders of the VF: {holders}")
     lab.count("lent", len(holders))
+
+
+def judge_certificate(lab, product, lease, certificate):
+    """What it says of the VF is what iproute2 and sysfs say."""
+    lab.check_equal((certificate["attachment"], certificate["vf_pci"]),
+                    (lease["id"], lease["vf_pci"]), "the certificate's lease and VF")
+    shown = lab.observe.ip_link_vf(product.pf, lease["vf"]["index"])
+    settings = certificate["settings"]
+    said = (settings["mac"], settings["vlan"]["id"], settings["trust"], settings["spoofchk"],
+            settings["max_tx_rate_mbps"], certificate["driver"])
+    seen = (shown["mac"], shown["vlan"], shown["trust"], shown["spoofchk"], shown["max_tx_rate"],
+            lab.observe.vf_driver(lease["vf_pci"]))
+    if lab.check_equal(said, seen, "the certificate's settings and driver"):
+        lab.count("certified")
 
 
 def judge_proof(lab, verification):

@@ -219,6 +219,42 @@ TEST_F(EngineTest, AVfThatCannotBeCleanedIsQuarantinedUntilAnAdminLiftsIt) {
     EXPECT_FALSE(vf(0).driver);
 }
 
+TEST_F(EngineTest, AReleaseIsCertifiedByALookAtTheVf) {
+    Bench bench(kernel, hypervisor, folder.path());
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
+    ASSERT_FALSE(bench.run(Lend{ask()}).certificate);
+    auto const lease = bench.desired().attachments.begin()->second;
+    auto const back = bench.run(Release{lease.id});
+    ASSERT_TRUE(back.certificate);
+    EXPECT_EQ(back.certificate->attachment, lease.id);
+    EXPECT_EQ(back.certificate->vf, lease.vf);
+    EXPECT_EQ(back.certificate->settings, vf(0).settings);
+}
+
+// Every step says that it was done, and then the lease's MAC is there again.
+TEST_F(EngineTest, AVfThatLooksLentAfterItsReleaseIsQuarantined) {
+    Bench bench(kernel, hypervisor, folder.path());
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
+    bench.run(Lend{ask()});
+    auto const lease = bench.desired().attachments.begin()->second;
+    kernel.on_perform = [&](KernelStep const& step) {
+        if (!std::holds_alternative<RemoveVlanLeg>(step)) return;
+        kernel.change([&](KernelView& view) {
+            view.pfs.at(pf0).vfs.at(0).settings.mac = lease.settings.mac;
+        });
+    };
+    auto const back = bench.run(Release{lease.id});
+    kernel.on_perform = {};
+    EXPECT_EQ(back.state, OperationState::failed);
+    EXPECT_FALSE(back.certificate);
+    EXPECT_THAT(back.problem->detail, testing::HasSubstr("it is in quarantine: still to do: "));
+    EXPECT_THAT(bench.desired().attachments, IsEmpty());
+    EXPECT_TRUE(bench.desired().quarantine.contains(lease.vf));
+    auto const lifted = bench.run(LiftQuarantine{lease.vf});
+    EXPECT_EQ(lifted.certificate->settings.mac, MacAddress{});
+    EXPECT_THAT(bench.desired().quarantine, IsEmpty());
+}
+
 TEST_F(EngineTest, TwoLeasesShareTheLegAndTheFirstsEndDoesNotBreakTheSecond) {
     Bench bench(kernel, hypervisor, folder.path());
     bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});

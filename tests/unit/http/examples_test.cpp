@@ -41,6 +41,7 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<Attachment>("attachment");
     expect_golden<Operation>("operation");
     expect_golden<Operation>("operation-failed");
+    expect_golden<Operation>("operation-detached");
     expect_golden<Verification>("verification");
     expect_golden<Verification>("verification-failed");
     expect_golden<PfInfo>("pf_info");
