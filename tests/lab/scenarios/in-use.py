@@ -43,7 +43,8 @@ def in_a_bond(lab, product):
     if lab.check("UP" in link["flags"] and link.get("master") == "bond0",
                  f"the PF after the lease: {link['flags']}, part of {link.get('master')}"):
         lab.count("bond left alone")
-    lab.host.run(f"ip link del bond0; ip link set {product.pf} down; udevadm settle")
+    lab.host.run(f"ip link del bond0; modprobe -r bonding; "
+                 f"ip link set {product.pf} down; udevadm settle")
 
 
 def refusals(lab, answer):
