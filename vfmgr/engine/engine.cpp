@@ -8,6 +8,8 @@ namespace vfmgr {
 
 using namespace std::chrono_literals;
 
+constexpr auto full_disk_retry = 200ms;
+
 std::string random_id(std::size_t digits) {
     std::array<unsigned char, 16> bytes{};
     // 16 bytes never block or come short once the kernel's pool is ready (getrandom(2)).
@@ -105,9 +107,17 @@ void Engine::finish(Operation& operation, Result<void> const& outcome, Batch bat
     operation.finished_at = clock_.now();
     batch.save_operations.push_back(operation);
     batch.erase_records_of.push_back(operation.id);
-    // When the store can't be written the journal stays, and recovery ends the operation later.
-    auto const written = control_->wait([&](Control::State& state) { return state.commit(batch); });
-    if (written) look_again();
+    if (commit_at_last(batch)) look_again();
+}
+
+bool Engine::commit_at_last(Batch const& batch) {
+    auto const written = [&](Control::State& state) { return state.commit(batch).has_value(); };
+    while (!control_->wait(written)) {
+        std::unique_lock lock(look_mutex_);
+        if (look_wake_.wait_for(lock, full_disk_retry, [this] { return stopping_.load(); }))
+            return false;
+    }
+    return true;
 }
 
 Batch Engine::without(Attachment const& lease) const {
@@ -117,6 +127,8 @@ Batch Engine::without(Attachment const& lease) const {
     bool last = true;
     for (auto const& [id, other] : desired->attachments)
         if (id != lease.id && other.vf.pf == lease.vf.pf) last = false;
+    for (auto const& [vf, quarantine] : desired->quarantine)
+        if (vf != lease.vf && vf.pf == lease.vf.pf) last = false;
     auto const pf = desired->pfs.find(lease.vf.pf);
     if (last && pf != desired->pfs.end()) {
         auto plain = pf->second;
@@ -128,7 +140,8 @@ Batch Engine::without(Attachment const& lease) const {
 
 Batch Engine::quarantined(Attachment const& lease, std::string reason,
                           std::vector<std::string> residue) const {
-    auto batch = without(lease);
+    Batch batch;  // not without(): who lifts the quarantine puts the PF's links back, too
+    batch.erase_attachments.push_back(lease.id);
     batch.save_quarantines.push_back(
         {lease.vf, lease, std::move(reason), std::move(residue), clock_.now()});
     return batch;

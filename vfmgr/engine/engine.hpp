@@ -120,10 +120,13 @@ class Engine {
     Result<void> put_back(Operation& operation, Attachment const& lease);
     [[nodiscard]] HandOver see_handed_over(Attachment const& lease) const;
     void finish(Operation& operation, Result<void> const& outcome, Batch batch);
+    // What the host is like already must be written: waits while the disk is full or fails. False
+    // when the daemon stops first; the journal then leaves it to recovery.
+    bool commit_at_last(Batch const& batch);
     void recover_one(UnfinishedOperation& unfinished);
     void recover_lease(UnfinishedOperation& unfinished);
 
-    // With the lease gone: its PF's base too, when it was the last one there.
+    // With the lease gone: its PF's base too, when neither lease nor quarantine is left there.
     [[nodiscard]] Batch without(Attachment const& lease) const;
     [[nodiscard]] Batch quarantined(Attachment const& lease, std::string reason,
                                     std::vector<std::string> residue) const;

@@ -43,6 +43,10 @@ Error not_clean(Attachment const& lease, std::vector<std::string> const& residue
             "put right what is named, then lift it (vfctl vf release-quarantine)"};
 }
 
+Error stopping() {
+    return {Problem::unavailable, "vfmgrd is stopping", "ask again when it runs"};
+}
+
 Error failed_verification(Attachment const& lease, Verification const& verification) {
     std::vector<std::string> failed;
     for (auto const& test : verification.tests)
@@ -105,13 +109,10 @@ void Engine::lend(Operation& operation, std::string const& id, AttachmentSpec co
         lease.state = AttachmentState::attached;
         Batch batch;
         batch.save_attachments.push_back(lease);
-        if (!to_prove) {
+        if (!to_prove)
             finish(operation, {}, std::move(batch));
-        } else if (auto written =
-                       control_->wait([&](Control::State& state) { return state.commit(batch); });
-                   !written) {
-            return finish(operation, fail(written.error()), {});
-        }
+        else if (!commit_at_last(batch))
+            return;
     }
     if (!to_prove) {
         if (spec.verify == VerifyMode::background)
@@ -166,10 +167,7 @@ Result<Verification> Engine::await_report(std::string const& id, std::string con
                 return answer->set_value(fail(gone(id))), true;
             auto const& proved = lease->second.verification;
             if (proved && proved->run == run) return answer->set_value(*proved), true;
-            if (stopping_)
-                return answer->set_value(fail(Problem::unavailable, "vfmgrd is stopping",
-                                              "ask again when it runs")),
-                       true;
+            if (stopping_) return answer->set_value(fail(stopping())), true;
             if (how != Watch::expired) return false;
             state.runs.erase(id);
             answer->set_value(
@@ -195,7 +193,7 @@ Result<void> Engine::put_back(Operation& operation, Attachment const& lease) {
     detaching.state = AttachmentState::detaching;
     bool const known = control_->snapshot().desired->attachments.contains(lease.id);
     if (known) begin.save_attachments.push_back(detaching);
-    VFMGR_CHECK(control_->wait([&](Control::State& state) { return state.commit(begin); }));
+    if (!commit_at_last(begin)) return fail(stopping());
     auto const done = execute(seams_, operation, plan, OnFailure::stop);
     Batch end;
     Result<void> outcome;
@@ -215,10 +213,8 @@ Result<void> Engine::put_back(Operation& operation, Attachment const& lease) {
     }
     if (!done) outcome = fail(done.error().error);
     end.save_operations.push_back(operation);
-    VFMGR_CHECK(control_->wait([&](Control::State& state) {
-        state.runs.erase(lease.id);
-        return state.commit(end);
-    }));
+    control_->wait([&](Control::State& state) { return state.runs.erase(lease.id); });
+    if (!commit_at_last(end)) return fail(stopping());
     return outcome;
 }
 

@@ -1,33 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // When there is no room: writes fail and say so, reads go on, and nothing is half there.
-#include <signal.h>
-#include <sys/resource.h>
-
 #include "store_bench.hpp"
+#include "tests/unit/file_size_limit.hpp"
 
 namespace vfmgr {
 namespace {
-
-// No file of this process may grow beyond `bytes` while one of these lives. Without ignoring
-// SIGXFSZ, a write would end the process instead of failing.
-class FileSizeLimit {
-  public:
-    explicit FileSizeLimit(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {
-        EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &before_), 0);
-        rlimit const limit{bytes, before_.rlim_max};
-        EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
-    }
-    ~FileSizeLimit() {
-        ::setrlimit(RLIMIT_FSIZE, &before_);
-        ::signal(SIGXFSZ, handler_);
-    }
-    FileSizeLimit(FileSizeLimit const&) = delete;
-    FileSizeLimit& operator=(FileSizeLimit const&) = delete;
-
-  private:
-    sighandler_t handler_;
-    rlimit before_{};
-};
 
 class FullStoreTest : public test::StoreTest {
   protected:
@@ -111,7 +88,7 @@ TEST_F(FullStoreTest, AFailingDiskMakesItReadOnlyUntilItIsBack) {
     ASSERT_TRUE(store.append_audit({}));
     auto const before = store.load().value();
     {
-        FileSizeLimit const limit(0);
+        test::FileSizeLimit const limit(0);
         auto const long_after = test::at(1769860800000);
         for (auto const& done :
              {store.commit(saving(2)), store.append_audit({}), store.prune(long_after),
@@ -130,12 +107,12 @@ TEST_F(FullStoreTest, AFailingDiskMakesItReadOnlyUntilItIsBack) {
 
 TEST_F(FullStoreTest, IsNotOpenedWhenItCannotBeWritten) {
     {
-        FileSizeLimit const limit(0);
+        test::FileSizeLimit const limit(0);
         test::expect_unavailable(refusal_to_open(), path());
     }
     ASSERT_TRUE(open().commit(saving(1)));
     {
-        FileSizeLimit const limit(0);
+        test::FileSizeLimit const limit(0);
         test::expect_unavailable(refusal_to_open(), path());
     }
     EXPECT_EQ(open().load().value().attachments.size(), 1U);

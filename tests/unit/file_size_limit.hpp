@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A disk without room, as this process sees it. For tests only.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+namespace vfmgr::test {
+
+// No file of this process may grow beyond `bytes` while one of these lives. Without ignoring
+// SIGXFSZ, a write would end the process instead of failing.
+class FileSizeLimit {
+  public:
+    explicit FileSizeLimit(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {
+        EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &before_), 0);
+        rlimit const limit{bytes, before_.rlim_max};
+        EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+    }
+    ~FileSizeLimit() {
+        ::setrlimit(RLIMIT_FSIZE, &before_);
+        ::signal(SIGXFSZ, handler_);
+    }
+    FileSizeLimit(FileSizeLimit const&) = delete;
+    FileSizeLimit& operator=(FileSizeLimit const&) = delete;
+
+  private:
+    sighandler_t handler_;
+    rlimit before_{};
+};
+
+}  // namespace vfmgr::test
