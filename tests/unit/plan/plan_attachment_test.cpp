@@ -122,6 +122,8 @@ TEST(PlanAttachment, RefusesWithoutAnIommu) {
     auto const error = plan(view, desired(), ask()).error();
     EXPECT_EQ(error.problem, Problem::unsupported);
     EXPECT_THAT(error.remedy, HasSubstr("intel_iommu=on"));
+    view.kernel.pfs[pf_address].vfs[0].driver = "igbvf";
+    EXPECT_FALSE(plan(view, desired(), ask())) << "whatever driver it has";
 }
 
 TEST(PlanAttachment, RefusesAnUnknownVmPfOrNetwork) {

@@ -75,9 +75,17 @@ TEST(PlanPf, NamesWhatAChangeOfCountRemoves) {
 }
 
 TEST(PlanPf, RefusesMoreThanThePfHas) {
-    auto const error = plan_pf(host(0), desired(), pf_address, want_vfs(9)).error();
+    auto const error = plan_pf(host(0), desired(), pf_address, want_vfs(8)).error();
     EXPECT_EQ(error.problem, Problem::limit_exceeded);
-    EXPECT_EQ(error.detail, "enp1s0 (0000:01:00.0) allows 7 VFs, 9 were asked for");
+    EXPECT_EQ(error.detail, "enp1s0 (0000:01:00.0) allows 7 VFs, 8 were asked for");
+}
+
+TEST(PlanPf, AVfThatIsLentToAStoppedVmIsInUse) {
+    auto lent = with_lease(desired(), host(), "aaaa0001", ask());
+    lent.attachments.at("aaaa0001").live = false;
+    auto const error = plan_pf(host(7), lent, pf_address, want_vfs(4)).error();
+    EXPECT_EQ(error.problem, Problem::vf_in_use);
+    EXPECT_THAT(error.detail, HasSubstr("lent to vm1 (attachment aaaa0001)"));
 }
 
 TEST(PlanPf, RefusesAnUnknownPfAndNamesTheKnown) {
