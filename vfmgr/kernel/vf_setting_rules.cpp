@@ -6,10 +6,6 @@
 namespace vfmgr {
 namespace {
 
-bool mac_holds(VfSpec const& wanted, VfSpec const& reported) {
-    return wanted.mac && reported.mac && same_mac(*wanted.mac, *reported.mac);
-}
-
 std::string value_text(bool on) {
     return on ? "on" : "off";
 }

@@ -180,19 +180,11 @@ Result<void> send_all(Target const& target, ConfigureVfs const& step, VfSettings
     return {};
 }
 
-bool all_reported(VfSpec const& wanted, VfSpec const& reported) {
-    bool all = true;
-    for_each_member([&](VfAttribute, auto member) {
-        all = all && (!(wanted.*member) || wanted.*member == reported.*member);
-    });
-    return all;
-}
-
 // The driver said yes; does it say so afterwards? What it reports not at all can't be asked.
 std::vector<Refusal> compare(Target const& target, VfChange const& change, VfSpec const& reported,
                              std::vector<Refusal> const& refused) {
     std::vector<Refusal> differences;
-    if (all_reported(change.settings, reported)) return differences;  // as a rule
+    if (empty(differing(change.settings, reported))) return differences;  // as a rule
     for (auto const attribute : attributes_of(change.settings)) {
         bool const known = std::any_of(refused.begin(), refused.end(), [&](Refusal const& each) {
             return each.attribute == attribute;

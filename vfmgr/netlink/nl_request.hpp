@@ -53,7 +53,7 @@ class NlRequest {
     // No attribute is longer than its 16 bits of length can say.
     [[nodiscard]] bool complete() const { return complete_; }
     // As it is sent. The view ends with the next change of the request.
-    [[nodiscard]] ByteView numbered(std::uint32_t sequence, int more_flags = 0);
+    [[nodiscard]] ByteView numbered(std::uint32_t sequence, int more_flags);
 
   private:
     void append(ByteView bytes) {

@@ -33,14 +33,13 @@ std::vector<std::string> residue_of(Attachment const& lease, VfState const& vf) 
 
 }  // namespace
 
-HandOver hand_over(KernelView const& after, Attachment const& lease) {
-    HostView const view{after, {}};
-    auto const* const pf = find_pf(view, lease.vf.pf);
+HandOver hand_over(HostView const& after, Attachment const& lease) {
+    auto const* const pf = find_pf(after, lease.vf.pf);
     if (!pf || pf->stale)
         return {{fmt::format("VF {} can't be looked at: {}", to_string(lease.vf),
                              pf ? pf->stale_reason : "its PF is gone")},
                 {}};
-    auto const* const vf = find_vf(view, lease.vf);
+    auto const* const vf = find_vf(after, lease.vf);
     if (!vf) return {residue_of_a_gone_vf(lease), {}};
     auto residue = residue_of(lease, *vf);
     if (!residue.empty()) return {std::move(residue), {}};

@@ -47,7 +47,7 @@ struct HandOver {
     std::vector<std::string> residue;        // of the lease, a sentence each
     std::optional<Certificate> certificate;  // absent where there is residue, or no VF any more
 };
-[[nodiscard]] HandOver hand_over(KernelView const& after, Attachment const& lease);
+[[nodiscard]] HandOver hand_over(HostView const& after, Attachment const& lease);
 
 // Boot: VFs, settings, bindings and legs of everything lent, before libvirt runs. Kernel steps
 // only.

@@ -3,8 +3,9 @@
 
 namespace vfmgr {
 
-bool same_mac(MacAddress const& want, MacAddress const& reported) {
-    return reported == want || (want.zero() && reported == stand_in_mac);
+bool mac_holds(VfSpec const& wanted, VfSpec const& reported) {
+    if (!wanted.mac || !reported.mac) return false;
+    return *reported.mac == *wanted.mac || (wanted.mac->zero() && *reported.mac == stand_in_mac);
 }
 
 VfSpec only_members_of(VfSpec const& mask, VfSpec values) {
@@ -18,7 +19,7 @@ VfSpec differing(VfSpec want, VfSpec const& now) {
     for_each_member([&](VfAttribute, auto member) {
         if (want.*member == now.*member) (want.*member).reset();
     });
-    if (want.mac && now.mac && same_mac(*want.mac, *now.mac)) want.mac.reset();
+    if (mac_holds(want, now)) want.mac.reset();
     return want;
 }
 

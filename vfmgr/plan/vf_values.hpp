@@ -8,8 +8,8 @@ namespace vfmgr {
 
 // Stands for the zero MAC with drivers that refuse that one, as libvirt has it.
 inline constexpr MacAddress stand_in_mac{{0x02, 0, 0, 0, 0, 0}};
-// What a driver reports is what was wished.
-[[nodiscard]] bool same_mac(MacAddress const& want, MacAddress const& reported);
+// The driver reports the MAC that is wanted, or what stands for it; false when it reports none.
+[[nodiscard]] bool mac_holds(VfSpec const& wanted, VfSpec const& reported);
 
 // The members of `values` that `mask` has: "what was there, of what will be set".
 [[nodiscard]] VfSpec only_members_of(VfSpec const& mask, VfSpec values);

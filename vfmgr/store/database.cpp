@@ -70,8 +70,7 @@ Result<void> make_private_file(std::string const& path) {
     if (::fchmod(file.get(), 0600) != 0) return cannot(path, "made private", "fchmod");
     auto const folder = std::filesystem::absolute(path).parent_path().string();
     FileDescriptor const parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (parent.get() < 0 || ::fsync(parent.get()) != 0)
-        return cannot(path, "made durable", "fsync");
+    if (!parent || ::fsync(parent.get()) != 0) return cannot(path, "made durable", "fsync");
     return {};
 }
 

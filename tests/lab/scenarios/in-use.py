@@ -30,6 +30,8 @@ def run(lab):
 
 def in_a_bond(lab, product):
     """vfmgr took the PF up for its lease; the bond needs it up when that lease has ended."""
+    lab.check("UP" not in lab.observe.link(product.pf)["flags"],
+              "the PF is up before the lease: vfmgr would not take it down after it, bond or not")
     lab.step("the PF joins a bond while a VF of it is lent")
     lease = product.lend("holder", vf=2)
     lab.host.run(f"ip link add bond0 type bond && ip link set {product.pf} down && "

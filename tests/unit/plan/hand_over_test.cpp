@@ -25,8 +25,8 @@ Attachment lease() {
 }
 
 struct After {
-    KernelView view = host().kernel;
-    PfState& pf = view.pfs.at(pf_address);
+    HostView view = host();
+    PfState& pf = view.kernel.pfs.at(pf_address);
     VfState& vf = pf.vfs.at(2);
     [[nodiscard]] HandOver see(Attachment const& ended = lease()) const {
         return hand_over(view, ended);
@@ -104,7 +104,7 @@ TEST(HandOver, NotSeenIsNotClean) {
     after.pf.stale = true;
     after.pf.stale_reason = "the worker hangs";
     EXPECT_EQ(after.only_residue(), "VF 0000:01:00.0/2 can't be looked at: the worker hangs");
-    after.view.pfs.clear();
+    after.view.kernel.pfs.clear();
     EXPECT_THAT(after.only_residue(), HasSubstr("its PF is gone"));
 }
 
