@@ -55,7 +55,8 @@ struct Attachment {
     std::string id;       // 8 hex digits; the libvirt alias is ua-vfmgr-<id>
     AttachmentSpec spec;  // as asked
     VfId vf;
-    PciAddress vf_pci;  // where the VF was then; the VM's XML names it
+    PciAddress vf_pci;                // where the VF was then; the VM's XML names it
+    std::string driver = "vfio-pci";  // that the VF has for the VM: vfio-pci or a variant
     std::string vm_uuid;
     std::string vm_name;
     VfSpec settings;  // as resolved: with the MAC chosen and the network's VLAN

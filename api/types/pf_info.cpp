@@ -11,6 +11,12 @@ namespace vfmgr {
 
 namespace {
 
+template <class F, Of<VfioVariant> V>
+void fields(F& f, V& variant) {
+    f.value("module", variant.module);
+    f.nullable("driver", variant.driver);
+}
+
 template <class F, Of<PfInfo> V>
 void fields(F& f, V& pf) {
     f.value("pci", pf.pci);
@@ -29,6 +35,7 @@ void fields(F& f, V& pf) {
     f.nullable("numa_node", pf.numa_node);
     f.nullable("rdma_device", pf.rdma_device);
     f.nullable("rdma_driver", pf.rdma_driver);
+    f.nullable("vfio_variant", pf.vfio_variant);
 }
 
 template <class F, Of<Network> V>
@@ -108,6 +115,15 @@ void check_networks(JsonReader& reader, std::vector<Network> const& networks) {
 Network const* find_network(PfSpec const& spec, std::string_view name) {
     auto const found = std::ranges::find(spec.networks, name, &Network::name);
     return found == spec.networks.end() ? nullptr : &*found;
+}
+
+void to_json(nlohmann::json& out, VfioVariant const& variant) {
+    JsonWriter writer(out);
+    fields(writer, variant);
+}
+
+void read(JsonReader& reader, VfioVariant& variant) {
+    fields(reader, variant);
 }
 
 void to_json(nlohmann::json& out, PfInfo const& pf) {

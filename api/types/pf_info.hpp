@@ -20,6 +20,14 @@ template <>
 inline constexpr std::array<EnumName<LinkLayer>, 2> enum_names<LinkLayer> = {
     {{LinkLayer::ethernet, "ethernet"}, {LinkLayer::infiniband, "infiniband"}}};
 
+// A VFIO driver made for these devices, which knows more of them than vfio-pci does: mlx5_vfio_pci
+// can migrate its VFs.
+struct VfioVariant {
+    std::string module;                 // as in modules.alias
+    std::optional<std::string> driver;  // as in /sys/bus/pci/drivers; absent: not loaded
+    bool operator==(VfioVariant const&) const = default;
+};
+
 struct PfInfo {
     PciAddress pci;
     std::string ifname;  // a name, not identity: udev and people rename netdevs
@@ -35,8 +43,9 @@ struct PfInfo {
     bool carrier = false;
     std::optional<std::string> controller;  // the bond's or bridge's interface that it is part of
     std::optional<std::int32_t> numa_node;
-    std::optional<std::string> rdma_device;  // "mlx5_0" or a software one made on it
-    std::optional<std::string> rdma_driver;  // absent or "rxe" or "siw" where software
+    std::optional<std::string> rdma_device;     // "mlx5_0" or a software one made on it
+    std::optional<std::string> rdma_driver;     // absent or "rxe" or "siw" where software
+    std::optional<VfioVariant> vfio_variant{};  // of its VFs; absent: vfio-pci, or no VFs
     bool operator==(PfInfo const&) const = default;
 };
 
@@ -71,6 +80,8 @@ struct PfSpec {
 
 [[nodiscard]] Network const* find_network(PfSpec const& spec, std::string_view name);
 
+void to_json(nlohmann::json& out, VfioVariant const& variant);
+void read(JsonReader& reader, VfioVariant& variant);
 void to_json(nlohmann::json& out, PfInfo const& pf);
 void read(JsonReader& reader, PfInfo& pf);
 void to_json(nlohmann::json& out, Network const& network);

@@ -177,6 +177,7 @@ std::string pf_page(json const& pf, Options const& options) {
                {"mode", cell(pf, "/spec/mode")},
                {"VFs wanted", cell(pf, "/spec/num_vfs")},
                {"VF driver", cell(pf, "/spec/vf_driver")},
+               {"variant", cell(pf, "/info/vfio_variant/module")},
                {"up", cell(pf, "/info/up")},
                {"carrier", cell(pf, "/info/carrier")},
                {"part of", cell(pf, "/info/controller")},

@@ -103,6 +103,7 @@ void Control::publish(HypervisorView const& seen, std::string const& only_vm) {
     } else {
         view->hypervisor.vms.erase(only_vm);
         for (auto const& [uuid, vm] : seen.vms) view->hypervisor.vms[uuid] = vm;
+        view->hypervisor.vfio_variants = seen.vfio_variants;
         view->hypervisor.observed_at = seen.observed_at;
     }
     published_.host = std::move(view);

@@ -11,6 +11,16 @@ namespace {
 
 constexpr char const* settle_uri = "urn:vfmgr:settle";
 
+// Since 10.0.0 libvirt knows VFIO by the device; before, by the driver's name
+// (kernel-and-libvirt.md, 6). The daemon's version counts, not the library's.
+Result<bool> takes_vfio_variants(virConnectPtr connection) {
+    constexpr unsigned long first_version = 10'000'000;
+    unsigned long version = 0;
+    if (virConnectGetLibVersion(connection, &version) < 0)
+        return fail(libvirt_error("virConnectGetLibVersion", "libvirt does not say its version"));
+    return version >= first_version;
+}
+
 Result<HypervisorView> read_all(virConnectPtr connection) {
     VFMGR_TRY(std::vector<std::string> const pools, read_hostdev_pools(connection));
     virDomainPtr* domains = nullptr;
@@ -20,6 +30,7 @@ Result<HypervisorView> read_all(virConnectPtr connection) {
     std::vector<VirDomain> const owned(domains, domains + count);
     VirText const array(reinterpret_cast<char*>(domains));
     HypervisorView view;
+    VFMGR_TRY(view.vfio_variants, takes_vfio_variants(connection));
     for (auto const& domain : owned) {
         auto read = read_domain(domain.get(), pools);
         if (!read && read.error().problem == Problem::not_found) continue;  // gone meanwhile
@@ -31,6 +42,7 @@ Result<HypervisorView> read_all(virConnectPtr connection) {
 
 Result<HypervisorView> read_one(virConnectPtr connection, std::string const& uuid) {
     HypervisorView view;
+    VFMGR_TRY(view.vfio_variants, takes_vfio_variants(connection));
     auto domain = find_domain(connection, uuid);
     if (!domain && domain.error().problem == Problem::not_found) return view;
     if (!domain) return fail(std::move(domain).error());

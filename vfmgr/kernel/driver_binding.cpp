@@ -11,6 +11,7 @@
 
 #include "vfmgr/kernel/in_use.hpp"
 #include "vfmgr/netlink/monitor.hpp"
+#include "vfmgr/plan/vf_values.hpp"
 
 namespace vfmgr {
 namespace {
@@ -22,10 +23,6 @@ Error refused_write(fs::path const& file, std::string detail, int error) {
             fmt::format("{}: {}", detail, std::generic_category().message(error)),
             "look in the kernel's log for the driver's reason",
             {errno_cause("write " + file.string(), error)}};
-}
-
-bool vfio_driver(std::string_view name) {
-    return name == "vfio-pci" || name.ends_with("-vfio-pci") || name.ends_with("_vfio_pci");
 }
 
 std::string module_of(std::string name) {
@@ -138,7 +135,7 @@ Result<void> rebind(LinuxKernelRoots const& roots, PciAddress const& pci,
 Result<void> check_driver_for(LinuxKernelRoots const& roots, std::string const& driver,
                               std::vector<VfAt> const& vfs) {
     VFMGR_CHECK(check_driver(roots, driver));
-    if (!vfio_driver(driver)) return {};
+    if (!names_vfio_driver(driver)) return {};
     std::set<PciAddress> going;
     for (auto const& vf : vfs) going.insert(vf.pci);
     for (auto const& vf : vfs) VFMGR_CHECK(check_group(roots, vf, going));

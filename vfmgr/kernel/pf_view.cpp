@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "vfmgr/kernel/vf_files.hpp"
+#include "vfmgr/kernel/vfio_variant.hpp"
 
 namespace vfmgr {
 namespace {
@@ -161,6 +162,7 @@ Result<PfState> view_pf(LinuxKernelRoots const& roots, PciNameBook& names, PfSou
     state.info.num_vfs = static_cast<std::uint16_t>(vfs.size());
     for (auto const& [index, pci] : vfs)
         state.vfs.push_back(view_vf(roots, sources, pf, index, pci));
+    if (!vfs.empty()) state.info.vfio_variant = vfio_variant_of(roots, vfs.begin()->second);
     // The device link is the only safe map between RDMA and network devices of hardware.
     if (auto const hardware = rdma_devices_of(roots, pf); !hardware.empty()) {
         state.info.rdma_device = hardware.front();

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
 #include <array>
@@ -41,6 +42,12 @@ std::optional<std::uint16_t> virtfn_index(std::string_view name) {
 }
 
 }  // namespace
+
+fs::path running_kernels_modules() {
+    utsname kernel{};
+    ::uname(&kernel);  // fails only for a bad pointer
+    return fs::path("/lib/modules") / kernel.release;
+}
 
 Result<std::string> read_text(fs::path const& file) {
     FileDescriptor const fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));

@@ -15,12 +15,15 @@
 
 namespace vfmgr {
 
+[[nodiscard]] std::filesystem::path running_kernels_modules();  // "/lib/modules/6.1.0-41-amd64"
+
 // Where the kernel's file systems are. Tests give trees of their own.
 struct LinuxKernelRoots {
     std::filesystem::path sysfs = "/sys";
     std::filesystem::path proc = "/proc";
     std::filesystem::path dev = "/dev";
     std::filesystem::path udev = "/run/udev";
+    std::filesystem::path modules = running_kernels_modules();
 };
 
 // The file's text without the final newline.

@@ -19,20 +19,39 @@ std::uint64_t fnv1a(std::string_view text) {
     return hash;
 }
 
-// Who has this MAC, in words; empty when nobody.
-std::string owner_of(HostView const& host, DesiredState const& desired, VfId const& vf,
-                     MacAddress const& mac) {
+bool has(VfSpec const& settings, MacAddress const& mac) {
+    return settings.mac == mac;
+}
+bool has(VfSpec const& settings, Guid const& guid) {
+    return settings.node_guid == guid || settings.port_guid == guid;
+}
+
+// Which other VF has this MAC or GUID, in words; empty when none.
+template <class Identity>
+std::string vf_with(HostView const& host, DesiredState const& desired, VfId const& vf,
+                    Identity const& identity) {
     for (auto const& [id, lease] : desired.attachments)
-        if (lease.settings.mac == mac && lease.vf != vf)
+        if (has(lease.settings, identity) && lease.vf != vf)
             return fmt::format("VF {} lent to {} (attachment {})", to_string(lease.vf),
                                lease.vm_name, id);
-    for (auto const& [address, pf] : host.kernel.pfs) {
-        if (pf.info.mac == mac) return fmt::format("the PF {}", pf.info.ifname);
+    for (auto const& [address, pf] : host.kernel.pfs)
         for (auto const& other : pf.vfs)
-            if (other.settings.mac == mac && VfId{address, other.index} != vf)
+            if (has(other.settings, identity) && VfId{address, other.index} != vf)
                 return fmt::format("VF {} of {}", other.index, pf.info.ifname);
-    }
     return {};
+}
+
+std::string owner_of(HostView const& host, DesiredState const& desired, VfId const& vf,
+                     MacAddress const& mac) {
+    for (auto const& [address, pf] : host.kernel.pfs)
+        if (pf.info.mac == mac) return fmt::format("the PF {}", pf.info.ifname);
+    return vf_with(host, desired, vf, mac);
+}
+
+// What a VM gets again from this PF. The next `n` while somebody has it.
+std::uint64_t identity_hash(VfId const& vf, std::string_view vm_uuid, std::string_view host_seed,
+                            unsigned n) {
+    return fnv1a(fmt::format("{}/{}/{}/{}", host_seed, vm_uuid, to_string(vf.pf), n));
 }
 
 Result<VfState const*> named_vf(PfState const& pf, std::vector<VfUse> const& uses,
@@ -86,7 +105,7 @@ Result<VfState const*> choose_vf(HostView const& host, DesiredState const& desir
 MacAddress choose_mac(HostView const& host, DesiredState const& desired, VfId const& vf,
                       std::string_view vm_uuid, std::string_view host_seed) {
     for (unsigned n = 0;; ++n) {
-        auto hash = fnv1a(fmt::format("{}/{}/{}/{}", host_seed, vm_uuid, to_string(vf.pf), n));
+        auto hash = identity_hash(vf, vm_uuid, host_seed, n);
         MacAddress mac;
         for (auto& octet : mac.octets) {
             octet = static_cast<std::uint8_t>(hash & 0xff);
@@ -103,6 +122,24 @@ Result<void> check_mac(HostView const& host, DesiredState const& desired, VfId c
     auto const owner = owner_of(host, desired, vf, mac);
     if (owner.empty()) return {};
     return fail(Problem::conflict, fmt::format("MAC {} is that of {}", to_string(mac), owner),
+                "choose another, or leave it out to get a unique one");
+}
+
+Guid choose_guid(HostView const& host, DesiredState const& desired, VfId const& vf,
+                 std::string_view vm_uuid, std::string_view host_seed) {
+    constexpr std::uint64_t group = 1ULL << 56U;
+    constexpr std::uint64_t local = 1ULL << 57U;
+    for (unsigned n = 0;; ++n) {
+        Guid const guid{(identity_hash(vf, vm_uuid, host_seed, n) & ~group) | local};
+        if (vf_with(host, desired, vf, guid).empty()) return guid;
+    }
+}
+
+Result<void> check_guid(HostView const& host, DesiredState const& desired, VfId const& vf,
+                        Guid const& guid) {
+    auto const owner = vf_with(host, desired, vf, guid);
+    if (owner.empty()) return {};
+    return fail(Problem::conflict, fmt::format("GUID {} is that of {}", to_string(guid), owner),
                 "choose another, or leave it out to get a unique one");
 }
 

@@ -19,7 +19,7 @@ std::vector<std::string> residue_of(Attachment const& lease, VfState const& vf) 
     auto left = differing(lease.baseline, vf.settings);
     // A network driver of the host's may choose an address for its VF; one that was lent may not
     // come back.
-    if (vf.driver && vf.driver != "vfio-pci" && vf.settings.mac != lease.settings.mac)
+    if (vf.driver && !names_vfio_driver(*vf.driver) && vf.settings.mac != lease.settings.mac)
         left.mac.reset();
     std::vector<std::string> residue;
     if (!empty(left))

@@ -61,6 +61,7 @@ struct KernelView {
 
 struct HypervisorView {
     std::map<std::string, VmInfo> vms;  // by UUID
+    bool vfio_variants = false;         // this libvirt takes VFs that have a variant of vfio-pci
     bool stale = false;                 // libvirt could not be asked: in use means in use
     std::string stale_reason;
     Time observed_at{};

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "vfmgr/plan/choose.hpp"
 #include "vfmgr/plan/links.hpp"
@@ -107,6 +108,28 @@ Result<void> check_leg(Ask const& ask) {
                             leg->ifname, ask.network->mtu));
 }
 
+// Every InfiniBand lease has GUIDs of its own. A VF may hold those of who had it before, which mlx5
+// gives to VFs made anew, or none, with which rdma_cm does not work (kernel-and-libvirt.md, 4 and
+// operators' list 4).
+Result<void> resolve_guids(Ask const& ask, Attachment& lease, std::string_view host_seed,
+                           Plan& plan) {
+    auto& settings = lease.settings;
+    auto const given = settings.port_guid ? settings.port_guid : settings.node_guid;
+    auto const guid =
+        given ? *given : choose_guid(ask.host, ask.desired, lease.vf, ask.vm.uuid, host_seed);
+    for (auto const& [member, name] :
+         {std::pair{&VfSpec::node_guid, "node"}, std::pair{&VfSpec::port_guid, "port"}}) {
+        if (settings.*member) {
+            VFMGR_CHECK(check_guid(ask.host, ask.desired, lease.vf, *(settings.*member)));
+            continue;
+        }
+        settings.*member = guid;
+        plan.notes.push_back(
+            fmt::format("{} GUID {} was chosen: none was given", name, to_string(guid)));
+    }
+    return {};
+}
+
 Result<void> resolve_settings(Ask const& ask, Attachment& lease, std::string_view host_seed,
                               Plan& plan) {
     auto& settings = lease.settings;
@@ -121,12 +144,32 @@ Result<void> resolve_settings(Ask const& ask, Attachment& lease, std::string_vie
                         "leave the VLAN out, or name another network");
         if (!settings.vlan && wanted) settings.vlan = Vlan{wanted};
     }
+    if (ask.pf.info.link_layer == LinkLayer::infiniband)
+        return resolve_guids(ask, lease, host_seed, plan);
     if (settings.mac) return check_mac(ask.host, ask.desired, lease.vf, *settings.mac);
-    if (ask.pf.info.link_layer == LinkLayer::infiniband) return {};
     settings.mac = choose_mac(ask.host, ask.desired, lease.vf, ask.vm.uuid, host_seed);
     plan.notes.push_back(
         fmt::format("MAC {} was chosen: none was given", to_string(*settings.mac)));
     return {};
+}
+
+// A variant knows its device better, and is never taken where it could not be used.
+std::string choose_vfio_driver(Ask const& ask, Plan& plan) {
+    std::string const plain = "vfio-pci";
+    auto const& variant = ask.pf.info.vfio_variant;
+    if (!variant || ask.pf_spec.vf_driver == plain) return plain;
+    if (!ask.host.hypervisor.vfio_variants)
+        plan.notes.push_back(
+            fmt::format("the VF gets vfio-pci, not {}: libvirt before 10.0 knows no variants of it",
+                        variant->module));
+    else if (!variant->driver)
+        plan.notes.push_back(
+            fmt::format("the VF gets vfio-pci, not {0}: that is not loaded; modprobe {0}, and list "
+                        "it in /etc/modules-load.d for the next boot",
+                        variant->module));
+    else
+        return *variant->driver;
+    return plain;
 }
 
 void device_steps(Plan& plan, Ask const& ask, Attachment const& lease, VfState const& vf) {
@@ -136,7 +179,7 @@ void device_steps(Plan& plan, Ask const& ask, Attachment const& lease, VfState c
     if (!empty(lease.settings))
         plan.steps.emplace_back(ConfigureVfs{
             lease.vf.pf, {VfChange{lease.vf.index, lease.settings}}, ask.spec.best_effort});
-    plan.steps.emplace_back(BindVfs{lease.vf.pf, {lease.vf.index}, "vfio-pci"});
+    plan.steps.emplace_back(BindVfs{lease.vf.pf, {lease.vf.index}, lease.driver});
     plan.steps.emplace_back(AttachHostdev{ask.vm.uuid, lease.id, lease.vf, vf.pci,
                                           lease.settings.mac, lease.live, lease.config,
                                           ask.vm.name});
@@ -154,6 +197,7 @@ Result<AttachmentPlan> lend(Ask const& ask, DesiredPf const& pf, Attachment leas
     VFMGR_TRY(VfState const* vf, choose_vf(ask.host, ask.desired, ask.pf, ask.spec.vf));
     attachment.vf = VfId{ask.pf.info.pci, vf->index};
     attachment.vf_pci = vf->pci;
+    attachment.driver = choose_vfio_driver(ask, result.plan);
     VFMGR_CHECK(resolve_settings(ask, attachment, host_seed, result.plan));
     if (ask.network) {
         VFMGR_TRY(attachment.address,

@@ -69,7 +69,7 @@ void clean(Plan& plan, Attachment const& lease, VfState const& vf,
 
 void restore_lease(Plan& plan, HostView const& host, Attachment const& lease) {
     auto const* vf = find_vf(host, lease.vf);
-    if (vf && vf->driver == "vfio-pci") return;
+    if (vf && vf->driver == lease.driver) return;
     auto const& [pf, index] = lease.vf;
     if (!vf) {
         plan.notes.push_back(fmt::format("VF {} does not exist, and VM {} can't start with it",
@@ -92,7 +92,7 @@ void restore_lease(Plan& plan, HostView const& host, Attachment const& lease) {
     if (auto const change = differing(lease.settings, vf->settings); !empty(change))
         plan.steps.emplace_back(
             ConfigureVfs{pf, {VfChange{index, change}}, lease.spec.best_effort});
-    plan.steps.emplace_back(BindVfs{pf, {index}, "vfio-pci"});
+    plan.steps.emplace_back(BindVfs{pf, {index}, lease.driver});
 }
 
 }  // namespace

@@ -8,6 +8,10 @@ bool mac_holds(VfSpec const& wanted, VfSpec const& reported) {
     return *reported.mac == *wanted.mac || (wanted.mac->zero() && *reported.mac == stand_in_mac);
 }
 
+bool names_vfio_driver(std::string_view driver) {
+    return driver == "vfio-pci" || driver.ends_with("-vfio-pci") || driver.ends_with("_vfio_pci");
+}
+
 VfSpec only_members_of(VfSpec const& mask, VfSpec values) {
     for_each_member([&](VfAttribute, auto member) {
         if (!(mask.*member)) (values.*member).reset();

@@ -47,7 +47,7 @@ class HostTree {
             fs::create_directories(root_ / folder);
     }
     [[nodiscard]] LinuxKernelRoots roots() const {
-        return {root_ / "sys", root_ / "proc", root_ / "dev", root_ / "udev"};
+        return {root_ / "sys", root_ / "proc", root_ / "dev", root_ / "udev", root_ / "modules"};
     }
     [[nodiscard]] fs::path device(std::string const& address) const {
         return root_ / "sys/bus/pci/devices" / address;

@@ -115,6 +115,15 @@ TEST(ViewPf, VfsHaveTheirOwnFacts) {
     EXPECT_EQ(pf.vfs[1].holders, (std::vector<VfioHolder>{{812, "qemu-system-x86"}}));
 }
 
+TEST(ViewPf, NamesTheVfioDriverMadeForItsVfs) {
+    TwoVfs tree;
+    tree.write(tree.device("0000:01:10.0") / "modalias", "pci:v000015B3d0000101Esv0sd0bc02sc00i00");
+    EXPECT_EQ(tree.view().info.vfio_variant, std::nullopt);
+    tree.write(tree.roots().modules / "modules.alias",
+               "alias vfio_pci:v000015B3d0000101Esv*sd*bc*sc*i* mlx5_vfio_pci\n");
+    EXPECT_EQ(tree.view().info.vfio_variant, (VfioVariant{"mlx5_vfio_pci", {}}));
+}
+
 TEST(ViewPf, NamesTheBondThatItIsPartOf) {
     TwoVfs tree;
     EXPECT_EQ(tree.view().info.controller, std::nullopt);

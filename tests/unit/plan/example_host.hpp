@@ -108,6 +108,11 @@ inline AttachmentSpec ask(char const* vm_name = "vm1") {
     return spec;
 }
 
+inline Result<AttachmentPlan> plan(HostView const& view, DesiredState const& wish,
+                                   AttachmentSpec const& spec) {
+    return plan_attachment(view, wish, "aaaa0001", spec, "seed");
+}
+
 // `desired` with one more lease, as the planner made it.
 inline DesiredState with_lease(DesiredState state, HostView const& view, std::string const& id,
                                AttachmentSpec const& spec) {

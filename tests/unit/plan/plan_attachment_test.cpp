@@ -11,11 +11,6 @@ using namespace example;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Result<AttachmentPlan> plan(HostView const& view, DesiredState const& wish,
-                            AttachmentSpec const& spec) {
-    return plan_attachment(view, wish, "aaaa0001", spec, "seed");
-}
-
 TEST(PlanAttachment, BringsUpTheLegThenTheVfThenTheVm) {
     auto spec = ask();
     spec.verify = VerifyMode::required;

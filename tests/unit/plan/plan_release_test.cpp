@@ -146,6 +146,13 @@ TEST(PlanRestore, CreatesVfsThenPutsBackWhatIsLent) {
     EXPECT_EQ(steps_of<AddVlanLeg>(second).size(), 1U);
 }
 
+TEST(PlanRestore, GivesTheVfTheDriverThatTheLeaseHad) {
+    Lent lent;
+    lent.wish.attachments.at("aaaa0001").driver = "mlx5_vfio_pci";
+    auto const plan = plan_restore(host(7), lent.wish, pf_address).value();
+    EXPECT_EQ(steps_of<BindVfs>(plan), (std::vector<BindVfs>{{pf_address, {0}, "mlx5_vfio_pci"}}));
+}
+
 TEST(PlanRestore, BindsWhatHasNoDriverAndIsNotLentLast) {
     Lent lent;
     lent.wish.pfs.at(pf_address).spec.vf_driver = "vfio-pci";
