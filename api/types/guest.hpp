@@ -17,6 +17,9 @@
 
 namespace vfmgr {
 
+// UDP, on every address of the responder: what a tenant reaches of the host besides RoCE's port.
+inline constexpr std::uint16_t responder_echo_port = 8472;
+
 // One VF of this VM: how to find it, how to configure it, and which run of which tests is wanted.
 struct GuestAttachment {
     std::string attachment;

@@ -33,7 +33,7 @@ struct ResponderLimits {
     std::uint32_t ping_count = 16;
     std::uint32_t ping_bytes = 4096;
     std::uint32_t echo_datagrams_max = 256;  // answered, for each session
-    std::uint16_t echo_port = 8472;
+    std::uint16_t echo_port = responder_echo_port;
 };
 
 // The first page of scratch takes the latency test's stamps, the rest the timed writes.

@@ -106,6 +106,8 @@ Result<Observed> FakeKernel::Effects::operator()(RemoveVlanLeg const& step) cons
 
 Result<Observed> FakeKernel::Effects::operator()(AddAddress const& step) const {
     VFMGR_TRY(auto* const target, leg(step.leg));
+    if (std::ranges::find(target->filtered, step.address) == target->filtered.end())
+        target->filtered.push_back(step.address);
     if (contains(*target, step.address)) return Observed{};
     target->addresses.push_back(step.address);
     target->prefixes.push_back(own_prefix(step.address));
@@ -116,6 +118,7 @@ Result<Observed> FakeKernel::Effects::operator()(RemoveAddress const& step) cons
     auto const target = leg(step.leg);
     if (!target) return Observed{};
     std::erase((*target)->addresses, step.address);
+    std::erase((*target)->filtered, step.address);
     std::erase((*target)->prefixes, own_prefix(step.address));
     return Observed{};
 }

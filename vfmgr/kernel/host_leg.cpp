@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "vfmgr/kernel/leg_filter.hpp"
 #include "vfmgr/kernel/pf_view.hpp"
 #include "vfmgr/netlink/monitor.hpp"
 
@@ -141,6 +142,7 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, RemoveVlanLeg const
                     fmt::format("{} was not made by vfmgr and stays", found->name),
                     "remove it yourself if nobody needs it: ip link del " + found->name);
     VFMGR_CHECK(delete_netdev(socket, *found, deadline));
+    VFMGR_CHECK(unfilter_leg(found->name, deadline));
     return Observed{};
 }
 
@@ -149,6 +151,8 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, AddAddress const& s
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
     VFMGR_TRY(auto const netdev, require_leg(roots, socket, step.leg, deadline));
     auto const length = static_cast<std::uint8_t>(step.address.bits());
+    // The filter first: there is no moment in which tenants reach more.
+    VFMGR_CHECK(filter_address(netdev, step.address, deadline));
     VFMGR_CHECK(add_address(socket, {netdev.ifindex, step.address, length}, deadline));
     return Observed{};
 }
@@ -160,6 +164,7 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, RemoveAddress const
     if (!netdev) return Observed{};
     auto const length = static_cast<std::uint8_t>(step.address.bits());
     VFMGR_CHECK(remove_address(socket, {netdev->ifindex, step.address, length}, deadline));
+    VFMGR_CHECK(unfilter_address(netdev->name, step.address, deadline));
     return Observed{};
 }
 

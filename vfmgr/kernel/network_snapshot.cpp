@@ -32,6 +32,7 @@ Result<NetworkSnapshot> take_snapshot(Deadline deadline) {
     VFMGR_TRY(snapshot.routes, list_routes(socket, deadline));
     VFMGR_TRY(snapshot.neighbours, list_neighbours(socket, deadline));
     VFMGR_TRY(snapshot.rdma_devices, read_rdma(deadline));
+    VFMGR_TRY(snapshot.filter, read_packet_filter(deadline));
     return snapshot;
 }
 

@@ -5,6 +5,7 @@
 #include "vfmgr/netlink/address.hpp"
 #include "vfmgr/netlink/link.hpp"
 #include "vfmgr/netlink/neighbour.hpp"
+#include "vfmgr/netlink/packet_filter.hpp"
 #include "vfmgr/netlink/rdma_link.hpp"
 #include "vfmgr/netlink/route.hpp"
 
@@ -21,6 +22,7 @@ struct NetworkSnapshot {
     std::vector<IpRoute> routes;
     std::vector<Neighbour> neighbours;
     std::vector<RdmaDevice> rdma_devices;  // none where the kernel has no RDMA
+    PacketFilter filter;
 };
 [[nodiscard]] Result<NetworkSnapshot> take_snapshot(Deadline deadline);
 

@@ -69,6 +69,8 @@ LegState view_leg(NetworkSnapshot const& network, LegId const& id, Netdev const&
         leg.addresses.push_back(address.address);
         leg.prefixes.push_back(prefix_of(address));
     }
+    for (auto const& each : network.filter.addresses)
+        if (each.ifname == leg.ifname) leg.filtered.push_back(each.address);
     for (auto const& route : network.routes)
         if (route.protocol == our_route_protocol && route.ifindex == netdev.ifindex &&
             route.prefix.length == route.prefix.address.bits())

@@ -18,6 +18,14 @@ std::size_t aligned(std::size_t size) {
 
 }  // namespace
 
+std::optional<IpAddress> ip_address_in(ByteView octets) {
+    if (octets.size() != 4 && octets.size() != 16) return std::nullopt;
+    IpAddress address;
+    address.family = octets.size() == 4 ? IpAddress::Family::v4 : IpAddress::Family::v6;
+    std::memcpy(address.octets.data(), octets.data(), octets.size());
+    return address;
+}
+
 std::uint8_t family_of(IpAddress const& address) {
     return address.family == IpAddress::Family::v4 ? AF_INET : AF_INET6;
 }
@@ -67,11 +75,7 @@ std::optional<MacAddress> Attributes::mac(std::uint16_t type) const {
 
 std::optional<IpAddress> Attributes::ip(std::uint16_t type) const {
     auto const bytes = find(type);
-    if (!bytes || (bytes->size() != 4 && bytes->size() != 16)) return std::nullopt;
-    IpAddress address;
-    address.family = bytes->size() == 4 ? IpAddress::Family::v4 : IpAddress::Family::v6;
-    std::memcpy(address.octets.data(), bytes->data(), bytes->size());
-    return address;
+    return bytes ? ip_address_in(*bytes) : std::nullopt;
 }
 
 }  // namespace vfmgr

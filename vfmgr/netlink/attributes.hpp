@@ -46,6 +46,8 @@ template <class T>
     return static_cast<std::uint16_t>((value << 8U) | (value >> 8U));
 }
 
+// Four octets are IPv4, sixteen IPv6.
+[[nodiscard]] std::optional<IpAddress> ip_address_in(ByteView octets);
 // AF_INET or AF_INET6.
 [[nodiscard]] std::uint8_t family_of(IpAddress const& address);
 
@@ -74,7 +76,6 @@ class Attributes {
     [[nodiscard]] Attributes nested(std::uint16_t type) const;
     // Exactly six octets: an IPoIB address has twenty and is none.
     [[nodiscard]] std::optional<MacAddress> mac(std::uint16_t type) const;
-    // Four octets are IPv4, sixteen IPv6.
     [[nodiscard]] std::optional<IpAddress> ip(std::uint16_t type) const;
 
   private:

@@ -21,8 +21,24 @@ constexpr int dump_attempts_max = 10;
 // (netlink_attachskb()). That of 1,000 VFs takes 256 KiB; libnl's own buffer ends at some 160.
 constexpr int receive_bytes = 4 << 20;
 
-int number_of(NlProtocol protocol) {
-    return protocol == NlProtocol::route ? NETLINK_ROUTE : NETLINK_RDMA;
+// As for the socket, and what makes the kernel speak it.
+struct Protocol {
+    int number;
+    char const* name;
+    char const* remedy;
+};
+
+Protocol describe(NlProtocol protocol) {
+    switch (protocol) {
+        case NlProtocol::rdma:
+            return {NETLINK_RDMA, "NETLINK_RDMA", "load the kernel module: modprobe ib_core"};
+        case NlProtocol::netfilter:
+            return {NETLINK_NETFILTER, "NETLINK_NETFILTER",
+                    "load the kernel module: modprobe nfnetlink"};
+        case NlProtocol::route:
+            break;
+    }
+    return {NETLINK_ROUTE, "NETLINK_ROUTE", "allow AF_NETLINK in the unit"};
 }
 
 Error system_error(std::string call, std::string detail, int error) {
@@ -84,16 +100,15 @@ Result<NlSocket> NlSocket::open(NlProtocol protocol) {
     NlSocketHandle handle(nl_socket_alloc());
     if (!handle) return fail(Problem::internal, "out of memory", "free memory and try again");
     errno = 0;
-    if (nl_connect(handle.get(), number_of(protocol)) < 0) {
-        auto const* const name = protocol == NlProtocol::route ? "NETLINK_ROUTE" : "NETLINK_RDMA";
+    auto const [number, name, remedy] = describe(protocol);
+    if (nl_connect(handle.get(), number) < 0) {
         auto const error = errno != 0 ? errno : EIO;
         auto const problem =
             error == EPROTONOSUPPORT ? Problem::unsupported : Problem::kernel_refused;
         return fail({problem,
                      fmt::format("no {} socket could be opened: {}", name,
                                  std::generic_category().message(error)),
-                     protocol == NlProtocol::rdma ? "load the kernel module: modprobe ib_core"
-                                                  : "allow AF_NETLINK in the unit",
+                     remedy,
                      {errno_cause("socket " + std::string(name), error)}});
     }
     auto const fd = nl_socket_get_fd(handle.get());

@@ -54,6 +54,7 @@ void fields(F& f, V& leg) {
     f.value("ours", leg.ours);
     f.value("prefixes", leg.prefixes);
     f.value("addresses", leg.addresses);
+    f.value("filtered", leg.filtered);
     f.value("peers", leg.peers);
 }
 

@@ -30,6 +30,7 @@ struct LegState {
     std::vector<IpPrefix> prefixes;  // of the addresses, network bits only
     std::vector<IpAddress> addresses;
     std::vector<PeerEntry> peers;
+    std::vector<IpAddress> filtered{};  // addresses at which it reaches only the responder
     bool operator==(LegState const&) const = default;
 };
 

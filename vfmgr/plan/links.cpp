@@ -25,15 +25,22 @@ bool has_peer(LegState const& leg, IpAddress const& address, WantedPeer const& p
     });
 }
 
+// Somebody flushed the host's packet filter. An address that was there before vfmgr was has none:
+// the host may serve others there.
+bool lost_its_filter(LegState const& leg, PfBase const& base, IpAddress const& address) {
+    return (leg.ours || !contains(base.addresses, address)) && !contains(leg.filtered, address);
+}
+
 // A tagged leg that does not exist yet starts from nothing.
 void leg_up(std::vector<Step>& steps, LegState const* leg, LegId const& id, WantedLeg const& want,
-            bool up, std::uint32_t mtu) {
+            PfBase const& base, bool up, std::uint32_t mtu) {
     if (!leg && id.vlan) steps.push_back(AddVlanLeg{id});
     // An MTU is never lowered here: somebody else may have made the VLAN device.
     if (!leg || leg->up != up || leg->mtu < mtu)
         if (up || leg) steps.push_back(SetLink{id, up, mtu});
     for (auto const& address : want.addresses)
-        if (!leg || !contains(leg->addresses, address)) steps.push_back(AddAddress{id, address});
+        if (!leg || !contains(leg->addresses, address) || lost_its_filter(*leg, base, address))
+            steps.push_back(AddAddress{id, address});
     for (auto const& [address, peer] : want.peers)
         if (!leg || !has_peer(*leg, address, peer))
             steps.push_back(AddPeer{id, address, peer.mac, peer.source});
@@ -123,17 +130,17 @@ Result<void> require_own_leg(PfInfo const& pf, Network const& network) {
                     pf.ifname));
 }
 
-std::vector<Step> links_up(PfState const& pf, WantedLinks const& want) {
+std::vector<Step> links_up(PfState const& pf, WantedLinks const& want, PfBase const& base) {
     std::vector<Step> steps;
     LegId const untagged{pf.info.pci, {}};
     // The PF's MTU bounds that of its VLAN devices and VFs: lowered only in links_down.
     auto const mtu = std::max(want.mtu, pf.info.mtu);
-    leg_up(steps, leg_of(pf, untagged), untagged, want.legs.at(untagged), want.up || pf.info.up,
-           mtu);
+    leg_up(steps, leg_of(pf, untagged), untagged, want.legs.at(untagged), base,
+           want.up || pf.info.up, mtu);
     // SoftRoCE goes on the parent: a VLAN device refuses it, and its GID appears on the parent's.
     if (want.rxe && !pf.info.rdma_device) steps.push_back(AddRdmaLink{pf.info.pci});
     for (auto const& [id, leg] : want.legs)
-        if (id.vlan) leg_up(steps, leg_of(pf, id), id, leg, true, leg.mtu);
+        if (id.vlan) leg_up(steps, leg_of(pf, id), id, leg, base, true, leg.mtu);
     return steps;
 }
 

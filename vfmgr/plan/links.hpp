@@ -41,7 +41,8 @@ struct WantedLinks {
 [[nodiscard]] Result<void> require_own_leg(PfInfo const& pf, Network const& network);
 
 // Additions, in the order in which they can be made.
-[[nodiscard]] std::vector<Step> links_up(PfState const& pf, WantedLinks const& want);
+[[nodiscard]] std::vector<Step> links_up(PfState const& pf, WantedLinks const& want,
+                                         PfBase const& base);
 // Removals of what vfmgr made and nobody uses any more.
 [[nodiscard]] std::vector<Step> links_down(PfState const& pf, WantedLinks const& want,
                                            PfSpec const& spec, PfBase const& base);

@@ -210,8 +210,8 @@ Result<AttachmentPlan> lend(Ask const& ask, DesiredPf const& pf, Attachment leas
     attachment.baseline = only_members_of(attachment.settings, vf->settings);
     auto leases = leases_on(ask.desired, ask.pf.info.pci, attachment.id);
     leases.push_back(attachment);
-    result.plan.steps =
-        links_up(ask.pf, wanted_links(ask.pf.info.pci, ask.pf_spec, result.base, leases));
+    result.plan.steps = links_up(
+        ask.pf, wanted_links(ask.pf.info.pci, ask.pf_spec, result.base, leases), result.base);
     device_steps(result.plan, ask, attachment, *vf);
     return result;
 }

@@ -143,7 +143,8 @@ Result<Plan> plan_restore(HostView const& host, DesiredState const& desired, Pci
         return plan;
     }
     if (!leases.empty() && managed->second.base) {
-        plan.steps = links_up(*state, wanted_links(pf, spec, *managed->second.base, leases));
+        auto const& base = *managed->second.base;
+        plan.steps = links_up(*state, wanted_links(pf, spec, base, leases), base);
         for (auto const& lease : leases) restore_lease(plan, host, lease);
     }
     // Last: nobody waits for these. What has a driver may be in a VM; libvirt can't tell yet.

@@ -69,7 +69,8 @@ struct RemoveVlanLeg {
     LegId leg;
     bool operator==(RemoveVlanLeg const&) const = default;
 };
-// The host's own address, /32 or /128: it never routes a whole prefix to a tenant's VLAN.
+// The host's own address, /32 or /128: it never routes a whole prefix to a tenant's VLAN. Closed
+// before it is there to everything but the responder's traffic.
 struct AddAddress {
     LegId leg;
     IpAddress address;

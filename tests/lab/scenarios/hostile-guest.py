@@ -1,25 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM that claims a pass without traffic, or tests over another NIC, does not get one."""
+"""A VM reaches the responder and nothing else; a claim or another NIC's tests are no pass."""
 
 import base64
 import gzip
 import json
 
-from vflab.product import Product
+from vflab.product import TRAIN, Product
 from vflab.programs import built
 
 CHUNK = 90_000  # one argument of a command has room for 128 KiB
 
 
 def run(lab):
-    lab.expect("claims refused", "other NICs refused", "honest pass")
+    lab.expect("unheard knocks", "heard without the filter", "claims refused",
+               "other NICs refused", "honest pass")
     program = built(lab, "hostile_guest").read_bytes()
     product = Product(lab)
     product.manage(num_vfs=3)
     vm = lab.vm("liar").wait_ready()
-    lab.step("the VM is lent two VFs of network train")
+    lab.step("the VM is lent a VF of network train, and knocks at the host's ssh")
     first = product.lend("liar", network="train", verify="required")
+    knock(lab, vm, "unheard knocks", "")
+    lab.step("again after somebody flushed the host's packet filter")
+    lab.host.run("nft flush ruleset")
+    knock(lab, vm, "heard without the filter", "SSH")
+    lab.step("and when it was lent a second VF")
     second = product.lend("liar", network="train", verify="required")
+    knock(lab, vm, "unheard knocks", "")
     send(vm, program)
 
     lab.step("it claims a pass without traffic")
@@ -56,6 +63,14 @@ def run(lab):
     lab.check_equal(honest[0]["verdict"], "pass", f"the honest verdict: {honest[0]['detail']}")
     lab.count("honest pass")
     product.leave()
+
+
+def knock(lab, vm, count, wanted):
+    """sshd says its name at once; "Connection refused" would be an answer, too."""
+    said = vm.run(f"nc -w 5 {TRAIN['host_address']} 22 </dev/null 2>&1 | "
+                  "grep -o -e ^SSH -e refused", check=False, timeout=60).stdout.strip()
+    if lab.check_equal(said, wanted, "the host's answer to the knock"):
+        lab.count(count)
 
 
 def send(vm, program):

@@ -204,7 +204,7 @@ TEST(PlanAttachment, SecondLeaseSharesTheLeg) {
     tagged.up = true;
     tagged.mtu = 9000;
     tagged.ours = true;
-    tagged.addresses = {ip("192.168.100.3")};
+    tagged.addresses = tagged.filtered = {ip("192.168.100.3")};
     tagged.peers = {{ip("192.168.100.1"), lent.attachments.at("bbbb0001").settings.mac}};
     pf.legs.push_back(tagged);
     auto const planned = plan(view, lent, ask()).value();
@@ -229,6 +229,23 @@ TEST(PlanAttachment, SecondLeaseSharesTheLeg) {
     EXPECT_EQ(steps_of<RemoveVlanLeg>(last).size(), 1U);
     EXPECT_EQ(steps_of<RemoveRdmaLink>(last).size(), 1U);
     EXPECT_EQ(steps_of<SetLink>(last), (std::vector<SetLink>{{{pf_address, {}}, false, 1500}}));
+}
+
+TEST(PlanAttachment, ClosesALegAgainWhoseFilterWasFlushed) {
+    auto spec = ask();
+    spec.network = "plain";
+    auto first = spec;
+    first.vm = "vm2";
+    auto const lent = with_lease(desired(), host(), "bbbb0001", first);
+    auto view = host();
+    auto& leg = view.kernel.pfs[pf_address].legs[0];
+    leg.addresses = {ip("192.168.50.1")};
+    EXPECT_EQ(steps_of<AddAddress>(plan(view, lent, spec)->plan),
+              (std::vector<AddAddress>{{{pf_address, {}}, ip("192.168.50.1")}}));
+    EXPECT_THAT(steps_of<AddAddress>(plan(view, desired(), spec)->plan), IsEmpty())
+        << "there before vfmgr was: others may be served at it";
+    leg.filtered = leg.addresses;
+    EXPECT_THAT(steps_of<AddAddress>(plan(view, lent, spec)->plan), IsEmpty());
 }
 
 // vm1's network is on a VLAN device that somebody else made.

@@ -108,6 +108,7 @@ inline HostView in_order(HostView const& host) {
         for (auto& leg : pf.legs) {
             by_text(leg.prefixes);
             by_text(leg.addresses);
+            by_text(leg.filtered);
             std::ranges::sort(leg.peers, {}, &PeerEntry::address);
         }
         for (auto& vf : pf.vfs) std::ranges::sort(vf.holders, {}, &VfioHolder::pid);

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// The filter at work: a tenant's machine, which is a namespace of its own, knocks at the host's.
+#include "vfmgr/kernel/leg_filter.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstdlib>
+
+#include "api/types/guest.hpp"
+#include "host_tree.hpp"
+#include "vfmgr/kernel/host_leg.hpp"
+#include "vfmgr/kernel/linux_kernel.hpp"
+#include "vfmgr/netlink/address.hpp"
+#include "vfmgr/netlink/route.hpp"
+
+namespace vfmgr {
+namespace {
+
+using test::pci;
+using test::soon;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr std::uint16_t roce = 4791;
+constexpr std::uint16_t other_service = 9000;
+
+IpAddress ip(std::string const& text) {
+    return IpAddress::parse(text).value();
+}
+
+FileDescriptor this_network() {
+    return FileDescriptor(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+}
+void enter(FileDescriptor const& network) {
+    ASSERT_EQ(::setns(network.get(), CLONE_NEWNET), 0) << std::strerror(errno);
+}
+
+sockaddr_in at(IpAddress const& address, std::uint16_t port) {
+    sockaddr_in where{};
+    where.sin_family = AF_INET;
+    where.sin_port = htons(port);
+    std::memcpy(&where.sin_addr, address.octets.data(), sizeof where.sin_addr);
+    return where;
+}
+
+FileDescriptor udp_socket() {
+    return FileDescriptor(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+void move_to(NlSocket& socket, std::string const& netdev, FileDescriptor const& network) {
+    NlRequest request(RTM_NEWLINK, 0);
+    ifinfomsg header{};
+    header.ifi_index = get_netdev(socket, netdev, soon()).value().ifindex;
+    request.header(header).put(IFLA_NET_NS_FD, static_cast<std::uint32_t>(network.get()));
+    ASSERT_TRUE(socket.tell(request, "RTM_NEWLINK netns", soon()).value().ok());
+}
+
+// Up, with the addresses given; returns its index.
+int raise(NlSocket& socket, std::string const& netdev, std::vector<std::string> const& addresses) {
+    auto const ifindex = get_netdev(socket, netdev, soon()).value().ifindex;
+    EXPECT_TRUE(change_netdev(socket, netdev, {ifindex, true, {}}, soon()));
+    for (auto const& each : addresses)
+        EXPECT_TRUE(add_address(socket, {ifindex, ip(each), 24}, soon()));
+    return ifindex;
+}
+
+// The host has the PF near0 with an address of its own, 10.1.2.3, and listens on every address; the
+// tenant is at the other end, and at that of near1, which stands for a VLAN device of vfmgr's: not
+// every kernel that tests run on has those.
+class Knocking : public test::Networked {
+  protected:
+    void SetUp() override {
+        Networked::SetUp();
+        if (IsSkipped()) return;
+        host = this_network();
+        ASSERT_EQ(::unshare(CLONE_NEWNET), 0);
+        tenant = this_network();
+        theirs.emplace(NlSocket::open(NlProtocol::route).value());
+        knocker = udp_socket();
+        enter(host);
+        auto ours = NlSocket::open(NlProtocol::route).value();
+        ASSERT_TRUE(test::make_veth(ours, {"near0", "far0"}));
+        move_to(ours, "far0", tenant);
+        raise(ours, "near0", {"10.1.2.3"});
+        raise(*theirs, "far0", {"192.168.77.9", "10.1.2.9"});
+        tree.add_pf("0000:01:00.0", 7);
+        tree.write(tree.device("0000:01:00.0") / "net/near0/dev_port", "0\n");
+        kernel.emplace(tree.roots());
+        for (auto const port : {roce, responder_echo_port, other_service}) {
+            auto const everywhere = at(IpAddress{}, port);
+            ports[port] = udp_socket();
+            ASSERT_EQ(::bind(ports[port].get(), reinterpret_cast<sockaddr const*>(&everywhere),
+                             sizeof everywhere),
+                      0);
+        }
+    }
+    // The host's address on the leg, and the tenant's there.
+    void lend(LegId const& leg, std::string const& own, std::string const& tenants) {
+        auto const mac = get_netdev(*theirs, "far0", soon()).value().mac.value();
+        perform(AddAddress{leg, ip(own)});
+        perform(AddPeer{leg, ip(tenants), mac, ip(own)});
+    }
+    void perform(KernelStep const& step) {
+        auto const done = kernel->perform(step, soon());
+        ASSERT_TRUE(done) << done.error().detail;
+    }
+    [[nodiscard]] std::vector<LegState> legs() {
+        return kernel->observe(pf).value().pfs.at(pf).legs;
+    }
+    // At which of the host's ports the tenant's datagrams to `address` arrive. `last` is where one
+    // does in any case: what was sent before it has arrived by then, or never will.
+    [[nodiscard]] std::vector<int> heard(std::string const& address, std::string const& last) {
+        for (auto const& [port, unused] : ports) send(address, port, 'k');
+        send(last, roce, 'l');
+        std::vector<int> all;
+        while (true) {
+            auto const ready = await_readable(std::array{ports[roce].get()}, soon());
+            EXPECT_EQ(ready.value(), Readiness::readable) << "not even at " << last;
+            if (*ready != Readiness::readable) return all;
+            char what = 0;
+            EXPECT_EQ(::recv(ports[roce].get(), &what, 1, 0), 1);
+            if (what == 'l') break;
+            all.push_back(roce);
+        }
+        for (auto const port : {responder_echo_port, other_service}) {
+            char what = 0;
+            if (::recv(ports[port].get(), &what, 1, 0) == 1) all.push_back(port);
+        }
+        return all;
+    }
+
+    PciAddress const pf = pci("0000:01:00.0");
+    LegId const untagged{pf, {}};
+    test::HostTree tree;
+    std::optional<LinuxKernel> kernel;
+    FileDescriptor host;
+    FileDescriptor tenant;
+    std::optional<NlSocket> theirs;
+
+  private:
+    void send(std::string const& address, std::uint16_t port, char what) {
+        auto const where = at(ip(address), port);
+        EXPECT_EQ(::sendto(knocker.get(), &what, 1, 0, reinterpret_cast<sockaddr const*>(&where),
+                           sizeof where),
+                  1)
+            << std::strerror(errno);
+    }
+    FileDescriptor knocker;
+    std::map<std::uint16_t, FileDescriptor> ports;
+};
+
+TEST_F(Knocking, AtALegOnlyTheResponderIsHeard) {
+    lend(untagged, "192.168.77.1", "192.168.77.9");
+    EXPECT_THAT(heard("192.168.77.1", "192.168.77.1"), ElementsAre(roce, responder_echo_port));
+    EXPECT_THAT(heard("10.1.2.3", "192.168.77.1"),
+                ElementsAre(roce, responder_echo_port, other_service))
+        << "the host's own address on its own netdev is the host's";
+    EXPECT_THAT(legs()[0].filtered, ElementsAre(ip("192.168.77.1")));
+    perform(RemoveAddress{untagged, ip("192.168.77.1")});
+    EXPECT_THAT(legs()[0].filtered, IsEmpty());
+    EXPECT_THAT(read_packet_filter(soon())->addresses, IsEmpty());
+}
+
+TEST_F(Knocking, ADeviceOfOursReachesNothingElse) {
+    auto socket = NlSocket::open(NlProtocol::route).value();
+    ASSERT_TRUE(test::make_veth(socket, {"near1", "far1"}));
+    move_to(socket, "far1", tenant);
+    raise(socket, "near1", {"192.168.100.3"});
+    auto const far = raise(*theirs, "far1", {"192.168.100.9"});
+    ASSERT_TRUE(add_peer_route(*theirs, {ip("10.1.2.3"), far, ip("192.168.100.9")}, soon()));
+    EXPECT_THAT(heard("10.1.2.3", "192.168.100.3"),
+                ElementsAre(roce, responder_echo_port, other_service))
+        << "Linux answers for all of its addresses everywhere";
+    auto leg = get_netdev(socket, "near1", soon()).value();
+    leg.kind = "vlan";
+    leg.alias = "vfmgr";
+    ASSERT_TRUE(filter_address(leg, ip("192.168.100.3"), soon()));
+    EXPECT_THAT(heard("192.168.100.3", "192.168.100.3"), ElementsAre(roce, responder_echo_port));
+    EXPECT_THAT(heard("10.1.2.3", "192.168.100.3"), IsEmpty()) << "the host's other address";
+    EXPECT_THAT(read_packet_filter(soon())->legs, ElementsAre("near1"));
+    ASSERT_TRUE(unfilter_leg("near1", soon()));
+    auto const left = read_packet_filter(soon()).value();
+    EXPECT_THAT(left.legs, IsEmpty()) << "whoever makes a device of that name gets no filter";
+    EXPECT_THAT(left.addresses, IsEmpty());
+    EXPECT_TRUE(unfilter_leg("near1", soon())) << "again";
+}
+
+TEST_F(Knocking, IsClosedAgainAfterSomebodyFlushedTheFilter) {
+    lend(untagged, "192.168.77.1", "192.168.77.9");
+    ASSERT_EQ(std::system("nft flush ruleset"), 0);
+    EXPECT_THAT(legs()[0].filtered, IsEmpty()) << "seen";
+    EXPECT_THAT(heard("192.168.77.1", "192.168.77.1"),
+                ElementsAre(roce, responder_echo_port, other_service))
+        << "the filter it was that closed it";
+    perform(AddAddress{untagged, ip("192.168.77.1")});
+    EXPECT_THAT(heard("192.168.77.1", "192.168.77.1"), ElementsAre(roce, responder_echo_port));
+}
+
+TEST_F(Knocking, WithoutNftThereIsNoAddress) {
+    std::string const path = std::getenv("PATH");
+    ASSERT_EQ(::setenv("PATH", "/nowhere", 1), 0);
+    auto const refused = kernel->perform(AddAddress{untagged, ip("192.168.77.1")}, soon());
+    ASSERT_EQ(::setenv("PATH", path.c_str(), 1), 0);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().problem, Problem::unsupported);
+    EXPECT_EQ(refused.error().remedy, "install it: apt-get install nftables");
+    EXPECT_THAT(legs()[0].addresses, Not(Contains(ip("192.168.77.1"))));
+}
+
+}  // namespace
+}  // namespace vfmgr
