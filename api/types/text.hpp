@@ -33,8 +33,8 @@ struct DigitRules {
     return value;
 }
 
-// "0a:1b:2c". By hand: a journal of a thousand VFs has some thousand of these, and fmt takes thirty
-// times as long.
+// "0a:1b:2c". By hand: a journal of a thousand VFs has some thousand of these, and one takes fmt
+// fourteen times as many instructions (callgrind).
 [[nodiscard]] inline std::string colon_hex(std::span<std::uint8_t const> octets) {
     constexpr std::string_view digits = "0123456789abcdef";
     std::string text(octets.empty() ? 0 : octets.size() * 3 - 1, ':');

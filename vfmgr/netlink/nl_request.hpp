@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A netlink request under construction: a message header, one fixed struct, attributes. A value
-// that moves into NlSocket; any thread. Not libnl's nl_msg: a batch of VFs has thousands of
-// attributes, and each took three times as many instructions there.
+// that moves into NlSocket; any thread. Not libnl's nl_msg: it flags nests, which iproute2's
+// messages about VFs do not, and takes a quarter more instructions for a batch of VFs (callgrind).
 #pragma once
 
 #include <linux/netlink.h>
