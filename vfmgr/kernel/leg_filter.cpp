@@ -15,16 +15,17 @@
 
 #include "api/types/file_descriptor.hpp"
 #include "api/types/guest.hpp"
+#include "api/types/text.hpp"
 
 namespace vfmgr {
 namespace {
 
 constexpr unsigned roce_v2_port = 4791;  // IANA's; rxe and hardware alike
 
-// A packet for one address may also come in over another interface's address: Linux answers for all
-// of its addresses everywhere. So a leg of our own lets nothing else in; and libvirt's NAT networks
-// make the host a router, so nothing goes through it either. A PF's own netdev is the host's: there
-// only our address is closed. Neighbour solicitations are IPv6's ARP, which passes no filter.
+// Linux answers for all of its addresses on every interface, so a leg of our own lets nothing else
+// in; and libvirt's NAT networks make the host a router, so nothing goes through it either. A PF's
+// own netdev is the host's: there only our address is closed. Neighbour solicitations are IPv6's
+// ARP; ARP itself is no matter of the family inet.
 constexpr auto rules = R"(
 add table inet {table}
 add set inet {table} {legs} {{ type ifname; }}
@@ -136,6 +137,13 @@ Result<void> run_nft(std::string const& script, std::string const& detail, Deadl
 }  // namespace
 
 Result<void> filter_address(Netdev const& leg, IpAddress const& address, Deadline deadline) {
+    // The kernel takes these in a name; nft would take them for its own.
+    if (leg.name.find_first_of("\"\\*$") != std::string::npos)
+        return fail(Problem::unsupported,
+                    fmt::format("{} has no name that nft understands, so it can't be closed to "
+                                "tenants",
+                                vfmgr::quoted(leg.name)),
+                    "give the interface another name: ip link set … name …");
     auto script = table_text() + address_text("add", leg.name, address);
     if (ours(leg)) script += leg_text("add", leg.name);
     return run_nft(

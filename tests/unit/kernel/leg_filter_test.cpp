@@ -201,6 +201,16 @@ TEST_F(Knocking, IsClosedAgainAfterSomebodyFlushedTheFilter) {
     EXPECT_THAT(heard("192.168.77.1", "192.168.77.1"), ElementsAre(roce, responder_echo_port));
 }
 
+TEST(LegFilter, RefusesANameThatNftWouldTakeForItsOwn) {
+    Netdev leg;
+    for (auto const* const name : {"near\"}", "near*", "near\\", "$near"}) {
+        leg.name = name;
+        EXPECT_EQ(filter_address(leg, ip("192.168.77.1"), soon()).error().problem,
+                  Problem::unsupported)
+            << name;
+    }
+}
+
 TEST_F(Knocking, WithoutNftThereIsNoAddress) {
     std::string const path = std::getenv("PATH");
     ASSERT_EQ(::setenv("PATH", "/nowhere", 1), 0);
