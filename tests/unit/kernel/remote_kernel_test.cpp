@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <atomic>
+
 #include "tests/fakes/fake_kernel.hpp"
 #include "vfmgr/kernel/worker_service.hpp"
 
@@ -189,12 +191,15 @@ TEST(RemoteKernel, ALateWorkerIsReplacedAndItsAnswerDropped) {
 
 TEST(RemoteKernel, AWorkerThatDiesIsReplaced) {
     Host host;
-    host.fake.on_perform = [&](KernelStep const&) { host.end(pf0); };
+    // Not taken away between the two: the first worker's thread may still be in it.
+    std::atomic<bool> dies = true;
+    host.fake.on_perform = [&](KernelStep const&) {
+        if (dies.exchange(false)) host.end(pf0);
+    };
     auto const died = host.kernel->perform(SetNumVfs{pf0, 3}, soon());
     ASSERT_FALSE(died);
     EXPECT_EQ(died.error().problem, Problem::unavailable);
     EXPECT_EQ(died.error().detail, "the worker (pid 4711) has ended: signal 9");
-    host.fake.on_perform = {};
     EXPECT_TRUE(host.kernel->perform(SetNumVfs{pf0, 3}, soon()));
     EXPECT_EQ(host.started[pf0], 2);
     EXPECT_EQ(host.kills[pf0], 0);
@@ -202,13 +207,14 @@ TEST(RemoteKernel, AWorkerThatDiesIsReplaced) {
 
 TEST(RemoteKernel, AWorkerThatTalksNonsenseIsKilledAndReplaced) {
     Host host;
+    std::atomic<bool> nonsense = true;
     host.fake.on_perform = [&](KernelStep const&) {
+        if (!nonsense.exchange(false)) return;
         EXPECT_EQ(::send(host.ends.front().second, "hello\n", 6, MSG_NOSIGNAL), 6);
         while (host.killed(pf0) == 0) std::this_thread::yield();
     };
     EXPECT_EQ(host.kernel->perform(SetNumVfs{pf0, 3}, soon()).error().problem,
               Problem::unavailable);
-    host.fake.on_perform = {};
     EXPECT_TRUE(host.kernel->perform(SetNumVfs{pf0, 3}, soon()));
 }
 
