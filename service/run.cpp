@@ -91,7 +91,7 @@ Result<void> listen_for_api(Config const& config, http::Server& server,
         VFMGR_CHECK(server.listen(http::InheritedListen{SD_LISTEN_FDS_START + i}, handler));
         inherited = true;
     }
-    free(names);
+    free(static_cast<void*>(names));
     if (!inherited)
         VFMGR_CHECK(server.listen(
             http::UnixListen{config.unix_socket.path, config.unix_socket.group, 0660}, handler));

@@ -225,8 +225,8 @@ void Responder::run() {
 
 void Responder::handle(Event const& event) {
     if (event.of == Event::Of::wake) {
-        std::uint64_t count = 0;
-        [[maybe_unused]] auto const taken = ::read(event.fd, &count, sizeof count);
+        eventfd_t count = 0;
+        static_cast<void>(::eventfd_read(event.fd, &count));  // non-blocking
         return;
     }
     if (event.of == Event::Of::echo) {

@@ -165,7 +165,7 @@ void add_attach(CLI::App& app, Session& session) {
 // Commands whose only argument is an attachment or the VM that has it.
 template <class Run>
 CLI::App* add_named(CLI::App& parent, Session& session, std::string const& verb,
-                    std::string const& help, Run const& run) {
+                    std::string const& help, Run run) {
     auto* const command = parent.add_subcommand(verb, help)->fallthrough();
     auto const name = std::make_shared<std::string>();
     command->add_option("ID", *name, "attachment, or the VM that has it")->required();

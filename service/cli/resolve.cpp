@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "service/cli/table.hpp"
 
@@ -33,10 +34,10 @@ Result<PciAddress> pf_among(nlohmann::json const& list, std::string const& text)
 Result<std::string> attachment_among(nlohmann::json const& list, std::string const& text) {
     std::vector<std::string> matches;
     for (auto const& attachment : list.at("items")) {
-        auto const id = cell(attachment, "/id");
+        auto id = cell(attachment, "/id");
         if (id == text) return id;
         if (cell(attachment, "/vm_name") == text || cell(attachment, "/vm_uuid") == text)
-            matches.push_back(id);
+            matches.push_back(std::move(id));
     }
     if (matches.size() == 1) return matches.front();
     if (matches.empty())

@@ -143,11 +143,11 @@ Table vf_table(json const& pfs) {
             auto const state = cell(vf, "/quarantine") != "-"   ? "quarantined"
                                : cell(vf, "/attachment") != "-" ? "lent"
                                                                 : "free";
-            table.rows.push_back({pci + "/" + index, pci, cell(pf, "/info/ifname"), index,
-                                  cell(vf, "/pci"), cell(vf, "/driver"), cell(settings, "/mac"),
-                                  vlan_text(settings), cell(settings, "/spoofchk"),
-                                  cell(settings, "/trust"), cell(settings, "/link_state"),
-                                  rate_text(settings), cell(vf, "/vm"), state});
+            table.rows.push_back(
+                {fmt::format("{}/{}", pci, index), pci, cell(pf, "/info/ifname"), index,
+                 cell(vf, "/pci"), cell(vf, "/driver"), cell(settings, "/mac"), vlan_text(settings),
+                 cell(settings, "/spoofchk"), cell(settings, "/trust"),
+                 cell(settings, "/link_state"), rate_text(settings), cell(vf, "/vm"), state});
         }
     }
     return table;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <charconv>
 #include <pugixml.hpp>
 #include <set>
@@ -250,6 +251,7 @@ VmInfo vm_info(DomainXml const* live, DomainXml const* config,
                 list.push_back({hostdev.pci, hostdev.alias});
         return list;
     };
+    assert(live || config);
     VmInfo vm;
     auto const& now = live ? *live : *config;
     auto const& lasting = config ? *config : *live;

@@ -127,7 +127,7 @@ Result<void> rebind(LinuxKernelRoots const& roots, PciAddress const& pci,
         return {};
     }();
     // Whatever happened: an override left behind would choose the driver of the next owner.
-    auto const cleared = set_override(roots, pci, "");
+    auto cleared = set_override(roots, pci, "");
     VFMGR_CHECK(bound);
     return cleared;
 }

@@ -155,7 +155,7 @@ Result<void> resolve_settings(Ask const& ask, Attachment& lease, std::string_vie
 
 // A variant knows its device better, and is never taken where it could not be used.
 std::string choose_vfio_driver(Ask const& ask, Plan& plan) {
-    std::string const plain = "vfio-pci";
+    constexpr auto plain = "vfio-pci";
     auto const& variant = ask.pf.info.vfio_variant;
     if (!variant || ask.pf_spec.vf_driver == plain) return plain;
     if (!ask.host.hypervisor.vfio_variants)
