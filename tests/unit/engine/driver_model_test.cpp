@@ -288,6 +288,10 @@ TEST_F(OldGuids, DoNotComeBackAfterARelease) {
     bench.run(ReplacePfSpec{pf0, {PfMode::manage, 4, {}}});
     EXPECT_EQ(host.settings(0).port_guid, Guid{});
     EXPECT_EQ(host.settings(0).node_guid, Guid{});
+    ASSERT_EQ(bench.run(Lend{ask_plain()}).state, OperationState::succeeded);
+    auto const lease = bench.desired().attachments.begin()->second;
+    EXPECT_EQ(host.settings(0).node_guid, lease.settings.node_guid);
+    EXPECT_NE(host.settings(0).node_guid, Guid{0x42});
 }
 
 // Nor does a VM get those that somebody set past vfmgr.
@@ -317,6 +321,8 @@ TEST_F(OldGuids, OfAVfThatWentAwayAreNotLent) {
     ASSERT_EQ(host.settings(0).port_guid, Guid{0x43}) << "sriov_restore_guids()";
     ASSERT_EQ(bench.run(Lend{ask_plain()}).state, OperationState::succeeded);
     EXPECT_EQ(bench.desired().attachments.begin()->second.vf.index, 1) << "0 is in quarantine";
+    EXPECT_EQ(host.settings(1).port_guid,
+              bench.desired().attachments.begin()->second.settings.port_guid);
     EXPECT_NE(host.settings(1).port_guid, Guid{0x43});
     ASSERT_EQ(bench.run(LiftQuarantine{{pf0, 0}}).state, OperationState::succeeded);
     EXPECT_EQ(host.settings(0).port_guid, Guid{});
