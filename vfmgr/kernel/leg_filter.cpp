@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +14,7 @@
 #include "api/types/file_descriptor.hpp"
 #include "api/types/guest.hpp"
 #include "api/types/text.hpp"
+#include "vfmgr/kernel/child_process.hpp"
 
 namespace vfmgr {
 namespace {
@@ -114,24 +113,18 @@ Result<void> run_nft(std::string const& script, std::string const& detail, Deadl
                      "look whether the host has memory left",
                      {errno_cause("pwrite", errno)}});
     VFMGR_TRY(auto const pid, spawn_nft(input, output));
-    FileDescriptor const process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    auto const ready = await_readable(std::array{process.get()}, deadline);
-    bool const late = !ready || *ready == Readiness::deadline_passed;
+    bool const late = !await_end_of(pid, deadline);
     if (late) ::kill(pid, SIGKILL);
-    int status = 0;
-    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    auto const end = bury(pid);
     if (late)
         return fail(Problem::timed_out, fmt::format("{}: nft did not end in time", detail),
                     "look for hung tasks in the kernel's log");
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-    auto const code = WIFEXITED(status) ? fmt::format("exit status {}", WEXITSTATUS(status))
-                                        : fmt::format("signal {}", WTERMSIG(status));
+    if (end.well) return {};
     auto const said = first_line_of(output);
     return fail({Problem::kernel_refused,
                  fmt::format("{}: {}", detail, said),
                  "look whether the kernel has nftables: nft list tables",
-                 {{"nft -f -", code, said}}});
+                 {{"nft -f -", end.how, said}}});
 }
 
 }  // namespace

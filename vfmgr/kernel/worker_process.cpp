@@ -8,14 +8,13 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <charconv>
 #include <cstring>
 
+#include "vfmgr/kernel/child_process.hpp"
 #include "vfmgr/kernel/hang.hpp"
 #include "vfmgr/netlink/socket.hpp"
 
@@ -41,11 +40,6 @@ std::int32_t pid_in(int fd) {
     return pid;
 }
 
-void await_end_of(std::int32_t pid, Deadline deadline) {
-    FileDescriptor const process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    if (process) static_cast<void>(await_readable(std::array{process.get()}, deadline).has_value());
-}
-
 bool locked(int fd) {
     return ::flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
@@ -55,14 +49,6 @@ Error still_there(PciAddress const& pf, std::int32_t pid) {
             fmt::format("{}: a worker of an earlier vfmgrd (pid {}) hangs in the kernel{}",
                         to_string(pf), pid, where_it_hangs("/proc", pid)),
             "end what holds its VFs, or reboot the host"};
-}
-
-std::string how_it_ended(pid_t pid) {
-    int status = 0;
-    while (::waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR) return "nobody knows how";
-    if (WIFSIGNALED(status)) return fmt::format("signal {}", WTERMSIG(status));
-    return fmt::format("exit status {}", WEXITSTATUS(status));
 }
 
 // Nothing of the daemon but the socket and the lock; no signal blocked.
@@ -106,7 +92,7 @@ Result<FileDescriptor> lock_pf(fs::path const& folder, PciAddress const& pf, Dea
     if (!lock) return fail(no_worker(pf, "open " + file.string(), errno));
     if (locked(lock.get())) return lock;
     auto const holder = pid_in(lock.get());
-    if (holder > 0) await_end_of(holder, deadline);
+    if (holder > 0) static_cast<void>(await_end_of(holder, deadline));
     if (locked(lock.get())) return lock;
     return fail(still_there(pf, holder));
 }
@@ -131,7 +117,7 @@ Result<WorkerProcess> spawn_worker(fs::path const& program,
             static_cast<void>(::pwrite(lock.get(), text.data(), text.size(), 0) > 0);
     }
     return WorkerProcess{std::move(ours), pid, [pid] { ::kill(pid, SIGKILL); },
-                         [pid] { return how_it_ended(pid); },
+                         [pid] { return bury(pid).how; },
                          [pid] { return where_it_hangs("/proc", pid); }};
 }
 
