@@ -30,7 +30,7 @@ void fields(F& f, V& attachment) {
     f.value("spec", attachment.spec);
     f.value("vf", attachment.vf);
     f.value("vf_pci", attachment.vf_pci);
-    f.defaulted("driver", attachment.driver);  // vfmgr 0.1's stores have none
+    f.defaulted("driver", attachment.driver);  // older leases in the store have none
     f.value("vm_uuid", attachment.vm_uuid);
     f.value("vm_name", attachment.vm_name);
     // As resolved they may hold what was observed, so no rules of a wish apply.

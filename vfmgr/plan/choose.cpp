@@ -48,6 +48,13 @@ std::string owner_of(HostView const& host, DesiredState const& desired, VfId con
     return vf_with(host, desired, vf, mac);
 }
 
+// `owner` in words; empty when nobody has it.
+Result<void> require_nobodys(std::string const& identity, std::string const& owner) {
+    if (owner.empty()) return {};
+    return fail(Problem::conflict, fmt::format("{} is that of {}", identity, owner),
+                "choose another, or leave it out to get a unique one");
+}
+
 // What a VM gets again from this PF. The next `n` while somebody has it.
 std::uint64_t identity_hash(VfId const& vf, std::string_view vm_uuid, std::string_view host_seed,
                             unsigned n) {
@@ -119,10 +126,7 @@ MacAddress choose_mac(HostView const& host, DesiredState const& desired, VfId co
 
 Result<void> check_mac(HostView const& host, DesiredState const& desired, VfId const& vf,
                        MacAddress const& mac) {
-    auto const owner = owner_of(host, desired, vf, mac);
-    if (owner.empty()) return {};
-    return fail(Problem::conflict, fmt::format("MAC {} is that of {}", to_string(mac), owner),
-                "choose another, or leave it out to get a unique one");
+    return require_nobodys("MAC " + to_string(mac), owner_of(host, desired, vf, mac));
 }
 
 Guid choose_guid(HostView const& host, DesiredState const& desired, VfId const& vf,
@@ -137,10 +141,7 @@ Guid choose_guid(HostView const& host, DesiredState const& desired, VfId const& 
 
 Result<void> check_guid(HostView const& host, DesiredState const& desired, VfId const& vf,
                         Guid const& guid) {
-    auto const owner = vf_with(host, desired, vf, guid);
-    if (owner.empty()) return {};
-    return fail(Problem::conflict, fmt::format("GUID {} is that of {}", to_string(guid), owner),
-                "choose another, or leave it out to get a unique one");
+    return require_nobodys("GUID " + to_string(guid), vf_with(host, desired, vf, guid));
 }
 
 Result<IpAddress> choose_address(DesiredState const& desired, PciAddress const& pf,

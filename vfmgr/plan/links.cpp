@@ -25,10 +25,14 @@ bool has_peer(LegState const& leg, IpAddress const& address, WantedPeer const& p
     });
 }
 
-// Somebody flushed the host's packet filter. An address that was there before vfmgr was has none:
-// the host may serve others there.
+// The host may serve others at it.
+bool there_before_vfmgr(LegState const& leg, PfBase const& base, IpAddress const& address) {
+    return !leg.ours && contains(base.addresses, address);
+}
+
+// Somebody flushed the host's packet filter.
 bool lost_its_filter(LegState const& leg, PfBase const& base, IpAddress const& address) {
-    return (leg.ours || !contains(base.addresses, address)) && !contains(leg.filtered, address);
+    return !contains(leg.filtered, address) && !there_before_vfmgr(leg, base, address);
 }
 
 // A tagged leg that does not exist yet starts from nothing.
@@ -50,7 +54,7 @@ void leg_up(std::vector<Step>& steps, LegState const* leg, LegId const& id, Want
 bool ours(LegState const& leg, PfSpec const& spec, PfBase const& base, IpAddress const& address) {
     auto named = std::any_of(spec.networks.begin(), spec.networks.end(),
                              [&](Network const& n) { return n.host_address == address; });
-    return named && (leg.ours || !contains(base.addresses, address));
+    return named && !there_before_vfmgr(leg, base, address);
 }
 
 bool in_a_network(PfSpec const& spec, LegId const& leg, IpAddress const& address) {
