@@ -34,7 +34,7 @@ Result<VfSettings> settings_of(LinuxKernelRoots const& roots, NlSocket& socket,
 }
 
 // What was read although something else could not be is in the view beside the reason.
-PfState observe_pf(LinuxKernelRoots const& roots, PciNameBook& names, NlSocket& socket,
+PfState observe_pf(LinuxKernelRoots const& roots, DeviceBooks& books, NlSocket& socket,
                    NetworkSnapshot const& network, PciAddress const& pf, Deadline deadline) {
     auto const vfs = list_vfs(roots, pf);
     if (!vfs) return stale_pf(pf, vfs.error());
@@ -44,7 +44,7 @@ PfState observe_pf(LinuxKernelRoots const& roots, PciNameBook& names, NlSocket& 
     auto const holders = find_holders(roots, nodes);
     auto const settings = settings_of(roots, socket, network, pf, deadline);
     auto state = view_pf(
-        roots, names, {network, settings.value_or(VfSettings{}), holders.value_or(Holders{})}, pf);
+        roots, books, {network, settings.value_or(VfSettings{}), holders.value_or(Holders{})}, pf);
     if (!state) return stale_pf(pf, state.error());
     if (!holders || !settings) {
         state->stale = true;
@@ -66,7 +66,7 @@ Result<KernelView> LinuxKernel::observe(KernelScope const& scope) {
     KernelView view;
     view.routes = view_routes(network);
     for (auto const& pf : pfs) {
-        auto state = observe_pf(roots_, names_, socket, network, pf, deadline);
+        auto state = observe_pf(roots_, books_, socket, network, pf, deadline);
         look_for_hang(state);
         state.observed_at = system_clock().now();
         view.pfs.emplace(pf, std::move(state));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real kernel, in this process: reads sysfs and netlink, performs steps. No state but the names
-// of PCI devices and since when others change VFs; any number of threads, the claims of PFs and VFs
-// being the callers'.
+// The real kernel, in this process: reads sysfs and netlink, performs steps. No state but what was
+// looked up of PCI devices and since when others change VFs; any number of threads, the claims of
+// PFs and VFs being the callers'.
 #pragma once
 
 #include <map>
 #include <mutex>
 
 #include "vfmgr/kernel/kernel.hpp"
-#include "vfmgr/kernel/pci_names.hpp"
+#include "vfmgr/kernel/pf_view.hpp"
 #include "vfmgr/kernel/sysfs.hpp"
 
 namespace vfmgr {
@@ -23,7 +23,7 @@ class LinuxKernel : public Kernel {
     void look_for_hang(PfState& pf);
 
     LinuxKernelRoots roots_;
-    PciNameBook names_;
+    DeviceBooks books_;
     std::mutex mutex_;
     std::map<std::pair<PciAddress, std::int32_t>, Deadline> writers_;  // mutex_; first seen
 };

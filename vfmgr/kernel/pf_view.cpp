@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "vfmgr/kernel/vf_files.hpp"
-#include "vfmgr/kernel/vfio_variant.hpp"
 
 namespace vfmgr {
 namespace {
@@ -150,12 +149,12 @@ Netdev const* leg_netdev(LinuxKernelRoots const& roots, std::vector<Netdev> cons
     return nullptr;
 }
 
-Result<PfState> view_pf(LinuxKernelRoots const& roots, PciNameBook& names, PfSources const& sources,
+Result<PfState> view_pf(LinuxKernelRoots const& roots, DeviceBooks& books, PfSources const& sources,
                         PciAddress const& pf) {
     PfState state;
     state.info.pci = pf;
     state.info.driver = driver_of(roots, pf).value_or("");
-    VFMGR_TRY(auto const named, names.look_up(roots, pf));
+    VFMGR_TRY(auto const named, books.names.look_up(roots, pf));
     state.info.vendor_name = named.vendor;
     state.info.device_name = named.device;
     VFMGR_TRY(state.info.total_vfs, total_vfs(roots, pf));
@@ -164,7 +163,7 @@ Result<PfState> view_pf(LinuxKernelRoots const& roots, PciNameBook& names, PfSou
     state.info.num_vfs = static_cast<std::uint16_t>(vfs.size());
     for (auto const& [index, pci] : vfs)
         state.vfs.push_back(view_vf(roots, sources, pf, index, pci));
-    if (!vfs.empty()) state.info.vfio_variant = vfio_variant_of(roots, vfs.begin()->second);
+    if (!vfs.empty()) state.info.vfio_variant = books.vfio.variant_of(roots, vfs.begin()->second);
     // The device link is the only safe map between RDMA and network devices of hardware.
     if (auto const hardware = rdma_devices_of(roots, pf); !hardware.empty()) {
         state.info.rdma_device = hardware.front();

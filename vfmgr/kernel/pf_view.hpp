@@ -5,6 +5,7 @@
 
 #include "vfmgr/kernel/in_use.hpp"
 #include "vfmgr/kernel/pci_names.hpp"
+#include "vfmgr/kernel/vfio_variant.hpp"
 #include "vfmgr/netlink/vf.hpp"
 #include "vfmgr/plan/host_view.hpp"
 
@@ -22,7 +23,12 @@ struct PfSources {
     VfSettings const& settings;
     Holders const& holders;
 };
-[[nodiscard]] Result<PfState> view_pf(LinuxKernelRoots const& roots, PciNameBook& names,
+// What is looked up once, not at every look.
+struct DeviceBooks {
+    PciNameBook names;
+    VfioAliases vfio;
+};
+[[nodiscard]] Result<PfState> view_pf(LinuxKernelRoots const& roots, DeviceBooks& books,
                                       PfSources const& sources, PciAddress const& pf);
 
 // Main-table routes without default routes, the host's own addresses, and what vfmgr made: its peer

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
+#include <system_error>
 
 namespace vfmgr {
 namespace {
@@ -25,10 +25,12 @@ std::optional<Alias> vfio_alias_in(std::string_view line) {
     return Alias{std::string(line.substr(0, space)), line.substr(space + 1)};
 }
 
-std::optional<std::string> read_modules_alias(LinuxKernelRoots const& roots) {
-    std::ifstream file(roots.modules / "modules.alias");
-    if (!file) return std::nullopt;
-    return std::string(std::istreambuf_iterator<char>(file), {});
+std::string read_vfio_aliases(std::filesystem::path const& modules_alias) {
+    std::ifstream file(modules_alias);
+    std::string lines;
+    for (std::string line; std::getline(file, line);)
+        if (vfio_alias_in(line)) lines += line + '\n';
+    return lines;
 }
 
 }  // namespace
@@ -52,11 +54,25 @@ std::optional<std::string> best_vfio_module(std::string_view modules_alias,
     return best;
 }
 
-std::optional<VfioVariant> vfio_variant_of(LinuxKernelRoots const& roots, PciAddress const& vf) {
+std::optional<std::string> VfioAliases::module_of(LinuxKernelRoots const& roots,
+                                                  std::string_view modalias) {
+    auto const file = roots.modules / "modules.alias";
+    std::error_code error;
+    auto const written_at = std::filesystem::last_write_time(file, error);
+    if (error) return std::nullopt;
+    std::lock_guard const lock(mutex_);
+    if (written_at_ != written_at) {
+        lines_ = read_vfio_aliases(file);
+        written_at_ = written_at;
+    }
+    return best_vfio_module(lines_, modalias);
+}
+
+std::optional<VfioVariant> VfioAliases::variant_of(LinuxKernelRoots const& roots,
+                                                   PciAddress const& vf) {
     auto const modalias = read_text(pci_folder(roots, vf) / "modalias");
-    auto const aliases = read_modules_alias(roots);
-    if (!modalias || !aliases) return std::nullopt;
-    auto const module = best_vfio_module(*aliases, *modalias);
+    if (!modalias) return std::nullopt;
+    auto const module = module_of(roots, *modalias);
     if (!module || *module == "vfio_pci") return std::nullopt;
     VfioVariant variant{*module, {}};
     constexpr std::string_view bus = "pci:";

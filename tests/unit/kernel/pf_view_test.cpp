@@ -65,8 +65,8 @@ struct TwoVfs : HostTree {
         network.host.addresses = {{7, ip("192.168.100.3"), 32}, {3, ip("10.1.2.3"), 20}};
     }
     [[nodiscard]] PfState view() {
-        PciNameBook names;
-        return view_pf(roots(), names, {network, settings, holders}, pci("0000:01:00.0")).value();
+        DeviceBooks books;
+        return view_pf(roots(), books, {network, settings, holders}, pci("0000:01:00.0")).value();
     }
     NetworkSnapshot network;
     VfSettings settings;

@@ -42,13 +42,14 @@ struct ConnectX : HostTree {
         write(device("0000:01:00.2") / "modalias", connectx + std::string("\n"));
         write(roots().modules / "modules.alias", aliases);
     }
-    [[nodiscard]] std::optional<VfioVariant> variant() const {
-        return vfio_variant_of(roots(), pci("0000:01:00.2"));
+    [[nodiscard]] std::optional<VfioVariant> variant() {
+        return known.variant_of(roots(), pci("0000:01:00.2"));
     }
+    VfioAliases known;
 };
 
 TEST(VfioVariant, NamesTheModuleAndWhetherItIsThere) {
-    ConnectX const tree;
+    ConnectX tree;
     EXPECT_EQ(tree.variant(), (VfioVariant{"mlx5_vfio_pci", {}})) << "not loaded";
     auto const drivers = tree.roots().sysfs / "module/mlx5_vfio_pci/drivers";
     tree.link(drivers / "pci:mlx5-vfio-pci", tree.roots().sysfs);
@@ -56,8 +57,17 @@ TEST(VfioVariant, NamesTheModuleAndWhetherItIsThere) {
         << "the driver's name, which need not be the module's";
 }
 
+TEST(VfioVariant, IsAnotherWhenDepmodWroteAnother) {
+    ConnectX tree;
+    ASSERT_EQ(tree.variant()->module, "mlx5_vfio_pci");
+    auto const file = tree.roots().modules / "modules.alias";
+    tree.write(file, "alias vfio_pci:v000015B3d*sv*sd*bc*sc*i* a_vendors\n");
+    test::fs::last_write_time(file, test::fs::last_write_time(file) + std::chrono::seconds(1));
+    EXPECT_EQ(tree.variant()->module, "a_vendors");
+}
+
 TEST(VfioVariant, NoneForADeviceThatHasNone) {
-    ConnectX const tree;
+    ConnectX tree;
     tree.write(tree.device("0000:01:00.2") / "modalias", intel);
     EXPECT_EQ(tree.variant(), std::nullopt);
     tree.write(tree.device("0000:01:00.2") / "modalias", connectx);
