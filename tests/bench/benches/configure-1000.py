@@ -26,10 +26,11 @@ def run(lab):
     for number in range(0, ROUNDS * (REPEATS + 1), REPEATS + 1):
         peer = port.seconds_of_ip(lab, number)
         rounds.append(port.program("configure_vfs execute", number + 1))
+        port.check(number + REPEATS)
         figures.round(rounds[-1]["net"], peer)
     whole, looks, read_back = (median(each[part] for each in rounds)
                                for part in ("seconds", "looks", "read_back"))
     lab.step(f"execute() in all {whole:.4g} s: of it {looks:.4g} s looking at the host before and "
-             f"after, {read_back:.4g} s reading the VFs back")
+             f"after, {read_back:.4g} s reading the VFs back and comparing")
     figures.report()
     port.remove()

@@ -3,9 +3,10 @@
 // configure-1000-bare. In the emulated host:
 //   configure_vfs execute|perform NETDEV VFS ROUND REPEATS
 //       prints JSON, medians of so many rounds with numbers from ROUND on: `seconds` in all, of
-//       them `looks` at the host (execute, before and after) and `read_back` of the VFs, and
-//       without those two `net`. One process, as the daemon is one: an emulator takes its time
-//       where code runs for the first time.
+//       them `looks` at the host (execute, before and after) and `read_back`, from when perform()
+//       begins to read the VFs back to its end: reading and comparing. Without those two `net`.
+//       One process, as the daemon is one: an emulator takes its time where code runs for the
+//       first time.
 //   configure_vfs check NETDEV VFS ROUND
 //       ends with 1 unless every VF is as that round, whoever ran it, leaves it.
 #include <fmt/format.h>
@@ -26,8 +27,7 @@ using vfmgr::Deadline;
 using vfmgr::NlSocket;
 using ReadVfs = vfmgr::Result<vfmgr::VfSettings>(NlSocket&, std::string const&, int, Deadline);
 
-// The linker puts the second in the place of the first (--wrap): what perform() spends on reading
-// back is timed where it happens.
+// The linker puts the second in the place of the first (--wrap), which tells when reading began.
 ReadVfs really_read asm("__real_" READ_VF_SETTINGS);
 ReadVfs timed_read asm("__wrap_" READ_VF_SETTINGS);
 
@@ -36,7 +36,7 @@ namespace {
 using namespace vfmgr;
 using Steady = std::chrono::steady_clock;
 
-double seconds_reading = 0;
+std::optional<Steady::time_point> reading_began;
 
 constexpr std::chrono::minutes patience{1};
 PciAddress const pf{0, 1, 0, 0};
@@ -61,13 +61,6 @@ struct Took {
 
 double seconds_since(Steady::time_point began) {
     return std::chrono::duration<double>(Steady::now() - began).count();
-}
-
-// What perform() read back since the last call.
-double read_seconds() {
-    auto const seconds = std::exchange(seconds_reading, 0);
-    if (seconds == 0) give_up("nothing was read back, or it was not timed");
-    return seconds;
 }
 
 MacAddress mac_of(Bench const& bench, std::uint16_t vf) {
@@ -136,16 +129,19 @@ class TimedKernel : public Kernel {
     explicit TimedKernel(LinuxKernelRoots roots) : kernel_(std::move(roots)) {}
     Result<KernelView> observe(KernelScope const& scope) override {
         auto const began = Steady::now();
-        auto const read_before = seconds_reading;
         auto seen = kernel_.observe(scope);
-        looks += seconds_since(began);
-        seconds_reading = read_before;  // a look counts once
+        took.looks += seconds_since(began);
         return seen;
     }
+    // Reading the VFs back is the last that it does.
     Result<Observed> perform(KernelStep const& step, Deadline deadline) override {
-        return kernel_.perform(step, deadline);
+        reading_began.reset();
+        auto done = kernel_.perform(step, deadline);
+        if (!reading_began) give_up("nothing was read back, or it was not timed");
+        took.read_back += seconds_since(*reading_began);
+        return done;
     }
-    double looks = 0;
+    Took took;  // looks, read_back
 
   private:
     LinuxKernel kernel_;
@@ -177,14 +173,14 @@ class Engine {
         operation.requested_by = "uid:0";
         operation.steps = planned_steps(plan);
         Seams const seams{kernel_, hypervisor_, *control_, system_clock()};
-        kernel_.looks = seconds_reading = 0;
+        kernel_.took = {};
         auto const began = Steady::now();
         auto const done = vfmgr::execute(seams, operation, plan, OnFailure::undo);
-        auto const seconds = seconds_since(began);
+        kernel_.took.seconds = seconds_since(began);
         if (!done) give_up(done.error().error.detail);
         auto const& remarks = operation.steps.front().remarks;
         if (!remarks.empty()) give_up(remarks.front());
-        return {seconds, kernel_.looks, read_seconds()};
+        return kernel_.took;
     }
 
   private:
@@ -196,14 +192,15 @@ class Engine {
         Control::start(Store::open(folder_.file("vfmgr.db")).value()).value();
 };
 
-Took perform(LinuxKernel& kernel, Bench const& bench) {
-    auto const step = step_of(bench);
-    seconds_reading = 0;
+Took perform(TimedKernel& kernel, Bench const& bench) {
+    KernelStep const step = step_of(bench);
+    kernel.took = {};
     auto const began = Steady::now();
     auto const done = kernel.perform(step, began + patience);
-    auto const seconds = seconds_since(began);
+    kernel.took.seconds = seconds_since(began);
     if (!done) give_up(done.error().detail);
-    return {seconds, 0, read_seconds()};
+    if (!done->remarks.empty()) give_up(done->remarks.front());
+    return kernel.took;
 }
 
 double median(std::vector<Took> const& all, double (*part)(Took const&)) {
@@ -227,10 +224,8 @@ void print(std::vector<Took> const& all) {
 
 vfmgr::Result<vfmgr::VfSettings> timed_read(NlSocket& socket, std::string const& netdev,
                                             int ifindex, Deadline deadline) {
-    auto const began = Steady::now();
-    auto read = really_read(socket, netdev, ifindex, deadline);
-    seconds_reading += seconds_since(began);
-    return read;
+    reading_began = Steady::now();
+    return really_read(socket, netdev, ifindex, deadline);
 }
 
 int main(int argc, char** argv) {
@@ -246,11 +241,9 @@ int main(int argc, char** argv) {
     }
     auto const engine = mode == "execute" ? std::make_unique<Engine>(bench) : nullptr;
     test::TemporaryFolder const folder;
-    LinuxKernel kernel(roots_in(folder, bench));
+    TimedKernel kernel(roots_in(folder, bench));
     std::vector<Took> all;
-    for (int left = std::stoi(argv[5]); left > 0; --left, ++bench.round) {
+    for (int left = std::stoi(argv[5]); left > 0; --left, ++bench.round)
         all.push_back(engine ? engine->execute(bench) : perform(kernel, bench));
-        check(bench);
-    }
     print(all);
 }
