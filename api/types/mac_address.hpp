@@ -18,7 +18,9 @@ struct MacAddress {
     // Six hex octets with ':' or '-' between them.
     [[nodiscard]] static Result<MacAddress> parse(std::string_view text);
     [[nodiscard]] bool multicast() const { return (octets[0] & 1) != 0; }
-    [[nodiscard]] bool zero() const { return octets == std::array<std::uint8_t, 6>{}; }
+    [[nodiscard]] bool zero() const {
+        return (octets[0] | octets[1] | octets[2] | octets[3] | octets[4] | octets[5]) == 0;
+    }
     auto operator<=>(MacAddress const&) const = default;
 };
 

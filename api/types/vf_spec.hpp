@@ -35,6 +35,13 @@ struct VfSpec {
     bool operator==(VfSpec const&) const = default;
 };
 
+// Of the VF with this number.
+struct VfChange {
+    std::uint16_t index = 0;
+    VfSpec settings;
+    bool operator==(VfChange const&) const = default;
+};
+
 // The members of VfSpec, in the order in which the kernel applies those of one message
 // (do_setvfinfo()). The names are JSON's, and those that `best_effort` lists.
 enum class VfAttribute {

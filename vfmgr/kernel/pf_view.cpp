@@ -5,7 +5,6 @@
 #include <linux/if_arp.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "vfmgr/kernel/vf_files.hpp"
 
@@ -124,20 +123,22 @@ void add_netdev_facts(PfInfo& info, Netdev const& netdev) {
 
 }  // namespace
 
+Netdev const* own_netdev(LinuxKernelRoots const& roots, std::vector<Netdev const*> in_its_folder,
+                         PciAddress const& pf) {
+    std::erase_if(in_its_folder, [](Netdev const* netdev) { return representor(*netdev); });
+    if (in_its_folder.size() < 2) return in_its_folder.empty() ? nullptr : in_its_folder.front();
+    // A card with one function and two ports (mlx4) has two devices.
+    return *std::ranges::min_element(in_its_folder, {}, [&](Netdev const* netdev) {
+        return read_number(pci_folder(roots, pf) / "net" / netdev->name / "dev_port").value_or(0);
+    });
+}
+
 Netdev const* pf_netdev(LinuxKernelRoots const& roots, std::vector<Netdev> const& netdevs,
                         PciAddress const& pf) {
-    Netdev const* best = nullptr;
-    std::uint64_t best_port = 0;
-    for (auto const& name : netdevs_of(roots, pf)) {
-        auto const* const netdev = find_netdev(netdevs, name);
-        if (netdev == nullptr || representor(*netdev)) continue;
-        // A card with one function and two ports (mlx4) has two devices.
-        auto const port =
-            read_number(pci_folder(roots, pf) / "net" / name / "dev_port").value_or(0);
-        if (best == nullptr || port < best_port)
-            std::tie(best, best_port) = std::tuple(netdev, port);
-    }
-    return best;
+    std::vector<Netdev const*> in_its_folder;
+    for (auto const& name : netdevs_of(roots, pf))
+        if (auto const* const netdev = find_netdev(netdevs, name)) in_its_folder.push_back(netdev);
+    return own_netdev(roots, std::move(in_its_folder), pf);
 }
 
 Netdev const* leg_netdev(LinuxKernelRoots const& roots, std::vector<Netdev> const& netdevs,

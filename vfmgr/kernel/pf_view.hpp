@@ -12,6 +12,10 @@
 namespace vfmgr {
 
 // The PF's own network device among those of its folder: no representor, the lowest port.
+[[nodiscard]] Netdev const* own_netdev(LinuxKernelRoots const& roots,
+                                       std::vector<Netdev const*> in_its_folder,
+                                       PciAddress const& pf);
+// The same among all of the host.
 [[nodiscard]] Netdev const* pf_netdev(LinuxKernelRoots const& roots,
                                       std::vector<Netdev> const& netdevs, PciAddress const& pf);
 // The same device or a VLAN device on it, whoever made it.

@@ -67,18 +67,6 @@ bool depends_on_report(VfSpec const& wanted) {
            (wanted.mac && wanted.mac->zero());
 }
 
-std::array<VfSpec, 3> messages_of(VfSpec const& settings) {
-    auto rest = settings;
-    rest.node_guid.reset();
-    rest.port_guid.reset();
-    rest.msix_vectors.reset();
-    VfSpec node;
-    node.node_guid = settings.node_guid;
-    VfSpec port;
-    port.port_guid = settings.port_guid;
-    return {rest, node, port};
-}
-
 std::vector<VfAttribute> attributes_of(VfSpec const& settings) {
     std::vector<VfAttribute> attributes;
     for_each_member([&](VfAttribute each, auto member) {

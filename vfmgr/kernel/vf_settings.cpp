@@ -19,11 +19,16 @@ struct Target {
     LinuxKernelRoots const& roots;
     NlSocket& socket;
     std::optional<Netdev> netdev;  // the PF's; absent: sysfs only
-    std::string pf;                // its interface, or its address where it has none
-    std::string driver;
+    PciAddress pci;
+    std::string pf;   // its interface, or its address where it has none
     VfAddresses vfs;  // when any is changed in files
     Deadline deadline;
 };
+
+// As errors name it.
+std::string driver(Target const& target) {
+    return driver_of(target.roots, target.pci).value_or("the driver");
+}
 
 // One attribute of one VF that the driver did not take.
 struct Refusal {
@@ -51,48 +56,58 @@ std::string remedy_for(VfAttribute attribute, int error) {
     return fmt::format("choose another value, leave {} out, or list it in best_effort", name);
 }
 
-std::string call_of(Target const& target, std::span<VfSetting const> wanted) {
-    if (wanted.size() > 1)
-        return fmt::format("RTM_SETLINK {} vf {} and {} more", target.pf, wanted.front().vf,
-                           wanted.size() - 1);
-    auto const& [vf, settings] = wanted.front();
+// Part of what is wanted of some VFs: what one kind of message carries.
+struct Wanted {
+    std::span<VfChange const> changes;
+    VfPart part;
+    [[nodiscard]] Wanted first(std::size_t count) const { return {changes.first(count), part}; }
+    [[nodiscard]] Wanted from(std::size_t index) const { return {changes.subspan(index), part}; }
+};
+
+std::string call_of(Target const& target, Wanted const& wanted) {
+    auto const& [vf, settings] = wanted.changes.front();
+    if (wanted.changes.size() > 1)
+        return fmt::format("RTM_SETLINK {} vf {} and {} more", target.pf, vf,
+                           wanted.changes.size() - 1);
     auto call = fmt::format("RTM_SETLINK {} vf {}", target.pf, vf);
-    for (auto const attribute : attributes_of(settings))
+    for (auto const attribute : attributes_of(only(settings, wanted.part)))
         call += " " + setting_text(settings, attribute);
     return call;
 }
 
-Result<VfVerdict> send(Target const& target, std::span<VfSetting const> wanted) {
-    return set_vfs(target.socket, call_of(target, wanted), target.netdev->ifindex, wanted,
-                   target.deadline);
+Result<VfVerdict> send(Target const& target, Wanted const& wanted) {
+    return set_vfs(target.socket, call_of(target, wanted), target.netdev->ifindex, wanted.changes,
+                   wanted.part, target.deadline);
 }
 
 // A message with one attribute, or with the minimum rate and the maximum that goes with it.
-Result<NlAck> send_alone(Target const& target, VfSetting const& one, VfAttribute attribute) {
-    VfSetting alone{one.vf, only(one.settings, attribute)};
+Result<NlAck> send_alone(Target const& target, VfChange const& one, VfAttribute attribute,
+                         VfPart part) {
+    VfChange alone{one.index, only(one.settings, attribute)};
     if (attribute == VfAttribute::min_tx_rate)
         alone.settings.max_tx_rate_mbps = one.settings.max_tx_rate_mbps;
-    VFMGR_TRY(auto verdict, send(target, std::span(&alone, 1)));
+    VFMGR_TRY(auto verdict, send(target, {std::span(&alone, 1), part}));
     bool const zero_mac = attribute == VfAttribute::mac && alone.settings.mac == MacAddress{};
     if (verdict.ack.ok() || !zero_mac) return verdict.ack;
     alone.settings.mac = stand_in_mac;
-    VFMGR_TRY(verdict, send(target, std::span(&alone, 1)));
+    VFMGR_TRY(verdict, send(target, {std::span(&alone, 1), part}));
     return verdict.ack;
 }
 
 // The kernel stops at the first attribute that the driver refuses and does not say which: ask for
 // each alone. What was applied already is applied again, to the same effect.
-Result<std::vector<Refusal>> send_one_by_one(Target const& target, VfSetting const& one) {
+Result<std::vector<Refusal>> send_one_by_one(Target const& target, VfChange const& one,
+                                             VfPart part) {
     std::vector<Refusal> refusals;
-    for (auto const attribute : attributes_of(one.settings)) {
-        VFMGR_TRY(auto const ack, send_alone(target, one, attribute));
+    for (auto const attribute : attributes_of(only(one.settings, part))) {
+        VFMGR_TRY(auto const ack, send_alone(target, one, attribute, part));
         if (ack.ok()) continue;
         auto const text = setting_text(one.settings, attribute);
-        VfSetting const alone{one.vf, only(one.settings, attribute)};
-        auto error = nl_refusal(
-            ack, call_of(target, std::span(&alone, 1)),
-            fmt::format("{} refused {} for VF {} of {}", target.driver, text, one.vf, target.pf),
-            remedy_for(attribute, ack.error));
+        VfChange const alone{one.index, only(one.settings, attribute)};
+        auto error = nl_refusal(ack, call_of(target, {std::span(&alone, 1), part}),
+                                fmt::format("{} refused {} for VF {} of {}", driver(target), text,
+                                            one.index, target.pf),
+                                remedy_for(attribute, ack.error));
         refusals.push_back({attribute, std::move(error.detail), std::move(error.remedy),
                             std::move(error.causes.front())});
     }
@@ -103,19 +118,20 @@ using Refusals = std::map<std::uint16_t, std::vector<Refusal>>;  // by VF
 
 // As many VFs in one message as fit. One that is refused is halved until the VF is found whose
 // attribute it was; the others in it get all of theirs.
-Result<void> configure(Target const& target, std::span<VfSetting const> wanted, Refusals& refused) {
-    while (!wanted.empty()) {
+Result<void> configure(Target const& target, Wanted wanted, Refusals& refused) {
+    while (!wanted.changes.empty()) {
         VFMGR_TRY(auto const verdict, send(target, wanted));
         auto const sent = wanted.first(verdict.carried);
-        wanted = wanted.subspan(verdict.carried);
+        wanted = wanted.from(verdict.carried);
         if (verdict.ack.ok()) continue;
-        if (sent.size() > 1) {
-            VFMGR_CHECK(configure(target, sent.first(sent.size() / 2), refused));
-            VFMGR_CHECK(configure(target, sent.subspan(sent.size() / 2), refused));
+        if (auto const half = verdict.carried / 2; half > 0) {
+            VFMGR_CHECK(configure(target, sent.first(half), refused));
+            VFMGR_CHECK(configure(target, sent.from(half), refused));
             continue;
         }
-        VFMGR_TRY(auto refusals, send_one_by_one(target, sent.front()));
-        auto& mine = refused[sent.front().vf];
+        auto const& one = sent.changes.front();
+        VFMGR_TRY(auto refusals, send_one_by_one(target, one, sent.part));
+        auto& mine = refused[one.index];
         mine.insert(mine.end(), refusals.begin(), refusals.end());
     }
     return {};
@@ -130,14 +146,15 @@ bool in_files(Target const& target, VfSpec const& settings) {
     return target.netdev ? settings.msix_vectors.has_value() : !empty(settings);
 }
 
-std::optional<Refusal> write_file(Target const& target, VfSetting const& one, VfAttribute attribute,
-                                  VfId const& vf) {
-    auto const file = vf_file(target.roots, vf, target.vfs.at(one.vf), one.settings, attribute);
+std::optional<Refusal> write_file(Target const& target, VfChange const& one, VfAttribute attribute,
+                                  PciAddress const& pf) {
+    auto const file =
+        vf_file(target.roots, {pf, one.index}, target.vfs.at(one.index), one.settings, attribute);
     auto const error = file ? write_text(file->path, file->text) : EOPNOTSUPP;
     if (error == 0) return std::nullopt;
     return Refusal{attribute,
-                   fmt::format("{} refused {} for VF {} of {}: {}", target.driver,
-                               setting_text(one.settings, attribute), one.vf, target.pf,
+                   fmt::format("{} refused {} for VF {} of {}: {}", driver(target),
+                               setting_text(one.settings, attribute), one.index, target.pf,
                                std::generic_category().message(error)),
                    remedy_for(attribute, error),
                    errno_cause(file ? "write " + file->path.string()
@@ -150,33 +167,25 @@ void write_files(Target const& target, ConfigureVfs const& step, Refusals& refus
         if (!in_files(target, change.settings)) continue;
         for (auto const attribute : attributes_of(change.settings)) {
             if (by_netlink(target, attribute)) continue;
-            auto refusal = write_file(target, {change.index, change.settings}, attribute,
-                                      {step.pf, change.index});
+            auto refusal = write_file(target, change, attribute, step.pf);
             if (refusal) refused[change.index].push_back(std::move(*refusal));
         }
     }
 }
 
-template <class T>
-T const& found_or_none(std::map<std::uint16_t, T> const& by_vf, std::uint16_t vf) {
-    static T const none;
+template <class Map>
+auto const& found_or_none(Map const& by_vf, std::uint16_t vf) {
+    static typename Map::mapped_type const none;
     auto const found = by_vf.find(vf);
     return found == by_vf.end() ? none : found->second;
 }
 
-// GUIDs go in messages of their own: round 0 has everything else, then the node GUIDs, then the
-// port GUIDs.
-Result<void> send_all(Target const& target, ConfigureVfs const& step, VfSettings const& reported,
-                      Refusals& refused) {
-    if (!target.netdev) return {};
-    std::array<std::vector<VfSetting>, 3> rounds;
-    for (auto const& change : step.changes) {
-        auto const write = to_write(change.settings, found_or_none(reported, change.index));
-        auto const messages = messages_of(write);
-        for (std::size_t round = 0; round < rounds.size(); ++round)
-            if (!empty(messages[round])) rounds[round].push_back({change.index, messages[round]});
+Result<void> send_all(Target const& target, std::span<VfChange const> changes, Refusals& refused) {
+    for (auto const part : vf_parts) {
+        bool const any = std::ranges::any_of(
+            changes, [part](VfChange const& change) { return has(change.settings, part); });
+        if (any) VFMGR_CHECK(configure(target, {changes, part}, refused));
     }
-    for (auto const& round : rounds) VFMGR_CHECK(configure(target, round, refused));
     return {};
 }
 
@@ -184,7 +193,7 @@ Result<void> send_all(Target const& target, ConfigureVfs const& step, VfSettings
 std::vector<Refusal> compare(Target const& target, VfChange const& change, VfSpec const& reported,
                              std::vector<Refusal> const& refused) {
     std::vector<Refusal> differences;
-    if (empty(differing(change.settings, reported))) return differences;  // as a rule
+    if (holds(change.settings, reported)) return differences;  // as a rule
     for (auto const attribute : attributes_of(change.settings)) {
         bool const known = std::any_of(refused.begin(), refused.end(), [&](Refusal const& each) {
             return each.attribute == attribute;
@@ -194,7 +203,7 @@ std::vector<Refusal> compare(Target const& target, VfChange const& change, VfSpe
             continue;
         differences.push_back(
             {attribute,
-             fmt::format("{} accepted {} for VF {} of {} and reports {}", target.driver,
+             fmt::format("{} accepted {} for VF {} of {} and reports {}", driver(target),
                          setting_text(change.settings, attribute), change.index, target.pf,
                          setting_text(reported, attribute)),
              fmt::format("look in the kernel's log, or list {} in best_effort",
@@ -245,16 +254,23 @@ Result<void> require_files(Target const& target, ConfigureVfs const& step) {
     return {};
 }
 
-// What to_write() needs to know, when it needs it. Writing never depends on it: where the kernel
-// can't report all VFs, everything is written.
-VfSettings report_for(Target const& target, ConfigureVfs const& step) {
-    bool const needed = target.netdev && std::any_of(step.changes.begin(), step.changes.end(),
-                                                     [](VfChange const& change) {
-                                                         return depends_on_report(change.settings);
-                                                     });
-    if (!needed) return {};
-    return read_vf_settings(target.socket, target.pf, target.netdev->ifindex, target.deadline)
-        .value_or(VfSettings{});
+// What has to be written, in place of what is wanted, where that depends on what is so. Writing
+// never depends on the report: where the kernel can't report all VFs, everything is written.
+std::vector<VfChange> changes_to_write(Target const& target, std::vector<VfChange> changes) {
+    auto const report =
+        read_vf_settings(target.socket, target.pf, target.netdev->ifindex, target.deadline)
+            .value_or(VfSettings{});
+    for (auto& [index, settings] : changes)
+        settings = to_write(settings, found_or_none(report, index));
+    return changes;
+}
+
+Result<void> write_by_netlink(Target const& target, ConfigureVfs const& step, Refusals& refused) {
+    if (!target.netdev) return {};
+    bool const depends = std::ranges::any_of(
+        step.changes, [](VfChange const& change) { return depends_on_report(change.settings); });
+    if (!depends) return send_all(target, step.changes, refused);
+    return send_all(target, changes_to_write(target, step.changes), refused);
 }
 
 // rtnetlink's report of all VFs, with what sysfs says of those that were changed there.
@@ -280,17 +296,28 @@ Result<void> require_vfs(LinuxKernelRoots const& roots, ConfigureVfs const& step
     return {};
 }
 
+// The PF's, absent when it has none. A host may have hundreds of others, which are not asked for.
+Result<std::optional<Netdev>> netdev_of(LinuxKernelRoots const& roots, NlSocket& socket,
+                                        PciAddress const& pf, Deadline deadline) {
+    std::vector<Result<Netdev>> answers;
+    for (auto const& name : netdevs_of(roots, pf))
+        answers.push_back(get_netdev(socket, name, deadline));
+    std::vector<Netdev const*> in_its_folder;
+    for (auto const& netdev : answers) {
+        if (netdev)
+            in_its_folder.push_back(&*netdev);
+        else if (netdev.error().problem != Problem::not_found)  // that one left just now
+            return fail(netdev.error());
+    }
+    auto const* const own = own_netdev(roots, std::move(in_its_folder), pf);
+    return own ? std::optional(*own) : std::nullopt;
+}
+
 Result<Target> target_of(LinuxKernelRoots const& roots, NlSocket& socket, ConfigureVfs const& step,
                          Deadline deadline) {
-    VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
-    auto const* const netdev = pf_netdev(roots, netdevs, step.pf);
-    Target target{roots,
-                  socket,
-                  netdev ? std::optional(*netdev) : std::nullopt,
-                  netdev ? netdev->name : to_string(step.pf),
-                  driver_of(roots, step.pf).value_or("the driver"),
-                  {},
-                  deadline};
+    VFMGR_TRY(auto netdev, netdev_of(roots, socket, step.pf, deadline));
+    auto name = netdev ? netdev->name : to_string(step.pf);
+    Target target{roots, socket, std::move(netdev), step.pf, std::move(name), {}, deadline};
     bool const files = std::ranges::any_of(
         step.changes, [&](VfChange const& change) { return in_files(target, change.settings); });
     if (files) {
@@ -308,7 +335,7 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, ConfigureVfs const&
     VFMGR_TRY(auto const target, target_of(roots, socket, step, deadline));
     VFMGR_CHECK(require_files(target, step));
     Refusals refused;
-    VFMGR_CHECK(send_all(target, step, report_for(target, step), refused));
+    VFMGR_CHECK(write_by_netlink(target, step, refused));
     write_files(target, step, refused);
     auto const after = read_back(target, step);
     std::vector<Refusal> all;

@@ -25,9 +25,6 @@ namespace vfmgr {
 [[nodiscard]] VfSpec to_write(VfSpec const& wanted, VfSpec const& reported);
 // Whether to_write() may say something else for another report.
 [[nodiscard]] bool depends_on_report(VfSpec const& wanted);
-// The parts that messages of their own carry, in this order: everything but the GUIDs, the node
-// GUID, the port GUID. Those without a wish are empty.
-[[nodiscard]] std::array<VfSpec, 3> messages_of(VfSpec const& settings);
 [[nodiscard]] std::vector<VfAttribute> attributes_of(VfSpec const& settings);
 // "vlan 100 qos 3 proto 802.1ad", "trust on".
 [[nodiscard]] std::string setting_text(VfSpec const& settings, VfAttribute attribute);

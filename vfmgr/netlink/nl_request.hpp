@@ -6,6 +6,8 @@
 
 #include <linux/netlink.h>
 
+#include <array>
+#include <boost/container/vector.hpp>
 #include <string_view>
 
 #include "vfmgr/netlink/attributes.hpp"
@@ -18,6 +20,8 @@ class NlRequest {
     // know that the kernel is done.
     NlRequest(std::uint16_t type, int flags);
 
+    // Memory for a message of so many octets; more is found when needed.
+    void reserve(std::size_t octets);
     // The fixed struct of the family; before any attribute.
     template <class T>
     NlRequest& header(T const& header) {
@@ -29,7 +33,12 @@ class NlRequest {
     template <class T>
         requires std::has_unique_object_representations_v<T>
     NlRequest& put(int type, T const& value) {
-        return put_bytes(type, bytes_of(value));
+        std::array<std::byte, sizeof(nlattr) + sizeof(T)> attribute;
+        nlattr const header{sizeof attribute, static_cast<std::uint16_t>(type)};
+        std::memcpy(attribute.data(), &header, sizeof header);
+        std::memcpy(attribute.data() + sizeof header, &value, sizeof value);
+        append(attribute);
+        return *this;
     }
     NlRequest& put_text(int type, std::string_view text);  // NUL added
     NlRequest& put_bytes(int type, ByteView bytes) {
@@ -41,7 +50,7 @@ class NlRequest {
     // fill(request) adds the attributes inside. Without NLA_F_NESTED, as iproute2 does it.
     template <class Fill>
     NlRequest& nest(int type, Fill&& fill) {
-        auto const at = bytes_.size();
+        auto const at = size_;
         append_header(type, sizeof(nlattr));
         fill(*this);
         set_length(at);
@@ -49,17 +58,21 @@ class NlRequest {
     }
 
     // So far, behind the nlmsghdr.
-    [[nodiscard]] ByteView body() const { return ByteView(bytes_).subspan(sizeof(nlmsghdr)); }
+    [[nodiscard]] ByteView body() const { return whole().subspan(sizeof(nlmsghdr)); }
     // No attribute is longer than its 16 bits of length can say.
     [[nodiscard]] bool complete() const { return complete_; }
     // As it is sent. The view ends with the next change of the request.
     [[nodiscard]] ByteView numbered(std::uint32_t sequence, int more_flags);
 
   private:
+    [[nodiscard]] ByteView whole() const { return {memory_.data(), size_}; }
     void append(ByteView bytes) {
-        bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-        if (auto const odd = bytes.size() % NLMSG_ALIGNTO; odd != 0)
-            bytes_.resize(bytes_.size() + NLMSG_ALIGNTO - odd);
+        auto const padding = (NLMSG_ALIGNTO - bytes.size() % NLMSG_ALIGNTO) % NLMSG_ALIGNTO;
+        auto const size = size_ + bytes.size() + padding;
+        if (size > memory_.size()) reserve(2 * size);
+        std::memcpy(memory_.data() + size_, bytes.data(), bytes.size());
+        std::memset(memory_.data() + size - padding, 0, padding);
+        size_ = size;
     }
     void append_header(int type, std::size_t length) {
         complete_ = complete_ && length <= UINT16_MAX;
@@ -70,7 +83,8 @@ class NlRequest {
 
     std::uint16_t type_;
     std::uint16_t flags_;
-    std::vector<std::byte> bytes_;
+    boost::container::vector<std::byte> memory_;  // std::vector would fill it with zeros first
+    std::size_t size_ = 0;                        // of the message in it
     bool complete_ = true;
 };
 

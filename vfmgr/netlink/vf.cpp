@@ -21,6 +21,7 @@ constexpr std::uint32_t not_said = 0xFFFFFFFF;
 // An attribute's length, the list's too, has 16 bits (struct nlattr).
 constexpr std::size_t list_bytes_max = 65'535;
 constexpr std::size_t info_bytes_max = 256;  // of one VF with every attribute: 172
+constexpr std::size_t message_bytes_max = list_bytes_max + 64;
 
 // From the list's first VF to the message's end. The list's own length has 16 bits and wraps beyond
 // 64 KiB, with every VF in the message nevertheless (rtnl_fill_vf(), nla_nest_end()): iproute2 then
@@ -172,7 +173,7 @@ void put_guid(NlRequest& info, int type, std::uint16_t vf, Guid const& guid) {
     info.put_bytes(type, bytes);
 }
 
-void put_settings(NlRequest& info, std::uint16_t vf, VfSpec const& spec) {
+void put_all_but_guids(NlRequest& info, std::uint16_t vf, VfSpec const& spec) {
     if (spec.mac) {
         auto setting = setting_of<ifla_vf_mac>(vf);
         std::copy(spec.mac->octets.begin(), spec.mac->octets.end(), std::begin(setting.mac));
@@ -184,8 +185,18 @@ void put_settings(NlRequest& info, std::uint16_t vf, VfSpec const& spec) {
     if (spec.link_state) put_link_state(info, vf, *spec.link_state);
     put_switch<ifla_vf_rss_query_en>(info, IFLA_VF_RSS_QUERY_EN, vf, spec.query_rss);
     put_switch<ifla_vf_trust>(info, IFLA_VF_TRUST, vf, spec.trust);
-    if (spec.node_guid) put_guid(info, IFLA_VF_IB_NODE_GUID, vf, *spec.node_guid);
-    if (spec.port_guid) put_guid(info, IFLA_VF_IB_PORT_GUID, vf, *spec.port_guid);
+}
+
+void put_part(NlRequest& info, VfChange const& change, VfPart part) {
+    auto const& [vf, spec] = change;
+    switch (part) {
+        case VfPart::all_but_guids:
+            return put_all_but_guids(info, vf, spec);
+        case VfPart::node_guid:
+            return put_guid(info, IFLA_VF_IB_NODE_GUID, vf, *spec.node_guid);
+        case VfPart::port_guid:
+            return put_guid(info, IFLA_VF_IB_PORT_GUID, vf, *spec.port_guid);
+    }
 }
 
 }  // namespace
@@ -234,16 +245,36 @@ Result<VfSettings> read_vf_settings(NlSocket& socket, std::string const& netdev,
     return VfSettings{};
 }
 
-VfMessage vf_message(int ifindex, std::span<VfSetting const> wanted) {
+VfSpec only(VfSpec const& settings, VfPart part) {
+    if (part == VfPart::node_guid) return only(settings, VfAttribute::node_guid);
+    if (part == VfPart::port_guid) return only(settings, VfAttribute::port_guid);
+    auto rest = settings;
+    rest.node_guid.reset();
+    rest.port_guid.reset();
+    rest.msix_vectors.reset();
+    return rest;
+}
+
+bool has(VfSpec const& settings, VfPart part) {
+    if (part == VfPart::node_guid) return settings.node_guid.has_value();
+    if (part == VfPart::port_guid) return settings.port_guid.has_value();
+    return settings.mac || settings.vlan || settings.spoofchk || settings.trust ||
+           settings.link_state || settings.query_rss || settings.min_tx_rate_mbps ||
+           settings.max_tx_rate_mbps;
+}
+
+VfMessage vf_message(int ifindex, std::span<VfChange const> wanted, VfPart part) {
     ifinfomsg header{};
     header.ifi_index = ifindex;
     VfMessage message{NlRequest(RTM_SETLINK, 0), 0};
+    message.request.reserve(std::min(message_bytes_max, wanted.size() * info_bytes_max));
     message.request.header(header).nest(IFLA_VFINFO_LIST, [&](NlRequest& list) {
         auto const begin = list.body().size();
         for (auto const& one : wanted) {
-            list.nest(IFLA_VF_INFO,
-                      [&](NlRequest& info) { put_settings(info, one.vf, one.settings); });
             ++message.carried;
+            // The kernel refuses a VF without anything to set (do_setvfinfo()).
+            if (!has(one.settings, part)) continue;
+            list.nest(IFLA_VF_INFO, [&](NlRequest& info) { put_part(info, one, part); });
             if (list.body().size() - begin > list_bytes_max - info_bytes_max) break;
         }
     });
@@ -251,8 +282,8 @@ VfMessage vf_message(int ifindex, std::span<VfSetting const> wanted) {
 }
 
 Result<VfVerdict> set_vfs(NlSocket& socket, std::string const& call, int ifindex,
-                          std::span<VfSetting const> wanted, Deadline deadline) {
-    auto message = vf_message(ifindex, wanted);
+                          std::span<VfChange const> wanted, VfPart part, Deadline deadline) {
+    auto message = vf_message(ifindex, wanted, part);
     VFMGR_TRY(auto ack, socket.tell(std::move(message.request), call, deadline));
     return VfVerdict{std::move(ack), message.carried};
 }

@@ -3,7 +3,7 @@
 // owns; its thread. Facts: kernel-and-libvirt.md, 4.
 #pragma once
 
-#include <map>
+#include <boost/container/flat_map.hpp>
 #include <span>
 
 #include "api/types/vf_spec.hpp"
@@ -11,27 +11,30 @@
 
 namespace vfmgr {
 
-using VfSettings = std::map<std::uint16_t, VfSpec>;  // by index
+using VfSettings = boost::container::flat_map<std::uint16_t, VfSpec>;  // by index
 
 // What the driver reports; a member that it does not report is absent. Drivers that fail for one VF
 // leave that VF out.
 [[nodiscard]] Result<VfSettings> read_vf_settings(NlSocket& socket, std::string const& netdev,
                                                   int ifindex, Deadline deadline);
 
-struct VfSetting {
-    std::uint16_t vf = 0;
-    // At most one GUID, and then nothing else: the kernel ignores what follows a node GUID. A
-    // minimum rate needs the maximum beside it: one attribute sets both.
-    VfSpec settings;
-};
+// What messages of their own carry, in this order: the kernel ignores what follows a node GUID.
+// MSI-X vectors are in none.
+enum class VfPart { all_but_guids, node_guid, port_guid };
+inline constexpr std::array vf_parts{VfPart::all_but_guids, VfPart::node_guid, VfPart::port_guid};
+[[nodiscard]] VfSpec only(VfSpec const& settings, VfPart part);
+[[nodiscard]] bool has(VfSpec const& settings, VfPart part);
+
 struct VfVerdict {
     NlAck ack;
     std::size_t carried = 0;  // of `wanted`, from the front; at least one
 };
-// One message for as many VFs, from the front of `wanted`, as it can carry. The kernel stops at the
-// first attribute that is refused, with the earlier ones and VFs applied, and does not say which.
+// One message with that part for as many VFs, from the front of `wanted`, as it can carry. A
+// minimum rate needs the maximum beside it: one attribute sets both. The kernel stops at the first
+// attribute that is refused, with the earlier ones and VFs applied, and does not say which.
 [[nodiscard]] Result<VfVerdict> set_vfs(NlSocket& socket, std::string const& call, int ifindex,
-                                        std::span<VfSetting const> wanted, Deadline deadline);
+                                        std::span<VfChange const> wanted, VfPart part,
+                                        Deadline deadline);
 
 // The payload of RTM_NEWLINK with IFLA_VFINFO_LIST in it.
 [[nodiscard]] VfSettings parse_vf_settings(ByteView payload);
@@ -40,6 +43,6 @@ struct VfMessage {
     NlRequest request;
     std::size_t carried = 0;
 };
-[[nodiscard]] VfMessage vf_message(int ifindex, std::span<VfSetting const> wanted);
+[[nodiscard]] VfMessage vf_message(int ifindex, std::span<VfChange const> wanted, VfPart part);
 
 }  // namespace vfmgr

@@ -30,11 +30,6 @@ struct SetNumVfs {
     std::uint16_t count = 0;
     bool operator==(SetNumVfs const&) const = default;
 };
-struct VfChange {
-    std::uint16_t index = 0;
-    VfSpec settings;
-    bool operator==(VfChange const&) const = default;
-};
 // All attribute changes of a PF's VFs: one step, one journal record. Read back after.
 struct ConfigureVfs {
     PciAddress pf;

@@ -27,4 +27,13 @@ VfSpec differing(VfSpec want, VfSpec const& now) {
     return want;
 }
 
+bool holds(VfSpec const& want, VfSpec const& now) {
+    bool all = true;
+    for_each_member([&](VfAttribute attribute, auto member) {
+        if (!(want.*member) || want.*member == now.*member) return;
+        all = all && attribute == VfAttribute::mac && mac_holds(want, now);
+    });
+    return all;
+}
+
 }  // namespace vfmgr

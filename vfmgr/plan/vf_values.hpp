@@ -18,5 +18,7 @@ inline constexpr MacAddress stand_in_mac{{0x02, 0, 0, 0, 0, 0}};
 [[nodiscard]] VfSpec only_members_of(VfSpec const& mask, VfSpec values);
 // The members of `want` whose value is not the one that `now` reports.
 [[nodiscard]] VfSpec differing(VfSpec want, VfSpec const& now);
+// None differs.
+[[nodiscard]] bool holds(VfSpec const& want, VfSpec const& now);
 
 }  // namespace vfmgr

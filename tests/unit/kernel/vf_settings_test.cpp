@@ -115,19 +115,6 @@ TEST(DependsOnReport, IsSaidOfWhateverToWriteLooksAt) {
     EXPECT_TRUE(depends_on_report(zero));
 }
 
-TEST(MessagesOf, GuidsGoAlone) {
-    auto const messages = messages_of(everything());
-    auto rest = everything();
-    rest.node_guid.reset();
-    rest.port_guid.reset();
-    rest.msix_vectors.reset();  // a file of sysfs
-    EXPECT_EQ(messages[0], rest);
-    EXPECT_EQ(messages[1], only(everything(), VfAttribute::node_guid));
-    EXPECT_EQ(messages[2], only(everything(), VfAttribute::port_guid));
-    EXPECT_EQ(messages_of(VfSpec{}), (std::array<VfSpec, 3>{}));
-    EXPECT_EQ(messages_of(messages[2]), (std::array{VfSpec{}, VfSpec{}, messages[2]}));
-}
-
 TEST(SettingText, NamesAttributeAndValue) {
     auto const spec = everything();
     std::vector<std::string> texts;

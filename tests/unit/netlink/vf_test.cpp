@@ -158,8 +158,8 @@ Attributes vf_list_of(NlRequest const& request) {
 
 // The attributes of the one IFLA_VF_INFO in a request.
 struct Sent {
-    explicit Sent(VfSpec const& settings)
-        : request(vf_message(9, std::array{VfSetting{3, settings}}).request) {
+    explicit Sent(VfSpec const& settings, VfPart part = VfPart::all_but_guids)
+        : request(vf_message(9, std::array{VfChange{3, settings}}, part).request) {
         info = vf_list_of(request).nested(IFLA_VF_INFO);
     }
     [[nodiscard]] std::vector<std::uint16_t> types() const {
@@ -231,17 +231,73 @@ TEST(VfRequest, AMinimumRateCarriesTheMaximumBesideIt) {
     EXPECT_EQ(rate.max_tx_rate, 90U);
 }
 
+VfSpec with_guids() {
+    VfSpec settings;
+    settings.trust = true;
+    settings.node_guid = Guid{1};
+    settings.port_guid = Guid{2};
+    settings.msix_vectors = 8;
+    return settings;
+}
+
+TEST(VfRequest, GuidsGoAlone) {
+    auto const settings = with_guids();
+    EXPECT_EQ(Sent(settings, VfPart::all_but_guids).types(),
+              std::vector<std::uint16_t>{IFLA_VF_TRUST});
+    EXPECT_EQ(Sent(settings, VfPart::node_guid).types(),
+              std::vector<std::uint16_t>{IFLA_VF_IB_NODE_GUID});
+    EXPECT_EQ(Sent(settings, VfPart::port_guid).types(),
+              std::vector<std::uint16_t>{IFLA_VF_IB_PORT_GUID});
+    for (auto const part : vf_parts) EXPECT_TRUE(has(settings, part));
+}
+
+TEST(VfRequest, APartHasOnlyItsMembers) {
+    VfSpec node;
+    node.node_guid = Guid{1};
+    EXPECT_EQ(only(with_guids(), VfPart::node_guid), node);
+    EXPECT_EQ(only(node, VfPart::port_guid), VfSpec{});
+    EXPECT_EQ(only(node, VfPart::all_but_guids), VfSpec{});
+    VfSpec trust;
+    trust.trust = true;
+    EXPECT_EQ(only(with_guids(), VfPart::all_but_guids), trust);
+    VfSpec in_sysfs;
+    in_sysfs.msix_vectors = 8;
+    for (auto const part : vf_parts) EXPECT_FALSE(has(in_sysfs, part));
+}
+
+TEST(VfRequest, EachMemberMakesAPart) {
+    std::vector<VfPart> of_each;
+    VfSpec const all{MacAddress{}, Vlan{},  false,       false, LinkState::auto_, false, 0, 0,
+                     Guid{1},      Guid{2}, std::nullopt};
+    for_each_member([&](VfAttribute attribute, auto) {
+        for (auto const part : vf_parts)
+            if (has(only(all, attribute), part)) of_each.push_back(part);
+    });
+    std::vector<VfPart> expected(8, VfPart::all_but_guids);
+    expected.insert(expected.end(), {VfPart::node_guid, VfPart::port_guid});
+    EXPECT_EQ(of_each, expected);
+}
+
+TEST(VfRequest, AVfWithoutThePartIsLeftOut) {
+    std::array const wanted{VfChange{1, VfSpec{}}, VfChange{2, with_guids()}};
+    auto const message = vf_message(9, wanted, VfPart::node_guid);
+    EXPECT_EQ(message.carried, 2U);
+    auto const list = vf_list_of(message.request);
+    ASSERT_EQ(list.all().size(), 1U);
+    EXPECT_EQ(list.nested(IFLA_VF_INFO).value<ifla_vf_guid>(IFLA_VF_IB_NODE_GUID)->vf, 2U);
+}
+
 TEST(VfRequest, GuidIsInHostOrder) {
     VfSpec settings;
     settings.port_guid = Guid{0x0102030405060708};
-    Sent const sent(settings);
+    Sent const sent(settings, VfPart::port_guid);
     auto const guid = sent.info.value<ifla_vf_guid>(IFLA_VF_IB_PORT_GUID).value();
     EXPECT_EQ(guid.vf, 3U);
     EXPECT_EQ(guid.guid, 0x0102030405060708U);
 }
 
-std::vector<VfSetting> thousand_vfs() {
-    std::vector<VfSetting> wanted;
+std::vector<VfChange> thousand_vfs() {
+    std::vector<VfChange> wanted;
     for (std::uint16_t vf = 0; vf < 1000; ++vf) {
         VfSpec settings;
         settings.mac = MacAddress{
@@ -268,11 +324,11 @@ std::vector<std::uint32_t> carried_by(NlRequest const& request) {
 
 TEST(VfMessages, CarryEachVfOnceInAsFewAsFit) {
     auto const wanted = thousand_vfs();
-    std::span<VfSetting const> rest(wanted);
+    std::span<VfChange const> rest(wanted);
     std::vector<std::uint32_t> seen;
     std::size_t messages = 0;
     for (; !rest.empty(); ++messages) {
-        auto const message = vf_message(9, rest);
+        auto const message = vf_message(9, rest, VfPart::all_but_guids);
         ASSERT_TRUE(message.request.complete());
         ASSERT_LT(message.request.body().size(), 65'536U + 48);
         auto const vfs = carried_by(message.request);
