@@ -46,13 +46,17 @@ void save_operations(SQLite::Database& db, Batch const& batch) {
         execute(db, "INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?)", key, request_hash,
                 operation, milliseconds_of(created_at));
     for (auto const& operation : batch.erase_records_of)
-        execute(db, "DELETE FROM journal WHERE operation = ?", operation);
-    for (auto const& [operation, record] : batch.save_records)
-        execute(db, "INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?, ?)", operation,
-                std::int64_t{record.seq}, std::string(enum_name(record.state)),
-                document_of(record.step), document_of(record.undo));
+        for (auto const* const sql :
+             {"DELETE FROM steps WHERE operation = ?", "DELETE FROM states WHERE operation = ?"})
+            execute(db, sql, operation);
+    for (auto const& [operation, record] : batch.save_records) {
+        execute(db, "INSERT OR REPLACE INTO steps VALUES (?, ?, ?, ?)", operation,
+                std::int64_t{record.seq}, document_of(record.step), document_of(record.undo));
+        execute(db, "INSERT OR REPLACE INTO states VALUES (?, ?, ?)", operation,
+                std::int64_t{record.seq}, std::string(enum_name(record.state)));
+    }
     for (auto const& [operation, seq, state] : batch.save_record_states)
-        execute(db, "UPDATE journal SET state = ? WHERE operation = ? AND seq = ?",
+        execute(db, "UPDATE states SET state = ? WHERE operation = ? AND seq = ?",
                 std::string(enum_name(state)), operation, std::int64_t{seq});
 }
 

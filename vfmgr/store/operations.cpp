@@ -42,7 +42,9 @@ Result<JournalRecord> record_in(Store::Impl const& store, SQLite::Statement& row
 Result<std::vector<JournalRecord>> journal_of(Store::Impl const& store, SQLite::Database& db,
                                               std::string const& operation) {
     SQLite::Statement rows(
-        db, "SELECT seq, state, step, undo FROM journal WHERE operation = ? ORDER BY seq");
+        db,
+        "SELECT seq, state, step, undo FROM steps LEFT JOIN states USING (operation, seq) "
+        "WHERE operation = ? ORDER BY seq");
     rows.bind(1, operation);
     std::vector<JournalRecord> records;
     while (rows.executeStep()) {

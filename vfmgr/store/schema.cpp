@@ -45,7 +45,22 @@ CREATE TABLE idempotency (
     created_ms INTEGER NOT NULL) STRICT;
 )sql";
 
-constexpr std::array migrations{version_1, version_2};
+// SQLite writes a row as a whole: what a step is and how it is undone can be long and never
+// changes, and its state does.
+constexpr char const* version_3 = R"sql(
+CREATE TABLE steps (
+    operation TEXT NOT NULL REFERENCES operations (id) ON DELETE CASCADE,
+    seq INTEGER NOT NULL, step TEXT NOT NULL, undo TEXT NOT NULL,
+    PRIMARY KEY (operation, seq)) STRICT;
+INSERT INTO steps SELECT operation, seq, step, undo FROM journal;
+CREATE TABLE states (
+    operation TEXT NOT NULL REFERENCES operations (id) ON DELETE CASCADE,
+    seq INTEGER NOT NULL, state TEXT NOT NULL, PRIMARY KEY (operation, seq)) STRICT;
+INSERT INTO states SELECT operation, seq, state FROM journal;
+DROP TABLE journal;
+)sql";
+
+constexpr std::array migrations{version_1, version_2, version_3};
 constexpr int newest = static_cast<int>(migrations.size());
 constexpr int application_id = 0x76666d67;  // "vfmg"
 

@@ -98,15 +98,15 @@ TEST_F(OpeningTest, ADatabaseOfAnotherProgramIsLeftAlone) {
 
 TEST_F(OpeningTest, AFormFromTheFutureIsRefusedUntilTheNewerVfmgrdIsBack) {
     make();
-    execute("PRAGMA user_version = 3; CREATE TABLE future (a)");
+    execute("PRAGMA user_version = 4; CREATE TABLE future (a)");
     auto const before = bytes();
     auto const error = refusal_to_open();
     test::expect_unavailable(error, path());
-    EXPECT_NE(error.detail.find("has form 3; this vfmgrd knows up to 2"), std::string::npos)
+    EXPECT_NE(error.detail.find("has form 4; this vfmgrd knows up to 3"), std::string::npos)
         << error.detail;
     EXPECT_EQ(error.remedy, "install the vfmgrd that wrote it, or a newer one");
     EXPECT_TRUE(bytes() == before);
-    execute("PRAGMA user_version = 2");
+    execute("PRAGMA user_version = 3");
     EXPECT_EQ(open().load().value().attachments.at("00000001"), test::attachment(1));
 }
 
@@ -171,12 +171,12 @@ TEST_F(OpeningTest, ARowThatCannotBeReadIsNamed) {
           Row{"INSERT INTO quarantine VALUES ('0000:01:00.0', 2, '[]')",
               "quarantined VF 0000:01:00.0/2", load},
           Row{"UPDATE operations SET document = 'null'", "operation op1", unfinished},
-          Row{"UPDATE journal SET step = '{\"step\": \"teleport\"}'", "step 1 of operation op1",
+          Row{"UPDATE steps SET step = '{\"step\": \"teleport\"}'", "step 1 of operation op1",
               unfinished},
-          Row{"UPDATE journal SET undo = '[{}]'", "the undo of step 1 of operation op1",
-              unfinished},
-          Row{"UPDATE journal SET undo = '{}'", "the undo of step 1 of operation op1", unfinished},
-          Row{"UPDATE journal SET state = 'doing'", "step 1 of operation op1", unfinished},
+          Row{"UPDATE steps SET undo = '[{}]'", "the undo of step 1 of operation op1", unfinished},
+          Row{"UPDATE steps SET undo = '{}'", "the undo of step 1 of operation op1", unfinished},
+          Row{"UPDATE states SET state = 'doing'", "step 1 of operation op1", unfinished},
+          Row{"DELETE FROM states", "step 1 of operation op1", unfinished},
           Row{"UPDATE operations SET document = ''", "operation op1",
               [](Store& store) { return store.operation("op1").error(); }},
           Row{"UPDATE operations SET document = ''", "operation op1",
