@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 namespace vfmgr {
 namespace {
 
@@ -15,10 +17,6 @@ std::chrono::seconds step_seconds_max(Step const& step) {
     if (std::holds_alternative<BindVfs>(step)) return 180s;
     if (std::holds_alternative<DetachHostdev>(step)) return 120s;
     return 60s;
-}
-
-std::string vm_of(HypervisorStep const& step) {
-    return std::visit([](auto const& one) { return one.vm_uuid; }, step);
 }
 
 // A Step is a kernel's, a hypervisor's, or neither's.
@@ -34,15 +32,31 @@ std::optional<Narrow> narrowed(Step const& step) {
         step);
 }
 
-// What the step is undone from: only the part of the host that it changes is looked at.
-Result<HostView> observe_around(Seams const& seams, Step const& step) {
+// What a step changes: nothing of the host, a PF and its VFs, or a VM, by its UUID.
+using Subject = std::variant<std::monostate, PciAddress, std::string>;
+
+Subject subject_of(Step const& step) {
+    return std::visit(
+        []<class S>(S const& one) -> Subject {
+            if constexpr (std::is_constructible_v<KernelStep, S>)
+                return pf_in(one);
+            else if constexpr (std::is_constructible_v<HypervisorStep, S>)
+                return one.vm_uuid;
+            else
+                return {};
+        },
+        step);
+}
+
+// What a step is undone from: only the part of the host that it changes is looked at.
+Result<HostView> observe(Seams const& seams, Subject const& subject) {
     HostView view;
-    if (auto kernel_step = narrowed<KernelStep>(step)) {
-        VFMGR_TRY(view.kernel, seams.kernel.observe(pf_of(*kernel_step)));
+    if (auto const* const pf = std::get_if<PciAddress>(&subject)) {
+        VFMGR_TRY(view.kernel, seams.kernel.observe(*pf));
         seams.control.publish(view.kernel, false);
-    } else if (auto vm_step = narrowed<HypervisorStep>(step)) {
-        VFMGR_TRY(view.hypervisor, seams.hypervisor.observe(vm_of(*vm_step)));
-        seams.control.publish(view.hypervisor, vm_of(*vm_step));
+    } else if (auto const* const vm = std::get_if<std::string>(&subject)) {
+        VFMGR_TRY(view.hypervisor, seams.hypervisor.observe(*vm));
+        seams.control.publish(view.hypervisor, *vm);
     }
     return view;
 }
@@ -56,15 +70,17 @@ Result<Observed> perform(Seams const& seams, Step const& step) {
     return Observed{};
 }
 
-Result<void> commit(Seams const& seams, Operation const& operation, Batch batch) {
+Result<void> commit(Seams const& seams, Operation const& operation, Batch& batch) {
     batch.save_operations.push_back(operation);
     return seams.control.wait([&](Control::State& state) { return state.commit(batch); });
 }
 
-Result<void> write(Seams const& seams, Operation const& operation, JournalRecord const& record) {
+// Returns the record, which is long, as it was given.
+Result<JournalRecord> write(Seams const& seams, Operation const& operation, JournalRecord record) {
     Batch batch;
-    batch.save_records.push_back({operation.id, record});
-    return commit(seams, operation, std::move(batch));
+    batch.save_records.push_back({operation.id, std::move(record)});
+    VFMGR_CHECK(commit(seams, operation, batch));
+    return std::move(batch.save_records.front().record);
 }
 
 // A step of a thousand VFs and its undo are long, and they are in the journal since it was
@@ -73,24 +89,23 @@ Result<void> write_state(Seams const& seams, Operation const& operation,
                          JournalRecord const& record) {
     Batch batch;
     batch.save_record_states.push_back({operation.id, record.seq, record.state});
-    return commit(seams, operation, std::move(batch));
+    return commit(seams, operation, batch);
 }
 
 // The journal says what is about to happen, and how it is undone, before it happens.
 Result<JournalRecord> intend(Seams const& seams, Operation& operation, std::size_t index,
                              Step const& step) {
-    VFMGR_TRY(HostView before, observe_around(seams, step));
-    JournalRecord record{static_cast<std::uint32_t>(index), step, inverse(step, before),
-                         StepState::intended};
+    VFMGR_TRY(HostView const before, observe(seams, subject_of(step)));
     operation.steps[index].state = StepState::intended;
-    VFMGR_CHECK(write(seams, operation, record));
-    return record;
+    return write(
+        seams, operation,
+        {static_cast<std::uint32_t>(index), step, inverse(step, before), StepState::intended});
 }
 
 Result<void> do_step(Seams const& seams, Operation& operation, std::size_t index, Step const& step,
                      std::vector<JournalRecord>& records) {
     VFMGR_TRY(JournalRecord record, intend(seams, operation, index, step));
-    records.push_back(record);
+    records.push_back(std::move(record));
     auto observed = perform(seams, step);
     if (!observed) {
         operation.steps[index].state = StepState::failed;
@@ -158,15 +173,9 @@ namespace {
 // What the operation left, published before it is called ended: who then asks sees it. A part that
 // can't be looked at stays published as it was, with its time.
 void publish_end(Seams const& seams, Plan const& plan) {
-    std::map<std::string, Step const*> last;  // the last step of each PF and VM
-    for (auto const& step : plan.steps) {
-        if (auto kernel_step = narrowed<KernelStep>(step))
-            last[to_string(pf_of(*kernel_step))] = &step;
-        else if (auto vm_step = narrowed<HypervisorStep>(step))
-            last[vm_of(*vm_step)] = &step;
-    }
-    for (auto const& [subject, step] : last)
-        static_cast<void>(observe_around(seams, *step).has_value());
+    std::set<Subject> subjects;
+    for (auto const& step : plan.steps) subjects.insert(subject_of(step));
+    for (auto const& subject : subjects) static_cast<void>(observe(seams, subject).has_value());
 }
 
 }  // namespace

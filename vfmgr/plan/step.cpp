@@ -326,16 +326,7 @@ std::string to_string(LegId const& leg) {
 }
 
 PciAddress pf_of(KernelStep const& step) {
-    return std::visit(
-        [](auto const& one) {
-            if constexpr (requires { one.vf.pf; })
-                return one.vf.pf;
-            else if constexpr (requires { one.leg.pf; })
-                return one.leg.pf;
-            else
-                return one.pf;
-        },
-        step);
+    return std::visit([](auto const& one) { return pf_in(one); }, step);
 }
 
 std::string sentence(Step const& step) {

@@ -144,6 +144,16 @@ using Step =
                  AttachHostdev, DetachHostdev, AwaitVerification>;
 
 [[nodiscard]] PciAddress pf_of(KernelStep const& step);
+// Of one kind of KernelStep.
+template <class S>
+[[nodiscard]] PciAddress pf_in(S const& step) {
+    if constexpr (requires { step.vf.pf; })
+        return step.vf.pf;
+    else if constexpr (requires { step.leg.pf; })
+        return step.leg.pf;
+    else
+        return step.pf;
+}
 
 // One sentence for people, in the imperative: "create 7 VFs on 0000:01:00.0".
 [[nodiscard]] std::string sentence(Step const& step);
