@@ -19,6 +19,10 @@ using EnumName = std::pair<E, std::string_view>;
 
 template <class E>
 [[nodiscard]] constexpr std::string_view enum_name(E value) {
+    // Most tables are in the enum's order.
+    auto const at = static_cast<std::size_t>(value);
+    if (at < enum_names<E>.size() && enum_names<E>[at].first == value)
+        return enum_names<E>[at].second;
     for (auto const& [enumerator, text] : enum_names<E>)
         if (enumerator == value) return text;
     return "invalid";

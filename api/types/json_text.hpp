@@ -5,6 +5,9 @@
 // same value. Include in .cpp files only; no state, any thread.
 #pragma once
 
+#include <algorithm>
+#include <array>
+
 #include "api/types/json.hpp"
 
 namespace vfmgr {
@@ -70,15 +73,24 @@ class JsonText {
 
   private:
     void name(std::string_view key) {
-        out_ += out_.back() == '{' ? "\"" : ",\"";
-        out_ += key;
-        out_ += "\":";
+        append_all(out_, out_.back() == '{' ? "\"" : ",\"", key, "\":");
     }
     // Of our own words and addresses, which hold nothing to escape.
     static void quote(std::string& out, std::string_view text) {
-        out += '"';
-        out += text;
-        out += '"';
+        append_all(out, "\"", text, "\"");
+    }
+    // In one piece: a name is written for each member of each VF.
+    static void append_all(std::string& out, std::string_view before, std::string_view text,
+                           std::string_view after) {
+        std::array<char, 64> piece;
+        if (before.size() + text.size() + after.size() > piece.size()) {
+            out.append(before).append(text).append(after);
+            return;
+        }
+        auto* end = std::copy(before.begin(), before.end(), piece.begin());
+        end = std::copy(text.begin(), text.end(), end);
+        end = std::copy(after.begin(), after.end(), end);
+        out.append(piece.data(), static_cast<std::size_t>(end - piece.begin()));
     }
 
     std::string& out_;

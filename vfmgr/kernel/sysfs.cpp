@@ -103,7 +103,8 @@ std::vector<std::string> entries(fs::path const& folder) {
 }
 
 fs::path pci_folder(LinuxKernelRoots const& roots, PciAddress const& pci) {
-    return roots.sysfs / "bus/pci/devices" / to_string(pci);
+    // In one piece: joining paths takes them apart, and a look at a thousand VFs joins thousands.
+    return roots.sysfs.native() + "/bus/pci/devices/" + to_string(pci);
 }
 
 Result<std::vector<PciAddress>> list_pfs(LinuxKernelRoots const& roots) {

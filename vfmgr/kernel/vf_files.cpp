@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/kernel/vf_files.hpp"
 
+#include <fcntl.h>
 #include <linux/pci_regs.h>
+#include <unistd.h>
 
-#include <fstream>
+#include <algorithm>
+
+#include "api/types/file_descriptor.hpp"
 
 namespace vfmgr {
 namespace {
@@ -55,10 +59,10 @@ std::optional<LinkState> read_policy(fs::path const& file) {
 
 // The first 256 bytes, or fewer: all but 64 need CAP_SYS_ADMIN.
 std::string read_configuration(fs::path const& file) {
-    std::ifstream stream(file, std::ios::binary);
     std::string bytes(PCI_CFG_SPACE_SIZE, '\0');
-    stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    bytes.resize(static_cast<std::size_t>(stream.gcount()));
+    FileDescriptor const fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    auto const got = fd ? ::read(fd.get(), bytes.data(), bytes.size()) : -1;
+    bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     return bytes;
 }
 
@@ -90,6 +94,8 @@ VfSpec read_vf_files(LinuxKernelRoots const& roots, VfId const& vf, PciAddress c
     VfSpec spec;
     spec.msix_vectors = msix_vectors_in(read_configuration(pci_folder(roots, pci) / "config"));
     auto const folder = ofed_folder(roots, vf);
+    std::error_code error;
+    if (!fs::exists(folder, error)) return spec;
     spec.node_guid = read_guid(folder / "node");
     spec.port_guid = read_guid(folder / "port");
     spec.link_state = read_policy(folder / "policy");
