@@ -36,6 +36,7 @@ void fields(F& f, V& pf) {
     f.nullable("rdma_device", pf.rdma_device);
     f.nullable("rdma_driver", pf.rdma_driver);
     f.nullable("vfio_variant", pf.vfio_variant);
+    f.nullable("eswitch_mode", pf.eswitch_mode);
 }
 
 template <class F, Of<Network> V>

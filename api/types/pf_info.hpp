@@ -20,6 +20,13 @@ template <>
 inline constexpr std::array<EnumName<LinkLayer>, 2> enum_names<LinkLayer> = {
     {{LinkLayer::ethernet, "ethernet"}, {LinkLayer::infiniband, "infiniband"}}};
 
+// How the NIC forwards between its VFs (devlink's eswitch mode). In switchdev mode each VF has a
+// network device on the host that stands for it, and VLANs, rates and trust are set elsewhere.
+enum class EswitchMode { legacy, switchdev };
+template <>
+inline constexpr std::array<EnumName<EswitchMode>, 2> enum_names<EswitchMode> = {
+    {{EswitchMode::legacy, "legacy"}, {EswitchMode::switchdev, "switchdev"}}};
+
 // A VFIO driver made for these devices, which knows more of them than vfio-pci does: mlx5_vfio_pci
 // can migrate its VFs.
 struct VfioVariant {
@@ -46,6 +53,7 @@ struct PfInfo {
     std::optional<std::string> rdma_device;     // "mlx5_0" or a software one made on it
     std::optional<std::string> rdma_driver;     // absent or "rxe" or "siw" where software
     std::optional<VfioVariant> vfio_variant{};  // of its VFs; absent: vfio-pci, or no VFs
+    std::optional<EswitchMode> eswitch_mode{};  // absent: the driver has no such switch
     bool operator==(PfInfo const&) const = default;
 };
 

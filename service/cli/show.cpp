@@ -178,6 +178,7 @@ std::string pf_page(json const& pf, Options const& options) {
                {"VFs wanted", cell(pf, "/spec/num_vfs")},
                {"VF driver", cell(pf, "/spec/vf_driver")},
                {"variant", cell(pf, "/info/vfio_variant/module")},
+               {"switch", cell(pf, "/info/eswitch_mode")},
                {"up", cell(pf, "/info/up")},
                {"carrier", cell(pf, "/info/carrier")},
                {"part of", cell(pf, "/info/controller")},

@@ -11,6 +11,7 @@
 #include "vfmgr/kernel/pf_view.hpp"
 #include "vfmgr/kernel/vf_count.hpp"
 #include "vfmgr/kernel/vf_settings.hpp"
+#include "vfmgr/netlink/devlink.hpp"
 
 namespace vfmgr {
 namespace {
@@ -33,6 +34,11 @@ Result<VfSettings> settings_of(LinuxKernelRoots const& roots, NlSocket& socket,
     return read_vf_settings(socket, netdev->name, netdev->ifindex, deadline);
 }
 
+template <class T>
+Error const* error_of(Result<T> const& result) {
+    return result ? nullptr : &result.error();
+}
+
 // What was read although something else could not be is in the view beside the reason.
 PfState observe_pf(LinuxKernelRoots const& roots, DeviceBooks& books, NlSocket& socket,
                    NetworkSnapshot const& network, PciAddress const& pf, Deadline deadline) {
@@ -43,12 +49,17 @@ PfState observe_pf(LinuxKernelRoots const& roots, DeviceBooks& books, NlSocket& 
         for (auto const node : vfio_nodes_of(roots, pci)) nodes.push_back(node);
     auto const holders = find_holders(roots, nodes);
     auto const settings = settings_of(roots, socket, network, pf, deadline);
-    auto state = view_pf(
-        roots, books, {network, settings.value_or(VfSettings{}), holders.value_or(Holders{})}, pf);
+    auto const eswitch_mode = read_eswitch_mode(devlink_device(pf), deadline);
+    auto state = view_pf(roots, books,
+                         {network, settings.value_or(VfSettings{}), holders.value_or(Holders{}),
+                          eswitch_mode.value_or(std::nullopt)},
+                         pf);
     if (!state) return stale_pf(pf, state.error());
-    if (!holders || !settings) {
+    for (auto const* const error :
+         {error_of(eswitch_mode), error_of(settings), error_of(holders)}) {
+        if (error == nullptr) continue;
         state->stale = true;
-        state->stale_reason = holders ? settings.error().detail : holders.error().detail;
+        state->stale_reason = error->detail;
     }
     return std::move(*state);
 }

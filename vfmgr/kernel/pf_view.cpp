@@ -154,6 +154,7 @@ Result<PfState> view_pf(LinuxKernelRoots const& roots, DeviceBooks& books, PfSou
                         PciAddress const& pf) {
     PfState state;
     state.info.pci = pf;
+    state.info.eswitch_mode = sources.eswitch_mode;
     state.info.driver = driver_of(roots, pf).value_or("");
     VFMGR_TRY(auto const named, books.names.look_up(roots, pf));
     state.info.vendor_name = named.vendor;

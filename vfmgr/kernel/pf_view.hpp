@@ -26,6 +26,7 @@ struct PfSources {
     NetworkSnapshot const& network;
     VfSettings const& settings;
     Holders const& holders;
+    std::optional<EswitchMode> eswitch_mode{};
 };
 // What is looked up once, not at every look.
 struct DeviceBooks {

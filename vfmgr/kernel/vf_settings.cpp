@@ -2,6 +2,7 @@
 #include "vfmgr/kernel/vf_settings.hpp"
 
 #include <fmt/format.h>
+#include <linux/if_arp.h>
 
 #include <algorithm>
 #include <array>
@@ -10,7 +11,9 @@
 
 #include "vfmgr/kernel/network_snapshot.hpp"
 #include "vfmgr/kernel/pf_view.hpp"
+#include "vfmgr/kernel/refusal_remedies.hpp"
 #include "vfmgr/kernel/vf_files.hpp"
+#include "vfmgr/netlink/devlink.hpp"
 
 namespace vfmgr {
 namespace {
@@ -38,22 +41,13 @@ struct Refusal {
     Cause cause;
 };
 
-std::string remedy_for(VfAttribute attribute, int error) {
-    auto const name = enum_name(attribute);
-    if (attribute == VfAttribute::msix_vectors && error == EBUSY)
-        return "unbind the VF from its driver first";
-    bool const rate =
-        attribute == VfAttribute::max_tx_rate || attribute == VfAttribute::min_tx_rate;
-    if (error == EOPNOTSUPP || error == EPROTONOSUPPORT)
-        return fmt::format("this driver can't do it: leave {} out, or list it in best_effort",
-                           name);
-    if (error == EPERM)
-        return "the NIC's switch is managed elsewhere (switchdev or DPU mode), or vfmgr lacks "
-               "CAP_NET_ADMIN";
-    if (error == EINVAL && rate)
-        return "the PF's link must be up and the rate within its speed; many drivers know no "
-               "minimum: leave it out, or list it in best_effort";
-    return fmt::format("choose another value, leave {} out, or list it in best_effort", name);
+// Asked of a NIC that refused; what it can't say changes only the remedy.
+std::string remedy_of(Target const& target, VfAttribute attribute, int error) {
+    bool const infiniband = target.netdev && target.netdev->hardware_type == ARPHRD_INFINIBAND;
+    return remedy_for(
+        {attribute, error, infiniband ? LinkLayer::infiniband : LinkLayer::ethernet,
+         read_eswitch_mode(devlink_device(target.pci), target.deadline).value_or(std::nullopt),
+         to_string(target.pci)});
 }
 
 // Part of what is wanted of some VFs: what one kind of message carries.
@@ -107,7 +101,7 @@ Result<std::vector<Refusal>> send_one_by_one(Target const& target, VfChange cons
         auto error = nl_refusal(ack, call_of(target, {std::span(&alone, 1), part}),
                                 fmt::format("{} refused {} for VF {} of {}", driver(target), text,
                                             one.index, target.pf),
-                                remedy_for(attribute, ack.error));
+                                remedy_of(target, attribute, ack.error));
         refusals.push_back({attribute, std::move(error.detail), std::move(error.remedy),
                             std::move(error.causes.front())});
     }
@@ -156,7 +150,7 @@ std::optional<Refusal> write_file(Target const& target, VfChange const& one, VfA
                    fmt::format("{} refused {} for VF {} of {}: {}", driver(target),
                                setting_text(one.settings, attribute), one.index, target.pf,
                                std::generic_category().message(error)),
-                   remedy_for(attribute, error),
+                   remedy_of(target, attribute, error),
                    errno_cause(file ? "write " + file->path.string()
                                     : fmt::format("no file for {}", enum_name(attribute)),
                                error)};

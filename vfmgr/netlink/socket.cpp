@@ -35,6 +35,8 @@ Protocol describe(NlProtocol protocol) {
         case NlProtocol::netfilter:
             return {NETLINK_NETFILTER, "NETLINK_NETFILTER",
                     "load the kernel module: modprobe nfnetlink"};
+        case NlProtocol::generic:
+            return {NETLINK_GENERIC, "NETLINK_GENERIC", "allow AF_NETLINK in the unit"};
         case NlProtocol::route:
             break;
     }

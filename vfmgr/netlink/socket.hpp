@@ -19,7 +19,7 @@ struct NlSocketFreed {
 };
 using NlSocketHandle = std::unique_ptr<nl_sock, NlSocketFreed>;
 
-enum class NlProtocol { route, rdma, netfilter };
+enum class NlProtocol { route, rdma, netfilter, generic };
 
 // The kernel's verdict on one request.
 struct NlAck {

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/kernel/refusal_remedies.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string_view>
+
+namespace vfmgr {
+namespace {
+
+enum class Where { anywhere, switchdev, infiniband };
+
+constexpr unsigned bit(VfAttribute attribute) {
+    return 1U << static_cast<unsigned>(attribute);
+}
+constexpr unsigned any = ~0U;
+constexpr unsigned rates = bit(VfAttribute::min_tx_rate) | bit(VfAttribute::max_tx_rate);
+constexpr unsigned guids = bit(VfAttribute::node_guid) | bit(VfAttribute::port_guid);
+constexpr unsigned switching =
+    bit(VfAttribute::spoofchk) | bit(VfAttribute::trust) | bit(VfAttribute::query_rss);
+constexpr unsigned ethernet_only =
+    switching | rates | bit(VfAttribute::mac) | bit(VfAttribute::vlan);
+constexpr int any_error = 0;
+
+// {0} is the attribute's name, {1} the PF's address. The first row that fits is the remedy.
+struct Row {
+    unsigned attributes;
+    int error;
+    Where where;
+    std::string_view remedy;
+};
+constexpr std::array rows{
+    // kernel-and-libvirt.md, 4: in switchdev mode mlx5 has VLAN, rates and trust not.
+    Row{bit(VfAttribute::vlan), EOPNOTSUPP, Where::switchdev,
+        "the NIC is in switchdev mode: tag the VF's traffic at its representor (bridge, tc or "
+        "Open vSwitch), and leave vlan out or list it in best_effort"},
+    Row{rates, EOPNOTSUPP, Where::switchdev,
+        "the NIC is in switchdev mode: set the rate with devlink port function rate on the VF's "
+        "port of pci/{1} (devlink port show), and leave {0} out or list it in best_effort"},
+    Row{switching, EOPNOTSUPP, Where::switchdev,
+        "the NIC is in switchdev mode: what the VF may do is decided by the rules at its "
+        "representor; leave {0} out, or list it in best_effort"},
+    // kernel-and-libvirt.md, 4: an IPoIB PF has operations for GUIDs and link state alone.
+    Row{ethernet_only, EOPNOTSUPP, Where::infiniband,
+        "a VF of an InfiniBand PF has no {0}: leave it out; node_guid, port_guid and link_state "
+        "can be set"},
+    // kernel-and-libvirt.md, 4: not the manager of its own switch.
+    Row{any, EPERM, Where::anywhere,
+        "look whether the NIC is in DPU mode: its switch is managed on the DPU, and {0} is set "
+        "there; otherwise vfmgr lacks CAP_NET_ADMIN"},
+    // kernel-and-libvirt.md, 4: mlx5 takes 802.1ad from nobody.
+    Row{bit(VfAttribute::vlan), EPROTONOSUPPORT, Where::anywhere,
+        "this driver tags with 802.1Q only: leave the VLAN's proto out"},
+    // kernel-and-libvirt.md, 4: ndo_set_vf_guid is IPoIB's.
+    Row{guids, EOPNOTSUPP, Where::anywhere,
+        "GUIDs of VFs are set by InfiniBand PFs: leave {0} out"},
+    // drivers/pci/iov.c, sriov_vf_msix_count_store()
+    Row{bit(VfAttribute::msix_vectors), EBUSY, Where::anywhere,
+        "unbind the VF from its driver first"},
+    // igb, ixgbe, i40e: a rate is judged by the link's speed, and 0 the only minimum of some.
+    Row{rates, EINVAL, Where::anywhere,
+        "the PF's link must be up and the rate within its speed; many drivers know no minimum: "
+        "leave it out, or list it in best_effort"},
+    Row{any, EOPNOTSUPP, Where::anywhere,
+        "this driver can't do it: leave {0} out, or list it in best_effort"},
+    Row{any, any_error, Where::anywhere,
+        "choose another value, leave {0} out, or list it in best_effort"},
+};
+
+bool fits(Row const& row, RefusedAttribute const& refused) {
+    if (row.where == Where::switchdev && refused.eswitch_mode != EswitchMode::switchdev)
+        return false;
+    if (row.where == Where::infiniband && refused.link_layer != LinkLayer::infiniband) return false;
+    return (row.attributes & bit(refused.attribute)) != 0 &&
+           (row.error == any_error || row.error == refused.error);
+}
+
+}  // namespace
+
+std::string remedy_for(RefusedAttribute const& refused) {
+    auto const* const row =
+        std::ranges::find_if(rows, [&](Row const& each) { return fits(each, refused); });
+    return fmt::format(fmt::runtime(row->remedy), enum_name(refused.attribute), refused.pf);
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to do when a driver refuses an attribute of a VF. A table, each row with its source. Pure.
+#pragma once
+
+#include "api/types/pf_info.hpp"
+#include "api/types/vf_spec.hpp"
+
+namespace vfmgr {
+
+struct RefusedAttribute {
+    VfAttribute attribute;
+    int error = 0;  // errno
+    LinkLayer link_layer = LinkLayer::ethernet;
+    std::optional<EswitchMode> eswitch_mode;
+    std::string pf;  // its PCI address, for commands
+};
+// A clause without a full stop, as every remedy.
+[[nodiscard]] std::string remedy_for(RefusedAttribute const& refused);
+
+}  // namespace vfmgr
