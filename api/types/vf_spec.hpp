@@ -32,6 +32,7 @@ struct VfSpec {
     std::optional<Guid> node_guid;
     std::optional<Guid> port_guid;
     std::optional<std::uint16_t> msix_vectors;  // wanted 0: the driver's default
+    std::optional<bool> roce{};  // the VF may use RoCE; by devlink, in switchdev mode
     bool operator==(VfSpec const&) const = default;
 };
 
@@ -55,10 +56,11 @@ enum class VfAttribute {
     trust,
     node_guid,
     port_guid,
-    msix_vectors
+    msix_vectors,
+    roce
 };
 template <>
-inline constexpr std::array<EnumName<VfAttribute>, 11> enum_names<VfAttribute> = {
+inline constexpr std::array<EnumName<VfAttribute>, 12> enum_names<VfAttribute> = {
     {{VfAttribute::mac, "mac"},
      {VfAttribute::vlan, "vlan"},
      {VfAttribute::max_tx_rate, "max_tx_rate_mbps"},
@@ -69,7 +71,8 @@ inline constexpr std::array<EnumName<VfAttribute>, 11> enum_names<VfAttribute> =
      {VfAttribute::trust, "trust"},
      {VfAttribute::node_guid, "node_guid"},
      {VfAttribute::port_guid, "port_guid"},
-     {VfAttribute::msix_vectors, "msix_vectors"}}};
+     {VfAttribute::msix_vectors, "msix_vectors"},
+     {VfAttribute::roce, "roce"}}};
 
 // The one list of members for code that treats them alike: f(attribute, pointer to member), in
 // that order.
@@ -86,6 +89,7 @@ void for_each_member(F f) {
     f(VfAttribute::node_guid, &VfSpec::node_guid);
     f(VfAttribute::port_guid, &VfSpec::port_guid);
     f(VfAttribute::msix_vectors, &VfSpec::msix_vectors);
+    f(VfAttribute::roce, &VfSpec::roce);
 }
 
 // That member alone, or an empty spec when it is absent.

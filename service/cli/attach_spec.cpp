@@ -39,6 +39,9 @@ Result<VfSpec> settings_of(AttachArguments const& arguments) {
     if (!arguments.query_rss.empty()) {
         VFMGR_TRY(settings.query_rss, parse_on_off("--query-rss", arguments.query_rss));
     }
+    if (!arguments.roce.empty()) {
+        VFMGR_TRY(settings.roce, parse_on_off("--roce", arguments.roce));
+    }
     if (!arguments.node_guid.empty()) {
         VFMGR_TRY(settings.node_guid, Guid::parse(arguments.node_guid));
     }

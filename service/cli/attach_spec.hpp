@@ -27,6 +27,7 @@ struct AttachArguments {
     std::string node_guid;
     std::string port_guid;
     std::optional<std::uint16_t> msix_vectors;
+    std::string roce;
     std::optional<std::uint32_t> min_tx_rate_mbps;
     std::optional<std::uint32_t> max_tx_rate_mbps;
     std::string persistence;

@@ -126,6 +126,7 @@ void add_settings(CLI::App& command, AttachArguments& arguments) {
     command.add_option("--link-state", arguments.link_state, "auto, enable or disable");
     command.add_option("--query-rss", arguments.query_rss,
                        "on or off: may the VM ask for the PF's RSS setting");
+    command.add_option("--roce", arguments.roce, "on or off; where the NIC is in switchdev mode");
     command.add_option("--node-guid", arguments.node_guid, "InfiniBand: of the VF's device");
     command.add_option("--port-guid", arguments.port_guid, "InfiniBand: of the VF's port");
     command.add_option("--msix-vectors", arguments.msix_vectors,

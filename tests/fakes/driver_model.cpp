@@ -35,6 +35,13 @@ VfSpec full_report() {
     auto report = ethernet_report();
     report.node_guid = Guid{};
     report.port_guid = Guid{};
+    report.roce = true;
+    return report;
+}
+
+VfSpec switchdev_report() {
+    auto report = ethernet_report();
+    report.roce = true;
     return report;
 }
 
@@ -43,7 +50,8 @@ VfSpec full_report() {
 std::vector<Refusal> const rare = {{"node_guid", When::always, EOPNOTSUPP},
                                    {"port_guid", When::always, EOPNOTSUPP},
                                    {"query_rss", When::always, EOPNOTSUPP},
-                                   {"msix_vectors", When::always, EOPNOTSUPP}};
+                                   {"msix_vectors", When::always, EOPNOTSUPP},
+                                   {"roce", When::always, EOPNOTSUPP}};
 std::vector<Refusal> const everywhere = {{"mac", When::multicast, EINVAL}};
 
 std::vector<Refusal> ethernet(std::vector<Refusal> own) {
@@ -107,15 +115,20 @@ std::vector<DriverModel> const models = {
      .refused = ethernet({{"vlan", When::dot1ad, EPROTONOSUPPORT}}),
      .vf_offset = 2,
      .vf_stride = 1},
-    // 4, mlx5 ETH in switchdev: VLAN 0 is taken "for compatibility with libvirt".
+    // 4, mlx5 ETH in switchdev: VLAN 0 is taken "for compatibility with libvirt"; its VFs have
+    // ports, whose functions have RoCE (5).
     {.name = "mlx5_switchdev",
      .driver = "mlx5_core",
      .vf_driver = "mlx5_core",
-     .new_vf = ethernet_report(),
-     .refused = ethernet({{"vlan", When::tagged, EOPNOTSUPP},
-                          {"trust", When::always, EOPNOTSUPP},
-                          {"min_tx_rate_mbps", When::always, EOPNOTSUPP},
-                          {"max_tx_rate_mbps", When::always, EOPNOTSUPP}}),
+     .new_vf = switchdev_report(),
+     .refused = {{"vlan", When::tagged, EOPNOTSUPP},
+                 {"trust", When::always, EOPNOTSUPP},
+                 {"min_tx_rate_mbps", When::always, EOPNOTSUPP},
+                 {"max_tx_rate_mbps", When::always, EOPNOTSUPP},
+                 {"node_guid", When::always, EOPNOTSUPP},
+                 {"port_guid", When::always, EOPNOTSUPP},
+                 {"query_rss", When::always, EOPNOTSUPP},
+                 {"msix_vectors", When::always, EOPNOTSUPP}},
      .vf_offset = 2,
      .vf_stride = 1},
     // 4, IB PF (IPoIB netdev): GUIDs and link state, nothing else; sriov_restore_guids().
@@ -130,7 +143,8 @@ std::vector<DriverModel> const models = {
                  {"spoofchk", When::always, EOPNOTSUPP},
                  {"trust", When::always, EOPNOTSUPP},
                  {"query_rss", When::always, EOPNOTSUPP},
-                 {"msix_vectors", When::always, EOPNOTSUPP}},
+                 {"msix_vectors", When::always, EOPNOTSUPP},
+                 {"roce", When::always, EOPNOTSUPP}},
      .link_layer = LinkLayer::infiniband,
      .vf_offset = 2,
      .vf_stride = 1,

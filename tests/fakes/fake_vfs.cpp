@@ -34,7 +34,7 @@ Attribute attribute(std::string_view name, VfState const& vf, VfSpec const& wish
 }
 
 // In the kernel's own order (kernel-and-libvirt.md, 4).
-std::array<Attribute, 11> attributes(VfState const& vf, VfSpec const& wish) {
+std::array<Attribute, 12> attributes(VfState const& vf, VfSpec const& wish) {
     return {attribute<&VfSpec::mac>("mac", vf, wish),
             attribute<&VfSpec::vlan>("vlan", vf, wish),
             attribute<&VfSpec::min_tx_rate_mbps>("min_tx_rate_mbps", vf, wish),
@@ -45,7 +45,8 @@ std::array<Attribute, 11> attributes(VfState const& vf, VfSpec const& wish) {
             attribute<&VfSpec::trust>("trust", vf, wish),
             attribute<&VfSpec::node_guid>("node_guid", vf, wish),
             attribute<&VfSpec::port_guid>("port_guid", vf, wish),
-            attribute<&VfSpec::msix_vectors>("msix_vectors", vf, wish)};
+            attribute<&VfSpec::msix_vectors>("msix_vectors", vf, wish),
+            attribute<&VfSpec::roce>("roce", vf, wish)};
 }
 
 VfSpec guids_of(VfSpec const& settings) {

@@ -34,6 +34,16 @@ Result<VfSettings> settings_of(LinuxKernelRoots const& roots, NlSocket& socket,
     return read_vf_settings(socket, netdev->name, netdev->ifindex, deadline);
 }
 
+Result<Switch> switch_of(PciAddress const& pf, Deadline deadline) {
+    Switch eswitch;
+    auto const device = devlink_device(pf);
+    VFMGR_TRY(eswitch.mode, read_eswitch_mode(device, deadline));
+    if (eswitch.mode == EswitchMode::switchdev) {
+        VFMGR_TRY(eswitch.ports, list_vf_ports(device, deadline));
+    }
+    return eswitch;
+}
+
 template <class T>
 Error const* error_of(Result<T> const& result) {
     return result ? nullptr : &result.error();
@@ -49,14 +59,13 @@ PfState observe_pf(LinuxKernelRoots const& roots, DeviceBooks& books, NlSocket& 
         for (auto const node : vfio_nodes_of(roots, pci)) nodes.push_back(node);
     auto const holders = find_holders(roots, nodes);
     auto const settings = settings_of(roots, socket, network, pf, deadline);
-    auto const eswitch_mode = read_eswitch_mode(devlink_device(pf), deadline);
+    auto const eswitch = switch_of(pf, deadline);
     auto state = view_pf(roots, books,
                          {network, settings.value_or(VfSettings{}), holders.value_or(Holders{}),
-                          eswitch_mode.value_or(std::nullopt)},
+                          eswitch.value_or(Switch{})},
                          pf);
     if (!state) return stale_pf(pf, state.error());
-    for (auto const* const error :
-         {error_of(eswitch_mode), error_of(settings), error_of(holders)}) {
+    for (auto const* const error : {error_of(eswitch), error_of(settings), error_of(holders)}) {
         if (error == nullptr) continue;
         state->stale = true;
         state->stale_reason = error->detail;

@@ -99,6 +99,9 @@ VfState view_vf(LinuxKernelRoots const& roots, PfSources const& sources, PciAddr
     vf.settings = read_vf_files(roots, {pf, index}, pci);
     if (auto const found = sources.settings.find(index); found != sources.settings.end())
         vf.settings = overlay(vf.settings, found->second);
+    auto const& ports = sources.eswitch.ports;
+    if (auto const port = std::ranges::find(ports, index, &VfPort::vf); port != ports.end())
+        vf.settings.roce = port->roce;
     vf.holders = holders_of(sources.holders, vfio_nodes_of(roots, pci));
     return vf;
 }
@@ -154,7 +157,7 @@ Result<PfState> view_pf(LinuxKernelRoots const& roots, DeviceBooks& books, PfSou
                         PciAddress const& pf) {
     PfState state;
     state.info.pci = pf;
-    state.info.eswitch_mode = sources.eswitch_mode;
+    state.info.eswitch_mode = sources.eswitch.mode;
     state.info.driver = driver_of(roots, pf).value_or("");
     VFMGR_TRY(auto const named, books.names.look_up(roots, pf));
     state.info.vendor_name = named.vendor;

@@ -6,6 +6,7 @@
 #include "vfmgr/kernel/in_use.hpp"
 #include "vfmgr/kernel/pci_names.hpp"
 #include "vfmgr/kernel/vfio_variant.hpp"
+#include "vfmgr/netlink/devlink.hpp"
 #include "vfmgr/netlink/vf.hpp"
 #include "vfmgr/plan/host_view.hpp"
 
@@ -22,11 +23,16 @@ namespace vfmgr {
 [[nodiscard]] Netdev const* leg_netdev(LinuxKernelRoots const& roots,
                                        std::vector<Netdev> const& netdevs, LegId const& leg);
 
+// What devlink says of the PF; its VFs have ports in switchdev mode alone.
+struct Switch {
+    std::optional<EswitchMode> mode;
+    std::vector<VfPort> ports;
+};
 struct PfSources {
     NetworkSnapshot const& network;
     VfSettings const& settings;
     Holders const& holders;
-    std::optional<EswitchMode> eswitch_mode{};
+    Switch const& eswitch;
 };
 // What is looked up once, not at every look.
 struct DeviceBooks {

@@ -57,6 +57,13 @@ constexpr std::array rows{
     // kernel-and-libvirt.md, 4: ndo_set_vf_guid is IPoIB's.
     Row{guids, EOPNOTSUPP, Where::anywhere,
         "GUIDs of VFs are set by InfiniBand PFs: leave {0} out"},
+    // kernel-and-libvirt.md, 5: a VF has a port, with its functions, in switchdev mode; Linux 6.2.
+    Row{bit(VfAttribute::roce), EOPNOTSUPP, Where::switchdev,
+        "it takes Linux 6.2 and a driver that can (devlink port function set ... roce): leave {0} "
+        "out, or list it in best_effort"},
+    Row{bit(VfAttribute::roce), EOPNOTSUPP, Where::anywhere,
+        "RoCE of VFs is set in switchdev mode alone (devlink dev eswitch show pci/{1}): leave {0} "
+        "out, or list it in best_effort"},
     // drivers/pci/iov.c, sriov_vf_msix_count_store()
     Row{bit(VfAttribute::msix_vectors), EBUSY, Where::anywhere,
         "unbind the VF from its driver first"},

@@ -131,13 +131,15 @@ Result<void> configure(Target const& target, Wanted wanted, Refusals& refused) {
     return {};
 }
 
-// What rtnetlink does, when the PF has an interface for it.
-bool by_netlink(Target const& target, VfAttribute attribute) {
-    return target.netdev && attribute != VfAttribute::msix_vectors;
+// rtnetlink does all but this, when the PF has an interface for it; RoCE is devlink's.
+bool in_a_file(Target const& target, VfAttribute attribute) {
+    return attribute != VfAttribute::roce &&
+           (attribute == VfAttribute::msix_vectors || !target.netdev);
 }
 
 bool in_files(Target const& target, VfSpec const& settings) {
-    return target.netdev ? settings.msix_vectors.has_value() : !empty(settings);
+    if (target.netdev) return settings.msix_vectors.has_value();
+    return !empty(settings) && settings != only(settings, VfAttribute::roce);
 }
 
 std::optional<Refusal> write_file(Target const& target, VfChange const& one, VfAttribute attribute,
@@ -160,11 +162,41 @@ void write_files(Target const& target, ConfigureVfs const& step, Refusals& refus
     for (auto const& change : step.changes) {
         if (!in_files(target, change.settings)) continue;
         for (auto const attribute : attributes_of(change.settings)) {
-            if (by_netlink(target, attribute)) continue;
+            if (!in_a_file(target, attribute)) continue;
             auto refusal = write_file(target, change, attribute, step.pf);
             if (refusal) refused[change.index].push_back(std::move(*refusal));
         }
     }
+}
+
+bool wants_roce(VfChange const& change) {
+    return change.settings.roce.has_value();
+}
+
+// Ends with the driver's no, or with none where the VF has no port: in legacy mode.
+Result<NlAck> write_roce(Target const& target, std::vector<VfPort> const& ports,
+                         VfChange const& change) {
+    auto const port = std::ranges::find(ports, change.index, &VfPort::vf);
+    if (port == ports.end()) return NlAck{EOPNOTSUPP, "devlink has no port of this VF"};
+    return set_roce(devlink_device(target.pci), *port, *change.settings.roce, target.deadline);
+}
+
+Result<void> write_by_devlink(Target const& target, ConfigureVfs const& step, Refusals& refused) {
+    if (std::ranges::none_of(step.changes, wants_roce)) return {};
+    VFMGR_TRY(auto const ports, list_vf_ports(devlink_device(target.pci), target.deadline));
+    for (auto const& change : step.changes) {
+        if (!wants_roce(change)) continue;
+        VFMGR_TRY(auto const ack, write_roce(target, ports, change));
+        if (ack.ok()) continue;
+        auto const text = setting_text(change.settings, VfAttribute::roce);
+        auto error = nl_refusal(ack, fmt::format("DEVLINK_CMD_PORT_SET {}", text),
+                                fmt::format("{} refused {} for VF {} of {}", driver(target), text,
+                                            change.index, target.pf),
+                                remedy_of(target, VfAttribute::roce, ack.error));
+        refused[change.index].push_back({VfAttribute::roce, std::move(error.detail),
+                                         std::move(error.remedy), std::move(error.causes.front())});
+    }
+    return {};
 }
 
 template <class Map>
@@ -238,7 +270,8 @@ Result<void> require_files(Target const& target, ConfigureVfs const& step) {
     if (target.netdev) return {};
     for (auto const& change : step.changes)
         for (auto const attribute : attributes_of(change.settings))
-            if (!vf_file(target.roots, {step.pf, change.index}, target.vfs.at(change.index),
+            if (in_a_file(target, attribute) &&
+                !vf_file(target.roots, {step.pf, change.index}, target.vfs.at(change.index),
                          change.settings, attribute))
                 return fail(
                     Problem::unsupported,
@@ -267,7 +300,7 @@ Result<void> write_by_netlink(Target const& target, ConfigureVfs const& step, Re
     return send_all(target, changes_to_write(target, step.changes), refused);
 }
 
-// rtnetlink's report of all VFs, with what sysfs says of those that were changed there.
+// rtnetlink's report of all VFs, with what sysfs and devlink say of those that were changed there.
 Result<VfSettings> read_back(Target const& target, ConfigureVfs const& step) {
     VfSettings report;
     if (target.netdev) {
@@ -279,6 +312,9 @@ Result<VfSettings> read_back(Target const& target, ConfigureVfs const& step) {
         auto& vf = report[index];
         vf = overlay(read_vf_files(target.roots, {step.pf, index}, target.vfs.at(index)), vf);
     }
+    if (std::ranges::none_of(step.changes, wants_roce)) return report;
+    VFMGR_TRY(auto const ports, list_vf_ports(devlink_device(target.pci), target.deadline));
+    for (auto const& port : ports) report[port.vf].roce = port.roce;
     return report;
 }
 
@@ -331,6 +367,7 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, ConfigureVfs const&
     Refusals refused;
     VFMGR_CHECK(write_by_netlink(target, step, refused));
     write_files(target, step, refused);
+    VFMGR_CHECK(write_by_devlink(target, step, refused));
     auto const after = read_back(target, step);
     std::vector<Refusal> all;
     for (auto const& change : step.changes) {

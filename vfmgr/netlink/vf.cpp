@@ -252,6 +252,7 @@ VfSpec only(VfSpec const& settings, VfPart part) {
     rest.node_guid.reset();
     rest.port_guid.reset();
     rest.msix_vectors.reset();
+    rest.roce.reset();
     return rest;
 }
 

@@ -19,7 +19,7 @@ using VfSettings = boost::container::flat_map<std::uint16_t, VfSpec>;  // by ind
                                                   int ifindex, Deadline deadline);
 
 // What messages of their own carry, in this order: the kernel ignores what follows a node GUID.
-// MSI-X vectors are in none.
+// MSI-X vectors and RoCE are in none.
 enum class VfPart { all_but_guids, node_guid, port_guid };
 inline constexpr std::array vf_parts{VfPart::all_but_guids, VfPart::node_guid, VfPart::port_guid};
 [[nodiscard]] VfSpec only(VfSpec const& settings, VfPart part);

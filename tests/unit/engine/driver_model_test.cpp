@@ -87,6 +87,7 @@ auto const min_rate = wish<&VfSpec::min_tx_rate_mbps>(100U);
 auto const max_rate = wish<&VfSpec::max_tx_rate_mbps>(100U);
 auto const no_spoofchk = wish<&VfSpec::spoofchk>(false);
 auto const link_on = wish<&VfSpec::link_state>(LinkState::enable);
+auto const no_roce = wish<&VfSpec::roce>(false);
 auto const node_guid = wish<&VfSpec::node_guid>(Guid{7});
 auto const port_guid = wish<&VfSpec::port_guid>(Guid{7});
 
@@ -109,15 +110,15 @@ INSTANTIATE_TEST_SUITE_P(Bnxt, Quirks,
                                          Quirk{"bnxt_en", some_mac, "EINVAL", false},
                                          Quirk{"bnxt_en", trusted, "EINVAL", false},
                                          Quirk{"bnxt_en", dot1ad, "EPROTONOSUPPORT"}));
-INSTANTIATE_TEST_SUITE_P(Mlx5, Quirks,
-                         testing::Values(Quirk{"mlx5", dot1ad, "EPROTONOSUPPORT"},
-                                         Quirk{"mlx5", min_rate, ""},
-                                         Quirk{"mlx5", port_guid, "EOPNOTSUPP"},
-                                         Quirk{"mlx5", link_on, ""},
-                                         Quirk{"mlx5_switchdev", tagged, "EOPNOTSUPP"},
-                                         Quirk{"mlx5_switchdev", trusted, "EOPNOTSUPP"},
-                                         Quirk{"mlx5_switchdev", max_rate, "EOPNOTSUPP"},
-                                         Quirk{"mlx5_switchdev", some_mac, ""}));
+INSTANTIATE_TEST_SUITE_P(
+    Mlx5, Quirks,
+    testing::Values(Quirk{"mlx5", dot1ad, "EPROTONOSUPPORT"}, Quirk{"mlx5", min_rate, ""},
+                    Quirk{"mlx5", port_guid, "EOPNOTSUPP"}, Quirk{"mlx5", link_on, ""},
+                    Quirk{"mlx5_switchdev", tagged, "EOPNOTSUPP"},
+                    Quirk{"mlx5_switchdev", trusted, "EOPNOTSUPP"},
+                    Quirk{"mlx5_switchdev", max_rate, "EOPNOTSUPP"},
+                    Quirk{"mlx5_switchdev", some_mac, ""}, Quirk{"mlx5_switchdev", no_roce, ""},
+                    Quirk{"mlx5", no_roce, "EOPNOTSUPP"}));
 INSTANTIATE_TEST_SUITE_P(Mlx5Infiniband, Quirks,
                          testing::Values(Quirk{"mlx5_infiniband", some_mac, "EOPNOTSUPP"},
                                          Quirk{"mlx5_infiniband", tagged, "EOPNOTSUPP"},

@@ -66,12 +66,26 @@ struct TwoVfs : HostTree {
     }
     [[nodiscard]] PfState view() {
         DeviceBooks books;
-        return view_pf(roots(), books, {network, settings, holders}, pci("0000:01:00.0")).value();
+        return view_pf(roots(), books, {network, settings, holders, eswitch}, pci("0000:01:00.0"))
+            .value();
     }
     NetworkSnapshot network;
     VfSettings settings;
     Holders holders;
+    Switch eswitch;
 };
+
+TEST(PfView, TakesWhatDevlinkSaysOfTheSwitch) {
+    TwoVfs tree;
+    EXPECT_EQ(tree.view().info.eswitch_mode, std::nullopt);
+    tree.eswitch = {EswitchMode::switchdev, {{65537, 5, false}, {65538, 9, true}}};
+    auto const seen = tree.view();
+    EXPECT_EQ(seen.info.eswitch_mode, EswitchMode::switchdev);
+    for (auto const& vf : seen.vfs)
+        EXPECT_EQ(vf.settings.roce, vf.index == 5 ? std::optional(false) : std::nullopt)
+            << vf.index;
+    EXPECT_TRUE(std::ranges::any_of(seen.vfs, [](VfState const& vf) { return vf.index == 5; }));
+}
 
 TEST(ViewPf, PutsSysfsAndNetworkTogether) {
     TwoVfs tree;

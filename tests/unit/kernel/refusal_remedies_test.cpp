@@ -38,6 +38,8 @@ TEST(RemedyFor, IsTheOneOfTheCause) {
           Case{refused(VfAttribute::vlan, EPROTONOSUPPORT), "802.1Q only"},
           Case{refused(VfAttribute::vlan, EOPNOTSUPP), "this driver can't do it: leave vlan out"},
           Case{refused(VfAttribute::msix_vectors, EBUSY), "unbind the VF"},
+          Case{in_switchdev(VfAttribute::roce), "Linux 6.2"},
+          Case{refused(VfAttribute::roce, EOPNOTSUPP), "eswitch show pci/0000:01:00.0"},
           Case{refused(VfAttribute::min_tx_rate, EINVAL), "link must be up"},
           Case{refused(VfAttribute::mac, EINVAL), "choose another value, leave mac out"}})
         EXPECT_NE(remedy_for(each).find(says), std::string::npos)

@@ -32,6 +32,7 @@ VfSpec everything() {
     spec.port_guid = Guid{2};
     spec.query_rss = true;
     spec.msix_vectors = 12;
+    spec.roce = false;
     return spec;
 }
 
@@ -120,11 +121,11 @@ TEST(SettingText, NamesAttributeAndValue) {
     std::vector<std::string> texts;
     for (auto const attribute : attributes_of(spec)) texts.push_back(setting_text(spec, attribute));
     EXPECT_EQ(texts,
-              (std::vector<std::string>{"mac 52:54:00:11:22:33", "vlan 100 qos 3 proto 802.1ad",
-                                        "max_tx_rate_mbps 200", "min_tx_rate_mbps 10",
-                                        "spoofchk off", "link_state enable", "query_rss on",
-                                        "trust on", "node_guid 00:00:00:00:00:00:00:01",
-                                        "port_guid 00:00:00:00:00:00:00:02", "msix_vectors 12"}));
+              (std::vector<std::string>{
+                  "mac 52:54:00:11:22:33", "vlan 100 qos 3 proto 802.1ad", "max_tx_rate_mbps 200",
+                  "min_tx_rate_mbps 10", "spoofchk off", "link_state enable", "query_rss on",
+                  "trust on", "node_guid 00:00:00:00:00:00:00:01",
+                  "port_guid 00:00:00:00:00:00:00:02", "msix_vectors 12", "roce off"}));
     EXPECT_EQ(setting_text(VfSpec{}, VfAttribute::vlan), "no vlan");
 }
 
@@ -206,6 +207,22 @@ TEST_F(ConfigureVfsStep, UnknownVfAndPfWithoutInterface) {
     auto const refused = tree.configure({{}, {{2, settings}}, {}});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::unsupported);
+}
+
+TEST_F(ConfigureVfsStep, RoceIsDevlinksAndRefusedWithoutAPort) {
+    VethPf const tree;
+    VfSpec settings;
+    settings.roce = false;
+    auto const refused = tree.configure({{}, {{2, settings}}, {}});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().detail,
+              "igb refused roce off for VF 2 of near0: devlink has no port of this VF");
+    EXPECT_EQ(refused.error().causes.at(0).code, "EOPNOTSUPP");
+    EXPECT_EQ(refused.error().causes.at(0).call, "DEVLINK_CMD_PORT_SET roce off");
+    EXPECT_NE(refused.error().remedy.find("switchdev"), std::string::npos);
+    auto const tolerated = tree.configure({{}, {{2, settings}}, {"roce"}});
+    ASSERT_TRUE(tolerated) << tolerated.error().detail;
+    EXPECT_EQ(tolerated->remarks.at(0), refused.error().detail);
 }
 
 TEST_F(ConfigureVfsStep, MsixVectorsAreWrittenAndReadBack) {

@@ -262,7 +262,9 @@ TEST(VfRequest, APartHasOnlyItsMembers) {
     EXPECT_EQ(only(with_guids(), VfPart::all_but_guids), trust);
     VfSpec in_sysfs;
     in_sysfs.msix_vectors = 8;
+    in_sysfs.roce = true;  // devlink's
     for (auto const part : vf_parts) EXPECT_FALSE(has(in_sysfs, part));
+    EXPECT_EQ(only(in_sysfs, VfPart::all_but_guids), VfSpec{});
 }
 
 TEST(VfRequest, EachMemberMakesAPart) {

@@ -19,7 +19,7 @@ constexpr auto read_spec = &test::refusal_of<AttachmentSpec>;
 constexpr char const* vm_text = "must be at most 128 printable bytes";
 constexpr char const* members =
     "must be a member of settings: mac, vlan, max_tx_rate_mbps, min_tx_rate_mbps, spoofchk, "
-    "link_state, query_rss, trust, node_guid, port_guid, msix_vectors";
+    "link_state, query_rss, trust, node_guid, port_guid, msix_vectors, roce";
 constexpr char const* seconds = "must be from 5 to 3600";
 constexpr char const* needs_network = "requires a network: RDMA is proved over an address in it";
 INSTANTIATE_TEST_SUITE_P(

@@ -14,7 +14,7 @@ constexpr char const* all = R"({"mac": "02:00:00:00:00:01",
     "link_state": "disable", "query_rss": true,
     "min_tx_rate_mbps": 4294967295, "max_tx_rate_mbps": 4294967295,
     "node_guid": "24:8a:07:03:00:8d:ae:2e", "port_guid": "ff:ff:ff:ff:ff:ff:ff:ff",
-    "msix_vectors": 2048})";
+    "msix_vectors": 2048, "roce": true})";
 
 class VfSpecRefuses : public testing::TestWithParam<Refused> {};
 TEST_P(VfSpecRefuses, AtItsPlace) {
