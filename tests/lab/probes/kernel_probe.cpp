@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The real kernel seam by hand, for the emulated host: performs each step given as one line of JSON
-// on standard input and prints its outcome; the word "observe" prints the view, and "vfs NETDEV"
-// what the driver reports of the VFs of a network device, PCI or not. Ends with 1 when one failed.
+// on standard input and prints its outcome; the word "observe" prints the view, "vfs NETDEV" what
+// the driver reports of the VFs of a network device, PCI or not, "eswitch BUS NAME" what devlink
+// says of the switch of a device, and "roce BUS NAME VF on|off" sets that of a VF. Ends with 1 when
+// one failed.
 #include <fmt/format.h>
 #include <net/if.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <sstream>
 #include <string>
 #include <type_traits>
 #include <variant>
 
 #include "api/types/json.hpp"
 #include "vfmgr/kernel/linux_kernel.hpp"
+#include "vfmgr/netlink/devlink.hpp"
 #include "vfmgr/netlink/vf.hpp"
 
 namespace vfmgr {
@@ -87,12 +92,47 @@ int print_vfs(std::string const& netdev) {
     return 0;
 }
 
+Deadline soon() {
+    return std::chrono::steady_clock::now() + step_seconds_max;
+}
+
+Result<nlohmann::json> eswitch(DevlinkDevice const& device) {
+    VFMGR_TRY(auto const mode, read_eswitch_mode(device, soon()));
+    VFMGR_TRY(auto const ports, list_vf_ports(device, soon()));
+    nlohmann::json out{{"mode", mode ? enum_name(*mode) : "none"},
+                       {"ports", nlohmann::json::array()}};
+    for (auto const& port : ports)
+        out["ports"].push_back({{"index", port.index},
+                                {"vf", port.vf},
+                                {"roce", port.roce ? nlohmann::json(*port.roce) : nullptr}});
+    return out;
+}
+
+Result<nlohmann::json> roce(DevlinkDevice const& device, unsigned vf, bool on) {
+    VFMGR_TRY(auto const ports, list_vf_ports(device, soon()));
+    auto const port = std::ranges::find(ports, vf, &VfPort::vf);
+    if (port == ports.end())
+        return fail(Problem::not_found, "no port of that VF", "choose another");
+    VFMGR_TRY(auto const ack, set_roce(device, *port, on, soon()));
+    return nlohmann::json{{"error", ack.error}, {"text", ack.text}};
+}
+
+int ask_devlink(std::string const& line) {
+    std::istringstream words(line);
+    std::string what, on;
+    DevlinkDevice device;
+    unsigned vf = 0;
+    words >> what >> device.bus >> device.name >> vf >> on;
+    auto const answer = what == "roce" ? roce(device, vf, on == "on") : eswitch(device);
+    fmt::print("{}\n", answer ? answer->dump() : error_json(answer.error()).dump());
+    return answer ? 0 : 1;
+}
+
 Result<Observed> perform(Kernel& kernel, Step const& step) {
-    auto const deadline = std::chrono::steady_clock::now() + step_seconds_max;
     return std::visit(
         [&](auto const& each) -> Result<Observed> {
             if constexpr (std::is_constructible_v<KernelStep, decltype(each)>)
-                return kernel.perform(each, deadline);
+                return kernel.perform(each, soon());
             else
                 return fail(Problem::invalid_request, "not a step of the kernel", "give another");
         },
@@ -119,6 +159,7 @@ int do_line(Kernel& kernel, std::string const& line) {
     constexpr std::string_view vfs = "vfs ";
     if (line == "observe") return observe(kernel);
     if (line.starts_with(vfs)) return print_vfs(line.substr(vfs.size()));
+    if (line.starts_with("eswitch ") || line.starts_with("roce ")) return ask_devlink(line);
     return perform_line(kernel, line);
 }
 
