@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A netlink request under construction: a message header, one fixed struct, attributes. A value
 // that moves into NlSocket; any thread. Not libnl's nl_msg: it flags nests, which iproute2's
-// messages about VFs do not, and takes a quarter more instructions for a batch of VFs (callgrind).
+// messages about VFs do not, and takes several times the instructions for a batch of VFs.
 #pragma once
 
 #include <linux/netlink.h>
@@ -47,7 +47,8 @@ class NlRequest {
         return *this;
     }
     NlRequest& put_ip(int type, IpAddress const& address);
-    // fill(request) adds the attributes inside. Without NLA_F_NESTED, as iproute2 does it.
+    // fill(request) adds the attributes inside. NLA_F_NESTED where `type` has it: iproute2's
+    // messages about VFs have it not.
     template <class Fill>
     NlRequest& nest(int type, Fill&& fill) {
         auto const at = size_;
