@@ -64,18 +64,25 @@ Result<void> send(int fd, ByteView message, std::string const& call) {
     return fail(system_error("sendmsg", fmt::format("{} could not be sent", call), errno));
 }
 
-// The next datagram from the kernel itself: other processes may send to our address too.
-Result<std::vector<std::byte>> receive(int fd, std::string const& call, Deadline deadline) {
-    while (true) {
-        VFMGR_TRY(Readiness const ready, await_readable(std::array{fd}, deadline));
-        if (ready == Readiness::deadline_passed)
-            return fail(
-                {Problem::timed_out,
+Result<void> await_answer(int fd, std::string const& call, Deadline deadline) {
+    VFMGR_TRY(Readiness const ready, await_readable(std::array{fd}, deadline));
+    if (ready == Readiness::readable) return {};
+    return fail({Problem::timed_out,
                  fmt::format("the kernel did not answer {} in time", call),
                  "look for hung tasks in the kernel's log; another change may hold its lock",
                  {errno_cause(call, ETIMEDOUT)}});
+}
+
+// The next datagram from the kernel itself: other processes may send to our address too.
+Result<std::vector<std::byte>> receive(int fd, std::string const& call, Deadline deadline) {
+    while (true) {
+        // As a rule the kernel has answered within sendmsg() already: waiting is for the rest.
         auto const size = ::recv(fd, nullptr, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
-        if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (size < 0 && errno == EAGAIN) {
+            VFMGR_CHECK(await_answer(fd, call, deadline));
+            continue;
+        }
+        if (size < 0 && errno == EINTR) continue;
         if (size < 0)
             return fail(system_error("recv", "the answer to " + call + " was lost", errno));
         std::vector<std::byte> bytes(static_cast<std::size_t>(size));
