@@ -50,7 +50,7 @@ TEST(RemedyFor, IsTheOneOfTheCause) {
 TEST(RemedyFor, IsThereForEveryRefusal) {
     for_each_member([](VfAttribute attribute, auto) {
         for (int const error : {EPERM, EINVAL, EOPNOTSUPP, EBUSY, EIO, ENODEV})
-            for (auto each :
+            for (auto const& each :
                  {refused(attribute, error), in_switchdev(attribute), of_infiniband(attribute)}) {
                 auto const remedy = remedy_for(each);
                 EXPECT_FALSE(remedy.empty());
