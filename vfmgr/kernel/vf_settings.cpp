@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <system_error>
 
 #include "vfmgr/kernel/network_snapshot.hpp"
 #include "vfmgr/kernel/pf_view.hpp"
@@ -28,24 +27,32 @@ struct Target {
     Deadline deadline;
 };
 
-// As errors name it.
-std::string driver(Target const& target) {
-    return driver_of(target.roots, target.pci).value_or("the driver");
-}
-
 // One attribute of one VF that the driver did not take.
 struct Refusal {
     VfAttribute attribute;
-    std::string sentence;
-    std::string remedy;
+    std::string sentence;  // behind the driver's name: "refused trust on for VF 2 of enp1s0: …"
+    int error = 0;         // errno; 0: accepted, and something else is reported
     Cause cause;
 };
 
-// Asked of a NIC that refused; what it can't say changes only the remedy.
-std::string remedy_of(Target const& target, VfAttribute attribute, int error) {
+Refusal refusal_of(Target const& target, VfChange const& change, VfAttribute attribute,
+                   NlAck const& ack, std::string call) {
+    auto error =
+        nl_refusal(ack, std::move(call),
+                   fmt::format("refused {} for VF {} of {}",
+                               setting_text(change.settings, attribute), change.index, target.pf),
+                   {});
+    return {attribute, std::move(error.detail), ack.error, std::move(error.causes.front())};
+}
+
+// devlink is asked of a NIC that refused; what it can't say changes only the remedy.
+std::string remedy_of(Target const& target, Refusal const& refusal) {
+    if (refusal.error == 0)
+        return fmt::format("look in the kernel's log, or list {} in best_effort",
+                           enum_name(refusal.attribute));
     bool const infiniband = target.netdev && target.netdev->hardware_type == ARPHRD_INFINIBAND;
     return remedy_for(
-        {attribute, error, infiniband ? LinkLayer::infiniband : LinkLayer::ethernet,
+        {refusal.attribute, refusal.error, infiniband ? LinkLayer::infiniband : LinkLayer::ethernet,
          read_eswitch_mode(devlink_device(target.pci), target.deadline).value_or(std::nullopt),
          to_string(target.pci)});
 }
@@ -96,14 +103,9 @@ Result<std::vector<Refusal>> send_one_by_one(Target const& target, VfChange cons
     for (auto const attribute : attributes_of(only(one.settings, part))) {
         VFMGR_TRY(auto const ack, send_alone(target, one, attribute, part));
         if (ack.ok()) continue;
-        auto const text = setting_text(one.settings, attribute);
         VfChange const alone{one.index, only(one.settings, attribute)};
-        auto error = nl_refusal(ack, call_of(target, {std::span(&alone, 1), part}),
-                                fmt::format("{} refused {} for VF {} of {}", driver(target), text,
-                                            one.index, target.pf),
-                                remedy_of(target, attribute, ack.error));
-        refusals.push_back({attribute, std::move(error.detail), std::move(error.remedy),
-                            std::move(error.causes.front())});
+        refusals.push_back(
+            refusal_of(target, one, attribute, ack, call_of(target, {std::span(&alone, 1), part})));
     }
     return refusals;
 }
@@ -139,7 +141,7 @@ bool in_a_file(Target const& target, VfAttribute attribute) {
 
 bool in_files(Target const& target, VfSpec const& settings) {
     if (target.netdev) return settings.msix_vectors.has_value();
-    return !empty(settings) && settings != only(settings, VfAttribute::roce);
+    return settings != only(settings, VfAttribute::roce);
 }
 
 std::optional<Refusal> write_file(Target const& target, VfChange const& one, VfAttribute attribute,
@@ -148,14 +150,9 @@ std::optional<Refusal> write_file(Target const& target, VfChange const& one, VfA
         vf_file(target.roots, {pf, one.index}, target.vfs.at(one.index), one.settings, attribute);
     auto const error = file ? write_text(file->path, file->text) : EOPNOTSUPP;
     if (error == 0) return std::nullopt;
-    return Refusal{attribute,
-                   fmt::format("{} refused {} for VF {} of {}: {}", driver(target),
-                               setting_text(one.settings, attribute), one.index, target.pf,
-                               std::generic_category().message(error)),
-                   remedy_of(target, attribute, error),
-                   errno_cause(file ? "write " + file->path.string()
-                                    : fmt::format("no file for {}", enum_name(attribute)),
-                               error)};
+    return refusal_of(target, one, attribute, {error, {}},
+                      file ? "write " + file->path.string()
+                           : fmt::format("no file for {}", enum_name(attribute)));
 }
 
 void write_files(Target const& target, ConfigureVfs const& step, Refusals& refused) {
@@ -188,13 +185,9 @@ Result<void> write_by_devlink(Target const& target, ConfigureVfs const& step, Re
         if (!wants_roce(change)) continue;
         VFMGR_TRY(auto const ack, write_roce(target, ports, change));
         if (ack.ok()) continue;
-        auto const text = setting_text(change.settings, VfAttribute::roce);
-        auto error = nl_refusal(ack, fmt::format("DEVLINK_CMD_PORT_SET {}", text),
-                                fmt::format("{} refused {} for VF {} of {}", driver(target), text,
-                                            change.index, target.pf),
-                                remedy_of(target, VfAttribute::roce, ack.error));
-        refused[change.index].push_back({VfAttribute::roce, std::move(error.detail),
-                                         std::move(error.remedy), std::move(error.causes.front())});
+        auto call = "DEVLINK_CMD_PORT_SET " + setting_text(change.settings, VfAttribute::roce);
+        refused[change.index].push_back(
+            refusal_of(target, change, VfAttribute::roce, ack, std::move(call)));
     }
     return {};
 }
@@ -227,14 +220,12 @@ std::vector<Refusal> compare(Target const& target, VfChange const& change, VfSpe
         if (known || empty(only(reported, attribute)) ||
             holds(change.settings, reported, attribute))
             continue;
-        differences.push_back(
-            {attribute,
-             fmt::format("{} accepted {} for VF {} of {} and reports {}", driver(target),
-                         setting_text(change.settings, attribute), change.index, target.pf,
-                         setting_text(reported, attribute)),
-             fmt::format("look in the kernel's log, or list {} in best_effort",
-                         enum_name(attribute)),
-             {"read back " + target.pf, "EIO", "read back differs"}});
+        differences.push_back({attribute,
+                               fmt::format("accepted {} for VF {} of {} and reports {}",
+                                           setting_text(change.settings, attribute), change.index,
+                                           target.pf, setting_text(reported, attribute)),
+                               0,
+                               {"read back " + target.pf, "EIO", "read back differs"}});
     }
     return differences;
 }
@@ -245,17 +236,21 @@ bool tolerated(ConfigureVfs const& step, Refusal const& refusal) {
            step.best_effort.end();
 }
 
-Result<Observed> judge(ConfigureVfs const& step, std::vector<Refusal> const& refusals) {
+// The NIC is asked for its driver once, and for a remedy only for what fails the step.
+Result<Observed> judge(Target const& target, ConfigureVfs const& step,
+                       std::vector<Refusal> const& refusals) {
     Observed observed;
+    if (refusals.empty()) return observed;
+    auto const driver = driver_of(target.roots, target.pci).value_or("the driver");
     Error error{Problem::kernel_refused, {}, {}};
     for (auto const& refusal : refusals) {
         if (tolerated(step, refusal)) {
-            observed.remarks.push_back(refusal.sentence);
+            observed.remarks.push_back(driver + " " + refusal.sentence);
             continue;
         }
         if (error.causes.empty()) {
-            error.detail = refusal.sentence;
-            error.remedy = refusal.remedy;
+            error.detail = driver + " " + refusal.sentence;
+            error.remedy = remedy_of(target, refusal);
         }
         error.causes.push_back(refusal.cause);
     }
@@ -377,7 +372,7 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, ConfigureVfs const&
         auto const differences = compare(target, change, found_or_none(*after, change.index), mine);
         all.insert(all.end(), differences.begin(), differences.end());
     }
-    VFMGR_TRY(auto observed, judge(step, all));
+    VFMGR_TRY(auto observed, judge(target, step, all));
     if (!after) observed.remarks.push_back("not read back: " + detail_with_causes(after.error()));
     return observed;
 }
