@@ -17,6 +17,7 @@ PACKAGES = ["vfmgr", "vfmgr-cli", "vfmgr-guest"]
 PROGRESS_SECONDS = 15
 LINES_SHOWN = 80
 DEPENDENCIES = REPO / "deploy/build-packages.txt"
+TEST_DEPENDENCIES = REPO / "deploy/test-packages.txt"
 
 
 def source_files():
@@ -53,9 +54,17 @@ def built(suite):
 
 
 def build_dependencies():
-    if not DEPENDENCIES.exists():
-        raise LabError(f"no {DEPENDENCIES.relative_to(REPO)}: it names the build dependencies")
-    lines = [line.split("#")[0].strip() for line in DEPENDENCIES.read_text().splitlines()]
+    return names_in(DEPENDENCIES)
+
+
+def test_dependencies():
+    return names_in(TEST_DEPENDENCIES)
+
+
+def names_in(path):
+    if not path.exists():
+        raise LabError(f"no {path.relative_to(REPO)}: it names what a build needs")
+    lines = [line.split("#")[0].strip() for line in path.read_text().splitlines()]
     return [line for line in lines if line]
 
 

@@ -3,6 +3,8 @@
 
 import subprocess
 
+from . import apt
+from .packages import build_dependencies, test_dependencies
 from .paths import REPO, machine_suite
 
 BUILD = REPO / "build/lab"
@@ -15,6 +17,7 @@ def built(lab, target):
     """
     if lab.machine.settings["suite"] != machine_suite():
         lab.skip(f"{target} is built on this machine, for {machine_suite()}")
+    apt.install_here([*build_dependencies(), *test_dependencies()])
     program = BUILD / target
     for command in (["cmake", "--preset", "release", "-B", str(BUILD), "-DVFMGR_BUILD_TESTS=ON"],
                     ["cmake", "--build", str(BUILD), "--target", target],
