@@ -50,13 +50,18 @@ VfSpec switchdev_report() {
 std::vector<Refusal> const rare = {{"node_guid", When::always, EOPNOTSUPP},
                                    {"port_guid", When::always, EOPNOTSUPP},
                                    {"query_rss", When::always, EOPNOTSUPP},
-                                   {"msix_vectors", When::always, EOPNOTSUPP},
-                                   {"roce", When::always, EOPNOTSUPP}};
+                                   {"msix_vectors", When::always, EOPNOTSUPP}};
 std::vector<Refusal> const everywhere = {{"mac", When::multicast, EINVAL}};
 
-std::vector<Refusal> ethernet(std::vector<Refusal> own) {
+std::vector<Refusal> switchdev(std::vector<Refusal> own) {
     own.insert(own.end(), rare.begin(), rare.end());
     return own;
+}
+
+// RoCE is set at a VF's port, which only a switch in switchdev mode has.
+std::vector<Refusal> ethernet(std::vector<Refusal> own) {
+    own.push_back({"roce", When::always, EOPNOTSUPP});
+    return switchdev(std::move(own));
 }
 
 // Numbers are sections of kernel-and-libvirt.md. "unverified": from memory of the driver's source,
@@ -121,14 +126,10 @@ std::vector<DriverModel> const models = {
      .driver = "mlx5_core",
      .vf_driver = "mlx5_core",
      .new_vf = switchdev_report(),
-     .refused = {{"vlan", When::tagged, EOPNOTSUPP},
-                 {"trust", When::always, EOPNOTSUPP},
-                 {"min_tx_rate_mbps", When::always, EOPNOTSUPP},
-                 {"max_tx_rate_mbps", When::always, EOPNOTSUPP},
-                 {"node_guid", When::always, EOPNOTSUPP},
-                 {"port_guid", When::always, EOPNOTSUPP},
-                 {"query_rss", When::always, EOPNOTSUPP},
-                 {"msix_vectors", When::always, EOPNOTSUPP}},
+     .refused = switchdev({{"vlan", When::tagged, EOPNOTSUPP},
+                           {"trust", When::always, EOPNOTSUPP},
+                           {"min_tx_rate_mbps", When::always, EOPNOTSUPP},
+                           {"max_tx_rate_mbps", When::always, EOPNOTSUPP}}),
      .vf_offset = 2,
      .vf_stride = 1},
     // 4, IB PF (IPoIB netdev): GUIDs and link state, nothing else; sriov_restore_guids().
