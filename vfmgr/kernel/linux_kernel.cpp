@@ -113,9 +113,32 @@ void LinuxKernel::look_for_hang(PfState& pf) {
     }
 }
 
+Result<Observed> LinuxKernel::configure(ConfigureVfs const& step, Deadline deadline) {
+    auto pf = take_open(step.pf);
+    if (!pf || !pf->unchanged()) {
+        VFMGR_TRY(pf, OpenPf::open(roots_, step.pf, deadline));
+    }
+    VFMGR_TRY(auto observed, perform_step(roots_, *pf, step, deadline));
+    std::lock_guard const lock(mutex_);
+    open_.insert_or_assign(step.pf, std::move(*pf));
+    return observed;
+}
+
+// Nobody else has it then: a step that hangs keeps its own.
+std::optional<OpenPf> LinuxKernel::take_open(PciAddress const& pf) {
+    std::lock_guard const lock(mutex_);
+    auto kept = open_.extract(pf);
+    return kept ? std::optional(std::move(kept.mapped())) : std::nullopt;
+}
+
 Result<Observed> LinuxKernel::perform(KernelStep const& step, Deadline deadline) {
     return std::visit(
-        [&](auto const& each) -> Result<Observed> { return perform_step(roots_, each, deadline); },
+        [&]<class Step>(Step const& each) -> Result<Observed> {
+            if constexpr (std::is_same_v<Step, ConfigureVfs>)
+                return configure(each, deadline);
+            else
+                return perform_step(roots_, each, deadline);
+        },
         step);
 }
 

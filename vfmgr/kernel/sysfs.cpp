@@ -121,14 +121,18 @@ Result<std::vector<PciAddress>> list_pfs(LinuxKernelRoots const& roots) {
     return pfs;
 }
 
+Error no_such_device(LinuxKernelRoots const& roots, PciAddress const& pf, int error) {
+    return {Problem::not_found,
+            fmt::format("there is no PCI device {}", to_string(pf)),
+            "list the PFs with: vfctl pf list",
+            {errno_cause("opendir " + pci_folder(roots, pf).string(), error)}};
+}
+
 Result<VfAddresses> list_vfs(LinuxKernelRoots const& roots, PciAddress const& pf) {
     auto const folder = pci_folder(roots, pf);
     std::error_code error;
     if (!fs::is_directory(folder, error))
-        return fail({Problem::not_found,
-                     fmt::format("there is no PCI device {}", to_string(pf)),
-                     "list the PFs with: vfctl pf list",
-                     {errno_cause("opendir " + folder.string(), error ? error.value() : ENOENT)}});
+        return fail(no_such_device(roots, pf, error ? error.value() : ENOENT));
     VfAddresses vfs;
     for (auto const& name : entries(folder)) {
         auto const index = virtfn_index(name);

@@ -41,6 +41,8 @@ struct LinuxKernelRoots {
                                                PciAddress const& pci);
 // Devices with sriov_totalvfs, ascending.
 [[nodiscard]] Result<std::vector<PciAddress>> list_pfs(LinuxKernelRoots const& roots);
+// The errno of opening its folder is the cause.
+[[nodiscard]] Error no_such_device(LinuxKernelRoots const& roots, PciAddress const& pf, int error);
 // From the virtfnN links, the only truth: addresses change with the number of VFs.
 using VfAddresses = std::map<std::uint16_t, PciAddress>;
 [[nodiscard]] Result<VfAddresses> list_vfs(LinuxKernelRoots const& roots, PciAddress const& pf);

@@ -9,7 +9,6 @@
 #include <cerrno>
 
 #include "vfmgr/kernel/network_snapshot.hpp"
-#include "vfmgr/kernel/pf_view.hpp"
 #include "vfmgr/kernel/refusal_remedies.hpp"
 #include "vfmgr/kernel/vf_files.hpp"
 #include "vfmgr/netlink/devlink.hpp"
@@ -20,7 +19,7 @@ namespace {
 struct Target {
     LinuxKernelRoots const& roots;
     NlSocket& socket;
-    std::optional<Netdev> netdev;  // the PF's; absent: sysfs only
+    std::optional<PfNetdev> const& netdev;  // absent: sysfs only
     PciAddress pci;
     std::string pf;   // its interface, or its address where it has none
     VfAddresses vfs;  // when any is changed in files
@@ -45,14 +44,20 @@ Refusal refusal_of(Target const& target, VfChange const& change, VfAttribute att
     return {attribute, std::move(error.detail), ack.error, std::move(error.causes.front())};
 }
 
+LinkLayer link_layer_of(Target const& target) {
+    if (!target.netdev) return LinkLayer::ethernet;
+    auto const type = pci_folder(target.roots, target.pci) / "net" / target.netdev->name / "type";
+    return read_number(type).value_or(ARPHRD_ETHER) == ARPHRD_INFINIBAND ? LinkLayer::infiniband
+                                                                         : LinkLayer::ethernet;
+}
+
 // devlink is asked of a NIC that refused; what it can't say changes only the remedy.
 std::string remedy_of(Target const& target, Refusal const& refusal) {
     if (refusal.error == 0)
         return fmt::format("look in the kernel's log, or list {} in best_effort",
                            enum_name(refusal.attribute));
-    bool const infiniband = target.netdev && target.netdev->hardware_type == ARPHRD_INFINIBAND;
     return remedy_for(
-        {refusal.attribute, refusal.error, infiniband ? LinkLayer::infiniband : LinkLayer::ethernet,
+        {refusal.attribute, refusal.error, link_layer_of(target),
          read_eswitch_mode(devlink_device(target.pci), target.deadline).value_or(std::nullopt),
          to_string(target.pci)});
 }
@@ -315,34 +320,19 @@ Result<VfSettings> read_back(Target const& target, ConfigureVfs const& step) {
 
 // The kernel makes VFs from 0 without a gap, all or none (drivers/pci/iov.c, sriov_add_vfs()):
 // where the last one is, the others are.
-Result<void> require_vfs(LinuxKernelRoots const& roots, ConfigureVfs const& step) {
+Result<void> require_vfs(LinuxKernelRoots const& roots, OpenPf const& pf,
+                         ConfigureVfs const& step) {
     auto const last = std::ranges::max_element(step.changes, {}, &VfChange::index);
-    if (last != step.changes.end()) VFMGR_CHECK(vf_address(roots, {step.pf, last->index}));
+    if (last != step.changes.end() && !pf.has_vf(last->index))
+        VFMGR_CHECK(vf_address(roots, {step.pf, last->index}));
     return {};
 }
 
-// The PF's, absent when it has none. A host may have hundreds of others, which are not asked for.
-Result<std::optional<Netdev>> netdev_of(LinuxKernelRoots const& roots, NlSocket& socket,
-                                        PciAddress const& pf, Deadline deadline) {
-    std::vector<Result<Netdev>> answers;
-    for (auto const& name : netdevs_of(roots, pf))
-        answers.push_back(get_netdev(socket, name, deadline));
-    std::vector<Netdev const*> in_its_folder;
-    for (auto const& netdev : answers) {
-        if (netdev)
-            in_its_folder.push_back(&*netdev);
-        else if (netdev.error().problem != Problem::not_found)  // that one left just now
-            return fail(netdev.error());
-    }
-    auto const* const own = own_netdev(roots, std::move(in_its_folder), pf);
-    return own ? std::optional(*own) : std::nullopt;
-}
-
-Result<Target> target_of(LinuxKernelRoots const& roots, NlSocket& socket, ConfigureVfs const& step,
+Result<Target> target_of(LinuxKernelRoots const& roots, OpenPf& pf, ConfigureVfs const& step,
                          Deadline deadline) {
-    VFMGR_TRY(auto netdev, netdev_of(roots, socket, step.pf, deadline));
+    auto const& netdev = pf.netdev();
     auto name = netdev ? netdev->name : to_string(step.pf);
-    Target target{roots, socket, std::move(netdev), step.pf, std::move(name), {}, deadline};
+    Target target{roots, pf.socket(), netdev, step.pf, std::move(name), {}, deadline};
     bool const files = std::ranges::any_of(
         step.changes, [&](VfChange const& change) { return in_files(target, change.settings); });
     if (files) {
@@ -353,11 +343,10 @@ Result<Target> target_of(LinuxKernelRoots const& roots, NlSocket& socket, Config
 
 }  // namespace
 
-Result<Observed> perform_step(LinuxKernelRoots const& roots, ConfigureVfs const& step,
+Result<Observed> perform_step(LinuxKernelRoots const& roots, OpenPf& pf, ConfigureVfs const& step,
                               Deadline deadline) {
-    VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
-    VFMGR_CHECK(require_vfs(roots, step));
-    VFMGR_TRY(auto const target, target_of(roots, socket, step, deadline));
+    VFMGR_CHECK(require_vfs(roots, pf, step));
+    VFMGR_TRY(auto const target, target_of(roots, pf, step, deadline));
     VFMGR_CHECK(require_files(target, step));
     Refusals refused;
     VFMGR_CHECK(write_by_netlink(target, step, refused));

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "vfmgr/kernel/kernel.hpp"
-#include "vfmgr/kernel/sysfs.hpp"
+#include "vfmgr/kernel/open_pf.hpp"
 #include "vfmgr/netlink/vf.hpp"
 #include "vfmgr/plan/vf_values.hpp"
 
@@ -12,8 +12,8 @@ namespace vfmgr {
 
 // kernel_refused naming attribute, value and VF, unless the attribute is in best_effort. With a
 // zero MAC (baseline) for which a driver wants another, stand_in_mac is written.
-[[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots, ConfigureVfs const& step,
-                                            Deadline deadline);
+[[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots, OpenPf& pf,
+                                            ConfigureVfs const& step, Deadline deadline);
 
 // --- pure parts, for tests ---
 

@@ -5,8 +5,8 @@
 //       prints JSON, medians of so many rounds with numbers from ROUND on: `seconds` in all, of
 //       them `looks` at the host (execute, before and after) and `read_back`, from when perform()
 //       begins to read the VFs back to its end: reading and comparing. Without those two `net`.
-//       One process, as the daemon is one: an emulator takes its time where code runs for the
-//       first time.
+//       One process, as a PF's worker is one: the PF stays open from the first round on, and an
+//       emulator takes its time where code runs for the first time.
 //   configure_vfs check NETDEV VFS ROUND
 //       ends with 1 unless every VF is as that round, whoever ran it, leaves it.
 #include <fmt/format.h>
@@ -111,6 +111,8 @@ LinuxKernelRoots roots_in(test::TemporaryFolder const& folder, Bench const& benc
     auto const device = folder.path() / "bus/pci/devices" / to_string(pf);
     fs::create_directories(device / "net" / bench.netdev);
     std::ofstream(device / "net" / bench.netdev / "dev_port") << "0\n";
+    std::ofstream(device / "net" / bench.netdev / "uevent") << fmt::format(
+        "INTERFACE={}\nIFINDEX={}\n", bench.netdev, ::if_nametoindex(bench.netdev.c_str()));
     std::ofstream(device / "sriov_totalvfs") << bench.vfs << "\n";
     std::ofstream(device / "vendor") << "0x15b3\n";
     std::ofstream(device / "device") << "0x101d\n";

@@ -143,7 +143,8 @@ struct VethPf : HostTree {
     }
     [[nodiscard]] Result<Observed> configure(ConfigureVfs step) const {
         step.pf = pci("0000:01:00.0");
-        return perform_step(roots(), step, soon());
+        VFMGR_TRY(auto pf, OpenPf::open(roots(), step.pf, soon()));
+        return perform_step(roots(), pf, step, soon());
     }
 };
 

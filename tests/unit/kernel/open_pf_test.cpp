@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/kernel/open_pf.hpp"
+
+#include <sys/mount.h>
+
+#include "tests/unit/kernel/host_tree.hpp"
+#include "tests/unit/netlink/network_namespace.hpp"
+#include "vfmgr/kernel/linux_kernel.hpp"
+
+namespace vfmgr {
+namespace {
+
+namespace fs = std::filesystem;
+using test::HostTree;
+using test::pci;
+using test::soon;
+
+auto const pf_address = "0000:01:00.0";
+
+// A veth stands for the PF's interface, in the kernel's own sysfs of this network.
+struct VethPf : HostTree {
+    VethPf() {
+        EXPECT_TRUE(test::make_veth(socket, {"near0", "far0"}));
+        add_pf(pf_address, 7);
+        add_vf(pf_address, 2, "0000:01:10.4");
+        bind(pf_address, "igb");
+        fs::create_directories(kernels());
+        EXPECT_EQ(::unshare(CLONE_NEWNS), 0);
+        EXPECT_EQ(::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+        EXPECT_EQ(::mount("sysfs", kernels().c_str(), "sysfs", 0, nullptr), 0);
+        show("near0");
+    }
+    ~VethPf() { ::umount2(kernels().c_str(), MNT_DETACH); }
+    VethPf(VethPf&&) = delete;
+
+    void show(std::string const& name) const {
+        link(device(pf_address) / "net" / name, kernels() / "class/net" / name);
+    }
+    void hide(std::string const& name) const { fs::remove(device(pf_address) / "net" / name); }
+    [[nodiscard]] fs::path kernels() const { return device(pf_address) / "kernels_sysfs"; }
+    [[nodiscard]] Netdev netdev(std::string const& name) {
+        return get_netdev(socket, name, soon()).value();
+    }
+    void rename(std::string const& from, std::string const& to) {
+        ifinfomsg header{};
+        header.ifi_index = netdev(from).ifindex;
+        NlRequest request(RTM_NEWLINK, 0);
+        request.header(header).put_text(IFLA_IFNAME, to);
+        EXPECT_TRUE(socket.tell(request, "RTM_NEWLINK", soon()).value().ok());
+    }
+    [[nodiscard]] OpenPf open() const {
+        return OpenPf::open(roots(), pci(pf_address), soon()).value();
+    }
+
+    NlSocket socket = NlSocket::open(NlProtocol::route).value();
+};
+
+using OpenPfTest = test::Networked;
+
+TEST_F(OpenPfTest, KnowsItsInterfaceAndVfs) {
+    VethPf tree;
+    auto const pf = tree.open();
+    EXPECT_EQ(pf.netdev(), (PfNetdev{"near0", tree.netdev("near0").ifindex}));
+    EXPECT_TRUE(pf.unchanged());
+    EXPECT_TRUE(pf.has_vf(2));
+    EXPECT_FALSE(pf.has_vf(3));
+    tree.add_vf(pf_address, 3, "0000:01:10.6");
+    EXPECT_TRUE(pf.has_vf(3));
+}
+
+TEST_F(OpenPfTest, IsOpenedAgainForAnotherName) {
+    VethPf tree;
+    auto const pf = tree.open();
+    tree.rename("near0", "near1");
+    EXPECT_FALSE(pf.unchanged());
+}
+
+// Also for an interface with the same name and number, as an unbound and bound driver makes it.
+TEST_F(OpenPfTest, IsOpenedAgainForAnotherInterface) {
+    VethPf tree;
+    auto const pf = tree.open();
+    ASSERT_TRUE(delete_netdev(tree.socket, tree.netdev("near0"), soon()));
+    EXPECT_FALSE(pf.unchanged());
+    ASSERT_TRUE(test::make_veth(tree.socket, {"near0", "far0"}));
+    EXPECT_FALSE(pf.unchanged());
+}
+
+TEST_F(OpenPfTest, IsOpenedEachTimeWhereOneFileDoesNotTell) {
+    VethPf tree;
+    ASSERT_TRUE(test::make_veth(tree.socket, {"near0pf0vf1", "far1"}));
+    tree.show("near0pf0vf1");
+    EXPECT_FALSE(tree.open().unchanged());
+    tree.hide("near0pf0vf1");
+    EXPECT_TRUE(tree.open().unchanged());
+    tree.hide("near0");
+    auto const none = tree.open();
+    EXPECT_FALSE(none.netdev());
+    EXPECT_FALSE(none.unchanged());
+}
+
+TEST_F(OpenPfTest, ThereIsNoSuchDevice) {
+    VethPf const tree;
+    auto const none = OpenPf::open(tree.roots(), pci("0000:02:00.0"), soon());
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().problem, Problem::not_found);
+    EXPECT_EQ(none.error().detail, "there is no PCI device 0000:02:00.0");
+}
+
+// One kernel, one step after the other: each finds the interface as it is by then.
+TEST_F(OpenPfTest, StepsFollowTheInterface) {
+    VethPf tree;
+    LinuxKernel kernel(tree.roots());
+    VfSpec settings;
+    settings.trust = true;
+    ConfigureVfs const step{pci(pf_address), {{2, settings}}, {"trust"}};
+    auto const remark = [&] {
+        auto const done = kernel.perform(step, soon());
+        return done ? done->remarks.at(0) : done.error().detail;
+    };
+    EXPECT_EQ(remark(), "igb refused trust on for VF 2 of near0: Operation not supported");
+    EXPECT_EQ(remark(), "igb refused trust on for VF 2 of near0: Operation not supported");
+    tree.rename("near0", "near1");
+    tree.hide("near0");
+    tree.show("near1");
+    EXPECT_EQ(remark(), "igb refused trust on for VF 2 of near1: Operation not supported");
+    ASSERT_TRUE(delete_netdev(tree.socket, tree.netdev("near1"), soon()));
+    ASSERT_TRUE(test::make_veth(tree.socket, {"near1", "far0"}));
+    EXPECT_EQ(remark(), "igb refused trust on for VF 2 of near1: Operation not supported");
+    ASSERT_TRUE(delete_netdev(tree.socket, tree.netdev("near1"), soon()));
+    tree.hide("near1");
+    EXPECT_EQ(remark(), "0000:01:00.0 has no network interface through which its VFs could be set");
+}
+
+}  // namespace
+}  // namespace vfmgr
