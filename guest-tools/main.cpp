@@ -2,6 +2,7 @@
 // vf-guest: finds the VFs that the host has lent to this VM, configures them, proves RDMA over
 // them.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "guest-tools/net/configure.hpp"
 #include "guest-tools/net/find_vf.hpp"
@@ -28,11 +30,21 @@ constexpr std::chrono::seconds configure_time{30};
 
 enum class Output { text, json };
 
+// What `verify` measures after the proofs.
+struct Wanted {
+    std::vector<std::string> tests;  // empty: the profile's
+    Profile profile = Profile::default_;
+    std::optional<std::uint32_t> message_bytes, depth, queue_pairs;
+    std::optional<std::uint64_t> messages;
+    std::optional<double> seconds;
+};
+
 struct Options {
     http::VsockTarget host{.cid = 2, .port = 8471, .source = http::SourcePort::privileged};
     std::string state_folder = "/run/vf-guest";
     std::string attachment;  // empty: all
     Output output = Output::text;
+    Wanted wanted;
 };
 
 int told(Error const& error) {
@@ -93,15 +105,54 @@ Result<std::string> ready_netdev(Options const& options, GuestAttachment const& 
     return configured.ifname;
 }
 
+void set_load(verify::Load& load, Wanted const& wanted) {
+    if (wanted.message_bytes) load.size.message_bytes = *wanted.message_bytes;
+    if (wanted.depth) load.size.depth = *wanted.depth;
+    if (wanted.queue_pairs) load.size.pairs = *wanted.queue_pairs;
+    if (wanted.messages) load.messages = *wanted.messages;
+    if (wanted.seconds)
+        load.window = std::chrono::duration_cast<std::chrono::milliseconds>(
+            std::chrono::duration<double>(*wanted.seconds));
+}
+
+Result<std::vector<verify::Measurement>> measurements(Wanted const& wanted) {
+    if (wanted.tests.empty()) return verify::measurements_of(wanted.profile);
+    auto const all = verify::all_measurements();
+    std::vector<verify::Measurement> chosen;
+    for (auto const& name : wanted.tests) {
+        auto const found = std::ranges::find_if(
+            all, [&](verify::Measurement const& each) { return name == each.name; });
+        if (found == all.end())
+            return fail(Problem::invalid_request, fmt::format("there is no test {}", name),
+                        fmt::format("choose of {}",
+                                    fmt::join(all | std::views::transform(
+                                                        [](auto const& each) { return each.name; }),
+                                              ", ")));
+        set_load(chosen.emplace_back(*found).load, wanted);
+    }
+    return chosen;
+}
+
+void tell_test(TestResult const& test) {
+    fmt::print(stderr, "  {}: {}\n", test.name, enum_name(test.verdict));
+}
+
 Result<Verification> verify_one(Options const& options, HostClient& host,
-                                std::string const& attachment) {
-    VFMGR_TRY(auto const wanted, host.start_run(attachment));
+                                std::string const& attachment,
+                                std::vector<verify::Measurement> const& measured) {
+    // Tests that are named come on top of the proofs, whatever the profile.
+    auto const profile = options.wanted.tests.empty() ? options.wanted.profile : Profile::quick;
+    VFMGR_TRY(auto const wanted, host.start_run(attachment, {profile}));
     auto const ifname = ready_netdev(options, wanted);
     if (!ifname) return host.report_error(wanted.run.value_or(""), wanted.nonce, ifname.error());
-    return run_tests(host, {wanted, *ifname});
+    bool const live = options.output == Output::text && ::isatty(STDERR_FILENO) == 1;
+    return run_tests(host, {wanted, *ifname}, measured,
+                     live ? tell_test : verify::GuestSession::OnTest());
 }
 
 int verify(Options const& options) {
+    auto const measured = measurements(options.wanted);
+    if (!measured) return told(measured.error());
     HostClient host(options.host);
     auto const config = host.config(std::chrono::seconds(0), 0);
     if (!config) return told(config.error());
@@ -111,7 +162,7 @@ int verify(Options const& options) {
     for (auto const& attachment : config->attachments) {
         if (!options.attachment.empty() && options.attachment != attachment.attachment) continue;
         ++tried;
-        auto const verification = verify_one(options, host, attachment.attachment);
+        auto const verification = verify_one(options, host, attachment.attachment, *measured);
         if (!verification) {
             worst = std::max(worst, told(verification.error()));
             continue;
@@ -153,6 +204,23 @@ int status(Options const& options) {
     return config ? 0 : exit_code(config.error().problem);
 }
 
+void add_verify_options(CLI::App& command, Options& options) {
+    auto& wanted = options.wanted;
+    command.add_option("test", wanted.tests, "measured after the proofs; default the profile's");
+    command.add_option("--attachment", options.attachment, "one attachment; default all");
+    command.add_option("--profile", wanted.profile, "quick, default or deep")
+        ->transform(CLI::CheckedTransformer(std::map<std::string, Profile>{
+            {"quick", Profile::quick}, {"default", Profile::default_}, {"deep", Profile::deep}}));
+    command.add_option("--size", wanted.message_bytes, "bytes of a message")
+        ->check(CLI::Range(1, 8 << 20));
+    command.add_option("--depth", wanted.depth, "outstanding messages of a queue pair")
+        ->check(CLI::Range(1, 1024));
+    command.add_option("--queue-pairs", wanted.queue_pairs, "how many")->check(CLI::Range(1, 16));
+    command.add_option("--messages", wanted.messages, "how many, in place of a time")
+        ->check(CLI::Range(1, 1'000'000));
+    command.add_option("--seconds", wanted.seconds, "how long")->check(CLI::Range(0.1, 20.0));
+}
+
 int run(int count, char** arguments) {
     CLI::App app{"Configures the VFs lent to this VM and proves RDMA over them"};
     app.require_subcommand(1);
@@ -167,7 +235,7 @@ int run(int count, char** arguments) {
     auto* const up_command = app.add_subcommand("up", "configure the VFs, verify what is wanted");
     up_command->add_flag("--watch", watch, "stay, and follow every change");
     auto* const verify_command = app.add_subcommand("verify", "prove RDMA now; 0 only on a pass");
-    verify_command->add_option("attachment", options.attachment, "one attachment; default all");
+    add_verify_options(*verify_command, options);
     auto* const status_command = app.add_subcommand("status", "what is configured and wanted");
     auto* const version_command = app.add_subcommand("version", "print the version");
     for (auto* command : {verify_command, status_command})

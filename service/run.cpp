@@ -128,7 +128,8 @@ GuestPlaneHooks guest_hooks(Engine& engine, ResolveCid const& resolve_cid, std::
                 return fail(Problem::not_found,
                             fmt::format("VM {} has no attachment {}", vm.name, ticket.attachment),
                             "vf-guest status shows those of this VM");
-            state.runs[ticket.attachment] = PendingRun{ticket.run, ticket.nonce, clock.now()};
+            state.runs[ticket.attachment] =
+                PendingRun{ticket.run, ticket.nonce, clock.now(), ticket.profile};
             return {};
         });
     };

@@ -142,6 +142,8 @@ class Client {
                                             std::vector<std::string> const& names);
 [[nodiscard]] Result<std::string> certificate_fingerprint(std::string const& certificate_file);
 
+// "application/json".
+[[nodiscard]] Response json_response(int status, nlohmann::json const& body);
 // "application/problem+json" with instance and request_id.
 [[nodiscard]] Response problem_response(Error const& error, std::string const& instance,
                                         std::string const& request_id);

@@ -10,6 +10,13 @@
 
 namespace vfmgr::http {
 
+Response json_response(int status, nlohmann::json const& body) {
+    Response response;
+    response.status = status;
+    response.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    return response;
+}
+
 Response problem_response(Error const& error, std::string const& instance,
                           std::string const& request_id) {
     nlohmann::json body = error;

@@ -22,6 +22,7 @@ void fields(F& f, V& spec) {
     f.defaulted("persistence", spec.persistence);
     f.defaulted("verify", spec.verify);
     f.defaulted("verify_timeout_seconds", spec.verify_timeout_seconds);
+    f.defaulted("verify_profile", spec.verify_profile);
 }
 
 template <class F, Of<Attachment> V>

@@ -41,6 +41,7 @@ struct AttachmentSpec {
     Persistence persistence = Persistence::auto_;
     VerifyMode verify = VerifyMode::none;
     std::uint32_t verify_timeout_seconds = 120;
+    Profile verify_profile = Profile::default_;
     bool operator==(AttachmentSpec const&) const = default;
 };
 

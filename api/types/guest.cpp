@@ -73,12 +73,18 @@ void fields(F& f, V& attachment) {
     f.value("echo_port", attachment.echo_port);
     f.nullable("run", attachment.run);
     f.defaulted("nonce", attachment.nonce);
+    f.defaulted("profile", attachment.profile);
 }
 
 template <class F, Of<GuestConfig> V>
 void fields(F& f, V& config) {
     f.value("revision", config.revision);
     f.value("attachments", config.attachments);
+}
+
+template <class F, Of<RunWish> V>
+void fields(F& f, V& wish) {
+    f.defaulted("profile", wish.profile);
 }
 
 template <class F, Of<QueuePairEnd> V>
@@ -112,7 +118,6 @@ void fields(F& f, V& offer) {
     f.value("write", offer.write);
     f.value("write_seed", offer.write_seed);
     f.value("read", offer.read);
-    f.value("scratch", offer.scratch);
     f.value("ping_count", offer.ping_count);
     f.value("ping_size", offer.ping_size);
     f.value("ping_seed", offer.ping_seed);
@@ -146,6 +151,15 @@ void to_json(nlohmann::json& out, GuestConfig const& config) {
 
 void read(JsonReader& reader, GuestConfig& config) {
     fields(reader, config);
+}
+
+void to_json(nlohmann::json& out, RunWish const& wish) {
+    JsonWriter writer(out);
+    fields(writer, wish);
+}
+
+void read(JsonReader& reader, RunWish& wish) {
+    fields(reader, wish);
 }
 
 void to_json(nlohmann::json& out, QueuePairEnd const& end) {

@@ -32,6 +32,7 @@ struct GuestAttachment {
     std::uint16_t echo_port = 0;      // the responder's UDP echo, for reachability and path MTU
     std::optional<std::string> run;   // a verification is wanted
     std::string nonce;                // ties session and report to the run; empty without one
+    Profile profile = Profile::default_;
     bool operator==(GuestAttachment const&) const = default;
 };
 
@@ -39,6 +40,12 @@ struct GuestConfig {
     std::uint64_t revision = 0;  // long poll: ?wait=30&revision=N answers when it differs from N
     std::vector<GuestAttachment> attachments;
     bool operator==(GuestConfig const&) const = default;
+};
+
+// A verification that the guest itself begins.
+struct RunWish {
+    Profile profile = Profile::default_;
+    bool operator==(RunWish const&) const = default;
 };
 
 // One end of an RC queue pair.
@@ -74,7 +81,6 @@ struct SessionOffer {
     MemoryRegion write;
     std::uint64_t write_seed = 0;
     MemoryRegion read;
-    MemoryRegion scratch;          // for bandwidth and latency; its content is not checked
     std::uint32_t ping_count = 0;  // RC sends that the host expects and answers
     std::uint32_t ping_size = 0;   // bytes
     std::uint64_t ping_seed = 0;   // of the guest's sends; the answers come from another
@@ -97,6 +103,8 @@ void to_json(nlohmann::json& out, GuestAttachment const& attachment);
 void read(JsonReader& reader, GuestAttachment& attachment);
 void to_json(nlohmann::json& out, GuestConfig const& config);
 void read(JsonReader& reader, GuestConfig& config);
+void to_json(nlohmann::json& out, RunWish const& wish);
+void read(JsonReader& reader, RunWish& wish);
 void to_json(nlohmann::json& out, QueuePairEnd const& end);
 void read(JsonReader& reader, QueuePairEnd& end);
 void to_json(nlohmann::json& out, SessionRequest const& request);

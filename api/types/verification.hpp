@@ -33,8 +33,17 @@ template <>
 inline constexpr std::array<EnumName<TestPath>, 2> enum_names<TestPath> = {
     {{TestPath::internal_switch, "internal_switch"}, {TestPath::wire, "wire"}}};
 
+// How much is tested. quick: the proofs, with every byte checked. default: figures, too. deep: more
+// of them, and longer.
+enum class Profile { quick, default_, deep };
+template <>
+inline constexpr std::array<EnumName<Profile>, 3> enum_names<Profile> = {
+    {{Profile::quick, "quick"}, {Profile::default_, "default"}, {Profile::deep, "deep"}}};
+
 struct TestResult {
-    std::string name;  // reachability, path_mtu, rc_ping, rdma_write, rdma_read, write_latency
+    // Proofs: reachability, path_mtu, rc_ping, rdma_write, rdma_read. Figures: write_bandwidth,
+    // read_bandwidth, send_bandwidth, write_latency, read_latency, send_latency.
+    std::string name;
     Verdict verdict = Verdict::pending;
     Judge by = Judge::guest;
     std::uint64_t bytes_checked = 0;

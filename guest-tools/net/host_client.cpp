@@ -27,13 +27,19 @@ http::Request make(std::string method, std::string path, T const& value) {
     return request;
 }
 
+Result<http::Response> send(http::Client const& client, http::Request const& request,
+                            std::chrono::seconds timeout) {
+    VFMGR_TRY(auto response, client.send(request, timeout));
+    if (response.status >= 200 && response.status < 300) return response;
+    auto document = parse_json(response.body);
+    return fail(error_from_json(document ? *document : nlohmann::json::object()));
+}
+
 template <class T>
 Result<T> ask(http::Client const& client, http::Request const& request,
               std::chrono::seconds timeout) {
-    VFMGR_TRY(auto const response, client.send(request, timeout));
-    if (response.status >= 200 && response.status < 300) return from_json_text<T>(response.body);
-    auto document = parse_json(response.body);
-    return fail(error_from_json(document ? *document : nlohmann::json::object()));
+    VFMGR_TRY(auto const response, send(client, request, timeout));
+    return from_json_text<T>(response.body);
 }
 
 }  // namespace
@@ -45,13 +51,26 @@ Result<GuestConfig> HostClient::config(std::chrono::seconds wait, std::uint64_t 
     return ask<GuestConfig>(client_, request, wait + answer_time);
 }
 
-Result<GuestAttachment> HostClient::start_run(std::string const& attachment) {
+Result<GuestAttachment> HostClient::start_run(std::string const& attachment, RunWish const& wish) {
     return ask<GuestAttachment>(
-        client_, make("POST", "/guest/v1/attachments/" + attachment + "/runs"), answer_time);
+        client_, make("POST", "/guest/v1/attachments/" + attachment + "/runs", wish), answer_time);
 }
 
 Result<SessionOffer> HostClient::open_session(SessionRequest const& request) {
     return ask<SessionOffer>(client_, make("POST", "/guest/v1/sessions", request), answer_time);
+}
+
+Result<StreamOffer> HostClient::open_stream(std::string const& session,
+                                            StreamRequest const& request) {
+    return ask<StreamOffer>(
+        client_, make("POST", "/guest/v1/sessions/" + session + "/streams", request), answer_time);
+}
+
+Result<void> HostClient::close_stream(std::string const& session, std::string const& stream) {
+    VFMGR_CHECK(send(client_,
+                     make("DELETE", "/guest/v1/sessions/" + session + "/streams/" + stream),
+                     answer_time));
+    return {};
 }
 
 Result<Verification> HostClient::report(std::string const& session, GuestReport const& report) {

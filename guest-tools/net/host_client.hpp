@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "api/http/http.hpp"
-#include "api/types/guest.hpp"
+#include "api/types/stream.hpp"
 
 namespace vfmgr::guest {
 
@@ -16,8 +16,12 @@ class HostClient {
     // Answers at once when the host's revision is not `revision`, otherwise after `wait`.
     [[nodiscard]] Result<GuestConfig> config(std::chrono::seconds wait, std::uint64_t revision);
     // A verification of one attachment, now; the attachment comes back with run and nonce.
-    [[nodiscard]] Result<GuestAttachment> start_run(std::string const& attachment);
+    [[nodiscard]] Result<GuestAttachment> start_run(std::string const& attachment,
+                                                    RunWish const& wish);
     [[nodiscard]] Result<SessionOffer> open_session(SessionRequest const& request);
+    [[nodiscard]] Result<StreamOffer> open_stream(std::string const& session,
+                                                  StreamRequest const& request);
+    [[nodiscard]] Result<void> close_stream(std::string const& session, std::string const& stream);
     // The host's verdict.
     [[nodiscard]] Result<Verification> report(std::string const& session,
                                               GuestReport const& report);

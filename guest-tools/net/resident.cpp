@@ -84,7 +84,8 @@ void Resident::verify_ready(std::vector<GuestAttachment> const& ready,
         if (found == configured.end()) continue;
         if (runs_done_.size() >= runs_remembered_max) runs_done_.clear();
         runs_done_.insert(*attachment.run);
-        auto const verification = run_tests(host_, {attachment, found->ifname});
+        auto const verification = run_tests(host_, {attachment, found->ifname},
+                                            verify::measurements_of(attachment.profile));
         if (verification)
             tell_(fmt::format("verification {} of {}: {}{}{}", verification->run, found->ifname,
                               enum_name(verification->verdict),

@@ -10,6 +10,9 @@ namespace vfmgr::guest {
 
 // The subject's attachment has a run. When the tests can't even start, the host is told why and
 // its verdict comes back; an Error only when the host can't be asked or refuses.
-[[nodiscard]] Result<Verification> run_tests(HostClient& host, verify::Subject const& subject);
+// `measured` after the proofs; `on_test` is told of each test as it ends.
+[[nodiscard]] Result<Verification> run_tests(HostClient& host, verify::Subject const& subject,
+                                             std::vector<verify::Measurement> measured,
+                                             verify::GuestSession::OnTest on_test = {});
 
 }  // namespace vfmgr::guest

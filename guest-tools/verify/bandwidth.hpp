@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guest's side of RDMA write and read: once over the checked regions, then timed. The timed
-// part's figures are data; what the host checks is what arrived. One thread.
+// Bandwidth as perftest measures it: `depth` messages outstanding on each queue pair, from the
+// first post to the last completion. One thread.
 #pragma once
 
 #include "guest-tools/verify/bench.hpp"
+#include "guest-tools/verify/guest_stream.hpp"
 
 namespace vfmgr::verify {
 
-[[nodiscard]] Measured rdma_write(Bench& bench);
-[[nodiscard]] Measured rdma_read(Bench& bench);
+[[nodiscard]] Measured write_bandwidth(GuestStream& stream, Load const& load, Deadline deadline);
+[[nodiscard]] Measured read_bandwidth(GuestStream& stream, Load const& load, Deadline deadline);
+[[nodiscard]] Measured send_bandwidth(GuestStream& stream, Load const& load, Deadline deadline);
 
 }  // namespace vfmgr::verify

@@ -28,8 +28,20 @@ std::uint64_t raw_nanoseconds() {
            static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+std::map<std::string, double> rate_figures(std::uint64_t bytes, double seconds) {
+    auto const amount = static_cast<double>(bytes);
+    return {{"bandwidth_mbps", amount * 8 / 1e6 / seconds},
+            {"bandwidth_mib_per_s", amount / (1024.0 * 1024) / seconds},
+            {"seconds", seconds}};
+}
+
 Result<std::span<ibv_wc>> await(Bench& bench, std::span<ibv_wc> room, std::string_view what) {
-    VFMGR_TRY(auto const found, bench.pair.completions().wait(room, bench.deadline));
+    return await(bench.pair.completions(), room, bench.deadline, what);
+}
+
+Result<std::span<ibv_wc>> await(CompletionQueue& queue, std::span<ibv_wc> room, Deadline deadline,
+                                std::string_view what) {
+    VFMGR_TRY(auto const found, queue.wait(room, deadline));
     for (auto const& completion : found)
         if (completion.status != IBV_WC_SUCCESS) return fail(completion_error(completion, what));
     return found;

@@ -31,7 +31,12 @@ struct Measured {
 // CLOCK_MONOTONIC_RAW: not slewed while we measure.
 [[nodiscard]] std::uint64_t raw_nanoseconds();
 
+// bandwidth_mbps is 10^6 bit/s, bandwidth_mib_per_s 2^20 bytes/s; and the time itself.
+[[nodiscard]] std::map<std::string, double> rate_figures(std::uint64_t bytes, double seconds);
+
 // Waits for completions and takes them; the first bad one as an Error that names `what`.
+[[nodiscard]] Result<std::span<ibv_wc>> await(CompletionQueue& queue, std::span<ibv_wc> room,
+                                              Deadline deadline, std::string_view what);
 [[nodiscard]] Result<std::span<ibv_wc>> await(Bench& bench, std::span<ibv_wc> room,
                                               std::string_view what);
 

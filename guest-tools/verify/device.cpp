@@ -162,6 +162,15 @@ Result<VerbsPort> find_port(PortWish const& wish, std::chrono::milliseconds wait
     }
 }
 
+Result<VerbsDomain> make_domain(VerbsPort const& port) {
+    VerbsDomain domain(ibv_alloc_pd(port.context.get()));
+    if (domain) return domain;
+    Error error{Problem::kernel_refused, port.device + ": no protection domain",
+                "see the kernel log"};
+    error.causes.push_back(errno_cause("ibv_alloc_pd", errno));
+    return fail(std::move(error));
+}
+
 std::string gid_hex(std::array<std::uint8_t, 16> const& gid) {
     std::string text;
     for (auto const octet : gid) text += fmt::format("{:02x}", octet);

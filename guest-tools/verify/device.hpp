@@ -29,8 +29,11 @@ struct VerbsPort {
     std::uint8_t reads_issued_max = 1;
 };
 
+inline constexpr std::chrono::milliseconds port_wait{3000};
 // Waits up to `wait` for the device and its GID: both appear some time after link and address.
 [[nodiscard]] Result<VerbsPort> find_port(PortWish const& wish, std::chrono::milliseconds wait);
+
+[[nodiscard]] Result<VerbsDomain> make_domain(VerbsPort const& port);
 
 [[nodiscard]] std::string gid_hex(std::array<std::uint8_t, 16> const& gid);   // 32 digits
 [[nodiscard]] std::string gid_text(std::array<std::uint8_t, 16> const& gid);  // 0000:…:c0a8:640a

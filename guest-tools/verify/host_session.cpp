@@ -2,11 +2,9 @@
 #include "guest-tools/verify/host_session.hpp"
 
 #include <arpa/inet.h>
-#include <endian.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "guest-tools/verify/digest.hpp"
 #include "guest-tools/verify/random.hpp"
@@ -15,8 +13,6 @@ namespace vfmgr::verify {
 namespace {
 
 using Steady = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds port_wait{3000};
-constexpr std::chrono::milliseconds drain_wait{1000};
 constexpr std::uint32_t notifications_max = 4;
 constexpr std::uint64_t answer_id = 1U << 20;  // of sends; receives are numbered from 0
 
@@ -59,13 +55,7 @@ Result<std::unique_ptr<HostSession>> HostSession::open(SessionPermit const& perm
 Result<HostSession::Rdma> HostSession::open_rdma(SessionPermit const& permit,
                                                  ResponderLimits const& limits) {
     VFMGR_TRY(auto port, find_port({permit.host_address, permit.host_netdev}, port_wait));
-    VerbsDomain domain(ibv_alloc_pd(port.context.get()));
-    if (!domain) {
-        Error error{Problem::kernel_refused, port.device + ": no protection domain",
-                    "see the kernel log"};
-        error.causes.push_back(errno_cause("ibv_alloc_pd", errno));
-        return fail(std::move(error));
-    }
+    VFMGR_TRY(auto domain, make_domain(port));
     // Each region allows what its test needs and nothing else.
     constexpr unsigned local = IBV_ACCESS_LOCAL_WRITE;
     constexpr unsigned written = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
@@ -74,23 +64,20 @@ Result<HostSession::Rdma> HostSession::open_rdma(SessionPermit const& permit,
     VFMGR_TRY(auto write, RegisteredMemory::make(pd, limits.write_bytes, written, "write region"));
     VFMGR_TRY(auto read,
               RegisteredMemory::make(pd, limits.read_bytes, IBV_ACCESS_REMOTE_READ, "read region"));
-    VFMGR_TRY(auto scratch,
-              RegisteredMemory::make(pd, limits.scratch_bytes, written, "scratch region"));
     VFMGR_TRY(auto pings, RegisteredMemory::make(pd, ping_bytes, local, "pings"));
     VFMGR_TRY(auto answers, RegisteredMemory::make(pd, ping_bytes, local, "answers"));
     QueuePairSize const size{.sends = limits.ping_count + 1,
                              .receives = limits.ping_count + notifications_max};
     VFMGR_TRY(auto pair,
               QueuePair::make(pd, port, size, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ));
-    return Rdma{std::move(port),    std::move(domain), std::move(write),   std::move(read),
-                std::move(scratch), std::move(pings),  std::move(answers), std::move(pair)};
+    return Rdma{std::move(port),  std::move(domain),  std::move(write), std::move(read),
+                std::move(pings), std::move(answers), std::move(pair)};
 }
 
 Result<void> HostSession::prepare(SessionRequest const& request) {
     auto const write_seed = random_number();
     auto const ping_seed = random_number();
     poison(rdma_->write.bytes());
-    poison(rdma_->scratch.bytes());
     fill(read_secret_, 0, rdma_->read.bytes());
     fill(answer_secret_, 0, rdma_->answers.bytes());
     for (std::uint32_t i = 0; i < limits_.ping_count + notifications_max; ++i) {
@@ -105,7 +92,6 @@ Result<void> HostSession::prepare(SessionRequest const& request) {
     offer_.write = rdma_->write.remote();
     offer_.write_seed = write_seed;
     offer_.read = rdma_->read.remote();
-    offer_.scratch = rdma_->scratch.remote();
     offer_.ping_count = limits_.ping_count;
     offer_.ping_size = limits_.ping_bytes;
     offer_.ping_seed = ping_seed;
@@ -146,7 +132,6 @@ void HostSession::on_completion(ibv_wc const& completion) {
     if (completion.opcode != IBV_WC_RECV_RDMA_WITH_IMM) return;
     auto const number = ntohl(completion.imm_data);
     if (number == notify_write_region) facts_.write_notified = true;
-    if (number == notify_latency) facts_.latency_notified = true;
 }
 
 void HostSession::on_ping(ibv_wc const& completion) {
@@ -197,8 +182,17 @@ void HostSession::answer_refused(EchoDatagram const& question, int error_number)
                                 permit_.host_netdev, errno_name(error_number));
 }
 
+void HostSession::add(StreamKind kind, std::uint64_t messages) {
+    std::lock_guard const lock(streamed_mutex_);
+    streamed_[kind] += messages;
+}
+
 SessionFacts HostSession::finish() {
     if (!rdma_) return facts_;
+    {
+        std::lock_guard const lock(streamed_mutex_);
+        facts_.streamed = streamed_;
+    }
     on_completions();
     if (auto const gid = rdma_->pair.peer_gid()) facts_.peer_gid = gid_text(*gid);
     // From here on nothing can change the regions.
@@ -208,9 +202,6 @@ SessionFacts HostSession::finish() {
     facts_.read_bytes = rdma_->read.bytes().size();
     facts_.read_digest = digest_hex(permit_.nonce, rdma_->read.bytes());
     facts_.answer_digest = digest_hex(permit_.nonce, rdma_->answers.bytes());
-    std::uint64_t stamp = 0;
-    std::memcpy(&stamp, rdma_->scratch.bytes().data(), sizeof stamp);
-    facts_.latency_stamp = le64toh(stamp);
     return facts_;
 }
 

@@ -4,7 +4,9 @@
 // finish() once, by whoever took it out.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "guest-tools/verify/echo.hpp"
@@ -37,6 +39,9 @@ class HostSession {
     [[nodiscard]] std::optional<std::vector<std::byte>> answer(EchoDatagram const& question);
     void answer_refused(EchoDatagram const& question, int error_number);
 
+    // A stream of it has ended: so many messages were taken or answered. Any thread, no lock.
+    void add(StreamKind kind, std::uint64_t messages);
+
     // Ends all access from outside, then looks at what arrived. May take seconds.
     [[nodiscard]] SessionFacts finish();
 
@@ -44,7 +49,7 @@ class HostSession {
     struct Rdma {
         VerbsPort port;  // members are destroyed from the last to the first
         VerbsDomain domain;
-        RegisteredMemory write, read, scratch, pings, answers;
+        RegisteredMemory write, read, pings, answers;
         QueuePair pair;
     };
     HostSession(SessionPermit permit, ResponderLimits const& limits);
@@ -61,6 +66,8 @@ class HostSession {
     Deadline deadline_;
     Payload echo_secret_, read_secret_, answer_secret_;
     SessionFacts facts_;
+    std::mutex streamed_mutex_;
+    std::map<StreamKind, std::uint64_t> streamed_;  // streamed_mutex_
     std::uint32_t echoes_ = 0;
     bool device_gone_ = false;
     std::optional<Rdma> rdma_;

@@ -8,6 +8,7 @@
 
 #include "guest-tools/verify/device.hpp"
 #include "guest-tools/verify/echo.hpp"
+#include "guest-tools/verify/measure.hpp"
 
 namespace vfmgr::verify {
 namespace {
@@ -176,29 +177,45 @@ TestResult judge_read(Case const& c) {
     return result;
 }
 
-// The figures are the guest's; that the last of the writes really landed is the host's to say.
-TestResult judge_latency(Case const& c) {
-    auto result = start(c, "write_latency");
+// The figures are the guest's. That as many messages were answered is the host's to say.
+TestResult judge_figures(Case const& c, Measurement const& measurement) {
+    auto result = start(c, measurement.name);
     result.by = Judge::guest;
-    auto const samples = result.figures.find("samples");
-    if (samples == result.figures.end()) {
+    auto const* claimed = claim(c, measurement.name);
+    if (!claimed) {
         result.verdict = Verdict::skip;
-        auto const* claimed = claim(c, "write_latency");
-        result.detail = claimed && !claimed->detail.empty()
-                            ? printable(claimed->detail, guest_text_max)
-                            : "the guest reported no samples";
+        result.detail = "vf-guest did not measure it";
+        result.remedy = "use the vf-guest of the host's version";
         return result;
     }
-    result.bytes_checked = sizeof c.facts.latency_stamp;
-    if (c.facts.latency_notified && static_cast<double>(c.facts.latency_stamp) == samples->second)
-        return result;
+    bool const ended = claimed->verdict == Verdict::pass || claimed->verdict == Verdict::fail;
+    result.verdict = ended ? claimed->verdict : Verdict::skip;
+    result.detail = printable(claimed->detail, guest_text_max);
+    result.remedy = printable(claimed->remedy, guest_text_max);
+    auto const samples = result.figures.find("samples");
+    bool const answered =
+        measurement.kind == StreamKind::write_echo || measurement.kind == StreamKind::send_echo;
+    if (!answered || samples == result.figures.end()) return result;
+    auto const streamed = c.facts.streamed.find(measurement.kind);
+    auto const answers = streamed == c.facts.streamed.end() ? 0 : streamed->second;
+    if (samples->second <= static_cast<double>(answers)) return result;
     result.by = Judge::host;
-    result.mismatches = 1;
-    failed(c, result,
-           fmt::format("the guest reports {} writes, the host's memory holds number {}",
-                       samples->second, c.facts.latency_stamp),
-           cheated);
+    result.verdict = Verdict::fail;
+    result.detail =
+        fmt::format("the guest reports {} answers, the host gave {}", samples->second, answers);
+    result.remedy = cheated;
     return result;
+}
+
+// Those of the profile, and what else was asked for in the VM.
+void judge_all_figures(Case const& c, std::vector<TestResult>& tests) {
+    auto const expected = measurements_of(c.permit.profile);
+    for (auto const& each : all_measurements()) {
+        bool const wanted = std::ranges::any_of(expected, [&](Measurement const& one) {
+            return std::string_view(one.name) == each.name;
+        });
+        if (wanted || claim(c, each.name)) tests.push_back(judge_figures(c, each));
+    }
 }
 
 TestResult ruled_out(char const* name) {
@@ -256,13 +273,13 @@ Verification judge(SessionPermit const& permit, SessionFacts const& facts,
     Case const c{permit, facts, report};
     verification.tests = {judge_reachability(c), judge_path_mtu(c)};
     if (permit.rdma == RdmaMode::none) {
-        for (auto const* name : {"rc_ping", "rdma_write", "rdma_read", "write_latency"})
+        for (auto const* name : {"rc_ping", "rdma_write", "rdma_read"})
             verification.tests.push_back(ruled_out(name));
     } else {
         verification.tests.push_back(judge_ping(c));
         verification.tests.push_back(judge_write(c));
         verification.tests.push_back(judge_read(c));
-        verification.tests.push_back(judge_latency(c));
+        judge_all_figures(c, verification.tests);
     }
     sum_up(verification, permit);
     return verification;

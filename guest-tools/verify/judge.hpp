@@ -3,6 +3,7 @@
 // host's bytes can name. What a guest claims is data beside it (DESIGN.md, rule 5). Pure.
 #pragma once
 
+#include "api/types/stream.hpp"
 #include "guest-tools/verify/payload.hpp"
 #include "guest-tools/verify/permit.hpp"
 
@@ -28,10 +29,9 @@ struct SessionFacts {
     PayloadCheck write_check;
     std::string read_digest;
     std::uint64_t read_bytes = 0;
-    bool latency_notified = false;
-    std::uint64_t latency_stamp = 0;  // what the last 8-byte write left
-    std::string peer_gid;             // as the queue pair had it
-    std::string device_error;         // the host's own RDMA failure, in a sentence
+    std::map<StreamKind, std::uint64_t> streamed;  // messages taken or answered
+    std::string peer_gid;                          // as the queue pair had it
+    std::string device_error;                      // the host's own RDMA failure, in a sentence
     std::string device_remedy;
 };
 

@@ -1,58 +1,137 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/verify/latency.hpp"
 
-#include <endian.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
+#include <functional>
+
+#include "guest-tools/verify/polling.hpp"
 
 namespace vfmgr::verify {
 namespace {
 
-constexpr std::size_t samples_max = 2000;
-constexpr std::uint64_t warm_up_writes = 16;
-constexpr std::uint64_t window_nanoseconds = 1'500'000'000;
+using Steady = std::chrono::steady_clock;
+constexpr std::uint64_t warm_up = 16;  // rounds, not counted
+constexpr std::size_t samples_max = 100'000;
 
-struct Stamper {
-    Bench& bench;
-    RegisteredMemory memory;
-
-    Result<void> write(std::uint64_t number, std::optional<std::uint32_t> notify) {
-        auto const value = htole64(number);
-        auto const bytes = memory.bytes().first(sizeof value);
-        std::memcpy(bytes.data(), &value, sizeof value);
-        VFMGR_CHECK(bench.pair.write(number, {{bytes, memory.local_key()},
-                                              bench.offer.scratch.address,
-                                              bench.offer.scratch.rkey,
-                                              notify}));
-        std::array<ibv_wc, 1> room{};
-        VFMGR_CHECK(await(bench, room, "an 8-byte RDMA write"));
-        return {};
-    }
-};
-
-Result<std::vector<std::uint64_t>> samples(Bench& bench) {
-    VFMGR_TRY(auto memory,
-              RegisteredMemory::make(bench.domain, 4096, IBV_ACCESS_LOCAL_WRITE, "latency stamp"));
-    Stamper stamper{bench, std::move(memory)};
-    for (std::uint64_t i = 0; i < warm_up_writes; ++i) VFMGR_CHECK(stamper.write(0, std::nullopt));
+// One round after the other; each takes from the end of the one before to its own.
+Result<std::vector<std::uint64_t>> sample(Load const& load,
+                                          std::function<Result<void>()> const& round) {
+    for (std::uint64_t i = 0; i < warm_up; ++i) VFMGR_CHECK(round());
+    auto const wanted =
+        load.messages > 0 ? std::min<std::size_t>(load.messages, samples_max) : samples_max;
     std::vector<std::uint64_t> taken;
-    taken.reserve(samples_max);
+    taken.reserve(wanted);
     auto const start = raw_nanoseconds();
+    auto const window = static_cast<std::uint64_t>(std::chrono::nanoseconds(load.window).count());
     auto last = start;
-    while (taken.size() < samples_max && last - start < window_nanoseconds) {
-        VFMGR_CHECK(stamper.write(taken.size() + 1, std::nullopt));
+    while (taken.size() < wanted && (load.messages > 0 || last - start < window)) {
+        VFMGR_CHECK(round());
         auto const now = raw_nanoseconds();
         taken.push_back(now - last);
         last = now;
     }
-    VFMGR_CHECK(stamper.write(taken.size(), notify_latency));
     return taken;
 }
 
+Measured result(Load const& load, Result<std::vector<std::uint64_t>> taken, unsigned share,
+                char const* what) {
+    if (!taken) return measured_failure("latency", taken.error());
+    for (auto& each : *taken) each /= share;
+    auto made = measured("latency");
+    made.result.figures = summarise(std::move(*taken));
+    made.result.figures["message_bytes"] = load.size.message_bytes;
+    made.result.detail = what;
+    return made;
+}
+
+Result<void> check(std::span<ibv_wc const> completions, std::string_view what) {
+    for (auto const& completion : completions)
+        if (completion.status != IBV_WC_SUCCESS) return fail(completion_error(completion, what));
+    return {};
+}
+
+// The answer arrives in memory; its number tells that it is this round's.
+class WrittenRounds {
+  public:
+    WrittenRounds(GuestStream& stream, Deadline deadline) : stream_(stream), deadline_(deadline) {}
+
+    Result<void> round() {
+        auto const local = stream_.local(0);
+        ++number_;
+        local.bytes.back() = std::byte{number_};
+        VFMGR_CHECK(stream_.pairs().front().write(
+            0, {local, stream_.remote_address(0), stream_.remote_key()}));
+        Spin spin;
+        do {
+            VFMGR_TRY(auto const found, stream_.queue().poll(room_));
+            VFMGR_CHECK(check(found, "an RDMA write"));
+            completed_ += found.size();
+            if (read_byte(stream_.back()[local.bytes.size() - 1]) == number_) return drain();
+            spin.relax();
+        } while (Steady::now() < deadline_);
+        return fail(Problem::timed_out, "the host's answering write did not arrive in time",
+                    "on one CPU, give the VM another one; look for losses with ethtool -S");
+    }
+
+  private:
+    // The write that was answered has arrived, so its completion is here or near.
+    Result<void> drain() {
+        if (++answered_ == completed_) return {};
+        VFMGR_TRY(auto const found, await(stream_.queue(), room_, deadline_, "an RDMA write"));
+        completed_ += found.size();
+        return {};
+    }
+
+    GuestStream& stream_;
+    Deadline deadline_;
+    std::uint8_t number_ = 0;
+    std::uint64_t answered_ = 0;
+    std::uint64_t completed_ = 0;
+    std::array<ibv_wc, 16> room_{};
+};
+
+// `awaited` completions end a round.
+Result<void> complete(GuestStream& stream, Deadline deadline, unsigned awaited,
+                      std::string_view what) {
+    std::array<ibv_wc, 4> room{};
+    while (awaited > 0) {
+        VFMGR_TRY(auto const found, await(stream.queue(), room, deadline, what));
+        awaited -= static_cast<unsigned>(found.size());
+    }
+    return {};
+}
+
 }  // namespace
+
+Measured write_latency(GuestStream& stream, Load const& load, Deadline deadline) {
+    WrittenRounds rounds(stream, deadline);
+    return result(load, sample(load, [&] { return rounds.round(); }), 2,
+                  "RDMA writes answered by RDMA writes, half a round trip");
+}
+
+Measured read_latency(GuestStream& stream, Load const& load, Deadline deadline) {
+    auto const round = [&]() -> Result<void> {
+        VFMGR_CHECK(stream.pairs().front().read(
+            0, {stream.local(0), stream.remote_address(0), stream.remote_key()}));
+        return complete(stream, deadline, 1, "an RDMA read");
+    };
+    return result(load, sample(load, round), 1, "RDMA reads, from post to completion");
+}
+
+Measured send_latency(GuestStream& stream, Load const& load, Deadline deadline) {
+    auto& pair = stream.pairs().front();
+    Piece const answer{stream.back(), stream.back_key()};
+    auto const round = [&]() -> Result<void> {
+        VFMGR_CHECK(pair.receive(0, answer));
+        VFMGR_CHECK(pair.send(0, stream.local(0)));
+        return complete(stream, deadline, 2, "a send");
+    };
+    return result(load, sample(load, round), 2, "sends answered by sends, half a round trip");
+}
 
 std::map<std::string, double> summarise(std::vector<std::uint64_t> nanoseconds) {
     if (nanoseconds.empty()) return {};
@@ -70,15 +149,6 @@ std::map<std::string, double> summarise(std::vector<std::uint64_t> nanoseconds) 
             {"p999_us", at(0.999)},
             {"max_us", at(1)},
             {"samples", static_cast<double>(count)}};
-}
-
-Measured write_latency(Bench& bench) {
-    auto taken = samples(bench);
-    if (!taken) return measured_failure("write_latency", taken.error());
-    auto made = measured("write_latency");
-    made.result.figures = summarise(std::move(*taken));
-    made.result.detail = "8-byte RDMA writes, one outstanding, completion to completion";
-    return made;
 }
 
 }  // namespace vfmgr::verify

@@ -21,6 +21,7 @@ struct SessionPermit {
     std::uint32_t mtu = 1500;
     RdmaMode rdma = RdmaMode::auto_;  // none: the network rules RDMA out, only IP is tested
     TestPath path = TestPath::internal_switch;
+    Profile profile = Profile::default_;
     bool operator==(SessionPermit const&) const = default;
 };
 
@@ -29,18 +30,18 @@ struct ResponderLimits {
     std::uint32_t session_seconds_max = 90;
     std::uint64_t write_bytes = 4 << 20;
     std::uint64_t read_bytes = 4 << 20;
-    std::uint64_t scratch_bytes = (1 << 20) + 4096;
     std::uint32_t ping_count = 16;
     std::uint32_t ping_bytes = 4096;
     std::uint32_t echo_datagrams_max = 256;  // answered, for each session
     std::uint16_t echo_port = responder_echo_port;
+    std::size_t streams_max = 4;  // of all sessions
+    std::size_t echoes_max = 1;   // of them those that spin
+    std::uint64_t stream_bytes_max = 16 << 20;
+    std::uint32_t stream_seconds_max = 60;
 };
 
-// The first page of scratch takes the latency test's stamps, the rest the timed writes.
-inline constexpr std::uint64_t scratch_stamp_bytes = 4096;
 // What RDMA_WRITE_WITH_IMM announces.
 inline constexpr std::uint32_t notify_write_region = 1;
-inline constexpr std::uint32_t notify_latency = 2;
 // Epochs keep the streams of one key apart.
 inline constexpr std::uint64_t epoch_write = 1;
 inline constexpr std::uint64_t epoch_read = 2;

@@ -14,7 +14,7 @@ namespace vfmgr::verify {
 namespace {
 
 constexpr std::uint32_t mask_24_bits = 0xffffff;
-constexpr std::uint32_t inline_bytes_wanted = 64;
+constexpr std::uint32_t inline_bytes_wanted = 220;  // perftest's for write latency
 // 4.096 us * 2^18 = 1.07 s: 14, the usual value, fires spuriously on rxe (verification.md, 3.6).
 // Seven retries then take 7.5 s; sessions and tests have their own deadlines.
 constexpr std::uint8_t ack_timeout = 18;
@@ -40,22 +40,23 @@ VerbsPair create_pair(ibv_pd* domain, ibv_cq* queue, QueuePairSize size, std::ui
     wanted.cap.max_recv_sge = 1;
     wanted.cap.max_inline_data = inline_bytes;
     wanted.qp_type = IBV_QPT_RC;
-    wanted.sq_sig_all = 1;
     return VerbsPair(ibv_create_qp(domain, &wanted));
 }
 
 }  // namespace
 
 Result<QueuePair> QueuePair::make(ibv_pd* domain, VerbsPort const& port, QueuePairSize size,
-                                  unsigned remote_access) {
+                                  unsigned remote_access,
+                                  std::shared_ptr<CompletionQueue> completions) {
     auto* const context = port.context.get();
-    // Slack: rxe raises a fatal event on a full queue (verification.md, 3.6).
-    auto const entries = static_cast<int>(size.sends + size.receives + 16);
-    VFMGR_TRY(auto completions, CompletionQueue::make(context, entries));
+    if (!completions) {
+        VFMGR_TRY(auto own, CompletionQueue::make(context, entries(size, 1)));
+        completions = std::make_shared<CompletionQueue>(std::move(own));
+    }
     ibv_qp_init_attr wanted{};
-    auto pair = create_pair(domain, completions.get(), size, inline_bytes_wanted, wanted);
+    auto pair = create_pair(domain, completions->get(), size, inline_bytes_wanted, wanted);
     // Devices differ in what they inline; none of the tests needs it.
-    if (!pair) pair = create_pair(domain, completions.get(), size, 0, wanted);
+    if (!pair) pair = create_pair(domain, completions->get(), size, 0, wanted);
     if (!pair)
         return fail(refused(
             context,
@@ -76,6 +77,11 @@ Result<QueuePair> QueuePair::make(ibv_pd* domain, VerbsPort const& port, QueuePa
     VFMGR_CHECK(made.modify(
         attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT"));
     return made;
+}
+
+int QueuePair::entries(QueuePairSize size, std::size_t pairs) {
+    // Slack: rxe raises a fatal event on a full queue (verification.md, 3.6).
+    return static_cast<int>((size.sends + size.receives + 2) * pairs + 16);
 }
 
 Result<void> QueuePair::modify(ibv_qp_attr& attributes, int mask, char const* to) {
@@ -134,24 +140,29 @@ Result<void> QueuePair::receive(std::uint64_t id, Piece into) {
     return {};
 }
 
-Result<void> QueuePair::post(ibv_send_wr& request, Piece const& local) {
+Result<void> QueuePair::post(ibv_send_wr& first) {
+    ibv_send_wr* bad = nullptr;
+    if (int const error = ibv_post_send(pair_.get(), &first, &bad); error != 0)
+        return fail(refused(pair_->context, "a request can't be posted", "ibv_post_send", error));
+    return {};
+}
+
+Result<void> QueuePair::post_one(ibv_send_wr& request, Piece const& local) {
     ibv_sge piece{reinterpret_cast<std::uint64_t>(local.bytes.data()),
                   static_cast<std::uint32_t>(local.bytes.size()), local.key};
     request.sg_list = &piece;
     request.num_sge = 1;
+    request.send_flags = IBV_SEND_SIGNALED;
     bool const reads = request.opcode == IBV_WR_RDMA_READ;
     if (!reads && local.bytes.size() <= inline_bytes_max_) request.send_flags |= IBV_SEND_INLINE;
-    ibv_send_wr* bad = nullptr;
-    if (int const error = ibv_post_send(pair_.get(), &request, &bad); error != 0)
-        return fail(refused(pair_->context, "a request can't be posted", "ibv_post_send", error));
-    return {};
+    return post(request);
 }
 
 Result<void> QueuePair::send(std::uint64_t id, Piece from) {
     ibv_send_wr request{};
     request.wr_id = id;
     request.opcode = IBV_WR_SEND;
-    return post(request, from);
+    return post_one(request, from);
 }
 
 Result<void> QueuePair::one_sided(std::uint64_t id, ibv_wr_opcode opcode,
@@ -162,7 +173,7 @@ Result<void> QueuePair::one_sided(std::uint64_t id, ibv_wr_opcode opcode,
     request.imm_data = htonl(transfer.notify.value_or(0));
     request.wr.rdma.remote_addr = transfer.address;
     request.wr.rdma.rkey = transfer.key;
-    return post(request, transfer.local);
+    return post_one(request, transfer.local);
 }
 
 Result<void> QueuePair::write(std::uint64_t id, RemoteTransfer const& transfer) {
@@ -172,6 +183,12 @@ Result<void> QueuePair::write(std::uint64_t id, RemoteTransfer const& transfer) 
 
 Result<void> QueuePair::read(std::uint64_t id, RemoteTransfer const& transfer) {
     return one_sided(id, IBV_WR_RDMA_READ, transfer);
+}
+
+void QueuePair::break_off() {
+    ibv_qp_attr failed{};
+    failed.qp_state = IBV_QPS_ERR;
+    static_cast<void>(ibv_modify_qp(pair_.get(), &failed, IBV_QP_STATE));
 }
 
 void QueuePair::shut(Deadline deadline) {
@@ -185,6 +202,7 @@ void QueuePair::shut(Deadline deadline) {
     ibv_send_wr send_last{};
     send_last.wr_id = last;
     send_last.opcode = IBV_WR_SEND;
+    send_last.send_flags = IBV_SEND_SIGNALED;
     ibv_recv_wr* bad_receive = nullptr;
     ibv_send_wr* bad_send = nullptr;
     unsigned awaited = 0;
@@ -193,7 +211,7 @@ void QueuePair::shut(Deadline deadline) {
     std::array<ibv_wc, 32> room{};
     unsigned device_events = 0;  // each may report the end that shut() itself brought about
     while (awaited > 0 && device_events < 8) {
-        auto const found = completions_.wait(room, deadline);
+        auto const found = completions_->wait(room, deadline);
         if (!found && found.error().problem == Problem::timed_out) return;
         if (!found) ++device_events;
         if (!found) continue;

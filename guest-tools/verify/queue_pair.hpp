@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One reliable-connection queue pair: made, connected to exactly one peer, taken down cleanly.
-// Attributes as verification.md, 3.1. One thread at a time.
+// Attributes as verification.md, 3.1. One thread at a time; break_off() from any.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -12,6 +13,8 @@
 #include "guest-tools/verify/device.hpp"
 
 namespace vfmgr::verify {
+
+inline constexpr std::chrono::milliseconds drain_wait{1000};  // for shut()
 
 struct QueuePairSize {
     std::uint32_t sends = 0;     // outstanding requests
@@ -35,18 +38,28 @@ struct RemoteTransfer {
 class QueuePair {
   public:
     // In INIT: receives may be posted. `remote_access`: what the peer may do (ibv_access_flags).
+    // `queue`: shared by several pairs, and large enough; absent: one of its own.
     [[nodiscard]] static Result<QueuePair> make(ibv_pd* domain, VerbsPort const& port,
-                                                QueuePairSize size, unsigned remote_access);
+                                                QueuePairSize size, unsigned remote_access,
+                                                std::shared_ptr<CompletionQueue> queue = nullptr);
+    // Entries that a queue needs for `pairs` of that size.
+    [[nodiscard]] static int entries(QueuePairSize size, std::size_t pairs);
     // What the peer needs to connect.
     [[nodiscard]] QueuePairEnd const& end() const { return end_; }
-    [[nodiscard]] CompletionQueue& completions() { return completions_; }
-    [[nodiscard]] CompletionQueue const& completions() const { return completions_; }
+    [[nodiscard]] CompletionQueue& completions() { return *completions_; }
+    [[nodiscard]] CompletionQueue const& completions() const { return *completions_; }
+    // What the device takes with IBV_SEND_INLINE.
+    [[nodiscard]] std::uint32_t inline_bytes_max() const { return inline_bytes_max_; }
 
     [[nodiscard]] Result<void> connect(VerbsPort const& port, QueuePairEnd const& peer);
     [[nodiscard]] Result<void> receive(std::uint64_t id, Piece into);
     [[nodiscard]] Result<void> send(std::uint64_t id, Piece from);
     [[nodiscard]] Result<void> write(std::uint64_t id, RemoteTransfer const& transfer);
     [[nodiscard]] Result<void> read(std::uint64_t id, RemoteTransfer const& transfer);
+    // A chain in one call, as it is; what is not signalled has no completion.
+    [[nodiscard]] Result<void> post(ibv_send_wr& first);
+    // To ERR: whoever waits for its completions gets them, flushed.
+    void break_off();
     // To ERR, and every outstanding request's completion taken, before anything is destroyed: a
     // queue pair destroyed while packets arrive is where rxe crashes (verification.md, 3.6).
     void shut(Deadline deadline);
@@ -54,14 +67,14 @@ class QueuePair {
     [[nodiscard]] Result<std::array<std::uint8_t, 16>> peer_gid() const;
 
   private:
-    QueuePair(CompletionQueue completions, VerbsPair pair, QueuePairEnd end)
+    QueuePair(std::shared_ptr<CompletionQueue> completions, VerbsPair pair, QueuePairEnd end)
         : completions_(std::move(completions)), pair_(std::move(pair)), end_(std::move(end)) {}
     [[nodiscard]] Result<void> modify(ibv_qp_attr& attributes, int mask, char const* to);
-    [[nodiscard]] Result<void> post(ibv_send_wr& request, Piece const& local);
+    [[nodiscard]] Result<void> post_one(ibv_send_wr& request, Piece const& local);
     [[nodiscard]] Result<void> one_sided(std::uint64_t id, ibv_wr_opcode opcode,
                                          RemoteTransfer const& transfer);
 
-    CompletionQueue completions_;  // outlives the pair
+    std::shared_ptr<CompletionQueue> completions_;  // outlives the pair
     VerbsPair pair_;
     QueuePairEnd end_;
     std::uint32_t inline_bytes_max_ = 0;

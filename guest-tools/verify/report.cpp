@@ -27,7 +27,7 @@ std::string figures(TestResult const& test) {
 }
 
 std::string line(TestResult const& test) {
-    auto text = fmt::format("  {:<14} {:<14} by {:<5}  {:>8} bytes checked, {} wrong", test.name,
+    auto text = fmt::format("  {:<20} {:<14} by {:<5}  {:>8} bytes checked, {} wrong", test.name,
                             enum_name(test.verdict), enum_name(test.by), test.bytes_checked,
                             test.mismatches);
     if (auto const shown = figures(test); !shown.empty()) text += "   " + shown;

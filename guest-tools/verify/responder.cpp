@@ -35,6 +35,11 @@ Result<void> match(SessionPermit const& permit, SessionRequest const& request) {
                 "test over the VF's RDMA device, not another one's");
 }
 
+Error no_session(std::string const& session) {
+    return {Problem::not_found, fmt::format("there is no session {}", session),
+            "its time may be over: start a new run"};
+}
+
 }  // namespace
 
 struct Responder::Event {
@@ -112,34 +117,107 @@ Result<SessionOffer> Responder::open(SessionPermit const& permit, SessionRequest
     return offer;
 }
 
-Result<Verification> Responder::close(std::string const& session, GuestReport const& report) {
+// Its streams end with it.
+Responder::Session Responder::take(std::string const& session) {
     Session taken;
+    std::vector<Stream> streams;
     {
         std::lock_guard const lock(mutex_);
         auto const found = sessions_.find(session);
-        if (found == sessions_.end())
-            return fail(Problem::not_found, fmt::format("there is no session {}", session),
-                        "its time may be over: start a new run");
+        if (found == sessions_.end()) return nullptr;
         taken = std::move(found->second);
         sessions_.erase(found);
+        streams = take_streams(session);
         forget_unused_echo();
     }
     wake();
+    end_streams(std::move(streams), *taken);
+    return taken;
+}
+
+Result<Verification> Responder::close(std::string const& session, GuestReport const& report) {
+    auto const taken = take(session);
+    if (!taken) return fail(no_session(session));
     return judge(taken->permit(), taken->finish(), report);
 }
 
 void Responder::drop(std::string const& session) {
-    Session dropped;
+    if (auto const dropped = take(session)) static_cast<void>(dropped->finish());
+}
+
+// --- streams --------------------------------------------------------------------------------
+
+Result<StreamOffer> Responder::open_stream(std::string const& session,
+                                           StreamRequest const& request) {
+    VFMGR_TRY(auto const number, reserve_stream(session, request));
+    Session owner;
     {
         std::lock_guard const lock(mutex_);
-        auto const found = sessions_.find(session);
-        if (found == sessions_.end()) return;
-        dropped = std::move(found->second);
-        sessions_.erase(found);
-        forget_unused_echo();
+        owner = sessions_.contains(session) ? sessions_[session] : nullptr;
     }
-    wake();
-    static_cast<void>(dropped->finish());
+    auto opened = owner ? HostStream::open(owner->permit(), request, limits_)
+                        : Result<std::unique_ptr<HostStream>>(fail(no_session(session)));
+    std::lock_guard const lock(mutex_);
+    auto const place = streams_.find(number);
+    // Gone when the session has ended meanwhile.
+    if (opened && place == streams_.end()) opened = fail(no_session(session));
+    if (!opened) {
+        streams_.erase(number);
+        return fail(std::move(opened).error());
+    }
+    place->second.end = std::move(*opened);
+    return place->second.end->offer();
+}
+
+// Only one at a time may spin: it takes a CPU.
+Result<std::uint64_t> Responder::reserve_stream(std::string const& session,
+                                                StreamRequest const& request) {
+    auto const spins = [](StreamKind kind) {
+        return kind == StreamKind::send_echo || kind == StreamKind::write_echo;
+    };
+    std::lock_guard const lock(mutex_);
+    if (!sessions_.contains(session)) return fail(no_session(session));
+    auto const echoes = std::ranges::count_if(
+        streams_, [&](auto const& entry) { return spins(entry.second.kind); });
+    if (streams_.size() >= limits_.streams_max ||
+        (spins(request.kind) && std::cmp_greater_equal(echoes, limits_.echoes_max)))
+        return fail(Problem::unavailable, "the host measures for another VM",
+                    "try again when that has ended, in a minute at most");
+    streams_[++streams_so_far_] = {session, request.kind, nullptr};
+    return streams_so_far_;
+}
+
+void Responder::close_stream(std::string const& session, std::string const& stream) {
+    std::vector<Stream> ended;
+    Session owner;
+    {
+        std::lock_guard const lock(mutex_);
+        auto const found = std::ranges::find_if(streams_, [&](auto const& entry) {
+            auto const& one = entry.second;
+            return one.session == session && one.end && one.end->offer().stream == stream;
+        });
+        if (found == streams_.end()) return;
+        owner = sessions_.at(session);
+        ended.push_back(std::move(found->second));
+        streams_.erase(found);
+    }
+    end_streams(std::move(ended), *owner);
+}
+
+std::vector<Responder::Stream> Responder::take_streams(std::string const& session) {
+    std::vector<Stream> taken;
+    for (auto at = streams_.begin(); at != streams_.end();) {
+        auto const one = at++;
+        if (one->second.session == session)
+            taken.push_back(std::move(streams_.extract(one).mapped()));
+    }
+    return taken;
+}
+
+// Without the lock, as their threads are waited for.
+void Responder::end_streams(std::vector<Stream> streams, HostSession& session) {
+    for (auto& stream : streams)
+        if (stream.end) session.add(stream.kind, stream.end->stop());
 }
 
 void Responder::drop_attachment(std::string const& attachment) {
@@ -191,15 +269,11 @@ int Responder::wait_milliseconds() const {
     return static_cast<int>(std::max<long>(left.count(), 0));
 }
 
-std::vector<Responder::Session> Responder::take_expired() {
-    std::vector<Session> expired;
-    std::erase_if(sessions_, [&](auto& entry) {
-        if (entry.second->deadline() > Steady::now()) return false;
-        expired.push_back(std::move(entry.second));
-        return true;
-    });
-    if (!expired.empty()) forget_unused_echo();
-    return expired;
+std::vector<std::string> Responder::expired() const {
+    std::vector<std::string> ids;
+    for (auto const& [id, session] : sessions_)
+        if (session->deadline() <= Steady::now()) ids.push_back(id);
+    return ids;
 }
 
 void Responder::run() {
@@ -215,10 +289,10 @@ void Responder::run() {
         lock.lock();
         for (std::size_t i = 0; i < fds.size(); ++i)
             if (fds[i].revents != 0) handle(watched[i]);
-        auto const expired = take_expired();
+        auto const over = expired();
         lock.unlock();
         // Without a report there is no verdict: who waits for one has a deadline of its own.
-        for (auto const& session : expired) static_cast<void>(session->finish());
+        for (auto const& id : over) drop(id);
         lock.lock();
     }
 }

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "guest-tools/verify/host_session.hpp"
+#include "guest-tools/verify/host_stream.hpp"
 
 namespace vfmgr::verify {
 
@@ -32,6 +33,11 @@ class Responder {
     // Replaces an unfinished session of the same attachment: the guest started again.
     [[nodiscard]] Result<SessionOffer> open(SessionPermit const& permit,
                                             SessionRequest const& request);
+    // For an open session. unavailable while others' streams take what there is.
+    [[nodiscard]] Result<StreamOffer> open_stream(std::string const& session,
+                                                  StreamRequest const& request);
+    // Before the session ends, which ends its streams, too. Unknown ones are ended.
+    void close_stream(std::string const& session, std::string const& stream);
     // The verdict, without times. not_found when the session's time is over.
     [[nodiscard]] Result<Verification> close(std::string const& session, GuestReport const& report);
     // Ends a session without a verdict: detached, or its VM has stopped. Unknown ones are ended.
@@ -45,9 +51,20 @@ class Responder {
         auto operator<=>(EchoPlace const&) const = default;
     };
     using Session = std::shared_ptr<HostSession>;
+    // Without its end yet while it opens.
+    struct Stream {
+        std::string session;
+        StreamKind kind = StreamKind::one_sided;
+        std::unique_ptr<HostStream> end;
+    };
     struct Event;
 
     Responder(ResponderLimits const& limits, CheckPeer check_peer, FileDescriptor wake);
+    [[nodiscard]] Session take(std::string const& session);
+    [[nodiscard]] Result<std::uint64_t> reserve_stream(std::string const& session,
+                                                       StreamRequest const& request);
+    [[nodiscard]] std::vector<Stream> take_streams(std::string const& session);
+    static void end_streams(std::vector<Stream> streams, HostSession& session);
     void drop_attachment(std::string const& attachment);
     [[nodiscard]] Result<void> admit(SessionPermit const& permit);
     [[nodiscard]] Result<void> open_echo(SessionPermit const& permit);
@@ -60,13 +77,15 @@ class Responder {
     void handle_datagrams(EchoPlace const& place, int fd);
     [[nodiscard]] HostSession* session_of(EchoPlace const& place, EchoDatagram const& question,
                                           IpAddress const& sender);
-    [[nodiscard]] std::vector<Session> take_expired();
+    [[nodiscard]] std::vector<std::string> expired() const;
 
     ResponderLimits const limits_;
     CheckPeer const check_peer_;
     FileDescriptor const wake_;
     mutable std::mutex mutex_;  // guards what follows, and every session in sessions_
     std::map<std::string, Session> sessions_;
+    std::map<std::uint64_t, Stream> streams_;
+    std::uint64_t streams_so_far_ = 0;
     std::map<EchoPlace, FileDescriptor> echoes_;
     std::size_t opening_ = 0;
     bool stopping_ = false;

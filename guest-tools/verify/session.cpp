@@ -7,17 +7,15 @@
 #include <array>
 #include <cerrno>
 
-#include "guest-tools/verify/bandwidth.hpp"
 #include "guest-tools/verify/judge.hpp"
-#include "guest-tools/verify/latency.hpp"
 #include "guest-tools/verify/rc_ping.hpp"
+#include "guest-tools/verify/rdma_proof.hpp"
 #include "guest-tools/verify/reachability.hpp"
 
 namespace vfmgr::verify {
 namespace {
 
 using Steady = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds port_wait{3000};
 constexpr std::chrono::seconds echo_time{10};
 constexpr std::chrono::seconds test_time{20};
 constexpr std::chrono::seconds report_time{3};  // kept back from the host's deadline
@@ -25,13 +23,6 @@ constexpr std::uint32_t pings_max = 64;
 constexpr std::uint64_t region_bytes_max = 64 << 20;
 
 constexpr std::size_t sentence_max = 900;  // the host refuses sentences beyond 1024 bytes
-
-void add(GuestReport& report, Measured made) {
-    made.result.detail = printable(made.result.detail, sentence_max);
-    made.result.remedy = printable(made.result.remedy, sentence_max);
-    if (!made.digest.empty()) report.digests[made.result.name] = std::move(made.digest);
-    report.tests.push_back(std::move(made.result));
-}
 
 Result<void> check_offer(SessionOffer const& offer) {
     bool const good =
@@ -41,6 +32,13 @@ Result<void> check_offer(SessionOffer const& offer) {
     if (good) return {};
     return fail(Problem::invalid_request, "the host's offer is larger than vf-guest takes",
                 "use the same version on VM and host");
+}
+
+Measured not_tried(char const* name, std::string_view broken) {
+    auto made = measured(name);
+    made.result.verdict = Verdict::skip;
+    made.result.detail = fmt::format("not tried: {} failed", broken);
+    return made;
 }
 
 std::string kernel_release() {
@@ -67,20 +65,16 @@ Result<std::unique_ptr<GuestSession>> GuestSession::prepare(Subject subject) {
 
 Result<GuestSession::Rdma> GuestSession::open_rdma() const {
     VFMGR_TRY(auto port, find_port({subject_.attachment.address, subject_.ifname}, port_wait));
-    VerbsDomain domain(ibv_alloc_pd(port.context.get()));
-    if (!domain) {
-        Error error{Problem::kernel_refused, port.device + ": no protection domain",
-                    "see the kernel log"};
-        error.causes.push_back(errno_cause("ibv_alloc_pd", errno));
-        return fail(std::move(error));
-    }
+    VFMGR_TRY(auto domain, make_domain(port));
     // The host never writes here by itself: no remote access.
     VFMGR_TRY(auto pair,
               QueuePair::make(domain.get(), port, {.sends = 32, .receives = pings_max}, 0));
     return Rdma{std::move(port), std::move(domain), std::move(pair)};
 }
 
-GuestReport GuestSession::run(SessionOffer const& offer) {
+GuestReport GuestSession::run(SessionOffer const& offer, Measuring const& measuring,
+                              OnTest on_test) {
+    on_test_ = std::move(on_test);
     GuestReport report;
     report.nonce = subject_.attachment.nonce;
     report.facts["kernel"] = kernel_release();
@@ -89,8 +83,18 @@ GuestReport GuestSession::run(SessionOffer const& offer) {
     auto const deadline =
         Steady::now() + std::chrono::seconds(offer.deadline_seconds) - report_time;
     run_echo(report, deadline);
-    if (rdma_) run_rdma(report, offer, deadline);
+    if (!rdma_) return report;
+    auto const proved = prove(report, offer, deadline);
+    measure_all(report, measuring, proved, deadline);
     return report;
+}
+
+void GuestSession::add(GuestReport& report, Measured made) const {
+    made.result.detail = printable(made.result.detail, sentence_max);
+    made.result.remedy = printable(made.result.remedy, sentence_max);
+    if (!made.digest.empty()) report.digests[made.result.name] = std::move(made.digest);
+    if (on_test_) on_test_(made.result);
+    report.tests.push_back(std::move(made.result));
 }
 
 void GuestSession::run_echo(GuestReport& report, Deadline deadline) const {
@@ -101,34 +105,46 @@ void GuestSession::run_echo(GuestReport& report, Deadline deadline) const {
                           std::min(deadline, Steady::now() + echo_time)}));
 }
 
-void GuestSession::run_rdma(GuestReport& report, SessionOffer const& offer, Deadline deadline) {
-    struct Test {
+bool GuestSession::prove(GuestReport& report, SessionOffer const& offer, Deadline deadline) {
+    struct Proof {
         char const* name;
-        Measured (*measure)(Bench&);
+        Measured (*run)(Bench&);
     };
-    constexpr std::array<Test, 4> tests{{{"rc_ping", rc_ping},
-                                         {"rdma_write", rdma_write},
-                                         {"rdma_read", rdma_read},
-                                         {"write_latency", write_latency}}};
+    constexpr std::array<Proof, 3> proofs{
+        {{"rc_ping", rc_ping}, {"rdma_write", rdma_write}, {"rdma_read", rdma_read}}};
     auto ready = check_offer(offer);
     if (ready) ready = rdma_->pair.connect(rdma_->port, offer.host);
-    if (!ready) return add(report, measured_failure(tests.front().name, ready.error()));
+    if (!ready) {
+        add(report, measured_failure(proofs.front().name, ready.error()));
+        return false;
+    }
     std::string broken;  // the test after which the queue pair is of no more use
-    for (auto const& test : tests) {
+    for (auto const& proof : proofs) {
         if (!broken.empty()) {
-            auto made = measured(test.name);
-            made.result.verdict = Verdict::skip;
-            made.result.detail = fmt::format("not tried: {} failed", broken);
-            add(report, std::move(made));
+            add(report, not_tried(proof.name, broken));
             continue;
         }
         Bench bench{rdma_->domain.get(), rdma_->pair, offer, subject_.attachment.nonce,
                     std::min(deadline, Steady::now() + test_time)};
-        auto made = test.measure(bench);
-        if (made.result.verdict == Verdict::fail) broken = test.name;
+        auto made = proof.run(bench);
+        if (made.result.verdict == Verdict::fail) broken = proof.name;
         add(report, std::move(made));
     }
-    rdma_->pair.shut(Steady::now() + std::chrono::seconds(1));
+    rdma_->pair.shut(Steady::now() + drain_wait);
+    return broken.empty();
+}
+
+// Figures of a path that does not work would be of no use, and take their time.
+void GuestSession::measure_all(GuestReport& report, Measuring const& measuring, bool proved,
+                               Deadline deadline) const {
+    for (auto const& each : measuring.wanted) {
+        if (!proved) {
+            add(report, not_tried(each.name, "a proof"));
+            continue;
+        }
+        auto const until = std::min(deadline, Steady::now() + each.load.window + test_time);
+        add(report, measure(each, measuring.host, rdma_->port, until));
+    }
 }
 
 }  // namespace vfmgr::verify

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "guest-tools/verify/device.hpp"
+#include "guest-tools/verify/measure.hpp"
 #include "guest-tools/verify/queue_pair.hpp"
 
 namespace vfmgr::verify {
@@ -15,14 +16,22 @@ struct Subject {
     std::string ifname;          // the VF's netdev
 };
 
+// What is measured after the proofs.
+struct Measuring {
+    std::vector<Measurement> wanted;
+    StreamHost host;
+};
+
 class GuestSession {
   public:
     // An Error when the guest can't test at all: no RDMA device, no GID, no memory.
     [[nodiscard]] static Result<std::unique_ptr<GuestSession>> prepare(Subject subject);
     // What the host is asked.
     [[nodiscard]] SessionRequest const& request() const { return request_; }
-    // Never fails: what goes wrong is in the report.
-    [[nodiscard]] GuestReport run(SessionOffer const& offer);
+    // Never fails: what goes wrong is in the report. `on_test` is told of each test as it ends.
+    using OnTest = std::function<void(TestResult const&)>;
+    [[nodiscard]] GuestReport run(SessionOffer const& offer, Measuring const& measuring = {},
+                                  OnTest on_test = {});
 
   private:
     struct Rdma {
@@ -32,10 +41,14 @@ class GuestSession {
     };
     explicit GuestSession(Subject subject) : subject_(std::move(subject)) {}
     [[nodiscard]] Result<Rdma> open_rdma() const;
+    void add(GuestReport& report, Measured made) const;
     void run_echo(GuestReport& report, Deadline deadline) const;
-    void run_rdma(GuestReport& report, SessionOffer const& offer, Deadline deadline);
+    [[nodiscard]] bool prove(GuestReport& report, SessionOffer const& offer, Deadline deadline);
+    void measure_all(GuestReport& report, Measuring const& measuring, bool proved,
+                     Deadline deadline) const;
 
     Subject subject_;
+    OnTest on_test_;
     SessionRequest request_;
     std::optional<Rdma> rdma_;
 };

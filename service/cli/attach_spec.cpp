@@ -83,6 +83,10 @@ Result<bool> parse_on_off(std::string_view option, std::string_view text) {
                 "see vfctl attach --help");
 }
 
+Result<Profile> parse_profile(std::string_view option, std::string_view text) {
+    return parse_choice<Profile>(option, text);
+}
+
 Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments, PciAddress const& pf) {
     AttachmentSpec spec;
     spec.vm = arguments.vm;
@@ -101,6 +105,9 @@ Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments, PciAddr
     if (arguments.verify) spec.verify = VerifyMode::required;
     if (arguments.verify_timeout_seconds)
         spec.verify_timeout_seconds = *arguments.verify_timeout_seconds;
+    if (!arguments.verify_profile.empty()) {
+        VFMGR_TRY(spec.verify_profile, parse_profile("--verify-profile", arguments.verify_profile));
+    }
     return spec;
 }
 

@@ -34,12 +34,14 @@ struct AttachArguments {
     std::vector<std::string> best_effort;
     bool verify = false;
     std::optional<std::uint32_t> verify_timeout_seconds;
+    std::string verify_profile;
 };
 
 // `pf` is resolved by the caller: it may be a name.
 [[nodiscard]] Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments,
                                                      PciAddress const& pf);
 
+[[nodiscard]] Result<Profile> parse_profile(std::string_view option, std::string_view text);
 [[nodiscard]] Result<Vlan> parse_vlan(std::string_view text);
 [[nodiscard]] Result<bool> parse_on_off(std::string_view option, std::string_view text);
 

@@ -94,15 +94,26 @@ Result<void> show(Options const& options, std::string const& name) {
     return print_attachment(connection, options, "/v1/attachments/" + id);
 }
 
+struct VerifyArguments {
+    std::optional<std::uint32_t> timeout_seconds;
+    std::string profile;
+};
+
 // The run's report is shown whether it passed or not; a failed run is the exit code's matter.
 Result<void> verify(Options const& options, std::string const& name,
-                    std::optional<std::uint32_t> timeout) {
+                    VerifyArguments const& arguments) {
     VFMGR_CHECK(refuse_dry_run(options));
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const id, resolve_attachment(connection, name));
     auto const path = "/v1/attachments/" + id;
     ApiRequest request{.method = "POST", .path = path + "/verifications"};
-    if (timeout) request.body = json{{"timeout_seconds", *timeout}}.dump();
+    auto body = json::object();
+    if (arguments.timeout_seconds) body["timeout_seconds"] = *arguments.timeout_seconds;
+    if (!arguments.profile.empty()) {
+        VFMGR_TRY(auto const profile, parse_profile("--profile", arguments.profile));
+        body["profile"] = enum_name(profile);
+    }
+    request.body = body.dump();
     VFMGR_TRY(auto const response, connection.send(request));
     auto const done = settle(connection, options, response);
     if (done && !*done) return {};
@@ -158,6 +169,7 @@ void add_attach(CLI::App& app, Session& session) {
                       "undo it all unless the VM proves RDMA over the VF");
     command->add_option("--verify-timeout", arguments->verify_timeout_seconds,
                         "seconds that the proof may take");
+    command->add_option("--verify-profile", arguments->verify_profile, "quick, default or deep");
     command->callback([&session, arguments] {
         session.run = [&session, arguments] { return attach(session.options, *arguments); };
     });
@@ -181,12 +193,16 @@ CLI::App* add_named(CLI::App& parent, Session& session, std::string const& verb,
 void add_attachment_commands(CLI::App& app, Session& session) {
     add_attach(app, session);
     add_named(app, session, "detach", "take a VF back from a VM, clean", detach);
-    auto const timeout = std::make_shared<std::optional<std::uint32_t>>();
-    add_named(app, session, "verify", "prove RDMA over an attached VF once more",
-              [timeout](Options const& options, std::string const& name) {
-                  return verify(options, name, *timeout);
-              })
-        ->add_option("--verify-timeout", *timeout, "seconds that the proof may take");
+    auto const arguments = std::make_shared<VerifyArguments>();
+    auto* const verify_command =
+        add_named(app, session, "verify", "prove RDMA over an attached VF once more",
+                  [arguments](Options const& options, std::string const& name) {
+                      return verify(options, name, *arguments);
+                  });
+    verify_command->add_option("--verify-timeout", arguments->timeout_seconds,
+                               "seconds that the proof may take");
+    verify_command->add_option("--profile", arguments->profile,
+                               "quick: proofs only; default: figures, too; deep: more and longer");
 
     auto* const attachment = app.add_subcommand("attachment", "VFs that VMs have")->fallthrough();
     attachment->require_subcommand(1);

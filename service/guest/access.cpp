@@ -30,6 +30,7 @@ verify::SessionPermit permit(Attachment const& lease, Network const& network, Le
     permit.host_netdev = leg.ifname;
     permit.mtu = network.mtu;
     permit.rdma = network.rdma;
+    permit.profile = run.profile;
     return permit;
 }
 
@@ -51,6 +52,7 @@ GuestAccess guest_access(Snapshot const& now, std::string const& vm_uuid, std::u
         if (run != now.runs->end() && leg) {
             attachment.run = run->second.run;
             attachment.nonce = run->second.nonce;
+            attachment.profile = run->second.profile;
             access.permits.push_back(permit(lease, *network, *leg, run->second));
         }
         access.attachments.push_back(std::move(attachment));

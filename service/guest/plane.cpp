@@ -9,24 +9,14 @@
 
 #include "api/types/json.hpp"
 #include "guest-tools/verify/digest.hpp"
-#include "guest-tools/verify/random.hpp"
 
 namespace vfmgr {
 namespace {
 
+using http::json_response;
+
 constexpr std::uint32_t privileged_port_end = 1024;
 constexpr std::size_t threads = 2;  // a verdict takes a second, meanwhile others are answered
-constexpr std::size_t manual_runs_max = 64;
-
-template <class T>
-http::Response json_response(int status, T const& value) {
-    nlohmann::json out;
-    to_json(out, value);
-    http::Response response;
-    response.status = status;
-    response.body = to_json_text(out);
-    return response;
-}
 
 http::Response refusal(http::Request const& request, Error const& error) {
     auto const id = request.headers.find("x-request-id");
@@ -59,13 +49,6 @@ std::uint64_t revision_of(GuestConfig const& config) {
     std::uint64_t revision = 0;
     std::from_chars(digest.data(), digest.data() + 13, revision, 16);
     return revision | 1;
-}
-
-// Ours to answer for, not the guest's doing: the run has its verdict.
-bool is_host_failure(Problem problem) {
-    return problem == Problem::unsupported || problem == Problem::kernel_refused ||
-           problem == Problem::unavailable || problem == Problem::not_found ||
-           problem == Problem::conflict || problem == Problem::internal;
 }
 
 }  // namespace
@@ -181,6 +164,10 @@ Result<http::Response> GuestPlane::answer(Job& job, VmIdentity const& vm) {
             return start_run(job, vm);
         case GuestRoute::To::open_session:
             return open_session(job, vm);
+        case GuestRoute::To::open_stream:
+            return open_stream(job, vm);
+        case GuestRoute::To::close_stream:
+            return close_stream(job, vm);
         case GuestRoute::To::report:
             return close_session(job, vm);
         case GuestRoute::To::run_error:
@@ -270,124 +257,6 @@ std::list<GuestPlane::Waiter> GuestPlane::take_due(VmIdentity const& vm,
         due.splice(due.end(), waiters_, waiter);
     }
     return due;
-}
-
-// --- runs and sessions ----------------------------------------------------------------------
-
-Result<http::Response> GuestPlane::start_run(Job const& job, VmIdentity const& vm) {
-    RunTicket const ticket{job.route.id, verify::random_hex(8), verify::random_hex(16)};
-    {
-        std::lock_guard const lock(mutex_);
-        if (manual_runs_.size() >= manual_runs_max) manual_runs_.erase(manual_runs_.begin());
-        manual_runs_.insert(ticket.run);
-    }
-    VFMGR_TRY(auto const before, hooks_.access(vm));
-    if (std::ranges::find(before.attachments, ticket.attachment, &GuestAttachment::attachment) ==
-        before.attachments.end())
-        return fail(Problem::not_found, "this VM has no such attachment",
-                    "read /guest/v1/config for the ones it has");
-    VFMGR_CHECK(hooks_.start_run(vm, ticket));
-    VFMGR_TRY(auto const access, hooks_.access(vm));
-    for (auto const& attachment : access.attachments)
-        if (attachment.attachment == ticket.attachment && attachment.run == ticket.run)
-            return json_response(201, attachment);
-    return fail(Problem::conflict, "another verification of this attachment has begun",
-                "wait for it to end, then try again");
-}
-
-Result<verify::SessionPermit> GuestPlane::permit_of(VmIdentity const& vm, std::string const& run) {
-    VFMGR_TRY(auto access, hooks_.access(vm));
-    auto const found = std::ranges::find(access.permits, run, &verify::SessionPermit::run);
-    if (found != access.permits.end() && !run.empty()) return std::move(*found);
-    return fail(Problem::not_found, "no attachment of this VM has such a run",
-                "read /guest/v1/config for the runs that are wanted");
-}
-
-Result<http::Response> GuestPlane::open_session(Job const& job, VmIdentity const& vm) {
-    VFMGR_TRY(auto const request, from_json_text<SessionRequest>(job.request.body));
-    VFMGR_TRY(auto const permit, permit_of(vm, request.run));
-    auto const started_at = clock_.now();
-    auto const offer = responder_.open(permit, request);
-    if (!offer) {
-        if (is_host_failure(offer.error().problem)) {
-            auto verification = verify::judge_refusal(permit, offer.error());
-            deliver(verification, started_at);
-        }
-        return fail(offer.error());
-    }
-    std::lock_guard const lock(mutex_);
-    std::erase_if(sessions_, [&](auto const& entry) {
-        return entry.second.permit.attachment == permit.attachment;
-    });
-    sessions_[offer->session] = {vm, permit, started_at};
-    return json_response(201, *offer);
-}
-
-Result<http::Response> GuestPlane::close_session(Job const& job, VmIdentity const& vm) {
-    VFMGR_TRY(auto const report, from_json_text<GuestReport>(job.request.body));
-    Session session;
-    {
-        std::lock_guard const lock(mutex_);
-        auto const found = sessions_.find(job.route.id);
-        // Somebody else's session is none: nothing is to be learned by asking.
-        if (found == sessions_.end() || found->second.vm != vm)
-            return fail(Problem::not_found, "this VM has no such session",
-                        "its time may be over: start a new run");
-        session = std::move(found->second);
-        sessions_.erase(found);
-    }
-    VFMGR_TRY(auto verification, responder_.close(job.route.id, report));
-    deliver(verification, session.started_at);
-    return json_response(200, verification);
-}
-
-Result<http::Response> GuestPlane::take_error(Job const& job, VmIdentity const& vm) {
-    VFMGR_TRY(auto const report, from_json_text<GuestReport>(job.request.body));
-    VFMGR_TRY(auto const permit, permit_of(vm, job.route.id));
-    if (report.nonce != permit.nonce)
-        return fail(Problem::forbidden, "the nonce is not that of this run",
-                    "read /guest/v1/config again");
-    end_session_of(permit.run);
-    auto verification = verify::judge_error(permit, report.error);
-    deliver(verification, clock_.now());
-    return json_response(200, verification);
-}
-
-void GuestPlane::end_session_of(std::string const& run) {
-    std::string id;
-    {
-        std::lock_guard const lock(mutex_);
-        for (auto const& [session, owner] : sessions_)
-            if (owner.permit.run == run) id = session;
-        sessions_.erase(id);
-    }
-    responder_.drop(id);
-}
-
-void GuestPlane::deliver(Verification& verification, Time started_at) {
-    verification.started_at = started_at;
-    verification.finished_at = clock_.now();
-    hooks_.on_verification(verification);
-    std::lock_guard const lock(mutex_);
-    manual_runs_.erase(verification.run);
-}
-
-// Detached, stopped, or a new run: what the VM may do has changed under the session.
-void GuestPlane::end_forbidden_sessions() {
-    std::map<std::string, Session> open;
-    {
-        std::lock_guard const lock(mutex_);
-        open = sessions_;
-    }
-    for (auto const& [id, session] : open) {
-        auto const permit = permit_of(session.vm, session.permit.run);
-        if (permit && *permit == session.permit) continue;
-        {
-            std::lock_guard const lock(mutex_);
-            if (sessions_.erase(id) == 0) continue;  // reported meanwhile
-        }
-        responder_.drop(id);
-    }
 }
 
 }  // namespace vfmgr

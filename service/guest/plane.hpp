@@ -37,6 +37,7 @@ struct RunTicket {
     std::string attachment;
     std::string run;
     std::string nonce;
+    Profile profile = Profile::default_;
 };
 
 // The plane's view of the daemon. All are called on the plane's threads and may block for a while.
@@ -104,6 +105,9 @@ class GuestPlane {
     [[nodiscard]] Result<GuestConfig> config_of(VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> start_run(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> open_session(Job const& job, VmIdentity const& vm);
+    [[nodiscard]] Result<void> require_session(Job const& job, VmIdentity const& vm);
+    [[nodiscard]] Result<http::Response> open_stream(Job const& job, VmIdentity const& vm);
+    [[nodiscard]] Result<http::Response> close_stream(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> close_session(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> take_error(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<verify::SessionPermit> permit_of(VmIdentity const& vm,

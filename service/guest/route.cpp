@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 namespace vfmgr {
 namespace {
@@ -19,10 +20,13 @@ struct Pattern {
     bool has_id;
 };
 
-constexpr std::array<Pattern, 5> patterns{{
+constexpr std::string_view streams = "/streams/";
+
+constexpr std::array<Pattern, 6> patterns{{
     {GuestRoute::To::config, "GET", "/guest/v1/config", "", false},
     {GuestRoute::To::start_run, "POST", "/guest/v1/attachments/", "/runs", true},
     {GuestRoute::To::open_session, "POST", "/guest/v1/sessions", "", false},
+    {GuestRoute::To::open_stream, "POST", "/guest/v1/sessions/", "/streams", true},
     {GuestRoute::To::report, "PUT", "/guest/v1/sessions/", "/report", true},
     {GuestRoute::To::run_error, "PUT", "/guest/v1/runs/", "/error", true},
 }};
@@ -44,6 +48,18 @@ bool matches(Pattern const& pattern, std::string_view path, std::string_view& id
     return is_id(id);
 }
 
+// The one path with two ids.
+std::optional<GuestRoute> stream_route(std::string_view path) {
+    constexpr std::string_view before = "/guest/v1/sessions/";
+    auto const at = path.find(streams);
+    if (!path.starts_with(before) || at == std::string_view::npos || at < before.size())
+        return std::nullopt;
+    auto const session = path.substr(before.size(), at - before.size());
+    auto const stream = path.substr(at + streams.size());
+    if (!is_id(session) || !is_id(stream)) return std::nullopt;
+    return GuestRoute{GuestRoute::To::close_stream, std::string(session), std::string(stream)};
+}
+
 }  // namespace
 
 Result<GuestRoute> guest_route(std::string_view method, std::string_view path) {
@@ -51,8 +67,12 @@ Result<GuestRoute> guest_route(std::string_view method, std::string_view path) {
     for (auto const& pattern : patterns) {
         std::string_view id;
         if (!matches(pattern, path, id)) continue;
-        if (pattern.method == method) return GuestRoute{pattern.to, std::string(id)};
+        if (pattern.method == method) return GuestRoute{pattern.to, std::string(id), {}};
         allowed = pattern.method;
+    }
+    if (auto route = stream_route(path)) {
+        if (method == "DELETE") return std::move(*route);
+        allowed = "DELETE";
     }
     if (!allowed.empty())
         return fail(Problem::method_not_allowed, fmt::format("this path takes {} only", allowed),

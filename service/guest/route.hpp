@@ -10,8 +10,17 @@
 namespace vfmgr {
 
 struct GuestRoute {
-    enum class To { config, start_run, open_session, report, run_error } to = To::config;
-    std::string id;  // of the attachment, session or run in the path; [A-Za-z0-9-], at most 64
+    enum class To {
+        config,
+        start_run,
+        open_session,
+        open_stream,
+        close_stream,
+        report,
+        run_error
+    } to = To::config;
+    std::string id;      // of the attachment, session or run in the path; [A-Za-z0-9-], at most 64
+    std::string stream;  // of close_stream; the same characters
 };
 
 [[nodiscard]] Result<GuestRoute> guest_route(std::string_view method, std::string_view path);

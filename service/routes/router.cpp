@@ -127,13 +127,6 @@ http::Handler router(std::vector<Route> routes, Authenticate authenticate, Audit
     };
 }
 
-http::Response json_response(int status, nlohmann::json const& body) {
-    http::Response response;
-    response.status = status;
-    response.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-    return response;
-}
-
 http::Response refusal(Call const& call, Error const& error) {
     auto const id = call.request.headers.find("x-request-id");
     return http::problem_response(error, call.request.path,

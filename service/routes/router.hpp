@@ -37,7 +37,7 @@ using Audit = std::function<void(Call const&, http::Response const&)>;
 
 // --- what handlers parse and answer with ---------------------------------------------------
 
-[[nodiscard]] http::Response json_response(int status, nlohmann::json const& body);
+using http::json_response;
 // The problem of `error` for this call.
 [[nodiscard]] http::Response refusal(Call const& call, Error const& error);
 // {"items": […], "next": null}

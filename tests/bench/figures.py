@@ -2,18 +2,20 @@
 """Figures of a bench: ours beside the peer's, from the same rounds, kept in bench.json."""
 
 import json
+import random
 from pathlib import Path
 from statistics import median
 
 PATH = Path(__file__).resolve().parent.parent.parent / "bench.json"
 ROUNDS = 7
+RESAMPLES = 2000
 
 
 class Figures:
     def __init__(self, lab, name, unit, command_ours, command_peer, better="lower",
-                 ratio_max=None):
+                 ratio_max=None, ratio_min=None):
         self.lab, self.name, self.unit, self.better = lab, name, unit, better
-        self.ratio_max = ratio_max  # of ours to the peer's: more is a failure
+        self.ratio_max, self.ratio_min = ratio_max, ratio_min  # of ours to the peer's
         self.commands = {"command_ours": command_ours, "command_peer": command_peer}
         self.ours, self.peer = [], []
         lab.step(f"{name}, ours: {command_ours}")
@@ -31,17 +33,34 @@ class Figures:
 
     def report(self):
         ratio = median(self.ours) / median(self.peer)
+        low, high = self.interval()
         entry = {"name": self.name, "ours": self.ours, "peer": self.peer, "ratio": ratio,
-                 "ratio_max": self.ratio_max, "better": self.better, "unit": self.unit,
+                 "ratio_interval": [low, high], "ratio_max": self.ratio_max,
+                 "ratio_min": self.ratio_min, "better": self.better, "unit": self.unit,
                  "rounds": len(self.ours), **self.commands}
         PATH.write_text(json.dumps([*json.loads(PATH.read_text()), entry], indent=2) + "\n")
         print(f"{self.name}: ours {median(self.ours):.4g} {self.unit}, peer "
               f"{median(self.peer):.4g} {self.unit}, ratio {ratio:.3f} ({self.better} is better), "
-              f"medians of {len(self.ours)} rounds", flush=True)
+              f"medians of {len(self.ours)} rounds; of {RESAMPLES} resamplings 95 % have "
+              f"{low:.3f} to {high:.3f}", flush=True)
         self.lab.count("rounds", len(self.ours))
         if self.ratio_max is not None:
             self.lab.check(ratio <= self.ratio_max,
                            f"{self.name}: ratio {ratio:.3f}, at most {self.ratio_max} was wanted")
+        if self.ratio_min is not None:
+            self.lab.check(ratio >= self.ratio_min,
+                           f"{self.name}: ratio {ratio:.3f}, at least {self.ratio_min} was wanted")
+
+    def interval(self):
+        """Of the ratio, by bootstrap: what other rounds of the same kind would have shown."""
+        dice = random.Random(0)  # the same figures, the same interval
+
+        def once():
+            rounds = dice.choices(range(len(self.ours)), k=len(self.ours))
+            return (median(self.ours[index] for index in rounds)
+                    / median(self.peer[index] for index in rounds))
+        ratios = sorted(once() for _ in range(RESAMPLES))
+        return ratios[RESAMPLES // 40], ratios[-RESAMPLES // 40]
 
 
 def seconds(lab, command):

@@ -40,6 +40,18 @@ void as_request(std::string_view text) {
     require(verify::mtu_of_bytes(request->guest.path_mtu).has_value());
 }
 
+void as_stream(std::string_view text) {
+    auto const request = from_json_text<StreamRequest>(text);
+    if (!request) return require(!request.error().detail.empty());
+    require(request->message_bytes >= 1 && request->message_bytes <= 8U << 20);
+    require(request->depth >= 1 && request->depth <= 1024);
+    require(!request->pairs.empty() && request->pairs.size() <= 16);
+    require(request->back.has_value() == (request->kind == StreamKind::write_echo));
+    nlohmann::json out;
+    to_json(out, *request);
+    require(from_json_text<StreamRequest>(to_json_text(out)) == *request);
+}
+
 void as_report(std::string_view text) {
     auto const report = from_json_text<GuestReport>(text);
     if (!report) return;
@@ -65,6 +77,7 @@ void as_report(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     std::string_view const text(reinterpret_cast<char const*>(data), size);
     as_request(text);
+    as_stream(text);
     as_report(text);
     return 0;
 }

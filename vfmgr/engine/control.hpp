@@ -26,6 +26,7 @@ struct PendingRun {
     std::string run;
     std::string nonce;  // ties session and report to this run
     Time started_at{};
+    Profile profile = Profile::default_;
 };
 
 // What readers see. Each part is immutable; a reader keeps what it took.

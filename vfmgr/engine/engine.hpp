@@ -49,6 +49,7 @@ struct LiftQuarantine {
 struct Verify {
     std::string attachment;
     std::uint32_t timeout_seconds = 120;
+    Profile profile = Profile::default_;
 };
 using Command = std::variant<ReplacePfSpec, ForgetPf, Lend, Release, LiftQuarantine, Verify>;
 
@@ -113,7 +114,7 @@ class Engine {
     // Parts of them.
     Result<AttachmentPlan> begin_lease(Operation& operation, std::string const& id,
                                        AttachmentSpec const& spec);
-    Result<void> prove(Operation& operation, std::string const& id, std::uint32_t timeout_seconds);
+    Result<void> prove(Operation& operation, Verify const& wanted);
     Result<Verification> await_report(std::string const& id, std::string const& run,
                                       std::uint32_t timeout_seconds);
     Result<void> take_back(Operation& operation, Attachment const& lease);

@@ -116,11 +116,11 @@ void Engine::lend(Operation& operation, std::string const& id, AttachmentSpec co
     }
     if (!to_prove) {
         if (spec.verify == VerifyMode::background)
-            submit(Verify{id, spec.verify_timeout_seconds},
+            submit(Verify{id, spec.verify_timeout_seconds, spec.verify_profile},
                    Intent{false, operation.requested_by, {}, {}, {}}, [](Result<Answer> const&) {});
         return;
     }
-    auto const proved = prove(operation, id, spec.verify_timeout_seconds);
+    auto const proved = prove(operation, {id, spec.verify_timeout_seconds, spec.verify_profile});
     if (proved) return finish(operation, {}, {});
     if (stopping_) return;  // the journal still has it: recovery takes the VF back
     auto const back = take_back(operation, lease);
@@ -130,8 +130,8 @@ void Engine::lend(Operation& operation, std::string const& id, AttachmentSpec co
 }
 
 // Starts a run and waits for the host's verdict on it.
-Result<void> Engine::prove(Operation& operation, std::string const& id,
-                           std::uint32_t timeout_seconds) {
+Result<void> Engine::prove(Operation& operation, Verify const& wanted) {
+    auto const& id = wanted.attachment;
     if (!operation.steps.empty()) operation.steps.back().state = StepState::intended;
     auto const run = random_id(16);
     auto const started = control_->wait([&](Control::State& state) -> Result<Attachment> {
@@ -140,11 +140,11 @@ Result<void> Engine::prove(Operation& operation, std::string const& id,
         Batch batch;
         batch.save_operations.push_back(operation);
         VFMGR_CHECK(state.commit(batch));
-        state.runs[id] = PendingRun{run, random_id(32), clock_.now()};
+        state.runs[id] = PendingRun{run, random_id(32), clock_.now(), wanted.profile};
         return lease->second;
     });
     if (!started) return fail(started.error());
-    auto const report = await_report(id, run, timeout_seconds);
+    auto const report = await_report(id, run, wanted.timeout_seconds);
     if (!report) {
         operation.steps.back().state = StepState::failed;
         return fail(report.error());
@@ -255,7 +255,7 @@ void Engine::lift(Operation& operation, VfId const& vf) {
 
 void Engine::verify(Operation& operation, Verify const& command) {
     operation.state = OperationState::running;
-    auto const outcome = prove(operation, command.attachment, command.timeout_seconds);
+    auto const outcome = prove(operation, command);
     finish(operation, outcome, {});
 }
 

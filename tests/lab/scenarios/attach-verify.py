@@ -75,7 +75,10 @@ def judge_proof(lab, verification):
         lab.check_equal((test["verdict"], test["by"], test["mismatches"]), ("pass", "host", 0),
                         name)
         lab.step(f"{name}: {test['bytes_checked']} bytes checked, {test['figures']}")
-    lab.check_equal(tests["write_latency"]["verdict"], "pass", "write_latency")
+    for name in ("write_bandwidth", "read_bandwidth", "send_bandwidth", "write_latency",
+                 "read_latency", "send_latency"):
+        lab.check_equal((tests[name]["verdict"], tests[name]["by"]), ("pass", "guest"), name)
+        lab.step(f"{name}: {tests[name]['figures']}")
     for name in ("rdma_write", "rdma_read"):
         lab.check(tests[name]["bytes_checked"] >= 1 << 20, f"{name} checked too little")
     lab.check_equal(verification["vf_mac"], MAC, "the proof's MAC")

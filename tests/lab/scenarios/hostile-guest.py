@@ -59,7 +59,8 @@ def run(lab):
            f"ip addr add {first['address']}/24 dev {vm.netdev(first['settings']['mac'])}")
 
     lab.step("and is believed when it is honest again")
-    honest = json.loads(vm.run(f"vf-guest verify {first['id']} -o json", timeout=300).stdout)
+    honest = json.loads(vm.run(f"vf-guest verify --attachment {first['id']} -o json",
+                               timeout=300).stdout)
     lab.check_equal(honest[0]["verdict"], "pass", f"the honest verdict: {honest[0]['detail']}")
     lab.count("honest pass")
     product.leave()

@@ -62,6 +62,7 @@ TEST(AttachSpec, HoldsOnlyWhatWasGiven) {
     arguments.best_effort = {"trust", "vlan"};
     arguments.verify = true;
     arguments.verify_timeout_seconds = 60;
+    arguments.verify_profile = "deep";
     auto const most = attachment_spec(arguments, pf);
     ASSERT_TRUE(most) << most.error().detail;
     EXPECT_EQ(nlohmann::json(*most), nlohmann::json::parse(R"({
@@ -72,7 +73,7 @@ TEST(AttachSpec, HoldsOnlyWhatWasGiven) {
                      "vlan": {"id": 7, "qos": 1, "proto": "802.1q"}, "link_state": "auto",
                      "max_tx_rate_mbps": 1000},
         "best_effort": ["trust", "vlan"], "persistence": "live", "verify": "required",
-        "verify_timeout_seconds": 60})"));
+        "verify_timeout_seconds": 60, "verify_profile": "deep"})"));
 }
 
 TEST(AttachSpec, WrongWordsAreNamed) {

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
+#include "api/types/stream.hpp"
 #include "guest-tools/verify/session.hpp"
 #include "service/guest/plane.hpp"
 
@@ -28,6 +29,7 @@ struct Daemon {
                                             {cid_b, {"uuid-b", "b", 2}}};
     std::map<std::string, GuestAccess> access;  // by UUID
     std::vector<Verification> verdicts;
+    std::vector<RunTicket> tickets;
 };
 
 inline std::uint16_t echo_port() {
@@ -104,6 +106,7 @@ struct Plane : testing::Test {
         };
         hooks.start_run = [this](VmIdentity const& vm, RunTicket const& ticket) -> Result<void> {
             std::lock_guard const lock(daemon.mutex);
+            daemon.tickets.push_back(ticket);
             want_run(daemon.access[vm.uuid], ticket.attachment, ticket.run, ticket.nonce);
             return {};
         };

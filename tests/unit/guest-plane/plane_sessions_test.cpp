@@ -146,5 +146,44 @@ TEST_F(Plane, AManualRunIsForWhoAskedForIt) {
     EXPECT_EQ(ask("POST", "/guest/v1/attachments/none/runs").status, 404);
 }
 
+// --- streams ------------------------------------------------------------------------------------
+
+std::string stream_request() {
+    return body_of(StreamRequest{StreamKind::one_sided, 8, 1, {Plane::queue_pair()}, {}});
+}
+
+TEST_F(Plane, AStreamBelongsToASessionOfThisVm) {
+    change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
+    EXPECT_EQ(ask("POST", "/guest/v1/sessions/none/streams", stream_request()).status, 404);
+    auto const session = from_json_text<SessionOffer>(open("r1", "n1").body).value().session;
+    auto const path = "/guest/v1/sessions/" + session + "/streams";
+    http::Peer const b = http::VsockPeer{cid_b, 1};
+    EXPECT_EQ(ask("POST", path, stream_request(), b).status, 404);
+    EXPECT_EQ(ask("DELETE", path + "/x", {}, b).status, 404);
+    EXPECT_EQ(ask("POST", path, "{}").status, 400);
+    EXPECT_EQ(ask("GET", path).status, 405);
+    EXPECT_EQ(ask("POST", path + "/x").status, 405);
+    EXPECT_EQ(ask("DELETE", path + "/x/y").status, 404);
+    EXPECT_EQ(ask("DELETE", path + "/x").status, 204) << "it has ended";
+}
+
+TEST_F(Plane, WithoutRdmaThereAreNoStreams) {
+    change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
+    auto const session = from_json_text<SessionOffer>(open("r1", "n1").body).value().session;
+    auto const refused =
+        ask("POST", "/guest/v1/sessions/" + session + "/streams", stream_request());
+    EXPECT_EQ(refused.status, 403);
+    EXPECT_THAT(refused.body, HasSubstr("the network has rdma: none"));
+}
+
+TEST_F(Plane, ARunHasTheProfileThatTheGuestWants) {
+    auto const quick = ask("POST", "/guest/v1/attachments/a1/runs", R"({"profile": "quick"})");
+    ASSERT_EQ(quick.status, 201) << quick.body;
+    EXPECT_EQ(daemon.tickets.back().profile, Profile::quick);
+    ASSERT_EQ(ask("POST", "/guest/v1/attachments/a1/runs").status, 201);
+    EXPECT_EQ(daemon.tickets.back().profile, Profile::default_);
+    EXPECT_EQ(ask("POST", "/guest/v1/attachments/a1/runs", R"({"profile": "all"})").status, 400);
+}
+
 }  // namespace
 }  // namespace vfmgr::plane_test

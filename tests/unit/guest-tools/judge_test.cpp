@@ -37,6 +37,7 @@ Run honest() {
     run.permit.host_address = *IpAddress::parse("192.168.100.3");
     run.permit.host_netdev = "enp1s0";
     run.permit.mtu = 9000;
+    run.permit.profile = Profile::quick;
     run.facts.reachability = {3, 256, "d-reach", ""};
     run.facts.path_mtu = {3, 8972, "d-mtu", ""};
     run.facts.pings_expected = run.facts.pings = 16;
@@ -46,8 +47,7 @@ Run honest() {
     run.facts.write_check.bytes_checked = 4 << 20;
     run.facts.read_bytes = 4 << 20;
     run.facts.read_digest = "d-read";
-    run.facts.latency_notified = true;
-    run.facts.latency_stamp = 2000;
+    run.facts.streamed = {{StreamKind::write_echo, 2016}};
     run.facts.peer_gid = "0000:0000:0000:0000:0000:ffff:c0a8:640a";
     run.report.nonce = "n1";
     for (auto const* name :
@@ -87,6 +87,37 @@ TEST(Judge, AnHonestRunPassesByTheHost) {
     EXPECT_EQ(test(verification, "rdma_write").bytes_checked, 4U << 20);
     EXPECT_EQ(test(verification, "rdma_write").figures.at("bandwidth_mbps"), 9000);
     EXPECT_EQ(test(verification, "rdma_read").bytes_checked, 4U << 20);
+}
+
+// Figures are the guest's, and so is their failure; what a profile wants and nobody measured is
+// said.
+TEST(Judge, FiguresAreTheGuestsWord) {
+    auto run = honest();
+    run.permit.profile = Profile::default_;
+    run.report.tests[5].verdict = Verdict::skip;
+    run.report.tests[5].figures.clear();
+    run.report.tests[5].detail = "the host measures for another VM";
+    run.report.tests.push_back(claim("read_bandwidth"));
+    run.report.tests.back().figures = {{"bandwidth_mbps", 1000}};
+    run.report.tests.push_back(claim("no_such_test"));
+    auto const verification = verdict(run);
+    EXPECT_EQ(verification.verdict, Verdict::pass) << verification.detail;
+    ASSERT_EQ(verification.tests.size(), 11U);
+    EXPECT_EQ(test(verification, "write_latency").verdict, Verdict::skip);
+    EXPECT_EQ(test(verification, "write_latency").detail, "the host measures for another VM");
+    EXPECT_EQ(test(verification, "read_bandwidth").figures.at("bandwidth_mbps"), 1000);
+    EXPECT_EQ(test(verification, "send_latency").verdict, Verdict::skip);
+    EXPECT_EQ(test(verification, "send_latency").detail, "vf-guest did not measure it");
+
+    run.report.tests[5].verdict = Verdict::fail;
+    run.report.tests[5].detail = "an RDMA write ended with \"transport retry counter exceeded\"";
+    auto const failed = verdict(run);
+    EXPECT_EQ(failed.verdict, Verdict::fail);
+    EXPECT_EQ(failed.detail, "write_latency: " + run.report.tests[5].detail);
+    EXPECT_EQ(test(failed, "write_latency").by, Judge::guest);
+
+    run.report.tests[5].verdict = Verdict::pending;
+    EXPECT_EQ(test(verdict(run), "write_latency").verdict, Verdict::skip);
 }
 
 // "pass" in every test, and no packet.
@@ -191,10 +222,11 @@ constexpr Lie lies[] = {
      "the guest's digest of the 4194304 bytes it was to read is wrong"},
     {"ReadReplayed", [](Run& run) { run.report.digests["rdma_read"] = "d-ping"; }, "rdma_read",
      "the guest's digest of the 4194304 bytes it was to read is wrong"},
-    {"MoreSamplesThanWrites", [](Run& run) { run.facts.latency_stamp = 3; }, "write_latency",
-     "the guest reports 2000 writes, the host's memory holds number 3"},
-    {"NoLatencyWrites", [](Run& run) { run.facts.latency_notified = false; }, "write_latency",
-     "the guest reports 2000 writes"},
+    {"MoreSamplesThanAnswers", [](Run& run) { run.facts.streamed[StreamKind::write_echo] = 1999; },
+     "write_latency", "the guest reports 2000 answers, the host gave 1999"},
+    {"AnswersToOtherMessages",
+     [](Run& run) { run.facts.streamed = {{StreamKind::send_echo, 2016}}; }, "write_latency",
+     "the guest reports 2000 answers, the host gave 0"},
 };
 INSTANTIATE_TEST_SUITE_P(Judge, EachLie, testing::ValuesIn(lies),
                          [](auto const& one) { return std::string(one.param.name); });
@@ -224,6 +256,7 @@ TEST(Judge, TheHostsDeviceFailureComesFirst) {
 
 TEST(Judge, LatencyIsDataNotAVerdict) {
     auto run = honest();
+    run.permit.profile = Profile::default_;
     run.report.tests.pop_back();
     auto const verification = verdict(run);
     EXPECT_EQ(verification.verdict, Verdict::pass);

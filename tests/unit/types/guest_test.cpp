@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a guest sends is data with limits: each has a place where it is refused.
 #include "api/types/guest.hpp"
+#include "api/types/stream.hpp"
 
 #include "documents.hpp"
 
@@ -18,6 +19,11 @@ constexpr char const* report = R"({"nonce": "n", "tests": [{"name": "rc_ping", "
     "by": "guest", "figures": {"p50_us": 1.5}}], "digests": {"rc_ping": "ab"},
     "facts": {"kernel": "6.1"}, "error": ""})";
 
+constexpr char const* stream = R"({"kind": "write_echo", "message_bytes": 8, "pairs": [
+    {"gid": "00000000000000000000ffffc0a86402", "qp_num": 1, "psn": 2, "path_mtu": 256}],
+    "back": {"address": 4096, "rkey": 7, "length": 8}})";
+
+constexpr auto read_stream = &test::refusal_of<StreamRequest>;
 constexpr auto read_end = &test::refusal_of<QueuePairEnd>;
 constexpr auto read_request = &test::refusal_of<SessionRequest>;
 constexpr auto read_report = &test::refusal_of<GuestReport>;
@@ -56,6 +62,26 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"nonce_nul", read_request, request, R"({"nonce": "\u0000"})", "/nonce", controls},
         Refused{"attachment_escape", read_request, request, R"({"attachment": "\u001b[2J"})",
                 "/attachment", controls},
+        Refused{"stream_kind", read_stream, stream, R"({"kind": "send"})", "/kind",
+                "must be one of one_sided, send_sink, send_echo, write_echo"},
+        Refused{"message_bytes_0", read_stream, stream, R"({"message_bytes": 0})", "/message_bytes",
+                "must be from 1 to 8388608"},
+        Refused{"message_bytes_many", read_stream, stream,
+                R"({"kind": "one_sided", "back": null, "message_bytes": 8388609})",
+                "/message_bytes", "must be from 1 to 8388608"},
+        Refused{"depth_0", read_stream, stream, R"({"depth": 0})", "/depth",
+                "must be from 1 to 1024"},
+        Refused{"depth_many", read_stream, stream, R"({"depth": 1025})", "/depth",
+                "must be from 1 to 1024"},
+        Refused{"pairs_none", read_stream, stream,
+                R"({"kind": "one_sided", "back": null, "pairs": []})", "/pairs",
+                "must be from 1 to 16"},
+        Refused{"back_missing", read_stream, stream, R"({"back": null})", "/back",
+                "must be a region of message_bytes for a write_echo of one pair"},
+        Refused{"back_short", read_stream, stream, R"({"message_bytes": 9})", "/back",
+                "must be a region of message_bytes for a write_echo of one pair"},
+        Refused{"back_of_a_send", read_stream, stream, R"({"kind": "send_echo"})", "/back",
+                "must be left out for this kind"},
         Refused{"session_unknown", read_request, request, R"({"address": "10.0.0.1"})", "/address",
                 "is not known here"},
         Refused{"error_delete", read_report, report, R"({"error": "\u007f"})", "/error", controls},
@@ -88,9 +114,13 @@ TEST(GuestMessages, SurviveTheirJson) {
          "echo_port": 65535, "run": null}]})");
     auto const region = R"({"address": 18446744073709551615, "rkey": 4294967295, "length": 0})";
     test::expect_survives<SessionOffer>(fmt::format(
-        R"({{"session": "s", "host": {}, "write": {}, "write_seed": 1, "read": {}, "scratch": {},
+        R"({{"session": "s", "host": {}, "write": {}, "write_seed": 1, "read": {},
             "ping_count": 1, "ping_size": 2, "ping_seed": 3, "deadline_seconds": 4}})",
-        end, region, region, region));
+        end, region, region));
+    test::expect_survives<StreamRequest>(stream);
+    test::expect_survives<RunWish>(R"({"profile": "deep"})");
+    test::expect_survives<StreamOffer>(fmt::format(
+        R"({{"stream": "s", "pairs": [{}], "memory": {}, "seconds": 60}})", end, region));
 }
 
 // Each limit: the last that fits, and the first that does not, with the place it is refused at.

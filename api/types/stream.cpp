@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/types/stream.hpp"
+
+#include "api/types/json.hpp"
+
+namespace vfmgr {
+namespace {
+
+// What a guest may ask for; an answer of the host has the same shape.
+constexpr std::uint32_t message_bytes_max = 8 << 20;
+constexpr std::uint32_t depth_max = 1024;
+constexpr std::size_t pairs_max = 16;
+
+template <class F, Of<StreamRequest> V>
+void fields(F& f, V& request) {
+    f.value("kind", request.kind);
+    f.value("message_bytes", request.message_bytes);
+    f.defaulted("depth", request.depth);
+    f.value("pairs", request.pairs);
+    f.nullable("back", request.back);
+}
+
+template <class F, Of<StreamOffer> V>
+void fields(F& f, V& offer) {
+    f.value("stream", offer.stream);
+    f.value("pairs", offer.pairs);
+    f.value("memory", offer.memory);
+    f.value("seconds", offer.seconds);
+}
+
+}  // namespace
+
+void to_json(nlohmann::json& out, StreamRequest const& request) {
+    JsonWriter writer(out);
+    fields(writer, request);
+}
+
+void read(JsonReader& reader, StreamRequest& request) {
+    auto const start = reader.mark();
+    fields(reader, request);
+    if (!reader.clean_since(start)) return;
+    if (request.message_bytes < 1 || request.message_bytes > message_bytes_max)
+        reader.complain("message_bytes", fmt::format("must be from 1 to {}", message_bytes_max));
+    if (request.depth < 1 || request.depth > depth_max)
+        reader.complain("depth", fmt::format("must be from 1 to {}", depth_max));
+    if (request.pairs.empty() || request.pairs.size() > pairs_max)
+        reader.complain("pairs", fmt::format("must be from 1 to {}", pairs_max));
+    bool const back = request.kind == StreamKind::write_echo;
+    if (back && (!request.back || request.pairs.size() != 1 ||
+                 request.back->length < request.message_bytes))
+        reader.complain("back", "must be a region of message_bytes for a write_echo of one pair");
+    if (!back && request.back) reader.complain("back", "must be left out for this kind");
+}
+
+void to_json(nlohmann::json& out, StreamOffer const& offer) {
+    JsonWriter writer(out);
+    fields(writer, offer);
+}
+
+void read(JsonReader& reader, StreamOffer& offer) {
+    fields(reader, offer);
+}
+
+}  // namespace vfmgr

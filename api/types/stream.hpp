@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stream of the guest plane (api/openapi-guest.yaml): queue pairs beside a session's own, on
+// which one thing is measured. What comes from a guest is data with limits. Values.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/types/guest.hpp"
+
+namespace vfmgr {
+
+// What the host does on the stream's queue pairs.
+enum class StreamKind {
+    one_sided,   // nothing: the guest writes to the host's memory, or reads it
+    send_sink,   // takes sends
+    send_echo,   // answers each send with one as long
+    write_echo,  // answers each write with one to the guest's memory, ended by the same byte
+};
+template <>
+inline constexpr std::array<EnumName<StreamKind>, 4> enum_names<StreamKind> = {
+    {{StreamKind::one_sided, "one_sided"},
+     {StreamKind::send_sink, "send_sink"},
+     {StreamKind::send_echo, "send_echo"},
+     {StreamKind::write_echo, "write_echo"}}};
+
+struct StreamRequest {
+    StreamKind kind = StreamKind::one_sided;
+    std::uint32_t message_bytes = 1;   // 1..8 MiB
+    std::uint32_t depth = 1;           // receives that the host keeps posted on each queue pair
+    std::vector<QueuePairEnd> pairs;   // the guest's ends, 1..16
+    std::optional<MemoryRegion> back;  // write_echo: where the host writes its answers
+    bool operator==(StreamRequest const&) const = default;
+};
+
+struct StreamOffer {
+    std::string stream;               // its id, until the session ends
+    std::vector<QueuePairEnd> pairs;  // the host's ends, in the order of the guest's
+    MemoryRegion memory;              // message_bytes for each pair, one after the other
+    std::uint32_t seconds = 0;        // then it ends
+    bool operator==(StreamOffer const&) const = default;
+};
+
+void to_json(nlohmann::json& out, StreamRequest const& request);
+void read(JsonReader& reader, StreamRequest& request);
+void to_json(nlohmann::json& out, StreamOffer const& offer);
+void read(JsonReader& reader, StreamOffer& offer);
+
+}  // namespace vfmgr

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/verify/guest_stream.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace vfmgr::verify {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+Result<void> check(StreamOffer const& offer, StreamSize const& size) {
+    if (offer.pairs.size() == size.pairs &&
+        offer.memory.length >= std::uint64_t{size.message_bytes} * size.pairs)
+        return {};
+    return fail(Problem::invalid_request, "the host's stream is not as it was asked for",
+                "use the same version on VM and host");
+}
+
+}  // namespace
+
+Result<GuestStream::Rdma> GuestStream::open_rdma(VerbsPort const& port, StreamKind kind,
+                                                 StreamSize const& size) {
+    VFMGR_TRY(auto domain, make_domain(port));
+    auto* const pd = domain.get();
+    constexpr unsigned local = IBV_ACCESS_LOCAL_WRITE;
+    // The host writes here only to answer writes.
+    unsigned remote = 0;
+    if (kind == StreamKind::write_echo) remote = IBV_ACCESS_REMOTE_WRITE;
+    auto const bytes = std::size_t{size.message_bytes} * size.pairs;
+    VFMGR_TRY(auto memory, RegisteredMemory::make(pd, bytes, local, "messages"));
+    VFMGR_TRY(auto back, RegisteredMemory::make(pd, size.message_bytes, local | remote, "answers"));
+    QueuePairSize const capacity{.sends = size.depth,
+                                 .receives = kind == StreamKind::send_echo ? 2U : 0U};
+    VFMGR_TRY(auto queue,
+              CompletionQueue::make(port.context.get(), QueuePair::entries(capacity, size.pairs)));
+    Rdma rdma{std::move(domain),
+              std::move(memory),
+              std::move(back),
+              std::make_shared<CompletionQueue>(std::move(queue)),
+              {}};
+    for (std::uint32_t i = 0; i < size.pairs; ++i) {
+        VFMGR_TRY(auto pair, QueuePair::make(pd, port, capacity, remote, rdma.queue));
+        rdma.pairs.push_back(std::move(pair));
+    }
+    return rdma;
+}
+
+Result<GuestStream> GuestStream::open(StreamHost const& host, VerbsPort const& port,
+                                      StreamKind kind, StreamSize const& size) {
+    VFMGR_TRY(auto rdma, open_rdma(port, kind, size));
+    StreamRequest request{kind, size.message_bytes, size.depth, {}, {}};
+    for (auto const& pair : rdma.pairs) request.pairs.push_back(pair.end());
+    if (kind == StreamKind::write_echo) request.back = rdma.back.remote();
+    GuestStream stream(host, size, std::move(rdma));
+    VFMGR_TRY(stream.offer_, host.open(request));
+    VFMGR_CHECK(check(stream.offer_, size));
+    for (std::size_t i = 0; i < size.pairs; ++i)
+        VFMGR_CHECK(stream.rdma_.pairs[i].connect(port, stream.offer_.pairs[i]));
+    return stream;
+}
+
+GuestStream::~GuestStream() {
+    if (rdma_.pairs.empty()) return;  // moved from
+    auto const until = Steady::now() + drain_wait;
+    for (auto& pair : rdma_.pairs) pair.shut(until);
+    if (!offer_.stream.empty()) host_.close(offer_.stream);
+}
+
+Piece GuestStream::local(std::size_t pair) const {
+    return {rdma_.memory.bytes().subspan(pair * size_.message_bytes, size_.message_bytes),
+            rdma_.memory.local_key()};
+}
+
+std::uint64_t GuestStream::remote_address(std::size_t pair) const {
+    return offer_.memory.address + pair * size_.message_bytes;
+}
+
+}  // namespace vfmgr::verify

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The guest's end of a stream, connected; both ends are gone with it. One thread.
+#pragma once
+
+#include <functional>
+
+#include "api/types/stream.hpp"
+#include "guest-tools/verify/memory.hpp"
+#include "guest-tools/verify/queue_pair.hpp"
+
+namespace vfmgr::verify {
+
+// How the host is asked: by the guest plane, or by whatever else carries a session.
+struct StreamHost {
+    std::function<Result<StreamOffer>(StreamRequest const&)> open;
+    std::function<void(std::string const& stream)> close;
+};
+
+struct StreamSize {
+    std::uint32_t message_bytes = 1;
+    std::uint32_t depth = 1;  // outstanding requests of each queue pair
+    std::uint32_t pairs = 1;
+};
+
+struct Load {
+    StreamSize size;
+    std::uint64_t messages = 0;  // 0: as many as `window` takes
+    std::chrono::milliseconds window{500};
+};
+
+class GuestStream {
+  public:
+    [[nodiscard]] static Result<GuestStream> open(StreamHost const& host, VerbsPort const& port,
+                                                  StreamKind kind, StreamSize const& size);
+    GuestStream(GuestStream&&) = default;
+    GuestStream& operator=(GuestStream&&) = delete;
+    ~GuestStream();
+
+    [[nodiscard]] StreamSize const& size() const { return size_; }
+    [[nodiscard]] std::vector<QueuePair>& pairs() { return rdma_.pairs; }
+    [[nodiscard]] CompletionQueue& queue() { return *rdma_.queue; }
+    // One message's bytes, here and there.
+    [[nodiscard]] Piece local(std::size_t pair) const;
+    [[nodiscard]] std::uint64_t remote_address(std::size_t pair) const;
+    [[nodiscard]] std::uint32_t remote_key() const { return offer_.memory.rkey; }
+    // Where the host's answers arrive.
+    [[nodiscard]] std::span<std::byte> back() const {
+        return rdma_.back.bytes().first(size_.message_bytes);
+    }
+    [[nodiscard]] std::uint32_t back_key() const { return rdma_.back.local_key(); }
+
+  private:
+    struct Rdma {
+        VerbsDomain domain;  // members are destroyed from the last to the first
+        RegisteredMemory memory, back;
+        std::shared_ptr<CompletionQueue> queue;
+        std::vector<QueuePair> pairs;
+    };
+    GuestStream(StreamHost host, StreamSize const& size, Rdma rdma)
+        : host_(std::move(host)), size_(size), rdma_(std::move(rdma)) {}
+    [[nodiscard]] static Result<Rdma> open_rdma(VerbsPort const& port, StreamKind kind,
+                                                StreamSize const& size);
+
+    StreamHost host_;
+    StreamSize size_;
+    StreamOffer offer_;
+    Rdma rdma_;
+};
+
+}  // namespace vfmgr::verify

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/verify/host_stream.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+
+#include "guest-tools/verify/polling.hpp"
+#include "guest-tools/verify/random.hpp"
+
+namespace vfmgr::verify {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+constexpr std::uint32_t echoes_outstanding_max = 16;
+
+bool receives(StreamKind kind) {
+    return kind == StreamKind::send_sink || kind == StreamKind::send_echo;
+}
+
+QueuePairSize size_of(StreamRequest const& request) {
+    return {.sends = echoes_outstanding_max,
+            .receives = receives(request.kind) ? request.depth : 0};
+}
+
+// The guest's end has the VF's address, as the session's has.
+Result<void> check(SessionPermit const& permit, StreamRequest const& request,
+                   ResponderLimits const& limits) {
+    if (permit.rdma == RdmaMode::none)
+        return fail(Problem::forbidden, "the network has rdma: none",
+                    "set rdma: auto or rxe on the network");
+    for (auto const& pair : request.pairs)
+        if (pair.gid != gid_hex(permit.peer_address.gid()))
+            return fail(Problem::forbidden,
+                        fmt::format("the queue pair's GID {} is not that of the VF's address {}",
+                                    pair.gid, to_string(permit.peer_address)),
+                        "test over the VF's RDMA device, not another one's");
+    auto const bytes = std::uint64_t{request.message_bytes} * request.pairs.size();
+    if (bytes <= limits.stream_bytes_max) return {};
+    return fail(
+        Problem::limit_exceeded,
+        fmt::format("{} queue pairs of {} bytes need {} bytes, more than the host's {}",
+                    request.pairs.size(), request.message_bytes, bytes, limits.stream_bytes_max),
+        "ask for smaller messages or fewer queue pairs");
+}
+
+}  // namespace
+
+HostStream::HostStream(Rdma rdma, StreamRequest request, ResponderLimits const& limits)
+    : request_(std::move(request)),
+      deadline_(Steady::now() + std::chrono::seconds(limits.stream_seconds_max)),
+      rdma_(std::move(rdma)) {
+    offer_.stream = random_hex(16);
+    offer_.memory = rdma_.memory.remote();
+    offer_.seconds = limits.stream_seconds_max;
+}
+
+HostStream::~HostStream() {
+    stop();
+}
+
+std::uint64_t HostStream::stop() {
+    if (stopping_.exchange(true)) return messages_;
+    for (auto& pair : rdma_.pairs) pair.break_off();
+    if (thread_.joinable()) thread_.join();
+    auto const until = Steady::now() + drain_wait;
+    for (auto& pair : rdma_.pairs) pair.shut(until);
+    return messages_;
+}
+
+Result<std::unique_ptr<HostStream>> HostStream::open(SessionPermit const& permit,
+                                                     StreamRequest const& request,
+                                                     ResponderLimits const& limits) {
+    VFMGR_CHECK(check(permit, request, limits));
+    VFMGR_TRY(auto rdma, open_rdma(permit, request));
+    std::unique_ptr<HostStream> stream(new HostStream(std::move(rdma), request, limits));
+    VFMGR_CHECK(stream->connect());
+    if (request.kind != StreamKind::one_sided)
+        stream->thread_ = std::thread([raw = stream.get()] { raw->run(); });
+    return stream;
+}
+
+Result<HostStream::Rdma> HostStream::open_rdma(SessionPermit const& permit,
+                                               StreamRequest const& request) {
+    VFMGR_TRY(auto port, find_port({permit.host_address, permit.host_netdev}, port_wait));
+    VFMGR_TRY(auto domain, make_domain(port));
+    auto* const pd = domain.get();
+    auto const bytes = std::size_t{request.message_bytes} * request.pairs.size();
+    unsigned access = IBV_ACCESS_LOCAL_WRITE;
+    if (!receives(request.kind)) access |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    VFMGR_TRY(auto memory, RegisteredMemory::make(pd, bytes, access, "stream's memory"));
+    VFMGR_TRY(auto answer, RegisteredMemory::make(pd, request.message_bytes, IBV_ACCESS_LOCAL_WRITE,
+                                                  "stream's answers"));
+    auto const size = size_of(request);
+    VFMGR_TRY(auto queue, CompletionQueue::make(port.context.get(),
+                                                QueuePair::entries(size, request.pairs.size())));
+    Rdma rdma{std::move(port),
+              std::move(domain),
+              std::move(memory),
+              std::move(answer),
+              std::make_shared<CompletionQueue>(std::move(queue)),
+              {}};
+    unsigned const remote =
+        receives(request.kind) ? 0U : IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    for (std::size_t i = 0; i < request.pairs.size(); ++i) {
+        VFMGR_TRY(auto pair, QueuePair::make(pd, rdma.port, size, remote, rdma.queue));
+        rdma.pairs.push_back(std::move(pair));
+    }
+    return rdma;
+}
+
+// Receives are posted before the guest can send.
+Result<void> HostStream::connect() {
+    for (std::size_t i = 0; i < rdma_.pairs.size(); ++i) {
+        auto& pair = rdma_.pairs[i];
+        for (std::uint32_t n = 0; receives(request_.kind) && n < request_.depth; ++n)
+            VFMGR_CHECK(receive(i));
+        VFMGR_CHECK(pair.connect(rdma_.port, request_.pairs[i]));
+        offer_.pairs.push_back(pair.end());
+    }
+    return {};
+}
+
+std::span<std::byte> HostStream::message(std::size_t pair) const {
+    return rdma_.memory.bytes().subspan(pair * request_.message_bytes, request_.message_bytes);
+}
+
+// All of a pair's receives take the same bytes: what arrives is counted, not read.
+Result<void> HostStream::receive(std::size_t pair) {
+    return rdma_.pairs[pair].receive(pair, {message(pair), rdma_.memory.local_key()});
+}
+
+Result<void> HostStream::take_sends() {
+    std::array<ibv_wc, 64> room{};
+    Piece const answer{rdma_.answer.bytes().first(request_.message_bytes),
+                       rdma_.answer.local_key()};
+    while (!stopping_) {
+        VFMGR_TRY(auto const found, rdma_.queue->wait(room, deadline_));
+        for (auto const& completion : found) {
+            if (completion.status != IBV_WC_SUCCESS)
+                return fail(completion_error(completion, "a stream"));
+            if (completion.opcode != IBV_WC_RECV) continue;
+            auto const pair = static_cast<std::size_t>(completion.wr_id);
+            VFMGR_CHECK(receive(pair));
+            if (request_.kind == StreamKind::send_echo)
+                VFMGR_CHECK(rdma_.pairs[pair].send(pair, answer));
+            ++messages_;
+        }
+    }
+    return {};
+}
+
+// The guest's message ends with a number that counts on; the answer, too. As perftest's write
+// latency does it (verification.md, 3.4).
+Result<void> HostStream::answer_writes() {
+    auto const number_at = request_.message_bytes - 1;
+    auto const arrived = message(0);
+    auto const answer = rdma_.answer.bytes().first(request_.message_bytes);
+    auto& pair = rdma_.pairs.front();
+    std::array<ibv_wc, echoes_outstanding_max> room{};
+    std::uint8_t expected = 1;
+    Spin spin;
+    while (!stopping_ && Steady::now() < deadline_) {
+        if (read_byte(arrived[number_at]) != expected) {
+            spin.relax();
+            continue;
+        }
+        spin.reset();
+        answer[number_at] = std::byte{expected};
+        VFMGR_CHECK(pair.write(
+            0, {{answer, rdma_.answer.local_key()}, request_.back->address, request_.back->rkey}));
+        // The guest's next message needs this answer: the one before has completed by then.
+        VFMGR_TRY(auto const done, rdma_.queue->poll(room));
+        for (auto const& completion : done)
+            if (completion.status != IBV_WC_SUCCESS)
+                return fail(completion_error(completion, "a stream's answer"));
+        ++expected;
+        ++messages_;
+    }
+    return {};
+}
+
+// How it ends is the guest's to notice: what it measures ends, too.
+void HostStream::run() {
+    static_cast<void>(request_.kind == StreamKind::write_echo ? answer_writes() : take_sends());
+}
+
+}  // namespace vfmgr::verify

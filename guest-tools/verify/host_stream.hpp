@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's end of a stream: queue pairs and memory of its own, and where it has to answer, a
+// thread. Only an echo spins, and gives the CPU away while it does; the rest waits for events.
+// Owned by the responder; the destructor waits for the thread, a second at most.
+#pragma once
+
+#include <atomic>
+#include <thread>
+
+#include "api/types/stream.hpp"
+#include "guest-tools/verify/memory.hpp"
+#include "guest-tools/verify/permit.hpp"
+#include "guest-tools/verify/queue_pair.hpp"
+
+namespace vfmgr::verify {
+
+class HostStream {
+  public:
+    [[nodiscard]] static Result<std::unique_ptr<HostStream>> open(SessionPermit const& permit,
+                                                                  StreamRequest const& request,
+                                                                  ResponderLimits const& limits);
+    ~HostStream();
+    HostStream(HostStream const&) = delete;
+    HostStream& operator=(HostStream const&) = delete;
+
+    [[nodiscard]] StreamOffer const& offer() const { return offer_; }
+    // Ends it; how many messages it took (send_sink) or answered (echoes). Once.
+    std::uint64_t stop();
+
+  private:
+    struct Rdma {
+        VerbsPort port;  // members are destroyed from the last to the first
+        VerbsDomain domain;
+        RegisteredMemory memory;  // what the guest reaches
+        RegisteredMemory answer;
+        std::shared_ptr<CompletionQueue> queue;
+        std::vector<QueuePair> pairs;
+    };
+    HostStream(Rdma rdma, StreamRequest request, ResponderLimits const& limits);
+    [[nodiscard]] static Result<Rdma> open_rdma(SessionPermit const& permit,
+                                                StreamRequest const& request);
+    [[nodiscard]] Result<void> connect();
+    [[nodiscard]] std::span<std::byte> message(std::size_t pair) const;
+    [[nodiscard]] Result<void> receive(std::size_t pair);
+    [[nodiscard]] Result<void> take_sends();
+    [[nodiscard]] Result<void> answer_writes();
+    void run();
+
+    StreamRequest const request_;
+    Deadline const deadline_;
+    StreamOffer offer_;
+    Rdma rdma_;
+    std::atomic<bool> stopping_ = false;
+    std::atomic<std::uint64_t> messages_ = 0;
+    std::thread thread_;  // none for one_sided
+};
+
+}  // namespace vfmgr::verify

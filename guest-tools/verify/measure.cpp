@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/verify/measure.hpp"
+
+#include "guest-tools/verify/bandwidth.hpp"
+#include "guest-tools/verify/latency.hpp"
+
+namespace vfmgr::verify {
+namespace {
+
+constexpr StreamSize large{.message_bytes = 64 * 1024, .depth = 128, .pairs = 1};
+constexpr StreamSize small{.message_bytes = 8, .depth = 1, .pairs = 1};
+constexpr StreamSize many{.message_bytes = 8 * 1024, .depth = 32, .pairs = 8};
+constexpr std::chrono::milliseconds deep_window{3000};
+
+}  // namespace
+
+std::vector<Measurement> all_measurements() {
+    return {{"write_bandwidth", StreamKind::one_sided, write_bandwidth, {large}},
+            {"read_bandwidth", StreamKind::one_sided, read_bandwidth, {large}},
+            {"send_bandwidth", StreamKind::send_sink, send_bandwidth, {large}},
+            {"write_latency", StreamKind::write_echo, write_latency, {small}},
+            {"read_latency", StreamKind::one_sided, read_latency, {small}},
+            {"send_latency", StreamKind::send_echo, send_latency, {small}},
+            {"many_pairs_bandwidth", StreamKind::one_sided, write_bandwidth, {many}}};
+}
+
+std::vector<Measurement> measurements_of(Profile profile) {
+    auto all = all_measurements();
+    if (profile == Profile::quick) all.clear();
+    if (profile == Profile::default_) all.pop_back();
+    if (profile == Profile::deep)
+        for (auto& each : all) each.load.window = deep_window;
+    return all;
+}
+
+Measured measure(Measurement const& what, StreamHost const& host, VerbsPort const& port,
+                 Deadline deadline) {
+    auto stream = GuestStream::open(host, port, what.kind, what.load.size);
+    auto made = stream ? what.run(*stream, what.load, deadline)
+                       : measured_failure(what.name, stream.error());
+    made.result.name = what.name;
+    bool const busy = !stream && stream.error().problem == Problem::unavailable;
+    if (busy) made.result.verdict = Verdict::skip;
+    return made;
+}
+
+}  // namespace vfmgr::verify

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests that give figures: bandwidth and latency as perftest measures them, each on a stream of its
+// own. One thread.
+#pragma once
+
+#include "guest-tools/verify/bench.hpp"
+#include "guest-tools/verify/guest_stream.hpp"
+
+namespace vfmgr::verify {
+
+struct Measurement {
+    char const* name;
+    StreamKind kind;
+    Measured (*run)(GuestStream&, Load const&, Deadline);
+    Load load;
+};
+
+// All that there are, with the load that they have in the default profile.
+[[nodiscard]] std::vector<Measurement> all_measurements();
+// Those of a profile: none in quick.
+[[nodiscard]] std::vector<Measurement> measurements_of(Profile profile);
+
+// Opens the stream, measures, closes it. What goes wrong is in the result; a host that is busy with
+// another VM's stream makes it a skip.
+[[nodiscard]] Measured measure(Measurement const& what, StreamHost const& host,
+                               VerbsPort const& port, Deadline deadline);
+
+}  // namespace vfmgr::verify

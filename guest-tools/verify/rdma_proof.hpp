@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The guest's side of RDMA write and read: every byte of the checked regions once. What the host
+// checks is what arrived; the time that it took is data. One thread.
+#pragma once
+
+#include "guest-tools/verify/bench.hpp"
+
+namespace vfmgr::verify {
+
+[[nodiscard]] Measured rdma_write(Bench& bench);
+[[nodiscard]] Measured rdma_read(Bench& bench);
+
+}  // namespace vfmgr::verify

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A VF in a VM, and RDMA over it between VM and host: by vf-guest, and by perftest."""
+
+import json
+from statistics import median
+
+from figures import Figures
+from vflab.product import TRAIN, Product
+
+VM = "bench-vm"
+MTU = 4096  # what a netdev of 9000 bytes gives RDMA
+ROUNDS = 15
+TRIALS = 3  # of each set of flags
+
+
+class Rdma:
+    def __init__(self, lab):
+        self.lab, self.product = lab, Product(lab)
+        self.product.manage(num_vfs=1)
+        self.vm = lab.vm(VM).wait_ready()
+        lease = self.product.lend(VM, network="train", verify="required",
+                                  settings={"trust": True})
+        self.host_address, self.vm_address = TRAIN["host_address"], lease["address"]
+        # perftest agrees on its queue pairs over TCP, which vfmgr keeps from the tenant.
+        lab.host.run("nft flush ruleset")
+        self.on_host = device_of(lab.host.run, self.host_address)
+        self.on_vm = device_of(self.vm.run, self.vm_address)
+
+    def ours(self, words):
+        """What one test of vf-guest measured."""
+        said = self.vm.run(f"vf-guest verify {words} -o json", timeout=300).stdout
+        verification, = json.loads(said)
+        test = verification["tests"][-1]
+        if (verification["verdict"], test["verdict"]) != ("pass", "pass"):
+            raise AssertionError(f"vf-guest verify {words}: {verification}")
+        return test["figures"]
+
+    def peer(self, words):
+        """The line of figures that perftest prints, in words."""
+        server = self.lab.host.background(f"{words} {self.on_host}")
+        self.lab.host.wait_for(f"{words} listens", "ss -ltn | grep 18515", 20)
+        shown = self.vm.run(f"{words} {self.on_vm} {self.host_address}", timeout=300).lines()
+        server.wait(30)
+        head = next(number for number, line in enumerate(shown) if "#bytes" in line)
+        return shown[head + 1].split()
+
+    def leave(self):
+        self.product.leave()
+
+
+def device_of(run, address):
+    """perftest's words for the RoCE v2 GID of that address."""
+    octets = "".join(f"{int(part):02x}" for part in address.split("."))
+    tail = f"{octets[:4]}:{octets[4:]}"
+    found = run("cd /sys/class/infiniband; for g in */ports/1/gids/*; do "
+                f"grep -q 'ffff:{tail}$' $g && "
+                "grep -qs 'RoCE v2' ${g%/gids/*}/gid_attrs/types/${g##*/} && echo $g; "
+                "done; true").lines()[0].split("/")
+    return f"-d {found[0]} -x {found[-1]}"
+
+
+def compare(lab, name, ours, peer, variants, better, limit):
+    """`ours` and `peer` are (command, figure of it); the peer gets the best of its variants."""
+    lab.expect("rounds")
+    rdma = Rdma(lab)
+    command_ours, take_ours = ours
+    command_peer, take_peer = peer
+    best = max if better == "higher" else min
+    trials = {flags: median(take_peer(rdma.peer(f"{command_peer} {flags}")) for _ in range(TRIALS))
+              for flags in variants}
+    flags = best(trials, key=trials.get)
+    lab.step(f"{command_peer}, medians of {TRIALS} by flags: {trials}")
+    unit = "MiB/s" if better == "higher" else "us"
+    bound = {"ratio_min" if better == "higher" else "ratio_max": limit}
+    figures = Figures(lab, name, unit, f"vf-guest verify {command_ours}",
+                      f"{command_peer} {flags}", better=better, **bound)
+    for _ in range(ROUNDS):
+        figures.round(take_ours(rdma.ours(command_ours)),
+                      take_peer(rdma.peer(f"{command_peer} {flags}")))
+    figures.report()
+    rdma.leave()
+
+
+def bandwidth(lab, name, test, program, messages):
+    size = f"-s 65536 -n {messages} -t 128 -q 1 -m {MTU}"
+    compare(lab, name,
+            (f"{test} --size 65536 --depth 128 --queue-pairs 1 --messages {messages}",
+             lambda figures: figures["bandwidth_mib_per_s"]),
+            (f"{program} {size} -F", lambda words: float(words[3])),
+            ("", "-e"), "higher", 0.95)
+
+
+def latency(lab, name, test, program, messages, variants):
+    compare(lab, name,
+            (f"{test} --size 8 --messages {messages}", lambda figures: figures["p50_us"]),
+            (f"{program} -s 8 -n {messages} -m {MTU} -F", lambda words: float(words[4])),
+            variants, "lower", 1.05)
