@@ -36,7 +36,8 @@ struct Measured {
 
 // Waits for completions and takes them; the first bad one as an Error that names `what`.
 [[nodiscard]] Result<std::span<ibv_wc>> await(CompletionQueue& queue, std::span<ibv_wc> room,
-                                              Deadline deadline, std::string_view what);
+                                              Deadline deadline, std::string_view what,
+                                              unsigned polls = polls_by_default);
 [[nodiscard]] Result<std::span<ibv_wc>> await(Bench& bench, std::span<ibv_wc> room,
                                               std::string_view what);
 

@@ -4,18 +4,18 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 
+#include "guest-tools/verify/polling.hpp"
+
 namespace vfmgr::verify {
 namespace {
 
 using Steady = std::chrono::steady_clock;
-constexpr std::chrono::microseconds spin_max{50};
 
 Error device_error(ibv_context* context, std::string what, char const* call, int error_number) {
     Error error{Problem::kernel_refused, fmt::format("{}: {}", context->device->name, what),
@@ -106,13 +106,14 @@ Result<std::span<ibv_wc>> CompletionQueue::poll(std::span<ibv_wc> room) {
     return room.first(static_cast<std::size_t>(count));
 }
 
-Result<std::span<ibv_wc>> CompletionQueue::wait(std::span<ibv_wc> room, Deadline deadline) {
-    auto const spin_end = Steady::now() + spin_max;
-    do {
+Result<std::span<ibv_wc>> CompletionQueue::wait(std::span<ibv_wc> room, Deadline deadline,
+                                                unsigned polls) {
+    Spin spin;
+    for (unsigned i = 0; i < polls; ++i) {
         VFMGR_TRY(auto const found, poll(room));
         if (!found.empty()) return found;
-        ::sched_yield();
-    } while (Steady::now() < spin_end);
+        if (!spin.again(deadline)) break;
+    }
     while (true) {
         VFMGR_CHECK(arm());
         VFMGR_TRY(auto const found, poll(room));

@@ -18,6 +18,10 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
+// Neither is an IEEE number: RXE_VENDOR_ID, SIW_VENDOR_ID.
+constexpr std::uint32_t rxe_vendor = 0xffffff;
+constexpr std::uint32_t siw_vendor = 0x626d74;
+
 struct Found {
     VerbsContext context;
     ibv_gid_entry entry{};
@@ -132,6 +136,7 @@ Result<VerbsPort> describe(Found found, PortWish const& wish) {
         return fail(std::move(error));
     }
     port.path_mtu = mtu_bytes(attributes.active_mtu);
+    port.software = limits.vendor_id == rxe_vendor || limits.vendor_id == siw_vendor;
     port.reads_max = static_cast<std::uint8_t>(std::clamp(limits.max_qp_rd_atom, 1, 16));
     port.reads_issued_max =
         static_cast<std::uint8_t>(std::clamp(limits.max_qp_init_rd_atom, 1, 16));

@@ -27,6 +27,7 @@ struct VerbsPort {
     std::uint32_t path_mtu = 1024;  // bytes, of the active link
     std::uint8_t reads_max = 1;     // answered at once
     std::uint8_t reads_issued_max = 1;
+    bool software = false;  // SoftRoCE or siw: the work is done on this machine's CPUs
 };
 
 inline constexpr std::chrono::milliseconds port_wait{3000};

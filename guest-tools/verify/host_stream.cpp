@@ -133,18 +133,21 @@ Result<void> HostStream::receive(std::size_t pair) {
 
 Result<void> HostStream::take_sends() {
     std::array<ibv_wc, 64> room{};
+    auto polls = polls_by_default;
+    if (request_.kind == StreamKind::send_echo)
+        polls = rdma_.port.software ? polls_of_a_software_echo : polls_for_latency;
     Piece const answer{rdma_.answer.bytes().first(request_.message_bytes),
                        rdma_.answer.local_key()};
     while (!stopping_) {
-        VFMGR_TRY(auto const found, rdma_.queue->wait(room, deadline_));
+        VFMGR_TRY(auto const found, rdma_.queue->wait(room, deadline_, polls));
         for (auto const& completion : found) {
             if (completion.status != IBV_WC_SUCCESS)
                 return fail(completion_error(completion, "a stream"));
             if (completion.opcode != IBV_WC_RECV) continue;
             auto const pair = static_cast<std::size_t>(completion.wr_id);
-            VFMGR_CHECK(receive(pair));
             if (request_.kind == StreamKind::send_echo)
                 VFMGR_CHECK(rdma_.pairs[pair].send(pair, answer));
+            VFMGR_CHECK(receive(pair));
             ++messages_;
         }
     }
@@ -161,12 +164,12 @@ Result<void> HostStream::answer_writes() {
     std::array<ibv_wc, echoes_outstanding_max> room{};
     std::uint8_t expected = 1;
     Spin spin;
-    while (!stopping_ && Steady::now() < deadline_) {
+    while (!stopping_) {
         if (read_byte(arrived[number_at]) != expected) {
-            spin.relax();
+            if (!spin.again(deadline_)) break;
             continue;
         }
-        spin.reset();
+        spin.found();
         answer[number_at] = std::byte{expected};
         VFMGR_CHECK(pair.write(
             0, {{answer, rdma_.answer.local_key()}, request_.back->address, request_.back->rkey}));

@@ -13,7 +13,6 @@
 namespace vfmgr::verify {
 namespace {
 
-using Steady = std::chrono::steady_clock;
 constexpr std::uint64_t warm_up = 16;  // rounds, not counted
 constexpr std::size_t samples_max = 100'000;
 
@@ -71,8 +70,7 @@ class WrittenRounds {
             VFMGR_CHECK(check(found, "an RDMA write"));
             completed_ += found.size();
             if (read_byte(stream_.back()[local.bytes.size() - 1]) == number_) return drain();
-            spin.relax();
-        } while (Steady::now() < deadline_);
+        } while (spin.again(deadline_));
         return fail(Problem::timed_out, "the host's answering write did not arrive in time",
                     "on one CPU, give the VM another one; look for losses with ethtool -S");
     }
@@ -99,7 +97,7 @@ Result<void> complete(GuestStream& stream, Deadline deadline, unsigned awaited,
                       std::string_view what) {
     std::array<ibv_wc, 4> room{};
     while (awaited > 0) {
-        VFMGR_TRY(auto const found, await(stream.queue(), room, deadline, what));
+        VFMGR_TRY(auto const found, await(stream.queue(), room, deadline, what, polls_for_latency));
         awaited -= static_cast<unsigned>(found.size());
     }
     return {};

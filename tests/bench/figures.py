@@ -13,9 +13,10 @@ RESAMPLES = 2000
 
 class Figures:
     def __init__(self, lab, name, unit, command_ours, command_peer, better="lower",
-                 ratio_max=None, ratio_min=None):
+                 ratio_max=None, ratio_min=None, ours_max=None):
         self.lab, self.name, self.unit, self.better = lab, name, unit, better
         self.ratio_max, self.ratio_min = ratio_max, ratio_min  # of ours to the peer's
+        self.ours_max = ours_max  # an absolute limit: the machine's speed is in it
         self.commands = {"command_ours": command_ours, "command_peer": command_peer}
         self.ours, self.peer = [], []
         lab.step(f"{name}, ours: {command_ours}")
@@ -36,8 +37,8 @@ class Figures:
         low, high = self.interval()
         entry = {"name": self.name, "ours": self.ours, "peer": self.peer, "ratio": ratio,
                  "ratio_interval": [low, high], "ratio_max": self.ratio_max,
-                 "ratio_min": self.ratio_min, "better": self.better, "unit": self.unit,
-                 "rounds": len(self.ours), **self.commands}
+                 "ratio_min": self.ratio_min, "ours_max": self.ours_max, "better": self.better,
+                 "unit": self.unit, "rounds": len(self.ours), **self.commands}
         PATH.write_text(json.dumps([*json.loads(PATH.read_text()), entry], indent=2) + "\n")
         print(f"{self.name}: ours {median(self.ours):.4g} {self.unit}, peer "
               f"{median(self.peer):.4g} {self.unit}, ratio {ratio:.3f} ({self.better} is better), "
@@ -47,6 +48,10 @@ class Figures:
         if self.ratio_max is not None:
             self.lab.check(ratio <= self.ratio_max,
                            f"{self.name}: ratio {ratio:.3f}, at most {self.ratio_max} was wanted")
+        if self.ours_max is not None:
+            self.lab.check(median(self.ours) < self.ours_max,
+                           f"{self.name}: {median(self.ours):.3f} {self.unit}, less than "
+                           f"{self.ours_max} was wanted")
         if self.ratio_min is not None:
             self.lab.check(ratio >= self.ratio_min,
                            f"{self.name}: ratio {ratio:.3f}, at least {self.ratio_min} was wanted")

@@ -14,12 +14,18 @@ TRIALS = 3  # of each set of flags
 
 
 class Rdma:
-    def __init__(self, lab):
+    def __init__(self, lab, command_line=""):
         self.lab, self.product = lab, Product(lab)
         self.product.manage(num_vfs=1)
-        self.vm = lab.vm(VM).wait_ready()
-        lease = self.product.lend(VM, network="train", verify="required",
-                                  settings={"trust": True})
+        self.vm = lab.vm(VM, command_line=command_line).wait_ready()
+        lease = self.product.lend(VM, network="train", settings={"trust": True})
+        self.vm.wait_for("the VF", f"grep -l {lease['settings']['mac']} /sys/class/net/*/address")
+        self.netdev = self.vm.netdev(lease["settings"]["mac"])
+        if "vf-guest=off" in command_line:
+            self.vm.run("vf-guest up", timeout=120)
+        else:
+            self.vm.wait_for("the VF configured", "vf-guest status -o json | "
+                             "grep '\"complete\": true'", 120)
         self.host_address, self.vm_address = TRAIN["host_address"], lease["address"]
         # perftest agrees on its queue pairs over TCP, which vfmgr keeps from the tenant.
         lab.host.run("nft flush ruleset")
@@ -37,12 +43,24 @@ class Rdma:
 
     def peer(self, words):
         """The line of figures that perftest prints, in words."""
-        server = self.lab.host.background(f"{words} {self.on_host}")
-        self.lab.host.wait_for(f"{words} listens", "ss -ltn | grep 18515", 20)
+        server = self.server(f"{words} {self.on_host}", "ss -ltn | grep 18515")
         shown = self.vm.run(f"{words} {self.on_vm} {self.host_address}", timeout=300).lines()
         server.wait(30)
         head = next(number for number, line in enumerate(shown) if "#bytes" in line)
         return shown[head + 1].split()
+
+    def seconds(self, command, timeout=300):
+        """How long it takes in the VM, by the VM's clock."""
+        shown = self.vm.run(f"began=$(date +%s%N); {command} >/run/bench.out 2>&1 || "
+                            "{ cat /run/bench.out >&2; exit 1; }; "
+                            "echo $(( $(date +%s%N) - began ))", timeout=timeout)
+        return int(shown.stdout) / 1e9
+
+    def server(self, words, port):
+        """A server of the host's, from when it listens."""
+        server = self.lab.host.background(words)
+        self.lab.host.wait_for(f"{words} listens", port, 20)
+        return server
 
     def leave(self):
         self.product.leave()

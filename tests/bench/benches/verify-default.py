@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The profile default beside the tools that one would run, one after the other."""
+
+from figures import Figures
+from perftest import MTU, Rdma
+
+ROUNDS = 5
+SIZES = f"-F -m {MTU}"
+
+
+def run(lab):
+    lab.expect("rounds")
+    rdma = Rdma(lab)
+    ours = "vf-guest verify --profile default"
+    steps = [f"ping -c 5 {rdma.host_address}", f"rping -c -C 10 -a {rdma.host_address}",
+             f"ib_write_bw -n 1000 {SIZES}", f"ib_write_lat {SIZES}", f"ib_read_bw -n 1000 {SIZES}"]
+    figures = Figures(lab, "verify-default", "s", ours, "; ".join(steps), ratio_max=1.0)
+    for _ in range(ROUNDS):
+        figures.round(rdma.seconds(ours), sum(peer(rdma, step) for step in steps))
+    figures.report()
+    rdma.leave()
+
+
+def peer(rdma, step):
+    """One tool's time in the VM; that its server starts first is not in it."""
+    if step.startswith("ping"):
+        return rdma.seconds(step)
+    if step.startswith("rping"):
+        server = rdma.server(f"rping -s -C 10 -a {rdma.host_address}",
+                             "rdma res show cm_id | grep LISTEN")
+        took = rdma.seconds(step)
+    else:
+        server = rdma.server(f"{step} {rdma.on_host}", "ss -ltn | grep 18515")
+        took = rdma.seconds(f"{step} {rdma.on_vm} {rdma.host_address}", timeout=500)
+    server.wait(30)
+    return took
