@@ -178,6 +178,7 @@ std::optional<std::vector<std::byte>> HostSession::answer(EchoDatagram const& qu
 
 void HostSession::answer_refused(EchoDatagram const& question, int error_number) {
     auto& facts = question.kind == EchoKind::reachability ? facts_.reachability : facts_.path_mtu;
+    if (!facts.refused.empty()) return;  // the first is the longest
     facts.refused = fmt::format("the host can't send {} bytes on {}: {}", question.bytes,
                                 permit_.host_netdev, errno_name(error_number));
 }

@@ -17,6 +17,10 @@ using Steady = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds answer_wait{500};
 constexpr unsigned attempts_max = 12;  // ARP may take the first ones
 constexpr unsigned answers_wanted = 3;
+constexpr std::uint32_t smallest_mtu = 1280;  // that a network of vfmgr's may have
+constexpr std::uint32_t mtu_step = 4;         // as near as the largest MTU is looked for
+constexpr unsigned tries_of_an_mtu = 2;
+constexpr std::chrono::milliseconds try_wait{150};
 
 struct Line {
     EchoTest const& test;
@@ -72,12 +76,12 @@ Result<std::optional<Answer>> take_answer(Line& line, std::uint64_t asked, Deadl
     }
 }
 
-Result<std::optional<Answer>> ask(Line& line) {
+Result<std::optional<Answer>> ask(Line& line, std::chrono::milliseconds wait = answer_wait) {
     auto const asked = raw_nanoseconds();
     ++line.sent;
     if (::send(line.fd.get(), line.question.data(), line.question.size(), 0) < 0)
         return fail(line_error(line, "send", errno));
-    return take_answer(line, asked, std::min(Steady::now() + answer_wait, line.test.deadline));
+    return take_answer(line, asked, std::min(Steady::now() + wait, line.test.deadline));
 }
 
 struct Conversation {
@@ -120,6 +124,29 @@ Measured echo(EchoTest const& test, char const* name, EchoDatagram const& questi
     return made;
 }
 
+bool passes(EchoTest const& test, std::uint32_t mtu) {
+    auto const bytes = full_datagram_bytes(mtu, test.attachment.address.family);
+    auto line = open_line(test, {EchoKind::path_mtu, test.attachment.nonce, bytes});
+    for (unsigned i = 0; line && i < tries_of_an_mtu; ++i) {
+        auto const answer = ask(*line, try_wait);
+        if (!answer) return false;  // longer than the interface itself takes
+        if (*answer) return true;
+    }
+    return false;
+}
+
+// 0 when even the smallest does not pass: then it is not the MTU.
+std::uint32_t largest_mtu(EchoTest const& test) {
+    if (!passes(test, smallest_mtu)) return 0;
+    auto good = smallest_mtu;
+    auto bad = test.attachment.mtu;
+    while (bad - good > mtu_step && Steady::now() < test.deadline) {
+        auto const middle = good + (bad - good) / 2;
+        (passes(test, middle) ? good : bad) = middle;
+    }
+    return good;
+}
+
 }  // namespace
 
 Measured reachability(EchoTest const& test) {
@@ -129,7 +156,18 @@ Measured reachability(EchoTest const& test) {
 
 Measured path_mtu(EchoTest const& test) {
     auto const bytes = full_datagram_bytes(test.attachment.mtu, test.attachment.address.family);
-    return echo(test, "path_mtu", {EchoKind::path_mtu, test.attachment.nonce, bytes});
+    auto made = echo(test, "path_mtu", {EchoKind::path_mtu, test.attachment.nonce, bytes});
+    if (made.result.verdict != Verdict::fail) return made;
+    auto const mtu = largest_mtu(test);
+    if (mtu == 0) return made;
+    made.result.figures["largest_mtu_bytes"] = mtu;
+    made.result.detail += fmt::format("; packets of {} bytes pass, of {} they do not", mtu,
+                                      std::min(mtu + mtu_step, test.attachment.mtu));
+    made.result.remedy = fmt::format(
+        "something between VM and host has an MTU of about {} bytes: set {} on the VF, its PF, the "
+        "host's VLAN device and every switch between",
+        mtu, test.attachment.mtu);
+    return made;
 }
 
 }  // namespace vfmgr::verify

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/guest/access.hpp"
 
+#include <fmt/format.h>
+
+#include "vfmgr/plan/step.hpp"
+#include "vfmgr/plan/vf_values.hpp"
+
 namespace vfmgr {
 namespace {
 
@@ -58,6 +63,25 @@ GuestAccess guest_access(Snapshot const& now, std::string const& vm_uuid, std::u
         access.attachments.push_back(std::move(attachment));
     }
     return access;
+}
+
+void explain_failure(Snapshot const& now, Verification& verification) {
+    if (verification.verdict != Verdict::fail) return;
+    auto const lease = now.desired->attachments.find(verification.attachment);
+    if (lease == now.desired->attachments.end()) return;
+    auto const* vf = find_vf(*now.host, lease->second.vf);
+    auto const& wanted = lease->second.settings;
+    if (!vf || holds(wanted, vf->settings)) return;
+    auto const lent = differing(wanted, vf->settings);
+    auto const found = only_members_of(lent, vf->settings);
+    if (empty(found)) return;  // the driver does not report them
+    verification.detail += fmt::format("; on the host VF {} of {} has {}, and was lent with {}",
+                                       lease->second.vf.index, to_string(lease->second.vf.pf),
+                                       settings_sentence(found), settings_sentence(lent));
+    verification.remedy = fmt::format(
+        "somebody changed the VF: detach attachment {} and attach it again, or put it back with ip "
+        "link set … vf {}",
+        verification.attachment, lease->second.vf.index);
 }
 
 }  // namespace vfmgr

@@ -11,4 +11,8 @@ namespace vfmgr {
 [[nodiscard]] GuestAccess guest_access(Snapshot const& now, std::string const& vm_uuid,
                                        std::uint16_t echo_port);
 
+// Adds to a failure what the host knows and the test can't: that the VF's settings are no longer
+// those of the lease.
+void explain_failure(Snapshot const& now, Verification& verification);
+
 }  // namespace vfmgr

@@ -48,6 +48,8 @@ struct GuestPlaneHooks {
     std::function<Result<GuestAccess>(VmIdentity const&)> access;
     // Afterwards access() has the ticket's run and a permit for it.
     std::function<Result<void>(VmIdentity const&, RunTicket const&)> start_run;
+    // Adds what the daemon knows to a verdict before anybody sees it.
+    std::function<void(Verification&)> explain;
     // The verdict on a run. That none came by the run's deadline is the caller's to notice.
     std::function<void(Verification const&)> on_verification;
 };

@@ -145,6 +145,7 @@ void GuestPlane::end_session_of(std::string const& run) {
 void GuestPlane::deliver(Verification& verification, Time started_at) {
     verification.started_at = started_at;
     verification.finished_at = clock_.now();
+    hooks_.explain(verification);
     hooks_.on_verification(verification);
     std::lock_guard const lock(mutex_);
     manual_runs_.erase(verification.run);

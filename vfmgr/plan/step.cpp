@@ -181,24 +181,6 @@ std::string text(VfId const& vf) {
     return fmt::format("VF {} of {}", vf.index, to_string(vf.pf));
 }
 
-std::string text(VfSpec const& settings) {
-    nlohmann::json members = settings;
-    std::vector<std::string> parts;
-    if (settings.vlan) {
-        auto const& [id, qos, proto] = *settings.vlan;
-        parts.push_back(fmt::format("vlan {} qos {} {}", id, qos, enum_name(proto)));
-        members.erase("vlan");
-    }
-    for (auto const& [name, value] : members.items()) {
-        if (value.is_boolean())
-            parts.push_back(name + (value.get<bool>() ? " on" : " off"));
-        else
-            parts.push_back(name + " " +
-                            (value.is_string() ? value.get<std::string>() : value.dump()));
-    }
-    return fmt::format("{}", fmt::join(parts, ", "));
-}
-
 // "0-6, 9"
 std::string ranges_of(std::vector<std::uint16_t> const& indices) {
     std::vector<std::string> parts;
@@ -229,7 +211,8 @@ struct Sentence {
         auto const named = std::min(step.changes.size(), named_max);
         std::vector<std::string> parts;
         for (auto const& change : std::span(step.changes).first(named))
-            parts.push_back(fmt::format("VF {} ({})", change.index, text(change.settings)));
+            parts.push_back(
+                fmt::format("VF {} ({})", change.index, settings_sentence(change.settings)));
         if (named < step.changes.size())
             parts.push_back(fmt::format("and {} more VFs", step.changes.size() - named));
         return fmt::format("configure on {}: {}", to_string(step.pf), fmt::join(parts, "; "));
@@ -327,6 +310,24 @@ std::string to_string(LegId const& leg) {
 
 PciAddress pf_of(KernelStep const& step) {
     return std::visit([](auto const& one) { return pf_in(one); }, step);
+}
+
+std::string settings_sentence(VfSpec const& settings) {
+    nlohmann::json members = settings;
+    std::vector<std::string> parts;
+    if (settings.vlan) {
+        auto const& [id, qos, proto] = *settings.vlan;
+        parts.push_back(fmt::format("vlan {} qos {} {}", id, qos, enum_name(proto)));
+        members.erase("vlan");
+    }
+    for (auto const& [name, value] : members.items()) {
+        if (value.is_boolean())
+            parts.push_back(name + (value.get<bool>() ? " on" : " off"));
+        else
+            parts.push_back(name + " " +
+                            (value.is_string() ? value.get<std::string>() : value.dump()));
+    }
+    return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 std::string sentence(Step const& step) {

@@ -157,6 +157,8 @@ template <class S>
 
 // One sentence for people, in the imperative: "create 7 VFs on 0000:01:00.0".
 [[nodiscard]] std::string sentence(Step const& step);
+// "vlan 100 qos 0 802.1q, mac 52:54:00:11:22:33, trust on".
+[[nodiscard]] std::string settings_sentence(VfSpec const& settings);
 
 class JsonReader;
 void to_json(nlohmann::json& out, LegId const& leg);

@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dishonest vf-guest, run in a VM by the scenario hostile-guest. The last line is the verdict
-// that the host gave, or how it refused; exit 0 when there was one.
+// A dishonest or broken vf-guest, run in a VM by the scenarios hostile-guest and faults. The last
+// line is the verdict that the host gave, or how it refused; exit 0 when there was one.
 //   hostile_guest claim ATTACHMENT                     reports a pass, sends nothing
 //   hostile_guest other-nic ATTACHMENT IFNAME ADDRESS  tests over the RDMA device of that address,
 //                                                      and says so
 //   hostile_guest masked-nic …                         the same, but claims the VF's GID
+//   hostile_guest flip|swap|short|gid ATTACHMENT IFNAME  writes with a bit flipped, two chunks
+//                                                      exchanged, the end left out; or names
+//                                                      another GID
+//   hostile_guest poor PROGRAM WORD…                   runs it with 64 KiB of locked memory
 #include <fmt/format.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
 #include "guest-tools/net/host_client.hpp"
+#include "guest-tools/verify/payload.hpp"
 #include "guest-tools/verify/session.hpp"
 
 namespace {
@@ -59,15 +70,67 @@ Result<Verification> other_nic(guest::HostClient& host, GuestAttachment const& w
     return host.report(offer.session, session->run(offer));
 }
 
+// The region's bytes with the damage, and how many of them are written.
+std::size_t damage(std::string_view how, std::span<std::byte> bytes) {
+    constexpr auto chunk = verify::payload_chunk_bytes;
+    if (how == "flip") bytes[100'000] ^= std::byte{1};
+    if (how == "swap")
+        std::swap_ranges(bytes.begin() + 17 * chunk, bytes.begin() + 18 * chunk,
+                         bytes.begin() + 18 * chunk);
+    return how == "short" ? bytes.size() - 4096 : bytes.size();
+}
+
+// One RDMA write of the whole region, and the claim that all went well.
+Result<Verification> damaged(guest::HostClient& host, GuestAttachment const& wanted,
+                             std::string_view how, std::string const& ifname) {
+    using namespace verify;
+    VFMGR_TRY(auto port, find_port({wanted.address, ifname}, port_wait));
+    VFMGR_TRY(auto const domain, make_domain(port));
+    VFMGR_TRY(auto pair, QueuePair::make(domain.get(), port, {.sends = 1, .receives = 1}, 0));
+    SessionRequest request{wanted.attachment, wanted.run.value_or(""), wanted.nonce, pair.end()};
+    if (how == "gid") request.guest.gid = gid_hex(wanted.responder.gid());
+    VFMGR_TRY(auto const offer, host.open_session(request));
+    VFMGR_TRY(auto const memory, RegisteredMemory::make(domain.get(), offer.write.length,
+                                                        IBV_ACCESS_LOCAL_WRITE, "region"));
+    fill(Payload::from_seed(offer.write_seed, epoch_write), 0, memory.bytes());
+    auto const written = memory.bytes().first(damage(how, memory.bytes()));
+    VFMGR_CHECK(pair.connect(port, offer.host));
+    VFMGR_CHECK(pair.write(0, {{written, memory.local_key()},
+                               offer.write.address,
+                               offer.write.rkey,
+                               notify_write_region}));
+    std::array<ibv_wc, 1> room{};
+    auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    VFMGR_CHECK(await(pair.completions(), room, deadline, "the region's write"));
+    pair.shut(deadline);
+    GuestReport report;
+    report.nonce = wanted.nonce;
+    report.tests.push_back(measured("rdma_write").result);
+    return host.report(offer.session, report);
+}
+
+// Only when it fails does it return.
+int run_poor(char** program) {
+    constexpr rlimit little{64 << 10, 64 << 10};
+    ::setrlimit(RLIMIT_MEMLOCK, &little);
+    ::prctl(PR_CAPBSET_DROP, CAP_IPC_LOCK);
+    ::execvp(program[0], program);
+    std::perror("hostile_guest: exec");
+    return 2;
+}
+
 Result<Verification> run(int count, char** arguments) {
     std::string_view const mode = count > 2 ? arguments[1] : "";
+    bool const damages =
+        (mode == "flip" || mode == "swap" || mode == "short" || mode == "gid") && count == 4;
     bool const claims = mode == "claim" && count == 3;
     bool const tests = (mode == "other-nic" || mode == "masked-nic") && count == 5;
-    if (!claims && !tests)
+    if (!claims && !tests && !damages)
         return fail(Problem::invalid_request, "see the comment in hostile_guest.cpp");
     guest::HostClient host(
         http::VsockTarget{.cid = 2, .port = 8471, .source = http::SourcePort::privileged});
-    VFMGR_TRY(auto const wanted, host.start_run(arguments[2]));
+    VFMGR_TRY(auto const wanted, host.start_run(arguments[2], {Profile::quick}));
+    if (damages) return damaged(host, wanted, mode, arguments[3]);
     if (claims) return claim(host, wanted);
     return other_nic(host, wanted, mode == "other-nic" ? Gid::own : Gid::of_the_vf, arguments + 3);
 }
@@ -75,6 +138,7 @@ Result<Verification> run(int count, char** arguments) {
 }  // namespace
 
 int main(int count, char** arguments) {
+    if (count > 2 && std::string_view(arguments[1]) == "poor") return run_poor(arguments + 2);
     auto const verification = run(count, arguments);
     show(verification);
     return verification ? 0 : 1;

@@ -81,6 +81,7 @@ GuestPlaneHooks hooks_of(World& world) {
         world.want(ticket.run, ticket.nonce);
         return {};
     };
+    hooks.explain = [](Verification&) {};
     hooks.on_verification = [&](Verification const& verification) { world.verdict(verification); };
     return hooks;
 }

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A VM reaches the responder and nothing else; a claim or another NIC's tests are no pass."""
 
-import base64
-import gzip
 import json
 
 from vflab.product import TRAIN, Product
-from vflab.programs import built
+from vflab.programs import built, send
 
-CHUNK = 90_000  # one argument of a command has room for 128 KiB
+PROGRAM = "/run/hostile_guest"
 
 
 def run(lab):
@@ -27,7 +25,7 @@ def run(lab):
     lab.step("and when it was lent a second VF")
     second = product.lend("liar", network="train", verify="required")
     knock(lab, vm, "unheard knocks", "")
-    send(vm, program)
+    send(vm, program, PROGRAM)
 
     lab.step("it claims a pass without traffic")
     verdict = lie(vm, "claim", first["id"])
@@ -74,14 +72,6 @@ def knock(lab, vm, count, wanted):
         lab.count(count)
 
 
-def send(vm, program):
-    text = base64.b64encode(gzip.compress(program)).decode()
-    for start in range(0, len(text), CHUNK):
-        vm.run(f"printf %s '{text[start:start + CHUNK]}' >>/run/hostile.b64")
-    vm.run("base64 -d /run/hostile.b64 | gunzip >/run/hostile_guest && "
-           "chmod 755 /run/hostile_guest")
-
-
 def lie(vm, *arguments):
-    return json.loads(vm.run(f"/run/hostile_guest {' '.join(arguments)}", check=False,
+    return json.loads(vm.run(f"{PROGRAM} {' '.join(arguments)}", check=False,
                              timeout=300).stdout.splitlines()[-1])

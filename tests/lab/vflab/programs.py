@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of tests/ that a scenario runs in the emulated host or in a VM."""
 
+import base64
+import gzip
 import subprocess
 
 from . import apt
@@ -8,6 +10,7 @@ from .packages import build_dependencies, test_dependencies
 from .paths import REPO, machine_suite
 
 BUILD = REPO / "build/lab"
+CHUNK = 90_000  # one argument of a command has room for 128 KiB
 
 
 def built(lab, target):
@@ -24,3 +27,11 @@ def built(lab, target):
                     ["strip", "-o", str(program), str(BUILD / "tests" / target)]):
         subprocess.run(command, cwd=REPO, check=True, stdout=subprocess.DEVNULL)
     return program
+
+
+def send(vm, program, path):
+    """The program's bytes into a VM, which has no network to its host, as an executable file."""
+    text = base64.b64encode(gzip.compress(program)).decode()
+    for start in range(0, len(text), CHUNK):
+        vm.run(f"printf %s '{text[start:start + CHUNK]}' >>{path}.b64")
+    vm.run(f"base64 -d {path}.b64 | gunzip >{path} && chmod 755 {path} && rm {path}.b64")

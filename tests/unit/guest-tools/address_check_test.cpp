@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// A veth pair stands for the VF and the network; what is at its far end answers ARP by itself.
+#include "guest-tools/net/address_check.hpp"
+
+#include <fcntl.h>
+
+#include <functional>
+#include <thread>
+
+#include "api/types/file_descriptor.hpp"
+#include "tests/unit/netlink/network_namespace.hpp"
+#include "vfmgr/netlink/address.hpp"
+
+namespace vfmgr::guest {
+namespace {
+
+using test::soon;
+
+IpAddress const address = IpAddress::parse("192.168.100.10").value();
+
+// On a thread of its own: other tests of this program need the loopback device of its network.
+class AddressCheck : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (::geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
+    }
+    // near0 and far0, each in a network of its own.
+    void with_veth(std::function<void()> const& body) {
+        std::thread([&] {
+            far_ = new_network();
+            ASSERT_EQ(::unshare(CLONE_NEWNET), 0) << std::strerror(errno);
+            socket_.emplace(NlSocket::open(NlProtocol::route).value());
+            ASSERT_TRUE(test::make_veth(*socket_, {"near0", "far0"}));
+            far_mac_ = *netdev("far0").mac;
+            move_far();
+            up("near0");
+            body();
+        }).join();
+    }
+    static FileDescriptor new_network() {
+        FileDescriptor made;
+        std::thread([&] {
+            ASSERT_EQ(::unshare(CLONE_NEWNET), 0) << std::strerror(errno);
+            made = FileDescriptor(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+        }).join();
+        return made;
+    }
+    void move_far() {
+        ifinfomsg header{};
+        header.ifi_index = netdev("far0").ifindex;
+        NlRequest request(RTM_NEWLINK, 0);
+        request.header(header).put<std::int32_t>(IFLA_NET_NS_FD, far_.get());
+        ASSERT_TRUE(socket_->tell(request, "RTM_NEWLINK", soon()).value().ok());
+        at_the_far_end([&] { up("far0"); });
+    }
+    void at_the_far_end(std::function<void()> const& body) {
+        std::thread([&] {
+            ASSERT_EQ(::setns(far_.get(), CLONE_NEWNET), 0) << std::strerror(errno);
+            socket_.swap(other_);
+            socket_.emplace(NlSocket::open(NlProtocol::route).value());
+            body();
+            socket_.swap(other_);
+        }).join();
+    }
+    void up(std::string const& name) {
+        ASSERT_TRUE(change_netdev(*socket_, name, {netdev(name).ifindex, true, {}}, soon()));
+    }
+    Netdev netdev(std::string const& name) { return get_netdev(*socket_, name, soon()).value(); }
+    void give(std::string const& name) {
+        ASSERT_TRUE(add_address(*socket_, {netdev(name).ifindex, address, 24}, soon()));
+    }
+    static Result<void> checked(std::string const& ifname = "near0") {
+        GuestAttachment attachment;
+        attachment.address = address;
+        return check_address(attachment, ifname);
+    }
+
+    MacAddress far_mac_;
+
+    std::optional<NlSocket> socket_, other_;  // of the network that the thread is in; the other's
+    FileDescriptor far_;
+};
+
+TEST_F(AddressCheck, AnAddressOfItsOwnIsSound) {
+    with_veth([&] {
+        give("near0");
+        auto const sound = checked();
+        EXPECT_TRUE(sound) << sound.error().detail;
+    });
+}
+
+TEST_F(AddressCheck, AMissingAddressIsNamed) {
+    with_veth([&] {
+        auto const missing = checked();
+        ASSERT_FALSE(missing);
+        EXPECT_EQ(missing.error().problem, Problem::not_found);
+        EXPECT_EQ(missing.error().detail, "near0 no longer has the address 192.168.100.10");
+        EXPECT_EQ(missing.error().remedy,
+                  "put it back: ip address add 192.168.100.10/24 dev near0");
+        ASSERT_TRUE(test::make_veth(*socket_, {"near1", "far1"}));
+        give("near1");
+        EXPECT_FALSE(checked()) << "another interface has it";
+    });
+}
+
+TEST_F(AddressCheck, AnotherOwnerIsNamedByItsMac) {
+    with_veth([&] {
+        give("near0");
+        at_the_far_end([&] { give("far0"); });
+        auto const taken = checked();
+        ASSERT_FALSE(taken);
+        EXPECT_EQ(taken.error().problem, Problem::conflict);
+        EXPECT_EQ(taken.error().detail,
+                  "another machine has the address 192.168.100.10 of near0, too: MAC " +
+                      to_string(far_mac_));
+    });
+}
+
+// Where arp_ignore is 0 the kernel answers at each of its interfaces for every address of its own.
+TEST_F(AddressCheck, AnotherNicOfThisMachineIsNoOtherOwner) {
+    with_veth([&] {
+        ASSERT_TRUE(test::make_veth(*socket_, {"near1", "far1"}));
+        give("far1");
+        give("near1");
+        up("near1");
+        up("far1");
+        auto const sound = checked("near1");
+        EXPECT_TRUE(sound) << sound.error().detail;
+    });
+}
+
+std::vector<std::byte> reply() {
+    std::vector<std::byte> packet;
+    for (int const octet : {0,   1,   8,   0,  6, 4, 0, 2, 0x52, 0x54, 0, 0x11, 0x22, 0x33,
+                            192, 168, 100, 10, 0, 0, 0, 0, 0,    0,    0, 0,    0,    0})
+        packet.push_back(static_cast<std::byte>(octet));
+    return packet;
+}
+
+TEST(ArpClaim, IsTheSendersOwn) {
+    EXPECT_EQ(arp_claim(reply(), address), MacAddress::parse("52:54:00:11:22:33").value());
+    EXPECT_FALSE(arp_claim(reply(), IpAddress::parse("192.168.100.11").value()));
+    EXPECT_FALSE(arp_claim(reply(), IpAddress::parse("fe80::1").value()));
+    auto packet = reply();
+    packet.pop_back();
+    EXPECT_FALSE(arp_claim(packet, address)) << "too short";
+    for (std::size_t const at : {1U, 2U, 4U, 5U}) {
+        packet = reply();
+        packet[at] ^= std::byte{0x40};
+        EXPECT_FALSE(arp_claim(packet, address)) << "octet " << at;
+    }
+}
+
+}  // namespace
+}  // namespace vfmgr::guest
