@@ -62,7 +62,9 @@ HostStream::~HostStream() {
 
 std::uint64_t HostStream::stop() {
     if (stopping_.exchange(true)) return messages_;
-    for (auto& pair : rdma_.pairs) pair.break_off();
+    // Whoever waits for completions gets them; who polls memory sees stopping_.
+    if (receives(request_.kind))
+        for (auto& pair : rdma_.pairs) pair.break_off();
     if (thread_.joinable()) thread_.join();
     auto const until = Steady::now() + drain_wait;
     for (auto& pair : rdma_.pairs) pair.shut(until);

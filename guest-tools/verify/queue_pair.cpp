@@ -186,16 +186,15 @@ Result<void> QueuePair::read(std::uint64_t id, RemoteTransfer const& transfer) {
 }
 
 void QueuePair::break_off() {
+    broken_off_ = true;
     ibv_qp_attr failed{};
     failed.qp_state = IBV_QPS_ERR;
     static_cast<void>(ibv_modify_qp(pair_.get(), &failed, IBV_QP_STATE));
 }
 
 void QueuePair::shut(Deadline deadline) {
-    ibv_qp_attr failed{};
-    failed.qp_state = IBV_QPS_ERR;
-    if (ibv_modify_qp(pair_.get(), &failed, IBV_QP_STATE) != 0) return;
-    // Requests posted now are flushed after everything that was posted before them.
+    // What is posted last is flushed after everything that was posted before. The receive comes
+    // before ERR: SoftRoCE does not look at what is received into once it has flushed.
     constexpr std::uint64_t last = ~std::uint64_t{0};
     ibv_recv_wr receive_last{};
     receive_last.wr_id = last;
@@ -206,7 +205,10 @@ void QueuePair::shut(Deadline deadline) {
     ibv_recv_wr* bad_receive = nullptr;
     ibv_send_wr* bad_send = nullptr;
     unsigned awaited = 0;
-    if (ibv_post_recv(pair_.get(), &receive_last, &bad_receive) == 0) ++awaited;
+    if (!broken_off_ && ibv_post_recv(pair_.get(), &receive_last, &bad_receive) == 0) ++awaited;
+    ibv_qp_attr failed{};
+    failed.qp_state = IBV_QPS_ERR;
+    if (ibv_modify_qp(pair_.get(), &failed, IBV_QP_STATE) != 0) return;
     if (ibv_post_send(pair_.get(), &send_last, &bad_send) == 0) ++awaited;
     std::array<ibv_wc, 32> room{};
     unsigned device_events = 0;  // each may report the end that shut() itself brought about

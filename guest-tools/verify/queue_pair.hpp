@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One reliable-connection queue pair: made, connected to exactly one peer, taken down cleanly.
-// Attributes as verification.md, 3.1. One thread at a time; break_off() from any.
+// Attributes as verification.md, 3.1. One thread at a time, but that break_off() wakes who waits.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,7 @@ class QueuePair {
     [[nodiscard]] Result<void> read(std::uint64_t id, RemoteTransfer const& transfer);
     // A chain in one call, as it is; what is not signalled has no completion.
     [[nodiscard]] Result<void> post(ibv_send_wr& first);
-    // To ERR: whoever waits for its completions gets them, flushed.
+    // To ERR: whoever waits for its completions gets them, flushed. Only shut() may follow.
     void break_off();
     // To ERR, and every outstanding request's completion taken, before anything is destroyed: a
     // queue pair destroyed while packets arrive is where rxe crashes (verification.md, 3.6).
@@ -78,6 +78,7 @@ class QueuePair {
     VerbsPair pair_;
     QueuePairEnd end_;
     std::uint32_t inline_bytes_max_ = 0;
+    bool broken_off_ = false;
 };
 
 }  // namespace vfmgr::verify
