@@ -120,9 +120,8 @@ Result<std::vector<verify::Measurement>> measurements(Wanted const& wanted) {
     auto const all = verify::all_measurements();
     std::vector<verify::Measurement> chosen;
     for (auto const& name : wanted.tests) {
-        auto const found = std::ranges::find_if(
-            all, [&](verify::Measurement const& each) { return name == each.name; });
-        if (found == all.end())
+        auto const* const found = verify::find_measurement(all, name);
+        if (!found)
             return fail(Problem::invalid_request, fmt::format("there is no test {}", name),
                         fmt::format("choose of {}",
                                     fmt::join(all | std::views::transform(
@@ -208,9 +207,15 @@ void add_verify_options(CLI::App& command, Options& options) {
     auto& wanted = options.wanted;
     command.add_option("test", wanted.tests, "measured after the proofs; default the profile's");
     command.add_option("--attachment", options.attachment, "one attachment; default all");
-    command.add_option("--profile", wanted.profile, "quick, default or deep")
-        ->transform(CLI::CheckedTransformer(std::map<std::string, Profile>{
-            {"quick", Profile::quick}, {"default", Profile::default_}, {"deep", Profile::deep}}));
+    command.add_option_function<std::string>(
+        "--profile",
+        [&wanted](std::string const& text) {
+            auto const profile = enum_value<Profile>(text);
+            if (!profile)
+                throw CLI::ValidationError("--profile", "is one of " + enum_choices<Profile>());
+            wanted.profile = *profile;
+        },
+        "quick, default or deep");
     command.add_option("--size", wanted.message_bytes, "bytes of a message")
         ->check(CLI::Range(1, 8 << 20));
     command.add_option("--depth", wanted.depth, "outstanding messages of a queue pair")

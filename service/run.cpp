@@ -133,10 +133,8 @@ GuestPlaneHooks guest_hooks(Engine& engine, ResolveCid const& resolve_cid, std::
             return {};
         });
     };
-    hooks.explain = [&engine](Verification& verification) {
+    hooks.on_verification = [&engine](Verification& verification) {
         explain_failure(engine.snapshot(), verification);
-    };
-    hooks.on_verification = [&engine](Verification const& verification) {
         log(Severity::info, "verification",
             {{"attachment", verification.attachment},
              {"verdict", std::string(enum_name(verification.verdict))}});

@@ -25,6 +25,11 @@ inline constexpr std::array<EnumName<StreamKind>, 4> enum_names<StreamKind> = {
      {StreamKind::send_echo, "send_echo"},
      {StreamKind::write_echo, "write_echo"}}};
 
+// The host answers each message: only then does it spin.
+[[nodiscard]] constexpr bool is_echo(StreamKind kind) {
+    return kind == StreamKind::send_echo || kind == StreamKind::write_echo;
+}
+
 struct StreamRequest {
     StreamKind kind = StreamKind::one_sided;
     std::uint32_t message_bytes = 1;   // 1..8 MiB

@@ -6,7 +6,6 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if_arp.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -100,11 +99,14 @@ std::optional<MacAddress> arp_claim(ByteView packet, IpAddress const& address) {
 Result<void> check_address(GuestAttachment const& attachment, std::string const& ifname) {
     auto const deadline = Steady::now() + ask_time;
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
-    VFMGR_TRY(auto const netdev, get_netdev(socket, ifname, deadline));
     VFMGR_TRY(auto const own, list_netdevs(socket, deadline));
+    auto const netdev = std::ranges::find(own, ifname, &Netdev::name);
+    if (netdev == own.end())
+        return fail(Problem::not_found, fmt::format("there is no netdev {}", ifname),
+                    "check that the VF is plugged in");
     VFMGR_TRY(auto const addresses, list_addresses(socket, deadline));
     auto const is_it = [&](NetdevAddress const& each) {
-        return each.ifindex == netdev.ifindex && each.address == attachment.address;
+        return each.ifindex == netdev->ifindex && each.address == attachment.address;
     };
     auto const shown = to_string(attachment.address);
     if (std::ranges::none_of(addresses, is_it))
@@ -112,8 +114,8 @@ Result<void> check_address(GuestAttachment const& attachment, std::string const&
                     fmt::format("{} no longer has the address {}", ifname, shown),
                     fmt::format("put it back: ip address add {}/{} dev {}", shown,
                                 attachment.prefix_length, ifname));
-    if (attachment.address.family != IpAddress::Family::v4 || !netdev.mac) return {};
-    VFMGR_TRY(auto const other, other_owner(netdev, attachment.address, own));
+    if (attachment.address.family != IpAddress::Family::v4 || !netdev->mac) return {};
+    VFMGR_TRY(auto const other, other_owner(*netdev, attachment.address, own));
     if (!other) return {};
     return fail(Problem::conflict,
                 fmt::format("another machine has the address {} of {}, too: MAC {}", shown, ifname,

@@ -42,8 +42,7 @@ Result<std::span<ibv_wc>> await(Bench& bench, std::span<ibv_wc> room, std::strin
 Result<std::span<ibv_wc>> await(CompletionQueue& queue, std::span<ibv_wc> room, Deadline deadline,
                                 std::string_view what, unsigned polls) {
     VFMGR_TRY(auto const found, queue.wait(room, deadline, polls));
-    for (auto const& completion : found)
-        if (completion.status != IBV_WC_SUCCESS) return fail(completion_error(completion, what));
+    VFMGR_CHECK(check_completions(found, what));
     return found;
 }
 

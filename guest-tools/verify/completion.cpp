@@ -65,6 +65,12 @@ Error completion_error(ibv_wc const& completion, std::string_view what) {
             std::string(remedy_of(completion.status))};
 }
 
+Result<void> check_completions(std::span<ibv_wc const> completions, std::string_view what) {
+    for (auto const& completion : completions)
+        if (completion.status != IBV_WC_SUCCESS) return fail(completion_error(completion, what));
+    return {};
+}
+
 Result<void> check_async(ibv_context* context) {
     pollfd readable{context->async_fd, POLLIN, 0};
     while (::poll(&readable, 1, 0) > 0) {

@@ -50,6 +50,10 @@ class CompletionQueue {
 // A device's pending asynchronous events; the first one that ends all work, as an Error.
 [[nodiscard]] Result<void> check_async(ibv_context* context);
 
+// The first that is not a success, as an Error that names `what`.
+[[nodiscard]] Result<void> check_completions(std::span<ibv_wc const> completions,
+                                             std::string_view what);
+
 // "transport retry counter exceeded (12)" with what to do about it.
 [[nodiscard]] Error completion_error(ibv_wc const& completion, std::string_view what);
 

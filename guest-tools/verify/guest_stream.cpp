@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/verify/guest_stream.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
 namespace vfmgr::verify {
 namespace {
-
-using Steady = std::chrono::steady_clock;
 
 Result<void> check(StreamOffer const& offer, StreamSize const& size) {
     if (offer.pairs.size() == size.pairs &&
@@ -33,38 +27,27 @@ Result<GuestStream::Rdma> GuestStream::open_rdma(VerbsPort const& port, StreamKi
     VFMGR_TRY(auto back, RegisteredMemory::make(pd, size.message_bytes, local | remote, "answers"));
     QueuePairSize const capacity{.sends = size.depth,
                                  .receives = kind == StreamKind::send_echo ? 2U : 0U};
-    VFMGR_TRY(auto queue,
-              CompletionQueue::make(port.context.get(), QueuePair::entries(capacity, size.pairs)));
-    Rdma rdma{std::move(domain),
-              std::move(memory),
-              std::move(back),
-              std::make_shared<CompletionQueue>(std::move(queue)),
-              {}};
-    for (std::uint32_t i = 0; i < size.pairs; ++i) {
-        VFMGR_TRY(auto pair, QueuePair::make(pd, port, capacity, remote, rdma.queue));
-        rdma.pairs.push_back(std::move(pair));
-    }
-    return rdma;
+    VFMGR_TRY(auto pairs, QueuePairs::make(pd, port, capacity, remote, size.pairs));
+    return Rdma{std::move(domain), std::move(memory), std::move(back), std::move(pairs)};
 }
 
 Result<GuestStream> GuestStream::open(StreamHost const& host, VerbsPort const& port,
                                       StreamKind kind, StreamSize const& size) {
     VFMGR_TRY(auto rdma, open_rdma(port, kind, size));
     StreamRequest request{kind, size.message_bytes, size.depth, {}, {}};
-    for (auto const& pair : rdma.pairs) request.pairs.push_back(pair.end());
+    for (auto const& pair : rdma.all.pairs) request.pairs.push_back(pair.end());
     if (kind == StreamKind::write_echo) request.back = rdma.back.remote();
     GuestStream stream(host, size, std::move(rdma));
     VFMGR_TRY(stream.offer_, host.open(request));
     VFMGR_CHECK(check(stream.offer_, size));
     for (std::size_t i = 0; i < size.pairs; ++i)
-        VFMGR_CHECK(stream.rdma_.pairs[i].connect(port, stream.offer_.pairs[i]));
+        VFMGR_CHECK(stream.rdma_.all.pairs[i].connect(port, stream.offer_.pairs[i]));
     return stream;
 }
 
 GuestStream::~GuestStream() {
-    if (rdma_.pairs.empty()) return;  // moved from
-    auto const until = Steady::now() + drain_wait;
-    for (auto& pair : rdma_.pairs) pair.shut(until);
+    if (rdma_.all.pairs.empty()) return;  // moved from
+    rdma_.all.shut();
     if (!offer_.stream.empty()) host_.close(offer_.stream);
 }
 

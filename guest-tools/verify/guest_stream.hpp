@@ -37,8 +37,8 @@ class GuestStream {
     ~GuestStream();
 
     [[nodiscard]] StreamSize const& size() const { return size_; }
-    [[nodiscard]] std::vector<QueuePair>& pairs() { return rdma_.pairs; }
-    [[nodiscard]] CompletionQueue& queue() { return *rdma_.queue; }
+    [[nodiscard]] std::vector<QueuePair>& pairs() { return rdma_.all.pairs; }
+    [[nodiscard]] CompletionQueue& queue() { return *rdma_.all.queue; }
     // One message's bytes, here and there.
     [[nodiscard]] Piece local(std::size_t pair) const;
     [[nodiscard]] std::uint64_t remote_address(std::size_t pair) const;
@@ -53,8 +53,7 @@ class GuestStream {
     struct Rdma {
         VerbsDomain domain;  // members are destroyed from the last to the first
         RegisteredMemory memory, back;
-        std::shared_ptr<CompletionQueue> queue;
-        std::vector<QueuePair> pairs;
+        QueuePairs all;
     };
     GuestStream(StreamHost host, StreamSize const& size, Rdma rdma)
         : host_(std::move(host)), size_(size), rdma_(std::move(rdma)) {}

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cerrno>
 
 #include "guest-tools/verify/polling.hpp"
 #include "guest-tools/verify/random.hpp"
@@ -64,10 +63,9 @@ std::uint64_t HostStream::stop() {
     if (stopping_.exchange(true)) return messages_;
     // Whoever waits for completions gets them; who polls memory sees stopping_.
     if (receives(request_.kind))
-        for (auto& pair : rdma_.pairs) pair.break_off();
+        for (auto& pair : rdma_.all.pairs) pair.break_off();
     if (thread_.joinable()) thread_.join();
-    auto const until = Steady::now() + drain_wait;
-    for (auto& pair : rdma_.pairs) pair.shut(until);
+    rdma_.all.shut();
     return messages_;
 }
 
@@ -89,33 +87,22 @@ Result<HostStream::Rdma> HostStream::open_rdma(SessionPermit const& permit,
     VFMGR_TRY(auto domain, make_domain(port));
     auto* const pd = domain.get();
     auto const bytes = std::size_t{request.message_bytes} * request.pairs.size();
-    unsigned access = IBV_ACCESS_LOCAL_WRITE;
-    if (!receives(request.kind)) access |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-    VFMGR_TRY(auto memory, RegisteredMemory::make(pd, bytes, access, "stream's memory"));
+    unsigned remote = 0;
+    if (!receives(request.kind)) remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    VFMGR_TRY(auto memory, RegisteredMemory::make(pd, bytes, IBV_ACCESS_LOCAL_WRITE | remote,
+                                                  "stream's memory"));
     VFMGR_TRY(auto answer, RegisteredMemory::make(pd, request.message_bytes, IBV_ACCESS_LOCAL_WRITE,
                                                   "stream's answers"));
-    auto const size = size_of(request);
-    VFMGR_TRY(auto queue, CompletionQueue::make(port.context.get(),
-                                                QueuePair::entries(size, request.pairs.size())));
-    Rdma rdma{std::move(port),
-              std::move(domain),
-              std::move(memory),
-              std::move(answer),
-              std::make_shared<CompletionQueue>(std::move(queue)),
-              {}};
-    unsigned const remote =
-        receives(request.kind) ? 0U : IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-    for (std::size_t i = 0; i < request.pairs.size(); ++i) {
-        VFMGR_TRY(auto pair, QueuePair::make(pd, rdma.port, size, remote, rdma.queue));
-        rdma.pairs.push_back(std::move(pair));
-    }
-    return rdma;
+    VFMGR_TRY(auto pairs,
+              QueuePairs::make(pd, port, size_of(request), remote, request.pairs.size()));
+    return Rdma{std::move(port), std::move(domain), std::move(memory), std::move(answer),
+                std::move(pairs)};
 }
 
 // Receives are posted before the guest can send.
 Result<void> HostStream::connect() {
-    for (std::size_t i = 0; i < rdma_.pairs.size(); ++i) {
-        auto& pair = rdma_.pairs[i];
+    for (std::size_t i = 0; i < rdma_.all.pairs.size(); ++i) {
+        auto& pair = rdma_.all.pairs[i];
         for (std::uint32_t n = 0; receives(request_.kind) && n < request_.depth; ++n)
             VFMGR_CHECK(receive(i));
         VFMGR_CHECK(pair.connect(rdma_.port, request_.pairs[i]));
@@ -130,7 +117,7 @@ std::span<std::byte> HostStream::message(std::size_t pair) const {
 
 // All of a pair's receives take the same bytes: what arrives is counted, not read.
 Result<void> HostStream::receive(std::size_t pair) {
-    return rdma_.pairs[pair].receive(pair, {message(pair), rdma_.memory.local_key()});
+    return rdma_.all.pairs[pair].receive(pair, {message(pair), rdma_.memory.local_key()});
 }
 
 Result<void> HostStream::take_sends() {
@@ -141,14 +128,13 @@ Result<void> HostStream::take_sends() {
     Piece const answer{rdma_.answer.bytes().first(request_.message_bytes),
                        rdma_.answer.local_key()};
     while (!stopping_) {
-        VFMGR_TRY(auto const found, rdma_.queue->wait(room, deadline_, polls));
+        VFMGR_TRY(auto const found, rdma_.all.queue->wait(room, deadline_, polls));
+        VFMGR_CHECK(check_completions(found, "a stream"));
         for (auto const& completion : found) {
-            if (completion.status != IBV_WC_SUCCESS)
-                return fail(completion_error(completion, "a stream"));
             if (completion.opcode != IBV_WC_RECV) continue;
             auto const pair = static_cast<std::size_t>(completion.wr_id);
             if (request_.kind == StreamKind::send_echo)
-                VFMGR_CHECK(rdma_.pairs[pair].send(pair, answer));
+                VFMGR_CHECK(rdma_.all.pairs[pair].send(pair, answer));
             VFMGR_CHECK(receive(pair));
             ++messages_;
         }
@@ -162,7 +148,7 @@ Result<void> HostStream::answer_writes() {
     auto const number_at = request_.message_bytes - 1;
     auto const arrived = message(0);
     auto const answer = rdma_.answer.bytes().first(request_.message_bytes);
-    auto& pair = rdma_.pairs.front();
+    auto& pair = rdma_.all.pairs.front();
     std::array<ibv_wc, echoes_outstanding_max> room{};
     std::uint8_t expected = 1;
     Spin spin;
@@ -176,10 +162,8 @@ Result<void> HostStream::answer_writes() {
         VFMGR_CHECK(pair.write(
             0, {{answer, rdma_.answer.local_key()}, request_.back->address, request_.back->rkey}));
         // The guest's next message needs this answer: the one before has completed by then.
-        VFMGR_TRY(auto const done, rdma_.queue->poll(room));
-        for (auto const& completion : done)
-            if (completion.status != IBV_WC_SUCCESS)
-                return fail(completion_error(completion, "a stream's answer"));
+        VFMGR_TRY(auto const done, rdma_.all.queue->poll(room));
+        VFMGR_CHECK(check_completions(done, "a stream's answer"));
         ++expected;
         ++messages_;
     }

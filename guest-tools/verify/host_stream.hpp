@@ -33,8 +33,7 @@ class HostStream {
         VerbsDomain domain;
         RegisteredMemory memory;  // what the guest reaches
         RegisteredMemory answer;
-        std::shared_ptr<CompletionQueue> queue;
-        std::vector<QueuePair> pairs;
+        QueuePairs all;
     };
     HostStream(Rdma rdma, StreamRequest request, ResponderLimits const& limits);
     [[nodiscard]] static Result<Rdma> open_rdma(SessionPermit const& permit,

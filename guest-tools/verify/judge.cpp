@@ -193,9 +193,7 @@ TestResult judge_figures(Case const& c, Measurement const& measurement) {
     result.detail = printable(claimed->detail, guest_text_max);
     result.remedy = printable(claimed->remedy, guest_text_max);
     auto const samples = result.figures.find("samples");
-    bool const answered =
-        measurement.kind == StreamKind::write_echo || measurement.kind == StreamKind::send_echo;
-    if (!answered || samples == result.figures.end()) return result;
+    if (!is_echo(measurement.kind) || samples == result.figures.end()) return result;
     auto const streamed = c.facts.streamed.find(measurement.kind);
     auto const answers = streamed == c.facts.streamed.end() ? 0 : streamed->second;
     if (samples->second <= static_cast<double>(answers)) return result;
@@ -210,12 +208,9 @@ TestResult judge_figures(Case const& c, Measurement const& measurement) {
 // Those of the profile, and what else was asked for in the VM.
 void judge_all_figures(Case const& c, std::vector<TestResult>& tests) {
     auto const expected = measurements_of(c.permit.profile);
-    for (auto const& each : all_measurements()) {
-        bool const wanted = std::ranges::any_of(expected, [&](Measurement const& one) {
-            return std::string_view(one.name) == each.name;
-        });
-        if (wanted || claim(c, each.name)) tests.push_back(judge_figures(c, each));
-    }
+    for (auto const& each : all_measurements())
+        if (find_measurement(expected, each.name) || claim(c, each.name))
+            tests.push_back(judge_figures(c, each));
 }
 
 TestResult ruled_out(char const* name) {

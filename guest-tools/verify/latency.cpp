@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/verify/latency.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -47,12 +45,6 @@ Measured result(Load const& load, Result<std::vector<std::uint64_t>> taken, unsi
     return made;
 }
 
-Result<void> check(std::span<ibv_wc const> completions, std::string_view what) {
-    for (auto const& completion : completions)
-        if (completion.status != IBV_WC_SUCCESS) return fail(completion_error(completion, what));
-    return {};
-}
-
 // The answer arrives in memory; its number tells that it is this round's.
 class WrittenRounds {
   public:
@@ -67,7 +59,7 @@ class WrittenRounds {
         Spin spin;
         do {
             VFMGR_TRY(auto const found, stream_.queue().poll(room_));
-            VFMGR_CHECK(check(found, "an RDMA write"));
+            VFMGR_CHECK(check_completions(found, "an RDMA write"));
             completed_ += found.size();
             if (read_byte(stream_.back()[local.bytes.size() - 1]) == number_) return drain();
         } while (spin.again(deadline_));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/verify/measure.hpp"
 
+#include <algorithm>
+
 #include "guest-tools/verify/bandwidth.hpp"
 #include "guest-tools/verify/latency.hpp"
 
@@ -22,6 +24,11 @@ std::vector<Measurement> all_measurements() {
             {"read_latency", StreamKind::one_sided, read_latency, {small}},
             {"send_latency", StreamKind::send_echo, send_latency, {small}},
             {"many_pairs_bandwidth", StreamKind::one_sided, write_bandwidth, {many}}};
+}
+
+Measurement const* find_measurement(std::vector<Measurement> const& among, std::string_view name) {
+    auto const found = std::ranges::find(among, name, &Measurement::name);
+    return found == among.end() ? nullptr : &*found;
 }
 
 std::vector<Measurement> measurements_of(Profile profile) {

@@ -17,6 +17,9 @@ struct Measurement {
 
 // All that there are, with the load that they have in the default profile.
 [[nodiscard]] std::vector<Measurement> all_measurements();
+// Nothing when there is none of that name.
+[[nodiscard]] Measurement const* find_measurement(std::vector<Measurement> const& among,
+                                                  std::string_view name);
 // Those of a profile: none in quick.
 [[nodiscard]] std::vector<Measurement> measurements_of(Profile profile);
 

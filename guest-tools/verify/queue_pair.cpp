@@ -29,6 +29,11 @@ Error refused(ibv_context* context, std::string detail, char const* call, int er
     return error;
 }
 
+// Slack: rxe raises a fatal event on a full queue (verification.md, 3.6).
+int queue_entries(QueuePairSize size, std::size_t pairs) {
+    return static_cast<int>((size.sends + size.receives + 2) * pairs + 16);
+}
+
 VerbsPair create_pair(ibv_pd* domain, ibv_cq* queue, QueuePairSize size, std::uint32_t inline_bytes,
                       ibv_qp_init_attr& wanted) {
     wanted = {};
@@ -50,7 +55,7 @@ Result<QueuePair> QueuePair::make(ibv_pd* domain, VerbsPort const& port, QueuePa
                                   std::shared_ptr<CompletionQueue> completions) {
     auto* const context = port.context.get();
     if (!completions) {
-        VFMGR_TRY(auto own, CompletionQueue::make(context, entries(size, 1)));
+        VFMGR_TRY(auto own, CompletionQueue::make(context, queue_entries(size, 1)));
         completions = std::make_shared<CompletionQueue>(std::move(own));
     }
     ibv_qp_init_attr wanted{};
@@ -77,11 +82,6 @@ Result<QueuePair> QueuePair::make(ibv_pd* domain, VerbsPort const& port, QueuePa
     VFMGR_CHECK(made.modify(
         attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT"));
     return made;
-}
-
-int QueuePair::entries(QueuePairSize size, std::size_t pairs) {
-    // Slack: rxe raises a fatal event on a full queue (verification.md, 3.6).
-    return static_cast<int>((size.sends + size.receives + 2) * pairs + 16);
 }
 
 Result<void> QueuePair::modify(ibv_qp_attr& attributes, int mask, char const* to) {
@@ -185,11 +185,16 @@ Result<void> QueuePair::read(std::uint64_t id, RemoteTransfer const& transfer) {
     return one_sided(id, IBV_WR_RDMA_READ, transfer);
 }
 
-void QueuePair::break_off() {
-    broken_off_ = true;
+bool QueuePair::to_error() {
     ibv_qp_attr failed{};
     failed.qp_state = IBV_QPS_ERR;
-    static_cast<void>(ibv_modify_qp(pair_.get(), &failed, IBV_QP_STATE));
+    return ibv_modify_qp(pair_.get(), &failed, IBV_QP_STATE) == 0;
+}
+
+// Where that fails the device has gone, and with it who could be waited for.
+void QueuePair::break_off() {
+    broken_off_ = true;
+    static_cast<void>(to_error());
 }
 
 void QueuePair::shut(Deadline deadline) {
@@ -206,9 +211,7 @@ void QueuePair::shut(Deadline deadline) {
     ibv_send_wr* bad_send = nullptr;
     unsigned awaited = 0;
     if (!broken_off_ && ibv_post_recv(pair_.get(), &receive_last, &bad_receive) == 0) ++awaited;
-    ibv_qp_attr failed{};
-    failed.qp_state = IBV_QPS_ERR;
-    if (ibv_modify_qp(pair_.get(), &failed, IBV_QP_STATE) != 0) return;
+    if (!to_error()) return;
     if (ibv_post_send(pair_.get(), &send_last, &bad_send) == 0) ++awaited;
     std::array<ibv_wc, 32> room{};
     unsigned device_events = 0;  // each may report the end that shut() itself brought about
@@ -231,6 +234,22 @@ Result<std::array<std::uint8_t, 16>> QueuePair::peer_gid() const {
     std::array<std::uint8_t, 16> gid{};
     std::memcpy(gid.data(), attributes.ah_attr.grh.dgid.raw, gid.size());
     return gid;
+}
+
+Result<QueuePairs> QueuePairs::make(ibv_pd* domain, VerbsPort const& port, QueuePairSize size,
+                                    unsigned remote_access, std::size_t count) {
+    VFMGR_TRY(auto queue, CompletionQueue::make(port.context.get(), queue_entries(size, count)));
+    QueuePairs made{std::make_shared<CompletionQueue>(std::move(queue)), {}};
+    for (std::size_t i = 0; i < count; ++i) {
+        VFMGR_TRY(auto pair, QueuePair::make(domain, port, size, remote_access, made.queue));
+        made.pairs.push_back(std::move(pair));
+    }
+    return made;
+}
+
+void QueuePairs::shut() {
+    auto const until = std::chrono::steady_clock::now() + drain_wait;
+    for (auto& pair : pairs) pair.shut(until);
 }
 
 }  // namespace vfmgr::verify

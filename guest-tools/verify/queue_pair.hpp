@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "api/types/guest.hpp"
 #include "guest-tools/verify/completion.hpp"
@@ -42,8 +43,6 @@ class QueuePair {
     [[nodiscard]] static Result<QueuePair> make(ibv_pd* domain, VerbsPort const& port,
                                                 QueuePairSize size, unsigned remote_access,
                                                 std::shared_ptr<CompletionQueue> queue = nullptr);
-    // Entries that a queue needs for `pairs` of that size.
-    [[nodiscard]] static int entries(QueuePairSize size, std::size_t pairs);
     // What the peer needs to connect.
     [[nodiscard]] QueuePairEnd const& end() const { return end_; }
     [[nodiscard]] CompletionQueue& completions() { return *completions_; }
@@ -69,6 +68,7 @@ class QueuePair {
   private:
     QueuePair(std::shared_ptr<CompletionQueue> completions, VerbsPair pair, QueuePairEnd end)
         : completions_(std::move(completions)), pair_(std::move(pair)), end_(std::move(end)) {}
+    [[nodiscard]] bool to_error();
     [[nodiscard]] Result<void> modify(ibv_qp_attr& attributes, int mask, char const* to);
     [[nodiscard]] Result<void> post_one(ibv_send_wr& request, Piece const& local);
     [[nodiscard]] Result<void> one_sided(std::uint64_t id, ibv_wr_opcode opcode,
@@ -79,6 +79,17 @@ class QueuePair {
     QueuePairEnd end_;
     std::uint32_t inline_bytes_max_ = 0;
     bool broken_off_ = false;
+};
+
+// Several of one kind, with one completion queue.
+struct QueuePairs {
+    std::shared_ptr<CompletionQueue> queue;
+    std::vector<QueuePair> pairs;
+
+    [[nodiscard]] static Result<QueuePairs> make(ibv_pd* domain, VerbsPort const& port,
+                                                 QueuePairSize size, unsigned remote_access,
+                                                 std::size_t count);
+    void shut();  // each, in drain_wait altogether
 };
 
 }  // namespace vfmgr::verify

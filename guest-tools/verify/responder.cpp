@@ -149,42 +149,31 @@ void Responder::drop(std::string const& session) {
 
 Result<StreamOffer> Responder::open_stream(std::string const& session,
                                            StreamRequest const& request) {
-    VFMGR_TRY(auto const number, reserve_stream(session, request));
-    Session owner;
-    {
-        std::lock_guard const lock(mutex_);
-        owner = sessions_.contains(session) ? sessions_[session] : nullptr;
-    }
-    auto opened = owner ? HostStream::open(owner->permit(), request, limits_)
-                        : Result<std::unique_ptr<HostStream>>(fail(no_session(session)));
+    VFMGR_TRY(auto const reserved, reserve_stream(session, request));
+    // Ended, if it is, after the lock is given back: its thread is waited for.
+    auto opened = HostStream::open(reserved.owner->permit(), request, limits_);
     std::lock_guard const lock(mutex_);
-    auto const place = streams_.find(number);
-    // Gone when the session has ended meanwhile.
-    if (opened && place == streams_.end()) opened = fail(no_session(session));
-    if (!opened) {
-        streams_.erase(number);
-        return fail(std::move(opened).error());
-    }
-    place->second.end = std::move(*opened);
-    return place->second.end->offer();
+    auto place = streams_.extract(reserved.number);
+    if (!opened) return fail(std::move(opened).error());
+    if (!place) return fail(no_session(session));  // it has ended meanwhile
+    place.mapped().end = std::move(*opened);
+    return streams_.insert(std::move(place)).position->second.end->offer();
 }
 
 // Only one at a time may spin: it takes a CPU.
-Result<std::uint64_t> Responder::reserve_stream(std::string const& session,
-                                                StreamRequest const& request) {
-    auto const spins = [](StreamKind kind) {
-        return kind == StreamKind::send_echo || kind == StreamKind::write_echo;
-    };
+Result<Responder::Reserved> Responder::reserve_stream(std::string const& session,
+                                                      StreamRequest const& request) {
     std::lock_guard const lock(mutex_);
-    if (!sessions_.contains(session)) return fail(no_session(session));
+    auto const owner = sessions_.find(session);
+    if (owner == sessions_.end()) return fail(no_session(session));
     auto const echoes = std::ranges::count_if(
-        streams_, [&](auto const& entry) { return spins(entry.second.kind); });
+        streams_, [](auto const& entry) { return is_echo(entry.second.kind); });
     if (streams_.size() >= limits_.streams_max ||
-        (spins(request.kind) && std::cmp_greater_equal(echoes, limits_.echoes_max)))
+        (is_echo(request.kind) && std::cmp_greater_equal(echoes, limits_.echoes_max)))
         return fail(Problem::unavailable, "the host measures for another VM",
                     "try again when that has ended, in a minute at most");
     streams_[++streams_so_far_] = {session, request.kind, nullptr};
-    return streams_so_far_;
+    return Reserved{streams_so_far_, owner->second};
 }
 
 void Responder::close_stream(std::string const& session, std::string const& stream) {

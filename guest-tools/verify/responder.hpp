@@ -57,12 +57,16 @@ class Responder {
         StreamKind kind = StreamKind::one_sided;
         std::unique_ptr<HostStream> end;
     };
+    struct Reserved {
+        std::uint64_t number = 0;  // in streams_
+        Session owner;
+    };
     struct Event;
 
     Responder(ResponderLimits const& limits, CheckPeer check_peer, FileDescriptor wake);
     [[nodiscard]] Session take(std::string const& session);
-    [[nodiscard]] Result<std::uint64_t> reserve_stream(std::string const& session,
-                                                       StreamRequest const& request);
+    [[nodiscard]] Result<Reserved> reserve_stream(std::string const& session,
+                                                  StreamRequest const& request);
     [[nodiscard]] std::vector<Stream> take_streams(std::string const& session);
     static void end_streams(std::vector<Stream> streams, HostSession& session);
     void drop_attachment(std::string const& attachment);

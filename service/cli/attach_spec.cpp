@@ -5,18 +5,13 @@
 
 #include <algorithm>
 
+#include "service/cli/choice.hpp"
 #include "service/cli/pf_edit.hpp"
 
 namespace vfmgr {
 namespace {
 
-template <class E>
-Result<E> parse_choice(std::string_view option, std::string_view text) {
-    if (auto const value = enum_value<E>(text)) return *value;
-    return fail(Problem::invalid_request,
-                fmt::format("{} is one of {}, not '{}'", option, enum_choices<E>(), text),
-                "see vfctl attach --help");
-}
+constexpr std::string_view help = "see vfctl attach --help";
 
 Result<VfSpec> settings_of(AttachArguments const& arguments) {
     VfSpec settings;
@@ -34,7 +29,7 @@ Result<VfSpec> settings_of(AttachArguments const& arguments) {
     }
     if (!arguments.link_state.empty()) {
         VFMGR_TRY(settings.link_state,
-                  parse_choice<LinkState>("--link-state", arguments.link_state));
+                  parse_choice<LinkState>("--link-state", arguments.link_state, help));
     }
     if (!arguments.query_rss.empty()) {
         VFMGR_TRY(settings.query_rss, parse_on_off("--query-rss", arguments.query_rss));
@@ -71,7 +66,7 @@ Result<Vlan> parse_vlan(std::string_view text) {
         vlan.qos = static_cast<std::uint8_t>(qos);
     }
     if (parts.size() > 2) {
-        VFMGR_TRY(vlan.proto, parse_choice<VlanProtocol>("the VLAN's protocol", parts[2]));
+        VFMGR_TRY(vlan.proto, parse_choice<VlanProtocol>("the VLAN's protocol", parts[2], help));
     }
     return vlan;
 }
@@ -81,10 +76,6 @@ Result<bool> parse_on_off(std::string_view option, std::string_view text) {
     if (text == "off") return false;
     return fail(Problem::invalid_request, fmt::format("{} is on or off, not '{}'", option, text),
                 "see vfctl attach --help");
-}
-
-Result<Profile> parse_profile(std::string_view option, std::string_view text) {
-    return parse_choice<Profile>(option, text);
 }
 
 Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments, PciAddress const& pf) {
@@ -100,13 +91,14 @@ Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments, PciAddr
     spec.best_effort = arguments.best_effort;
     if (!arguments.persistence.empty()) {
         VFMGR_TRY(spec.persistence,
-                  parse_choice<Persistence>("--persistence", arguments.persistence));
+                  parse_choice<Persistence>("--persistence", arguments.persistence, help));
     }
     if (arguments.verify) spec.verify = VerifyMode::required;
     if (arguments.verify_timeout_seconds)
         spec.verify_timeout_seconds = *arguments.verify_timeout_seconds;
     if (!arguments.verify_profile.empty()) {
-        VFMGR_TRY(spec.verify_profile, parse_profile("--verify-profile", arguments.verify_profile));
+        VFMGR_TRY(spec.verify_profile,
+                  parse_choice<Profile>("--verify-profile", arguments.verify_profile, help));
     }
     return spec;
 }

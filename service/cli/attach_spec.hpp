@@ -41,7 +41,6 @@ struct AttachArguments {
 [[nodiscard]] Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments,
                                                      PciAddress const& pf);
 
-[[nodiscard]] Result<Profile> parse_profile(std::string_view option, std::string_view text);
 [[nodiscard]] Result<Vlan> parse_vlan(std::string_view text);
 [[nodiscard]] Result<bool> parse_on_off(std::string_view option, std::string_view text);
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "service/cli/attach_spec.hpp"
+#include "service/cli/choice.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/progress.hpp"
 #include "service/cli/resolve.hpp"
@@ -110,7 +111,8 @@ Result<void> verify(Options const& options, std::string const& name,
     auto body = json::object();
     if (arguments.timeout_seconds) body["timeout_seconds"] = *arguments.timeout_seconds;
     if (!arguments.profile.empty()) {
-        VFMGR_TRY(auto const profile, parse_profile("--profile", arguments.profile));
+        VFMGR_TRY(auto const profile,
+                  parse_choice<Profile>("--profile", arguments.profile, "see vfctl verify --help"));
         body["profile"] = enum_name(profile);
     }
     request.body = body.dump();

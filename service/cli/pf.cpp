@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
+#include "service/cli/choice.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/pf_edit.hpp"
 #include "service/cli/progress.hpp"
@@ -46,11 +47,8 @@ Result<PfEdit> edit_of(SetArguments const& arguments) {
     PfEdit wanted{
         arguments.num_vfs, {}, arguments.vf_driver, arguments.networks, arguments.networks_removed};
     if (arguments.mode.empty()) return wanted;
-    wanted.mode = enum_value<PfMode>(arguments.mode);
-    if (wanted.mode) return wanted;
-    return fail(Problem::invalid_request,
-                fmt::format("mode is one of {}, not '{}'", enum_choices<PfMode>(), arguments.mode),
-                "see vfctl pf set --help");
+    VFMGR_TRY(wanted.mode, parse_choice<PfMode>("mode", arguments.mode, "see vfctl pf set --help"));
+    return wanted;
 }
 
 struct Edited {

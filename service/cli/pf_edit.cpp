@@ -7,6 +7,8 @@
 #include <charconv>
 #include <map>
 
+#include "service/cli/choice.hpp"
+
 namespace vfmgr {
 namespace {
 
@@ -48,12 +50,7 @@ Result<void> set_member(Network& network, std::string const& key, std::string co
     } else if (key == "mtu") {
         VFMGR_TRY(network.mtu, number("mtu", value, 1280, 9216));
     } else if (key == "rdma") {
-        auto const mode = enum_value<RdmaMode>(value);
-        if (!mode)
-            return fail(Problem::invalid_request,
-                        fmt::format("rdma is one of {}, not '{}'", enum_choices<RdmaMode>(), value),
-                        network_remedy);
-        network.rdma = *mode;
+        VFMGR_TRY(network.rdma, parse_choice<RdmaMode>("rdma", value, network_remedy));
     } else {
         return fail(Problem::invalid_request, fmt::format("--network knows no '{}'", key),
                     network_remedy);

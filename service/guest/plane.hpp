@@ -48,10 +48,9 @@ struct GuestPlaneHooks {
     std::function<Result<GuestAccess>(VmIdentity const&)> access;
     // Afterwards access() has the ticket's run and a permit for it.
     std::function<Result<void>(VmIdentity const&, RunTicket const&)> start_run;
-    // Adds what the daemon knows to a verdict before anybody sees it.
-    std::function<void(Verification&)> explain;
-    // The verdict on a run. That none came by the run's deadline is the caller's to notice.
-    std::function<void(Verification const&)> on_verification;
+    // The verdict on a run, to which the daemon adds what it knows. That none came by the run's
+    // deadline is the caller's to notice.
+    std::function<void(Verification&)> on_verification;
 };
 
 struct GuestPlaneLimits {
@@ -95,6 +94,7 @@ class GuestPlane {
         verify::SessionPermit permit;
         Time started_at{};
     };
+    using Sessions = std::map<std::string, Session>;  // by id
 
     void accept(http::Request request, http::Respond respond);
     [[nodiscard]] Result<void> enqueue(Job job);
@@ -107,6 +107,7 @@ class GuestPlane {
     [[nodiscard]] Result<GuestConfig> config_of(VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> start_run(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> open_session(Job const& job, VmIdentity const& vm);
+    [[nodiscard]] Result<Sessions::iterator> find_session(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<void> require_session(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> open_stream(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> close_stream(Job const& job, VmIdentity const& vm);
@@ -132,7 +133,7 @@ class GuestPlane {
     std::deque<Job> jobs_;
     std::list<Waiter> waiters_;  // the oldest first
     std::uint64_t waiters_so_far_ = 0;
-    std::map<std::string, Session> sessions_;
+    Sessions sessions_;
     std::set<std::string> manual_runs_;  // left out of the configuration: `verify` does them
     RateLimiter request_rates_;
     RateLimiter session_rates_;

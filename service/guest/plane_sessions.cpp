@@ -82,11 +82,7 @@ Result<http::Response> GuestPlane::close_session(Job const& job, VmIdentity cons
     Session session;
     {
         std::lock_guard const lock(mutex_);
-        auto const found = sessions_.find(job.route.id);
-        // Somebody else's session is none: nothing is to be learned by asking.
-        if (found == sessions_.end() || found->second.vm != vm)
-            return fail(Problem::not_found, "this VM has no such session",
-                        "its time may be over: start a new run");
+        VFMGR_TRY(auto const found, find_session(job, vm));
         session = std::move(found->second);
         sessions_.erase(found);
     }
@@ -96,12 +92,18 @@ Result<http::Response> GuestPlane::close_session(Job const& job, VmIdentity cons
 }
 
 // Somebody else's session is none: nothing is to be learned by asking.
-Result<void> GuestPlane::require_session(Job const& job, VmIdentity const& vm) {
-    std::lock_guard const lock(mutex_);
+Result<GuestPlane::Sessions::iterator> GuestPlane::find_session(Job const& job,
+                                                                VmIdentity const& vm) {
     auto const found = sessions_.find(job.route.id);
-    if (found != sessions_.end() && found->second.vm == vm) return {};
+    if (found != sessions_.end() && found->second.vm == vm) return found;
     return fail(Problem::not_found, "this VM has no such session",
                 "its time may be over: start a new run");
+}
+
+Result<void> GuestPlane::require_session(Job const& job, VmIdentity const& vm) {
+    std::lock_guard const lock(mutex_);
+    VFMGR_CHECK(find_session(job, vm));
+    return {};
 }
 
 Result<http::Response> GuestPlane::open_stream(Job const& job, VmIdentity const& vm) {
@@ -145,7 +147,6 @@ void GuestPlane::end_session_of(std::string const& run) {
 void GuestPlane::deliver(Verification& verification, Time started_at) {
     verification.started_at = started_at;
     verification.finished_at = clock_.now();
-    hooks_.explain(verification);
     hooks_.on_verification(verification);
     std::lock_guard const lock(mutex_);
     manual_runs_.erase(verification.run);
@@ -153,7 +154,7 @@ void GuestPlane::deliver(Verification& verification, Time started_at) {
 
 // Detached, stopped, or a new run: what the VM may do has changed under the session.
 void GuestPlane::end_forbidden_sessions() {
-    std::map<std::string, Session> open;
+    Sessions open;
     {
         std::lock_guard const lock(mutex_);
         open = sessions_;

@@ -12,6 +12,7 @@ VM = "bench-vm"
 MTU = 4096  # what a netdev of 9000 bytes gives RDMA
 ROUNDS = 15
 TRIALS = 3  # of each set of flags
+IB_LISTENS, RPING_LISTENS = "ss -ltn | grep 18515", "rdma res show cm_id | grep LISTEN"
 PEER_SECONDS = 40  # ib_send_lat -e hangs at times: verification.md, 3.6
 
 
@@ -46,7 +47,7 @@ class Rdma:
     def peer(self, words):
         """The line of figures that perftest prints, in words."""
         limited = f"timeout {PEER_SECONDS} {words}"
-        server = self.server(f"{limited} {self.on_host}", "ss -ltn | grep 18515")
+        server = self.server(f"{limited} {self.on_host}", IB_LISTENS)
         try:
             shown = self.vm.run(f"{limited} {self.on_vm} {self.host_address}").lines()
         finally:
@@ -61,6 +62,14 @@ class Rdma:
                             "read ended idle </proc/uptime; echo $ended $began", timeout=timeout)
         ended, began = shown.stdout.split()
         return float(ended) - float(began)
+
+    def rping_seconds(self, count):
+        """So many pings of rping in the VM; that the server starts is not in it."""
+        words = f"-C {count} -a {self.host_address}"
+        server = self.server(f"rping -s {words}", RPING_LISTENS)
+        took = self.seconds(f"rping -c {words}")
+        server.wait(30)
+        return took
 
     def server(self, words, port):
         """A server of the host's, from when it listens."""

@@ -28,7 +28,8 @@ Result<std::optional<PfNetdev>> find_netdev(LinuxKernelRoots const& roots, NlSoc
             return fail(netdev.error());
     }
     auto const* const own = own_netdev(roots, std::move(in_its_folder), pf);
-    return own ? std::optional(PfNetdev{own->name, own->ifindex}) : std::nullopt;
+    return own ? std::optional(PfNetdev{own->name, own->ifindex, link_layer_of(*own)})
+               : std::nullopt;
 }
 
 // Asked of the interface that it was opened for, whatever that is called by now: ENODEV, and so

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "api/types/file_descriptor.hpp"
+#include "api/types/pf_info.hpp"
 #include "vfmgr/kernel/sysfs.hpp"
 #include "vfmgr/netlink/socket.hpp"
 
@@ -13,6 +14,7 @@ namespace vfmgr {
 struct PfNetdev {
     std::string name;
     int ifindex = 0;
+    LinkLayer link_layer = LinkLayer::ethernet;
     bool operator==(PfNetdev const&) const = default;
 };
 

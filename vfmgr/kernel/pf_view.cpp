@@ -120,11 +120,14 @@ void add_netdev_facts(PfInfo& info, Netdev const& netdev) {
     info.mtu = netdev.mtu;
     info.up = netdev.up;
     info.carrier = netdev.carrier;
-    info.link_layer =
-        netdev.hardware_type == ARPHRD_INFINIBAND ? LinkLayer::infiniband : LinkLayer::ethernet;
+    info.link_layer = link_layer_of(netdev);
 }
 
 }  // namespace
+
+LinkLayer link_layer_of(Netdev const& netdev) {
+    return netdev.hardware_type == ARPHRD_INFINIBAND ? LinkLayer::infiniband : LinkLayer::ethernet;
+}
 
 Netdev const* own_netdev(LinuxKernelRoots const& roots, std::vector<Netdev const*> in_its_folder,
                          PciAddress const& pf) {

@@ -12,6 +12,7 @@
 
 namespace vfmgr {
 
+[[nodiscard]] LinkLayer link_layer_of(Netdev const& netdev);
 // The PF's own network device among those of its folder: no representor, the lowest port.
 [[nodiscard]] Netdev const* own_netdev(LinuxKernelRoots const& roots,
                                        std::vector<Netdev const*> in_its_folder,

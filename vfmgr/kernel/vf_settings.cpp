@@ -44,20 +44,14 @@ Refusal refusal_of(Target const& target, VfChange const& change, VfAttribute att
     return {attribute, std::move(error.detail), ack.error, std::move(error.causes.front())};
 }
 
-LinkLayer link_layer_of(Target const& target) {
-    if (!target.netdev) return LinkLayer::ethernet;
-    auto const type = pci_folder(target.roots, target.pci) / "net" / target.netdev->name / "type";
-    return read_number(type).value_or(ARPHRD_ETHER) == ARPHRD_INFINIBAND ? LinkLayer::infiniband
-                                                                         : LinkLayer::ethernet;
-}
-
 // devlink is asked of a NIC that refused; what it can't say changes only the remedy.
 std::string remedy_of(Target const& target, Refusal const& refusal) {
     if (refusal.error == 0)
         return fmt::format("look in the kernel's log, or list {} in best_effort",
                            enum_name(refusal.attribute));
     return remedy_for(
-        {refusal.attribute, refusal.error, link_layer_of(target),
+        {refusal.attribute, refusal.error,
+         target.netdev ? target.netdev->link_layer : LinkLayer::ethernet,
          read_eswitch_mode(devlink_device(target.pci), target.deadline).value_or(std::nullopt),
          to_string(target.pci)});
 }

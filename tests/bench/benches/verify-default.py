@@ -2,7 +2,7 @@
 """The profile default beside the tools that one would run, one after the other."""
 
 from figures import Figures
-from perftest import MTU, Rdma
+from perftest import IB_LISTENS, MTU, Rdma
 
 ROUNDS = 5
 SIZES = f"-F -m {MTU}"
@@ -26,11 +26,8 @@ def peer(rdma, step):
     if step.startswith("ping"):
         return rdma.seconds(step)
     if step.startswith("rping"):
-        server = rdma.server(f"rping -s -C 10 -a {rdma.host_address}",
-                             "rdma res show cm_id | grep LISTEN")
-        took = rdma.seconds(step)
-    else:
-        server = rdma.server(f"{step} {rdma.on_host}", "ss -ltn | grep 18515")
-        took = rdma.seconds(f"{step} {rdma.on_vm} {rdma.host_address}", timeout=500)
+        return rdma.rping_seconds(10)
+    server = rdma.server(f"{step} {rdma.on_host}", IB_LISTENS)
+    took = rdma.seconds(f"{step} {rdma.on_vm} {rdma.host_address}", timeout=500)
     server.wait(30)
     return took

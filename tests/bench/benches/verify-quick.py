@@ -13,7 +13,6 @@ SECONDS_MAX = 5
 # As the VF was when it came: down, without address, without RDMA device.
 FORGET = ("rdma link delete $(rdma link | cut -d' ' -f2 | cut -d/ -f1); "
           "ip addr flush dev {netdev}; ip link set {netdev} down; rm -f /run/vf-guest/*")
-RPING = "rping -{side} -C 10 -a {address}"
 
 
 def run(lab):
@@ -21,14 +20,10 @@ def run(lab):
     rdma = Rdma(lab, command_line="vf-guest=off")
     netdev = rdma.netdev
     ours = "vf-guest verify --profile quick"
-    rping = RPING.format(side="c", address=rdma.host_address)
-    figures = Figures(lab, "verify-quick", "s", ours, rping, ours_max=SECONDS_MAX)
+    figures = Figures(lab, "verify-quick", "s", ours, f"rping -c -C 10 -a {rdma.host_address}",
+                      ours_max=SECONDS_MAX)
     for _ in range(ROUNDS):
         rdma.vm.run(FORGET.format(netdev=netdev))
-        took = rdma.seconds(ours)
-        server = rdma.server(RPING.format(side="s", address=rdma.host_address),
-                             "rdma res show cm_id | grep LISTEN")
-        figures.round(took, rdma.seconds(rping))
-        server.wait(30)
+        figures.round(rdma.seconds(ours), rdma.rping_seconds(10))
     figures.report()
     rdma.leave()

@@ -81,7 +81,6 @@ GuestPlaneHooks hooks_of(World& world) {
         world.want(ticket.run, ticket.nonce);
         return {};
     };
-    hooks.explain = [](Verification&) {};
     hooks.on_verification = [&](Verification const& verification) { world.verdict(verification); };
     return hooks;
 }

@@ -110,7 +110,6 @@ struct Plane : testing::Test {
             want_run(daemon.access[vm.uuid], ticket.attachment, ticket.run, ticket.nonce);
             return {};
         };
-        hooks.explain = [](Verification&) {};
         hooks.on_verification = [this](Verification const& verification) {
             std::lock_guard const lock(daemon.mutex);
             daemon.verdicts.push_back(verification);

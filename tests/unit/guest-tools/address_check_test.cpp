@@ -19,11 +19,8 @@ using test::soon;
 IpAddress const address = IpAddress::parse("192.168.100.10").value();
 
 // On a thread of its own: other tests of this program need the loopback device of its network.
-class AddressCheck : public testing::Test {
+class AddressCheck : public test::NeedsNetworks {
   protected:
-    void SetUp() override {
-        if (::geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
-    }
     // near0 and far0, each in a network of its own.
     void with_veth(std::function<void()> const& body) {
         std::thread([&] {

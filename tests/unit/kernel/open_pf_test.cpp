@@ -3,41 +3,33 @@
 
 #include <sys/mount.h>
 
-#include "tests/unit/kernel/host_tree.hpp"
-#include "tests/unit/netlink/network_namespace.hpp"
+#include "tests/unit/kernel/veth_pf.hpp"
 #include "vfmgr/kernel/linux_kernel.hpp"
 
 namespace vfmgr {
 namespace {
 
 namespace fs = std::filesystem;
-using test::HostTree;
 using test::pci;
 using test::soon;
 
-auto const pf_address = "0000:01:00.0";
-
-// A veth stands for the PF's interface, in the kernel's own sysfs of this network.
-struct VethPf : HostTree {
-    VethPf() {
-        EXPECT_TRUE(test::make_veth(socket, {"near0", "far0"}));
-        add_pf(pf_address, 7);
-        add_vf(pf_address, 2, "0000:01:10.4");
-        bind(pf_address, "igb");
+// With its interface in the kernel's own sysfs of this network.
+struct SysfsPf : test::VethPf {
+    SysfsPf() {
         fs::create_directories(kernels());
         EXPECT_EQ(::unshare(CLONE_NEWNS), 0);
         EXPECT_EQ(::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
         EXPECT_EQ(::mount("sysfs", kernels().c_str(), "sysfs", 0, nullptr), 0);
         show("near0");
     }
-    ~VethPf() { ::umount2(kernels().c_str(), MNT_DETACH); }
-    VethPf(VethPf&&) = delete;
+    ~SysfsPf() { ::umount2(kernels().c_str(), MNT_DETACH); }
+    SysfsPf(SysfsPf&&) = delete;
 
     void show(std::string const& name) const {
-        link(device(pf_address) / "net" / name, kernels() / "class/net" / name);
+        link(device(pf) / "net" / name, kernels() / "class/net" / name);
     }
-    void hide(std::string const& name) const { fs::remove(device(pf_address) / "net" / name); }
-    [[nodiscard]] fs::path kernels() const { return device(pf_address) / "kernels_sysfs"; }
+    void hide(std::string const& name) const { fs::remove(device(pf) / "net" / name); }
+    [[nodiscard]] fs::path kernels() const { return device(pf) / "kernels_sysfs"; }
     [[nodiscard]] Netdev netdev(std::string const& name) {
         return get_netdev(socket, name, soon()).value();
     }
@@ -48,28 +40,24 @@ struct VethPf : HostTree {
         request.header(header).put_text(IFLA_IFNAME, to);
         EXPECT_TRUE(socket.tell(request, "RTM_NEWLINK", soon()).value().ok());
     }
-    [[nodiscard]] OpenPf open() const {
-        return OpenPf::open(roots(), pci(pf_address), soon()).value();
-    }
-
-    NlSocket socket = NlSocket::open(NlProtocol::route).value();
+    [[nodiscard]] OpenPf open() const { return OpenPf::open(roots(), pci(pf), soon()).value(); }
 };
 
 using OpenPfTest = test::Networked;
 
 TEST_F(OpenPfTest, KnowsItsInterfaceAndVfs) {
-    VethPf tree;
+    SysfsPf tree;
     auto const pf = tree.open();
     EXPECT_EQ(pf.netdev(), (PfNetdev{"near0", tree.netdev("near0").ifindex}));
     EXPECT_TRUE(pf.unchanged());
     EXPECT_TRUE(pf.has_vf(2));
     EXPECT_FALSE(pf.has_vf(3));
-    tree.add_vf(pf_address, 3, "0000:01:10.6");
+    tree.add_vf(SysfsPf::pf, 3, "0000:01:10.6");
     EXPECT_TRUE(pf.has_vf(3));
 }
 
 TEST_F(OpenPfTest, IsOpenedAgainForAnotherName) {
-    VethPf tree;
+    SysfsPf tree;
     auto const pf = tree.open();
     tree.rename("near0", "near1");
     EXPECT_FALSE(pf.unchanged());
@@ -77,7 +65,7 @@ TEST_F(OpenPfTest, IsOpenedAgainForAnotherName) {
 
 // Also for an interface with the same name and number, as an unbound and bound driver makes it.
 TEST_F(OpenPfTest, IsOpenedAgainForAnotherInterface) {
-    VethPf tree;
+    SysfsPf tree;
     auto const pf = tree.open();
     ASSERT_TRUE(delete_netdev(tree.socket, tree.netdev("near0"), soon()));
     EXPECT_FALSE(pf.unchanged());
@@ -86,7 +74,7 @@ TEST_F(OpenPfTest, IsOpenedAgainForAnotherInterface) {
 }
 
 TEST_F(OpenPfTest, IsOpenedEachTimeWhereOneFileDoesNotTell) {
-    VethPf tree;
+    SysfsPf tree;
     ASSERT_TRUE(test::make_veth(tree.socket, {"near0pf0vf1", "far1"}));
     tree.show("near0pf0vf1");
     EXPECT_FALSE(tree.open().unchanged());
@@ -99,7 +87,7 @@ TEST_F(OpenPfTest, IsOpenedEachTimeWhereOneFileDoesNotTell) {
 }
 
 TEST_F(OpenPfTest, ThereIsNoSuchDevice) {
-    VethPf const tree;
+    SysfsPf const tree;
     auto const none = OpenPf::open(tree.roots(), pci("0000:02:00.0"), soon());
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().problem, Problem::not_found);
@@ -108,11 +96,11 @@ TEST_F(OpenPfTest, ThereIsNoSuchDevice) {
 
 // One kernel, one step after the other: each finds the interface as it is by then.
 TEST_F(OpenPfTest, StepsFollowTheInterface) {
-    VethPf tree;
+    SysfsPf tree;
     LinuxKernel kernel(tree.roots());
     VfSpec settings;
     settings.trust = true;
-    ConfigureVfs const step{pci(pf_address), {{2, settings}}, {"trust"}};
+    ConfigureVfs const step{pci(SysfsPf::pf), {{2, settings}}, {"trust"}};
     auto const remark = [&] {
         auto const done = kernel.perform(step, soon());
         return done ? done->remarks.at(0) : done.error().detail;

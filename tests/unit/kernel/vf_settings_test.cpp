@@ -4,14 +4,13 @@
 
 #include <fmt/format.h>
 
-#include "host_tree.hpp"
+#include "veth_pf.hpp"
 #include "vfmgr/kernel/vf_files.hpp"
 
 namespace vfmgr {
 namespace {
 
 namespace fs = std::filesystem;
-using test::HostTree;
 using test::pci;
 using test::soon;
 
@@ -132,19 +131,12 @@ TEST(SettingText, NamesAttributeAndValue) {
 // A device without VFs refuses in the kernel's own words: veth stands for the PF.
 using ConfigureVfsStep = test::Networked;
 
-struct VethPf : HostTree {
-    VethPf() {
-        auto socket = NlSocket::open(NlProtocol::route).value();
-        EXPECT_TRUE(test::make_veth(socket, {"near0", "far0"}));
-        add_pf("0000:01:00.0", 7);
-        add_vf("0000:01:00.0", 2, "0000:01:10.4");
-        bind("0000:01:00.0", "igb");
-        write(device("0000:01:00.0") / "net/near0/dev_port", "0\n");
-    }
+struct VethPf : test::VethPf {
+    VethPf() { write(device(pf) / "net/near0/dev_port", "0\n"); }
     [[nodiscard]] Result<Observed> configure(ConfigureVfs step) const {
-        step.pf = pci("0000:01:00.0");
-        VFMGR_TRY(auto pf, OpenPf::open(roots(), step.pf, soon()));
-        return perform_step(roots(), pf, step, soon());
+        step.pf = pci(pf);
+        VFMGR_TRY(auto open, OpenPf::open(roots(), step.pf, soon()));
+        return perform_step(roots(), open, step, soon());
     }
 };
 

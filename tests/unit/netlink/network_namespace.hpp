@@ -22,10 +22,18 @@ inline Deadline soon() {
 }
 
 // Root must get one; others are told to run as root.
-class Networked : public ::testing::Test {
+class NeedsNetworks : public ::testing::Test {
   protected:
     void SetUp() override {
         if (::geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
+    }
+};
+
+class Networked : public NeedsNetworks {
+  protected:
+    void SetUp() override {
+        NeedsNetworks::SetUp();
+        if (IsSkipped()) return;
         ASSERT_EQ(::unshare(CLONE_NEWNET), 0) << "unshare: " << std::strerror(errno);
     }
 };

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// An option's value that is one of an enum's names. Pure.
+#pragma once
+
+#include <fmt/format.h>
+
+#include "api/types/enum_names.hpp"
+#include "api/types/problem.hpp"
+
+namespace vfmgr {
+
+// invalid_request with all of them, and where to read more.
+template <class E>
+[[nodiscard]] Result<E> parse_choice(std::string_view option, std::string_view text,
+                                     std::string_view remedy) {
+    if (auto const value = enum_value<E>(text)) return *value;
+    return fail(Problem::invalid_request,
+                fmt::format("{} is one of {}, not '{}'", option, enum_choices<E>(), text),
+                std::string(remedy));
+}
+
+}  // namespace vfmgr
