@@ -30,11 +30,11 @@ Result<std::unique_ptr<Control>> open_control(Config const& config) {
     return Control::start(std::move(store));
 }
 
-std::vector<Route> all_routes(Engine& engine, Clock& clock) {
+std::vector<Route> all_routes(Engine& engine, stock::StockResponder& stock, Clock& clock) {
     std::vector<Route> all;
-    for (auto& routes :
-         {root_routes(engine), pf_routes(engine), vm_routes(engine), attachment_routes(engine),
-          operation_routes(engine, clock), token_routes(engine, clock)})
+    for (auto& routes : {root_routes(engine), pf_routes(engine), vm_routes(engine),
+                         attachment_routes(engine), stock_routes(engine, stock),
+                         operation_routes(engine, clock), token_routes(engine, clock)})
         all.insert(all.end(), routes.begin(), routes.end());
     return all;
 }
@@ -49,7 +49,8 @@ Result<std::optional<KnownToken>> known_token(Engine const& engine, std::string 
     return KnownToken{token.id, token.sha256, *role, token.expires_at};
 }
 
-http::Handler api_handler(Config const& config, Engine& engine, Clock& clock) {
+http::Handler api_handler(Config const& config, Engine& engine, stock::StockResponder& stock,
+                          Clock& clock) {
     auto roles = resolve_roles(config.roles.groups, config.roles.uids);
     for (auto const& group : roles.unknown_groups)
         log(Severity::warning, "this host has no such group, nobody has its role",
@@ -76,7 +77,7 @@ http::Handler api_handler(Config const& config, Engine& engine, Clock& clock) {
             static_cast<void>(state.store.append_audit(entry).has_value());
         });
     };
-    return router(all_routes(engine, clock), std::move(authenticated), std::move(audit));
+    return router(all_routes(engine, stock, clock), std::move(authenticated), std::move(audit));
 }
 
 Result<void> listen_for_api(Config const& config, http::Server& server,
@@ -143,6 +144,13 @@ GuestPlaneHooks guest_hooks(Engine& engine, ResolveCid const& resolve_cid, std::
     return hooks;
 }
 
+stock::StockHooks stock_hooks(Engine const& engine) {
+    return {check_peer, [&engine](verify::SessionPermit const& permit) {
+                auto const now = stock_permit(engine.snapshot(), permit.attachment);
+                return now && *now == permit;
+            }};
+}
+
 // READY when everything is served; then only signals are waited for.
 int wait_for_signal(Engine& engine, Clock& clock) {
     sigset_t signals;
@@ -186,9 +194,13 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     VFMGR_TRY(auto responder, verify::Responder::start(verify::ResponderLimits{}, check_peer));
     GuestPlane plane(guest_hooks(engine, resolve_cid, responder->echo_port(), clock), *responder,
                      clock, GuestPlaneLimits{});
-    engine.control().on_change([&plane] { plane.changed(); });
+    stock::StockResponder stock(stock::StockLimits{}, clock, stock_hooks(engine));
+    engine.control().on_change([&plane, &stock] {
+        plane.changed();
+        stock.look_again();
+    });
     http::Server server(config.limits);
-    VFMGR_CHECK(listen_for_api(config, server, api_handler(config, engine, clock)));
+    VFMGR_CHECK(listen_for_api(config, server, api_handler(config, engine, stock, clock)));
     if (auto const vsock =
             server.listen(http::VsockListen{config.guest_plane_vsock_port}, plane.handler());
         !vsock)

@@ -125,8 +125,7 @@ Result<void> HostStream::take_sends() {
     auto polls = polls_by_default;
     if (request_.kind == StreamKind::send_echo)
         polls = rdma_.port.software ? polls_of_a_software_echo : polls_for_latency;
-    Piece const answer{rdma_.answer.bytes().first(request_.message_bytes),
-                       rdma_.answer.local_key()};
+    auto const answer = rdma_.answer.bytes();
     while (!stopping_) {
         VFMGR_TRY(auto const found, rdma_.all.queue->wait(room, deadline_, polls));
         VFMGR_CHECK(check_completions(found, "a stream"));
@@ -134,7 +133,8 @@ Result<void> HostStream::take_sends() {
             if (completion.opcode != IBV_WC_RECV) continue;
             auto const pair = static_cast<std::size_t>(completion.wr_id);
             if (request_.kind == StreamKind::send_echo)
-                VFMGR_CHECK(rdma_.all.pairs[pair].send(pair, answer));
+                VFMGR_CHECK(rdma_.all.pairs[pair].send(
+                    pair, {answer.first(completion.byte_len), rdma_.answer.local_key()}));
             VFMGR_CHECK(receive(pair));
             ++messages_;
         }

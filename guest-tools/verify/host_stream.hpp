@@ -24,7 +24,9 @@ class HostStream {
     HostStream& operator=(HostStream const&) = delete;
 
     [[nodiscard]] StreamOffer const& offer() const { return offer_; }
-    // Ends it; how many messages it took (send_sink) or answered (echoes). Once.
+    // How many it took or answered so far. Any thread.
+    [[nodiscard]] std::uint64_t messages() const { return messages_; }
+    // Ends it; how many messages that were in the end. Once.
     std::uint64_t stop();
 
   private:

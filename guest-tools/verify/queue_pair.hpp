@@ -51,6 +51,8 @@ class QueuePair {
     [[nodiscard]] std::uint32_t inline_bytes_max() const { return inline_bytes_max_; }
 
     [[nodiscard]] Result<void> connect(VerbsPort const& port, QueuePairEnd const& peer);
+    // For a set-up by RDMA CM, which says the attributes itself; `to` names the state in errors.
+    [[nodiscard]] Result<void> modify(ibv_qp_attr& attributes, int mask, char const* to);
     [[nodiscard]] Result<void> receive(std::uint64_t id, Piece into);
     [[nodiscard]] Result<void> send(std::uint64_t id, Piece from);
     [[nodiscard]] Result<void> write(std::uint64_t id, RemoteTransfer const& transfer);
@@ -69,7 +71,6 @@ class QueuePair {
     QueuePair(std::shared_ptr<CompletionQueue> completions, VerbsPair pair, QueuePairEnd end)
         : completions_(std::move(completions)), pair_(std::move(pair)), end_(std::move(end)) {}
     [[nodiscard]] bool to_error();
-    [[nodiscard]] Result<void> modify(ibv_qp_attr& attributes, int mask, char const* to);
     [[nodiscard]] Result<void> post_one(ibv_send_wr& request, Piece const& local);
     [[nodiscard]] Result<void> one_sided(std::uint64_t id, ibv_wr_opcode opcode,
                                          RemoteTransfer const& transfer);

@@ -166,6 +166,11 @@ Result<Responder::Reserved> Responder::reserve_stream(std::string const& session
     std::lock_guard const lock(mutex_);
     auto const owner = sessions_.find(session);
     if (owner == sessions_.end()) return fail(no_session(session));
+    // What one session takes, others miss.
+    if (std::ranges::any_of(streams_,
+                            [&](auto const& entry) { return entry.second.session == session; }))
+        return fail(Problem::limit_exceeded, "the session measures already",
+                    "end its stream before the next");
     auto const echoes = std::ranges::count_if(
         streams_, [](auto const& entry) { return is_echo(entry.second.kind); });
     if (streams_.size() >= limits_.streams_max ||

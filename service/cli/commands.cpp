@@ -78,6 +78,7 @@ int run_vfctl(std::vector<std::string> arguments) {
     add_pf_commands(app, session);
     add_vf_commands(app, session);
     add_attachment_commands(app, session);
+    add_stock_commands(app, session);
     add_operation_commands(app, session);
     add_token_commands(app, session);
     add_query_commands(app, session);

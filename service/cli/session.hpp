@@ -48,6 +48,7 @@ void add_global_options(CLI::App& app, Session& session);
 void add_pf_commands(CLI::App& app, Session& session);
 void add_vf_commands(CLI::App& app, Session& session);
 void add_attachment_commands(CLI::App& app, Session& session);
+void add_stock_commands(CLI::App& app, Session& session);
 void add_operation_commands(CLI::App& app, Session& session);
 void add_token_commands(CLI::App& app, Session& session);
 void add_query_commands(CLI::App& app, Session& session);

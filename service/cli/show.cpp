@@ -131,6 +131,16 @@ Table token_table(json const& items) {
                            {"EXPIRES", "/expires_at"}});
 }
 
+Table stock_table(json const& clients) {
+    return rows_of(json::array({clients}), {{"ATTACHMENT", "/attachment"},
+                                            {"ADDRESS", "/address"},
+                                            {"TEST", "/test"},
+                                            {"BYTES", "/message_bytes"},
+                                            {"UNTIL", "/open_until"},
+                                            {"SERVED", "/served"},
+                                            {"REFUSED", "/refused"}});
+}
+
 Table vf_table(json const& pfs) {
     Table table{{"VF", "PF", "NETDEV", "INDEX", "PCI", "DRIVER", "MAC", "VLAN", "SPOOFCHK", "TRUST",
                  "LINK", "RATE", "VM", "STATE"},
@@ -220,6 +230,21 @@ std::string verification_page(json const& verification, Options const& options) 
     if (cell(verification, "/remedy") != "-")
         out += "remedy: " + cell(verification, "/remedy") + "\n";
     return out + section("tests", test_table(verification), options);
+}
+
+std::string stock_page(json const& clients) {
+    auto out = facts({{"attachment", cell(clients, "/attachment")},
+                      {"served until", cell(clients, "/open_until")},
+                      {"perftest's test", cell(clients, "/test")},
+                      {"message bytes", cell(clients, "/message_bytes")},
+                      {"served", cell(clients, "/served")},
+                      {"refused", cell(clients, "/refused")}});
+    if (cell(clients, "/rping") != "-")
+        out += facts({{"rping is not served", cell(clients, "/rping")}});
+    out += "\nIn the VM:\n";
+    for (auto const& command : list_at(clients, "/commands"))
+        out += "  " + command.get<std::string>() + "\n";
+    return out;
 }
 
 std::string attachment_page(json const& attachment, Options const& options) {

@@ -18,6 +18,7 @@ namespace vfmgr {
 // The VFs of PFs: items of /v1/pfs, each with its vfs.
 [[nodiscard]] Table vf_table(nlohmann::json const& pfs);
 [[nodiscard]] Table test_table(nlohmann::json const& verification);
+[[nodiscard]] Table stock_table(nlohmann::json const& clients);
 [[nodiscard]] Table step_table(nlohmann::json const& operation);
 
 // Whole pages.
@@ -25,6 +26,7 @@ namespace vfmgr {
 [[nodiscard]] std::string attachment_page(nlohmann::json const& attachment, Options const& options);
 [[nodiscard]] std::string verification_page(nlohmann::json const& verification,
                                             Options const& options);
+[[nodiscard]] std::string stock_page(nlohmann::json const& clients);
 [[nodiscard]] std::string operation_page(nlohmann::json const& operation, Options const& options);
 // {"plan": …}: what would be done, and to whom.
 [[nodiscard]] std::string plan_page(nlohmann::json const& dry_run);

@@ -65,6 +65,30 @@ GuestAccess guest_access(Snapshot const& now, std::string const& vm_uuid, std::u
     return access;
 }
 
+Result<verify::SessionPermit> stock_permit(Snapshot const& now, std::string const& attachment) {
+    auto const found = now.desired->attachments.find(attachment);
+    if (found == now.desired->attachments.end())
+        return fail(Problem::not_found, fmt::format("there is no attachment {}", attachment),
+                    "GET /v1/attachments lists those of this host");
+    auto const& lease = found->second;
+    if (lease.state != AttachmentState::attached)
+        return fail(
+            Problem::conflict,
+            fmt::format("attachment {} is {}, not attached", attachment, enum_name(lease.state)),
+            "wait until its operation has ended");
+    auto const pf = now.desired->pfs.find(lease.vf.pf);
+    auto const* network = lease.spec.network && pf != now.desired->pfs.end()
+                              ? find_network(pf->second.spec, *lease.spec.network)
+                              : nullptr;
+    auto const* leg = network ? find_leg(*now.host, LegId{lease.vf.pf, network->vlan}) : nullptr;
+    if (!leg || !lease.address || !lease.settings.mac)
+        return fail(Problem::conflict,
+                    fmt::format("attachment {} has no network, so the host has no address there",
+                                attachment),
+                    "attach it with a network");
+    return permit(lease, *network, *leg, {});
+}
+
 void explain_failure(Snapshot const& now, Verification& verification) {
     if (verification.verdict != Verdict::fail) return;
     auto const lease = now.desired->attachments.find(verification.attachment);

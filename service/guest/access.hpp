@@ -11,6 +11,11 @@ namespace vfmgr {
 [[nodiscard]] GuestAccess guest_access(Snapshot const& now, std::string const& vm_uuid,
                                        std::uint16_t echo_port);
 
+// Without a run, for the VM's stock clients. not_found, conflict while it is not attached or
+// without a network.
+[[nodiscard]] Result<verify::SessionPermit> stock_permit(Snapshot const& now,
+                                                         std::string const& attachment);
+
 // Adds to a failure what the host knows and the test can't: that the VF's settings are no longer
 // those of the lease.
 void explain_failure(Snapshot const& now, Verification& verification);

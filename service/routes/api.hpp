@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "guest-tools/stock/stock_responder.hpp"
 #include "service/routes/router.hpp"
 #include "vfmgr/engine/engine.hpp"
 
@@ -13,6 +14,7 @@ namespace vfmgr {
 [[nodiscard]] std::vector<Route> pf_routes(Engine& engine);
 [[nodiscard]] std::vector<Route> vm_routes(Engine& engine);
 [[nodiscard]] std::vector<Route> attachment_routes(Engine& engine);
+[[nodiscard]] std::vector<Route> stock_routes(Engine& engine, stock::StockResponder& responder);
 [[nodiscard]] std::vector<Route> operation_routes(Engine& engine, Clock& clock);
 [[nodiscard]] std::vector<Route> token_routes(Engine& engine, Clock& clock);
 

@@ -59,7 +59,7 @@ void take_back(Engine& engine, Call const& call, http::Respond respond) {
            [] { return json_response(200, nullptr); });
 }
 
-void verify(Engine& engine, Call const& call, http::Respond respond) {
+void prove(Engine& engine, Call const& call, http::Respond respond) {
     auto const& body = call.request.body;
     auto request = from_json_text<VerifyRequest>(body.empty() ? "{}" : body);
     if (!request) return respond(refusal(call, request.error()));
@@ -101,7 +101,7 @@ std::vector<Route> attachment_routes(Engine& engine) {
          }},
         {"POST", "/v1/attachments/{id}/verifications", Role::operator_,
          [&engine](Call const& call, http::Respond respond) {
-             verify(engine, call, std::move(respond));
+             prove(engine, call, std::move(respond));
          }},
     };
 }

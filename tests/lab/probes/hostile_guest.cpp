@@ -8,6 +8,7 @@
 //   hostile_guest flip|swap|short|gid ATTACHMENT IFNAME  writes with a bit flipped, two chunks
 //                                                      exchanged, the end left out; or names
 //                                                      another GID
+//   hostile_guest hoard ATTACHMENT IFNAME              two streams of one session at once
 //   hostile_guest poor PROGRAM WORD…                   runs it with 64 KiB of locked memory
 #include <fmt/format.h>
 #include <linux/capability.h>
@@ -80,6 +81,15 @@ std::size_t damage(std::string_view how, std::span<std::byte> bytes) {
     return how == "short" ? bytes.size() - 4096 : bytes.size();
 }
 
+// More of the host's streams than one session needs.
+Result<Verification> hoard(guest::HostClient& host, std::string const& session,
+                           QueuePairEnd const& end) {
+    StreamRequest const request{StreamKind::one_sided, 64, 1, {end}, std::nullopt};
+    VFMGR_CHECK(host.open_stream(session, request));
+    VFMGR_CHECK(host.open_stream(session, request));
+    return fail(Problem::internal, "the host gave a second stream");
+}
+
 // One RDMA write of the whole region, and the claim that all went well.
 Result<Verification> damaged(guest::HostClient& host, GuestAttachment const& wanted,
                              std::string_view how, std::string const& ifname) {
@@ -90,6 +100,7 @@ Result<Verification> damaged(guest::HostClient& host, GuestAttachment const& wan
     SessionRequest request{wanted.attachment, wanted.run.value_or(""), wanted.nonce, pair.end()};
     if (how == "gid") request.guest.gid = gid_hex(wanted.responder.gid());
     VFMGR_TRY(auto const offer, host.open_session(request));
+    if (how == "hoard") return hoard(host, offer.session, pair.end());
     VFMGR_TRY(auto const memory, RegisteredMemory::make(domain.get(), offer.write.length,
                                                         IBV_ACCESS_LOCAL_WRITE, "region"));
     fill(Payload::from_seed(offer.write_seed, epoch_write), 0, memory.bytes());
@@ -122,7 +133,8 @@ int run_poor(char** program) {
 Result<Verification> run(int count, char** arguments) {
     std::string_view const mode = count > 2 ? arguments[1] : "";
     bool const damages =
-        (mode == "flip" || mode == "swap" || mode == "short" || mode == "gid") && count == 4;
+        (mode == "flip" || mode == "swap" || mode == "short" || mode == "gid" || mode == "hoard") &&
+        count == 4;
     bool const claims = mode == "claim" && count == 3;
     bool const tests = (mode == "other-nic" || mode == "masked-nic") && count == 5;
     if (!claims && !tests && !damages)

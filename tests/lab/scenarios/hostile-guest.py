@@ -11,7 +11,7 @@ PROGRAM = "/run/hostile_guest"
 
 def run(lab):
     lab.expect("unheard knocks", "heard without the filter", "claims refused",
-               "other NICs refused", "honest pass")
+               "other NICs refused", "hoarding refused", "honest pass")
     program = built(lab, "hostile_guest").read_bytes()
     product = Product(lab)
     product.manage(num_vfs=3)
@@ -55,6 +55,11 @@ def run(lab):
     lab.count("other NICs refused")
     vm.run(f"ip addr del {first['address']}/24 dev {netdev}; "
            f"ip addr add {first['address']}/24 dev {vm.netdev(first['settings']['mac'])}")
+
+    lab.step("it wants more of the host's streams than one session needs")
+    refused = lie(vm, "hoard", first["id"], vm.netdev(first["settings"]["mac"]))
+    if lab.check("the session measures already" in refused.get("refused", ""), f"{refused}"):
+        lab.count("hoarding refused")
 
     lab.step("and is believed when it is honest again")
     honest = json.loads(vm.run(f"vf-guest verify --attachment {first['id']} -o json",

@@ -22,10 +22,11 @@ ALLOWED = {
     "vfmgr/checks": ["api/types", "vfmgr/plan", "vfmgr/netlink", "vfmgr/checks"],
     "vfmgr/engine": ["api/types", "vfmgr/plan", "vfmgr/store", "vfmgr/engine",
                      "vfmgr/kernel/kernel.hpp", "vfmgr/hypervisor/hypervisor.hpp"],
-    "guest-tools/verify": ["api", "guest-tools/verify"],
+    "guest-tools/verify": ["api", "vfmgr/netlink", "guest-tools/verify"],
+    "guest-tools/stock": ["api", "guest-tools/verify", "guest-tools/stock"],
     "guest-tools": ["api", "vfmgr/netlink", "vfmgr/checks", "guest-tools"],
     "service/cli": ["api", "service/cli"],
-    "service": ["api", "vfmgr", "guest-tools/verify", "service"],
+    "service": ["api", "vfmgr", "guest-tools/verify", "guest-tools/stock", "service"],
 }
 
 

@@ -9,6 +9,7 @@
 #include "api/types/json.hpp"
 #include "api/types/operation.hpp"
 #include "api/types/pf_info.hpp"
+#include "api/types/stock.hpp"
 #include "api/types/vm_info.hpp"
 
 namespace vfmgr {
@@ -48,6 +49,8 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<VmInfo>("vm_info");
     expect_golden<PfSpec>("pf_spec");
     expect_golden<AttachmentSpec>("attachment_spec-all");
+    expect_golden<StockRequest>("stock_request");
+    expect_golden<StockClients>("stock_clients");
 }
 
 TEST(Examples, WishesMayLeaveMembersOut) {

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ibv_rc_pingpong, perftest and rping say to their servers (verification.md, 5), read strictly
+// and written as they write it. Whoever sends it may be hostile. Pure; any thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "api/types/guest.hpp"
+
+namespace vfmgr::stock {
+
+// --- ibv_rc_pingpong: one line each way, "done", and the connection ends before the test ---
+
+inline constexpr std::size_t pingpong_line_bytes = 52;    // its NUL included
+inline constexpr std::uint32_t pingpong_path_mtu = 1024;  // its default; it is not told
+
+// The MTU is the default's.
+[[nodiscard]] std::optional<QueuePairEnd> parse_pingpong_line(std::string_view line);
+[[nodiscard]] std::string make_pingpong_line(QueuePairEnd const& end);
+
+// --- perftest: the client says a thing, the server answers with one as long ---
+
+inline constexpr std::size_t perftest_version_bytes = 16;
+inline constexpr std::size_t perftest_line_bytes = 108;  // its NUL included
+inline constexpr std::size_t perftest_value_bytes = 8;   // of the client's results
+// From 6.28 on two ends exchange a structure whose layout depends on how they were built; an older
+// one is not asked for it.
+inline constexpr std::string_view perftest_version = "6.06";
+
+// Whether it is one that this server understands: 5.70 or later.
+[[nodiscard]] bool is_perftest_version(std::string_view text);
+
+struct PerftestLine {
+    QueuePairEnd end;     // without path MTU, which both ends agree on before
+    MemoryRegion memory;  // without length, which is not told
+    bool operator==(PerftestLine const&) const = default;
+};
+// By its first bytes: lines and results arrive in an order that depends on the test.
+[[nodiscard]] bool begins_perftest_line(std::string_view bytes);
+[[nodiscard]] std::optional<PerftestLine> parse_perftest_line(std::string_view line);
+[[nodiscard]] std::string make_perftest_line(PerftestLine const& line);
+
+// "5" for 4096 bytes, as ibv_mtu numbers them; 0 for what is none.
+[[nodiscard]] std::uint32_t perftest_mtu_bytes(std::string_view text);
+[[nodiscard]] std::string make_perftest_mtu(std::uint32_t bytes);
+
+// --- rping: where to read from, or to write to ---
+
+inline constexpr std::size_t rping_message_bytes = 16;
+
+[[nodiscard]] MemoryRegion parse_rping_message(
+    std::span<std::byte const, rping_message_bytes> message);
+[[nodiscard]] std::array<std::byte, rping_message_bytes> make_rping_message(
+    MemoryRegion const& region);
+
+}  // namespace vfmgr::stock

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/stock/perftest.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "guest-tools/verify/device.hpp"
+
+namespace vfmgr::stock {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+constexpr std::size_t page_bytes = 4, cache_line_bytes = 4, mtu_bytes = 2;
+// Of ib_send_bw and ib_send_lat: as many as its client keeps outstanding, and more.
+constexpr std::uint32_t receives = 512;
+
+}  // namespace
+
+std::uint32_t seconds_left(Deadline until) {
+    auto const left = std::chrono::ceil<std::chrono::seconds>(until - Steady::now());
+    return static_cast<std::uint32_t>(std::max<long>(left.count(), 1));
+}
+
+// Version, page and cache line, of which both ends take the larger, and the path MTU, of which they
+// take the smaller.
+Result<void> Perftest::agree(std::string const& version, Deadline handshake) {
+    std::string own(perftest_version);
+    own.resize(version.size());
+    VFMGR_CHECK(client_.write(own, handshake));
+    for (auto const bytes : {page_bytes, cache_line_bytes}) {
+        VFMGR_TRY(auto const told, client_.read(bytes, handshake));
+        VFMGR_CHECK(client_.write(told, handshake));
+    }
+    VFMGR_TRY(auto const told, client_.read(mtu_bytes, handshake));
+    auto const mtu = perftest_mtu_bytes(told);
+    if (mtu == 0)
+        return fail(Problem::invalid_request, "perftest's path MTU is none of the five",
+                    "use perftest 5.70 or later");
+    auto const& permit = terms_.permit;
+    VFMGR_TRY(auto const port,
+              verify::find_port({permit.host_address, permit.host_netdev}, port_time));
+    path_mtu_ = std::min(mtu, port.path_mtu);
+    return client_.write(make_perftest_mtu(port.path_mtu), handshake);
+}
+
+Result<void> Perftest::serve(std::string version, Deadline handshake) {
+    VFMGR_CHECK(agree(version, handshake));
+    while (true) {
+        auto const deadline = pairs_.empty() ? handshake : terms_.until;
+        auto const head = client_.read(perftest_value_bytes, deadline);
+        // "done" of older ones is shorter than anything else.
+        if (!head && head.error().problem == Problem::unavailable && !pairs_.empty()) return {};
+        if (!head) return fail(head.error());
+        if (begins_perftest_line(*head)) {
+            VFMGR_TRY(auto const rest, client_.read(perftest_line_bytes - head->size(), deadline));
+            VFMGR_CHECK(answer_line(*head + rest, deadline));
+        } else {
+            // One of its results. Ours are nothing: the client measures.
+            VFMGR_CHECK(client_.write(std::string(perftest_value_bytes, '\0'), deadline));
+        }
+    }
+}
+
+Result<void> Perftest::answer_line(std::string const& line, Deadline deadline) {
+    auto const told = parse_perftest_line(line);
+    if (!told)
+        return fail(Problem::invalid_request, "that is no line of perftest's",
+                    "use perftest 5.70 or later, without --data_validation");
+    VFMGR_TRY(auto const* const pair, pair_of(*told));
+    return client_.write(pair->answer, deadline);
+}
+
+// A queue pair is told of when it is made, and again for both ends to wait for each other.
+Result<Perftest::Pair const*> Perftest::pair_of(PerftestLine const& line) {
+    auto const known = std::ranges::find(pairs_, line.end.qp_num, &Pair::client);
+    if (known != pairs_.end()) return &*known;
+    if ((pairs_.size() + 1) * std::uint64_t{terms_.request.message_bytes} > conversation_bytes_max)
+        return fail(
+            Problem::limit_exceeded,
+            fmt::format("{} queue pairs of {} bytes each are more than {} bytes", pairs_.size() + 1,
+                        terms_.request.message_bytes, conversation_bytes_max),
+            "open it with a smaller message_bytes");
+    if (pairs_.empty()) VFMGR_CHECK(begin_test_());
+    VFMGR_TRY(auto opened, open(line));
+    return &pairs_.emplace_back(std::move(opened));
+}
+
+Result<Perftest::Pair> Perftest::open(PerftestLine const& line) const {
+    StreamRequest request{
+        terms_.request.test, terms_.request.message_bytes, receives, {line.end}, std::nullopt};
+    request.pairs.front().path_mtu = path_mtu_;
+    if (request.kind == StreamKind::write_echo) {
+        request.back = line.memory;
+        request.back->length = request.message_bytes;
+    }
+    verify::ResponderLimits limits;
+    limits.stream_seconds_max = seconds_left(terms_.until);
+    VFMGR_TRY(auto stream, verify::HostStream::open(terms_.permit, request, limits));
+    auto const& offer = stream->offer();
+    auto answer = make_perftest_line({offer.pairs.front(), offer.memory});
+    return Pair{line.end.qp_num, std::move(stream), std::move(answer)};
+}
+
+}  // namespace vfmgr::stock

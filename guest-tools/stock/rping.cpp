@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/stock/rping.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+
+#include "guest-tools/stock/lines.hpp"
+
+namespace vfmgr::stock {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+using verify::QueuePair;
+constexpr std::uint64_t ping_bytes_max = 1 << 20;
+constexpr std::uint64_t receive_id = 1;
+
+Error cm_error(char const* call) {
+    Error error{Problem::kernel_refused, "RDMA CM does not connect rping's client",
+                "start it again"};
+    error.causes.push_back(errno_cause(call, errno));
+    return error;
+}
+
+}  // namespace
+
+RpingConversation::RpingConversation(Id id, Terms terms, std::function<void()> ended)
+    : id_(std::move(id)), terms_(std::move(terms)), on_end_(std::move(ended)) {
+    thread_ = std::thread([this] { run(); });
+}
+
+RpingConversation::~RpingConversation() {
+    stop();
+    thread_.join();
+}
+
+void RpingConversation::stop() {
+    std::lock_guard const lock(mutex_);
+    stopping_ = true;
+    if (connected_) connected_->break_off();
+}
+
+void RpingConversation::run() {
+    // How it ends is the client's to notice.
+    static_cast<void>(serve());
+    ended_ = true;
+    on_end_();
+}
+
+// As the other tests open theirs: the port is found by the leg's address.
+Result<RpingConversation::Rdma> RpingConversation::open() const {
+    auto const& permit = terms_.permit;
+    VFMGR_TRY(auto port, verify::find_port({permit.host_address, permit.host_netdev}, port_time));
+    VFMGR_TRY(auto domain, verify::make_domain(port));
+    auto* const pd = domain.get();
+    VFMGR_TRY(auto messages,
+              verify::RegisteredMemory::make(pd, 2 * rping_message_bytes, IBV_ACCESS_LOCAL_WRITE,
+                                             "rping's messages"));
+    VFMGR_TRY(auto ping, verify::RegisteredMemory::make(pd, ping_bytes_max, IBV_ACCESS_LOCAL_WRITE,
+                                                        "rping's ping"));
+    // The client reaches nothing here by itself.
+    VFMGR_TRY(auto pair, QueuePair::make(pd, port, {.sends = 4, .receives = 2}, 0));
+    return Rdma{std::move(port), std::move(domain), std::move(messages), std::move(ping),
+                std::move(pair)};
+}
+
+// The attributes of the other end, and the sequence numbers, are RDMA CM's.
+Result<void> RpingConversation::accept(Rdma& rdma) {
+    for (auto const& [state, name] : {std::pair(IBV_QPS_RTR, "RTR"), {IBV_QPS_RTS, "RTS"}}) {
+        ibv_qp_attr attributes{};
+        attributes.qp_state = state;
+        int mask = 0;
+        if (rdma_init_qp_attr(id_.get(), &attributes, &mask) != 0)
+            return fail(cm_error("rdma_init_qp_attr"));
+        VFMGR_CHECK(rdma.pair.modify(attributes, mask, name));
+    }
+    rdma_conn_param parameters{};
+    parameters.responder_resources = 1;
+    parameters.initiator_depth = 1;
+    parameters.retry_count = 7;
+    parameters.rnr_retry_count = 7;
+    parameters.qp_num = rdma.pair.end().qp_num;
+    if (rdma_accept(id_.get(), &parameters) != 0) return fail(cm_error("rdma_accept"));
+    return {};
+}
+
+Result<void> RpingConversation::serve() {
+    VFMGR_TRY(auto rdma, open());
+    auto const slot = rdma.messages.bytes().first(rping_message_bytes);
+    VFMGR_CHECK(rdma.pair.receive(receive_id, {slot, rdma.messages.local_key()}));
+    {
+        std::lock_guard const lock(mutex_);
+        if (stopping_) return {};
+        connected_ = &rdma.pair;
+    }
+    auto done = accept(rdma);
+    auto deadline = Steady::now() + handshake_time;
+    while (done) {
+        done = move(rdma, Direction::read_ping, deadline);
+        deadline = terms_.until;
+        if (done) done = move(rdma, Direction::write_pong, deadline);
+        if (done) ++pings_;
+    }
+    {
+        std::lock_guard const lock(mutex_);
+        connected_ = nullptr;
+    }
+    rdma_disconnect(id_.get());
+    rdma.pair.shut(Steady::now() + verify::drain_wait);
+    return done;
+}
+
+// A message that says where; the bytes; a message that says that they have moved.
+Result<void> RpingConversation::move(Rdma& rdma, Direction direction, Deadline deadline) {
+    while (messages_ == 0) VFMGR_CHECK(await(rdma, IBV_WC_RECV, deadline));
+    --messages_;
+    auto const slots = rdma.messages.bytes();
+    auto const where = parse_rping_message(slots.first<rping_message_bytes>());
+    VFMGR_CHECK(rdma.pair.receive(receive_id,
+                                  {slots.first(rping_message_bytes), rdma.messages.local_key()}));
+    if (where.length < 1 || where.length > ping_bytes_max)
+        return fail(
+            Problem::limit_exceeded,
+            fmt::format("rping asks for {} bytes, more than {}", where.length, ping_bytes_max),
+            "use a smaller -S");
+    verify::RemoteTransfer const transfer{
+        {rdma.ping.bytes().first(where.length), rdma.ping.local_key()}, where.address, where.rkey};
+    bool const reads = direction == Direction::read_ping;
+    VFMGR_CHECK(reads ? rdma.pair.read(0, transfer) : rdma.pair.write(0, transfer));
+    VFMGR_CHECK(await(rdma, reads ? IBV_WC_RDMA_READ : IBV_WC_RDMA_WRITE, terms_.until));
+    auto const go_ahead = slots.last(rping_message_bytes);  // its content does not matter
+    VFMGR_CHECK(rdma.pair.send(0, {go_ahead, rdma.messages.local_key()}));
+    return await(rdma, IBV_WC_SEND, terms_.until);
+}
+
+// The client's next message may come before our completion.
+Result<void> RpingConversation::await(Rdma& rdma, ibv_wc_opcode wanted, Deadline deadline) {
+    std::array<ibv_wc, 8> room{};
+    bool found = false;
+    while (!found) {
+        VFMGR_TRY(auto const completions, rdma.pair.completions().wait(room, deadline));
+        VFMGR_CHECK(verify::check_completions(completions, "rping"));
+        for (auto const& completion : completions) {
+            found = found || completion.opcode == wanted;
+            if (completion.opcode != IBV_WC_RECV) continue;
+            if (completion.byte_len != rping_message_bytes)
+                return fail(Problem::invalid_request, "that is no message of rping's",
+                            "use rping of rdma-core");
+            ++messages_;
+        }
+    }
+    return {};
+}
+
+}  // namespace vfmgr::stock

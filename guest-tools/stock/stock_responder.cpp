@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/stock/stock_responder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace vfmgr::stock {
+
+std::vector<std::string> stock_commands(IpAddress const& host, StockRequest const& request,
+                                        bool rping) {
+    auto const address = to_string(host);
+    std::vector<std::string> commands;
+    if (rping) commands.push_back(fmt::format("rping -c -a {}", address));
+    commands.push_back(fmt::format(
+        "ibv_rc_pingpong -g INDEX {}  # the RoCE v2 GID's, as ibv_devinfo -v says", address));
+    auto const perftest = [&](std::string_view program) {
+        commands.push_back(fmt::format("{} {}", program, address));
+    };
+    switch (request.test) {
+        case StreamKind::one_sided:
+            perftest("ib_write_bw");
+            perftest("ib_read_bw");
+            perftest("ib_read_lat");
+            break;
+        case StreamKind::send_sink:
+            perftest("ib_send_bw");
+            break;
+        case StreamKind::send_echo:
+            perftest("ib_send_lat");
+            break;
+        case StreamKind::write_echo:
+            perftest(fmt::format("ib_write_lat -s {}", request.message_bytes));
+            break;
+    }
+    return commands;
+}
+
+StockResponder::StockResponder(StockLimits const& limits, Clock const& clock, StockHooks hooks)
+    : limits_(limits), clock_(clock), hooks_(std::move(hooks)) {
+    thread_ = std::thread([this] { run(); });
+}
+
+StockResponder::~StockResponder() {
+    {
+        std::lock_guard const lock(mutex_);
+        stopping_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+}
+
+void StockResponder::enqueue(std::function<void()> job) {
+    {
+        std::lock_guard const lock(mutex_);
+        jobs_.push_back(std::move(job));
+    }
+    wake_.notify_all();
+}
+
+void StockResponder::open(verify::SessionPermit permit, StockRequest const& request,
+                          Opened opened) {
+    enqueue([this, permit = std::move(permit), request, opened = std::move(opened)] {
+        opened(open_now(permit, request));
+    });
+}
+
+void StockResponder::close(std::string attachment, Closed closed) {
+    enqueue([this, attachment = std::move(attachment), closed = std::move(closed)] {
+        closed(close_now(attachment));
+    });
+}
+
+void StockResponder::look_again() {
+    enqueue([] {});  // run() looks after each job
+}
+
+std::optional<StockClients> StockResponder::find(std::string const& attachment) const {
+    std::lock_guard const lock(mutex_);
+    auto const found = windows_.find(attachment);
+    if (found == windows_.end()) return std::nullopt;
+    return describe(found->second);
+}
+
+// --- on its own thread ------------------------------------------------------------------------
+
+void StockResponder::run() {
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+        auto next = clock_.steady_now() + std::chrono::hours(1);
+        for (auto const& [attachment, window] : windows_) next = std::min(next, window.terms.until);
+        wake_.wait_until(lock, next, [&] { return stopping_ || !jobs_.empty(); });
+        auto const jobs = std::exchange(jobs_, {});
+        lock.unlock();
+        for (auto const& job : jobs) job();
+        close_ended();
+        lock.lock();
+    }
+}
+
+// An echo of writes looks at memory all the time: one at a time.
+Result<void> StockResponder::admit(StockRequest const& request) const {
+    if (windows_.size() >= limits_.guests_max)
+        return fail(Problem::limit_exceeded,
+                    fmt::format("stock clients of {} guests are served, no more are allowed",
+                                limits_.guests_max),
+                    "close one, or wait until its time is over");
+    auto const spins = [](auto const& entry) {
+        return entry.second.terms.request.test == StreamKind::write_echo;
+    };
+    if (request.test != StreamKind::write_echo || std::ranges::none_of(windows_, spins)) return {};
+    return fail(Problem::limit_exceeded, "write_echo is open for another guest",
+                "close that, or wait until its time is over");
+}
+
+Result<StockClients> StockResponder::open_now(verify::SessionPermit const& permit,
+                                              StockRequest const& request) {
+    if (permit.rdma == RdmaMode::none)
+        return fail(Problem::conflict, "the network has rdma: none",
+                    "set rdma: auto or rxe on the network");
+    close_now(permit.attachment);
+    VFMGR_CHECK(admit(request));
+    VFMGR_CHECK(hooks_.check_peer(permit));
+    std::chrono::seconds const time(request.seconds);
+    Window window{{permit, request, clock_.steady_now() + time, limits_.tcp_port, limits_.cm_port},
+                  clock_.now() + time,
+                  nullptr,
+                  nullptr,
+                  {}};
+    VFMGR_TRY(window.tcp, TcpServer::start(window.terms));
+    auto cm = CmServer::start(window.terms);
+    if (cm)
+        window.cm = std::move(*cm);
+    else
+        window.no_rping = detail_with_causes(cm.error()) + "; " + cm.error().remedy;
+    auto described = describe(window);
+    std::lock_guard const lock(mutex_);
+    windows_.insert_or_assign(permit.attachment, std::move(window));
+    return described;
+}
+
+// The servers end without the lock: their threads are waited for.
+bool StockResponder::close_now(std::string const& attachment) {
+    Windows::node_type closed;
+    std::lock_guard const lock(mutex_);
+    closed = windows_.extract(attachment);
+    return !closed.empty();
+}
+
+void StockResponder::close_ended() {
+    Windows ended;
+    std::unique_lock lock(mutex_);
+    for (auto at = windows_.begin(); at != windows_.end();) {
+        auto const one = at++;
+        auto const& terms = one->second.terms;
+        if (terms.until > clock_.steady_now() && hooks_.still_permitted(terms.permit)) continue;
+        ended.insert(windows_.extract(one));
+    }
+    lock.unlock();
+}
+
+StockClients StockResponder::describe(Window const& window) {
+    auto const& [permit, request, until, tcp_port, cm_port] = window.terms;
+    auto const tcp = window.tcp->served();
+    auto const cm = window.cm ? window.cm->served() : Served{};
+    return {permit.attachment,
+            permit.host_address,
+            request.test,
+            request.message_bytes,
+            window.open_until,
+            stock_commands(permit.host_address, request, window.cm != nullptr),
+            window.no_rping,
+            tcp.served + cm.served,
+            tcp.refused + cm.refused};
+}
+
+}  // namespace vfmgr::stock

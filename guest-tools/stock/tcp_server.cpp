@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/stock/tcp_server.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+
+#include "guest-tools/stock/event.hpp"
+#include "guest-tools/verify/socket_address.hpp"
+
+namespace vfmgr::stock {
+namespace {
+
+// An answer to a write is waited for by looking at memory, which takes a CPU.
+std::size_t tests_at_once(StreamKind kind) {
+    return kind == StreamKind::write_echo ? 1 : tests_max;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TcpServer>> TcpServer::start(Terms const& terms) {
+    VFMGR_TRY(auto listener,
+              listen_tcp({terms.permit.host_address, terms.tcp_port, terms.permit.host_netdev}));
+    VFMGR_TRY(auto wake, make_event());
+    return std::unique_ptr<TcpServer>(new TcpServer(terms, std::move(listener), std::move(wake)));
+}
+
+TcpServer::TcpServer(Terms terms, FileDescriptor listener, FileDescriptor wake)
+    : terms_(std::move(terms)), listener_(std::move(listener)), wake_(std::move(wake)) {
+    thread_ = std::thread([this] { run(); });
+}
+
+TcpServer::~TcpServer() {
+    stopping_ = true;
+    raise(wake_);
+    thread_.join();
+}
+
+Served TcpServer::served() const {
+    std::lock_guard const lock(mutex_);
+    return served_;
+}
+
+void TcpServer::run() {
+    std::array<pollfd, 2> watched{{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}}};
+    while (!stopping_) {
+        if (!wait_readable(watched, terms_.until)) break;
+        take_event(wake_);
+        forget_ended();
+        if ((watched[1].revents & POLLIN) != 0) take();
+    }
+    for (auto const& one : conversations_) one->stop();
+    conversations_.clear();
+}
+
+void TcpServer::take() {
+    verify::SocketAddress peer;
+    auto* const room = peer.room();
+    FileDescriptor socket(::accept4(listener_.get(), room, &peer.length, SOCK_CLOEXEC));
+    if (!socket) return;  // it has gone again, or descriptors are scarce
+    make_room();
+    if (peer.address() != terms_.permit.peer_address ||
+        conversations_.size() >= conversations_max) {
+        TcpStream(std::move(socket)).end_hard();
+        return end(false);
+    }
+    conversations_.push_back(std::make_unique<Conversation>(
+        std::move(socket), terms_, [this] { return begin_test(); },
+        [this](bool tested) { end(tested); }));
+}
+
+void TcpServer::forget_ended() {
+    std::erase_if(conversations_, [](auto const& one) { return one->ended(); });
+}
+
+void TcpServer::make_room() {
+    if (conversations_.size() < conversations_max) return;
+    auto const idle =
+        std::ranges::find_if(conversations_, [](auto const& one) { return !one->testing(); });
+    if (idle != conversations_.end()) conversations_.erase(idle);
+}
+
+Result<void> TcpServer::begin_test() {
+    std::lock_guard const lock(mutex_);
+    auto const most = tests_at_once(terms_.request.test);
+    if (testing_ >= most)
+        return fail(Problem::limit_exceeded,
+                    fmt::format("{} tests are under way, no more are allowed", most),
+                    "start it again when one has ended");
+    ++testing_;
+    ++served_.served;
+    return {};
+}
+
+// On the conversation's thread.
+void TcpServer::end(bool tested) {
+    {
+        std::lock_guard const lock(mutex_);
+        if (tested)
+            --testing_;
+        else
+            ++served_.refused;
+    }
+    raise(wake_);
+}
+
+}  // namespace vfmgr::stock

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes one guest's TCP connections, on the leg that leads to it, and nobody else's. A client that
+// is slow keeps nobody out: when there are too many, the oldest that has not begun its test goes.
+// A thread of its own; counters from any.
+#pragma once
+
+#include <atomic>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "guest-tools/stock/conversation.hpp"
+
+namespace vfmgr::stock {
+
+struct Served {
+    std::uint64_t served = 0;   // came to their test
+    std::uint64_t refused = 0;  // did not
+};
+
+class TcpServer {
+  public:
+    [[nodiscard]] static Result<std::unique_ptr<TcpServer>> start(Terms const& terms);
+    ~TcpServer();
+    TcpServer(TcpServer const&) = delete;
+    TcpServer& operator=(TcpServer const&) = delete;
+
+    [[nodiscard]] Served served() const;
+    [[nodiscard]] std::uint16_t port() const { return port_of(listener_); }
+
+  private:
+    TcpServer(Terms terms, FileDescriptor listener, FileDescriptor wake);
+    void run();
+    void take();
+    void forget_ended();
+    void make_room();
+    [[nodiscard]] Result<void> begin_test();
+    void end(bool tested);
+
+    Terms const terms_;
+    FileDescriptor const listener_, wake_;
+    std::atomic<bool> stopping_ = false;
+    std::list<std::unique_ptr<Conversation>> conversations_;  // its thread's; the oldest first
+    mutable std::mutex mutex_;                                // guards what follows
+    Served served_;
+    std::size_t testing_ = 0;
+    std::thread thread_;
+};
+
+}  // namespace vfmgr::stock

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's end for rping, ibv_rc_pingpong and perftest in one VM: opened, looked at, closed.
+#include <fmt/format.h>
+
+#include "api/types/json.hpp"
+#include "service/guest/access.hpp"
+#include "service/routes/api.hpp"
+
+namespace vfmgr {
+namespace {
+
+using stock::StockResponder;
+
+Error not_open(std::string const& attachment) {
+    return {Problem::not_found,
+            fmt::format("nothing is open for stock clients of attachment {}", attachment),
+            "open it: vfctl stock-clients open"};
+}
+
+void open_stock(Engine& engine, StockResponder& responder, Call const& call,
+                http::Respond respond) {
+    auto const& body = call.request.body;
+    auto const request = from_json_text<StockRequest>(body.empty() ? "{}" : body);
+    if (!request) return respond(refusal(call, request.error()));
+    auto permit = stock_permit(engine.snapshot(), call.ids.at("id"));
+    if (!permit) return respond(refusal(call, permit.error()));
+    responder.open(
+        std::move(*permit), *request,
+        [call, respond = std::move(respond)](Result<StockClients> const& opened) {
+            respond(opened ? json_response(200, *opened) : refusal(call, opened.error()));
+        });
+}
+
+http::Response show_stock(StockResponder const& responder, Call const& call) {
+    auto const found = responder.find(call.ids.at("id"));
+    return found ? json_response(200, *found) : refusal(call, not_open(call.ids.at("id")));
+}
+
+void close_stock(StockResponder& responder, Call const& call, http::Respond respond) {
+    responder.close(call.ids.at("id"), [call, respond = std::move(respond)](bool closed) {
+        if (!closed) return respond(refusal(call, not_open(call.ids.at("id"))));
+        http::Response response;
+        response.status = 204;
+        respond(std::move(response));
+    });
+}
+
+}  // namespace
+
+std::vector<Route> stock_routes(Engine& engine, StockResponder& responder) {
+    auto const* const path = "/v1/attachments/{id}/stock-clients";
+    return {
+        {"GET", path, Role::viewer,
+         [&responder](Call const& call, http::Respond respond) {
+             respond(show_stock(responder, call));
+         }},
+        {"PUT", path, Role::operator_,
+         [&engine, &responder](Call const& call, http::Respond respond) {
+             open_stock(engine, responder, call, std::move(respond));
+         }},
+        {"DELETE", path, Role::operator_,
+         [&responder](Call const& call, http::Respond respond) {
+             close_stock(responder, call, std::move(respond));
+         }},
+    };
+}
+
+}  // namespace vfmgr
