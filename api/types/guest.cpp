@@ -19,6 +19,7 @@ constexpr std::size_t tests_max = 32;
 constexpr std::size_t figures_max = 32;
 constexpr std::size_t digests_max = 8;
 constexpr std::size_t facts_max = 16;
+constexpr std::size_t counters_max = 64;
 
 void check_text(JsonReader& reader, std::string const& pointer, std::string_view text,
                 std::size_t bytes_max) {
@@ -129,6 +130,7 @@ void fields(F& f, V& report) {
     f.value("nonce", report.nonce);
     f.value("tests", report.tests);
     f.defaulted("digests", report.digests);
+    f.defaulted("counters", report.counters);
     f.defaulted("facts", report.facts);
     f.defaulted("error", report.error);
 }
@@ -224,6 +226,12 @@ void read(JsonReader& reader, GuestReport& report) {
         for (std::size_t i = 0; i < report.tests.size(); ++i)
             check_test(reader, fmt::format("tests/{}", i), report.tests[i]);
     check_map(reader, "digests", report.digests, digests_max);
+    if (check_count(reader, "counters", report.counters.size(), counters_max))
+        for (std::size_t i = 0; i < report.counters.size(); ++i) {
+            auto const at = fmt::format("counters/{}/", i);
+            check_text(reader, at + "device", report.counters[i].device, id_bytes_max);
+            check_text(reader, at + "name", report.counters[i].name, id_bytes_max);
+        }
     check_map(reader, "facts", report.facts, facts_max);
     check_text(reader, "error", report.error, sentence_bytes_max);
 }

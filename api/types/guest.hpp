@@ -93,6 +93,7 @@ struct GuestReport {
     std::string nonce;
     std::vector<TestResult> tests;
     std::map<std::string, std::string> digests;  // "rdma_read", "rc_ping"
+    std::vector<Counter> counters;               // of losses in the VM: by how much they grew
     std::map<std::string, std::string> facts;    // kernel, vf_guest version, ifname, rdma_device
     std::string error;                           // why the guest could not test at all
     bool operator==(GuestReport const&) const = default;

@@ -7,6 +7,22 @@ namespace vfmgr {
 
 namespace {
 
+template <class F, Of<Counter> V>
+void fields(F& f, V& counter) {
+    f.value("source", counter.source);
+    f.value("device", counter.device);
+    f.value("name", counter.name);
+    f.value("count", counter.count);
+}
+
+template <class F, Of<Loss> V>
+void fields(F& f, V& loss) {
+    f.value("side", loss.side);
+    f.value("counter", loss.counter);
+    f.value("detail", loss.detail);
+    f.value("remedy", loss.remedy);
+}
+
 template <class F, Of<TestResult> V>
 void fields(F& f, V& test) {
     f.value("name", test.name);
@@ -28,6 +44,7 @@ void fields(F& f, V& verification) {
     f.nullable("peer_gid", verification.peer_gid);
     f.nullable("vf_mac", verification.vf_mac);
     f.value("path", verification.path);
+    f.defaulted("losses", verification.losses);
     f.defaulted("detail", verification.detail);
     f.defaulted("remedy", verification.remedy);
     f.value("started_at", verification.started_at);
@@ -35,6 +52,24 @@ void fields(F& f, V& verification) {
 }
 
 }  // namespace
+
+void to_json(nlohmann::json& out, Counter const& counter) {
+    JsonWriter writer(out);
+    fields(writer, counter);
+}
+
+void read(JsonReader& reader, Counter& counter) {
+    fields(reader, counter);
+}
+
+void to_json(nlohmann::json& out, Loss const& loss) {
+    JsonWriter writer(out);
+    fields(writer, loss);
+}
+
+void read(JsonReader& reader, Loss& loss) {
+    fields(reader, loss);
+}
 
 void to_json(nlohmann::json& out, TestResult const& test) {
     JsonWriter writer(out);

@@ -40,6 +40,32 @@ template <>
 inline constexpr std::array<EnumName<Profile>, 3> enum_names<Profile> = {
     {{Profile::quick, "quick"}, {Profile::default_, "default"}, {Profile::deep, "deep"}}};
 
+// What counts packets that did not get through: a queueing discipline (tc), statistics of a netdev,
+// hw_counters of an RDMA device. In the order in which they are a cause.
+enum class CounterSource { qdisc, netdev, rdma };
+template <>
+inline constexpr std::array<EnumName<CounterSource>, 3> enum_names<CounterSource> = {
+    {{CounterSource::qdisc, "qdisc"},
+     {CounterSource::netdev, "netdev"},
+     {CounterSource::rdma, "rdma"}}};
+
+struct Counter {
+    CounterSource source = CounterSource::netdev;
+    std::string device;  // "enp1s0.100", "rxe0"
+    std::string name;    // "rx_dropped"; of a qdisc its kind: "ingress", "tbf"
+    std::uint64_t count = 0;
+    bool operator==(Counter const&) const = default;
+};
+
+// A counter that grew during a run, on which side, and what that means.
+struct Loss {
+    Judge side = Judge::host;
+    Counter counter;
+    std::string detail;
+    std::string remedy;
+    bool operator==(Loss const&) const = default;
+};
+
 struct TestResult {
     // Proofs: reachability, path_mtu, rc_ping, rdma_write, rdma_read. Figures: write_bandwidth,
     // read_bandwidth, send_bandwidth, write_latency, read_latency, send_latency.
@@ -62,7 +88,8 @@ struct Verification {
     std::optional<std::string> peer_gid;  // as the QP saw it
     std::optional<MacAddress> vf_mac;
     TestPath path = TestPath::internal_switch;
-    std::string detail;  // why it failed, in one sentence
+    std::vector<Loss> losses;  // also of a run that passed
+    std::string detail;        // why it failed, in one sentence
     std::string remedy;
     Time started_at{};
     std::optional<Time> finished_at;
@@ -70,6 +97,10 @@ struct Verification {
 };
 
 class JsonReader;
+void to_json(nlohmann::json& out, Counter const& counter);
+void read(JsonReader& reader, Counter& counter);
+void to_json(nlohmann::json& out, Loss const& loss);
+void read(JsonReader& reader, Loss& loss);
 void to_json(nlohmann::json& out, TestResult const& test);
 void read(JsonReader& reader, TestResult& test);
 void to_json(nlohmann::json& out, Verification const& verification);

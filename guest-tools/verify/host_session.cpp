@@ -45,11 +45,18 @@ Result<std::unique_ptr<HostSession>> HostSession::open(SessionPermit const& perm
                                                        SessionRequest const& request,
                                                        ResponderLimits const& limits) {
     std::unique_ptr<HostSession> session(new HostSession(permit, limits));
-    if (permit.rdma == RdmaMode::none) return session;
-    VFMGR_TRY(auto rdma, open_rdma(permit, limits));
-    session->rdma_.emplace(std::move(rdma));
-    VFMGR_CHECK(session->prepare(request));
+    if (permit.rdma != RdmaMode::none) {
+        VFMGR_TRY(auto rdma, open_rdma(permit, limits));
+        session->rdma_.emplace(std::move(rdma));
+        VFMGR_CHECK(session->prepare(request));
+    }
+    session->counters_ = read_counters(session->counted());
     return session;
+}
+
+CounterPlace HostSession::counted() const {
+    if (!rdma_) return {permit_.host_netdev, {}};
+    return {permit_.host_netdev, rdma_->port.device, rdma_->port.number};
 }
 
 Result<HostSession::Rdma> HostSession::open_rdma(SessionPermit const& permit,
@@ -189,6 +196,7 @@ void HostSession::add(StreamKind kind, std::uint64_t messages) {
 }
 
 SessionFacts HostSession::finish() {
+    facts_.lost = growth(counters_, read_counters(counted()));
     if (!rdma_) return facts_;
     {
         std::lock_guard const lock(streamed_mutex_);

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 
+#include "guest-tools/verify/counters.hpp"
 #include "guest-tools/verify/echo.hpp"
 #include "guest-tools/verify/judge.hpp"
 #include "guest-tools/verify/memory.hpp"
@@ -60,6 +61,8 @@ class HostSession {
     void on_ping(ibv_wc const& completion);
     void device_failed(Error const& error);
 
+    [[nodiscard]] CounterPlace counted() const;
+
     SessionPermit permit_;
     ResponderLimits limits_;
     SessionOffer offer_;
@@ -68,6 +71,7 @@ class HostSession {
     SessionFacts facts_;
     std::mutex streamed_mutex_;
     std::map<StreamKind, std::uint64_t> streamed_;  // streamed_mutex_
+    std::vector<Counter> counters_;                 // before
     std::uint32_t echoes_ = 0;
     bool device_gone_ = false;
     std::optional<Rdma> rdma_;

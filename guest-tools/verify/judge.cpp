@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
+#include "guest-tools/verify/counters.hpp"
 #include "guest-tools/verify/device.hpp"
 #include "guest-tools/verify/echo.hpp"
 #include "guest-tools/verify/measure.hpp"
@@ -237,6 +239,30 @@ void sum_up(Verification& verification, SessionPermit const& permit) {
     verification.remedy = "set rdma: auto or rxe on the network to have RDMA proved";
 }
 
+// What was lost in the VM is what the guest says: printable, and no more than data.
+std::vector<Loss> losses_of(Case const& c) {
+    auto losses = explain_losses(c.facts.lost, Judge::host);
+    auto told = c.report.counters;
+    for (auto& counter : told) {
+        counter.device = printable(counter.device, figure_name_max);
+        counter.name = printable(counter.name, figure_name_max);
+    }
+    std::ranges::move(explain_losses(told, Judge::guest), std::back_inserter(losses));
+    return losses;
+}
+
+// The surest cause first. A failure names it.
+void add_losses(Verification& verification, Case const& c) {
+    verification.losses = losses_of(c);
+    std::ranges::stable_sort(verification.losses, {},
+                             [](Loss const& loss) { return loss.counter.source; });
+    if (verification.verdict != Verdict::fail || verification.losses.empty()) return;
+    auto const& first = verification.losses.front();
+    verification.detail += "; " + first.detail;
+    // Only tc drops nothing but what it was told to.
+    if (first.counter.source == CounterSource::qdisc) verification.remedy = first.remedy;
+}
+
 Verification blank(SessionPermit const& permit) {
     Verification verification;
     verification.run = permit.run;
@@ -277,6 +303,7 @@ Verification judge(SessionPermit const& permit, SessionFacts const& facts,
         judge_all_figures(c, verification.tests);
     }
     sum_up(verification, permit);
+    add_losses(verification, c);
     return verification;
 }
 

@@ -30,6 +30,7 @@ struct SessionFacts {
     std::string read_digest;
     std::uint64_t read_bytes = 0;
     std::map<StreamKind, std::uint64_t> streamed;  // messages taken or answered
+    std::vector<Counter> lost;                     // on the host: counters that grew
     std::string peer_gid;                          // as the queue pair had it
     std::string device_error;                      // the host's own RDMA failure, in a sentence
     std::string device_remedy;

@@ -45,6 +45,8 @@ std::string describe(Verification const& verification) {
     if (verification.tests.empty() && !verification.detail.empty())
         text += fmt::format("  {}\n  remedy: {}\n", verification.detail, verification.remedy);
     for (auto const& test : verification.tests) text += line(test);
+    for (auto const& loss : verification.losses)
+        text += fmt::format("  lost: {}\n    remedy: {}\n", loss.detail, loss.remedy);
     text += fmt::format("  path: {}\n", enum_name(verification.path));
     return text;
 }

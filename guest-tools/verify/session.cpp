@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 
+#include "guest-tools/verify/counters.hpp"
 #include "guest-tools/verify/judge.hpp"
 #include "guest-tools/verify/rc_ping.hpp"
 #include "guest-tools/verify/rdma_proof.hpp"
@@ -79,13 +80,20 @@ GuestReport GuestSession::run(SessionOffer const& offer, Measuring const& measur
     report.nonce = subject_.attachment.nonce;
     report.facts["kernel"] = kernel_release();
     report.facts["ifname"] = subject_.ifname;
-    if (rdma_) report.facts["rdma_device"] = rdma_->port.device;
+    CounterPlace counted{subject_.ifname, {}};
+    if (rdma_) {
+        report.facts["rdma_device"] = rdma_->port.device;
+        counted = {subject_.ifname, rdma_->port.device, rdma_->port.number};
+    }
+    auto const before = read_counters(counted);
     auto const deadline =
         Steady::now() + std::chrono::seconds(offer.deadline_seconds) - report_time;
     run_echo(report, deadline);
-    if (!rdma_) return report;
-    auto const proved = prove(report, offer, deadline);
-    measure_all(report, measuring, proved, deadline);
+    if (rdma_) {
+        auto const proved = prove(report, offer, deadline);
+        measure_all(report, measuring, proved, deadline);
+    }
+    report.counters = growth(before, read_counters(counted));
     return report;
 }
 

@@ -229,6 +229,9 @@ std::string verification_page(json const& verification, Options const& options) 
     if (cell(verification, "/detail") != "-") out += cell(verification, "/detail") + "\n";
     if (cell(verification, "/remedy") != "-")
         out += "remedy: " + cell(verification, "/remedy") + "\n";
+    for (auto const& loss : list_at(verification, "/losses"))
+        out +=
+            fmt::format("lost: {}\n  remedy: {}\n", cell(loss, "/detail"), cell(loss, "/remedy"));
     return out + section("tests", test_table(verification), options);
 }
 

@@ -6,7 +6,7 @@ import json
 from vflab.product import Product
 from vflab.programs import built, send
 
-LONG = True  # 10 faults of some 10 s each
+LONG = True  # 11 faults of some 10 s each
 VM = "faulty"
 PROGRAM = "/run/hostile_guest"
 
@@ -81,6 +81,12 @@ class Faults:
         self.fault("path faults named", "a hop of 1500 bytes", f"ip link set {self.leg} mtu 1500",
                    f"ip link set {self.leg} mtu 9000", "path_mtu", "an MTU of about 1",
                    f"the host can't send 8972 bytes on {self.leg}")
+        police = (f"tc qdisc add dev {self.leg} handle ffff: ingress; "
+                  f"tc filter add dev {self.leg} parent ffff: matchall "
+                  "action police rate 1mbit burst 32k conform-exceed drop")
+        self.fault("path faults named", "a policed rate", police,
+                   f"tc qdisc del dev {self.leg} ingress", "on the host tc dropped",
+                   f"packets on {self.leg}", f"tc -s filter show dev {self.leg} ingress")
         where = f"ip link set {self.product.pf} vf {self.lease['vf']['index']} vlan"
         self.fault("path faults named", "another VLAN", f"{where} 200", f"{where} 100",
                    "reachability", "has vlan 200", "was lent with vlan 100")

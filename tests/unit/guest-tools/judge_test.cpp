@@ -276,6 +276,33 @@ TEST(Judge, StrangeFiguresAndTestsAreLeftOut) {
     EXPECT_EQ(verification.tests.size(), 6U);
 }
 
+// What tc drops explains a failure; what a NIC drops may.
+TEST(Judge, LossesStandBesideTheVerdict) {
+    auto run = honest();
+    run.facts.lost = {{CounterSource::netdev, "enp1s0", "rx_dropped", 3},
+                      {CounterSource::qdisc, "enp1s0", "ingress", 9}};
+    run.report.counters = {{CounterSource::netdev, "eth\n0", "tx_dropped", 2}};
+    auto const passed = verdict(run);
+    EXPECT_EQ(passed.verdict, Verdict::pass);
+    EXPECT_EQ(passed.detail, "");
+    ASSERT_EQ(passed.losses.size(), 3U);
+    EXPECT_EQ(passed.losses[0].counter.source, CounterSource::qdisc);
+    EXPECT_EQ(passed.losses[1].side, Judge::host);
+    EXPECT_EQ(passed.losses[2].side, Judge::guest);
+    EXPECT_EQ(passed.losses[2].counter.device, "eth?0");
+
+    run.facts.pings = 3;
+    auto const failed = verdict(run);
+    EXPECT_THAT(failed.detail, HasSubstr("rc_ping: the host received 3 of 16"));
+    EXPECT_THAT(failed.detail, HasSubstr("; on the host tc dropped 9 packets on enp1s0"));
+    EXPECT_THAT(failed.remedy, StartsWith("tc -s qdisc"));
+
+    run.facts.lost.pop_back();
+    auto const unsure = verdict(run);
+    EXPECT_THAT(unsure.detail, HasSubstr("; on the host enp1s0 dropped 3 packets"));
+    EXPECT_THAT(unsure.remedy, HasSubstr("4791"));
+}
+
 TEST(Judge, ANetworkWithoutRdmaProvesNoRdma) {
     auto run = honest();
     run.permit.rdma = RdmaMode::none;

@@ -77,6 +77,7 @@ class Knocking : public test::Networked {
     void SetUp() override {
         Networked::SetUp();
         if (IsSkipped()) return;
+        stay_on_one_cpu();
         host = this_network();
         ASSERT_EQ(::unshare(CLONE_NEWNET), 0);
         tenant = this_network();
@@ -98,6 +99,14 @@ class Knocking : public test::Networked {
                              sizeof everywhere),
                       0);
         }
+    }
+    void TearDown() override { ::sched_setaffinity(0, sizeof before, &before); }
+    // A veth's packets wait in a queue of the CPU that sent them: those of two overtake each other.
+    void stay_on_one_cpu() {
+        ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+        cpu_set_t this_one{};
+        CPU_SET(::sched_getcpu(), &this_one);
+        ASSERT_EQ(::sched_setaffinity(0, sizeof this_one, &this_one), 0);
     }
     // The host's address on the leg, and the tenant's there.
     void lend(LegId const& leg, std::string const& own, std::string const& tenants) {
@@ -150,6 +159,7 @@ class Knocking : public test::Networked {
                   1)
             << std::strerror(errno);
     }
+    cpu_set_t before{};
     FileDescriptor knocker;
     std::map<std::uint16_t, FileDescriptor> ports;
 };

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/verify/counters.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+
+#include "vfmgr/netlink/link.hpp"
+#include "vfmgr/netlink/qdisc.hpp"
+
+namespace vfmgr::verify {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::chrono::seconds netlink_time{2};
+constexpr std::size_t counters_at_most = 64;  // a report has room for as many
+
+struct Meaning {
+    CounterSource source;
+    std::string_view name;     // empty: any
+    std::string_view meaning;  // {0}: how many, {1}: device, {2}: the counter's name
+    std::string_view remedy;
+};
+
+// The drivers' own names: rtnl_link_stats64; rxe's and mlx5's hw_counters. Retransmissions alone
+// are no loss: SoftRoCE's timer fires under load without one (verification.md, 3.6).
+constexpr std::array<Meaning, 13> meanings{{
+    {CounterSource::qdisc, "", "tc dropped {0} packets on {1} (qdisc {2}): a rate is limited there",
+     "tc -s qdisc show dev {1}; tc -s filter show dev {1} {2}"},
+    {CounterSource::netdev, "rx_dropped", "{1} dropped {0} packets that it had received",
+     "look for a filter, or enlarge its ring: ethtool -G {1} rx N"},
+    {CounterSource::netdev, "rx_missed_errors", "{1} had no room for {0} packets",
+     "enlarge its ring: ethtool -G {1} rx N"},
+    {CounterSource::netdev, "rx_length_errors", "{0} frames were longer than {1} takes",
+     "set the same MTU on both ends and on what is between: ip link show {1}"},
+    {CounterSource::netdev, "rx_crc_errors", "{0} frames reached {1} with a wrong checksum",
+     "check cable and transceiver: ethtool -m {1}"},
+    {CounterSource::netdev, "tx_dropped", "{1} dropped {0} packets that it was to send",
+     "look for a limit on the VF: ip link show; for tc: tc -s qdisc show dev {1}"},
+    {CounterSource::netdev, "tx_carrier_errors", "{1} lost its carrier {0} times while sending",
+     "check the link: ethtool {1}"},
+    {CounterSource::rdma, "out_of_seq_request",
+     "{0} requests reached {1} out of order: some before "
+     "them were lost",
+     "look for losses on the way: counters of switch ports, PFC, ECN"},
+    {CounterSource::rdma, "out_of_sequence",
+     "{0} packets reached {1} out of order: some before them "
+     "were lost",
+     "look for losses on the way: counters of switch ports, PFC, ECN"},
+    {CounterSource::rdma, "packet_seq_err", "{1} was told {0} times that packets before were lost",
+     "look for losses on the way: counters of switch ports, PFC, ECN"},
+    {CounterSource::rdma, "rcvd_seq_err", "{1} was told {0} times that packets before were lost",
+     "look for losses on the way: counters of switch ports, PFC, ECN"},
+    {CounterSource::rdma, "retry_exceeded_err", "{1} gave up {0} times after all its retries",
+     "check that the other end answers on UDP port 4791: ping it, look at its firewall"},
+    {CounterSource::rdma, "rx_icrc_encapsulated",
+     "{0} packets reached {1} with a wrong checksum of "
+     "RDMA's",
+     "something between changes packets: look for offloads and tunnels"},
+}};
+
+Meaning const* meaning_of(Counter const& counter) {
+    auto const found = std::ranges::find_if(meanings, [&](Meaning const& each) {
+        return each.source == counter.source && (each.name.empty() || each.name == counter.name);
+    });
+    return found == meanings.end() ? nullptr : found;
+}
+
+std::optional<std::uint64_t> read_count(fs::path const& file) {
+    std::ifstream in(file);
+    std::uint64_t count = 0;
+    return in >> count ? std::optional(count) : std::nullopt;
+}
+
+void read_files(std::vector<Counter>& counters, fs::path const& folder, Counter const& of) {
+    for (auto const& each : meanings) {
+        if (each.source != of.source || each.name.empty()) continue;
+        if (auto const count = read_count(folder / each.name))
+            counters.push_back({of.source, of.device, std::string(each.name), *count});
+    }
+}
+
+// The device, and what it lies on: "lower_enp1s0" in a VLAN device's folder.
+std::vector<std::string> stack_of(fs::path const& sysfs, std::string const& ifname) {
+    constexpr std::string_view lower = "lower_";
+    std::vector<std::string> stack{ifname};
+    std::error_code error;
+    for (auto const& entry : fs::directory_iterator(sysfs / "class/net" / ifname, error))
+        if (auto const name = entry.path().filename().string(); name.starts_with(lower))
+            stack.push_back(name.substr(lower.size()));
+    return stack;
+}
+
+void read_qdiscs(std::vector<Counter>& counters, std::vector<std::string> const& stack) {
+    auto const deadline = std::chrono::steady_clock::now() + netlink_time;
+    auto socket = NlSocket::open(NlProtocol::route);
+    if (!socket) return;
+    auto const netdevs = list_netdevs(*socket, deadline);
+    auto const qdiscs = list_qdiscs(*socket, deadline);
+    if (!netdevs || !qdiscs) return;
+    for (auto const& qdisc : *qdiscs) {
+        auto const on = std::ranges::find(*netdevs, qdisc.ifindex, &Netdev::ifindex);
+        if (on == netdevs->end() || std::ranges::find(stack, on->name) == stack.end()) continue;
+        // Of several of one kind, as of a multi-queue NIC, all together.
+        auto const same = std::ranges::find_if(counters, [&](Counter const& counter) {
+            return counter.source == CounterSource::qdisc && counter.device == on->name &&
+                   counter.name == qdisc.kind;
+        });
+        if (same == counters.end())
+            counters.push_back({CounterSource::qdisc, on->name, qdisc.kind, qdisc.drops});
+        else
+            same->count += qdisc.drops;
+    }
+}
+
+}  // namespace
+
+std::vector<Counter> read_counters(CounterPlace const& place, fs::path const& sysfs) {
+    std::vector<Counter> counters;
+    auto const stack = stack_of(sysfs, place.ifname);
+    for (auto const& ifname : stack)
+        read_files(counters, sysfs / "class/net" / ifname / "statistics",
+                   {CounterSource::netdev, ifname, {}, 0});
+    if (!place.rdma_device.empty())
+        read_files(counters,
+                   sysfs / "class/infiniband" / place.rdma_device / "ports" /
+                       std::to_string(place.port) / "hw_counters",
+                   {CounterSource::rdma, place.rdma_device, {}, 0});
+    read_qdiscs(counters, stack);
+    if (counters.size() > counters_at_most) counters.resize(counters_at_most);
+    return counters;
+}
+
+std::vector<Counter> growth(std::vector<Counter> const& before, std::vector<Counter> const& after) {
+    std::vector<Counter> grown;
+    for (auto const& now : after) {
+        auto const then = std::ranges::find_if(before, [&](Counter const& counter) {
+            return counter.source == now.source && counter.device == now.device &&
+                   counter.name == now.name;
+        });
+        auto const count = then == before.end() ? 0 : then->count;
+        if (now.count > count)
+            grown.push_back({now.source, now.device, now.name, now.count - count});
+    }
+    return grown;
+}
+
+std::vector<Loss> explain_losses(std::vector<Counter> const& grown, Judge side) {
+    std::vector<Loss> losses;
+    for (auto const& counter : grown) {
+        auto const* const meaning = meaning_of(counter);
+        if (!meaning || counter.count == 0) continue;
+        auto const told = [&](std::string_view text) {
+            return fmt::format(fmt::runtime(text), counter.count, counter.device, counter.name);
+        };
+        auto const* const where = side == Judge::host ? "on the host " : "in the VM ";
+        losses.push_back({side, counter, where + told(meaning->meaning), told(meaning->remedy)});
+    }
+    return losses;
+}
+
+}  // namespace vfmgr::verify
