@@ -12,7 +12,7 @@ from vflab.paths import LAB, REPO, LabError, machine_suite
 from vflab.parts import hash_of, part
 
 SOURCES = ["api", "vfmgr", "guest-tools", "service", "deploy", "CMakeLists.txt",
-           "CMakePresets.json"]
+           "CMakePresets.json", "LICENSE"]
 PACKAGES = ["vfmgr", "vfmgr-cli", "vfmgr-guest"]
 PROGRESS_SECONDS = 15
 LINES_SHOWN = 80

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fmt library's own code, once, from its headers: Debian has it as a shared library only, whose
+// name differs with each release (libfmt.so.9, .10), and vf-guest runs on other distributions, too.
+// Header-only in each file would cost a second of compiling for each.
+#include <fmt/format-inl.h>
+
+#include <locale>
+
+// What the headers declare and leave to the library, besides functions: its src/format.cc.
+FMT_BEGIN_NAMESPACE
+namespace detail {
+
+template dragonbox::decimal_fp<float> dragonbox::to_decimal(float) noexcept;
+template dragonbox::decimal_fp<double> dragonbox::to_decimal(double) noexcept;
+template locale_ref::locale_ref(std::locale const&);
+template std::locale locale_ref::get<std::locale>() const;
+template thousands_sep_result<char> thousands_sep_impl(locale_ref);
+template char decimal_point_impl(locale_ref);
+template void buffer<char>::append(char const*, char const*);
+template void vformat_to(buffer<char>&, string_view, format_args, locale_ref);
+
+}  // namespace detail
+FMT_END_NAMESPACE

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""vf-guest's packages, as VFMGR_PACKAGES holds them: they install, and start, everywhere."""
+
+import os
+import re
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+from portable import obstacles
+
+FOLDER = Path(os.environ["VFMGR_PACKAGES"])
+FILES = {"bin/vf-guest", "lib/systemd/system/vf-guest.service", "share/man/man1/vf-guest.1",
+         "share/doc/vfmgr-guest/LICENSE", "share/doc/vfmgr-guest/README.md"}
+PORTABLE = """
+Dynamic Section:
+  NEEDED               libibverbs.so.1
+  NEEDED               libnl-3.so.200
+  NEEDED               libc.so.6
+
+Version definitions:
+
+Version References:
+  required from libibverbs.so.1:
+    0x0365ab21 0x00 11 IBVERBS_1.11
+  required from libc.so.6:
+    0x06969188 0x00 26 GLIBC_2.28
+    0x069691b4 0x00 15 GLIBC_2.34
+"""
+
+
+def run(*command, **options):
+    return subprocess.run([*map(str, command)], check=True, stdout=subprocess.PIPE,
+                          **options).stdout
+
+
+def only(pattern):
+    found = list(FOLDER.glob(pattern))
+    assert len(found) == 1, f"{pattern}: {found}"
+    return found[0]
+
+
+def unpacked_tarball(folder):
+    with tarfile.open(only("vf-guest-*.tar.gz")) as archive:
+        archive.extractall(folder)
+    top, = folder.iterdir()
+    return top
+
+
+def unpacked_rpm(folder):
+    cpio = run("rpm2cpio", only("vfmgr-guest-*.rpm"))
+    subprocess.run(["cpio", "-idm", "--quiet"], cwd=folder, input=cpio, check=True)
+    return folder / "usr"
+
+
+def unpacked_deb(folder):
+    run("dpkg-deb", "-x", only("vfmgr-guest_*.deb"), folder)
+    return folder / "usr"
+
+
+def files_below(folder):
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("unpack", [unpacked_tarball, unpacked_rpm, unpacked_deb])
+def test_it_holds_the_same_and_starts_anywhere(unpack, tmp_path):
+    top = unpack(tmp_path)
+    pages = {name.removesuffix(".gz") for name in files_below(top)}
+    assert FILES <= pages <= FILES | {"share/doc/vfmgr-guest/copyright"}
+    program = top / "bin/vf-guest"
+    assert re.fullmatch(r"vf-guest \d+\.\d+\.\d+\n", run(program, "version").decode())
+    assert obstacles(run("objdump", "-p", program).decode(), program.stat().st_size) == []
+
+
+def test_the_rpm_names_its_dependencies_by_soname():
+    wanted = set(run("rpm", "-qp", "--requires", only("vfmgr-guest-*.rpm")).decode().split("\n"))
+    assert {"libibverbs.so.1()(64bit)", "libnl-3.so.200()(64bit)", "libcrypto.so.3()(64bit)",
+            "kmod", "systemd"} <= wanted
+    assert not [name for name in wanted if name.startswith(("libstdc++", "libfmt", "libgcc_s"))]
+
+
+def test_the_rpm_owns_no_folder_of_the_system():
+    listed = run("rpm", "-qlp", only("vfmgr-guest-*.rpm")).decode().split()
+    assert "/usr/bin/vf-guest" in listed
+    assert not {"/usr", "/usr/bin", "/usr/lib", "/usr/lib/systemd", "/usr/share"} & set(listed)
+
+
+def test_the_rpm_starts_and_stops_the_unit():
+    scripts = run("rpm", "-qp", "--scripts", only("vfmgr-guest-*.rpm")).decode()
+    for line in ("systemctl preset vf-guest.service", "systemctl disable --now vf-guest.service",
+                 "systemctl try-restart vf-guest.service"):
+        assert line in scripts
+
+
+def test_a_portable_program_passes():
+    assert obstacles(PORTABLE, 4_000_000) == []
+
+
+@pytest.mark.parametrize("was, now, said", [
+    ("GLIBC_2.34", "GLIBC_2.35", "GLIBC_2.35"),
+    ("GLIBC_2.34", "GLIBC_2.38", "GLIBC_2.38"),
+    ("GLIBC_2.28", "GLIBC_PRIVATE", "GLIBC_PRIVATE"),
+    ("GLIBC_2.28", "GLIBC_ABI_DT_RELR", "GLIBC_ABI_DT_RELR"),
+    ("GLIBC_2.28", "GLIBCXX_3.4.11", "GLIBCXX_3.4.11"),
+    ("IBVERBS_1.11", "IBVERBS_PRIVATE_44", "IBVERBS_PRIVATE_44"),
+    ("IBVERBS_1.11", "IBVERBS_1.14", "IBVERBS_1.14"),
+    ("libnl-3.so.200", "libfmt.so.9", "libfmt.so.9"),
+    ("libnl-3.so.200", "libstdc++.so.6", "libstdc++.so.6"),
+    ("libnl-3.so.200", "libgcc_s.so.1", "libgcc_s.so.1"),
+])
+def test_what_is_not_everywhere_is_named(was, now, said):
+    found = obstacles(PORTABLE.replace(was, now), 4_000_000)
+    assert len(found) == 1 and said in found[0]
+
+
+def test_a_large_or_static_program_is_named():
+    assert "larger" in obstacles(PORTABLE, 5 * 1024 * 1024 + 1)[0]
+    assert "dynamically" in obstacles("no dynamic section", 1)[0]
