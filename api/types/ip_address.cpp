@@ -84,6 +84,10 @@ Result<IpPrefix> IpPrefix::parse(std::string_view text) {
     return prefix;
 }
 
+IpPrefix network_of(IpAddress const& address, std::uint8_t length) {
+    return {masked(address, length), length};
+}
+
 bool IpPrefix::contains(IpAddress const& other) const {
     return other.family == address.family && masked(other, length) == address;
 }

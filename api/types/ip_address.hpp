@@ -43,5 +43,7 @@ struct IpPrefix {
 };
 
 [[nodiscard]] std::string to_string(IpPrefix const& prefix);
+// The network of an address: 192.168.100.0/24 of 192.168.100.10 and 24.
+[[nodiscard]] IpPrefix network_of(IpAddress const& address, std::uint8_t length);
 
 }  // namespace vfmgr

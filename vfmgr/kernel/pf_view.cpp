@@ -39,13 +39,6 @@ bool own_address(NetworkSnapshot const& network, IpRoute const& route) {
     });
 }
 
-IpPrefix prefix_of(NetdevAddress const& address) {
-    IpPrefix prefix{address.address, address.prefix_length};
-    for (unsigned bit = address.prefix_length; bit < address.address.bits(); ++bit)
-        prefix.address.octets[bit / 8] &= static_cast<std::uint8_t>(~(0x80U >> (bit % 8)));
-    return prefix;
-}
-
 std::optional<MacAddress> permanent_mac(NetworkSnapshot const& network, Netdev const& netdev,
                                         IpAddress const& address) {
     for (auto const& neighbour : network.neighbours)
@@ -65,7 +58,7 @@ LegState view_leg(NetworkSnapshot const& network, LegId const& id, Netdev const&
     for (auto const& address : network.host.addresses) {
         if (address.ifindex != netdev.ifindex) continue;
         leg.addresses.push_back(address.address);
-        leg.prefixes.push_back(prefix_of(address));
+        leg.prefixes.push_back(network_of(address.address, address.prefix_length));
     }
     for (auto const& each : network.filter.addresses)
         if (each.ifname == leg.ifname) leg.filtered.push_back(each.address);
