@@ -14,7 +14,6 @@
 
 #include "api/types/file_descriptor.hpp"
 #include "vfmgr/netlink/address.hpp"
-#include "vfmgr/netlink/link.hpp"
 
 namespace vfmgr::guest {
 namespace {
@@ -96,6 +95,17 @@ std::optional<MacAddress> arp_claim(ByteView packet, IpAddress const& address) {
     return MacAddress{arp.sender_mac};
 }
 
+Result<void> check_unclaimed(IpAddress const& address, Netdev const& netdev,
+                             std::vector<Netdev> const& own) {
+    if (address.family != IpAddress::Family::v4 || !netdev.mac) return {};
+    VFMGR_TRY(auto const other, other_owner(netdev, address, own));
+    if (!other) return {};
+    return fail(Problem::conflict,
+                fmt::format("another machine has the address {} of {}, too: MAC {}",
+                            to_string(address), netdev.name, to_string(*other)),
+                "take it from that machine, or lend the VF with another address");
+}
+
 Result<void> check_address(GuestAttachment const& attachment, std::string const& ifname) {
     auto const deadline = Steady::now() + ask_time;
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
@@ -114,13 +124,7 @@ Result<void> check_address(GuestAttachment const& attachment, std::string const&
                     fmt::format("{} no longer has the address {}", ifname, shown),
                     fmt::format("put it back: ip address add {}/{} dev {}", shown,
                                 attachment.prefix_length, ifname));
-    if (attachment.address.family != IpAddress::Family::v4 || !netdev->mac) return {};
-    VFMGR_TRY(auto const other, other_owner(*netdev, attachment.address, own));
-    if (!other) return {};
-    return fail(Problem::conflict,
-                fmt::format("another machine has the address {} of {}, too: MAC {}", shown, ifname,
-                            to_string(*other)),
-                "take it from that machine, or lend the VF with another address");
+    return check_unclaimed(attachment.address, *netdev, own);
 }
 
 }  // namespace vfmgr::guest

@@ -5,16 +5,18 @@
 
 #include <algorithm>
 
+#include "guest-tools/net/address_check.hpp"
 #include "guest-tools/net/find_vf.hpp"
 #include "guest-tools/net/modules.hpp"
-#include "vfmgr/netlink/address.hpp"
 #include "vfmgr/netlink/monitor.hpp"
 #include "vfmgr/netlink/rdma_link.hpp"
+#include "vfmgr/netlink/source_route.hpp"
 
 namespace vfmgr::guest {
 namespace {
 
 constexpr char const* sysfs = "/sys";
+constexpr char const* proc = "/proc";
 constexpr std::chrono::seconds hardware_time{10};
 
 Result<void> await_carrier(NlSocket& socket, EventMonitor& monitor, std::string const& ifname,
@@ -71,6 +73,43 @@ Result<void> provide_rdma(Configured& configured, Netdev const& netdev, EventMon
     return {};
 }
 
+Result<void> set_arp(Configured& configured, StateFolder const& state) {
+    if (configured.address.family != IpAddress::Family::v4) return {};
+    VFMGR_TRY(configured.arp_before, read_arp_settings(proc, configured.ifname));
+    VFMGR_CHECK(state.save(configured));
+    return write_arp_settings(proc, configured.ifname, arp_settings_of_vf);
+}
+
+NetdevAddress address_of(Configured const& configured) {
+    return {configured.ifindex, configured.address, configured.prefix_length};
+}
+
+// Always with a route of its own, not only beside another NIC of the same network: that one may
+// come later, or be the VM's own, and what runs by then must not be set up anew.
+Result<void> give_address(NlSocket& socket, GuestAttachment const& wanted, Configured& configured,
+                          StateFolder const& state, Deadline deadline) {
+    VFMGR_CHECK(set_arp(configured, state));
+    if (!wanted.run) {
+        VFMGR_TRY(auto const own, list_netdevs(socket, deadline));
+        auto const netdev = std::ranges::find(own, configured.ifindex, &Netdev::ifindex);
+        if (netdev != own.end()) VFMGR_CHECK(check_unclaimed(wanted.address, *netdev, own));
+    }
+    VFMGR_CHECK(add_address(socket, address_of(configured), deadline));
+    return add_source_route(socket, address_of(configured), deadline);
+}
+
+// The rule stays when the netdev goes, and is removed in any case.
+Result<void> take_address(NlSocket& socket, Configured const& configured, Deadline deadline) {
+    VFMGR_CHECK(remove_source_route(socket, address_of(configured), deadline));
+    VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
+    auto const here = std::ranges::find(netdevs, configured.ifindex, &Netdev::ifindex);
+    if (here == netdevs.end() || here->mac != configured.mac) return {};
+    VFMGR_CHECK(remove_address(socket, address_of(configured), deadline));
+    VFMGR_CHECK(write_arp_settings(proc, here->name, configured.arp_before));
+    return change_netdev(socket, here->name,
+                         {.ifindex = here->ifindex, .up = false, .mtu = std::nullopt}, deadline);
+}
+
 }  // namespace
 
 Result<Configured> configure(GuestAttachment const& wanted, Netdev const& netdev,
@@ -86,13 +125,13 @@ Result<Configured> configure(GuestAttachment const& wanted, Netdev const& netdev
                           .mtu = wanted.mtu,
                           .rdma_device = {},
                           .rdma_device_ours = false,
+                          .arp_before = {},
                           .complete = false};
     VFMGR_CHECK(state.save(configured));
     VFMGR_CHECK(change_netdev(
         socket, netdev.name, {.ifindex = netdev.ifindex, .up = true, .mtu = wanted.mtu}, deadline));
     VFMGR_CHECK(await_carrier(socket, monitor, netdev.name, deadline));
-    VFMGR_CHECK(
-        add_address(socket, {netdev.ifindex, wanted.address, wanted.prefix_length}, deadline));
+    VFMGR_CHECK(give_address(socket, wanted, configured, state, deadline));
     if (wanted.rdma != RdmaMode::none)
         VFMGR_CHECK(provide_rdma(configured, netdev, monitor, state, deadline));
     configured.complete = true;
@@ -108,15 +147,7 @@ Result<void> clean_up(Configured const& configured, StateFolder const& state, De
         if (ours != devices.end()) VFMGR_CHECK(remove_rdma_link(rdma, *ours, deadline));
     }
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
-    VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
-    auto const here = std::ranges::find(netdevs, configured.ifindex, &Netdev::ifindex);
-    if (here != netdevs.end() && here->mac == configured.mac) {
-        VFMGR_CHECK(remove_address(
-            socket, {configured.ifindex, configured.address, configured.prefix_length}, deadline));
-        VFMGR_CHECK(change_netdev(socket, here->name,
-                                  {.ifindex = here->ifindex, .up = false, .mtu = std::nullopt},
-                                  deadline));
-    }
+    VFMGR_CHECK(take_address(socket, configured, deadline));
     state.forget(configured.attachment);
     return {};
 }

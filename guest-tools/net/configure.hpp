@@ -8,8 +8,10 @@
 
 namespace vfmgr::guest {
 
-// Up with MTU, carrier awaited, address, RDMA device: hardware's, or else SoftRoCE unless the
-// network has rdma: none. `state` is saved as soon as there is something to clean up.
+// Up with MTU, carrier awaited, address with its ARP settings and source route, RDMA device:
+// hardware's, or else SoftRoCE unless the network has rdma: none. An address that another machine
+// has stops it, unless a run is wanted, which looks for that itself. `state` is saved as soon as
+// there is something to clean up.
 [[nodiscard]] Result<Configured> configure(GuestAttachment const& wanted, Netdev const& netdev,
                                            StateFolder const& state, Deadline deadline);
 

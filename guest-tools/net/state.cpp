@@ -27,6 +27,7 @@ void fields(F& f, V& configured) {
     f.value("mtu", configured.mtu);
     f.value("rdma_device", configured.rdma_device);
     f.value("rdma_device_ours", configured.rdma_device_ours);
+    f.defaulted("arp_before", configured.arp_before);
     f.value("complete", configured.complete);
 }
 

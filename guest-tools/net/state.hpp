@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/types/guest.hpp"
+#include "guest-tools/net/arp_settings.hpp"
 
 namespace vfmgr::guest {
 
@@ -21,6 +22,7 @@ struct Configured {
     std::uint32_t mtu = 1500;
     std::string rdma_device;
     bool rdma_device_ours = false;  // a software link that we made
+    ArpSettings arp_before;         // what the netdev had, where we set others
     bool complete = false;          // configured to the end; otherwise only begun
     bool operator==(Configured const&) const = default;
 };

@@ -8,7 +8,9 @@
 #include <thread>
 
 #include "api/types/file_descriptor.hpp"
+#include "guest-tools/net/configure.hpp"
 #include "tests/unit/netlink/network_namespace.hpp"
+#include "tests/unit/temporary_folder.hpp"
 #include "vfmgr/netlink/address.hpp"
 
 namespace vfmgr::guest {
@@ -123,6 +125,25 @@ TEST_F(AddressCheck, AnotherNicOfThisMachineIsNoOtherOwner) {
         up("far1");
         auto const sound = checked("near1");
         EXPECT_TRUE(sound) << sound.error().detail;
+    });
+}
+
+TEST_F(AddressCheck, AnAddressThatAnotherMachineHasIsNotSetUp) {
+    with_veth([&] {
+        at_the_far_end([&] { give("far0"); });
+        test::TemporaryFolder const folder;
+        GuestAttachment wanted;
+        wanted.address = address;
+        wanted.rdma = RdmaMode::none;
+        auto const set_up = [&] {
+            return configure(wanted, netdev("near0"), StateFolder(folder.path()), soon());
+        };
+        auto const taken = set_up();
+        ASSERT_FALSE(taken);
+        EXPECT_EQ(taken.error().problem, Problem::conflict);
+        EXPECT_FALSE(checked()) << "near0 has not got it";
+        wanted.run = "a run, which asks by itself";
+        EXPECT_TRUE(set_up());
     });
 }
 
