@@ -52,8 +52,18 @@ bool Resident::run_is_due(GuestAttachment const& attachment) const {
     return attachment.run && !runs_done_.contains(*attachment.run);
 }
 
+// A VF that is not kept over a reboot is a VF all the same.
+void Resident::remark(Result<void> const& kept) {
+    if (kept) return;
+    auto const line = told(kept.error());
+    if (line != last_remark_) tell_(line);
+    last_remark_ = line;
+}
+
 void Resident::configure_one(ToConfigure const& one) {
     auto const& attachment = one.attachment;
+    // First, so that a service that looks at the new netdev finds it described.
+    remark(kept_.keep(attachment));
     auto const done = configure(attachment, one.netdev, state_, Steady::now() + configure_time);
     if (done)
         return tell_(fmt::format("{} has {}/{} and MTU {}; RDMA device: {}", done->ifname,
@@ -126,6 +136,7 @@ Result<void> Resident::apply(std::vector<GuestAttachment> const& wanted) {
     VFMGR_TRY(auto const netdevs, list_netdevs(socket, Steady::now() + kernel_time));
     retry_at_ = Deadline::max();
     auto const work = compare(wanted, state_.load(), netdevs);
+    remark(kept_.keep_only(wanted));
     for (auto const& one : work.clean_up) clean_up_one(one);
     for (auto const& one : work.configure) configure_one(one);
     note_missing(work.missing);

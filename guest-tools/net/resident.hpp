@@ -9,6 +9,7 @@
 #include <string>
 
 #include "guest-tools/net/config_poll.hpp"
+#include "guest-tools/net/kept_setup.hpp"
 #include "guest-tools/net/reconcile.hpp"
 #include "vfmgr/netlink/monitor.hpp"
 
@@ -31,6 +32,7 @@ class Resident {
   private:
     [[nodiscard]] Result<void> apply(std::vector<GuestAttachment> const& wanted);
     void take(Result<GuestConfig> config);
+    void remark(Result<void> const& kept);
     void configure_one(ToConfigure const& one);
     void clean_up_one(Configured const& one);
     void verify_ready(std::vector<GuestAttachment> const& ready,
@@ -44,11 +46,12 @@ class Resident {
     http::Target target_;
     HostClient host_;
     StateFolder state_;
+    KeptSetup kept_ = kept_in_this_vm();
     Tell tell_;
     std::vector<GuestAttachment> wanted_;
     std::set<std::string> runs_done_;
     std::map<std::string, Deadline> missing_until_;  // by run
-    std::string last_failure_;                       // told once, not at every try
+    std::string last_failure_, last_remark_;         // told once, not at every try
     std::optional<Error> first_error_;
     Deadline retry_at_ = Deadline::max();
     std::unique_ptr<ConfigPoll> poll_;

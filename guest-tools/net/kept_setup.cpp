@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/net/kept_setup.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "api/types/file_descriptor.hpp"
+#include "guest-tools/net/child_process.hpp"
+#include "guest-tools/net/network_files.hpp"
+
+namespace vfmgr::guest {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::chrono::seconds service_time{15};
+using Commands = std::vector<std::vector<std::string>>;
+
+// One of the services that may configure the VM's networks.
+struct NetworkService {
+    char const* runs;    // below /run; made by the service when it starts, not before
+    char const* folder;  // below /etc
+    char const* prefix;  // of the file's name; behind it the attachment
+    char const* suffix;
+    mode_t mode;
+    std::string (*text)(GuestAttachment const&);
+    Commands (*written)(std::string const& path, std::string const& name);
+    std::vector<std::string> removed;
+};
+
+// networkd takes the first file that matches: those for any Ethernet device begin with 10 (netplan,
+// cloud-init) to 99, and 05 is before them. Each is told at once: networkd would go on with such a
+// file until the next boot, NetworkManager with a profile that it has made up for the new device.
+// That they run is seen by what networkd-state-file.c writes, and by NetworkManager's NMRUNDIR.
+std::array<NetworkService, 2> services() {
+    return {{{"systemd/netif/state",
+              "systemd/network",
+              "05-vf-guest-",
+              ".network",
+              0644,
+              networkd_text,
+              [](auto const&, auto const&) { return Commands{{"networkctl", "reload"}}; },
+              {"networkctl", "reload"}},
+             {"NetworkManager",
+              "NetworkManager/system-connections",
+              "vf-guest-",
+              ".nmconnection",
+              0600,
+              network_manager_text,
+              [](std::string const& path, std::string const& name) {
+                  return Commands{{"nmcli", "connection", "load", path},
+                                  {"nmcli", "--wait", "10", "connection", "up", name}};
+              },
+              {"nmcli", "connection", "reload"}}}};
+}
+
+Error kept_failed(fs::path const& file, char const* call) {
+    return {Problem::unavailable,
+            fmt::format("{} can't be written: after a reboot vf-guest sets the VF up, not before",
+                        file.string()),
+            "make /etc writable for vf-guest (ReadWritePaths= in its unit)",
+            {errno_cause(call, errno)}};
+}
+
+std::optional<std::string> text_of(fs::path const& file) {
+    std::ifstream in(file);
+    if (!in) return std::nullopt;
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+// The mode is the file's from the first byte on, whatever the umask.
+Result<void> replace_file(fs::path const& file, std::string const& text, mode_t mode) {
+    auto const draft = file.parent_path() / ("." + file.filename().string() + ".new");
+    ::unlink(draft.c_str());
+    FileDescriptor const out(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!out) return fail(kept_failed(draft, "open"));
+    bool const written =
+        ::write(out.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+        ::fchmod(out.get(), mode) == 0 && ::fsync(out.get()) == 0;
+    if (!written) return fail(kept_failed(draft, "write"));
+    if (std::rename(draft.c_str(), file.c_str()) != 0) return fail(kept_failed(file, "rename"));
+    return {};
+}
+
+// It is part of a file's name, and comes from the host.
+Result<void> check_name(std::string const& attachment) {
+    bool const plain =
+        !attachment.empty() && attachment.size() <= 64 &&
+        std::ranges::all_of(attachment, [](char letter) {
+            return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
+                   (letter >= 'A' && letter <= 'Z') || letter == '-' || letter == '_';
+        });
+    if (plain) return {};
+    return fail(Problem::invalid_request,
+                "the host names an attachment with characters that a file"
+                " name can't have",
+                "update vfmgrd on the host");
+}
+
+std::string name_of(fs::path const& file) {
+    return file.filename().string();
+}
+
+}  // namespace
+
+Result<void> KeptSetup::keep(GuestAttachment const& attachment) const {
+    VFMGR_CHECK(check_name(attachment.attachment));
+    for (auto const& service : services()) {
+        if (std::error_code ignored; !fs::exists(roots_.run / service.runs, ignored)) continue;
+        auto const file =
+            roots_.etc / service.folder / (service.prefix + attachment.attachment + service.suffix);
+        auto const text = service.text(attachment);
+        auto const had = text_of(file);
+        if (had == text) continue;
+        if (had && !had->starts_with(network_file_mark))
+            return fail(Problem::conflict,
+                        fmt::format("{} is not vf-guest's, so the VF's set-up is not kept there",
+                                    file.string()),
+                        "rename that file");
+        std::error_code ignored;
+        fs::create_directories(file.parent_path(), ignored);
+        VFMGR_CHECK(replace_file(file, text, service.mode));
+        for (auto const& command :
+             service.written(file.string(), "vf-guest-" + attachment.attachment))
+            VFMGR_CHECK(run_(command));
+    }
+    return {};
+}
+
+Result<void> KeptSetup::keep_only(std::vector<GuestAttachment> const& lent) const {
+    for (auto const& service : services()) {
+        bool removed = false;
+        std::error_code failed;
+        for (fs::directory_iterator it(roots_.etc / service.folder, failed), end;
+             !failed && it != end; it.increment(failed)) {
+            auto const is_this = [&](GuestAttachment const& one) {
+                return service.prefix + one.attachment + service.suffix == name_of(it->path());
+            };
+            if (!name_of(it->path()).starts_with(service.prefix) ||
+                std::ranges::any_of(lent, is_this))
+                continue;
+            auto const text = text_of(it->path());
+            if (!text || !text->starts_with(network_file_mark)) continue;
+            if (::unlink(it->path().c_str()) != 0) return fail(kept_failed(it->path(), "unlink"));
+            removed = true;
+        }
+        std::error_code ignored;
+        if (removed && fs::exists(roots_.run / service.runs, ignored))
+            VFMGR_CHECK(run_(service.removed));
+    }
+    return {};
+}
+
+KeptSetup kept_in_this_vm() {
+    return {KeptRoots(), [](std::vector<std::string> command) {
+                return run_program(std::move(command),
+                                   std::chrono::steady_clock::now() + service_time);
+            }};
+}
+
+}  // namespace vfmgr::guest
