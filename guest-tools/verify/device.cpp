@@ -9,9 +9,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <vector>
+
+#include "guest-tools/verify/port_state.hpp"
 
 namespace vfmgr::verify {
 namespace {
@@ -27,11 +30,24 @@ struct Found {
     ibv_gid_entry entry{};
 };
 
+PortState port_state(ibv_context* context, std::uint8_t number, ibv_device_attr const& device,
+                     ibv_port_attr const& port) {
+    return {.device = context->device->name,
+            .number = number,
+            .node_guid = device.node_guid,
+            .state = port.state,
+            // Unspecified is that of drivers older than the field: InfiniBand (ibv_query_port(3)).
+            .layer = port.link_layer == IBV_LINK_LAYER_ETHERNET ? LinkLayer::ethernet
+                                                                : LinkLayer::infiniband};
+}
+
 // Every device that could be opened, and the entry if one of them has it.
 struct Scan {
     std::vector<VerbsContext> opened;
     std::vector<std::string> names;
     std::vector<std::string> reasons;  // why a device could not be asked
+    std::vector<PortState> ports;      // that may have been meant
+    std::string remedy;                // for the last of the reasons
     std::optional<Found> found;
 };
 
@@ -42,15 +58,31 @@ bool is_wanted(ibv_gid_entry const& entry, std::array<std::uint8_t, 16> const& g
            std::ranges::equal(entry.gid.raw, gid);
 }
 
-std::optional<ibv_gid_entry> find_entry(ibv_context* context,
-                                        std::array<std::uint8_t, 16> const& gid, unsigned ifindex) {
+std::vector<ibv_gid_entry> gid_table(ibv_context* context) {
     std::vector<ibv_gid_entry> entries(1024);
     auto const count = ibv_query_gid_table(context, entries.data(), entries.size(), 0);
-    if (count < 0) return std::nullopt;
-    entries.resize(static_cast<std::size_t>(count));
-    for (auto const& entry : entries)
-        if (is_wanted(entry, gid, ifindex)) return entry;
-    return std::nullopt;
+    entries.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    return entries;
+}
+
+// Not when its GIDs are all of other netdevs; InfiniBand's are of none.
+bool may_be_on(std::vector<ibv_gid_entry> const& entries, unsigned ifindex) {
+    return ifindex == 0 ||
+           std::ranges::all_of(entries, [](auto const& one) { return one.ndev_ifindex == 0; }) ||
+           std::ranges::find(entries, ifindex, &ibv_gid_entry::ndev_ifindex) != entries.end();
+}
+
+std::vector<PortState> port_states(ibv_context* context) {
+    ibv_device_attr device{};
+    std::vector<PortState> ports;
+    if (ibv_query_device(context, &device) != 0) return ports;
+    for (unsigned i = 1; i <= device.phys_port_cnt; ++i) {
+        auto const number = static_cast<std::uint8_t>(i);
+        ibv_port_attr port{};
+        if (ibv_query_port(context, number, &port) == 0)
+            ports.push_back(port_state(context, number, device, port));
+    }
+    return ports;
 }
 
 Scan scan_devices(std::array<std::uint8_t, 16> const& gid, unsigned ifindex) {
@@ -64,15 +96,21 @@ Scan scan_devices(std::array<std::uint8_t, 16> const& gid, unsigned ifindex) {
     for (auto* device : std::span(devices.get(), static_cast<std::size_t>(count))) {
         VerbsContext context(ibv_open_device(device));
         if (!context) {
+            scan.remedy = open_remedy(errno);
             scan.reasons.push_back(
                 fmt::format("{} can't be opened: {}", device->name, errno_name(errno)));
             continue;
         }
         scan.names.emplace_back(device->name);
-        if (auto const entry = find_entry(context.get(), gid, ifindex)) {
+        auto const entries = gid_table(context.get());
+        auto const entry = std::ranges::find_if(
+            entries, [&](auto const& each) { return is_wanted(each, gid, ifindex); });
+        if (entry != entries.end()) {
             scan.found = Found{std::move(context), *entry};
             return scan;
         }
+        if (may_be_on(entries, ifindex))
+            std::ranges::move(port_states(context.get()), std::back_inserter(scan.ports));
         scan.opened.push_back(std::move(context));
     }
     return scan;
@@ -90,6 +128,8 @@ void wait_for_change(std::vector<VerbsContext> const& devices, Deadline deadline
 }
 
 Error nothing_found(PortWish const& wish, Scan const& scan) {
+    if (auto const judged = judge_ports(scan.ports, LinkLayer::ethernet); !judged)
+        return judged.error();
     auto const where = wish.ifname.empty() ? std::string("this machine") : wish.ifname;
     Error error{Problem::unsupported, {}, {}};
     std::string reasons;
@@ -104,7 +144,9 @@ Error nothing_found(PortWish const& wish, Scan const& scan) {
         return error;
     }
     error.detail = fmt::format("{} has no RDMA device{}", where, reasons);
-    if (::access("/sys/class/infiniband_verbs/abi_version", F_OK) != 0)
+    if (!scan.remedy.empty())
+        error.remedy = scan.remedy;
+    else if (::access("/sys/class/infiniband_verbs/abi_version", F_OK) != 0)
         error.remedy = "load the kernel module ib_uverbs";
     else if (::access("/dev/infiniband", F_OK) != 0)
         error.remedy = "/dev/infiniband is missing: mount devtmpfs on /dev, or load ib_uverbs";
@@ -140,11 +182,9 @@ Result<VerbsPort> describe(Found found, PortWish const& wish) {
     port.reads_max = static_cast<std::uint8_t>(std::clamp(limits.max_qp_rd_atom, 1, 16));
     port.reads_issued_max =
         static_cast<std::uint8_t>(std::clamp(limits.max_qp_init_rd_atom, 1, 16));
-    if (attributes.state == IBV_PORT_ACTIVE) return port;
-    return fail(Problem::unavailable,
-                fmt::format("{} port {} is {}, not active", port.device, port.number,
-                            ibv_port_state_str(attributes.state)),
-                fmt::format("set {} up and check its carrier", wish.ifname));
+    VFMGR_CHECK(judge_port(port_state(port.context.get(), port.number, limits, attributes),
+                           LinkLayer::ethernet));
+    return port;
 }
 
 }  // namespace

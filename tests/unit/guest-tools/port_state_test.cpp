@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/verify/port_state.hpp"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <cerrno>
+
+namespace vfmgr::verify {
+namespace {
+
+using testing::HasSubstr;
+
+PortState sound_port() {
+    return {.device = "mlx5_3",
+            .number = 1,
+            .node_guid = 0x5254'0011'2233'4455,
+            .state = IBV_PORT_ACTIVE,
+            .layer = LinkLayer::ethernet};
+}
+
+TEST(PortState, ASoundOne) {
+    EXPECT_TRUE(judge_port(sound_port(), LinkLayer::ethernet));
+}
+
+TEST(PortState, WithoutANodeGuid) {
+    auto port = sound_port();
+    port.node_guid = 0;
+    auto const judged = judge_port(port, LinkLayer::ethernet);
+    ASSERT_FALSE(judged);
+    EXPECT_THAT(judged.error().detail, HasSubstr("mlx5_3 has no node GUID"));
+    EXPECT_THAT(judged.error().remedy, HasSubstr("before the VF's driver is bound"));
+}
+
+TEST(PortState, Down) {
+    auto port = sound_port();
+    port.state = IBV_PORT_DOWN;
+    auto const judged = judge_port(port, LinkLayer::ethernet);
+    ASSERT_FALSE(judged);
+    EXPECT_EQ(judged.error().problem, Problem::unavailable);
+    EXPECT_EQ(judged.error().detail, "mlx5_3 port 1 is down, not active");
+    EXPECT_THAT(judged.error().remedy, HasSubstr("link_state"));
+}
+
+TEST(PortState, WithoutASubnetManager) {
+    auto port = sound_port();
+    port.layer = LinkLayer::infiniband;
+    port.state = IBV_PORT_INIT;
+    auto const judged = judge_port(port, LinkLayer::infiniband);
+    ASSERT_FALSE(judged);
+    EXPECT_THAT(judged.error().remedy, HasSubstr("subnet manager"));
+}
+
+TEST(PortState, EveryOtherStateHasACure) {
+    for (auto const state : {IBV_PORT_NOP, IBV_PORT_ARMED, IBV_PORT_ACTIVE_DEFER}) {
+        auto port = sound_port();
+        port.state = state;
+        auto const judged = judge_port(port, LinkLayer::ethernet);
+        ASSERT_FALSE(judged) << state;
+        EXPECT_NE(judged.error().remedy, "") << state;
+    }
+}
+
+TEST(PortState, OfTheOtherLinkLayer) {
+    auto port = sound_port();
+    port.layer = LinkLayer::infiniband;
+    port.state = IBV_PORT_DOWN;
+    auto const judged = judge_port(port, LinkLayer::ethernet);
+    ASSERT_FALSE(judged);
+    EXPECT_EQ(judged.error().problem, Problem::unsupported);
+    EXPECT_EQ(judged.error().detail,
+              "mlx5_3 port 1 is InfiniBand, and the network is Ethernet (RoCE)");
+    EXPECT_THAT(judged.error().remedy, HasSubstr("LINK_TYPE_P1=2"));
+    EXPECT_FALSE(judge_port(sound_port(), LinkLayer::infiniband));
+}
+
+TEST(PortState, OfSeveralTheFirstReasonUnlessOneIsSound) {
+    auto down = sound_port();
+    down.state = IBV_PORT_DOWN;
+    auto other = sound_port();
+    other.device = "mlx5_4";
+    other.node_guid = 0;
+    EXPECT_TRUE(judge_ports({}, LinkLayer::ethernet));
+    std::array const bad{down, other};
+    auto const judged = judge_ports(bad, LinkLayer::ethernet);
+    ASSERT_FALSE(judged);
+    EXPECT_THAT(judged.error().detail, HasSubstr("mlx5_3 port 1"));
+    std::array const mixed{down, sound_port(), other};
+    EXPECT_TRUE(judge_ports(mixed, LinkLayer::ethernet));
+}
+
+TEST(PortState, ADeviceFileThatCannotBeOpened) {
+    for (auto const error : {EACCES, EPERM}) {
+        EXPECT_THAT(open_remedy(error), HasSubstr("/dev/infiniband/uverbs*"));
+        EXPECT_THAT(open_remedy(error), HasSubstr("root"));
+    }
+    EXPECT_THAT(open_remedy(ENOENT), HasSubstr("udev"));
+    EXPECT_THAT(open_remedy(ENOMEM), HasSubstr("LimitMEMLOCK"));
+    EXPECT_EQ(open_remedy(EIO), "");
+}
+
+}  // namespace
+}  // namespace vfmgr::verify
