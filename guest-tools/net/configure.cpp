@@ -19,14 +19,23 @@ constexpr char const* sysfs = "/sys";
 constexpr char const* proc = "/proc";
 constexpr std::chrono::seconds hardware_time{10};
 
-Result<void> await_carrier(NlSocket& socket, EventMonitor& monitor, std::string const& ifname,
-                           Deadline deadline) {
+// By its number: udev renames a new netdev, until it is up, and since Linux 6.2 also then.
+Result<Netdev> netdev_now(NlSocket& socket, Netdev const& seen, Deadline deadline) {
+    VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
+    auto const found = std::ranges::find(netdevs, seen.ifindex, &Netdev::ifindex);
+    if (found != netdevs.end()) return *found;
+    return fail(Problem::not_found, fmt::format("{} has gone", seen.name),
+                "check that the VF is plugged in");
+}
+
+Result<Netdev> await_carrier(NlSocket& socket, EventMonitor& monitor, Netdev netdev,
+                             Deadline deadline) {
     VFMGR_TRY(auto const waited, wait_until(monitor, deadline, [&]() -> Result<bool> {
-                  VFMGR_TRY(auto const netdev, get_netdev(socket, ifname, deadline));
+                  VFMGR_TRY(netdev, netdev_now(socket, netdev, deadline));
                   return netdev.up && netdev.carrier;
               }));
-    if (waited == Waited::holds) return {};
-    return fail(Problem::timed_out, fmt::format("{} has no carrier", ifname),
+    if (waited == Waited::holds) return netdev;
+    return fail(Problem::timed_out, fmt::format("{} has no carrier", netdev.name),
                 "set the PF up on the host and check its cable; link_state of the VF must not be "
                 "disable");
 }
@@ -112,14 +121,14 @@ Result<void> take_address(NlSocket& socket, Configured const& configured, Deadli
 
 }  // namespace
 
-Result<Configured> configure(GuestAttachment const& wanted, Netdev const& netdev,
+Result<Configured> configure(GuestAttachment const& wanted, Netdev const& seen,
                              StateFolder const& state, Deadline deadline) {
     VFMGR_TRY(auto monitor, EventMonitor::open());
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
     Configured configured{.attachment = wanted.attachment,
                           .mac = wanted.mac,
-                          .ifname = netdev.name,
-                          .ifindex = netdev.ifindex,
+                          .ifname = seen.name,
+                          .ifindex = seen.ifindex,
                           .address = wanted.address,
                           .prefix_length = wanted.prefix_length,
                           .mtu = wanted.mtu,
@@ -128,9 +137,10 @@ Result<Configured> configure(GuestAttachment const& wanted, Netdev const& netdev
                           .arp_before = {},
                           .complete = false};
     VFMGR_CHECK(state.save(configured));
-    VFMGR_CHECK(change_netdev(
-        socket, netdev.name, {.ifindex = netdev.ifindex, .up = true, .mtu = wanted.mtu}, deadline));
-    VFMGR_CHECK(await_carrier(socket, monitor, netdev.name, deadline));
+    VFMGR_CHECK(change_netdev(socket, seen.name,
+                              {.ifindex = seen.ifindex, .up = true, .mtu = wanted.mtu}, deadline));
+    VFMGR_TRY(auto const netdev, await_carrier(socket, monitor, seen, deadline));
+    configured.ifname = netdev.name;
     VFMGR_CHECK(give_address(socket, wanted, configured, state, deadline));
     if (wanted.rdma != RdmaMode::none)
         VFMGR_CHECK(provide_rdma(configured, netdev, monitor, state, deadline));

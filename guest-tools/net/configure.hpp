@@ -12,7 +12,7 @@ namespace vfmgr::guest {
 // hardware's, or else SoftRoCE unless the network has rdma: none. An address that another machine
 // has stops it, unless a run is wanted, which looks for that itself. `state` is saved as soon as
 // there is something to clean up.
-[[nodiscard]] Result<Configured> configure(GuestAttachment const& wanted, Netdev const& netdev,
+[[nodiscard]] Result<Configured> configure(GuestAttachment const& wanted, Netdev const& seen,
                                            StateFolder const& state, Deadline deadline);
 
 // Removes what configure() made, and forgets it. Nothing of it stays when the netdev has gone.

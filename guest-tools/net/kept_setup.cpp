@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::chrono::seconds service_time{15};
-using Commands = std::vector<std::vector<std::string>>;
+using Command = std::vector<std::string>;
 
 // One of the services that may configure the VM's networks.
 struct NetworkService {
@@ -33,8 +33,9 @@ struct NetworkService {
     char const* suffix;
     mode_t mode;
     std::string (*text)(GuestAttachment const&);
-    Commands (*written)(std::string const& path, std::string const& name);
-    std::vector<std::string> removed;
+    Command (*written)(std::string const& path);
+    Command (*used)(std::string const& name);  // may fail: the device need not be there yet
+    Command removed;
 };
 
 // networkd takes the first file that matches: those for any Ethernet device begin with 10 (netplan,
@@ -48,7 +49,8 @@ std::array<NetworkService, 2> services() {
               ".network",
               0644,
               networkd_text,
-              [](auto const&, auto const&) { return Commands{{"networkctl", "reload"}}; },
+              [](auto const&) { return Command{"networkctl", "reload"}; },
+              nullptr,
               {"networkctl", "reload"}},
              {"NetworkManager",
               "NetworkManager/system-connections",
@@ -56,9 +58,9 @@ std::array<NetworkService, 2> services() {
               ".nmconnection",
               0600,
               network_manager_text,
-              [](std::string const& path, std::string const& name) {
-                  return Commands{{"nmcli", "connection", "load", path},
-                                  {"nmcli", "--wait", "10", "connection", "up", name}};
+              [](auto const& path) { return Command{"nmcli", "connection", "load", path}; },
+              [](auto const& name) {
+                  return Command{"nmcli", "--wait", "10", "connection", "up", name};
               },
               {"nmcli", "connection", "reload"}}}};
 }
@@ -131,9 +133,9 @@ Result<void> KeptSetup::keep(GuestAttachment const& attachment) const {
         std::error_code ignored;
         fs::create_directories(file.parent_path(), ignored);
         VFMGR_CHECK(replace_file(file, text, service.mode));
-        for (auto const& command :
-             service.written(file.string(), "vf-guest-" + attachment.attachment))
-            VFMGR_CHECK(run_(command));
+        VFMGR_CHECK(run_(service.written(file.string())));
+        if (service.used)
+            static_cast<void>(run_(service.used("vf-guest-" + attachment.attachment)));
     }
     return {};
 }

@@ -62,8 +62,6 @@ void Resident::remark(Result<void> const& kept) {
 
 void Resident::configure_one(ToConfigure const& one) {
     auto const& attachment = one.attachment;
-    // First, so that a service that looks at the new netdev finds it described.
-    remark(kept_.keep(attachment));
     auto const done = configure(attachment, one.netdev, state_, Steady::now() + configure_time);
     if (done)
         return tell_(fmt::format("{} has {}/{} and MTU {}; RDMA device: {}", done->ifname,
@@ -132,11 +130,13 @@ void Resident::give_up_on(GuestAttachment const& attachment) {
 }
 
 Result<void> Resident::apply(std::vector<GuestAttachment> const& wanted) {
+    // First, so that a service that looks at a new netdev finds it described.
+    remark(kept_.keep_only(wanted));
+    for (auto const& attachment : wanted) remark(kept_.keep(attachment));
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
     VFMGR_TRY(auto const netdevs, list_netdevs(socket, Steady::now() + kernel_time));
     retry_at_ = Deadline::max();
     auto const work = compare(wanted, state_.load(), netdevs);
-    remark(kept_.keep_only(wanted));
     for (auto const& one : work.clean_up) clean_up_one(one);
     for (auto const& one : work.configure) configure_one(one);
     note_missing(work.missing);

@@ -79,6 +79,20 @@ TEST_F(Configure, SetsUpAndLeavesNothing) {
     });
 }
 
+// As udev does, after the netdev was seen.
+TEST_F(Configure, ANetdevThatWasRenamedMeanwhileIsFound) {
+    with_two_wires([&] {
+        auto seen = netdev("near0");
+        seen.name = "eth0";
+        auto wanted = wish("near0", first_address);
+        wanted.mtu = 1500;
+        auto const done = configure(wanted, seen, state_, soon());
+        ASSERT_TRUE(done) << done.error().detail;
+        EXPECT_EQ(done->ifname, "near0");
+        EXPECT_EQ(read_arp_settings("/proc", "near0"), arp_settings_of_vf);
+    });
+}
+
 TEST_F(Configure, TheSecondVfOfANetworkLeavesTheFirstAlone) {
     with_two_wires([&] {
         auto const first = configured("near0", first_address);

@@ -94,6 +94,28 @@ TEST_F(Kept, NetworkManagerUsesItsProfileAtOnce) {
                                        "nmcli --wait 10 connection up vf-guest-3f9c2b1d "));
 }
 
+TEST_F(Kept, AProfileIsKeptAlsoBeforeItsDeviceIsThere) {
+    runs("NetworkManager");
+    KeptSetup const kept({root_.path() / "etc", root_.path() / "run"},
+                         [](std::vector<std::string> const& command) -> Result<void> {
+                             if (command[1] == "connection") return {};
+                             return fail(Problem::unsupported, "no device has this MAC");
+                         });
+    EXPECT_TRUE(kept.keep(lent_vf()));
+    EXPECT_TRUE(is_there(manager_name));
+}
+
+TEST_F(Kept, AServiceThatDoesNotListenIsNamed) {
+    runs("systemd/netif/state");
+    KeptSetup const kept({root_.path() / "etc", root_.path() / "run"},
+                         [](std::vector<std::string> const&) -> Result<void> {
+                             return fail(Problem::timed_out, "networkctl did not end in time");
+                         });
+    auto const told = kept.keep(lent_vf());
+    ASSERT_FALSE(told);
+    EXPECT_EQ(told.error().detail, "networkctl did not end in time");
+}
+
 TEST_F(Kept, GoesWithTheAttachment) {
     runs("systemd/netif/state");
     runs("NetworkManager");
