@@ -20,6 +20,8 @@
 #include <random>
 #include <thread>
 
+#include "api/types/host_port.hpp"
+
 namespace vfmgr::http {
 namespace {
 
@@ -245,9 +247,7 @@ std::string remedy_of(Target const& target) {
 std::string authority(Target const& target) {
     auto const* tls = std::get_if<TlsTarget>(&target);
     if (!tls) return "localhost";
-    bool const v6 = tls->host.find(':') != std::string::npos;
-    return v6 ? fmt::format("[{}]:{}", tls->host, tls->port)
-              : fmt::format("{}:{}", tls->host, tls->port);
+    return to_string(HostPort{tls->host, tls->port});
 }
 
 }  // namespace vfmgr::http

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -136,16 +137,27 @@ class Client {
     std::string token_;
 };
 
+// The token of "Bearer <token>", an Authorization header's value; empty when it is none, or longer
+// than 256 bytes.
+[[nodiscard]] std::string_view bearer_token(std::string_view authorization);
+
 // A self-signed certificate with an ECDSA P-256 key, for `names`; key file 0600, never overwritten.
 [[nodiscard]] Result<void> make_self_signed(std::string const& certificate_file,
                                             std::string const& key_file,
                                             std::vector<std::string> const& names);
 [[nodiscard]] Result<std::string> certificate_fingerprint(std::string const& certificate_file);
 
+[[nodiscard]] Request make_request(std::string method, std::string path);
+[[nodiscard]] Request make_request(std::string method, std::string path,
+                                   nlohmann::json const& body);
+// An answer of status 2xx; a problem becomes the Error that it describes.
+[[nodiscard]] Result<Response> success_of(Response response);
+
 // "application/json".
 [[nodiscard]] Response json_response(int status, nlohmann::json const& body);
 // "application/problem+json" with instance and request_id.
 [[nodiscard]] Response problem_response(Error const& error, std::string const& instance,
                                         std::string const& request_id);
+[[nodiscard]] Response problem_response(Error const& error, Request const& request);
 
 }  // namespace vfmgr::http

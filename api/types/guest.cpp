@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/types/guest.hpp"
 
-#include <algorithm>
 #include <bit>
 
 #include "api/types/json.hpp"
@@ -10,8 +9,7 @@ namespace vfmgr {
 
 namespace {
 
-// Limits of what a guest may send (DESIGN.md, 6.6). Every text of it may end in a table on
-// somebody's terminal, so control characters are refused.
+// Limits of what a guest may send (DESIGN.md, 6.6).
 constexpr std::size_t id_bytes_max = 64;
 constexpr std::size_t sentence_bytes_max = 1024;
 constexpr std::size_t fact_bytes_max = 256;
@@ -20,18 +18,6 @@ constexpr std::size_t figures_max = 32;
 constexpr std::size_t digests_max = 8;
 constexpr std::size_t facts_max = 16;
 constexpr std::size_t counters_max = 64;
-
-void check_text(JsonReader& reader, std::string const& pointer, std::string_view text,
-                std::size_t bytes_max) {
-    auto const control = [](char byte) {
-        auto const code = static_cast<unsigned char>(byte);
-        return code < 0x20 || code == 0x7f;
-    };
-    if (text.size() > bytes_max)
-        reader.complain(pointer, fmt::format("must be at most {} bytes", bytes_max));
-    else if (std::ranges::any_of(text, control))
-        reader.complain(pointer, "must not contain control characters");
-}
 
 bool check_count(JsonReader& reader, std::string const& pointer, std::size_t count,
                  std::size_t count_max) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/types/json.hpp"
 
+#include <algorithm>
+
 namespace vfmgr {
 
 namespace {
@@ -54,6 +56,18 @@ std::string pointer_token(std::string_view key) {
             token += byte;
     }
     return cut ? token + "…" : token;
+}
+
+void check_text(JsonReader& reader, std::string const& pointer, std::string_view text,
+                std::size_t bytes_max) {
+    auto const control = [](char byte) {
+        auto const code = static_cast<unsigned char>(byte);
+        return code < 0x20 || code == 0x7f;
+    };
+    if (text.size() > bytes_max)
+        reader.complain(pointer, fmt::format("must be at most {} bytes", bytes_max));
+    else if (std::ranges::any_of(text, control))
+        reader.complain(pointer, "must not contain control characters");
 }
 
 Result<nlohmann::json> parse_json(std::string_view text) {

@@ -278,6 +278,11 @@ class JsonReader {
     std::set<std::string, std::less<>> seen_;
 };
 
+// Texts from outside may end in a table on somebody's terminal: no control characters. `pointer` is
+// relative to the reader's object.
+void check_text(JsonReader& reader, std::string const& pointer, std::string_view text,
+                std::size_t bytes_max);
+
 // The whole document, or every violation at once.
 template <class T>
 [[nodiscard]] Result<T> from_json_document(nlohmann::json const& in) {

@@ -10,29 +10,15 @@ namespace {
 constexpr std::chrono::seconds answer_time{30};
 constexpr std::size_t error_bytes_max = 900;  // the host refuses sentences beyond 1024 bytes
 
-http::Request make(std::string method, std::string path) {
-    http::Request request;
-    request.method = std::move(method);
-    request.path = std::move(path);
-    return request;
-}
-
 template <class T>
 http::Request make(std::string method, std::string path, T const& value) {
-    auto request = make(std::move(method), std::move(path));
-    nlohmann::json body;
-    to_json(body, value);
-    request.body = to_json_text(body);
-    request.headers["content-type"] = "application/json";
-    return request;
+    return http::make_request(std::move(method), std::move(path), nlohmann::json(value));
 }
 
 Result<http::Response> send(http::Client const& client, http::Request const& request,
                             std::chrono::seconds timeout) {
     VFMGR_TRY(auto response, client.send(request, timeout));
-    if (response.status >= 200 && response.status < 300) return response;
-    auto document = parse_json(response.body);
-    return fail(error_from_json(document ? *document : nlohmann::json::object()));
+    return http::success_of(std::move(response));
 }
 
 template <class T>
@@ -45,7 +31,7 @@ Result<T> ask(http::Client const& client, http::Request const& request,
 }  // namespace
 
 Result<GuestConfig> HostClient::config(std::chrono::seconds wait, std::uint64_t revision) {
-    auto request = make("GET", "/guest/v1/config");
+    auto request = http::make_request("GET", "/guest/v1/config");
     request.query["wait"] = std::to_string(wait.count());
     request.query["revision"] = std::to_string(revision);
     return ask<GuestConfig>(client_, request, wait + answer_time);
@@ -67,9 +53,8 @@ Result<StreamOffer> HostClient::open_stream(std::string const& session,
 }
 
 Result<void> HostClient::close_stream(std::string const& session, std::string const& stream) {
-    VFMGR_CHECK(send(client_,
-                     make("DELETE", "/guest/v1/sessions/" + session + "/streams/" + stream),
-                     answer_time));
+    auto const path = "/guest/v1/sessions/" + session + "/streams/" + stream;
+    VFMGR_CHECK(send(client_, http::make_request("DELETE", path), answer_time));
     return {};
 }
 

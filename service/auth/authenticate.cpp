@@ -11,22 +11,15 @@
 namespace vfmgr {
 namespace {
 
-constexpr std::size_t token_bytes_max = 256;
 constexpr char const* make_a_token = "make one on the host: vfctl token create";
-
-bool is_bearer(std::string_view scheme) {
-    return std::ranges::equal(scheme, std::string_view("bearer "), [](char given, char wanted) {
-        return (given >= 'A' && given <= 'Z' ? given - 'A' + 'a' : given) == wanted;
-    });
-}
 
 Result<Principal> by_token(std::string_view authorization, TokenLookup const& find_token,
                            Time now) {
-    constexpr std::size_t scheme_bytes = 7;
-    if (authorization.size() > token_bytes_max || !is_bearer(authorization.substr(0, scheme_bytes)))
+    auto const secret = http::bearer_token(authorization);
+    if (secret.empty())
         return fail(Problem::unauthorized,
                     "the Authorization header is not 'Bearer' and a token of vfmgr", make_a_token);
-    auto const sha256 = token_sha256(authorization.substr(scheme_bytes));
+    auto const sha256 = token_sha256(secret);
     VFMGR_TRY(std::optional<KnownToken> const token, find_token(sha256));
     if (!token || !same_digest(token->sha256, sha256))
         return fail(Problem::unauthorized, "this token is not known: it is wrong, or was revoked",

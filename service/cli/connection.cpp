@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -11,6 +10,8 @@
 
 namespace vfmgr {
 namespace {
+
+constexpr std::uint16_t default_port = 8470;
 
 Result<http::Target> target_of(Options const& options) {
     if (options.url.empty()) return http::UnixTarget{options.socket};
@@ -37,24 +38,9 @@ Result<HostPort> parse_url(std::string const& url) {
     if (!url.starts_with(scheme)) return refuse();
     std::string_view rest = std::string_view(url).substr(scheme.size());
     if (rest.ends_with('/')) rest.remove_suffix(1);
-    HostPort out;
-    if (rest.starts_with('[')) {
-        auto const end = rest.find(']');
-        if (end == std::string_view::npos) return refuse();
-        out.host = rest.substr(1, end - 1);
-        rest.remove_prefix(end + 1);
-    } else {
-        auto const end = std::min(rest.find(':'), rest.size());
-        out.host = rest.substr(0, end);
-        rest.remove_prefix(end);
-    }
-    if (out.host.empty() || out.host.find_first_of("/?#@ ") != std::string::npos) return refuse();
-    if (rest.empty()) return out;
-    auto const* const last = rest.data() + rest.size();
-    auto const [end, error] = std::from_chars(rest.data() + 1, last, out.port);
-    if (rest.front() != ':' || error != std::errc{} || end != last || out.port == 0)
-        return refuse();
-    return out;
+    auto const place = parse_host_port(rest, default_port);
+    if (!place) return refuse();
+    return *place;
 }
 
 Result<std::string> read_text(std::string const& file) {
@@ -67,12 +53,17 @@ Result<std::string> read_text(std::string const& file) {
     return text;
 }
 
+Result<std::string> read_token(std::string const& file) {
+    VFMGR_TRY(std::string token, read_text(file));
+    return trimmed(std::move(token));
+}
+
 Result<Connection> Connection::open(Options const& options) {
     VFMGR_TRY(http::Target target, target_of(options));
     http::Client client(std::move(target));
     if (!options.token_file.empty()) {
-        VFMGR_TRY(std::string token, read_text(options.token_file));
-        client.set_bearer_token(trimmed(std::move(token)));
+        VFMGR_TRY(std::string token, read_token(options.token_file));
+        client.set_bearer_token(std::move(token));
     }
     return Connection(std::move(client));
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "api/http/http.hpp"
+#include "api/types/host_port.hpp"
 #include "service/cli/session.hpp"
 
 namespace vfmgr {
@@ -40,14 +41,11 @@ class Connection {
 [[nodiscard]] Error problem_of(http::Response const& response);
 
 // "https://host", "https://host:8470", "https://[::1]:8470".
-struct HostPort {
-    std::string host;
-    std::uint16_t port = 8470;
-    bool operator==(HostPort const&) const = default;
-};
 [[nodiscard]] Result<HostPort> parse_url(std::string const& url);
 
 // The content of a file, "-" for standard input.
 [[nodiscard]] Result<std::string> read_text(std::string const& file);
+// The same without blanks at its ends.
+[[nodiscard]] Result<std::string> read_token(std::string const& file);
 
 }  // namespace vfmgr

@@ -128,9 +128,7 @@ http::Handler router(std::vector<Route> routes, Authenticate authenticate, Audit
 }
 
 http::Response refusal(Call const& call, Error const& error) {
-    auto const id = call.request.headers.find("x-request-id");
-    return http::problem_response(error, call.request.path,
-                                  id == call.request.headers.end() ? std::string() : id->second);
+    return http::problem_response(error, call.request);
 }
 
 http::Response list_response(nlohmann::json items) {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <memory>
 
+#include "tests/unit/free_port.hpp"
 #include "tests/unit/http/harness.hpp"
 
 namespace vfmgr::http {
@@ -15,18 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A port that is free now. Another program could take it before the server does; the test then
-// fails with the server's own message.
-std::uint16_t free_port() {
-    FileDescriptor const fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-    return ntohs(address.sin_port);
-}
+using test::free_port;
 
 struct TlsServer {
     explicit TlsServer(std::vector<std::string> const& names = {"localhost", "127.0.0.1"},

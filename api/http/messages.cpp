@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What clients and handlers say in the same way everywhere.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "api/http/http.hpp"
+#include "api/types/json.hpp"
+
+namespace vfmgr::http {
+namespace {
+
+constexpr std::size_t authorization_bytes_max = 256;
+constexpr std::string_view bearer_scheme = "bearer ";  // in any case (RFC 9110, 11.1)
+
+}  // namespace
+
+std::string_view bearer_token(std::string_view authorization) {
+    auto const scheme = authorization.substr(0, bearer_scheme.size());
+    auto const same = [](char given, char wanted) {
+        return (given >= 'A' && given <= 'Z' ? given - 'A' + 'a' : given) == wanted;
+    };
+    if (authorization.size() > authorization_bytes_max ||
+        !std::ranges::equal(scheme, bearer_scheme, same))
+        return {};
+    return authorization.substr(bearer_scheme.size());
+}
+
+Request make_request(std::string method, std::string path) {
+    Request request;
+    request.method = std::move(method);
+    request.path = std::move(path);
+    return request;
+}
+
+Request make_request(std::string method, std::string path, nlohmann::json const& body) {
+    auto request = make_request(std::move(method), std::move(path));
+    request.body = to_json_text(body);
+    request.headers["content-type"] = "application/json";
+    return request;
+}
+
+Result<Response> success_of(Response response) {
+    if (response.status >= 200 && response.status < 300) return response;
+    auto document = parse_json(response.body);
+    return fail(error_from_json(document ? *document : nlohmann::json::object()));
+}
+
+Response problem_response(Error const& error, Request const& request) {
+    auto const id = request.headers.find("x-request-id");
+    return problem_response(error, request.path,
+                            id == request.headers.end() ? std::string() : id->second);
+}
+
+}  // namespace vfmgr::http
