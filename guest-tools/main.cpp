@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // vf-guest: finds the VFs that the host has lent to this VM, configures them, proves RDMA over
-// them.
+// them; and serves the other end of that proof.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/signalfd.h>
@@ -17,7 +17,8 @@
 #include "guest-tools/net/configure.hpp"
 #include "guest-tools/net/find_vf.hpp"
 #include "guest-tools/net/resident.hpp"
-#include "guest-tools/net/run_tests.hpp"
+#include "guest-tools/net/verify_served.hpp"
+#include "guest-tools/serve/serve.hpp"
 #include "guest-tools/verify/report.hpp"
 
 namespace {
@@ -39,12 +40,22 @@ struct Wanted {
     std::optional<double> seconds;
 };
 
+// A responder that another machine serves, in place of the host.
+struct ServedOptions {
+    std::string responder;  // empty: the host
+    std::string fingerprint;
+    std::string token_file;
+    std::string address;
+};
+
 struct Options {
     http::VsockTarget host{.cid = 2, .port = 8471, .source = http::SourcePort::privileged};
     std::string state_folder = "/run/vf-guest";
     std::string attachment;  // empty: all
     Output output = Output::text;
     Wanted wanted;
+    ServedOptions served;
+    serve::ServeWish serving;
 };
 
 int told(Error const& error) {
@@ -136,22 +147,65 @@ void tell_test(TestResult const& test) {
     fmt::print(stderr, "  {}: {}\n", test.name, enum_name(test.verdict));
 }
 
+verify::GuestSession::OnTest on_test(Options const& options) {
+    bool const live = options.output == Output::text && ::isatty(STDERR_FILENO) == 1;
+    return live ? tell_test : verify::GuestSession::OnTest();
+}
+
+// Tests that are named come on top of the proofs, whatever the profile.
+Profile profile_of(Wanted const& wanted) {
+    return wanted.tests.empty() ? wanted.profile : Profile::quick;
+}
+
 Result<Verification> verify_one(Options const& options, HostClient& host,
                                 std::string const& attachment,
                                 std::vector<verify::Measurement> const& measured) {
-    // Tests that are named come on top of the proofs, whatever the profile.
-    auto const profile = options.wanted.tests.empty() ? options.wanted.profile : Profile::quick;
-    VFMGR_TRY(auto const wanted, host.start_run(attachment, {profile}));
+    VFMGR_TRY(auto const wanted, host.start_run(attachment, {profile_of(options.wanted)}));
     auto const ifname = ready_netdev(options, wanted);
     if (!ifname) return host.report_error(wanted.run.value_or(""), wanted.nonce, ifname.error());
-    bool const live = options.output == Output::text && ::isatty(STDERR_FILENO) == 1;
-    return run_tests(host, {wanted, *ifname}, measured,
-                     live ? tell_test : verify::GuestSession::OnTest());
+    return run_tests(host, {wanted, *ifname}, measured, on_test(options));
+}
+
+Result<ServedTest> served_test(Options const& options) {
+    auto const place = parse_host_port(options.served.responder, responder_tls_port);
+    if (!place)
+        return fail(Problem::invalid_request,
+                    fmt::format("'{}' is no HOST:PORT", options.served.responder),
+                    "name the responder as vf-guest serve printed it");
+    ServedTest test;
+    test.responder = {*place, options.served.fingerprint, {}};
+    VFMGR_TRY(test.responder.token, serve::read_token_file(options.served.token_file));
+    if (!options.served.address.empty()) {
+        VFMGR_TRY(test.address, IpAddress::parse(options.served.address));
+    }
+    test.profile = profile_of(options.wanted);
+    return test;
+}
+
+// What one verification of several leaves behind: output, and the exit code.
+int tell_verification(Options const& options, Result<Verification> const& verification,
+                      nlohmann::json& results) {
+    if (!verification) return told(verification.error());
+    if (options.output == Output::text) fmt::print("{}", verify::describe(*verification));
+    to_json(results.emplace_back(), *verification);
+    return verification->verdict == Verdict::pass ? 0 : 1;
+}
+
+int verify_against_served(Options const& options,
+                          std::vector<verify::Measurement> const& measured) {
+    auto const test = served_test(options);
+    if (!test) return told(test.error());
+    auto results = nlohmann::json::array();
+    int const code =
+        tell_verification(options, verify_served(*test, measured, on_test(options)), results);
+    if (options.output == Output::json) fmt::print("{}\n", results.dump(2));
+    return code;
 }
 
 int verify(Options const& options) {
     auto const measured = measurements(options.wanted);
     if (!measured) return told(measured.error());
+    if (!options.served.responder.empty()) return verify_against_served(options, *measured);
     HostClient host(options.host);
     auto const config = host.config(std::chrono::seconds(0), 0);
     if (!config) return told(config.error());
@@ -162,18 +216,24 @@ int verify(Options const& options) {
         if (!options.attachment.empty() && options.attachment != attachment.attachment) continue;
         ++tried;
         auto const verification = verify_one(options, host, attachment.attachment, *measured);
-        if (!verification) {
-            worst = std::max(worst, told(verification.error()));
-            continue;
-        }
-        if (verification->verdict != Verdict::pass) worst = std::max(worst, 1);
-        if (options.output == Output::text) fmt::print("{}", verify::describe(*verification));
-        to_json(results.emplace_back(), *verification);
+        worst = std::max(worst, tell_verification(options, verification, results));
     }
     if (options.output == Output::json) fmt::print("{}\n", results.dump(2));
     if (tried > 0) return worst;
     return told({Problem::not_found, "the host has lent no such VF to this VM",
                  "attach one on the host: vfctl attach"});
+}
+
+int serve_others(Options const& options) {
+    auto const stop = stop_signals();
+    if (!stop) return told(stop.error());
+    auto const served =
+        serve::serve(options.serving, stop->get(), [&](serve::ServeReady const& ready) {
+            if (options.output == Output::text) return tell(serve::ready_text(ready));
+            fmt::print("{}\n", serve::ready_json(ready));
+            std::fflush(stdout);
+        });
+    return served ? 0 : told(served.error());
 }
 
 void print_status(std::vector<Configured> const& configured, Result<GuestConfig> const& config) {
@@ -224,6 +284,30 @@ void add_verify_options(CLI::App& command, Options& options) {
     command.add_option("--messages", wanted.messages, "how many, in place of a time")
         ->check(CLI::Range(1, 1'000'000));
     command.add_option("--seconds", wanted.seconds, "how long")->check(CLI::Range(0.1, 20.0));
+    auto& served = options.served;
+    auto* const responder = command.add_option(
+        "--responder", served.responder, "HOST:PORT of vf-guest serve; default: this VM's host");
+    auto* const fingerprint =
+        command.add_option("--fingerprint", served.fingerprint, "SHA-256 of its certificate");
+    auto* const token = command.add_option("--token-file", served.token_file, "holds its token");
+    command.add_option("--address", served.address, "of this machine, to be tested from")
+        ->needs(responder);
+    responder->needs(fingerprint)->needs(token);
+}
+
+void add_serve_options(CLI::App& command, serve::ServeWish& wish) {
+    command.add_option("--address", wish.address, "of a netdev with RDMA, tested against")
+        ->required();
+    command.add_option("--listen", wish.listen, "address for control; default the one above");
+    command.add_option("--port", wish.port, "for control, TCP with TLS")
+        ->check(CLI::Range(1, 65535))
+        ->capture_default_str();
+    command.add_option("--state", wish.state_folder, "folder of certificate and token")
+        ->capture_default_str();
+    command.add_option("--token-file", wish.token_file, "default one in the state folder");
+    command.add_option("--sessions", wish.sessions, "at once")
+        ->check(CLI::Range(1, 64))
+        ->capture_default_str();
 }
 
 int run(int count, char** arguments) {
@@ -241,9 +325,12 @@ int run(int count, char** arguments) {
     up_command->add_flag("--watch", watch, "stay, and follow every change");
     auto* const verify_command = app.add_subcommand("verify", "prove RDMA now; 0 only on a pass");
     add_verify_options(*verify_command, options);
+    auto* const serve_command =
+        app.add_subcommand("serve", "be the other end of such a proof for other machines");
+    add_serve_options(*serve_command, options.serving);
     auto* const status_command = app.add_subcommand("status", "what is configured and wanted");
     auto* const version_command = app.add_subcommand("version", "print the version");
-    for (auto* command : {verify_command, status_command})
+    for (auto* command : {verify_command, serve_command, status_command})
         command->add_option("-o,--output", output, "text or json")
             ->check(CLI::IsMember({"text", "json"}));
     try {
@@ -260,6 +347,7 @@ int run(int count, char** arguments) {
                      "run it with sudo"});
     if (up_command->parsed()) return up(options, watch);
     if (verify_command->parsed()) return verify(options);
+    if (serve_command->parsed()) return serve_others(options);
     return status_command->parsed() ? status(options) : 2;
 }
 

@@ -43,8 +43,9 @@ void fields(F& f, V& verification) {
     f.value("tests", verification.tests);
     f.nullable("peer_gid", verification.peer_gid);
     f.nullable("vf_mac", verification.vf_mac);
-    f.value("path", verification.path);
     f.defaulted("losses", verification.losses);
+    f.nullable("path", verification.path);
+    f.nullable("responder", verification.responder);
     f.defaulted("detail", verification.detail);
     f.defaulted("remedy", verification.remedy);
     f.value("started_at", verification.started_at);

@@ -87,9 +87,10 @@ struct Verification {
     std::vector<TestResult> tests;
     std::optional<std::string> peer_gid;  // as the QP saw it
     std::optional<MacAddress> vf_mac;
-    TestPath path = TestPath::internal_switch;
-    std::vector<Loss> losses;  // also of a run that passed
-    std::string detail;        // why it failed, in one sentence
+    std::vector<Loss> losses;              // also of a run that passed
+    std::optional<TestPath> path;          // absent: not known
+    std::optional<std::string> responder;  // "host:port" of another host's; absent: this host's own
+    std::string detail;                    // why it failed, in one sentence
     std::string remedy;
     Time started_at{};
     std::optional<Time> finished_at;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One verification from beginning to end: session, tests, report, the host's verdict. Blocking, up
-// to the offer's deadline; one thread.
+// One verification from beginning to end: session, tests, report, the verdict. Blocking, up to the
+// offer's deadline; one thread.
 #pragma once
 
 #include "guest-tools/net/host_client.hpp"
@@ -8,9 +8,21 @@
 
 namespace vfmgr::guest {
 
-// The subject's attachment has a run. When the tests can't even start, the host is told why and
-// its verdict comes back; an Error only when the host can't be asked or refuses.
+// The other end of the tests: the host's guest plane, or a responder that is served.
+struct TestHost {
+    std::function<Result<SessionOffer>(SessionRequest const&)> open;
+    std::function<verify::StreamHost(std::string const& session)> streams;
+    std::function<Result<Verification>(std::string const& session, GuestReport const&)> report;
+    // The tests can't even start.
+    std::function<Result<Verification>(Error const&)> cannot;
+};
+
+// The subject's attachment has a run. An Error only when the other end can't be asked or refuses.
 // `measured` after the proofs; `on_test` is told of each test as it ends.
+[[nodiscard]] Result<Verification> run_tests(TestHost const& host, verify::Subject const& subject,
+                                             std::vector<verify::Measurement> measured,
+                                             verify::GuestSession::OnTest on_test = {});
+// When the tests can't even start, the host is told why and its verdict comes back.
 [[nodiscard]] Result<Verification> run_tests(HostClient& host, verify::Subject const& subject,
                                              std::vector<verify::Measurement> measured,
                                              verify::GuestSession::OnTest on_test = {});

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "api/types/guest.hpp"
@@ -20,7 +21,7 @@ struct SessionPermit {
     std::string host_netdev;  // the leg: the PF's netdev or a VLAN device on it
     std::uint32_t mtu = 1500;
     RdmaMode rdma = RdmaMode::auto_;  // none: the network rules RDMA out, only IP is tested
-    TestPath path = TestPath::internal_switch;
+    std::optional<TestPath> path = TestPath::internal_switch;  // absent: not known
     Profile profile = Profile::default_;
     bool operator==(SessionPermit const&) const = default;
 };

@@ -47,7 +47,9 @@ std::string describe(Verification const& verification) {
     for (auto const& test : verification.tests) text += line(test);
     for (auto const& loss : verification.losses)
         text += fmt::format("  lost: {}\n    remedy: {}\n", loss.detail, loss.remedy);
-    text += fmt::format("  path: {}\n", enum_name(verification.path));
+    text += fmt::format("  path: {}\n",
+                        verification.path ? enum_name(*verification.path) : "not known");
+    if (verification.responder) text += fmt::format("  responder: {}\n", *verification.responder);
     return text;
 }
 

@@ -11,7 +11,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 API = ROOT / "api"
-DOCUMENTS = ("openapi.yaml", "openapi-guest.yaml")
+DOCUMENTS = ("openapi.yaml", "openapi-guest.yaml", "openapi-responder.yaml")
 EXAMPLES = sorted((API / "examples").glob("*.json"))
 
 
@@ -100,8 +100,9 @@ def test_operation_ids_are_unique_and_each_has_a_problem(name):
     assert len(ids) == len(set(ids))
 
 
-def test_path_parameters_are_declared():
-    parsed = document("openapi.yaml")
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_path_parameters_are_declared(name):
+    parsed = document(name)
     for path, item in parsed["paths"].items():
         declared = set()
         for parameter in item.get("parameters", []):

@@ -9,6 +9,7 @@
 #include "api/types/json.hpp"
 #include "api/types/operation.hpp"
 #include "api/types/pf_info.hpp"
+#include "api/types/responder.hpp"
 #include "api/types/stock.hpp"
 #include "api/types/vm_info.hpp"
 
@@ -45,6 +46,10 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<Operation>("operation-detached");
     expect_golden<Verification>("verification");
     expect_golden<Verification>("verification-failed");
+    expect_golden<Verification>("verification-wire");
+    expect_golden<Verification>("verification-served");
+    expect_golden<ResponderInfo>("responder_info");
+    expect_golden<SessionOpening>("session_opening");
     expect_golden<PfInfo>("pf_info");
     expect_golden<VmInfo>("vm_info");
     expect_golden<PfSpec>("pf_spec");

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/types/responder.hpp"
+
+#include <algorithm>
+
+#include "api/types/json.hpp"
+
+namespace vfmgr {
+
+namespace {
+
+constexpr std::size_t word_bytes_max = 64;
+constexpr std::size_t token_bytes_max = 256;
+constexpr std::uint32_t mtu_min = 68;  // RFC 791
+constexpr std::uint32_t mtu_max = 65535;
+
+// "abcd…" or "AB:CD:…".
+bool is_fingerprint(std::string_view text) {
+    auto const digits = [](char ch) { return ch != ':'; };
+    return std::ranges::count_if(text, digits) == 64 &&
+           text.find_first_not_of("0123456789abcdefABCDEF:") == std::string_view::npos;
+}
+
+void check_mtu(JsonReader& reader, std::uint32_t mtu) {
+    if (mtu < mtu_min || mtu > mtu_max)
+        reader.complain("mtu", fmt::format("must be from {} to {}", mtu_min, mtu_max));
+}
+
+template <class F, Of<ResponderInfo> V>
+void fields(F& f, V& info) {
+    f.value("version", info.version);
+    f.value("address", info.address);
+    f.value("echo_port", info.echo_port);
+    f.nullable("mac", info.mac);
+    f.value("mtu", info.mtu);
+    f.value("rdma_device", info.rdma_device);
+}
+
+template <class F, Of<RemotePermit> V>
+void fields(F& f, V& permit) {
+    f.value("attachment", permit.attachment);
+    f.value("run", permit.run);
+    f.value("nonce", permit.nonce);
+    f.nullable("vf_mac", permit.vf_mac);
+    f.value("peer_address", permit.peer_address);
+    f.value("mtu", permit.mtu);
+    f.value("rdma", permit.rdma);
+    f.nullable("path", permit.path);
+    f.defaulted("profile", permit.profile);
+}
+
+template <class F, Of<SessionOpening> V>
+void fields(F& f, V& opening) {
+    f.value("permit", opening.permit);
+    f.value("request", opening.request);
+}
+
+}  // namespace
+
+void read(JsonReader& reader, ResponderTarget& target) {
+    auto const start = reader.mark();
+    reader.value("host", target.place.host);
+    reader.defaulted("port", target.place.port);
+    reader.value("fingerprint", target.fingerprint);
+    reader.value("token", target.token);
+    if (!reader.clean_since(start)) return;
+    if (!valid_host(target.place.host))
+        reader.complain("host", "must be a host name or an address");
+    if (target.place.port == 0) reader.complain("port", "must be from 1 to 65535");
+    if (!is_fingerprint(target.fingerprint))
+        reader.complain("fingerprint", "must be a SHA-256 fingerprint: 64 hexadecimal digits");
+    check_text(reader, "token", target.token, token_bytes_max);
+    if (target.token.empty()) reader.complain("token", "must not be empty");
+}
+
+void to_json(nlohmann::json& out, ResponderInfo const& info) {
+    JsonWriter writer(out);
+    fields(writer, info);
+}
+
+void read(JsonReader& reader, ResponderInfo& info) {
+    auto const start = reader.mark();
+    fields(reader, info);
+    if (!reader.clean_since(start)) return;
+    check_text(reader, "version", info.version, word_bytes_max);
+    check_text(reader, "rdma_device", info.rdma_device, word_bytes_max);
+    check_mtu(reader, info.mtu);
+}
+
+void to_json(nlohmann::json& out, RemotePermit const& permit) {
+    JsonWriter writer(out);
+    fields(writer, permit);
+}
+
+void read(JsonReader& reader, RemotePermit& permit) {
+    auto const start = reader.mark();
+    fields(reader, permit);
+    if (!reader.clean_since(start)) return;
+    check_text(reader, "attachment", permit.attachment, word_bytes_max);
+    check_text(reader, "run", permit.run, word_bytes_max);
+    check_text(reader, "nonce", permit.nonce, word_bytes_max);
+    check_mtu(reader, permit.mtu);
+}
+
+void to_json(nlohmann::json& out, SessionOpening const& opening) {
+    JsonWriter writer(out);
+    fields(writer, opening);
+}
+
+void read(JsonReader& reader, SessionOpening& opening) {
+    fields(reader, opening);
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The responder of another host (api/openapi-responder.yaml): how it is reached, what it says of
+// itself, what it is asked. Values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "api/types/guest.hpp"
+#include "api/types/host_port.hpp"
+
+namespace vfmgr {
+
+inline constexpr std::uint16_t responder_tls_port = 8473;
+
+// Read only: the token is written nowhere.
+struct ResponderTarget {
+    HostPort place{"", responder_tls_port};
+    std::string fingerprint;  // SHA-256 of its certificate, hex
+    std::string token;
+    bool operator==(ResponderTarget const&) const = default;
+};
+
+struct ResponderInfo {
+    std::string version;
+    IpAddress address;  // that is tested against
+    std::uint16_t echo_port = 0;
+    std::optional<MacAddress> mac;  // of its netdev; absent where that has none of 6 bytes
+    std::uint32_t mtu = 1500;
+    std::string rdma_device;
+    bool operator==(ResponderInfo const&) const = default;
+};
+
+// What somebody who is trusted lets one guest do in one run: a SessionPermit without what the
+// responder knows itself.
+struct RemotePermit {
+    std::string attachment;
+    std::string run;
+    std::string nonce;
+    std::optional<MacAddress> vf_mac;  // the only one that may have `peer_address`
+    IpAddress peer_address;            // the VF's
+    std::uint32_t mtu = 1500;
+    RdmaMode rdma = RdmaMode::auto_;
+    std::optional<TestPath> path;  // absent: not known
+    Profile profile = Profile::default_;
+    bool operator==(RemotePermit const&) const = default;
+};
+
+struct SessionOpening {
+    RemotePermit permit;
+    SessionRequest request;
+    bool operator==(SessionOpening const&) const = default;
+};
+
+void read(JsonReader& reader, ResponderTarget& target);
+void to_json(nlohmann::json& out, ResponderInfo const& info);
+void read(JsonReader& reader, ResponderInfo& info);
+void to_json(nlohmann::json& out, RemotePermit const& permit);
+void read(JsonReader& reader, RemotePermit& permit);
+void to_json(nlohmann::json& out, SessionOpening const& opening);
+void read(JsonReader& reader, SessionOpening& opening);
+
+}  // namespace vfmgr

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/net/verify_served.hpp"
+
+#include "guest-tools/serve/local_end.hpp"
+#include "guest-tools/serve/remote_responder.hpp"
+#include "guest-tools/verify/random.hpp"
+
+namespace vfmgr::guest {
+namespace {
+
+Result<serve::LocalEnd> own_end(ServedTest const& test, ResponderInfo const& info) {
+    if (test.address) return serve::find_local_end(*test.address);
+    VFMGR_TRY(auto const address, serve::address_towards(info.address));
+    return serve::find_local_end(address);
+}
+
+verify::Subject subject_of(serve::LocalEnd const& end, ServedTest const& test,
+                           ResponderInfo const& info) {
+    verify::Subject subject;
+    subject.ifname = end.netdev.name;
+    auto& attachment = subject.attachment;
+    // One address has one session: a test that was cut short is replaced by the next.
+    attachment.attachment = to_string(end.address.address);
+    attachment.mac = end.netdev.mac.value_or(MacAddress{});
+    attachment.address = end.address.address;
+    attachment.prefix_length = end.address.prefix_length;
+    attachment.mtu = end.netdev.mtu;
+    attachment.responder = info.address;
+    attachment.echo_port = info.echo_port;
+    attachment.run = verify::random_hex(8);
+    attachment.nonce = verify::random_hex(16);
+    attachment.profile = test.profile;
+    return subject;
+}
+
+verify::SessionPermit permit_of(GuestAttachment const& attachment) {
+    verify::SessionPermit permit;
+    permit.attachment = attachment.attachment;
+    permit.run = *attachment.run;
+    permit.nonce = attachment.nonce;
+    permit.vf_mac = attachment.mac;
+    permit.peer_address = attachment.address;
+    permit.mtu = attachment.mtu;
+    permit.rdma = attachment.rdma;
+    permit.path.reset();
+    permit.profile = attachment.profile;
+    return permit;
+}
+
+verify::StreamHost streams_of(serve::RemoteResponder const& remote, std::string const& session) {
+    return {
+        [&remote, session](StreamRequest const& request) {
+            return remote.open_stream(session, request);
+        },
+        [&remote, session](std::string const& stream) { remote.close_stream(session, stream); }};
+}
+
+}  // namespace
+
+Result<Verification> verify_served(ServedTest const& test,
+                                   std::vector<verify::Measurement> measured,
+                                   verify::GuestSession::OnTest on_test) {
+    auto const started_at = system_clock().now();
+    serve::RemoteResponder const remote(test.responder);
+    VFMGR_TRY(auto const info, remote.info());
+    VFMGR_TRY(auto const end, own_end(test, info));
+    auto const subject = subject_of(end, test, info);
+    auto const permit = permit_of(subject.attachment);
+    TestHost const host{
+        .open = [&](SessionRequest const& request) { return remote.open(permit, request); },
+        .streams = [&](std::string const& session) { return streams_of(remote, session); },
+        .report = [&](std::string const& session,
+                      GuestReport const& report) { return remote.close(session, permit, report); },
+        .cannot = [](Error const& error) -> Result<Verification> { return fail(error); }};
+    VFMGR_TRY(auto verification, run_tests(host, subject, std::move(measured), std::move(on_test)));
+    verification.started_at = started_at;
+    verification.finished_at = system_clock().now();
+    return verification;
+}
+
+}  // namespace vfmgr::guest

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/serve/check_neighbour.hpp"
+
+#include <errno.h>
+#include <fmt/format.h>
+#include <linux/neighbour.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "guest-tools/verify/echo.hpp"
+#include "guest-tools/verify/socket_address.hpp"
+#include "vfmgr/netlink/link.hpp"
+#include "vfmgr/netlink/monitor.hpp"
+
+namespace vfmgr::serve {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+// The kernel asks three times, a second apart, before it gives up.
+constexpr std::chrono::seconds resolve_time{4};
+constexpr std::chrono::seconds answer_of_kernel{2};
+constexpr std::uint16_t unused_port = 9;  // discard
+
+// An empty datagram: what it meets at its end does not matter, only that its way is looked for.
+Result<void> look_for(verify::SessionPermit const& permit) {
+    VFMGR_TRY(auto const socket,
+              verify::open_echo_socket({permit.host_address, 0, permit.host_netdev}));
+    auto const to = verify::SocketAddress::of(permit.peer_address, unused_port);
+    if (::sendto(socket.get(), nullptr, 0, 0, to.get(), to.length) >= 0) return {};
+    return fail({Problem::kernel_refused,
+                 fmt::format("nothing can be sent to {} over {}", to_string(permit.peer_address),
+                             permit.host_netdev),
+                 fmt::format("look at ip route get {} and at the state of {}",
+                             to_string(permit.peer_address), permit.host_netdev),
+                 {errno_cause("sendto", errno)}});
+}
+
+Result<MacAddress> resolve(verify::SessionPermit const& permit, int ifindex, NlSocket& socket) {
+    VFMGR_TRY(auto monitor, EventMonitor::open());
+    VFMGR_CHECK(look_for(permit));
+    std::optional<MacAddress> found;
+    VFMGR_CHECK(wait_until(monitor, Steady::now() + resolve_time, [&]() -> Result<bool> {
+        VFMGR_TRY(auto const neighbours, list_neighbours(socket, Steady::now() + answer_of_kernel));
+        found = resolved(permit.peer_address, ifindex, neighbours);
+        return found.has_value();
+    }));
+    if (found) return *found;
+    return fail(Problem::unavailable,
+                fmt::format("nobody answers for {} on {}", to_string(permit.peer_address),
+                            permit.host_netdev),
+                "check that the VF is up, and VLAN, cable and switch between the two hosts");
+}
+
+}  // namespace
+
+bool on_link(IpAddress const& address, int ifindex, std::vector<IpRoute> const& routes) {
+    IpRoute const* best = nullptr;
+    for (auto const& route : routes)
+        if (route.ifindex == ifindex && route.prefix.contains(address) &&
+            (!best || route.prefix.length > best->prefix.length))
+            best = &route;
+    return best && !best->gateway;
+}
+
+std::optional<MacAddress> resolved(IpAddress const& address, int ifindex,
+                                   std::vector<Neighbour> const& neighbours) {
+    auto const entry = std::ranges::find_if(neighbours, [&](Neighbour const& each) {
+        return each.ifindex == ifindex && each.address == address;
+    });
+    constexpr unsigned unknown = NUD_INCOMPLETE | NUD_FAILED;
+    if (entry == neighbours.end() || (entry->state & unknown) != 0) return std::nullopt;
+    return entry->mac;
+}
+
+Result<void> check_neighbour(verify::SessionPermit const& permit) {
+    if (permit.vf_mac == MacAddress{}) return {};
+    auto const deadline = Steady::now() + answer_of_kernel;
+    VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
+    VFMGR_TRY(auto const netdev, get_netdev(socket, permit.host_netdev, deadline));
+    VFMGR_TRY(auto const routes, list_routes(socket, deadline));
+    if (!on_link(permit.peer_address, netdev.ifindex, routes)) return {};
+    VFMGR_TRY(auto mac, resolve(permit, netdev.ifindex, socket));
+    if (mac != permit.vf_mac) {
+        // It may be of a VM that had the address before, so it is asked for anew.
+        VFMGR_CHECK(remove_neighbour(socket, permit.peer_address, netdev.ifindex,
+                                     Steady::now() + answer_of_kernel));
+        VFMGR_TRY(mac, resolve(permit, netdev.ifindex, socket));
+    }
+    if (mac == permit.vf_mac) return {};
+    return fail(
+        Problem::conflict,
+        fmt::format("on {} {} is at {}, the VF has {}", permit.host_netdev,
+                    to_string(permit.peer_address), to_string(mac), to_string(permit.vf_mac)),
+        "find the machine with the other MAC and take the address from it, or lend the VF "
+        "with another one");
+}
+
+}  // namespace vfmgr::serve

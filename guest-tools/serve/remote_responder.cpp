@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/serve/remote_responder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/http/path_route.hpp"
+#include "api/types/json.hpp"
+
+namespace vfmgr::serve {
+namespace {
+
+constexpr std::chrono::seconds info_time{10};
+constexpr std::chrono::seconds end_time{5};
+constexpr std::size_t verdict_tests_max = 64;
+constexpr std::size_t verdict_text_max = 2048;
+constexpr char const* sessions_path = "/responder/v1/sessions";
+
+http::Client client_of(ResponderTarget const& target) {
+    http::TlsTarget tls;
+    tls.host = target.place.host;
+    tls.port = target.place.port;
+    tls.fingerprint = target.fingerprint;
+    http::Client client(tls);
+    client.set_bearer_token(target.token);
+    return client;
+}
+
+Error of_responder(std::string const& name, Error error) {
+    error.detail = fmt::format("the responder {}: {}", name, error.detail);
+    bool const reached =
+        error.problem != Problem::unavailable && error.problem != Problem::timed_out;
+    if (!reached)
+        error.remedy =
+            "check that vf-guest serve runs there and that no firewall is in between, and compare "
+            "address, port and fingerprint with what it printed";
+    return error;
+}
+
+RemotePermit wire_form(verify::SessionPermit const& permit) {
+    RemotePermit out;
+    out.attachment = permit.attachment;
+    out.run = permit.run;
+    out.nonce = permit.nonce;
+    if (permit.vf_mac != MacAddress{}) out.vf_mac = permit.vf_mac;
+    out.peer_address = permit.peer_address;
+    out.mtu = permit.mtu;
+    out.rdma = permit.rdma;
+    out.path = permit.path;
+    out.profile = permit.profile;
+    return out;
+}
+
+Error not_understood(std::string_view what) {
+    return {Problem::unsupported, fmt::format("its answer has {}", what),
+            "use vf-guest of the same version on both hosts"};
+}
+
+bool fits(std::string_view text) {
+    auto const control = [](char ch) {
+        return static_cast<unsigned char>(ch) < 0x20 || ch == 0x7f;
+    };
+    return text.size() <= verdict_text_max && std::ranges::none_of(text, control);
+}
+
+bool fits(TestResult const& test) {
+    return fits(test.name) && fits(test.detail) && fits(test.remedy) &&
+           std::ranges::all_of(test.figures, [](auto const& one) { return fits(one.first); });
+}
+
+}  // namespace
+
+Result<ResponderInfo> read_info(std::string_view text) {
+    return from_json_text<ResponderInfo>(text);
+}
+
+Result<SessionOffer> read_session_offer(std::string_view text) {
+    VFMGR_TRY(auto offer, from_json_text<SessionOffer>(text));
+    if (http::is_path_id(offer.session)) return offer;
+    return fail(not_understood("no session id"));
+}
+
+Result<StreamOffer> read_stream_offer(std::string_view text) {
+    VFMGR_TRY(auto offer, from_json_text<StreamOffer>(text));
+    if (http::is_path_id(offer.stream)) return offer;
+    return fail(not_understood("no stream id"));
+}
+
+Result<Verification> read_verdict(std::string_view text) {
+    VFMGR_TRY(auto verdict, from_json_text<Verification>(text));
+    bool const good = verdict.tests.size() <= verdict_tests_max && fits(verdict.detail) &&
+                      fits(verdict.remedy) && fits(verdict.peer_gid.value_or("")) &&
+                      std::ranges::all_of(verdict.tests, [](auto const& one) { return fits(one); });
+    if (good) return verdict;
+    return fail(not_understood("texts with control characters, or more than can be shown"));
+}
+
+RemoteResponder::RemoteResponder(ResponderTarget const& target)
+    : name_(to_string(target.place)), client_(client_of(target)) {}
+
+Result<http::Response> RemoteResponder::ask(http::Request const& request,
+                                            std::chrono::seconds timeout) const {
+    auto response = client_.send(request, timeout);
+    if (response) response = http::success_of(std::move(*response));
+    if (response) return std::move(*response);
+    return fail(of_responder(name_, std::move(response).error()));
+}
+
+template <class Read>
+auto RemoteResponder::ask_for(http::Request const& request, std::chrono::seconds timeout,
+                              Read read) const -> decltype(read(std::string_view())) {
+    VFMGR_TRY(auto const response, ask(request, timeout));
+    auto answer = read(std::string_view(response.body));
+    if (answer) return answer;
+    return fail(of_responder(name_, std::move(answer).error()));
+}
+
+Result<ResponderInfo> RemoteResponder::info() const {
+    return ask_for(http::make_request("GET", "/responder/v1"), info_time, read_info);
+}
+
+Result<SessionOffer> RemoteResponder::open(verify::SessionPermit const& permit,
+                                           SessionRequest const& request) const {
+    SessionOpening const opening{wire_form(permit), request};
+    return ask_for(http::make_request("POST", sessions_path, nlohmann::json(opening)), answer_time,
+                   read_session_offer);
+}
+
+Result<StreamOffer> RemoteResponder::open_stream(std::string const& session,
+                                                 StreamRequest const& request) const {
+    auto const path = fmt::format("{}/{}/streams", sessions_path, session);
+    return ask_for(http::make_request("POST", path, nlohmann::json(request)), answer_time,
+                   read_stream_offer);
+}
+
+// What could not be ended now ends with the session, and that with its time.
+void RemoteResponder::close_stream(std::string const& session, std::string const& stream) const {
+    auto const path = fmt::format("{}/{}/streams/{}", sessions_path, session, stream);
+    static_cast<void>(ask(http::make_request("DELETE", path), answer_time));
+}
+
+void RemoteResponder::drop(std::string const& session) const {
+    auto const path = fmt::format("{}/{}", sessions_path, session);
+    static_cast<void>(ask(http::make_request("DELETE", path), end_time));
+}
+
+Result<Verification> RemoteResponder::close(std::string const& session,
+                                            verify::SessionPermit const& permit,
+                                            GuestReport const& report) const {
+    auto const path = fmt::format("{}/{}/report", sessions_path, session);
+    VFMGR_TRY(auto verdict, ask_for(http::make_request("PUT", path, nlohmann::json(report)),
+                                    answer_time, read_verdict));
+    verdict.run = permit.run;
+    verdict.attachment = permit.attachment;
+    verdict.path = permit.path;
+    verdict.vf_mac = wire_form(permit).vf_mac;
+    verdict.responder = name_;
+    return verdict;
+}
+
+}  // namespace vfmgr::serve

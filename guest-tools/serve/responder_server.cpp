@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/serve/responder_server.hpp"
+
+#include <openssl/crypto.h>
+
+#include "api/types/json.hpp"
+#include "guest-tools/verify/digest.hpp"
+
+namespace vfmgr::serve {
+namespace {
+
+constexpr std::size_t threads_count = 4;  // a verdict takes a second, meanwhile others are answered
+constexpr std::size_t jobs_max = 64;
+constexpr std::chrono::minutes session_lasts{10};  // longer than any does
+
+// Digests are of one length, whatever somebody sent.
+bool same_secret(std::string_view one, std::string_view other) {
+    auto const digest = [](std::string_view text) {
+        return verify::digest_hex("", std::as_bytes(std::span(text)));
+    };
+    auto const first = digest(one);
+    auto const second = digest(other);
+    return CRYPTO_memcmp(first.data(), second.data(), first.size()) == 0;
+}
+
+verify::SessionPermit permit_of(RemotePermit const& wish, Served const& served) {
+    verify::SessionPermit permit;
+    permit.attachment = wish.attachment;
+    permit.run = wish.run;
+    permit.nonce = wish.nonce;
+    permit.vf_mac = wish.vf_mac.value_or(MacAddress{});
+    permit.peer_address = wish.peer_address;
+    permit.host_address = served.info.address;
+    permit.host_netdev = served.ifname;
+    permit.mtu = wish.mtu;
+    permit.rdma = wish.rdma;
+    permit.path = wish.path;
+    permit.profile = wish.profile;
+    return permit;
+}
+
+http::Response done() {
+    http::Response response;
+    response.status = 204;
+    return response;
+}
+
+}  // namespace
+
+ResponderServer::ResponderServer(Served served, verify::Responder& responder)
+    : served_(std::move(served)), responder_(responder) {
+    for (std::size_t i = 0; i < threads_count; ++i) threads_.emplace_back([this] { work(); });
+}
+
+ResponderServer::~ResponderServer() {
+    {
+        std::lock_guard const lock(mutex_);
+        stopping_ = true;
+    }
+    wake_.notify_all();
+    for (auto& thread : threads_) thread.join();
+}
+
+http::Handler ResponderServer::handler() {
+    return [this](http::Request request, http::Respond respond) {
+        accept(std::move(request), std::move(respond));
+    };
+}
+
+// On the io thread.
+void ResponderServer::accept(http::Request request, http::Respond respond) {
+    auto const refuse = [&](Error const& error) {
+        respond(http::problem_response(error, request));
+    };
+    if (auto const known = check_token(request); !known) return refuse(known.error());
+    auto route = responder_route(request.method, request.path);
+    if (!route) return refuse(route.error());
+    if (auto const queued = enqueue({request, std::move(*route), respond}); !queued)
+        refuse(queued.error());
+}
+
+Result<void> ResponderServer::check_token(http::Request const& request) const {
+    auto const header = request.headers.find("authorization");
+    auto const given =
+        header == request.headers.end() ? std::string_view() : http::bearer_token(header->second);
+    if (!given.empty() && same_secret(given, served_.token)) return {};
+    return fail(Problem::unauthorized,
+                given.empty() ? "this request has no token" : "this token is not the responder's",
+                "give the token that is in the token file of vf-guest serve");
+}
+
+Result<void> ResponderServer::enqueue(Job job) {
+    std::lock_guard const lock(mutex_);
+    if (jobs_.size() >= jobs_max)
+        return fail(Problem::unavailable, "the responder is busy", "try again in a second");
+    jobs_.push_back(std::move(job));
+    wake_.notify_one();
+    return {};
+}
+
+void ResponderServer::work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+        wake_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+        if (stopping_) return;
+        auto const job = std::move(jobs_.front());
+        jobs_.pop_front();
+        lock.unlock();
+        auto response = answer(job);
+        job.respond(response ? std::move(*response)
+                             : http::problem_response(response.error(), job.request));
+        lock.lock();
+    }
+}
+
+Result<http::Response> ResponderServer::answer(Job const& job) {
+    auto const& ids = job.route.ids;
+    switch (job.route.to) {
+        case To::info:
+            return http::json_response(200, served_.info);
+        case To::open_session:
+            return open_session(job);
+        case To::report:
+            return close_session(job);
+        case To::open_stream: {
+            VFMGR_TRY(auto const request, from_json_text<StreamRequest>(job.request.body));
+            VFMGR_TRY(auto const offer, responder_.open_stream(ids[0], request));
+            return http::json_response(201, offer);
+        }
+        case To::close_stream:
+            responder_.close_stream(ids[0], ids[1]);
+            return done();
+        case To::drop_session:
+            responder_.drop(ids[0]);
+            static_cast<void>(forget(ids[0]));
+            return done();
+    }
+    return fail(Problem::internal, "this path has no answer");
+}
+
+Result<http::Response> ResponderServer::open_session(Job const& job) {
+    VFMGR_TRY(auto const opening, from_json_text<SessionOpening>(job.request.body));
+    VFMGR_TRY(auto const offer,
+              responder_.open(permit_of(opening.permit, served_), opening.request));
+    remember(offer.session);
+    return http::json_response(201, offer);
+}
+
+Result<http::Response> ResponderServer::close_session(Job const& job) {
+    VFMGR_TRY(auto const report, from_json_text<GuestReport>(job.request.body));
+    VFMGR_TRY(auto verification, responder_.close(job.route.ids[0], report));
+    verification.started_at = forget(job.route.ids[0]);
+    verification.finished_at = system_clock().now();
+    if (verification.vf_mac == MacAddress{}) verification.vf_mac.reset();
+    return http::json_response(200, verification);
+}
+
+// Those that ended without a report are forgotten here.
+void ResponderServer::remember(std::string const& session) {
+    auto const now = system_clock().now();
+    std::lock_guard const lock(mutex_);
+    std::erase_if(started_, [&](auto const& one) { return one.second + session_lasts < now; });
+    started_[session] = now;
+}
+
+Time ResponderServer::forget(std::string const& session) {
+    std::lock_guard const lock(mutex_);
+    auto const found = started_.extract(session);
+    return found ? found.mapped() : system_clock().now();
+}
+
+}  // namespace vfmgr::serve

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// vf-guest serve: the host's end of the tests without a daemon, for another host's vfmgrd or
+// vf-guest. Owns everything that it starts; one thread.
+#pragma once
+
+#include <functional>
+
+#include "guest-tools/serve/credentials.hpp"
+#include "guest-tools/serve/responder_server.hpp"
+
+namespace vfmgr::serve {
+
+struct ServeWish {
+    std::string address;  // tested against, on a netdev of this machine
+    std::string listen;   // for control; empty: `address`
+    std::uint16_t port = responder_tls_port;
+    std::string state_folder = "/var/lib/vf-guest";
+    std::string token_file;  // empty: one in the state folder
+    std::size_t sessions = 4;
+};
+
+struct ServeReady {
+    ResponderInfo info;
+    std::string ifname;
+    HostPort listen;
+    Credentials credentials;
+};
+
+// Until `stop` is readable. `ready` is called once, when it can be asked.
+[[nodiscard]] Result<void> serve(ServeWish const& wish, int stop,
+                                 std::function<void(ServeReady const&)> const& ready);
+
+// On one line: address, netdev, port, fingerprint and where the token is.
+[[nodiscard]] std::string ready_text(ServeReady const& ready);
+[[nodiscard]] std::string ready_json(ServeReady const& ready);
+
+}  // namespace vfmgr::serve

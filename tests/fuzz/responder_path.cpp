@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a path of a served responder, or as where one is: what is taken has clean ids, and a
+// place reads again as what it was.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "api/types/host_port.hpp"
+#include "guest-tools/serve/responder_route.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+    std::string_view const path(reinterpret_cast<char const*>(data), size);
+    for (auto const* method : {"GET", "PUT", "POST", "DELETE"}) {
+        auto const route = vfmgr::serve::responder_route(method, path);
+        if (!route) continue;
+        if (!std::ranges::all_of(route->ids, vfmgr::http::is_path_id)) std::abort();
+        bool const fixed = path == "/responder/v1" || path == "/responder/v1/sessions";
+        if (route->ids.empty() != fixed) std::abort();
+    }
+    auto const place = vfmgr::parse_host_port(path, 8473);
+    if (place && vfmgr::parse_host_port(to_string(*place), 1) != place) std::abort();
+    return 0;
+}
