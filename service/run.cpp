@@ -8,6 +8,7 @@
 
 #include <filesystem>
 
+#include "guest-tools/serve/remote_responder.hpp"
 #include "service/auth/authenticate.hpp"
 #include "service/guest/access.hpp"
 #include "service/guest/check_peer.hpp"
@@ -130,7 +131,7 @@ GuestPlaneHooks guest_hooks(Engine& engine, ResolveCid const& resolve_cid, std::
                             fmt::format("VM {} has no attachment {}", vm.name, ticket.attachment),
                             "vf-guest status shows those of this VM");
             state.runs[ticket.attachment] =
-                PendingRun{ticket.run, ticket.nonce, clock.now(), ticket.profile};
+                PendingRun{ticket.run, ticket.nonce, clock.now(), ticket.profile, {}};
             return {};
         });
     };
@@ -189,7 +190,9 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     sigaddset(&signals, SIGINT);
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     VFMGR_TRY(auto control, open_control(config));
-    Engine engine(kernel, hypervisor, std::move(control), clock);
+    Engine engine(kernel, hypervisor, std::move(control), clock, [](ResponderTarget const& target) {
+        return serve::RemoteResponder(target).info();
+    });
     VFMGR_CHECK(engine.recover());
     VFMGR_TRY(auto responder, verify::Responder::start(verify::ResponderLimits{}, check_peer));
     GuestPlane plane(guest_hooks(engine, resolve_cid, responder->echo_port(), clock), *responder,

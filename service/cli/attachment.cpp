@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "api/types/responder.hpp"
 #include "service/cli/attach_spec.hpp"
 #include "service/cli/choice.hpp"
 #include "service/cli/connection.hpp"
@@ -98,7 +99,23 @@ Result<void> show(Options const& options, std::string const& name) {
 struct VerifyArguments {
     std::optional<std::uint32_t> timeout_seconds;
     std::string profile;
+    std::string responder;  // HOST:PORT; empty: the host's own
+    std::string responder_fingerprint;
+    std::string responder_token_file;
 };
+
+Result<json> responder_of(VerifyArguments const& arguments) {
+    auto const place = parse_host_port(arguments.responder, responder_tls_port);
+    if (!place)
+        return fail(Problem::invalid_request,
+                    fmt::format("--responder is HOST:PORT, not '{}'", arguments.responder),
+                    "name it as vf-guest serve printed it");
+    VFMGR_TRY(auto const token, read_token(arguments.responder_token_file));
+    return json{{"host", place->host},
+                {"port", place->port},
+                {"fingerprint", arguments.responder_fingerprint},
+                {"token", token}};
+}
 
 // The run's report is shown whether it passed or not; a failed run is the exit code's matter.
 Result<void> verify(Options const& options, std::string const& name,
@@ -114,6 +131,9 @@ Result<void> verify(Options const& options, std::string const& name,
         VFMGR_TRY(auto const profile,
                   parse_choice<Profile>("--profile", arguments.profile, "see vfctl verify --help"));
         body["profile"] = enum_name(profile);
+    }
+    if (!arguments.responder.empty()) {
+        VFMGR_TRY(body["responder"], responder_of(arguments));
     }
     request.body = body.dump();
     VFMGR_TRY(auto const response, connection.send(request));
@@ -177,6 +197,23 @@ void add_attach(CLI::App& app, Session& session) {
     });
 }
 
+void add_verify_options(CLI::App& command, VerifyArguments& arguments) {
+    command.add_option("--verify-timeout", arguments.timeout_seconds,
+                       "seconds that the proof may take");
+    command.add_option("--profile", arguments.profile,
+                       "quick: proofs only; default: figures, too; deep: more and longer");
+    auto* const responder =
+        command.add_option("--responder", arguments.responder,
+                           "HOST:PORT of vf-guest serve on another host; left out: this host");
+    // Not --fingerprint and --token-file, which are vfctl's own way to the daemon.
+    auto* const fingerprint =
+        command.add_option("--responder-fingerprint", arguments.responder_fingerprint,
+                           "SHA-256 of the responder's certificate, as it printed it");
+    auto* const token = command.add_option("--responder-token-file", arguments.responder_token_file,
+                                           "holds the responder's token");
+    responder->needs(fingerprint)->needs(token);
+}
+
 // Commands whose only argument is an attachment or the VM that has it.
 template <class Run>
 CLI::App* add_named(CLI::App& parent, Session& session, std::string const& verb,
@@ -201,10 +238,7 @@ void add_attachment_commands(CLI::App& app, Session& session) {
                   [arguments](Options const& options, std::string const& name) {
                       return verify(options, name, *arguments);
                   });
-    verify_command->add_option("--verify-timeout", arguments->timeout_seconds,
-                               "seconds that the proof may take");
-    verify_command->add_option("--profile", arguments->profile,
-                               "quick: proofs only; default: figures, too; deep: more and longer");
+    add_verify_options(*verify_command, *arguments);
 
     auto* const attachment = app.add_subcommand("attachment", "VFs that VMs have")->fallthrough();
     attachment->require_subcommand(1);

@@ -221,9 +221,12 @@ std::string pf_page(json const& pf, Options const& options) {
 }
 
 std::string verification_page(json const& verification, Options const& options) {
+    auto const responder = cell(verification, "/responder");
+    auto const path = cell(verification, "/path");
     auto out = facts({{"verification", cell(verification, "/run")},
                       {"verdict", cell(verification, "/verdict")},
-                      {"path", cell(verification, "/path")},
+                      {"responder", responder == "-" ? "this host" : responder},
+                      {"path", path == "-" ? "not known" : path},
                       {"peer GID", cell(verification, "/peer_gid")},
                       {"VF's MAC", cell(verification, "/vf_mac")}});
     if (cell(verification, "/detail") != "-") out += cell(verification, "/detail") + "\n";

@@ -23,7 +23,7 @@ GuestAttachment for_guest(Attachment const& lease, Network const& network,
     return attachment;
 }
 
-verify::SessionPermit permit(Attachment const& lease, Network const& network, LegState const& leg,
+verify::SessionPermit permit(Attachment const& lease, Network const& network,
                              PendingRun const& run) {
     verify::SessionPermit permit;
     permit.attachment = lease.id;
@@ -32,11 +32,32 @@ verify::SessionPermit permit(Attachment const& lease, Network const& network, Le
     permit.vf_mac = *lease.settings.mac;
     permit.peer_address = *lease.address;
     permit.host_address = network.host_address;
-    permit.host_netdev = leg.ifname;
     permit.mtu = network.mtu;
     permit.rdma = network.rdma;
     permit.profile = run.profile;
     return permit;
+}
+
+// In place of this host, another one answers this run.
+void answered_elsewhere(RemoteEnd const& remote, GuestAttachment& attachment,
+                        verify::SessionPermit& permit) {
+    attachment.responder = remote.info.address;
+    attachment.echo_port = remote.info.echo_port;
+    permit.host_address = remote.info.address;
+    permit.host_netdev.clear();
+    permit.path = remote.path;
+}
+
+void add_run(GuestAccess& access, GuestAttachment& attachment, verify::SessionPermit permit,
+             PendingRun const& run) {
+    attachment.run = run.run;
+    attachment.nonce = run.nonce;
+    attachment.profile = run.profile;
+    if (run.remote) {
+        answered_elsewhere(*run.remote, attachment, permit);
+        access.remotes[run.run] = run.remote->target;
+    }
+    access.permits.push_back(std::move(permit));
 }
 
 }  // namespace
@@ -54,11 +75,10 @@ GuestAccess guest_access(Snapshot const& now, std::string const& vm_uuid, std::u
         auto attachment = for_guest(lease, *network, echo_port);
         auto const run = now.runs->find(id);
         auto const* leg = find_leg(*now.host, LegId{lease.vf.pf, network->vlan});
-        if (run != now.runs->end() && leg) {
-            attachment.run = run->second.run;
-            attachment.nonce = run->second.nonce;
-            attachment.profile = run->second.profile;
-            access.permits.push_back(permit(lease, *network, *leg, run->second));
+        if (run != now.runs->end() && (leg || run->second.remote)) {
+            auto allowed = permit(lease, *network, run->second);
+            if (leg) allowed.host_netdev = leg->ifname;
+            add_run(access, attachment, std::move(allowed), run->second);
         }
         access.attachments.push_back(std::move(attachment));
     }
@@ -86,7 +106,9 @@ Result<verify::SessionPermit> stock_permit(Snapshot const& now, std::string cons
                     fmt::format("attachment {} has no network, so the host has no address there",
                                 attachment),
                     "attach it with a network");
-    return permit(lease, *network, *leg, {});
+    auto allowed = permit(lease, *network, {});
+    allowed.host_netdev = leg->ifname;
+    return allowed;
 }
 
 void explain_failure(Snapshot const& now, Verification& verification) {

@@ -16,12 +16,11 @@ namespace {
 using http::json_response;
 
 constexpr std::uint32_t privileged_port_end = 1024;
-constexpr std::size_t threads = 2;  // a verdict takes a second, meanwhile others are answered
+// A verdict takes a second, other hosts (remote_calls_max) may hang; meanwhile others are answered.
+constexpr std::size_t threads = 4;
 
 http::Response refusal(http::Request const& request, Error const& error) {
-    auto const id = request.headers.find("x-request-id");
-    return http::problem_response(error, request.path,
-                                  id == request.headers.end() ? std::string() : id->second);
+    return http::problem_response(error, request);
 }
 
 // 0 when absent. Digits only, as far as a number of that size can go.
@@ -56,7 +55,7 @@ std::uint64_t revision_of(GuestConfig const& config) {
 GuestPlane::GuestPlane(GuestPlaneHooks hooks, verify::Responder& responder, Clock const& clock,
                        GuestPlaneLimits const& limits)
     : hooks_(std::move(hooks)),
-      responder_(responder),
+      responders_(responder, limits.remote_calls_max),
       clock_(clock),
       limits_(limits),
       request_rates_(limits.requests),

@@ -21,6 +21,7 @@
 #include "api/types/time.hpp"
 #include "guest-tools/verify/responder.hpp"
 #include "service/guest/rate_limit.hpp"
+#include "service/guest/responders.hpp"
 #include "service/guest/route.hpp"
 #include "vfmgr/hypervisor/vm_identity.hpp"
 
@@ -28,8 +29,9 @@ namespace vfmgr {
 
 // What one VM may see and do now.
 struct GuestAccess {
-    std::vector<GuestAttachment> attachments;    // `run` and `nonce` where one is wanted
-    std::vector<verify::SessionPermit> permits;  // of the attachments with a run
+    std::vector<GuestAttachment> attachments;          // `run` and `nonce` where one is wanted
+    std::vector<verify::SessionPermit> permits;        // of the attachments with a run
+    std::map<std::string, ResponderTarget> remotes{};  // by run: those that another host answers
 };
 
 // A verification that the guest asked for (`vf-guest verify`).
@@ -59,6 +61,7 @@ struct GuestPlaneLimits {
     std::uint32_t wait_seconds_max = 60;
     RateLimit requests{.burst = 30, .per_second = 5};
     RateLimit sessions{.burst = 12, .per_second = 0.5};
+    std::size_t remote_calls_max = 2;  // to responders of other hosts, at once
 };
 
 class GuestPlane {
@@ -91,7 +94,7 @@ class GuestPlane {
     };
     struct Session {
         VmIdentity vm;
-        verify::SessionPermit permit;
+        Permitted run;
         Time started_at{};
     };
     using Sessions = std::map<std::string, Session>;  // by id
@@ -108,15 +111,15 @@ class GuestPlane {
     [[nodiscard]] Result<http::Response> start_run(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> open_session(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<Sessions::iterator> find_session(Job const& job, VmIdentity const& vm);
-    [[nodiscard]] Result<void> require_session(Job const& job, VmIdentity const& vm);
+    [[nodiscard]] Result<Permitted> require_session(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> open_stream(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> close_stream(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> close_session(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> take_error(Job const& job, VmIdentity const& vm);
-    [[nodiscard]] Result<verify::SessionPermit> permit_of(VmIdentity const& vm,
-                                                          std::string const& run);
+    [[nodiscard]] Result<Permitted> permit_of(VmIdentity const& vm, std::string const& run);
+    [[nodiscard]] Result<void> remember(SessionOffer const& offer, Session session);
     void end_session_of(std::string const& run);
-    void deliver(Verification& verification, Time started_at);
+    void deliver(Verification& verification, Permitted const& run, Time started_at);
     void answer_waiters();
     [[nodiscard]] std::list<Waiter> take_due(VmIdentity const& vm,
                                              Result<GuestConfig> const& config,
@@ -124,7 +127,7 @@ class GuestPlane {
     void end_forbidden_sessions();
 
     GuestPlaneHooks const hooks_;
-    verify::Responder& responder_;
+    Responders responders_;
     Clock const& clock_;
     GuestPlaneLimits const limits_;
 

@@ -12,10 +12,12 @@ namespace {
 struct VerifyRequest {
     std::uint32_t timeout_seconds = 120;
     Profile profile = Profile::default_;
+    std::optional<ResponderTarget> responder;
 };
 void read(JsonReader& reader, VerifyRequest& request) {
     reader.defaulted("timeout_seconds", request.timeout_seconds);
     reader.defaulted("profile", request.profile);
+    reader.maybe("responder", request.responder);
     if (request.timeout_seconds < 5 || request.timeout_seconds > 3600)
         reader.complain("timeout_seconds", "must be from 5 to 3600");
 }
@@ -63,8 +65,10 @@ void prove(Engine& engine, Call const& call, http::Respond respond) {
     auto const& body = call.request.body;
     auto request = from_json_text<VerifyRequest>(body.empty() ? "{}" : body);
     if (!request) return respond(refusal(call, request.error()));
-    submit(engine, call, Verify{call.ids.at("id"), request->timeout_seconds, request->profile},
-           std::move(respond), [] { return json_response(200, nullptr); });
+    Verify command{call.ids.at("id"), request->timeout_seconds, request->profile,
+                   std::move(request->responder)};
+    submit(engine, call, std::move(command), std::move(respond),
+           [] { return json_response(200, nullptr); });
 }
 
 void list_verifications(Engine& engine, Call const& call, http::Respond respond) {

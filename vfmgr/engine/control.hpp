@@ -16,10 +16,18 @@
 #include <thread>
 #include <vector>
 
+#include "api/types/responder.hpp"
 #include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/store/store.hpp"
 
 namespace vfmgr {
+
+// Another host's responder, as it was when the run began.
+struct RemoteEnd {
+    ResponderTarget target;  // with its token, which is kept nowhere else
+    ResponderInfo info;
+    std::optional<TestPath> path;  // to it
+};
 
 // A verification that the guest was asked for and has not reported yet.
 struct PendingRun {
@@ -27,6 +35,7 @@ struct PendingRun {
     std::string nonce;  // ties session and report to this run
     Time started_at{};
     Profile profile = Profile::default_;
+    std::optional<RemoteEnd> remote{};  // absent: this host answers
 };
 
 // What readers see. Each part is immutable; a reader keeps what it took.

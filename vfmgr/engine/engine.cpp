@@ -20,11 +20,12 @@ std::string random_id(std::size_t digits) {
 }
 
 Engine::Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> control,
-               Clock& clock)
+               Clock& clock, AskResponder ask_responder)
     : kernel_(kernel),
       hypervisor_(hypervisor),
       clock_(clock),
       control_(std::move(control)),
+      ask_responder_(std::move(ask_responder)),
       seams_{kernel_, hypervisor_, *control_, clock_} {}
 
 Engine::~Engine() {

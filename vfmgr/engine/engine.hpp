@@ -50,6 +50,7 @@ struct Verify {
     std::string attachment;
     std::uint32_t timeout_seconds = 120;
     Profile profile = Profile::default_;
+    std::optional<ResponderTarget> responder{};  // another host's; absent: this host's own
 };
 using Command = std::variant<ReplacePfSpec, ForgetPf, Lend, Release, LiftQuarantine, Verify>;
 
@@ -62,9 +63,15 @@ struct Answer {
 };
 using Reply = std::function<void(Result<Answer>)>;
 
+// How another host's responder is asked about itself: blocks for some seconds, on an operation's
+// thread.
+using AskResponder = std::function<Result<ResponderInfo>(ResponderTarget const&)>;
+
 class Engine {
   public:
-    Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> control, Clock& clock);
+    // Without `ask_responder`, only this host's own responder answers.
+    Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> control, Clock& clock,
+           AskResponder ask_responder = {});
     // Ends operations that wait for a guest, and joins the others.
     ~Engine();
     Engine(Engine const&) = delete;
@@ -114,7 +121,9 @@ class Engine {
     // Parts of them.
     Result<AttachmentPlan> begin_lease(Operation& operation, std::string const& id,
                                        AttachmentSpec const& spec);
-    Result<void> prove(Operation& operation, Verify const& wanted);
+    Result<void> prove(Operation& operation, Verify const& wanted,
+                       std::optional<RemoteEnd> const& remote = {});
+    Result<std::optional<RemoteEnd>> remote_end(Verify const& wanted) const;
     Result<Verification> await_report(std::string const& id, std::string const& run,
                                       std::uint32_t timeout_seconds);
     Result<void> take_back(Operation& operation, Attachment const& lease);
@@ -136,6 +145,7 @@ class Engine {
     Hypervisor& hypervisor_;
     Clock& clock_;
     std::unique_ptr<Control> control_;
+    AskResponder const ask_responder_;
     Seams seams_;
     Claims claims_;
 

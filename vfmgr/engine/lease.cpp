@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "vfmgr/engine/engine.hpp"
+#include "vfmgr/plan/remote_path.hpp"
 
 namespace vfmgr {
 namespace {
@@ -45,6 +46,23 @@ Error not_clean(Attachment const& lease, std::vector<std::string> const& residue
 
 Error stopping() {
     return {Problem::unavailable, "vfmgrd is stopping", "ask again when it runs"};
+}
+
+// The VM has no router: what it tests against is in its own network.
+Result<void> check_reach(DesiredState const& desired, Attachment const& lease,
+                         ResponderInfo const& info) {
+    auto const pf = desired.pfs.find(lease.vf.pf);
+    auto const* network = pf == desired.pfs.end() || !lease.spec.network
+                              ? nullptr
+                              : find_network(pf->second.spec, *lease.spec.network);
+    if (network && network->prefix.contains(info.address)) return {};
+    return fail(
+        Problem::invalid_request,
+        fmt::format(
+            "the responder answers at {}, which is not in the VM's network{}",
+            to_string(info.address),
+            network ? fmt::format(" {} ({})", network->name, to_string(network->prefix)) : ""),
+        "serve it with an address of that network: vf-guest serve --address …");
 }
 
 Error failed_verification(Attachment const& lease, Verification const& verification) {
@@ -116,11 +134,12 @@ void Engine::lend(Operation& operation, std::string const& id, AttachmentSpec co
     }
     if (!to_prove) {
         if (spec.verify == VerifyMode::background)
-            submit(Verify{id, spec.verify_timeout_seconds, spec.verify_profile},
+            submit(Verify{id, spec.verify_timeout_seconds, spec.verify_profile, {}},
                    Intent{false, operation.requested_by, {}, {}, {}}, [](Result<Answer> const&) {});
         return;
     }
-    auto const proved = prove(operation, {id, spec.verify_timeout_seconds, spec.verify_profile});
+    auto const proved =
+        prove(operation, {id, spec.verify_timeout_seconds, spec.verify_profile, {}});
     if (proved) return finish(operation, {}, {});
     if (stopping_) return;  // the journal still has it: recovery takes the VF back
     auto const back = take_back(operation, lease);
@@ -129,8 +148,9 @@ void Engine::lend(Operation& operation, std::string const& id, AttachmentSpec co
     finish(operation, fail(std::move(outcome)), {});
 }
 
-// Starts a run and waits for the host's verdict on it.
-Result<void> Engine::prove(Operation& operation, Verify const& wanted) {
+// Starts a run and waits for the verdict on it, which is the host's or that of `remote`.
+Result<void> Engine::prove(Operation& operation, Verify const& wanted,
+                           std::optional<RemoteEnd> const& remote) {
     auto const& id = wanted.attachment;
     if (!operation.steps.empty()) operation.steps.back().state = StepState::intended;
     auto const run = random_id(16);
@@ -140,7 +160,7 @@ Result<void> Engine::prove(Operation& operation, Verify const& wanted) {
         Batch batch;
         batch.save_operations.push_back(operation);
         VFMGR_CHECK(state.commit(batch));
-        state.runs[id] = PendingRun{run, random_id(32), clock_.now(), wanted.profile};
+        state.runs[id] = PendingRun{run, random_id(32), clock_.now(), wanted.profile, remote};
         return lease->second;
     });
     if (!started) return fail(started.error());
@@ -255,8 +275,26 @@ void Engine::lift(Operation& operation, VfId const& vf) {
 
 void Engine::verify(Operation& operation, Verify const& command) {
     operation.state = OperationState::running;
-    auto const outcome = prove(operation, command);
-    finish(operation, outcome, {});
+    auto const remote = remote_end(command);
+    if (!remote) {
+        operation.steps.back().state = StepState::failed;
+        return finish(operation, fail(remote.error()), {});
+    }
+    finish(operation, prove(operation, command, *remote), {});
+}
+
+// Asked before the VM is: what is wrong with the responder is no matter of the VM's.
+Result<std::optional<RemoteEnd>> Engine::remote_end(Verify const& wanted) const {
+    if (!wanted.responder) return std::nullopt;
+    if (!ask_responder_)
+        return fail(Problem::unsupported, "this daemon asks no other responders",
+                    "leave the responder out");
+    VFMGR_TRY(auto const info, ask_responder_(*wanted.responder));
+    auto const now = control_->snapshot();
+    auto const lease = now.desired->attachments.find(wanted.attachment);
+    if (lease == now.desired->attachments.end()) return fail(gone(wanted.attachment));
+    VFMGR_CHECK(check_reach(*now.desired, lease->second, info));
+    return RemoteEnd{*wanted.responder, info, path_to(info.mac, *now.host)};
 }
 
 void Engine::configure_pf(Operation& operation, ReplacePfSpec const& command) {

@@ -26,7 +26,8 @@ ALLOWED = {
     "guest-tools/stock": ["api", "guest-tools/verify", "guest-tools/stock"],
     "guest-tools": ["api", "vfmgr/netlink", "vfmgr/checks", "guest-tools"],
     "service/cli": ["api", "service/cli"],
-    "service": ["api", "vfmgr", "guest-tools/verify", "guest-tools/stock", "service"],
+    "service": ["api", "vfmgr", "guest-tools/verify", "guest-tools/stock", "guest-tools/serve",
+                "service"],
 }
 
 

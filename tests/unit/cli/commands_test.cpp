@@ -299,6 +299,32 @@ TEST(Vfctl, AFailedVerificationShowsItsReport) {
               R"({"timeout_seconds":30})");
 }
 
+TEST(Vfctl, AVerificationByAnotherHostSaysWhoAnswered) {
+    Api api;
+    test::TemporaryFolder const folder;
+    std::ofstream(folder.file("token")) << "vfr_1\n";
+    api.on("GET /v1/attachments", 200, {{"items", {{{"id", "3f9c2b1d"}, {"vm_name", "db1"}}}}});
+    api.on("POST /v1/attachments/3f9c2b1d/verifications", 202, operation("queued", ""));
+    api.on("GET /v1/operations/op1 wait=0", 200,
+           operation("succeeded", "/v1/attachments/3f9c2b1d"));
+    api.on("GET /v1/attachments/3f9c2b1d", 200,
+           {{"id", "3f9c2b1d"},
+            {"verification",
+             {{"run", "r1"}, {"verdict", "pass"}, {"path", "wire"}, {"responder", "far:8473"}}}});
+    std::vector<std::string> const words{"verify", "db1", "--responder", "far"};
+    EXPECT_EQ(vfctl(api, words).code, 2) << "without fingerprint and token";
+    auto all = words;
+    for (auto const& word : {std::string("--responder-fingerprint"), std::string("6f1c"),
+                             std::string("--responder-token-file"), folder.file("token")})
+        all.push_back(word);
+    auto const ran = vfctl(api, all);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("far:8473"));
+    EXPECT_THAT(ran.out, HasSubstr("wire"));
+    EXPECT_EQ(api.asked("POST /v1/attachments/3f9c2b1d/verifications").body,
+              R"({"responder":{"fingerprint":"6f1c","host":"far","port":8473,"token":"vfr_1"}})");
+}
+
 TEST(Vfctl, DryRunNeverWrites) {
     Api api;
     api.on("GET /v1/attachments", 200, {{"items", {{{"id", "3f9c2b1d"}, {"vm_name", "db1"}}}}});

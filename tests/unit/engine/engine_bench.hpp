@@ -65,8 +65,10 @@ inline std::unique_ptr<Control> open_control(std::filesystem::path const& folder
 // `kernel` and `hypervisor` are what the engine sees: the fakes, or something around them.
 class Bench {
   public:
-    Bench(Kernel& kernel, Hypervisor& hypervisor, std::filesystem::path const& folder)
-        : engine(kernel, hypervisor, open_control(folder), system_clock()) {
+    Bench(Kernel& kernel, Hypervisor& hypervisor, std::filesystem::path const& folder,
+          AskResponder ask_responder = {})
+        : engine(kernel, hypervisor, open_control(folder), system_clock(),
+                 std::move(ask_responder)) {
         recovered = engine.recover().has_value();
     }
 

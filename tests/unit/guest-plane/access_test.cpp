@@ -67,5 +67,67 @@ TEST(ExplainFailure, SaysNothingWhereThereIsNothingToSay) {
     EXPECT_EQ(gone.explained(), gone.verification);
 }
 
+// --- runs that another host answers -------------------------------------------------------------
+
+// A lease of VM "u1" in network train, with a run.
+Snapshot with_run(std::optional<RemoteEnd> remote, std::vector<LegState> legs) {
+    Network network;
+    network.name = "train";
+    network.vlan = 100;
+    network.host_address = IpAddress::parse("192.168.100.3").value();
+    auto desired = std::make_shared<DesiredState>();
+    desired->pfs[pf].spec.networks = {network};
+    Attachment lease;
+    lease.id = "a1";
+    lease.vm_uuid = "u1";
+    lease.vf = {pf, 0};
+    lease.state = AttachmentState::attached;
+    lease.spec.network = "train";
+    lease.address = IpAddress::parse("192.168.100.10").value();
+    lease.settings.mac = MacAddress::parse("52:54:00:11:22:33").value();
+    desired->attachments["a1"] = lease;
+    auto host = std::make_shared<HostView>();
+    host->kernel.pfs[pf].legs = std::move(legs);
+    auto runs = std::make_shared<std::map<std::string, PendingRun>>();
+    (*runs)["a1"] = {"r1", "n1", {}, Profile::quick, std::move(remote)};
+    return {host, desired, runs, nullptr};
+}
+
+LegState leg_of_train() {
+    LegState leg;
+    leg.id = LegId{pf, 100};
+    leg.ifname = "enp1s0.100";
+    return leg;
+}
+
+RemoteEnd second_machine() {
+    RemoteEnd remote;
+    remote.target = {{"10.99.0.2", 8473}, "6f1c", "vfr_1"};
+    remote.info.address = IpAddress::parse("192.168.100.200").value();
+    remote.info.echo_port = 9000;
+    remote.path = TestPath::wire;
+    return remote;
+}
+
+TEST(GuestAccess, ARunOfThisHostNamesThisHost) {
+    auto const access = guest_access(with_run({}, {leg_of_train()}), "u1", 8472);
+    EXPECT_EQ(to_string(access.attachments.at(0).responder), "192.168.100.3");
+    EXPECT_EQ(access.permits.at(0).host_netdev, "enp1s0.100");
+    EXPECT_EQ(access.permits.at(0).path, TestPath::internal_switch);
+    EXPECT_TRUE(access.remotes.empty());
+    EXPECT_TRUE(guest_access(with_run({}, {}), "u1", 8472).permits.empty()) << "no leg";
+}
+
+TEST(GuestAccess, ARunOfAnotherHostNamesThatHost) {
+    auto const access = guest_access(with_run(second_machine(), {}), "u1", 8472);
+    auto const& attachment = access.attachments.at(0);
+    EXPECT_EQ(to_string(attachment.responder), "192.168.100.200");
+    EXPECT_EQ(attachment.echo_port, 9000);
+    EXPECT_EQ(attachment.run, "r1");
+    EXPECT_EQ(access.permits.at(0).path, TestPath::wire);
+    EXPECT_EQ(access.remotes.at("r1"), second_machine().target);
+    EXPECT_TRUE(guest_access(with_run(second_machine(), {}), "u2", 8472).remotes.empty());
+}
+
 }  // namespace
 }  // namespace vfmgr

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/guest/responders.hpp"
+
+#include <memory>
+
+#include "guest-tools/serve/remote_responder.hpp"
+
+namespace vfmgr {
+
+// A call to another host, counted while it lasts.
+class Responders::Call {
+  public:
+    explicit Call(Responders& owner) : owner_(&owner, &Call::ended) {}
+
+  private:
+    static void ended(Responders* owner) {
+        std::lock_guard const lock(owner->mutex_);
+        --owner->remote_calls_;
+    }
+    std::unique_ptr<Responders, void (*)(Responders*)> owner_;
+};
+
+Result<Responders::Call> Responders::begin_call() {
+    std::lock_guard const lock(mutex_);
+    if (remote_calls_ >= remote_calls_max_)
+        return fail(Problem::unavailable, "the responders of other hosts take their time",
+                    "try again in some seconds");
+    ++remote_calls_;
+    return Call(*this);
+}
+
+Result<SessionOffer> Responders::open(Permitted const& run, SessionRequest const& request) {
+    if (!run.remote) return own_.open(run.permit, request);
+    VFMGR_TRY(auto const call, begin_call());
+    return serve::RemoteResponder(*run.remote).open(run.permit, request);
+}
+
+Result<StreamOffer> Responders::open_stream(Permitted const& run, std::string const& session,
+                                            StreamRequest const& request) {
+    if (!run.remote) return own_.open_stream(session, request);
+    VFMGR_TRY(auto const call, begin_call());
+    return serve::RemoteResponder(*run.remote).open_stream(session, request);
+}
+
+// What can't be ended now ends there by itself, with the session or its time.
+void Responders::close_stream(Permitted const& run, std::string const& session,
+                              std::string const& stream) {
+    if (!run.remote) return own_.close_stream(session, stream);
+    if (auto const call = begin_call())
+        serve::RemoteResponder(*run.remote).close_stream(session, stream);
+}
+
+Result<Verification> Responders::close(Permitted const& run, std::string const& session,
+                                       GuestReport const& report) {
+    if (!run.remote) return own_.close(session, report);
+    VFMGR_TRY(auto const call, begin_call());
+    return serve::RemoteResponder(*run.remote).close(session, run.permit, report);
+}
+
+void Responders::drop(Permitted const& run, std::string const& session) {
+    if (!run.remote) return own_.drop(session);
+    if (auto const call = begin_call()) serve::RemoteResponder(*run.remote).drop(session);
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whoever answers a run: this host's responder, or another host's that the run names. The guest
+// notices no difference. Owned by the guest plane, called on its threads; another host is waited
+// for, so only some calls at once go there.
+#pragma once
+
+#include <mutex>
+#include <optional>
+
+#include "api/types/responder.hpp"
+#include "guest-tools/verify/responder.hpp"
+
+namespace vfmgr {
+
+// What one run may do, and where; without `remote` here.
+struct Permitted {
+    verify::SessionPermit permit;
+    std::optional<ResponderTarget> remote;
+    bool operator==(Permitted const&) const = default;
+};
+
+class Responders {
+  public:
+    // At most `remote_calls_max` at once; more are refused, so that other VMs are still answered
+    // while another host hangs.
+    Responders(verify::Responder& own, std::size_t remote_calls_max)
+        : own_(own), remote_calls_max_(remote_calls_max) {}
+
+    [[nodiscard]] Result<SessionOffer> open(Permitted const& run, SessionRequest const& request);
+    [[nodiscard]] Result<StreamOffer> open_stream(Permitted const& run, std::string const& session,
+                                                  StreamRequest const& request);
+    void close_stream(Permitted const& run, std::string const& session, std::string const& stream);
+    // The verdict, without times.
+    [[nodiscard]] Result<Verification> close(Permitted const& run, std::string const& session,
+                                             GuestReport const& report);
+    void drop(Permitted const& run, std::string const& session);
+
+  private:
+    class Call;
+    [[nodiscard]] Result<Call> begin_call();
+
+    verify::Responder& own_;
+    std::size_t const remote_calls_max_;
+    std::mutex mutex_;
+    std::size_t remote_calls_ = 0;  // mutex_
+};
+
+}  // namespace vfmgr
