@@ -16,6 +16,7 @@ class Parts:
     qemu: Path         # QEMU's tree
     host: Path         # the emulated host's tree
     vm_disk: Path      # the debian VM's disk
+    tiny: Path         # the tiny VM's kernel and initrd
 
     @property
     def kernel(self):
@@ -48,7 +49,7 @@ def build(suite, with_packages=True):
     debian = images.debian(suite, vm_deps, debs, key)
     ours = [deb for deb in debs if deb not in guest]
     host = trees.host_tree(suite, host_deps, ours, key, tiny, debian)
-    return Parts(suite, key, qemu, host, debian / "disk.raw")
+    return Parts(suite, key, qemu, host, debian / "disk.raw", tiny)
 
 
 def locked_build(suite, with_packages=True):

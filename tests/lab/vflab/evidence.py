@@ -33,7 +33,8 @@ tar -cf - . ; rm -rf /run/evidence
 def gather(machine, folder):
     """Consoles, journals, libvirt's logs, links and domains; what can't be had is left out."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("console.log", "qemu.log", "supervisor.log", "settings.json"):
+    for name in ("console.log", "qemu.log", "supervisor.log", "settings.json",
+                 "second-console.log"):
         if (machine.folder / name).exists():
             shutil.copy(machine.folder / name, folder)
     alive = machine.refresh().get("phase") == "ready" and not machine.hangs

@@ -75,8 +75,10 @@ class Machine:
                 make_disk(parts.host, self.folder / "disk.raw")
                 shutil.copy(parts.kernel, self.folder / "vmlinuz")
                 shutil.copy(parts.initrd, self.folder / "initrd")
-                # A link keeps the disk when the part is pruned; QEMU opens it read-only.
+                # A link keeps a file when its part is pruned; QEMU opens these read-only.
                 os.link(parts.vm_disk, self.folder / "vm-disk.raw")
+                for name in ("vmlinuz", "initrd"):
+                    os.link(parts.tiny / name, self.folder / f"tiny-{name}")
         settings = {"name": f"vfmgr-lab-{self.name}", "run": str(self.folder),
                     "state": str(state_dir()), "qemu": str(parts.qemu), "cpus": cpus,
                     "suite": suite, "packages": parts.packages_key,

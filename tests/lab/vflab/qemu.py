@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command that runs the emulated host."""
+"""The commands that run the emulated host, and other machines beside it."""
 
 # The mounts are made in a namespace of their own and vanish with it; unshare kills QEMU when it is
 # killed itself. The state folder has the same path inside and outside of QEMU's tree.
@@ -15,10 +15,14 @@ MEMORY = "6G"
 PF_MAC = "52:54:00:aa:00:01"
 
 
-def command(settings, state, command_line):
+def command(settings, command_line):
+    return in_namespace(settings, arguments(settings, command_line))
+
+
+def in_namespace(settings, machine):
+    """QEMU with these arguments, from the lab's own tree."""
     return ["unshare", "--mount", "--propagation", "private", "--fork", "--kill-child=SIGKILL",
-            "--", "sh", "-c", IN_NAMESPACE, "sh", settings["qemu"], str(state),
-            *arguments(settings, command_line)]
+            "--", "sh", "-c", IN_NAMESPACE, "sh", settings["qemu"], settings["state"], *machine]
 
 
 def arguments(settings, command_line):
@@ -40,8 +44,11 @@ def arguments(settings, command_line):
         "-device", "virtio-blk-pci,drive=disk",
         "-drive", f"if=none,id=vmdisk,file={run}/vm-disk.raw,format=raw,readonly=on",
         "-device", "virtio-blk-pci,drive=vmdisk,serial=vm-debian",
-        # igb is an SR-IOV NIC with 7 VFs; its wire leads nowhere.
-        "-device", "pcie-root-port,id=port1,slot=1", "-netdev", "user,id=wire,restrict=on",
+        # igb is an SR-IOV NIC with 7 VFs. Its wire ends at a hub, which a scenario may plug another
+        # machine into (vflab.second_machine). Without a port that takes them, frames would wait.
+        "-netdev", "user,id=nowhere,restrict=on",
+        "-netdev", "hubport,id=nowhere-port,hubid=0,netdev=nowhere",
+        "-device", "pcie-root-port,id=port1,slot=1", "-netdev", "hubport,id=wire,hubid=0",
         "-device", f"igb,id=igb,bus=port1,netdev=wire,mac={PF_MAC}",
         # The lab's own way in; restrict: what runs inside does not reach the network outside.
         "-netdev", f"user,id=way-in,restrict=on{forwards}",

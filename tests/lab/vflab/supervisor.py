@@ -95,7 +95,7 @@ class Supervisor:
         self.console.write(f"\n--- lab: boot {self.state['boot']}: {line}\n".encode())
         with open(self.folder / "qemu.log", "ab") as errors:
             self.process = subprocess.Popen(
-                qemu.command(self.settings, self.settings["state"], line),
+                qemu.command(self.settings, line),
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
                 preexec_fn=die_with_parent())
         os.set_blocking(self.process.stdout.fileno(), False)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A second small machine, outside of the emulated host, on the other end of its PF's wire.
+
+The hub behind the PF gets a port that is a unix socket, and a QEMU of its own plugs in there. That
+one dies with this process; it has no disk, and its console is all there is of it.
+"""
+
+import os
+import re
+import selectors
+import shutil
+import subprocess
+import time
+
+from vflab import qemu
+from vflab.host import CommandFailed, NotInTime
+from vflab.images import pack
+from vflab.paths import LAB
+from vflab.shell import die_with_parent
+from vflab.vm import COMMAND_LINE
+
+MAC = "52:54:00:c0:00:02"
+MTU = 9000
+BOOT_SECONDS = 240
+HUB_PORTS = ("second-port", "second")  # in the order in which they go
+
+
+class SecondMachine:
+    def __init__(self, lab):
+        self.lab = lab
+        self.folder = lab.machine.folder
+        self.socket = self.folder / "second.sock"
+        self.text = ""      # of the console, from the beginning
+        self.commands = 0
+        self.process = None
+
+    def __enter__(self):
+        self.socket.unlink(missing_ok=True)
+        self.lab.qmp("netdev_add", type="stream", id="second", server=True,
+                     addr={"type": "unix", "path": str(self.socket)})
+        self.lab.qmp("netdev_add", type="hubport", id="second-port", hubid=0, netdev="second")
+        self.make_initrd()
+        self.log = open(self.folder / "second-console.log", "wb", buffering=0)
+        self.process = subprocess.Popen(
+            qemu.in_namespace(self.lab.machine.settings, self.arguments()),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            preexec_fn=die_with_parent())
+        os.set_blocking(self.process.stdout.fileno(), False)
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()  # unshare; its child QEMU is killed with it
+        self.process.wait()
+        self.log.close()
+        for port in HUB_PORTS:
+            self.lab.qmp("netdev_del", id=port)
+        self.socket.unlink(missing_ok=True)
+
+    def make_initrd(self):
+        """The tiny VM's, and behind it an archive with an init of its own."""
+        root = self.folder / "second-root"
+        root.mkdir(exist_ok=True)
+        shutil.copy(LAB / "vm/second-init", root)
+        pack(root, self.folder / "second-ours")
+        with open(self.folder / "second-initrd", "wb") as out:
+            for part in ("tiny-initrd", "second-ours"):
+                out.write((self.folder / part).read_bytes())
+
+    def arguments(self):
+        run = self.folder
+        return ["-name", f"{self.lab.machine.settings['name']}-second", "-nodefaults",
+                "-display", "none", "-no-reboot",
+                "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
+                "-machine", "q35", "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", "512M",
+                "-netdev", f"stream,id=wire,server=off,addr.type=unix,addr.path={self.socket}",
+                "-device", f"virtio-net-pci,netdev=wire,mac={MAC},host_mtu={MTU},romfile=",
+                "-kernel", f"{run}/tiny-vmlinuz", "-initrd", f"{run}/second-initrd",
+                "-append", f"{COMMAND_LINE} rdinit=/second-init"]
+
+    # --- its console ---
+
+    def wait_ready(self):
+        self.wait_line("init: done", BOOT_SECONDS)
+        return self
+
+    def wait_line(self, pattern, deadline_seconds=60, begin=0):
+        """The first line, behind `begin` in the console's text, in which the pattern is found."""
+        end = time.monotonic() + deadline_seconds
+        while True:
+            whole = self.text[begin:].rpartition("\n")[0]
+            found = next((line for line in whole.split("\n") if re.search(pattern, line)), None)
+            if found is not None:
+                return found
+            self.read(end - time.monotonic(), pattern)
+
+    def read(self, seconds, wanted):
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdout, selectors.EVENT_READ)
+            ready = selector.select(seconds) if seconds > 0 else []
+        data = os.read(self.process.stdout.fileno(), 65536) if ready else b""
+        self.log.write(data)
+        self.text += data.decode(errors="replace").replace("\r", "")
+        if not data:
+            what = "ended" if ready else "says too little"
+            raise NotInTime(f"the second machine {what}, no '{wanted}': {self.text[-600:]}")
+
+    def run(self, command, timeout=60):
+        """One line for its shell; what it prints, which on a failure is the failure's text."""
+        self.commands += 1
+        mark = f"=== {self.commands} "
+        begin = len(self.text)
+        self.process.stdin.write(f"{command}; echo \"{mark}$?\"\n".encode())
+        self.process.stdin.flush()
+        last = self.wait_line("^" + re.escape(mark), timeout, begin)
+        printed = self.text[begin:].partition(last)[0]
+        if last != mark + "0":
+            raise CommandFailed(f"[second machine] {command}: {last} {printed}")
+        return printed
