@@ -95,6 +95,7 @@ inline Verification verification(std::string run, std::string lease, std::int64_
     value.run = std::move(run);
     value.attachment = std::move(lease);
     value.verdict = Verdict::pass;
+    value.path = TestPath::internal_switch;
     TestResult ping;
     ping.name = "rc_ping";
     ping.figures["p50_us"] = 180.25;
