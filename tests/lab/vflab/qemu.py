@@ -13,6 +13,7 @@ exec chroot "$tree" qemu-system-x86_64 "$@"
 """
 MEMORY = "6G"
 PF_MAC = "52:54:00:aa:00:01"
+WIRE = "wire.sock"  # in the run's folder
 
 
 def command(settings, command_line):
@@ -44,11 +45,10 @@ def arguments(settings, command_line):
         "-device", "virtio-blk-pci,drive=disk",
         "-drive", f"if=none,id=vmdisk,file={run}/vm-disk.raw,format=raw,readonly=on",
         "-device", "virtio-blk-pci,drive=vmdisk,serial=vm-debian",
-        # igb is an SR-IOV NIC with 7 VFs. Its wire ends at a hub, which a scenario may plug another
-        # machine into (vflab.second_machine). Without a port that takes them, frames would wait.
-        "-netdev", "user,id=nowhere,restrict=on",
-        "-netdev", "hubport,id=nowhere-port,hubid=0,netdev=nowhere",
-        "-device", "pcie-root-port,id=port1,slot=1", "-netdev", "hubport,id=wire,hubid=0",
+        # igb is an SR-IOV NIC with 7 VFs. Its wire ends at a socket, which drops what comes until
+        # another machine is plugged in there (vflab.second_machine).
+        "-device", "pcie-root-port,id=port1,slot=1",
+        "-netdev", f"stream,id=wire,server=on,addr.type=unix,addr.path={run}/{WIRE}",
         "-device", f"igb,id=igb,bus=port1,netdev=wire,mac={PF_MAC}",
         # The lab's own way in; restrict: what runs inside does not reach the network outside.
         "-netdev", f"user,id=way-in,restrict=on{forwards}",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A second small machine, outside of the emulated host, on the other end of its PF's wire.
 
-The hub behind the PF gets a port that is a unix socket, and a QEMU of its own plugs in there. That
-one dies with this process; it has no disk, and its console is all there is of it.
+It is a QEMU of its own, plugged into the socket at which that wire ends. It dies with this process;
+it has no disk, and its console is all there is of it.
 """
 
 import os
@@ -22,23 +22,17 @@ from vflab.vm import COMMAND_LINE
 MAC = "52:54:00:c0:00:02"
 MTU = 9000
 BOOT_SECONDS = 240
-HUB_PORTS = ("second-port", "second")  # in the order in which they go
 
 
 class SecondMachine:
     def __init__(self, lab):
         self.lab = lab
         self.folder = lab.machine.folder
-        self.socket = self.folder / "second.sock"
         self.text = ""      # of the console, from the beginning
         self.commands = 0
         self.process = None
 
     def __enter__(self):
-        self.socket.unlink(missing_ok=True)
-        self.lab.qmp("netdev_add", type="stream", id="second", server=True,
-                     addr={"type": "unix", "path": str(self.socket)})
-        self.lab.qmp("netdev_add", type="hubport", id="second-port", hubid=0, netdev="second")
         self.make_initrd()
         self.log = open(self.folder / "second-console.log", "wb", buffering=0)
         self.process = subprocess.Popen(
@@ -52,9 +46,6 @@ class SecondMachine:
         self.process.kill()  # unshare; its child QEMU is killed with it
         self.process.wait()
         self.log.close()
-        for port in HUB_PORTS:
-            self.lab.qmp("netdev_del", id=port)
-        self.socket.unlink(missing_ok=True)
 
     def make_initrd(self):
         """The tiny VM's, and behind it an archive with an init of its own."""
@@ -72,7 +63,7 @@ class SecondMachine:
                 "-display", "none", "-no-reboot",
                 "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
                 "-machine", "q35", "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", "512M",
-                "-netdev", f"stream,id=wire,server=off,addr.type=unix,addr.path={self.socket}",
+                "-netdev", f"stream,id=wire,server=off,addr.type=unix,addr.path={run}/{qemu.WIRE}",
                 "-device", f"virtio-net-pci,netdev=wire,mac={MAC},host_mtu={MTU},romfile=",
                 "-kernel", f"{run}/tiny-vmlinuz", "-initrd", f"{run}/second-initrd",
                 "-append", f"{COMMAND_LINE} rdinit=/second-init"]
