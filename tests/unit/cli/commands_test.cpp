@@ -134,11 +134,11 @@ TEST(Vfctl, ListsInEveryFormat) {
 
 TEST(Vfctl, ServesStockClientsForAWhile) {
     Api api;
-    auto const path = "/v1/attachments/3f9c2a1b/stock-clients";
+    std::string const path = "/v1/attachments/3f9c2a1b/stock-clients";
     api.on("GET /v1/attachments", 200,
            {{"items", {{{"id", "3f9c2a1b"}, {"vm_name", "vm1"}, {"vm_uuid", "u"}}}},
             {"next", nullptr}});
-    api.on(fmt::format("PUT {}", path), 200,
+    api.on("PUT " + path, 200,
            {{"attachment", "3f9c2a1b"},
             {"open_until", "2026-01-31T12:10:00.000Z"},
             {"commands", {"ib_send_lat 192.168.100.3"}},
@@ -149,14 +149,11 @@ TEST(Vfctl, ServesStockClientsForAWhile) {
     EXPECT_THAT(opened.out, HasSubstr("2026-01-31T12:10:00.000Z"));
     EXPECT_THAT(opened.out, HasSubstr("\n  ib_send_lat 192.168.100.3\n"));
     EXPECT_THAT(opened.out, HasSubstr("modprobe rdma_ucm"));
-    auto const body = nlohmann::json::parse(api.asked(fmt::format("PUT {}", path)).body);
+    auto const body = nlohmann::json::parse(api.asked("PUT " + path).body);
     EXPECT_EQ(body, (nlohmann::json{{"test", "send_echo"}, {"message_bytes", 64}}));
 
-    auto const wrong = vfctl(api, {"stock-clients", "open", "vm1", "--test", "all"});
-    EXPECT_EQ(wrong.code, 2);
-    EXPECT_THAT(wrong.err, HasSubstr("one_sided, send_sink, send_echo, write_echo"));
-
-    api.on(fmt::format("DELETE {}", path), 204, nullptr);
+    EXPECT_EQ(vfctl(api, {"stock-clients", "open", "vm1", "--test", "all"}).code, 2);
+    api.on("DELETE " + path, 204, nullptr);
     EXPECT_EQ(vfctl(api, {"stock-clients", "close", "vm1"}).code, 0);
     EXPECT_EQ(vfctl(api, {"stock-clients", "show", "vm1"}).code, 3);
 }
