@@ -29,9 +29,13 @@ http::Client client_of(ResponderTarget const& target) {
 
 Error of_responder(std::string const& name, Error error) {
     error.detail = fmt::format("the responder {}: {}", name, error.detail);
-    bool const reached =
-        error.problem != Problem::unavailable && error.problem != Problem::timed_out;
-    if (!reached)
+    return error;
+}
+
+// No answer, whoever is there.
+Error not_reached(std::string const& name, Error error) {
+    error = of_responder(name, std::move(error));
+    if (error.problem == Problem::unavailable || error.problem == Problem::timed_out)
         error.remedy =
             "check that vf-guest serve runs there and that no firewall is in between, and compare "
             "address, port and fingerprint with what it printed";
@@ -101,9 +105,10 @@ RemoteResponder::RemoteResponder(ResponderTarget const& target)
 
 Result<http::Response> RemoteResponder::ask(http::Request const& request,
                                             std::chrono::seconds timeout) const {
-    auto response = client_.send(request, timeout);
-    if (response) response = http::success_of(std::move(*response));
-    if (response) return std::move(*response);
+    auto answer = client_.send(request, timeout);
+    if (!answer) return fail(not_reached(name_, std::move(answer).error()));
+    auto response = http::success_of(std::move(*answer));
+    if (response) return response;
     return fail(of_responder(name_, std::move(response).error()));
 }
 

@@ -90,6 +90,18 @@ TEST(ServedResponders, RefuseWhatIsNotThePermits) {
     EXPECT_THAT(refused.error().detail, HasSubstr(remote.name() + ": the request's nonce is not"));
 }
 
+TEST(ServedResponders, TellWhyTheyCantReachTheVf) {
+    ServedResponder const served([](auto const&) -> Result<void> {
+        return fail(Problem::unavailable, "nobody answers for 127.0.0.1", "check the cable");
+    });
+    RemoteResponder const remote(served.target());
+    auto const refused = remote.open(loopback_permit(), request_of(loopback_permit()));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().problem, Problem::unavailable);
+    EXPECT_THAT(refused.error().detail, HasSubstr("nobody answers for 127.0.0.1"));
+    EXPECT_EQ(refused.error().remedy, "check the cable");
+}
+
 TEST(ServedResponders, DropASessionAndItsStreams) {
     ServedResponder const served;
     RemoteResponder const remote(served.target());

@@ -14,11 +14,12 @@
 namespace vfmgr::test {
 
 struct ServedResponder {
-    explicit ServedResponder(verify::ResponderLimits limits = {}) {
+    using CheckPeer = verify::Responder::CheckPeer;
+    explicit ServedResponder(CheckPeer check_peer = [](auto const&) { return Result<void>(); }) {
+        verify::ResponderLimits limits;
         // Tests run side by side, each in its process; the plane's own has the port before.
         limits.echo_port = static_cast<std::uint16_t>(40000 + ::getpid() % 20000);
-        responder =
-            verify::Responder::start(limits, [](auto const&) { return Result<void>(); }).value();
+        responder = verify::Responder::start(limits, std::move(check_peer)).value();
         credentials = serve::credentials_in(folder.file("state"), {}, "127.0.0.1").value();
         info = {"0.1.0",
                 *IpAddress::parse("127.0.0.1"),
