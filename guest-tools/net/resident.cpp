@@ -11,6 +11,7 @@
 #include "guest-tools/net/configure.hpp"
 #include "guest-tools/net/find_vf.hpp"
 #include "guest-tools/net/run_tests.hpp"
+#include "guest-tools/net/udev.hpp"
 
 namespace vfmgr::guest {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 using Steady = std::chrono::steady_clock;
 constexpr std::chrono::seconds kernel_time{10};
 constexpr std::chrono::seconds configure_time{30};
+constexpr std::chrono::seconds udev_time{5};
 constexpr std::chrono::seconds netdev_time{30};  // from the wish to the VF's netdev
 constexpr std::chrono::seconds retry_time{15};
 constexpr std::size_t runs_remembered_max = 256;
@@ -52,7 +54,7 @@ bool Resident::run_is_due(GuestAttachment const& attachment) const {
     return attachment.run && !runs_done_.contains(*attachment.run);
 }
 
-// A VF that is not kept over a reboot is a VF all the same.
+// A VF that is not kept over a reboot, or has another name, is a VF all the same.
 void Resident::remark(Result<void> const& kept) {
     if (kept) return;
     auto const line = told(kept.error());
@@ -62,6 +64,7 @@ void Resident::remark(Result<void> const& kept) {
 
 void Resident::configure_one(ToConfigure const& one) {
     auto const& attachment = one.attachment;
+    remark(await_udev("/run", one.netdev.ifindex, Steady::now() + udev_time));
     auto const done = configure(attachment, one.netdev, state_, Steady::now() + configure_time);
     if (done)
         return tell_(fmt::format("{} has {}/{} and MTU {}; RDMA device: {}", done->ifname,
