@@ -68,10 +68,12 @@ class WrittenRounds {
     }
 
   private:
-    // The write that was answered has arrived, so its completion is here or near.
+    // The write that was answered has arrived, so its completion is here or near: blocking for it
+    // would cost more than the round.
     Result<void> drain() {
         if (++answered_ == completed_) return {};
-        VFMGR_TRY(auto const found, await(stream_.queue(), room_, deadline_, "an RDMA write"));
+        VFMGR_TRY(auto const found,
+                  await(stream_.queue(), room_, deadline_, "an RDMA write", polls_for_latency));
         completed_ += found.size();
         return {};
     }
