@@ -43,7 +43,8 @@ NlRequest rule_request(std::uint16_t type, int flags, IpAddress const& source) {
         .put_ip(FRA_SRC, source)
         .put(FRA_TABLE, source_table(source))
         .put(FRA_PRIORITY, source_rule_priority);
-    if (type == RTM_NEWRULE) request.put(FRA_PROTOCOL, our_route_protocol);
+    // As systemd-networkd's of the same file: of another protocol it would be a rule beside it.
+    if (type == RTM_NEWRULE) request.put<std::uint8_t>(FRA_PROTOCOL, RTPROT_STATIC);
     return request;
 }
 

@@ -16,7 +16,9 @@ def kept_by_networkd(lab, vm, lease):
     seen = f"ip -4 -o addr show {ifname} | grep -F {lease['address']}/24; ip rule | grep 30118:"
     before = vm.run(seen).lines()
     lab.check_equal(len(before), 2, f"address and rule beside networkd: {before}")
-    vm.run(f"systemctl stop vf-guest systemd-networkd; ip addr flush dev {ifname};"
+    # Its socket would start it again at the first change.
+    vm.run("systemctl stop vf-guest systemd-networkd.socket systemd-networkd; "
+           f"ip addr flush dev {ifname}; "
            f"ip rule del pref 30118; ! ip -4 -o addr show {ifname} | grep inet")
     vm.run("systemctl start systemd-networkd")
     vm.wait_for("networkd sets the VF up by itself", f"[ $({{ {seen}; }} | wc -l) = 2 ]", 60)
