@@ -24,8 +24,9 @@ constexpr unsigned roce_v2_port = 4791;  // IANA's; rxe and hardware alike
 // Linux answers for all of its addresses on every interface, so a leg of our own lets nothing else
 // in; and libvirt's NAT networks make the host a router, so nothing goes through it either. A PF's
 // own netdev is the host's: there only our address is closed. Neighbour solicitations are IPv6's
-// ARP; ARP itself is no matter of the family inet. Stock clients reach a TCP port only while a
-// socket is bound to that very address: the responder's, as long as it is opened for one of them.
+// ARP; ARP itself is no matter of the family inet. A connection of stock clients begins only at a
+// socket that is bound to that very address: the responder's, while it is open for one of them.
+// What begins none goes on: the end of a handshake meets no whole socket yet (nft_socket.c).
 constexpr auto rules = R"(
 add table inet {table}
 add set inet {table} {legs} {{ type ifname; }}
@@ -34,11 +35,13 @@ add set inet {table} {v6} {{ type ifname . ipv6_addr; }}
 add chain inet {table} input {{ type filter hook input priority filter - 1; policy accept; }}
 flush chain inet {table} input
 add rule inet {table} input iifname . ip daddr @{v4} udp dport {{ {roce}, {echo} }} accept
-add rule inet {table} input iifname . ip daddr @{v4} tcp dport {stock} socket wildcard 0 accept
+add rule inet {table} input iifname . ip daddr @{v4} tcp dport {stock} {begins} accept
+add rule inet {table} input iifname . ip daddr @{v4} tcp dport {stock} {goes_on} accept
 add rule inet {table} input iifname . ip daddr @{v4} icmp type destination-unreachable accept
 add rule inet {table} input iifname . ip daddr @{v4} drop
 add rule inet {table} input iifname . ip6 daddr @{v6} udp dport {{ {roce}, {echo} }} accept
-add rule inet {table} input iifname . ip6 daddr @{v6} tcp dport {stock} socket wildcard 0 accept
+add rule inet {table} input iifname . ip6 daddr @{v6} tcp dport {stock} {begins} accept
+add rule inet {table} input iifname . ip6 daddr @{v6} tcp dport {stock} {goes_on} accept
 add rule inet {table} input iifname . ip6 daddr @{v6} icmpv6 type {errors} accept
 add rule inet {table} input iifname . ip6 daddr @{v6} icmpv6 type {neighbours} accept
 add rule inet {table} input iifname . ip6 daddr @{v6} drop
@@ -52,11 +55,14 @@ add rule inet {table} forward oifname @{legs} drop
 
 std::string table_text() {
     using fmt::arg;
-    return fmt::format(
-        rules, arg("table", nft::table), arg("legs", nft::legs), arg("v4", nft::addresses4),
-        arg("v6", nft::addresses6), arg("roce", roce_v2_port), arg("echo", responder_echo_port),
-        arg("stock", perftest_port), arg("errors", "{ destination-unreachable, packet-too-big }"),
-        arg("neighbours", "{ nd-neighbor-solicit, nd-neighbor-advert }"));
+    return fmt::format(rules, arg("table", nft::table), arg("legs", nft::legs),
+                       arg("v4", nft::addresses4), arg("v6", nft::addresses6),
+                       arg("roce", roce_v2_port), arg("echo", responder_echo_port),
+                       arg("stock", perftest_port),
+                       arg("begins", "tcp flags & (syn | ack) == syn socket wildcard 0"),
+                       arg("goes_on", "tcp flags & syn != syn"),
+                       arg("errors", "{ destination-unreachable, packet-too-big }"),
+                       arg("neighbours", "{ nd-neighbor-solicit, nd-neighbor-advert }"));
 }
 
 // "add element inet vfmgr hosts4 { "enp1s0.100" . 192.168.100.3 }"

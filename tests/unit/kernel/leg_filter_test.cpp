@@ -5,11 +5,12 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <cstdlib>
 
-#include "api/types/guest.hpp"
+#include "api/types/stock.hpp"
 #include "host_tree.hpp"
 #include "vfmgr/kernel/host_leg.hpp"
 #include "vfmgr/kernel/linux_kernel.hpp"
@@ -150,6 +151,35 @@ class Knocking : public test::Networked {
         return all;
     }
 
+    // Shared with a socket on all addresses, as long as both allow it.
+    static FileDescriptor listening_at(IpAddress const& address) {
+        FileDescriptor made(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        int const yes = 1;
+        ::setsockopt(made.get(), SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes);
+        auto const where = at(address, perftest_port);
+        EXPECT_EQ(::bind(made.get(), reinterpret_cast<sockaddr const*>(&where), sizeof where), 0);
+        EXPECT_EQ(::listen(made.get(), 4), 0);
+        return made;
+    }
+    [[nodiscard]] FileDescriptor knock_by_tcp(std::string const& address) const {
+        enter(tenant);
+        FileDescriptor made(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        enter(host);
+        auto const where = at(ip(address), perftest_port);
+        EXPECT_EQ(::connect(made.get(), reinterpret_cast<sockaddr const*>(&where), sizeof where),
+                  -1);
+        EXPECT_EQ(errno, EINPROGRESS);
+        return made;
+    }
+    static bool connected(FileDescriptor const& knocking, std::chrono::milliseconds time) {
+        pollfd ready{knocking.get(), POLLOUT, 0};
+        if (::poll(&ready, 1, static_cast<int>(time.count())) != 1) return false;
+        int failed = 0;
+        socklen_t size = sizeof failed;
+        ::getsockopt(knocking.get(), SOL_SOCKET, SO_ERROR, &failed, &size);
+        return failed == 0;
+    }
+
     PciAddress const pf = pci("0000:01:00.0");
     LegId const untagged{pf, {}};
     test::HostTree tree;
@@ -181,6 +211,24 @@ TEST_F(Knocking, AtALegOnlyTheResponderIsHeard) {
     perform(RemoveAddress{untagged, ip("192.168.77.1")});
     EXPECT_THAT(legs()[0].filtered, IsEmpty());
     EXPECT_THAT(read_packet_filter(soon())->addresses, IsEmpty());
+}
+
+// Another program's socket may have the port of stock clients, on all addresses.
+TEST_F(Knocking, AConnectionBeginsOnlyAtItsVeryAddress) {
+    lend(untagged, "192.168.77.1", "192.168.77.9");
+    auto const everywhere = listening_at(IpAddress{});
+    EXPECT_FALSE(connected(knock_by_tcp("192.168.77.1"), std::chrono::milliseconds(500)));
+    EXPECT_TRUE(connected(knock_by_tcp("10.1.2.3"), std::chrono::seconds(10)))
+        << "the host's own address on its own netdev is the host's";
+    auto const responder = listening_at(ip("192.168.77.1"));
+    auto const knocking = knock_by_tcp("192.168.77.1");
+    ASSERT_TRUE(connected(knocking, std::chrono::seconds(10)));
+    ASSERT_EQ(::send(knocking.get(), "k", 1, 0), 1);
+    FileDescriptor const taken(::accept4(responder.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    ASSERT_TRUE(await_readable(std::array{taken.get()}, soon()).value() == Readiness::readable);
+    char what = 0;
+    EXPECT_EQ(::recv(taken.get(), &what, 1, 0), 1);
+    EXPECT_EQ(what, 'k');
 }
 
 TEST_F(Knocking, ADeviceOfOursReachesNothingElse) {
