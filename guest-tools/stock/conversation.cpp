@@ -9,9 +9,10 @@ namespace vfmgr::stock {
 namespace {
 
 using Steady = std::chrono::steady_clock;
-// ibv_rc_pingpong closes its connection before its test: only silence tells that it has ended.
-constexpr std::chrono::seconds pingpong_silence{5};
-constexpr std::chrono::seconds look{1};
+// ibv_rc_pingpong closes its connection before its test: only silence tells that it has ended. It
+// may take its time to begin; then a message waits for seven retries at most.
+constexpr std::chrono::seconds silence_before{5}, silence_after{2};
+constexpr std::chrono::milliseconds look{250};
 constexpr std::uint32_t pingpong_bytes_max = 1 << 20;
 constexpr std::uint32_t pingpong_depth = 64;
 
@@ -88,7 +89,7 @@ Result<void> Conversation::serve_pingpong(std::string begun, Deadline handshake)
     while (!wait_stopped(look) && Steady::now() < terms_.until) {
         auto const now = stream->messages();
         if (now != before) silent_since = Steady::now();
-        if (Steady::now() - silent_since >= pingpong_silence) break;
+        if (Steady::now() - silent_since >= (now == 0 ? silence_before : silence_after)) break;
         before = now;
     }
     return {};

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "guest-tools/verify/device.hpp"
 
@@ -67,12 +68,18 @@ Result<void> Perftest::answer_line(std::string const& line, Deadline deadline) {
     if (!told)
         return fail(Problem::invalid_request, "that is no line of perftest's",
                     "use perftest 5.70 or later, without --data_validation");
-    VFMGR_TRY(auto const* const pair, pair_of(*told));
-    return client_.write(pair->answer, deadline);
+    auto const pairs_before = pairs_.size();
+    VFMGR_TRY(auto* const pair, pair_of(*told));
+    VFMGR_CHECK(client_.write(pair->answer, deadline));
+    // Told once more, it is connected. ib_write_lat's client then waits for the server's first
+    // write (perftest's run_iter_lat_write).
+    bool const again = pairs_.size() == pairs_before;
+    if (again && !std::exchange(pair->connected, true)) pair->stream->lead();
+    return {};
 }
 
 // A queue pair is told of when it is made, and again for both ends to wait for each other.
-Result<Perftest::Pair const*> Perftest::pair_of(PerftestLine const& line) {
+Result<Perftest::Pair*> Perftest::pair_of(PerftestLine const& line) {
     auto const known = std::ranges::find(pairs_, line.end.qp_num, &Pair::client);
     if (known != pairs_.end()) return &*known;
     if ((pairs_.size() + 1) * std::uint64_t{terms_.request.message_bytes} > conversation_bytes_max)
@@ -99,7 +106,7 @@ Result<Perftest::Pair> Perftest::open(PerftestLine const& line) const {
     VFMGR_TRY(auto stream, verify::HostStream::open(terms_.permit, request, limits));
     auto const& offer = stream->offer();
     auto answer = make_perftest_line({offer.pairs.front(), offer.memory});
-    return Pair{line.end.qp_num, std::move(stream), std::move(answer)};
+    return Pair{line.end.qp_num, std::move(stream), std::move(answer), false};
 }
 
 }  // namespace vfmgr::stock

@@ -30,10 +30,11 @@ class Perftest {
         std::uint32_t client = 0;  // its number
         std::unique_ptr<verify::HostStream> stream;
         std::string answer;
+        bool connected = false;  // the client's end
     };
     [[nodiscard]] Result<void> agree(std::string const& version, Deadline handshake);
     [[nodiscard]] Result<void> answer_line(std::string const& line, Deadline deadline);
-    [[nodiscard]] Result<Pair const*> pair_of(PerftestLine const& line);
+    [[nodiscard]] Result<Pair*> pair_of(PerftestLine const& line);
     [[nodiscard]] Result<Pair> open(PerftestLine const& line) const;
 
     TcpStream& client_;

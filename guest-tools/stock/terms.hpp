@@ -19,7 +19,7 @@ struct Terms {
 inline constexpr std::chrono::seconds handshake_time{5};    // for all of it
 inline constexpr std::chrono::milliseconds port_time{500};  // to find the leg's RDMA port
 inline constexpr std::size_t conversations_max = 16;        // of one guest, handshakes included
-inline constexpr std::size_t tests_max = 4;                 // of them those that test
+inline constexpr std::size_t tests_max = 8;                 // of them those that test
 inline constexpr std::uint64_t conversation_bytes_max = 16 << 20;  // of memory, of one client
 
 }  // namespace vfmgr::stock

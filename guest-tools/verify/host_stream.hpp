@@ -26,6 +26,9 @@ class HostStream {
     [[nodiscard]] StreamOffer const& offer() const { return offer_; }
     // How many it took or answered so far. Any thread.
     [[nodiscard]] std::uint64_t messages() const { return messages_; }
+    // Of a write_echo whose guest waits for the first number and answers it: the host goes first.
+    // Once, and when the guest is connected.
+    void lead() { leads_ = true; }
     // Ends it; how many messages that were in the end. Once.
     std::uint64_t stop();
 
@@ -45,6 +48,7 @@ class HostStream {
     [[nodiscard]] Result<void> receive(std::size_t pair);
     [[nodiscard]] Result<void> take_sends();
     [[nodiscard]] Result<void> answer_writes();
+    [[nodiscard]] Result<void> write_number(std::uint8_t number);
     void run();
 
     StreamRequest const request_;
@@ -52,6 +56,7 @@ class HostStream {
     StreamOffer offer_;
     Rdma rdma_;
     std::atomic<bool> stopping_ = false;
+    std::atomic<bool> leads_ = false;
     std::atomic<std::uint64_t> messages_ = 0;
     std::thread thread_;  // none for one_sided
 };

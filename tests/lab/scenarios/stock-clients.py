@@ -42,6 +42,7 @@ class Clients:
         self.lease = self.product.lend(VM, network="train", verify="required")
         self.device = self.vm.run("rdma link | sed -n 's/^link \\([^/]*\\).*/\\1/p'").stdout.strip()
         self.gid = self.gid_index()
+        self.still = None
         self.honest = [f"rping -c -C 5 -a {HOST}", self.pingpong(50), self.perftest("ib_write_bw")]
 
     def gid_index(self):
@@ -91,8 +92,18 @@ class Clients:
         self.lab.check_equal(answer.status, 200, f"opened: {answer}")
         self.lab.check_equal(answer.body["rping"], "", "why rping is not served")
 
+    def idle(self):
+        """What vfmgrd holds while nobody is served; ibv_rc_pingpong's end is seen some s later."""
+        def settled():
+            now = self.resources()
+            return now if not self.still or all(
+                now[key] == self.still[key] for key in ("descriptors", "threads", "rdma")) else None
+        self.still = self.lab.host.wait_for(
+            f"descriptors, threads and RDMA resources as before: {self.still}", settled, 60)
+        return self.still
+
     def every_kind(self):
-        self.lab.step("each client that needs no more than the default")
+        self.lab.step(f"each client that needs no more than the default; idle: {self.idle()}")
         for command in (*self.honest, self.perftest("ib_read_bw"), self.perftest("ib_read_lat"),
                         self.perftest("ib_write_bw", "-n 100 -q 2"),
                         self.perftest("ib_write_bw", "-a -n 5")):
@@ -125,7 +136,7 @@ class Clients:
 
     def hostile(self):
         send(self.vm, self.program, PROGRAM)
-        before = self.resources()
+        before = self.idle()
         self.lab.step(f"{HOSTILE} hostile connections; before: {before}")
         self.vm.run(f"({PROGRAM} {HOST} {self.lease['address']} {HOSTILE} >/run/hostile.json "
                     "2>/run/hostile.err; echo $? >/run/hostile.status) "
@@ -174,12 +185,7 @@ class Clients:
         return {"KiB": memory, "descriptors": descriptors, "threads": threads, "rdma": rdma}
 
     def judge_resources(self, before):
-        def settled():
-            now = self.resources()
-            return now if all(now[key] == before[key] for key in
-                              ("descriptors", "threads", "rdma")) else None
-        after = self.lab.host.wait_for("descriptors, threads and RDMA resources are as before",
-                                       settled, 60)
+        after = self.idle()
         growth = after["KiB"] / before["KiB"]
         self.lab.step(f"after: {after}; memory {growth:.3f} of before")
         self.lab.check(growth <= MEMORY_GROWTH_MAX, f"memory grew to {growth:.3f} of before")

@@ -14,8 +14,8 @@ from vflab.trees import copy_tree, install_debs, kernel_version, vm_exec
 
 LIB = "usr/lib/x86_64-linux-gnu"
 PROGRAMS = ["busybox", "bash", "ip", "rdma", "ibv_devinfo", "ibv_rc_pingpong", "rping", "ping",
-            "ib_write_bw", "ib_read_bw", "ib_write_lat", "ib_send_lat", "ib_read_lat", "ethtool",
-            "lspci"]
+            "ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat", "ib_send_lat", "ib_read_lat",
+            "ethtool", "lspci"]
 # rdma_rxe finds its checksum by name at run time, so crc32_generic is not in its dependencies;
 # without virtio_pci a vsock connect answers "No such device"; button and evdev make the VM obey
 # `virsh shutdown`.
