@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 
+#include "guest-tools/stock/rping_process.hpp"
 #include "service/log.hpp"
 #include "service/run.hpp"
 #include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
@@ -54,10 +55,13 @@ int main(int argc, char** argv) {
     app.add_flag("--restore", boot, "put VFs and links back as they were lent, and exit (at boot)");
     std::string worker;
     app.add_option("--worker", worker, "serve vfmgrd as the worker of this PF")->group("");
+    std::vector<std::string> rping;
+    app.add_option("--rping", rping, "serve rping of one guest for vfmgrd")->group("");
     app.set_version_flag("--version", VFMGR_VERSION);
     CLI11_PARSE(app, argc, argv);
 
     if (!worker.empty()) return work_for(worker);
+    if (!rping.empty()) return stock::serve_rping(rping);
     auto const config = load_config(paths);
     if (!config) return failed(config.error());
     if (check) return 0;

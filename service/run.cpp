@@ -197,7 +197,9 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     VFMGR_TRY(auto responder, verify::Responder::start(verify::ResponderLimits{}, check_peer));
     GuestPlane plane(guest_hooks(engine, resolve_cid, responder->echo_port(), clock), *responder,
                      clock, GuestPlaneLimits{});
-    stock::StockResponder stock(stock::StockLimits{}, clock, stock_hooks(engine));
+    stock::StockLimits stock_limits;
+    stock_limits.rping_program = {"/proc/self/exe", "--rping"};
+    stock::StockResponder stock(stock_limits, clock, stock_hooks(engine));
     engine.control().on_change([&plane, &stock] {
         plane.changed();
         stock.look_again();

@@ -128,11 +128,11 @@ Result<StockClients> StockResponder::open_now(verify::SessionPermit const& permi
                   nullptr,
                   {}};
     VFMGR_TRY(window.tcp, TcpServer::start(window.terms));
-    auto cm = CmServer::start(window.terms);
-    if (cm)
-        window.cm = std::move(*cm);
+    auto rping = RpingProcess::start(limits_.rping_program, window.terms);
+    if (rping)
+        window.rping = std::move(*rping);
     else
-        window.no_rping = detail_with_causes(cm.error()) + "; " + cm.error().remedy;
+        window.no_rping = detail_with_causes(rping.error());
     auto described = describe(window);
     std::lock_guard const lock(mutex_);
     windows_.insert_or_assign(permit.attachment, std::move(window));
@@ -162,16 +162,16 @@ void StockResponder::close_ended() {
 StockClients StockResponder::describe(Window const& window) {
     auto const& [permit, request, until, tcp_port, cm_port] = window.terms;
     auto const tcp = window.tcp->served();
-    auto const cm = window.cm ? window.cm->served() : Served{};
+    auto const rping = window.rping ? window.rping->served() : Served{};
     return {permit.attachment,
             permit.host_address,
             request.test,
             request.message_bytes,
             window.open_until,
-            stock_commands(permit.host_address, request, window.cm != nullptr),
+            stock_commands(permit.host_address, request, window.rping != nullptr),
             window.no_rping,
-            tcp.served + cm.served,
-            tcp.refused + cm.refused};
+            tcp.served + rping.served,
+            tcp.refused + rping.refused};
 }
 
 }  // namespace vfmgr::stock

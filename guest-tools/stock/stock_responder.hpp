@@ -14,7 +14,7 @@
 #include <optional>
 #include <thread>
 
-#include "guest-tools/stock/cm_server.hpp"
+#include "guest-tools/stock/rping_process.hpp"
 #include "guest-tools/stock/tcp_server.hpp"
 
 namespace vfmgr::stock {
@@ -23,6 +23,7 @@ struct StockLimits {
     std::size_t guests_max = 4;  // at a time
     std::uint16_t tcp_port = perftest_port;
     std::uint16_t cm_port = rping_port;
+    std::vector<std::string> rping_program;  // words that run serve_rping()
 };
 
 // Asked on the responder's thread.
@@ -55,7 +56,7 @@ class StockResponder {
         Terms terms;
         Time open_until{};
         std::unique_ptr<TcpServer> tcp;
-        std::unique_ptr<CmServer> cm;  // none: rping is not served, and why
+        std::unique_ptr<RpingProcess> rping;  // none: it is not served, and why
         std::string no_rping;
     };
     using Windows = std::map<std::string, Window>;  // by attachment

@@ -136,10 +136,11 @@ TEST(StockCommands, AreThoseOfTheTest) {
 
 struct StockResponderTest : testing::Test {
     std::atomic<bool> leased = true;
-    StockResponder responder{{.guests_max = 1, .tcp_port = 0, .cm_port = 0},
-                             system_clock(),
-                             {[](verify::SessionPermit const&) -> Result<void> { return {}; },
-                              [this](verify::SessionPermit const&) { return leased.load(); }}};
+    StockResponder responder{
+        {.guests_max = 1, .tcp_port = 0, .cm_port = 0, .rping_program = {"/bin/false"}},
+        system_clock(),
+        {[](verify::SessionPermit const&) -> Result<void> { return {}; },
+         [this](verify::SessionPermit const&) { return leased.load(); }}};
 
     Result<StockClients> open(std::string const& attachment, StockRequest const& request) {
         auto permit = terms_for(loopback).permit;
@@ -164,6 +165,7 @@ TEST_F(StockResponderTest, IsOpenedLookedAtAndClosed) {
     auto const opened = open("a", {});
     ASSERT_TRUE(opened) << opened.error().detail;
     EXPECT_EQ(opened->address, loopback);
+    EXPECT_EQ(opened->rping, "rping's server ended without a word");
     EXPECT_GT(opened->open_until, system_clock().now() + std::chrono::seconds(500));
     EXPECT_EQ(responder.find("a"), opened.value());
     EXPECT_TRUE(close("a"));
