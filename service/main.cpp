@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // vfmgrd: lends VFs to VMs. Everything it does is in run().
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -18,6 +19,8 @@
 #include "vfmgr/kernel/worker_service.hpp"
 
 namespace {
+
+constexpr int arenas = 2;
 
 int failed(vfmgr::Error const& error) {
     vfmgr::log(vfmgr::Severity::error, error.detail, {{"remedy", error.remedy}});
@@ -74,6 +77,9 @@ int main(int argc, char** argv) {
         auto const restored = run_restore(*config, kernel, system_clock());
         return restored ? 0 : failed(restored.error());
     }
+    // Threads come and go with operations and connections; each would leave memory behind in an
+    // arena of its own.
+    ::mallopt(M_ARENA_MAX, arenas);
     Bell bell;
     LibvirtHypervisor hypervisor(config->libvirt_uri, [&bell] { bell.ring(); });
     auto const served = run(
