@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <tuple>
 
 #include "guest-tools/verify/counters.hpp"
 #include "guest-tools/verify/device.hpp"
@@ -254,8 +255,9 @@ std::vector<Loss> losses_of(Case const& c) {
 // The surest cause first. A failure names it.
 void add_losses(Verification& verification, Case const& c) {
     verification.losses = losses_of(c);
-    std::ranges::stable_sort(verification.losses, {},
-                             [](Loss const& loss) { return loss.counter.source; });
+    std::ranges::sort(verification.losses, {}, [](Loss const& loss) {
+        return std::tie(loss.counter.source, loss.side, loss.counter.device, loss.counter.name);
+    });
     if (verification.verdict != Verdict::fail || verification.losses.empty()) return;
     auto const& first = verification.losses.front();
     verification.detail += "; " + first.detail;
