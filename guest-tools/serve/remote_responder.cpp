@@ -14,6 +14,7 @@ namespace {
 constexpr std::chrono::seconds info_time{10};
 constexpr std::chrono::seconds end_time{5};
 constexpr std::size_t verdict_tests_max = 64;
+constexpr std::size_t verdict_losses_max = 128;  // of two ends
 constexpr std::size_t verdict_text_max = 2048;
 constexpr char const* sessions_path = "/responder/v1/sessions";
 
@@ -73,6 +74,11 @@ bool fits(TestResult const& test) {
            std::ranges::all_of(test.figures, [](auto const& one) { return fits(one.first); });
 }
 
+bool fits(Loss const& loss) {
+    return fits(loss.counter.device) && fits(loss.counter.name) && fits(loss.detail) &&
+           fits(loss.remedy);
+}
+
 }  // namespace
 
 Result<ResponderInfo> read_info(std::string_view text) {
@@ -93,9 +99,13 @@ Result<StreamOffer> read_stream_offer(std::string_view text) {
 
 Result<Verification> read_verdict(std::string_view text) {
     VFMGR_TRY(auto verdict, from_json_text<Verification>(text));
-    bool const good = verdict.tests.size() <= verdict_tests_max && fits(verdict.detail) &&
-                      fits(verdict.remedy) && fits(verdict.peer_gid.value_or("")) &&
-                      std::ranges::all_of(verdict.tests, [](auto const& one) { return fits(one); });
+    auto const all_fit = [](auto const& several, std::size_t most) {
+        return several.size() <= most &&
+               std::ranges::all_of(several, [](auto const& one) { return fits(one); });
+    };
+    bool const good = all_fit(verdict.tests, verdict_tests_max) &&
+                      all_fit(verdict.losses, verdict_losses_max) && fits(verdict.detail) &&
+                      fits(verdict.remedy) && fits(verdict.peer_gid.value_or(""));
     if (good) return verdict;
     return fail(not_understood("texts with control characters, or more than can be shown"));
 }

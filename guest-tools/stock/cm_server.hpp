@@ -13,7 +13,7 @@
 #include <mutex>
 #include <thread>
 
-#include "guest-tools/stock/tcp_server.hpp"
+#include "api/types/file_descriptor.hpp"
 #include "guest-tools/stock/terms.hpp"
 #include "guest-tools/verify/handles.hpp"
 

@@ -73,14 +73,12 @@ Result<void> Conversation::serve_pingpong(std::string begun, Deadline handshake)
         return fail(Problem::invalid_request, "neither perftest nor ibv_rc_pingpong says that",
                     "use one of those");
     VFMGR_CHECK(begin_test());
-    verify::ResponderLimits limits;
-    limits.stream_seconds_max = seconds_left(terms_.until);
     VFMGR_TRY(
         auto const stream,
         verify::HostStream::open(
             terms_.permit,
             {StreamKind::send_echo, pingpong_bytes_max, pingpong_depth, {*peer}, std::nullopt},
-            limits));
+            stream_limits(terms_)));
     VFMGR_CHECK(client_.write(make_pingpong_line(stream->offer().pairs.front()), handshake));
     VFMGR_CHECK(client_.read(sizeof "done", handshake));
     // Nothing is raised when a peer on RoCE goes: the count that stands still is all there is.

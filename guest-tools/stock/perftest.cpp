@@ -11,17 +11,11 @@
 namespace vfmgr::stock {
 namespace {
 
-using Steady = std::chrono::steady_clock;
 constexpr std::size_t page_bytes = 4, cache_line_bytes = 4, mtu_bytes = 2;
 // Of ib_send_bw and ib_send_lat: as many as its client keeps outstanding, and more.
 constexpr std::uint32_t receives = 512;
 
 }  // namespace
-
-std::uint32_t seconds_left(Deadline until) {
-    auto const left = std::chrono::ceil<std::chrono::seconds>(until - Steady::now());
-    return static_cast<std::uint32_t>(std::max<long>(left.count(), 1));
-}
 
 // Version, page and cache line, of which both ends take the larger, and the path MTU, of which they
 // take the smaller.
@@ -101,9 +95,7 @@ Result<Perftest::Pair> Perftest::open(PerftestLine const& line) const {
         request.back = line.memory;
         request.back->length = request.message_bytes;
     }
-    verify::ResponderLimits limits;
-    limits.stream_seconds_max = seconds_left(terms_.until);
-    VFMGR_TRY(auto stream, verify::HostStream::open(terms_.permit, request, limits));
+    VFMGR_TRY(auto stream, verify::HostStream::open(terms_.permit, request, stream_limits(terms_)));
     auto const& offer = stream->offer();
     auto answer = make_perftest_line({offer.pairs.front(), offer.memory});
     return Pair{line.end.qp_num, std::move(stream), std::move(answer), false};

@@ -44,7 +44,4 @@ class Perftest {
     std::vector<Pair> pairs_;
 };
 
-// Of a stream that ends at `until`; at least one.
-[[nodiscard]] std::uint32_t seconds_left(Deadline until);
-
 }  // namespace vfmgr::stock

@@ -16,7 +16,6 @@
 #include "api/types/text.hpp"
 #include "guest-tools/stock/cm_server.hpp"
 #include "guest-tools/stock/event.hpp"
-#include "guest-tools/stock/perftest.hpp"
 
 namespace vfmgr::stock {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "api/types/file_descriptor.hpp"
-#include "guest-tools/stock/tcp_server.hpp"
+#include "guest-tools/stock/terms.hpp"
 
 namespace vfmgr::stock {
 

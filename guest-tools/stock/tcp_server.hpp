@@ -14,11 +14,6 @@
 
 namespace vfmgr::stock {
 
-struct Served {
-    std::uint64_t served = 0;   // came to their test
-    std::uint64_t refused = 0;  // did not
-};
-
 class TcpServer {
   public:
     [[nodiscard]] static Result<std::unique_ptr<TcpServer>> start(Terms const& terms);

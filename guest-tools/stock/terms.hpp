@@ -2,6 +2,9 @@
 // On which terms one guest's stock clients are served. Made by the host from its own state. Values.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
+
 #include "api/types/stock.hpp"
 #include "api/types/time.hpp"
 #include "guest-tools/verify/permit.hpp"
@@ -21,5 +24,24 @@ inline constexpr std::chrono::milliseconds port_time{500};  // to find the leg's
 inline constexpr std::size_t conversations_max = 16;        // of one guest, handshakes included
 inline constexpr std::size_t tests_max = 8;                 // of them those that test
 inline constexpr std::uint64_t conversation_bytes_max = 16 << 20;  // of memory, of one client
+
+struct Served {
+    std::uint64_t served = 0;   // clients that came to their test
+    std::uint64_t refused = 0;  // and those that did not
+};
+
+// Until `until`; at least one.
+[[nodiscard]] inline std::uint32_t seconds_left(Deadline until) {
+    auto const left =
+        std::chrono::ceil<std::chrono::seconds>(until - std::chrono::steady_clock::now());
+    return static_cast<std::uint32_t>(std::max<long>(left.count(), 1));
+}
+
+// A stream lasts as long as the terms.
+[[nodiscard]] inline verify::ResponderLimits stream_limits(Terms const& terms) {
+    verify::ResponderLimits limits;
+    limits.stream_seconds_max = seconds_left(terms.until);
+    return limits;
+}
 
 }  // namespace vfmgr::stock

@@ -10,6 +10,7 @@
 #include "service/cli/attach_spec.hpp"
 #include "service/cli/choice.hpp"
 #include "service/cli/connection.hpp"
+#include "service/cli/named_command.hpp"
 #include "service/cli/progress.hpp"
 #include "service/cli/resolve.hpp"
 #include "service/cli/show.hpp"
@@ -212,19 +213,6 @@ void add_verify_options(CLI::App& command, VerifyArguments& arguments) {
     auto* const token = command.add_option("--responder-token-file", arguments.responder_token_file,
                                            "holds the responder's token");
     responder->needs(fingerprint)->needs(token);
-}
-
-// Commands whose only argument is an attachment or the VM that has it.
-template <class Run>
-CLI::App* add_named(CLI::App& parent, Session& session, std::string const& verb,
-                    std::string const& help, Run run) {
-    auto* const command = parent.add_subcommand(verb, help)->fallthrough();
-    auto const name = std::make_shared<std::string>();
-    command->add_option("ID", *name, "attachment, or the VM that has it")->required();
-    command->callback([&session, name, run] {
-        session.run = [&session, name, run] { return run(session.options, *name); };
-    });
-    return command;
 }
 
 }  // namespace

@@ -2,13 +2,13 @@
 // The host's end for rping, ibv_rc_pingpong and perftest in a VM.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "api/types/stream.hpp"
 #include "service/cli/choice.hpp"
 #include "service/cli/connection.hpp"
+#include "service/cli/named_command.hpp"
 #include "service/cli/resolve.hpp"
 #include "service/cli/show.hpp"
 
@@ -71,17 +71,6 @@ Result<void> close_stock(Options const& options, std::string const& name) {
     return {};
 }
 
-template <class Run>
-CLI::App* add_one(CLI::App& parent, Session& session, char const* verb, char const* help, Run run) {
-    auto* const command = parent.add_subcommand(verb, help)->fallthrough();
-    auto const name = std::make_shared<std::string>();
-    command->add_option("ID", *name, "attachment, or the VM that has it")->required();
-    command->callback([&session, name, run] {
-        session.run = [&session, name, run] { return run(session.options, *name); };
-    });
-    return command;
-}
-
 }  // namespace
 
 void add_stock_commands(CLI::App& app, Session& session) {
@@ -90,19 +79,19 @@ void add_stock_commands(CLI::App& app, Session& session) {
             ->fallthrough();
     stock->require_subcommand(1);
     auto const arguments = std::make_shared<OpenArguments>();
-    auto* const open = add_one(*stock, session, "open", "serve them for a while",
-                               [arguments](Options const& options, std::string const& name) {
-                                   return open_stock(options, name, *arguments);
-                               });
+    auto* const open = add_named(*stock, session, "open", "serve them for a while",
+                                 [arguments](Options const& options, std::string const& name) {
+                                     return open_stock(options, name, *arguments);
+                                 });
     open->add_option("--seconds", arguments->seconds, "how long; default 600, at most 3600");
     open->add_option("--test", arguments->test,
                      "one_sided (ib_write_bw, ib_read_bw, ib_read_lat; the default), send_sink "
                      "(ib_send_bw), send_echo (ib_send_lat), write_echo (ib_write_lat)");
     open->add_option("--message-bytes", arguments->message_bytes,
                      "the longest message; of write_echo exactly as long");
-    add_one(*stock, session, "show", "whether they are served, and how they are called",
-            show_stock);
-    add_one(*stock, session, "close", "serve them no longer", close_stock);
+    add_named(*stock, session, "show", "whether they are served, and how they are called",
+              show_stock);
+    add_named(*stock, session, "close", "serve them no longer", close_stock);
 }
 
 }  // namespace vfmgr

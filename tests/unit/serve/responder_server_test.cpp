@@ -209,6 +209,11 @@ TEST(ResponderAnswers, HaveIdsAndTextsThatFit) {
     verdict.tests.resize(1);
     verdict.tests[0].remedy = "\x1b[2J";
     EXPECT_FALSE(read_verdict(nlohmann::json(verdict).dump()));
+    verdict = {};
+    verdict.losses.push_back({Judge::host, {CounterSource::qdisc, "leg", "tbf", 1}, "one", "tc"});
+    EXPECT_TRUE(read_verdict(nlohmann::json(verdict).dump()));
+    verdict.losses[0].detail = "\x1b[2J";
+    EXPECT_FALSE(read_verdict(nlohmann::json(verdict).dump()));
 }
 
 }  // namespace
