@@ -2,11 +2,10 @@
 #include "guest-tools/net/config_poll.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+
+#include "api/types/event.hpp"
 
 namespace vfmgr::guest {
 namespace {
@@ -16,24 +15,11 @@ constexpr std::chrono::seconds poll_time{30};
 constexpr std::chrono::milliseconds pause_min{500};
 constexpr std::chrono::milliseconds pause_max{10'000};
 
-Result<FileDescriptor> event_descriptor() {
-    FileDescriptor made(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (made) return made;
-    Error error{Problem::limit_exceeded, "no event descriptor", "raise the limit of open files"};
-    error.causes.push_back(errno_cause("eventfd", errno));
-    return fail(std::move(error));
-}
-
-void raise(FileDescriptor const& event) {
-    std::uint64_t const one = 1;
-    [[maybe_unused]] auto const written = ::write(event.get(), &one, sizeof one);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<ConfigPoll>> ConfigPoll::start(http::Target const& host) {
-    VFMGR_TRY(auto wake, event_descriptor());
-    VFMGR_TRY(auto stop, event_descriptor());
+    VFMGR_TRY(auto wake, make_event());
+    VFMGR_TRY(auto stop, make_event());
     return std::unique_ptr<ConfigPoll>(new ConfigPoll(host, std::move(wake), std::move(stop)));
 }
 
@@ -43,7 +29,7 @@ ConfigPoll::ConfigPoll(http::Target const& host, FileDescriptor wake, FileDescri
 }
 
 ConfigPoll::~ConfigPoll() {
-    raise(stop_);
+    raise_event(stop_);
     thread_.join();
 }
 
@@ -75,12 +61,11 @@ void ConfigPoll::put(Result<GuestConfig> config) {
         std::lock_guard const lock(mutex_);
         newest_ = std::move(config);
     }
-    raise(wake_);
+    raise_event(wake_);
 }
 
 std::optional<Result<GuestConfig>> ConfigPoll::take() {
-    std::uint64_t count = 0;
-    [[maybe_unused]] auto const taken = ::read(wake_.get(), &count, sizeof count);
+    take_event(wake_);
     std::lock_guard const lock(mutex_);
     return std::exchange(newest_, std::nullopt);
 }

@@ -3,13 +3,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 
-#include "guest-tools/stock/event.hpp"
+#include "api/types/event.hpp"
 #include "guest-tools/stock/rping.hpp"
 #include "guest-tools/verify/socket_address.hpp"
 
@@ -69,7 +68,7 @@ CmServer::CmServer(Terms terms, FileDescriptor wake, Channel channel, Id listene
 
 CmServer::~CmServer() {
     stopping_ = true;
-    raise(wake_);
+    raise_event(wake_);
     thread_.join();
 }
 
@@ -78,11 +77,11 @@ Served CmServer::served() const {
 }
 
 void CmServer::run() {
-    std::array<pollfd, 2> watched{{{wake_.get(), POLLIN, 0}, {channel_->fd, POLLIN, 0}}};
+    std::array const watched{wake_.get(), channel_->fd};
     while (!stopping_) {
-        if (!wait_readable(watched, terms_.until)) break;
+        if (await_readable(watched, terms_.until) != Readiness::readable) break;
         take_event(wake_);
-        if ((watched[1].revents & POLLIN) != 0) take_events();
+        take_events();
         forget_ended();
     }
     listener_.reset();
@@ -117,7 +116,7 @@ void CmServer::connect_requested(rdma_cm_event const& event) {
         return;
     }
     conversations_.push_back(
-        std::make_unique<RpingConversation>(std::move(id), terms_, [this] { raise(wake_); }));
+        std::make_unique<RpingConversation>(std::move(id), terms_, [this] { raise_event(wake_); }));
 }
 
 void CmServer::forget_ended() {

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
@@ -13,9 +11,10 @@
 #include <csignal>
 #include <optional>
 
+#include "api/types/child_process.hpp"
+#include "api/types/event.hpp"
 #include "api/types/text.hpp"
 #include "guest-tools/stock/cm_server.hpp"
-#include "guest-tools/stock/event.hpp"
 
 namespace vfmgr::stock {
 namespace {
@@ -94,21 +93,18 @@ Result<std::unique_ptr<RpingProcess>> RpingProcess::start(std::vector<std::strin
 }
 
 Result<void> RpingProcess::await_ready(Deadline deadline) {
-    std::array<pollfd, 1> watched{{{socket_.get(), POLLIN, 0}}};
+    auto const readiness = await_readable(std::array{socket_.get()}, deadline);
     auto const said =
-        wait_readable(watched, deadline) ? receive_message(socket_.get(), 0) : std::nullopt;
+        readiness == Readiness::readable ? receive_message(socket_.get(), 0) : std::nullopt;
     if (said == ready) return {};
     return fail(Problem::unsupported, said ? *said : "rping's server ended without a word",
                 "see the kernel's log");
 }
 
 RpingProcess::~RpingProcess() {
-    FileDescriptor const handle(static_cast<int>(::syscall(SYS_pidfd_open, child_, 0)));
     ::shutdown(socket_.get(), SHUT_RDWR);
-    std::array<pollfd, 1> watched{{{handle.get(), POLLIN, 0}}};
-    if (!handle || !wait_readable(watched, Steady::now() + end_time)) ::kill(child_, SIGKILL);
-    int status = 0;
-    ::waitpid(child_, &status, 0);
+    if (!await_end_of(child_, Steady::now() + end_time)) ::kill(child_, SIGKILL);
+    static_cast<void>(bury(child_));
 }
 
 Served RpingProcess::served() const {
@@ -138,8 +134,8 @@ int serve_rping(std::vector<std::string> const& words) {
     send_message(STDIN_FILENO, ready);
     Served told;
     while (Steady::now() < terms->until) {
-        std::array<pollfd, 1> watched{{{STDIN_FILENO, POLLIN, 0}}};
-        if (wait_readable(watched, Steady::now() + tell_every)) break;
+        auto const ended = await_readable(std::array{STDIN_FILENO}, Steady::now() + tell_every);
+        if (ended != Readiness::deadline_passed) break;
         auto const now = (*server)->served();
         if (now.served == told.served && now.refused == told.refused) continue;
         told = now;

@@ -2,14 +2,12 @@
 #include "guest-tools/stock/tcp_server.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 
-#include "guest-tools/stock/event.hpp"
+#include "api/types/event.hpp"
 #include "guest-tools/verify/socket_address.hpp"
 
 namespace vfmgr::stock {
@@ -36,7 +34,7 @@ TcpServer::TcpServer(Terms terms, FileDescriptor listener, FileDescriptor wake)
 
 TcpServer::~TcpServer() {
     stopping_ = true;
-    raise(wake_);
+    raise_event(wake_);
     thread_.join();
 }
 
@@ -46,12 +44,12 @@ Served TcpServer::served() const {
 }
 
 void TcpServer::run() {
-    std::array<pollfd, 2> watched{{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}}};
+    std::array const watched{wake_.get(), listener_.get()};
     while (!stopping_) {
-        if (!wait_readable(watched, terms_.until)) break;
+        if (await_readable(watched, terms_.until) != Readiness::readable) break;
         take_event(wake_);
         forget_ended();
-        if ((watched[1].revents & POLLIN) != 0) take();
+        take();
     }
     for (auto const& one : conversations_) one->stop();
     conversations_.clear();
@@ -61,7 +59,7 @@ void TcpServer::take() {
     verify::SocketAddress peer;
     auto* const room = peer.room();
     FileDescriptor socket(::accept4(listener_.get(), room, &peer.length, SOCK_CLOEXEC));
-    if (!socket) return;  // it has gone again, or descriptors are scarce
+    if (!socket) return;  // there is none, or it has gone again, or descriptors are scarce
     make_room();
     if (peer.address() != terms_.permit.peer_address ||
         conversations_.size() >= conversations_max) {
@@ -105,7 +103,7 @@ void TcpServer::end(bool tested) {
         else
             ++served_.refused;
     }
-    raise(wake_);
+    raise_event(wake_);
 }
 
 }  // namespace vfmgr::stock

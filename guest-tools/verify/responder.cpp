@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <cerrno>
 
+#include "api/types/event.hpp"
 #include "guest-tools/verify/socket_address.hpp"
 
 namespace vfmgr::verify {
@@ -51,13 +51,7 @@ struct Responder::Event {
 
 Result<std::unique_ptr<Responder>> Responder::start(ResponderLimits const& limits,
                                                     CheckPeer check_peer) {
-    FileDescriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!wake) {
-        Error error{Problem::limit_exceeded, "no event descriptor for the RDMA responder",
-                    "raise LimitNOFILE"};
-        error.causes.push_back(errno_cause("eventfd", errno));
-        return fail(std::move(error));
-    }
+    VFMGR_TRY(auto wake, make_event());
     return std::unique_ptr<Responder>(
         new Responder(limits, std::move(check_peer), std::move(wake)));
 }
@@ -72,14 +66,8 @@ Responder::~Responder() {
         std::lock_guard const lock(mutex_);
         stopping_ = true;
     }
-    wake();
+    raise_event(wake_);
     thread_.join();
-}
-
-void Responder::wake() const {
-    std::uint64_t const one = 1;
-    // Fails only when a wake-up is pending already.
-    [[maybe_unused]] auto const written = ::write(wake_.get(), &one, sizeof one);
 }
 
 std::size_t Responder::sessions() const {
@@ -113,7 +101,7 @@ Result<SessionOffer> Responder::open(SessionPermit const& permit, SessionRequest
     }
     auto offer = (*opened)->offer();
     sessions_.emplace(offer.session, std::move(*opened));
-    wake();
+    raise_event(wake_);
     return offer;
 }
 
@@ -130,7 +118,7 @@ Responder::Session Responder::take(std::string const& session) {
         streams = take_streams(session);
         forget_unused_echo();
     }
-    wake();
+    raise_event(wake_);
     end_streams(std::move(streams), *taken);
     return taken;
 }
@@ -292,11 +280,7 @@ void Responder::run() {
 }
 
 void Responder::handle(Event const& event) {
-    if (event.of == Event::Of::wake) {
-        eventfd_t count = 0;
-        static_cast<void>(::eventfd_read(event.fd, &count));  // non-blocking
-        return;
-    }
+    if (event.of == Event::Of::wake) return take_event(wake_);
     if (event.of == Event::Of::echo) {
         // Closed, and its number given to another, while this thread waited?
         auto const echo = echoes_.find(event.place);

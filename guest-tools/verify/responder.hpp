@@ -73,7 +73,6 @@ class Responder {
     [[nodiscard]] Result<void> admit(SessionPermit const& permit);
     [[nodiscard]] Result<void> open_echo(SessionPermit const& permit);
     void forget_unused_echo();
-    void wake() const;
     void run();
     [[nodiscard]] std::vector<Event> events() const;
     [[nodiscard]] int wait_milliseconds() const;

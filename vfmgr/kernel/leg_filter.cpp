@@ -11,10 +11,10 @@
 #include <array>
 #include <csignal>
 
+#include "api/types/child_process.hpp"
 #include "api/types/file_descriptor.hpp"
 #include "api/types/stock.hpp"
 #include "api/types/text.hpp"
-#include "vfmgr/kernel/child_process.hpp"
 
 namespace vfmgr {
 namespace {

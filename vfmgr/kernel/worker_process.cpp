@@ -14,7 +14,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "vfmgr/kernel/child_process.hpp"
+#include "api/types/child_process.hpp"
 #include "vfmgr/kernel/hang.hpp"
 #include "vfmgr/netlink/socket.hpp"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/netlink/host_events.hpp"
 
-#include <sys/eventfd.h>
-
+#include "api/types/event.hpp"
 #include "vfmgr/netlink/monitor.hpp"
 
 namespace vfmgr {
@@ -25,12 +24,7 @@ void follow(EventMonitor monitor, int stop_fd, std::function<void()> const& chan
 Result<std::unique_ptr<HostEvents>> HostEvents::start(std::function<void()> changed) {
     // Not neighbours: on a busy network there is always one that changes, and no view shows them.
     VFMGR_TRY(auto monitor, EventMonitor::open(EventMonitor::Scope::links));
-    FileDescriptor stop(eventfd(0, EFD_CLOEXEC));
-    if (!stop)
-        return fail({Problem::unavailable,
-                     "no event descriptor can be made",
-                     "raise LimitNOFILE of the unit",
-                     {errno_cause("eventfd", errno)}});
+    VFMGR_TRY(auto stop, make_event());
     std::unique_ptr<HostEvents> events(new HostEvents(std::move(stop)));
     events->thread_ = std::thread(
         [monitor = std::move(monitor), stop_fd = events->stop_.get(),
@@ -39,7 +33,7 @@ Result<std::unique_ptr<HostEvents>> HostEvents::start(std::function<void()> chan
 }
 
 HostEvents::~HostEvents() {
-    eventfd_write(stop_.get(), 1);
+    raise_event(stop_);
     if (thread_.joinable()) thread_.join();
 }
 

@@ -196,25 +196,6 @@ Error nl_refusal(NlAck const& ack, std::string call, std::string detail, std::st
             {std::move(cause)}};
 }
 
-Result<Readiness> await_readable(std::span<int const> fds, Deadline deadline) {
-    using std::chrono::nanoseconds;
-    std::vector<pollfd> polled;
-    for (auto const fd : fds) polled.push_back({fd, POLLIN, 0});
-    while (true) {
-        auto const left = std::max(
-            nanoseconds{0},
-            std::chrono::duration_cast<nanoseconds>(deadline - std::chrono::steady_clock::now()));
-        auto const seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-        timespec const timeout{static_cast<time_t>(seconds.count()),
-                               static_cast<long>((left - seconds).count())};
-        auto const ready = ::ppoll(polled.data(), polled.size(), &timeout, nullptr);
-        if (ready > 0) return Readiness::readable;
-        if (ready == 0) return Readiness::deadline_passed;
-        if (errno != EINTR)
-            return fail(system_error("ppoll", "waiting for the kernel failed", errno));
-    }
-}
-
 std::vector<NlAnswer> split_messages(ByteView datagram) {
     std::vector<NlAnswer> answers;
     while (auto const header = front_object<nlmsghdr>(datagram)) {

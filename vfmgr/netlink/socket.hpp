@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "api/types/event.hpp"
 #include "api/types/time.hpp"
 #include "vfmgr/netlink/nl_request.hpp"
 
@@ -68,10 +69,6 @@ class NlSocket {
 // The kernel's no as an Error: "<detail>: <its reason>", with the call and errno as cause.
 [[nodiscard]] Error nl_refusal(NlAck const& ack, std::string call, std::string detail,
                                std::string remedy);
-
-// Until `deadline`, readable or not. Errors are poll's own.
-enum class Readiness { readable, deadline_passed };
-[[nodiscard]] Result<Readiness> await_readable(std::span<int const> fds, Deadline deadline);
 
 // --- parsing, apart from sockets so that tests and fuzzers reach it ---
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/kernel/child_process.hpp"
+#include "api/types/child_process.hpp"
 
 #include <fmt/format.h>
 #include <sys/syscall.h>
@@ -9,8 +9,7 @@
 #include <array>
 #include <cerrno>
 
-#include "api/types/file_descriptor.hpp"
-#include "vfmgr/netlink/socket.hpp"
+#include "api/types/event.hpp"
 
 namespace vfmgr {
 

@@ -2,22 +2,22 @@
 // Waking a thread that waits for descriptors, and its waiting. Any thread.
 #pragma once
 
-#include <poll.h>
-
 #include <span>
 
 #include "api/types/file_descriptor.hpp"
 #include "api/types/problem.hpp"
 #include "api/types/time.hpp"
 
-namespace vfmgr::stock {
+namespace vfmgr {
 
-// limit_exceeded without a descriptor for it.
+// Readable while it is raised. limit_exceeded without a descriptor for it.
 [[nodiscard]] Result<FileDescriptor> make_event();
-void raise(FileDescriptor const& event);
+void raise_event(FileDescriptor const& event);
 // What was raised has been seen.
 void take_event(FileDescriptor const& event);
-// Whether one of them is readable before the deadline.
-[[nodiscard]] bool wait_readable(std::span<pollfd> watched, Deadline deadline);
 
-}  // namespace vfmgr::stock
+// Until `deadline`, readable or not: one of them. Errors are poll's own.
+enum class Readiness { readable, deadline_passed };
+[[nodiscard]] Result<Readiness> await_readable(std::span<int const> fds, Deadline deadline);
+
+}  // namespace vfmgr
