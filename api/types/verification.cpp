@@ -23,6 +23,13 @@ void fields(F& f, V& loss) {
     f.value("remedy", loss.remedy);
 }
 
+template <class F, Of<Warning> V>
+void fields(F& f, V& warning) {
+    f.value("test", warning.test);
+    f.value("detail", warning.detail);
+    f.value("remedy", warning.remedy);
+}
+
 template <class F, Of<TestResult> V>
 void fields(F& f, V& test) {
     f.value("name", test.name);
@@ -44,6 +51,7 @@ void fields(F& f, V& verification) {
     f.nullable("peer_gid", verification.peer_gid);
     f.nullable("vf_mac", verification.vf_mac);
     f.defaulted("losses", verification.losses);
+    f.defaulted("warnings", verification.warnings);
     f.nullable("path", verification.path);
     f.nullable("responder", verification.responder);
     f.defaulted("detail", verification.detail);
@@ -70,6 +78,15 @@ void to_json(nlohmann::json& out, Loss const& loss) {
 
 void read(JsonReader& reader, Loss& loss) {
     fields(reader, loss);
+}
+
+void to_json(nlohmann::json& out, Warning const& warning) {
+    JsonWriter writer(out);
+    fields(writer, warning);
+}
+
+void read(JsonReader& reader, Warning& warning) {
+    fields(reader, warning);
 }
 
 void to_json(nlohmann::json& out, TestResult const& test) {

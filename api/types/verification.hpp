@@ -66,6 +66,14 @@ struct Loss {
     bool operator==(Loss const&) const = default;
 };
 
+// What a passed test does not prove to be wrong, but should be looked at.
+struct Warning {
+    std::string test;  // "write_bandwidth"; empty: of no one test
+    std::string detail;
+    std::string remedy;
+    bool operator==(Warning const&) const = default;
+};
+
 struct TestResult {
     // Proofs: reachability, path_mtu, rc_ping, rdma_write, rdma_read. Figures: write_bandwidth,
     // read_bandwidth, send_bandwidth, write_latency, read_latency, send_latency.
@@ -88,6 +96,7 @@ struct Verification {
     std::optional<std::string> peer_gid;  // as the QP saw it
     std::optional<MacAddress> vf_mac;
     std::vector<Loss> losses;              // also of a run that passed
+    std::vector<Warning> warnings;         // the same
     std::optional<TestPath> path;          // absent: not known
     std::optional<std::string> responder;  // "host:port" of another host's; absent: this host's own
     std::string detail;                    // why it failed, in one sentence
@@ -102,6 +111,8 @@ void to_json(nlohmann::json& out, Counter const& counter);
 void read(JsonReader& reader, Counter& counter);
 void to_json(nlohmann::json& out, Loss const& loss);
 void read(JsonReader& reader, Loss& loss);
+void to_json(nlohmann::json& out, Warning const& warning);
+void read(JsonReader& reader, Warning& warning);
 void to_json(nlohmann::json& out, TestResult const& test);
 void read(JsonReader& reader, TestResult& test);
 void to_json(nlohmann::json& out, Verification const& verification);

@@ -15,6 +15,7 @@ constexpr std::chrono::seconds info_time{10};
 constexpr std::chrono::seconds end_time{5};
 constexpr std::size_t verdict_tests_max = 64;
 constexpr std::size_t verdict_losses_max = 128;  // of two ends
+constexpr std::size_t verdict_warnings_max = 128;
 constexpr std::size_t verdict_text_max = 2048;
 constexpr char const* sessions_path = "/responder/v1/sessions";
 
@@ -79,6 +80,10 @@ bool fits(Loss const& loss) {
            fits(loss.remedy);
 }
 
+bool fits(Warning const& warning) {
+    return fits(warning.test) && fits(warning.detail) && fits(warning.remedy);
+}
+
 }  // namespace
 
 Result<ResponderInfo> read_info(std::string_view text) {
@@ -104,7 +109,8 @@ Result<Verification> read_verdict(std::string_view text) {
                std::ranges::all_of(several, [](auto const& one) { return fits(one); });
     };
     bool const good = all_fit(verdict.tests, verdict_tests_max) &&
-                      all_fit(verdict.losses, verdict_losses_max) && fits(verdict.detail) &&
+                      all_fit(verdict.losses, verdict_losses_max) &&
+                      all_fit(verdict.warnings, verdict_warnings_max) && fits(verdict.detail) &&
                       fits(verdict.remedy) && fits(verdict.peer_gid.value_or(""));
     if (good) return verdict;
     return fail(not_understood("texts with control characters, or more than can be shown"));

@@ -47,6 +47,8 @@ std::string describe(Verification const& verification) {
     for (auto const& test : verification.tests) text += line(test);
     for (auto const& loss : verification.losses)
         text += fmt::format("  lost: {}\n    remedy: {}\n", loss.detail, loss.remedy);
+    for (auto const& warning : verification.warnings)
+        text += fmt::format("  warning: {}\n    remedy: {}\n", warning.detail, warning.remedy);
     text += fmt::format("  path: {}\n",
                         verification.path ? enum_name(*verification.path) : "not known");
     if (verification.responder) text += fmt::format("  responder: {}\n", *verification.responder);

@@ -235,6 +235,9 @@ std::string verification_page(json const& verification, Options const& options) 
     for (auto const& loss : list_at(verification, "/losses"))
         out +=
             fmt::format("lost: {}\n  remedy: {}\n", cell(loss, "/detail"), cell(loss, "/remedy"));
+    for (auto const& warning : list_at(verification, "/warnings"))
+        out += fmt::format("warning: {}\n  remedy: {}\n", cell(warning, "/detail"),
+                           cell(warning, "/remedy"));
     return out + section("tests", test_table(verification), options);
 }
 

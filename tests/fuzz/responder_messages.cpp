@@ -50,6 +50,8 @@ void as_answer(std::string_view text) {
         require(printable(verdict->detail) && verdict->tests.size() <= 64);
         for (auto const& test : verdict->tests)
             require(printable(test.name) && printable(test.detail) && printable(test.remedy));
+        for (auto const& one : verdict->warnings)
+            require(printable(one.test) && printable(one.detail) && printable(one.remedy));
     }
     if (auto const offer = serve::read_session_offer(text)) require(offer->session.size() <= 64);
     if (auto const offer = serve::read_stream_offer(text)) require(offer->stream.size() <= 64);

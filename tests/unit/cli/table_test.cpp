@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/cli/table.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
@@ -94,6 +94,14 @@ TEST(Show, TestsWithTheirFigures) {
         "figures": {"bandwidth_mbps": 941.25, "p50_us": 18}, "detail": ""}]})")),
                                Headers::hidden);
     EXPECT_EQ(page, "rdma_write  pass  host  1048576  0  bandwidth_mbps=941.25 p50_us=18  -\n");
+}
+
+TEST(Show, WarningsWithTheirRemedies) {
+    Options const options;
+    auto const page = verification_page(nlohmann::json::parse(R"({"verdict": "pass", "warnings": [
+        {"test": "write_latency", "detail": "slower than it was", "remedy": "top"}]})"),
+                                        options);
+    EXPECT_THAT(page, testing::HasSubstr("warning: slower than it was\n  remedy: top\n"));
 }
 
 nlohmann::json operation(char const* first, char const* second) {

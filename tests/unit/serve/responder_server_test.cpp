@@ -214,6 +214,13 @@ TEST(ResponderAnswers, HaveIdsAndTextsThatFit) {
     EXPECT_TRUE(read_verdict(nlohmann::json(verdict).dump()));
     verdict.losses[0].detail = "\x1b[2J";
     EXPECT_FALSE(read_verdict(nlohmann::json(verdict).dump()));
+    verdict = {};
+    verdict.warnings.push_back({"write_bandwidth", "slower than it was", "top"});
+    EXPECT_TRUE(read_verdict(nlohmann::json(verdict).dump()));
+    verdict.warnings[0].remedy = "\x1b[2J";
+    EXPECT_FALSE(read_verdict(nlohmann::json(verdict).dump()));
+    verdict.warnings = std::vector<Warning>(129, {"t", "d", "r"});
+    EXPECT_FALSE(read_verdict(nlohmann::json(verdict).dump()));
 }
 
 }  // namespace

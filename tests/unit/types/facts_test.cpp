@@ -28,6 +28,7 @@ constexpr char const* operation = R"({"id": "o", "kind": "restore", "state": "fa
 constexpr char const* verification = R"({"run": "r", "attachment": "3f9c2b1d", "verdict": "pending",
     "tests": [{"name": "rc_ping", "verdict": "not_applicable", "by": "host",
                "mismatches": 18446744073709551615, "figures": {"p50_us": 1e-9, "": 0}}],
+    "warnings": [{"test": "rc_ping", "detail": "slower", "remedy": ""}],
     "peer_gid": null, "vf_mac": null, "path": "wire", "started_at": "2026-01-31T12:00:00.001Z",
     "finished_at": "2026-01-31T12:00:00.002Z"})";
 
