@@ -11,11 +11,10 @@ from vflab import scenario, ssh
 from vflab.build import locked_build
 from vflab.evidence import gather
 from vflab.machine import Machine
-from vflab.paths import LabError, machine_suite, new_results_dir, remove_dead_runs
+from vflab.paths import SUITES, LabError, machine_suite, new_results_dir, remove_dead_runs
 from vflab.runner import Runner
 from vflab.shell import call, fail, say
 
-SUITES = ("bookworm", "trixie")
 
 
 def build(options):

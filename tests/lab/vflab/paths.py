@@ -11,6 +11,7 @@ LAB = Path(__file__).resolve().parent.parent
 REPO = LAB.parent.parent
 SCENARIOS = LAB / "scenarios"
 RESULTS_KEPT = 30
+SUITES = ("bookworm", "trixie")  # from the oldest
 
 
 class LabError(Exception):
