@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "api/types/stream.hpp"
+#include "api/types/enum_names.hpp"
+#include "api/types/ip_address.hpp"
 #include "api/types/time.hpp"
 
 namespace vfmgr {
@@ -16,19 +17,28 @@ namespace vfmgr {
 inline constexpr std::uint16_t perftest_port = 18515;  // TCP; ibv_rc_pingpong's, too
 inline constexpr std::uint16_t rping_port = 7174;      // of RDMA CM, inside of RoCE's
 
+// What the host does for perftest: as the StreamKind of the same name.
+enum class StockTest { one_sided, send_sink, send_echo, write_echo };
+template <>
+inline constexpr std::array<EnumName<StockTest>, 4> enum_names<StockTest> = {
+    {{StockTest::one_sided, "one_sided"},
+     {StockTest::send_sink, "send_sink"},
+     {StockTest::send_echo, "send_echo"},
+     {StockTest::write_echo, "write_echo"}}};
+
 // perftest tells its server neither what it measures nor how long its messages are, and expects
 // both ends to have been given the same options.
 struct StockRequest {
-    std::uint32_t seconds = 600;              // 1..3600
-    StreamKind test = StreamKind::one_sided;  // what perftest measures
-    std::uint32_t message_bytes = 8 << 20;    // the longest; of write_echo: exactly
+    std::uint32_t seconds = 600;            // 1..3600
+    StockTest test = StockTest::one_sided;  // what perftest measures
+    std::uint32_t message_bytes = 8 << 20;  // the longest; of write_echo: exactly
     bool operator==(StockRequest const&) const = default;
 };
 
 struct StockClients {
     std::string attachment;
     IpAddress address;  // whom the clients call
-    StreamKind test = StreamKind::one_sided;
+    StockTest test = StockTest::one_sided;
     std::uint32_t message_bytes = 0;
     Time open_until{};
     std::vector<std::string> commands;  // that work in the VM now
@@ -38,6 +48,7 @@ struct StockClients {
     bool operator==(StockClients const&) const = default;
 };
 
+class JsonReader;
 void to_json(nlohmann::json& out, StockRequest const& request);
 void read(JsonReader& reader, StockRequest& request);
 void to_json(nlohmann::json& out, StockClients const& clients);

@@ -49,6 +49,11 @@ void read(JsonReader& reader, StreamRequest& request) {
     if (back && (!request.back || request.pairs.size() != 1 ||
                  request.back->length < request.message_bytes))
         reader.complain("back", "must be a region of message_bytes for a write_echo of one pair");
+    bool const fits = request.message_bytes >= ud_bytes_min &&
+                      request.message_bytes <= ud_bytes_max && request.pairs.size() == 1;
+    if (request.kind == StreamKind::ud_echo && !fits)
+        reader.complain("kind", fmt::format("ud_echo has one pair and {} to {} bytes", ud_bytes_min,
+                                            ud_bytes_max));
     if (!back && request.back) reader.complain("back", "must be left out for this kind");
 }
 

@@ -17,22 +17,29 @@ enum class StreamKind {
     send_sink,   // takes sends
     send_echo,   // answers each send with one as long
     write_echo,  // answers each write with one to the guest's memory, ended by the same byte
+    ud_echo,     // of unreliable datagrams: answers each with one that begins with the same 8
+                 // bytes and is as long
 };
 template <>
-inline constexpr std::array<EnumName<StreamKind>, 4> enum_names<StreamKind> = {
+inline constexpr std::array<EnumName<StreamKind>, 5> enum_names<StreamKind> = {
     {{StreamKind::one_sided, "one_sided"},
      {StreamKind::send_sink, "send_sink"},
      {StreamKind::send_echo, "send_echo"},
-     {StreamKind::write_echo, "write_echo"}}};
+     {StreamKind::write_echo, "write_echo"},
+     {StreamKind::ud_echo, "ud_echo"}}};
 
-// The host answers each message: only then does it spin.
+// The host answers each message: only then does it spin, or nearly so.
 [[nodiscard]] constexpr bool is_echo(StreamKind kind) {
-    return kind == StreamKind::send_echo || kind == StreamKind::write_echo;
+    return kind == StreamKind::send_echo || kind == StreamKind::write_echo ||
+           kind == StreamKind::ud_echo;
 }
+
+// The shortest and longest datagram of ud_echo: a number, and the largest path MTU.
+inline constexpr std::uint32_t ud_bytes_min = 8, ud_bytes_max = 4096;
 
 struct StreamRequest {
     StreamKind kind = StreamKind::one_sided;
-    std::uint32_t message_bytes = 1;   // 1..8 MiB
+    std::uint32_t message_bytes = 1;   // 1..8 MiB; of ud_echo 8..4096, one queue pair
     std::uint32_t depth = 1;           // receives that the host keeps posted on each queue pair
     std::vector<QueuePairEnd> pairs;   // the guest's ends, 1..16
     std::optional<MemoryRegion> back;  // write_echo: where the host writes its answers

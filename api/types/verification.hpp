@@ -75,8 +75,8 @@ struct Warning {
 };
 
 struct TestResult {
-    // Proofs: reachability, path_mtu, rc_ping, rdma_write, rdma_read. Figures: write_bandwidth,
-    // read_bandwidth, send_bandwidth, write_latency, read_latency, send_latency.
+    // Proofs: reachability, path_mtu, rc_ping, rdma_write, rdma_read. Figures: those of
+    // verify::all_measurements().
     std::string name;
     Verdict verdict = Verdict::pending;
     Judge by = Judge::guest;

@@ -15,6 +15,20 @@ constexpr std::size_t page_bytes = 4, cache_line_bytes = 4, mtu_bytes = 2;
 // Of ib_send_bw and ib_send_lat: as many as its client keeps outstanding, and more.
 constexpr std::uint32_t receives = 512;
 
+StreamKind kind_of(StockTest test) {
+    switch (test) {
+        case StockTest::one_sided:
+            return StreamKind::one_sided;
+        case StockTest::send_sink:
+            return StreamKind::send_sink;
+        case StockTest::send_echo:
+            return StreamKind::send_echo;
+        case StockTest::write_echo:
+            return StreamKind::write_echo;
+    }
+    return StreamKind::one_sided;
+}
+
 }  // namespace
 
 // Version, page and cache line, of which both ends take the larger, and the path MTU, of which they
@@ -88,8 +102,11 @@ Result<Perftest::Pair*> Perftest::pair_of(PerftestLine const& line) {
 }
 
 Result<Perftest::Pair> Perftest::open(PerftestLine const& line) const {
-    StreamRequest request{
-        terms_.request.test, terms_.request.message_bytes, receives, {line.end}, std::nullopt};
+    StreamRequest request{kind_of(terms_.request.test),
+                          terms_.request.message_bytes,
+                          receives,
+                          {line.end},
+                          std::nullopt};
     request.pairs.front().path_mtu = path_mtu_;
     if (request.kind == StreamKind::write_echo) {
         request.back = line.memory;

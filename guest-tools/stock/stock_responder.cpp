@@ -18,18 +18,18 @@ std::vector<std::string> stock_commands(IpAddress const& host, StockRequest cons
         commands.push_back(fmt::format("{} {}", program, address));
     };
     switch (request.test) {
-        case StreamKind::one_sided:
+        case StockTest::one_sided:
             perftest("ib_write_bw");
             perftest("ib_read_bw");
             perftest("ib_read_lat");
             break;
-        case StreamKind::send_sink:
+        case StockTest::send_sink:
             perftest("ib_send_bw");
             break;
-        case StreamKind::send_echo:
+        case StockTest::send_echo:
             perftest("ib_send_lat");
             break;
-        case StreamKind::write_echo:
+        case StockTest::write_echo:
             perftest(fmt::format("ib_write_lat -s {}", request.message_bytes));
             break;
     }
@@ -106,9 +106,9 @@ Result<void> StockResponder::admit(StockRequest const& request) const {
                                 limits_.guests_max),
                     "close one, or wait until its time is over");
     auto const spins = [](auto const& entry) {
-        return entry.second.terms.request.test == StreamKind::write_echo;
+        return entry.second.terms.request.test == StockTest::write_echo;
     };
-    if (request.test != StreamKind::write_echo || std::ranges::none_of(windows_, spins)) return {};
+    if (request.test != StockTest::write_echo || std::ranges::none_of(windows_, spins)) return {};
     return fail(Problem::limit_exceeded, "write_echo is open for another guest",
                 "close that, or wait until its time is over");
 }

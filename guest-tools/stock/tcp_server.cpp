@@ -14,8 +14,8 @@ namespace vfmgr::stock {
 namespace {
 
 // An answer to a write is waited for by looking at memory, which takes a CPU.
-std::size_t tests_at_once(StreamKind kind) {
-    return kind == StreamKind::write_echo ? 1 : tests_max;
+std::size_t tests_at_once(StockTest test) {
+    return test == StockTest::write_echo ? 1 : tests_max;
 }
 
 }  // namespace

@@ -43,14 +43,18 @@ class Batch {
 
 class Transfer {
   public:
-    Transfer(GuestStream& stream, Load const& load, ibv_wr_opcode opcode)
-        : stream_(stream), load_(load), outstanding_(stream.pairs().size()) {
+    // The queue pairs have the opcodes in turn.
+    Transfer(GuestStream& stream, Load const& load, std::span<ibv_wr_opcode const> opcodes)
+        : stream_(stream),
+          load_(load),
+          outstanding_(stream.pairs().size()),
+          completed_of_(stream.pairs().size()) {
         auto const& size = stream.size();
         if (size.message_bytes <= batched_bytes_max)
             batch_ = std::clamp(size.depth / 4, 1U, batch_max);
         batches_max_ = std::max(size.depth / batch_, 1U);
         for (std::size_t pair = 0; pair < stream.pairs().size(); ++pair)
-            batches_.emplace_back(stream, pair, opcode, batch_);
+            batches_.emplace_back(stream, pair, opcodes[pair % opcodes.size()], batch_);
     }
 
     Result<Measured> run(Deadline deadline) {
@@ -62,11 +66,23 @@ class Transfer {
             VFMGR_CHECK(post(now));
             if (completed_ == posted_) break;
             VFMGR_TRY(auto const found, await(stream_.queue(), room, deadline, "a message"));
-            for (auto const& completion : found) --outstanding_[completion.wr_id];
+            for (auto const& completion : found) {
+                --outstanding_[completion.wr_id];
+                completed_of_[completion.wr_id] += batch_;
+            }
             completed_ += found.size() * batch_;
             now = raw_nanoseconds();
         }
         return result(static_cast<double>(now - start) / 1e9);
+    }
+
+    // Of the pairs that have the opcode of this place.
+    [[nodiscard]] double completed_share(std::size_t place, std::size_t opcodes) const {
+        std::uint64_t share = 0;
+        for (auto pair = place; pair < completed_of_.size(); pair += opcodes)
+            share += completed_of_[pair];
+        return static_cast<double>(share) /
+               static_cast<double>(std::max<std::uint64_t>(completed_, 1));
     }
 
   private:
@@ -104,14 +120,15 @@ class Transfer {
     std::uint32_t batch_ = 1;
     std::uint32_t batches_max_ = 1;
     std::vector<Batch> batches_;
-    std::vector<std::uint32_t> outstanding_;  // batches, by pair
+    std::vector<std::uint32_t> outstanding_;   // batches, by pair
+    std::vector<std::uint64_t> completed_of_;  // messages, by pair
     std::uint64_t posted_ = 0;
     std::uint64_t completed_ = 0;
     std::uint64_t end_ = 0;
 };
 
 Measured bandwidth(GuestStream& stream, Load const& load, Deadline deadline, ibv_wr_opcode opcode) {
-    auto made = Transfer(stream, load, opcode).run(deadline);
+    auto made = Transfer(stream, load, std::array{opcode}).run(deadline);
     return made ? std::move(*made) : measured_failure("bandwidth", made.error());
 }
 
@@ -127,6 +144,23 @@ Measured read_bandwidth(GuestStream& stream, Load const& load, Deadline deadline
 
 Measured send_bandwidth(GuestStream& stream, Load const& load, Deadline deadline) {
     return bandwidth(stream, load, deadline, IBV_WR_SEND);
+}
+
+Measured bidirectional_bandwidth(GuestStream& stream, Load const& load, Deadline deadline) {
+    constexpr std::array opcodes{IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ};
+    if (stream.pairs().size() % opcodes.size() != 0)
+        return measured_failure("bandwidth", {Problem::invalid_request,
+                                              "half of the queue pairs write and half of them read",
+                                              "use an even number: --queue-pairs 2"});
+    Transfer transfer(stream, load, opcodes);
+    auto made = transfer.run(deadline);
+    if (!made) return measured_failure("bandwidth", made.error());
+    auto& figures = made->result.figures;
+    auto const rate = figures["bandwidth_mbps"];
+    figures["written_mbps"] = rate * transfer.completed_share(0, opcodes.size());
+    figures["read_mbps"] = rate * transfer.completed_share(1, opcodes.size());
+    made->result.detail = "RDMA writes and reads at once, the sum of both";
+    return std::move(*made);
 }
 
 }  // namespace vfmgr::verify

@@ -24,10 +24,13 @@ Result<GuestStream::Rdma> GuestStream::open_rdma(VerbsPort const& port, StreamKi
     if (kind == StreamKind::write_echo) remote = IBV_ACCESS_REMOTE_WRITE;
     auto const bytes = std::size_t{size.message_bytes} * size.pairs;
     VFMGR_TRY(auto memory, RegisteredMemory::make(pd, bytes, local, "messages"));
-    VFMGR_TRY(auto back, RegisteredMemory::make(pd, size.message_bytes, local | remote, "answers"));
-    QueuePairSize const capacity{.sends = size.depth,
-                                 .receives = kind == StreamKind::send_echo ? 2U : 0U};
-    VFMGR_TRY(auto pairs, QueuePairs::make(pd, port, capacity, remote, size.pairs));
+    bool const datagrams = kind == StreamKind::ud_echo;
+    auto const room = size.message_bytes + (datagrams ? ud_header_bytes : 0);
+    VFMGR_TRY(auto back, RegisteredMemory::make(pd, room, local | remote, "answers"));
+    QueuePairWish const wish{.transport = datagrams ? Transport::ud : Transport::rc,
+                             .sends = size.depth,
+                             .receives = kind == StreamKind::send_echo || datagrams ? 2U : 0U};
+    VFMGR_TRY(auto pairs, QueuePairs::make(pd, port, wish, remote, size.pairs));
     return Rdma{std::move(domain), std::move(memory), std::move(back), std::move(pairs)};
 }
 

@@ -38,15 +38,14 @@ class GuestStream {
 
     [[nodiscard]] StreamSize const& size() const { return size_; }
     [[nodiscard]] std::vector<QueuePair>& pairs() { return rdma_.all.pairs; }
+    [[nodiscard]] ibv_pd* domain() const { return rdma_.domain.get(); }
     [[nodiscard]] CompletionQueue& queue() { return *rdma_.all.queue; }
     // One message's bytes, here and there.
     [[nodiscard]] Piece local(std::size_t pair) const;
     [[nodiscard]] std::uint64_t remote_address(std::size_t pair) const;
     [[nodiscard]] std::uint32_t remote_key() const { return offer_.memory.rkey; }
-    // Where the host's answers arrive.
-    [[nodiscard]] std::span<std::byte> back() const {
-        return rdma_.back.bytes().first(size_.message_bytes);
-    }
+    // Where the host's answers arrive; of ud_echo behind ud_header_bytes.
+    [[nodiscard]] std::span<std::byte> back() const { return rdma_.back.bytes(); }
     [[nodiscard]] std::uint32_t back_key() const { return rdma_.back.local_key(); }
 
   private:

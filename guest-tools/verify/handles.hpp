@@ -25,6 +25,7 @@ using VerbsDomain = Handle<ibv_pd, ibv_dealloc_pd>;
 using VerbsChannel = Handle<ibv_comp_channel, ibv_destroy_comp_channel>;
 using VerbsQueue = Handle<ibv_cq, ibv_destroy_cq>;
 using VerbsPair = Handle<ibv_qp, ibv_destroy_qp>;
+using VerbsAddress = Handle<ibv_ah, ibv_destroy_ah>;
 using VerbsRegion = Handle<ibv_mr, ibv_dereg_mr>;
 
 }  // namespace vfmgr::verify

@@ -73,7 +73,7 @@ Result<HostSession::Rdma> HostSession::open_rdma(SessionPermit const& permit,
               RegisteredMemory::make(pd, limits.read_bytes, IBV_ACCESS_REMOTE_READ, "read region"));
     VFMGR_TRY(auto pings, RegisteredMemory::make(pd, ping_bytes, local, "pings"));
     VFMGR_TRY(auto answers, RegisteredMemory::make(pd, ping_bytes, local, "answers"));
-    QueuePairSize const size{.sends = limits.ping_count + 1,
+    QueuePairWish const size{.sends = limits.ping_count + 1,
                              .receives = limits.ping_count + notifications_max};
     VFMGR_TRY(auto pair,
               QueuePair::make(pd, port, size, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ));

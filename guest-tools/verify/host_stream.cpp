@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "guest-tools/verify/polling.hpp"
@@ -15,12 +16,38 @@ using Steady = std::chrono::steady_clock;
 constexpr std::uint32_t echoes_outstanding_max = 16;
 
 bool receives(StreamKind kind) {
-    return kind == StreamKind::send_sink || kind == StreamKind::send_echo;
+    return kind == StreamKind::send_sink || kind == StreamKind::send_echo ||
+           kind == StreamKind::ud_echo;
 }
 
-QueuePairSize size_of(StreamRequest const& request) {
-    return {.sends = echoes_outstanding_max,
-            .receives = receives(request.kind) ? request.depth : 0};
+// What a message takes where it arrives.
+std::size_t room_of(StreamRequest const& request) {
+    return request.message_bytes + (request.kind == StreamKind::ud_echo ? ud_header_bytes : 0);
+}
+
+// A datagram is looked at before the next may arrive where it lies.
+std::uint32_t receives_of(StreamRequest const& request) {
+    if (request.kind == StreamKind::ud_echo) return 1;
+    return receives(request.kind) ? request.depth : 0;
+}
+
+QueuePairWish wish_of(StreamRequest const& request) {
+    return {.transport = request.kind == StreamKind::ud_echo ? Transport::ud : Transport::rc,
+            .sends = echoes_outstanding_max,
+            .receives = receives_of(request)};
+}
+
+// Datagrams come from anybody: the sender's address is in the header, its queue pair in the
+// completion.
+bool is_from(QueuePairEnd const& peer, ibv_wc const& datagram, std::span<std::byte const> arrived) {
+    auto const gid = parse_gid(peer.gid);
+    if (!gid || datagram.src_qp != peer.qp_num || datagram.byte_len < ud_header_bytes) return false;
+    auto const wanted = std::as_bytes(std::span(*gid));
+    constexpr std::size_t ipv4_source = 32, gid_source = 8;
+    constexpr std::array<std::uint8_t, 12> ipv4_mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    if (std::ranges::equal(std::span(*gid).first(12), ipv4_mapped))
+        return std::ranges::equal(arrived.subspan(ipv4_source, 4), wanted.last(4));
+    return std::ranges::equal(arrived.subspan(gid_source, 16), wanted);
 }
 
 // The guest's end has the VF's address, as the session's has.
@@ -84,9 +111,14 @@ Result<std::unique_ptr<HostStream>> HostStream::open(SessionPermit const& permit
 Result<HostStream::Rdma> HostStream::open_rdma(SessionPermit const& permit,
                                                StreamRequest const& request) {
     VFMGR_TRY(auto port, find_port({permit.host_address, permit.host_netdev}, port_wait));
+    if (request.kind == StreamKind::ud_echo && request.message_bytes > port.path_mtu)
+        return fail(Problem::limit_exceeded,
+                    fmt::format("{} bytes do not fit into a datagram of {} here",
+                                request.message_bytes, port.path_mtu),
+                    "ask for datagrams no longer than the path MTU");
     VFMGR_TRY(auto domain, make_domain(port));
     auto* const pd = domain.get();
-    auto const bytes = std::size_t{request.message_bytes} * request.pairs.size();
+    auto const bytes = room_of(request) * request.pairs.size();
     unsigned remote = 0;
     if (!receives(request.kind)) remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
     VFMGR_TRY(auto memory, RegisteredMemory::make(pd, bytes, IBV_ACCESS_LOCAL_WRITE | remote,
@@ -94,7 +126,7 @@ Result<HostStream::Rdma> HostStream::open_rdma(SessionPermit const& permit,
     VFMGR_TRY(auto answer, RegisteredMemory::make(pd, request.message_bytes, IBV_ACCESS_LOCAL_WRITE,
                                                   "stream's answers"));
     VFMGR_TRY(auto pairs,
-              QueuePairs::make(pd, port, size_of(request), remote, request.pairs.size()));
+              QueuePairs::make(pd, port, wish_of(request), remote, request.pairs.size()));
     return Rdma{std::move(port), std::move(domain), std::move(memory), std::move(answer),
                 std::move(pairs)};
 }
@@ -103,8 +135,7 @@ Result<HostStream::Rdma> HostStream::open_rdma(SessionPermit const& permit,
 Result<void> HostStream::connect() {
     for (std::size_t i = 0; i < rdma_.all.pairs.size(); ++i) {
         auto& pair = rdma_.all.pairs[i];
-        for (std::uint32_t n = 0; receives(request_.kind) && n < request_.depth; ++n)
-            VFMGR_CHECK(receive(i));
+        for (std::uint32_t n = 0; n < receives_of(request_); ++n) VFMGR_CHECK(receive(i));
         VFMGR_CHECK(pair.connect(rdma_.port, request_.pairs[i]));
         offer_.pairs.push_back(pair.end());
     }
@@ -112,7 +143,8 @@ Result<void> HostStream::connect() {
 }
 
 std::span<std::byte> HostStream::message(std::size_t pair) const {
-    return rdma_.memory.bytes().subspan(pair * request_.message_bytes, request_.message_bytes);
+    auto const room = room_of(request_);
+    return rdma_.memory.bytes().subspan(pair * room, room);
 }
 
 // All of a pair's receives take the same bytes: what arrives is counted, not read.
@@ -125,21 +157,32 @@ Result<void> HostStream::take_sends() {
     auto polls = polls_by_default;
     if (request_.kind == StreamKind::send_echo)
         polls = rdma_.port.software ? polls_of_a_software_echo : polls_for_latency;
-    auto const answer = rdma_.answer.bytes();
     while (!stopping_) {
         VFMGR_TRY(auto const found, rdma_.all.queue->wait(room, deadline_, polls));
         VFMGR_CHECK(check_completions(found, "a stream"));
         for (auto const& completion : found) {
             if (completion.opcode != IBV_WC_RECV) continue;
             auto const pair = static_cast<std::size_t>(completion.wr_id);
-            if (request_.kind == StreamKind::send_echo)
-                VFMGR_CHECK(rdma_.all.pairs[pair].send(
-                    pair, {answer.first(completion.byte_len), rdma_.answer.local_key()}));
+            VFMGR_TRY(bool const ours, answer_send(pair, completion));
             VFMGR_CHECK(receive(pair));
-            ++messages_;
+            if (ours) ++messages_;
         }
     }
     return {};
+}
+
+// Whether it is the guest's.
+Result<bool> HostStream::answer_send(std::size_t pair, ibv_wc const& arrived) {
+    if (request_.kind == StreamKind::send_sink) return true;
+    std::size_t bytes = arrived.byte_len;
+    auto const answer = rdma_.answer.bytes();
+    if (request_.kind == StreamKind::ud_echo) {
+        if (!is_from(request_.pairs[pair], arrived, message(pair))) return false;
+        bytes -= ud_header_bytes;
+        std::ranges::copy(message(pair).subspan(ud_header_bytes, ud_bytes_min), answer.begin());
+    }
+    VFMGR_CHECK(rdma_.all.pairs[pair].send(pair, {answer.first(bytes), rdma_.answer.local_key()}));
+    return true;
 }
 
 // The guest's message ends with a number that counts on; the answer, too. As perftest's write

@@ -47,6 +47,7 @@ class HostStream {
     [[nodiscard]] std::span<std::byte> message(std::size_t pair) const;
     [[nodiscard]] Result<void> receive(std::size_t pair);
     [[nodiscard]] Result<void> take_sends();
+    [[nodiscard]] Result<bool> answer_send(std::size_t pair, ibv_wc const& arrived);
     [[nodiscard]] Result<void> answer_writes();
     [[nodiscard]] Result<void> write_number(std::uint8_t number);
     void run();

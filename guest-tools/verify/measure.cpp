@@ -5,25 +5,36 @@
 
 #include "guest-tools/verify/bandwidth.hpp"
 #include "guest-tools/verify/latency.hpp"
+#include "guest-tools/verify/memory_regions.hpp"
+#include "guest-tools/verify/ud_ping.hpp"
 
 namespace vfmgr::verify {
 namespace {
 
+constexpr StreamSize datagram{.message_bytes = 64, .depth = 1, .pairs = 1};
 constexpr StreamSize large{.message_bytes = 64 * 1024, .depth = 128, .pairs = 1};
 constexpr StreamSize small{.message_bytes = 8, .depth = 1, .pairs = 1};
+constexpr StreamSize both_ways{.message_bytes = 64 * 1024, .depth = 64, .pairs = 2};
 constexpr StreamSize many{.message_bytes = 8 * 1024, .depth = 32, .pairs = 8};
 constexpr std::chrono::milliseconds deep_window{3000};
 
 }  // namespace
 
 std::vector<Measurement> all_measurements() {
-    return {{"write_bandwidth", StreamKind::one_sided, write_bandwidth, {large}},
+    return {{"ud_ping", StreamKind::ud_echo, ud_ping, {datagram}},
+            {"write_bandwidth", StreamKind::one_sided, write_bandwidth, {large}},
             {"read_bandwidth", StreamKind::one_sided, read_bandwidth, {large}},
             {"send_bandwidth", StreamKind::send_sink, send_bandwidth, {large}},
             {"write_latency", StreamKind::write_echo, write_latency, {small}},
             {"read_latency", StreamKind::one_sided, read_latency, {small}},
             {"send_latency", StreamKind::send_echo, send_latency, {small}},
-            {"many_pairs_bandwidth", StreamKind::one_sided, write_bandwidth, {many}}};
+            {"bidirectional_bandwidth",
+             StreamKind::one_sided,
+             bidirectional_bandwidth,
+             {both_ways},
+             Profile::deep},
+            {"many_pairs_bandwidth", StreamKind::one_sided, write_bandwidth, {many}, Profile::deep},
+            {"memory_regions", StreamKind::one_sided, memory_regions, {small}, Profile::deep}};
 }
 
 Measurement const* find_measurement(std::vector<Measurement> const& among, std::string_view name) {
@@ -33,8 +44,7 @@ Measurement const* find_measurement(std::vector<Measurement> const& among, std::
 
 std::vector<Measurement> measurements_of(Profile profile) {
     auto all = all_measurements();
-    if (profile == Profile::quick) all.clear();
-    if (profile == Profile::default_) all.pop_back();
+    std::erase_if(all, [&](Measurement const& each) { return each.since > profile; });
     if (profile == Profile::deep)
         for (auto& each : all) each.load.window = deep_window;
     return all;

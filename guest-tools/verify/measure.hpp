@@ -13,6 +13,7 @@ struct Measurement {
     StreamKind kind;
     Measured (*run)(GuestStream&, Load const&, Deadline);
     Load load;
+    Profile since = Profile::default_;  // the least profile that has it
 };
 
 // All that there are, with the load that they have in the default profile.

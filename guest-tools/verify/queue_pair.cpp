@@ -20,6 +20,9 @@ constexpr std::uint32_t inline_bytes_wanted = 220;  // perftest's for write late
 constexpr std::uint8_t ack_timeout = 18;
 constexpr std::uint8_t hop_limit = 64;
 constexpr std::uint8_t rnr_timer_640_us = 12;
+// Guards nothing: who may be answered is looked at in each datagram. The highest bit would make it
+// a privileged one.
+constexpr std::uint32_t datagram_q_key = 0x11111111;
 constexpr std::uint8_t retries = 7;  // for receiver-not-ready: without end
 
 Error refused(ibv_context* context, std::string detail, char const* call, int error_number) {
@@ -29,12 +32,29 @@ Error refused(ibv_context* context, std::string detail, char const* call, int er
     return error;
 }
 
+Error unresolved(Error error, int error_number) {
+    if (error_number == ETIMEDOUT || error_number == EHOSTUNREACH || error_number == ENETUNREACH)
+        error.remedy = "the peer's address does not resolve: check address, route and carrier";
+    return error;
+}
+
+Result<ibv_ah_attr> address_of(VerbsPort const& port, QueuePairEnd const& peer) {
+    VFMGR_TRY(auto const gid, parse_gid(peer.gid));
+    ibv_ah_attr address{};
+    address.is_global = 1;
+    address.port_num = port.number;
+    address.grh.sgid_index = port.gid_index;
+    address.grh.hop_limit = hop_limit;
+    std::memcpy(address.grh.dgid.raw, gid.data(), gid.size());
+    return address;
+}
+
 // Slack: rxe raises a fatal event on a full queue (verification.md, 3.6).
-int queue_entries(QueuePairSize size, std::size_t pairs) {
+int queue_entries(QueuePairWish size, std::size_t pairs) {
     return static_cast<int>((size.sends + size.receives + 2) * pairs + 16);
 }
 
-VerbsPair create_pair(ibv_pd* domain, ibv_cq* queue, QueuePairSize size, std::uint32_t inline_bytes,
+VerbsPair create_pair(ibv_pd* domain, ibv_cq* queue, QueuePairWish size, std::uint32_t inline_bytes,
                       ibv_qp_init_attr& wanted) {
     wanted = {};
     wanted.send_cq = queue;
@@ -44,13 +64,13 @@ VerbsPair create_pair(ibv_pd* domain, ibv_cq* queue, QueuePairSize size, std::ui
     wanted.cap.max_send_sge = 1;
     wanted.cap.max_recv_sge = 1;
     wanted.cap.max_inline_data = inline_bytes;
-    wanted.qp_type = IBV_QPT_RC;
+    wanted.qp_type = size.transport == Transport::ud ? IBV_QPT_UD : IBV_QPT_RC;
     return VerbsPair(ibv_create_qp(domain, &wanted));
 }
 
 }  // namespace
 
-Result<QueuePair> QueuePair::make(ibv_pd* domain, VerbsPort const& port, QueuePairSize size,
+Result<QueuePair> QueuePair::make(ibv_pd* domain, VerbsPort const& port, QueuePairWish size,
                                   unsigned remote_access,
                                   std::shared_ptr<CompletionQueue> completions) {
     auto* const context = port.context.get();
@@ -74,28 +94,50 @@ Result<QueuePair> QueuePair::make(ibv_pd* domain, VerbsPort const& port, QueuePa
                      .reads_max = port.reads_max};
     QueuePair made(std::move(completions), std::move(pair), std::move(end));
     made.inline_bytes_max_ = wanted.cap.max_inline_data;
+    VFMGR_CHECK(made.to_init(port.number, remote_access));
+    return made;
+}
+
+Result<void> QueuePair::to_init(std::uint8_t port, unsigned remote_access) {
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_INIT;
     attributes.pkey_index = 0;
-    attributes.port_num = port.number;
+    attributes.port_num = port;
     attributes.qp_access_flags = remote_access;
-    VFMGR_CHECK(made.modify(
-        attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT"));
-    return made;
+    attributes.qkey = datagram_q_key;
+    bool const datagrams = pair_->qp_type == IBV_QPT_UD;
+    return modify(attributes,
+                  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+                      (datagrams ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS),
+                  "INIT");
 }
 
 Result<void> QueuePair::modify(ibv_qp_attr& attributes, int mask, char const* to) {
     int const error = ibv_modify_qp(pair_.get(), &attributes, mask);
     if (error == 0) return {};
-    auto problem = refused(pair_->context, fmt::format("the queue pair does not go to {}", to),
-                           "ibv_modify_qp", error);
-    if (error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH)
-        problem.remedy = "the peer's address does not resolve: check address, route and carrier";
-    return fail(std::move(problem));
+    return fail(
+        unresolved(refused(pair_->context, fmt::format("the queue pair does not go to {}", to),
+                           "ibv_modify_qp", error),
+                   error));
+}
+
+Result<void> QueuePair::connect_datagrams(VerbsPort const& port, QueuePairEnd const& peer) {
+    VFMGR_TRY(auto to, address_of(port, peer));
+    ibv_qp_attr attributes{};
+    attributes.qp_state = IBV_QPS_RTR;
+    VFMGR_CHECK(modify(attributes, IBV_QP_STATE, "RTR"));
+    attributes.qp_state = IBV_QPS_RTS;
+    attributes.sq_psn = end_.psn;
+    VFMGR_CHECK(modify(attributes, IBV_QP_STATE | IBV_QP_SQ_PSN, "RTS"));
+    peer_address_.reset(ibv_create_ah(pair_->pd, &to));
+    peer_number_ = peer.qp_num;
+    if (peer_address_) return {};
+    return fail(unresolved(
+        refused(pair_->context, "no address handle of the peer", "ibv_create_ah", errno), errno));
 }
 
 Result<void> QueuePair::connect(VerbsPort const& port, QueuePairEnd const& peer) {
-    VFMGR_TRY(auto const gid, parse_gid(peer.gid));
+    if (pair_->qp_type == IBV_QPT_UD) return connect_datagrams(port, peer);
     VFMGR_TRY(auto const mtu, mtu_of_bytes(std::min(port.path_mtu, peer.path_mtu)));
     ibv_qp_attr ready{};
     ready.qp_state = IBV_QPS_RTR;
@@ -104,11 +146,7 @@ Result<void> QueuePair::connect(VerbsPort const& port, QueuePairEnd const& peer)
     ready.rq_psn = peer.psn;
     ready.max_dest_rd_atomic = port.reads_max;
     ready.min_rnr_timer = rnr_timer_640_us;
-    ready.ah_attr.is_global = 1;
-    ready.ah_attr.port_num = port.number;
-    ready.ah_attr.grh.sgid_index = port.gid_index;
-    ready.ah_attr.grh.hop_limit = hop_limit;
-    std::memcpy(ready.ah_attr.grh.dgid.raw, gid.data(), gid.size());
+    VFMGR_TRY(ready.ah_attr, address_of(port, peer));
     VFMGR_CHECK(modify(ready,
                        IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                            IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
@@ -147,6 +185,10 @@ Result<void> QueuePair::post(ibv_send_wr& first) {
     return {};
 }
 
+void QueuePair::address(ibv_send_wr& request) const {
+    if (peer_address_) request.wr.ud = {peer_address_.get(), peer_number_, datagram_q_key};
+}
+
 Result<void> QueuePair::post_one(ibv_send_wr& request, Piece const& local) {
     ibv_sge piece{reinterpret_cast<std::uint64_t>(local.bytes.data()),
                   static_cast<std::uint32_t>(local.bytes.size()), local.key};
@@ -162,6 +204,7 @@ Result<void> QueuePair::send(std::uint64_t id, Piece from) {
     ibv_send_wr request{};
     request.wr_id = id;
     request.opcode = IBV_WR_SEND;
+    address(request);
     return post_one(request, from);
 }
 
@@ -207,6 +250,7 @@ void QueuePair::shut(Deadline deadline) {
     send_last.wr_id = last;
     send_last.opcode = IBV_WR_SEND;
     send_last.send_flags = IBV_SEND_SIGNALED;
+    address(send_last);
     ibv_recv_wr* bad_receive = nullptr;
     ibv_send_wr* bad_send = nullptr;
     unsigned awaited = 0;
@@ -236,7 +280,7 @@ Result<std::array<std::uint8_t, 16>> QueuePair::peer_gid() const {
     return gid;
 }
 
-Result<QueuePairs> QueuePairs::make(ibv_pd* domain, VerbsPort const& port, QueuePairSize size,
+Result<QueuePairs> QueuePairs::make(ibv_pd* domain, VerbsPort const& port, QueuePairWish size,
                                     unsigned remote_access, std::size_t count) {
     VFMGR_TRY(auto queue, CompletionQueue::make(port.context.get(), queue_entries(size, count)));
     QueuePairs made{std::make_shared<CompletionQueue>(std::move(queue)), {}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One reliable-connection queue pair: made, connected to exactly one peer, taken down cleanly.
-// Attributes as verification.md, 3.1. One thread at a time, but that break_off() wakes who waits.
+// One queue pair: made, connected to exactly one peer, taken down cleanly. Attributes as
+// verification.md, 3.1. One thread at a time, but that break_off() wakes who waits.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,14 @@ namespace vfmgr::verify {
 
 inline constexpr std::chrono::milliseconds drain_wait{1000};  // for shut()
 
-struct QueuePairSize {
+// Reliable connection, or unreliable datagrams: IBV_QPT_RC, IBV_QPT_UD.
+enum class Transport { rc, ud };
+
+// Before each datagram that is received: the GRH, or in its last 20 bytes the IPv4 header.
+inline constexpr std::size_t ud_header_bytes = 40;
+
+struct QueuePairWish {
+    Transport transport = Transport::rc;
     std::uint32_t sends = 0;     // outstanding requests
     std::uint32_t receives = 0;  // posted receives
 };
@@ -41,7 +48,7 @@ class QueuePair {
     // In INIT: receives may be posted. `remote_access`: what the peer may do (ibv_access_flags).
     // `queue`: shared by several pairs, and large enough; absent: one of its own.
     [[nodiscard]] static Result<QueuePair> make(ibv_pd* domain, VerbsPort const& port,
-                                                QueuePairSize size, unsigned remote_access,
+                                                QueuePairWish size, unsigned remote_access,
                                                 std::shared_ptr<CompletionQueue> queue = nullptr);
     // What the peer needs to connect.
     [[nodiscard]] QueuePairEnd const& end() const { return end_; }
@@ -50,6 +57,7 @@ class QueuePair {
     // What the device takes with IBV_SEND_INLINE.
     [[nodiscard]] std::uint32_t inline_bytes_max() const { return inline_bytes_max_; }
 
+    // For datagrams: whom to send to. They come from anybody who knows number and Q_Key.
     [[nodiscard]] Result<void> connect(VerbsPort const& port, QueuePairEnd const& peer);
     // For a set-up by RDMA CM, which says the attributes itself; `to` names the state in errors.
     [[nodiscard]] Result<void> modify(ibv_qp_attr& attributes, int mask, char const* to);
@@ -71,12 +79,17 @@ class QueuePair {
     QueuePair(std::shared_ptr<CompletionQueue> completions, VerbsPair pair, QueuePairEnd end)
         : completions_(std::move(completions)), pair_(std::move(pair)), end_(std::move(end)) {}
     [[nodiscard]] bool to_error();
+    [[nodiscard]] Result<void> to_init(std::uint8_t port, unsigned remote_access);
+    [[nodiscard]] Result<void> connect_datagrams(VerbsPort const& port, QueuePairEnd const& peer);
+    void address(ibv_send_wr& request) const;
     [[nodiscard]] Result<void> post_one(ibv_send_wr& request, Piece const& local);
     [[nodiscard]] Result<void> one_sided(std::uint64_t id, ibv_wr_opcode opcode,
                                          RemoteTransfer const& transfer);
 
     std::shared_ptr<CompletionQueue> completions_;  // outlives the pair
     VerbsPair pair_;
+    VerbsAddress peer_address_;  // of datagrams
+    std::uint32_t peer_number_ = 0;
     QueuePairEnd end_;
     std::uint32_t inline_bytes_max_ = 0;
     bool broken_off_ = false;
@@ -88,7 +101,7 @@ struct QueuePairs {
     std::vector<QueuePair> pairs;
 
     [[nodiscard]] static Result<QueuePairs> make(ibv_pd* domain, VerbsPort const& port,
-                                                 QueuePairSize size, unsigned remote_access,
+                                                 QueuePairWish size, unsigned remote_access,
                                                  std::size_t count);
     void shut();  // each, in drain_wait altogether
 };

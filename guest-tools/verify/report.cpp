@@ -19,7 +19,8 @@ std::string figures(TestResult const& test) {
     if (test.figures.contains("p50_us"))
         return fmt::format("p50 {}, p99 {}, max {}, {}", figure(test, "p50_us", "us"),
                            figure(test, "p99_us", "us"), figure(test, "max_us", "us"),
-                           figure(test, "samples", "samples"));
+                           figure(test, "samples", "samples")) +
+               (test.figures.contains("lost") ? ", " + figure(test, "lost", "lost") : "");
     if (test.figures.contains("mtu_bytes")) return "MTU " + figure(test, "mtu_bytes", "bytes");
     if (test.figures.contains("round_trip_min_us"))
         return "round trip " + figure(test, "round_trip_min_us", "us");
@@ -27,7 +28,7 @@ std::string figures(TestResult const& test) {
 }
 
 std::string line(TestResult const& test) {
-    auto text = fmt::format("  {:<20} {:<14} by {:<5}  {:>8} bytes checked, {} wrong", test.name,
+    auto text = fmt::format("  {:<24} {:<14} by {:<5}  {:>8} bytes checked, {} wrong", test.name,
                             enum_name(test.verdict), enum_name(test.by), test.bytes_checked,
                             test.mismatches);
     if (auto const shown = figures(test); !shown.empty()) text += "   " + shown;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "api/types/stream.hpp"
+#include "api/types/stock.hpp"
 #include "service/cli/choice.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/named_command.hpp"
@@ -31,8 +31,8 @@ Result<std::string> body_of(OpenArguments const& arguments) {
     if (arguments.seconds) body["seconds"] = *arguments.seconds;
     if (arguments.message_bytes) body["message_bytes"] = *arguments.message_bytes;
     if (!arguments.test.empty()) {
-        VFMGR_TRY(auto const test, parse_choice<StreamKind>("--test", arguments.test,
-                                                            "see vfctl stock-clients open --help"));
+        VFMGR_TRY(auto const test, parse_choice<StockTest>("--test", arguments.test,
+                                                           "see vfctl stock-clients open --help"));
         body["test"] = enum_name(test);
     }
     return body.dump();

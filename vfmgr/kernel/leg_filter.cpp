@@ -13,6 +13,7 @@
 
 #include "api/types/child_process.hpp"
 #include "api/types/file_descriptor.hpp"
+#include "api/types/guest.hpp"
 #include "api/types/stock.hpp"
 #include "api/types/text.hpp"
 

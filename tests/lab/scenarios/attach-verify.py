@@ -7,7 +7,7 @@ MAC = "52:54:00:11:22:33"
 
 
 def run(lab):
-    lab.expect("lent", "RDMA proved", "taken back", "certified")
+    lab.expect("lent", "RDMA proved", "more proved", "taken back", "certified")
     product, observe = Product(lab), lab.observe
     product.manage(num_vfs=7)
     lab.check_equal(observe.numvfs(product.pf), 7, "VFs in sysfs")
@@ -23,6 +23,8 @@ def run(lab):
     in_vm = vm.run("ip -4 -o addr show; cat /sys/class/net/e*/mtu; rdma link").stdout
     lab.check("192.168.100.10/24" in in_vm and "9000" in in_vm, f"in the VM: {in_vm}")
 
+    prove_more(lab, vm)
+
     lab.step("and given back")
     _, operation = product.take_back(lease)
     judge_certificate(lab, product, lease, operation["certificate"])
@@ -32,6 +34,21 @@ def run(lab):
     before.check_again("after the detach")
     lab.count("taken back")
     product.leave()
+
+
+def prove_more(lab, vm):
+    """What the deep profile adds."""
+    names = ["ud_ping", "bidirectional_bandwidth", "many_pairs_bandwidth", "memory_regions"]
+    said = vm.run(f"vf-guest verify -o json --seconds 0.5 {' '.join(names)}").json()[0]
+    tests = {test["name"]: test for test in said["tests"]}
+    for name in names:
+        lab.step(f"{name}: {tests[name]['figures']} {tests[name].get('detail', '')}")
+        lab.check_equal(tests[name]["verdict"], "pass", name)
+    pings, both = tests["ud_ping"]["figures"], tests["bidirectional_bandwidth"]["figures"]
+    lab.check_equal(pings["samples"] + pings["lost"], pings["sent"], "datagrams")
+    lab.check(min(both["written_mbps"], both["read_mbps"]) > 0, f"one way only: {both}")
+    lab.check(tests["memory_regions"]["figures"]["largest_bytes"] >= 64 << 20, "memory regions")
+    lab.count("more proved", len(names))
 
 
 def judge_lent(lab, product, lease):
@@ -75,7 +92,7 @@ def judge_proof(lab, verification):
         lab.check_equal((test["verdict"], test["by"], test["mismatches"]), ("pass", "host", 0),
                         name)
         lab.step(f"{name}: {test['bytes_checked']} bytes checked, {test['figures']}")
-    for name in ("write_bandwidth", "read_bandwidth", "send_bandwidth", "write_latency",
+    for name in ("ud_ping", "write_bandwidth", "read_bandwidth", "send_bandwidth", "write_latency",
                  "read_latency", "send_latency"):
         lab.check_equal((tests[name]["verdict"], tests[name]["by"]), ("pass", "guest"), name)
         lab.step(f"{name}: {tests[name]['figures']}")

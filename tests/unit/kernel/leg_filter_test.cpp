@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 
+#include "api/types/guest.hpp"
 #include "api/types/stock.hpp"
 #include "host_tree.hpp"
 #include "vfmgr/kernel/host_leg.hpp"

@@ -127,7 +127,7 @@ TEST(StockCommands, AreThoseOfTheTest) {
     StockRequest request;
     EXPECT_EQ(stock_commands(loopback, request, true).front(), "rping -c -a 127.0.0.1");
     EXPECT_EQ(stock_commands(loopback, request, false).size(), 4U);
-    request.test = StreamKind::write_echo;
+    request.test = StockTest::write_echo;
     request.message_bytes = 2;
     EXPECT_EQ(stock_commands(loopback, request, false).back(), "ib_write_lat -s 2 127.0.0.1");
 }
@@ -175,9 +175,9 @@ TEST_F(StockResponderTest, IsOpenedLookedAtAndClosed) {
 
 TEST_F(StockResponderTest, ASecondWishReplacesTheFirst) {
     ASSERT_TRUE(open("a", {}));
-    StockRequest const other{60, StreamKind::send_echo, 4096};
+    StockRequest const other{60, StockTest::send_echo, 4096};
     ASSERT_TRUE(open("a", other));
-    EXPECT_EQ(responder.find("a")->test, StreamKind::send_echo);
+    EXPECT_EQ(responder.find("a")->test, StockTest::send_echo);
 }
 
 TEST_F(StockResponderTest, ServesNoMoreGuestsThanAllowed) {
@@ -188,7 +188,7 @@ TEST_F(StockResponderTest, ServesNoMoreGuestsThanAllowed) {
 }
 
 TEST_F(StockResponderTest, EndsWithItsTime) {
-    ASSERT_TRUE(open("a", {1, StreamKind::one_sided, 1}));
+    ASSERT_TRUE(open("a", {1, StockTest::one_sided, 1}));
     await_closed("a");
 }
 
