@@ -47,6 +47,7 @@ void fields(F& f, V& permit) {
     f.value("rdma", permit.rdma);
     f.nullable("path", permit.path);
     f.defaulted("profile", permit.profile);
+    f.defaulted("vf_tx_rate_mbps", permit.vf_tx_rate_mbps);
 }
 
 template <class F, Of<SessionOpening> V>

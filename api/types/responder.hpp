@@ -32,18 +32,24 @@ struct ResponderInfo {
     bool operator==(ResponderInfo const&) const = default;
 };
 
-// What somebody who is trusted lets one guest do in one run: a SessionPermit without what the
-// responder knows itself.
-struct RemotePermit {
+// One run, as whoever lends the VF knows it.
+struct RunTerms {
     std::string attachment;
     std::string run;
     std::string nonce;
-    std::optional<MacAddress> vf_mac;  // the only one that may have `peer_address`
-    IpAddress peer_address;            // the VF's
+    IpAddress peer_address;  // the VF's
     std::uint32_t mtu = 1500;
-    RdmaMode rdma = RdmaMode::auto_;
-    std::optional<TestPath> path;  // absent: not known
+    RdmaMode rdma = RdmaMode::auto_;  // none: the network rules RDMA out, only IP is tested
+    std::optional<TestPath> path;     // absent: not known
     Profile profile = Profile::default_;
+    std::uint32_t vf_tx_rate_mbps = 0;  // that the VF may send; 0: no limit, or not known
+    bool operator==(RunTerms const&) const = default;
+};
+
+// What somebody who is trusted lets one guest do in one run: a SessionPermit without what the
+// responder knows itself.
+struct RemotePermit : RunTerms {
+    std::optional<MacAddress> vf_mac;  // the only one that may have `peer_address`
     bool operator==(RemotePermit const&) const = default;
 };
 

@@ -45,16 +45,8 @@ Error not_reached(std::string const& name, Error error) {
 }
 
 RemotePermit wire_form(verify::SessionPermit const& permit) {
-    RemotePermit out;
-    out.attachment = permit.attachment;
-    out.run = permit.run;
-    out.nonce = permit.nonce;
+    RemotePermit out{permit, {}};
     if (permit.vf_mac != MacAddress{}) out.vf_mac = permit.vf_mac;
-    out.peer_address = permit.peer_address;
-    out.mtu = permit.mtu;
-    out.rdma = permit.rdma;
-    out.path = permit.path;
-    out.profile = permit.profile;
     return out;
 }
 

@@ -24,18 +24,8 @@ bool same_secret(std::string_view one, std::string_view other) {
 }
 
 verify::SessionPermit permit_of(RemotePermit const& wish, Served const& served) {
-    verify::SessionPermit permit;
-    permit.attachment = wish.attachment;
-    permit.run = wish.run;
-    permit.nonce = wish.nonce;
-    permit.vf_mac = wish.vf_mac.value_or(MacAddress{});
-    permit.peer_address = wish.peer_address;
-    permit.host_address = served.info.address;
-    permit.host_netdev = served.ifname;
-    permit.mtu = wish.mtu;
-    permit.rdma = wish.rdma;
-    permit.path = wish.path;
-    permit.profile = wish.profile;
+    verify::SessionPermit permit{wish, wish.vf_mac.value_or(MacAddress{}), served.info.address,
+                                 served.ifname};
     return permit;
 }
 

@@ -49,9 +49,19 @@ Result<std::unique_ptr<HostSession>> HostSession::open(SessionPermit const& perm
         VFMGR_TRY(auto rdma, open_rdma(permit, limits));
         session->rdma_.emplace(std::move(rdma));
         VFMGR_CHECK(session->prepare(request));
+        session->facts_.path = session->path_facts(request.guest);
     }
     session->counters_ = read_counters(session->counted());
     return session;
+}
+
+PathFacts HostSession::path_facts(QueuePairEnd const& guest) const {
+    auto facts = read_path(permit_.host_netdev);
+    facts.path = permit_.path;
+    facts.vf_mbps = permit_.vf_tx_rate_mbps;
+    facts.path_mtu = std::min(rdma_->port.path_mtu, guest.path_mtu);
+    facts.software = rdma_->port.software;
+    return facts;
 }
 
 CounterPlace HostSession::counted() const {

@@ -62,6 +62,7 @@ class HostSession {
     void device_failed(Error const& error);
 
     [[nodiscard]] CounterPlace counted() const;
+    [[nodiscard]] PathFacts path_facts(QueuePairEnd const& guest) const;
 
     SessionPermit permit_;
     ResponderLimits limits_;

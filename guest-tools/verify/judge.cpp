@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t figures_max = 16;
 constexpr std::size_t figure_name_max = 40;
+constexpr std::string_view hosts_figures = "achie";  // achievable_mbps, achieved_percent
 constexpr std::size_t guest_text_max = 400;
 
 struct Case {
@@ -41,7 +42,7 @@ bool is_figure(std::string const& name, double value) {
         return (ch >= 'a' && ch <= 'z') || (ch >= '0' && ch <= '9') || ch == '_';
     };
     return !name.empty() && name.size() <= figure_name_max && std::ranges::all_of(name, letter) &&
-           std::isfinite(value) && value >= 0;
+           std::isfinite(value) && value >= 0 && !name.starts_with(hosts_figures);
 }
 
 // A test judged by the host, with the guest's figures beside it.
@@ -209,11 +210,16 @@ TestResult judge_figures(Case const& c, Measurement const& measurement) {
 }
 
 // Those of the profile, and what else was asked for in the VM.
-void judge_all_figures(Case const& c, std::vector<TestResult>& tests) {
+void judge_all_figures(Case const& c, Verification& verification) {
+    auto path = c.facts.path;
+    path.software |= c.report.facts.contains("rdma_software");
     auto const expected = measurements_of(c.permit.profile);
     for (auto const& each : all_measurements())
-        if (find_measurement(expected, each.name) || claim(c, each.name))
-            tests.push_back(judge_figures(c, each));
+        if (find_measurement(expected, each.name) || claim(c, each.name)) {
+            auto& test = verification.tests.emplace_back(judge_figures(c, each));
+            if (auto warning = compare_rate(test, path))
+                verification.warnings.push_back(std::move(*warning));
+        }
 }
 
 TestResult ruled_out(char const* name) {
@@ -302,7 +308,7 @@ Verification judge(SessionPermit const& permit, SessionFacts const& facts,
         verification.tests.push_back(judge_ping(c));
         verification.tests.push_back(judge_write(c));
         verification.tests.push_back(judge_read(c));
-        judge_all_figures(c, verification.tests);
+        judge_all_figures(c, verification);
     }
     sum_up(verification, permit);
     add_losses(verification, c);

@@ -8,21 +8,14 @@
 #include <string>
 
 #include "api/types/guest.hpp"
+#include "api/types/responder.hpp"
 
 namespace vfmgr::verify {
 
-struct SessionPermit {
-    std::string attachment;
-    std::string run;
-    std::string nonce;
+struct SessionPermit : RunTerms {
     MacAddress vf_mac;
-    IpAddress peer_address;   // the VF's
     IpAddress host_address;   // the responder's, on `host_netdev`
     std::string host_netdev;  // the leg: the PF's netdev or a VLAN device on it
-    std::uint32_t mtu = 1500;
-    RdmaMode rdma = RdmaMode::auto_;  // none: the network rules RDMA out, only IP is tested
-    std::optional<TestPath> path = TestPath::internal_switch;  // absent: not known
-    Profile profile = Profile::default_;
     bool operator==(SessionPermit const&) const = default;
 };
 

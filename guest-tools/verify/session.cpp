@@ -83,6 +83,7 @@ GuestReport GuestSession::run(SessionOffer const& offer, Measuring const& measur
     CounterPlace counted{subject_.ifname, {}};
     if (rdma_) {
         report.facts["rdma_device"] = rdma_->port.device;
+        if (rdma_->port.software) report.facts["rdma_software"] = "yes";
         counted = {subject_.ifname, rdma_->port.device, rdma_->port.number};
     }
     auto const before = read_counters(counted);

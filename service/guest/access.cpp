@@ -34,7 +34,9 @@ verify::SessionPermit permit(Attachment const& lease, Network const& network,
     permit.host_address = network.host_address;
     permit.mtu = network.mtu;
     permit.rdma = network.rdma;
+    permit.path = TestPath::internal_switch;
     permit.profile = run.profile;
+    permit.vf_tx_rate_mbps = lease.settings.max_tx_rate_mbps.value_or(0);
     return permit;
 }
 

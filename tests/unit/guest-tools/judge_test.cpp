@@ -37,6 +37,7 @@ Run honest() {
     run.permit.host_address = *IpAddress::parse("192.168.100.3");
     run.permit.host_netdev = "enp1s0";
     run.permit.mtu = 9000;
+    run.permit.path = TestPath::internal_switch;
     run.permit.profile = Profile::quick;
     run.facts.reachability = {3, 256, "d-reach", ""};
     run.facts.path_mtu = {3, 8972, "d-mtu", ""};
@@ -227,7 +228,6 @@ constexpr Lie lies[] = {
     {"AnswersToOtherMessages",
      [](Run& run) { run.facts.streamed = {{StreamKind::send_echo, 2016}}; }, "write_latency",
      "the guest reports 2000 answers, the host gave 0"},
-};
     {"DatagramsThatWereNotAnswered",
      [](Run& run) {
          run.report.tests.push_back(claim("ud_ping"));
@@ -235,6 +235,7 @@ constexpr Lie lies[] = {
          run.facts.streamed[StreamKind::ud_echo] = 63;
      },
      "ud_ping", "the guest reports 64 answers, the host gave 63"},
+};
 INSTANTIATE_TEST_SUITE_P(Judge, EachLie, testing::ValuesIn(lies),
                          [](auto const& one) { return std::string(one.param.name); });
 
