@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/net/kept_setup.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <fstream>
 #include <optional>
 #include <sstream>
 
-#include "api/types/file_descriptor.hpp"
 #include "guest-tools/net/child_process.hpp"
 #include "guest-tools/net/network_files.hpp"
+#include "guest-tools/net/replace_file.hpp"
 
 namespace vfmgr::guest {
 namespace {
@@ -65,12 +63,11 @@ std::array<NetworkService, 2> services() {
               {"nmcli", "connection", "reload"}}}};
 }
 
-Error kept_failed(fs::path const& file, char const* call) {
+Error kept_failed(fs::path const& file, std::vector<Cause> causes) {
     return {Problem::unavailable,
             fmt::format("{} can't be written: after a reboot vf-guest sets the VF up, not before",
                         file.string()),
-            "make /etc writable for vf-guest (ReadWritePaths= in its unit)",
-            {errno_cause(call, errno)}};
+            "make /etc writable for vf-guest (ReadWritePaths= in its unit)", std::move(causes)};
 }
 
 std::optional<std::string> text_of(fs::path const& file) {
@@ -79,20 +76,6 @@ std::optional<std::string> text_of(fs::path const& file) {
     std::ostringstream text;
     text << in.rdbuf();
     return text.str();
-}
-
-// The mode is the file's from the first byte on, whatever the umask.
-Result<void> replace_file(fs::path const& file, std::string const& text, mode_t mode) {
-    auto const draft = file.parent_path() / ("." + file.filename().string() + ".new");
-    ::unlink(draft.c_str());
-    FileDescriptor const out(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!out) return fail(kept_failed(draft, "open"));
-    bool const written =
-        ::write(out.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-        ::fchmod(out.get(), mode) == 0 && ::fsync(out.get()) == 0;
-    if (!written) return fail(kept_failed(draft, "write"));
-    if (std::rename(draft.c_str(), file.c_str()) != 0) return fail(kept_failed(file, "rename"));
-    return {};
 }
 
 // It is part of a file's name, and comes from the host.
@@ -132,7 +115,8 @@ Result<void> KeptSetup::keep(GuestAttachment const& attachment) const {
                         "rename that file");
         std::error_code ignored;
         fs::create_directories(file.parent_path(), ignored);
-        VFMGR_CHECK(replace_file(file, text, service.mode));
+        if (auto written = replace_file(file, text, service.mode); !written)
+            return fail(kept_failed(file, std::move(written.error().causes)));
         VFMGR_CHECK(run_(service.written(file.string())));
         if (service.used)
             static_cast<void>(run_(service.used("vf-guest-" + attachment.attachment)));
@@ -154,7 +138,8 @@ Result<void> KeptSetup::keep_only(std::vector<GuestAttachment> const& lent) cons
                 continue;
             auto const text = text_of(it->path());
             if (!text || !text->starts_with(network_file_mark)) continue;
-            if (::unlink(it->path().c_str()) != 0) return fail(kept_failed(it->path(), "unlink"));
+            if (::unlink(it->path().c_str()) != 0)
+                return fail(kept_failed(it->path(), {errno_cause("unlink", errno)}));
             removed = true;
         }
         std::error_code ignored;

@@ -54,17 +54,19 @@ bool Resident::run_is_due(GuestAttachment const& attachment) const {
     return attachment.run && !runs_done_.contains(*attachment.run);
 }
 
-// A VF that is not kept over a reboot, or has another name, is a VF all the same.
-void Resident::remark(Result<void> const& kept) {
-    if (kept) return;
-    auto const line = told(kept.error());
-    if (line != last_remark_) tell_(line);
-    last_remark_ = line;
+// A VF that is not kept over a reboot, has another name or whose report is not kept is a VF all the
+// same.
+void Resident::remark(std::string const& about, Result<void> const& done) {
+    if (done) return;
+    auto& last = last_remarks_[about];
+    auto const line = told(done.error());
+    if (line != last) tell_(line);
+    last = line;
 }
 
 void Resident::configure_one(ToConfigure const& one) {
     auto const& attachment = one.attachment;
-    remark(await_udev("/run", one.netdev.ifindex, Steady::now() + udev_time));
+    remark("udev", await_udev("/run", one.netdev.ifindex, Steady::now() + udev_time));
     auto const done = configure(attachment, one.netdev, state_, Steady::now() + configure_time);
     if (done)
         return tell_(fmt::format("{} has {}/{} and MTU {}; RDMA device: {}", done->ifname,
@@ -74,9 +76,15 @@ void Resident::configure_one(ToConfigure const& one) {
     retry_at_ = Steady::now() + retry_time;
     if (!run_is_due(attachment)) return;
     runs_done_.insert(*attachment.run);
-    if (auto const told_host = host_.report_error(*attachment.run, attachment.nonce, done.error());
-        !told_host)
-        failed("the host was not told", told_host.error());
+    report_failure(attachment, one.netdev.name, done.error());
+}
+
+// A run that can't even begin ends with the reason; the host's verdict on it is kept as any other.
+void Resident::report_failure(GuestAttachment const& attachment, std::string netdev,
+                              Error const& error) {
+    auto verdict = host_.report_error(*attachment.run, attachment.nonce, error);
+    if (!verdict) return failed("the host was not told", verdict.error());
+    remark("report", reports_.save({std::move(*verdict), std::move(netdev), {}, {}}));
 }
 
 void Resident::clean_up_one(Configured const& one) {
@@ -95,14 +103,17 @@ void Resident::verify_ready(std::vector<GuestAttachment> const& ready,
         if (found == configured.end()) continue;
         if (runs_done_.size() >= runs_remembered_max) runs_done_.clear();
         runs_done_.insert(*attachment.run);
-        auto const verification = run_tests(host_, {attachment, found->ifname},
-                                            verify::measurements_of(attachment.profile));
-        if (verification)
-            tell_(fmt::format("verification {} of {}: {}{}{}", verification->run, found->ifname,
-                              enum_name(verification->verdict),
-                              verification->detail.empty() ? "" : ", ", verification->detail));
-        else
-            failed(fmt::format("verification {}", *attachment.run), verification.error());
+        auto const report = run_tests(guest_plane(host_, attachment), {attachment, found->ifname},
+                                      verify::measurements_of(attachment.profile));
+        if (!report) {
+            failed(fmt::format("verification {}", *attachment.run), report.error());
+            continue;
+        }
+        auto const& verification = report->verification;
+        tell_(fmt::format("verification {} of {}: {}{}{}", verification.run, found->ifname,
+                          enum_name(verification.verdict), verification.detail.empty() ? "" : ", ",
+                          verification.detail));
+        remark("report", reports_.save(*report));
     }
 }
 
@@ -127,15 +138,14 @@ void Resident::give_up_on(GuestAttachment const& attachment) {
     auto const error = no_netdev(attachment);
     failed(fmt::format("attachment {}", attachment.attachment), error);
     runs_done_.insert(*attachment.run);
-    if (auto const told_host = host_.report_error(*attachment.run, attachment.nonce, error);
-        !told_host)
-        failed("the host was not told", told_host.error());
+    report_failure(attachment, {}, error);
 }
 
 Result<void> Resident::apply(std::vector<GuestAttachment> const& wanted) {
+    remark("report", reports_.keep_only(wanted));
     // First, so that a service that looks at a new netdev finds it described.
-    remark(kept_.keep_only(wanted));
-    for (auto const& attachment : wanted) remark(kept_.keep(attachment));
+    remark("set-up", kept_.keep_only(wanted));
+    for (auto const& attachment : wanted) remark("set-up", kept_.keep(attachment));
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
     VFMGR_TRY(auto const netdevs, list_netdevs(socket, Steady::now() + kernel_time));
     retry_at_ = Deadline::max();

@@ -11,6 +11,7 @@
 #include "guest-tools/net/config_poll.hpp"
 #include "guest-tools/net/kept_setup.hpp"
 #include "guest-tools/net/reconcile.hpp"
+#include "guest-tools/net/report_folder.hpp"
 #include "vfmgr/netlink/monitor.hpp"
 
 namespace vfmgr::guest {
@@ -20,8 +21,12 @@ using Tell = std::function<void(std::string const&)>;
 
 class Resident {
   public:
-    Resident(http::Target const& host, StateFolder state, Tell tell)
-        : target_(host), host_(host), state_(std::move(state)), tell_(std::move(tell)) {}
+    Resident(http::Target const& host, StateFolder state, ReportFolder reports, Tell tell)
+        : target_(host),
+          host_(host),
+          state_(std::move(state)),
+          reports_(std::move(reports)),
+          tell_(std::move(tell)) {}
 
     // One configuration from the host, done. The Error of the first thing that failed.
     [[nodiscard]] Result<void> once();
@@ -32,13 +37,14 @@ class Resident {
   private:
     [[nodiscard]] Result<void> apply(std::vector<GuestAttachment> const& wanted);
     void take(Result<GuestConfig> config);
-    void remark(Result<void> const& kept);
+    void remark(std::string const& about, Result<void> const& done);
     void configure_one(ToConfigure const& one);
     void clean_up_one(Configured const& one);
     void verify_ready(std::vector<GuestAttachment> const& ready,
                       std::vector<Configured> const& configured);
     void note_missing(std::vector<GuestAttachment> const& missing);
     void give_up_on(GuestAttachment const& attachment);
+    void report_failure(GuestAttachment const& attachment, std::string netdev, Error const& error);
     void failed(std::string const& what, Error const& error);
     [[nodiscard]] int poll_milliseconds() const;
     [[nodiscard]] bool run_is_due(GuestAttachment const& attachment) const;
@@ -46,12 +52,14 @@ class Resident {
     http::Target target_;
     HostClient host_;
     StateFolder state_;
+    ReportFolder reports_;
     KeptSetup kept_ = kept_in_this_vm();
     Tell tell_;
     std::vector<GuestAttachment> wanted_;
     std::set<std::string> runs_done_;
-    std::map<std::string, Deadline> missing_until_;  // by run
-    std::string last_failure_, last_remark_;         // told once, not at every try
+    std::map<std::string, Deadline> missing_until_;    // by run
+    std::string last_failure_;                         // told once, not at every try
+    std::map<std::string, std::string> last_remarks_;  // the same, by what they are about
     std::optional<Error> first_error_;
     Deadline retry_at_ = Deadline::max();
     std::unique_ptr<ConfigPoll> poll_;

@@ -16,36 +16,37 @@ verify::StreamHost streams_of(HostClient& host, std::string const& session) {
             }};
 }
 
+Result<VfReport> with(VfReport done, Result<Verification> verification) {
+    VFMGR_TRY(done.verification, std::move(verification));
+    return done;
+}
+
 }  // namespace
 
-Result<Verification> run_tests(TestHost const& host, verify::Subject const& subject,
-                               std::vector<verify::Measurement> measured,
-                               verify::GuestSession::OnTest on_test) {
+TestHost guest_plane(HostClient& host, GuestAttachment const& attachment) {
+    return {.open = [&host](SessionRequest const& request) { return host.open_session(request); },
+            .streams = [&host](std::string const& session) { return streams_of(host, session); },
+            .report = [&host](std::string const& session,
+                              GuestReport const& report) { return host.report(session, report); },
+            .cannot = [&host, run = attachment.run.value_or(""), nonce = attachment.nonce](
+                          Error const& error) { return host.report_error(run, nonce, error); }};
+}
+
+Result<VfReport> run_tests(TestHost const& host, verify::Subject const& subject,
+                           std::vector<verify::Measurement> measured,
+                           verify::GuestSession::OnTest on_test) {
+    VfReport done;
+    done.netdev = subject.ifname;
     if (auto const sound = check_address(subject.attachment, subject.ifname); !sound)
-        return host.cannot(sound.error());
+        return with(std::move(done), host.cannot(sound.error()));
     auto session = verify::GuestSession::prepare(subject);
-    if (!session) return host.cannot(session.error());
+    if (!session) return with(std::move(done), host.cannot(session.error()));
     VFMGR_TRY(auto const offer, host.open((*session)->request()));
     verify::Measuring const measuring{std::move(measured), host.streams(offer.session)};
     auto report = (*session)->run(offer, measuring, std::move(on_test));
+    done.rdma_device = report.facts["rdma_device"];
     report.facts["vf_guest"] = VFMGR_VERSION;
-    return host.report(offer.session, report);
-}
-
-Result<Verification> run_tests(HostClient& host, verify::Subject const& subject,
-                               std::vector<verify::Measurement> measured,
-                               verify::GuestSession::OnTest on_test) {
-    auto const& attachment = subject.attachment;
-    TestHost const plane{
-        .open = [&](SessionRequest const& request) { return host.open_session(request); },
-        .streams = [&](std::string const& session) { return streams_of(host, session); },
-        .report = [&](std::string const& session,
-                      GuestReport const& report) { return host.report(session, report); },
-        .cannot =
-            [&](Error const& error) {
-                return host.report_error(attachment.run.value_or(""), attachment.nonce, error);
-            }};
-    return run_tests(plane, subject, std::move(measured), std::move(on_test));
+    return with(std::move(done), host.report(offer.session, report));
 }
 
 }  // namespace vfmgr::guest

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "guest-tools/net/host_client.hpp"
+#include "guest-tools/net/vf_report.hpp"
 #include "guest-tools/verify/session.hpp"
 
 namespace vfmgr::guest {
@@ -17,14 +18,14 @@ struct TestHost {
     std::function<Result<Verification>(Error const&)> cannot;
 };
 
+// This VM's host. What could not be tested at all is told to it, too, and its verdict comes back.
+// `host` must outlive it; the attachment has a run.
+[[nodiscard]] TestHost guest_plane(HostClient& host, GuestAttachment const& attachment);
+
 // The subject's attachment has a run. An Error only when the other end can't be asked or refuses.
 // `measured` after the proofs; `on_test` is told of each test as it ends.
-[[nodiscard]] Result<Verification> run_tests(TestHost const& host, verify::Subject const& subject,
-                                             std::vector<verify::Measurement> measured,
-                                             verify::GuestSession::OnTest on_test = {});
-// When the tests can't even start, the host is told why and its verdict comes back.
-[[nodiscard]] Result<Verification> run_tests(HostClient& host, verify::Subject const& subject,
-                                             std::vector<verify::Measurement> measured,
-                                             verify::GuestSession::OnTest on_test = {});
+[[nodiscard]] Result<VfReport> run_tests(TestHost const& host, verify::Subject const& subject,
+                                         std::vector<verify::Measurement> measured,
+                                         verify::GuestSession::OnTest on_test = {});
 
 }  // namespace vfmgr::guest

@@ -57,9 +57,8 @@ verify::StreamHost streams_of(serve::RemoteResponder const& remote, std::string 
 
 }  // namespace
 
-Result<Verification> verify_served(ServedTest const& test,
-                                   std::vector<verify::Measurement> measured,
-                                   verify::GuestSession::OnTest on_test) {
+Result<VfReport> verify_served(ServedTest const& test, std::vector<verify::Measurement> measured,
+                               verify::GuestSession::OnTest on_test) {
     auto const started_at = system_clock().now();
     serve::RemoteResponder const remote(test.responder);
     VFMGR_TRY(auto const info, remote.info());
@@ -72,10 +71,10 @@ Result<Verification> verify_served(ServedTest const& test,
         .report = [&](std::string const& session,
                       GuestReport const& report) { return remote.close(session, permit, report); },
         .cannot = [](Error const& error) -> Result<Verification> { return fail(error); }};
-    VFMGR_TRY(auto verification, run_tests(host, subject, std::move(measured), std::move(on_test)));
-    verification.started_at = started_at;
-    verification.finished_at = system_clock().now();
-    return verification;
+    VFMGR_TRY(auto done, run_tests(host, subject, std::move(measured), std::move(on_test)));
+    done.verification.started_at = started_at;
+    done.verification.finished_at = system_clock().now();
+    return done;
 }
 
 }  // namespace vfmgr::guest

@@ -15,8 +15,8 @@ struct ServedTest {
 };
 
 // The responder's verdict; its path is not known.
-[[nodiscard]] Result<Verification> verify_served(ServedTest const& test,
-                                                 std::vector<verify::Measurement> measured,
-                                                 verify::GuestSession::OnTest on_test = {});
+[[nodiscard]] Result<VfReport> verify_served(ServedTest const& test,
+                                             std::vector<verify::Measurement> measured,
+                                             verify::GuestSession::OnTest on_test = {});
 
 }  // namespace vfmgr::guest

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command line asked for. Values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/http/http.hpp"
+#include "api/types/verification.hpp"
+#include "guest-tools/serve/serve.hpp"
+
+namespace vfmgr::guest::command {
+
+enum class Output { text, json };
+
+// What `verify` measures after the proofs.
+struct Wanted {
+    std::vector<std::string> tests;  // empty: the profile's
+    Profile profile = Profile::default_;
+    std::optional<std::uint32_t> message_bytes, depth, queue_pairs;
+    std::optional<std::uint64_t> messages;
+    std::optional<double> seconds;
+};
+
+// A responder that another machine serves, in place of the host.
+struct ServedOptions {
+    std::string responder;  // empty: the host
+    std::string fingerprint;
+    std::string token_file;
+    std::string address;
+};
+
+struct Options {
+    http::VsockTarget host{.cid = 2, .port = 8471, .source = http::SourcePort::privileged};
+    std::string state_folder = "/run/vf-guest";
+    std::string report_folder = "/var/lib/vf-guest/reports";
+    std::string attachment;  // empty: all
+    Output output = Output::text;
+    Wanted wanted;
+    ServedOptions served;
+    serve::ServeWish serving;
+};
+
+}  // namespace vfmgr::guest::command

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/command/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "guest-tools/command/tell.hpp"
+#include "guest-tools/net/report_folder.hpp"
+
+namespace vfmgr::guest::command {
+namespace {
+
+Error nothing_kept(Options const& options) {
+    return {Problem::not_found,
+            options.attachment.empty()
+                ? "no VF of this VM has been verified yet"
+                : fmt::format("attachment {} has not been verified yet", options.attachment),
+            "verify now: vf-guest verify"};
+}
+
+}  // namespace
+
+int run_report(Options const& options) {
+    ReportFolder const folder(options.report_folder);
+    auto const kept = options.attachment.empty() ? folder.load() : folder.load(options.attachment);
+    int worst = 0;
+    for (auto const& each : kept.reports) {
+        worst = std::max(worst, exit_code(each));
+        if (options.output == Output::text) fmt::print("{}", describe(each));
+    }
+    if (options.output == Output::json) print_json(nlohmann::json(kept.reports));
+    for (auto const& each : kept.damaged) worst = std::max(worst, told(each.error));
+    if (kept.reports.empty() && kept.damaged.empty()) return told(nothing_kept(options));
+    return worst;
+}
+
+}  // namespace vfmgr::guest::command

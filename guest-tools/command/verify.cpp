@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/command/verify.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <ranges>
+
+#include "guest-tools/command/tell.hpp"
+#include "guest-tools/net/configure.hpp"
+#include "guest-tools/net/find_vf.hpp"
+#include "guest-tools/net/reconcile.hpp"
+#include "guest-tools/net/report_folder.hpp"
+#include "guest-tools/net/verify_served.hpp"
+
+namespace vfmgr::guest::command {
+namespace {
+
+constexpr std::chrono::seconds kernel_time{10};
+constexpr std::chrono::seconds configure_time{30};
+
+// The VF's netdev, configured: by the resident vf-guest, or else now.
+Result<std::string> ready_netdev(Options const& options, GuestAttachment const& attachment) {
+    auto const deadline = std::chrono::steady_clock::now() + kernel_time;
+    VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
+    VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
+    StateFolder const state(options.state_folder);
+    auto const work = compare({attachment}, state.load(), netdevs);
+    if (!work.ready.empty()) return find_vf(netdevs, attachment.mac)->name;
+    if (work.configure.empty())
+        return fail(Problem::unsupported,
+                    fmt::format("no netdev with MAC {} is in the VM", to_string(attachment.mac)),
+                    "check that the VF is plugged in and that its driver is loaded");
+    auto const& one = work.configure.front();
+    VFMGR_TRY(auto const configured, configure(one.attachment, one.netdev, state,
+                                               std::chrono::steady_clock::now() + configure_time));
+    return configured.ifname;
+}
+
+void set_load(verify::Load& load, Wanted const& wanted) {
+    if (wanted.message_bytes) load.size.message_bytes = *wanted.message_bytes;
+    if (wanted.depth) load.size.depth = *wanted.depth;
+    if (wanted.queue_pairs) load.size.pairs = *wanted.queue_pairs;
+    if (wanted.messages) load.messages = *wanted.messages;
+    if (wanted.seconds)
+        load.window = std::chrono::duration_cast<std::chrono::milliseconds>(
+            std::chrono::duration<double>(*wanted.seconds));
+}
+
+Result<std::vector<verify::Measurement>> measurements(Wanted const& wanted) {
+    if (wanted.tests.empty()) return verify::measurements_of(wanted.profile);
+    auto const all = verify::all_measurements();
+    std::vector<verify::Measurement> chosen;
+    for (auto const& name : wanted.tests) {
+        auto const* const found = verify::find_measurement(all, name);
+        if (!found)
+            return fail(Problem::invalid_request, fmt::format("there is no test {}", name),
+                        fmt::format("choose of {}",
+                                    fmt::join(all | std::views::transform(
+                                                        [](auto const& each) { return each.name; }),
+                                              ", ")));
+        set_load(chosen.emplace_back(*found).load, wanted);
+    }
+    return chosen;
+}
+
+void tell_test(TestResult const& test) {
+    fmt::print(stderr, "  {}: {}\n", test.name, enum_name(test.verdict));
+}
+
+verify::GuestSession::OnTest on_test(Options const& options) {
+    bool const live = options.output == Output::text && ::isatty(STDERR_FILENO) == 1;
+    return live ? tell_test : verify::GuestSession::OnTest();
+}
+
+// Tests that are named come on top of the proofs, whatever the profile.
+Profile profile_of(Wanted const& wanted) {
+    return wanted.tests.empty() ? wanted.profile : Profile::quick;
+}
+
+Result<VfReport> verify_one(Options const& options, HostClient& host, std::string const& attachment,
+                            std::vector<verify::Measurement> const& measured) {
+    VFMGR_TRY(auto const wanted, host.start_run(attachment, {profile_of(options.wanted)}));
+    auto const plane = guest_plane(host, wanted);
+    auto const ifname = ready_netdev(options, wanted);
+    if (ifname) return run_tests(plane, {wanted, *ifname}, measured, on_test(options));
+    VfReport failed;
+    VFMGR_TRY(failed.verification, plane.cannot(ifname.error()));
+    return failed;
+}
+
+Result<ServedTest> served_test(Options const& options) {
+    auto const place = parse_host_port(options.served.responder, responder_tls_port);
+    if (!place)
+        return fail(Problem::invalid_request,
+                    fmt::format("'{}' is no HOST:PORT", options.served.responder),
+                    "name the responder as vf-guest serve printed it");
+    ServedTest test;
+    test.responder = {*place, options.served.fingerprint, {}};
+    VFMGR_TRY(test.responder.token, serve::read_token_file(options.served.token_file));
+    if (!options.served.address.empty()) {
+        VFMGR_TRY(test.address, IpAddress::parse(options.served.address));
+    }
+    test.profile = profile_of(options.wanted);
+    return test;
+}
+
+// What one verification of several leaves behind: output, its report, and the exit code. That the
+// report could not be kept is said, and no failure of the VF's.
+int tell_verification(Options const& options, Result<VfReport> const& report,
+                      nlohmann::json& results) {
+    if (!report) return told(report.error());
+    if (options.output == Output::text) fmt::print("{}", describe(*report));
+    to_json(results.emplace_back(), *report);
+    if (auto const kept = ReportFolder(options.report_folder).save(*report); !kept)
+        told(kept.error());
+    return exit_code(*report);
+}
+
+int verify_against_served(Options const& options,
+                          std::vector<verify::Measurement> const& measured) {
+    auto const test = served_test(options);
+    if (!test) return told(test.error());
+    auto results = nlohmann::json::array();
+    int const code =
+        tell_verification(options, verify_served(*test, measured, on_test(options)), results);
+    if (options.output == Output::json) print_json(results);
+    return code;
+}
+
+}  // namespace
+
+int run_verify(Options const& options) {
+    auto const measured = measurements(options.wanted);
+    if (!measured) return told(measured.error());
+    if (!options.served.responder.empty()) return verify_against_served(options, *measured);
+    HostClient host(options.host);
+    auto const config = host.config(std::chrono::seconds(0), 0);
+    if (!config) return told(config.error());
+    if (auto const cleared = ReportFolder(options.report_folder).keep_only(config->attachments);
+        !cleared)
+        told(cleared.error());
+    auto results = nlohmann::json::array();
+    int worst = 0;
+    std::size_t tried = 0;
+    for (auto const& attachment : config->attachments) {
+        if (!options.attachment.empty() && options.attachment != attachment.attachment) continue;
+        ++tried;
+        auto const verification = verify_one(options, host, attachment.attachment, *measured);
+        worst = std::max(worst, tell_verification(options, verification, results));
+    }
+    if (options.output == Output::json) print_json(results);
+    if (tried > 0) return worst;
+    return told({Problem::not_found, "the host has lent no such VF to this VM",
+                 "attach one on the host: vfctl attach"});
+}
+
+}  // namespace vfmgr::guest::command

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// vf-guest verify: proves RDMA now, over the VFs of this VM or against a served responder.
+#pragma once
+
+#include "guest-tools/command/options.hpp"
+
+namespace vfmgr::guest::command {
+
+// What vf-guest leaves with: the worst of all.
+[[nodiscard]] int run_verify(Options const& options);
+
+}  // namespace vfmgr::guest::command

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/net/replace_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "api/types/file_descriptor.hpp"
+
+namespace vfmgr::guest {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error not_replaced(fs::path const& file, char const* call) {
+    return {Problem::kernel_refused,
+            fmt::format("{} can't be written", file.string()),
+            {},
+            {errno_cause(call, errno)}};
+}
+
+Result<void> write_all(FileDescriptor const& out, std::string_view text, fs::path const& file) {
+    while (!text.empty()) {
+        auto const written = ::write(out.get(), text.data(), text.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return fail(not_replaced(file, "write"));
+        text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return {};
+}
+
+Result<void> fill(FileDescriptor const& out, std::string_view text, mode_t mode,
+                  fs::path const& file) {
+    VFMGR_CHECK(write_all(out, text, file));
+    if (::fchmod(out.get(), mode) != 0) return fail(not_replaced(file, "fchmod"));
+    if (::fsync(out.get()) != 0) return fail(not_replaced(file, "fsync"));
+    return {};
+}
+
+// A rename would put a file where /dev/stdout was.
+Result<void> check_place(fs::path const& file) {
+    std::error_code ignored;
+    auto const status = fs::symlink_status(file, ignored);
+    if (!fs::exists(status) || fs::is_regular_file(status)) return {};
+    return fail(Problem::kernel_refused, fmt::format("{} is no plain file", file.string()));
+}
+
+// The folder's entry, too, survives a loss of power then. A file system that can't sync a folder
+// has the file all the same.
+void sync_folder(fs::path const& file) {
+    auto const path = file.has_parent_path() ? file.parent_path() : fs::path(".");
+    FileDescriptor const folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder) ::fsync(folder.get());
+}
+
+}  // namespace
+
+// The draft's name is nobody else's, and ends unlike what services look for in their folders.
+Result<void> replace_file(fs::path const& file, std::string_view text, mode_t mode) {
+    VFMGR_CHECK(check_place(file));
+    auto draft = (file.parent_path() / ("." + file.filename().string() + ".XXXXXX")).string();
+    FileDescriptor const out(::mkostemp(draft.data(), O_CLOEXEC));
+    if (!out) return fail(not_replaced(file, "open"));
+    auto done = fill(out, text, mode, file);
+    if (done && std::rename(draft.c_str(), file.c_str()) != 0)
+        done = fail(not_replaced(file, "rename"));
+    if (!done) {
+        ::unlink(draft.c_str());
+        return done;
+    }
+    sync_folder(file);
+    return {};
+}
+
+}  // namespace vfmgr::guest
