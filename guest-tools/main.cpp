@@ -35,8 +35,7 @@ Result<FileDescriptor> stop_signals() {
 }
 
 int up(Options const& options, bool watch) {
-    Resident resident(options.host, StateFolder(options.state_folder),
-                      ReportFolder(options.report_folder), tell);
+    Resident resident(options.host, records_of(options), tell);
     if (!watch) {
         auto const done = resident.once();
         return done ? 0 : told(done.error());
@@ -161,6 +160,9 @@ int run(int count, char** arguments) {
     add_serve_options(*serve_command, options.serving);
     auto* const status_command = app.add_subcommand("status", "what is configured and wanted");
     auto* const version_command = app.add_subcommand("version", "print the version");
+    for (auto* command : {up_command, verify_command, report_command})
+        command->add_option("--metrics", options.metrics_file,
+                            "file for Prometheus, of all that is configured and reported");
     for (auto* command : {verify_command, report_command, serve_command, status_command})
         command->add_option("-o,--output", output, "text or json")
             ->check(CLI::IsMember({"text", "json"}));

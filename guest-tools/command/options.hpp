@@ -9,6 +9,7 @@
 
 #include "api/http/http.hpp"
 #include "api/types/verification.hpp"
+#include "guest-tools/net/records.hpp"
 #include "guest-tools/serve/serve.hpp"
 
 namespace vfmgr::guest::command {
@@ -36,11 +37,17 @@ struct Options {
     http::VsockTarget host{.cid = 2, .port = 8471, .source = http::SourcePort::privileged};
     std::string state_folder = "/run/vf-guest";
     std::string report_folder = "/var/lib/vf-guest/reports";
-    std::string attachment;  // empty: all
+    std::string metrics_file;  // empty: none
+    std::string attachment;    // empty: all
     Output output = Output::text;
     Wanted wanted;
     ServedOptions served;
     serve::ServeWish serving;
 };
+
+[[nodiscard]] inline Records records_of(Options const& options) {
+    return {ReportFolder(options.report_folder), StateFolder(options.state_folder),
+            options.metrics_file};
+}
 
 }  // namespace vfmgr::guest::command

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "guest-tools/command/tell.hpp"
-#include "guest-tools/net/report_folder.hpp"
+#include "guest-tools/net/records.hpp"
 
 namespace vfmgr::guest::command {
 namespace {
@@ -23,9 +23,11 @@ Error nothing_kept(Options const& options) {
 }  // namespace
 
 int run_report(Options const& options) {
-    ReportFolder const folder(options.report_folder);
+    auto const records = records_of(options);
+    auto const& folder = records.reports;
     auto const kept = options.attachment.empty() ? folder.load() : folder.load(options.attachment);
-    int worst = 0;
+    auto const written = write_metrics(records);
+    int worst = written ? 0 : told(written.error());
     for (auto const& each : kept.reports) {
         worst = std::max(worst, exit_code(each));
         if (options.output == Output::text) fmt::print("{}", describe(each));

@@ -14,7 +14,6 @@
 #include "guest-tools/net/configure.hpp"
 #include "guest-tools/net/find_vf.hpp"
 #include "guest-tools/net/reconcile.hpp"
-#include "guest-tools/net/report_folder.hpp"
 #include "guest-tools/net/verify_served.hpp"
 
 namespace vfmgr::guest::command {
@@ -109,27 +108,34 @@ Result<ServedTest> served_test(Options const& options) {
     return test;
 }
 
-// What one verification of several leaves behind: output, its report, and the exit code. That the
-// report could not be kept is said, and no failure of the VF's.
-int tell_verification(Options const& options, Result<VfReport> const& report,
-                      nlohmann::json& results) {
-    if (!report) return told(report.error());
+// What several verifications leave behind.
+struct Outcome {
+    nlohmann::json reports = nlohmann::json::array();
+    int worst = 0;  // of what vf-guest leaves with
+};
+
+// That a report could not be kept is said, and is no failure of the VF's.
+void take(Options const& options, Result<VfReport> const& report, Outcome& outcome) {
+    outcome.worst = std::max(outcome.worst, report ? exit_code(*report) : told(report.error()));
+    if (!report) return;
     if (options.output == Output::text) fmt::print("{}", describe(*report));
-    to_json(results.emplace_back(), *report);
-    if (auto const kept = ReportFolder(options.report_folder).save(*report); !kept)
-        told(kept.error());
-    return exit_code(*report);
+    to_json(outcome.reports.emplace_back(), *report);
+    if (auto const kept = records_of(options).reports.save(*report); !kept) told(kept.error());
+}
+
+int finish(Options const& options, Outcome const& outcome) {
+    if (options.output == Output::json) print_json(outcome.reports);
+    auto const written = write_metrics(records_of(options));
+    return written ? outcome.worst : std::max(outcome.worst, told(written.error()));
 }
 
 int verify_against_served(Options const& options,
                           std::vector<verify::Measurement> const& measured) {
     auto const test = served_test(options);
     if (!test) return told(test.error());
-    auto results = nlohmann::json::array();
-    int const code =
-        tell_verification(options, verify_served(*test, measured, on_test(options)), results);
-    if (options.output == Output::json) print_json(results);
-    return code;
+    Outcome outcome;
+    take(options, verify_served(*test, measured, on_test(options)), outcome);
+    return finish(options, outcome);
 }
 
 }  // namespace
@@ -141,20 +147,17 @@ int run_verify(Options const& options) {
     HostClient host(options.host);
     auto const config = host.config(std::chrono::seconds(0), 0);
     if (!config) return told(config.error());
-    if (auto const cleared = ReportFolder(options.report_folder).keep_only(config->attachments);
-        !cleared)
+    if (auto const cleared = records_of(options).reports.keep_only(config->attachments); !cleared)
         told(cleared.error());
-    auto results = nlohmann::json::array();
-    int worst = 0;
+    Outcome outcome;
     std::size_t tried = 0;
     for (auto const& attachment : config->attachments) {
         if (!options.attachment.empty() && options.attachment != attachment.attachment) continue;
         ++tried;
-        auto const verification = verify_one(options, host, attachment.attachment, *measured);
-        worst = std::max(worst, tell_verification(options, verification, results));
+        take(options, verify_one(options, host, attachment.attachment, *measured), outcome);
     }
-    if (options.output == Output::json) print_json(results);
-    if (tried > 0) return worst;
+    int const code = finish(options, outcome);
+    if (tried > 0) return code;
     return told({Problem::not_found, "the host has lent no such VF to this VM",
                  "attach one on the host: vfctl attach"});
 }

@@ -67,7 +67,8 @@ void Resident::remark(std::string const& about, Result<void> const& done) {
 void Resident::configure_one(ToConfigure const& one) {
     auto const& attachment = one.attachment;
     remark("udev", await_udev("/run", one.netdev.ifindex, Steady::now() + udev_time));
-    auto const done = configure(attachment, one.netdev, state_, Steady::now() + configure_time);
+    auto const done =
+        configure(attachment, one.netdev, records_.state, Steady::now() + configure_time);
     if (done)
         return tell_(fmt::format("{} has {}/{} and MTU {}; RDMA device: {}", done->ifname,
                                  to_string(done->address), done->prefix_length, done->mtu,
@@ -84,11 +85,11 @@ void Resident::report_failure(GuestAttachment const& attachment, std::string net
                               Error const& error) {
     auto verdict = host_.report_error(*attachment.run, attachment.nonce, error);
     if (!verdict) return failed("the host was not told", verdict.error());
-    remark("report", reports_.save({std::move(*verdict), std::move(netdev), {}, {}}));
+    remark("report", record(records_, {std::move(*verdict), std::move(netdev), {}, {}}));
 }
 
 void Resident::clean_up_one(Configured const& one) {
-    auto const done = clean_up(one, state_, Steady::now() + kernel_time);
+    auto const done = clean_up(one, records_.state, Steady::now() + kernel_time);
     if (done) return tell_(fmt::format("cleaned up after {} ({})", one.ifname, one.attachment));
     failed(fmt::format("cleaning up after {}", one.ifname), done.error());
     retry_at_ = Steady::now() + retry_time;
@@ -113,7 +114,7 @@ void Resident::verify_ready(std::vector<GuestAttachment> const& ready,
         tell_(fmt::format("verification {} of {}: {}{}{}", verification.run, found->ifname,
                           enum_name(verification.verdict), verification.detail.empty() ? "" : ", ",
                           verification.detail));
-        remark("report", reports_.save(*report));
+        remark("report", record(records_, *report));
     }
 }
 
@@ -142,19 +143,19 @@ void Resident::give_up_on(GuestAttachment const& attachment) {
 }
 
 Result<void> Resident::apply(std::vector<GuestAttachment> const& wanted) {
-    remark("report", reports_.keep_only(wanted));
+    remark("report", records_.reports.keep_only(wanted));
     // First, so that a service that looks at a new netdev finds it described.
     remark("set-up", kept_.keep_only(wanted));
     for (auto const& attachment : wanted) remark("set-up", kept_.keep(attachment));
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
     VFMGR_TRY(auto const netdevs, list_netdevs(socket, Steady::now() + kernel_time));
     retry_at_ = Deadline::max();
-    auto const work = compare(wanted, state_.load(), netdevs);
+    auto const work = compare(wanted, records_.state.load(), netdevs);
     for (auto const& one : work.clean_up) clean_up_one(one);
     for (auto const& one : work.configure) configure_one(one);
     note_missing(work.missing);
     VFMGR_TRY(auto const now, list_netdevs(socket, Steady::now() + kernel_time));
-    auto const configured = state_.load();
+    auto const configured = records_.state.load();
     verify_ready(compare(wanted, configured, now).ready, configured);
     return {};
 }
@@ -163,7 +164,7 @@ Result<void> Resident::once() {
     VFMGR_TRY(auto const config, host_.config(std::chrono::seconds(0), 0));
     VFMGR_CHECK(apply(config.attachments));
     if (first_error_) return fail(*first_error_);
-    return {};
+    return write_metrics(records_);
 }
 
 int Resident::poll_milliseconds() const {
@@ -202,6 +203,7 @@ Result<void> Resident::watch(int stop_fd) {
             failed("the kernel can't be asked", applied.error());
             retry_at_ = Steady::now() + retry_time;
         }
+        remark("metrics", write_metrics(records_));
     }
 }
 

@@ -11,7 +11,7 @@
 #include "guest-tools/net/config_poll.hpp"
 #include "guest-tools/net/kept_setup.hpp"
 #include "guest-tools/net/reconcile.hpp"
-#include "guest-tools/net/report_folder.hpp"
+#include "guest-tools/net/records.hpp"
 #include "vfmgr/netlink/monitor.hpp"
 
 namespace vfmgr::guest {
@@ -21,14 +21,11 @@ using Tell = std::function<void(std::string const&)>;
 
 class Resident {
   public:
-    Resident(http::Target const& host, StateFolder state, ReportFolder reports, Tell tell)
-        : target_(host),
-          host_(host),
-          state_(std::move(state)),
-          reports_(std::move(reports)),
-          tell_(std::move(tell)) {}
+    Resident(http::Target const& host, Records records, Tell tell)
+        : target_(host), host_(host), records_(std::move(records)), tell_(std::move(tell)) {}
 
-    // One configuration from the host, done. The Error of the first thing that failed.
+    // One configuration from the host, done. The Error of the first thing that failed. What is on
+    // record follows each change and each verification.
     [[nodiscard]] Result<void> once();
     // Until `stop_fd` is readable (a signalfd). The poll thread may be in a request of half a
     // minute then: the destructor waits for it, a process that ends need not.
@@ -51,8 +48,7 @@ class Resident {
 
     http::Target target_;
     HostClient host_;
-    StateFolder state_;
-    ReportFolder reports_;
+    Records records_;
     KeptSetup kept_ = kept_in_this_vm();
     Tell tell_;
     std::vector<GuestAttachment> wanted_;

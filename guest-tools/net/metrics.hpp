@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is configured and what the last verifications found, as Prometheus reads it: the text format
+// 0.0.4, base units. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "guest-tools/net/state.hpp"
+#include "guest-tools/net/vf_report.hpp"
+
+namespace vfmgr::guest {
+
+// The texts are UTF-8. A series that would be there twice, which makes a reader refuse the whole
+// file, is there once.
+[[nodiscard]] std::string metrics_text(std::string_view version,
+                                       std::vector<Configured> const& configured,
+                                       std::vector<VfReport> const& reports);
+
+}  // namespace vfmgr::guest
