@@ -91,7 +91,8 @@ int status(Options const& options) {
 void add_verify_options(CLI::App& command, Options& options) {
     auto& wanted = options.wanted;
     command.add_option("test", wanted.tests, "measured after the proofs; default the profile's");
-    command.add_option("--attachment", options.attachment, "one attachment; default all");
+    auto* const attachment =
+        command.add_option("--attachment", options.attachment, "one attachment; default all");
     command.add_option_function<std::string>(
         "--profile",
         [&wanted](std::string const& text) {
@@ -118,6 +119,9 @@ void add_verify_options(CLI::App& command, Options& options) {
     command.add_option("--address", served.address, "of this machine, to be tested from")
         ->needs(responder);
     responder->needs(fingerprint)->needs(token);
+    command.add_flag("--at-once", options.at_once, "all at the same time, not one after the other")
+        ->excludes(responder)
+        ->excludes(attachment);
 }
 
 void add_serve_options(CLI::App& command, serve::ServeWish& wish) {

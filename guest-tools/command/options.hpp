@@ -39,6 +39,7 @@ struct Options {
     std::string report_folder = "/var/lib/vf-guest/reports";
     std::string metrics_file;  // empty: none
     std::string attachment;    // empty: all
+    bool at_once = false;
     Output output = Output::text;
     Wanted wanted;
     ServedOptions served;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <ranges>
 
@@ -14,6 +15,7 @@
 #include "guest-tools/net/configure.hpp"
 #include "guest-tools/net/find_vf.hpp"
 #include "guest-tools/net/reconcile.hpp"
+#include "guest-tools/net/verify_all.hpp"
 #include "guest-tools/net/verify_served.hpp"
 
 namespace vfmgr::guest::command {
@@ -67,13 +69,14 @@ Result<std::vector<verify::Measurement>> measurements(Wanted const& wanted) {
     return chosen;
 }
 
-void tell_test(TestResult const& test) {
-    fmt::print(stderr, "  {}: {}\n", test.name, enum_name(test.verdict));
-}
-
-verify::GuestSession::OnTest on_test(Options const& options) {
+// Lines of several verifications at once are told apart by `who`; none is mixed with another's,
+// since each is one write.
+verify::GuestSession::OnTest on_test(Options const& options, std::string const& who) {
     bool const live = options.output == Output::text && ::isatty(STDERR_FILENO) == 1;
-    return live ? tell_test : verify::GuestSession::OnTest();
+    if (!live) return {};
+    return [prefix = options.at_once ? who + "  " : ""](TestResult const& test) {
+        fmt::print(stderr, "  {}{}: {}\n", prefix, test.name, enum_name(test.verdict));
+    };
 }
 
 // Tests that are named come on top of the proofs, whatever the profile.
@@ -81,15 +84,28 @@ Profile profile_of(Wanted const& wanted) {
     return wanted.tests.empty() ? wanted.profile : Profile::quick;
 }
 
-Result<VfReport> verify_one(Options const& options, HostClient& host, std::string const& attachment,
-                            std::vector<verify::Measurement> const& measured) {
+// `configuring` is held while a netdev is: that of another VF is another's turn.
+Result<VfReport> verify_one(Options const& options, HostClient& host, std::mutex& configuring,
+                            std::string const& attachment,
+                            std::vector<verify::Measurement> const& measured,
+                            std::function<void()> const& ready) {
     VFMGR_TRY(auto const wanted, host.start_run(attachment, {profile_of(options.wanted)}));
-    auto const plane = guest_plane(host, wanted);
-    auto const ifname = ready_netdev(options, wanted);
-    if (ifname) return run_tests(plane, {wanted, *ifname}, measured, on_test(options));
-    VfReport failed;
-    VFMGR_TRY(failed.verification, plane.cannot(ifname.error()));
-    return failed;
+    auto plane = guest_plane(host, wanted);
+    auto const ifname = [&] {
+        std::lock_guard const lock(configuring);
+        return ready_netdev(options, wanted);
+    }();
+    if (!ifname) {
+        VfReport failed;
+        VFMGR_TRY(failed.verification, plane.cannot(ifname.error()));
+        return failed;
+    }
+    plane.open = [open = plane.open, &ready](SessionRequest const& request) {
+        auto offer = open(request);
+        if (offer) ready();
+        return offer;
+    };
+    return run_tests(plane, {wanted, *ifname}, measured, on_test(options, attachment));
 }
 
 Result<ServedTest> served_test(Options const& options) {
@@ -110,21 +126,22 @@ Result<ServedTest> served_test(Options const& options) {
 
 // What several verifications leave behind.
 struct Outcome {
-    nlohmann::json reports = nlohmann::json::array();
+    std::vector<VfReport> reports;
     int worst = 0;  // of what vf-guest leaves with
 };
 
 // That a report could not be kept is said, and is no failure of the VF's.
-void take(Options const& options, Result<VfReport> const& report, Outcome& outcome) {
-    outcome.worst = std::max(outcome.worst, report ? exit_code(*report) : told(report.error()));
-    if (!report) return;
-    if (options.output == Output::text) fmt::print("{}", describe(*report));
-    to_json(outcome.reports.emplace_back(), *report);
-    if (auto const kept = records_of(options).reports.save(*report); !kept) told(kept.error());
+void take(Options const& options, VfReport const& report, Outcome& outcome) {
+    outcome.worst = std::max(outcome.worst, exit_code(report));
+    if (options.output == Output::text) fmt::print("{}", describe(report));
+    if (auto const kept = records_of(options).reports.save(report); !kept) told(kept.error());
+    outcome.reports.push_back(report);
 }
 
-int finish(Options const& options, Outcome const& outcome) {
-    if (options.output == Output::json) print_json(outcome.reports);
+int finish(Options const& options, Outcome outcome) {
+    std::ranges::sort(outcome.reports, {},
+                      [](VfReport const& each) { return each.verification.attachment; });
+    if (options.output == Output::json) print_json(nlohmann::json(outcome.reports));
     auto const written = write_metrics(records_of(options));
     return written ? outcome.worst : std::max(outcome.worst, told(written.error()));
 }
@@ -133,9 +150,33 @@ int verify_against_served(Options const& options,
                           std::vector<verify::Measurement> const& measured) {
     auto const test = served_test(options);
     if (!test) return told(test.error());
+    auto const report = verify_served(*test, measured, on_test(options, {}));
     Outcome outcome;
-    take(options, verify_served(*test, measured, on_test(options)), outcome);
-    return finish(options, outcome);
+    if (report)
+        take(options, *report, outcome);
+    else
+        outcome.worst = told(report.error());
+    return finish(options, std::move(outcome));
+}
+
+Outcome verify_lent(Options const& options, HostClient const& host,
+                    std::vector<std::string> const& attachments,
+                    std::vector<verify::Measurement> const& measured) {
+    std::mutex configuring;
+    std::vector<OneVerification> all;
+    for (auto const& attachment : attachments)
+        all.push_back({attachment, [&, own = host](std::function<void()> const& ready) mutable {
+                           return verify_one(options, own, configuring, attachment, measured,
+                                             ready);
+                       }});
+    Outcome outcome;
+    auto const order = options.at_once ? Order::at_once : Order::one_by_one;
+    verify_all(all, order, [&](std::string const& attachment, Result<VfReport> report) {
+        if (report) return take(options, *report, outcome);
+        report.error().detail = fmt::format("attachment {}: {}", attachment, report.error().detail);
+        outcome.worst = std::max(outcome.worst, told(report.error()));
+    });
+    return outcome;
 }
 
 }  // namespace
@@ -149,15 +190,12 @@ int run_verify(Options const& options) {
     if (!config) return told(config.error());
     if (auto const cleared = records_of(options).reports.keep_only(config->attachments); !cleared)
         told(cleared.error());
-    Outcome outcome;
-    std::size_t tried = 0;
-    for (auto const& attachment : config->attachments) {
-        if (!options.attachment.empty() && options.attachment != attachment.attachment) continue;
-        ++tried;
-        take(options, verify_one(options, host, attachment.attachment, *measured), outcome);
-    }
-    int const code = finish(options, outcome);
-    if (tried > 0) return code;
+    std::vector<std::string> chosen;
+    for (auto const& attachment : config->attachments)
+        if (options.attachment.empty() || options.attachment == attachment.attachment)
+            chosen.push_back(attachment.attachment);
+    int const code = finish(options, verify_lent(options, host, chosen, *measured));
+    if (!chosen.empty()) return code;
     return told({Problem::not_found, "the host has lent no such VF to this VM",
                  "attach one on the host: vfctl attach"});
 }

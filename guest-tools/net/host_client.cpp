@@ -15,52 +15,54 @@ http::Request make(std::string method, std::string path, T const& value) {
     return http::make_request(std::move(method), std::move(path), nlohmann::json(value));
 }
 
-Result<http::Response> send(http::Client const& client, http::Request const& request,
-                            std::chrono::seconds timeout) {
-    VFMGR_TRY(auto response, client.send(request, timeout));
+}  // namespace
+
+Result<http::Response> HostClient::send(http::Request const& request,
+                                        std::chrono::seconds timeout) {
+    paces_->requests.await();
+    VFMGR_TRY(auto response, client_.send(request, timeout));
     return http::success_of(std::move(response));
 }
 
 template <class T>
-Result<T> ask(http::Client const& client, http::Request const& request,
-              std::chrono::seconds timeout) {
-    VFMGR_TRY(auto const response, send(client, request, timeout));
+Result<T> HostClient::ask(http::Request const& request, std::chrono::seconds timeout) {
+    VFMGR_TRY(auto const response, send(request, timeout));
     return from_json_text<T>(response.body);
 }
-
-}  // namespace
 
 Result<GuestConfig> HostClient::config(std::chrono::seconds wait, std::uint64_t revision) {
     auto request = http::make_request("GET", "/guest/v1/config");
     request.query["wait"] = std::to_string(wait.count());
     request.query["revision"] = std::to_string(revision);
-    return ask<GuestConfig>(client_, request, wait + answer_time);
+    return ask<GuestConfig>(request, wait + answer_time);
 }
 
 Result<GuestAttachment> HostClient::start_run(std::string const& attachment, RunWish const& wish) {
-    return ask<GuestAttachment>(
-        client_, make("POST", "/guest/v1/attachments/" + attachment + "/runs", wish), answer_time);
+    paces_->sessions.await();
+    return ask<GuestAttachment>(make("POST", "/guest/v1/attachments/" + attachment + "/runs", wish),
+                                answer_time);
 }
 
 Result<SessionOffer> HostClient::open_session(SessionRequest const& request) {
-    return ask<SessionOffer>(client_, make("POST", "/guest/v1/sessions", request), answer_time);
+    paces_->sessions.await();
+    return ask<SessionOffer>(make("POST", "/guest/v1/sessions", request), answer_time);
 }
 
 Result<StreamOffer> HostClient::open_stream(std::string const& session,
                                             StreamRequest const& request) {
-    return ask<StreamOffer>(
-        client_, make("POST", "/guest/v1/sessions/" + session + "/streams", request), answer_time);
+    return ask<StreamOffer>(make("POST", "/guest/v1/sessions/" + session + "/streams", request),
+                            answer_time);
 }
 
 Result<void> HostClient::close_stream(std::string const& session, std::string const& stream) {
     auto const path = "/guest/v1/sessions/" + session + "/streams/" + stream;
-    VFMGR_CHECK(send(client_, http::make_request("DELETE", path), answer_time));
+    VFMGR_CHECK(send(http::make_request("DELETE", path), answer_time));
     return {};
 }
 
 Result<Verification> HostClient::report(std::string const& session, GuestReport const& report) {
-    return ask<Verification>(
-        client_, make("PUT", "/guest/v1/sessions/" + session + "/report", report), answer_time);
+    return ask<Verification>(make("PUT", "/guest/v1/sessions/" + session + "/report", report),
+                             answer_time);
 }
 
 Result<Verification> HostClient::report_error(std::string const& run, std::string const& nonce,
@@ -70,8 +72,7 @@ Result<Verification> HostClient::report_error(std::string const& run, std::strin
     report.error = detail_with_causes(error);
     if (!error.remedy.empty()) report.error += "; remedy: " + error.remedy;
     report.error = verify::printable(report.error, error_bytes_max);
-    return ask<Verification>(client_, make("PUT", "/guest/v1/runs/" + run + "/error", report),
-                             answer_time);
+    return ask<Verification>(make("PUT", "/guest/v1/runs/" + run + "/error", report), answer_time);
 }
 
 }  // namespace vfmgr::guest

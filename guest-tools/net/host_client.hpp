@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's guest plane, as vf-guest calls it (api/openapi-guest.yaml). Blocking; one thread.
+// The host's guest plane, as vf-guest calls it (api/openapi-guest.yaml). Blocking; one thread. A
+// copy, for another thread, keeps the pace together with the first.
 #pragma once
 
 #include <chrono>
+#include <memory>
 
 #include "api/http/http.hpp"
 #include "api/types/stream.hpp"
+#include "guest-tools/net/pace.hpp"
 
 namespace vfmgr::guest {
 
@@ -29,7 +32,18 @@ class HostClient {
                                                     std::string const& nonce, Error const& error);
 
   private:
+    // The host counts what begins a run or a session on its own as well.
+    struct Paces {
+        Pace requests{{.burst = 20, .per_second = 4}};
+        Pace sessions{{.burst = 10, .per_second = 0.45}};
+    };
+    template <class T>
+    [[nodiscard]] Result<T> ask(http::Request const& request, std::chrono::seconds timeout);
+    [[nodiscard]] Result<http::Response> send(http::Request const& request,
+                                              std::chrono::seconds timeout);
+
     http::Client client_;
+    std::shared_ptr<Paces> paces_ = std::make_shared<Paces>();
 };
 
 }  // namespace vfmgr::guest

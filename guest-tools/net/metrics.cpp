@@ -68,16 +68,16 @@ class Family {
     std::map<std::string, double> series_;
 };
 
-Labels place(std::string const& attachment, std::string const& netdev,
-             std::string const& rdma_device) {
+Labels vf_labels(std::string const& attachment, std::string const& netdev,
+                 std::string const& rdma_device) {
     return {{"attachment", attachment}, {"netdev", netdev}, {"rdma_device", rdma_device}};
 }
 
-Labels place(VfReport const& report) {
-    return place(report.verification.attachment, report.netdev, report.rdma_device);
+Labels vf_labels(VfReport const& report) {
+    return vf_labels(report.verification.attachment, report.netdev, report.rdma_device);
 }
 
-double seconds(std::chrono::system_clock::duration time) {
+double in_seconds(std::chrono::system_clock::duration time) {
     return std::chrono::duration<double>(time).count();
 }
 
@@ -131,7 +131,7 @@ std::string test_texts(std::vector<VfReport> const& reports) {
     auto converted = converted_figures();
     for (auto const& report : reports) {
         for (auto const& test : report.verification.tests) {
-            auto const labels = place(report) + Labels{{"test", test.name}};
+            auto const labels = vf_labels(report) + Labels{{"test", test.name}};
             verdicts.set(labels + Labels{{"verdict", std::string(enum_name(test.verdict))}}, 1);
             checked.set(labels, static_cast<double>(test.bytes_checked));
             wrong.set(labels, static_cast<double>(test.mismatches));
@@ -164,11 +164,11 @@ std::string verification_texts(std::vector<VfReport> const& reports) {
                 "Packets lost during the last verification, by the counter that grew.");
     for (auto const& report : reports) {
         auto const& verification = report.verification;
-        auto const labels = place(report);
+        auto const labels = vf_labels(report);
         pass.set(labels, verification.verdict == Verdict::pass ? 1 : 0);
         auto const end = verification.finished_at.value_or(verification.started_at);
-        when.set(labels, seconds(end.time_since_epoch()));
-        if (verification.finished_at) took.set(labels, seconds(end - verification.started_at));
+        when.set(labels, in_seconds(end.time_since_epoch()));
+        if (verification.finished_at) took.set(labels, in_seconds(end - verification.started_at));
         together.set(labels, static_cast<double>(report.at_once_with.size()) + 1);
         for (auto const& loss : verification.losses)
             lost.add(labels + Labels{{"side", std::string(enum_name(loss.side))},
@@ -189,7 +189,7 @@ std::string metrics_text(std::string_view version, std::vector<Configured> const
     Family complete("vf_guest_configured",
                     "1 when the VF is configured as the host wants it, 0 when that only began.");
     for (auto const& one : configured)
-        complete.set(place(one.attachment, one.ifname, one.rdma_device), one.complete ? 1 : 0);
+        complete.set(vf_labels(one.attachment, one.ifname, one.rdma_device), one.complete ? 1 : 0);
     return info.text() + complete.text() + verification_texts(reports) + test_texts(reports);
 }
 

@@ -15,11 +15,11 @@ namespace vfmgr::guest {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr char const* suffix = ".json";
+constexpr char const* report_suffix = ".json";
 constexpr mode_t for_root_only = 0600;
 
 // It is a file's name here: an id, or an address.
-Result<void> check_id(std::string const& attachment) {
+Result<void> check_report_id(std::string const& attachment) {
     auto const is_plain = [](char letter) {
         return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
                (letter >= 'A' && letter <= 'Z') || letter == '-' || letter == '_' ||
@@ -33,14 +33,14 @@ Result<void> check_id(std::string const& attachment) {
                 "update vfmgrd on the host");
 }
 
-Error unreadable(fs::path const& file) {
+Error unreadable_report(fs::path const& file) {
     return {Problem::guest_refused,
             fmt::format("the report {} can't be read", file.string()),
             "run vf-guest as root; if that does not help, remove the file",
             {errno_cause("read", errno)}};
 }
 
-Error damaged(fs::path const& file, std::string const& why) {
+Error damaged_report(fs::path const& file, std::string const& why) {
     return {Problem::guest_refused, fmt::format("the report {} {}", file.string(), why),
             "verify the VF again (vf-guest verify), or remove the file"};
 }
@@ -54,16 +54,17 @@ Error folder_failed(fs::path const& folder, char const* call, std::error_code wh
 
 Result<VfReport> load_file(fs::path const& file) {
     std::ifstream in(file, std::ios::binary);
-    if (!in) return fail(unreadable(file));
+    if (!in) return fail(unreadable_report(file));
     std::ostringstream text;
     errno = 0;  // an empty file is a failure to a stream, and none of reading
     text << in.rdbuf();
-    if (!text && errno != 0) return fail(unreadable(file));
+    if (!text && errno != 0) return fail(unreadable_report(file));
     auto report = from_json_text<VfReport>(text.str());
-    if (!report) return fail(damaged(file, fmt::format("is damaged: {}", report.error().detail)));
+    if (!report)
+        return fail(damaged_report(file, fmt::format("is damaged: {}", report.error().detail)));
     if (report->verification.attachment != file.stem())
-        return fail(
-            damaged(file, fmt::format("is about attachment {}", report->verification.attachment)));
+        return fail(damaged_report(
+            file, fmt::format("is about attachment {}", report->verification.attachment)));
     return report;
 }
 
@@ -80,7 +81,8 @@ Result<std::vector<fs::path>> files_in(fs::path const& folder) {
     std::vector<fs::path> files;
     std::error_code failed;
     for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed))
-        if (it->path().extension() == suffix && !it->path().filename().string().starts_with('.'))
+        if (it->path().extension() == report_suffix &&
+            !it->path().filename().string().starts_with('.'))
             files.push_back(it->path());
     if (failed && failed != std::errc::no_such_file_or_directory)
         return fail(folder_failed(folder, "open", failed));
@@ -91,7 +93,7 @@ Result<std::vector<fs::path>> files_in(fs::path const& folder) {
 }  // namespace
 
 fs::path ReportFolder::file(std::string const& attachment) const {
-    return path_ / (attachment + suffix);
+    return path_ / (attachment + report_suffix);
 }
 
 KeptReports ReportFolder::load() const {
@@ -115,7 +117,7 @@ KeptReports ReportFolder::load(std::string const& attachment) const {
 
 Result<void> ReportFolder::save(VfReport const& report) const {
     auto const& attachment = report.verification.attachment;
-    VFMGR_CHECK(check_id(attachment));
+    VFMGR_CHECK(check_report_id(attachment));
     std::error_code failed;
     fs::create_directories(path_, failed);
     if (failed) return fail(folder_failed(path_, "mkdir", failed));

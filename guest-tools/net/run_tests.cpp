@@ -16,7 +16,7 @@ verify::StreamHost streams_of(HostClient& host, std::string const& session) {
             }};
 }
 
-Result<VfReport> with(VfReport done, Result<Verification> verification) {
+Result<VfReport> with_verdict(VfReport done, Result<Verification> verification) {
     VFMGR_TRY(done.verification, std::move(verification));
     return done;
 }
@@ -38,15 +38,15 @@ Result<VfReport> run_tests(TestHost const& host, verify::Subject const& subject,
     VfReport done;
     done.netdev = subject.ifname;
     if (auto const sound = check_address(subject.attachment, subject.ifname); !sound)
-        return with(std::move(done), host.cannot(sound.error()));
+        return with_verdict(std::move(done), host.cannot(sound.error()));
     auto session = verify::GuestSession::prepare(subject);
-    if (!session) return with(std::move(done), host.cannot(session.error()));
+    if (!session) return with_verdict(std::move(done), host.cannot(session.error()));
     VFMGR_TRY(auto const offer, host.open((*session)->request()));
     verify::Measuring const measuring{std::move(measured), host.streams(offer.session)};
     auto report = (*session)->run(offer, measuring, std::move(on_test));
     done.rdma_device = report.facts["rdma_device"];
     report.facts["vf_guest"] = VFMGR_VERSION;
-    return with(std::move(done), host.report(offer.session, report));
+    return with_verdict(std::move(done), host.report(offer.session, report));
 }
 
 }  // namespace vfmgr::guest

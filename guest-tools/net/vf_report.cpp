@@ -18,13 +18,13 @@ void fields(F& f, V& report) {
     f.defaulted("at_once_with", report.at_once_with);
 }
 
-std::string place(VfReport const& report) {
+std::string place_line(VfReport const& report) {
     if (report.netdev.empty()) return {};
     return fmt::format("  netdev: {}, RDMA device: {}\n", report.netdev,
                        report.rdma_device.empty() ? "none" : report.rdma_device);
 }
 
-std::string time(Verification const& verification) {
+std::string time_line(Verification const& verification) {
     auto const start = to_rfc3339(verification.started_at);
     if (!verification.finished_at) return fmt::format("  begun: {}\n", start);
     std::chrono::duration<double> const took = *verification.finished_at - verification.started_at;
@@ -47,10 +47,10 @@ void read(JsonReader& reader, VfReport& report) {
 }
 
 std::string describe(VfReport const& report) {
-    auto text = verify::describe(report.verification) + place(report);
+    auto text = verify::describe(report.verification) + place_line(report);
     if (!report.at_once_with.empty())
         text += fmt::format("  at once with: {}\n", fmt::join(report.at_once_with, ", "));
-    return text + time(report.verification);
+    return text + time_line(report.verification);
 }
 
 int exit_code(VfReport const& report) {
