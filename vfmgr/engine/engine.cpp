@@ -161,7 +161,7 @@ void Engine::verification_done(Verification verification) {
         proved.verification->finished_at = clock_.now();
         state.runs.erase(run);
         Batch batch;
-        batch.save_verifications.push_back(*proved.verification);
+        batch.save_verifications.emplace_back(proved.vf, *proved.verification);
         batch.save_attachments.push_back(std::move(proved));
         if (!state.commit(batch)) return;  // read-only store: the waiter times out and says so
     });

@@ -6,7 +6,8 @@ namespace vfmgr {
 
 namespace {
 
-constexpr std::int64_t verifications_max = 100;  // kept for each attachment
+constexpr std::int64_t attachment_verifications_max = 100;  // kept for each
+constexpr std::int64_t vf_verifications_max = 200;
 
 template <class... Values>
 void execute(SQLite::Database& db, char const* sql, Values const&... values) {
@@ -61,17 +62,24 @@ void save_operations(SQLite::Database& db, Batch const& batch) {
 }
 
 void save_verifications(SQLite::Database& db, Batch const& batch) {
-    for (auto const& verification : batch.save_verifications) {
+    for (auto const& [vf, verification] : batch.save_verifications) {
+        auto const pf = to_string(vf.pf);
         execute(db,
-                "INSERT INTO verifications (run, attachment, started_ms, document) "
-                "VALUES (?, ?, ?, ?) ON CONFLICT (run) DO UPDATE SET document = excluded.document",
+                "INSERT INTO verifications (run, attachment, started_ms, document, pf, vf) "
+                "VALUES (?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (run) DO UPDATE SET document = excluded.document",
                 verification.run, verification.attachment, milliseconds_of(verification.started_at),
-                document_of(verification));
+                document_of(verification), pf, int{vf.index});
         execute(db,
                 "DELETE FROM verifications WHERE attachment = ?1 AND number NOT IN (SELECT number "
                 "FROM verifications WHERE attachment = ?1 ORDER BY started_ms DESC, number DESC "
                 "LIMIT ?2)",
-                verification.attachment, verifications_max);
+                verification.attachment, attachment_verifications_max);
+        execute(db,
+                "DELETE FROM verifications WHERE pf = ?1 AND vf = ?2 AND number NOT IN (SELECT "
+                "number FROM verifications WHERE pf = ?1 AND vf = ?2 "
+                "ORDER BY started_ms DESC, number DESC LIMIT ?3)",
+                pf, int{vf.index}, vf_verifications_max);
     }
 }
 

@@ -54,6 +54,17 @@ Result<std::vector<JournalRecord>> journal_of(Store::Impl const& store, SQLite::
     return records;
 }
 
+Result<std::vector<Verification>> verifications_in(Store::Impl const& store,
+                                                   SQLite::Statement& rows) {
+    std::vector<Verification> verifications;
+    while (rows.executeStep()) {
+        auto const what = "verification " + rows.getColumn("run").getString();
+        VFMGR_TRY(auto one, value_of<Verification>(store, rows.getColumn("document"), what));
+        verifications.push_back(std::move(one));
+    }
+    return verifications;
+}
+
 std::int64_t sql_limit(std::size_t limit) {
     return static_cast<std::int64_t>(std::min<std::size_t>(limit, INT32_MAX));
 }
@@ -109,13 +120,18 @@ Result<std::vector<Verification>> Store::verifications(std::string const& attach
                                "SELECT run, document FROM verifications WHERE attachment = ? "
                                "ORDER BY started_ms DESC, number DESC");
         rows.bind(1, attachment);
-        Verifications verifications;
-        while (rows.executeStep()) {
-            auto const what = "verification " + rows.getColumn(0).getString();
-            VFMGR_TRY(auto verification, value_of<Verification>(*impl_, rows.getColumn(1), what));
-            verifications.push_back(std::move(verification));
-        }
-        return verifications;
+        return verifications_in(*impl_, rows);
+    });
+}
+
+Result<std::vector<Verification>> Store::verifications(VfId const& vf) {
+    using Verifications = std::vector<Verification>;
+    return impl_->guarded(Access::read, [&](SQLite::Database& db) -> Result<Verifications> {
+        SQLite::Statement rows(db,
+                               "SELECT run, document FROM verifications WHERE pf = ? AND vf = ? "
+                               "ORDER BY started_ms DESC, number DESC");
+        SQLite::bind(rows, to_string(vf.pf), int{vf.index});
+        return verifications_in(*impl_, rows);
     });
 }
 

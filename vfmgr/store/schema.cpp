@@ -60,7 +60,21 @@ INSERT INTO states SELECT operation, seq, state FROM journal;
 DROP TABLE journal;
 )sql";
 
-constexpr std::array migrations{version_1, version_2, version_3};
+// A VF's history outlives its leases. Of runs that came before, the VF is known where their lease
+// is; the others keep none. A document that can't be read is load()'s to complain about.
+constexpr char const* version_4 = R"sql(
+ALTER TABLE verifications ADD COLUMN pf TEXT;
+ALTER TABLE verifications ADD COLUMN vf INTEGER;
+UPDATE verifications SET pf = lease.pf, vf = lease.vf FROM (
+    SELECT id, document ->> '$.vf.pf' AS pf, document ->> '$.vf.index' AS vf
+        FROM attachments WHERE json_valid(document)
+    UNION ALL SELECT document ->> '$.attachment.id', pf, vf
+        FROM quarantine WHERE json_valid(document)) AS lease
+    WHERE verifications.attachment = lease.id;
+CREATE INDEX verifications_by_vf ON verifications (pf, vf, started_ms);
+)sql";
+
+constexpr std::array migrations{version_1, version_2, version_3, version_4};
 constexpr int newest = static_cast<int>(migrations.size());
 constexpr int application_id = 0x76666d67;  // "vfmg"
 

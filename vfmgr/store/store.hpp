@@ -51,7 +51,8 @@ struct Batch {
     std::vector<VfId> erase_quarantines;
     std::vector<Operation> save_operations;
     std::vector<IdempotencyRecord> save_idempotency;
-    std::vector<Verification> save_verifications;  // into the history of their attachment
+    // Into the history of their VF and of their attachment.
+    std::vector<std::pair<VfId, Verification>> save_verifications;
     struct Record {
         std::string operation;
         JournalRecord record;  // inserted, or replaced by (operation, seq)
@@ -109,6 +110,8 @@ class Store {
     [[nodiscard]] Result<std::vector<Operation>> operations(std::size_t limit);
     // Newest first; 100 are kept for each attachment.
     [[nodiscard]] Result<std::vector<Verification>> verifications(std::string const& attachment);
+    // Newest first, of every lease that the VF had; 200 are kept for each VF.
+    [[nodiscard]] Result<std::vector<Verification>> verifications(VfId const& vf);
 
     [[nodiscard]] Result<void> save_token(Token const& token);
     [[nodiscard]] Result<std::vector<Token>> tokens();

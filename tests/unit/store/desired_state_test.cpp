@@ -19,7 +19,7 @@ Batch everything() {
     batch.save_attachments = {attachment(1), attachment(2)};
     batch.save_quarantines = {quarantine(3), quarantine(4)};
     batch.save_operations = {test::operation("op1", OperationState::running)};
-    batch.save_verifications = {test::verification("run1", "00000001", 5)};
+    batch.save_verifications = {test::run_on_vf("run1", "00000001", 5)};
     batch.save_records = {{"op1", test::record(1, ResetVf{{pf, 1}})}};
     return batch;
 }

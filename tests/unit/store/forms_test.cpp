@@ -31,7 +31,7 @@ TEST_F(FormsTest, EachIsKept) {
     static_cast<void>(open());
     for (int each = 1; each <= form(); ++each)
         EXPECT_TRUE(exists(forms / fmt::format("form-{}.sql", each))) << each;
-    EXPECT_EQ(form(), 3) << "say so in INSTANTIATE_TEST_SUITE_P";
+    EXPECT_EQ(form(), 4) << "say so in INSTANTIATE_TEST_SUITE_P";
 }
 
 TEST_P(FormsTest, LosesNoWish) {
@@ -69,15 +69,17 @@ TEST_P(FormsTest, CanDoWhatCameLater) {
     EXPECT_TRUE(store.append_audit({}));
     Batch batch;
     batch.save_idempotency = {{"new", "hash", running, {}}};
-    batch.save_verifications = {test::verification("run2", "00000002", 5)};
+    batch.save_verifications = {{{test::pf, 2}, test::verification("run2", "00000002", 5)}};
     EXPECT_TRUE(store.commit(batch));
-    EXPECT_EQ(store.verifications("00000002").value(), batch.save_verifications);
+    auto const saved = std::vector{batch.save_verifications[0].second};
+    EXPECT_EQ(store.verifications("00000002").value(), saved);
+    EXPECT_EQ(store.verifications(VfId{test::pf, 2}).value(), saved);
 }
 
-INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2, 3));
+INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2, 3, 4));
 
 class LaterFormsTest : public FormsTest {};
-INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest, testing::Values(2, 3));
+INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest, testing::Values(2, 3, 4));
 
 TEST_P(LaterFormsTest, KeepTokensAndHistory) {
     restore(GetParam());
@@ -87,9 +89,27 @@ TEST_P(LaterFormsTest, KeepTokensAndHistory) {
     EXPECT_EQ(tokens[0].description, "the orchestrator");
     EXPECT_EQ(store.audit(10).value().size(), 1U);
     EXPECT_EQ(store.idempotency("key", test::at(1769860800000)).value()->operation, running);
-    EXPECT_EQ(store.verifications("00000001").value(),
-              std::vector{test::verification("0000000000000000000000000000000a", "00000001",
-                                             1769860801000)});
+    std::vector const history{
+        test::verification("0000000000000000000000000000000a", "00000001", 1769860801000)};
+    EXPECT_EQ(store.verifications("00000001").value(), history);
+    EXPECT_EQ(store.verifications(VfId{test::pf, 1}).value(), history) << "where the lease is";
+}
+
+// Runs of a lease that ended in quarantine have their VF, too; those of other former leases have
+// none, and stay with their attachment.
+TEST_P(LaterFormsTest, GiveFormerLeasesTheirHistory) {
+    restore(GetParam());
+    execute("UPDATE verifications SET attachment = '00000005'");
+    if (GetParam() == 4) execute("UPDATE verifications SET vf = 5");
+    EXPECT_EQ(open().verifications(VfId{test::pf, 5}).value().size(), 1U);
+    std::filesystem::remove(path());
+    restore(GetParam());
+    execute("UPDATE verifications SET attachment = '0000000f'");
+    if (GetParam() == 4) execute("UPDATE verifications SET pf = NULL, vf = NULL");
+    execute("INSERT INTO attachments VALUES ('00000009', 'cut short')");
+    auto store = open();
+    EXPECT_EQ(store.verifications("0000000f").value().size(), 1U);
+    EXPECT_TRUE(store.verifications(VfId{test::pf, 1}).value().empty());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace {
 using test::operation;
 using test::pf;
 using test::record;
+using test::run_on_vf;
 using test::verification;
 
 class JournalTest : public test::StoreTest {};
@@ -186,8 +187,8 @@ TEST_F(JournalTest, HundredVerificationsAreKeptForEachAttachment) {
     auto store = open();
     Batch batch;
     for (int i = 0; i < 103; ++i)
-        batch.save_verifications.push_back(verification(fmt::format("r{}", i), "00000001", i));
-    batch.save_verifications.push_back(verification("other", "00000002", 0));
+        batch.save_verifications.push_back(run_on_vf(fmt::format("r{}", i), "00000001", i));
+    batch.save_verifications.push_back(run_on_vf("other", "00000002", 0));
     ASSERT_TRUE(store.commit(batch));
 
     auto const kept = store.verifications("00000001").value();
@@ -198,16 +199,35 @@ TEST_F(JournalTest, HundredVerificationsAreKeptForEachAttachment) {
     EXPECT_TRUE(store.verifications("00000003").value().empty());
 }
 
+TEST_F(JournalTest, TwoHundredVerificationsAreKeptForEachVfWhateverLeaseItHad) {
+    auto store = open();
+    Batch batch;
+    for (int i = 0; i < 203; ++i)
+        batch.save_verifications.push_back(
+            run_on_vf(fmt::format("r{}", i), fmt::format("{:08x}", i / 70), i));
+    batch.save_verifications.emplace_back(VfId{test::pf, 2}, verification("other", "00000002", 0));
+    batch.save_verifications.emplace_back(VfId{{0, 2, 0, 0}, 1},
+                                          verification("elsewhere", "00000002", 0));
+    ASSERT_TRUE(store.commit(batch));
+
+    auto const kept = store.verifications(VfId{test::pf, 1}).value();
+    ASSERT_EQ(kept.size(), 200U);
+    EXPECT_EQ(kept.front(), verification("r202", "00000002", 202)) << "newest first";
+    EXPECT_EQ(kept.back().run, "r3");
+    EXPECT_EQ(store.verifications(VfId{test::pf, 2}).value().size(), 1U);
+    EXPECT_TRUE(store.verifications(VfId{test::pf, 3}).value().empty());
+}
+
 TEST_F(JournalTest, AVerificationIsReplacedByItsRun) {
     auto store = open();
     auto changed = verification("r1", "00000001", 1);
     changed.verdict = Verdict::pending;
     Batch batch;
-    batch.save_verifications = {changed, verification("r2", "00000001", 2)};
+    batch.save_verifications = {{{test::pf, 1}, changed}, run_on_vf("r2", "00000001", 2)};
     ASSERT_TRUE(store.commit(batch));
     changed.verdict = Verdict::fail;
     changed.finished_at = test::at(9);
-    batch.save_verifications = {changed};
+    batch.save_verifications = {{{test::pf, 1}, changed}};
     ASSERT_TRUE(store.commit(batch));
     EXPECT_EQ(store.verifications("00000001"),
               (std::vector{verification("r2", "00000001", 2), changed}));

@@ -20,7 +20,7 @@ class OpeningTest : public test::StoreTest {
         batch.save_attachments = {test::attachment(1)};
         batch.save_operations = {test::operation("op1", OperationState::running)};
         batch.save_records = {{"op1", test::record(1, ResetVf{{test::pf, 1}})}};
-        batch.save_verifications = {test::verification("run1", "00000001", 5)};
+        batch.save_verifications = {test::run_on_vf("run1", "00000001", 5)};
         ASSERT_TRUE(store.commit(batch));
     }
     [[nodiscard]] mode_t mode(std::string const& suffix = "") const {
@@ -98,15 +98,15 @@ TEST_F(OpeningTest, ADatabaseOfAnotherProgramIsLeftAlone) {
 
 TEST_F(OpeningTest, AFormFromTheFutureIsRefusedUntilTheNewerVfmgrdIsBack) {
     make();
-    execute("PRAGMA user_version = 4; CREATE TABLE future (a)");
+    execute("PRAGMA user_version = 5; CREATE TABLE future (a)");
     auto const before = bytes();
     auto const error = refusal_to_open();
     test::expect_unavailable(error, path());
-    EXPECT_NE(error.detail.find("has form 4; this vfmgrd knows up to 3"), std::string::npos)
+    EXPECT_NE(error.detail.find("has form 5; this vfmgrd knows up to 4"), std::string::npos)
         << error.detail;
     EXPECT_EQ(error.remedy, "install the vfmgrd that wrote it, or a newer one");
     EXPECT_TRUE(bytes() == before);
-    execute("PRAGMA user_version = 3");
+    execute("PRAGMA user_version = 4");
     EXPECT_EQ(open().load().value().attachments.at("00000001"), test::attachment(1));
 }
 

@@ -91,9 +91,9 @@ TEST_F(RecordsTest, PruningForgetsWhatIsOlderThan30Days) {
                              test::operation("kept", OperationState::failed, kept_ms)};
     batch.save_records = {{"old", test::record(1, ResetVf{{test::pf, 1}})},
                           {"running", test::record(1, ResetVf{{test::pf, 1}})}};
-    batch.save_verifications = {test::verification("of a lease", "00000001", old_ms),
-                                test::verification("of none", "00000002", old_ms),
-                                test::verification("of none, kept", "00000002", kept_ms)};
+    batch.save_verifications = {test::run_on_vf("of a lease", "00000001", old_ms),
+                                test::run_on_vf("of none", "00000002", old_ms),
+                                test::run_on_vf("of none, kept", "00000002", kept_ms)};
     ASSERT_TRUE(store.commit(batch));
     for (auto const time_ms : {old_ms, kept_ms}) {
         ASSERT_TRUE(store.append_audit({at(time_ms), {}, {}, {}, {}, {}}));
@@ -112,6 +112,7 @@ TEST_F(RecordsTest, PruningForgetsWhatIsOlderThan30Days) {
     EXPECT_EQ(store.verifications("00000001").value().size(), 1U) << "of a lease that is";
     ASSERT_EQ(store.verifications("00000002").value().size(), 1U);
     EXPECT_EQ(store.verifications("00000002").value()[0].run, "of none, kept");
+    EXPECT_EQ(store.verifications(VfId{test::pf, 1}).value().size(), 2U) << "and of its VF";
     ASSERT_EQ(store.audit(9).value().size(), 1U);
     EXPECT_EQ(store.audit(9).value()[0].at, at(kept_ms));
     EXPECT_EQ(store.idempotency(fmt::format("{}", old_ms), at(old_ms)).value(), std::nullopt);

@@ -104,6 +104,12 @@ inline Verification verification(std::string run, std::string lease, std::int64_
     return value;
 }
 
+// On VF 1 of `pf`.
+inline std::pair<VfId, Verification> run_on_vf(std::string run, std::string lease,
+                                               std::int64_t started_ms) {
+    return {{pf, 1}, verification(std::move(run), std::move(lease), started_ms)};
+}
+
 class StoreTest : public testing::Test {
   protected:
     [[nodiscard]] std::string path() const { return folder_ / "vfmgr.db"; }
