@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 #include <sys/random.h>
 
+#include <algorithm>
+
+#include "vfmgr/plan/slower.hpp"
+
 namespace vfmgr {
 
 using namespace std::chrono_literals;
@@ -160,6 +164,11 @@ void Engine::verification_done(Verification verification) {
         proved.verification->started_at = run->second.started_at;
         proved.verification->finished_at = clock_.now();
         state.runs.erase(run);
+        // Not told to the guest, whose VF may have been another tenant's before. A history that
+        // can't be read takes nothing from the verdict.
+        if (auto const earlier = state.store.verifications(proved.vf))
+            std::ranges::copy(slower_than_before(*proved.verification, *earlier),
+                              std::back_inserter(proved.verification->warnings));
         Batch batch;
         batch.save_verifications.emplace_back(proved.vf, *proved.verification);
         batch.save_attachments.push_back(std::move(proved));
