@@ -14,6 +14,7 @@
 #include "service/cli/progress.hpp"
 #include "service/cli/resolve.hpp"
 #include "service/cli/show.hpp"
+#include "service/cli/verification_history.hpp"
 
 namespace vfmgr {
 namespace {
@@ -95,6 +96,12 @@ Result<void> show(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const id, resolve_attachment(connection, name));
     return print_attachment(connection, options, "/v1/attachments/" + id);
+}
+
+Result<void> verifications(Options const& options, std::string const& name) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const id, resolve_attachment(connection, name));
+    return show_verifications(connection, options, "/v1/attachments/" + id + "/verifications");
 }
 
 struct VerifyArguments {
@@ -234,6 +241,8 @@ void add_attachment_commands(CLI::App& app, Session& session) {
         session.run = [&session] { return list(session.options); };
     });
     add_named(*attachment, session, "show", "one attachment, with its verification", show);
+    add_named(*attachment, session, "verifications", "runs of the RDMA tests over it",
+              verifications);
 }
 
 }  // namespace vfmgr

@@ -9,6 +9,7 @@
 #include "service/cli/progress.hpp"
 #include "service/cli/resolve.hpp"
 #include "service/cli/show.hpp"
+#include "service/cli/verification_history.hpp"
 
 namespace vfmgr {
 namespace {
@@ -48,6 +49,28 @@ Result<void> release_quarantine(Options const& options, std::string const& pf_na
     return {};
 }
 
+Result<void> verifications_of_vf(Options const& options, std::string const& pf_name,
+                                 std::uint16_t index) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const pci, resolve_pf(connection, pf_name));
+    return show_verifications(
+        connection, options, fmt::format("/v1/pfs/{}/vfs/{}/verifications", to_string(pci), index));
+}
+
+// A command for one VF, named by its PF and its number.
+template <class Run>
+void add_of_vf(CLI::App& parent, Session& session, std::string const& verb, std::string const& help,
+               Run run) {
+    auto* const command = parent.add_subcommand(verb, help)->fallthrough();
+    auto const pf = std::make_shared<std::string>();
+    auto const index = std::make_shared<std::uint16_t>();
+    command->add_option("PF", *pf, "PCI address or netdev")->required();
+    command->add_option("INDEX", *index, "number of the VF")->required();
+    command->callback([&session, pf, index, run] {
+        session.run = [&session, pf, index, run] { return run(session.options, *pf, *index); };
+    });
+}
+
 Result<void> list_vms(Options const& options) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const response, connection.send({.path = "/v1/vms"}));
@@ -62,22 +85,15 @@ void add_vf_commands(CLI::App& app, Session& session) {
     auto* const vf = app.add_subcommand("vf", "virtual functions")->fallthrough();
     vf->require_subcommand(1);
     auto const pf = std::make_shared<std::string>();
-    auto const index = std::make_shared<std::uint16_t>();
     auto* const list_command =
         vf->add_subcommand("list", "VFs of one PF, or of all")->fallthrough();
     list_command->add_option("PF", *pf, "PCI address or netdev");
     list_command->callback(
         [&session, pf] { session.run = [&session, pf] { return list(session.options, *pf); }; });
-    auto* const release =
-        vf->add_subcommand("release-quarantine", "try once more to clean a VF, and lend it again")
-            ->fallthrough();
-    release->add_option("PF", *pf, "PCI address or netdev")->required();
-    release->add_option("INDEX", *index, "number of the VF")->required();
-    release->callback([&session, pf, index] {
-        session.run = [&session, pf, index] {
-            return release_quarantine(session.options, *pf, *index);
-        };
-    });
+    add_of_vf(*vf, session, "verifications", "runs of the RDMA tests over a VF, whoever had it",
+              verifications_of_vf);
+    add_of_vf(*vf, session, "release-quarantine", "try once more to clean a VF, and lend it again",
+              release_quarantine);
 
     auto* const vm = app.add_subcommand("vm", "virtual machines")->fallthrough();
     vm->require_subcommand(1);

@@ -128,6 +128,25 @@ void lift_quarantine(Engine& engine, Call const& call, http::Respond respond) {
            [&engine, call] { return show_vf(engine, call); });
 }
 
+// Also of a VF that is no more: its runs outlive it.
+void list_vf_verifications(Engine& engine, Call const& call, http::Respond respond) {
+    auto const pci = pf_id(call);
+    if (!pci) return respond(refusal(call, pci.error()));
+    auto const index = vf_index(call);
+    if (!index) return respond(refusal(call, index.error()));
+    engine.control().post([&engine, call, vf = VfId{*pci, *index},
+                           respond = std::move(respond)](Control::State& state) {
+        auto const all = state.store.verifications(vf);
+        if (!all) return respond(refusal(call, all.error()));
+        if (all->empty() && !find_vf(*engine.snapshot().host, vf))
+            return respond(refusal(
+                call, Error{Problem::not_found,
+                            fmt::format("there is no VF {}, nor any run of it", to_string(vf)),
+                            "GET /v1/pfs lists those of this host"}));
+        respond(list_response(*all));
+    });
+}
+
 http::Response list_vfs(Engine& engine, Call const& call) {
     auto const now = engine.snapshot();
     auto const pf = named_pf(call, now);
@@ -157,6 +176,10 @@ std::vector<Route> pf_routes(Engine& engine) {
          [&engine](Call const& call, http::Respond respond) { respond(list_vfs(engine, call)); }},
         {"GET", "/v1/pfs/{pci}/vfs/{index}", Role::viewer,
          [&engine](Call const& call, http::Respond respond) { respond(show_vf(engine, call)); }},
+        {"GET", "/v1/pfs/{pci}/vfs/{index}/verifications", Role::viewer,
+         [&engine](Call const& call, http::Respond respond) {
+             list_vf_verifications(engine, call, std::move(respond));
+         }},
         {"DELETE", "/v1/pfs/{pci}/vfs/{index}/quarantine", Role::admin,
          [&engine](Call const& call, http::Respond respond) {
              lift_quarantine(engine, call, std::move(respond));

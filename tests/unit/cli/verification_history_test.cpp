@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/cli/verification_history.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/cli/answering_api.hpp"
+
+namespace vfmgr {
+namespace {
+
+using testing::HasSubstr;
+
+nlohmann::json const runs = nlohmann::json::parse(R"({"items": [
+    {"run": "r2", "attachment": "3f9c2b1d", "verdict": "pass", "started_at": "t2",
+     "responder": "10.99.0.2:8473", "path": "wire",
+     "tests": [{"name": "rdma_write", "verdict": "pass", "figures": {"bandwidth_mbps": 193.44}},
+               {"name": "write_bandwidth", "verdict": "pass", "figures": {"bandwidth_mbps": 21.25}},
+               {"name": "read_latency", "verdict": "pass", "figures": {"p50_us": 180.31}}],
+     "warnings": [{"test": "write_bandwidth", "detail": "slower", "remedy": "look at top"}]},
+    {"run": "r1", "attachment": "aaaaaaaa", "verdict": "fail", "started_at": "t1",
+     "responder": null, "path": "internal_switch", "tests": [], "warnings": [],
+     "detail": "bytes differ", "remedy": "look for errors"}], "next": null})");
+
+TEST(VerificationHistory, ShowsFiguresAndWhatIsToBeDone) {
+    EXPECT_EQ(verification_list_page(runs.at("items"), {}),
+              "RUN  STARTED  VERDICT  ATTACHMENT  RESPONDER       PATH             "
+              "BANDWIDTH MBPS               P50 US      WARNINGS\n"
+              "r2   t2       pass     3f9c2b1d    10.99.0.2:8473  wire             "
+              "rdma_write=193.4 write=21.2  read=180.3  write_bandwidth\n"
+              "r1   t1       fail     aaaaaaaa    this host       internal_switch  "
+              "-                            -           -\n"
+              "\n"
+              "r2 warning: slower\n"
+              "  remedy: look at top\n"
+              "r1 failed: bytes differ\n"
+              "  remedy: look for errors\n");
+}
+
+TEST(VerificationHistory, IsThatOfAVfOrOfAnAttachment) {
+    test::Api api;
+    api.on("GET /v1/pfs/0000:01:00.0/vfs/3/verifications", 200, runs);
+    auto const of_vf = test::vfctl(api, {"vf", "verifications", "0000:01:00.0", "3"});
+    EXPECT_EQ(of_vf.code, 0) << of_vf.err;
+    EXPECT_THAT(of_vf.out, HasSubstr("r2 warning: slower\n  remedy: look at top\n"));
+    EXPECT_EQ(test::vfctl(api, {"-j", "vf", "verifications", "0000:01:00.0", "3"}).out,
+              runs.dump() + "\n");
+    EXPECT_EQ(test::vfctl(api, {"-o", "name", "vf", "verifications", "0000:01:00.0", "3"}).out,
+              "r2\nr1\n");
+    api.on("GET /v1/attachments", 200,
+           {{"items", {{{"id", "3f9c2b1d"}, {"vm_name", "vm1"}, {"vm_uuid", "u"}}}},
+            {"next", nullptr}});
+    api.on("GET /v1/attachments/3f9c2b1d/verifications", 200, runs);
+    auto const of_attachment = test::vfctl(api, {"attachment", "verifications", "vm1"});
+    EXPECT_EQ(of_attachment.code, 0) << of_attachment.err;
+    EXPECT_THAT(of_attachment.out, HasSubstr("r1 failed: bytes differ\n"));
+    EXPECT_EQ(test::vfctl(api, {"vf", "verifications", "0000:01:00.0"}).code, 2);
+}
+
+}  // namespace
+}  // namespace vfmgr

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// GET /v1/pfs/{pci}/vfs/{index}/verifications, on an engine with fakes.
+#include <gmock/gmock.h>
+
+#include "api/types/json.hpp"
+#include "service/routes/api.hpp"
+#include "tests/unit/engine/engine_bench.hpp"
+
+namespace vfmgr {
+namespace {
+
+using namespace example;
+
+struct VfVerifications : testing::Test {
+    TemporaryFolder folder;
+    FakeKernel kernel{igb_host()};
+    FakeHypervisor hypervisor{kernel};
+    std::unique_ptr<Bench> bench;
+
+    void SetUp() override {
+        hypervisor.add(make_vm("vm1", vm1));
+        ASSERT_TRUE(hypervisor.start(vm1));
+        bench = std::make_unique<Bench>(kernel, hypervisor, folder.path());
+        bench->run(ReplacePfSpec{pf0, spec_with_vfs(2)});
+    }
+    http::Response ask(std::string const& index) {
+        for (auto const& route : pf_routes(bench->engine)) {
+            if (route.path != "/v1/pfs/{pci}/vfs/{index}/verifications") continue;
+            std::promise<http::Response> promise;
+            auto answer = promise.get_future();
+            route.handle({{}, {}, {{"pci", to_string(pf0)}, {"index", index}}},
+                         [&](http::Response response) { promise.set_value(std::move(response)); });
+            return answer.get();
+        }
+        ADD_FAILURE() << "there is no such route";
+        return {};
+    }
+};
+
+TEST_F(VfVerifications, AreThereWhenTheAttachmentIsGone) {
+    EXPECT_EQ(nlohmann::json::parse(ask("0").body).at("items").size(), 0U);
+    bench->run(Lend{example::ask()});
+    auto const lease = bench->desired().attachments.begin()->first;
+    bench->guest_reports(Verdict::pass);
+    bench->run(Verify{lease, 5});
+    bench->run(Release{lease});
+    auto const answer = ask("0");
+    EXPECT_EQ(answer.status, 200);
+    auto const items = nlohmann::json::parse(answer.body).at("items");
+    ASSERT_EQ(items.size(), 1U);
+    EXPECT_EQ(items[0].at("attachment"), lease);
+    EXPECT_EQ(items[0].at("tests")[0].at("name"), "rdma_write") << "the whole run";
+    EXPECT_EQ(nlohmann::json::parse(ask("1").body).at("items").size(), 0U);
+    bench->run(ReplacePfSpec{pf0, spec_with_vfs(0)});
+    EXPECT_EQ(nlohmann::json::parse(ask("0").body).at("items").size(), 1U) << "also when the VF is";
+}
+
+TEST_F(VfVerifications, OfNoVfAreRefused) {
+    EXPECT_EQ(ask("7").status, 404);
+    EXPECT_EQ(ask("one").status, 400);
+}
+
+}  // namespace
+}  // namespace vfmgr
