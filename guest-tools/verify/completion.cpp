@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 
+#include "guest-tools/verify/faults.hpp"
 #include "guest-tools/verify/polling.hpp"
 
 namespace vfmgr::verify {
@@ -17,39 +18,10 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-Error device_error(ibv_context* context, std::string what, char const* call, int error_number) {
-    Error error{Problem::kernel_refused, fmt::format("{}: {}", context->device->name, what),
-                "see the kernel log"};
-    error.causes.push_back(errno_cause(call, error_number));
-    return error;
-}
-
 bool ends_all_work(ibv_event_type event) {
     return event == IBV_EVENT_DEVICE_FATAL || event == IBV_EVENT_CQ_ERR ||
            event == IBV_EVENT_QP_FATAL || event == IBV_EVENT_QP_REQ_ERR ||
            event == IBV_EVENT_QP_ACCESS_ERR;
-}
-
-std::string_view remedy_of(ibv_wc_status status) {
-    switch (status) {
-        case IBV_WC_RETRY_EXC_ERR:
-            return "the other end does not answer: check carrier, VLAN and MTU on both sides, and "
-                   "that no firewall drops UDP port 4791";
-        case IBV_WC_RNR_RETRY_EXC_ERR:
-            return "the other end has no receive posted: its session ended or it is overloaded";
-        case IBV_WC_REM_ACCESS_ERR:
-            return "the other end's memory key no longer holds: start a new run";
-        case IBV_WC_REM_INV_REQ_ERR:
-            return "the other end refuses the request's size or kind: use the same version on both";
-        case IBV_WC_REM_OP_ERR:
-            return "the other end failed: see its kernel log";
-        case IBV_WC_WR_FLUSH_ERR:
-            return "an earlier request failed, or the other end closed the session";
-        case IBV_WC_LOC_LEN_ERR:
-            return "a message is longer than its receive buffer: use the same version on both";
-        default:
-            return "see the kernel logs of VM and host";
-    }
 }
 
 }  // namespace
@@ -62,7 +34,7 @@ Error completion_error(ibv_wc const& completion, std::string_view what) {
             fmt::format("{} ended with \"{}\" (status {}{})", what,
                         ibv_wc_status_str(completion.status),
                         static_cast<unsigned>(completion.status), vendor),
-            std::string(remedy_of(completion.status))};
+            remedy_of(completion_fault(completion.status, completion.vendor_err))};
 }
 
 Result<void> check_completions(std::span<ibv_wc const> completions, std::string_view what) {
@@ -75,17 +47,17 @@ Result<void> check_async(ibv_context* context) {
     pollfd readable{context->async_fd, POLLIN, 0};
     while (::poll(&readable, 1, 0) > 0) {
         if ((readable.revents & POLLIN) == 0)
-            return fail(device_error(context, "the device has gone", "poll", ENODEV));
+            return fail(verbs_error(context, "the device has gone", "poll", ENODEV));
         ibv_async_event event{};
         if (ibv_get_async_event(context, &event) != 0)
-            return fail(device_error(context, "the device has gone", "ibv_get_async_event", errno));
+            return fail(verbs_error(context, "the device has gone", "ibv_get_async_event", errno));
         auto const type = event.event_type;
         ibv_ack_async_event(&event);
         if (ends_all_work(type))
             return fail(
                 Problem::kernel_refused,
                 fmt::format("{} reported \"{}\"", context->device->name, ibv_event_type_str(type)),
-                "check that the VF is still plugged in; see the kernel log");
+                "check that the VF is still plugged in: lspci; dmesg | tail");
     }
     return {};
 }
@@ -94,21 +66,21 @@ Result<CompletionQueue> CompletionQueue::make(ibv_context* context, int entries)
     VerbsChannel channel(ibv_create_comp_channel(context));
     if (!channel)
         return fail(
-            device_error(context, "no completion channel", "ibv_create_comp_channel", errno));
+            verbs_error(context, "no completion channel", "ibv_create_comp_channel", errno));
     if (::fcntl(channel->fd, F_SETFL, O_NONBLOCK) != 0)
-        return fail(device_error(context, "no completion channel", "fcntl", errno));
+        return fail(verbs_error(context, "no completion channel", "fcntl", errno));
     VerbsQueue queue(ibv_create_cq(context, entries, nullptr, channel.get(), 0));
     if (!queue)
-        return fail(device_error(context, fmt::format("no completion queue of {} entries", entries),
-                                 "ibv_create_cq", errno));
+        return fail(verbs_error(context, fmt::format("no completion queue of {} entries", entries),
+                                "ibv_create_cq", errno));
     return CompletionQueue(std::move(channel), std::move(queue));
 }
 
 Result<std::span<ibv_wc>> CompletionQueue::poll(std::span<ibv_wc> room) {
     int const count = ibv_poll_cq(queue_.get(), static_cast<int>(room.size()), room.data());
     if (count < 0)
-        return fail(device_error(channel_->context, "the completion queue can't be read",
-                                 "ibv_poll_cq", EIO));
+        return fail(verbs_error(channel_->context, "the completion queue can't be read",
+                                "ibv_poll_cq", EIO));
     return room.first(static_cast<std::size_t>(count));
 }
 
@@ -147,8 +119,8 @@ Result<void> CompletionQueue::block(Deadline deadline) {
 
 Result<void> CompletionQueue::arm() {
     if (int const error = ibv_req_notify_cq(queue_.get(), 0); error != 0)
-        return fail(device_error(channel_->context, "the completion queue can't be armed",
-                                 "ibv_req_notify_cq", error));
+        return fail(verbs_error(channel_->context, "the completion queue can't be armed",
+                                "ibv_req_notify_cq", error));
     return {};
 }
 

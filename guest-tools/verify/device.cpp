@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "guest-tools/verify/faults.hpp"
 #include "guest-tools/verify/port_state.hpp"
 
 namespace vfmgr::verify {
@@ -96,9 +97,11 @@ Scan scan_devices(std::array<std::uint8_t, 16> const& gid, unsigned ifindex) {
     for (auto* device : std::span(devices.get(), static_cast<std::size_t>(count))) {
         VerbsContext context(ibv_open_device(device));
         if (!context) {
-            scan.remedy = open_remedy(errno);
+            auto const error_number = errno;
+            if (auto const fault = errno_fault("ibv_open_device", error_number))
+                scan.remedy = remedy_of(*fault);
             scan.reasons.push_back(
-                fmt::format("{} can't be opened: {}", device->name, errno_name(errno)));
+                fmt::format("{} can't be opened: {}", device->name, errno_name(error_number)));
             continue;
         }
         scan.names.emplace_back(device->name);
@@ -170,12 +173,10 @@ Result<VerbsPort> describe(Found found, PortWish const& wish) {
     int const port_error = ibv_query_port(port.context.get(), port.number, &attributes);
     int const device_error = ibv_query_device(port.context.get(), &limits);
     if (port_error != 0 || device_error != 0) {
-        Error error{Problem::kernel_refused,
-                    fmt::format("{} port {} does not tell its state", port.device, port.number),
-                    "see the kernel log"};
-        error.causes.push_back(
-            errno_cause("ibv_query_port", port_error != 0 ? port_error : device_error));
-        return fail(std::move(error));
+        auto* const context = port.context.get();
+        return fail(verbs_error(context,
+                                fmt::format("port {} does not tell its state", port.number),
+                                "ibv_query_port", port_error != 0 ? port_error : device_error));
     }
     port.path_mtu = mtu_bytes(attributes.active_mtu);
     port.software = limits.vendor_id == rxe_vendor || limits.vendor_id == siw_vendor;
@@ -210,10 +211,7 @@ Result<VerbsPort> find_port(PortWish const& wish, std::chrono::milliseconds wait
 Result<VerbsDomain> make_domain(VerbsPort const& port) {
     VerbsDomain domain(ibv_alloc_pd(port.context.get()));
     if (domain) return domain;
-    Error error{Problem::kernel_refused, port.device + ": no protection domain",
-                "see the kernel log"};
-    error.causes.push_back(errno_cause("ibv_alloc_pd", errno));
-    return fail(std::move(error));
+    return fail(verbs_error(port.context.get(), "no protection domain", "ibv_alloc_pd", errno));
 }
 
 std::string gid_hex(std::array<std::uint8_t, 16> const& gid) {

@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "guest-tools/verify/faults.hpp"
+
 namespace vfmgr::verify {
 
 void RegisteredMemory::Unmap::operator()(std::byte* pages) const noexcept {
@@ -27,17 +29,9 @@ Result<RegisteredMemory> RegisteredMemory::make(ibv_pd* domain, std::size_t byte
     Pages pages(static_cast<std::byte*>(mapped), Unmap{bytes});
     VerbsRegion region(ibv_reg_mr(domain, mapped, bytes, static_cast<int>(access)));
     if (region) return RegisteredMemory(std::move(pages), std::move(region));
-    auto const error_number = errno;
-    Error error{Problem::kernel_refused,
-                fmt::format("{} did not register {} bytes as {}", domain->context->device->name,
-                            bytes, what),
-                "see the kernel log"};
-    if (error_number == ENOMEM)
-        // The default limit is 8 MiB (kernel-and-libvirt.md, more facts).
-        error.remedy =
-            "allow more locked memory: LimitMEMLOCK=infinity in the unit, or run as root";
-    error.causes.push_back(errno_cause("ibv_reg_mr", error_number));
-    return fail(std::move(error));
+    return fail(verbs_error(domain->context,
+                            fmt::format("{} bytes can't be registered as {}", bytes, what),
+                            "ibv_reg_mr", errno));
 }
 
 MemoryRegion RegisteredMemory::remote() const {

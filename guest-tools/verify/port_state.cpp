@@ -34,7 +34,7 @@ char const* link_remedy(ibv_port_state state) {
         case IBV_PORT_ACTIVE_DEFER:
             return "the link is being trained anew: check cable and switch";
         default:
-            return "see the kernel log";
+            return "see the kernel's log: dmesg | tail";
     }
 }
 
@@ -64,27 +64,6 @@ Result<void> judge_ports(std::span<PortState const> ports, LinkLayer wanted) {
         if (first) first = judged;
     }
     return first;
-}
-
-std::string open_remedy(int error) {
-    switch (error) {
-        case EACCES:
-        case EPERM:
-            return "run as root, or let this user read and write /dev/infiniband/uverbs*: "
-                   "rdma-core "
-                   "does so by udev; a container needs the device and its cgroup's permission";
-        case ENOENT:
-        case ENXIO:
-        case ENODEV:
-            return "udev has not made /dev/infiniband/uverbs*: install rdma-core, reload "
-                   "the module ib_uverbs";
-        case ENOMEM:
-        case EMFILE:
-            return "raise the limits of locked memory and open files (LimitMEMLOCK=, "
-                   "LimitNOFILE= in the unit)";
-        default:
-            return {};
-    }
 }
 
 }  // namespace vfmgr::verify

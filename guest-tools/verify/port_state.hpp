@@ -30,8 +30,4 @@ struct PortState {
 // has. One that is sound may have been meant.
 [[nodiscard]] Result<void> judge_ports(std::span<PortState const> ports, LinkLayer wanted);
 
-// What to do when a device's file, /dev/infiniband/uverbsN, can't be opened for this reason; empty
-// when it is not known.
-[[nodiscard]] std::string open_remedy(int error);
-
 }  // namespace vfmgr::verify

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "guest-tools/verify/faults.hpp"
 #include "guest-tools/verify/random.hpp"
 
 namespace vfmgr::verify {
@@ -24,19 +25,6 @@ constexpr std::uint8_t rnr_timer_640_us = 12;
 // a privileged one.
 constexpr std::uint32_t datagram_q_key = 0x11111111;
 constexpr std::uint8_t retries = 7;  // for receiver-not-ready: without end
-
-Error refused(ibv_context* context, std::string detail, char const* call, int error_number) {
-    Error error{Problem::kernel_refused, fmt::format("{}: {}", context->device->name, detail),
-                "see the kernel log"};
-    error.causes.push_back(errno_cause(call, error_number));
-    return error;
-}
-
-Error unresolved(Error error, int error_number) {
-    if (error_number == ETIMEDOUT || error_number == EHOSTUNREACH || error_number == ENETUNREACH)
-        error.remedy = "the peer's address does not resolve: check address, route and carrier";
-    return error;
-}
 
 Result<ibv_ah_attr> address_of(VerbsPort const& port, QueuePairEnd const& peer) {
     VFMGR_TRY(auto const gid, parse_gid(peer.gid));
@@ -83,7 +71,7 @@ Result<QueuePair> QueuePair::make(ibv_pd* domain, VerbsPort const& port, QueuePa
     // Devices differ in what they inline; none of the tests needs it.
     if (!pair) pair = create_pair(domain, completions->get(), size, 0, wanted);
     if (!pair)
-        return fail(refused(
+        return fail(verbs_error(
             context,
             fmt::format("no queue pair for {} sends and {} receives", size.sends, size.receives),
             "ibv_create_qp", errno));
@@ -115,10 +103,8 @@ Result<void> QueuePair::to_init(std::uint8_t port, unsigned remote_access) {
 Result<void> QueuePair::modify(ibv_qp_attr& attributes, int mask, char const* to) {
     int const error = ibv_modify_qp(pair_.get(), &attributes, mask);
     if (error == 0) return {};
-    return fail(
-        unresolved(refused(pair_->context, fmt::format("the queue pair does not go to {}", to),
-                           "ibv_modify_qp", error),
-                   error));
+    return fail(verbs_error(pair_->context, fmt::format("the queue pair does not go to {}", to),
+                            "ibv_modify_qp", error));
 }
 
 Result<void> QueuePair::connect_datagrams(VerbsPort const& port, QueuePairEnd const& peer) {
@@ -132,8 +118,8 @@ Result<void> QueuePair::connect_datagrams(VerbsPort const& port, QueuePairEnd co
     peer_address_.reset(ibv_create_ah(pair_->pd, &to));
     peer_number_ = peer.qp_num;
     if (peer_address_) return {};
-    return fail(unresolved(
-        refused(pair_->context, "no address handle of the peer", "ibv_create_ah", errno), errno));
+    return fail(
+        verbs_error(pair_->context, "no address handle of the peer", "ibv_create_ah", errno));
 }
 
 Result<void> QueuePair::connect(VerbsPort const& port, QueuePairEnd const& peer) {
@@ -174,14 +160,16 @@ Result<void> QueuePair::receive(std::uint64_t id, Piece into) {
     request.num_sge = 1;
     ibv_recv_wr* bad = nullptr;
     if (int const error = ibv_post_recv(pair_.get(), &request, &bad); error != 0)
-        return fail(refused(pair_->context, "a receive can't be posted", "ibv_post_recv", error));
+        return fail(
+            verbs_error(pair_->context, "a receive can't be posted", "ibv_post_recv", error));
     return {};
 }
 
 Result<void> QueuePair::post(ibv_send_wr& first) {
     ibv_send_wr* bad = nullptr;
     if (int const error = ibv_post_send(pair_.get(), &first, &bad); error != 0)
-        return fail(refused(pair_->context, "a request can't be posted", "ibv_post_send", error));
+        return fail(
+            verbs_error(pair_->context, "a request can't be posted", "ibv_post_send", error));
     return {};
 }
 
@@ -273,8 +261,8 @@ Result<std::array<std::uint8_t, 16>> QueuePair::peer_gid() const {
     ibv_qp_attr attributes{};
     ibv_qp_init_attr made{};
     if (int const error = ibv_query_qp(pair_.get(), &attributes, IBV_QP_AV, &made); error != 0)
-        return fail(refused(pair_->context, "the queue pair does not tell its peer", "ibv_query_qp",
-                            error));
+        return fail(verbs_error(pair_->context, "the queue pair does not tell its peer",
+                                "ibv_query_qp", error));
     std::array<std::uint8_t, 16> gid{};
     std::memcpy(gid.data(), attributes.ah_attr.grh.dgid.raw, gid.size());
     return gid;

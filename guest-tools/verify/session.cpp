@@ -87,6 +87,7 @@ GuestReport GuestSession::run(SessionOffer const& offer, Measuring const& measur
         counted = {subject_.ifname, rdma_->port.device, rdma_->port.number};
     }
     auto const before = read_counters(counted);
+    log_ = KernelLog::follow();
     auto const deadline =
         Steady::now() + std::chrono::seconds(offer.deadline_seconds) - report_time;
     run_echo(report, deadline);
@@ -98,7 +99,8 @@ GuestReport GuestSession::run(SessionOffer const& offer, Measuring const& measur
     return report;
 }
 
-void GuestSession::add(GuestReport& report, Measured made) const {
+void GuestSession::add(GuestReport& report, Measured made) {
+    if (made.result.verdict == Verdict::fail) add_kernels_reason(made.result);
     made.result.detail = printable(made.result.detail, sentence_max);
     made.result.remedy = printable(made.result.remedy, sentence_max);
     if (!made.digest.empty()) report.digests[made.result.name] = std::move(made.digest);
@@ -106,7 +108,15 @@ void GuestSession::add(GuestReport& report, Measured made) const {
     report.tests.push_back(std::move(made.result));
 }
 
-void GuestSession::run_echo(GuestReport& report, Deadline deadline) const {
+// What the kernel knows is nearer to the cause than what a test saw of it.
+void GuestSession::add_kernels_reason(TestResult& failed) {
+    auto const said = log_.find(names_in_log(subject_.ifname));
+    if (!said) return;
+    failed.detail += fmt::format("; this machine's kernel says: {}", said->line);
+    failed.remedy = remedy_of(said->fault);
+}
+
+void GuestSession::run_echo(GuestReport& report, Deadline deadline) {
     auto const until = std::min(deadline, Steady::now() + echo_time);
     EchoTest const test{subject_.attachment, subject_.ifname, until};
     add(report, reachability(test));
@@ -145,7 +155,7 @@ bool GuestSession::prove(GuestReport& report, SessionOffer const& offer, Deadlin
 
 // Figures of a path that does not work would be of no use, and take their time.
 void GuestSession::measure_all(GuestReport& report, Measuring const& measuring, bool proved,
-                               Deadline deadline) const {
+                               Deadline deadline) {
     for (auto const& each : measuring.wanted) {
         if (!proved) {
             add(report, not_tried(each.name, "a proof"));

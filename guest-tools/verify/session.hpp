@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "guest-tools/verify/device.hpp"
+#include "guest-tools/verify/kernel_log.hpp"
 #include "guest-tools/verify/measure.hpp"
 #include "guest-tools/verify/queue_pair.hpp"
 
@@ -41,15 +42,17 @@ class GuestSession {
     };
     explicit GuestSession(Subject subject) : subject_(std::move(subject)) {}
     [[nodiscard]] Result<Rdma> open_rdma() const;
-    void add(GuestReport& report, Measured made) const;
-    void run_echo(GuestReport& report, Deadline deadline) const;
+    void add(GuestReport& report, Measured made);
+    void add_kernels_reason(TestResult& failed);
+    void run_echo(GuestReport& report, Deadline deadline);
     [[nodiscard]] bool prove(GuestReport& report, SessionOffer const& offer, Deadline deadline);
     void measure_all(GuestReport& report, Measuring const& measuring, bool proved,
-                     Deadline deadline) const;
+                     Deadline deadline);
 
     Subject subject_;
     OnTest on_test_;
     SessionRequest request_;
+    KernelLog log_;  // since run()
     std::optional<Rdma> rdma_;
 };
 

@@ -12,7 +12,7 @@ namespace vfmgr::verify {
 namespace {
 
 constexpr std::uint64_t pings_by_default = 64;
-constexpr std::chrono::milliseconds answer_wait{500};
+constexpr std::chrono::milliseconds ud_answer_time{500};
 constexpr std::uint64_t lost_in_a_row_max = 4;  // then nothing comes any more
 constexpr double lost_share_max = 0.05;
 constexpr std::uint64_t receive_id = 1, send_id = 2;
@@ -41,7 +41,7 @@ class UdPings {
         auto const question = stream_.local(0);
         std::memcpy(question.bytes.data(), &sent_, sizeof sent_);
         VFMGR_CHECK(stream_.pairs().front().send(send_id, question));
-        auto const until = std::min(deadline_, std::chrono::steady_clock::now() + answer_wait);
+        auto const until = std::min(deadline_, std::chrono::steady_clock::now() + ud_answer_time);
         bool answered = false;
         bool completed = false;
         while (!answered || !completed) {
@@ -83,7 +83,7 @@ class UdPings {
         if (static_cast<double>(lost) <= lost_share_max * static_cast<double>(sent_)) return made;
         made.result.verdict = Verdict::fail;
         made.result.detail = fmt::format("{} of {} datagrams got no answer in {} ms", lost, sent_,
-                                         answer_wait.count());
+                                         ud_answer_time.count());
         made.result.remedy =
             "RC repeats what is lost and hides it: look for drops with ethtool -S and tc -s qdisc "
             "on both ends, and for flow control (PFC) on the switch";

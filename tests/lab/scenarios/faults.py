@@ -6,7 +6,7 @@ import json
 from vflab.product import Product
 from vflab.programs import built, send
 
-LONG = True  # 11 faults of some 10 s each
+LONG = True  # 12 faults of some 10 s each
 VM = "faulty"
 PROGRAM = "/run/hostile_guest"
 
@@ -112,6 +112,7 @@ class Faults:
         self.lab.check_equal(verdict["verdict"], "fail", "little locked memory")
         self.named("limits named", "little locked memory",
                    f"{verdict['detail']} [{verdict['remedy']}]", "ENOMEM", "locked memory")
+        self.full_neighbour_table()
         self.lab.host.run("systemctl stop vfmgrd")
         try:
             shown = self.vm.run("vf-guest verify --profile quick", check=False, timeout=120)
@@ -120,3 +121,21 @@ class Faults:
         self.lab.check(shown.status != 0, "a verification without a responder succeeded")
         self.named("limits named", "a dead responder", shown.stderr, "vfmgrd", "remedy")
         self.lab.host.wait_for("vfmgrd answers", "vfctl pf list", 60)
+
+    def full_neighbour_table(self):
+        """The verdict has what the VM's kernel logged. Entries that are newer than five seconds
+        are not thrown out for others."""
+        def limit(*entries):
+            return "; ".join(f"sysctl -q -w net.ipv4.neigh.default.gc_thresh{i}={n}"
+                             for i, n in enumerate(entries, 1))
+        fill = (f"ip neigh flush dev {self.netdev}; {limit(1, 1, 1)}; "
+                f"ip neigh replace 192.168.100.201 lladdr 02:00:00:00:02:01 dev {self.netdev} "
+                "nud reachable;")
+        try:
+            verdict = self.verify(fill)
+        finally:
+            self.vm.run(f"{limit(128, 512, 1024)}; ip neigh flush dev {self.netdev}")
+        self.lab.check_equal(verdict["verdict"], "fail", "a full neighbour table")
+        self.named("limits named", "a full neighbour table",
+                   f"{verdict['detail']} [{verdict['remedy']}]", "neighbor table overflow",
+                   "gc_thresh3")

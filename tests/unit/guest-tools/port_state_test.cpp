@@ -89,15 +89,5 @@ TEST(PortState, OfSeveralTheFirstReasonUnlessOneIsSound) {
     EXPECT_TRUE(judge_ports(mixed, LinkLayer::ethernet));
 }
 
-TEST(PortState, ADeviceFileThatCannotBeOpened) {
-    for (auto const error : {EACCES, EPERM}) {
-        EXPECT_THAT(open_remedy(error), HasSubstr("/dev/infiniband/uverbs*"));
-        EXPECT_THAT(open_remedy(error), HasSubstr("root"));
-    }
-    EXPECT_THAT(open_remedy(ENOENT), HasSubstr("udev"));
-    EXPECT_THAT(open_remedy(ENOMEM), HasSubstr("LimitMEMLOCK"));
-    EXPECT_EQ(open_remedy(EIO), "");
-}
-
 }  // namespace
 }  // namespace vfmgr::verify

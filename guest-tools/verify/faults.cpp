@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/verify/faults.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace vfmgr::verify {
+namespace {
+
+struct CallFault {
+    std::string_view call;  // empty: any
+    int error_number;
+    Fault fault;
+};
+
+constexpr Fault unresolved{"the peer's address does not resolve",
+                           "check address, route and carrier: ip neigh; ip route get ADDRESS"};
+constexpr Fault no_permission{
+    "this user may not use /dev/infiniband/uverbs*",
+    "run as root; rdma-core's udev rules let others; a container needs the device and its cgroup's "
+    "permission"};
+constexpr Fault no_device_file{"udev has not made /dev/infiniband/uverbs*",
+                               "install rdma-core and reload the module: modprobe -r ib_uverbs; "
+                               "modprobe ib_uverbs"};
+constexpr Fault limits{"locked memory or open files are limited",
+                       "raise LimitMEMLOCK= and LimitNOFILE= of the unit; ulimit -l -n"};
+constexpr Fault gone{"the device has failed or gone", "look for it: rdma link; dmesg | tail"};
+constexpr Fault too_many_pairs{"the device has no room for more queue pairs or requests",
+                               "compare: rdma resource show; ibv_devinfo -v | grep max_qp"};
+
+constexpr std::array<CallFault, 20> call_faults{{
+    // The default limit is 8 MiB (kernel-and-libvirt.md, more facts).
+    {"ibv_reg_mr",
+     ENOMEM,
+     {"locked memory is limited",
+      "allow more locked memory: LimitMEMLOCK=infinity in the unit, or run as root"}},
+    {"ibv_reg_mr",
+     EFAULT,
+     {"the memory is not this machine's RAM: of a GPU without nvidia_peermem it looks so",
+      "modprobe nvidia_peermem, or register it as a DMA-BUF"}},
+    {"ibv_reg_mr",
+     EINVAL,
+     {"the device takes no region of this length or access",
+      "compare: ibv_devinfo -v | grep max_mr_size"}},
+    {"ibv_modify_qp", ETIMEDOUT, unresolved},
+    {"ibv_modify_qp", EHOSTUNREACH, unresolved},
+    {"ibv_modify_qp", ENETUNREACH, unresolved},
+    {"ibv_modify_qp",
+     EINVAL,
+     {"an attribute is not the device's: most often a GID that has gone meanwhile",
+      "look at its GIDs: ibv_devinfo -v"}},
+    {"ibv_create_ah", ETIMEDOUT, unresolved},
+    {"ibv_create_ah", EHOSTUNREACH, unresolved},
+    {"ibv_create_ah", ENETUNREACH, unresolved},
+    {"ibv_create_qp", ENOMEM, too_many_pairs},
+    {"ibv_create_qp", EINVAL, too_many_pairs},
+    {"ibv_open_device", EACCES, no_permission},
+    {"ibv_open_device", EPERM, no_permission},
+    {"ibv_open_device", ENOENT, no_device_file},
+    {"ibv_open_device", ENXIO, no_device_file},
+    {"ibv_open_device", ENODEV, no_device_file},
+    {"ibv_open_device", ENOMEM, limits},
+    {"", EMFILE, limits},
+    {"", EIO, gone},
+}};
+
+struct LogFault {
+    std::string_view words;
+    std::string_view more;  // in the same line; empty: nothing
+    Fault fault;
+};
+
+constexpr Fault iommu_fault{
+    "the IOMMU refused an access of the device to memory",
+    "see which address: dmesg | grep -E 'DMAR|AMD-Vi'; with a GPU, check ACS and iommu=pt"};
+
+// In the words of the kernel's sources, 6.1 and 6.12.
+constexpr std::array<LogFault, 9> log_faults{{
+    {"Link is Down",
+     "",
+     {"the link went down", "look at its other end: ethtool DEVICE; ip -s link"}},
+    {"neighbor table overflow",
+     "",
+     {"the neighbour table is full, so that addresses do not resolve",
+      "sysctl -w net.ipv4.neigh.default.gc_thresh3=8192", true}},
+    {"NETDEV WATCHDOG",
+     "transmit queue",
+     {"the NIC did not send for seconds, and was reset", "ethtool -i DEVICE; ethtool -S DEVICE"}},
+    {"DMAR:", "fault addr", iommu_fault},
+    {"AMD-Vi:", "IO_PAGE_FAULT", iommu_fault},
+    {"disagrees about version of symbol",
+     "ib_register_peer_memory_client",
+     {"nvidia_peermem was built for another RDMA stack than the one that runs",
+      "build it anew against this one (dkms autoinstall), or use DMA-BUF", true}},
+    {"device's health compromised",
+     "",
+     {"the NIC's firmware has failed", "devlink health show; reset the NIC"}},
+    {"Out of memory: Killed process", "", {"memory ran out", "free -m; give the VM more", true}},
+    {"PCIe Bus Error", "", {"the PCIe link has errors", "lspci -vv | grep -E 'LnkSta|CESta'"}},
+}};
+
+}  // namespace
+
+std::string remedy_of(Fault const& fault) {
+    return fmt::format("{}: {}", fault.cause, fault.command);
+}
+
+std::optional<Fault> errno_fault(std::string_view call, int error_number) {
+    auto const found = std::ranges::find_if(call_faults, [&](CallFault const& each) {
+        return each.error_number == error_number && (each.call.empty() || each.call == call);
+    });
+    return found == call_faults.end() ? std::nullopt : std::optional(found->fault);
+}
+
+Fault completion_fault(ibv_wc_status status, std::uint32_t vendor_err) {
+    // A syndrome of mlx5, seen in VMs with GPUs (nccl#660, perftest#289).
+    constexpr std::uint32_t mlx5_memory_not_reached = 0x51;
+    if (status == IBV_WC_LOC_PROT_ERR && vendor_err == mlx5_memory_not_reached)
+        return {"the NIC can't reach the memory: the IOMMU or ACS is in its way",
+                "dmesg | grep -E 'DMAR|AMD-Vi'"};
+    switch (status) {
+        case IBV_WC_RETRY_EXC_ERR:
+            return {
+                "the other end does not answer",
+                "check carrier, VLAN and MTU on both sides, and that no firewall drops UDP port "
+                "4791: nft list ruleset"};
+        case IBV_WC_RNR_RETRY_EXC_ERR:
+            return {"the other end has no receive posted: its session ended or it is overloaded",
+                    "verify again, and look at its load: uptime"};
+        case IBV_WC_REM_ACCESS_ERR:
+            return {"the other end's memory key no longer holds", "start a new run"};
+        case IBV_WC_REM_INV_REQ_ERR:
+            return {"the other end refuses the request's size or kind",
+                    "use the same version on both"};
+        case IBV_WC_REM_OP_ERR:
+            return {"the other end failed", "see its kernel log: dmesg | tail"};
+        case IBV_WC_WR_FLUSH_ERR:
+            return {"an earlier request failed, or the other end closed the session",
+                    "verify again; see the other end's log"};
+        case IBV_WC_LOC_LEN_ERR:
+            return {"a message is longer than its receive buffer", "use the same version on both"};
+        case IBV_WC_LOC_PROT_ERR:
+            return {"the device may not use the memory at that key",
+                    "see the kernel's log: dmesg | tail"};
+        default:
+            return {"the device says no more", "see the kernel logs of VM and host: dmesg | tail"};
+    }
+}
+
+std::optional<Fault> log_fault(std::string_view line) {
+    auto const has = [&](std::string_view words) { return line.find(words) != line.npos; };
+    auto const found = std::ranges::find_if(
+        log_faults, [&](LogFault const& each) { return has(each.words) && has(each.more); });
+    return found == log_faults.end() ? std::nullopt : std::optional(found->fault);
+}
+
+Error verbs_error(ibv_context* context, std::string detail, char const* call, int error_number) {
+    auto const fault = errno_fault(call, error_number);
+    return {Problem::kernel_refused,
+            fmt::format("{}: {}", context->device->name, detail),
+            fault ? remedy_of(*fault) : "see the kernel's log: dmesg | tail",
+            {errno_cause(call, error_number)}};
+}
+
+}  // namespace vfmgr::verify
