@@ -20,6 +20,9 @@
 namespace vfmgr {
 namespace {
 
+// For a run that a guest began and may never report.
+constexpr std::chrono::minutes guest_run_time_max{10};
+
 Result<std::unique_ptr<Control>> open_control(Config const& config) {
     std::error_code error;
     std::filesystem::create_directories(config.state_dir, error);
@@ -131,7 +134,9 @@ GuestPlaneHooks guest_hooks(Engine& engine, ResolveCid const& resolve_cid, std::
                             fmt::format("VM {} has no attachment {}", vm.name, ticket.attachment),
                             "vf-guest status shows those of this VM");
             state.runs[ticket.attachment] =
-                PendingRun{ticket.run, ticket.nonce, clock.now(), ticket.profile, {}};
+                PendingRun{ticket.run,     ticket.nonce,
+                           clock.now(),    clock.now() + guest_run_time_max,
+                           ticket.profile, {}};
             return {};
         });
     };
@@ -141,6 +146,25 @@ GuestPlaneHooks guest_hooks(Engine& engine, ResolveCid const& resolve_cid, std::
             {{"attachment", verification.attachment},
              {"verdict", std::string(enum_name(verification.verdict))}});
         engine.verification_done(verification);
+    };
+    return hooks;
+}
+
+ScheduleHooks schedule_hooks(GuestPlane const& plane) {
+    ScheduleHooks hooks;
+    hooks.guest_waits = [&plane](std::string const& vm_uuid) { return plane.guest_waits(vm_uuid); };
+    hooks.tell = [](ScheduledRun const& run) {
+        using End = ScheduledRun::End;
+        bool const bad = run.end == End::failed || run.end == End::warned;
+        std::string_view const message = run.end == End::skipped  ? "scheduled verification skipped"
+                                         : run.end == End::failed ? "scheduled verification failed"
+                                         : run.end == End::warned ? "scheduled verification warns"
+                                                                  : "scheduled verification passed";
+        log(bad ? Severity::warning : Severity::info, message,
+            {{"attachment", run.attachment},
+             {"vm", run.vm},
+             {"detail", run.detail},
+             {"remedy", run.remedy}});
     };
     return hooks;
 }
@@ -214,6 +238,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     bell.on_ring([&engine] { engine.look_again(); });
     VFMGR_TRY(auto const events, HostEvents::start([&engine] { engine.look_again(); }));
     engine.start_observing();
+    engine.start_schedule(schedule_hooks(plane));
     server.start();
     sd_notify(0, "READY=1");
     log(Severity::notice, "ready", {{"version", VFMGR_VERSION}});
@@ -221,6 +246,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     sd_notify(0, "STOPPING=1");
     log(Severity::notice, "stopping", {{"signal", std::to_string(signal)}});
     bell.on_ring({});
+    engine.stop_schedule();
     engine.control().on_change([] {});
     server.stop();
     return {};

@@ -23,6 +23,7 @@ void fields(F& f, V& spec) {
     f.defaulted("verify", spec.verify);
     f.defaulted("verify_timeout_seconds", spec.verify_timeout_seconds);
     f.defaulted("verify_profile", spec.verify_profile);
+    f.defaulted("verify_every_seconds", spec.verify_every_seconds);
 }
 
 template <class F, Of<Attachment> V>
@@ -68,6 +69,9 @@ void check_network(JsonReader& reader, AttachmentSpec const& spec) {
     if (spec.network) return;
     if (spec.verify != VerifyMode::none)
         reader.complain("verify", "requires a network: RDMA is proved over an address in it");
+    if (spec.verify_every_seconds > 0)
+        reader.complain("verify_every_seconds",
+                        "requires a network: RDMA is proved over an address in it");
     if (spec.address) reader.complain("address", "requires a network that it belongs to");
 }
 
@@ -99,6 +103,10 @@ void read(JsonReader& reader, AttachmentSpec& spec) {
         reader.complain("vm", fmt::format("must be at most {} printable bytes", vm_bytes_max));
     if (spec.verify_timeout_seconds < 5 || spec.verify_timeout_seconds > 3600)
         reader.complain("verify_timeout_seconds", "must be from 5 to 3600");
+    auto const every = spec.verify_every_seconds;
+    if (every != 0 && (every < 60 || every > 30 * 24 * 3600))
+        reader.complain("verify_every_seconds",
+                        "must be from 60 to 2592000, which is 30 days; or 0, which is never");
 }
 
 void to_json(nlohmann::json& out, Attachment const& attachment) {

@@ -42,6 +42,7 @@ struct AttachmentSpec {
     VerifyMode verify = VerifyMode::none;
     std::uint32_t verify_timeout_seconds = 120;
     Profile verify_profile = Profile::default_;
+    std::uint32_t verify_every_seconds = 0;  // from the start of the last run; 0: never
     bool operator==(AttachmentSpec const&) const = default;
 };
 

@@ -100,6 +100,7 @@ Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments, PciAddr
         VFMGR_TRY(spec.verify_profile,
                   parse_choice<Profile>("--verify-profile", arguments.verify_profile, help));
     }
+    spec.verify_every_seconds = arguments.verify_every_seconds.value_or(0);
     return spec;
 }
 

@@ -35,6 +35,7 @@ struct AttachArguments {
     bool verify = false;
     std::optional<std::uint32_t> verify_timeout_seconds;
     std::string verify_profile;
+    std::optional<std::uint32_t> verify_every_seconds;
 };
 
 // `pf` is resolved by the caller: it may be a name.

@@ -200,6 +200,8 @@ void add_attach(CLI::App& app, Session& session) {
     command->add_option("--verify-timeout", arguments->verify_timeout_seconds,
                         "seconds that the proof may take");
     command->add_option("--verify-profile", arguments->verify_profile, "quick, default or deep");
+    command->add_option("--verify-every", arguments->verify_every_seconds,
+                        "seconds from run to run, at least 60; left out: it is not repeated");
     command->callback([&session, arguments] {
         session.run = [&session, arguments] { return attach(session.options, *arguments); };
     });

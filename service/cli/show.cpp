@@ -42,6 +42,11 @@ std::string rate_text(json const& settings) {
     return least + "-" + most;
 }
 
+std::string every_text(json const& attachment) {
+    auto const seconds = cell(attachment, "/spec/verify_every_seconds");
+    return seconds == "-" || seconds == "0" ? "-" : seconds + " s";
+}
+
 // "bandwidth_mbps=941.2 p50_us=18.3"
 std::string figures_text(json const& test) {
     std::string text;
@@ -269,6 +274,7 @@ std::string attachment_page(json const& attachment, Options const& options) {
                {"spoofchk", cell(attachment, "/settings/spoofchk")},
                {"network", cell(attachment, "/spec/network")},
                {"address", cell(attachment, "/address")},
+               {"verified every", every_text(attachment)},
                {"running VM", cell(attachment, "/live")},
                {"persistent XML", cell(attachment, "/config")},
                {"created", cell(attachment, "/created_at")}});

@@ -18,6 +18,8 @@ using http::json_response;
 constexpr std::uint32_t privileged_port_end = 1024;
 // A verdict takes a second, other hosts (remote_calls_max) may hang; meanwhile others are answered.
 constexpr std::size_t threads = 4;
+// A guest that was answered asks again, when it has done what it was told.
+constexpr std::chrono::seconds ask_again_time{30};
 
 http::Response refusal(http::Request const& request, Error const& error) {
     return http::problem_response(error, request);
@@ -202,9 +204,16 @@ void GuestPlane::serve_config(Job job, VmIdentity const& vm) {
         return job.respond(refusal(job.request, wait ? revision.error() : wait.error()));
     auto const config = config_of(vm);
     if (!config) return job.respond(refusal(job.request, config.error()));
+    if (*wait > 0) remember_waiting(vm);
     if (*wait == 0 || config->revision != *revision)
         return job.respond(json_response(200, *config));
     wait_for_change(std::move(job), vm, *revision);
+}
+
+void GuestPlane::remember_waiting(VmIdentity const& vm) {
+    std::lock_guard const lock(mutex_);
+    std::erase_if(waited_, [&](auto const& entry) { return !still_there(entry.second); });
+    waited_[vm.uuid] = clock_.steady_now();
 }
 
 void GuestPlane::wait_for_change(Job job, VmIdentity const& vm, std::uint64_t revision) {
@@ -240,6 +249,17 @@ void GuestPlane::answer_waiters() {
             waiter.job.respond(config ? json_response(200, *config)
                                       : refusal(waiter.job.request, config.error()));
     }
+}
+
+bool GuestPlane::guest_waits(std::string const& vm_uuid) const {
+    std::lock_guard const lock(mutex_);
+    auto const found = waited_.find(vm_uuid);
+    return found != waited_.end() && still_there(found->second);
+}
+
+bool GuestPlane::still_there(Deadline waited) const {
+    return clock_.steady_now() <
+           waited + std::chrono::seconds(limits_.wait_seconds_max) + ask_again_time;
 }
 
 // Those that came before `config` was read: the later ones may know a newer one.

@@ -77,6 +77,8 @@ class GuestPlane {
     // Attachments, runs or VMs changed: answers the long polls that this concerns, and ends the
     // sessions that are no longer permitted. Any thread; returns at once.
     void changed();
+    // Whether vf-guest of that VM waits for something to do, or did a moment ago. Any thread.
+    [[nodiscard]] bool guest_waits(std::string const& vm_uuid) const;
 
   private:
     struct Job {
@@ -106,6 +108,8 @@ class GuestPlane {
     void serve(Job job);
     [[nodiscard]] Result<http::Response> answer(Job& job, VmIdentity const& vm);
     void serve_config(Job job, VmIdentity const& vm);
+    void remember_waiting(VmIdentity const& vm);
+    [[nodiscard]] bool still_there(Deadline waited) const;
     void wait_for_change(Job job, VmIdentity const& vm, std::uint64_t revision);
     [[nodiscard]] Result<GuestConfig> config_of(VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> start_run(Job const& job, VmIdentity const& vm);
@@ -131,11 +135,13 @@ class GuestPlane {
     Clock const& clock_;
     GuestPlaneLimits const limits_;
 
-    std::mutex mutex_;  // guards what follows; never held while a hook or the responder works
+    mutable std::mutex
+        mutex_;  // guards what follows; never held while a hook or the responder works
     std::condition_variable wake_;
     std::deque<Job> jobs_;
     std::list<Waiter> waiters_;  // the oldest first
     std::uint64_t waiters_so_far_ = 0;
+    std::map<std::string, Deadline> waited_;  // by VM's UUID: when it last began to
     Sessions sessions_;
     std::set<std::string> manual_runs_;  // left out of the configuration: `verify` does them
     RateLimiter request_rates_;

@@ -34,6 +34,7 @@ struct PendingRun {
     std::string run;
     std::string nonce;  // ties session and report to this run
     Time started_at{};
+    Time until{};  // afterwards no report is waited for
     Profile profile = Profile::default_;
     std::optional<RemoteEnd> remote{};  // absent: this host answers
 };

@@ -35,6 +35,7 @@ Engine::Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> 
 Engine::~Engine() {
     stopping_ = true;
     look_again();
+    stop_schedule();
     control_->post([](Control::State&) {});  // so that watchers see it
     if (observer_.joinable()) observer_.join();
     control_->wait([](Control::State&) { return true; });  // every command has had its reply

@@ -15,6 +15,7 @@
 #include "vfmgr/engine/claims.hpp"
 #include "vfmgr/engine/control.hpp"
 #include "vfmgr/engine/execute.hpp"
+#include "vfmgr/engine/schedule.hpp"
 
 namespace vfmgr {
 
@@ -92,6 +93,10 @@ class Engine {
     [[nodiscard]] Control& control() { return *control_; }
     // A report came in: the host's verdict on a run.
     void verification_done(Verification verification);
+    // Begins the verifications that verify_every_seconds asks for, until it is stopped; what its
+    // hooks refer to outlives that.
+    void start_schedule(ScheduleHooks hooks);
+    void stop_schedule();
 
   private:
     using Work = std::function<void(Operation&)>;
@@ -136,6 +141,13 @@ class Engine {
     void recover_one(UnfinishedOperation& unfinished);
     void recover_lease(UnfinishedOperation& unfinished);
 
+    // Scheduled verifications, on the control thread.
+    void look_at_schedule(Control::State& state);
+    void begin_scheduled(Control::State& state, Attachment const& lease);
+    void end_scheduled(Control::State& state);
+    void await_schedule();
+    [[nodiscard]] bool schedule_changed(Control::State const& state) const;
+
     // With the lease gone: its PF's base too, when neither lease nor quarantine is left there.
     [[nodiscard]] Batch without(Attachment const& lease) const;
     [[nodiscard]] Batch quarantined(Attachment const& lease, std::string reason,
@@ -144,6 +156,7 @@ class Engine {
     Kernel& kernel_;
     Hypervisor& hypervisor_;
     Clock& clock_;
+    Schedule schedule_;  // its watcher ends with the control thread: it goes after that
     std::unique_ptr<Control> control_;
     AskResponder const ask_responder_;
     Seams seams_;
@@ -163,5 +176,8 @@ class Engine {
 
 // 16 random bytes in hex, or the first `digits` of them.
 [[nodiscard]] std::string random_id(std::size_t digits);
+// Why a run of the lease did not pass; that none reported.
+[[nodiscard]] Error failed_verification(Attachment const& lease, Verification const& verification);
+[[nodiscard]] Error no_report(Attachment const& lease, std::uint32_t timeout_seconds);
 
 }  // namespace vfmgr

@@ -65,6 +65,8 @@ Result<void> check_reach(DesiredState const& desired, Attachment const& lease,
         "serve it with an address of that network: vf-guest serve --address …");
 }
 
+}  // namespace
+
 Error failed_verification(Attachment const& lease, Verification const& verification) {
     std::vector<std::string> failed;
     for (auto const& test : verification.tests)
@@ -80,7 +82,11 @@ Error failed_verification(Attachment const& lease, Verification const& verificat
                                         : verification.remedy};
 }
 
-}  // namespace
+Error no_report(Attachment const& lease, std::uint32_t timeout_seconds) {
+    return {Problem::timed_out,
+            fmt::format("VM {} did not report within {} s", lease.vm_name, timeout_seconds),
+            "check in the VM that vf-guest runs and reaches the host: vf-guest status"};
+}
 
 // Plans under the claims from a fresh view, and makes the lease durable before anything is touched.
 Result<AttachmentPlan> Engine::begin_lease(Operation& operation, std::string const& id,
@@ -160,7 +166,13 @@ Result<void> Engine::prove(Operation& operation, Verify const& wanted,
         Batch batch;
         batch.save_operations.push_back(operation);
         VFMGR_CHECK(state.commit(batch));
-        state.runs[id] = PendingRun{run, random_id(32), clock_.now(), wanted.profile, remote};
+        auto const now = clock_.now();
+        state.runs[id] = PendingRun{run,
+                                    random_id(32),
+                                    now,
+                                    now + std::chrono::seconds(wanted.timeout_seconds),
+                                    wanted.profile,
+                                    remote};
         return lease->second;
     });
     if (!started) return fail(started.error());
@@ -179,24 +191,19 @@ Result<Verification> Engine::await_report(std::string const& id, std::string con
                                           std::uint32_t timeout_seconds) {
     auto answer = std::make_shared<std::promise<Result<Verification>>>();
     auto result = answer->get_future();
-    control_->watch(
-        clock_.steady_now() + std::chrono::seconds(timeout_seconds),
-        [this, answer, id, run, timeout_seconds](Control::State& state, Watch how) {
-            auto const lease = state.desired().attachments.find(id);
-            if (lease == state.desired().attachments.end())
-                return answer->set_value(fail(gone(id))), true;
-            auto const& proved = lease->second.verification;
-            if (proved && proved->run == run) return answer->set_value(*proved), true;
-            if (stopping_) return answer->set_value(fail(stopping())), true;
-            if (how != Watch::expired) return false;
-            state.runs.erase(id);
-            answer->set_value(
-                fail(Problem::timed_out,
-                     fmt::format("VM {} did not report within {} s", lease->second.vm_name,
-                                 timeout_seconds),
-                     "check in the VM that vf-guest runs and reaches the host: vf-guest status"));
-            return true;
-        });
+    control_->watch(clock_.steady_now() + std::chrono::seconds(timeout_seconds),
+                    [this, answer, id, run, timeout_seconds](Control::State& state, Watch how) {
+                        auto const lease = state.desired().attachments.find(id);
+                        if (lease == state.desired().attachments.end())
+                            return answer->set_value(fail(gone(id))), true;
+                        auto const& proved = lease->second.verification;
+                        if (proved && proved->run == run) return answer->set_value(*proved), true;
+                        if (stopping_) return answer->set_value(fail(stopping())), true;
+                        if (how != Watch::expired) return false;
+                        state.runs.erase(id);
+                        answer->set_value(fail(no_report(lease->second, timeout_seconds)));
+                        return true;
+                    });
     return result.get();
 }
 

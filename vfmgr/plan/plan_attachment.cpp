@@ -71,13 +71,13 @@ Result<void> place(Ask const& ask, Attachment& lease) {
 }
 
 Result<void> check_verification(Ask const& ask, Attachment const& lease) {
-    if (ask.spec.verify == VerifyMode::none) return {};
+    if (ask.spec.verify == VerifyMode::none && ask.spec.verify_every_seconds == 0) return {};
     if (!ask.vm.has_vsock)
         return fail(
             Problem::unsupported,
             fmt::format("VM {} has no vsock device, over which it would report", ask.vm.name),
             "add <vsock model='virtio'><cid auto='yes'/></vsock> to its XML and start it "
-            "anew, or attach without verification");
+            "anew, or attach without verification (verify none, no verify_every_seconds)");
     if (ask.spec.verify == VerifyMode::required && !(lease.live && ask.vm.vsock_cid))
         return fail(
             Problem::unsupported,

@@ -63,6 +63,7 @@ TEST(AttachSpec, HoldsOnlyWhatWasGiven) {
     arguments.verify = true;
     arguments.verify_timeout_seconds = 60;
     arguments.verify_profile = "deep";
+    arguments.verify_every_seconds = 3600;
     auto const most = attachment_spec(arguments, pf);
     ASSERT_TRUE(most) << most.error().detail;
     EXPECT_EQ(nlohmann::json(*most), nlohmann::json::parse(R"({
@@ -73,7 +74,7 @@ TEST(AttachSpec, HoldsOnlyWhatWasGiven) {
                      "vlan": {"id": 7, "qos": 1, "proto": "802.1q"}, "link_state": "auto",
                      "max_tx_rate_mbps": 1000},
         "best_effort": ["trust", "vlan"], "persistence": "live", "verify": "required",
-        "verify_timeout_seconds": 60, "verify_profile": "deep"})"));
+        "verify_timeout_seconds": 60, "verify_profile": "deep", "verify_every_seconds": 3600})"));
 }
 
 TEST(AttachSpec, WrongWordsAreNamed) {

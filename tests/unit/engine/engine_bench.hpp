@@ -66,9 +66,8 @@ inline std::unique_ptr<Control> open_control(std::filesystem::path const& folder
 class Bench {
   public:
     Bench(Kernel& kernel, Hypervisor& hypervisor, std::filesystem::path const& folder,
-          AskResponder ask_responder = {})
-        : engine(kernel, hypervisor, open_control(folder), system_clock(),
-                 std::move(ask_responder)) {
+          AskResponder ask_responder = {}, Clock& clock = system_clock())
+        : engine(kernel, hypervisor, open_control(folder), clock, std::move(ask_responder)) {
         recovered = engine.recover().has_value();
     }
 

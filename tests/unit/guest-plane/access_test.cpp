@@ -89,7 +89,7 @@ Snapshot with_run(std::optional<RemoteEnd> remote, std::vector<LegState> legs) {
     auto host = std::make_shared<HostView>();
     host->kernel.pfs[pf].legs = std::move(legs);
     auto runs = std::make_shared<std::map<std::string, PendingRun>>();
-    (*runs)["a1"] = {"r1", "n1", {}, Profile::quick, std::move(remote)};
+    (*runs)["a1"] = {"r1", "n1", {}, {}, Profile::quick, std::move(remote)};
     return {host, desired, runs, nullptr};
 }
 

@@ -74,6 +74,7 @@ struct Plane : testing::Test {
     Daemon daemon;
     std::unique_ptr<verify::Responder> responder;
     GuestPlaneLimits limits;
+    Clock* clock = &system_clock();
     std::unique_ptr<GuestPlane> plane;
 
     void SetUp() override {
@@ -114,7 +115,7 @@ struct Plane : testing::Test {
             std::lock_guard const lock(daemon.mutex);
             daemon.verdicts.push_back(verification);
         };
-        plane = std::make_unique<GuestPlane>(hooks, *responder, system_clock(), limits);
+        plane = std::make_unique<GuestPlane>(hooks, *responder, *clock, limits);
     }
 
     std::future<http::Response> send(http::Request request) {

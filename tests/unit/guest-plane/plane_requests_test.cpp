@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may ask the guest plane, how often, and how long it waits for a change.
+#include "tests/fakes/fake_clock.hpp"
 #include "tests/unit/guest-plane/plane_harness.hpp"
 
 namespace vfmgr::plane_test {
@@ -48,6 +49,22 @@ TEST_F(Plane, AVmThatAsksTooOftenWaits) {
     EXPECT_EQ(ask("GET", "/guest/v1/config").status, 503);
     // Others are not concerned.
     EXPECT_EQ(ask("GET", "/guest/v1/config", {}, http::VsockPeer{cid_b, 1}).status, 200);
+}
+
+TEST_F(Plane, AGuestThatWaitsIsThereUntilItAsksNoMore) {
+    FakeClock still;
+    clock = &still;
+    start();
+    ask("GET", "/guest/v1/config");
+    EXPECT_FALSE(plane->guest_waits("uuid-a")) << "it asked once, and went";
+    ask("GET", "/guest/v1/config", {}, http::VsockPeer{cid_a, 700}, {{"wait", "60"}});
+    EXPECT_TRUE(plane->guest_waits("uuid-a"));
+    EXPECT_FALSE(plane->guest_waits("uuid-b"));
+    still.advance(seconds(limits.wait_seconds_max + 29));
+    EXPECT_TRUE(plane->guest_waits("uuid-a"));
+    still.advance(seconds(1));
+    EXPECT_FALSE(plane->guest_waits("uuid-a"));
+    plane.reset();  // before its clock
 }
 
 TEST_F(Plane, SessionsAreRarer) {

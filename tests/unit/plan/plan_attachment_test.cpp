@@ -170,6 +170,10 @@ TEST(PlanAttachment, RefusesAVerificationThatCannotHappen) {
     view.hypervisor.vms[vm1_uuid].has_vsock = false;
     view.hypervisor.vms[vm1_uuid].vsock_cid.reset();
     EXPECT_THAT(plan(view, desired(), spec).error().remedy, HasSubstr("<vsock"));
+    auto scheduled = ask();
+    EXPECT_TRUE(plan(view, desired(), scheduled));
+    scheduled.verify_every_seconds = 60;
+    EXPECT_THAT(plan(view, desired(), scheduled).error().remedy, HasSubstr("<vsock"));
     view = host();
     view.hypervisor.vms[vm1_uuid].state = VmState::shut_off;
     EXPECT_THAT(plan(view, desired(), spec).error().detail, HasSubstr("is not running"));

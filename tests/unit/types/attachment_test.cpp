@@ -21,6 +21,7 @@ constexpr char const* members =
     "must be a member of settings: mac, vlan, max_tx_rate_mbps, min_tx_rate_mbps, spoofchk, "
     "link_state, query_rss, trust, node_guid, port_guid, msix_vectors, roce";
 constexpr char const* seconds = "must be from 5 to 3600";
+constexpr char const* every = "must be from 60 to 2592000, which is 30 days; or 0, which is never";
 constexpr char const* needs_network = "requires a network: RDMA is proved over an address in it";
 INSTANTIATE_TEST_SUITE_P(
     Wishes, AttachmentSpecRefuses,
@@ -70,7 +71,13 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"timeout_4", read_spec, least, R"({"verify_timeout_seconds": 4})",
                 "/verify_timeout_seconds", seconds},
         Refused{"timeout_3601", read_spec, least, R"({"verify_timeout_seconds": 3601})",
-                "/verify_timeout_seconds", seconds}),
+                "/verify_timeout_seconds", seconds},
+        Refused{"every_without_network", read_spec, least, R"({"verify_every_seconds": 60})",
+                "/verify_every_seconds", needs_network},
+        Refused{"every_59", read_spec, lent, R"({"verify_every_seconds": 59})",
+                "/verify_every_seconds", every},
+        Refused{"every_31_days", read_spec, lent, R"({"verify_every_seconds": 2678400})",
+                "/verify_every_seconds", every}),
     test::name_of);
 
 TEST(AttachmentSpec, SurvivesItsJson) {
@@ -79,6 +86,8 @@ TEST(AttachmentSpec, SurvivesItsJson) {
              {"{}", R"({"vf": 0})", R"({"vf": 65535, "persistence": "live"})",
               R"({"settings": {"vlan": {"id": 0}, "trust": false}, "best_effort": ["trust"]})",
               R"({"verify_timeout_seconds": 5})", R"({"verify_timeout_seconds": 3600})",
+              R"({"verify_every_seconds": 0})", R"({"network": "a", "verify_every_seconds": 60})",
+              R"({"network": "a", "verify_every_seconds": 2592000})",
               R"({"vm": "6f5b2f1e-6c0e-4f2a-9a55-0c3f0f0f7c11"})", R"({"vm": "mäuschen /\"<&"})",
               R"({"network": "a", "verify": "required", "address": "fd00::1"})"})
             test::expect_survives<AttachmentSpec>(test::patched(base, patch));

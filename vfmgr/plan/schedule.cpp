@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/plan/schedule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace vfmgr {
+namespace {
+
+Time due_at(Attachment const& lease, Time now) {
+    auto const last = lease.verification ? lease.verification->started_at : lease.created_at;
+    // The clock was set back: how long ago the last run was is not known, so it is due.
+    if (last > now) return now;
+    return last + std::chrono::seconds(lease.spec.verify_every_seconds);
+}
+
+}  // namespace
+
+std::optional<DueVerification> next_verification(DesiredState const& desired,
+                                                 std::map<std::string, Time> const& not_before,
+                                                 Time now) {
+    std::optional<DueVerification> first;
+    for (auto const& [id, lease] : desired.attachments) {
+        if (lease.spec.verify_every_seconds == 0 || lease.state != AttachmentState::attached)
+            continue;
+        auto at = due_at(lease, now);
+        if (auto const put_off = not_before.find(id); put_off != not_before.end())
+            at = std::max(at, put_off->second);
+        if (!first || at < first->at) first = DueVerification{id, at};
+    }
+    return first;
+}
+
+std::optional<Hindrance> verification_hindrance(HostView const& host, Attachment const& lease) {
+    auto const found = host.hypervisor.vms.find(lease.vm_uuid);
+    if (found == host.hypervisor.vms.end())
+        return Hindrance{fmt::format("libvirt knows no VM {} now", lease.vm_name),
+                         "define it again, or detach the VF"};
+    auto const& vm = found->second;
+    if (vm.state != VmState::running)
+        return Hindrance{
+            fmt::format("VM {} is not running, it is {}", vm.name, enum_name(vm.state)),
+            "nothing is to be done: it is verified when the VM runs"};
+    if (std::ranges::find(vm.live, lease.vf_pci, &VmHostdev::pci) == vm.live.end())
+        return Hindrance{
+            fmt::format("VM {} runs without VF {}", vm.name, to_string(lease.vf_pci)),
+            "start the VM anew, so that it takes the VF from its persistent XML; or detach the VF"};
+    return std::nullopt;
+}
+
+}  // namespace vfmgr
