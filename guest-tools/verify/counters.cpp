@@ -7,6 +7,7 @@
 #include <array>
 #include <fstream>
 
+#include "guest-tools/verify/netdev_stack.hpp"
 #include "vfmgr/netlink/link.hpp"
 #include "vfmgr/netlink/qdisc.hpp"
 
@@ -80,17 +81,6 @@ void read_files(std::vector<Counter>& counters, fs::path const& folder, Counter 
         if (auto const count = read_count(folder / each.name))
             counters.push_back({of.source, of.device, std::string(each.name), *count});
     }
-}
-
-// The device, and what it lies on: "lower_enp1s0" in a VLAN device's folder.
-std::vector<std::string> stack_of(fs::path const& sysfs, std::string const& ifname) {
-    constexpr std::string_view lower = "lower_";
-    std::vector<std::string> stack{ifname};
-    std::error_code error;
-    for (auto const& entry : fs::directory_iterator(sysfs / "class/net" / ifname, error))
-        if (auto const name = entry.path().filename().string(); name.starts_with(lower))
-            stack.push_back(name.substr(lower.size()));
-    return stack;
 }
 
 void read_qdiscs(std::vector<Counter>& counters, std::vector<std::string> const& stack) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <fstream>
 
+#include "guest-tools/verify/netdev_stack.hpp"
+
 namespace vfmgr::verify {
 namespace {
 
@@ -26,15 +28,6 @@ std::optional<T> number_in(fs::path const& file) {
     std::ifstream in(file);
     T number{};
     return in >> number && number > 0 ? std::optional(number) : std::nullopt;
-}
-
-// A VLAN device has no PCI device; the netdev below it has.
-fs::path device_of(fs::path const& netdev) {
-    std::error_code error;
-    if (fs::exists(netdev / "device", error)) return netdev;
-    for (auto const& entry : fs::directory_iterator(netdev, error))
-        if (entry.path().filename().string().starts_with("lower_")) return entry.path();
-    return netdev;
 }
 
 // From 8 GT/s on 128 of 130 bits are data, before 8 of 10.
@@ -92,7 +85,7 @@ Warning not_limited(TestResult const& test, PathFacts const& facts) {
 }  // namespace
 
 PathFacts read_path(std::string const& ifname, fs::path const& sysfs) {
-    auto const netdev = device_of(sysfs / "class/net" / ifname);
+    auto const netdev = pci_netdev(sysfs, ifname);
     PathFacts facts;
     facts.port_mbps = number_in<std::int32_t>(netdev / "speed");                 // -1: no link
     auto const speed = number_in<double>(netdev / "device/current_link_speed");  // "8.0 GT/s PCIe"

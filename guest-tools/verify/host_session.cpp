@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "guest-tools/verify/digest.hpp"
+#include "guest-tools/verify/locality.hpp"
 #include "guest-tools/verify/random.hpp"
 
 namespace vfmgr::verify {
@@ -44,6 +45,7 @@ HostSession::HostSession(SessionPermit permit, ResponderLimits const& limits)
 Result<std::unique_ptr<HostSession>> HostSession::open(SessionPermit const& permit,
                                                        SessionRequest const& request,
                                                        ResponderLimits const& limits) {
+    NearNic const near(permit.host_netdev);
     std::unique_ptr<HostSession> session(new HostSession(permit, limits));
     if (permit.rdma != RdmaMode::none) {
         VFMGR_TRY(auto rdma, open_rdma(permit, limits));

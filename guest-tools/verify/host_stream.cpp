@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "guest-tools/verify/locality.hpp"
 #include "guest-tools/verify/polling.hpp"
 #include "guest-tools/verify/random.hpp"
 
@@ -100,6 +101,7 @@ Result<std::unique_ptr<HostStream>> HostStream::open(SessionPermit const& permit
                                                      StreamRequest const& request,
                                                      ResponderLimits const& limits) {
     VFMGR_CHECK(check(permit, request, limits));
+    NearNic const near(permit.host_netdev);  // the stream's thread inherits it
     VFMGR_TRY(auto rdma, open_rdma(permit, request));
     std::unique_ptr<HostStream> stream(new HostStream(std::move(rdma), request, limits));
     VFMGR_CHECK(stream->connect());

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "guest-tools/verify/netdev_stack.hpp"
+
 namespace vfmgr::verify {
 namespace {
 
@@ -54,7 +56,7 @@ std::vector<std::string> names_in_log(std::string const& ifname, std::string con
     namespace fs = std::filesystem;
     std::vector<std::string> names{ifname + ":", ifname + " "};
     std::error_code error;
-    auto const device = fs::canonical(fs::path(sysfs) / "class/net" / ifname / "device", error);
+    auto const device = fs::canonical(pci_netdev(sysfs, ifname) / "device", error);
     if (!error) names.push_back(device.filename().string());
     return names;
 }

@@ -3,31 +3,57 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "guest-tools/verify/faults.hpp"
 
 namespace vfmgr::verify {
+namespace {
+
+constexpr std::size_t huge_page_bytes = 2 << 20;  // x86 and arm64 with pages of 4 KiB
+
+std::size_t round_up(std::size_t bytes) {
+    auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    return (bytes + page - 1) / page * page;
+}
+
+}  // namespace
 
 void RegisteredMemory::Unmap::operator()(std::byte* pages) const noexcept {
     ::munmap(pages, bytes);
 }
 
+// From two MiB on it begins at a huge page, and the kernel is asked for such: a device's
+// translation then has one entry for 512 pages. Those of hugetlbfs, which perftest takes, were set
+// aside for VMs and databases: a test must not use them up.
+Result<RegisteredMemory::Pages> RegisteredMemory::map(std::size_t bytes, std::string_view what) {
+    auto const spare = bytes < huge_page_bytes ? 0 : huge_page_bytes;
+    void* const mapped =
+        ::mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED)
+        return fail({Problem::limit_exceeded,
+                     fmt::format("no {} bytes of memory for the {}", bytes, what),
+                     "free memory on this machine",
+                     {errno_cause("mmap", errno)}});
+    auto* const begin = static_cast<std::byte*>(mapped);
+    auto const misplaced = reinterpret_cast<std::uintptr_t>(begin) % huge_page_bytes;
+    auto const head = spare == 0 || misplaced == 0 ? 0 : huge_page_bytes - misplaced;
+    if (head > 0) ::munmap(begin, head);
+    if (spare > head) ::munmap(begin + head + round_up(bytes), spare - head);
+    Pages pages(begin + head, Unmap{bytes});
+    if (spare > 0) ::madvise(pages.get(), bytes, MADV_HUGEPAGE);
+    // Touched now: registering pins the pages anyway, and a fault must not be in a timing.
+    std::memset(pages.get(), 0, bytes);
+    return pages;
+}
+
 Result<RegisteredMemory> RegisteredMemory::make(ibv_pd* domain, std::size_t bytes, unsigned access,
                                                 std::string_view what) {
-    // Populated now: registering pins the pages anyway, and a fault must not be in a timing.
-    void* const mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (mapped == MAP_FAILED) {
-        Error error{Problem::limit_exceeded,
-                    fmt::format("no {} bytes of memory for the {}", bytes, what),
-                    "free memory on this machine"};
-        error.causes.push_back(errno_cause("mmap", errno));
-        return fail(std::move(error));
-    }
-    Pages pages(static_cast<std::byte*>(mapped), Unmap{bytes});
-    VerbsRegion region(ibv_reg_mr(domain, mapped, bytes, static_cast<int>(access)));
+    VFMGR_TRY(auto pages, map(bytes, what));
+    VerbsRegion region(ibv_reg_mr(domain, pages.get(), bytes, static_cast<int>(access)));
     if (region) return RegisteredMemory(std::move(pages), std::move(region));
     return fail(verbs_error(domain->context,
                             fmt::format("{} bytes can't be registered as {}", bytes, what),

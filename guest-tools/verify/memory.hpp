@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Page-aligned memory with a key for an RDMA device. Owned by one session; deregistered before it
-// is unmapped. One thread.
+// Page-aligned memory, huge pages where it is long, with a key for an RDMA device. Owned by one
+// session; deregistered before it is unmapped. One thread.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +30,7 @@ class RegisteredMemory {
         void operator()(std::byte* pages) const noexcept;
     };
     using Pages = std::unique_ptr<std::byte, Unmap>;
+    [[nodiscard]] static Result<Pages> map(std::size_t bytes, std::string_view what);
     RegisteredMemory(Pages pages, VerbsRegion region)
         : pages_(std::move(pages)), region_(std::move(region)) {}
 

@@ -9,6 +9,7 @@
 
 #include "guest-tools/verify/counters.hpp"
 #include "guest-tools/verify/judge.hpp"
+#include "guest-tools/verify/locality.hpp"
 #include "guest-tools/verify/rc_ping.hpp"
 #include "guest-tools/verify/rdma_proof.hpp"
 #include "guest-tools/verify/reachability.hpp"
@@ -76,6 +77,7 @@ Result<GuestSession::Rdma> GuestSession::open_rdma() const {
 GuestReport GuestSession::run(SessionOffer const& offer, Measuring const& measuring,
                               OnTest on_test) {
     on_test_ = std::move(on_test);
+    NearNic const near(subject_.ifname);
     GuestReport report;
     report.nonce = subject_.attachment.nonce;
     report.facts["kernel"] = kernel_release();

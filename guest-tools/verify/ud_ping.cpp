@@ -15,7 +15,7 @@ constexpr std::uint64_t pings_by_default = 64;
 constexpr std::chrono::milliseconds ud_answer_time{500};
 constexpr std::uint64_t lost_in_a_row_max = 4;  // then nothing comes any more
 constexpr double lost_share_max = 0.05;
-constexpr std::uint64_t receive_id = 1, send_id = 2;
+constexpr std::uint64_t ud_answer = 1, ud_question = 2;
 
 class UdPings {
   public:
@@ -40,7 +40,7 @@ class UdPings {
         if (!receiving_) VFMGR_CHECK(receive());
         auto const question = stream_.local(0);
         std::memcpy(question.bytes.data(), &sent_, sizeof sent_);
-        VFMGR_CHECK(stream_.pairs().front().send(send_id, question));
+        VFMGR_CHECK(stream_.pairs().front().send(ud_question, question));
         auto const until = std::min(deadline_, std::chrono::steady_clock::now() + ud_answer_time);
         bool answered = false;
         bool completed = false;
@@ -50,8 +50,8 @@ class UdPings {
             if (!found && found.error().problem == Problem::timed_out) return answered;
             if (!found) return fail(found.error());
             for (auto const& completion : *found) {
-                completed |= completion.wr_id == send_id;
-                if (completion.wr_id != receive_id) continue;
+                completed |= completion.wr_id == ud_question;
+                if (completion.wr_id != ud_answer) continue;
                 answered |= is_answer(completion);
                 receiving_ = false;
                 if (!answered) VFMGR_CHECK(receive());
@@ -62,7 +62,7 @@ class UdPings {
 
     Result<void> receive() {
         receiving_ = true;
-        return stream_.pairs().front().receive(receive_id, {stream_.back(), stream_.back_key()});
+        return stream_.pairs().front().receive(ud_answer, {stream_.back(), stream_.back_key()});
     }
 
     [[nodiscard]] bool is_answer(ibv_wc const& completion) const {

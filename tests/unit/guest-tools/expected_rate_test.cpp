@@ -39,9 +39,10 @@ TestResult bandwidth(char const* name, double mbps, double message_bytes = 65536
 
 TEST(ExpectedRate, IsReadFromTheNetdevBelowAVlanDevice) {
     test::TemporaryFolder const sysfs;
-    write(sysfs, "class/net/leg/lower_pf0/speed", "100000");
-    write(sysfs, "class/net/leg/lower_pf0/device/current_link_speed", "8.0 GT/s PCIe");
-    write(sysfs, "class/net/leg/lower_pf0/device/current_link_width", "16");
+    write(sysfs, "class/net/leg/lower_pf0/ifindex", "2");
+    write(sysfs, "class/net/pf0/speed", "100000");
+    write(sysfs, "class/net/pf0/device/current_link_speed", "8.0 GT/s PCIe");
+    write(sysfs, "class/net/pf0/device/current_link_width", "16");
     auto const facts = read_path("leg", sysfs.file(""));
     EXPECT_EQ(facts.port_mbps, 100'000U);
     EXPECT_EQ(facts.pcie, (PcieLink{8, 16}));

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A netdev and what it lies on: a VLAN device has a NIC below it. From sysfs; any thread.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace vfmgr::verify {
+
+// The netdev first: "lower_enp1s0" in a VLAN device's folder.
+[[nodiscard]] std::vector<std::string> stack_of(std::filesystem::path const& sysfs,
+                                                std::string const& ifname);
+
+// The folder of the one in the stack that has a PCI device; the netdev's own when none has.
+[[nodiscard]] std::filesystem::path pci_netdev(std::filesystem::path const& sysfs,
+                                               std::string const& ifname);
+
+}  // namespace vfmgr::verify
