@@ -90,11 +90,16 @@ struct Converted {
 };
 
 // Both conversions are exact where the figure is: x * 0.000001 is not x / 1000000.
-std::array<Converted, 5> converted_figures() {
+std::array<Converted, 7> converted_figures() {
     return {{{"bandwidth_mbps",
               125'000,
               1,
               {"vf_guest_test_bandwidth_bytes_per_second", "Payload bandwidth of a test."}},
+             {"achieved_percent",
+              1,
+              100,
+              {"vf_guest_test_achieved_ratio", "Of the bandwidth that the path can carry."}},
+             {"lost", 1, 1, {"vf_guest_test_lost_messages", "Datagrams that got no answer."}},
              {"messages_per_s",
               1,
               1,
@@ -127,7 +132,8 @@ std::string test_texts(std::vector<VfReport> const& reports) {
     Family checked("vf_guest_test_checked_bytes", "Bytes of a test that were compared.");
     Family wrong("vf_guest_test_mismatched_bytes", "Bytes of a test that differed, at least.");
     Family latency("vf_guest_test_latency_seconds",
-                   "Latency of messages: half a round trip, of reads the whole.", "summary");
+                   "Latency of messages: half a round trip, of reads and datagrams the whole.",
+                   "summary");
     auto converted = converted_figures();
     for (auto const& report : reports) {
         for (auto const& test : report.verification.tests) {
@@ -162,6 +168,7 @@ std::string verification_texts(std::vector<VfReport> const& reports) {
                     "Attachments that were verified at the same time, this one among them.");
     Family lost("vf_guest_verification_lost_packets",
                 "Packets lost during the last verification, by the counter that grew.");
+    Family warnings("vf_guest_verification_warnings", "Warnings of the last verification.");
     for (auto const& report : reports) {
         auto const& verification = report.verification;
         auto const labels = vf_labels(report);
@@ -169,6 +176,7 @@ std::string verification_texts(std::vector<VfReport> const& reports) {
         auto const end = verification.finished_at.value_or(verification.started_at);
         when.set(labels, in_seconds(end.time_since_epoch()));
         if (verification.finished_at) took.set(labels, in_seconds(end - verification.started_at));
+        warnings.set(labels, static_cast<double>(verification.warnings.size()));
         together.set(labels, static_cast<double>(report.at_once_with.size()) + 1);
         for (auto const& loss : verification.losses)
             lost.add(labels + Labels{{"side", std::string(enum_name(loss.side))},
@@ -177,7 +185,8 @@ std::string verification_texts(std::vector<VfReport> const& reports) {
                                      {"counter", loss.counter.name}},
                      static_cast<double>(loss.counter.count));
     }
-    return pass.text() + when.text() + took.text() + together.text() + lost.text();
+    return pass.text() + when.text() + took.text() + together.text() + warnings.text() +
+           lost.text();
 }
 
 }  // namespace

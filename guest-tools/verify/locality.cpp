@@ -34,7 +34,8 @@ NearNic::NearNic(std::string const& ifname, std::string const& sysfs) {
     cpu_set_t now;
     if (!near || ::sched_getaffinity(0, sizeof now, &now) != 0) return;
     CPU_AND(&*near, &*near, &now);
-    if (CPU_COUNT(&*near) == 0 || CPU_EQUAL(&*near, &now)) return;
+    if (CPU_EQUAL(&*near, &now)) return;
+    // Of no CPU the kernel says no.
     if (::sched_setaffinity(0, sizeof *near, &*near) == 0) before_ = now;
 }
 

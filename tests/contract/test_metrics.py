@@ -50,11 +50,16 @@ def test_the_golden_file_reads_as_meant():
     assert values(found["vf_guest_verification_pass"], attachment="77777777") == [0]
     assert values(found["vf_guest_verification_timestamp_seconds"], **good) == [1769860812.34]
     assert values(found["vf_guest_verification_duration_seconds"], **good) == [12.34]
-    assert values(found["vf_guest_test_bandwidth_bytes_per_second"], **good) == [24179000]
+    assert values(found["vf_guest_test_bandwidth_bytes_per_second"], test="rdma_write",
+                  **good) == [24179000]
+    assert values(found["vf_guest_test_achieved_ratio"], **good) == [0.47]
+    assert values(found["vf_guest_test_lost_messages"], test="ud_ping", **good) == [2]
+    assert values(found["vf_guest_verification_warnings"], **good) == [1]
     latency = found["vf_guest_test_latency_seconds"]
     assert latency.type == "summary"
     assert values(latency, quantile="0.99", test="write_latency", **good) == [0.00032025]
-    assert values(latency, **{"is": "vf_guest_test_latency_seconds_count"}) == [5000]
+    assert values(latency, **{"is": "vf_guest_test_latency_seconds_count"},
+                  test="write_latency") == [5000]
     assert values(found["vf_guest_verification_lost_packets"], side="guest") == [820]
 
 
