@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/stock/cm_server.hpp"
 
-#include <fcntl.h>
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 
 #include "api/types/event.hpp"
 #include "guest-tools/stock/rping.hpp"
@@ -16,12 +15,6 @@ namespace vfmgr::stock {
 namespace {
 
 constexpr int pending_requests = 8;
-
-Error not_served(std::string detail, char const* call, std::string remedy) {
-    Error error{Problem::unsupported, std::move(detail), std::move(remedy)};
-    error.causes.push_back(errno_cause(call, errno));
-    return error;
-}
 
 std::optional<IpAddress> peer_of(rdma_cm_id& id) {
     verify::SocketAddress peer;
@@ -34,35 +27,30 @@ std::optional<IpAddress> peer_of(rdma_cm_id& id) {
 
 Result<std::unique_ptr<CmServer>> CmServer::start(Terms const& terms) {
     auto const address = verify::SocketAddress::of(terms.permit.host_address, terms.cm_port);
-    Channel channel(rdma_create_event_channel());
-    if (!channel)
-        return fail(
-            not_served("RDMA CM is not there", "rdma_create_event_channel", "modprobe rdma_ucm"));
-    rdma_cm_id* made = nullptr;
-    if (rdma_create_id(channel.get(), &made, nullptr, RDMA_PS_TCP) != 0)
-        return fail(
-            not_served("RDMA CM makes no listener", "rdma_create_id", "see the kernel's log"));
-    Id listener(made);
+    VFMGR_TRY(auto channel, make_cm_channel());
+    VFMGR_TRY(auto listener, make_cm_id(channel));
     // librdmacm does not write to it.
     auto* const where = const_cast<sockaddr*>(address.get());
     if (rdma_bind_addr(listener.get(), where) != 0 ||
-        rdma_listen(listener.get(), pending_requests) != 0)
-        return fail(not_served(fmt::format("RDMA CM does not listen on {} port {}",
-                                           to_string(terms.permit.host_address), terms.cm_port),
-                               "rdma_bind_addr, rdma_listen",
-                               "stop what listens there: rdma resource show cm_id"));
-    if (::fcntl(channel->fd, F_SETFL, O_NONBLOCK) != 0)
-        return fail(not_served("RDMA CM's events can't be waited for", "fcntl", "see the cause"));
+        rdma_listen(listener.get(), pending_requests) != 0) {
+        auto error = cm_error(Problem::unsupported,
+                              fmt::format("RDMA CM does not listen on {} port {}",
+                                          to_string(terms.permit.host_address), terms.cm_port),
+                              "rdma_bind_addr, rdma_listen");
+        error.remedy = "stop what listens there: rdma resource show cm_id";
+        return fail(std::move(error));
+    }
     VFMGR_TRY(auto wake, make_event());
     return std::unique_ptr<CmServer>(
         new CmServer(terms, std::move(wake), std::move(channel), std::move(listener)));
 }
 
-CmServer::CmServer(Terms terms, FileDescriptor wake, Channel channel, Id listener)
+CmServer::CmServer(Terms terms, FileDescriptor wake, CmChannel channel, CmId listener)
     : terms_(std::move(terms)),
       wake_(std::move(wake)),
       channel_(std::move(channel)),
-      listener_(std::move(listener)) {
+      listener_(std::move(listener)),
+      port_(ntohs(rdma_get_src_port(listener_.get()))) {
     thread_ = std::thread([this] { run(); });
 }
 
@@ -73,7 +61,7 @@ CmServer::~CmServer() {
 }
 
 Served CmServer::served() const {
-    return {served_, refused_};
+    return {served_, refused_, pings_};
 }
 
 void CmServer::run() {
@@ -108,15 +96,16 @@ void CmServer::take_events() {
 }
 
 void CmServer::connect_requested(rdma_cm_event const& event) {
-    Id id(event.id);
+    CmId id(event.id);
     forget_ended();
     if (peer_of(*id) != terms_.permit.peer_address || conversations_.size() >= tests_max) {
         rdma_reject(id.get(), nullptr, 0);
         ++refused_;
         return;
     }
+    RpingConversation::Told told{[this] { ++pings_; }, [this] { raise_event(wake_); }};
     conversations_.push_back(
-        std::make_unique<RpingConversation>(std::move(id), terms_, [this] { raise_event(wake_); }));
+        std::make_unique<RpingConversation>(std::move(id), terms_, std::move(told)));
 }
 
 void CmServer::forget_ended() {

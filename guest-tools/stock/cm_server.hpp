@@ -5,8 +5,6 @@
 // from any.
 #pragma once
 
-#include <rdma/rdma_cma.h>
-
 #include <atomic>
 #include <list>
 #include <memory>
@@ -14,8 +12,8 @@
 #include <thread>
 
 #include "api/types/file_descriptor.hpp"
+#include "guest-tools/stock/cm_set_up.hpp"
 #include "guest-tools/stock/terms.hpp"
-#include "guest-tools/verify/handles.hpp"
 
 namespace vfmgr::stock {
 
@@ -29,12 +27,12 @@ class CmServer {
     CmServer(CmServer const&) = delete;
     CmServer& operator=(CmServer const&) = delete;
 
+    // The terms', or the one that RDMA CM chose when that is 0.
+    [[nodiscard]] std::uint16_t port() const { return port_; }
     [[nodiscard]] Served served() const;
 
   private:
-    using Channel = verify::Handle<rdma_event_channel, rdma_destroy_event_channel>;
-    using Id = verify::Handle<rdma_cm_id, rdma_destroy_id>;
-    CmServer(Terms terms, FileDescriptor wake, Channel channel, Id listener);
+    CmServer(Terms terms, FileDescriptor wake, CmChannel channel, CmId listener);
     void run();
     void take_events();
     void connect_requested(rdma_cm_event const& event);
@@ -42,10 +40,11 @@ class CmServer {
 
     Terms const terms_;
     FileDescriptor const wake_;
-    Channel const channel_;  // outlives its ids
-    Id listener_;
+    CmChannel const channel_;  // outlives its ids
+    CmId listener_;
+    std::uint16_t const port_;
     std::atomic<bool> stopping_ = false;
-    std::atomic<std::uint64_t> served_ = 0, refused_ = 0;
+    std::atomic<std::uint64_t> served_ = 0, refused_ = 0, pings_ = 0;
     std::list<std::unique_ptr<RpingConversation>> conversations_;  // its thread's
     std::thread thread_;
 };

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cerrno>
 
 #include "guest-tools/stock/lines.hpp"
 
@@ -16,17 +15,10 @@ using verify::QueuePair;
 constexpr std::uint64_t ping_bytes_max = 1 << 20;
 constexpr std::uint64_t receive_id = 1;
 
-Error cm_error(char const* call) {
-    Error error{Problem::kernel_refused, "RDMA CM does not connect rping's client",
-                "start it again"};
-    error.causes.push_back(errno_cause(call, errno));
-    return error;
-}
-
 }  // namespace
 
-RpingConversation::RpingConversation(Id id, Terms terms, std::function<void()> ended)
-    : id_(std::move(id)), terms_(std::move(terms)), on_end_(std::move(ended)) {
+RpingConversation::RpingConversation(CmId id, Terms terms, Told told)
+    : id_(std::move(id)), terms_(std::move(terms)), told_(std::move(told)) {
     thread_ = std::thread([this] { run(); });
 }
 
@@ -45,7 +37,7 @@ void RpingConversation::run() {
     // How it ends is the client's to notice.
     static_cast<void>(serve());
     ended_ = true;
-    on_end_();
+    told_.ended();
 }
 
 // As the other tests open theirs: the port is found by the leg's address.
@@ -65,24 +57,12 @@ Result<RpingConversation::Rdma> RpingConversation::open() const {
                 std::move(pair)};
 }
 
-// The attributes of the other end, and the sequence numbers, are RDMA CM's.
 Result<void> RpingConversation::accept(Rdma& rdma) {
-    for (auto const& [state, name] : {std::pair(IBV_QPS_RTR, "RTR"), {IBV_QPS_RTS, "RTS"}}) {
-        ibv_qp_attr attributes{};
-        attributes.qp_state = state;
-        int mask = 0;
-        if (rdma_init_qp_attr(id_.get(), &attributes, &mask) != 0)
-            return fail(cm_error("rdma_init_qp_attr"));
-        VFMGR_CHECK(rdma.pair.modify(attributes, mask, name));
-    }
-    rdma_conn_param parameters{};
-    parameters.responder_resources = 1;
-    parameters.initiator_depth = 1;
-    parameters.retry_count = 7;
-    parameters.rnr_retry_count = 7;
-    parameters.qp_num = rdma.pair.end().qp_num;
-    if (rdma_accept(id_.get(), &parameters) != 0) return fail(cm_error("rdma_accept"));
-    return {};
+    VFMGR_CHECK(make_ready(id_, rdma.pair));
+    auto parameters = parameters_for(rdma.pair);
+    if (rdma_accept(id_.get(), &parameters) == 0) return {};
+    return fail(cm_error(Problem::kernel_refused, "RDMA CM does not connect rping's client",
+                         "rdma_accept"));
 }
 
 Result<void> RpingConversation::serve() {
@@ -100,7 +80,6 @@ Result<void> RpingConversation::serve() {
         done = move(rdma, Direction::read_ping, deadline);
         deadline = terms_.until;
         if (done) done = move(rdma, Direction::write_pong, deadline);
-        if (done) ++pings_;
     }
     {
         std::lock_guard const lock(mutex_);
@@ -129,6 +108,10 @@ Result<void> RpingConversation::move(Rdma& rdma, Direction direction, Deadline d
     bool const reads = direction == Direction::read_ping;
     VFMGR_CHECK(reads ? rdma.pair.read(0, transfer) : rdma.pair.write(0, transfer));
     VFMGR_CHECK(await(rdma, reads ? IBV_WC_RDMA_READ : IBV_WC_RDMA_WRITE, terms_.until));
+    if (!reads) {
+        ++pings_;
+        told_.pinged();
+    }
     auto const go_ahead = slots.last(rping_message_bytes);  // its content does not matter
     VFMGR_CHECK(rdma.pair.send(0, {go_ahead, rdma.messages.local_key()}));
     return await(rdma, IBV_WC_SEND, terms_.until);

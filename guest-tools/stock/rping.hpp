@@ -3,14 +3,13 @@
 // makes and destroys it; run by a thread of its own; stop() by the server's.
 #pragma once
 
-#include <rdma/rdma_cma.h>
-
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
 
+#include "guest-tools/stock/cm_set_up.hpp"
 #include "guest-tools/stock/terms.hpp"
 #include "guest-tools/verify/memory.hpp"
 #include "guest-tools/verify/queue_pair.hpp"
@@ -19,9 +18,12 @@ namespace vfmgr::stock {
 
 class RpingConversation {
   public:
-    using Id = verify::Handle<rdma_cm_id, rdma_destroy_id>;
-    // `ended` is told at the very end, on its thread.
-    RpingConversation(Id id, Terms terms, std::function<void()> ended);
+    // On its thread: each ping that was written back, before the client is told; and the very end.
+    struct Told {
+        std::function<void()> pinged;
+        std::function<void()> ended;
+    };
+    RpingConversation(CmId id, Terms terms, Told told);
     ~RpingConversation();
     RpingConversation(RpingConversation const&) = delete;
     RpingConversation& operator=(RpingConversation const&) = delete;
@@ -48,9 +50,9 @@ class RpingConversation {
     [[nodiscard]] Result<void> move(Rdma& rdma, Direction direction, Deadline deadline);
     [[nodiscard]] Result<void> await(Rdma& rdma, ibv_wc_opcode wanted, Deadline deadline);
 
-    Id id_;
+    CmId id_;
     Terms const terms_;
-    std::function<void()> const on_end_;
+    Told const told_;
     std::atomic<bool> ended_ = false;
     std::atomic<std::uint64_t> pings_ = 0;
     unsigned messages_ = 0;  // received, and not yet acted upon

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// rping's server in a process of its own: librdmacm keeps a device open until its process ends, and
-// a SoftRoCE device that is open can't be removed: the kernel waits, and with it whoever removes
-// it. Owned by the responder; any thread.
+// rping's server in a process of its own (child.hpp says why). Owned by the responder; any thread.
 #pragma once
-
-#include <sys/types.h>
 
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "api/types/file_descriptor.hpp"
+#include "guest-tools/stock/child.hpp"
 #include "guest-tools/stock/terms.hpp"
 
 namespace vfmgr::stock {
@@ -22,21 +18,23 @@ class RpingProcess {
     // with the child's own reason, when it does not serve.
     [[nodiscard]] static Result<std::unique_ptr<RpingProcess>> start(
         std::vector<std::string> program, Terms const& terms);
-    // Ends it, and waits for that: a second at most, then it is killed.
-    ~RpingProcess();
-    RpingProcess(RpingProcess const&) = delete;
-    RpingProcess& operator=(RpingProcess const&) = delete;
 
+    // Where it listens: the terms' port, or if that is 0, the one that RDMA CM chose.
+    [[nodiscard]] std::uint16_t port() const { return port_; }
+    // As it told last.
     [[nodiscard]] Served served() const;
+    // Ends it; what it had served in the end.
+    [[nodiscard]] Served stop();
 
   private:
-    RpingProcess(pid_t child, FileDescriptor socket) : child_(child), socket_(std::move(socket)) {}
+    explicit RpingProcess(std::unique_ptr<Child> child) : child_(std::move(child)) {}
     [[nodiscard]] Result<void> await_ready(Deadline deadline);
+    void take(std::string_view told) const;
 
-    pid_t const child_;
-    FileDescriptor const socket_;
+    std::unique_ptr<Child> const child_;
+    std::uint16_t port_ = 0;
     mutable std::mutex mutex_;
-    mutable Served served_;  // mutex_; as it told last
+    mutable Served served_;  // mutex_
 };
 
 // The child: serves on the terms in `words` until its standard input ends or the time is over.

@@ -16,7 +16,7 @@ struct Terms {
     StockRequest request;
     Deadline until;
     std::uint16_t tcp_port = perftest_port;  // 0: any free one
-    std::uint16_t cm_port = rping_port;
+    std::uint16_t cm_port = rping_port;      // the same
 };
 
 inline constexpr std::chrono::seconds handshake_time{5};    // for all of it
@@ -28,6 +28,7 @@ inline constexpr std::uint64_t conversation_bytes_max = 16 << 20;  // of memory,
 struct Served {
     std::uint64_t served = 0;   // clients that came to their test
     std::uint64_t refused = 0;  // and those that did not
+    std::uint64_t pings = 0;    // rping's that were written back
 };
 
 // Until `until`; at least one.

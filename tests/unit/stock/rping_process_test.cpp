@@ -23,12 +23,29 @@ auto start(std::string const& script) {
 }
 
 TEST(RpingProcess, TellsItsCounts) {
-    auto const process = start("printf ready >&0; printf '3 1' >&0; read unused");
+    auto const process = start("printf 'ready 7174' >&0; printf '3 1 25' >&0; read unused");
     ASSERT_TRUE(process) << process.error().detail;
     auto const deadline = Steady::now() + std::chrono::seconds(10);
     while ((*process)->served().served == 0) ASSERT_LT(Steady::now(), deadline);
     EXPECT_EQ((*process)->served().served, 3U);
     EXPECT_EQ((*process)->served().refused, 1U);
+    EXPECT_EQ((*process)->served().pings, 25U);
+}
+
+TEST(RpingProcess, TellsWhereItListens) {
+    auto const process = start("printf 'ready 45671' >&0; read unused");
+    ASSERT_TRUE(process) << process.error().detail;
+    EXPECT_EQ((*process)->port(), 45671);
+    for (auto const* no_port : {"printf 'ready ' >&0", "printf 'ready 0' >&0",
+                                "printf 'ready 65536' >&0", "printf ready >&0"})
+        EXPECT_FALSE(start(no_port)) << no_port;
+}
+
+// It counts to the end, not only to when it told last.
+TEST(RpingProcess, ItsLastWordIsWaitedFor) {
+    auto const process = start("printf 'ready 7174' >&0; read unused; printf '1 0 10' >&0");
+    ASSERT_TRUE(process) << process.error().detail;
+    EXPECT_EQ((*process)->stop().pings, 10U);
 }
 
 TEST(RpingProcess, TellsWhyItDoesNotServe) {
@@ -39,7 +56,7 @@ TEST(RpingProcess, TellsWhyItDoesNotServe) {
 }
 
 TEST(RpingProcess, IsKilledWhenItDoesNotEnd) {
-    auto process = start("printf ready >&0; trap '' TERM; exec sleep 60 <&-");
+    auto process = start("printf 'ready 7174' >&0; trap '' TERM; exec sleep 60 <&-");
     ASSERT_TRUE(process) << process.error().detail;
     auto const began = Steady::now();
     process->reset();
