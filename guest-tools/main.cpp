@@ -10,17 +10,23 @@
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "guest-tools/command/report.hpp"
 #include "guest-tools/command/tell.hpp"
 #include "guest-tools/command/verify.hpp"
 #include "guest-tools/net/resident.hpp"
+#include "guest-tools/net/run_tests.hpp"
+#include "guest-tools/stock/cm_pinger.hpp"
+#include "guest-tools/stock/rping_process.hpp"
 
 namespace {
 
 using namespace vfmgr;
 using namespace vfmgr::guest;
 using namespace vfmgr::guest::command;
+
+constexpr char const* serve_rping_command = "serve-rping";
 
 Result<FileDescriptor> stop_signals() {
     sigset_t signals{};
@@ -139,6 +145,24 @@ void add_serve_options(CLI::App& command, serve::ServeWish& wish) {
         ->capture_default_str();
 }
 
+// What vf-guest starts of itself, for RDMA CM (guest-tools/stock/child.hpp): not in its help.
+struct ChildCommands {
+    CLI::App* serve_rping = nullptr;
+    CLI::App* ping = nullptr;
+    std::vector<std::string> words;
+
+    explicit ChildCommands(CLI::App& app)
+        : serve_rping(app.add_subcommand(serve_rping_command)->group("")),
+          ping(app.add_subcommand(cm_ping_command)->group("")) {
+        for (auto* const command : {serve_rping, ping}) command->add_option("words", words);
+    }
+    [[nodiscard]] std::optional<int> run() const {
+        if (serve_rping->parsed()) return stock::serve_rping(words);
+        if (ping->parsed()) return stock::ping_by_cm(words);
+        return std::nullopt;
+    }
+};
+
 int run(int count, char** arguments) {
     CLI::App app{"Configures the VFs lent to this VM and proves RDMA over them"};
     app.require_subcommand(1);
@@ -170,12 +194,15 @@ int run(int count, char** arguments) {
     for (auto* command : {verify_command, report_command, serve_command, status_command})
         command->add_option("-o,--output", output, "text or json")
             ->check(CLI::IsMember({"text", "json"}));
+    ChildCommands children(app);
+    options.serving.rping_program = {"/proc/self/exe", serve_rping_command};
     try {
         app.parse(count, arguments);
     } catch (CLI::ParseError const& error) {
         return app.exit(error) == 0 ? 0 : 2;
     }
     if (output == "json") options.output = Output::json;
+    if (auto const status_of_child = children.run()) return *status_of_child;
     if (version_command->parsed()) return fmt::print("vf-guest {}\n", VFMGR_VERSION), 0;
     if (report_command->parsed()) return run_report(options);
     if (::geteuid() != 0)

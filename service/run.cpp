@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "guest-tools/serve/remote_responder.hpp"
+#include "guest-tools/stock/cm_stream.hpp"
 #include "service/auth/authenticate.hpp"
 #include "service/guest/access.hpp"
 #include "service/guest/check_peer.hpp"
@@ -22,6 +23,8 @@ namespace {
 
 // For a run that a guest began and may never report.
 constexpr std::chrono::minutes guest_run_time_max{10};
+// main() runs stock::serve_rping() on what follows.
+std::vector<std::string> const rping_program{"/proc/self/exe", "--rping"};
 
 Result<std::unique_ptr<Control>> open_control(Config const& config) {
     std::error_code error;
@@ -218,11 +221,12 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
         return serve::RemoteResponder(target).info();
     });
     VFMGR_CHECK(engine.recover());
-    VFMGR_TRY(auto responder, verify::Responder::start(verify::ResponderLimits{}, check_peer));
+    VFMGR_TRY(auto responder, verify::Responder::start(verify::ResponderLimits{}, check_peer,
+                                                       stock::cm_streams(rping_program)));
     GuestPlane plane(guest_hooks(engine, resolve_cid, responder->echo_port(), clock), *responder,
                      clock, GuestPlaneLimits{});
     stock::StockLimits stock_limits;
-    stock_limits.rping_program = {"/proc/self/exe", "--rping"};
+    stock_limits.rping_program = rping_program;
     stock::StockResponder stock(stock_limits, clock, stock_hooks(engine));
     engine.control().on_change([&plane, &stock] {
         plane.changed();

@@ -26,6 +26,7 @@ void fields(F& f, V& offer) {
     f.value("pairs", offer.pairs);
     f.value("memory", offer.memory);
     f.value("seconds", offer.seconds);
+    f.maybe("cm_port", offer.cm_port);
 }
 
 }  // namespace
@@ -43,7 +44,11 @@ void read(JsonReader& reader, StreamRequest& request) {
         reader.complain("message_bytes", fmt::format("must be from 1 to {}", message_bytes_max));
     if (request.depth < 1 || request.depth > depth_max)
         reader.complain("depth", fmt::format("must be from 1 to {}", depth_max));
-    if (request.pairs.empty() || request.pairs.size() > pairs_max)
+    bool const by_cm = request.kind == StreamKind::cm_ping;
+    if (by_cm && (!request.pairs.empty() || request.message_bytes > cm_bytes_max))
+        reader.complain("kind",
+                        fmt::format("cm_ping has no pairs and 1 to {} bytes", cm_bytes_max));
+    if (!by_cm && (request.pairs.empty() || request.pairs.size() > pairs_max))
         reader.complain("pairs", fmt::format("must be from 1 to {}", pairs_max));
     bool const back = request.kind == StreamKind::write_echo;
     if (back && (!request.back || request.pairs.size() != 1 ||

@@ -19,14 +19,16 @@ enum class StreamKind {
     write_echo,  // answers each write with one to the guest's memory, ended by the same byte
     ud_echo,     // of unreliable datagrams: answers each with one that begins with the same 8
                  // bytes and is as long
+    cm_ping,     // no queue pairs of the stream's: takes connections by RDMA CM, as rping's server
 };
 template <>
-inline constexpr std::array<EnumName<StreamKind>, 5> enum_names<StreamKind> = {
+inline constexpr std::array<EnumName<StreamKind>, 6> enum_names<StreamKind> = {
     {{StreamKind::one_sided, "one_sided"},
      {StreamKind::send_sink, "send_sink"},
      {StreamKind::send_echo, "send_echo"},
      {StreamKind::write_echo, "write_echo"},
-     {StreamKind::ud_echo, "ud_echo"}}};
+     {StreamKind::ud_echo, "ud_echo"},
+     {StreamKind::cm_ping, "cm_ping"}}};
 
 // The host answers each message: only then does it spin, or nearly so.
 [[nodiscard]] constexpr bool is_echo(StreamKind kind) {
@@ -34,14 +36,21 @@ inline constexpr std::array<EnumName<StreamKind>, 5> enum_names<StreamKind> = {
            kind == StreamKind::ud_echo;
 }
 
+// The host counts what it answered, so that what a guest reports can be compared.
+[[nodiscard]] constexpr bool is_answered(StreamKind kind) {
+    return is_echo(kind) || kind == StreamKind::cm_ping;
+}
+
 // The shortest and longest datagram of ud_echo: a number, and the largest path MTU.
 inline constexpr std::uint32_t ud_bytes_min = 8, ud_bytes_max = 4096;
+inline constexpr std::uint32_t cm_bytes_max = 1 << 20;  // of one ping of cm_ping
 
 struct StreamRequest {
     StreamKind kind = StreamKind::one_sided;
-    std::uint32_t message_bytes = 1;   // 1..8 MiB; of ud_echo 8..4096, one queue pair
+    std::uint32_t message_bytes = 1;   // 1..8 MiB; of ud_echo 8..4096, one queue pair;
+                                       // of cm_ping 1..1 MiB
     std::uint32_t depth = 1;           // receives that the host keeps posted on each queue pair
-    std::vector<QueuePairEnd> pairs;   // the guest's ends, 1..16
+    std::vector<QueuePairEnd> pairs;   // the guest's ends, 1..16; none of cm_ping
     std::optional<MemoryRegion> back;  // write_echo: where the host writes its answers
     bool operator==(StreamRequest const&) const = default;
 };
@@ -51,6 +60,8 @@ struct StreamOffer {
     std::vector<QueuePairEnd> pairs;  // the host's ends, in the order of the guest's
     MemoryRegion memory;              // message_bytes for each pair, one after the other
     std::uint32_t seconds = 0;        // then it ends
+    // Of cm_ping, and of no other: where RDMA CM listens, in the port space TCP.
+    std::optional<std::uint16_t> cm_port;
     bool operator==(StreamOffer const&) const = default;
 };
 

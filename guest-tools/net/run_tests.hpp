@@ -9,6 +9,9 @@
 
 namespace vfmgr::guest {
 
+// vf-guest runs stock::ping_by_cm() on what follows this word.
+inline constexpr char const* cm_ping_command = "cm-ping";
+
 // The other end of the tests: the host's guest plane, or a responder that is served.
 struct TestHost {
     std::function<Result<SessionOffer>(SessionRequest const&)> open;

@@ -7,6 +7,7 @@
 #include "api/types/json.hpp"
 #include "guest-tools/serve/check_neighbour.hpp"
 #include "guest-tools/serve/local_end.hpp"
+#include "guest-tools/stock/cm_stream.hpp"
 
 namespace vfmgr::serve {
 namespace {
@@ -37,7 +38,9 @@ Result<void> serve(ServeWish const& wish, int stop,
     VFMGR_TRY(auto const credentials,
               credentials_in(wish.state_folder, wish.token_file, listen.host));
     served.token = credentials.token;
-    VFMGR_TRY(auto const responder, verify::Responder::start(limits, check_neighbour));
+    VFMGR_TRY(
+        auto const responder,
+        verify::Responder::start(limits, check_neighbour, stock::cm_streams(wish.rping_program)));
     ResponderServer answering(served, *responder);
     http::Server server{http::Limits{}};
     VFMGR_CHECK(server.listen(http::TlsListen{listen.host, listen.port,

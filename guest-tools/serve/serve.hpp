@@ -17,6 +17,7 @@ struct ServeWish {
     std::string state_folder = "/var/lib/vf-guest";
     std::string token_file;  // empty: one in the state folder
     std::size_t sessions = 4;
+    std::vector<std::string> rping_program;  // words that run stock::serve_rping()
 };
 
 struct ServeReady {

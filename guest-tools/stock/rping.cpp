@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "api/types/stream.hpp"
 #include "guest-tools/stock/lines.hpp"
 
 namespace vfmgr::stock {
@@ -12,7 +13,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 using verify::QueuePair;
-constexpr std::uint64_t ping_bytes_max = 1 << 20;
+constexpr std::uint64_t ping_bytes_max = cm_bytes_max;
 constexpr std::uint64_t receive_id = 1;
 
 }  // namespace

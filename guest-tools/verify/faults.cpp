@@ -31,7 +31,11 @@ constexpr Fault gone{"the device has failed or gone", "look for it: rdma link; d
 constexpr Fault too_many_pairs{"the device has no room for more queue pairs or requests",
                                "compare: rdma resource show; ibv_devinfo -v | grep max_qp"};
 
-constexpr std::array<CallFault, 20> call_faults{{
+constexpr Fault no_cm_device{
+    "RDMA CM finds no device for the address: its GID is missing, or its node GUID is zero",
+    "ibv_devinfo -v | grep -E 'hca_id|node_guid|GID'"};
+
+constexpr std::array<CallFault, 24> call_faults{{
     // The default limit is 8 MiB (kernel-and-libvirt.md, more facts).
     {"ibv_reg_mr",
      ENOMEM,
@@ -63,9 +67,36 @@ constexpr std::array<CallFault, 20> call_faults{{
     {"ibv_open_device", ENXIO, no_device_file},
     {"ibv_open_device", ENODEV, no_device_file},
     {"ibv_open_device", ENOMEM, limits},
+    {"rdma_resolve_addr", ENODEV, no_cm_device},
+    {"rdma_resolve_addr", EADDRNOTAVAIL, no_cm_device},
+    {"rdma_resolve_addr", EHOSTUNREACH, unresolved},
+    {"rdma_resolve_addr", ENETUNREACH, unresolved},
     {"", EMFILE, limits},
     {"", EIO, gone},
 }};
+
+// As enum ib_cm_rej_reason of the kernel numbers them.
+constexpr int rejected_stale = 10, rejected_service = 8, rejected_gid = 12,
+              rejected_by_program = 28;
+
+Fault rejection(int reason) {
+    switch (reason) {
+        case rejected_service:
+            return {"nothing listens at that port of RDMA CM any more",
+                    "verify again; on the other end: rdma resource show cm_id"};
+        case rejected_stale:
+            return {"the other end still holds an earlier connection of this queue pair",
+                    "verify again in a minute"};
+        case rejected_gid:
+            return {"the other end does not know the GID that RDMA CM chose for it",
+                    "compare both ends: cma_roce_mode -d DEVICE -p 1"};
+        case rejected_by_program:
+            return {"the program at the other end refuses this address, or has enough clients",
+                    "check that the request left with the VF's address: ip route get ADDRESS"};
+        default:
+            return {"the other end's RDMA CM refuses", "see its kernel's log: dmesg | tail"};
+    }
+}
 
 struct LogFault {
     std::string_view words;
@@ -147,6 +178,30 @@ Fault completion_fault(ibv_wc_status status, std::uint32_t vendor_err) {
                     "see the kernel's log: dmesg | tail"};
         default:
             return {"the device says no more", "see the kernel logs of VM and host: dmesg | tail"};
+    }
+}
+
+Fault cm_fault(rdma_cm_event_type event, int status) {
+    switch (event) {
+        case RDMA_CM_EVENT_ADDR_ERROR: {
+            bool const far =
+                status == -ETIMEDOUT || status == -EHOSTUNREACH || status == -ENETUNREACH;
+            return far ? unresolved : no_cm_device;
+        }
+        case RDMA_CM_EVENT_ROUTE_ERROR:
+            return {"the device's netdev is down, has gone, or has too small an MTU",
+                    "rdma link; ip link show"};
+        case RDMA_CM_EVENT_UNREACHABLE:
+            return {
+                "the other end's RDMA CM does not answer: UDP port 4791 is dropped, or one end "
+                "speaks RoCE v1",
+                "nft list ruleset; cma_roce_mode -d DEVICE -p 1"};
+        case RDMA_CM_EVENT_REJECTED:
+            return rejection(status);
+        case RDMA_CM_EVENT_DEVICE_REMOVAL:
+            return gone;
+        default:
+            return {"RDMA CM says no more", "see the kernel logs of VM and host: dmesg | tail"};
     }
 }
 

@@ -54,9 +54,7 @@ bool is_from(QueuePairEnd const& peer, ibv_wc const& datagram, std::span<std::by
 // The guest's end has the VF's address, as the session's has.
 Result<void> check(SessionPermit const& permit, StreamRequest const& request,
                    ResponderLimits const& limits) {
-    if (permit.rdma == RdmaMode::none)
-        return fail(Problem::forbidden, "the network has rdma: none",
-                    "set rdma: auto or rxe on the network");
+    VFMGR_CHECK(require_rdma(permit));
     for (auto const& pair : request.pairs)
         if (pair.gid != gid_hex(permit.peer_address.gid()))
             return fail(Problem::forbidden,
@@ -73,6 +71,12 @@ Result<void> check(SessionPermit const& permit, StreamRequest const& request,
 }
 
 }  // namespace
+
+Result<void> require_rdma(SessionPermit const& permit) {
+    if (permit.rdma != RdmaMode::none) return {};
+    return fail(Problem::forbidden, "the network has rdma: none",
+                "set rdma: auto or rxe on the network");
+}
 
 HostStream::HostStream(Rdma rdma, StreamRequest request, ResponderLimits const& limits)
     : request_(std::move(request)),

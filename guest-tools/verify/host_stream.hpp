@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's end of a stream: queue pairs and memory of its own, and where it has to answer, a
-// thread. Only an echo spins, and gives the CPU away while it does; the rest waits for events.
-// Owned by the responder; the destructor waits for the thread, a second at most.
+// The host's end of a stream of queue pairs, of all kinds but cm_ping: queue pairs and memory of
+// its own, and where it has to answer, a thread. Only an echo spins, and gives the CPU away while
+// it does; the rest waits for events. Owned by the responder; the destructor waits for the thread,
+// a second at most.
 #pragma once
 
 #include <atomic>
@@ -11,26 +12,26 @@
 #include "guest-tools/verify/memory.hpp"
 #include "guest-tools/verify/permit.hpp"
 #include "guest-tools/verify/queue_pair.hpp"
+#include "guest-tools/verify/stream_end.hpp"
 
 namespace vfmgr::verify {
 
-class HostStream {
+class HostStream final : public StreamEnd {
   public:
     [[nodiscard]] static Result<std::unique_ptr<HostStream>> open(SessionPermit const& permit,
                                                                   StreamRequest const& request,
                                                                   ResponderLimits const& limits);
-    ~HostStream();
+    ~HostStream() override;
     HostStream(HostStream const&) = delete;
     HostStream& operator=(HostStream const&) = delete;
 
-    [[nodiscard]] StreamOffer const& offer() const { return offer_; }
+    [[nodiscard]] StreamOffer const& offer() const override { return offer_; }
     // How many it took or answered so far. Any thread.
     [[nodiscard]] std::uint64_t messages() const { return messages_; }
     // Of a write_echo whose guest waits for the first number and answers it: the host goes first.
     // Once, and when the guest is connected.
     void lead() { leads_ = true; }
-    // Ends it; how many messages that were in the end. Once.
-    std::uint64_t stop();
+    std::uint64_t stop() override;
 
   private:
     struct Rdma {

@@ -197,7 +197,7 @@ TestResult judge_figures(Case const& c, Measurement const& measurement) {
     result.detail = printable(claimed->detail, guest_text_max);
     result.remedy = printable(claimed->remedy, guest_text_max);
     auto const samples = result.figures.find("samples");
-    if (!is_echo(measurement.kind) || samples == result.figures.end()) return result;
+    if (!is_answered(measurement.kind) || samples == result.figures.end()) return result;
     auto const streamed = c.facts.streamed.find(measurement.kind);
     auto const answers = streamed == c.facts.streamed.end() ? 0 : streamed->second;
     if (samples->second <= static_cast<double>(answers)) return result;

@@ -22,6 +22,7 @@ constexpr std::chrono::milliseconds deep_window{3000};
 
 std::vector<Measurement> all_measurements() {
     return {{"ud_ping", StreamKind::ud_echo, ud_ping, {datagram}},
+            {"cm_ping", StreamKind::cm_ping, nullptr, {datagram}},
             {"write_bandwidth", StreamKind::one_sided, write_bandwidth, {large}},
             {"read_bandwidth", StreamKind::one_sided, read_bandwidth, {large}},
             {"send_bandwidth", StreamKind::send_sink, send_bandwidth, {large}},

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "api/types/event.hpp"
+#include "guest-tools/verify/host_stream.hpp"
 #include "guest-tools/verify/socket_address.hpp"
 
 namespace vfmgr::verify {
@@ -50,14 +51,18 @@ struct Responder::Event {
 };
 
 Result<std::unique_ptr<Responder>> Responder::start(ResponderLimits const& limits,
-                                                    CheckPeer check_peer) {
+                                                    CheckPeer check_peer, OpenCmStream open_cm) {
     VFMGR_TRY(auto wake, make_event());
     return std::unique_ptr<Responder>(
-        new Responder(limits, std::move(check_peer), std::move(wake)));
+        new Responder(limits, std::move(check_peer), std::move(open_cm), std::move(wake)));
 }
 
-Responder::Responder(ResponderLimits const& limits, CheckPeer check_peer, FileDescriptor wake)
-    : limits_(limits), check_peer_(std::move(check_peer)), wake_(std::move(wake)) {
+Responder::Responder(ResponderLimits const& limits, CheckPeer check_peer, OpenCmStream open_cm,
+                     FileDescriptor wake)
+    : limits_(limits),
+      check_peer_(std::move(check_peer)),
+      open_cm_(std::move(open_cm)),
+      wake_(std::move(wake)) {
     thread_ = std::thread([this] { run(); });
 }
 
@@ -139,13 +144,21 @@ Result<StreamOffer> Responder::open_stream(std::string const& session,
                                            StreamRequest const& request) {
     VFMGR_TRY(auto const reserved, reserve_stream(session, request));
     // Ended, if it is, after the lock is given back: its thread is waited for.
-    auto opened = HostStream::open(reserved.owner->permit(), request, limits_);
+    auto opened = open_end(reserved.owner->permit(), request);
     std::lock_guard const lock(mutex_);
     auto place = streams_.extract(reserved.number);
     if (!opened) return fail(std::move(opened).error());
     if (!place) return fail(no_session(session));  // it has ended meanwhile
     place.mapped().end = std::move(*opened);
     return streams_.insert(std::move(place)).position->second.end->offer();
+}
+
+Result<std::unique_ptr<StreamEnd>> Responder::open_end(SessionPermit const& permit,
+                                                       StreamRequest const& request) const {
+    if (request.kind != StreamKind::cm_ping) return HostStream::open(permit, request, limits_);
+    if (open_cm_) return open_cm_(permit, request, limits_);
+    return fail(Problem::unsupported, "this responder does not serve RDMA CM",
+                "use a vfmgrd or vf-guest serve that does");
 }
 
 // Only one at a time may spin: it takes a CPU.

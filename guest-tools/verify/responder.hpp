@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "guest-tools/verify/host_session.hpp"
-#include "guest-tools/verify/host_stream.hpp"
+#include "guest-tools/verify/stream_end.hpp"
 
 namespace vfmgr::verify {
 
@@ -21,8 +21,10 @@ class Responder {
     // VF's MAC? (check_peer.hpp asks the kernel.)
     using CheckPeer = std::function<Result<void>(SessionPermit const&)>;
 
+    // Without `open_cm`, streams of kind cm_ping are refused as unsupported.
     [[nodiscard]] static Result<std::unique_ptr<Responder>> start(ResponderLimits const& limits,
-                                                                  CheckPeer check_peer);
+                                                                  CheckPeer check_peer,
+                                                                  OpenCmStream open_cm = {});
     ~Responder();
     Responder(Responder const&) = delete;
     Responder& operator=(Responder const&) = delete;
@@ -55,7 +57,7 @@ class Responder {
     struct Stream {
         std::string session;
         StreamKind kind = StreamKind::one_sided;
-        std::unique_ptr<HostStream> end;
+        std::unique_ptr<StreamEnd> end;
     };
     struct Reserved {
         std::uint64_t number = 0;  // in streams_
@@ -63,10 +65,13 @@ class Responder {
     };
     struct Event;
 
-    Responder(ResponderLimits const& limits, CheckPeer check_peer, FileDescriptor wake);
+    Responder(ResponderLimits const& limits, CheckPeer check_peer, OpenCmStream open_cm,
+              FileDescriptor wake);
     [[nodiscard]] Session take(std::string const& session);
     [[nodiscard]] Result<Reserved> reserve_stream(std::string const& session,
                                                   StreamRequest const& request);
+    [[nodiscard]] Result<std::unique_ptr<StreamEnd>> open_end(SessionPermit const& permit,
+                                                              StreamRequest const& request) const;
     [[nodiscard]] std::vector<Stream> take_streams(std::string const& session);
     static void end_streams(std::vector<Stream> streams, HostSession& session);
     void drop_attachment(std::string const& attachment);
@@ -84,6 +89,7 @@ class Responder {
 
     ResponderLimits const limits_;
     CheckPeer const check_peer_;
+    OpenCmStream const open_cm_;
     FileDescriptor const wake_;
     mutable std::mutex mutex_;  // guards what follows, and every session in sessions_
     std::map<std::string, Session> sessions_;

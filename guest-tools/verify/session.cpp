@@ -155,6 +155,19 @@ bool GuestSession::prove(GuestReport& report, SessionOffer const& offer, Deadlin
     return broken.empty();
 }
 
+Measured GuestSession::measure_one(Measurement const& what, Measuring const& measuring,
+                                   Deadline deadline) const {
+    if (what.kind != StreamKind::cm_ping)
+        return measure(what, measuring.host, rdma_->port, deadline);
+    auto const& attachment = subject_.attachment;
+    CmWish wish;
+    wish.own = {attachment.address, subject_.ifname};
+    wish.host = attachment.responder;
+    wish.message_bytes = what.load.size.message_bytes;
+    if (what.load.messages > 0) wish.pings = what.load.messages;
+    return cm_ping(measuring.cm_pinger, measuring.host, wish, deadline);
+}
+
 // Figures of a path that does not work would be of no use, and take their time.
 void GuestSession::measure_all(GuestReport& report, Measuring const& measuring, bool proved,
                                Deadline deadline) {
@@ -164,7 +177,7 @@ void GuestSession::measure_all(GuestReport& report, Measuring const& measuring, 
             continue;
         }
         auto const until = std::min(deadline, Steady::now() + each.load.window + test_time);
-        add(report, measure(each, measuring.host, rdma_->port, until));
+        add(report, measure_one(each, measuring, until));
     }
 }
 

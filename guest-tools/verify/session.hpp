@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "guest-tools/verify/cm_ping.hpp"
 #include "guest-tools/verify/device.hpp"
 #include "guest-tools/verify/kernel_log.hpp"
 #include "guest-tools/verify/measure.hpp"
@@ -21,6 +22,7 @@ struct Subject {
 struct Measuring {
     std::vector<Measurement> wanted;
     StreamHost host;
+    CmPinger cm_pinger{};  // none: cm_ping is a skip
 };
 
 class GuestSession {
@@ -46,6 +48,8 @@ class GuestSession {
     void add_kernels_reason(TestResult& failed);
     void run_echo(GuestReport& report, Deadline deadline);
     [[nodiscard]] bool prove(GuestReport& report, SessionOffer const& offer, Deadline deadline);
+    [[nodiscard]] Measured measure_one(Measurement const& what, Measuring const& measuring,
+                                       Deadline deadline) const;
     void measure_all(GuestReport& report, Measuring const& measuring, bool proved,
                      Deadline deadline);
 

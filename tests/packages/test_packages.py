@@ -75,8 +75,8 @@ def test_it_holds_the_same_and_starts_anywhere(unpack, tmp_path):
 
 def test_the_rpm_names_its_dependencies_by_soname():
     wanted = set(run("rpm", "-qp", "--requires", only("vfmgr-guest-*.rpm")).decode().split("\n"))
-    assert {"libibverbs.so.1()(64bit)", "libnl-3.so.200()(64bit)", "libcrypto.so.3()(64bit)",
-            "kmod", "systemd"} <= wanted
+    assert {"libibverbs.so.1()(64bit)", "librdmacm.so.1()(64bit)", "libnl-3.so.200()(64bit)",
+            "libcrypto.so.3()(64bit)", "kmod", "systemd"} <= wanted
     assert not [name for name in wanted if name.startswith(("libstdc++", "libfmt", "libgcc_s"))]
 
 

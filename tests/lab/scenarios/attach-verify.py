@@ -92,8 +92,8 @@ def judge_proof(lab, verification):
         lab.check_equal((test["verdict"], test["by"], test["mismatches"]), ("pass", "host", 0),
                         name)
         lab.step(f"{name}: {test['bytes_checked']} bytes checked, {test['figures']}")
-    for name in ("ud_ping", "write_bandwidth", "read_bandwidth", "send_bandwidth", "write_latency",
-                 "read_latency", "send_latency"):
+    for name in ("ud_ping", "cm_ping", "write_bandwidth", "read_bandwidth", "send_bandwidth",
+                 "write_latency", "read_latency", "send_latency"):
         lab.check_equal((tests[name]["verdict"], tests[name]["by"]), ("pass", "guest"), name)
         lab.step(f"{name}: {tests[name]['figures']}")
     for name in ("rdma_write", "rdma_read"):

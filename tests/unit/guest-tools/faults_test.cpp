@@ -46,6 +46,10 @@ constexpr KnownError known_errors[] = {
     {"NoDeviceFile", "ibv_open_device", ENOENT, "udev has not made", "ib_uverbs"},
     {"NoMemoryToOpen", "ibv_open_device", ENOMEM, "limited", "LimitMEMLOCK="},
     {"OpenFiles", "ibv_create_comp_channel", EMFILE, "open files are limited", "ulimit -l -n"},
+    {"NoCmDevice", "rdma_resolve_addr", ENODEV, "node GUID is zero", "ibv_devinfo -v"},
+    {"NoCmAddress", "rdma_resolve_addr", EADDRNOTAVAIL, "its GID is missing", "ibv_devinfo -v"},
+    {"NoCmRoute", "rdma_resolve_addr", ENETUNREACH, "does not resolve", "ip route get"},
+    {"NoCmHost", "rdma_resolve_addr", EHOSTUNREACH, "does not resolve", "ip neigh"},
     {"DeviceGone", "ibv_post_send", EIO, "failed or gone", "rdma link"},
 };
 INSTANTIATE_TEST_SUITE_P(Faults, EachErrno, testing::ValuesIn(known_errors),
@@ -70,6 +74,42 @@ TEST(Faults, AVendorErrorIsNearerToTheCauseThanTheStatus) {
     EXPECT_THAT(std::string(plain.cause), HasSubstr("key"));
     EXPECT_THAT(std::string(mlx5.cause), HasSubstr("IOMMU"));
 }
+
+struct KnownEvent {
+    char const* name;
+    rdma_cm_event_type event;
+    int status;
+    char const* cause;
+    char const* command;
+};
+
+class EachCmEvent : public testing::TestWithParam<KnownEvent> {};
+
+TEST_P(EachCmEvent, HasItsCauseAndACommand) {
+    auto const& known = GetParam();
+    auto const fault = cm_fault(known.event, known.status);
+    EXPECT_THAT(std::string(fault.cause), HasSubstr(known.cause));
+    EXPECT_THAT(std::string(fault.command), HasSubstr(known.command));
+}
+
+constexpr KnownEvent known_events[] = {
+    {"NoNeighbour", RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT, "does not resolve", "ip neigh"},
+    {"NoHost", RDMA_CM_EVENT_ADDR_ERROR, -EHOSTUNREACH, "does not resolve", "ip neigh"},
+    {"NoNetwork", RDMA_CM_EVENT_ADDR_ERROR, -ENETUNREACH, "does not resolve", "ip route get"},
+    // librdmacm makes it of a device that it does not find by its node GUID.
+    {"NoDevice", RDMA_CM_EVENT_ADDR_ERROR, -1, "node GUID is zero", "ibv_devinfo -v"},
+    {"NoRoute", RDMA_CM_EVENT_ROUTE_ERROR, -EINVAL, "too small an MTU", "ip link show"},
+    {"Silent", RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, "does not answer", "cma_roce_mode"},
+    {"NoListener", RDMA_CM_EVENT_REJECTED, 8, "nothing listens", "rdma resource show cm_id"},
+    {"Stale", RDMA_CM_EVENT_REJECTED, 10, "earlier connection", "in a minute"},
+    {"UnknownGid", RDMA_CM_EVENT_REJECTED, 12, "does not know the GID", "cma_roce_mode"},
+    {"NotThisClient", RDMA_CM_EVENT_REJECTED, 28, "refuses this address", "ip route get"},
+    {"Refused", RDMA_CM_EVENT_REJECTED, 3, "RDMA CM refuses", "dmesg"},
+    {"DeviceGone", RDMA_CM_EVENT_DEVICE_REMOVAL, 0, "failed or gone", "rdma link"},
+    {"Another", RDMA_CM_EVENT_CONNECT_ERROR, -EINVAL, "says no more", "dmesg"},
+};
+INSTANTIATE_TEST_SUITE_P(Faults, EachCmEvent, testing::ValuesIn(known_events),
+                         [](auto const& one) { return std::string(one.param.name); });
 
 struct KnownLine {
     char const* name;

@@ -103,7 +103,7 @@ TEST(Judge, FiguresAreTheGuestsWord) {
     run.report.tests.push_back(claim("no_such_test"));
     auto const verification = verdict(run);
     EXPECT_EQ(verification.verdict, Verdict::pass) << verification.detail;
-    ASSERT_EQ(verification.tests.size(), 12U);
+    ASSERT_EQ(verification.tests.size(), 13U);
     EXPECT_EQ(test(verification, "write_latency").verdict, Verdict::skip);
     EXPECT_EQ(test(verification, "write_latency").detail, "the host measures for another VM");
     EXPECT_EQ(test(verification, "read_bandwidth").figures.at("bandwidth_mbps"), 1000);
@@ -235,6 +235,13 @@ constexpr Lie lies[] = {
          run.facts.streamed[StreamKind::ud_echo] = 63;
      },
      "ud_ping", "the guest reports 64 answers, the host gave 63"},
+    {"PongsThatWereNotSent",
+     [](Run& run) {
+         run.report.tests.push_back(claim("cm_ping"));
+         run.report.tests.back().figures = {{"samples", 10}, {"sent", 10}};
+         run.facts.streamed[StreamKind::cm_ping] = 9;
+     },
+     "cm_ping", "the guest reports 10 answers, the host gave 9"},
 };
 INSTANTIATE_TEST_SUITE_P(Judge, EachLie, testing::ValuesIn(lies),
                          [](auto const& one) { return std::string(one.param.name); });

@@ -185,6 +185,100 @@ TEST_F(Responding, AWrongNeighbourIsRefusedBeforeAnythingOpens) {
     EXPECT_EQ(offer.error().detail, "wrong neighbour");
 }
 
+// --- streams by RDMA CM -----------------------------------------------------------------------
+
+// What became of a stream, and of how many: they outlive it.
+struct CmStreams {
+    int opened = 0, ended = 0, destroyed = 0;
+};
+
+class FakeCmStream final : public StreamEnd {
+  public:
+    explicit FakeCmStream(CmStreams& told) : told_(told) {
+        offer_.stream = random_hex(4);
+        offer_.cm_port = 45671;
+        ++told_.opened;
+    }
+    ~FakeCmStream() override { ++told_.destroyed; }
+    [[nodiscard]] StreamOffer const& offer() const override { return offer_; }
+    std::uint64_t stop() override {
+        ++told_.ended;
+        return 10;
+    }
+
+  private:
+    CmStreams& told_;
+    StreamOffer offer_;
+};
+
+struct RespondingByCm : Responding {
+    CmStreams streams;
+    SessionPermit permit = permit_without_rdma();
+    std::string session;
+    StreamRequest const wish{StreamKind::cm_ping, 64, 1, {}, {}};
+
+    void SetUp() override {
+        limits.echo_port = test_port;
+        responder =
+            Responder::start(limits, anybody,
+                             [this](SessionPermit const& whose, StreamRequest const& asked,
+                                    ResponderLimits const&) -> Result<std::unique_ptr<StreamEnd>> {
+                                 EXPECT_EQ(whose, permit);
+                                 EXPECT_EQ(asked, wish);
+                                 return std::make_unique<FakeCmStream>(streams);
+                             })
+                .value();
+        open();
+    }
+    void open() { session = responder->open(permit, request_of(permit)).value().session; }
+};
+
+TEST_F(RespondingByCm, AStreamIsThatOfWhoRunsTheResponder) {
+    auto const offer = responder->open_stream(session, wish);
+    ASSERT_TRUE(offer) << offer.error().detail;
+    EXPECT_EQ(offer->cm_port, 45671);
+    auto const second = responder->open_stream(session, wish);
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().problem, Problem::limit_exceeded);
+    responder->close_stream(session, offer->stream);
+    EXPECT_EQ(streams.ended, 1);
+    EXPECT_EQ(streams.destroyed, 1);
+    EXPECT_TRUE(responder->open_stream(session, wish));
+    EXPECT_EQ(streams.opened, 2);
+}
+
+TEST_F(RespondingByCm, AStreamEndsWithItsSession) {
+    ASSERT_TRUE(responder->open_stream(session, wish));
+    ASSERT_TRUE(responder->close(session, {}));
+    EXPECT_EQ(streams.ended, 1);
+    EXPECT_EQ(streams.destroyed, 1);
+    open();
+    ASSERT_TRUE(responder->open_stream(session, wish));
+    responder->drop(session);
+    EXPECT_EQ(streams.destroyed, 2);
+    open();
+    ASSERT_TRUE(responder->open_stream(session, wish));
+    responder.reset();
+    EXPECT_EQ(streams.destroyed, 3);
+}
+
+// Somebody else may spin meanwhile: it takes no CPU that they would miss.
+TEST_F(RespondingByCm, AStreamIsNoneOfThoseThatSpin) {
+    limits.echoes_max = 0;
+    SetUp();
+    EXPECT_TRUE(responder->open_stream(session, wish));
+}
+
+TEST_F(Responding, WithoutRdmaCmItIsUnsupported) {
+    auto const permit = permit_without_rdma();
+    auto const offer = responder->open(permit, request_of(permit));
+    ASSERT_TRUE(offer);
+    auto const stream =
+        responder->open_stream(offer->session, {StreamKind::cm_ping, 64, 1, {}, {}});
+    ASSERT_FALSE(stream);
+    EXPECT_EQ(stream.error().problem, Problem::unsupported);
+}
+
 // --- datagrams -------------------------------------------------------------------------------
 
 struct Asking {

@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"attachment_escape", read_request, request, R"({"attachment": "\u001b[2J"})",
                 "/attachment", controls},
         Refused{"stream_kind", read_stream, stream, R"({"kind": "send"})", "/kind",
-                "must be one of one_sided, send_sink, send_echo, write_echo, ud_echo"},
+                "must be one of one_sided, send_sink, send_echo, write_echo, ud_echo, cm_ping"},
         Refused{"message_bytes_0", read_stream, stream, R"({"message_bytes": 0})", "/message_bytes",
                 "must be from 1 to 8388608"},
         Refused{"message_bytes_many", read_stream, stream,
@@ -88,6 +88,13 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"ud_too_long", read_stream, stream,
                 R"({"kind": "ud_echo", "back": null, "message_bytes": 4097})", "/kind",
                 "ud_echo has one pair and 8 to 4096 bytes"},
+        Refused{"cm_with_pairs", read_stream, stream, R"({"kind": "cm_ping", "back": null})",
+                "/kind", "cm_ping has no pairs and 1 to 1048576 bytes"},
+        Refused{"cm_too_long", read_stream, stream,
+                R"({"kind": "cm_ping", "back": null, "pairs": [], "message_bytes": 1048577})",
+                "/kind", "cm_ping has no pairs and 1 to 1048576 bytes"},
+        Refused{"cm_back", read_stream, stream, R"({"kind": "cm_ping", "pairs": []})", "/back",
+                "must be left out for this kind"},
         Refused{"session_unknown", read_request, request, R"({"address": "10.0.0.1"})", "/address",
                 "is not known here"},
         Refused{"error_delete", read_report, report, R"({"error": "\u007f"})", "/error", controls},
@@ -127,6 +134,16 @@ TEST(GuestMessages, SurviveTheirJson) {
     test::expect_survives<RunWish>(R"({"profile": "deep"})");
     test::expect_survives<StreamOffer>(fmt::format(
         R"({{"stream": "s", "pairs": [{}], "memory": {}, "seconds": 60}})", end, region));
+}
+
+TEST(GuestMessages, OfCmPingHaveAPortAndNoPairs) {
+    test::expect_survives<StreamRequest>(
+        R"({"kind": "cm_ping", "message_bytes": 1048576, "pairs": [], "back": null})");
+    test::expect_survives<StreamOffer>(
+        R"({"stream": "s", "pairs": [], "memory": {"address": 0, "rkey": 0, "length": 0},
+            "seconds": 60, "cm_port": 45671})");
+    // A vf-guest that does not know the member refuses it, and never asks for this kind.
+    EXPECT_FALSE(nlohmann::json(StreamOffer{}).contains("cm_port"));
 }
 
 // Each limit: the last that fits, and the first that does not, with the place it is refused at.

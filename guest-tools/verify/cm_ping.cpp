@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/verify/cm_ping.hpp"
+
+namespace vfmgr::verify {
+
+Measured cm_ping(CmPinger const& pinger, StreamHost const& host, CmWish wish, Deadline deadline) {
+    if (!pinger) {
+        auto made = measured("cm_ping");
+        made.result.verdict = Verdict::skip;
+        made.result.detail = "this program has no client of RDMA CM";
+        return made;
+    }
+    auto const offer = host.open({StreamKind::cm_ping, wish.message_bytes, 1, {}, {}});
+    if (!offer) {
+        auto made = measured_failure("cm_ping", offer.error());
+        auto const problem = offer.error().problem;
+        if (problem == Problem::unsupported || problem == Problem::unavailable)
+            made.result.verdict = Verdict::skip;
+        return made;
+    }
+    wish.cm_port = offer->cm_port.value_or(0);
+    auto made = pinger(wish, deadline);
+    host.close(offer->stream);
+    made.result.name = "cm_ping";
+    return made;
+}
+
+}  // namespace vfmgr::verify

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's end of a stream, whatever its kind. Owned by the responder; the destructor ends it.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "api/types/stream.hpp"
+#include "guest-tools/verify/permit.hpp"
+
+namespace vfmgr::verify {
+
+class StreamEnd {
+  public:
+    virtual ~StreamEnd() = default;
+    [[nodiscard]] virtual StreamOffer const& offer() const = 0;
+    // Ends it; how many messages it took or answered in the end. Once; may take a second.
+    virtual std::uint64_t stop() = 0;
+};
+
+// Opens one of kind cm_ping for that guest and nobody else; may take seconds. unsupported where
+// RDMA CM is not there. Who runs the responder gives it (stock::cm_streams()): RDMA CM needs a
+// process of its own, a program that the responder does not know.
+using OpenCmStream = std::function<Result<std::unique_ptr<StreamEnd>>(
+    SessionPermit const&, StreamRequest const&, ResponderLimits const&)>;
+
+// forbidden when the network has none.
+[[nodiscard]] Result<void> require_rdma(SessionPermit const& permit);
+
+}  // namespace vfmgr::verify
