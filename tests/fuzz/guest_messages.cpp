@@ -45,7 +45,12 @@ void as_stream(std::string_view text) {
     if (!request) return require(!request.error().detail.empty());
     require(request->message_bytes >= 1 && request->message_bytes <= 8U << 20);
     require(request->depth >= 1 && request->depth <= 1024);
-    require(!request->pairs.empty() && request->pairs.size() <= 16);
+    bool const by_cm = request->kind == StreamKind::cm_ping;
+    require(request->pairs.size() <= 16 && request->pairs.empty() == by_cm);
+    require(!by_cm || request->message_bytes <= cm_bytes_max);
+    bool const datagrams = request->kind == StreamKind::ud_echo;
+    require(!datagrams || (request->pairs.size() == 1 && request->message_bytes >= ud_bytes_min &&
+                           request->message_bytes <= ud_bytes_max));
     require(request->back.has_value() == (request->kind == StreamKind::write_echo));
     nlohmann::json out;
     to_json(out, *request);
