@@ -7,31 +7,70 @@
 #include <functional>
 
 #include "guest-tools/verify/polling.hpp"
+#include "guest-tools/verify/ticks.hpp"
 
 namespace vfmgr::verify {
 namespace {
 
 constexpr std::uint64_t warm_up = 16;  // rounds, not counted
 constexpr std::size_t samples_max = 100'000;
+constexpr std::size_t rounds_by_the_clock = 8;
+
+using Round = std::function<Result<void>()>;
+
+std::size_t rounds_wanted(Load const& load) {
+    return load.messages > 0 ? std::min<std::size_t>(load.messages, samples_max) : samples_max;
+}
+
+bool window_is_over(Load const& load, std::uint64_t nanoseconds) {
+    return load.messages == 0 &&
+           nanoseconds >= static_cast<std::uint64_t>(std::chrono::nanoseconds(load.window).count());
+}
 
 // One round after the other; each takes from the end of the one before to its own.
-Result<std::vector<std::uint64_t>> sample(Load const& load,
-                                          std::function<Result<void>()> const& round) {
-    for (std::uint64_t i = 0; i < warm_up; ++i) VFMGR_CHECK(round());
-    auto const wanted =
-        load.messages > 0 ? std::min<std::size_t>(load.messages, samples_max) : samples_max;
+Result<std::vector<std::uint64_t>> sample_by_the_clock(Load const& load, Round const& round) {
     std::vector<std::uint64_t> taken;
-    taken.reserve(wanted);
+    taken.reserve(rounds_wanted(load));
     auto const start = raw_nanoseconds();
-    auto const window = static_cast<std::uint64_t>(std::chrono::nanoseconds(load.window).count());
     auto last = start;
-    while (taken.size() < wanted && (load.messages > 0 || last - start < window)) {
+    while (taken.size() < rounds_wanted(load) && !window_is_over(load, last - start)) {
         VFMGR_CHECK(round());
         auto const now = raw_nanoseconds();
         taken.push_back(now - last);
         last = now;
     }
     return taken;
+}
+
+// The same by the CPU's counter. Now and then the clock is read between two rounds, and in neither.
+// Empty when the counter turned out to be no clock.
+Result<std::vector<std::uint64_t>> sample_by_ticks(Load const& load, Round const& round) {
+    std::vector<std::uint64_t> taken;
+    taken.reserve(rounds_wanted(load));
+    std::vector<Mark> marks{{ticks(), raw_nanoseconds()}};
+    while (taken.size() < rounds_wanted(load) &&
+           !window_is_over(load, marks.back().nanoseconds - marks.front().nanoseconds)) {
+        auto last = ticks();
+        for (std::size_t i = 0; i < rounds_by_the_clock && taken.size() < rounds_wanted(load);
+             ++i) {
+            VFMGR_CHECK(round());
+            auto const now = ticks();
+            taken.push_back(now - last);
+            last = now;
+        }
+        marks.push_back({ticks(), raw_nanoseconds()});
+    }
+    auto const rate = tick_nanoseconds(marks);
+    if (!rate) return std::vector<std::uint64_t>();
+    for (auto& each : taken)
+        each = static_cast<std::uint64_t>(std::llround(static_cast<double>(each) * *rate));
+    return taken;
+}
+
+Result<std::vector<std::uint64_t>> sample(Load const& load, Round const& round) {
+    for (std::uint64_t i = 0; i < warm_up; ++i) VFMGR_CHECK(round());
+    VFMGR_TRY(auto taken, sample_by_ticks(load, round));
+    return taken.empty() ? sample_by_the_clock(load, round) : std::move(taken);
 }
 
 Measured result(Load const& load, Result<std::vector<std::uint64_t>> taken, unsigned share,
