@@ -50,6 +50,19 @@ def test_a_panic_with_a_process_of_ours_is_a_failure():
         assert not panic.emulator_is_to_blame(console)
 
 
+def test_a_double_fault_before_any_instruction_of_the_kernels_is_the_emulators():
+    entry = """[   61.0] traps: PANIC: double fault, error_code: 0x0
+[   61.0] CPU: 0 PID: 553 Comm: vfmgrd Not tainted 6.1.0-1-amd64 #1
+[   61.0] RIP: 0010:{where}
+[   61.0] Kernel panic - not syncing: Fatal exception in interrupt
+"""
+    assert panic.emulator_is_to_blame(entry.format(where="entry_SYSCALL_64+0x0/0x29"))
+    assert not panic.emulator_is_to_blame(entry.format(where="entry_SYSCALL_64+0x1c/0x29"))
+    assert not panic.emulator_is_to_blame(entry.format(where="igb_disable_sriov+0x0/0x40"))
+    other = entry.replace("traps: PANIC: double fault", "BUG: unable to handle page fault")
+    assert not panic.emulator_is_to_blame(other.format(where="entry_SYSCALL_64+0x0/0x29"))
+
+
 def test_a_panic_with_a_module_of_ours_is_a_failure(monkeypatch):
     monkeypatch.setattr(panic, "OUR_MODULES", ("vfmgr_lab_pf",))
     console = STACK.format(comm="swapper/0", symbol="probe")
@@ -67,6 +80,17 @@ def test_kernel_complaints_leave_out_what_slow_emulation_causes():
     console = ("watchdog: BUG: soft lockup - CPU#0 stuck for 22s!\n"
                "BUG: kernel NULL pointer dereference, address: 0\n")
     assert panic.kernel_complaints(console) == [console.splitlines()[1]]
+    assert panic.troubles(console + "all is well\n") == console.splitlines()
+
+
+def test_a_hang_is_judged_by_the_panic_that_an_nmi_makes_of_it():
+    console = """[   61.0] NMI: Not continuing
+[   61.0] Kernel panic - not syncing: NMI: Not continuing
+[   61.0] CPU: 0 PID: 0 Comm: {comm} Not tainted 6.1.0-1-amd64 #1
+[   61.0] RIP: 0010:native_safe_halt+0xb/0x10
+"""
+    assert panic.emulator_is_to_blame(console.format(comm="swapper/0"))
+    assert not panic.emulator_is_to_blame(console.format(comm="vfmgrd"))
 
 
 def test_the_command_line_is_what_grub_would_make():

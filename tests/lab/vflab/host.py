@@ -104,10 +104,8 @@ class Host:
                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, timeout=ALIVE_SECONDS)
         except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
-            self.machine.hangs = True
-            self.machine.refresh()
-            raise HostGone(f"the emulated host hangs ({self.machine.state['phase']}); "
-                           f"{story}") from None
+            told = self.machine.tell_where_it_hangs()
+            raise HostGone(f"the emulated host hangs, {told}; {story}") from None
 
     def background(self, command):
         return Background(self, command)

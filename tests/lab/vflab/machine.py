@@ -20,6 +20,7 @@ from vflab.trees import ssh_key
 
 BOOT_DEADLINE_SECONDS = 400  # ten times what it takes on an idle machine
 END_DEADLINE_SECONDS = 30
+NMI_SECONDS = 20
 
 
 class HostGone(LabError):
@@ -184,6 +185,20 @@ class Machine:
         if "error" in found[0]:
             raise LabError(f"QEMU refuses {execute}: {found[0]['error']['desc']}")
         return found[0]["return"]
+
+    def tell_where_it_hangs(self):
+        """An NMI reaches a kernel that answers nobody: its panic says who ran, and where."""
+        self.hangs = True
+        connection = self.refresh()["detail"]
+        try:
+            self.qmp("inject-nmi")
+        except LabError as refused:
+            return str(refused)
+        panics = self.wait(lambda state: state["phase"] == "panic", NMI_SECONDS)
+        if panics:  # and QEMU is ended when the panic has been told
+            self.wait(lambda state: state["detail"] != connection, NMI_SECONDS)
+        told = "an NMI's panic tells where" if panics else "not even an NMI gets through"
+        return f"{connection}: {told}" if connection else told
 
     # --- the end ---
 

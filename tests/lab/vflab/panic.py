@@ -9,11 +9,13 @@ END = "---[ end Kernel panic"
 # from this repository.
 OUR_PROCESSES = re.compile(r"\bComm: (vfmgr|vfctl|vf-guest)")
 OUR_MODULES = ()
+AT_ENTRY = re.compile(r"\bRIP: 0010:entry_SYSCALL_64\+0x0/")
 LINES_BEFORE = 120
 SUMMARY_LINES = 8
 BOOT = "--- lab: boot "
-COMPLAINT = re.compile(r"\bBUG: |\bOops: |general protection fault|stack guard page")
-TELLING = re.compile(r"\bBUG: |\bComm: |^RIP: 0010|" + re.escape(PANIC))
+COMPLAINT = re.compile(r"\bBUG: |\bOops: |general protection fault|stack guard page|"
+                       r"PANIC: double fault")
+TELLING = re.compile(r"\bBUG: |PANIC: double fault|\bComm: |^RIP: 0010|" + re.escape(PANIC))
 
 
 def panic_text(console):
@@ -39,9 +41,18 @@ def panic_summary(console):
     return list(told.values())[:SUMMARY_LINES]
 
 
+def died_on_entry(text):
+    """A fault at the very first instruction of the system call entry, on the process's own stack.
+
+    No instruction of the kernel's has run, interrupts are masked, and what stands there (swapgs, or
+    a landing pad) can't fault: no process can bring it about, and whose name is told is chance.
+    """
+    return "double fault" in text and bool(AT_ENTRY.search(text))
+
+
 def has_ours_on_stack(text):
     """Whether a process or a module of ours is named where the kernel died."""
-    if OUR_PROCESSES.search(text):
+    if OUR_PROCESSES.search(text) and not died_on_entry(text):
         return True
     return any(re.search(rf"\[{module}\b", text) for module in OUR_MODULES)
 
@@ -50,6 +61,11 @@ def emulator_is_to_blame(console):
     """A panic without us on the stack: the one case in which a scenario may run again."""
     text = panic_text(console)
     return text is not None and not has_ours_on_stack(text)
+
+
+def troubles(console):
+    """The last lines that may tell why something failed although the kernel lived on."""
+    return [line for line in console.splitlines() if COMPLAINT.search(line)][-SUMMARY_LINES:]
 
 
 def kernel_complaints(console):

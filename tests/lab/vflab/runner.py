@@ -83,8 +83,8 @@ class Runner:
         failures, lab = self.attempt(name, module)
         if failures and self.may_retry():
             self.emulator_retries += 1
-            print(f"emulator-retry {name}: the emulated host's kernel panicked without a process "
-                  f"or module of ours on its stack", flush=True)
+            print(f"emulator-retry {name}: the emulated host's kernel panicked or hung without a "
+                  f"process or module of ours on its stack", flush=True)
             self.print_panic(name)
             self.keep_evidence(f"{name}-emulator-retry")
             self.end_boot()
@@ -111,7 +111,8 @@ class Runner:
         self.end_boot()  # what failed may have left anything behind
 
     def print_panic(self, name):
-        for line in panic.panic_summary(self.machine.console_text()) if self.machine else []:
+        console = self.machine.console_text() if self.machine else ""
+        for line in panic.panic_summary(console) or panic.troubles(console):
             print(f"     {name}: {line[:140]}", flush=True)
 
     # --- one attempt ---

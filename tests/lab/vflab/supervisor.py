@@ -153,7 +153,7 @@ class Supervisor:
         self.ssh_attempts += 1
         self.master = subprocess.Popen(
             master_command(self.folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, preexec_fn=die_with_parent())
+            preexec_fn=die_with_parent())
         # ssh closes its output once it is connected, so its end is seen by a descriptor of itself.
         self.master_end = open(os.pidfd_open(self.master.pid), "rb", buffering=0)
         self.watch(self.master.stdout, self.on_ssh)
