@@ -12,6 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "guest-tools/command/doctor.hpp"
+#include "guest-tools/command/peermem.hpp"
 #include "guest-tools/command/report.hpp"
 #include "guest-tools/command/tell.hpp"
 #include "guest-tools/command/verify.hpp"
@@ -145,6 +147,50 @@ void add_serve_options(CLI::App& command, serve::ServeWish& wish) {
         ->capture_default_str();
 }
 
+// What looks at this machine, and which command of it was chosen.
+struct LookCommands {
+    CLI::App* doctor = nullptr;
+    CLI::App* rdma = nullptr;
+
+    LookCommands(CLI::App& app, DoctorOptions& options)
+        : doctor(app.add_subcommand("doctor", "is this VM ready for RDMA, and what cures it")),
+          rdma(app.add_subcommand("rdma", "RDMA ports with netdev, PCI function and GIDs")) {
+        doctor->add_option("--symptom", options.symptom, "only what may explain it, to the cause");
+        doctor->add_flag("--all", options.all, "what is well, too");
+        rdma->add_flag("--gids", options.gids, "a line for each GID");
+        for (auto* const command : {doctor, rdma})
+            command->add_option("--from", options.from, "a bundle, in place of this machine");
+    }
+    [[nodiscard]] std::optional<int> run(Options const& options) const {
+        if (doctor->parsed()) return run_doctor(options);
+        if (rdma->parsed()) return list_rdma(options);
+        return std::nullopt;
+    }
+};
+
+void add_peermem_options(CLI::App& command, PeermemOptions& options) {
+    auto* const explain = command.add_flag("--explain", options.explain,
+                                           "what would be done, and why not; loads nothing");
+    command.add_option("--from", options.from, "a bundle, in place of this machine")
+        ->needs(explain);
+    auto* const wait = command.add_option_function<std::string>(
+        "--wait",
+        [&options](std::string const& text) {
+            options.wait = parse_wait(text);
+            if (!options.wait)
+                throw CLI::ValidationError("--wait", "is a time like 90s, 10m or 1h, up to 24h");
+        },
+        "for OFED and NVIDIA's driver, so long: 90s, 10m, 1h");
+    wait->excludes(explain);
+    command.add_flag("--despite-dma-buf", options.despite_dma_buf,
+                     "load it for programs that know no DMA-BUF, too");
+    auto* const at_boot = command.add_flag("--at-boot", options.at_boot, "and at each boot");
+    command.add_flag("--not-at-boot", options.not_at_boot, "undo --at-boot; unloads nothing")
+        ->excludes(at_boot)
+        ->excludes(explain)
+        ->excludes(wait);
+}
+
 // What vf-guest starts of itself, for RDMA CM (guest-tools/stock/child.hpp): not in its help.
 struct ChildCommands {
     CLI::App* serve_rping = nullptr;
@@ -183,6 +229,12 @@ int run(int count, char** arguments) {
     auto* const report_command =
         app.add_subcommand("report", "what the last verifications found; runs nothing");
     report_command->add_option("--attachment", options.attachment, "one attachment; default all");
+    report_command->add_option("--bundle", options.bundle_file,
+                               "instead, what doctor reads, into this file; - is standard output");
+    LookCommands const look(app, options.doctor);
+    auto* const peermem_command =
+        app.add_subcommand("peermem", "load what brings GPU memory to the NIC, where it is needed");
+    add_peermem_options(*peermem_command, options.peermem);
     auto* const serve_command =
         app.add_subcommand("serve", "be the other end of such a proof for other machines");
     add_serve_options(*serve_command, options.serving);
@@ -191,7 +243,8 @@ int run(int count, char** arguments) {
     for (auto* command : {up_command, verify_command, report_command})
         command->add_option("--metrics", options.metrics_file,
                             "file for Prometheus, of all that is configured and reported");
-    for (auto* command : {verify_command, report_command, serve_command, status_command})
+    for (auto* command : {verify_command, report_command, look.doctor, look.rdma, peermem_command,
+                          serve_command, status_command})
         command->add_option("-o,--output", output, "text or json")
             ->check(CLI::IsMember({"text", "json"}));
     ChildCommands children(app);
@@ -204,7 +257,10 @@ int run(int count, char** arguments) {
     if (output == "json") options.output = Output::json;
     if (auto const status_of_child = children.run()) return *status_of_child;
     if (version_command->parsed()) return fmt::print("vf-guest {}\n", VFMGR_VERSION), 0;
-    if (report_command->parsed()) return run_report(options);
+    if (auto const looked = look.run(options)) return *looked;
+    if (peermem_command->parsed()) return run_peermem(options);
+    if (report_command->parsed())
+        return options.bundle_file.empty() ? run_report(options) : write_bundle(options);
     if (::geteuid() != 0)
         return told({Problem::forbidden,
                      "vf-guest must be root: it configures netdevs, and the host "

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "api/types/ip_address.hpp"
+#include "api/types/rdma_link.hpp"
 
 namespace vfmgr {
 namespace {
@@ -49,6 +50,23 @@ Setter ip_address(std::string& out) {
         auto const value = node.value_exact<std::string>();
         if (!value || !IpAddress::parse(*value)) return "must be an IP address such as \"0.0.0.0\"";
         out = *value;
+        return {};
+    };
+}
+
+// A later file's list takes the place of an earlier one's.
+Setter netdevs(std::vector<std::string>& out) {
+    return [&out](toml::node const& node) -> std::string {
+        auto const* const list = node.as_array();
+        std::vector<std::string> names;
+        for (std::size_t i = 0; list && i < list->size(); ++i) {
+            auto const name = list->get(i)->value_exact<std::string>();
+            if (!name || wrong_netdev_name(*name)) break;
+            names.push_back(*name);
+        }
+        if (!list || names.size() != list->size())
+            return "must be a list of netdevs such as [\"bond0\"]";
+        out = std::move(names);
         return {};
     };
 }
@@ -138,6 +156,8 @@ class FileReader {
                      table("guest_plane.",
                            {{"vsock_port", integer(c.guest_plane_vsock_port, {1, 0xfffffffe})}})},
                     {"roles", table("roles.", {{"groups", group_roles()}, {"uids", uid_roles()}})},
+                    {"rdma_links",
+                     table("rdma_links.", {{"trusted_netdevs", netdevs(c.trusted_netdevs)}})},
                     {"limits", limit_keys()}});
     }
     Setter unix_keys() {

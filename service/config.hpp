@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "api/http/http.hpp"
 #include "service/auth/principal.hpp"
@@ -41,6 +42,7 @@ struct Config {
     TlsSettings tls;
     std::uint32_t guest_plane_vsock_port = 8471;
     RoleSettings roles;
+    std::vector<std::string> trusted_netdevs;  // on which RDMA links may be made
     http::Limits limits;
 };
 

@@ -29,17 +29,17 @@ int failed(vfmgr::Error const& error) {
     return 1;
 }
 
-// A child process of vfmgrd, for one PF. It ends with the daemon, by the end of its socket: signals
-// that stop the service must not cut a step in two.
-int work_for(std::string const& pf) {
+// A child process of vfmgrd, for one PF or the host's network. It ends with the daemon, by the end
+// of its socket: signals that stop the service must not cut a step in two.
+int work_for(std::string const& word) {
     using namespace vfmgr;
-    auto const pci = PciAddress::parse(pf);
-    if (!pci) return failed(pci.error());
+    auto const subject = worker_subject(word);
+    if (!subject) return failed(subject.error());
     ::prctl(PR_SET_NAME, worker_comm);
     ::signal(SIGTERM, SIG_IGN);
     ::signal(SIGINT, SIG_IGN);
     LinuxKernel kernel{{}};
-    WorkerService service(FileDescriptor(worker_socket_fd), kernel, *pci);
+    WorkerService service(FileDescriptor(worker_socket_fd), kernel, *subject);
     service.run();
     ::_exit(0);  // whatever still hangs ends with the process, when the kernel lets go
 }
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
     app.add_flag("--check-config", check, "read the configuration and exit");
     app.add_flag("--restore", boot, "put VFs and links back as they were lent, and exit (at boot)");
     std::string worker;
-    app.add_option("--worker", worker, "serve vfmgrd as the worker of this PF")->group("");
+    app.add_option("--worker", worker, "serve vfmgrd as the worker of this PF, or host")->group("");
     std::vector<std::string> rping;
     app.add_option("--rping", rping, "serve rping of one guest for vfmgrd")->group("");
     app.set_version_flag("--version", VFMGR_VERSION);
@@ -69,9 +69,9 @@ int main(int argc, char** argv) {
     if (!config) return failed(config.error());
     if (check) return 0;
     RemoteKernel kernel(
-        [] { return list_pfs({}); },
-        [folder = config->state_dir + "/workers"](PciAddress const& pf, Deadline deadline) {
-            return start_worker(folder, pf, deadline);
+        [] { return list_pfs({}); }, [] { return list_cards({}); },
+        [folder = config->state_dir + "/workers"](KernelSubject const& subject, Deadline deadline) {
+            return start_worker(folder, subject, deadline);
         });
     if (boot) {
         auto const restored = run_restore(*config, kernel, system_clock());

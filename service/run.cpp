@@ -15,6 +15,7 @@
 #include "service/guest/check_peer.hpp"
 #include "service/log.hpp"
 #include "service/routes/api.hpp"
+#include "vfmgr/checks/collect.hpp"
 #include "vfmgr/engine/restore.hpp"
 #include "vfmgr/netlink/host_events.hpp"
 
@@ -37,11 +38,22 @@ Result<std::unique_ptr<Control>> open_control(Config const& config) {
     return Control::start(std::move(store));
 }
 
-std::vector<Route> all_routes(Engine& engine, stock::StockResponder& stock, Clock& clock) {
+// What the routes answer from.
+struct Answerers {
+    Engine& engine;
+    stock::StockResponder& stock;
+    HostChecks& checks;
+    FirmwareLook& firmware;
+};
+
+std::vector<Route> all_routes(Answerers const& answerers, Clock& clock) {
+    auto& [engine, stock, checks, firmware] = answerers;
     std::vector<Route> all;
-    for (auto& routes : {root_routes(engine), pf_routes(engine), vm_routes(engine),
-                         attachment_routes(engine), stock_routes(engine, stock),
-                         operation_routes(engine, clock), token_routes(engine, clock)})
+    for (auto& routes :
+         {root_routes(engine), host_routes(checks), pf_routes(engine),
+          firmware_routes(engine, firmware), vm_routes(engine), rdma_link_routes(engine),
+          attachment_routes(engine), stock_routes(engine, stock), operation_routes(engine, clock),
+          token_routes(engine, clock)})
         all.insert(all.end(), routes.begin(), routes.end());
     return all;
 }
@@ -56,8 +68,8 @@ Result<std::optional<KnownToken>> known_token(Engine const& engine, std::string 
     return KnownToken{token.id, token.sha256, *role, token.expires_at};
 }
 
-http::Handler api_handler(Config const& config, Engine& engine, stock::StockResponder& stock,
-                          Clock& clock) {
+http::Handler api_handler(Config const& config, Answerers const& answerers, Clock& clock) {
+    auto& engine = answerers.engine;
     auto roles = resolve_roles(config.roles.groups, config.roles.uids);
     for (auto const& group : roles.unknown_groups)
         log(Severity::warning, "this host has no such group, nobody has its role",
@@ -84,7 +96,7 @@ http::Handler api_handler(Config const& config, Engine& engine, stock::StockResp
             static_cast<void>(state.store.append_audit(entry).has_value());
         });
     };
-    return router(all_routes(engine, stock, clock), std::move(authenticated), std::move(audit));
+    return router(all_routes(answerers, clock), std::move(authenticated), std::move(audit));
 }
 
 Result<void> listen_for_api(Config const& config, http::Server& server,
@@ -217,9 +229,10 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     sigaddset(&signals, SIGINT);
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     VFMGR_TRY(auto control, open_control(config));
-    Engine engine(kernel, hypervisor, std::move(control), clock, [](ResponderTarget const& target) {
-        return serve::RemoteResponder(target).info();
-    });
+    Engine engine(
+        kernel, hypervisor, std::move(control), clock,
+        [](ResponderTarget const& target) { return serve::RemoteResponder(target).info(); },
+        config.trusted_netdevs);
     VFMGR_CHECK(engine.recover());
     VFMGR_TRY(auto responder, verify::Responder::start(verify::ResponderLimits{}, check_peer,
                                                        stock::cm_streams(rping_program)));
@@ -232,8 +245,11 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
         plane.changed();
         stock.look_again();
     });
+    HostChecks host_checks([] { return checks::collect({CheckedMachine::host}); });
+    FirmwareLook firmware([&kernel] { return kernel.read_firmware(std::nullopt); });
     http::Server server(config.limits);
-    VFMGR_CHECK(listen_for_api(config, server, api_handler(config, engine, stock, clock)));
+    VFMGR_CHECK(listen_for_api(config, server,
+                               api_handler(config, {engine, stock, host_checks, firmware}, clock)));
     if (auto const vsock =
             server.listen(http::VsockListen{config.guest_plane_vsock_port}, plane.handler());
         !vsock)
@@ -258,7 +274,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
 
 Result<void> run_restore(Config const& config, Kernel& kernel, Clock& clock) {
     VFMGR_TRY(auto control, open_control(config));
-    VFMGR_TRY(auto const sentences, restore(kernel, *control, clock));
+    VFMGR_TRY(auto const sentences, restore(kernel, *control, clock, config.trusted_netdevs));
     for (auto const& one : sentences) log(Severity::notice, one);
     return {};
 }

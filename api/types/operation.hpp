@@ -13,14 +13,26 @@
 
 namespace vfmgr {
 
-enum class OperationKind { configure_pf, attach, detach, verify, restore };
+enum class OperationKind {
+    configure_pf,
+    attach,
+    detach,
+    verify,
+    restore,
+    configure_firmware,
+    add_rdma_link,
+    remove_rdma_link
+};
 template <>
-inline constexpr std::array<EnumName<OperationKind>, 5> enum_names<OperationKind> = {
+inline constexpr std::array<EnumName<OperationKind>, 8> enum_names<OperationKind> = {
     {{OperationKind::configure_pf, "configure_pf"},
      {OperationKind::attach, "attach"},
      {OperationKind::detach, "detach"},
      {OperationKind::verify, "verify"},
-     {OperationKind::restore, "restore"}}};
+     {OperationKind::restore, "restore"},
+     {OperationKind::configure_firmware, "configure_firmware"},
+     {OperationKind::add_rdma_link, "add_rdma_link"},
+     {OperationKind::remove_rdma_link, "remove_rdma_link"}}};
 
 enum class OperationState { queued, running, succeeded, failed };
 template <>
@@ -42,7 +54,8 @@ inline constexpr std::array<EnumName<StepState>, 5> enum_names<StepState> = {
 struct OperationStep {
     std::string sentence;  // "bind VF 2 (0000:01:10.4) to vfio-pci"
     StepState state = StepState::planned;
-    // Refusals that best_effort allowed, and what could not be read back; a sentence each.
+    // Refusals that best_effort allowed, what could not be read back, and what to look at after it;
+    // a sentence each.
     std::vector<std::string> remarks{};
     bool operator==(OperationStep const&) const = default;
 };

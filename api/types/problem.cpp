@@ -26,6 +26,7 @@ constexpr std::array rows = {
     Row{Problem::conflict, "conflict", "Conflicts with what exists", 409, 4},
     Row{Problem::precondition_failed, "precondition_failed", "Changed in the meantime", 412, 4},
     Row{Problem::vf_in_use, "vf_in_use", "VF is in use", 409, 4},
+    Row{Problem::link_in_use, "link_in_use", "RDMA link is in use", 409, 4},
     Row{Problem::other_owner, "other_owner", "PF is managed by something else", 409, 4},
     Row{Problem::unsupported, "unsupported", "Not supported by this host, driver or VM", 422, 4},
     Row{Problem::limit_exceeded, "limit_exceeded", "Limit is exceeded", 422, 4},

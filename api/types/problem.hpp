@@ -21,6 +21,7 @@ enum class Problem {
     conflict,             // contradicts something that exists
     precondition_failed,  // If-Match names another revision than there is now
     vf_in_use,            // the VF, or one that would go with it, is used by a VM or process
+    link_in_use,          // somebody uses the RDMA link that would go
     other_owner,          // something else manages this PF
     unsupported,          // this host, driver or VM can't do it
     limit_exceeded,       // more than there is or than is allowed

@@ -2,6 +2,7 @@
 // What the command line asked for. Values.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,6 +34,23 @@ struct ServedOptions {
     std::string address;
 };
 
+// What `doctor` and `rdma` tell.
+struct DoctorOptions {
+    std::string from;     // a bundle; empty: this VM
+    std::string symptom;  // empty: everything
+    bool all = false;
+    bool gids = false;
+};
+
+// What `peermem` does.
+struct PeermemOptions {
+    bool explain = false;
+    std::string from;                          // a bundle, for explain; empty: this machine
+    std::optional<std::chrono::seconds> wait;  // absent: not at all
+    bool despite_dma_buf = false;
+    bool at_boot = false, not_at_boot = false;
+};
+
 struct Options {
     http::VsockTarget host{.cid = 2, .port = 8471, .source = http::SourcePort::privileged};
     std::string state_folder = "/run/vf-guest";
@@ -43,6 +61,9 @@ struct Options {
     Output output = Output::text;
     Wanted wanted;
     ServedOptions served;
+    DoctorOptions doctor;
+    PeermemOptions peermem;
+    std::string bundle_file;  // empty: none
     serve::ServeWish serving;
 };
 

@@ -29,10 +29,6 @@ std::string random_key() {
     return key;
 }
 
-void print_plan(http::Response const& response, json const& body, Options const& options) {
-    print(step_table(body.value("plan", json::object())), plan_page(body), response.body, options);
-}
-
 Result<void> print_attachment(Connection const& connection, Options const& options,
                               std::string const& path) {
     VFMGR_TRY(auto const response, connection.send({.path = path}));
@@ -47,17 +43,9 @@ Result<void> attach(Options const& options, AttachArguments const& arguments) {
     VFMGR_TRY(auto const pci, resolve_pf(connection, arguments.pf));
     VFMGR_TRY(AttachmentSpec const spec, attachment_spec(arguments, pci));
     ApiRequest request{.method = "POST", .path = "/v1/attachments", .body = json(spec).dump()};
-    if (options.dry_run)
-        request.query["dry_run"] = "true";
-    else if (auto key = random_key(); !key.empty())
+    if (auto key = random_key(); !options.dry_run && !key.empty())
         request.headers["idempotency-key"] = std::move(key);
-    VFMGR_TRY(auto const response, connection.send(request));
-    VFMGR_TRY(auto const body, json_of(response));
-    if (options.dry_run) {
-        print_plan(response, body, options);
-        return {};
-    }
-    VFMGR_TRY(auto const done, settle(connection, options, response));
+    VFMGR_TRY(auto const done, change(connection, options, std::move(request)));
     if (!done || done->is_null()) return {};
     auto const subject = cell(*done, "/subject");
     say(fmt::format("{} has its VF", arguments.vm), options);
@@ -68,14 +56,7 @@ Result<void> detach(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const id, resolve_attachment(connection, name));
     ApiRequest request{.method = "DELETE", .path = "/v1/attachments/" + id};
-    if (options.dry_run) request.query["dry_run"] = "true";
-    VFMGR_TRY(auto const response, connection.send(request));
-    VFMGR_TRY(auto const body, json_of(response));
-    if (options.dry_run) {
-        print_plan(response, body, options);
-        return {};
-    }
-    VFMGR_TRY(auto const done, settle(connection, options, response));
+    VFMGR_TRY(auto const done, change(connection, options, std::move(request)));
     if (!done) return {};
     bool const seen_clean = cell(*done, "/certificate") != "-";
     say(fmt::format("attachment {} is gone and its VF is {}", id, seen_clean ? "clean" : "too"),

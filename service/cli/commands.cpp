@@ -76,11 +76,15 @@ int run_vfctl(std::vector<std::string> arguments) {
     app.require_subcommand(1);
     add_global_options(app, session);
     add_pf_commands(app, session);
+    add_firmware_commands(app, session);
     add_vf_commands(app, session);
     add_attachment_commands(app, session);
     add_stock_commands(app, session);
     add_operation_commands(app, session);
     add_token_commands(app, session);
+    add_rdma_commands(app, session);
+    add_doctor_commands(app, session);
+    add_drained_command(app, session);
     add_query_commands(app, session);
     try {
         std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes a vector

@@ -83,15 +83,7 @@ Result<void> set(Options const& options, SetArguments const& arguments) {
     } else {
         VFMGR_TRY(request.body, read_text(arguments.file));
     }
-    if (options.dry_run) request.query["dry_run"] = "true";
-    VFMGR_TRY(auto const response, connection.send(request));
-    VFMGR_TRY(auto const body, json_of(response));
-    if (options.dry_run) {
-        print(step_table(body.value("plan", nlohmann::json::object())), plan_page(body),
-              response.body, options);
-        return {};
-    }
-    VFMGR_TRY(auto const done, settle(connection, options, response));
+    VFMGR_TRY(auto const done, change(connection, options, std::move(request)));
     if (!done) return {};
     say(done->is_null() ? fmt::format("{} is so already", arguments.pf)
                         : fmt::format("{} is configured", arguments.pf),

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "service/cli/interruption.hpp"
+#include "service/cli/show.hpp"
 #include "service/cli/table.hpp"
 
 namespace vfmgr {
@@ -144,6 +145,20 @@ Result<std::optional<nlohmann::json>> settle(Connection const& connection, Optio
     }
     VFMGR_TRY(auto done, follow(connection, options, id));
     return std::optional<nlohmann::json>(std::move(done));
+}
+
+Result<std::optional<nlohmann::json>> change(Connection const& connection, Options const& options,
+                                             ApiRequest request) {
+    if (options.dry_run) request.query["dry_run"] = "true";
+    VFMGR_TRY(auto const response, connection.send(request));
+    nlohmann::json body;
+    if (!response.body.empty()) {
+        VFMGR_TRY(body, json_of(response));
+    }
+    if (!options.dry_run) return settle(connection, options, response);
+    print(step_table(body.value("plan", nlohmann::json::object())), plan_page(body), response.body,
+          options);
+    return std::optional<nlohmann::json>();
 }
 
 }  // namespace vfmgr

@@ -34,4 +34,10 @@ class StepChanges {
                                                            Options const& options,
                                                            http::Response const& response);
 
+// Sends a change and settles it. With --dry-run it is planned only, and the plan is printed: then,
+// too, there is nothing to show any more.
+[[nodiscard]] Result<std::optional<nlohmann::json>> change(Connection const& connection,
+                                                           Options const& options,
+                                                           ApiRequest request);
+
 }  // namespace vfmgr

@@ -46,11 +46,16 @@ struct Session {
 // Each adds its commands to the tree. `session` outlives the tree.
 void add_global_options(CLI::App& app, Session& session);
 void add_pf_commands(CLI::App& app, Session& session);
+void add_firmware_commands(CLI::App& app, Session& session);
 void add_vf_commands(CLI::App& app, Session& session);
 void add_attachment_commands(CLI::App& app, Session& session);
 void add_stock_commands(CLI::App& app, Session& session);
 void add_operation_commands(CLI::App& app, Session& session);
 void add_token_commands(CLI::App& app, Session& session);
+void add_rdma_commands(CLI::App& app, Session& session);
+void add_rdma_link_commands(CLI::App& rdma, Session& session);
+void add_drained_command(CLI::App& app, Session& session);
+void add_doctor_commands(CLI::App& app, Session& session);
 void add_query_commands(CLI::App& app, Session& session);
 
 }  // namespace vfmgr

@@ -36,15 +36,7 @@ Result<void> release_quarantine(Options const& options, std::string const& pf_na
     VFMGR_TRY(auto const pci, resolve_pf(connection, pf_name));
     ApiRequest request{.method = "DELETE",
                        .path = fmt::format("/v1/pfs/{}/vfs/{}/quarantine", to_string(pci), index)};
-    if (options.dry_run) request.query["dry_run"] = "true";
-    VFMGR_TRY(auto const response, connection.send(request));
-    if (options.dry_run) {
-        VFMGR_TRY(auto const body, json_of(response));
-        print(step_table(body.value("plan", nlohmann::json::object())), plan_page(body),
-              response.body, options);
-        return {};
-    }
-    VFMGR_TRY(auto const done, settle(connection, options, response));
+    VFMGR_TRY(auto const done, change(connection, options, std::move(request)));
     if (done) say(fmt::format("VF {} of {} may be lent again", index, pf_name), options);
     return {};
 }

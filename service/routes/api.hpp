@@ -5,16 +5,20 @@
 #include <vector>
 
 #include "guest-tools/stock/stock_responder.hpp"
+#include "service/host_checks.hpp"
 #include "service/routes/router.hpp"
 #include "vfmgr/engine/engine.hpp"
 
 namespace vfmgr {
 
 [[nodiscard]] std::vector<Route> root_routes(Engine& engine);
+[[nodiscard]] std::vector<Route> host_routes(HostChecks& checks);
 [[nodiscard]] std::vector<Route> pf_routes(Engine& engine);
+[[nodiscard]] std::vector<Route> firmware_routes(Engine& engine, FirmwareLook& look);
 [[nodiscard]] std::vector<Route> vm_routes(Engine& engine);
 [[nodiscard]] std::vector<Route> attachment_routes(Engine& engine);
 [[nodiscard]] std::vector<Route> stock_routes(Engine& engine, stock::StockResponder& responder);
+[[nodiscard]] std::vector<Route> rdma_link_routes(Engine& engine);
 [[nodiscard]] std::vector<Route> operation_routes(Engine& engine, Clock& clock);
 [[nodiscard]] std::vector<Route> token_routes(Engine& engine, Clock& clock);
 

@@ -12,8 +12,10 @@ nlohmann::json about() {
     return {{"name", "vfmgr"},
             {"version", VFMGR_VERSION},
             {"api", "v1"},
-            {"features", {"networks", "dry_run", "verification", "rxe"}},
-            {"links", {"/v1/pfs", "/v1/vms", "/v1/attachments", "/v1/operations", "/v1/tokens"}}};
+            {"features", {"networks", "dry_run", "verification", "rxe", "rdma_links"}},
+            {"links",
+             {"/v1/pfs", "/v1/vms", "/v1/attachments", "/v1/rdma-links", "/v1/operations",
+              "/v1/tokens"}}};
 }
 
 // Ready means: the journal is recovered (nothing is served before), the host was seen, libvirt

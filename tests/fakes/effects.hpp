@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each kernel step does to a KernelView, in fake_vfs.cpp (VFs) and fake_links.cpp (legs). For
-// FakeKernel only, under its lock.
+// What each kernel step does to a KernelView, in fake_vfs.cpp (VFs), fake_links.cpp (legs) and
+// fake_rdma_links.cpp. For FakeKernel only, under its lock.
 #pragma once
 
 #include "tests/fakes/fake_kernel.hpp"
@@ -15,6 +15,7 @@ struct FakeKernel::Effects {
     DriverModel const& model;
     std::map<VfId, std::size_t>& resets;
     std::map<VfId, VfSpec>& guids;
+    std::vector<FirmwareCard>& cards;
     Extent extent = Extent::whole;
 
     using Outcome = Result<Observed>;
@@ -32,6 +33,9 @@ struct FakeKernel::Effects {
     Outcome operator()(RemovePeer const& step) const;
     Outcome operator()(AddRdmaLink const& step) const;
     Outcome operator()(RemoveRdmaLink const& step) const;
+    Outcome operator()(SetFirmware const& step) const;
+    Outcome operator()(AddSoftRdmaLink const& step) const;
+    Outcome operator()(RemoveSoftRdmaLink const& step) const;
 
   private:
     Result<void> bind(PciAddress const& pf, VfState& target, std::string const& driver) const;

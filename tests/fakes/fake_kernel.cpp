@@ -37,14 +37,20 @@ Result<KernelView> FakeKernel::observe(KernelScope const& scope) {
     if (!scope) return host_;
     KernelView view;
     view.routes = host_.routes;
-    if (auto const pf = host_.pfs.find(*scope); pf != host_.pfs.end()) view.pfs.insert(*pf);
+    auto const* const address = std::get_if<PciAddress>(&*scope);
+    if (!address) view.network = host_.network;
+    if (!address) return view;
+    if (auto const pf = host_.pfs.find(*address); pf != host_.pfs.end()) view.pfs.insert(*pf);
     return view;
 }
 
 Result<Observed> FakeKernel::effect(KernelStep const& step, FaultPoint until) {
     if (until == FaultPoint::before) return Observed{};
     auto const extent = until == FaultPoint::halfway ? Extent::half : Extent::whole;
-    return std::visit(Effects{host_, model(pf_of(step)), resets_, guids_, extent}, step);
+    auto const subject = subject_of(step);
+    auto const* const pf = std::get_if<PciAddress>(&subject);
+    return std::visit(
+        Effects{host_, model(pf ? *pf : PciAddress{}), resets_, guids_, cards_, extent}, step);
 }
 
 Result<Observed> FakeKernel::perform(KernelStep const& step, Deadline) {
@@ -61,6 +67,31 @@ Result<Observed> FakeKernel::perform(KernelStep const& step, Deadline) {
         return refused("the fake was told to fail at: " + name_of(step), "fault", EIO);
     }
     return effect(step, FaultPoint::after);
+}
+
+Result<std::vector<FirmwareCard>> FakeKernel::read_firmware(
+    std::optional<PciAddress> const& function) {
+    std::lock_guard const lock(mutex_);
+    auto cards = cards_;
+    if (function)
+        std::erase_if(cards, [&](FirmwareCard const& card) {
+            return std::ranges::find(card.functions, *function) == card.functions.end();
+        });
+    return cards;
+}
+
+void FakeKernel::change_firmware(std::function<void(std::vector<FirmwareCard>&)> const& edit) {
+    std::lock_guard const lock(mutex_);
+    edit(cards_);
+}
+
+void FakeKernel::reboot_cards(std::string const& boot_id) {
+    change_firmware([&](std::vector<FirmwareCard>& cards) {
+        for (auto& card : cards) {
+            if (card.current) card.current = card.next;
+            card.boot_id = boot_id;
+        }
+    });
 }
 
 KernelView FakeKernel::view() const {
@@ -87,6 +118,19 @@ void FakeKernel::release(PciAddress const& pci, std::int32_t pid) {
             for (auto& vf : pf.vfs)
                 if (vf.pci == pci)
                     std::erase_if(vf.holders, [&](auto const& one) { return one.pid == pid; });
+    });
+}
+
+void FakeKernel::add_netdev(std::string const& name, NetdevState const& netdev) {
+    change([&](KernelView& host) { host.network.value().netdevs[name] = netdev; });
+}
+
+// The kernel unregisters an rxe or siw device with its netdev [src rxe_notify].
+void FakeKernel::remove_netdev(std::string const& name) {
+    change([&](KernelView& host) {
+        host.network.value().netdevs.erase(name);
+        std::erase_if(host.network->rdma,
+                      [&](auto const& link) { return link.second.netdev == name; });
     });
 }
 

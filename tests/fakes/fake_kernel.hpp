@@ -21,6 +21,8 @@ class FakeKernel final : public Kernel {
 
     Result<KernelView> observe(KernelScope const& scope) override;
     Result<Observed> perform(KernelStep const& step, Deadline deadline) override;
+    Result<std::vector<FirmwareCard>> read_firmware(
+        std::optional<PciAddress> const& function) override;
 
     // The behaviour of a PF's driver; igb's where none is named.
     std::map<PciAddress, DriverModel> models;
@@ -33,9 +35,16 @@ class FakeKernel final : public Kernel {
     [[nodiscard]] KernelView view() const;
     // Somebody else changes the host.
     void change(std::function<void(KernelView&)> const& edit);
+    // Somebody else changes the cards' firmware; none has any before.
+    void change_firmware(std::function<void(std::vector<FirmwareCard>&)> const& edit);
+    // The host starts anew: cards take over what they have for their next reset.
+    void reboot_cards(std::string const& boot_id);
     // A process opens and closes the VFIO group of the function at `pci`.
     void hold(PciAddress const& pci, VfioHolder const& holder);
     void release(PciAddress const& pci, std::int32_t pid);
+    // A netdev comes, and goes with the RDMA links on it.
+    void add_netdev(std::string const& name, NetdevState const& netdev);
+    void remove_netdev(std::string const& name);
 
     [[nodiscard]] std::size_t performed() const;  // calls of perform(), refused ones too
     [[nodiscard]] std::size_t observed() const;
@@ -53,6 +62,7 @@ class FakeKernel final : public Kernel {
     std::vector<KernelStep> steps_;
     std::map<VfId, std::size_t> resets_;
     std::map<VfId, VfSpec> guids_;  // what a driver keeps of VFs that are gone
+    std::vector<FirmwareCard> cards_;
     std::size_t observed_ = 0;
 };
 

@@ -158,6 +158,8 @@ Result<Observed> FakeKernel::Effects::operator()(AddRdmaLink const& step) const 
 Result<Observed> FakeKernel::Effects::operator()(RemoveRdmaLink const& step) const {
     VFMGR_TRY(auto* const owner, pf(step.pf));
     if (!owner->info.rdma_device) return Observed{};
+    // Only vfmgr's own, by its name; not what was asked for by another.
+    if (host.network && host.network->rdma.contains(*owner->info.rdma_device)) return Observed{};
     if (owner->info.rdma_driver != "rxe")
         return refused(fmt::format("{} is not a software device", *owner->info.rdma_device),
                        "RDMA_NLDEV_CMD_DELLINK", EINVAL);

@@ -188,4 +188,20 @@ Result<Observed> FakeKernel::Effects::operator()(ResetVf const& step) const {
     return Observed{};
 }
 
+// The tool sets one after the other; nothing holds before the card's reset.
+FakeKernel::Effects::Outcome FakeKernel::Effects::operator()(SetFirmware const& step) const {
+    auto const card = std::ranges::find_if(cards, [&](FirmwareCard const& each) {
+        return std::ranges::find(each.functions, step.pf) != each.functions.end();
+    });
+    if (card == cards.end() || !card->next)
+        return refused("there is no such card", "query", ENODEV);
+    bool first = true;
+    for_each_firmware_setting([&](char const*, auto member) {
+        if (!(step.settings.*member) || (extent == Extent::half && !first)) return;
+        (*card->next).*member = step.settings.*member;
+        first = false;
+    });
+    return Observed{};
+}
+
 }  // namespace vfmgr

@@ -8,9 +8,11 @@
 #include <string_view>
 
 #include "api/types/attachment.hpp"
+#include "api/types/firmware.hpp"
 #include "api/types/json.hpp"
 #include "api/types/operation.hpp"
 #include "api/types/pf_info.hpp"
+#include "api/types/rdma_link.hpp"
 #include "api/types/vm_info.hpp"
 
 namespace {
@@ -41,6 +43,9 @@ void as_document(std::string_view text) {
     require(to_json_text(JsonWriter::encode(*again)) == written);
     if constexpr (std::is_same_v<T, PfSpec> || std::is_same_v<T, AttachmentSpec>)
         require(*again == *value);
+    // Its netdev ends in paths and messages.
+    if constexpr (std::is_same_v<T, RdmaLinkSpec>)
+        require(value->netdev.size() <= 15 && value->netdev.find('/') == std::string::npos);
 }
 
 template <class T>
@@ -69,7 +74,7 @@ void as_prefix(std::string_view text) {
     if (auto const broadcast = prefix->broadcast()) require(prefix->contains(*broadcast));
 }
 
-constexpr std::array<void (*)(std::string_view), 13> parsers{as_document<PfSpec>,
+constexpr std::array<void (*)(std::string_view), 17> parsers{as_document<PfSpec>,
                                                              as_document<AttachmentSpec>,
                                                              as_document<VfSpec>,
                                                              as_document<Operation>,
@@ -81,7 +86,11 @@ constexpr std::array<void (*)(std::string_view), 13> parsers{as_document<PfSpec>
                                                              as_text<Guid>,
                                                              as_text<IpAddress>,
                                                              as_prefix,
-                                                             as_time};
+                                                             as_time,
+                                                             as_document<FirmwareRequest>,
+                                                             as_document<FirmwareCard>,
+                                                             as_document<RdmaLinkSpec>,
+                                                             as_document<RdmaLink>};
 
 }  // namespace
 

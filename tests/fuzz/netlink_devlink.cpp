@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the attributes of devlink's answers: a port that comes out is of the device.
+// Any bytes as the attributes of devlink's answers: a port or a parameter that comes out is of the
+// device, and a parameter has a name.
 #include <cstdlib>
 
-#include "vfmgr/netlink/devlink.hpp"
+#include "vfmgr/netlink/devlink_parameters.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     using namespace vfmgr;
@@ -11,5 +12,9 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     static_cast<void>(parse_eswitch_mode(bytes));
     if (parse_vf_port(bytes, {"pci", "0000:01:00.0"}) && parse_vf_port(bytes, {"pci", "other"}))
         std::abort();
+    auto const parameters = parse_parameter(bytes, {"pci", "0000:01:00.0"});
+    for (auto const& parameter : parameters)
+        if (parameter.name.empty()) std::abort();
+    if (!parameters.empty() && !parse_parameter(bytes, {"pci", "other"}).empty()) std::abort();
     return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as answers of RDMA netlink: a device that comes out has a name.
+// Any bytes as answers of RDMA netlink: a device that comes out has a name, and whoever uses it
+// something of it.
 #include <cstdlib>
 
 #include "vfmgr/netlink/rdma_link.hpp"
@@ -8,7 +9,11 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     auto const bytes = std::as_bytes(std::span(data, size));
     auto const device = vfmgr::parse_rdma_device(bytes);
     if (device && device->name.empty()) std::abort();
+    auto const parent = vfmgr::parse_rdma_parent(bytes);
+    if (parent && parent->empty()) std::abort();
     static_cast<void>(vfmgr::parse_rdma_port(bytes));
     static_cast<void>(vfmgr::parse_rdma_driver(bytes));
+    for (auto const& user : vfmgr::parse_rdma_users(bytes))
+        if (user.holds.empty() || user.comm.find('\0') != user.comm.npos) std::abort();
     return 0;
 }

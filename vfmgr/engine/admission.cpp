@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "vfmgr/engine/engine.hpp"
+#include "vfmgr/engine/firmware.hpp"
+#include "vfmgr/plan/firmware.hpp"
 
 namespace vfmgr {
 namespace {
@@ -24,15 +26,22 @@ Error no_attachment(std::string const& id) {
             "vfctl attachment list shows those of this host"};
 }
 
+// `what` has a revision in `all`, or 0.
+template <class Key, class Value>
+Result<void> check_revision(std::map<Key, Value> const& all, Key const& key,
+                            std::string const& what, Intent const& intent) {
+    auto const now = all.find(key);
+    auto const revision = now == all.end() ? 0 : now->second.revision;
+    if (!intent.if_match || *intent.if_match == revision) return {};
+    return fail(
+        Problem::precondition_failed,
+        fmt::format("the spec of {} is at revision {}, not {}", what, revision, *intent.if_match),
+        "read it again and apply your change to what it is now");
+}
+
 Result<void> check_revision(DesiredState const& desired, PciAddress const& pf,
                             Intent const& intent) {
-    auto const now = desired.pfs.find(pf);
-    auto const revision = now == desired.pfs.end() ? 0 : now->second.revision;
-    if (!intent.if_match || *intent.if_match == revision) return {};
-    return fail(Problem::precondition_failed,
-                fmt::format("the spec of {} is at revision {}, not {}", to_string(pf), revision,
-                            *intent.if_match),
-                "read it again and apply your change to what it is now");
+    return check_revision(desired.pfs, pf, to_string(pf), intent);
 }
 
 }  // namespace
@@ -162,6 +171,56 @@ Result<Answer> Engine::admit_one(Control::State& state, LiftQuarantine const& co
     operation.steps = planned_steps(plan);
     return accept(state, std::move(operation), intent,
                   [this, vf = command.vf](Operation& running) { lift(running, vf); });
+}
+
+// Also where there is nothing to set: who asks at every boot for what never holds has tried again.
+Result<Answer> Engine::admit_one(Control::State& state, ChangeFirmware const& command,
+                                 Intent const& intent) {
+    auto const& card = command.card;
+    auto const host = control_->snapshot().host;
+    VFMGR_TRY(auto planned, plan_firmware(*host, state.desired(), card, command.settings));
+    if (intent.dry_run) return Answer{{}, std::move(planned.plan), {}, 0};
+    if (planned.plan.steps.empty()) {
+        VFMGR_CHECK(state.commit(remembering(state.desired(), card, std::move(planned.tries))));
+        return Answer{};
+    }
+    auto operation =
+        new_operation(OperationKind::configure_firmware,
+                      "/v1/pfs/" + to_string(card.pci) + "/firmware", intent, clock_.now());
+    operation.steps = planned_steps(planned.plan);
+    return accept(state, std::move(operation), intent,
+                  [this, command](Operation& running) { configure_firmware(running, command); });
+}
+
+Result<Answer> Engine::admit_one(Control::State& state, AddLink const& command,
+                                 Intent const& intent) {
+    auto const& link = command.link;
+    auto const& links = state.desired().rdma_links;
+    VFMGR_CHECK(check_revision(links, link.name, link.name, intent));
+    auto const host = control_->snapshot().host;
+    VFMGR_TRY(Plan plan, plan_rdma_link(*host, state.desired(), trusted_netdevs_, link));
+    if (intent.dry_run) return Answer{{}, std::move(plan), {}, 0};
+    auto const now = links.find(link.name);
+    if (now != links.end() && plan.steps.empty()) return Answer{{}, {}, {}, now->second.revision};
+    auto operation = new_operation(OperationKind::add_rdma_link, "/v1/rdma-links/" + link.name,
+                                   intent, clock_.now());
+    operation.steps = planned_steps(plan);
+    return accept(state, std::move(operation), intent,
+                  [this, link](Operation& running) { add_link(running, link); });
+}
+
+Result<Answer> Engine::admit_one(Control::State& state, RemoveLink const& command,
+                                 Intent const& intent) {
+    auto const& what = command.what;
+    VFMGR_CHECK(check_revision(state.desired().rdma_links, what.name, what.name, intent));
+    auto const host = control_->snapshot().host;
+    VFMGR_TRY(Plan plan, plan_rdma_link_removal(*host, state.desired(), what));
+    if (intent.dry_run) return Answer{{}, std::move(plan), {}, 0};
+    auto operation = new_operation(OperationKind::remove_rdma_link, "/v1/rdma-links/" + what.name,
+                                   intent, clock_.now());
+    operation.steps = planned_steps(plan);
+    return accept(state, std::move(operation), intent,
+                  [this, what](Operation& running) { remove_link(running, what); });
 }
 
 Result<Answer> Engine::admit_one(Control::State& state, Verify const& command,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conflicting operations queue, others run in parallel: an operation claims what it changes, always
-// in the order PF, VM. Any thread; take() blocks.
+// in the order PF, VM; or an RDMA link and its netdev. Any thread; take() blocks.
 #pragma once
 
 #include <condition_variable>

@@ -13,6 +13,11 @@ void apply(Batch const& batch, DesiredState& desired) {
     for (auto const& quarantine : batch.save_quarantines)
         desired.quarantine[quarantine.vf] = quarantine;
     for (auto const& vf : batch.erase_quarantines) desired.quarantine.erase(vf);
+    for (auto const& [card, tries] : batch.save_firmware_tries)
+        desired.firmware_tries[card] = tries;
+    for (auto const& card : batch.erase_firmware_tries) desired.firmware_tries.erase(card);
+    for (auto const& link : batch.save_rdma_links) desired.rdma_links[link.link.name] = link;
+    for (auto const& name : batch.erase_rdma_links) desired.rdma_links.erase(name);
 }
 
 Result<void> Control::State::commit(Batch const& batch) {
@@ -92,6 +97,7 @@ void Control::publish(KernelView const& seen, bool everything) {
     if (everything) view->kernel.pfs.clear();
     for (auto const& [address, pf] : seen.pfs) view->kernel.pfs[address] = pf;
     view->kernel.routes = seen.routes;
+    if (seen.network) view->kernel.network = seen.network;
     published_.host = std::move(view);
 }
 

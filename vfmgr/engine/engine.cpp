@@ -24,12 +24,13 @@ std::string random_id(std::size_t digits) {
 }
 
 Engine::Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> control,
-               Clock& clock, AskResponder ask_responder)
+               Clock& clock, AskResponder ask_responder, TrustedNetdevs trusted_netdevs)
     : kernel_(kernel),
       hypervisor_(hypervisor),
       clock_(clock),
       control_(std::move(control)),
       ask_responder_(std::move(ask_responder)),
+      trusted_netdevs_(std::move(trusted_netdevs)),
       seams_{kernel_, hypervisor_, *control_, clock_} {}
 
 Engine::~Engine() {
@@ -79,6 +80,7 @@ void Engine::observe_loop() {
         auto const began = clock_.steady_now();
         // An unreadable host stays published as it was; operations look for themselves.
         static_cast<void>(observe_for(seams_, std::nullopt).has_value());
+        control_->post([this](Control::State& state) { repair_links(state); });
         for (auto const& task : awaiting) control_->post(task);
         auto const took = clock_.steady_now() - began;
         lock.lock();

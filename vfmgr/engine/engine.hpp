@@ -16,6 +16,7 @@
 #include "vfmgr/engine/control.hpp"
 #include "vfmgr/engine/execute.hpp"
 #include "vfmgr/engine/schedule.hpp"
+#include "vfmgr/plan/rdma_links.hpp"
 
 namespace vfmgr {
 
@@ -53,7 +54,19 @@ struct Verify {
     Profile profile = Profile::default_;
     std::optional<ResponderTarget> responder{};  // another host's; absent: this host's own
 };
-using Command = std::variant<ReplacePfSpec, ForgetPf, Lend, Release, LiftQuarantine, Verify>;
+// Of the card that `card` is, as it was read for this: admission never asks the kernel.
+struct ChangeFirmware {
+    FirmwareSettings settings;
+    FirmwareCard card;
+};
+struct AddLink {
+    SoftRdmaLink link;
+};
+struct RemoveLink {
+    RdmaLinkRemoval what;
+};
+using Command = std::variant<ReplacePfSpec, ForgetPf, Lend, Release, LiftQuarantine, Verify,
+                             ChangeFirmware, AddLink, RemoveLink>;
 
 // dry run: plan (and attachment). Nothing to do: neither. Otherwise: operation.
 struct Answer {
@@ -70,9 +83,10 @@ using AskResponder = std::function<Result<ResponderInfo>(ResponderTarget const&)
 
 class Engine {
   public:
-    // Without `ask_responder`, only this host's own responder answers.
+    // Without `ask_responder`, only this host's own responder answers. RDMA links are made on
+    // `trusted_netdevs` alone.
     Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> control, Clock& clock,
-           AskResponder ask_responder = {});
+           AskResponder ask_responder = {}, TrustedNetdevs trusted_netdevs = {});
     // Ends operations that wait for a guest, and joins the others.
     ~Engine();
     Engine(Engine const&) = delete;
@@ -91,6 +105,7 @@ class Engine {
 
     [[nodiscard]] Snapshot snapshot() const { return control_->snapshot(); }
     [[nodiscard]] Control& control() { return *control_; }
+    [[nodiscard]] TrustedNetdevs const& trusted_netdevs() const { return trusted_netdevs_; }
     // A report came in: the host's verdict on a run.
     void verification_done(Verification verification);
     // Begins the verifications that verify_every_seconds asks for, until it is stopped; what its
@@ -113,6 +128,9 @@ class Engine {
     Result<Answer> admit_one(Control::State& state, Release const& command, Intent const&);
     Result<Answer> admit_one(Control::State& state, LiftQuarantine const& command, Intent const&);
     Result<Answer> admit_one(Control::State& state, Verify const& command, Intent const&);
+    Result<Answer> admit_one(Control::State& state, ChangeFirmware const& command, Intent const&);
+    Result<Answer> admit_one(Control::State& state, AddLink const& command, Intent const&);
+    Result<Answer> admit_one(Control::State& state, RemoveLink const& command, Intent const&);
     Result<Answer> accept(Control::State& state, Operation operation, Intent const& intent,
                           Work work);
 
@@ -122,8 +140,13 @@ class Engine {
     void release(Operation& operation, std::string const& id);
     void lift(Operation& operation, VfId const& vf);
     void verify(Operation& operation, Verify const& command);
+    void configure_firmware(Operation& operation, ChangeFirmware const& command);
+    void add_link(Operation& operation, SoftRdmaLink const& link);
+    void remove_link(Operation& operation, RdmaLinkRemoval const& what);
+    void restore_link(Operation& operation, SoftRdmaLink const& link);
 
     // Parts of them.
+    Result<Plan> begin_firmware(Operation& operation, ChangeFirmware const& command);
     Result<AttachmentPlan> begin_lease(Operation& operation, std::string const& id,
                                        AttachmentSpec const& spec);
     Result<void> prove(Operation& operation, Verify const& wanted,
@@ -134,12 +157,16 @@ class Engine {
     Result<void> take_back(Operation& operation, Attachment const& lease);
     Result<void> put_back(Operation& operation, Attachment const& lease);
     [[nodiscard]] HandOver see_handed_over(Attachment const& lease) const;
+    Result<void> do_link_plan(Operation& operation, Plan const& plan);
     void finish(Operation& operation, Result<void> const& outcome, Batch batch);
     // What the host is like already must be written: waits while the disk is full or fails. False
     // when the daemon stops first; the journal then leaves it to recovery.
     bool commit_at_last(Batch const& batch);
     void recover_one(UnfinishedOperation& unfinished);
     void recover_lease(UnfinishedOperation& unfinished);
+
+    // After each look, on the control thread: wanted links that went and can be made again.
+    void repair_links(Control::State& state);
 
     // Scheduled verifications, on the control thread.
     void look_at_schedule(Control::State& state);
@@ -156,9 +183,15 @@ class Engine {
     Kernel& kernel_;
     Hypervisor& hypervisor_;
     Clock& clock_;
+    struct LinkRepair {
+        bool going_on = false;
+        Deadline not_before{};
+    };
+    std::map<std::string, LinkRepair> link_repairs_;  // by name; control thread only
     Schedule schedule_;  // its watcher ends with the control thread: it goes after that
     std::unique_ptr<Control> control_;
     AskResponder const ask_responder_;
+    TrustedNetdevs const trusted_netdevs_;
     Seams seams_;
     Claims claims_;
 

@@ -32,14 +32,14 @@ std::optional<Narrow> narrowed(Step const& step) {
         step);
 }
 
-// What a step changes: nothing of the host, a PF and its VFs, or a VM, by its UUID.
-using Subject = std::variant<std::monostate, PciAddress, std::string>;
+// What a step changes: nothing of the host, a part of what the kernel has, or a VM, by its UUID.
+using Subject = std::variant<std::monostate, KernelSubject, std::string>;
 
 Subject subject_of(Step const& step) {
     return std::visit(
         []<class S>(S const& one) -> Subject {
             if constexpr (std::is_constructible_v<KernelStep, S>)
-                return pf_in(one);
+                return subject_in(one);
             else if constexpr (std::is_constructible_v<HypervisorStep, S>)
                 return one.vm_uuid;
             else
@@ -51,8 +51,8 @@ Subject subject_of(Step const& step) {
 // What a step is undone from: only the part of the host that it changes is looked at.
 Result<HostView> observe(Seams const& seams, Subject const& subject) {
     HostView view;
-    if (auto const* const pf = std::get_if<PciAddress>(&subject)) {
-        VFMGR_TRY(view.kernel, seams.kernel.observe(*pf));
+    if (auto const* const part = std::get_if<KernelSubject>(&subject)) {
+        VFMGR_TRY(view.kernel, seams.kernel.observe(*part));
         seams.control.publish(view.kernel, false);
     } else if (auto const* const vm = std::get_if<std::string>(&subject)) {
         VFMGR_TRY(view.hypervisor, seams.hypervisor.observe(*vm));

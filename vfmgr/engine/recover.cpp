@@ -38,7 +38,8 @@ void Engine::recover_one(UnfinishedOperation& unfinished) {
     auto& operation = unfinished.operation;
     if (operation.kind == OperationKind::attach || operation.kind == OperationKind::detach)
         return recover_lease(unfinished);
-    if (operation.kind != OperationKind::configure_pf)
+    // What was to be restored is wanted all the same.
+    if (operation.kind == OperationKind::verify || operation.kind == OperationKind::restore)
         return finish(operation, fail(cut_short("nothing on the host had to be undone")), {});
     auto const residue = undo(seams_, operation, unfinished.records);
     auto end = residue.empty()

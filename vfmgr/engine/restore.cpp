@@ -27,6 +27,36 @@ class NoHypervisor final : public Hypervisor {
     }
 };
 
+// Returns what was done.
+Result<std::vector<std::string>> carry_out(Seams const& seams, Plan const& plan,
+                                           std::string subject) {
+    Operation operation;
+    operation.id = random_id(16);
+    operation.kind = OperationKind::restore;
+    operation.state = OperationState::running;
+    operation.subject = std::move(subject);
+    operation.requested_by = "boot";
+    operation.created_at = seams.clock.now();
+    operation.steps = planned_steps(plan);
+    auto const outcome = execute(seams, operation, plan, OnFailure::stop);
+    operation.state = outcome ? OperationState::succeeded : OperationState::failed;
+    if (!outcome) operation.problem = outcome.error().error;
+    operation.finished_at = seams.clock.now();
+    Batch batch;
+    batch.save_operations.push_back(operation);
+    batch.erase_records_of.push_back(operation.id);
+    VFMGR_CHECK(seams.control.wait([&](Control::State& state) { return state.commit(batch); }));
+    if (!outcome) return fail(outcome.error().error);
+    std::vector<std::string> done;
+    for (auto const& step : operation.steps) done.push_back(step.sentence);
+    return done;
+}
+
+std::string said(std::string const& what, std::vector<std::string> const& done) {
+    return done.empty() ? fmt::format("{}: nothing to restore", what)
+                        : fmt::format("{}: {}", what, fmt::join(done, "; "));
+}
+
 Result<std::string> restore_pf(Seams const& seams, PciAddress const& pf) {
     std::vector<std::string> done;
     for (int round = 0; round < rounds_max; ++round) {
@@ -35,36 +65,42 @@ Result<std::string> restore_pf(Seams const& seams, PciAddress const& pf) {
         VFMGR_TRY(Plan plan, plan_restore(host, *seams.control.snapshot().desired, pf));
         done.insert(done.end(), plan.notes.begin(), plan.notes.end());
         if (plan.steps.empty()) break;
-        Operation operation;
-        operation.id = random_id(16);
-        operation.kind = OperationKind::restore;
-        operation.state = OperationState::running;
-        operation.subject = "/v1/pfs/" + to_string(pf);
-        operation.requested_by = "boot";
-        operation.created_at = seams.clock.now();
-        operation.steps = planned_steps(plan);
-        auto const outcome = execute(seams, operation, plan, OnFailure::stop);
-        operation.state = outcome ? OperationState::succeeded : OperationState::failed;
-        if (!outcome) operation.problem = outcome.error().error;
-        operation.finished_at = seams.clock.now();
-        Batch batch;
-        batch.save_operations.push_back(operation);
-        batch.erase_records_of.push_back(operation.id);
-        VFMGR_CHECK(seams.control.wait([&](Control::State& state) { return state.commit(batch); }));
-        if (!outcome) return fail(outcome.error().error);
-        for (auto const& step : operation.steps) done.push_back(step.sentence);
+        VFMGR_TRY(auto const steps, carry_out(seams, plan, "/v1/pfs/" + to_string(pf)));
+        done.insert(done.end(), steps.begin(), steps.end());
     }
-    return done.empty() ? fmt::format("{}: nothing to restore", to_string(pf))
-                        : fmt::format("{}: {}", to_string(pf), fmt::join(done, "; "));
+    return said(to_string(pf), done);
+}
+
+// A link whose netdev is not there yet, a bond of a network service that starts later, is the
+// daemon's to make when it comes.
+Result<std::string> restore_link(Seams const& seams, TrustedNetdevs const& trusted,
+                                 SoftRdmaLink const& link) {
+    VFMGR_TRY(KernelView const view, seams.kernel.observe(HostNetwork{}));
+    if (!view.network)
+        return fail(Problem::unavailable, "the host's network was not looked at",
+                    "nothing is to be done");
+    auto const plan = plan_rdma_link_restore(*view.network, trusted, link);
+    auto done = plan.notes;
+    if (!plan.steps.empty()) {
+        VFMGR_TRY(done, carry_out(seams, plan, "/v1/rdma-links/" + link.name));
+    }
+    return said(link.name, done);
 }
 
 }  // namespace
 
-Result<std::vector<std::string>> restore(Kernel& kernel, Control& control, Clock& clock) {
+Result<std::vector<std::string>> restore(Kernel& kernel, Control& control, Clock& clock,
+                                         TrustedNetdevs const& trusted_netdevs) {
     NoHypervisor nobody;
     Seams const seams{kernel, nobody, control, clock};
     std::vector<std::string> sentences;
     auto const now = control.snapshot();
+    // First: a PF without an RDMA device gets one of vfmgr's own where a lease needs it, and then
+    // no other of its type.
+    for (auto const& [name, desired] : now.desired->rdma_links) {
+        auto const done = restore_link(seams, trusted_netdevs, desired.link);
+        sentences.push_back(done ? *done : fmt::format("{}: {}", name, done.error().detail));
+    }
     for (auto const& [pf, desired] : now.desired->pfs) {
         auto const done = restore_pf(seams, pf);
         sentences.push_back(done ? *done

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // At boot, before libvirtd and without libvirt: VFs, settings, bindings, links and addresses of all
-// that is wanted and lent are put back, so that a VM finds its VF when libvirt starts it.
+// that is wanted and lent are put back, RDMA links too, so that a VM finds its VF when libvirt
+// starts it.
 #pragma once
 
 #include <memory>
@@ -9,11 +10,14 @@
 
 #include "vfmgr/engine/control.hpp"
 #include "vfmgr/kernel/kernel.hpp"
+#include "vfmgr/plan/rdma_links.hpp"
 
 namespace vfmgr {
 
-// One sentence for each PF: what was done, or why not. A PF that fails does not stop the others.
+// One sentence for each PF and each RDMA link: what was done, or why not. One that fails does not
+// stop the others.
 [[nodiscard]] Result<std::vector<std::string>> restore(Kernel& kernel, Control& control,
-                                                       Clock& clock);
+                                                       Clock& clock,
+                                                       TrustedNetdevs const& trusted_netdevs = {});
 
 }  // namespace vfmgr

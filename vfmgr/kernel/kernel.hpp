@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The seam to the kernel. Implementations: RemoteKernel (worker processes), LinuxKernel (in them)
-// and tests' FakeKernel. Called from operation threads; calls for different PFs may run
-// at once, for one PF the caller holds its claim. Calls may block until `deadline` and beyond, when
+// and tests' FakeKernel. Called from operation threads; calls for different subjects may run
+// at once, for one the caller holds its claim. Calls may block until `deadline` and beyond, when
 // the kernel hangs.
 #pragma once
 
@@ -13,10 +13,11 @@
 namespace vfmgr {
 
 // nullopt: everything.
-using KernelScope = std::optional<PciAddress>;
+using KernelScope = std::optional<KernelSubject>;
 
 struct Observed {
-    // Best-effort attributes that were refused, and what could not be read back; a sentence each.
+    // Best-effort attributes that were refused, what could not be read back, and what to look at
+    // after it; a sentence each.
     std::vector<std::string> remarks;
 };
 
@@ -28,6 +29,10 @@ class Kernel {
     // Does the step, waits for its effect by kernel events, reads back. On error the step may be
     // half done; the caller undoes it. Steps whose end already holds succeed.
     [[nodiscard]] virtual Result<Observed> perform(KernelStep const& step, Deadline deadline) = 0;
+    // The ConnectX cards, or the one that this is a function of; there may be none. Seconds for a
+    // card, so it is asked for and no part of observe(). A card that can't be read says why.
+    [[nodiscard]] virtual Result<std::vector<FirmwareCard>> read_firmware(
+        std::optional<PciAddress> const& function) = 0;
 };
 
 }  // namespace vfmgr

@@ -6,9 +6,11 @@
 #include <algorithm>
 
 #include "vfmgr/kernel/driver_binding.hpp"
+#include "vfmgr/kernel/firmware.hpp"
 #include "vfmgr/kernel/hang.hpp"
 #include "vfmgr/kernel/host_leg.hpp"
 #include "vfmgr/kernel/pf_view.hpp"
+#include "vfmgr/kernel/rdma_links.hpp"
 #include "vfmgr/kernel/vf_count.hpp"
 #include "vfmgr/kernel/vf_settings.hpp"
 #include "vfmgr/netlink/devlink.hpp"
@@ -17,6 +19,7 @@ namespace vfmgr {
 namespace {
 
 constexpr std::chrono::seconds observe_seconds_max{10};
+constexpr std::chrono::seconds firmware_seconds_max{15};
 
 PfState stale_pf(PciAddress const& pf, Error const& error) {
     PfState state;
@@ -79,11 +82,16 @@ LinuxKernel::LinuxKernel(LinuxKernelRoots roots) : roots_(std::move(roots)) {}
 
 Result<KernelView> LinuxKernel::observe(KernelScope const& scope) {
     auto const deadline = std::chrono::steady_clock::now() + observe_seconds_max;
+    KernelView view;
+    if (!scope || *scope == KernelSubject(HostNetwork{})) {
+        VFMGR_TRY(view.network, view_host_network(roots_, modules_, deadline));
+        if (scope) return view;
+    }
     VFMGR_TRY(auto pfs, list_pfs(roots_));
-    if (scope) std::erase_if(pfs, [&](PciAddress const& pf) { return pf != *scope; });
+    if (scope)
+        std::erase_if(pfs, [&](PciAddress const& pf) { return *scope != KernelSubject(pf); });
     VFMGR_TRY(auto const network, take_snapshot(deadline));
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
-    KernelView view;
     view.routes = view_routes(network);
     for (auto const& pf : pfs) {
         auto state = observe_pf(roots_, books_, socket, network, pf, deadline);
@@ -111,6 +119,17 @@ void LinuxKernel::look_for_hang(PfState& pf) {
         pf.stuck = describe(roots_, writer);
         pf.pci_busy = true;
     }
+}
+
+Result<std::vector<FirmwareCard>> LinuxKernel::read_firmware(
+    std::optional<PciAddress> const& function) {
+    auto const deadline = std::chrono::steady_clock::now() + firmware_seconds_max;
+    VFMGR_TRY(auto const cards, list_cards(roots_));
+    std::vector<FirmwareCard> all;
+    for (auto const& card : cards)
+        if (!function || std::ranges::find(card.functions, *function) != card.functions.end())
+            all.push_back(read_card(roots_, card, deadline));
+    return all;
 }
 
 Result<Observed> LinuxKernel::configure(ConfigureVfs const& step, Deadline deadline) {

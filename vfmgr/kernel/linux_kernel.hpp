@@ -10,6 +10,7 @@
 #include "vfmgr/kernel/kernel.hpp"
 #include "vfmgr/kernel/open_pf.hpp"
 #include "vfmgr/kernel/pf_view.hpp"
+#include "vfmgr/kernel/rdma_links.hpp"
 
 namespace vfmgr {
 
@@ -18,6 +19,8 @@ class LinuxKernel : public Kernel {
     explicit LinuxKernel(LinuxKernelRoots roots);
     [[nodiscard]] Result<KernelView> observe(KernelScope const& scope) override;
     [[nodiscard]] Result<Observed> perform(KernelStep const& step, Deadline deadline) override;
+    [[nodiscard]] Result<std::vector<FirmwareCard>> read_firmware(
+        std::optional<PciAddress> const& function) override;
 
   private:
     [[nodiscard]] Result<Observed> configure(ConfigureVfs const& step, Deadline deadline);
@@ -26,6 +29,7 @@ class LinuxKernel : public Kernel {
 
     LinuxKernelRoots roots_;
     DeviceBooks books_;
+    LinkModules modules_;
     std::mutex mutex_;
     std::map<std::pair<PciAddress, std::int32_t>, Deadline> writers_;  // mutex_; first seen
     std::map<PciAddress, OpenPf> open_;  // mutex_; while no step uses it

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <future>
 
 namespace vfmgr {
@@ -11,9 +12,10 @@ namespace {
 using namespace std::chrono_literals;
 using Steady = std::chrono::steady_clock;
 
-std::string words_of(std::optional<KernelStep> const& step) {
-    if (!step) return "observe it";
-    return std::visit([](auto const& one) { return sentence(Step{one}); }, *step);
+std::string words_of(WorkerRequest const& request) {
+    if (request.firmware) return "read its card's firmware settings";
+    if (!request.step) return "observe it";
+    return std::visit([](auto const& one) { return sentence(Step{one}); }, *request.step);
 }
 
 // The kernel holds the PCI subsystem's lock while it makes or removes VFs.
@@ -21,8 +23,13 @@ bool holds_pci_lock(std::optional<KernelStep> const& step) {
     return step && std::holds_alternative<SetNumVfs>(*step);
 }
 
-Error stuck_error(PciAddress const& pf, std::string const& reason) {
-    return {Problem::pf_stuck, fmt::format("{}: {}", to_string(pf), reason),
+Error stuck_error(KernelSubject const& subject, std::string const& reason) {
+    auto const detail = fmt::format("{}: {}", to_string(subject), reason);
+    if (std::holds_alternative<HostNetwork>(subject))
+        return {Problem::unavailable, detail,
+                "look in the kernel's log for what it waits for; no RDMA link can be made or "
+                "deleted until it ends, or the host is rebooted"};
+    return {Problem::pf_stuck, detail,
             "end what holds its VFs, or reboot the host; VFs of other PFs can be lent"};
 }
 
@@ -34,12 +41,16 @@ std::uint64_t milliseconds_until(Deadline deadline) {
 
 }  // namespace
 
-RemoteKernel::RemoteKernel(ListPfs list_pfs, StartWorker start_worker, RemoteKernelTimes times)
-    : list_pfs_(std::move(list_pfs)), start_worker_(std::move(start_worker)), times_(times) {}
+RemoteKernel::RemoteKernel(ListPfs list_pfs, ListCards list_cards, StartWorker start_worker,
+                           RemoteKernelTimes times)
+    : list_pfs_(std::move(list_pfs)),
+      list_cards_(std::move(list_cards)),
+      start_worker_(std::move(start_worker)),
+      times_(times) {}
 
-RemoteKernel::Slot& RemoteKernel::slot_of(PciAddress const& pf) {
+RemoteKernel::Slot& RemoteKernel::slot_of(KernelSubject const& subject) {
     std::lock_guard const lock(mutex_);
-    auto& slot = slots_[pf];
+    auto& slot = slots_[subject];
     if (!slot) {
         slot = std::make_unique<Slot>();
         slot->patience = times_.predecessor;
@@ -47,7 +58,7 @@ RemoteKernel::Slot& RemoteKernel::slot_of(PciAddress const& pf) {
     return *slot;
 }
 
-Result<std::shared_ptr<Worker>> RemoteKernel::worker_of(PciAddress const& pf, Slot& slot) {
+Result<std::shared_ptr<Worker>> RemoteKernel::worker_of(KernelSubject const& subject, Slot& slot) {
     std::lock_guard const lock(slot.mutex);
     if (slot.worker && slot.worker->ended()) {
         slot.worker.reset();
@@ -55,55 +66,60 @@ Result<std::shared_ptr<Worker>> RemoteKernel::worker_of(PciAddress const& pf, Sl
     }
     if (slot.hang)
         return fail(stuck_error(
-            pf, fmt::format("its worker (pid {}) was to {} and hangs in the kernel{} since {}",
-                            slot.worker->pid(), slot.hang->what, slot.worker->where(),
-                            to_rfc3339(slot.hang->since))));
+            subject, fmt::format("its worker (pid {}) was to {} and hangs in the kernel{} since {}",
+                                 slot.worker->pid(), slot.hang->what, slot.worker->where(),
+                                 to_rfc3339(slot.hang->since))));
     if (!slot.worker) {
         auto const patience = std::exchange(slot.patience, 0ms);
-        VFMGR_TRY(auto process, start_worker_(pf, Steady::now() + patience));
+        VFMGR_TRY(auto process, start_worker_(subject, Steady::now() + patience));
         slot.worker = std::make_shared<Worker>(std::move(process));
     }
     return slot.worker;
 }
 
-Result<WorkerAnswer> RemoteKernel::ask(PciAddress const& pf, std::optional<KernelStep> const& step,
+Result<WorkerAnswer> RemoteKernel::ask(KernelSubject const& subject, WorkerRequest request,
                                        Deadline deadline) {
-    auto& slot = slot_of(pf);
-    VFMGR_TRY(auto const worker, worker_of(pf, slot));
-    auto answer = worker->ask({0, step, milliseconds_until(deadline)}, deadline + times_.grace);
+    auto& slot = slot_of(subject);
+    VFMGR_TRY(auto const worker, worker_of(subject, slot));
+    request.milliseconds = milliseconds_until(deadline);
+    auto answer = worker->ask(request, deadline + times_.grace);
     if (answer && answer->error) return fail(std::move(*answer->error));
     if (answer || answer.error().problem != Problem::timed_out) return answer;
-    return fail(
-        give_up(pf, slot, *worker, {words_of(step), system_clock().now(), holds_pci_lock(step)}));
+    return fail(give_up(subject, slot, *worker,
+                        {words_of(request), system_clock().now(), holds_pci_lock(request.step)}));
 }
 
 // What a late worker would still do nobody expects any more: it must end before another begins.
-Error RemoteKernel::give_up(PciAddress const& pf, Slot& slot, Worker& worker, Hang hang) {
+Error RemoteKernel::give_up(KernelSubject const& subject, Slot& slot, Worker& worker, Hang hang) {
     {
         std::lock_guard const lock(slot.mutex);
         if (slot.worker.get() == &worker && !slot.hang) slot.hang = hang;
     }
     worker.kill();
     if (worker.await_end(Steady::now() + times_.end))
-        return {Problem::timed_out,
-                fmt::format("{} did not answer in time: it was to {}", to_string(pf), hang.what),
-                "look in the kernel's log for what its driver waited for"};
-    return stuck_error(pf, fmt::format("its worker (pid {}) was to {} and hangs in the kernel{}",
-                                       worker.pid(), hang.what, worker.where()));
+        return {
+            Problem::timed_out,
+            fmt::format("{} did not answer in time: it was to {}", to_string(subject), hang.what),
+            "look in the kernel's log for what its driver waited for"};
+    return stuck_error(subject,
+                       fmt::format("its worker (pid {}) was to {} and hangs in the kernel{}",
+                                   worker.pid(), hang.what, worker.where()));
 }
 
 Result<Observed> RemoteKernel::perform(KernelStep const& step, Deadline deadline) {
-    VFMGR_TRY(auto answer, ask(pf_of(step), step, deadline));
+    VFMGR_TRY(auto answer, ask(subject_of(step), {0, step, 0, false}, deadline));
     return Observed{std::move(answer.remarks)};
 }
 
 Result<KernelView> RemoteKernel::observe(KernelScope const& scope) {
     VFMGR_TRY(auto pfs, list_pfs_());
-    if (scope) std::erase_if(pfs, [&](PciAddress const& pf) { return pf != *scope; });
+    if (scope)
+        std::erase_if(pfs, [&](PciAddress const& pf) { return *scope != KernelSubject(pf); });
     std::vector<std::future<PfState>> states;
     for (auto const& pf : pfs)
-        states.push_back(std::async(std::launch::async, [this, pf] { return observe_one(pf); }));
+        states.push_back(std::async(std::launch::async, [this, pf] { return observe_pf(pf); }));
     KernelView view;
+    if (!scope || *scope == KernelSubject(HostNetwork{})) view.network = observe_network();
     for (auto& state : states) {
         auto pf = state.get();
         view.pfs.insert_or_assign(pf.info.pci, std::move(pf));
@@ -113,8 +129,8 @@ Result<KernelView> RemoteKernel::observe(KernelScope const& scope) {
     return view;
 }
 
-PfState RemoteKernel::observe_one(PciAddress const& pf) {
-    auto answer = ask(pf, std::nullopt, Steady::now() + times_.observe);
+PfState RemoteKernel::observe_pf(PciAddress const& pf) {
+    auto answer = ask(pf, {}, Steady::now() + times_.observe);
     if (!answer) return last_state(pf, answer.error());
     if (!answer->view || !answer->view->pfs.contains(pf))
         return last_state(pf, {Problem::not_found, fmt::format("{} is gone", to_string(pf)), ""});
@@ -124,13 +140,55 @@ PfState RemoteKernel::observe_one(PciAddress const& pf) {
     }
     auto& slot = slot_of(pf);
     std::lock_guard const lock(slot.mutex);
-    return slot.last = std::move(answer->view->pfs.at(pf));
+    return slot.last.pfs[pf] = std::move(answer->view->pfs.at(pf));
+}
+
+HostNetworkView RemoteKernel::observe_network() {
+    auto answer = ask(HostNetwork{}, {}, Steady::now() + times_.observe);
+    auto& slot = slot_of(HostNetwork{});
+    std::lock_guard const lock(slot.mutex);
+    if (answer && answer->view && answer->view->network) {
+        slot.last.network = std::move(answer->view->network);
+        return *slot.last.network;
+    }
+    auto view = slot.last.network.value_or(HostNetworkView{});
+    view.stale = true;
+    view.stale_reason = answer ? "its worker did not look" : answer.error().detail;
+    return view;
+}
+
+Result<std::vector<FirmwareCard>> RemoteKernel::read_firmware(
+    std::optional<PciAddress> const& function) {
+    VFMGR_TRY(auto cards, list_cards_());
+    if (function)
+        std::erase_if(cards, [&](CardFunctions const& card) {
+            return std::ranges::find(card.functions, *function) == card.functions.end();
+        });
+    std::vector<std::future<FirmwareCard>> reading;
+    for (auto const& card : cards)
+        reading.push_back(std::async(std::launch::async, [this, card] { return read_one(card); }));
+    std::vector<FirmwareCard> all;
+    for (auto& card : reading) all.push_back(card.get());
+    return all;
+}
+
+FirmwareCard RemoteKernel::read_one(CardFunctions const& card) {
+    auto answer = ask(card.pci, {0, {}, 0, true}, Steady::now() + times_.observe);
+    if (answer && answer->firmware && answer->firmware->size() == 1)
+        return std::move(answer->firmware->front());
+    FirmwareCard unread;
+    unread.pci = card.pci;
+    unread.functions = card.functions;
+    unread.problem = answer ? Error{Problem::not_found, to_string(card.pci) + " is gone",
+                                    "vfctl firmware list shows the cards of this host"}
+                            : answer.error();
+    return unread;
 }
 
 PfState RemoteKernel::last_state(PciAddress const& pf, Error const& error) {
     auto& slot = slot_of(pf);
     std::lock_guard const lock(slot.mutex);
-    auto state = slot.last;
+    auto state = slot.last.pfs[pf];
     state.info.pci = pf;
     state.stale = true;
     state.stale_reason = error.detail;

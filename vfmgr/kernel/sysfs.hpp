@@ -24,6 +24,7 @@ struct LinuxKernelRoots {
     std::filesystem::path dev = "/dev";
     std::filesystem::path udev = "/run/udev";
     std::filesystem::path modules = running_kernels_modules();
+    std::filesystem::path programs = "/usr/bin";  // where a card's own tool is
 };
 
 // The file's text without the final newline.

@@ -37,6 +37,7 @@ void append_json(std::string& text, WorkerRequest const& request) {
     JsonText writer(text);
     writer.value("id", request.id);
     if (request.step) writer.value("step", any_step(*request.step));
+    writer.defaulted("firmware", request.firmware);
     writer.value("milliseconds", request.milliseconds);
 }
 
@@ -46,6 +47,7 @@ void read(JsonReader& reader, WorkerRequest& request) {
     reader.maybe("step", step);
     if (step) request.step = kernel_step(*step);
     if (step && !request.step) reader.complain("step", "must be a step of the kernel");
+    reader.defaulted("firmware", request.firmware);
     reader.value("milliseconds", request.milliseconds);
 }
 
@@ -54,6 +56,7 @@ void to_json(nlohmann::json& out, WorkerAnswer const& answer) {
     writer.value("id", answer.id);
     writer.maybe("error", answer.error);
     writer.maybe("view", answer.view);
+    writer.maybe("firmware", answer.firmware);
     writer.value("remarks", answer.remarks);
 }
 
@@ -61,6 +64,7 @@ void read(JsonReader& reader, WorkerAnswer& answer) {
     reader.value("id", answer.id);
     reader.maybe("error", answer.error);
     reader.maybe("view", answer.view);
+    reader.maybe("firmware", answer.firmware);
     reader.value("remarks", answer.remarks);
 }
 

@@ -15,8 +15,9 @@ namespace vfmgr {
 
 struct WorkerRequest {
     std::uint64_t id = 0;            // the answer has it again
-    std::optional<KernelStep> step;  // absent: observe the worker's PF
+    std::optional<KernelStep> step;  // absent: observe the worker's subject
     std::uint64_t milliseconds = 0;  // until the step's deadline
+    bool firmware = false;           // read the firmware of its card instead
     bool operator==(WorkerRequest const&) const = default;
 };
 
@@ -25,6 +26,7 @@ struct WorkerAnswer {
     std::optional<Error> error;        // otherwise it succeeded
     std::optional<KernelView> view;    // of an observation
     std::vector<std::string> remarks;  // of a step
+    std::optional<std::vector<FirmwareCard>> firmware{};
     bool operator==(WorkerAnswer const&) const = default;
 };
 

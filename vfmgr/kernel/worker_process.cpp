@@ -25,9 +25,11 @@ namespace fs = std::filesystem;
 
 constexpr int worker_lock_fd = 4;
 
-Error no_worker(PciAddress const& pf, std::string const& call, int error) {
+constexpr std::string_view host_word = "host";
+
+Error no_worker(KernelSubject const& subject, std::string const& call, int error) {
     return {Problem::unavailable,
-            fmt::format("no worker could be started for {}", to_string(pf)),
+            fmt::format("no worker could be started for {}", to_string(subject)),
             "look whether the host has memory and processes left",
             {errno_cause(call, error)}};
 }
@@ -44,11 +46,13 @@ bool locked(int fd) {
     return ::flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
-Error still_there(PciAddress const& pf, std::int32_t pid) {
-    return {Problem::pf_stuck,
+Error still_there(KernelSubject const& subject, std::int32_t pid) {
+    bool const of_pf = std::holds_alternative<PciAddress>(subject);
+    return {of_pf ? Problem::pf_stuck : Problem::unavailable,
             fmt::format("{}: a worker of an earlier vfmgrd (pid {}) hangs in the kernel{}",
-                        to_string(pf), pid, where_it_hangs("/proc", pid)),
-            "end what holds its VFs, or reboot the host"};
+                        to_string(subject), pid, where_it_hangs("/proc", pid)),
+            !of_pf ? "look in the kernel's log for what it waits for, or reboot the host"
+                   : "end what holds its VFs, or reboot the host"};
 }
 
 // Nothing of the daemon but the socket and the lock; no signal blocked.
@@ -84,17 +88,29 @@ Result<pid_t> spawn(fs::path const& program, std::vector<std::string> const& arg
 
 }  // namespace
 
-Result<FileDescriptor> lock_pf(fs::path const& folder, PciAddress const& pf, Deadline deadline) {
+std::string worker_word(KernelSubject const& subject) {
+    auto const* const pf = std::get_if<PciAddress>(&subject);
+    return pf ? to_string(*pf) : std::string(host_word);
+}
+
+Result<KernelSubject> worker_subject(std::string const& word) {
+    if (word == host_word) return HostNetwork{};
+    VFMGR_TRY(auto const pf, PciAddress::parse(word));
+    return pf;
+}
+
+Result<FileDescriptor> lock_subject(fs::path const& folder, KernelSubject const& subject,
+                                    Deadline deadline) {
     std::error_code error;
     fs::create_directories(folder, error);
-    auto const file = folder / (to_string(pf) + ".lock");
+    auto const file = folder / (worker_word(subject) + ".lock");
     FileDescriptor lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    if (!lock) return fail(no_worker(pf, "open " + file.string(), errno));
+    if (!lock) return fail(no_worker(subject, "open " + file.string(), errno));
     if (locked(lock.get())) return lock;
     auto const holder = pid_in(lock.get());
     if (holder > 0) static_cast<void>(await_end_of(holder, deadline));
     if (locked(lock.get())) return lock;
-    return fail(still_there(pf, holder));
+    return fail(still_there(subject, holder));
 }
 
 Result<WorkerProcess> spawn_worker(fs::path const& program,
@@ -121,10 +137,11 @@ Result<WorkerProcess> spawn_worker(fs::path const& program,
                          [pid] { return where_it_hangs("/proc", pid); }};
 }
 
-Result<WorkerProcess> start_worker(fs::path const& folder, PciAddress const& pf,
+Result<WorkerProcess> start_worker(fs::path const& folder, KernelSubject const& subject,
                                    Deadline deadline) {
-    VFMGR_TRY(auto lock, lock_pf(folder, pf, deadline));
-    return spawn_worker("/proc/self/exe", {"vfmgrd", "--worker", to_string(pf)}, std::move(lock));
+    VFMGR_TRY(auto lock, lock_subject(folder, subject, deadline));
+    return spawn_worker("/proc/self/exe", {"vfmgrd", "--worker", worker_word(subject)},
+                        std::move(lock));
 }
 
 }  // namespace vfmgr

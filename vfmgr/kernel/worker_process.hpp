@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts worker processes, `vfmgrd --worker PF`: this same program once more. Any thread.
+// Starts worker processes, `vfmgrd --worker PF` or `vfmgrd --worker host`: this same program once
+// more. Any thread.
 #pragma once
 
 #include <filesystem>
@@ -8,20 +9,24 @@
 
 namespace vfmgr {
 
+// "0000:01:00.0" or "host": the word behind --worker, and the name of its lock.
+[[nodiscard]] std::string worker_word(KernelSubject const& subject);
+[[nodiscard]] Result<KernelSubject> worker_subject(std::string const& word);
+
 // The worker's end of its socket, in the process that start_worker() makes.
 inline constexpr int worker_socket_fd = 3;
 
-// A file of `folder` for each PF is locked as long as a worker of it lives, so that a worker that
-// hangs is known after a restart of the daemon, too: it is waited for until the deadline, and then
-// pf_stuck names it.
+// A file of `folder` for each subject is locked as long as a worker of it lives, so that a worker
+// that hangs is known after a restart of the daemon, too: it is waited for until the deadline, and
+// then an Error, pf_stuck of a PF, names it.
 [[nodiscard]] Result<WorkerProcess> start_worker(std::filesystem::path const& folder,
-                                                 PciAddress const& pf, Deadline deadline);
+                                                 KernelSubject const& subject, Deadline deadline);
 
 // --- parts, for tests ---
 
 // The lock, with this process's number in the file for people.
-[[nodiscard]] Result<FileDescriptor> lock_pf(std::filesystem::path const& folder,
-                                             PciAddress const& pf, Deadline deadline);
+[[nodiscard]] Result<FileDescriptor> lock_subject(std::filesystem::path const& folder,
+                                                  KernelSubject const& subject, Deadline deadline);
 // `program` gets the socket as descriptor 3, and keeps `lock` open.
 [[nodiscard]] Result<WorkerProcess> spawn_worker(std::filesystem::path const& program,
                                                  std::vector<std::string> const& arguments,

@@ -10,8 +10,8 @@
 
 namespace vfmgr {
 
-WorkerService::WorkerService(FileDescriptor socket, Kernel& kernel, PciAddress const& pf)
-    : socket_(std::move(socket)), kernel_(kernel), pf_(pf) {}
+WorkerService::WorkerService(FileDescriptor socket, Kernel& kernel, KernelSubject const& subject)
+    : socket_(std::move(socket)), kernel_(kernel), subject_(subject) {}
 
 WorkerService::~WorkerService() {
     std::unique_lock lock(mutex_);
@@ -45,9 +45,19 @@ void WorkerService::begin(WorkerRequest request) {
 }
 
 WorkerAnswer WorkerService::answer(WorkerRequest const& request) {
-    WorkerAnswer answer{request.id, {}, {}, {}};
+    WorkerAnswer answer{request.id, {}, {}, {}, {}};
+    if (request.firmware) {
+        auto const* const function = std::get_if<PciAddress>(&subject_);
+        if (!function)
+            answer.error = Error{Problem::internal, "the host's network is no card", ""};
+        else if (auto cards = kernel_.read_firmware(*function))
+            answer.firmware = std::move(*cards);
+        else
+            answer.error = cards.error();
+        return answer;
+    }
     if (!request.step) {
-        if (auto view = kernel_.observe(pf_))
+        if (auto view = kernel_.observe(subject_))
             answer.view = std::move(*view);
         else
             answer.error = view.error();

@@ -14,8 +14,8 @@ namespace vfmgr {
 
 class WorkerService {
   public:
-    // `kernel` is asked about `pf` only.
-    WorkerService(FileDescriptor socket, Kernel& kernel, PciAddress const& pf);
+    // `kernel` is asked about `subject` only.
+    WorkerService(FileDescriptor socket, Kernel& kernel, KernelSubject const& subject);
     ~WorkerService();  // waits for what is still being done: a process that ends leaves by _exit()
     WorkerService(WorkerService const&) = delete;
     WorkerService& operator=(WorkerService const&) = delete;
@@ -30,7 +30,7 @@ class WorkerService {
 
     FileDescriptor const socket_;
     Kernel& kernel_;
-    PciAddress const pf_;
+    KernelSubject const subject_;
     std::mutex mutex_;  // guards underway_, and keeps answers apart on the socket
     std::condition_variable ended_;
     std::size_t underway_ = 0;

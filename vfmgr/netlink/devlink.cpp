@@ -112,17 +112,29 @@ Result<std::optional<EswitchMode>> read_eswitch_mode(DevlinkDevice const& device
                            "vfmgr needs CAP_NET_ADMIN"));
 }
 
-Result<std::vector<VfPort>> list_vf_ports(DevlinkDevice const& device, Deadline deadline) {
-    std::vector<VfPort> ports;
+Result<std::vector<std::vector<std::byte>>> dump_devlink(std::uint8_t command,
+                                                         std::string const& call,
+                                                         Deadline deadline) {
+    std::vector<std::vector<std::byte>> all;
     VFMGR_TRY(auto devlink, open_devlink(deadline));
-    if (!devlink) return ports;
+    if (!devlink) return all;
+    VFMGR_TRY(auto const answers, devlink->socket.dump(request_of(devlink->family, command,
+                                                                  DEVLINK_GENL_VERSION, NLM_F_DUMP),
+                                                       call, deadline));
+    for (auto const& answer : answers) {
+        auto const attributes = attributes_of(answer);
+        all.emplace_back(attributes.begin(), attributes.end());
+    }
+    return all;
+}
+
+Result<std::vector<VfPort>> list_vf_ports(DevlinkDevice const& device, Deadline deadline) {
     // The ports of all devices: kernels before 6.5 can't dump those of one.
     VFMGR_TRY(auto const answers,
-              devlink->socket.dump(request_of(devlink->family, DEVLINK_CMD_PORT_GET,
-                                              DEVLINK_GENL_VERSION, NLM_F_DUMP),
-                                   "DEVLINK_CMD_PORT_GET", deadline));
+              dump_devlink(DEVLINK_CMD_PORT_GET, "DEVLINK_CMD_PORT_GET", deadline));
+    std::vector<VfPort> ports;
     for (auto const& answer : answers)
-        if (auto port = parse_vf_port(attributes_of(answer), device)) ports.push_back(*port);
+        if (auto port = parse_vf_port(answer, device)) ports.push_back(*port);
     return ports;
 }
 

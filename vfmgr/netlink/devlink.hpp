@@ -34,6 +34,12 @@ struct VfPort {
 [[nodiscard]] Result<NlAck> set_roce(DevlinkDevice const& device, VfPort const& port, bool on,
                                      Deadline deadline);
 
+// All answers to a DEVLINK_CMD_…_GET that is asked of all devices, each behind its genlmsghdr:
+// older kernels can't be asked about one. None where there is no devlink.
+[[nodiscard]] Result<std::vector<std::vector<std::byte>>> dump_devlink(std::uint8_t command,
+                                                                       std::string const& call,
+                                                                       Deadline deadline);
+
 // --- parsing ---
 
 // The payload of DEVLINK_CMD_ESWITCH_GET's answer, behind its genlmsghdr.

@@ -13,7 +13,7 @@ inline constexpr std::string_view our_ifalias = "vfmgr";
 struct Netdev {
     int ifindex = 0;
     std::string name;
-    std::uint16_t hardware_type = 0;        // ARPHRD_ETHER 1, ARPHRD_INFINIBAND 32
+    std::uint16_t hardware_type = 0;        // ARPHRD_ETHER 1, INFINIBAND 32, LOOPBACK 772
     std::string kind;                       // "vlan", "veth"; empty for hardware
     std::optional<std::uint16_t> vlan;      // of a VLAN device
     std::optional<int> parent_ifindex;      // of a VLAN device; absent when in another namespace

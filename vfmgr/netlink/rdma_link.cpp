@@ -6,11 +6,15 @@
 #include <rdma/rdma_netlink.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 
 namespace vfmgr {
 namespace {
+
+// Of Linux 6.11 (include/uapi/rdma/rdma_netlink.h); headers of before have it not.
+constexpr std::uint16_t attr_parent_name = 100;  // RDMA_NLDEV_ATTR_PARENT_NAME
 
 constexpr std::uint16_t type_of(unsigned command) {
     return static_cast<std::uint16_t>((static_cast<unsigned>(RDMA_NL_NLDEV) << 10U) + command);
@@ -43,7 +47,83 @@ Result<std::optional<std::string>> driver_of(NlSocket& rdma, RdmaDevice const& d
     return std::nullopt;
 }
 
+// A kind of resource that the kernel keeps account of.
+struct Resource {
+    std::uint16_t command;
+    std::uint16_t table;
+    std::uint16_t entry;
+    std::string_view name;
+    std::string_view call;
+    // Kernels from before it have all the others, and whoever has a context to any purpose has a
+    // protection domain in it.
+    bool may_lack = false;
+};
+// The most telling first.
+constexpr std::array<Resource, 4> resources = {
+    {{RDMA_NLDEV_CMD_RES_QP_GET, RDMA_NLDEV_ATTR_RES_QP, RDMA_NLDEV_ATTR_RES_QP_ENTRY, "queue pair",
+      "RDMA_NLDEV_CMD_RES_QP_GET"},
+     {RDMA_NLDEV_CMD_RES_CM_ID_GET, RDMA_NLDEV_ATTR_RES_CM_ID, RDMA_NLDEV_ATTR_RES_CM_ID_ENTRY,
+      "CM id", "RDMA_NLDEV_CMD_RES_CM_ID_GET"},
+     {RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_ATTR_RES_PD, RDMA_NLDEV_ATTR_RES_PD_ENTRY,
+      "protection domain", "RDMA_NLDEV_CMD_RES_PD_GET"},
+     {RDMA_NLDEV_CMD_RES_CTX_GET, RDMA_NLDEV_ATTR_RES_CTX, RDMA_NLDEV_ATTR_RES_CTX_ENTRY, "context",
+      "RDMA_NLDEV_CMD_RES_CTX_GET", true}}};
+
+// The MAD layer has a queue pair of every device that can have one.
+bool is_cores_own(RdmaUser const& user) {
+    return !user.pid && user.comm == "ib_core";
+}
+
+bool same_user(RdmaUser const& one, RdmaUser const& other) {
+    return one.pid == other.pid && one.comm == other.comm;
+}
+
+// Linux answers a command that it does not know with EINVAL [src rdma_nl_rcv_msg].
+bool is_unknown_command(Error const& error) {
+    return std::ranges::any_of(error.causes, [](Cause const& cause) {
+        return cause.code == "EINVAL" || cause.code == "EOPNOTSUPP";
+    });
+}
+
 }  // namespace
+
+std::vector<RdmaUser> parse_rdma_users(ByteView payload) {
+    std::vector<RdmaUser> users;
+    Attributes const attributes(payload);
+    for (auto const& resource : resources) {
+        auto const table = attributes.nested(resource.table);
+        for (auto const& entry : table.all()) {
+            if (entry.type != resource.entry) continue;
+            Attributes const members(entry.value);
+            users.push_back({members.value<std::int32_t>(RDMA_NLDEV_ATTR_RES_PID),
+                             members.text(RDMA_NLDEV_ATTR_RES_KERN_NAME).value_or(""),
+                             std::string(resource.name)});
+        }
+    }
+    return users;
+}
+
+Result<std::vector<RdmaUser>> list_rdma_users(NlSocket& rdma, RdmaDevice const& device,
+                                              Deadline deadline) {
+    std::vector<RdmaUser> users;
+    for (auto const& resource : resources) {
+        NlRequest request(type_of(resource.command), NLM_F_DUMP);
+        request.put(RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
+        auto const answers =
+            rdma.dump(request, fmt::format("{} {}", resource.call, device.name), deadline);
+        if (!answers && resource.may_lack && is_unknown_command(answers.error())) continue;
+        if (!answers) return fail(answers.error());
+        for (auto const& answer : *answers) {
+            if (answer.type != type_of(resource.command)) continue;
+            for (auto& user : parse_rdma_users(answer.payload)) {
+                auto const known = [&](RdmaUser const& one) { return same_user(one, user); };
+                if (is_cores_own(user) || std::ranges::any_of(users, known)) continue;
+                users.push_back(std::move(user));
+            }
+        }
+    }
+    return users;
+}
 
 std::optional<RdmaDevice> parse_rdma_device(ByteView payload) {
     Attributes const attributes(payload);
@@ -57,6 +137,12 @@ std::optional<RdmaDevice> parse_rdma_device(ByteView payload) {
         device.node_guid = Guid{*guid};
     device.protocol = attributes.text(RDMA_NLDEV_ATTR_DEV_PROTOCOL).value_or("");
     return device;
+}
+
+std::optional<std::string> parse_rdma_parent(ByteView payload) {
+    auto parent = Attributes(payload).text(attr_parent_name);
+    if (!parent || parent->empty()) return std::nullopt;
+    return parent;
 }
 
 std::optional<RdmaPort> parse_rdma_port(ByteView payload) {

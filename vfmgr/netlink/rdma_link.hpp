@@ -5,6 +5,7 @@
 #pragma once
 
 #include "api/types/guid.hpp"
+#include "api/types/rdma_link.hpp"
 #include "vfmgr/netlink/socket.hpp"
 
 namespace vfmgr {
@@ -32,6 +33,13 @@ struct RdmaDevice {
 // The first with a port on that network device.
 [[nodiscard]] RdmaDevice const* rdma_device_on(std::vector<RdmaDevice> const& devices, int ifindex);
 
+// Everybody who has a queue pair, CM id, protection domain or context of the device, each once,
+// with the first of these that it has; not what ib_core makes of every device for itself. The names
+// of processes are the caller's to add. An Error when the kernel does not tell all of it.
+[[nodiscard]] Result<std::vector<RdmaUser>> list_rdma_users(NlSocket& rdma,
+                                                            RdmaDevice const& device,
+                                                            Deadline deadline);
+
 struct SoftRdmaDevice {
     std::string name;
     std::string netdev;
@@ -47,6 +55,12 @@ struct SoftRdmaDevice {
 // Payloads of RDMA_NLDEV_CMD_GET and RDMA_NLDEV_CMD_PORT_GET.
 [[nodiscard]] std::optional<RdmaDevice> parse_rdma_device(ByteView payload);
 [[nodiscard]] std::optional<RdmaPort> parse_rdma_port(ByteView payload);
+// Of RDMA_NLDEV_CMD_GET: the device that this one was made from. An SMI device of a multi-plane NIC
+// has one: a MAD port, none to send data through.
+[[nodiscard]] std::optional<std::string> parse_rdma_parent(ByteView payload);
+// Payloads of RDMA_NLDEV_CMD_RES_*_GET: who has each of their entries. One without an owner has
+// neither pid nor name.
+[[nodiscard]] std::vector<RdmaUser> parse_rdma_users(ByteView payload);
 // Payload of RDMA_NLDEV_CMD_GET_CHARDEV for "uverbs".
 [[nodiscard]] std::optional<std::string> parse_rdma_driver(ByteView payload);
 

@@ -52,18 +52,25 @@ std::optional<bool> parse_switch(Attributes const& info, std::uint16_t type) {
     return setting->setting != 0;
 }
 
+// mlx4 tells 4095 (MLX4_VGT) of a VF without one: the VM may tag by itself.
+std::uint16_t vlan_id(std::uint32_t told) {
+    constexpr std::uint16_t bits = 0xFFF, tags_itself = 4095;
+    auto const id = static_cast<std::uint16_t>(told & bits);
+    return id == tags_itself ? std::uint16_t{0} : id;
+}
+
 std::optional<Vlan> parse_vlan(Attributes const& info) {
     auto const listed = info.nested(IFLA_VF_VLAN_LIST).value<ifla_vf_vlan_info>(IFLA_VF_VLAN_INFO);
     Vlan vlan;
     if (listed) {
-        vlan.id = static_cast<std::uint16_t>(listed->vlan & 0xFFFU);
+        vlan.id = vlan_id(listed->vlan);
         vlan.qos = static_cast<std::uint8_t>(listed->qos & 0x7U);
         if (big_endian(listed->vlan_proto) == ETH_P_8021AD) vlan.proto = VlanProtocol::dot1ad;
         return vlan;
     }
     auto const plain = info.value<ifla_vf_vlan>(IFLA_VF_VLAN);
     if (!plain) return std::nullopt;
-    vlan.id = static_cast<std::uint16_t>(plain->vlan & 0xFFFU);
+    vlan.id = vlan_id(plain->vlan);
     vlan.qos = static_cast<std::uint8_t>(plain->qos & 0x7U);
     return vlan;
 }

@@ -31,6 +31,18 @@ void fields(F& f, V& quarantine) {
     f.value("since", quarantine.since);
 }
 
+template <class F, Of<FirmwareTries> V>
+void fields(F& f, V& tries) {
+    f.value("settings", tries.settings);
+    f.value("boots", tries.boots);
+}
+
+template <class F, Of<DesiredRdmaLink> V>
+void fields(F& f, V& link) {
+    f.value("link", link.link);
+    f.value("revision", link.revision);
+}
+
 }  // namespace
 
 void to_json(nlohmann::json& out, PfBase const& base) {
@@ -58,6 +70,24 @@ void to_json(nlohmann::json& out, Quarantine const& quarantine) {
 
 void read(JsonReader& reader, Quarantine& quarantine) {
     fields(reader, quarantine);
+}
+
+void to_json(nlohmann::json& out, FirmwareTries const& tries) {
+    JsonWriter writer(out);
+    fields(writer, tries);
+}
+
+void read(JsonReader& reader, FirmwareTries& tries) {
+    fields(reader, tries);
+}
+
+void to_json(nlohmann::json& out, DesiredRdmaLink const& link) {
+    JsonWriter writer(out);
+    fields(writer, link);
+}
+
+void read(JsonReader& reader, DesiredRdmaLink& link) {
+    fields(reader, link);
 }
 
 }  // namespace vfmgr

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "api/types/attachment.hpp"
+#include "api/types/firmware.hpp"
 #include "api/types/pf_info.hpp"
+#include "api/types/rdma_link.hpp"
 
 namespace vfmgr {
 
@@ -39,10 +41,28 @@ struct Quarantine {
     bool operator==(Quarantine const&) const = default;
 };
 
+// What was asked of a card's firmware and was not seen to hold since. Of each setting, in which
+// boots it was asked for: who asks at every boot and reboots until it holds must be stopped some
+// time.
+struct FirmwareTries {
+    FirmwareSettings settings;
+    std::map<std::string, std::vector<std::string>> boots;  // by the setting's name; boot ids
+    bool operator==(FirmwareTries const&) const = default;
+};
+
+// A link that was asked for by its name, and is made again whenever it is not there.
+struct DesiredRdmaLink {
+    SoftRdmaLink link;
+    std::uint64_t revision = 1;  // ETag
+    bool operator==(DesiredRdmaLink const&) const = default;
+};
+
 struct DesiredState {
     std::map<PciAddress, DesiredPf> pfs;
     std::map<std::string, Attachment> attachments;
     std::map<VfId, Quarantine> quarantine;
+    std::map<PciAddress, FirmwareTries> firmware_tries;  // by FirmwareCard::pci
+    std::map<std::string, DesiredRdmaLink> rdma_links;   // by name
     bool operator==(DesiredState const&) const = default;
 };
 
@@ -52,5 +72,9 @@ void to_json(nlohmann::json& out, DesiredPf const& pf);
 void read(JsonReader& reader, DesiredPf& pf);
 void to_json(nlohmann::json& out, Quarantine const& quarantine);
 void read(JsonReader& reader, Quarantine& quarantine);
+void to_json(nlohmann::json& out, FirmwareTries const& tries);
+void read(JsonReader& reader, FirmwareTries& tries);
+void to_json(nlohmann::json& out, DesiredRdmaLink const& link);
+void read(JsonReader& reader, DesiredRdmaLink& link);
 
 }  // namespace vfmgr

@@ -123,12 +123,14 @@ void to_json(nlohmann::json& out, KernelView const& view) {
     for (auto const& [pci, pf] : view.pfs) pfs.push_back(pf);
     writer.value("pfs", pfs);
     writer.value("routes", view.routes);
+    writer.maybe("network", view.network);
 }
 
 void read(JsonReader& reader, KernelView& view) {
     std::vector<PfState> pfs;
     reader.value("pfs", pfs);
     reader.value("routes", view.routes);
+    reader.maybe("network", view.network);
     for (auto& pf : pfs) view.pfs.insert_or_assign(pf.info.pci, std::move(pf));
 }
 

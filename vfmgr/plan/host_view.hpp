@@ -10,6 +10,7 @@
 
 #include "api/types/pf_info.hpp"
 #include "api/types/vm_info.hpp"
+#include "vfmgr/plan/host_network.hpp"
 #include "vfmgr/plan/step.hpp"
 
 namespace vfmgr {
@@ -56,7 +57,8 @@ struct HostRoute {
 
 struct KernelView {
     std::map<PciAddress, PfState> pfs;
-    std::vector<HostRoute> routes;  // main table, without default routes
+    std::vector<HostRoute> routes;             // main table, without default routes
+    std::optional<HostNetworkView> network{};  // absent: not looked at
     bool operator==(KernelView const&) const = default;
 };
 
@@ -91,7 +93,7 @@ void to_json(nlohmann::json& out, PfState const& pf);
 void read(JsonReader& reader, PfState& pf);
 void to_json(nlohmann::json& out, HostRoute const& route);
 void read(JsonReader& reader, HostRoute& route);
-// {"pfs": […], "routes": […]}
+// {"pfs": […], "routes": […], "network": …}
 void to_json(nlohmann::json& out, KernelView const& view);
 void read(JsonReader& reader, KernelView& view);
 

@@ -89,6 +89,23 @@ struct Inverter {
         if (!pf || pf->info.rdma_driver != "rxe") return {};
         return {AddRdmaLink{step.pf}};
     }
+    // Firmware is too slow to be part of every look: the plan was made from one under the claim.
+    Steps operator()(SetFirmware const& step) const {
+        if (empty(step.was)) return {};
+        return {SetFirmware{step.pf, step.was, step.settings}};
+    }
+    Steps operator()(AddSoftRdmaLink const& step) const {
+        auto const& network = before.kernel.network;
+        if (!network || network->rdma.contains(step.link.name)) return {};
+        return {RemoveSoftRdmaLink{step.link.name, false}};
+    }
+    Steps operator()(RemoveSoftRdmaLink const& step) const {
+        auto const& network = before.kernel.network;
+        if (!network) return {};
+        auto const was = network->rdma.find(step.name);
+        if (was == network->rdma.end() || !was->second.type || !was->second.netdev) return {};
+        return {AddSoftRdmaLink{{step.name, *was->second.type, *was->second.netdev}}};
+    }
     Steps operator()(AttachHostdev const& step) const {
         DetachHostdev back{step.vm_uuid, step.attachment, step.vf,     step.pci,
                            step.live,    step.config,     step.vm_name};

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "api/types/attachment.hpp"
+#include "api/types/firmware.hpp"
 #include "api/types/pf_info.hpp"
+#include "api/types/rdma_link.hpp"
 
 namespace vfmgr {
 
@@ -20,6 +22,14 @@ struct LegId {
     auto operator<=>(LegId const&) const = default;
 };
 [[nodiscard]] std::string to_string(LegId const& leg);  // "0000:01:00.0" or "0000:01:00.0 vlan 100"
+
+// All of the host's network devices and RDMA links, whichever NIC they are on, or on none: a bond.
+struct HostNetwork {
+    auto operator<=>(HostNetwork const&) const = default;
+};
+// What a kernel's step changes, and one worker serves: the host's network, or a PF with its VFs.
+using KernelSubject = std::variant<HostNetwork, PciAddress>;
+[[nodiscard]] std::string to_string(KernelSubject const& subject);
 
 // --- steps of the kernel -------------------------------------------------------------------
 
@@ -99,6 +109,25 @@ struct RemoveRdmaLink {
     PciAddress pf;
     bool operator==(RemoveRdmaLink const&) const = default;
 };
+// A link that was asked for by its name, on a netdev of any kind.
+struct AddSoftRdmaLink {
+    SoftRdmaLink link;
+    bool operator==(AddSoftRdmaLink const&) const = default;
+};
+// Who uses it is looked at once more right before; `force`: whoever it is, processes excepted.
+struct RemoveSoftRdmaLink {
+    std::string name;
+    bool force = false;
+    bool operator==(RemoveSoftRdmaLink const&) const = default;
+};
+
+// What the card of this function takes over at its next reset. Nothing is reset.
+struct SetFirmware {
+    PciAddress pf;
+    FirmwareSettings settings;
+    FirmwareSettings was;  // the same members, as they were seen before it
+    bool operator==(SetFirmware const&) const = default;
+};
 
 // --- steps of the hypervisor ---------------------------------------------------------------
 
@@ -136,18 +165,21 @@ struct AwaitVerification {
 
 using KernelStep =
     std::variant<SetNumVfs, ConfigureVfs, BindVfs, ResetVf, SetLink, AddVlanLeg, RemoveVlanLeg,
-                 AddAddress, RemoveAddress, AddPeer, RemovePeer, AddRdmaLink, RemoveRdmaLink>;
-using HypervisorStep = std::variant<AttachHostdev, DetachHostdev>;
-using Step =
-    std::variant<SetNumVfs, ConfigureVfs, BindVfs, ResetVf, SetLink, AddVlanLeg, RemoveVlanLeg,
                  AddAddress, RemoveAddress, AddPeer, RemovePeer, AddRdmaLink, RemoveRdmaLink,
-                 AttachHostdev, DetachHostdev, AwaitVerification>;
+                 SetFirmware, AddSoftRdmaLink, RemoveSoftRdmaLink>;
+using HypervisorStep = std::variant<AttachHostdev, DetachHostdev>;
+using Step = std::variant<SetNumVfs, ConfigureVfs, BindVfs, ResetVf, SetLink, AddVlanLeg,
+                          RemoveVlanLeg, AddAddress, RemoveAddress, AddPeer, RemovePeer,
+                          AddRdmaLink, RemoveRdmaLink, SetFirmware, AddSoftRdmaLink,
+                          RemoveSoftRdmaLink, AttachHostdev, DetachHostdev, AwaitVerification>;
 
-[[nodiscard]] PciAddress pf_of(KernelStep const& step);
+[[nodiscard]] KernelSubject subject_of(KernelStep const& step);
 // Of one kind of KernelStep.
 template <class S>
-[[nodiscard]] PciAddress pf_in(S const& step) {
-    if constexpr (requires { step.vf.pf; })
+[[nodiscard]] KernelSubject subject_in(S const& step) {
+    if constexpr (std::is_same_v<S, AddSoftRdmaLink> || std::is_same_v<S, RemoveSoftRdmaLink>)
+        return HostNetwork{};
+    else if constexpr (requires { step.vf.pf; })
         return step.vf.pf;
     else if constexpr (requires { step.leg.pf; })
         return step.leg.pf;

@@ -32,6 +32,16 @@ void save_desired(SQLite::Database& db, Batch const& batch) {
     for (auto const& vf : batch.erase_quarantines)
         execute(db, "DELETE FROM quarantine WHERE pf = ? AND vf = ?", to_string(vf.pf),
                 int{vf.index});
+    for (auto const& [card, tries] : batch.save_firmware_tries)
+        execute(db, "INSERT OR REPLACE INTO firmware_tries VALUES (?, ?)", to_string(card),
+                document_of(tries));
+    for (auto const& card : batch.erase_firmware_tries)
+        execute(db, "DELETE FROM firmware_tries WHERE card = ?", to_string(card));
+    for (auto const& link : batch.save_rdma_links)
+        execute(db, "INSERT OR REPLACE INTO rdma_links VALUES (?, ?)", link.link.name,
+                document_of(link));
+    for (auto const& name : batch.erase_rdma_links)
+        execute(db, "DELETE FROM rdma_links WHERE name = ?", name);
 }
 
 void save_operations(SQLite::Database& db, Batch const& batch) {
@@ -117,10 +127,35 @@ Result<void> load_quarantine(Store::Impl& store, SQLite::Database& db, DesiredSt
     return {};
 }
 
+Result<void> load_firmware_tries(Store::Impl& store, SQLite::Database& db, DesiredState& state) {
+    SQLite::Statement rows(db, "SELECT card, document FROM firmware_tries");
+    while (rows.executeStep()) {
+        auto const name = rows.getColumn(0).getString();
+        auto const card = PciAddress::parse(name);
+        if (!card) return fail(store.unreadable("card " + name, card.error()));
+        VFMGR_TRY(auto tries, value_of<FirmwareTries>(store, rows.getColumn(1), "card " + name));
+        state.firmware_tries.emplace(*card, std::move(tries));
+    }
+    return {};
+}
+
+Result<void> load_rdma_links(Store::Impl& store, SQLite::Database& db, DesiredState& state) {
+    SQLite::Statement rows(db, "SELECT name, document FROM rdma_links");
+    while (rows.executeStep()) {
+        auto const name = rows.getColumn(0).getString();
+        VFMGR_TRY(auto link,
+                  value_of<DesiredRdmaLink>(store, rows.getColumn(1), "RDMA link " + name));
+        state.rdma_links.emplace(name, std::move(link));
+    }
+    return {};
+}
+
 bool empty(Batch const& batch) {
     return batch.save_pfs.empty() && batch.erase_pfs.empty() && batch.save_attachments.empty() &&
            batch.erase_attachments.empty() && batch.save_quarantines.empty() &&
-           batch.erase_quarantines.empty() && batch.save_operations.empty() &&
+           batch.erase_quarantines.empty() && batch.save_firmware_tries.empty() &&
+           batch.erase_firmware_tries.empty() && batch.save_rdma_links.empty() &&
+           batch.erase_rdma_links.empty() && batch.save_operations.empty() &&
            batch.save_idempotency.empty() && batch.save_verifications.empty() &&
            batch.save_records.empty() && batch.save_record_states.empty() &&
            batch.erase_records_of.empty();
@@ -144,6 +179,8 @@ Result<DesiredState> Store::load() {
         VFMGR_CHECK(load_pfs(*impl_, db, state));
         VFMGR_CHECK(load_attachments(*impl_, db, state));
         VFMGR_CHECK(load_quarantine(*impl_, db, state));
+        VFMGR_CHECK(load_firmware_tries(*impl_, db, state));
+        VFMGR_CHECK(load_rdma_links(*impl_, db, state));
         return state;
     });
 }

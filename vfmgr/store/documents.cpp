@@ -25,6 +25,8 @@ Result<T> value_of(Store::Impl const& store, std::string const& document, std::s
 template std::string document_of(DesiredPf const&);
 template std::string document_of(Attachment const&);
 template std::string document_of(Quarantine const&);
+template std::string document_of(FirmwareTries const&);
+template std::string document_of(DesiredRdmaLink const&);
 template std::string document_of(Operation const&);
 template std::string document_of(Step const&);
 template std::string document_of(std::vector<Step> const&);
@@ -33,6 +35,9 @@ template std::string document_of(Verification const&);
 template Result<DesiredPf> value_of(Store::Impl const&, std::string const&, std::string const&);
 template Result<Attachment> value_of(Store::Impl const&, std::string const&, std::string const&);
 template Result<Quarantine> value_of(Store::Impl const&, std::string const&, std::string const&);
+template Result<FirmwareTries> value_of(Store::Impl const&, std::string const&, std::string const&);
+template Result<DesiredRdmaLink> value_of(Store::Impl const&, std::string const&,
+                                          std::string const&);
 template Result<Operation> value_of(Store::Impl const&, std::string const&, std::string const&);
 template Result<Step> value_of(Store::Impl const&, std::string const&, std::string const&);
 template Result<Verification> value_of(Store::Impl const&, std::string const&, std::string const&);

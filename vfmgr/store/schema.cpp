@@ -74,7 +74,12 @@ UPDATE verifications SET pf = lease.pf, vf = lease.vf FROM (
 CREATE INDEX verifications_by_vf ON verifications (pf, vf, started_ms);
 )sql";
 
-constexpr std::array migrations{version_1, version_2, version_3, version_4};
+constexpr char const* version_5 = R"sql(
+CREATE TABLE firmware_tries (card TEXT PRIMARY KEY, document TEXT NOT NULL) STRICT;
+CREATE TABLE rdma_links (name TEXT PRIMARY KEY, document TEXT NOT NULL) STRICT;
+)sql";
+
+constexpr std::array migrations{version_1, version_2, version_3, version_4, version_5};
 constexpr int newest = static_cast<int>(migrations.size());
 constexpr int application_id = 0x76666d67;  // "vfmg"
 

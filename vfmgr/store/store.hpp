@@ -49,6 +49,10 @@ struct Batch {
     std::vector<std::string> erase_attachments;
     std::vector<Quarantine> save_quarantines;
     std::vector<VfId> erase_quarantines;
+    std::vector<std::pair<PciAddress, FirmwareTries>> save_firmware_tries;
+    std::vector<PciAddress> erase_firmware_tries;
+    std::vector<DesiredRdmaLink> save_rdma_links;
+    std::vector<std::string> erase_rdma_links;  // names
     std::vector<Operation> save_operations;
     std::vector<IdempotencyRecord> save_idempotency;
     // Into the history of their VF and of their attachment.

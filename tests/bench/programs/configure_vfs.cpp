@@ -143,6 +143,10 @@ class TimedKernel : public Kernel {
         took.read_back += seconds_since(*reading_began);
         return done;
     }
+    Result<std::vector<FirmwareCard>> read_firmware(
+        std::optional<PciAddress> const& function) override {
+        return kernel_.read_firmware(function);
+    }
     Took took;  // looks, read_back
 
   private:

@@ -1,14 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""After a reboot VFs, settings and the VM's device are back before libvirt starts the VM."""
+"""After a reboot VFs, settings, RDMA links and the VM's device are back, before libvirt's VM."""
 
 from vflab.product import Product
 
 MAC = "52:54:00:11:22:44"
+LINK, NETDEV = "rxe_lab", "labnet"
+FILES = {
+    f"/etc/systemd/network/20-{NETDEV}.netdev": f"[NetDev]\nName={NETDEV}\nKind=dummy\n",
+    f"/etc/systemd/network/20-{NETDEV}.network":
+        f"[Match]\nName={NETDEV}\n[Network]\nAddress=192.168.78.1/24\n",
+    "/etc/vfmgr/conf.d/rdma-links.toml": f'[rdma_links]\ntrusted_netdevs = ["{NETDEV}"]\n',
+}
+
+
+def rdma_link(lab):
+    """On a netdev that somebody else makes at boot."""
+    for path, text in FILES.items():
+        lab.host.write(path, text)
+    lab.host.run("networkctl reload && systemctl restart vfmgrd")
+    lab.host.wait_for(f"{NETDEV} is up", f"ip link show up dev {NETDEV} | grep {NETDEV}", 30)
+    lab.vfctl("rdma", "link", "add", LINK, "type", "rxe", "netdev", NETDEV)
+    lab.check_equal(lab.observe.rdma_links().get(LINK), NETDEV, "the RDMA link")
+
+
+def rdma_link_again(lab):
+    lab.host.wait_for(f"{LINK} is back", lambda: lab.observe.rdma_links().get(LINK) == NETDEV, 60)
+    lab.count("RDMA link back")
+    lab.vfctl("rdma", "link", "delete", LINK)
+    lab.host.run(f"rm {' '.join(FILES)}; networkctl reload; ip link del {NETDEV}; "
+                 "systemctl restart vfmgrd")
 
 
 def run(lab):
-    lab.expect("rebooted", "restored before libvirt", "verified again")
+    lab.expect("rebooted", "restored before libvirt", "verified again", "RDMA link back")
     product, observe = Product(lab), lab.observe
+    rdma_link(lab)
     product.manage(num_vfs=5, vf_driver="vfio-pci")
     lab.check_equal(observe.vf_drivers(product.pf), ["vfio-pci"] * 5, "the VFs' drivers")
     vm = lab.vm("keeper").wait_ready()
@@ -37,5 +63,6 @@ def run(lab):
     _, operation = product.must("POST", f"/v1/attachments/{lease['id']}/verifications", {})
     lab.check_equal(product.attachment(lease["id"])["verification"]["verdict"], "pass", "verdict")
     lab.count("verified again", int(operation["state"] == "succeeded"))
+    rdma_link_again(lab)
     lab.host.run("virsh -q autostart --disable keeper")
     product.leave()

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Debian packages: on this machine, in new trees, and added to trees."""
 
+import hashlib
 import os
 import re
+import shutil
 import subprocess
+from pathlib import Path
 
 from vflab.paths import LabError
 from vflab.shell import call, say, timed
@@ -129,3 +132,28 @@ def install_in_tree(tree, arguments):
         resolv.unlink(missing_ok=True)
         if had is not None:
             resolv.write_bytes(had)
+
+
+def download(folder, suite, package, version):
+    """A package of a release's mirrors into a folder, without touching this machine's lists."""
+    state = Path(folder) / "apt"
+    for name in ("lists/partial", "cache/archives/partial"):
+        (state / name).mkdir(parents=True)
+    (state / "sources.list").write_text("\n".join(sources_for(suite)) + "\n")
+    options = ["-q", "-o", f"Dir::Etc::sourcelist={state}/sources.list",
+               "-o", "Dir::Etc::sourceparts=-", "-o", f"Dir::State::lists={state}/lists",
+               "-o", f"Dir::Cache={state}/cache", "-o", "APT::Sandbox::User=root"]
+    call(["apt-get", *options, "update"], env=NONINTERACTIVE)
+    call(["apt-get", *options, "download", f"{package}={version}"], env=NONINTERACTIVE, cwd=folder)
+    shutil.rmtree(state)
+
+
+def index(folder):
+    """Makes a folder of packages a source that apt takes: deb [trusted=yes] file:FOLDER ./"""
+    entries = []
+    for deb in sorted(Path(folder).glob("*.deb")):
+        content = deb.read_bytes()
+        entries.append(call(["dpkg-deb", "-f", str(deb)]).rstrip("\n") +
+                       f"\nFilename: ./{deb.name}\nSize: {len(content)}"
+                       f"\nSHA256: {hashlib.sha256(content).hexdigest()}\n")
+    (Path(folder) / "Packages").write_text("\n".join(entries))

@@ -16,7 +16,9 @@ ALLOWED = {
     "api/http": ["api"],
     "vfmgr/plan": ["api/types", "vfmgr/plan"],
     "vfmgr/netlink": ["api/types", "vfmgr/netlink"],
-    "vfmgr/kernel": ["api/types", DESCRIPTOR, "vfmgr/plan", "vfmgr/netlink", "vfmgr/kernel"],
+    # What reads a card's firmware is there for the checks, which VMs have, too.
+    "vfmgr/kernel": ["api/types", DESCRIPTOR, "vfmgr/plan", "vfmgr/netlink", "vfmgr/kernel",
+                     "vfmgr/checks/command.hpp", "vfmgr/checks/firmware.hpp"],
     "vfmgr/hypervisor": ["api/types", "vfmgr/plan", "vfmgr/hypervisor", "vfmgr/kernel/kernel.hpp"],
     "vfmgr/store": ["api/types", "vfmgr/plan", "vfmgr/store"],
     "vfmgr/checks": ["api/types", "vfmgr/plan", "vfmgr/netlink", "vfmgr/checks"],
@@ -25,7 +27,7 @@ ALLOWED = {
     "guest-tools/verify": ["api", "vfmgr/netlink", "guest-tools/verify"],
     "guest-tools/stock": ["api", "guest-tools/verify", "guest-tools/stock"],
     "guest-tools": ["api", "vfmgr/netlink", "vfmgr/checks", "guest-tools"],
-    "service/cli": ["api", "service/cli"],
+    "service/cli": ["api", "vfmgr/checks", "service/cli"],
     "service": ["api", "vfmgr", "guest-tools/verify", "guest-tools/stock", "guest-tools/serve",
                 "service"],
 }

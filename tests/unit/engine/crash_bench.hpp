@@ -60,6 +60,10 @@ class Watched final : public Kernel, public Hypervisor {
     Result<Observed> perform(HypervisorStep const& step, Deadline deadline) override {
         return around(hypervisor_, step, deadline);
     }
+    Result<std::vector<FirmwareCard>> read_firmware(
+        std::optional<PciAddress> const& function) override {
+        return kernel_.read_firmware(function);
+    }
     Result<void> settle(std::string const& vm, Deadline deadline) override {
         return hypervisor_.settle(vm, deadline);
     }

@@ -49,6 +49,7 @@ inline std::string text(KernelView const& view) {
     std::string all;
     for (auto const& [pci, pf] : view.pfs) all += nlohmann::json(pf).dump(1) + "\n";
     for (auto const& route : view.routes) all += nlohmann::json(route).dump() + "\n";
+    if (view.network) all += nlohmann::json(*view.network).dump(1) + "\n";
     return all;
 }
 
@@ -66,8 +67,10 @@ inline std::unique_ptr<Control> open_control(std::filesystem::path const& folder
 class Bench {
   public:
     Bench(Kernel& kernel, Hypervisor& hypervisor, std::filesystem::path const& folder,
-          AskResponder ask_responder = {}, Clock& clock = system_clock())
-        : engine(kernel, hypervisor, open_control(folder), clock, std::move(ask_responder)) {
+          AskResponder ask_responder = {}, Clock& clock = system_clock(),
+          TrustedNetdevs trusted_netdevs = {})
+        : engine(kernel, hypervisor, open_control(folder), clock, std::move(ask_responder),
+                 std::move(trusted_netdevs)) {
         recovered = engine.recover().has_value();
     }
 

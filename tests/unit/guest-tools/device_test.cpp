@@ -5,6 +5,7 @@
 
 #include "guest-tools/verify/completion.hpp"
 #include "guest-tools/verify/latency.hpp"
+#include "guest-tools/verify/ticks.hpp"
 
 namespace vfmgr::verify {
 namespace {
@@ -76,6 +77,22 @@ TEST(Latency, SummaryKeepsEverySample) {
     EXPECT_EQ(figures.at("samples"), 1000);
     EXPECT_EQ(summarise({7000}).at("p50_us"), 7);
     EXPECT_TRUE(summarise({}).empty());
+}
+
+TEST(Ticks, AreAClockWhenBothHalvesSayTheSame) {
+    std::vector<Mark> marks{{1000, 0}, {4000, 1000}, {7000, 2000}, {10'000, 3000}};
+    EXPECT_DOUBLE_EQ(tick_nanoseconds(marks).value(), 1.0 / 3);
+    marks[3].nanoseconds = 3010;  // 0.5 % off
+    EXPECT_TRUE(tick_nanoseconds(marks));
+    marks[3].nanoseconds = 3200;  // the CPU has changed its pace
+    EXPECT_FALSE(tick_nanoseconds(marks));
+}
+
+TEST(Ticks, AreNoClockWhenTheyStandOrGoBack) {
+    EXPECT_FALSE(tick_nanoseconds(std::vector<Mark>{{0, 0}, {0, 1000}, {0, 2000}}));
+    EXPECT_FALSE(tick_nanoseconds(std::vector<Mark>{{9, 0}, {5, 1000}, {20, 2000}}));
+    EXPECT_FALSE(tick_nanoseconds(std::vector<Mark>{{0, 0}, {1000, 1000}}));
+    EXPECT_FALSE(tick_nanoseconds({}));
 }
 
 }  // namespace

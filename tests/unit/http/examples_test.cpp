@@ -6,9 +6,13 @@
 #include <fstream>
 
 #include "api/types/attachment.hpp"
+#include "api/types/check.hpp"
+#include "api/types/firmware.hpp"
 #include "api/types/json.hpp"
 #include "api/types/operation.hpp"
 #include "api/types/pf_info.hpp"
+#include "api/types/rdma_link.hpp"
+#include "api/types/rdma_name.hpp"
 #include "api/types/responder.hpp"
 #include "api/types/stock.hpp"
 #include "api/types/vm_info.hpp"
@@ -56,6 +60,23 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<AttachmentSpec>("attachment_spec-all");
     expect_golden<StockRequest>("stock_request");
     expect_golden<StockClients>("stock_clients");
+    expect_golden<CheckReport>("check_report");
+    expect_golden<RdmaName>("rdma_name");
+    expect_golden<RdmaLink>("rdma_link");
+    expect_golden<RdmaLinkSpec>("rdma_link_spec");
+    expect_golden<FirmwareRequest>("firmware_request");
+}
+
+// What the daemon adds to it is not the card's: what it waits for, who uses it, what was tried.
+TEST(Examples, FirmwareIsACardAndMore) {
+    for (auto const* name : {"firmware", "firmware-locked"}) {
+        auto document = example(name);
+        for (auto const* member : {"pending", "in_use", "tries"})
+            EXPECT_EQ(document.erase(member), 1U) << name;
+        auto const card = from_json_document<FirmwareCard>(document);
+        ASSERT_TRUE(card) << name << ": " << card.error().detail;
+        EXPECT_EQ(nlohmann::json(*card), document) << name;
+    }
 }
 
 TEST(Examples, WishesMayLeaveMembersOut) {

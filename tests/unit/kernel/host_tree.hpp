@@ -47,7 +47,8 @@ class HostTree {
             fs::create_directories(root_ / folder);
     }
     [[nodiscard]] LinuxKernelRoots roots() const {
-        return {root_ / "sys", root_ / "proc", root_ / "dev", root_ / "udev", root_ / "modules"};
+        return {root_ / "sys",  root_ / "proc",    root_ / "dev",
+                root_ / "udev", root_ / "modules", root_ / "bin"};
     }
     [[nodiscard]] fs::path device(std::string const& address) const {
         return root_ / "sys/bus/pci/devices" / address;

@@ -49,17 +49,18 @@ struct Host {
     std::mutex mutex;  // guards started to workers: PFs are observed at once
     RemoteKernelTimes times{300ms, 100ms, 100ms, 0ms};
     std::vector<PciAddress> pfs{pf0, pf1};
-    std::map<PciAddress, int> started;
-    std::map<PciAddress, int> kills;
+    std::map<KernelSubject, int> started;
+    std::map<KernelSubject, int> kills;
     bool dies_when_killed = true;
-    std::vector<std::pair<PciAddress, int>> ends;  // the workers' ends of their sockets
+    std::vector<std::pair<KernelSubject, int>> ends;  // the workers' ends of their sockets
     std::vector<std::thread> workers;
     std::unique_ptr<RemoteKernel> kernel;
 
     Host() : fake(two_pfs()) {
         kernel = std::make_unique<RemoteKernel>(
             [this]() -> Result<std::vector<PciAddress>> { return pfs; },
-            [this](PciAddress const& pf, Deadline) { return start(pf); }, times);
+            [] { return Result<std::vector<CardFunctions>>{{{pf1, {pf1}}}}; },
+            [this](KernelSubject const& subject, Deadline) { return start(subject); }, times);
     }
     ~Host() {
         dies_when_killed = true;
@@ -71,9 +72,11 @@ struct Host {
         view.pfs[pf0] = make_igb_pf("0000:01:00.0", "enp1s0");
         view.pfs[pf1] = make_igb_pf("0000:02:00.0", "enp2s0");
         view.routes.push_back({IpPrefix::parse("10.1.0.0/16").value(), "eth0"});
+        view.network.emplace();
+        view.network->netdevs["bond0"].ethernet = true;
         return view;
     }
-    Result<WorkerProcess> start(PciAddress const& pf) {
+    Result<WorkerProcess> start(KernelSubject const& pf) {
         std::lock_guard const lock(mutex);
         ++started[pf];
         std::array<int, 2> pair{};
@@ -92,12 +95,12 @@ struct Host {
                              [] { return "signal 9"; }, [] { return " in msleep"; }};
     }
     // The kernel lets go of a killed worker.
-    void end(PciAddress const& pf) {
+    void end(KernelSubject const& pf) {
         std::lock_guard const lock(mutex);
         for (auto const& [of, fd] : ends)
             if (of == pf) ::shutdown(fd, SHUT_RDWR);
     }
-    int killed(PciAddress const& pf) {
+    int killed(KernelSubject const& pf) {
         std::lock_guard const lock(mutex);
         return kills[pf];
     }
@@ -113,7 +116,7 @@ TEST(RemoteKernel, PassesStepsAndViewsOn) {
     EXPECT_EQ(view, direct);
     EXPECT_EQ(view.pfs.at(pf0).vfs.size(), 3U);
     EXPECT_EQ(host.kernel->observe(pf1)->pfs.size(), 1U);
-    EXPECT_EQ(host.started, (std::map<PciAddress, int>{{pf0, 1}, {pf1, 1}}));
+    EXPECT_EQ(host.started, (std::map<KernelSubject, int>{{HostNetwork{}, 1}, {pf0, 1}, {pf1, 1}}));
 }
 
 TEST(RemoteKernel, PassesRefusalsAndRemarksOnWhole) {
@@ -132,13 +135,31 @@ TEST(RemoteKernel, PassesRefusalsAndRemarksOnWhole) {
               host.fake.perform(step, soon())->remarks);
 }
 
+TEST(RemoteKernel, ReadsTheFirmwareOfACardByItsWorker) {
+    Host host;
+    FirmwareCard card;
+    card.pci = pf1;
+    card.functions = {pf1};
+    card.next = FirmwareSettings{true, 8, PortType::eth, {}, {}};
+    card.current = FirmwareSettings{true, 4, PortType::eth, {}, {}};
+    card.tool = FirmwareTool{"mstconfig", "4.21.0"};
+    card.devlink = {{"enable_roce", DevlinkMode::driverinit, "true"}};
+    host.fake.change_firmware([&](std::vector<FirmwareCard>& cards) { cards = {card}; });
+    EXPECT_EQ(host.kernel->read_firmware(std::nullopt), std::vector{card});
+    EXPECT_EQ(host.started, (std::map<KernelSubject, int>{{pf1, 1}}));
+    EXPECT_EQ(host.kernel->read_firmware(pf1), std::vector{card});
+    EXPECT_TRUE(host.kernel->read_firmware(pf0)->empty()) << "it is a function of no card";
+    host.fake.change_firmware([](std::vector<FirmwareCard>& cards) { cards.clear(); });
+    EXPECT_EQ(host.kernel->read_firmware(pf1)->at(0).problem->problem, Problem::not_found);
+}
+
 TEST(RemoteKernel, AWorkerThatHangsMakesItsPfStuckAndNoOther) {
     Host host;
     Gate gate;
     host.look();
     host.dies_when_killed = false;
     host.fake.on_perform = [&](KernelStep const& step) {
-        if (pf_of(step) == pf0) gate.pass();
+        if (subject_of(step) == KernelSubject(pf0)) gate.pass();
     };
     auto const hung = host.kernel->perform(SetNumVfs{pf0, 3}, std::chrono::steady_clock::now());
     ASSERT_FALSE(hung);
@@ -169,6 +190,41 @@ TEST(RemoteKernel, AWorkerThatHangsMakesItsPfStuckAndNoOther) {
     while (host.look().pfs.at(pf0).stuck) std::this_thread::yield();
     EXPECT_TRUE(host.kernel->perform(SetNumVfs{pf0, 3}, soon()));
     EXPECT_EQ(host.started[pf0], 2);
+}
+
+TEST(RemoteKernel, RdmaLinksAreMadeByTheHostsOwnWorker) {
+    Host host;
+    SoftRdmaLink const link{"rxe0", SoftRdmaType::rxe, "bond0"};
+    ASSERT_TRUE(host.kernel->perform(AddSoftRdmaLink{link}, soon()));
+    EXPECT_EQ(host.started, (std::map<KernelSubject, int>{{HostNetwork{}, 1}}));
+    auto const view = host.kernel->observe(HostNetwork{}).value();
+    EXPECT_TRUE(view.pfs.empty());
+    EXPECT_EQ(view.network->rdma.at("rxe0").netdev, "bond0");
+    EXPECT_FALSE(host.kernel->observe(pf0)->network);
+}
+
+TEST(RemoteKernel, AHostsWorkerThatHangsKeepsNoPfWaiting) {
+    Host host;
+    Gate gate;
+    host.look();
+    host.dies_when_killed = false;
+    host.fake.on_perform = [&](KernelStep const& step) {
+        if (subject_of(step) == KernelSubject(HostNetwork{})) gate.pass();
+    };
+    auto const hung =
+        host.kernel->perform(RemoveSoftRdmaLink{"rxe0", true}, std::chrono::steady_clock::now());
+    ASSERT_FALSE(hung);
+    EXPECT_EQ(hung.error().problem, Problem::unavailable) << "no PF is stuck";
+    EXPECT_THAT(hung.error().detail, HasSubstr("the host's network: its worker (pid 4711)"));
+    auto const view = host.look();
+    ASSERT_TRUE(view.network);
+    EXPECT_TRUE(view.network->stale);
+    EXPECT_THAT(view.network->stale_reason, HasSubstr("hangs in the kernel in msleep since "));
+    EXPECT_TRUE(view.network->netdevs.contains("bond0")) << "its last known state";
+    EXPECT_FALSE(view.pfs.at(pf0).stale);
+    EXPECT_TRUE(host.kernel->perform(SetNumVfs{pf0, 3}, soon()));
+    gate.open();
+    host.end(HostNetwork{});
 }
 
 TEST(RemoteKernel, ALateWorkerIsReplacedAndItsAnswerDropped) {
@@ -221,8 +277,9 @@ TEST(RemoteKernel, AWorkerThatTalksNonsenseIsKilledAndReplaced) {
 TEST(RemoteKernel, APfWhoseWorkerDoesNotStartIsStaleWithTheReason) {
     Host host;
     RemoteKernel kernel([&]() -> Result<std::vector<PciAddress>> { return host.pfs; },
-                        [&](PciAddress const& pf, Deadline) -> Result<WorkerProcess> {
-                            if (pf == pf1) return host.start(pf);
+                        [] { return Result<std::vector<CardFunctions>>{}; },
+                        [&](KernelSubject const& pf, Deadline) -> Result<WorkerProcess> {
+                            if (pf == KernelSubject(pf1)) return host.start(pf);
                             return fail(Problem::pf_stuck, "a worker of an earlier vfmgrd hangs");
                         },
                         host.times);

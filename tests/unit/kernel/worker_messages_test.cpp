@@ -20,7 +20,9 @@ TEST(WorkerMessages, RequestsComeBackAsTheyWere) {
     settings.mac = MacAddress{};  // as a baseline may say
     for (auto const& request :
          {WorkerRequest{1, std::nullopt, 20'000}, WorkerRequest{2, SetNumVfs{pf, 7}, 1},
-          WorkerRequest{3, ConfigureVfs{pf, {{2, settings}}, {"mac"}}, 0}}) {
+          WorkerRequest{3, ConfigureVfs{pf, {{2, settings}}, {"mac"}}, 0},
+          WorkerRequest{4, AddSoftRdmaLink{{"rxe0", SoftRdmaType::rxe, "bond0"}}, 1},
+          WorkerRequest{5, RemoveSoftRdmaLink{"rxe0", true}, 1}, WorkerRequest{6, {}, 5, true}}) {
         auto const line = to_line(request);
         EXPECT_EQ(line.find('\n'), line.size() - 1);
         EXPECT_EQ(parse_request(without_newline(line)), request) << line;
@@ -41,9 +43,23 @@ TEST(WorkerMessages, AnswersComeBackAsTheyWere) {
     vf.holders = {{812, "qemu \"x\"\n"}};
     view.pfs[pf].vfs.push_back(vf);
     view.routes.push_back({IpPrefix::parse("10.1.0.0/16").value(), "eth0"});
+    FirmwareCard card;
+    card.pci = pf;
+    card.functions = {pf};
+    card.problem = Error{Problem::unsupported, "no tool", "install it"};
+    auto& network = view.network.emplace();
+    network.netdevs["bond0.100"].parent = "bond0";
+    network.netdevs["enp1s0v0"].pci = vf.pci;
+    network.rdma["rxe0"].type = SoftRdmaType::rxe;
+    network.rdma["rxe0"].users = {{812, "rping \"x\"\n", "CM id"}, {{}, "nvme_rdma", "context"}};
+    network.rdma["rxe0"].users_unknown = "EPERM";
+    network.rxe_module = true;
+    network.siw_module = false;
+    network.stale = true;
     WorkerAnswer const answers[] = {
         {1, {}, view, {}},
         {2, {}, {}, {"remark"}},
+        {4, {}, {}, {}, std::vector{card}},
         {3, Error{Problem::vf_in_use, "a", "b", {{"open", "EBUSY", "busy"}}}, {}, {}}};
     for (auto const& answer : answers) {
         auto const line = to_line(answer);

@@ -61,19 +61,27 @@ TEST(SpawnWorker, AProgramThatIsNotThereIsAnError) {
 
 TEST(LockPf, IsHeldByTheWorkerAsLongAsItLives) {
     test::TemporaryFolder const folder;
-    auto lock = lock_pf(folder.path(), pf, in(0ms));
+    auto lock = lock_subject(folder.path(), pf, in(0ms));
     ASSERT_TRUE(lock);
     auto process = shell("read -r line <&3", std::move(*lock));
     ASSERT_TRUE(process);
-    auto const held = lock_pf(folder.path(), pf, in(50ms));
+    auto const held = lock_subject(folder.path(), pf, in(50ms));
     ASSERT_FALSE(held);
     EXPECT_EQ(held.error().problem, Problem::pf_stuck);
     EXPECT_NE(held.error().detail.find("pid " + std::to_string(process->pid)), std::string::npos)
         << held.error().detail;
-    EXPECT_TRUE(lock_pf(folder.path(), PciAddress{0, 2, 0, 0}, in(0ms))) << "another PF";
+    EXPECT_TRUE(lock_subject(folder.path(), PciAddress{0, 2, 0, 0}, in(0ms))) << "another PF";
+    EXPECT_TRUE(lock_subject(folder.path(), HostNetwork{}, in(0ms))) << "the host's network";
     process->kill();
-    EXPECT_TRUE(lock_pf(folder.path(), pf, in(10s))) << "its end is waited for";
+    EXPECT_TRUE(lock_subject(folder.path(), pf, in(10s))) << "its end is waited for";
     EXPECT_EQ(process->end(), "signal 9");
+}
+
+TEST(WorkerWord, NamesAPfOrTheHost) {
+    for (KernelSubject const subject : {KernelSubject(HostNetwork{}), KernelSubject(pf)})
+        EXPECT_EQ(worker_subject(worker_word(subject)), subject);
+    EXPECT_EQ(worker_word(HostNetwork{}), "host");
+    EXPECT_FALSE(worker_subject("bond0"));
 }
 
 }  // namespace

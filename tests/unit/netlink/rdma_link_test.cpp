@@ -33,6 +33,15 @@ TEST(ParseRdmaDevice, WithoutNameOrNumberIsNothing) {
               std::nullopt);
 }
 
+// "rdma dev show smi1" of a multi-plane NIC: "type smi parent ibp8s0f1".
+TEST(ParseRdmaParent, IsOfSubDevicesOnly) {
+    auto bytes = Bytes()
+                     .put<std::uint32_t>(RDMA_NLDEV_ATTR_DEV_INDEX, 2)
+                     .text(RDMA_NLDEV_ATTR_DEV_NAME, "smi1");
+    EXPECT_EQ(parse_rdma_parent(bytes.view()), std::nullopt);
+    EXPECT_EQ(parse_rdma_parent(bytes.text(100, "ibp8s0f1").view()), "ibp8s0f1");
+}
+
 TEST(ParseRdmaPort, ReadsNetdevAndState) {
     auto const bytes = Bytes()
                            .put<std::uint32_t>(RDMA_NLDEV_ATTR_PORT_INDEX, 1)
@@ -55,6 +64,47 @@ TEST(ParseRdmaDriver, NamesTheDriversItKnows) {
     EXPECT_EQ(parse_rdma_driver({}), std::nullopt);
 }
 
+Bytes entry_of(std::uint32_t pid) {
+    return Bytes()
+        .put<std::uint32_t>(RDMA_NLDEV_ATTR_RES_LQPN, 17)
+        .put(RDMA_NLDEV_ATTR_RES_PID, pid);
+}
+
+// "rdma resource show qp" of a device that a process and a part of the kernel use.
+TEST(ParseRdmaUsers, ReadsProcessesAndTheKernelsNames) {
+    auto const table = Bytes()
+                           .nest(RDMA_NLDEV_ATTR_RES_QP_ENTRY, entry_of(812))
+                           .nest(RDMA_NLDEV_ATTR_RES_QP_ENTRY,
+                                 Bytes().text(RDMA_NLDEV_ATTR_RES_KERN_NAME, "nvme_rdma"))
+                           .nest(RDMA_NLDEV_ATTR_RES_PD_ENTRY, entry_of(813));
+    auto const bytes = Bytes()
+                           .put<std::uint32_t>(RDMA_NLDEV_ATTR_DEV_INDEX, 2)
+                           .nest(RDMA_NLDEV_ATTR_RES_QP, table);
+    EXPECT_EQ(parse_rdma_users(bytes.view()),
+              (std::vector<RdmaUser>{{812, "", "queue pair"}, {{}, "nvme_rdma", "queue pair"}}))
+        << "an entry of another kind is none of a queue pair";
+}
+
+TEST(ParseRdmaUsers, EachKindHasItsName) {
+    auto const one = [](int table, int entry) {
+        return parse_rdma_users(Bytes().nest(table, Bytes().nest(entry, entry_of(7))).view());
+    };
+    EXPECT_EQ(one(RDMA_NLDEV_ATTR_RES_CM_ID, RDMA_NLDEV_ATTR_RES_CM_ID_ENTRY),
+              (std::vector<RdmaUser>{{7, "", "CM id"}}));
+    EXPECT_EQ(one(RDMA_NLDEV_ATTR_RES_PD, RDMA_NLDEV_ATTR_RES_PD_ENTRY),
+              (std::vector<RdmaUser>{{7, "", "protection domain"}}));
+    EXPECT_EQ(one(RDMA_NLDEV_ATTR_RES_CTX, RDMA_NLDEV_ATTR_RES_CTX_ENTRY),
+              (std::vector<RdmaUser>{{7, "", "context"}}));
+    EXPECT_TRUE(parse_rdma_users({}).empty());
+}
+
+// Whoever can't be named is there all the same.
+TEST(ParseRdmaUsers, AnEntryWithoutAnOwnerCounts) {
+    auto const bytes =
+        Bytes().nest(RDMA_NLDEV_ATTR_RES_QP, Bytes().nest(RDMA_NLDEV_ATTR_RES_QP_ENTRY, Bytes()));
+    EXPECT_EQ(parse_rdma_users(bytes.view()), (std::vector<RdmaUser>{{{}, "", "queue pair"}}));
+}
+
 TEST(RdmaDeviceOn, FindsByPort) {
     RdmaDevice one{0, "rxe0", {}, "roce", "rxe", {{1, 4, 7, "enp1s0"}}};
     RdmaDevice two{1, "rxe1", {}, "roce", "rxe", {{1, 4, std::nullopt, ""}, {2, 4, 9, "enp2s0"}}};
@@ -72,7 +122,10 @@ TEST(RdmaLinks, ListOrUnsupported) {
         EXPECT_NE(rdma.error().remedy.find("modprobe"), std::string::npos);
         return;
     }
-    EXPECT_TRUE(list_rdma_devices(*rdma, soon()));
+    auto const devices = list_rdma_devices(*rdma, soon());
+    ASSERT_TRUE(devices);
+    for (auto const& device : *devices)
+        EXPECT_TRUE(list_rdma_users(*rdma, device, soon())) << device.name;
 }
 
 }  // namespace

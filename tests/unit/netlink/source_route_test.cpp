@@ -11,7 +11,7 @@ namespace {
 
 using test::soon;
 
-IpAddress const peer = IpAddress::parse("192.168.100.3").value();
+IpAddress const routed_peer = IpAddress::parse("192.168.100.3").value();
 
 struct Way {
     IpAddress from;
@@ -53,33 +53,33 @@ class SourceRoute : public test::TwoNics {
 TEST_F(SourceRoute, WhatIsSentFromAnAddressLeavesByItsInterface) {
     with_two_interfaces([&] {
         auto const before = rules();
-        EXPECT_EQ(way_of({second_address, peer}), first_.ifindex)
+        EXPECT_EQ(way_of({second_address, routed_peer}), first_.ifindex)
             << "the kernel's choice: the first of two equal routes";
         for (auto round = 0; round < 2; ++round) {  // the second finds everything there
             ASSERT_TRUE(add_source_route(*socket_, first_, soon()));
             ASSERT_TRUE(add_source_route(*socket_, second_, soon()));
         }
         EXPECT_EQ(rules(), before + 2);
-        EXPECT_EQ(way_of({first_address, peer}), first_.ifindex);
-        EXPECT_EQ(way_of({second_address, peer}), second_.ifindex);
+        EXPECT_EQ(way_of({first_address, routed_peer}), first_.ifindex);
+        EXPECT_EQ(way_of({second_address, routed_peer}), second_.ifindex);
         for (auto round = 0; round < 2; ++round) {
             ASSERT_TRUE(remove_source_route(*socket_, first_, soon()));
             ASSERT_TRUE(remove_source_route(*socket_, second_, soon()));
         }
         EXPECT_EQ(rules(), before);
-        EXPECT_EQ(way_of({second_address, peer}), first_.ifindex);
+        EXPECT_EQ(way_of({second_address, routed_peer}), first_.ifindex);
     });
 }
 
 // So rp_filter need not be loosened.
 TEST_F(SourceRoute, TheStrictFilterLetsInWhatComesByTheSecondInterface) {
     with_two_interfaces([&] {
-        EXPECT_GT(way_of({peer, second_address, second_.ifindex}), 0);
+        EXPECT_GT(way_of({routed_peer, second_address, second_.ifindex}), 0);
         std::ofstream("/proc/sys/net/ipv4/conf/all/rp_filter") << 1;
-        EXPECT_LT(way_of({peer, second_address, second_.ifindex}), 0);
+        EXPECT_LT(way_of({routed_peer, second_address, second_.ifindex}), 0);
         ASSERT_TRUE(add_source_route(*socket_, second_, soon()));
-        EXPECT_GT(way_of({peer, second_address, second_.ifindex}), 0);
-        EXPECT_GT(way_of({peer, first_address, first_.ifindex}), 0);
+        EXPECT_GT(way_of({routed_peer, second_address, second_.ifindex}), 0);
+        EXPECT_GT(way_of({routed_peer, first_address, first_.ifindex}), 0);
     });
 }
 

@@ -132,6 +132,23 @@ TEST(ParseVfSettings, FallsBackToThePlainVlan) {
     EXPECT_EQ(settings.at(4).max_tx_rate_mbps, std::nullopt);
 }
 
+// ConnectX-3 tells it of a VF whose VLAN was set to 0, which read back must be 0.
+TEST(ParseVfSettings, Mlx4sSignForNoVlanIsNone) {
+    auto plain = of_vf<ifla_vf_vlan>(0);
+    plain.vlan = 4095;
+    auto listed = of_vf<ifla_vf_vlan_info>(1);
+    listed.vlan = 4095;
+    listed.vlan_proto = big_endian(ETH_P_8021Q);
+    auto const of_list = Bytes()
+                             .put(IFLA_VF_MAC, of_vf<ifla_vf_mac>(1))
+                             .nest(IFLA_VF_VLAN_LIST, Bytes().put(IFLA_VF_VLAN_INFO, listed));
+    auto const list =
+        Bytes().nest(IFLA_VF_INFO, Bytes().put(IFLA_VF_VLAN, plain)).nest(IFLA_VF_INFO, of_list);
+    auto const settings = parse_vf_settings(link_bytes(ARPHRD_ETHER, list).view());
+    EXPECT_EQ(settings.at(0).vlan, Vlan{});
+    EXPECT_EQ(settings.at(1).vlan, Vlan{});
+}
+
 TEST(ParseVfSettings, OnInfinibandOnlyLinkStateAndGuidsAreTheVfs) {
     auto guid = of_vf<ifla_vf_guid>(0);
     guid.guid = 0x248a0703008dae2e;

@@ -32,5 +32,13 @@ TEST(Sentence, NamesTheSettingsOfAFewVfs) {
                                                   "and 2 more VFs"));
 }
 
+TEST(Sentence, NamesTheLinkAndItsNetdev) {
+    EXPECT_EQ(sentence(AddSoftRdmaLink{{"rxe0", SoftRdmaType::rxe, "bond0"}}),
+              "make the rxe link rxe0 on bond0");
+    EXPECT_EQ(sentence(RemoveSoftRdmaLink{"rxe0", false}), "delete the RDMA link rxe0");
+    EXPECT_EQ(sentence(RemoveSoftRdmaLink{"rxe0", true}),
+              "delete the RDMA link rxe0, also from under who uses it");
+}
+
 }  // namespace
 }  // namespace vfmgr

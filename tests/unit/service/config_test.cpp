@@ -49,6 +49,7 @@ TEST_F(ConfigTest, NoFilesAtAllAreTheDefaults) {
     EXPECT_EQ(config->guest_plane_vsock_port, 8471u);
     EXPECT_THAT(config->roles.groups, ElementsAre(Pair("vfmgr", Role::operator_)));
     EXPECT_THAT(config->roles.uids, IsEmpty());
+    EXPECT_THAT(config->trusted_netdevs, IsEmpty()) << "nobody is trusted unasked";
     EXPECT_EQ(config->limits.body_bytes_max, http::Limits{}.body_bytes_max);
 }
 
@@ -96,6 +97,8 @@ ops = "admin"
 watch = "viewer"
 [roles.uids]
 1000 = "operator"
+[rdma_links]
+trusted_netdevs = ["bond0", "eno2"]
 [limits]
 body_bytes_max = 2048
 header_bytes_max = 4096
@@ -116,6 +119,7 @@ answer_seconds_max = 3600
                 ElementsAre(Pair("ops", Role::admin), Pair("vfmgr", Role::operator_),
                             Pair("watch", Role::viewer)));
     EXPECT_THAT(config->roles.uids, ElementsAre(Pair(1000u, Role::operator_)));
+    EXPECT_THAT(config->trusted_netdevs, ElementsAre("bond0", "eno2"));
     EXPECT_EQ(config->limits.body_bytes_max, 2048u);
     EXPECT_EQ(config->limits.header_bytes_max, 4096u);
     EXPECT_EQ(config->limits.connections_max, 7u);
@@ -136,6 +140,19 @@ TEST_F(ConfigTest, LaterFilesWinKeyByKey) {
     EXPECT_EQ(config->tls.port, 3);
     EXPECT_EQ(config->tls.address, "0.0.0.0");
     EXPECT_THAT(config->roles.groups, IsEmpty());
+}
+
+TEST_F(ConfigTest, TrustedNetdevsAreAListOfNames) {
+    for (auto const* wrong : {"'bond0'", "[1]", "['bond0', '']", "['a b']", "[['bond0']]"}) {
+        write("vfmgr.toml", std::string("[rdma_links]\ntrusted_netdevs = ") + wrong + "\n");
+        EXPECT_EQ(refused().detail,
+                  path("vfmgr.toml") +
+                      ":2: rdma_links.trusted_netdevs must be a list of netdevs such as "
+                      "[\"bond0\"]");
+    }
+    write("vfmgr.toml", "[rdma_links]\ntrusted_netdevs = ['bond0', 'eno2']\n");
+    write("conf.d/a.toml", "[rdma_links]\ntrusted_netdevs = ['eno3']\n");
+    EXPECT_THAT(load()->trusted_netdevs, ElementsAre("eno3")) << "the later list, whole";
 }
 
 TEST_F(ConfigTest, AnUnknownKeyNamesFileAndLine) {

@@ -18,6 +18,8 @@ Batch everything() {
     batch.save_pfs = {{pf, desired_pf()}, {{0, 2, 0, 0}, DesiredPf{}}};
     batch.save_attachments = {attachment(1), attachment(2)};
     batch.save_quarantines = {quarantine(3), quarantine(4)};
+    batch.save_firmware_tries = {{pf, test::firmware_tries()}, {{0, 2, 0, 0}, {}}};
+    for (auto const& [name, link] : test::rdma_links()) batch.save_rdma_links.push_back(link);
     batch.save_operations = {test::operation("op1", OperationState::running)};
     batch.save_verifications = {test::run_on_vf("run1", "00000001", 5)};
     batch.save_records = {{"op1", test::record(1, ResetVf{{pf, 1}})}};
@@ -29,6 +31,8 @@ DesiredState expected() {
     state.pfs = {{pf, desired_pf()}, {{0, 2, 0, 0}, DesiredPf{}}};
     state.attachments = {{"00000001", attachment(1)}, {"00000002", attachment(2)}};
     state.quarantine = {{{pf, 3}, quarantine(3)}, {{pf, 4}, quarantine(4)}};
+    state.firmware_tries = {{pf, test::firmware_tries()}, {{0, 2, 0, 0}, {}}};
+    state.rdma_links = test::rdma_links();
     return state;
 }
 
@@ -70,6 +74,11 @@ TEST_F(DesiredStateTest, IsReplacedAndErasedByItsKeys) {
     batch.save_quarantines = {quarantine(4)};
     batch.save_quarantines[0].reason = "another";
     batch.erase_quarantines = {{pf, 3}};
+    batch.save_firmware_tries = {{pf, test::firmware_tries()}};
+    batch.save_firmware_tries[0].second.boots["NUM_OF_VFS"].emplace_back("another boot");
+    batch.erase_firmware_tries = {{0, 2, 0, 0}};
+    batch.save_rdma_links = {{{"siw0", SoftRdmaType::siw, "eno1"}, 1}};
+    batch.erase_rdma_links = {"rxe0"};
     ASSERT_TRUE(store.commit(batch));
 
     auto changed = expected();
@@ -77,7 +86,10 @@ TEST_F(DesiredStateTest, IsReplacedAndErasedByItsKeys) {
     changed.attachments.erase("00000001");
     changed.attachments["00000002"].state = AttachmentState::detaching;
     changed.quarantine.erase({pf, 3});
+    changed.firmware_tries.erase({0, 2, 0, 0});
+    changed.firmware_tries[pf].boots["NUM_OF_VFS"].emplace_back("another boot");
     changed.quarantine[{pf, 4}].reason = "another";
+    changed.rdma_links = {{"siw0", {{"siw0", SoftRdmaType::siw, "eno1"}, 1}}};
     EXPECT_EQ(store.load(), changed);
 }
 
@@ -87,6 +99,7 @@ TEST_F(DesiredStateTest, ErasingWhatIsNotThereIsNoError) {
     batch.erase_pfs = {pf};
     batch.erase_attachments = {"00000001"};
     batch.erase_quarantines = {{pf, 1}};
+    batch.erase_rdma_links = {"rxe9"};
     batch.erase_records_of = {"op1"};
     EXPECT_TRUE(store.commit(batch));
 }

@@ -31,7 +31,7 @@ TEST_F(FormsTest, EachIsKept) {
     static_cast<void>(open());
     for (int each = 1; each <= form(); ++each)
         EXPECT_TRUE(exists(forms / fmt::format("form-{}.sql", each))) << each;
-    EXPECT_EQ(form(), 4) << "say so in INSTANTIATE_TEST_SUITE_P";
+    EXPECT_EQ(form(), 5) << "say so in INSTANTIATE_TEST_SUITE_P";
 }
 
 TEST_P(FormsTest, LosesNoWish) {
@@ -45,7 +45,13 @@ TEST_P(FormsTest, LosesNoWish) {
     EXPECT_EQ(state.attachments.size(), 2U);
     EXPECT_EQ(state.attachments.at("00000001"), test::attachment(1));
     EXPECT_EQ(state.attachments.at("00000002"), leaving);
+    std::map<PciAddress, FirmwareTries> tries;
+    if (GetParam() >= 5) tries[test::pf] = test::firmware_tries();
+    EXPECT_EQ(state.firmware_tries, tries);
     EXPECT_EQ(state.quarantine, (std::map<VfId, Quarantine>{{{test::pf, 5}, test::quarantine(5)}}));
+    auto links = test::rdma_links();
+    if (GetParam() < 5) links.clear();
+    EXPECT_EQ(state.rdma_links, links);
 }
 
 TEST_P(FormsTest, LosesNoJournal) {
@@ -69,17 +75,19 @@ TEST_P(FormsTest, CanDoWhatCameLater) {
     EXPECT_TRUE(store.append_audit({}));
     Batch batch;
     batch.save_idempotency = {{"new", "hash", running, {}}};
+    batch.save_rdma_links = {{{"siw0", SoftRdmaType::siw, "eno1"}, 1}};
     batch.save_verifications = {{{test::pf, 2}, test::verification("run2", "00000002", 5)}};
     EXPECT_TRUE(store.commit(batch));
     auto const saved = std::vector{batch.save_verifications[0].second};
     EXPECT_EQ(store.verifications("00000002").value(), saved);
     EXPECT_EQ(store.verifications(VfId{test::pf, 2}).value(), saved);
+    EXPECT_EQ(store.load()->rdma_links.at("siw0"), batch.save_rdma_links[0]);
 }
 
-INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2, 3, 4, 5));
 
 class LaterFormsTest : public FormsTest {};
-INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest, testing::Values(2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest, testing::Values(2, 3, 4, 5));
 
 TEST_P(LaterFormsTest, KeepTokensAndHistory) {
     restore(GetParam());
@@ -100,12 +108,12 @@ TEST_P(LaterFormsTest, KeepTokensAndHistory) {
 TEST_P(LaterFormsTest, GiveFormerLeasesTheirHistory) {
     restore(GetParam());
     execute("UPDATE verifications SET attachment = '00000005'");
-    if (GetParam() == 4) execute("UPDATE verifications SET vf = 5");
+    if (GetParam() >= 4) execute("UPDATE verifications SET vf = 5");
     EXPECT_EQ(open().verifications(VfId{test::pf, 5}).value().size(), 1U);
     std::filesystem::remove(path());
     restore(GetParam());
     execute("UPDATE verifications SET attachment = '0000000f'");
-    if (GetParam() == 4) execute("UPDATE verifications SET pf = NULL, vf = NULL");
+    if (GetParam() >= 4) execute("UPDATE verifications SET pf = NULL, vf = NULL");
     execute("INSERT INTO attachments VALUES ('00000009', 'cut short')");
     auto store = open();
     EXPECT_EQ(store.verifications("0000000f").value().size(), 1U);

@@ -61,6 +61,8 @@ std::vector<Step> all_steps() {
             RemovePeer{leg, address},
             AddRdmaLink{pf},
             RemoveRdmaLink{pf},
+            AddSoftRdmaLink{{"rxe0", SoftRdmaType::rxe, "bond0"}},
+            RemoveSoftRdmaLink{"rxe0", true},
             AttachHostdev{"uuid", "00000001", vf, pci, mac, true, false},
             AttachHostdev{"uuid", "00000001", vf, pci, {}, false, true},
             DetachHostdev{"uuid", "00000001", vf, pci, true, true},

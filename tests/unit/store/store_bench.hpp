@@ -70,6 +70,17 @@ inline Quarantine quarantine(std::uint16_t index) {
     return value;
 }
 
+inline FirmwareTries firmware_tries() {
+    FirmwareTries value;
+    value.settings.num_of_vfs = 16;
+    value.boots["NUM_OF_VFS"] = {"5f0cb0d4-0d3c-4f7a-9d39-9e0b8b1a3a11"};
+    return value;
+}
+
+inline std::map<std::string, DesiredRdmaLink> rdma_links() {
+    return {{"rxe0", {{"rxe0", SoftRdmaType::rxe, "bond0"}, 1}}};
+}
+
 inline Operation operation(std::string id, OperationState state, std::int64_t created_ms = 1000) {
     Operation value;
     value.id = std::move(id);

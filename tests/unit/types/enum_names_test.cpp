@@ -35,7 +35,9 @@ TEST(EnumNames, AreTheWordsOfTheApi) {
     expect_words<Judge>("host, guest");
     expect_words<LinkLayer>("ethernet, infiniband");
     expect_words<LinkState>("auto, enable, disable");
-    expect_words<OperationKind>("configure_pf, attach, detach, verify, restore");
+    expect_words<OperationKind>(
+        "configure_pf, attach, detach, verify, restore, configure_firmware, add_rdma_link, "
+        "remove_rdma_link");
     expect_words<OperationState>("queued, running, succeeded, failed");
     expect_words<Persistence>("auto, live, config");
     expect_words<PfMode>("observe, manage, enforce");

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/types/rdma_link.hpp"
+
+#include <algorithm>
+
+#include "api/types/json.hpp"
+
+namespace vfmgr {
+namespace {
+
+// IB_DEVICE_NAME_MAX and IFNAMSIZ are 64 and 16 with the NUL.
+constexpr std::size_t rdma_name_max = 63;
+constexpr std::size_t netdev_name_max = 15;
+
+bool is_letter_or_digit(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+std::optional<std::string> wrong_name(std::string_view name, std::size_t characters_max) {
+    auto const allowed = [](char c) {
+        return is_letter_or_digit(c) || c == '_' || c == '-' || c == '.';
+    };
+    if (!name.empty() && name.size() <= characters_max && is_letter_or_digit(name.front()) &&
+        std::ranges::all_of(name, allowed))
+        return std::nullopt;
+    return fmt::format(
+        "must be 1 to {} letters, digits, '_', '-' and '.', the first a letter or digit",
+        characters_max);
+}
+
+template <class F, Of<RdmaLinkSpec> V>
+void fields(F& f, V& spec) {
+    f.value("type", spec.type);
+    f.value("netdev", spec.netdev);
+}
+
+template <class F, Of<SoftRdmaLink> V>
+void fields(F& f, V& link) {
+    f.value("name", link.name);
+    f.value("type", link.type);
+    f.value("netdev", link.netdev);
+}
+
+template <class F, Of<RdmaUser> V>
+void fields(F& f, V& user) {
+    f.nullable("pid", user.pid);
+    f.value("comm", user.comm);
+    f.value("holds", user.holds);
+}
+
+template <class F, Of<ObservedRdmaLink> V>
+void fields(F& f, V& observed) {
+    f.nullable("type", observed.type);
+    f.nullable("netdev", observed.netdev);
+    f.value("active", observed.active);
+    f.value("users", observed.users);
+    f.nullable("users_unknown", observed.users_unknown);
+}
+
+template <class F, Of<RdmaLink> V>
+void fields(F& f, V& link) {
+    f.value("name", link.name);
+    f.value("owner", link.owner);
+    f.value("state", link.state);
+    f.value("detail", link.detail);
+    f.value("revision", link.revision);
+    f.nullable("wanted", link.wanted);
+    f.nullable("observed", link.observed);
+}
+
+template <class T>
+void write(nlohmann::json& out, T const& value) {
+    JsonWriter writer(out);
+    fields(writer, value);
+}
+
+}  // namespace
+
+std::optional<std::string> wrong_rdma_name(std::string_view name) {
+    return wrong_name(name, rdma_name_max);
+}
+std::optional<std::string> wrong_netdev_name(std::string_view name) {
+    return wrong_name(name, netdev_name_max);
+}
+
+void to_json(nlohmann::json& out, RdmaLinkSpec const& spec) {
+    write(out, spec);
+}
+void read(JsonReader& reader, RdmaLinkSpec& spec) {
+    auto const start = reader.mark();
+    fields(reader, spec);
+    if (!reader.clean_since(start)) return;
+    if (auto wrong = wrong_netdev_name(spec.netdev)) reader.complain("netdev", std::move(*wrong));
+}
+void to_json(nlohmann::json& out, SoftRdmaLink const& link) {
+    write(out, link);
+}
+void read(JsonReader& reader, SoftRdmaLink& link) {
+    fields(reader, link);
+}
+void to_json(nlohmann::json& out, RdmaUser const& user) {
+    write(out, user);
+}
+void read(JsonReader& reader, RdmaUser& user) {
+    fields(reader, user);
+}
+void to_json(nlohmann::json& out, ObservedRdmaLink const& observed) {
+    write(out, observed);
+}
+void read(JsonReader& reader, ObservedRdmaLink& observed) {
+    fields(reader, observed);
+}
+void to_json(nlohmann::json& out, RdmaLink const& link) {
+    write(out, link);
+}
+void read(JsonReader& reader, RdmaLink& link) {
+    fields(reader, link);
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/gpu/load_peermem.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "guest-tools/gpu/load_refusals.hpp"
+#include "guest-tools/gpu/module_watch.hpp"
+#include "vfmgr/checks/collect.hpp"
+#include "vfmgr/checks/command.hpp"
+
+namespace vfmgr::guest::gpu {
+namespace {
+
+using std::chrono::steady_clock;
+
+// The kernel itself waits half a minute for the symbols of a module that is just being loaded.
+constexpr std::chrono::seconds modprobe_time_max{60};
+
+std::string text_of(std::vector<Awaited> const& awaited) {
+    std::string text;
+    for (auto const& one : awaited)
+        text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", one.what, one.seen);
+    return text;
+}
+
+PeermemPlan plan_now(Places const& places, PeermemWish wish) {
+    auto const facts = look(places);
+    return peermem_plan(checks::read_machine(facts), wish);
+}
+
+// Until the plan is another than to wait, or the deadline.
+Result<PeermemPlan> await_plan(Places const& places, PeermemWish wish,
+                               std::optional<Deadline> wait_until,
+                               std::function<void(std::string const&)> const& tell) {
+    auto const release = checks::read_machine(look(places)).release;
+    VFMGR_TRY(auto watch, ModuleWatch::open(places.root, release));
+    auto plan = plan_now(places, wish);
+    std::vector<Awaited> told;
+    while (plan.next == PeermemNext::wait && wait_until) {
+        auto const left =
+            std::chrono::ceil<std::chrono::seconds>(*wait_until - steady_clock::now());
+        if (plan.awaited != told)
+            tell(fmt::format("waits for {} (not longer than {} s)", text_of(plan.awaited),
+                             std::max<long>(0, left.count())));
+        told = plan.awaited;
+        VFMGR_TRY(auto const ready, watch.wait(*wait_until));
+        if (ready == Readiness::deadline_passed) break;
+        plan = plan_now(places, wish);
+    }
+    return plan;
+}
+
+// What the log has now and had not before. The clock of its lines is the kernel's.
+std::vector<std::string> logged_since(double seconds, checks::Machine const& machine) {
+    std::vector<std::string> lines;
+    if (!machine.log) return lines;
+    for (auto const& line : machine.log->lines)
+        if (line.seconds > seconds) lines.emplace_back(line.text);
+    return lines;
+}
+
+double end_of_log(checks::Machine const& machine) {
+    return machine.log && !machine.log->lines.empty() ? machine.log->lines.back().seconds : 0;
+}
+
+std::string kernel_name(std::string name) {
+    std::ranges::replace(name, '-', '_');
+    return name;
+}
+
+std::optional<Finding> load(Places const& places, std::string const& module) {
+    auto const before = look(places);
+    auto const since = end_of_log(checks::read_machine(before));
+    auto const said =
+        checks::run_command({places.modprobe, module}, steady_clock::now() + modprobe_time_max);
+    auto const after = look(places);
+    auto const machine = checks::read_machine(after);
+    bool const is_there = checks::module_loaded(machine, kernel_name(module));
+    if (said.error == 0 && said.exit_status == 0 && is_there) return std::nullopt;
+    auto words = said.err + said.out;
+    if (said.error == ETIMEDOUT)
+        words = fmt::format("did not end in {} s, and was killed", modprobe_time_max.count());
+    else if (said.error != 0)
+        words = fmt::format("{} can't be run: {}", places.modprobe, errno_name(said.error));
+    else if (said.exit_status == 0)
+        words += "it ended with 0, and the module is not loaded";
+    return explain_refusal(kernel_name(module), words, logged_since(since, machine));
+}
+
+}  // namespace
+
+checks::Facts look(Places const& places) {
+    return checks::collect({CheckedMachine::guest, places.root});
+}
+
+Result<PeermemOutcome> load_peermem(Places const& places, PeermemWish wish,
+                                    std::optional<Deadline> wait_until,
+                                    std::function<void(std::string const&)> const& tell) {
+    PeermemOutcome outcome;
+    VFMGR_TRY(outcome.plan, await_plan(places, wish, wait_until, tell));
+    switch (outcome.plan.next) {
+        case PeermemNext::nothing:
+            outcome.end = outcome.plan.loaded ? PeermemEnd::was_loaded : PeermemEnd::not_needed;
+            return outcome;
+        case PeermemNext::impossible:
+            outcome.end = PeermemEnd::impossible;
+            return outcome;
+        case PeermemNext::wait:
+            outcome.end = PeermemEnd::not_in_time;
+            return outcome;
+        case PeermemNext::load:
+            break;
+    }
+    outcome.refusal = load(places, outcome.plan.module);
+    outcome.end = outcome.refusal ? PeermemEnd::refused : PeermemEnd::loaded;
+    return outcome;
+}
+
+}  // namespace vfmgr::guest::gpu

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/gpu/load_refusals.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "vfmgr/checks/rule.hpp"
+#include "vfmgr/checks/rules/stack.hpp"
+
+namespace vfmgr::guest::gpu {
+namespace {
+
+std::string with(std::string text, char from, char to) {
+    std::ranges::replace(text, from, to);
+    return text;
+}
+
+// To modprobe "-" and "_" are the same.
+bool same_module(std::string_view one, std::string_view other) {
+    return with(std::string(one), '-', '_') == with(std::string(other), '-', '_');
+}
+
+Finding named(std::string rule, Finding finding) {
+    finding.rule = std::move(rule);
+    return finding;
+}
+
+// Words of a line, however they are spaced.
+std::vector<std::string_view> words_of(std::string_view line) {
+    constexpr std::string_view space = " \t\r";
+    std::vector<std::string_view> words;
+    while (true) {
+        auto const from = line.find_first_not_of(space);
+        if (from == line.npos) return words;
+        line.remove_prefix(from);
+        words.push_back(line.substr(0, line.find_first_of(space)));
+        line.remove_prefix(words.back().size());
+    }
+}
+
+// "install nvidia-peermem /bin/false": modprobe then runs that in place of loading.
+void look_at_rules(checks::Machine const& machine, std::string const& module,
+                   std::vector<Finding>& hindrances) {
+    for (auto const& [path, fact] : machine.facts.files) {
+        if (path.find("/modprobe.d/") == path.npos) continue;
+        for (std::string_view rest = fact.bytes; !rest.empty();) {
+            auto const end = std::min(rest.find('\n'), rest.size());
+            auto const line = rest.substr(0, end);
+            auto const words = words_of(line);
+            rest.remove_prefix(std::min(end + 1, rest.size()));
+            bool const runs = words.size() > 2 && words[0] == "install" &&
+                              same_module(words[1], module) && line.find("modprobe") == line.npos;
+            if (!runs) continue;
+            hindrances.push_back(
+                named("gpu.peermem",
+                      checks::failed("",
+                                     fmt::format("{} has modprobe run {} in place of loading {}",
+                                                 path, words[2], module),
+                                     checks::by_command(fmt::format(
+                                         "sed -i '/^[[:space:]]*install[[:space:]]*{}/d' {}",
+                                         with(module, '_', '.'), path)),
+                                     {{path, std::string(line)}})));
+        }
+    }
+}
+
+void look_at_parameters(checks::Machine const& machine, std::string const& module,
+                        std::vector<Finding>& hindrances) {
+    if (!machine.parameters) return;
+    auto const* const list = checks::find_parameter(*machine.parameters, "module_blacklist");
+    if (!list) return;
+    for (std::string_view rest = list->value; !rest.empty();) {
+        auto const end = std::min(rest.find(','), rest.size());
+        if (same_module(rest.substr(0, end), module))
+            hindrances.push_back(named(
+                "gpu.peermem",
+                checks::failed("",
+                               fmt::format("the kernel's command line forbids {}: "
+                                           "module_blacklist={}",
+                                           module, list->value),
+                               checks::by_hand("take it from the kernel's command line, and reboot",
+                                               BlastRadius::reboot),
+                               {checks::seen(machine, "/proc/cmdline")})));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+}
+
+// --- after the kernel has refused ---
+
+// What modprobe and the kernel write, from their sources: kmod's ERR(), kernel/module/main.c,
+// signing.c and version.c, security/lockdown. Of several the first that is found counts: the log
+// says more than the errno.
+struct KnownRefusal {
+    std::string_view said;  // in the log, or by modprobe
+    std::string_view rule, cause, cure;
+    BlastRadius blast_radius = BlastRadius::none;
+};
+
+constexpr auto build_again =
+    "build NVIDIA's modules again against the RDMA stack that is loaded: gpu.install_order of "
+    "vf-guest doctor has the command";
+constexpr auto sign_it =
+    "enrol the key that it is signed with: stack.secure_boot of vf-guest doctor has the commands";
+
+constexpr auto known = std::to_array<KnownRefusal>({
+    {"disagrees about version of symbol", "gpu.install_order",
+     "it was built against another RDMA stack than the one that is loaded", build_again},
+    {"Unknown symbol ib_register_peer_memory_client", "gpu.install_order",
+     "the RDMA stack that is loaded has no peer memory",
+     "load DOCA-OFED's stack (/etc/init.d/openibd restart, while no VM has a VF), or use DMA-BUF"},
+    {"Unknown symbol nvidia_p2p_", "gpu.driver",
+     "it is of another version of NVIDIA's driver than the nvidia that is loaded",
+     "load NVIDIA's driver anew, or reboot", BlastRadius::reboot},
+    {"Unknown symbol", "stack.symbols", "nothing that is loaded has a symbol that it needs",
+     "depmod -a, and again"},
+    {"version magic", "stack.dkms", "it was built for another kernel", build_again},
+    {"unsigned module loading is restricted", "stack.secure_boot",
+     "the kernel is locked down and takes signed modules only", sign_it, BlastRadius::reboot},
+    {"oading of unsigned module", "stack.secure_boot",
+     "the kernel takes signed modules only, and it is not signed", sign_it, BlastRadius::reboot},
+    {"oading of module with unavailable key", "stack.secure_boot",
+     "it is signed with a key that this machine does not know", sign_it, BlastRadius::reboot},
+    {"is blacklisted", "gpu.peermem", "module_blacklist= of the kernel's command line forbids it",
+     "take it from the kernel's command line, and reboot", BlastRadius::reboot},
+    {"not found in directory", "gpu.peermem", "there is no such module for this kernel",
+     build_again},
+    {"Key was rejected by service", "stack.secure_boot", "its signature is not taken", sign_it,
+     BlastRadius::reboot},
+    {"Required key not available", "stack.secure_boot",
+     "it is signed with a key that this machine does not know", sign_it, BlastRadius::reboot},
+    {"Exec format error", "stack.dkms", "it was built for another kernel", build_again},
+    {"Operation not permitted", "gpu.peermem",
+     "this process may load no modules: it has no CAP_SYS_MODULE (a container, a unit with "
+     "ProtectKernelModules=), or kernel.modules_disabled is 1",
+     "load it as root outside of containers"},
+    {"Invalid argument", "gpu.install_order",
+     "it was built where no RDMA stack had peer memory, or another client of that name "
+     "(nv_peer_mem) is registered: it returns EINVAL without a word in the kernel's log",
+     build_again},
+    {"No such device", "gpu.driver", "it finds no GPU with NVIDIA's driver",
+     "the kernel's log says why: dmesg | grep NVRM"},
+});
+
+// Lines that name the module, or no module at all, as those about signatures did for long.
+bool is_about(std::string_view line, std::string const& module) {
+    if (line.find(module) != line.npos || line.find(with(module, '_', '-')) != line.npos)
+        return true;
+    return line.starts_with("Lockdown:") || line.starts_with("Loading of ");
+}
+
+constexpr std::size_t line_bytes_max = 300;
+constexpr std::size_t lines_max = 8;
+
+}  // namespace
+
+void look_at_kernel(checks::Machine const& machine, std::string const& module,
+                    std::vector<Finding>& hindrances) {
+    constexpr auto disabled = "/proc/sys/kernel/modules_disabled";
+    if (machine.facts.text(disabled).value_or("") == "1")
+        hindrances.push_back(named(
+            "gpu.peermem",
+            checks::failed("", "the kernel takes no modules any more until a reboot",
+                           checks::by_hand("take kernel.modules_disabled=1 from sysctl.d, or load "
+                                           "the module before it is set, and reboot",
+                                           BlastRadius::reboot),
+                           {{disabled, "1"}})));
+    look_at_parameters(machine, module, hindrances);
+    look_at_rules(machine, module, hindrances);
+    for (auto& finding : checks::judge_secure_boot(machine))
+        if (finding.result == CheckResult::failed || finding.result == CheckResult::warning)
+            hindrances.push_back(named("stack.secure_boot", std::move(finding)));
+}
+
+Finding explain_refusal(std::string const& module, std::string_view modprobe_said,
+                        std::span<std::string const> logged) {
+    std::vector<Evidence> evidence;
+    std::string all;
+    for (auto const& line : logged) {
+        if (!is_about(line, module)) continue;
+        all += line + '\n';
+        if (evidence.size() < lines_max)
+            evidence.push_back({"the kernel's log", line.substr(0, line_bytes_max)});
+    }
+    while (modprobe_said.ends_with('\n')) modprobe_said.remove_suffix(1);
+    if (!modprobe_said.empty())
+        evidence.push_back({"modprobe", std::string(modprobe_said.substr(0, line_bytes_max))});
+    all += modprobe_said;
+    auto const found = std::ranges::find_if(known, [&](auto const& one) {
+        bool const of_peers = one.rule == "gpu.install_order";
+        return all.find(one.said) != all.npos && (!of_peers || module == "nvidia_peermem");
+    });
+    if (found == known.end())
+        return named(module == "nvidia_p2p" ? "gpu.igpu" : "gpu.peermem",
+                     checks::failed("", fmt::format("{} did not load", module),
+                                    checks::by_hand("the kernel's log may say why: dmesg | tail"),
+                                    std::move(evidence)));
+    return named(std::string(found->rule),
+                 checks::failed("", fmt::format("{} did not load: {}", module, found->cause),
+                                checks::by_hand(std::string(found->cure), found->blast_radius),
+                                std::move(evidence)));
+}
+
+}  // namespace vfmgr::guest::gpu

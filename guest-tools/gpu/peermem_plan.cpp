@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/gpu/peermem_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "guest-tools/gpu/load_refusals.hpp"
+#include "vfmgr/checks/peermem.hpp"
+#include "vfmgr/checks/rdma_stack.hpp"
+#include "vfmgr/checks/rule.hpp"
+#include "vfmgr/checks/rules/gpu.hpp"
+
+namespace vfmgr::guest::gpu {
+namespace {
+
+using checks::Machine;
+using checks::module_loaded;
+
+constexpr int branch_with_peermem = 470;
+
+Finding of_rule(std::string rule, Finding finding) {
+    finding.rule = std::move(rule);
+    return finding;
+}
+
+bool is_bad(Finding const& finding) {
+    return finding.result == CheckResult::failed || finding.result == CheckResult::warning;
+}
+
+PeermemPlan nothing(std::string module, std::string reason) {
+    PeermemPlan plan;
+    plan.module = std::move(module);
+    plan.reason = std::move(reason);
+    return plan;
+}
+
+PeermemPlan already_loaded(std::string module) {
+    auto plan = nothing(module, module + " is loaded");
+    plan.loaded = true;
+    return plan;
+}
+
+PeermemPlan decided(PeermemPlan plan) {
+    if (!plan.hindrances.empty()) {
+        plan.next = PeermemNext::impossible;
+        plan.reason = fmt::format("{} can't be loaded", plan.module);
+    } else if (!plan.awaited.empty()) {
+        plan.next = PeermemNext::wait;
+        plan.reason = fmt::format("{} waits for what is not there yet", plan.module);
+    } else {
+        plan.next = PeermemNext::load;
+        plan.reason = fmt::format("nothing is known that keeps {} from loading", plan.module);
+    }
+    return plan;
+}
+
+bool is_integrated(Machine const& machine) {
+    return machine.facts.text("/sys/firmware/devicetree/base/compatible")
+               .value_or("")
+               .find("nvidia,tegra") != std::string_view::npos;
+}
+
+// --- NVIDIA's driver ---
+
+void look_at_driver(Machine const& machine, PeermemPlan& plan) {
+    constexpr auto what = "NVIDIA's driver";
+    if (module_loaded(machine, "nvidia")) {
+        auto const gpus = checks::own_gpus(machine);
+        bool const has_one =
+            std::ranges::any_of(gpus, [](auto const* gpu) { return gpu->driver == "nvidia"; });
+        // So it looks while the driver starts, too.
+        if (!has_one)
+            plan.awaited.push_back(
+                {what, "nvidia is loaded and has no GPU (dmesg | grep NVRM says why)"});
+        return;
+    }
+    if (checks::module_file(machine, "nvidia")) {
+        plan.awaited.push_back({what, "nvidia is installed and not loaded (modprobe nvidia)"});
+        return;
+    }
+    if (checks::runs_kubelet(machine)) {
+        plan.awaited.push_back({what, "the GPU operator's container has not loaded nvidia"});
+        return;
+    }
+    if (checks::is_built_at_boot(machine)) {
+        plan.awaited.push_back(
+            {what, fmt::format("akmods has not built nvidia for kernel {}", machine.release)});
+        return;
+    }
+    // Of several GPUs without a driver one says enough.
+    auto findings = checks::judge_gpu_driver(machine);
+    auto const bad = std::ranges::find_if(findings, is_bad);
+    plan.hindrances.push_back(of_rule(
+        "gpu.driver", bad != findings.end()
+                          ? std::move(*bad)
+                          : checks::failed("", "NVIDIA's driver is not installed",
+                                           checks::by_hand("install it, after DOCA-OFED"))));
+}
+
+// --- the RDMA stack ---
+
+// The stack that is installed has what the one that is loaded lacks: openibd has yet to replace it.
+bool peers_are_installed(Machine const& machine) {
+    auto const path = fmt::format("/lib/modules/{}/modules.symbols", machine.release);
+    return machine.facts.text(path).value_or("").find("symbol:ib_register_peer_memory_client ") !=
+           std::string_view::npos;
+}
+
+void look_at_rdma(Machine const& machine, checks::Peermem const& peermem, PeermemPlan& plan) {
+    constexpr auto what = "OFED";
+    bool const container = checks::runs_kubelet(machine);
+    for (auto const* device : checks::own_connectx(machine)) {
+        auto const driver = std::string(checks::driver_of_connectx(*device));
+        if (checks::module_present(machine, driver)) continue;
+        plan.awaited.push_back({what, driver + " is not loaded"});
+        return;
+    }
+    if (!checks::module_present(machine, "ib_core")) {
+        plan.awaited.push_back({what, "ib_core is not loaded"});
+        return;
+    }
+    if (peermem.offered.value_or(true)) return;
+    if (peers_are_installed(machine) || container) {
+        plan.awaited.push_back({what,
+                                "the ib_core that is loaded is the kernel's own, without "
+                                "ib_register_peer_memory_client"});
+        return;
+    }
+    plan.hindrances.push_back(of_rule(
+        "gpu.peermem",
+        checks::failed("", "this RDMA stack has no ib_register_peer_memory_client",
+                       checks::by_hand("install DOCA-OFED, then build NVIDIA's modules again; or "
+                                       "use DMA-BUF: " +
+                                       checks::judge_dma_buf(machine).why),
+                       peermem.evidence)));
+}
+
+// --- the module's file ---
+
+// "5.15.0-125-generic": kernels that DKMS has built NVIDIA's modules for.
+std::string built_for(Machine const& machine) {
+    std::string kernels;
+    for (auto const& [path, folder] : machine.facts.folders) {
+        if (!checks::matches("/var/lib/dkms/nvidia/*", path) || folder.error != 0) continue;
+        for (auto const& name : folder.names)
+            if (name != "source" && name != "build" && !name.starts_with("kernel-"))
+                kernels += (kernels.empty() ? "" : ", ") + name;
+    }
+    return kernels;
+}
+
+// Loaded, and not among this machine's files.
+bool driver_is_a_containers(Machine const& machine) {
+    return module_loaded(machine, "nvidia") && !checks::module_file(machine, "nvidia");
+}
+
+Finding absent(Machine const& machine, checks::Peermem const& peermem) {
+    if (driver_is_a_containers(machine))
+        return checks::failed(
+            "", "NVIDIA's driver is a container's, which alone has nvidia-peermem",
+            checks::by_command("chroot /run/nvidia/driver modprobe nvidia-peermem"),
+            peermem.evidence);
+    auto const others = built_for(machine);
+    return checks::failed("",
+                          fmt::format("there is no nvidia-peermem for kernel {}{}", machine.release,
+                                      others.empty() ? "" : "; it is built for " + others),
+                          checks::rebuild_nvidia(machine), peermem.evidence);
+}
+
+void look_at_file(Machine const& machine, checks::Peermem const& peermem, PeermemPlan& plan) {
+    using checks::PeermemBuild;
+    auto const add = [&](char const* rule, Finding finding) {
+        plan.hindrances.push_back(of_rule(rule, std::move(finding)));
+    };
+    switch (peermem.build) {
+        case PeermemBuild::absent:
+            if (driver_is_a_containers(machine) && checks::runs_kubelet(machine)) {
+                plan.awaited.push_back(
+                    {"the GPU operator",
+                     "its container alone has nvidia-peermem, and loads it when it was told "
+                     "driver.rdma.enabled=true (kubernetes.gpu_operator of vf-guest doctor)"});
+                return;
+            }
+            return add("gpu.peermem", absent(machine, peermem));
+        case PeermemBuild::without_peers:
+            return add("gpu.install_order",
+                       checks::failed("",
+                                      "nvidia-peermem was built where no RDMA stack had peer "
+                                      "memory: it only returns EINVAL, without a word in the "
+                                      "kernel's log",
+                                      checks::rebuild_nvidia(machine), peermem.evidence));
+        case PeermemBuild::other_stack:
+            return add("gpu.install_order",
+                       checks::failed("",
+                                      "nvidia-peermem was built against another RDMA stack: its "
+                                      "symbols have other versions",
+                                      checks::rebuild_nvidia(machine), peermem.evidence));
+        case PeermemBuild::unknown:
+            plan.remarks.emplace_back("whether the module fits the RDMA stack can't be seen");
+            return;
+        case PeermemBuild::fits:
+            return;
+    }
+}
+
+// --- both kinds of GPU ---
+
+PeermemPlan plan_integrated(Machine const& machine) {
+    PeermemPlan plan;
+    plan.module = "nvidia-p2p";
+    if (module_loaded(machine, "nvidia_p2p")) return already_loaded(plan.module);
+    auto const there = checks::module_exists(machine, "nvidia_p2p");
+    for (auto& finding : checks::judge_igpu(machine))
+        if (there && !*there && is_bad(finding))
+            plan.hindrances.push_back(of_rule("gpu.igpu", std::move(finding)));
+    look_at_kernel(machine, "nvidia_p2p", plan.hindrances);
+    return decided(std::move(plan));
+}
+
+PeermemPlan plan_card(Machine const& machine, PeermemWish wish) {
+    PeermemPlan plan;
+    plan.module = "nvidia-peermem";
+    auto const peermem = checks::examine_peermem(machine);
+    if (peermem.loaded) return already_loaded(plan.module);
+    auto const driver = checks::nvidia_driver(machine);
+    bool const old_loaded = module_loaded(machine, "nv_peer_mem");
+    if (old_loaded && driver && driver->branch < branch_with_peermem)
+        return nothing(plan.module,
+                       fmt::format("nv_peer_mem is loaded and is what NVIDIA's driver {} has",
+                                   driver->version));
+    auto const dma_buf = checks::judge_dma_buf(machine);
+    if (dma_buf.can == checks::Can::yes && !wish.despite_dma_buf)
+        return nothing(plan.module,
+                       "DMA-BUF can be used, which is the way to prefer, and nothing has to be "
+                       "loaded for it: " +
+                           dma_buf.why);
+    if (driver && dma_buf.can != checks::Can::yes)
+        plan.remarks.push_back(
+            "DMA-BUF, the way to prefer, " +
+            std::string(dma_buf.can == checks::Can::no ? "can't be used here: " : "may be used: ") +
+            dma_buf.why);
+    if (!checks::surely_offers_gpudirect(machine))
+        plan.remarks.emplace_back(
+            "whether this GPU offers GPUDirect at all, only CUDA tells (a GeForce does not): the "
+            "module loads all the same, and registering memory fails");
+    look_at_driver(machine, plan);
+    look_at_rdma(machine, peermem, plan);
+    // What is still to be installed brings its own file.
+    bool const file_may_come =
+        !module_loaded(machine, "nvidia") && !checks::module_file(machine, "nvidia");
+    if (!file_may_come) look_at_file(machine, peermem, plan);
+    if (old_loaded)
+        for (auto& finding : checks::judge_nv_peer_mem(machine))
+            if (is_bad(finding))
+                plan.hindrances.push_back(of_rule("gpu.nv_peer_mem", std::move(finding)));
+    look_at_kernel(machine, "nvidia_peermem", plan.hindrances);
+    return decided(std::move(plan));
+}
+
+}  // namespace
+
+PeermemPlan peermem_plan(Machine const& machine, PeermemWish wish) {
+    if (!machine.pci) {
+        PeermemPlan plan;
+        plan.module = "nvidia-peermem";
+        plan.hindrances.push_back(of_rule("gpu.driver", checks::unknown("", machine.pci.error())));
+        return decided(std::move(plan));
+    }
+    auto const gpus = checks::own_gpus(machine);
+    bool const integrated = gpus.empty() && is_integrated(machine);
+    if (gpus.empty() && !integrated)
+        return nothing({}, "there is no NVIDIA GPU that this machine uses itself");
+    if (!checks::has_rdma_nic(machine)) return nothing({}, "there is no NIC with RDMA in hardware");
+    return integrated ? plan_integrated(machine) : plan_card(machine, wish);
+}
+
+}  // namespace vfmgr::guest::gpu

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the memory of this machine's GPUs comes within reach of its NICs: DMA-BUF, for which nothing
+// is loaded, or a module; what that module waits for, and all that would make the kernel refuse it,
+// found without loading anything (verification.md, 4.2 and 4.3).
+// Pure; values; any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/types/check.hpp"
+#include "vfmgr/checks/machine.hpp"
+
+namespace vfmgr::guest::gpu {
+
+enum class PeermemNext {
+    nothing,     // it is loaded, or nothing here needs it
+    load,        // nothing known keeps it from loading
+    wait,        // for what comes by itself: a driver that is being built or started
+    impossible,  // somebody has to cure something first
+};
+
+// What comes by itself, and how it shows that it is not there yet.
+struct Awaited {
+    std::string what;  // "NVIDIA's driver"
+    std::string seen;  // "nvidia is not loaded"
+    bool operator==(Awaited const&) const = default;
+};
+
+struct PeermemPlan {
+    PeermemNext next = PeermemNext::nothing;
+    std::string module;               // as modprobe takes it; empty where no GPU would need one
+    bool loaded = false;              //
+    std::string reason;               // of `next`, one sentence
+    std::vector<Awaited> awaited;     //
+    std::vector<Finding> hindrances;  // all of them, each with its cure
+    std::vector<std::string> remarks;
+};
+
+struct PeermemWish {
+    bool despite_dma_buf = false;  // for programs that know no DMA-BUF
+};
+[[nodiscard]] PeermemPlan peermem_plan(checks::Machine const& machine, PeermemWish wish);
+
+}  // namespace vfmgr::guest::gpu
+
+template <>
+inline constexpr std::array<vfmgr::EnumName<vfmgr::guest::gpu::PeermemNext>, 4>
+    vfmgr::enum_names<vfmgr::guest::gpu::PeermemNext> = {
+        {{vfmgr::guest::gpu::PeermemNext::nothing, "nothing"},
+         {vfmgr::guest::gpu::PeermemNext::load, "load"},
+         {vfmgr::guest::gpu::PeermemNext::wait, "wait"},
+         {vfmgr::guest::gpu::PeermemNext::impossible, "impossible"}}};

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is a host ready: asked of the daemon, seen by vfctl itself, or read from a bundle.
+#include "vfmgr/checks/doctor.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "api/types/json.hpp"
+#include "service/cli/host_facts.hpp"
+#include "service/cli/show.hpp"
+#include "vfmgr/checks/bundle.hpp"
+
+namespace vfmgr {
+namespace {
+
+struct DoctorArguments {
+    std::string symptom;
+    FactsSource source;
+    bool all = false;
+    bool rules = false;
+};
+
+Result<CheckReport> report_for(Options const& options, FactsSource const& source) {
+    if (source.from.empty() && !source.local) {
+        auto const answer = ask_host(options, "/v1/host/checks");
+        if (answer) return from_json_document<CheckReport>(*answer);
+        if (!may_look_itself(options, answer.error())) return fail(answer.error());
+    }
+    VFMGR_TRY(auto const facts, facts_of(source));
+    return checks::diagnose(facts);
+}
+
+Result<checks::Symptom> find_symptom(std::string const& id) {
+    std::string ids;
+    for (auto const& symptom : checks::all_symptoms()) {
+        if (symptom.id == id) return symptom;
+        ids += fmt::format("\n  {:<18} {}", symptom.id, symptom.title);
+    }
+    return fail(Problem::invalid_request, fmt::format("there is no symptom '{}'", printable(id)),
+                "choose one of:" + ids);
+}
+
+Table table_of(CheckReport const& report) {
+    Table table{{"rule", "subject", "result", "detail"}, {}};
+    for (auto const& finding : report.findings)
+        table.rows.push_back({finding.rule, finding.subject, std::string(enum_name(finding.result)),
+                              finding.detail});
+    return table;
+}
+
+void print_rules() {
+    for (auto const& rule : checks::all_rules())
+        fmt::print("{}: {} ({})\n", rule.id, rule.title, rule.source);
+}
+
+// Ends well unless a check fails, so that scripts may ask.
+Result<void> doctor(Options const& options, DoctorArguments const& arguments) {
+    if (arguments.rules) return print_rules(), Result<void>();
+    std::optional<checks::Symptom> symptom;
+    if (!arguments.symptom.empty()) {
+        VFMGR_TRY(symptom, find_symptom(arguments.symptom));
+    }
+    VFMGR_TRY(auto report, report_for(options, arguments.source));
+    if (symptom) report = checks::narrow(report, *symptom);
+    nlohmann::json const body = report;
+    print(table_of(report), checks::describe(report, {.all = arguments.all || symptom}),
+          to_json_text(body), options);
+    if (worst(report) != CheckResult::failed) return {};
+    return fail(Problem::guest_refused, "this host is not ready", "do what the checks above say");
+}
+
+Result<std::string> bundle_of(Options const& options, FactsSource const& source) {
+    if (!source.local) {
+        auto const answer = ask_host(options, "/v1/host/bundle");
+        if (answer) return answer->dump(1) + "\n";
+        if (!may_look_itself(options, answer.error())) return fail(answer.error());
+    }
+    VFMGR_TRY(auto facts, facts_of(source));
+    return checks::to_bundle(checks::without_secrets(std::move(facts)));
+}
+
+Result<void> support_bundle(Options const& options, std::string const& file, bool local) {
+    VFMGR_TRY(auto const bundle, bundle_of(options, {{}, local}));
+    if (file == "-") {
+        std::fwrite(bundle.data(), 1, bundle.size(), stdout);
+        return {};
+    }
+    std::ofstream out(file, std::ios::binary);
+    out << bundle;
+    out.close();
+    if (!out)
+        return fail(Problem::invalid_request, fmt::format("{} can't be written", printable(file)),
+                    "choose another file, or - for standard output");
+    say(fmt::format("{} holds what the checks read of this host, without secrets; look at it with: "
+                    "vfctl doctor --from {}",
+                    file, file),
+        options);
+    return {};
+}
+
+}  // namespace
+
+void add_doctor_commands(CLI::App& app, Session& session) {
+    auto* const command =
+        app.add_subcommand("doctor", "is this host ready, and what cures it")->fallthrough();
+    auto const arguments = std::make_shared<DoctorArguments>();
+    command->add_option("--symptom", arguments->symptom, "only what may explain it, to the cause");
+    add_source_options(*command, arguments->source);
+    command->add_flag("--all", arguments->all, "what is well, too");
+    command->add_flag("--rules", arguments->rules, "only list the checks and where they are from");
+    command->callback([&session, arguments] {
+        session.run = [&session, arguments] { return doctor(session.options, *arguments); };
+    });
+
+    auto* const bundle =
+        app.add_subcommand("support-bundle", "what the checks read, for somebody else")
+            ->fallthrough();
+    auto const file = std::make_shared<std::string>();
+    auto const local = std::make_shared<bool>(false);
+    bundle->add_option("FILE", *file, "to be written; - is standard output")->required();
+    bundle->add_flag("--local", *local, "vfctl looks itself, without the daemon");
+    bundle->callback([&session, file, local] {
+        session.run = [&session, file, local] {
+            return support_bundle(session.options, *file, *local);
+        };
+    });
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Firmware settings of ConnectX cards: shown, changed on several cards by one plan, and the one
+// reboot after it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "service/cli/connection.hpp"
+#include "service/cli/drained.hpp"
+#include "service/cli/firmware_words.hpp"
+#include "service/cli/progress.hpp"
+#include "service/cli/resolve.hpp"
+#include "service/cli/show.hpp"
+#include "vfmgr/checks/command.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr auto all_cards = "/v1/host/firmware";
+constexpr std::chrono::seconds firmware_time_max{90};
+constexpr std::chrono::seconds reboot_time_max{30};
+
+std::string firmware_path(std::string const& card) {
+    return "/v1/pfs/" + card + "/firmware";
+}
+
+Result<http::Response> read_firmware_at(Connection const& connection, std::string const& path) {
+    return connection.send({.path = path, .timeout = firmware_time_max});
+}
+
+Result<void> list_firmware(Options const& options) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const response, read_firmware_at(connection, all_cards));
+    VFMGR_TRY(auto const body, json_of(response));
+    print(card_table(body.at("items")), response.body, options);
+    return {};
+}
+
+Result<void> show_firmware(Options const& options, std::string const& name) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const pci, resolve_pf(connection, name));
+    VFMGR_TRY(auto const response, read_firmware_at(connection, firmware_path(to_string(pci))));
+    VFMGR_TRY(auto const card, json_of(response));
+    print(setting_table(card), card_page(card, options), response.body, options);
+    return {};
+}
+
+// The cards that the PFs are ports of, each once. Of a PF that is no card's, itself: the API says
+// why it can't be changed.
+Result<std::vector<std::string>> cards_of(Connection const& connection,
+                                          std::vector<std::string> const& pfs) {
+    VFMGR_TRY(auto const response, read_firmware_at(connection, all_cards));
+    VFMGR_TRY(auto const body, json_of(response));
+    std::vector<std::string> cards;
+    for (auto const& name : pfs) {
+        VFMGR_TRY(auto const pci, resolve_pf(connection, name));
+        auto card = to_string(pci);
+        for (auto const& item : body.at("items")) {
+            auto const& functions = item.at("functions");
+            if (std::find(functions.begin(), functions.end(), to_string(pci)) != functions.end())
+                card = cell(item, "/pci");
+        }
+        if (std::ranges::find(cards, card) == cards.end()) cards.push_back(std::move(card));
+    }
+    return cards;
+}
+
+ApiRequest change(std::string const& card, FirmwareSettings const& settings) {
+    return {.method = "PUT",
+            .path = firmware_path(card),
+            .body = nlohmann::json(FirmwareRequest{settings}).dump(),
+            .timeout = firmware_time_max};
+}
+
+// Of all cards before the first is touched: one that refuses stops all.
+Result<nlohmann::json> plan_all(Connection const& connection, std::vector<std::string> const& cards,
+                                FirmwareSettings const& settings) {
+    std::vector<nlohmann::json> dry_runs;
+    for (auto const& card : cards) {
+        auto request = change(card, settings);
+        request.query["dry_run"] = "true";
+        VFMGR_TRY(auto const response, connection.send(request));
+        VFMGR_TRY(auto dry_run, json_of(response));
+        dry_runs.push_back(std::move(dry_run));
+    }
+    return joined_plans(dry_runs);
+}
+
+Result<void> check_reboot(Options const& options) {
+    if (!options.url.empty() || options.no_wait)
+        return fail(Problem::invalid_request,
+                    options.no_wait ? "--reboot waits until every card has taken it"
+                                    : "--reboot is for the host that vfctl runs on",
+                    options.no_wait ? "leave --no-wait out" : "run vfctl there");
+    return require_drained(options);
+}
+
+// The very last: everything else was done, and nobody came in between.
+Result<void> reboot(Options const& options) {
+    VFMGR_CHECK(require_drained(options));
+    say("every card has it for its next reset, and no VM has a VF: systemd reboots this host",
+        options);
+    auto const asked = checks::run_command({"systemctl", "reboot"},
+                                           std::chrono::steady_clock::now() + reboot_time_max);
+    if (asked.error == 0 && asked.exit_status == 0) return {};
+    Error error{Problem::unavailable, "systemd was asked to reboot this host, and did not",
+                "reboot it by hand: the cards have their settings for the next reset"};
+    if (asked.error != 0)
+        error.causes.push_back(errno_cause("posix_spawn systemctl", asked.error));
+    else
+        error.causes.push_back({"systemctl reboot", "", asked.err});
+    return fail(std::move(error));
+}
+
+bool any_is(nlohmann::json const& cards, std::initializer_list<std::string_view> pending) {
+    return std::ranges::any_of(cards, [&](nlohmann::json const& card) {
+        return std::ranges::find(pending, cell(card, "/pending")) != pending.end();
+    });
+}
+
+Result<void> tell_what_is_pending(nlohmann::json const& cards, Options const& options) {
+    bool const pending = any_is(cards, {"reboot", "power_cycle", "-"});
+    say(pending
+            ? "pending reboot: the cards take it over at their next reset, one reboot serves all"
+            : "every card has it already: no reboot is needed",
+        options);
+    return {};
+}
+
+// A card that does not say what holds now could make a host that asks at every boot reboot for
+// ever.
+Result<void> reboot_for(nlohmann::json const& cards, Options const& options) {
+    if (any_is(cards, {"-"}))
+        return fail(Problem::unsupported,
+                    "this host is not rebooted: a card, or its tool, does not show what holds now, "
+                    "so nothing would end a loop of reboots",
+                    "reboot it by hand; a newer mstflint may show it");
+    if (any_is(cards, {"reboot", "power_cycle"})) return reboot(options);
+    return tell_what_is_pending(cards, options);
+}
+
+Result<void> set_firmware(Options const& options, std::vector<std::string> const& words,
+                          bool wants_reboot) {
+    VFMGR_TRY(auto const wanted, firmware_words(words));
+    if (wants_reboot) VFMGR_CHECK(check_reboot(options));
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const cards, cards_of(connection, wanted.pfs));
+    VFMGR_TRY(auto const planned, plan_all(connection, cards, wanted.settings));
+    if (options.dry_run) {
+        print(step_table(planned.at("plan")), plan_page(planned), planned.dump(), options);
+        return {};
+    }
+    for (auto const& card : cards) {
+        VFMGR_TRY(auto const response, connection.send(change(card, wanted.settings)));
+        VFMGR_TRY(auto const done, settle(connection, options, response));
+        static_cast<void>(done);
+    }
+    if (options.no_wait) return {};
+    VFMGR_TRY(auto const response, read_firmware_at(connection, all_cards));
+    VFMGR_TRY(auto const body, json_of(response));
+    auto changed = nlohmann::json::array();
+    for (auto const& item : body.at("items"))
+        if (std::ranges::find(cards, cell(item, "/pci")) != cards.end()) changed.push_back(item);
+    print(card_table(changed), nlohmann::json{{"items", changed}, {"next", nullptr}}.dump(),
+          options);
+    return wants_reboot ? reboot_for(changed, options) : tell_what_is_pending(changed, options);
+}
+
+void add_set_firmware(CLI::App& firmware, Session& session) {
+    auto* const command =
+        firmware.add_subcommand("set", "change settings, of several cards by one plan")
+            ->fallthrough();
+    auto const words = std::make_shared<std::vector<std::string>>();
+    auto const wants_reboot = std::make_shared<bool>(false);
+    command->add_option("WORDS", *words, "PF… NAME=VALUE…")->required();
+    command->add_flag("--reboot", *wants_reboot,
+                      "reboot this host when all cards have it and no VM has a VF");
+    command->callback([&session, words, wants_reboot] {
+        session.run = [&session, words, wants_reboot] {
+            return set_firmware(session.options, *words, *wants_reboot);
+        };
+    });
+}
+
+}  // namespace
+
+void add_firmware_commands(CLI::App& app, Session& session) {
+    auto* const firmware =
+        app.add_subcommand("firmware", "firmware settings of ConnectX cards")->fallthrough();
+    firmware->require_subcommand(1);
+    firmware->add_subcommand("list", "all cards of the host")->fallthrough()->callback([&session] {
+        session.run = [&session] { return list_firmware(session.options); };
+    });
+    auto* const show =
+        firmware->add_subcommand("show", "the card of one PF: default, current, next")
+            ->fallthrough();
+    auto const name = std::make_shared<std::string>();
+    show->add_option("PF", *name, "PCI address or netdev")->required();
+    show->callback([&session, name] {
+        session.run = [&session, name] { return show_firmware(session.options, *name); };
+    });
+    add_set_firmware(*firmware, session);
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/cli/firmware_words.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "service/cli/pf_edit.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr auto words_remedy =
+    "give PFs and settings: vfctl firmware set ens1 SRIOV_EN=1 NUM_OF_VFS=16 LINK_TYPE_P1=ETH";
+
+std::string upper(std::string_view text) {
+    std::string out(text);
+    for (char& letter : out)
+        if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+    return out;
+}
+
+Result<void> parse_setting(std::string_view name, std::string_view text, bool& out) {
+    auto const word = upper(text);
+    out = word == "TRUE" || word == "1";
+    if (out || word == "FALSE" || word == "0") return {};
+    return fail(Problem::invalid_request, fmt::format("{} is True or False, not '{}'", name, text),
+                words_remedy);
+}
+
+Result<void> parse_setting(std::string_view name, std::string_view text, std::uint16_t& out) {
+    VFMGR_TRY(auto const value, number(std::string(name), text, 0, UINT16_MAX));
+    out = static_cast<std::uint16_t>(value);
+    return {};
+}
+
+Result<void> parse_setting(std::string_view name, std::string_view text, PortType& out) {
+    auto const word = upper(text);
+    for (auto const& [value, known] : enum_names<PortType>)
+        if (word == known || word == std::to_string(static_cast<int>(value)))
+            return void(out = value), Result<void>{};
+    return fail(Problem::invalid_request,
+                fmt::format("{} is one of {}, not '{}'", name, enum_choices<PortType>(), text),
+                words_remedy);
+}
+
+Result<void> assign(FirmwareSettings& settings, std::string const& word) {
+    auto const equals = word.find('=');
+    auto const name = word.substr(0, equals);
+    auto const text = std::string_view(word).substr(equals + 1);
+    std::vector<std::string> known;
+    Result<void> done;
+    bool found = false;
+    for_each_firmware_setting([&](char const* each, auto member) {
+        known.emplace_back(each);
+        if (name != each) return;
+        found = true;
+        if (settings.*member)
+            done = fail(Problem::invalid_request, fmt::format("{} is given twice", name),
+                        "give it once");
+        else
+            done = parse_setting(each, text, (settings.*member).emplace());
+    });
+    if (found) return done;
+    return fail(Problem::invalid_request,
+                fmt::format("'{}' is none of the settings that vfmgr changes: {}", name,
+                            fmt::join(known, ", ")),
+                "other settings are mlxconfig's own matter");
+}
+
+std::string value_of(nlohmann::json const& card, char const* when, char const* name) {
+    auto const settings = card.find(when);
+    if (settings == card.end() || !settings->is_object() || !settings->contains(name)) return "-";
+    auto const& value = settings->at(name);
+    if (value.is_boolean()) return value.get<bool>() ? "True" : "False";
+    return cell(value);
+}
+
+// "8", or "8 -> 16" where it changes at the next reset.
+std::string change_of(nlohmann::json const& card, char const* name) {
+    auto const current = value_of(card, "current", name);
+    auto const next = value_of(card, "next", name);
+    if (current == next || current == "-") return next;
+    return current + " -> " + next;
+}
+
+std::string lines_of(char const* title, nlohmann::json const& card, char const* member) {
+    std::string out;
+    if (!card.contains(member) || !card.at(member).is_array()) return out;
+    for (auto const& each : card.at(member)) out += fmt::format("  {}\n", cell(each));
+    return out.empty() ? out : fmt::format("\n{}:\n{}", title, out);
+}
+
+std::string devlink_lines(nlohmann::json const& card) {
+    std::string out;
+    if (!card.contains("devlink") || !card.at("devlink").is_array()) return out;
+    for (auto const& each : card.at("devlink"))
+        out += fmt::format("  {} {} ({})\n", cell(each, "/name"), cell(each, "/value"),
+                           cell(each, "/mode"));
+    return out.empty() ? out : "\nof the kernel's driver (devlink), as they are:\n" + out;
+}
+
+}  // namespace
+
+Result<FirmwareWords> firmware_words(std::vector<std::string> const& words) {
+    FirmwareWords read;
+    for (auto const& word : words) {
+        if (word.find('=') == word.npos)
+            read.pfs.push_back(word);
+        else
+            VFMGR_CHECK(assign(read.settings, word));
+    }
+    if (read.pfs.empty() || empty(read.settings))
+        return fail(Problem::invalid_request,
+                    read.pfs.empty() ? "no PF is named" : "no setting is named", words_remedy);
+    return read;
+}
+
+Table card_table(nlohmann::json const& cards) {
+    Table table{{"CARD", "TYPE", "SRIOV_EN", "NUM_OF_VFS", "LINK_TYPE_P1", "LINK_TYPE_P2",
+                 "ATS_ENABLED", "PENDING", "PROBLEM"},
+                {}};
+    for (auto const& card : cards) {
+        std::vector<std::string> row{cell(card, "/pci"), cell(card, "/device_type")};
+        for_each_firmware_setting(
+            [&](char const* name, auto) { row.push_back(change_of(card, name)); });
+        row.push_back(cell(card, "/pending"));
+        row.push_back(cell(card, "/problem/detail"));
+        table.rows.push_back(std::move(row));
+    }
+    return table;
+}
+
+Table setting_table(nlohmann::json const& card) {
+    Table table{{"SETTING", "DEFAULT", "CURRENT", "NEXT"}, {}};
+    for_each_firmware_setting([&](char const* name, auto) {
+        table.rows.push_back({name, value_of(card, "default", name),
+                              value_of(card, "current", name), value_of(card, "next", name)});
+    });
+    return table;
+}
+
+std::string card_page(nlohmann::json const& card, Options const& options) {
+    auto out = fmt::format("card       {}  {}\n", cell(card, "/pci"), cell(card, "/device_type"));
+    out += fmt::format("functions  {}\n", cell(card, "/functions"));
+    out += fmt::format("read by    {} {}\n", cell(card, "/tool/name"), cell(card, "/tool/version"));
+    auto const pending = cell(card, "/pending");
+    out += fmt::format("pending    {}\n",
+                       pending == "power_cycle"
+                           ? "power_cycle: a reboot did not do it, switch the host off and on"
+                           : pending);
+    auto const problem = cell(card, "/problem/detail");
+    if (problem != "-")
+        out +=
+            fmt::format("problem    {}\nremedy     {}\n", problem, cell(card, "/problem/remedy"));
+    else
+        out += "\n" +
+               as_table(setting_table(card), options.no_headers ? Headers::hidden : Headers::shown);
+    return out + lines_of("in use", card, "in_use") + devlink_lines(card);
+}
+
+nlohmann::json joined_plans(std::vector<nlohmann::json> const& dry_runs) {
+    nlohmann::json plan{{"steps", nlohmann::json::array()},
+                        {"blast_radius", nlohmann::json::array()},
+                        {"notes", nlohmann::json::array()}};
+    for (auto const& dry_run : dry_runs) {
+        if (!dry_run.contains("plan")) continue;
+        for (auto& [name, all] : plan.items())
+            for (auto const& one : dry_run.at("plan").value(name, nlohmann::json::array()))
+                if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+    }
+    return {{"plan", std::move(plan)}};
+}
+
+}  // namespace vfmgr

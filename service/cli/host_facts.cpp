@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/cli/host_facts.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "service/cli/connection.hpp"
+#include "service/cli/show.hpp"
+#include "vfmgr/checks/bundle.hpp"
+#include "vfmgr/checks/collect.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr std::chrono::seconds look_time_max{60};
+
+}  // namespace
+
+void add_source_options(CLI::App& command, FactsSource& source) {
+    auto* const from = command.add_option("--from", source.from, "a bundle, in place of a host");
+    command.add_flag("--local", source.local, "vfctl looks itself, without the daemon")
+        ->excludes(from);
+}
+
+Result<checks::Facts> facts_of(FactsSource const& source) {
+    if (source.from.empty()) return checks::collect({CheckedMachine::host});
+    VFMGR_TRY(auto const text, read_text(source.from));
+    return checks::from_bundle(text);
+}
+
+Result<nlohmann::json> ask_host(Options const& options, std::string const& path) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const response, connection.send({.path = path, .timeout = look_time_max}));
+    return json_of(response);
+}
+
+bool may_look_itself(Options const& options, Error const& error) {
+    bool const no_answer =
+        error.problem == Problem::unavailable || error.problem == Problem::forbidden;
+    if (!options.url.empty() || !no_answer) return false;
+    say(fmt::format("vfctl looks itself: {}", error.detail), options);
+    return true;
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// RDMA links in software, in the words of iproute2's rdma.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "api/types/rdma_link.hpp"
+#include "service/cli/progress.hpp"
+#include "service/cli/show.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr auto links_path = "/v1/rdma-links";
+
+struct LinkArguments {
+    std::string name;
+    std::string type_word;
+    std::string type;
+    std::string netdev_word;
+    std::string netdev;
+};
+
+Table link_table(nlohmann::json const& items) {
+    Table table{{"LINK", "TYPE", "NETDEV", "STATE", "ACTIVE", "OWNER", "USERS", "DETAIL"}, {}};
+    for (auto const& item : items) {
+        auto const& of = item.at(item.at("wanted").is_null() ? "observed" : "wanted");
+        std::string users;
+        for (auto const& user : item.value("/observed/users"_json_pointer, nlohmann::json::array()))
+            users += fmt::format("{}{}({})", users.empty() ? "" : ", ", cell(user, "/comm"),
+                                 user.at("pid").is_null() ? "kernel" : cell(user, "/pid"));
+        if (cell(item, "/observed/users_unknown") != "-") users = "can't be seen";
+        table.rows.push_back({cell(item, "/name"), cell(of, "/type"), cell(of, "/netdev"),
+                              cell(item, "/state"), cell(item, "/observed/active"),
+                              cell(item, "/owner"), users.empty() ? "-" : users,
+                              cell(item, "/detail")});
+    }
+    return table;
+}
+
+Result<void> list_links(Options const& options) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const response, connection.send({.path = links_path}));
+    VFMGR_TRY(auto const body, json_of(response));
+    print(link_table(body.at("items")), response.body, options);
+    return {};
+}
+
+// A path of the API is made of it: what is none is refused before it is sent.
+Result<std::string> link_path(std::string const& name) {
+    if (auto const wrong = wrong_rdma_name(name))
+        return fail(Problem::invalid_request, fmt::format("the name of an RDMA link {}", *wrong),
+                    "vfctl rdma link list shows those of this host");
+    return fmt::format("{}/{}", links_path, name);
+}
+
+Result<void> change_link(Options const& options, ApiRequest request,
+                         std::string const& done_sentence) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const done, change(connection, options, std::move(request)));
+    if (!done) return {};
+    say(done_sentence, options);
+    return {};
+}
+
+Result<void> add_link(Options const& options, LinkArguments const& arguments) {
+    VFMGR_TRY(auto const path, link_path(arguments.name));
+    ApiRequest request{.method = "PUT", .path = path};
+    request.body = nlohmann::json{{"type", arguments.type}, {"netdev", arguments.netdev}}.dump();
+    return change_link(options, std::move(request),
+                       fmt::format("{} is there, and is made again at boot", arguments.name));
+}
+
+Result<void> remove_link(Options const& options, std::string const& name, bool force) {
+    VFMGR_TRY(auto const path, link_path(name));
+    ApiRequest request{.method = "DELETE", .path = path};
+    if (force) request.query["force"] = "true";
+    return change_link(options, std::move(request), fmt::format("{} is deleted", name));
+}
+
+// "rdma link add NAME type rxe netdev DEV": the two words are iproute2's.
+void add_link_add(CLI::App& link, Session& session) {
+    auto* const command =
+        link.add_subcommand("add", "make one, now and at each boot: NAME type rxe netdev DEV")
+            ->fallthrough();
+    auto const arguments = std::make_shared<LinkArguments>();
+    command->add_option("NAME", arguments->name, "of the RDMA device: rxe0")->required();
+    command->add_option("type", arguments->type_word, "the word type")
+        ->required()
+        ->check(CLI::IsMember({"type"}));
+    command->add_option("TYPE", arguments->type, "rxe or siw")
+        ->required()
+        ->check(CLI::IsMember({"rxe", "siw"}));
+    command->add_option("netdev", arguments->netdev_word, "the word netdev")
+        ->required()
+        ->check(CLI::IsMember({"netdev"}));
+    command->add_option("DEV", arguments->netdev, "a trusted network device: bond0")->required();
+    command->callback([&session, arguments] {
+        session.run = [&session, arguments] { return add_link(session.options, *arguments); };
+    });
+}
+
+void add_link_delete(CLI::App& link, Session& session) {
+    auto* const command =
+        link.add_subcommand("delete", "delete one that nobody uses")->fallthrough();
+    auto const name = std::make_shared<std::string>();
+    auto const force = std::make_shared<bool>(false);
+    command->add_option("NAME", *name, "as in the list")->required();
+    command->add_flag("--force", *force, "take it from whoever uses it");
+    command->callback([&session, name, force] {
+        session.run = [&session, name, force] {
+            return remove_link(session.options, *name, *force);
+        };
+    });
+}
+
+}  // namespace
+
+void add_rdma_link_commands(CLI::App& rdma, Session& session) {
+    auto* const link = rdma.add_subcommand("link", "SoftRoCE and iWARP in software")->fallthrough();
+    link->require_subcommand(1);
+    link->add_subcommand("list", "what is wanted, what there is, who uses it")
+        ->fallthrough()
+        ->callback(
+            [&session] { session.run = [&session] { return list_links(session.options); }; });
+    add_link_add(*link, session);
+    add_link_delete(*link, session);
+}
+
+}  // namespace vfmgr

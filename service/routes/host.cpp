@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is this host ready to lend VFs, and what was read to say so.
+#include "api/types/json.hpp"
+#include "service/host_checks.hpp"
+#include "service/routes/api.hpp"
+#include "vfmgr/checks/bundle.hpp"
+#include "vfmgr/checks/doctor.hpp"
+#include "vfmgr/checks/rdma_names.hpp"
+
+namespace vfmgr {
+
+std::vector<Route> host_routes(HostChecks& checks) {
+    return {
+        {"GET", "/v1/host/checks", Role::viewer,
+         [&checks](Call const&, http::Respond respond) {
+             checks.ask([respond = std::move(respond)](HostChecks::Shared const& facts) {
+                 respond(json_response(200, checks::diagnose(*facts)));
+             });
+         }},
+        {"GET", "/v1/host/rdma", Role::viewer,
+         [&checks](Call const&, http::Respond respond) {
+             checks.ask([respond = std::move(respond)](HostChecks::Shared const& facts) {
+                 auto items = nlohmann::json::array();
+                 for (auto const& name : checks::rdma_names(checks::read_machine(*facts)))
+                     items.push_back(name);
+                 respond(list_response(std::move(items)));
+             });
+         }},
+        // What somebody else needs to come to the same verdicts; it names VMs and addresses.
+        {"GET", "/v1/host/bundle", Role::admin,
+         [&checks](Call const&, http::Respond respond) {
+             checks.ask([respond = std::move(respond)](HostChecks::Shared const& facts) {
+                 respond({.body = checks::to_bundle(checks::without_secrets(*facts))});
+             });
+         }},
+    };
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""doctor beside the three commands that show an admin a part of what it judges.
+
+vfctl looks itself, so that its reading is measured, not the daemon's. It ends with 1 when a check
+fails, which is no matter here.
+"""
+
+from figures import ROUNDS, Figures, seconds
+
+OURS = "vfctl -q doctor --local || [ $? = 1 ]"
+PEER = "virsh nodedev-list && lspci -vv && ibv_devinfo"
+
+
+def run(lab):
+    lab.expect("rounds", "checks")
+    pf = lab.observe.pf()
+    # Without an RDMA device ibv_devinfo has nothing to show, and fails.
+    lab.host.run(f"ip link set {pf} up && rdma link add rxe0 type rxe netdev {pf}")
+    lab.host.run(f"{PEER}; {OURS}")  # libvirtd has been started, files have been read before
+    lab.count("checks", len(lab.vfctl("doctor", "--local", "-o", "json",
+                                      check=False).json()["findings"]))
+    figures = Figures(lab, "doctor", "s", OURS, PEER, ratio_max=1.0)
+    for _ in range(ROUNDS):
+        figures.round(seconds(lab, f"{{ {OURS}; }} 2>&1"), seconds(lab, f"{{ {PEER}; }} 2>&1"))
+    figures.report()
+    lab.host.run(f"rdma link delete rxe0; ip link set {pf} down")

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any document as a bundle: what is taken is written and read as the same facts, holds no secret
+// twice, and every rule says something of it that people can use.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "vfmgr/checks/bundle.hpp"
+#include "vfmgr/checks/doctor.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+    using namespace vfmgr;
+    auto const require = [](bool promise) {
+        if (!promise) std::abort();
+    };
+    auto const facts = checks::from_bundle({reinterpret_cast<char const*>(data), size});
+    if (!facts) {
+        require(!facts.error().detail.empty() && !facts.error().remedy.empty());
+        return 0;
+    }
+    auto const again = checks::from_bundle(checks::to_bundle(*facts));
+    require(again && *again == *facts);
+    auto const clean = checks::without_secrets(*facts);
+    require(checks::without_secrets(clean) == clean);
+    for (auto const& finding : checks::diagnose(*facts).findings) {
+        bool const bad =
+            finding.result == CheckResult::failed || finding.result == CheckResult::warning;
+        require(!finding.rule.empty() && !finding.detail.empty() && bad == !!finding.cure);
+    }
+    return 0;
+}

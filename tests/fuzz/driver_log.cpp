@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a line of the kernel's log: what is read of it lies inside it, and a line that is
+// taken for one thing says so in these very words.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "vfmgr/checks/driver_log.hpp"
+
+namespace {
+
+void require(bool promise) {
+    if (!promise) std::abort();
+}
+
+void require_inside(std::string_view line, std::string_view part) {
+    require(part.empty() ||
+            (part.data() >= line.data() && part.data() + part.size() <= line.data() + line.size()));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+    using namespace vfmgr::checks;
+    std::string_view const line(reinterpret_cast<char const*>(data), size);
+    if (auto const said = parse_mlx5_line(line)) {
+        require_inside(line, said->function);
+        require_inside(line, said->text);
+        require(!said->function.empty() && line.find(":(pid ") != line.npos);
+        if (auto const error = parse_module_error(said->text)) {
+            require_inside(line, error->error);
+            require(error->module >= 0 && said->text.find("[error]") != line.npos);
+        }
+        if (auto const watts = parse_slot_power(said->text)) require(*watts >= 0);
+        if (auto const severity = parse_health_severity(said->text)) require(*severity >= 0);
+    }
+    if (auto const said = parse_symbol_line(line)) {
+        require_inside(line, said->module);
+        require_inside(line, said->symbol);
+        require(!said->module.empty() && !said->symbol.empty());
+        require(said->symbol.find(' ') == line.npos);
+    }
+    if (auto const fault = parse_iommu_fault(line)) {
+        require_inside(line, fault->address);
+        require(line.find("AMD-Vi:") != line.npos || line.find("DMAR:") != line.npos);
+    }
+    return 0;
+}

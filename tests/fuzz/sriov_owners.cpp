@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any text as each kind of configuration file: an owner does something, and a line says so.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "vfmgr/checks/sriov_owners.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+    using namespace vfmgr::checks;
+    auto const require = [](bool promise) {
+        if (!promise) std::abort();
+    };
+    std::string_view const text(reinterpret_cast<char const*>(data), size);
+    for (auto const path :
+         {"/etc/systemd/network/a.link", "/etc/systemd/network/a.network",
+          "/etc/NetworkManager/system-connections/a", "/etc/sysconfig/network-scripts/ifcfg-a",
+          "/etc/netplan/a.yaml", "/etc/modprobe.d/a.conf", "/etc/udev/rules.d/a.rules",
+          "/etc/systemd/system/a@.service", "/etc/network/interfaces", "/etc/crontab"})
+        for (auto const& owner : parse_sriov_owners(path, text)) {
+            require(!owner.does.empty() && !owner.line.empty());
+            require(text.find(owner.line) != text.npos);
+            auto const& of = owner.of;
+            require(of.any() == (of.netdevs.size() + of.macs.size() + of.drivers.size() +
+                                     of.pci.size() + of.ibdevs.size() ==
+                                 0));
+        }
+    return 0;
+}

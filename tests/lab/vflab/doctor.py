@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What doctor says of the emulated host that it did not say when the host was well."""
+
+CURE_SECONDS = 600  # a package is installed in the time of an emulated CPU
+
+
+class Doctor:
+    def __init__(self, lab, after_boot):
+        """`after_boot`: a command that makes the host what it was, where a boot doesn't."""
+        self.lab = lab
+        self.after_boot = after_boot
+        self.well = self.bad()
+
+    def report(self, *options):
+        return self.lab.vfctl("doctor", *options, "-o", "json", check=False).json()
+
+    def bad(self):
+        """What fails and what warns, in the order in which it is told; failures are told first."""
+        found = [one for one in self.report()["findings"] if one["cure"]]
+        return sorted(found, key=lambda one: one["result"])
+
+    def new(self):
+        known = {(one["rule"], one["subject"]) for one in self.well}
+        return [one for one in self.bad() if (one["rule"], one["subject"]) not in known]
+
+    def first(self, name, rule):
+        """The finding that is told first, which must be of that rule."""
+        found = self.new()
+        rules = [one["rule"] for one in found]
+        self.lab.check(rules[:1] == [rule], f"{name}: {rule} should be first of {rules}")
+        return found[0] if rules[:1] == [rule] else None
+
+    def cure(self, name, finding):
+        """Runs the cure as it is printed; after it nothing is bad that was well before."""
+        commands = finding["cure"]["commands"]
+        self.lab.step(f"{finding['detail']}: {'; '.join(commands)}")
+        self.lab.check(commands, f"{name}: no command cures it")
+        for command in commands:
+            if command == "reboot":
+                self.reboot()
+            else:
+                self.lab.host.run(command, timeout=CURE_SECONDS)
+        self.lab.check_equal([one["rule"] for one in self.new()], [], f"{name}: after the cure")
+        self.lab.count("cured")
+
+    def reboot(self):
+        self.lab.reboot()
+        self.lab.host.wait_for("vfmgrd serves", "systemctl is-active vfmgrd", 120)
+        self.lab.host.run(self.after_boot)

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the languages of configuration files say; bundles/cases/owners.json has what is made of it.
+#include "vfmgr/checks/sriov_owners.hpp"
+
+#include <gtest/gtest.h>
+
+namespace vfmgr::checks {
+namespace {
+
+struct Written {
+    char const* path;
+    char const* text;
+    char const* does;  // "": nobody's
+    DeviceSelector of;
+};
+
+class OwnerFile : public testing::TestWithParam<Written> {};
+
+TEST_P(OwnerFile, IsRead) {
+    auto const& [path, text, does, of] = GetParam();
+    auto const owners = parse_sriov_owners(path, text);
+    if (std::string_view(does).empty()) {
+        EXPECT_TRUE(owners.empty()) << owners[0].line;
+        return;
+    }
+    ASSERT_EQ(owners.size(), 1U);
+    EXPECT_EQ(owners[0].does, does);
+    EXPECT_EQ(owners[0].of, of);
+    EXPECT_NE(std::string_view(text).find(owners[0].line), std::string_view::npos);
+}
+
+DeviceSelector netdev(std::string name) {
+    return {{std::move(name)}, {}, {}, {}, {}};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, OwnerFile,
+    testing::Values(
+        Written{"/etc/systemd/network/a.link",
+                "[Match]\nMACAddress=02:00:00:00:00:01\nOriginalName=ens1 ens2*\n[Link]\n"
+                "SR-IOVVirtualFunctions = 8\n[SR-IOV]\nVirtualFunction=0\n",
+                "makes 8 VFs",
+                {{"ens1", "ens2*"}, {"02:00:00:00:00:01"}, {}, {}, {}}},
+        Written{"/etc/systemd/network/a.network",
+                "; a note\n[Match]\nName=!ens1\n[SR-IOV]\n",
+                "sets VFs up",
+                {}},
+        Written{
+            "/etc/systemd/network/a.network", "[Match]\nName=ens1\n[Network]\nDHCP=yes\n", "", {}},
+        Written{"/etc/systemd/network/a.link",
+                "[Match]\nPath=pci-0000:01:00.0\n[Network]\nSR-IOVVirtualFunctions=2\n[SR-IOV]\n",
+                "sets VFs up",
+                {{}, {}, {}, {"0000:01:00.0"}, {}}},
+        Written{"/etc/NetworkManager/system-connections/a", "id=a\ninterface-name=ens1\n", "", {}},
+        Written{"/etc/NetworkManager/system-connections/a",
+                "id=a\n[sriov]\ntotal-vfs=0\n",
+                "makes 0 VFs",
+                {}},
+        Written{"/etc/sysconfig/network-scripts/ifcfg-a", "DEVICE=\"ens1\"\nSRIOV_VF0=\"\"\n",
+                "sets VFs up", netdev("ens1")},
+        Written{"/etc/netplan/a.yaml",
+                "network:\n    ethernets:\n        lan:\n            match:\n"
+                "                macaddress: \"02:00:00:00:00:01\"\n            mtu: 9000\n"
+                "            virtual-function-count: '4'\n",
+                "makes 4 VFs",
+                {{}, {"02:00:00:00:00:01"}, {}, {}, {}}},
+        Written{"/etc/netplan/a.yaml",
+                "network:\n  ethernets:\n    ens1:\n      virtual-function-count: 2\n    vf0:\n"
+                "      link: ens1\n",
+                "makes 2 VFs", netdev("ens1")},
+        Written{"/etc/netplan/a.yaml",
+                "network:\n  ethernets:\n    ens1:\n      embedded-switch-mode: \"switchdev\"\n",
+                "sets VFs up", netdev("ens1")},
+        Written{"/etc/netplan/a.yaml",
+                "network:\n  ethernets:\n    ens1:\n      nameservers:\n        link: ens2\n"
+                "  bonds:\n    bond0:\n      virtual-function-count: x\n",
+                "makes VFs",
+                {}},
+        Written{"/etc/modprobe.d/a.conf",
+                "  options mlx4_core port_type_array=2,2 num_vfs=4\n",
+                "makes VFs, num_vfs=4",
+                {{}, {}, {"mlx4_core"}, {}, {}}},
+        Written{"/etc/modprobe.d/a.conf",
+                "options vfio-pci ids=15b3:101e\nblacklist num_vfs=1\n",
+                "",
+                {}},
+        Written{"/etc/udev/rules.d/a.rules",
+                "KERNELS==\"0000:01:00.0\", NAME==\"x\", ATTR{device/sriov_numvfs}=\"2\"\n",
+                "writes sriov_numvfs",
+                {{}, {}, {}, {"0000:01:00.0"}, {}}},
+        Written{
+            "/etc/udev/rules.d/a.rules", "ATTR{device/sriov_numvfs}!=\"0\", NAME=\"x\"\n", "", {}},
+        Written{"/etc/rc.local",
+                "echo 2 > '/sys/class/infiniband/mlx5_1/device/sriov_numvfs'\n",
+                "writes sriov_numvfs",
+                {{}, {}, {}, {}, {"mlx5_1"}}},
+        Written{"/etc/rc.local",
+                "for i in a b; do echo 2 > /sys/class/net/$i/device/sriov_numvfs\n",
+                "writes sriov_numvfs",
+                {}},
+        Written{"/etc/systemd/system/a.service",
+                "ExecStart=/opt/sriov-setup --all\n",
+                "runs /opt/sriov-setup",
+                {}},
+        Written{"/etc/systemd/system/a.service", "ExecStart=/opt/setup --sriov\n", "", {}}));
+
+}  // namespace
+}  // namespace vfmgr::checks

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/checks/collect.hpp"
+
+#include <fmt/format.h>
+#include <linux/rtnetlink.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <future>
+
+#include "vfmgr/checks/collect_nics.hpp"
+#include "vfmgr/checks/command.hpp"
+#include "vfmgr/checks/files.hpp"
+#include "vfmgr/checks/nic.hpp"
+#include "vfmgr/checks/rdma_stack.hpp"
+#include "vfmgr/checks/read_devices.hpp"
+#include "vfmgr/netlink/socket.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+constexpr seconds command_time_max{10};
+constexpr seconds netlink_time_max{5};
+
+std::string release_of(std::string const& root) {
+    Facts facts;
+    Files files(root, "");
+    files.read({"/proc/sys/kernel/osrelease"}, facts);
+    return std::string(facts.text("/proc/sys/kernel/osrelease").value_or(""));
+}
+
+// "RTM_GETADDR": every address of every netdev.
+NetlinkFact addresses() {
+    auto socket = NlSocket::open(NlProtocol::route);
+    if (!socket) return {{}, EPROTONOSUPPORT};
+    NlRequest request(RTM_GETADDR, NLM_F_DUMP);
+    request.header(ifaddrmsg{});
+    auto const answers =
+        socket->dump(std::move(request), "RTM_GETADDR", steady_clock::now() + netlink_time_max);
+    if (!answers) return {{}, EIO};
+    NetlinkFact fact;
+    for (auto const& answer : *answers)
+        fact.payloads.emplace_back(reinterpret_cast<char const*>(answer.payload.data()),
+                                   answer.payload.size());
+    return fact;
+}
+
+using Running = std::vector<std::pair<std::string, std::future<CommandFact>>>;
+
+// Beside the reading of files: a program takes as long as it takes.
+void start(std::vector<std::string> words, Running& running) {
+    auto line = fmt::format("{}", fmt::join(words, " "));
+    running.emplace_back(std::move(line),
+                         std::async(std::launch::async, run_command, std::move(words),
+                                    steady_clock::now() + command_time_max));
+}
+
+void start(WantedCommand const& wanted, Files& files, Running& running) {
+    for (auto const where : {wanted.only_where, wanted.and_where})
+        if (!where.empty() && !files.exists(where)) return;
+    start({wanted.words.begin(), wanted.words.end()}, running);
+}
+
+// One question for all units: nothing is started by it, which talking to libvirt would do. systemd
+// takes its time for each, so only those that it has are asked for; the others are not found.
+void ask_units(Files& files, Running& running) {
+    if (!files.exists("/run/systemd/system")) return;
+    std::vector<std::string> there;
+    for (auto const unit : wanted_units())
+        if (std::ranges::any_of(unit_folders(), [&](std::string_view folder) {
+                return files.exists(fmt::format("{}/{}", folder, unit));
+            }))
+            there.emplace_back(unit);
+    if (there.empty()) there.assign(wanted_units().begin(), wanted_units().end());
+    start(unit_question(there), running);
+}
+
+// A ConnectX's firmware tells its settings to root only, by its own tools, one card at a time.
+void ask_firmware(Files& files, Facts& facts, Running& running) {
+    if (::geteuid() != 0) return;
+    auto const* const tool = files.exists("/usr/bin/mstconfig")   ? "mstconfig"
+                             : files.exists("/usr/bin/mlxconfig") ? "mlxconfig"
+                                                                  : nullptr;
+    auto const devices = read_pci_devices(facts);
+    for (auto const& device : devices ? *devices : std::vector<PciDevice>()) {
+        if (!is_connectx(device) || is_vf(device) || device.address.function != 0) continue;
+        // Without the tool it is known to be absent.
+        facts.looked_for.insert(firmware_query(tool ? tool : "mstconfig", device.address));
+        if (tool) start({tool, "-e", "-d", to_string(device.address), "q"}, running);
+    }
+}
+
+// Which symbols nvidia-peermem's file wants, in which versions. modprobe unpacks the file and reads
+// it, and loads nothing.
+void start_reading_peermem(Facts const& facts, std::string const& release, Running& running) {
+    auto const folder = "/lib/modules/" + release + "/";
+    auto const listed = facts.text(folder + "modules.dep");
+    auto const file = find_module(listed.value_or(""), "nvidia_peermem");
+    if (!file || file->path.starts_with('/')) return;
+    start({"modprobe", "--dump-modversions", folder + std::string(file->path)}, running);
+}
+
+// What only the machine itself answers, and no copy of its files.
+void ask_this_machine(Files& files, std::string const& release, Running& running, Facts& into) {
+    read_kernel_log("/dev/kmsg", into);
+    if (!into.text("/dev/kmsg")) start(wanted_journal(), files, running);
+    start_reading_peermem(into, release, running);
+    into.netlink.emplace("RTM_GETADDR", addresses());
+    ask_about_netdevs(into);
+    ask_about_rdma_devices(into);
+    for (auto& [line, fact] : running) {
+        into.looked_for.insert(line);
+        into.commands.emplace(line, fact.get());
+    }
+}
+
+}  // namespace
+
+Facts collect(Collection const& what) {
+    Facts facts;
+    facts.machine = what.machine;
+    facts.collected_at = system_clock().now();
+    auto const release = release_of(what.root);
+    Files files(what.root, release);
+    bool const this_machine = what.root.empty();
+    Running running;
+    if (this_machine) {
+        ask_units(files, running);
+        for (auto const& wanted : wanted_commands()) start(wanted, files, running);
+    }
+    for (auto const& wanted : wanted_files()) files.read(wanted, facts);
+    for (auto const pattern : wanted_links()) files.read_link(pattern, facts);
+    for (auto const pattern : wanted_folders()) files.list(pattern, facts);
+    if (this_machine && what.machine == CheckedMachine::host) ask_firmware(files, facts, running);
+    read_configuration_spaces(files, facts);
+    read_vfio_holders(files, facts);
+    if (this_machine) ask_this_machine(files, release, running, facts);
+    return facts;
+}
+
+Facts collect_vfio_holders() {
+    Facts facts;
+    Files files({}, {});
+    read_vfio_holders(files, facts);
+    return facts;
+}
+
+}  // namespace vfmgr::checks

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a machine for the checks: what wanted.hpp lists. It opens nothing for writing, asks netlink
+// only to get, and starts no daemon. Any user may: what it was not allowed to see is in the facts
+// with its errno. Blocks for tens of milliseconds, commands for seconds at most; any thread.
+#pragma once
+
+#include <string>
+
+#include "vfmgr/checks/facts.hpp"
+
+namespace vfmgr::checks {
+
+struct Collection {
+    CheckedMachine machine = CheckedMachine::host;
+    std::string root{};  // before every path: a tree copied from a machine; empty: this machine
+    // With a root, what is no file is not collected: netlink, commands.
+};
+[[nodiscard]] Facts collect(Collection const& what);
+// Only who holds VFIO devices on this machine.
+[[nodiscard]] Facts collect_vfio_holders();
+
+}  // namespace vfmgr::checks

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/checks/collect_nics.hpp"
+
+#include <linux/genetlink.h>
+#include <linux/rtnetlink.h>
+#include <rdma/rdma_netlink.h>
+
+#include <cerrno>
+
+#include "vfmgr/netlink/dcb.hpp"
+#include "vfmgr/netlink/devlink.hpp"
+#include "vfmgr/netlink/pause.hpp"
+#include "vfmgr/netlink/rdma_link.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+constexpr std::chrono::seconds question_time_max{5};
+
+Deadline soon_enough() {
+    return std::chrono::steady_clock::now() + question_time_max;
+}
+
+NetlinkFact fact_of(std::vector<NlAnswer> const& answers) {
+    NetlinkFact fact;
+    for (auto const& answer : answers)
+        fact.payloads.emplace_back(reinterpret_cast<char const*>(answer.payload.data()),
+                                   answer.payload.size());
+    return fact;
+}
+
+NetlinkFact asked(NlSocket& socket, NlRequest request, std::string const& call) {
+    auto const reply = socket.ask(std::move(request), call, soon_enough());
+    if (!reply) return {{}, EIO};
+    if (!reply->ack.ok()) return {{}, reply->ack.error};
+    return fact_of(reply->answers);
+}
+
+NetlinkFact dumped(NlSocket& socket, NlRequest request, std::string const& call) {
+    auto const answers = socket.dump(std::move(request), call, soon_enough());
+    return answers ? fact_of(*answers) : NetlinkFact{{}, EIO};
+}
+
+// Netdevs that are a PCI function's, or a virtio device's or the like: not bonds, VLANs, bridges.
+std::vector<std::string> physical_netdevs(Facts const& facts) {
+    std::vector<std::string> names;
+    for (auto const& [path, fact] : facts.links) {
+        if (!matches("/sys/class/net/*/device", path) || fact.error != 0) continue;
+        auto const name = path.substr(std::string_view("/sys/class/net/").size());
+        names.push_back(name.substr(0, name.find('/')));
+    }
+    return names;
+}
+
+// A PF's own netdev, and it has VFs. In switchdev mode VFs' representors say the same function.
+bool has_vfs(Facts const& facts, std::string const& netdev) {
+    auto const device = facts.target("/sys/class/net/" + netdev + "/device");
+    if (!device) return false;
+    auto const address = std::string(device->substr(device->rfind('/') + 1));
+    auto const port = facts.text("/sys/class/net/" + netdev + "/phys_port_name").value_or("");
+    return port.find("vf") == port.npos &&
+           facts.target("/sys/bus/pci/devices/" + address + "/virtfn0").has_value();
+}
+
+// With the settings of its VFs, and without statistics: of those twice as many fit.
+NlRequest vf_settings_request(std::string const& netdev) {
+    NlRequest request(RTM_GETLINK, 0);
+    request.header(ifinfomsg{});
+    request.put_text(IFLA_IFNAME, netdev);
+    request.put<std::uint32_t>(IFLA_EXT_MASK, RTEXT_FILTER_VF | RTEXT_FILTER_SKIP_STATS);
+    return request;
+}
+
+// ethtool's number in generic netlink on this kernel.
+std::optional<std::uint16_t> ethtool_family(NlSocket& generic) {
+    auto const reply =
+        generic.ask(family_request("ethtool"), "CTRL_CMD_GETFAMILY ethtool", soon_enough());
+    if (!reply) return std::nullopt;
+    for (auto const& answer : reply->answers)
+        if (auto const family = parse_family(after(answer.payload, sizeof(genlmsghdr))))
+            return family;
+    return std::nullopt;
+}
+
+std::uint16_t nldev(unsigned command) {
+    return static_cast<std::uint16_t>((static_cast<unsigned>(RDMA_NL_NLDEV) << 10U) + command);
+}
+
+}  // namespace
+
+void ask_about_netdevs(Facts& facts) {
+    auto const names = physical_netdevs(facts);
+    if (auto socket = NlSocket::open(NlProtocol::route)) {
+        facts.looked_for.insert("DCB_CMD_IEEE_GET *");
+        for (auto const& name : names) {
+            auto const call = "DCB_CMD_IEEE_GET " + name;
+            facts.netlink.insert_or_assign(call, asked(*socket, dcb_request(name), call));
+        }
+        facts.looked_for.insert("RTM_GETLINK * VFs");
+        for (auto const& name : names) {
+            if (!has_vfs(facts, name)) continue;
+            auto const call = "RTM_GETLINK " + name + " VFs";
+            facts.netlink.insert_or_assign(call, asked(*socket, vf_settings_request(name), call));
+        }
+    }
+    auto generic = NlSocket::open(NlProtocol::generic);
+    auto const family = generic ? ethtool_family(*generic) : std::nullopt;
+    if (!family) return;
+    facts.looked_for.insert("ETHTOOL_MSG_PAUSE_GET *");
+    for (auto const& name : names) {
+        auto const call = "ETHTOOL_MSG_PAUSE_GET " + name;
+        facts.netlink.insert_or_assign(call, asked(*generic, pause_request(*family, name), call));
+    }
+}
+
+void ask_about_rdma_devices(Facts& facts) {
+    facts.looked_for.insert("RDMA_NLDEV_CMD_GET");
+    auto rdma = NlSocket::open(NlProtocol::rdma);
+    if (!rdma) return;  // a kernel without RDMA has no such socket
+    std::string const call = "RDMA_NLDEV_CMD_GET";
+    auto const devices = dumped(*rdma, NlRequest(nldev(RDMA_NLDEV_CMD_GET), NLM_F_DUMP), call);
+    facts.netlink.insert_or_assign(call, devices);
+    facts.looked_for.insert("RDMA_NLDEV_CMD_PORT_GET *");
+    for (auto const& payload : devices.payloads) {
+        auto const device = parse_rdma_device(std::as_bytes(std::span(payload)));
+        if (!device) continue;
+        auto const about_ports = "RDMA_NLDEV_CMD_PORT_GET " + device->name;
+        NlRequest request(nldev(RDMA_NLDEV_CMD_PORT_GET), NLM_F_DUMP);
+        request.put(RDMA_NLDEV_ATTR_DEV_INDEX, device->index);
+        facts.netlink.insert_or_assign(about_ports, dumped(*rdma, std::move(request), about_ports));
+    }
+}
+
+}  // namespace vfmgr::checks

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What drivers say in the kernel's log, taken apart: so exactly that a line which is only like it
+// is none. A line may have "host kernel: " before it. Views of the line; any thread.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "api/types/pci_address.hpp"
+
+namespace vfmgr::checks {
+
+// "mlx5_core 0000:5c:00.0: poll_health:801:(pid 0): text"; old kernels name no device there.
+struct Mlx5Line {
+    std::optional<PciAddress> device;
+    std::string_view function;  // "poll_health"
+    std::string_view text;
+};
+[[nodiscard]] std::optional<Mlx5Line> parse_mlx5_line(std::string_view line);
+
+// "mlx4_core 0000:01:00.0: text".
+struct DeviceLine {
+    PciAddress device;
+    std::string_view text;
+};
+[[nodiscard]] std::optional<DeviceLine> parse_device_line(std::string_view line,
+                                                          std::string_view driver);
+
+// "nvidia_peermem: disagrees about version of symbol X", "rdma_rxe: Unknown symbol X (err -2)".
+struct SymbolLine {
+    std::string_view module, symbol;
+    bool other_version = false;  // it is there, and is another
+};
+[[nodiscard]] std::optional<SymbolLine> parse_symbol_line(std::string_view line);
+
+// What an IOMMU stopped: "AMD-Vi: Event logged [IO_PAGE_FAULT …", "DMAR: [DMA Write] Request
+// device [5e:00.1] fault addr …".
+struct IommuFault {
+    PciAddress device;
+    bool domain_known = false;  // else the log left the PCI domain out
+    std::string_view address;   // "0x24d08000", "fd000000"
+};
+[[nodiscard]] std::optional<IommuFault> parse_iommu_fault(std::string_view line);
+
+// "Detected insufficient power on the PCIe slot (27W).": the watts.
+[[nodiscard]] std::optional<int> parse_slot_power(std::string_view text);
+// "Port module event[error]: module 0, Cable error, High Temperature".
+struct ModuleError {
+    int module = 0;
+    std::string_view error;
+};
+[[nodiscard]] std::optional<ModuleError> parse_module_error(std::string_view text);
+// "Health issue observed, firmware internal error, severity(3) ERROR:": the severity, as syslog's.
+[[nodiscard]] std::optional<int> parse_health_severity(std::string_view text);
+
+}  // namespace vfmgr::checks

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/checks/files.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <memory>
+#include <utility>
+
+#include "api/types/file_descriptor.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+constexpr std::size_t whole_bytes_max = 32 << 20;  // of a file of which lines are kept
+
+struct Closed {
+    void operator()(DIR* folder) const noexcept { ::closedir(folder); }
+};
+
+bool has_wildcard(std::string_view part) {
+    return part.find_first_of("*?[") != part.npos;
+}
+
+// What is not there, also because a pattern took a file for a folder.
+bool is_absent(int error) {
+    return error == ENOENT || error == ENOTDIR;
+}
+
+// A file that is there and has no value to give says so with one of the others.
+bool says_nothing(int error) {
+    return is_absent(error) || error == EINVAL || error == ENODEV || error == EOPNOTSUPP;
+}
+
+Fact bytes_of_file(std::string const& path, std::size_t bytes_max) {
+    FileDescriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!file) return {{}, errno};
+    // sysfs has regular files only, and gives a page, which is all, in one piece: most of what is
+    // read is there.
+    bool const sysfs = path.starts_with("/sys/");
+    struct stat status{};
+    if (!sysfs && ::fstat(file.get(), &status) == 0 && !S_ISREG(status.st_mode)) return {};
+    Fact fact;
+    std::array<char, 1 << 16> room;
+    while (fact.bytes.size() < bytes_max) {
+        auto const wanted = std::min(room.size(), bytes_max - fact.bytes.size());
+        auto const got = ::read(file.get(), room.data(), wanted);
+        if (got < 0) return {{}, errno};
+        if (got == 0) break;
+        fact.bytes.append(room.data(), static_cast<std::size_t>(got));
+        if (sysfs && std::cmp_less(got, wanted)) break;
+    }
+    return fact;
+}
+
+bool begins_with_one(std::string_view line, std::span<std::string_view const> words) {
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    return std::ranges::any_of(words, [&](auto const word) { return line.starts_with(word); });
+}
+
+std::string lines_with(std::string_view text, std::span<std::string_view const> words,
+                       std::span<std::string_view const> but_not = {}) {
+    std::string kept;
+    while (!text.empty()) {
+        auto const end = std::min(text.find('\n'), text.size() - 1) + 1;
+        auto const line = text.substr(0, end);
+        text.remove_prefix(end);
+        if (begins_with_one(line, but_not)) continue;
+        if (std::ranges::any_of(words,
+                                [&](auto const word) { return line.find(word) != line.npos; }))
+            kept += line;
+    }
+    return kept;
+}
+
+Fact read_wanted(std::string const& path, WantedFile const& wanted) {
+    if (wanted.lines_with.empty()) return bytes_of_file(path, wanted.bytes_max);
+    auto fact = bytes_of_file(path, whole_bytes_max);
+    fact.bytes = lines_with(fact.bytes, wanted.lines_with, wanted.lines_but_not);
+    if (fact.bytes.size() > wanted.bytes_max) fact.bytes.resize(wanted.bytes_max);
+    return fact;
+}
+
+Fact target_of(std::string const& path) {
+    std::array<char, PATH_MAX> target;
+    auto const size = ::readlink(path.c_str(), target.data(), target.size());
+    if (size < 0) return {{}, errno};
+    return {std::string(target.data(), static_cast<std::size_t>(size)), 0};
+}
+
+FolderFact names_of(std::string const& path) {
+    std::unique_ptr<DIR, Closed> const folder(::opendir(path.c_str()));
+    if (!folder) return {{}, errno};
+    FolderFact fact;
+    while (auto const* const entry = ::readdir(folder.get())) {
+        std::string_view const name = entry->d_name;
+        if (name != "." && name != "..") fact.names.emplace_back(name);
+    }
+    std::sort(fact.names.begin(), fact.names.end());
+    return fact;
+}
+
+// What `other` is for the names that `path` has where `pattern` has wildcards.
+std::string with_same_names(std::string_view path, std::string_view pattern,
+                            std::string_view other) {
+    auto const next = [](std::string_view& rest) {
+        rest.remove_prefix(1);  // '/'
+        auto const part = rest.substr(0, rest.find('/'));
+        rest.remove_prefix(part.size());
+        return part;
+    };
+    std::vector<std::string_view> names;
+    while (!pattern.empty()) {
+        auto const name = next(path);
+        if (has_wildcard(next(pattern))) names.push_back(name);
+    }
+    std::string same;
+    auto name = names.begin();
+    while (!other.empty()) {
+        auto const part = next(other);
+        same += '/';
+        same += has_wildcard(part) && name != names.end() ? *name++ : part;
+    }
+    return same;
+}
+
+}  // namespace
+
+FolderFact const& Files::names_in(std::string const& folder) {
+    auto const [at, is_new] = listed_.try_emplace(folder);
+    if (is_new) at->second = names_of(root_ + folder);
+    return at->second;
+}
+
+std::vector<std::string> Files::expand(std::string_view pattern) {
+    std::vector<std::string> paths{""};
+    std::string_view rest = pattern;
+    while (!rest.empty()) {
+        rest.remove_prefix(1);  // '/'
+        auto const part = rest.substr(0, rest.find('/'));
+        rest.remove_prefix(part.size());
+        std::vector<std::string> longer;
+        for (auto const& path : paths) {
+            if (!has_wildcard(part)) {
+                longer.push_back(path + "/" + std::string(part));
+                continue;
+            }
+            for (auto const& name : names_in(path.empty() ? "/" : path).names)
+                if (matches(part, name)) longer.push_back(path + "/" + name);
+        }
+        paths = std::move(longer);
+    }
+    return paths;
+}
+
+bool Files::exists(std::string_view pattern) {
+    return std::ranges::any_of(expand(pattern), [&](std::string const& path) {
+        return ::access((root_ + path).c_str(), F_OK) == 0;
+    });
+}
+
+void Files::read(WantedFile const& wanted, Facts& into) {
+    if (!wanted.only_where.empty() && !exists(wanted.only_where)) return;
+    auto const pattern = with_release(wanted.pattern, release_);
+    into.looked_for.insert(pattern);
+    for (auto const& path : expand(pattern)) {
+        if (!wanted.only_with.empty() &&
+            !into.files.contains(with_same_names(path, pattern, wanted.only_with)))
+            continue;
+        auto fact = read_wanted(root_ + path, wanted);
+        bool const empty = fact.error != 0 && says_nothing(fact.error);
+        if (!empty && (wanted.but_not.empty() || fact.bytes != wanted.but_not))
+            into.files.insert_or_assign(path, std::move(fact));
+    }
+}
+
+void Files::read_link(std::string_view wanted, Facts& into) {
+    auto const pattern = with_release(wanted, release_);
+    into.looked_for.insert(pattern);
+    for (auto const& path : expand(pattern))
+        if (auto fact = target_of(root_ + path); !says_nothing(fact.error))
+            into.links.insert_or_assign(path, std::move(fact));
+}
+
+void Files::list(std::string_view wanted, Facts& into) {
+    auto const pattern = with_release(wanted, release_);
+    into.looked_for.insert(pattern);
+    for (auto const& path : expand(pattern))
+        if (auto const& fact = names_in(path); !is_absent(fact.error))
+            into.folders.insert_or_assign(path, fact);
+}
+
+// Each read() gives one record: "6,339,5140900,-;text", and further lines that begin with a blank.
+void read_kernel_log(std::string const& device, Facts& into) {
+    constexpr std::size_t log_bytes_max = 4 << 20;
+    into.looked_for.insert("/dev/kmsg");
+    auto& fact = into.files["/dev/kmsg"];
+    FileDescriptor const log(::open(device.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    if (!log) {
+        fact.error = errno;
+        return;
+    }
+    std::array<char, 8192> record;  // CONSOLE_EXT_LOG_MAX
+    while (fact.bytes.size() < log_bytes_max) {
+        auto const got = ::read(log.get(), record.data(), record.size());
+        if (got < 0 && errno == EPIPE) continue;  // what was next has been overwritten
+        if (got < 0 && errno != EAGAIN && fact.bytes.empty()) fact.error = errno;
+        if (got <= 0) break;
+        std::string_view const text(record.data(), static_cast<std::size_t>(got));
+        fact.bytes.append(text.substr(0, text.find('\n'))).push_back('\n');
+    }
+}
+
+void read_vfio_holders(Files& files, Facts& into) {
+    into.looked_for.insert("/proc/[0-9]*/fd/*");
+    for (auto const& process : files.expand("/proc/[0-9]*")) {
+        auto const folder = process + "/fd";
+        auto const open_files = names_of(files.root() + folder);
+        if (open_files.error == EACCES || open_files.error == EPERM) {
+            into.folders.insert_or_assign(folder, open_files);
+            return;  // one process that can't be looked at may hold anything
+        }
+        bool holds = false;
+        for (auto const& name : open_files.names) {
+            auto fact = target_of(files.root() + folder + "/" + name);
+            if (!fact.bytes.starts_with("/dev/vfio/")) continue;
+            into.links.insert_or_assign(folder + "/" + name, std::move(fact));
+            holds = true;
+        }
+        if (!holds) continue;
+        auto arguments = bytes_of_file(files.root() + process + "/cmdline", 1 << 20);
+        std::ranges::replace(arguments.bytes, '\0', '\n');
+        static constexpr std::array<std::string_view, 1> name_of_vm{"guest="};
+        arguments.bytes = lines_with(arguments.bytes, name_of_vm);
+        into.files.insert_or_assign(process + "/cmdline", std::move(arguments));
+        into.files.insert_or_assign(process + "/comm",
+                                    bytes_of_file(files.root() + process + "/comm", 64));
+    }
+}
+
+void read_configuration_spaces(Files& files, Facts& into) {
+    constexpr std::size_t space_bytes = 4096;
+    into.looked_for.insert("/sys/bus/pci/devices/*/config");
+    for (auto const& device : files.expand("/sys/bus/pci/devices/*")) {
+        auto const pci_class = into.text(device + "/class");
+        if (!pci_class || !wants_configuration(*pci_class)) continue;
+        auto fact = bytes_of_file(files.root() + device + "/config", space_bytes);
+        if (fact.error == 0) into.files.insert_or_assign(device + "/config", std::move(fact));
+    }
+}
+
+}  // namespace vfmgr::checks

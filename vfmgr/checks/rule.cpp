@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/checks/rule.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+
+#include "vfmgr/checks/rdma_stack.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+constexpr std::size_t evidence_bytes_max = 300;
+
+}  // namespace
+
+std::vector<Rule> const& all_rules() {
+    static std::vector<Rule> const all = [] {
+        std::vector<Rule> joined;
+        for (auto const rules :
+             {iommu_rules(), pci_rules(), sriov_rules(), owner_rules(), libvirt_rules(),
+              memory_rules(), stack_rules(), port_rules(), port_link_rules(), roce_rules(),
+              qos_rules(), soft_rdma_rules(), soft_rdma_exposure_rules(), gpu_rules(),
+              kubernetes_rules(), log_rules()})
+            joined.insert(joined.end(), rules.begin(), rules.end());
+        return joined;
+    }();
+    return all;
+}
+
+Finding ok(std::string subject, std::string detail, std::vector<Evidence> evidence) {
+    return {
+        {},          std::move(subject), CheckResult::ok, std::move(detail), std::move(evidence),
+        std::nullopt};
+}
+
+Finding failed(std::string subject, std::string detail, Cure cure, std::vector<Evidence> evidence) {
+    return {{},
+            std::move(subject),
+            CheckResult::failed,
+            std::move(detail),
+            std::move(evidence),
+            std::move(cure)};
+}
+
+Finding warning(std::string subject, std::string detail, Cure cure,
+                std::vector<Evidence> evidence) {
+    auto finding =
+        failed(std::move(subject), std::move(detail), std::move(cure), std::move(evidence));
+    finding.result = CheckResult::warning;
+    return finding;
+}
+
+Finding not_applicable(std::string detail) {
+    return {{}, {}, CheckResult::not_applicable, std::move(detail), {}, std::nullopt};
+}
+
+Finding unknown(std::string subject, Unknown const& what) {
+    bool const forbidden = what.error == EACCES || what.error == EPERM;
+    return {{},
+            std::move(subject),
+            CheckResult::unknown,
+            to_string(what) + (forbidden ? " (root may see it)" : ""),
+            {},
+            std::nullopt};
+}
+
+std::optional<Finding> unseen(Machine const& machine, std::string const& path,
+                              std::string subject) {
+    auto const file = machine.facts.text(path);
+    if (file || file.error().absent() || machine.facts.names(path)) return std::nullopt;
+    return unknown(std::move(subject), file.error());
+}
+
+Evidence seen(Machine const& machine, std::string const& path) {
+    auto const text = machine.facts.text(path);
+    if (!text) return {path, to_string(text.error())};
+    return {path, std::string(text->substr(0, evidence_bytes_max))};
+}
+
+Evidence seen(LogLine const& line) {
+    return {"the kernel's log", std::string(line.text.substr(0, evidence_bytes_max))};
+}
+
+Evidence seen_absent(std::string path) {
+    auto text = "there is no " + path;
+    return {std::move(path), std::move(text)};
+}
+
+Cure by_command(std::string command, std::string note) {
+    return {{std::move(command)}, BlastRadius::none, std::move(note), {}};
+}
+
+Cure by_hand(std::string note, BlastRadius blast_radius) {
+    return {{}, blast_radius, std::move(note), {}};
+}
+
+namespace {
+
+// grub2-mkconfig does not reach the boot entries that Fedora and its kin keep one by one.
+Cure in_boot_loader(Machine const& machine, std::string in_grub, std::string grubby,
+                    std::string otherwise) {
+    Cure cure{{}, BlastRadius::reboot, {}, {}};
+    if (machine.facts.text("/etc/redhat-release"))
+        cure.commands = {std::move(grubby), "reboot"};
+    else if (!machine.facts.text("/etc/default/grub"))
+        cure.note = std::move(otherwise);
+    else if (is_debian(machine))
+        cure.commands = {std::move(in_grub), "update-grub", "reboot"};
+    else
+        cure.commands = {std::move(in_grub), "grub2-mkconfig -o /boot/grub2/grub.cfg", "reboot"};
+    return cure;
+}
+
+}  // namespace
+
+Cure by_kernel_parameter(Machine const& machine, std::string const& parameter) {
+    return in_boot_loader(
+        machine,
+        fmt::format(R"(sed -i 's/^GRUB_CMDLINE_LINUX="/&{} /' /etc/default/grub)", parameter),
+        fmt::format("grubby --update-kernel=ALL --args='{}'", parameter),
+        fmt::format("add {} to the kernel's command line in the boot loader, and reboot",
+                    parameter));
+}
+
+Cure by_kernel_parameter_instead(Machine const& machine, std::string const& wrong,
+                                 std::string const& parameter) {
+    auto const otherwise =
+        fmt::format("take {} off the kernel's command line in the boot loader, add {}, and reboot",
+                    wrong, parameter);
+    auto const grub = machine.facts.text("/etc/default/grub");
+    // Somebody else's file may hold it: /etc/default/grub.d, /etc/kernel/cmdline, an installer's.
+    if (grub && grub->find(wrong) == grub->npos) return by_hand(otherwise, BlastRadius::reboot);
+    return in_boot_loader(
+        machine, fmt::format(R"(sed -i 's/\b{}\b/{}/' /etc/default/grub)", wrong, parameter),
+        fmt::format("grubby --update-kernel=ALL --remove-args='{}' --args='{}'", wrong, parameter),
+        otherwise);
+}
+
+Cure by_kernel_module(Machine const& machine, std::string_view module, std::string_view option) {
+    auto const& release = machine.release;
+    auto const system = machine.facts.text("/etc/os-release").value_or("");
+    bool const ubuntu = system.find("ID=ubuntu") != system.npos;
+    bool const debian = !ubuntu && is_debian(machine);
+    if (debian && release.find("cloud") != release.npos)
+        return {{"apt-get install --yes linux-image-amd64", "reboot"},
+                BlastRadius::reboot,
+                fmt::format("Debian's cloud kernels have no {}; its common one does", module),
+                {}};
+    if (kernel_option(machine, option) == "n")
+        return by_hand(fmt::format("this kernel was built without {}: boot the distribution's "
+                                   "general one, or one that was built with {}=m",
+                                   option, option),
+                       BlastRadius::reboot);
+    // Ubuntu and Red Hat pack the rarer modules apart; Debian has all in one package.
+    if (ubuntu) return by_command("apt-get install --yes linux-modules-extra-" + release);
+    if (debian) return by_command("apt-get install --yes --reinstall linux-image-" + release);
+    if (system.find("rhel") != system.npos || system.find("fedora") != system.npos)
+        return by_command(fmt::format(
+            "dnf install --assumeyes kernel-modules-{} kernel-modules-extra-{}", release, release));
+    return by_hand(fmt::format("install the package that holds {} for kernel {}, and reboot if it "
+                               "is of a newer one",
+                               module, release),
+                   BlastRadius::reboot);
+}
+
+}  // namespace vfmgr::checks

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rules of GPUDirect's files judge; gpu.cpp lists them. Pure; any thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vfmgr/checks/machine.hpp"
+
+namespace vfmgr::checks {
+
+// gpu_driver.cpp
+[[nodiscard]] std::vector<Finding> judge_gpu_driver(Machine const& machine);
+[[nodiscard]] std::vector<Finding> judge_gpu_dma_buf(Machine const& machine);
+[[nodiscard]] std::vector<Finding> judge_igpu(Machine const& machine);
+// gpu_peermem.cpp
+[[nodiscard]] std::vector<Finding> judge_install_order(Machine const& machine);
+[[nodiscard]] std::vector<Finding> judge_peermem(Machine const& machine);
+[[nodiscard]] std::vector<Finding> judge_nv_peer_mem(Machine const& machine);
+[[nodiscard]] std::vector<Finding> judge_peermem_at_boot(Machine const& machine);
+// gpu_pci.cpp
+[[nodiscard]] std::vector<Finding> judge_bar1(Machine const& machine);
+[[nodiscard]] std::vector<Finding> judge_gpu_topology(Machine const& machine);
+// kubernetes.cpp
+[[nodiscard]] bool runs_kubelet(Machine const& machine);
+
+// Why GPUDirect has nothing to judge here: no GPU of its own with NVIDIA's driver, no RDMA NIC.
+[[nodiscard]] std::optional<Finding> no_gpudirect(Machine const& machine);
+// Something lacks that only a GPU with GPUDirect needs, and this may be none.
+[[nodiscard]] Finding perhaps_no_gpudirect(std::string detail, std::vector<Evidence> evidence);
+
+}  // namespace vfmgr::checks

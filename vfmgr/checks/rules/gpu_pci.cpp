@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "vfmgr/checks/nic.hpp"
+#include "vfmgr/checks/pci_resource.hpp"
+#include "vfmgr/checks/peermem.hpp"
+#include "vfmgr/checks/rdma_stack.hpp"
+#include "vfmgr/checks/rule.hpp"
+#include "vfmgr/checks/rules/gpu.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+// NVIDIA's BAR1 is the largest region; its number differs: 1 on most, 2 where BAR0 has 64 bits.
+PciRegion const* largest(std::vector<PciRegion> const& regions) {
+    PciRegion const* found = nullptr;
+    for (auto const& region : regions)
+        if (region.is_memory() && region.is_prefetchable() &&
+            (!found || region.bytes() > found->bytes()))
+            found = &region;
+    return found;
+}
+
+Finding of_bar1(Machine const& machine, PciDevice const& gpu) {
+    constexpr std::uint64_t mebibyte = 1U << 20U;
+    constexpr std::uint64_t small_mebibytes = 256;
+    auto const address = to_string(gpu.address);
+    auto const path = fmt::format("/sys/bus/pci/devices/{}/resource", address);
+    auto const text = machine.facts.text(path);
+    if (!text) return unknown(address, text.error());
+    auto const regions = parse_pci_resource(*text);
+    auto const* const bar1 = largest(regions);
+    bool const guest = machine.kind == CheckedMachine::guest;
+    if (!bar1 || !bar1->is_assigned())
+        return failed(address, fmt::format("{} has no address for its BAR1", address),
+                      by_hand(guest ? "give the VM UEFI firmware with a larger window for 64-bit "
+                                      "BARs (OVMF: opt/ovmf/X-PciMmio64Mb), or a newer OVMF"
+                                    : "enable Above 4G Decoding in the firmware's set-up, or boot "
+                                      "with pci=realloc",
+                              BlastRadius::reboot),
+                      {seen(machine, path)});
+    auto const mebibytes = bar1->bytes() / mebibyte;
+    std::vector<Evidence> evidence{{path, fmt::format("{:#x}-{:#x}", bar1->start, bar1->end)}};
+    if (mebibytes <= small_mebibytes)
+        return warning(address,
+                       fmt::format("BAR1 of {} has {} MiB: no more of its memory can be registered "
+                                   "at a time",
+                                   address, mebibytes),
+                       by_hand(guest ? "enable Resizable BAR in the host's firmware set-up, or set "
+                                       "the size there before the GPU is lent (resource1_resize)"
+                                     : "enable Resizable BAR and Above 4G Decoding in the "
+                                       "firmware's set-up, where the GPU has it",
+                               BlastRadius::reboot),
+                       evidence);
+    return ok(address, fmt::format("BAR1 of {} has {} MiB", address, mebibytes), evidence);
+}
+
+bool share_a_switch(PciDevice const& one, PciDevice const& other) {
+    return !one.above.empty() && !other.above.empty() && one.above.front() == other.above.front();
+}
+
+// A node without CPUs is memory, of a GPU perhaps (recorded on POWER9): it is near nothing.
+std::optional<int> cpu_node(Machine const& machine, PciDevice const& device) {
+    auto const with_cpus = machine.facts.text("/sys/devices/system/node/has_cpu");
+    if (device.numa_node && with_cpus && !number_list_has(*with_cpus, *device.numa_node))
+        return std::nullopt;
+    return device.numa_node;
+}
+
+enum class Nearness { unknown, other_node, same_node, same_switch };
+
+Nearness nearness(Machine const& machine, PciDevice const& gpu, PciDevice const& nic) {
+    if (share_a_switch(gpu, nic)) return Nearness::same_switch;
+    auto const of_gpu = cpu_node(machine, gpu);
+    auto const of_nic = cpu_node(machine, nic);
+    if (!of_gpu || !of_nic) return Nearness::unknown;
+    return of_gpu == of_nic ? Nearness::same_node : Nearness::other_node;
+}
+
+// What has no driver of the kind is for a console.
+bool computes(PciDevice const& device) {
+    return is_nvidia_gpu(device) && (device.driver == "nvidia" || on_vfio(device));
+}
+
+std::vector<PciDevice const*> nics_of(std::vector<PciDevice> const& pci) {
+    std::vector<PciDevice const*> nics;
+    for (auto const& device : pci)
+        if (is_network(device) && !device.pf &&
+            (device.vendor == vendor_mellanox || !device.rdma_devices.empty()))
+            nics.push_back(&device);
+    return nics;
+}
+
+Finding of_place(Machine const& machine, PciDevice const& gpu,
+                 std::vector<PciDevice const*> const& nics) {
+    auto const address = to_string(gpu.address);
+    auto const* nearest = nics.front();
+    for (auto const* nic : nics)
+        if (nearness(machine, gpu, *nic) > nearness(machine, gpu, *nearest)) nearest = nic;
+    auto const name = to_string(nearest->address);
+    switch (nearness(machine, gpu, *nearest)) {
+        case Nearness::same_switch:
+            return ok(address,
+                      fmt::format("{} and NIC {} are below one PCI switch", address, name));
+        case Nearness::same_node:
+            return ok(address, fmt::format("{} and NIC {} are of NUMA node {}", address, name,
+                                           *gpu.numa_node));
+        case Nearness::other_node:
+            return warning(
+                address,
+                fmt::format("{} is of NUMA node {}, and no RDMA NIC is: GPUDirect crosses the CPUs",
+                            address, *gpu.numa_node),
+                by_hand("move the NIC or the GPU to a slot of the other's CPU; best are two slots "
+                        "below one PCI switch"),
+                {{fmt::format("/sys/bus/pci/devices/{}/numa_node", name),
+                  std::to_string(*nearest->numa_node)}});
+        case Nearness::unknown:
+            break;
+    }
+    return ok(address, fmt::format("no file tells of NUMA nodes that {} and NIC {} are apart",
+                                   address, name));
+}
+
+}  // namespace
+
+std::vector<Finding> judge_bar1(Machine const& machine) {
+    if (auto none = no_gpudirect(machine)) return {*none};
+    std::vector<Finding> findings;
+    for (auto const* gpu : own_gpus(machine))
+        if (gpu->driver == "nvidia") findings.push_back(of_bar1(machine, *gpu));
+    return findings;
+}
+
+std::vector<Finding> judge_gpu_topology(Machine const& machine) {
+    if (!machine.pci) return {unknown("", machine.pci.error())};
+    bool const guest = machine.kind == CheckedMachine::guest;
+    auto const nics = nics_of(*machine.pci);
+    bool const nic = guest ? has_rdma_nic(machine) : !nics.empty();
+    if (!nic || std::ranges::none_of(*machine.pci, computes))
+        return {not_applicable("there are not both an NVIDIA GPU and an RDMA NIC")};
+    if (guest)
+        return {{{},
+                 {},
+                 CheckResult::unknown,
+                 "a VM's PCI tree is virtual, so it does not tell how near GPU and NIC are: the "
+                 "host's gpu.topology does. NCCL takes them for far apart, and uses no GPUDirect "
+                 "without NCCL_NET_GDR_LEVEL=SYS or an NCCL_TOPO_FILE. The way between them is the "
+                 "host's, too: its ports' ACS stays on, and its NIC's ATS makes it short (the "
+                 "host's pci.acs)",
+                 {},
+                 std::nullopt}};
+    std::vector<Finding> findings;
+    for (auto const& device : *machine.pci)
+        if (computes(device)) findings.push_back(of_place(machine, device, nics));
+    return findings;
+}
+
+}  // namespace vfmgr::checks

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "vfmgr/checks/peermem.hpp"
+#include "vfmgr/checks/rdma_stack.hpp"
+#include "vfmgr/checks/rule.hpp"
+#include "vfmgr/checks/rules/gpu.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+constexpr std::string_view load_peermem = "modprobe nvidia-peermem";
+
+// It can't work like this; where DMA-BUF can be used, only programs that know no other way fail.
+Finding by_need(Machine const& machine, std::string detail, Cure cure,
+                std::vector<Evidence> evidence) {
+    auto const dma_buf = judge_dma_buf(machine);
+    bool const sure = surely_offers_gpudirect(machine);
+    if (dma_buf.can != Can::yes && sure)
+        return failed("", std::move(detail), std::move(cure), std::move(evidence));
+    return warning("",
+                   detail + (sure ? "; programs that use DMA-BUF do without"
+                                  : "; a GPU that offers no GPUDirect, as a GeForce, does without"),
+                   std::move(cure), std::move(evidence));
+}
+
+Cure rebuild_and_load(Machine const& machine) {
+    auto cure = rebuild_nvidia(machine);
+    if (!cure.commands.empty()) cure.commands.emplace_back(load_peermem);
+    return cure;
+}
+
+Finding not_offered(Machine const& machine, Peermem const& peermem) {
+    auto const dma_buf = judge_dma_buf(machine);
+    if (dma_buf.can == Can::yes)
+        return ok("",
+                  "nvidia-peermem can't work with this RDMA stack, which has no peer memory; it is "
+                  "not needed: DMA-BUF can be used",
+                  peermem.evidence);
+    if (!surely_offers_gpudirect(machine))
+        return perhaps_no_gpudirect(
+            "nvidia-peermem can't load: this RDMA stack has no ib_register_peer_memory_client",
+            peermem.evidence);
+    return failed(
+        "", "nvidia-peermem can't load: this RDMA stack has no ib_register_peer_memory_client",
+        by_hand("install DOCA-OFED, then build NVIDIA's modules again; or use DMA-BUF: " +
+                dma_buf.why),
+        peermem.evidence);
+}
+
+}  // namespace
+
+std::vector<Finding> judge_install_order(Machine const& machine) {
+    if (auto none = no_gpudirect(machine)) return {*none};
+    auto const ofed = read_ofed(machine);
+    if (!ofed.running && !ofed.installed)
+        if (auto const hidden = unseen(machine, "/sys/module/mlx5_core/version")) return {*hidden};
+    if (!ofed.running && !ofed.installed)
+        return {not_applicable("there is no OFED, so nothing had to be built after it")};
+    auto const peermem = examine_peermem(machine);
+    auto const version = ofed.running ? ofed.running->text : ofed.installed->text;
+    switch (peermem.build) {
+        case PeermemBuild::without_peers:
+            return {by_need(machine,
+                            fmt::format("nvidia-peermem was built before OFED {} was installed: it "
+                                        "knows no peer memory and only returns EINVAL",
+                                        version),
+                            rebuild_and_load(machine), peermem.evidence)};
+        case PeermemBuild::other_stack:
+            return {by_need(machine,
+                            fmt::format("nvidia-peermem was built against another RDMA stack than "
+                                        "OFED {}",
+                                        version),
+                            rebuild_and_load(machine), peermem.evidence)};
+        case PeermemBuild::fits:
+            return {ok("", fmt::format("nvidia-peermem fits OFED {}", version), peermem.evidence)};
+        case PeermemBuild::absent:
+            return {not_applicable("there is no nvidia-peermem")};
+        case PeermemBuild::unknown:
+            break;
+    }
+    return {unknown(
+        "",
+        machine.facts.text(fmt::format("/lib/modules/{}/modules.dep", machine.release)).error())};
+}
+
+std::vector<Finding> judge_peermem(Machine const& machine) {
+    if (auto none = no_gpudirect(machine)) return {*none};
+    if (!machine.modules) return {unknown("", machine.modules.error())};
+    auto const peermem = examine_peermem(machine);
+    if (peermem.loaded)
+        return {ok("", "nvidia_peermem is loaded", {{"/proc/modules", "nvidia_peermem"}})};
+    if (module_loaded(machine, "nv_peer_mem"))
+        return {ok("", "the old nv_peer_mem is loaded and does the same")};
+    // The GPU operator's driver comes in a container: its modules are not among the VM's files.
+    if (machine.kind == CheckedMachine::guest && runs_kubelet(machine) &&
+        !module_file(machine, "nvidia"))
+        return {
+            not_applicable("nvidia-peermem comes with the GPU operator's driver: see "
+                           "kubernetes.gpu_operator")};
+    if (peermem.offered == false) return {not_offered(machine, peermem)};
+    switch (peermem.build) {
+        case PeermemBuild::absent:
+            return {by_need(
+                machine, fmt::format("there is no nvidia-peermem for kernel {}", machine.release),
+                rebuild_and_load(machine), peermem.evidence)};
+        case PeermemBuild::without_peers:
+            return {by_need(machine,
+                            "nvidia-peermem is not loaded and can't be: it was built without peer "
+                            "memory and returns EINVAL without a word in the kernel's log",
+                            rebuild_and_load(machine), peermem.evidence)};
+        case PeermemBuild::other_stack:
+            return {by_need(machine,
+                            "nvidia-peermem is not loaded and can't be: its symbols are of another "
+                            "RDMA stack",
+                            rebuild_and_load(machine), peermem.evidence)};
+        case PeermemBuild::fits:
+        case PeermemBuild::unknown:
+            break;
+    }
+    if (judge_dma_buf(machine).can == Can::yes)
+        return {
+            ok("", fmt::format("nvidia_peermem is not loaded, and is not needed where DMA-BUF is "
+                               "used; {} serves programs that know no DMA-BUF",
+                               load_peermem))};
+    if (!surely_offers_gpudirect(machine))
+        return {perhaps_no_gpudirect(
+            fmt::format("nvidia_peermem is not loaded ({}), and DMA-BUF can't be used",
+                        load_peermem),
+            peermem.evidence)};
+    return {failed("", "nvidia_peermem is not loaded, and DMA-BUF can't be used",
+                   by_command(std::string(load_peermem)), peermem.evidence)};
+}
+
+std::vector<Finding> judge_nv_peer_mem(Machine const& machine) {
+    constexpr int branch_with_peermem = 470;
+    if (auto none = no_gpudirect(machine)) return {*none};
+    if (!machine.modules) return {unknown("", machine.modules.error())};
+    std::vector<Evidence> evidence;
+    bool const loaded = module_loaded(machine, "nv_peer_mem");
+    if (loaded) evidence.push_back({"/proc/modules", "nv_peer_mem"});
+    if (auto const file = module_file(machine, "nv_peer_mem"))
+        evidence.push_back({"modules.dep", std::string(*file)});
+    if (machine.units) {
+        auto const unit = machine.units->find("nv_peer_mem.service");
+        if (unit != machine.units->end() && unit->second.load == "loaded")
+            evidence.push_back({"nv_peer_mem.service", unit->second.active});
+    }
+    if (evidence.empty()) return {ok("", "there is no nv_peer_mem")};
+    auto const driver = nvidia_driver(machine);
+    if (driver && driver->branch < branch_with_peermem)
+        return {ok("",
+                   fmt::format("nv_peer_mem serves NVIDIA's driver {}, which has no nvidia-peermem",
+                               driver->version),
+                   evidence)};
+    Cure cure{{"systemctl disable --now nv_peer_mem"}, BlastRadius::none, {}, {}};
+    if (loaded) cure.commands.emplace_back("rmmod nv_peer_mem");
+    cure.commands.emplace_back(is_debian(machine)
+                                   ? "dpkg -P nvidia-peer-memory nvidia-peer-memory-dkms"
+                                   : "rpm -e nvidia_peer_memory");
+    cure.commands.emplace_back(load_peermem);
+    return {warning("",
+                    "the old nv_peer_mem is left, in whose place NVIDIA's driver has "
+                    "nvidia-peermem",
+                    std::move(cure), evidence)};
+}
+
+namespace {
+
+// A line that names the module alone, or a rule of modprobe that pulls it in.
+bool loads_peermem(std::string_view path, std::string_view text) {
+    bool const rules = path.find("/modprobe.d/") != path.npos;
+    while (!text.empty()) {
+        auto const end = std::min(text.find('\n'), text.size());
+        auto line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        auto const from = line.find_first_not_of(" \t");
+        if (from == line.npos || line[from] == '#' || line[from] == ';') continue;
+        line = line.substr(from, line.find_last_not_of(" \t\r") + 1 - from);
+        for (auto const name : {"nvidia-peermem", "nvidia_peermem"}) {
+            bool const pulls = line.starts_with("softdep ") || line.starts_with("install ");
+            if (rules ? pulls && line.find(name) != line.npos : line == name) return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
+std::vector<Finding> judge_peermem_at_boot(Machine const& machine) {
+    if (!machine.modules) return {unknown("", machine.modules.error())};
+    if (!module_loaded(machine, "nvidia_peermem"))
+        return {not_applicable("nvidia_peermem is not loaded now")};
+    for (auto const& [path, fact] : machine.facts.files) {
+        bool const at_boot = path == "/etc/modules" || matches("/*/modules-load.d/*", path) ||
+                             matches("/usr/lib/modules-load.d/*", path) ||
+                             matches("/etc/modprobe.d/*", path) ||
+                             matches("/usr/lib/modprobe.d/*", path);
+        if (at_boot && loads_peermem(path, fact.bytes))
+            return {ok("", "nvidia_peermem is loaded at boot", {{path, "nvidia-peermem"}})};
+    }
+    constexpr std::string_view unit = "vf-guest-peermem.service";
+    for (auto const& [path, folder] : machine.facts.folders)
+        if (matches("/etc/systemd/system/*.wants", path) &&
+            std::ranges::find(folder.names, unit) != folder.names.end())
+            return {ok("", "nvidia_peermem is loaded at boot, when OFED and driver are there",
+                       {{path, std::string(unit)}})};
+    if (runs_kubelet(machine))
+        return {ok("", "nvidia_peermem is loaded; in Kubernetes the GPU operator does that")};
+    if (auto const hidden = unseen(machine, "/etc/modules-load.d/nvidia-peermem.conf"))
+        return {*hidden};
+    return {warning("", "nvidia_peermem was loaded by hand, and is not after a reboot",
+                    by_command("echo nvidia-peermem > /etc/modules-load.d/nvidia-peermem.conf",
+                               "or vf-guest peermem --at-boot, which also knows when that comes "
+                               "too early"),
+                    {{"/etc/modules-load.d", "no nvidia-peermem"}})};
+}
+
+}  // namespace vfmgr::checks

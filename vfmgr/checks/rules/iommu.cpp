@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// CPU virtualisation, the IOMMU and its groups: without them no VF can be lent.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "vfmgr/checks/rule.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+bool has_table(Machine const& machine, std::string_view table) {
+    auto const tables = machine.facts.names("/sys/firmware/acpi/tables");
+    return tables && std::ranges::find(*tables, table) != tables->end();
+}
+
+std::vector<Finding> judge_virtualisation(Machine const& machine) {
+    if (!machine.cpu) return {unknown("", machine.cpu.error())};
+    bool const usable = module_loaded(machine, "kvm_intel") || module_loaded(machine, "kvm_amd");
+    auto const devices = machine.facts.names("/dev");
+    bool const node = devices && std::ranges::find(*devices, "kvm") != devices->end();
+    if (node) return {ok("", "KVM is there", {{"/dev/kvm", "exists"}})};
+    if (!devices) return {unknown("", devices.error())};
+    // Neither vmx nor svm is a word of other architectures.
+    if (machine.cpu->vendor == CpuVendor::other)
+        return {failed("", "there is no /dev/kvm",
+                       by_command("modprobe kvm", "on POWER: modprobe kvm_hv"),
+                       {seen_absent("/dev/kvm")})};
+    if (!machine.cpu->virtualisation)
+        return {failed("", "the CPU shows no virtualisation extension (vmx or svm)",
+                       by_hand(machine.cpu->hypervisor
+                                   ? "this machine is a VM itself: give it nested virtualisation"
+                                   : "enable VT-x or SVM in the firmware's set-up",
+                               BlastRadius::reboot),
+                       {{"/proc/cpuinfo", "flags without vmx and svm"}})};
+    auto const module = machine.cpu->vendor == CpuVendor::amd ? "kvm_amd" : "kvm_intel";
+    return {failed("", usable ? "there is no /dev/kvm" : fmt::format("{} is not loaded", module),
+                   by_command(fmt::format("modprobe {}", module)), {seen_absent("/dev/kvm")})};
+}
+
+// Whose firmware it is that has the switch.
+std::string switch_of_iommu(Cpu const& cpu) {
+    if (cpu.hypervisor)
+        return "this machine is a VM itself: whoever runs it has to give it an IOMMU (libvirt: "
+               "<iommu model='intel'><driver intremap='on'/></iommu>)";
+    return cpu.vendor == CpuVendor::amd
+               ? "enable IOMMU (AMD-Vi) in the firmware's set-up"
+               : "enable VT-d (Intel Virtualization for Directed I/O) in the firmware's set-up";
+}
+
+// Kernels differ: those of Debian 12 and 13 use Intel's IOMMU unasked, but for integrated GPUs.
+bool is_used_unasked(Machine const& machine) {
+    return kernel_option(machine, "CONFIG_INTEL_IOMMU_DEFAULT_ON") == "y" ||
+           kernel_option(machine, "CONFIG_INTEL_IOMMU_DEFAULT_ON_INTGPU_OFF") == "y";
+}
+
+// The vendor's own switch: what the kernel takes, and what it needs on this build.
+std::vector<Finding> iommu_is_off(Machine const& machine) {
+    if (!machine.cpu) return {unknown("", machine.cpu.error())};
+    auto const& parameters = *machine.parameters;
+    // The table tells whose IOMMU it is; the CPU only what is missing. (Zhaoxin's have a DMAR, and
+    // an emulated machine may have any pair of them.)
+    bool const amd = has_table(machine, "IVRS") ||
+                     (machine.cpu->vendor == CpuVendor::amd && !has_table(machine, "DMAR"));
+    std::string const table = amd ? "IVRS" : "DMAR";
+    // AMD's is on unless it is switched off.
+    std::string const wanted = amd ? "iommu=pt" : "intel_iommu=on iommu=pt";
+    auto const* const general = find_parameter(parameters, "iommu");
+    auto const* const own = find_parameter(parameters, amd ? "amd_iommu" : "intel_iommu");
+    std::vector<Evidence> evidence{{"/sys/kernel/iommu_groups", "is empty"},
+                                   seen(machine, "/proc/cmdline")};
+    if (general && general->value == "off")
+        return {failed("", "the IOMMU is switched off by iommu=off on the kernel's command line",
+                       by_kernel_parameter_instead(machine, "iommu=off", wanted), evidence)};
+    if (own && own->value == "off")
+        return {failed("", fmt::format("the IOMMU is switched off by {}=off", own->name),
+                       by_kernel_parameter_instead(machine, own->name + "=off", wanted), evidence)};
+    if (machine.cpu->vendor == CpuVendor::other && !has_table(machine, table))
+        return {
+            failed("", "the kernel uses no IOMMU",
+                   by_hand("enable the IOMMU (SMMU) in the firmware's set-up", BlastRadius::reboot),
+                   evidence)};
+    if (!has_table(machine, table)) {
+        evidence.push_back(seen_absent("/sys/firmware/acpi/tables/" + table));
+        return {failed("", fmt::format("the firmware offers no IOMMU: it has no {} table", table),
+                       by_hand(switch_of_iommu(*machine.cpu), BlastRadius::reboot), evidence)};
+    }
+    evidence.push_back({"/sys/firmware/acpi/tables/" + table, "exists"});
+    if (amd || (own && own->value.starts_with("on")) || is_used_unasked(machine))
+        return {failed("", "the firmware has an IOMMU, and the kernel does not use it",
+                       by_hand(fmt::format("look at what the kernel's log says: dmesg | grep -e {}",
+                                           amd ? "AMD-Vi" : "DMAR")),
+                       evidence)};
+    return {failed("",
+                   "the kernel does not use the IOMMU: intel_iommu=on is not on its command line",
+                   by_kernel_parameter(machine, wanted), evidence)};
+}
+
+std::vector<Finding> judge_enabled(Machine const& machine) {
+    auto const groups = machine.facts.names("/sys/kernel/iommu_groups");
+    if (!groups) return {unknown("", groups.error())};
+    auto const units = machine.facts.names("/sys/class/iommu");
+    if (!groups->empty())
+        return {ok("", fmt::format("the IOMMU is on, with {} groups", groups->size()),
+                   {{"/sys/class/iommu",
+                     units ? fmt::format("{}", fmt::join(*units, " ")) : std::string()}})};
+    if (!machine.parameters) return {unknown("", machine.parameters.error())};
+    return iommu_is_off(machine);
+}
+
+std::vector<Finding> judge_remapping(Machine const& machine) {
+    auto const groups = machine.facts.names("/sys/kernel/iommu_groups");
+    if (groups && groups->empty()) return {not_applicable("the IOMMU is off")};
+    // Others have no remapping of this kind: ARM's GIC translates messages itself.
+    if (!machine.cpu) return {unknown("", machine.cpu.error())};
+    if (machine.cpu->vendor == CpuVendor::other)
+        return {not_applicable("only x86 says IR- in /proc/interrupts")};
+    auto const remapped = machine.facts.text("/proc/interrupts");
+    if (!remapped) return {unknown("", remapped.error())};
+    if (!remapped->empty())
+        return {ok("", "interrupts are remapped",
+                   {{"/proc/interrupts", std::string(remapped->substr(0, remapped->find('\n')))}})};
+    auto const unsafe =
+        machine.facts.text("/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts");
+    if (unsafe == "Y")
+        return {warning("",
+                        "interrupts are not remapped, and VFIO was told to do without: a VM "
+                        "can raise any interrupt of this host",
+                        by_hand("enable interrupt remapping (x2APIC) in the firmware's set-up, and "
+                                "take allow_unsafe_interrupts away",
+                                BlastRadius::reboot),
+                        {seen(machine,
+                              "/sys/module/vfio_iommu_type1/parameters/"
+                              "allow_unsafe_interrupts")})};
+    return {failed("", "interrupts are not remapped, so VFIO refuses devices (EPERM)",
+                   by_hand("enable interrupt remapping (x2APIC) in the firmware's set-up",
+                           BlastRadius::reboot),
+                   {{"/proc/interrupts", "no line begins with IR-"}})};
+}
+
+// Other functions of a VF's group, which would have to be lent with it.
+std::vector<Finding> judge_groups(Machine const& machine) {
+    if (!machine.pci) return {unknown("", machine.pci.error())};
+    std::vector<Finding> findings;
+    for (auto const& vf : *machine.pci) {
+        if (!vf.pf) continue;
+        auto const link = fmt::format("/sys/bus/pci/devices/{}/iommu_group", to_string(vf.address));
+        if (auto const hidden = vf.iommu_group ? std::nullopt : unseen(machine, link))
+            return {*hidden};
+        if (!vf.iommu_group) continue;
+        std::string others;
+        for (auto const& other : *machine.pci)
+            if (other.address != vf.address && other.iommu_group == vf.iommu_group &&
+                !is_bridge(other))
+                others += (others.empty() ? "" : ", ") + to_string(other.address);
+        if (others.empty()) continue;
+        findings.push_back(failed(
+            to_string(vf.address),
+            fmt::format("shares IOMMU group {} with {}", *vf.iommu_group, others),
+            by_hand("put the NIC into a slot whose port has ACS; pcie_acs_override=… only hides "
+                    "that devices of a group reach each other past the IOMMU"),
+            {{link, *vf.iommu_group}}));
+    }
+    bool const any = std::ranges::any_of(*machine.pci, [](auto const& one) { return !!one.pf; });
+    if (findings.empty())
+        findings.push_back(any ? ok("", "every VF has an IOMMU group of its own")
+                               : not_applicable("there are no VFs"));
+    return findings;
+}
+
+std::vector<Finding> judge_override(Machine const& machine) {
+    if (!machine.parameters) return {unknown("", machine.parameters.error())};
+    auto const* const override_ = find_parameter(*machine.parameters, "pcie_acs_override");
+    if (!override_) return {ok("", "ACS is not overridden")};
+    return {
+        warning("",
+                fmt::format("pcie_acs_override={} makes groups look apart whose devices "
+                            "reach each other past the IOMMU, so a VM may reach another's "
+                            "memory",
+                            override_->value),
+                by_hand("take it off the kernel's command line, and reboot", BlastRadius::reboot),
+                {seen(machine, "/proc/cmdline")})};
+}
+
+constexpr std::array rules{
+    Rule{"cpu.virtualisation", "The CPU can run VMs", "kvm(4); Linux Documentation/virt/kvm",
+         AppliesTo::host, judge_virtualisation},
+    Rule{"iommu.enabled", "The IOMMU is on",
+         "Linux Documentation/admin-guide/kernel-parameters.txt, intel_iommu and amd_iommu; "
+         "setup guide, SR-IOV prerequisites",
+         AppliesTo::host, judge_enabled},
+    Rule{"iommu.interrupt_remapping", "Interrupts are remapped",
+         "Linux drivers/vfio/vfio_iommu_type1.c, allow_unsafe_interrupts", AppliesTo::host,
+         judge_remapping},
+    Rule{"iommu.groups", "Each VF has an IOMMU group of its own",
+         "Linux Documentation/driver-api/vfio.rst, groups", AppliesTo::host, judge_groups},
+    Rule{"iommu.acs_override", "ACS is not overridden",
+         "the override's own warning in the kernel's log", AppliesTo::host, judge_override},
+};
+
+}  // namespace
+
+std::span<Rule const> iommu_rules() {
+    return rules;
+}
+
+}  // namespace vfmgr::checks

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// What NICs, GPUs and the IOMMU complained of in the kernel's log since boot.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "vfmgr/checks/driver_log.hpp"
+#include "vfmgr/checks/nic.hpp"
+#include "vfmgr/checks/rdma_stack.hpp"
+#include "vfmgr/checks/rule.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+// Findings of one kind and one device: the first line, and how many there are.
+struct Complaint {
+    LogLine const* line = nullptr;
+    int lines = 0;
+};
+
+enum class Kind { fatal, recovered, hot, module, power, busy, no_uar };
+using Complaints = std::map<std::pair<std::string, Kind>, Complaint>;
+
+std::optional<Kind> kind_of(Mlx5Line const& said) {
+    constexpr int severity_error = 3, severity_warning = 4;
+    if (said.function == "poll_health") {
+        if (said.text == "device's health compromised - reached miss count") return Kind::fatal;
+        if (said.text.starts_with("Fatal error ") && said.text.ends_with(" detected"))
+            return Kind::fatal;
+    }
+    if (auto const severity = parse_health_severity(said.text);
+        severity && said.function == "print_health_info") {
+        if (*severity <= severity_error) return Kind::fatal;
+        if (*severity == severity_warning) return Kind::recovered;
+    }
+    if (said.function == "cmd_work_handler" && said.text == "failed to allocate command entry")
+        return Kind::busy;
+    if (said.function == "mlx5_pcie_event" && parse_slot_power(said.text)) return Kind::power;
+    if (said.function == "mlx5_port_module_event")
+        if (auto const error = parse_module_error(said.text))
+            return error->error == "High Temperature" ? Kind::hot : Kind::module;
+    return std::nullopt;
+}
+
+// What was said in health.c when a card came back.
+bool recovers(Mlx5Line const& said) {
+    return said.text.starts_with("health recovery succeeded") ||
+           said.text.starts_with("health recovery succeed");
+}
+
+Complaints complaints_in(KernelLog const& log) {
+    Complaints all;
+    auto const add = [&](std::string subject, Kind kind, LogLine const& line) {
+        auto& complaint = all[{std::move(subject), kind}];
+        if (!complaint.line) complaint.line = &line;
+        ++complaint.lines;
+    };
+    for (auto const& line : log.lines) {
+        auto const of_mlx4 = parse_device_line(line.text, "mlx4_core");
+        if (of_mlx4 && of_mlx4->text == "Missing UAR, aborting")
+            add(to_string(of_mlx4->device), Kind::no_uar, line);
+        auto const said = parse_mlx5_line(line.text);
+        if (!said) continue;
+        auto const subject = said->device ? to_string(*said->device) : std::string();
+        if (auto const kind = kind_of(*said)) add(subject, *kind, line);
+        if (!recovers(*said)) continue;
+        if (auto const lost = all.find({subject, Kind::fatal}); lost != all.end()) {
+            all.insert_or_assign({subject, Kind::recovered}, lost->second);
+            all.erase(lost);
+        }
+    }
+    return all;
+}
+
+std::string counted(Complaint const& complaint) {
+    return complaint.lines == 1 ? "" : fmt::format(" ({} times)", complaint.lines);
+}
+
+Finding of_no_uar(Machine const& machine, std::string const& subject,
+                  std::vector<Evidence> const& evidence) {
+    bool const guest = machine.kind == CheckedMachine::guest;
+    return failed(subject, "the driver found no second BAR (UAR), and gave the NIC up",
+                  by_hand(guest ? "give the VM machine type q35 and UEFI firmware, which place "
+                                  "64-bit BARs; then start it anew"
+                                : "enable Above 4G Decoding in the firmware's set-up, or boot with "
+                                  "pci=realloc",
+                          BlastRadius::reboot),
+                  evidence);
+}
+
+// What was to be made by that command is missing, which the driver's clients say for themselves.
+Finding of_busy(Machine const& machine, std::string const& subject, std::string const& times,
+                std::vector<Evidence> evidence) {
+    auto const* const lost =
+        machine.log ? find_line(*machine.log, {"ipoib_intf_alloc failed"}) : nullptr;
+    if (lost) evidence.push_back(seen(*lost));
+    return warning(
+        subject,
+        fmt::format("the driver found no room for a command to the firmware{}, so what it was to "
+                    "make {}",
+                    times, lost ? "is missing: the IPoIB netdev of a port" : "may be missing"),
+        {lost ? std::vector<std::string>{"modprobe -r ib_ipoib", "modprobe ib_ipoib"}
+              : std::vector<std::string>(),
+         lost ? BlastRadius::netdev : BlastRadius::none,
+         "Linux 5.4.77 did so at boot where 5.4.70 did not: boot another kernel if it comes back",
+         {}},
+        std::move(evidence));
+}
+
+Finding of_complaint(Machine const& machine, std::string const& subject, Kind kind,
+                     Complaint const& complaint) {
+    std::vector<Evidence> const evidence{seen(*complaint.line)};
+    auto const said = parse_mlx5_line(complaint.line->text);
+    auto const error = said ? parse_module_error(said->text) : std::nullopt;
+    switch (kind) {
+        case Kind::fatal:
+            return failed(subject, "the NIC's firmware stopped answering" + counted(complaint),
+                          subject.empty()
+                              ? by_hand("devlink health show names the NIC")
+                              : Cure{{fmt::format("devlink health recover pci/{} reporter fw_fatal",
+                                                  subject)},
+                                     BlastRadius::host,
+                                     "the driver starts the NIC anew; where that fails, power the "
+                                     "machine off and on, and look for newer firmware",
+                                     {}},
+                          evidence);
+        case Kind::recovered:
+            return warning(subject, "the NIC's firmware had a fault" + counted(complaint),
+                           by_hand("look for newer firmware; mstdump and the log are what the "
+                                   "vendor asks for"),
+                           evidence);
+        case Kind::hot:
+            return failed(
+                subject,
+                fmt::format("the module in port {} is too hot, which takes its link down{}",
+                            error ? error->module + 1 : 0, counted(complaint)),
+                by_hand("mend the airflow of the slot, or put in a module of lower power"),
+                evidence);
+        case Kind::module:
+            return warning(subject,
+                           fmt::format("the NIC does not take the module in port {}: {}{}",
+                                       error ? error->module + 1 : 0, error ? error->error : "",
+                                       counted(complaint)),
+                           by_hand("put in another module or cable"), evidence);
+        case Kind::power:
+            return warning(
+                subject,
+                fmt::format("the slot offers {} W, which is less than the NIC and its modules may "
+                            "take{}",
+                            parse_slot_power(said->text).value_or(0), counted(complaint)),
+                by_hand("put it into a slot of 75 W, or raise the slot's power limit in the "
+                        "firmware's set-up; with modules of low power it may never matter"),
+                evidence);
+        case Kind::busy:
+            return of_busy(machine, subject, counted(complaint), evidence);
+        case Kind::no_uar:
+            break;
+    }
+    return of_no_uar(machine, subject, evidence);
+}
+
+std::vector<Finding> judge_nic_log(Machine const& machine) {
+    if (!machine.log) return {unknown("", machine.log.error())};
+    std::vector<Finding> findings;
+    for (auto const& [key, complaint] : complaints_in(*machine.log))
+        findings.push_back(of_complaint(machine, key.first, key.second, complaint));
+    if (!findings.empty()) return findings;
+    bool const any = !own_connectx(machine).empty();
+    return {any ? ok("", "no ConnectX complained of firmware, module or power in the kernel's log")
+                : not_applicable("this machine uses no ConnectX NIC")};
+}
+
+// The one device of that address; without a domain, of any domain.
+PciDevice const* device_of(Machine const& machine, IommuFault const& fault) {
+    if (fault.domain_known) return find_pci(machine, fault.device);
+    PciDevice const* found = nullptr;
+    for (auto const& device : *machine.pci) {
+        auto address = device.address;
+        address.domain = fault.device.domain;
+        if (address != fault.device) continue;
+        if (found) return nullptr;
+        found = &device;
+    }
+    return found;
+}
+
+Cure for_fault(Machine const& machine, PciDevice const& device) {
+    if (on_vfio(device))
+        return by_hand(
+            "the VM that it is lent to asked for memory that is not its own; the IOMMU "
+            "did its duty. Look into the VM's log, and at its NIC and GPU drivers");
+    auto const* const mode =
+        machine.parameters ? find_parameter(*machine.parameters, "iommu") : nullptr;
+    if (!mode || mode->value != "pt")
+        return by_hand(
+            "boot with iommu=pt, so that the host's own DMA is not translated; if the "
+            "faults stay, the driver or the firmware is at fault",
+            BlastRadius::reboot);
+    return by_hand(
+        "the driver or the firmware asks for memory that it gave back: look for newer "
+        "ones");
+}
+
+std::vector<Finding> judge_iommu_faults(Machine const& machine) {
+    if (!machine.log) return {unknown("", machine.log.error())};
+    if (!machine.pci) return {unknown("", machine.pci.error())};
+    struct Faults {
+        LogLine const* line;
+        std::string address;
+        int count;
+    };
+    std::map<PciDevice const*, Faults> by_device;
+    for (auto const& line : machine.log->lines) {
+        auto const fault = parse_iommu_fault(line.text);
+        auto const* const device = fault ? device_of(machine, *fault) : nullptr;
+        if (!device || (!is_network(*device) && !is_nvidia_gpu(*device))) continue;
+        auto const [at, is_new] =
+            by_device.try_emplace(device, Faults{&line, std::string(fault->address), 0});
+        ++at->second.count;
+    }
+    std::vector<Finding> findings;
+    for (auto const& [device, faults] : by_device)
+        findings.push_back(
+            warning(to_string(device->address),
+                    fmt::format("the IOMMU stopped {} DMA of {}, the first to {}", faults.count,
+                                to_string(device->address), faults.address),
+                    for_fault(machine, *device), {seen(*faults.line)}));
+    if (findings.empty())
+        findings.push_back(ok("", "the IOMMU stopped no NIC and no GPU, as far as the log goes"));
+    return findings;
+}
+
+std::vector<Finding> judge_peermem_log(Machine const& machine) {
+    if (!machine.log) return {unknown("", machine.log.error())};
+    // Newer versions name no line there; what comes before "ERROR" is function and line.
+    constexpr std::string_view module = "nvidia-peermem ";
+    constexpr std::string_view words =
+        " ERROR detected invalid context, skipping further processing";
+    Complaint complaint;
+    for (auto const& line : machine.log->lines) {
+        if (!line.text.starts_with(module) || line.text.find(words) == line.text.npos) continue;
+        if (!complaint.line) complaint.line = &line;
+        ++complaint.lines;
+    }
+    if (complaint.line)
+        return {warning(
+            "", "nvidia-peermem met registrations that were gone already" + counted(complaint),
+            by_hand("a program ended, or its GPU was reset, while its memory was "
+                    "registered with a NIC: start that program anew; if it comes back, "
+                    "use DMA-BUF, or a newer driver"),
+            {seen(*complaint.line)})};
+    if (!module_loaded(machine, "nvidia_peermem"))
+        return {not_applicable("nvidia_peermem is not loaded")};
+    return {ok("", "nvidia-peermem complained of nothing")};
+}
+
+constexpr std::array log_{
+    Rule{"log.mlx5", "The NICs complain of nothing",
+         "Linux drivers/net/ethernet/mellanox/mlx5/core/{health,events}.c and mlx4/main.c; "
+         "recordings and near misses",
+         AppliesTo::both, judge_nic_log},
+    Rule{"log.iommu_fault", "The IOMMU stopped no NIC",
+         "Linux drivers/iommu/amd/iommu.c and intel/dmar.c; a recording of IO_PAGE_FAULT",
+         AppliesTo::both, judge_iommu_faults},
+    Rule{"log.peermem", "nvidia-peermem complains of nothing",
+         "open-gpu-kernel-modules nvidia-peermem.c, nv_get_p2p_free_callback; recordings",
+         AppliesTo::both, judge_peermem_log},
+};
+
+}  // namespace
+
+std::span<Rule const> log_rules() {
+    return log_;
+}
+
+}  // namespace vfmgr::checks

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ports of RDMA NICs: link layer, state, the PF's netdev, the subnet manager.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "vfmgr/checks/rdma_ports.hpp"
+#include "vfmgr/checks/rule.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+std::vector<Finding> no_nic_port(Machine const& machine) {
+    if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
+    return {not_applicable("there is no RDMA NIC")};
+}
+
+bool is_vf(RdmaPortView const& view) {
+    return view.pci && view.pci->pf;
+}
+
+Evidence seen_state(Machine const& machine, RdmaPortView const& view) {
+    auto evidence = seen(machine, folder_of(view) + "/state");
+    evidence.text += fmt::format(", {}", view.port->phys_state);
+    return evidence;
+}
+
+Cure bring_up(MachineNetdev const& netdev) {
+    return by_command(fmt::format("ip link set dev {} up", netdev.name));
+}
+
+// --- link layer ---
+
+// LINK_TYPE_P1 and _P2 are of the card's ports: of a ConnectX-3 the device's, of later ones a PCI
+// function's.
+int card_port(RdmaPortView const& view) {
+    return view.device->ports.size() > 1 ? view.port->number : view.pci->address.function + 1;
+}
+
+bool same_card(RdmaPortView const& left, RdmaPortView const& right) {
+    auto const& a = left.pci->address;
+    auto const& b = right.pci->address;
+    return a.domain == b.domain && a.bus == b.bus && a.device == b.device;
+}
+
+// Whether InfiniBand is meant can't be seen of a card that is all InfiniBand. Beside an Ethernet
+// port, and with no subnet manager that ever spoke to it, it is a port that nobody switched over
+// (IGX guide, "Switch the board Link Layer to Ethernet").
+std::vector<Finding> judge_link_layer(Machine const& machine) {
+    auto ports = nic_ports(machine);
+    if (ports.empty()) return no_nic_port(machine);
+    std::erase_if(ports, [](auto const& view) { return !view.pci || is_vf(view); });
+    if (ports.empty()) return {not_applicable("no RDMA port is a PF's")};
+    std::vector<Finding> findings;
+    for (auto const& view : ports) {
+        if (!view.infiniband() || view.port->sm_lid.value_or(0) != 0) continue;
+        auto const twin = std::ranges::find_if(
+            ports, [&](auto const& other) { return other.ethernet() && same_card(view, other); });
+        if (twin == ports.end()) continue;
+        auto const pci = to_string(view.pci->address);
+        Cure cure{{fmt::format("mstconfig -y -d {} set LINK_TYPE_P{}=ETH", pci, card_port(view)),
+                   "reboot"},
+                  BlastRadius::reboot,
+                  "unless InfiniBand is meant; mstconfig is in the package mstflint, mlxconfig of "
+                  "NVIDIA's tools takes the same words",
+                  {}};
+        findings.push_back(warning(
+            name_of(view),
+            fmt::format("is InfiniBand, while {} of the same card is Ethernet: RoCE, VLANs and "
+                        "MAC addresses of VFs are Ethernet's",
+                        name_of(*twin)),
+            std::move(cure),
+            {seen(machine, folder_of(view) + "/link_layer"),
+             seen(machine, folder_of(*twin) + "/link_layer")}));
+    }
+    if (!findings.empty()) return findings;
+    auto const ethernet = std::ranges::count_if(ports, &RdmaPortView::ethernet);
+    auto const infiniband = std::ranges::count_if(ports, &RdmaPortView::infiniband);
+    return {ok(
+        "", fmt::format("ports of RDMA NICs: {} Ethernet, {} InfiniBand", ethernet, infiniband))};
+}
+
+// --- state ---
+
+// Why it is down, and what gets it up.
+std::pair<std::string, Cure> cause_of_down(Machine const& machine, RdmaPortView const& view) {
+    if (view.netdev && !view.netdev->up && view.ethernet())
+        return {fmt::format("as its netdev {} is down", view.netdev->name), bring_up(*view.netdev)};
+    if (view.infiniband() && machine.kind == CheckedMachine::guest)
+        return {
+            "so the host or its subnet manager keeps this VF's port down",
+            by_hand("on the host: ip link set dev PF vf N state auto; and NVIDIA's opensm wants "
+                    "virt_enabled 2 in its configuration to serve VFs")};
+    if (machine.kind == CheckedMachine::guest)
+        return {"and has no link",
+                by_hand("on the host: look at the PF's link and at the VF's (ip link show dev PF; "
+                        "ip link set dev PF vf N state auto)")};
+    if (view.port->phys_state == "Disabled")
+        return {"and is switched off",
+                view.netdev ? bring_up(*view.netdev)
+                            : by_hand("the NIC or its driver keeps the port off: look at what the "
+                                      "kernel's log says of it")};
+    return {"and finds no peer",
+            by_hand("look at the cable and its module, and whether the other end's port is on")};
+}
+
+bool somebody_is_active(std::vector<RdmaPortView> const& ports) {
+    return std::ranges::any_of(ports, &RdmaPortView::active);
+}
+
+// A port that is down is a fault where somebody relies on it. Others are ports that nobody uses, as
+// most second ports are; but when no port at all is up, that is what is wrong.
+Finding judge_down(Machine const& machine, RdmaPortView const& view, bool others_are_up) {
+    auto const use = use_of(machine, view);
+    auto const [why, cure] = cause_of_down(machine, view);
+    std::vector<Evidence> evidence{seen_state(machine, view)};
+    if (view.netdev)
+        evidence.push_back(seen(machine, "/sys/class/net/" + view.netdev->name + "/flags"));
+    // A VF of this host's that is lent to nobody: its VM's driver will bring it up.
+    bool const idle = use.empty() && (others_are_up || is_vf(view));
+    if (idle)
+        return ok(name_of(view), fmt::format("is down, {}; nobody uses it", why),
+                  std::move(evidence));
+    if (use.empty())
+        return warning(name_of(view), fmt::format("is down, {}; no port of an RDMA NIC is up", why),
+                       cure, std::move(evidence));
+    return failed(name_of(view), fmt::format("is down, {}, but it {}", why, use), cure,
+                  std::move(evidence));
+}
+
+std::vector<Finding> judge_state(Machine const& machine) {
+    auto const ports = nic_ports(machine);
+    if (ports.empty()) return no_nic_port(machine);
+    bool const any_active = somebody_is_active(ports);
+    std::vector<Finding> findings;
+    for (auto const& view : ports) {
+        auto const& state = view.port->state;
+        if (view.active())
+            findings.push_back(ok(name_of(view), "is active", {seen_state(machine, view)}));
+        else if (state == "DOWN")
+            findings.push_back(judge_down(machine, view, any_active));
+        else if (state.empty())
+            findings.push_back(unknown(name_of(view), Unknown{folder_of(view) + "/state", 0}));
+        else if (view.infiniband())
+            findings.push_back(
+                failed(name_of(view),
+                       fmt::format("is in state {}: its link is up, and no subnet manager has made "
+                                   "it active",
+                                   state),
+                       by_hand("start a subnet manager: port.subnet_manager says how"),
+                       {seen_state(machine, view)}));
+        else
+            findings.push_back(warning(
+                name_of(view), fmt::format("is in state {}, between down and active", state),
+                by_hand("look again; if it stays, look at what the kernel's log says of it"),
+                {seen_state(machine, view)}));
+    }
+    return findings;
+}
+
+// --- the PF's netdev ---
+
+// libvirt refuses, rates are not taken and VFs have no link while the PF is down
+// (kernel-and-libvirt.md, 4).
+std::vector<Finding> judge_pf_down(Machine const& machine) {
+    if (!machine.pci) return {unknown("", machine.pci.error())};
+    if (!machine.netdevs) return {unknown("", machine.netdevs.error())};
+    std::vector<Finding> findings;
+    for (auto const& pf : *machine.pci) {
+        if (pf.vfs.empty() || !is_network(pf)) continue;
+        for (auto const* netdev : netdevs_of(machine, pf.address)) {
+            // Netdevs of other ports of the function, and children of IPoIB, are none of VFs'.
+            if (netdev != netdevs_of(machine, pf.address).front()) continue;
+            auto const path = "/sys/class/net/" + netdev->name + "/flags";
+            auto const flags = seen(machine, path);
+            if (auto const hidden = unseen(machine, path, netdev->name))
+                findings.push_back(*hidden);
+            else if (netdev->up)
+                findings.push_back(ok(netdev->name, "is up, as its VFs need", {flags}));
+            else
+                findings.push_back(failed(
+                    netdev->name,
+                    fmt::format("is down, and is the PF of {} VFs: they have no link, rates are "
+                                "not taken, and libvirt refuses to lend them",
+                                pf.vfs.size()),
+                    bring_up(*netdev), {flags}));
+        }
+    }
+    if (findings.empty()) return {not_applicable("no PF has VFs")};
+    return findings;
+}
+
+// --- the subnet manager ---
+
+bool installed(Unit const& unit) {
+    return unit.load == "loaded";
+}
+
+std::pair<std::string, Unit const*> opensm_unit(Machine const& machine) {
+    if (machine.units)
+        // NVIDIA's package calls it opensmd.
+        for (auto const* name : {"opensm.service", "opensmd.service"}) {
+            auto const found = machine.units->find(name);
+            if (found != machine.units->end() && installed(found->second))
+                return {name, &found->second};
+        }
+    return {};
+}
+
+Cure start_subnet_manager(Machine const& machine) {
+    if (machine.kind == CheckedMachine::guest)
+        return by_hand(
+            "start a subnet manager on the host or in the fabric; in a VM, over a VF, "
+            "none can run");
+    auto const [name, unit] = opensm_unit(machine);
+    if (unit && unit->active == "active")
+        return by_hand(
+            "opensm runs here and does not serve this port: it binds to one port's "
+            "GUID; look into /var/log/opensm.log and at guid in its configuration");
+    auto const enable = fmt::format("systemctl enable --now {}", unit ? name : "opensm.service");
+    std::string const note =
+        "one for each fabric: not when a switch or another host runs one, where the cable to it is "
+        "to be looked at; and not where Ethernet was meant (port.link_layer)";
+    if (unit) return by_command(enable, note);
+    Cure cure = by_command(enable, note);
+    auto const debian = machine.facts.text("/etc/debian_version");
+    if (debian)
+        cure.commands.insert(cure.commands.begin(), "apt-get install --yes opensm");
+    else if (debian.error().absent())
+        cure.commands.insert(cure.commands.begin(), "dnf install --assumeyes opensm");
+    else
+        cure.note += "; install the package opensm first";
+    return cure;
+}
+
+// Debian's place, and Red Hat's.
+std::string opensm_configuration(Machine const& machine) {
+    constexpr auto red_hat = "/etc/rdma/opensm.conf";
+    return machine.facts.text(red_hat) ? red_hat : "/etc/opensm/opensm.conf";
+}
+
+// The value of the last line "virt_enabled N" that is no comment.
+std::string virt_enabled(Machine const& machine) {
+    std::string value;
+    auto rest = machine.facts.text(opensm_configuration(machine)).value_or("");
+    while (!rest.empty()) {
+        auto const end = std::min(rest.find('\n'), rest.size());
+        auto const words = parse_kernel_parameters(rest.substr(0, end));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+        if (words.size() == 2 && words[0].name == "virt_enabled") value = words[1].name;
+    }
+    return value;
+}
+
+std::optional<Finding> judge_virtual_ports(Machine const& machine, RdmaPortView const& view) {
+    auto const [name, unit] = opensm_unit(machine);
+    bool const serves = unit && unit->active == "active";
+    if (!serves || !view.pci || view.pci->vfs.empty() || virt_enabled(machine) == "2") return {};
+    auto const path = opensm_configuration(machine);
+    Cure cure{{}, BlastRadius::none, "virt_enabled is an option of NVIDIA's opensm", {}};
+    if (machine.facts.text(path))
+        cure.commands.push_back(fmt::format("sed -i '/^virt_enabled /d' {}", path));
+    cure.commands.push_back(fmt::format("echo 'virt_enabled 2' >> {}", path));
+    cure.commands.push_back(fmt::format("systemctl restart {}", name));
+    return warning(
+        name_of(view),
+        fmt::format("has {} VFs, and the opensm of this host was not told to serve virtual ports: "
+                    "ports of VFs stay down",
+                    view.pci->vfs.size()),
+        std::move(cure), {seen(machine, path)});
+}
+
+std::vector<Finding> judge_subnet_manager(Machine const& machine) {
+    auto const ports = nic_ports(machine);
+    if (std::ranges::none_of(ports, &RdmaPortView::infiniband)) {
+        if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
+        return {not_applicable("no port of an RDMA NIC is InfiniBand")};
+    }
+    std::vector<Finding> findings;
+    for (auto const& view : ports) {
+        // Without a link nobody can manage it: port.state tells of that.
+        if (!view.infiniband() || view.port->phys_state != "LinkUp") continue;
+        auto const evidence = seen(machine, folder_of(view) + "/sm_lid");
+        if (!view.port->sm_lid) {
+            findings.push_back(unknown(name_of(view), Unknown{folder_of(view) + "/sm_lid", 0}));
+        } else if (*view.port->sm_lid == 0) {
+            findings.push_back(failed(name_of(view),
+                                      "has a link and no subnet manager: it has no address (LID) "
+                                      "and reaches nobody",
+                                      start_subnet_manager(machine), {evidence}));
+        } else if (auto finding = judge_virtual_ports(machine, view)) {
+            findings.push_back(std::move(*finding));
+        } else {
+            findings.push_back(
+                ok(name_of(view),
+                   fmt::format("is managed by the subnet manager at LID {}", *view.port->sm_lid),
+                   {evidence}));
+        }
+    }
+    if (findings.empty()) return {not_applicable("no InfiniBand port has a link")};
+    return findings;
+}
+
+constexpr std::array rules_of_ports{
+    Rule{"port.link_layer", "Ports of a card have the link layer that is meant",
+         "IGX guide, Enabling RDMA, 3 Switch the board Link Layer to Ethernet", AppliesTo::host,
+         judge_link_layer},
+    Rule{"port.state", "RDMA ports that are used are active",
+         "setup guide, RDMA Connection Fails, ibstat; Linux drivers/infiniband/core/sysfs.c",
+         AppliesTo::both, judge_state},
+    Rule{"port.pf_down", "PFs with VFs are up",
+         "Linux drivers/net/ethernet/mellanox/mlx5/core/esw; libvirt virnetdev.c, PF is not online",
+         AppliesTo::host, judge_pf_down},
+    Rule{"port.subnet_manager", "InfiniBand ports have a subnet manager",
+         "setup guide, RDMA Connection Fails, sminfo, and SR-IOV Limitations, virt_enabled",
+         AppliesTo::both, judge_subnet_manager},
+};
+
+}  // namespace
+
+std::span<Rule const> port_rules() {
+    return rules_of_ports;
+}
+
+}  // namespace vfmgr::checks

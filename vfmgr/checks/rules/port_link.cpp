@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the link of an RDMA port is worth: cable and module, speed, packets lost.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "api/types/text.hpp"
+#include "vfmgr/checks/port_lines.hpp"
+#include "vfmgr/checks/rdma_ports.hpp"
+#include "vfmgr/checks/rule.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+// --- cable ---
+
+struct LastEvent {
+    ModuleEvent event;
+    LogLine const* line = nullptr;
+};
+
+// The last of each card's module: cables are plugged in again.
+std::vector<LastEvent> last_events(KernelLog const& log) {
+    std::map<std::pair<std::optional<PciAddress>, unsigned>, LastEvent> last;
+    for (auto const& line : log.lines)
+        if (auto const event = parse_module_event(line.text))
+            last.insert_or_assign({event->pci, event->module}, LastEvent{*event, &line});
+    std::vector<LastEvent> events;
+    for (auto const& [key, one] : last) events.push_back(one);
+    return events;
+}
+
+std::optional<Finding> judge_event(Machine const& machine, LastEvent const& last,
+                                   std::vector<RdmaPortView> const& ports) {
+    auto const& event = last.event;
+    // Heat is judged by what watches over temperatures; power, by what watches over slots.
+    if (event.plugged() || event.hot()) return std::nullopt;
+    auto const view = std::ranges::find_if(ports, [&](auto const& one) {
+        return event.pci && one.pci && one.pci->address == *event.pci;
+    });
+    bool const known = view != ports.end();
+    if (known && view->active()) return std::nullopt;  // since then it has come to life
+    auto const subject = event.pci ? to_string(*event.pci) : fmt::format("module {}", event.module);
+    auto const use = known ? use_of(machine, *view) : std::string();
+    bool const broken = event.status.starts_with("Cable error");
+    if (!broken && use.empty())
+        return ok(subject,
+                  fmt::format("module {}: {}; nobody uses the port", event.module, event.status),
+                  {seen(*last.line)});
+    auto detail =
+        fmt::format("the last word about its module {} is: {}", event.module, event.status);
+    if (!use.empty()) detail += fmt::format("; the port {}", use);
+    auto cure = by_hand(broken ? "take the cable or module out and plug it in again; if that does "
+                                 "not help, replace it by one on the NIC's list of modules"
+                               : "plug a cable in, or switch the module on");
+    if (use.empty())
+        return warning(subject, std::move(detail), std::move(cure), {seen(*last.line)});
+    return failed(subject, std::move(detail), std::move(cure), {seen(*last.line)});
+}
+
+std::vector<Finding> judge_cable(Machine const& machine) {
+    auto const ports = nic_ports(machine);
+    if (machine.rdma_devices && ports.empty()) return {not_applicable("there is no RDMA NIC")};
+    if (!machine.log) return {unknown("", machine.log.error())};
+    std::vector<Finding> findings;
+    for (auto const& last : last_events(*machine.log))
+        if (auto finding = judge_event(machine, last, ports))
+            findings.push_back(std::move(*finding));
+    if (findings.empty())
+        findings.push_back(ok("", machine.log->from_boot
+                                      ? "the kernel's log tells of no cable that is out or bad"
+                                      : "what is left of the kernel's log tells of no cable that "
+                                        "is out or bad"));
+    return findings;
+}
+
+// --- speed ---
+
+struct Running {
+    RdmaPortView const* view;
+    PortRate rate;
+};
+
+bool alike(RdmaPortView const& left, RdmaPortView const& right) {
+    return left.device->hca_type == right.device->hca_type &&
+           left.device->board_id == right.device->board_id &&
+           left.port->link_layer == right.port->link_layer;
+}
+
+// One that others of its kind outrun: by lanes, which a bad cable loses, or with at least two that
+// agree on more. Two ports at different speeds may well be meant so.
+Running const* outrunner(Running const& slow, std::vector<Running> const& all) {
+    Running const* faster = nullptr;
+    int agree = 0, peers = 0;
+    for (auto const& other : all) {
+        if (other.view == slow.view || !alike(*slow.view, *other.view)) continue;
+        ++peers;
+        if (!(other.rate.gbps > slow.rate.gbps)) continue;
+        bool const lost_lanes =
+            other.rate.lanes > slow.rate.lanes &&
+            other.rate.gbps * slow.rate.lanes == slow.rate.gbps * other.rate.lanes;
+        if (lost_lanes) return &other;
+        if (!faster) faster = &other;
+        if (faster->rate == other.rate) ++agree;
+    }
+    return agree >= 2 && agree == peers ? faster : nullptr;
+}
+
+std::vector<Finding> judge_speed(Machine const& machine) {
+    auto const ports = nic_ports(machine);
+    std::vector<Running> running;
+    for (auto const& view : ports) {
+        auto const rate = parse_port_rate(view.port->rate);
+        bool const vf = view.pci && view.pci->pf;
+        if (view.active() && rate && !vf) running.push_back({&view, *rate});
+    }
+    if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
+    if (running.empty()) return {not_applicable("no port of an RDMA NIC is active")};
+    std::vector<Finding> findings;
+    for (auto const& one : running) {
+        auto const& view = *one.view;
+        auto const* const faster = outrunner(one, running);
+        auto const evidence = seen(machine, folder_of(view) + "/rate");
+        if (!faster) {
+            findings.push_back(
+                ok(name_of(view), fmt::format("runs at {}", view.port->rate), {evidence}));
+            continue;
+        }
+        findings.push_back(
+            warning(name_of(view),
+                    fmt::format("runs at {}, where {}, a port of the same kind, runs at {}",
+                                view.port->rate, name_of(*faster->view), faster->view->port->rate),
+                    by_hand("look at its cable, and at the speed of the switch's port; both ends "
+                            "take the best that cable and peer can do"),
+                    {evidence, seen(machine, folder_of(*faster->view) + "/rate")}));
+    }
+    return findings;
+}
+
+// --- counters ---
+
+std::optional<std::uint64_t> counter(Machine const& machine, RdmaPortView const& view,
+                                     std::string_view name) {
+    auto const text = machine.facts.text(fmt::format("{}/{}", folder_of(view), name));
+    return text ? parse_digits(*text, {}) : std::nullopt;
+}
+
+// Of packets since the driver was loaded: below one in 10,000 RoCE recovers and nobody notices.
+constexpr std::uint64_t lost_min = 1000;
+constexpr std::uint64_t packets_for_each_lost = 10'000;
+constexpr std::uint64_t packets_for_each_error = 1'000'000;
+
+constexpr std::array<std::string_view, 3> losses{"hw_counters/packet_seq_err",
+                                                 "hw_counters/out_of_sequence",
+                                                 "hw_counters/local_ack_timeout_err"};
+
+std::vector<Evidence> seen_counters(Machine const& machine, RdmaPortView const& view) {
+    std::vector<Evidence> evidence;
+    for (auto const name :
+         {"counters/port_xmit_packets", "counters/port_rcv_packets", "counters/port_rcv_errors",
+          "hw_counters/packet_seq_err", "hw_counters/out_of_sequence",
+          "hw_counters/local_ack_timeout_err", "hw_counters/rnr_nak_retry_err",
+          "hw_counters/np_cnp_sent", "hw_counters/rp_cnp_handled"})
+        if (counter(machine, view, name))
+            evidence.push_back(seen(machine, fmt::format("{}/{}", folder_of(view), name)));
+    return evidence;
+}
+
+std::optional<Finding> judge_losses(Machine const& machine, RdmaPortView const& view) {
+    auto const sent = counter(machine, view, "counters/port_xmit_packets");
+    auto const received = counter(machine, view, "counters/port_rcv_packets");
+    if (!sent || !received) return std::nullopt;
+    std::uint64_t lost = 0;
+    for (auto const name : losses) lost += counter(machine, view, name).value_or(0);
+    auto const errors = counter(machine, view, "counters/port_rcv_errors").value_or(0);
+    if (errors >= lost_min && errors > *received / packets_for_each_error)
+        return warning(name_of(view),
+                       fmt::format("received {} packets with errors among {} since the driver was "
+                                   "loaded",
+                                   errors, *received),
+                       by_hand("clean or replace the cable and its modules; then look whether the "
+                               "number still grows"),
+                       seen_counters(machine, view));
+    auto const packets = std::max(*sent, *received);
+    if (lost < lost_min || lost < packets / packets_for_each_lost)
+        return ok(name_of(view),
+                  fmt::format("{} of {} packets since the driver was loaded were lost or late",
+                              lost, packets),
+                  seen_counters(machine, view));
+    return warning(name_of(view),
+                   fmt::format("{} of {} packets since the driver was loaded were lost or late, "
+                               "and sent again",
+                               lost, packets),
+                   by_hand("look at qos.pfc and qos.dscp here and at the switch, at drops of its "
+                           "port, and at the MTU all the way; then look whether the numbers still "
+                           "grow"),
+                   seen_counters(machine, view));
+}
+
+// SoftRoCE counts repetitions that harm nothing (verification.md, 3.6), so it is left out.
+std::vector<Finding> judge_counters(Machine const& machine) {
+    if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
+    std::vector<Finding> findings;
+    for (auto const& view : nic_ports(machine))
+        if (auto finding = judge_losses(machine, view)) findings.push_back(std::move(*finding));
+    if (findings.empty()) return {not_applicable("no port of an RDMA NIC counts packets here")};
+    return findings;
+}
+
+constexpr std::array rules_of_links{
+    Rule{"port.cable", "Cables are plugged in and good",
+         "IGX guide, dmesg | grep mlx5_core; Linux mlx5/core/events.c, Port module event",
+         AppliesTo::host, judge_cable},
+    Rule{"port.speed", "RDMA ports run as fast as others of their kind",
+         "Linux drivers/infiniband/core/sysfs.c, rate", AppliesTo::both, judge_speed},
+    Rule{"port.counters", "RDMA loses few packets",
+         "Linux mlx5/counters.c; NVIDIA, Understanding mlx5 Linux Counters", AppliesTo::both,
+         judge_counters},
+};
+
+}  // namespace
+
+std::span<Rule const> port_link_rules() {
+    return rules_of_links;
+}
+
+}  // namespace vfmgr::checks

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// RDMA in software: SoftRoCE (rxe) and iWARP (siw). Their rates are fiction and are never judged.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "vfmgr/checks/port_lines.hpp"
+#include "vfmgr/checks/rdma_ports.hpp"
+#include "vfmgr/checks/rule.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+// Links that vfmgrd makes for its tests and makes again at boot; vf-guest's in a VM begin with
+// "rxe_".
+constexpr std::string_view own_prefix = "vfmgr_";
+
+bool has_rdma_nic(Machine const& machine) {
+    if (!nic_ports(machine).empty()) return true;
+    return machine.pci && std::ranges::any_of(*machine.pci, [](PciDevice const& device) {
+               return device.vendor == vendor_mellanox && is_network(device);
+           });
+}
+
+std::vector<RdmaPortView> soft_ports(Machine const& machine) {
+    auto ports = rdma_ports(machine);
+    std::erase_if(ports, [](auto const& view) { return !view.software; });
+    return ports;
+}
+
+// What units and scripts want made, and where that is written.
+struct Wish {
+    RdmaLinkCommand command;
+    std::string path;
+    bool enabled = true;
+};
+
+// A unit does something at boot when something wants it; other files always do.
+bool is_enabled(Machine const& machine, std::string_view path) {
+    constexpr std::string_view units = "/etc/systemd/system/";
+    if (!path.starts_with(units) ||
+        !machine.facts.names("/etc/systemd/system/multi-user.target.wants"))
+        return true;
+    return std::ranges::any_of(machine.facts.folders, [&](auto const& folder) {
+        return matches("/etc/systemd/system/*.wants", folder.first) &&
+               std::ranges::find(folder.second.names, path.substr(units.size())) !=
+                   folder.second.names.end();
+    });
+}
+
+std::vector<Wish> wishes(Machine const& machine) {
+    std::vector<Wish> all;
+    for (auto const& [path, fact] : machine.facts.files) {
+        if (!path.starts_with("/etc/")) continue;
+        for (auto& command : parse_rdma_link_commands(fact.bytes))
+            all.push_back({std::move(command), path, is_enabled(machine, path)});
+    }
+    return all;
+}
+
+// "%i" of a unit's template, or a shell's variable: what it will be is not to be seen.
+bool is_open(RdmaLinkCommand const& command) {
+    return (command.name + command.netdev).find_first_of("%$*{") != std::string::npos;
+}
+
+bool wants(std::vector<Wish> const& all, std::string_view type) {
+    return std::ranges::any_of(
+        all, [&](Wish const& wish) { return wish.enabled && wish.command.type == type; });
+}
+
+// --- rdma_rxe ---
+
+// Built out of the tree, or for other RDMA modules than those that are loaded (OFED's).
+std::optional<Finding> refused_symbols(Machine const& machine) {
+    if (!machine.log || module_loaded(machine, "rdma_rxe")) return std::nullopt;
+    if (auto const* line = find_line(*machine.log, {"rdma_rxe: Unknown symbol", "udp_"}))
+        return failed("rdma_rxe", "could not be loaded: the kernel's UDP tunnels are missing",
+                      Cure{{"modprobe udp_tunnel", "modprobe ip6_udp_tunnel", "modprobe rdma_rxe"},
+                           BlastRadius::none,
+                           "modprobe loads what a module needs, insmod does not",
+                           {}},
+                      {seen(*line)});
+    for (auto const* words : {"rdma_rxe: Unknown symbol", "rdma_rxe: disagrees about version"})
+        if (auto const* line = find_line(*machine.log, {words}))
+            return failed("rdma_rxe",
+                          "could not be loaded: it was built for other RDMA modules than the "
+                          "loaded ones",
+                          by_hand("OFED replaces ib_core and may leave the distribution's rdma_rxe "
+                                  "behind, which can't be used with it: install OFED's kernel "
+                                  "modules with rxe, or go without OFED where there is no RDMA NIC",
+                                  BlastRadius::host),
+                          {seen(*line)});
+    return std::nullopt;
+}
+
+std::vector<Finding> judge_module(Machine const& machine) {
+    bool const wanted = wants(wishes(machine), "rxe") || !soft_ports(machine).empty();
+    if (!wanted && has_rdma_nic(machine))
+        return {not_applicable("this machine has an RDMA NIC, and nobody asks for SoftRoCE")};
+    if (auto finding = refused_symbols(machine)) return {std::move(*finding)};
+    auto const exists = module_exists(machine, "rdma_rxe");
+    if (!exists) return {unknown("", exists.error())};
+    if (*exists)
+        return {ok("rdma_rxe", module_loaded(machine, "rdma_rxe")
+                                   ? "is loaded"
+                                   : "is there; the kernel loads it with the first link")};
+    auto const option = kernel_option(machine, "CONFIG_RDMA_RXE");
+    return {
+        failed("rdma_rxe",
+               fmt::format("is not there for kernel {}{}", machine.release,
+                           option ? ": CONFIG_RDMA_RXE=" + *option : ""),
+               by_kernel_module(machine, "rdma_rxe", "CONFIG_RDMA_RXE"),
+               {{fmt::format("/lib/modules/{}/modules.dep", machine.release), "has no rdma_rxe"}})};
+}
+
+// --- siw ---
+
+std::vector<Finding> judge_siw(Machine const& machine) {
+    auto const exists = module_exists(machine, "siw");
+    if (exists.value_or(false)) return {ok("siw", "iWARP in software is there")};
+    for (auto const& wish : wishes(machine)) {
+        if (wish.command.type != "siw" || !wish.enabled) continue;
+        if (!exists) return {unknown("", exists.error())};
+        return {failed("siw",
+                       fmt::format("{} wants a siw link, and this kernel has no siw", wish.path),
+                       by_hand("make an rxe link of it (type rxe), or build the module from the "
+                               "kernel's source with CONFIG_RDMA_SIW=m; Debian's kernels are "
+                               "built without it"),
+                       {seen(machine, wish.path)})};
+    }
+    if (auto const hidden = unseen(machine, "/etc/systemd/system/siw.service")) return {*hidden};
+    return {
+        not_applicable("nobody wants iWARP in software (siw), which Debian's kernels have not")};
+}
+
+// --- links ---
+
+Finding judge_soft_port(Machine const& machine, RdmaPortView const& view) {
+    auto const& name = view.device->name;
+    if (!machine.netdevs) return unknown(name, machine.netdevs.error());
+    if (!view.netdev)
+        return failed(name,
+                      fmt::format("is on {}, which is not here any more",
+                                  view.netdev_name.empty() ? "a netdev" : view.netdev_name),
+                      by_command(fmt::format("rdma link delete {}", name),
+                                 "it may have gone into another network namespace, where SoftRoCE "
+                                 "can't follow"));
+    auto const& netdev = *view.netdev;
+    auto const folder = "/sys/class/net/" + netdev.name;
+    for (auto const& file : {folder + "/flags", folder_of(view) + "/state"})
+        if (auto const hidden = unseen(machine, file, name)) return *hidden;
+    if (!netdev.up)
+        return failed(name, fmt::format("is on {}, which is down", netdev.name),
+                      by_command(fmt::format("ip link set dev {} up", netdev.name)),
+                      {seen(machine, folder + "/flags")});
+    if (netdev.carrier == false)
+        return failed(name, fmt::format("is on {}, which has no link", netdev.name),
+                      by_hand("look at its cable, or at what it is made of"),
+                      {seen(machine, folder + "/carrier")});
+    constexpr int mtu_min = 1024 + 80;  // of the packets that every network carries
+    if (netdev.mtu != 0 && netdev.mtu < mtu_min)
+        return warning(name,
+                       fmt::format("is on {}, whose MTU of {} leaves it 512 bytes a packet or "
+                                   "less",
+                                   netdev.name, netdev.mtu),
+                       Cure{{fmt::format("ip link set dev {} mtu 1500", netdev.name)},
+                            BlastRadius::netdev,
+                            {},
+                            {}},
+                       {seen(machine, folder + "/mtu")});
+    if (!view.active())
+        return warning(name, fmt::format("is {} though {} is up", view.port->state, netdev.name),
+                       Cure{{fmt::format("rdma link delete {}", name),
+                             fmt::format("rdma link add {} type rxe netdev {}", name, netdev.name)},
+                            BlastRadius::none,
+                            "programs that use it must be started again",
+                            {}},
+                       {seen(machine, folder_of(view) + "/state")});
+    return ok(name, fmt::format("is active on {}, MTU {}", netdev.name, netdev.mtu),
+              {seen(machine, folder_of(view) + "/state")});
+}
+
+std::optional<Finding> judge_wish(Machine const& machine, Wish const& wish) {
+    auto const& [name, type, netdev] = wish.command;
+    if (type != "rxe" || !wish.enabled || is_open(wish.command)) return std::nullopt;
+    for (auto const& view : soft_ports(machine))
+        if (view.device->name == name || view.netdev_name == netdev) return std::nullopt;
+    auto const command = fmt::format("rdma link add {} type rxe netdev {}", name, netdev);
+    if (machine.netdevs && !find_netdev(machine, netdev))
+        return failed(
+            name, fmt::format("{} wants it on {}, and there is no {}", wish.path, netdev, netdev),
+            by_hand(fmt::format("name a netdev that is there in {}", wish.path)),
+            {seen(machine, wish.path)});
+    return failed(name, fmt::format("{} wants it on {}, and it is not there", wish.path, netdev),
+                  by_command(command,
+                             "the kernel refuses it on a VLAN: make it on the netdev below, and "
+                             "the VLAN's addresses have GIDs there"),
+                  {seen(machine, wish.path)});
+}
+
+std::vector<Finding> judge_link(Machine const& machine) {
+    if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
+    std::vector<Finding> findings;
+    for (auto const& view : soft_ports(machine)) findings.push_back(judge_soft_port(machine, view));
+    for (auto const& wish : wishes(machine))
+        if (auto finding = judge_wish(machine, wish)) findings.push_back(std::move(*finding));
+    if (findings.empty())
+        return {
+            not_applicable("there is no SoftRoCE link, and nothing here wants one; "
+                           "rdma link add rxe0 type rxe netdev NAME makes one")};
+    return findings;
+}
+
+// --- parameters ---
+
+// max_qp, crc_disable and others were parameters of the driver before it was in Linux (rxe_cfg).
+std::vector<Finding> judge_parameters(Machine const& machine) {
+    std::vector<Finding> findings;
+    for (auto const& [path, fact] : machine.facts.files) {
+        if (!path.starts_with("/etc/modprobe.d/")) continue;
+        std::string_view rest = fact.bytes;
+        while (!rest.empty()) {
+            auto const end = std::min(rest.find('\n'), rest.size());
+            auto const line = rest.substr(0, end);
+            rest.remove_prefix(std::min(end + 1, rest.size()));
+            auto const words = parse_kernel_parameters(line);
+            if (words.size() < 3 || words[0].name != "options" || words[1].name != "rdma_rxe")
+                continue;
+            findings.push_back(
+                warning("rdma_rxe",
+                        fmt::format("{} sets {}, and rdma_rxe has no parameters: it does nothing",
+                                    path, words[2].name),
+                        by_command(fmt::format("sed -i '/^options rdma_rxe /d' {}", path)),
+                        {{path, std::string(line)}}));
+        }
+    }
+    if (auto const hidden = unseen(machine, "/etc/modprobe.d/rdma_rxe.conf");
+        hidden && findings.empty())
+        return {*hidden};
+    if (findings.empty()) return {ok("", "nobody sets parameters of rdma_rxe, which has none")};
+    return findings;
+}
+
+// --- at boot ---
+
+Cure make_at_boot(RdmaPortView const& view) {
+    auto const& name = view.device->name;
+    auto const unit = fmt::format("softroce-{}.service", name);
+    return {{fmt::format("printf '%s\\n' '[Unit]' After=network-online.target "
+                         "Wants=network-online.target '[Service]' Type=oneshot "
+                         "RemainAfterExit=yes "
+                         "'ExecStart=/usr/bin/env rdma link add {} type rxe netdev {}' "
+                         "'[Install]' WantedBy=multi-user.target > /etc/systemd/system/{}",
+                         name, view.netdev_name, unit),
+             "systemctl daemon-reload", fmt::format("systemctl enable {}", unit)},
+            BlastRadius::none,
+            {},
+            {}};
+}
+
+bool is_own(Machine const& machine, std::string_view name) {
+    if (machine.kind == CheckedMachine::guest) return name.starts_with("rxe_");
+    if (name.starts_with(own_prefix)) return true;
+    return std::ranges::any_of(machine.facts.commands, [&](auto const& command) {
+        return command.first.starts_with("vfctl ") && command.second.error == 0 &&
+               parse_vfmgr_links(command.second.out).contains(name);
+    });
+}
+
+Finding judge_at_boot(Machine const& machine, RdmaPortView const& view) {
+    auto const& name = view.device->name;
+    if (is_own(machine, name)) return ok(name, "is vfmgr's, which makes it again after a boot");
+    Wish const* asleep = nullptr;
+    auto const all = wishes(machine);
+    for (auto const& wish : all) {
+        if (wish.command.name != name && wish.command.netdev != view.netdev_name &&
+            !is_open(wish.command))
+            continue;
+        if (wish.enabled) return ok(name, fmt::format("is made at boot by {}", wish.path));
+        asleep = &wish;
+    }
+    if (asleep) {
+        auto const unit = asleep->path.substr(asleep->path.rfind('/') + 1);
+        return warning(name, fmt::format("{} would make it at boot, and is not enabled", unit),
+                       by_command(fmt::format("systemctl enable {}", unit)),
+                       {{asleep->path, "is in no folder *.wants"}});
+    }
+    if (auto const hidden = unseen(machine, "/etc/systemd/system/softroce.service", name))
+        return *hidden;
+    return warning(name, "nothing in /etc makes it again after a boot", make_at_boot(view),
+                   {{"/etc/systemd/system/*.service", "no rdma link add of this link"}});
+}
+
+std::vector<Finding> judge_persistence(Machine const& machine) {
+    if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
+    std::vector<Finding> findings;
+    for (auto const& view : soft_ports(machine)) findings.push_back(judge_at_boot(machine, view));
+    if (findings.empty()) return {not_applicable("there is no SoftRoCE link")};
+    return findings;
+}
+
+constexpr std::array rules_of_soft_rdma{
+    Rule{"soft_rdma.module", "SoftRoCE is part of the kernel",
+         "setup guide, SoftRoCE, Kernel Module Check; Linux drivers/infiniband/sw/rxe",
+         AppliesTo::both, judge_module},
+    Rule{"soft_rdma.siw", "iWARP in software is there where it is wanted",
+         "Software RDMA Configuration (type siw); Debian's kernel configuration", AppliesTo::both,
+         judge_siw},
+    Rule{"soft_rdma.link", "SoftRoCE links work",
+         "setup guide, SoftRoCE Not Working, rdma link; Linux rxe_net.c", AppliesTo::both,
+         judge_link},
+    Rule{"soft_rdma.parameters", "Nobody relies on parameters that rdma_rxe has not",
+         "setup guide, SoftRoCE Parameters; Linux has no /sys/module/rdma_rxe/parameters",
+         AppliesTo::both, judge_parameters},
+    Rule{"soft_rdma.persistence", "SoftRoCE links come again after a boot",
+         "setup guide, Make Persistent Across Reboots", AppliesTo::both, judge_persistence},
+};
+
+}  // namespace
+
+std::span<Rule const> soft_rdma_rules() {
+    return rules_of_soft_rdma;
+}
+
+}  // namespace vfmgr::checks

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who reaches SoftRoCE: its packets are parsed by the kernel, before anybody is asked who sent
+// them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "vfmgr/checks/port_lines.hpp"
+#include "vfmgr/checks/rdma_ports.hpp"
+#include "vfmgr/checks/rule.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+constexpr std::string_view ruleset_command = "nft -t list ruleset";
+constexpr std::string_view roce_port = "4791";
+
+bool is_public(IpAddress const& address) {
+    static constexpr std::array<std::string_view, 9> closed{
+        "10.0.0.0/8",  "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16",
+        "127.0.0.0/8", "fc00::/7",      "fe80::/10",      "::1/128"};
+    return std::ranges::none_of(closed, [&](std::string_view prefix) {
+        auto const parsed = IpPrefix::parse(prefix);
+        return parsed && parsed->contains(address);
+    });
+}
+
+// Why strangers' packets come in there; empty: only those of its own network.
+std::string way_in(Machine const& machine, MachineNetdev const& netdev) {
+    auto const& facts = machine.facts;
+    auto const v4 = parse_default_routes4(facts.text("/proc/net/route").value_or(""));
+    auto const v6 = parse_default_routes6(facts.text("/proc/net/ipv6_route").value_or(""));
+    if (v4.contains(netdev.name) || v6.contains(netdev.name)) return "has the default route";
+    for (auto const& one : addresses_on(machine, netdev))
+        if (is_public(one.address))
+            return fmt::format("has the public address {}", to_string(one.address));
+    return {};
+}
+
+// Lets in what comes from the netdev's own networks only.
+Cure limit_to_neighbours(Machine const& machine, MachineNetdev const& netdev) {
+    std::string const rule =
+        fmt::format("nft add rule inet softroce input iifname {} ", netdev.name);
+    Cure cure{{"nft add table inet softroce",
+               "nft add chain inet softroce input '{ type filter hook input priority filter - 1; "
+               "policy accept; }'"},
+              BlastRadius::none,
+              "that lasts until the next boot: write it into /etc/nftables.conf. And keep the "
+              "kernel up to date: packets that anybody can send have crashed SoftRoCE "
+              "(CVE-2026-46133)",
+              {}};
+    for (auto const& one : addresses_on(machine, netdev))
+        cure.commands.push_back(
+            fmt::format("{}{} saddr {} udp dport {} accept", rule,
+                        one.address.family == IpAddress::Family::v4 ? "ip" : "ip6",
+                        to_string(network_of(one.address, one.prefix_length)), roce_port));
+    cure.commands.push_back(fmt::format("{}udp dport {} drop", rule, roce_port));
+    return cure;
+}
+
+Finding judge_exposed_port(Machine const& machine, RdmaPortView const& view) {
+    auto const& netdev = *view.netdev;
+    auto const& name = view.device->name;
+    auto const way = way_in(machine, netdev);
+    if (way.empty())
+        return ok(name, fmt::format("is reached from {}'s own network only", netdev.name));
+    auto const ruleset = machine.facts.command(ruleset_command);
+    auto const told = ruleset ? filter_of_port((*ruleset)->out, roce_port) : FilterLine{};
+    bool const looked = ruleset && (*ruleset)->exit_status == 0;
+    if (looked && told.filter == PortFilter::limited)
+        return ok(name,
+                  fmt::format("{} {}, and the packet filter limits who reaches UDP port {}",
+                              netdev.name, way, roce_port),
+                  {{std::string(ruleset_command), told.line}});
+    std::vector<Evidence> evidence{seen(machine, "/proc/version")};
+    if (looked)
+        evidence.push_back({std::string(ruleset_command),
+                            told.line.empty() ? "says nothing of that port" : told.line});
+    else
+        evidence.push_back({std::string(ruleset_command),
+                            ruleset ? "failed: only root may see it" : to_string(ruleset.error())});
+    return warning(
+        name,
+        fmt::format("{} {}: whoever reaches UDP port {} there sends packets that the kernel's "
+                    "SoftRoCE parses{}",
+                    netdev.name, way, roce_port,
+                    looked ? "" : "; whether a packet filter drops them can't be seen from here"),
+        limit_to_neighbours(machine, netdev), std::move(evidence));
+}
+
+std::vector<Finding> judge_exposed(Machine const& machine) {
+    if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
+    std::vector<Finding> findings;
+    for (auto const& view : rdma_ports(machine)) {
+        // Those of vfmgrd's have its packet filter in front.
+        if (!view.software || !view.netdev || view.device->name.starts_with("vfmgr_") ||
+            is_iwarp(machine, *view.device))
+            continue;
+        findings.push_back(judge_exposed_port(machine, view));
+    }
+    if (findings.empty()) return {not_applicable("there is no SoftRoCE link but vfmgrd's own")};
+    return findings;
+}
+
+constexpr std::array rules_of_exposure{
+    Rule{"soft_rdma.exposed", "Strangers don't reach SoftRoCE",
+         "Linux drivers/infiniband/sw/rxe/rxe_recv.c and its CVEs; IANA, UDP port 4791",
+         AppliesTo::both, judge_exposed},
+};
+
+}  // namespace
+
+std::span<Rule const> soft_rdma_exposure_rules() {
+    return rules_of_exposure;
+}
+
+}  // namespace vfmgr::checks

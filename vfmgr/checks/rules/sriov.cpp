@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// Can a NIC have VFs: its firmware's settings, its SR-IOV capability, its driver, its VFs' drivers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "vfmgr/checks/nic.hpp"
+#include "vfmgr/checks/rule.hpp"
+#include "vfmgr/checks/rules/sriov_resources.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+// The set-up guide's numbers are of its own VMs; ports of a card share the setting.
+constexpr int vfs_to_ask_for = 8;
+constexpr std::uint16_t first_of_mlx5 = 0x1011;  // Connect-IB; ConnectX-3 comes before it
+
+std::string firmware_number(FirmwareConfiguration const& firmware, std::string_view name) {
+    auto const* const parameter = firmware.find(name);
+    if (!parameter) return {};
+    auto const& value = parameter->current ? parameter->current : parameter->next;
+    return value ? to_string(*value) : std::string();
+}
+
+std::optional<std::uint64_t> after_reset(FirmwareConfiguration const& firmware,
+                                         std::string_view name) {
+    auto const* const parameter = firmware.find(name);
+    return parameter && parameter->next ? parameter->next->number : std::nullopt;
+}
+
+// How many VFs each port has: by one number for all, or, where that is said to be valid, by one of
+// the port's own.
+FirmwareParameter const* vf_limit(FirmwareConfiguration const& firmware) {
+    bool const own = after_reset(firmware, "PF_NUM_OF_VF_VALID") == 1U;
+    auto const* const of_port = own ? firmware.find("PF_NUM_OF_VF") : nullptr;
+    return of_port ? of_port : firmware.find("NUM_OF_VFS");
+}
+
+Cure set_firmware(Machine const& machine, PciDevice const& card, std::string const& settings) {
+    return {
+        {fmt::format("{} -d {} -y set {}", firmware_tool(machine), to_string(card.address),
+                     settings),
+         "reboot"},
+        BlastRadius::reboot,
+        "mstconfig is of the package mstflint; some cards want the machine's power to be off once",
+        {}};
+}
+
+Evidence firmware_said(Machine const& machine, PciDevice const& card,
+                       FirmwareParameter const& parameter) {
+    std::string text = parameter.name;
+    if (parameter.by_default) text += " default " + to_string(*parameter.by_default);
+    if (parameter.current) text += " current " + to_string(*parameter.current);
+    if (parameter.next) text += " next boot " + to_string(*parameter.next);
+    return {firmware_query(firmware_tool(machine), card.address), text};
+}
+
+// "SR-IOV with 8 VFs for each port, LINK_TYPE_P1 ETH(2)".
+std::string firmware_summary(FirmwareConfiguration const& firmware) {
+    auto text = fmt::format("SRIOV_EN {}", firmware_number(firmware, "SRIOV_EN"));
+    if (auto const* const limit = vf_limit(firmware))
+        text += fmt::format(", {} {} for each port", limit->name,
+                            firmware_number(firmware, limit->name));
+    bool linked = false;
+    for (auto const name : {"LINK_TYPE_P1", "LINK_TYPE_P2"}) {
+        if (!firmware.find(name)) continue;
+        text += fmt::format(", {} {}", name, firmware_number(firmware, name));
+        linked = true;
+    }
+    if (!linked) text += ", Ethernet only";
+    if (firmware.find("ATS_ENABLED"))
+        text += ", ATS_ENABLED " + firmware_number(firmware, "ATS_ENABLED");
+    return text +
+           (firmware.shows_current ? "" : " (after its next reset; what holds now is not shown)");
+}
+
+bool concerns_vfs(FirmwareParameter const& parameter) {
+    constexpr std::array<std::string_view, 6> of_vfs{"SRIOV_EN",     "NUM_OF_VFS",   "PF_NUM_OF_VF",
+                                                     "LINK_TYPE_P1", "LINK_TYPE_P2", "ATS_ENABLED"};
+    return std::ranges::find(of_vfs, parameter.name) != of_vfs.end();
+}
+
+// What concerns VFs first. Of the rest some cards show a difference that no reset removes, such as
+// ROCE_CONTROL DEVICE_DEFAULT(0) and ROCE_ENABLE(2).
+std::vector<FirmwareParameter const*> pending_in(FirmwareConfiguration const& firmware) {
+    std::vector<FirmwareParameter const*> pending;
+    for (bool const of_vfs : {true, false})
+        for (auto const& parameter : firmware.parameters)
+            if (parameter.pending() && concerns_vfs(parameter) == of_vfs)
+                pending.push_back(&parameter);
+    return pending;
+}
+
+std::string joined_pending(std::vector<FirmwareParameter const*> const& pending) {
+    constexpr std::size_t named_max = 5;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(pending.size(), named_max); ++i)
+        text += fmt::format("{}{} {}, then {}", i == 0 ? "" : "; ", pending[i]->name,
+                            to_string(*pending[i]->current), to_string(*pending[i]->next));
+    if (pending.size() > named_max) text += fmt::format("; {} more", pending.size() - named_max);
+    return text;
+}
+
+// Without VFs to give until then it can't work; with some it goes on as it was.
+Finding waits_for_reset(Machine const& machine, PciDevice const& card,
+                        std::vector<FirmwareParameter const*> const& pending,
+                        std::string const& what) {
+    std::vector<Evidence> evidence;
+    for (auto const* parameter : pending)
+        evidence.push_back(firmware_said(machine, card, *parameter));
+    constexpr std::size_t shown_max = 5;
+    if (evidence.size() > shown_max) evidence.resize(shown_max);
+    Cure cure{{"reboot"},
+              BlastRadius::reboot,
+              "where a reboot does not reset the card, the machine's power has to be off once",
+              {}};
+    auto const subject = to_string(card.address);
+    return card.total_vfs.value_or(0) > 0
+               ? warning(subject, what, std::move(cure), std::move(evidence))
+               : failed(subject, what, std::move(cure), std::move(evidence));
+}
+
+Finding judge_settings(Machine const& machine, PciDevice const& card,
+                       FirmwareConfiguration const& firmware) {
+    auto const subject = to_string(card.address);
+    auto const enabled = after_reset(firmware, "SRIOV_EN");
+    auto const* const limit = vf_limit(firmware);
+    auto const count = limit ? after_reset(firmware, limit->name) : std::nullopt;
+    bool const has_vfs = card.total_vfs.value_or(0) > 0;
+    if (enabled == 0U || count == 0U) {
+        auto cure = set_firmware(machine, card,
+                                 fmt::format("SRIOV_EN=1 {}={}", limit ? limit->name : "NUM_OF_VFS",
+                                             count.value_or(0) > 0 ? *count : vfs_to_ask_for));
+        std::vector<Evidence> evidence{
+            firmware_said(machine, card, enabled == 0U ? *firmware.find("SRIOV_EN") : *limit)};
+        if (has_vfs)
+            return warning(subject, "SR-IOV goes off at the card's next reset", std::move(cure),
+                           std::move(evidence));
+        return failed(subject,
+                      enabled == 0U ? "SR-IOV is off in the card's firmware"
+                                    : "the card's firmware allows 0 VFs",
+                      std::move(cure), std::move(evidence));
+    }
+    auto const pending = pending_in(firmware);
+    if (!pending.empty() && concerns_vfs(*pending.front()))
+        return waits_for_reset(
+            machine, card, pending,
+            fmt::format("settings wait for the card's reset: {}", joined_pending(pending)));
+    // One column is of after the reset; that the card has no VFs to give tells of now.
+    auto const* const en = firmware.find("SRIOV_EN");
+    if (!firmware.shows_current && en && count && !has_vfs)
+        return waits_for_reset(machine, card, {en, limit},
+                               fmt::format("{} VFs wait for the card's reset", *count));
+    auto summary = firmware_summary(firmware);
+    if (!pending.empty())
+        summary += fmt::format("; what waits for the card's reset is not about VFs: {}",
+                               joined_pending(pending));
+    return ok(subject, std::move(summary));
+}
+
+std::vector<Finding> judge_firmware(Machine const& machine) {
+    if (!machine.pci) return {unknown("", machine.pci.error())};
+    std::vector<Finding> findings;
+    for (auto const* card : connectx_cards(machine)) {
+        auto const subject = to_string(card->address);
+        auto const firmware = firmware_of(machine, card->address);
+        if (firmware) {
+            findings.push_back(judge_settings(machine, *card, *firmware));
+            continue;
+        }
+        auto finding = unknown(subject, firmware.error());
+        auto const complaint = firmware_complaint(machine, card->address);
+        if (!complaint.empty())
+            finding.detail = fmt::format("{} says: {}", firmware_tool(machine), complaint);
+        else if (firmware.error().absent())
+            finding.detail = "neither mstconfig (of the package mstflint) nor mlxconfig is here";
+        auto const lockdown = machine.facts.text("/sys/kernel/security/lockdown").value_or("");
+        bool const locked = lockdown.find("[integrity]") != lockdown.npos ||
+                            lockdown.find("[confidentiality]") != lockdown.npos;
+        if (locked && !complaint.empty())
+            finding.detail +=
+                "; the kernel is locked down (Secure Boot), which keeps tools from "
+                "the card's registers";
+        if (card->total_vfs.value_or(0) > 0)
+            finding.detail +=
+                fmt::format("; SR-IOV is on all the same, with {} VFs to give", *card->total_vfs);
+        findings.push_back(std::move(finding));
+    }
+    if (findings.empty()) findings.push_back(not_applicable("there is no ConnectX"));
+    return findings;
+}
+
+// A ConnectX that shows no VFs to have, though other NICs may.
+Finding judge_without_vfs(Machine const& machine, PciDevice const& nic, bool others_can) {
+    auto const subject = to_string(nic.address);
+    auto const name = name_of(machine, nic);
+    auto const path = "/sys/bus/pci/devices/" + subject + "/sriov_totalvfs";
+    auto const total = machine.facts.text(path);
+    if (!total && !total.error().absent()) return unknown(subject, total.error());
+    std::vector<Evidence> evidence{nic.total_vfs ? seen(machine, path) : seen_absent(path)};
+    if (kernel_option(machine, "CONFIG_PCI_IOV") == "n")
+        return failed(subject, "this kernel was built without SR-IOV (CONFIG_PCI_IOV)",
+                      by_hand("boot a kernel that has CONFIG_PCI_IOV", BlastRadius::reboot),
+                      {seen(machine, "/boot/config-" + machine.release)});
+    auto card = nic.address;
+    card.function = 0;
+    auto const firmware = firmware_of(machine, card);
+    auto const* const limit = firmware ? vf_limit(*firmware) : nullptr;
+    bool const told = limit != nullptr;
+    bool const on = told && after_reset(*firmware, "SRIOV_EN") != 0U &&
+                    after_reset(*firmware, limit->name) != 0U;
+    auto cure =
+        told && !on ? by_hand("see what sriov.firmware says", BlastRadius::reboot)
+        : on        ? by_hand("reboot; if that is not it, enable SR-IOV in the firmware's set-up",
+                              BlastRadius::reboot)
+             : set_firmware(machine, nic, fmt::format("SRIOV_EN=1 NUM_OF_VFS={}", vfs_to_ask_for));
+    auto detail = fmt::format("{} can have no VFs", name);
+    if (others_can)
+        return warning(subject, detail + ", other NICs of this machine can", std::move(cure),
+                       std::move(evidence));
+    return failed(subject, std::move(detail), std::move(cure), std::move(evidence));
+}
+
+Finding judge_nic(Machine const& machine, PciDevice const& nic, bool others_can) {
+    auto const subject = to_string(nic.address);
+    if (nic.total_vfs.value_or(0) == 0) return judge_without_vfs(machine, nic, others_can);
+    if (on_vfio(nic)) {
+        auto finding = not_applicable("is lent as a whole, so it has no VFs");
+        finding.subject = subject;
+        return finding;
+    }
+    auto const path = "/sys/bus/pci/devices/" + subject + "/sriov_totalvfs";
+    if (nic.driver || !is_connectx(nic))
+        return ok(subject,
+                  fmt::format("{} can have {} VFs and has {}", name_of(machine, nic),
+                              *nic.total_vfs, nic.vfs.size()),
+                  {seen(machine, path)});
+    auto const link = "/sys/bus/pci/devices/" + subject + "/driver";
+    if (auto const hidden = unseen(machine, link, subject)) return *hidden;
+    return failed(
+        subject, "no driver makes its VFs (ENOENT from sriov_numvfs)",
+        by_command(nic.device < first_of_mlx5 ? "modprobe mlx4_core" : "modprobe mlx5_core"),
+        {seen_absent("/sys/bus/pci/devices/" + subject + "/driver")});
+}
+
+std::vector<Finding> judge_capable(Machine const& machine) {
+    if (!machine.pci) return {unknown("", machine.pci.error())};
+    auto const nics = sriov_nics(machine);
+    bool const others_can = std::ranges::any_of(
+        nics, [](auto const* nic) { return is_connectx(*nic) && nic->total_vfs.value_or(0) > 0; });
+    std::vector<Finding> findings;
+    for (auto const* nic : nics)
+        if (is_connectx(*nic) || nic->total_vfs.value_or(0) > 0)
+            findings.push_back(judge_nic(machine, *nic, others_can));
+    if (findings.empty()) findings.push_back(not_applicable("no NIC here has SR-IOV"));
+    return findings;
+}
+
+// Drivers that lend a VF to a program by other ways than VFIO.
+bool is_other_lender(std::string_view driver) {
+    constexpr std::array<std::string_view, 5> all{"uio_pci_generic", "igb_uio", "pci-stub",
+                                                  "pciback", "xen-pciback"};
+    return std::ranges::find(all, driver) != all.end();
+}
+
+std::vector<Finding> judge_vf_driver(Machine const& machine) {
+    if (!machine.pci) return {unknown("", machine.pci.error())};
+    std::vector<Finding> findings;
+    std::map<std::string, int> counts;
+    for (auto const& vf : *machine.pci) {
+        if (!vf.pf || !is_network(vf)) continue;
+        ++counts[vf.driver.value_or("no driver")];
+        auto const path = "/sys/bus/pci/devices/" + to_string(vf.address) + "/driver";
+        auto const bound = vf.driver.value_or("");
+        if (is_other_lender(bound))
+            findings.push_back(
+                warning(to_string(vf.address),
+                        fmt::format("is bound to {}: something else than libvirt uses it", bound),
+                        by_command(fmt::format("echo {} > {}/unbind", to_string(vf.address), path),
+                                   "once the program that uses it has ended"),
+                        {{path, bound}}));
+    }
+    if (counts.empty()) return {not_applicable("there are no VFs")};
+    if (!findings.empty()) return findings;
+    std::string text;
+    for (auto const& [driver, count] : counts)
+        text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", count,
+                            driver == "no driver" ? "have" : "on", driver);
+    return {ok("", "VFs: " + text)};
+}
+
+constexpr std::array sriov_group{
+    Rule{"sriov.firmware", "The card's firmware allows VFs",
+         "set-up guide, Enable SR-IOV on Mellanox Adapter; mstflint, mlxconfig_table",
+         AppliesTo::host, judge_firmware},
+    Rule{"sriov.capable", "The NIC can have VFs",
+         "Linux drivers/pci/iov.c, sriov_totalvfs; set-up guide, SR-IOV VFs Not Created",
+         AppliesTo::host, judge_capable},
+    Rule{"sriov.resources", "The machine has room for the VFs",
+         "Linux drivers/pci/iov.c and setup-res.c; messages of mlx5_core", AppliesTo::host,
+         judge_sriov_resources},
+    Rule{"sriov.vf_driver", "VFs are bound to what can lend them",
+         "Linux Documentation/driver-api/vfio.rst; set-up guide, Unbind VFs for VM Assignment",
+         AppliesTo::host, judge_vf_driver},
+};
+
+}  // namespace
+
+std::span<Rule const> sriov_rules() {
+    return sriov_group;
+}
+
+}  // namespace vfmgr::checks

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "api/types/text.hpp"
+#include "vfmgr/checks/rdma_stack.hpp"
+#include "vfmgr/checks/rule.hpp"
+#include "vfmgr/checks/rules/stack.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+constexpr std::string_view dkms_tree = "/var/lib/dkms";
+
+// "gcc-12 (Debian 12.2.0-14) 12.2.0", "gcc (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3)", and the same
+// within /proc/version: the first word that is a version and follows the name.
+std::optional<int> gcc_major(std::string_view text) {
+    auto const name = text.find("gcc");
+    if (name == text.npos) return std::nullopt;
+    auto rest = text.substr(name);
+    if (rest.starts_with("gcc-")) {
+        auto const digits = rest.substr(4, rest.find_first_not_of("0123456789", 4) - 4);
+        if (auto const major = parse_digits(digits, {.max = 99})) return static_cast<int>(*major);
+    }
+    constexpr std::string_view old_form = "gcc version ";
+    if (rest.starts_with(old_form)) {
+        rest.remove_prefix(old_form.size());
+        auto const old = parse_digits(rest.substr(0, rest.find('.')), {.max = 99});
+        return old ? std::optional(static_cast<int>(*old)) : std::nullopt;
+    }
+    // In brackets there is the distribution's own version, which may begin with another number.
+    auto const close = rest.find(") ");
+    if (close == rest.npos) return std::nullopt;
+    rest.remove_prefix(close + 2);
+    auto const major = parse_digits(rest.substr(0, rest.find('.')), {.max = 99});
+    return major ? std::optional(static_cast<int>(*major)) : std::nullopt;
+}
+
+std::optional<int> kernels_gcc(Machine const& machine) {
+    if (auto const option = kernel_option(machine, "CONFIG_CC_VERSION_TEXT"))
+        if (auto const major = gcc_major(*option)) return major;
+    return gcc_major(machine.facts.text("/proc/version").value_or(""));
+}
+
+// A folder of a version may have libraries alone: cc1 is the compiler.
+std::set<int> installed_gccs(Machine const& machine) {
+    std::set<int> majors;
+    for (auto const& [path, fact] : machine.facts.files) {
+        if (!matches("/usr/lib/gcc/*/*/cc1", path) && !matches("/usr/libexec/gcc/*/*/cc1", path))
+            continue;
+        auto const folder = std::string_view(path).substr(0, path.rfind('/'));
+        auto const version = folder.substr(folder.rfind('/') + 1);
+        if (auto const major = parse_digits(version.substr(0, version.find('.')), {.max = 99}))
+            majors.insert(static_cast<int>(*major));
+    }
+    return majors;
+}
+
+// Modules of DKMS that RDMA and GPUs need, each with its versions and what they are built for.
+struct DkmsModule {
+    std::string name, version;
+    std::vector<std::string> kernels;
+};
+
+bool matters(std::string_view name) {
+    constexpr std::array<std::string_view, 13> names{"mlnx-ofed-kernel",
+                                                     "mlnx-ofa_kernel",
+                                                     "mlnx-nvme",
+                                                     "kernel-mft-dkms",
+                                                     "knem",
+                                                     "iser",
+                                                     "isert",
+                                                     "srp",
+                                                     "nvidia-fs",
+                                                     "gdrdrv",
+                                                     "nvidia-peer-memory",
+                                                     "nvidia_peer_memory",
+                                                     "nv_peer_mem"};
+    return name.starts_with("nvidia") || std::ranges::find(names, name) != names.end();
+}
+
+std::vector<DkmsModule> dkms_modules(Machine const& machine) {
+    std::vector<DkmsModule> modules;
+    for (auto const& [path, folder] : machine.facts.folders) {
+        if (folder.error != 0 || !matches("/var/lib/dkms/*/*", path)) continue;
+        auto rest = std::string_view(path).substr(dkms_tree.size() + 1);
+        auto const name = take_until(rest, '/');
+        // Besides versions there are "kernel-RELEASE-ARCH", which point into one.
+        if (!name || !matters(*name) || rest.starts_with("kernel-") || rest == "original_module")
+            continue;
+        modules.push_back({std::string(*name), std::string(rest), folder.names});
+    }
+    return modules;
+}
+
+bool is_built(DkmsModule const& module, std::string_view release) {
+    return std::ranges::find(module.kernels, release) != module.kernels.end();
+}
+
+std::string kernels_of(DkmsModule const& module) {
+    auto kernels = module.kernels;
+    std::erase_if(kernels, [](auto const& one) { return one == "source" || one == "build"; });
+    return kernels.empty() ? "no kernel" : fmt::format("{}", fmt::join(kernels, ", "));
+}
+
+Finding without_modules(Machine const& machine) {
+    auto const hidden = unseen(machine, std::string(dkms_tree));
+    return hidden ? *hidden : not_applicable("DKMS has no RDMA or GPU module");
+}
+
+Finding no_headers(Machine const& machine) {
+    return failed("",
+                  fmt::format("the headers of kernel {} are not installed, so DKMS builds nothing",
+                              machine.release),
+                  by_command((is_debian(machine) ? "apt-get install linux-headers-"
+                                                 : "dnf install kernel-devel-") +
+                             machine.release),
+                  {seen_absent(fmt::format("/lib/modules/{}/build/Makefile", machine.release))});
+}
+
+}  // namespace
+
+std::vector<Finding> judge_headers(Machine const& machine) {
+    auto const modules = dkms_modules(machine);
+    if (modules.empty()) return {without_modules(machine)};
+    if (machine.release.empty())
+        return {unknown("", machine.facts.text("/proc/sys/kernel/osrelease").error())};
+    auto const makefile =
+        machine.facts.text(fmt::format("/lib/modules/{}/build/Makefile", machine.release));
+    if (!makefile && makefile.error().absent()) return {no_headers(machine)};
+    if (!makefile) return {unknown("", makefile.error())};
+    auto const wanted = kernels_gcc(machine);
+    auto const gccs = installed_gccs(machine);
+    for (auto const* const gcc : {"/usr/lib/gcc/TARGET/0/cc1", "/usr/libexec/gcc/TARGET/0/cc1"})
+        if (auto const hidden = unseen(machine, gcc); hidden && gccs.empty()) return {*hidden};
+    if (gccs.empty())
+        return {warning("", "there is no gcc, so DKMS builds nothing",
+                        by_command(is_debian(machine) ? "apt-get install gcc" : "dnf install gcc"),
+                        {{"/usr/lib/gcc", "no cc1"}})};
+    if (wanted && !gccs.contains(*wanted))
+        return {warning(
+            "",
+            fmt::format("the kernel was built by gcc {}, and gcc {} is installed: modules may not "
+                        "build",
+                        *wanted, fmt::join(gccs, ", ")),
+            by_command(is_debian(machine) ? fmt::format("apt-get install gcc-{}", *wanted)
+                                          : std::string("dnf install gcc")),
+            {seen(machine, "/proc/version")})};
+    return {
+        ok("", fmt::format("headers of {} are installed{}", machine.release,
+                           wanted ? fmt::format(", and gcc {}, which built it", *wanted) : ""))};
+}
+
+std::vector<Finding> judge_dkms(Machine const& machine) {
+    auto const modules = dkms_modules(machine);
+    if (modules.empty()) return {without_modules(machine)};
+    if (machine.release.empty())
+        return {unknown("", machine.facts.text("/proc/sys/kernel/osrelease").error())};
+    std::vector<Finding> findings;
+    for (auto const& module : modules) {
+        bool const any_version = std::ranges::any_of(modules, [&](auto const& other) {
+            return other.name == module.name && is_built(other, machine.release);
+        });
+        if (any_version) continue;
+        bool const failed_once = std::ranges::find(module.kernels, "build") != module.kernels.end();
+        bool const essential =
+            module.name.starts_with("mlnx-of") || module.name.starts_with("nvidia");
+        findings.push_back((essential ? failed : warning)(
+            module.name,
+            fmt::format("{} {} is not built for {} (for {})", module.name, module.version,
+                        machine.release, kernels_of(module)),
+            by_command(fmt::format("dkms install {}/{} -k {}", module.name, module.version,
+                                   machine.release),
+                       failed_once ? fmt::format("the last try is told in {}/{}/{}/build/make.log",
+                                                 dkms_tree, module.name, module.version)
+                                   : std::string()),
+            {{fmt::format("{}/{}/{}", dkms_tree, module.name, module.version),
+              fmt::format("{}", fmt::join(module.kernels, " "))}}));
+    }
+    if (findings.empty())
+        findings.push_back(ok(
+            "", fmt::format("what DKMS has for RDMA and GPUs is built for {}", machine.release)));
+    return findings;
+}
+
+}  // namespace vfmgr::checks

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "vfmgr/checks/driver_log.hpp"
+#include "vfmgr/checks/rdma_stack.hpp"
+#include "vfmgr/checks/rule.hpp"
+#include "vfmgr/checks/rules/stack.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+constexpr std::string_view no_connectx = "this machine uses no ConnectX NIC";
+
+// Why a module can't be loaded by name, or how it is.
+Cure load_module(Machine const& machine, std::string const& module, std::string_view option) {
+    auto const command = "modprobe " + module;
+    auto const there = module_exists(machine, module);
+    if (!there || *there) return by_command(command);
+    auto cure = by_kernel_module(machine, module, option);
+    cure.note += fmt::format("{}DOCA-OFED has {}, too", cure.note.empty() ? "" : "; ", module);
+    return cure;
+}
+
+LogLine const* last_line_of(Machine const& machine, std::string const& word) {
+    LogLine const* last = nullptr;
+    if (machine.log)
+        for (auto const& line : machine.log->lines)
+            if (line.text.find(word) != line.text.npos) last = &line;
+    return last;
+}
+
+std::string blacklisted_in(Machine const& machine, std::string_view module) {
+    auto const wanted = fmt::format("blacklist {}", module);
+    for (auto const& [path, fact] : machine.facts.files) {
+        if (!path.starts_with("/etc/modprobe.d/")) continue;
+        auto const at = ("\n" + fact.bytes).find("\n" + wanted);
+        auto const end = at == std::string::npos ? at : at + wanted.size();
+        if (at != std::string::npos && (end >= fact.bytes.size() || fact.bytes[end] <= ' '))
+            return path;
+    }
+    return {};
+}
+
+std::optional<Finding> without_driver(Machine const& machine, PciDevice const& device) {
+    if (device.driver) return std::nullopt;
+    auto const address = to_string(device.address);
+    if (auto hidden = unseen(machine, fmt::format("/sys/bus/pci/devices/{}/driver", address)))
+        return hidden;
+    auto const driver = std::string(driver_of_connectx(device));
+    std::vector<Evidence> evidence{
+        seen_absent(fmt::format("/sys/bus/pci/devices/{}/driver", address))};
+    if (auto const* line = last_line_of(machine, address)) evidence.push_back(seen(*line));
+    if (auto const file = blacklisted_in(machine, driver); !file.empty())
+        return failed(
+            address, fmt::format("{} has no driver: {} keeps {} away", address, file, driver),
+            {{fmt::format("sed -i '/^blacklist {}/d' {}", driver, file), "modprobe " + driver},
+             BlastRadius::none,
+             {},
+             {}},
+            {{file, "blacklist " + driver}});
+    if (!module_loaded(machine, driver))
+        return failed(address, fmt::format("{} has no driver: {} is not loaded", address, driver),
+                      load_module(machine, driver,
+                                  driver == "mlx4_core" ? "CONFIG_MLX4_CORE" : "CONFIG_MLX5_CORE"),
+                      evidence);
+    return failed(address, fmt::format("{} has no driver, though {} is loaded", address, driver),
+                  by_command(fmt::format("echo {} > /sys/bus/pci/drivers/{}/bind", address, driver),
+                             "the kernel's log says why, if it fails again"),
+                  evidence);
+}
+
+// A RoCE LAG has one RDMA device for all ports of a card, with its first function.
+PciDevice const* shares_device_of(Machine const& machine, PciDevice const& device) {
+    for (auto const& other : *machine.pci) {
+        auto const same = [](PciDevice const& one) {
+            return std::tuple(one.address.domain, one.address.bus, one.address.device);
+        };
+        if (other.address != device.address && same(other) == same(device) && !other.pf &&
+            !other.rdma_devices.empty() &&
+            other.rdma_devices.front().find("bond") != std::string::npos)
+            return &other;
+    }
+    return nullptr;
+}
+
+std::optional<Finding> without_rdma(Machine const& machine, PciDevice const& device) {
+    if (!device.rdma_devices.empty() || shares_device_of(machine, device)) return std::nullopt;
+    auto const address = to_string(device.address);
+    if (auto hidden = unseen(machine, fmt::format("/sys/bus/pci/devices/{}/infiniband", address)))
+        return hidden;
+    auto const driver = std::string(rdma_driver_of_connectx(device));
+    std::vector<Evidence> evidence{
+        seen_absent(fmt::format("/sys/bus/pci/devices/{}/infiniband", address))};
+    if (!module_present(machine, driver))
+        return failed(
+            address,
+            fmt::format("{} has {} and no RDMA device: {} is not loaded", address, *device.driver,
+                        driver),
+            load_module(machine, driver,
+                        driver == "mlx4_ib" ? "CONFIG_MLX4_INFINIBAND" : "CONFIG_MLX5_INFINIBAND"),
+            evidence);
+    if (auto const* line = last_line_of(machine, driver + ":")) evidence.push_back(seen(*line));
+    auto const set = fmt::format(
+        "devlink dev param set pci/{} name enable_roce value true "
+        "cmode driverinit",
+        address);
+    return failed(address,
+                  fmt::format("{} has no RDMA device, though {} is loaded", address, driver),
+                  {{set, fmt::format("devlink dev reload pci/{}", address)},
+                   BlastRadius::host,
+                   "RoCE may be switched off for it; the kernel's log says if it failed",
+                   {}},
+                  evidence);
+}
+
+}  // namespace
+
+std::vector<Finding> judge_connectx_driver(Machine const& machine) {
+    if (!machine.pci) return {unknown("", machine.pci.error())};
+    std::vector<Finding> findings;
+    int judged = 0;
+    for (auto const* device : own_connectx(machine)) {
+        // A VF of a host may be without one: it waits to be lent. Another's driver has its reason.
+        bool const waits = machine.kind == CheckedMachine::host && device->pf;
+        bool const ours = !device->driver || device->driver == driver_of_connectx(*device);
+        if (waits || !ours || device->revision == 0xff) continue;
+        ++judged;
+        auto finding = without_driver(machine, *device);
+        if (!finding) finding = without_rdma(machine, *device);
+        if (finding) findings.push_back(std::move(*finding));
+    }
+    if (judged == 0) return {not_applicable(std::string(no_connectx))};
+    if (findings.empty())
+        findings.push_back(ok("", fmt::format("{} ConnectX function{} driver and RDMA device",
+                                              judged, judged == 1 ? " has" : "s have")));
+    return findings;
+}
+
+std::vector<Finding> judge_rdma_core(Machine const& machine) {
+    if (!machine.modules) return {unknown("", machine.modules.error())};
+    if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
+    auto const cards = own_connectx(machine);
+    bool const soft = module_loaded(machine, "rdma_rxe") || module_loaded(machine, "siw");
+    if (cards.empty() && machine.rdma_devices->empty() && !soft)
+        return {not_applicable("there is neither a ConnectX NIC nor an RDMA device")};
+    auto const driver = cards.empty() ? "" : std::string(rdma_driver_of_connectx(*cards.front()));
+    if (!module_present(machine, "ib_core")) {
+        auto cure = load_module(machine, driver.empty() ? "ib_core" : driver, "CONFIG_INFINIBAND");
+        if (read_ofed(machine).installed)
+            cure = {{"/etc/init.d/openibd restart"}, BlastRadius::host, {}, {}};
+        return {failed("", "ib_core is not loaded, so there is no RDMA", std::move(cure),
+                       {{"/proc/modules", "no ib_core"}})};
+    }
+    if (!module_present(machine, "ib_uverbs"))
+        return {failed("", "ib_uverbs is not loaded, so no program can use RDMA",
+                       load_module(machine, "ib_uverbs", "CONFIG_INFINIBAND_USER_ACCESS"),
+                       {{"/proc/modules", "ib_core without ib_uverbs"}})};
+    if (!machine.rdma_devices->empty())
+        return {ok("", fmt::format("ib_core and ib_uverbs are loaded, with {} RDMA device{}",
+                                   machine.rdma_devices->size(),
+                                   machine.rdma_devices->size() == 1 ? "" : "s"))};
+    std::vector<Evidence> evidence{{"/sys/class/infiniband", "is empty"}};
+    if (cards.empty())
+        return {ok("", "ib_core and ib_uverbs are loaded; no software RDMA device is made yet",
+                   evidence)};
+    if (!module_present(machine, driver))
+        return {failed(
+            "", fmt::format("ib_core is loaded and ibstat shows nothing: {} is not loaded", driver),
+            load_module(machine, driver, "CONFIG_MLX5_INFINIBAND"), evidence)};
+    Cure cure =
+        by_hand(fmt::format("the kernel's log says why: dmesg | grep -e mlx -e {}", driver));
+    if (read_ofed(machine).installed)
+        cure = {{"/etc/init.d/openibd restart"}, BlastRadius::host, {}, {}};
+    return {failed("",
+                   fmt::format("ib_core and {} are loaded, and there is no RDMA device", driver),
+                   std::move(cure), evidence)};
+}
+
+namespace {
+
+bool is_of_rdma(std::string_view name) {
+    constexpr std::array<std::string_view, 15> beginnings{
+        "ib_",     "_ib_",  "rdma_", "iw_",  "mlx", "nvidia",         "nv_", "siw", "rxe",
+        "bnxt_re", "irdma", "qedr",  "hfi1", "efa", "udp_sock_create"};
+    return std::ranges::any_of(beginnings, [&](auto const one) { return name.starts_with(one); });
+}
+
+struct Refusal {
+    SymbolLine first;
+    LogLine const* line = nullptr;
+    int symbols = 0;
+    bool other_version = false, udp_tunnel = false;
+};
+
+std::map<std::string_view, Refusal> refusals_in(KernelLog const& log) {
+    std::map<std::string_view, Refusal> refusals;
+    for (auto const& line : log.lines) {
+        auto const said = parse_symbol_line(line.text);
+        if (!said || (!is_of_rdma(said->module) && !is_of_rdma(said->symbol))) continue;
+        auto const [at, is_new] = refusals.try_emplace(said->module, Refusal{*said, &line});
+        auto& refusal = at->second;
+        ++refusal.symbols;
+        refusal.other_version |= said->other_version;
+        refusal.udp_tunnel |= said->symbol.starts_with("udp_sock_create") ||
+                              said->symbol.find("udp_tunnel") != said->symbol.npos;
+    }
+    return refusals;
+}
+
+Finding of_refusal(Machine const& machine, std::string const& module, Refusal const& refusal) {
+    std::vector<Evidence> evidence{seen(*refusal.line)};
+    if (refusal.other_version) {
+        auto const ofed = read_ofed(machine);
+        auto const stack = ofed.running ? "OFED " + ofed.running->text : "the kernel's own";
+        return failed(
+            module,
+            fmt::format("{} was built against another RDMA stack than the one that is loaded "
+                        "({}): {} differs",
+                        module, stack, refusal.first.symbol),
+            by_hand(module.starts_with("nv")
+                        ? "build NVIDIA's modules again: gpu.install_order says how"
+                        : fmt::format("build {} again against the stack that is loaded{}", module,
+                                      ofed.running ? ": its headers are in "
+                                                     "/usr/src/ofa_kernel/default"
+                                                   : "")),
+            evidence);
+    }
+    if (refusal.udp_tunnel)
+        return failed(module,
+                      fmt::format("{} did not load: {} is in udp_tunnel, which is not loaded",
+                                  module, refusal.first.symbol),
+                      by_command(fmt::format("modprobe -a udp_tunnel ip6_udp_tunnel {}", module),
+                                 "insmod loads nothing that a module needs"),
+                      evidence);
+    return failed(
+        module,
+        fmt::format("{} did not load: nothing that is loaded has {}", module, refusal.first.symbol),
+        {{"depmod -a", "modprobe " + module},
+         BlastRadius::none,
+         "insmod loads nothing that a module needs",
+         {}},
+        evidence);
+}
+
+}  // namespace
+
+std::vector<Finding> judge_symbols(Machine const& machine) {
+    if (!machine.log) return {unknown("", machine.log.error())};
+    std::vector<Finding> findings;
+    for (auto const& [module, refusal] : refusals_in(*machine.log)) {
+        auto name = std::string(module);
+        std::ranges::replace(name, '-', '_');
+        // What is loaded by now has been mended since.
+        if (!module_loaded(machine, name)) findings.push_back(of_refusal(machine, name, refusal));
+    }
+    if (findings.empty())
+        findings.push_back(
+            ok("", "the kernel's log names no RDMA or GPU module that does not fit"));
+    return findings;
+}
+
+}  // namespace vfmgr::checks

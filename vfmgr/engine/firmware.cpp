@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A change of a card's firmware settings: planned again under the claims of all of its ports, from
+// what the card says then. The try is durable before the card is touched.
+#include "vfmgr/engine/firmware.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "vfmgr/engine/engine.hpp"
+#include "vfmgr/plan/firmware.hpp"
+
+namespace vfmgr {
+
+Batch remembering(DesiredState const& desired, FirmwareCard const& card, FirmwareTries tries) {
+    Batch batch;
+    auto const known = desired.firmware_tries.find(card.pci);
+    bool const any = known != desired.firmware_tries.end();
+    if (tries == FirmwareTries{}) {
+        if (any) batch.erase_firmware_tries.push_back(card.pci);
+    } else if (!any || !(known->second == tries)) {
+        batch.save_firmware_tries.emplace_back(card.pci, std::move(tries));
+    }
+    return batch;
+}
+
+Result<Plan> Engine::begin_firmware(Operation& operation, ChangeFirmware const& command) {
+    VFMGR_TRY(HostView const host, observe_for(seams_, std::nullopt));
+    VFMGR_TRY(auto const cards, kernel_.read_firmware(command.card.pci));
+    if (cards.size() != 1)
+        return fail(Problem::not_found, fmt::format("{} is gone", to_string(command.card.pci)),
+                    "vfctl firmware list shows the cards of this host");
+    return control_->wait([&](Control::State& state) -> Result<Plan> {
+        VFMGR_TRY(auto planned, plan_firmware(host, state.desired(), cards[0], command.settings));
+        auto batch = remembering(state.desired(), cards[0], std::move(planned.tries));
+        operation.state = OperationState::running;
+        operation.steps = planned_steps(planned.plan);
+        batch.save_operations.push_back(operation);
+        VFMGR_CHECK(state.commit(batch));
+        return std::move(planned.plan);
+    });
+}
+
+void Engine::configure_firmware(Operation& operation, ChangeFirmware const& command) {
+    std::vector<std::string> keys;
+    for (auto const& function : command.card.functions) keys.push_back("pf " + to_string(function));
+    auto const claim = claims_.take(std::move(keys));
+    auto const plan = begin_firmware(operation, command);
+    if (!plan) return finish(operation, fail(plan.error()), {});
+    auto const done = execute(seams_, operation, *plan, OnFailure::undo);
+    if (done) return finish(operation, {}, {});
+    auto error = done.error().error;
+    if (!done.error().residue.empty())
+        error.detail += fmt::format("; left behind: {}", fmt::join(done.error().residue, "; "));
+    finish(operation, fail(std::move(error)), {});
+}
+
+}  // namespace vfmgr

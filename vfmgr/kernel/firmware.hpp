@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The settings in the firmware of ConnectX cards, read and set by NVIDIA's own tool, mstconfig or
+// mlxconfig: the kernel has no other way to most of them. Free functions; any thread, one for each
+// card. They block as long as the tool does, and longer when it hangs in the kernel.
+#pragma once
+
+#include "vfmgr/kernel/kernel.hpp"
+#include "vfmgr/kernel/sysfs.hpp"
+
+namespace vfmgr {
+
+// ConnectX cards by their first functions, each with all of its functions; ascending.
+struct CardFunctions {
+    PciAddress pci;
+    std::vector<PciAddress> functions;
+    bool operator==(CardFunctions const&) const = default;
+};
+[[nodiscard]] Result<std::vector<CardFunctions>> list_cards(LinuxKernelRoots const& roots);
+
+// What can't be read says so in `problem`, with the remedy.
+[[nodiscard]] FirmwareCard read_card(LinuxKernelRoots const& roots, CardFunctions const& card,
+                                     Deadline deadline);
+[[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots, SetFirmware const& step,
+                                            Deadline deadline);
+
+}  // namespace vfmgr

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/kernel/rdma_links.hpp"
+
+#include <fmt/format.h>
+#include <linux/if_arp.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "vfmgr/kernel/network_snapshot.hpp"
+#include "vfmgr/plan/rdma_links.hpp"
+
+namespace vfmgr {
+namespace {
+
+std::optional<SoftRdmaType> soft_type(RdmaDevice const& device) {
+    return device.driver ? enum_value<SoftRdmaType>(*device.driver) : std::nullopt;
+}
+
+Netdev const* netdev_of(std::vector<Netdev> const& netdevs, int ifindex) {
+    auto const found = std::ranges::find(netdevs, ifindex, &Netdev::ifindex);
+    return found == netdevs.end() ? nullptr : &*found;
+}
+
+NetdevState state_of(std::vector<Netdev> const& all, Netdev const& netdev) {
+    NetdevState state;
+    state.ethernet = netdev.hardware_type == ARPHRD_ETHER;
+    state.loopback = netdev.hardware_type == ARPHRD_LOOPBACK;
+    state.up = netdev.up;
+    if (netdev.controller_ifindex) {
+        auto const* const controller = netdev_of(all, *netdev.controller_ifindex);
+        state.controller = controller ? controller->name : "another device";
+    }
+    if (netdev.kind == "vlan") {
+        auto const* const parent =
+            netdev.parent_ifindex ? netdev_of(all, *netdev.parent_ifindex) : nullptr;
+        state.parent = parent ? parent->name : "";
+    }
+    if (auto const pci = PciAddress::parse(netdev.parent_device)) state.pci = *pci;
+    return state;
+}
+
+// A process that ended since is none any more; its name may be gone with it.
+void name_processes(LinuxKernelRoots const& roots, std::vector<RdmaUser>& users) {
+    for (auto& user : users)
+        if (user.pid)
+            user.comm = read_text(roots.proc / std::to_string(*user.pid) / "comm").value_or("");
+}
+
+// Hardware's users are nobody's question here, and a NIC may have thousands of queue pairs.
+ObservedRdmaLink look_at(LinuxKernelRoots const& roots, NlSocket& rdma,
+                         std::vector<Netdev> const& netdevs, RdmaDevice const& device,
+                         Deadline deadline) {
+    ObservedRdmaLink seen;
+    seen.type = soft_type(device);
+    for (auto const& port : device.ports) {
+        auto const* const netdev = port.ifindex ? netdev_of(netdevs, *port.ifindex) : nullptr;
+        if (netdev && !seen.netdev) seen.netdev = netdev->name;
+        seen.active = seen.active || port.state == rdma_port_active;
+    }
+    if (!seen.type) return seen;
+    auto users = list_rdma_users(rdma, device, deadline);
+    if (!users) {
+        seen.users_unknown = detail_with_causes(users.error());
+        return seen;
+    }
+    name_processes(roots, *users);
+    seen.users = std::move(*users);
+    return seen;
+}
+
+// "alias rdma-link-rxe rdma_rxe" in modules.alias; to modprobe "-" and "_" are the same.
+bool names_alias(std::string_view line, std::string_view alias) {
+    constexpr std::string_view keyword = "alias ";
+    if (!line.starts_with(keyword)) return false;
+    line.remove_prefix(keyword.size());
+    auto const same = [](char one, char other) {
+        return (one == '-' ? '_' : one) == (other == '-' ? '_' : other);
+    };
+    return std::ranges::equal(line.substr(0, line.find(' ')), alias, same);
+}
+
+template <class Matches>
+bool has_line(std::filesystem::path const& file, Matches matches) {
+    std::ifstream stream(file);
+    for (std::string line; std::getline(stream, line);)
+        if (matches(line)) return true;
+    return false;
+}
+
+Result<RdmaDevice const*> find_soft(std::vector<RdmaDevice> const& devices,
+                                    std::string const& name) {
+    auto const found = std::ranges::find(devices, name, &RdmaDevice::name);
+    if (found == devices.end()) return nullptr;
+    if (soft_type(*found)) return &*found;
+    return fail(Problem::conflict, fmt::format("{} is no software link, and stays", name),
+                "it belongs to hardware: vfctl rdma list");
+}
+
+// Between the plan and now somebody may have begun to use it.
+Result<void> check_unused(LinuxKernelRoots const& roots, NlSocket& rdma, RdmaDevice const& device,
+                          Deadline deadline) {
+    auto users = list_rdma_users(rdma, device, deadline);
+    if (!users)
+        return fail(Problem::link_in_use,
+                    fmt::format("who uses RDMA link {} can't be seen: {}", device.name,
+                                users.error().detail),
+                    "delete it with --force if you know that nobody does");
+    name_processes(roots, *users);
+    VFMGR_CHECK(check_processes(device.name, *users));
+    if (users->empty()) return {};
+    return fail(
+        Problem::link_in_use,
+        fmt::format("RDMA link {} is in use: {}", device.name, user_sentence(users->front())),
+        "stop that first, or delete it with --force");
+}
+
+// What the kernel itself has of it goes with it; who can't be seen was accepted with the force.
+Result<void> check_unused_by_processes(LinuxKernelRoots const& roots, NlSocket& rdma,
+                                       RdmaDevice const& device, Deadline deadline) {
+    auto users = list_rdma_users(rdma, device, deadline);
+    if (!users) return {};
+    name_processes(roots, *users);
+    return check_processes(device.name, *users);
+}
+
+}  // namespace
+
+std::optional<bool> LinkModules::there(LinuxKernelRoots const& roots, SoftRdmaType type) {
+    std::string const module = type == SoftRdmaType::rxe ? "rdma_rxe" : "siw";
+    std::error_code error;
+    if (std::filesystem::exists(roots.sysfs / "module" / module, error)) return true;
+    auto const aliases = roots.modules / "modules.alias";
+    auto const written_at = std::filesystem::last_write_time(aliases, error);
+    if (error) return std::nullopt;
+    std::lock_guard const lock(mutex_);
+    if (written_at_ != written_at) loadable_.clear();
+    written_at_ = written_at;
+    auto const [known, added] = loadable_.try_emplace(type, false);
+    if (!added) return known->second;
+    auto const alias = fmt::format("rdma-link-{}", enum_name(type));
+    known->second =
+        has_line(aliases, [&](std::string_view line) { return names_alias(line, alias); }) ||
+        has_line(roots.modules / "modules.builtin",
+                 [&](std::string_view line) { return line.ends_with("/" + module + ".ko"); });
+    return known->second;
+}
+
+Result<HostNetworkView> view_host_network(LinuxKernelRoots const& roots, LinkModules& modules,
+                                          Deadline deadline) {
+    VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
+    VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
+    HostNetworkView view;
+    for (auto const& netdev : netdevs) view.netdevs[netdev.name] = state_of(netdevs, netdev);
+    view.rxe_module = modules.there(roots, SoftRdmaType::rxe);
+    view.siw_module = modules.there(roots, SoftRdmaType::siw);
+    view.observed_at = system_clock().now();
+    auto rdma = NlSocket::open(NlProtocol::rdma);
+    if (!rdma && rdma.error().problem == Problem::unsupported) return view;
+    if (!rdma) return fail(std::move(rdma).error());
+    VFMGR_TRY(auto const devices, list_rdma_devices(*rdma, deadline));
+    for (auto const& device : devices)
+        view.rdma[device.name] = look_at(roots, *rdma, netdevs, device, deadline);
+    return view;
+}
+
+Result<Observed> perform_step(LinuxKernelRoots const&, AddSoftRdmaLink const& step,
+                              Deadline deadline) {
+    auto const& link = step.link;
+    std::string const type(enum_name(link.type));
+    VFMGR_TRY(auto rdma, NlSocket::open(NlProtocol::rdma));
+    VFMGR_TRY(auto const devices, list_rdma_devices(rdma, deadline));
+    if (auto const there = std::ranges::find(devices, link.name, &RdmaDevice::name);
+        there != devices.end()) {
+        bool const on_it = std::ranges::any_of(
+            there->ports, [&](RdmaPort const& port) { return port.ifname == link.netdev; });
+        if (soft_type(*there) == link.type && on_it) return Observed{};
+        return fail(Problem::conflict,
+                    fmt::format("there is an RDMA device {} already, and it is no {} link on {}",
+                                link.name, type, link.netdev),
+                    "choose another name");
+    }
+    VFMGR_CHECK(add_rdma_link(rdma, {link.name, link.netdev, type}, deadline));
+    return Observed{{rdma_link_advice(link)}};
+}
+
+Result<Observed> perform_step(LinuxKernelRoots const& roots, RemoveSoftRdmaLink const& step,
+                              Deadline deadline) {
+    auto rdma = NlSocket::open(NlProtocol::rdma);
+    if (!rdma && rdma.error().problem == Problem::unsupported) return Observed{};
+    if (!rdma) return fail(std::move(rdma).error());
+    VFMGR_TRY(auto const devices, list_rdma_devices(*rdma, deadline));
+    VFMGR_TRY(RdmaDevice const* const device, find_soft(devices, step.name));
+    if (device == nullptr) return Observed{};
+    auto const check = step.force ? check_unused_by_processes : check_unused;
+    VFMGR_CHECK(check(roots, *rdma, *device, deadline));
+    VFMGR_CHECK(remove_rdma_link(*rdma, *device, deadline));
+    return Observed{};
+}
+
+}  // namespace vfmgr

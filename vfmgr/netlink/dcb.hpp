@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data centre bridging of a network device, as dcb(8) and lldptool show it: which priorities are
+// lossless (PFC), how they share the wire (ETS), which DSCP has which priority (APP). Values and
+// free functions; any thread.
+#pragma once
+
+#include <array>
+
+#include "vfmgr/netlink/nl_request.hpp"
+
+namespace vfmgr {
+
+inline constexpr std::size_t dcb_priorities = 8;
+
+struct DcbPfc {
+    std::uint8_t capacity = 0;  // how many priorities can be lossless at once
+    std::uint8_t enabled = 0;   // bit n: priority n is lossless
+    std::uint16_t delay = 0;    // of the cable, in bit times
+    bool operator==(DcbPfc const&) const = default;
+};
+
+struct DcbEts {
+    std::array<std::uint8_t, dcb_priorities> traffic_class{};  // of each priority
+    std::array<std::uint8_t, dcb_priorities>
+        algorithm{};  // of each class: 0 strict, 2 by bandwidth
+    std::array<std::uint8_t, dcb_priorities> bandwidth{};  // of each class, percent
+    bool operator==(DcbEts const&) const = default;
+};
+
+inline constexpr std::uint8_t dcb_selects_dscp = 5;  // IEEE_8021QAZ_APP_SEL_DSCP
+struct DcbApp {
+    std::uint8_t selector = 0;
+    std::uint8_t priority = 0;
+    std::uint16_t protocol = 0;  // with dcb_selects_dscp: the DSCP
+    bool operator==(DcbApp const&) const = default;
+};
+
+struct Dcb {
+    std::string ifname;
+    std::optional<DcbPfc> pfc;  // absent: the driver does not say
+    std::optional<DcbEts> ets;
+    std::vector<DcbApp> apps;
+    bool operator==(Dcb const&) const = default;
+};
+// mlx5 takes a packet's priority from its DSCP while there is any entry for a DSCP, and from its
+// VLAN tag otherwise (drivers/net/ethernet/mellanox/mlx5/core/en_dcbnl.c).
+[[nodiscard]] bool trusts_dscp(Dcb const& dcb);
+// The highest of its entries; 0 without one.
+[[nodiscard]] std::uint8_t priority_of_dscp(Dcb const& dcb, std::uint8_t dscp);
+
+// DCB_CMD_IEEE_GET, which no privilege is needed for. A device without DCB answers EOPNOTSUPP.
+[[nodiscard]] NlRequest dcb_request(std::string_view ifname);
+// The payload of its answer; nothing without a device's name.
+[[nodiscard]] std::optional<Dcb> parse_dcb(ByteView payload);
+
+}  // namespace vfmgr

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's network devices, as far as RDMA links in software ask for them, and all RDMA devices:
+// a part of HostView. Values; any thread.
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "api/types/pci_address.hpp"
+#include "api/types/rdma_link.hpp"
+#include "api/types/time.hpp"
+
+namespace vfmgr {
+
+struct NetdevState {
+    bool ethernet = false;
+    bool loopback = false;
+    bool up = false;                        // administratively
+    std::optional<std::string> controller;  // the bond or bridge that it is part of
+    std::optional<std::string> parent;      // of a VLAN device; "" when in another namespace
+    std::optional<PciAddress> pci;          // of the function that it is of
+    bool operator==(NetdevState const&) const = default;
+};
+
+struct HostNetworkView {
+    std::map<std::string, NetdevState> netdevs;
+    std::map<std::string, ObservedRdmaLink> rdma;  // hardware, too: names are taken
+    // Whether the kernel has the module or can load it; absent: not to be seen from here.
+    std::optional<bool> rxe_module;
+    std::optional<bool> siw_module;
+    bool stale = false;  // could not be read now; the rest is from observed_at
+    std::string stale_reason;
+    Time observed_at{};
+    bool operator==(HostNetworkView const&) const = default;
+};
+
+class JsonReader;
+void to_json(nlohmann::json& out, NetdevState const& netdev);
+void read(JsonReader& reader, NetdevState& netdev);
+void to_json(nlohmann::json& out, HostNetworkView const& network);
+void read(JsonReader& reader, HostNetworkView& network);
+
+}  // namespace vfmgr

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps in words.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <span>
+
+#include "api/types/json.hpp"
+#include "vfmgr/plan/step.hpp"
+
+namespace vfmgr {
+namespace {
+
+std::string text(VfId const& vf) {
+    return fmt::format("VF {} of {}", vf.index, to_string(vf.pf));
+}
+
+// "0-6, 9"
+std::string ranges_of(std::vector<std::uint16_t> const& indices) {
+    std::vector<std::string> parts;
+    for (std::size_t first = 0, next = 0; first < indices.size(); first = next) {
+        for (next = first + 1; next < indices.size() && indices[next] == indices[next - 1] + 1;)
+            ++next;
+        parts.push_back(next - first == 1
+                            ? fmt::format("{}", indices[first])
+                            : fmt::format("{}-{}", indices[first], indices[next - 1]));
+    }
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string where(bool live, bool config) {
+    if (live && config) return "the running VM and its persistent XML";
+    return live ? "the running VM" : "the persistent XML";
+}
+
+struct Sentence {
+    std::string operator()(SetNumVfs const& step) const {
+        if (step.count == 0) return fmt::format("remove every VF of {}", to_string(step.pf));
+        return fmt::format("create {} VF{} on {}", step.count, step.count == 1 ? "" : "s",
+                           to_string(step.pf));
+    }
+    std::string operator()(ConfigureVfs const& step) const {
+        // A thousand are too many to read; the journal has all of them.
+        constexpr std::size_t named_max = 8;
+        auto const named = std::min(step.changes.size(), named_max);
+        std::vector<std::string> parts;
+        for (auto const& change : std::span(step.changes).first(named))
+            parts.push_back(
+                fmt::format("VF {} ({})", change.index, settings_sentence(change.settings)));
+        if (named < step.changes.size())
+            parts.push_back(fmt::format("and {} more VFs", step.changes.size() - named));
+        return fmt::format("configure on {}: {}", to_string(step.pf), fmt::join(parts, "; "));
+    }
+    std::string operator()(BindVfs const& step) const {
+        auto const one = step.vfs.size() == 1;
+        auto const which =
+            fmt::format("VF{} {} of {}", one ? "" : "s", ranges_of(step.vfs), to_string(step.pf));
+        if (!step.driver)
+            return fmt::format("unbind {} from {} driver", which, one ? "its" : "their");
+        return fmt::format("bind {} to {}", which, *step.driver);
+    }
+    std::string operator()(ResetVf const& step) const {
+        return fmt::format("reset {} (FLR)", text(step.vf));
+    }
+    std::string operator()(SetLink const& step) const {
+        return fmt::format("set {} {} with MTU {}", to_string(step.leg), step.up ? "up" : "down",
+                           step.mtu);
+    }
+    std::string operator()(AddVlanLeg const& step) const {
+        return fmt::format("make the VLAN device {}", to_string(step.leg));
+    }
+    std::string operator()(RemoveVlanLeg const& step) const {
+        return fmt::format("remove the VLAN device {}", to_string(step.leg));
+    }
+    std::string operator()(AddAddress const& step) const {
+        return fmt::format("add the host's address {} to {}", to_string(step.address),
+                           to_string(step.leg));
+    }
+    std::string operator()(RemoveAddress const& step) const {
+        return fmt::format("remove the host's address {} from {}", to_string(step.address),
+                           to_string(step.leg));
+    }
+    std::string operator()(AddPeer const& step) const {
+        return fmt::format("route {} over {} to {} only", to_string(step.address),
+                           to_string(step.leg), to_string(step.mac));
+    }
+    std::string operator()(RemovePeer const& step) const {
+        return fmt::format("remove the route to {} over {}", to_string(step.address),
+                           to_string(step.leg));
+    }
+    std::string operator()(AddRdmaLink const& step) const {
+        return fmt::format("make a SoftRoCE device on {}", to_string(step.pf));
+    }
+    std::string operator()(RemoveRdmaLink const& step) const {
+        return fmt::format("remove the SoftRoCE device of {}", to_string(step.pf));
+    }
+    std::string operator()(AddSoftRdmaLink const& step) const {
+        return fmt::format("make the {} link {} on {}", enum_name(step.link.type), step.link.name,
+                           step.link.netdev);
+    }
+    std::string operator()(RemoveSoftRdmaLink const& step) const {
+        return fmt::format("delete the RDMA link {}{}", step.name,
+                           step.force ? ", also from under who uses it" : "");
+    }
+    std::string operator()(SetFirmware const& step) const {
+        return fmt::format("set in the firmware of {}: {}", to_string(step.pf),
+                           fmt::join(assignments(step.settings), " "));
+    }
+    std::string operator()(AttachHostdev const& step) const {
+        return fmt::format("attach {} ({}) to VM {}: {}", text(step.vf), to_string(step.pci),
+                           step.vm_name, where(step.live, step.config));
+    }
+    std::string operator()(DetachHostdev const& step) const {
+        return fmt::format("detach {} ({}) from VM {}: {}", text(step.vf), to_string(step.pci),
+                           step.vm_name, where(step.live, step.config));
+    }
+    std::string operator()(AwaitVerification const& step) const {
+        return fmt::format("wait up to {} s until RDMA over attachment {} is proved",
+                           step.timeout_seconds, step.attachment);
+    }
+};
+
+}  // namespace
+
+std::string settings_sentence(VfSpec const& settings) {
+    nlohmann::json members = settings;
+    std::vector<std::string> parts;
+    if (settings.vlan) {
+        auto const& [id, qos, proto] = *settings.vlan;
+        parts.push_back(fmt::format("vlan {} qos {} {}", id, qos, enum_name(proto)));
+        members.erase("vlan");
+    }
+    for (auto const& [name, value] : members.items()) {
+        if (value.is_boolean())
+            parts.push_back(name + (value.get<bool>() ? " on" : " off"));
+        else
+            parts.push_back(name + " " +
+                            (value.is_string() ? value.get<std::string>() : value.dump()));
+    }
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string sentence(Step const& step) {
+    return std::visit(Sentence{}, step);
+}
+
+}  // namespace vfmgr
