@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "service/cli/connection.hpp"
+#include "service/cli/rdma_link.hpp"
 #include "service/cli/show.hpp"
 #include "vfmgr/checks/bundle.hpp"
 #include "vfmgr/checks/collect.hpp"
@@ -25,7 +26,7 @@ void add_source_options(CLI::App& command, FactsSource& source) {
 }
 
 Result<checks::Facts> facts_of(FactsSource const& source) {
-    if (source.from.empty()) return checks::collect({CheckedMachine::host});
+    if (source.from.empty()) return checks::collect({CheckedMachine::host, {}, links_of_daemon});
     VFMGR_TRY(auto const text, read_text(source.from));
     return checks::from_bundle(text);
 }

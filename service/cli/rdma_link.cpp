@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "api/types/rdma_link.hpp"
+#include "service/cli/connection.hpp"
 #include "service/cli/progress.hpp"
+#include "service/cli/rdma_link.hpp"
 #include "service/cli/show.hpp"
 
 namespace vfmgr {
@@ -40,11 +42,20 @@ Table link_table(nlohmann::json const& items) {
     return table;
 }
 
-Result<void> list_links(Options const& options) {
+struct Links {
+    Table table;
+    std::string body;
+};
+Result<Links> ask_links(Options const& options) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const response, connection.send({.path = links_path}));
     VFMGR_TRY(auto const body, json_of(response));
-    print(link_table(body.at("items")), response.body, options);
+    return Links{link_table(body.at("items")), response.body};
+}
+
+Result<void> list_links(Options const& options) {
+    VFMGR_TRY(auto const links, ask_links(options));
+    print(links.table, links.body, options);
     return {};
 }
 
@@ -117,6 +128,17 @@ void add_link_delete(CLI::App& link, Session& session) {
 }
 
 }  // namespace
+
+checks::CommandFact links_of_daemon() {
+    try {
+        auto const links = ask_links({});
+        if (links) return {.out = as_csv(links->table, Headers::hidden), .err{}};
+        return {
+            .out{}, .err = links.error().detail, .exit_status = exit_code(links.error().problem)};
+    } catch (nlohmann::json::exception const& bug) {  // a daemon of another version
+        return {.out{}, .err = bug.what(), .exit_status = exit_code(Problem::internal)};
+    }
+}
 
 void add_rdma_link_commands(CLI::App& rdma, Session& session) {
     auto* const link = rdma.add_subcommand("link", "SoftRoCE and iWARP in software")->fallthrough();

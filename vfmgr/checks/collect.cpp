@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <future>
 
 #include "vfmgr/checks/collect_nics.hpp"
@@ -58,10 +59,24 @@ void start(std::vector<std::string> words, Running& running) {
                                     steady_clock::now() + command_time_max));
 }
 
+bool is_wanted(WantedCommand const& command, Files& files) {
+    return std::ranges::all_of(
+        std::array{command.only_where, command.and_where},
+        [&](auto const where) { return where.empty() || files.exists(where); });
+}
+
 void start(WantedCommand const& wanted, Files& files, Running& running) {
-    for (auto const where : {wanted.only_where, wanted.and_where})
-        if (!where.empty() && !files.exists(where)) return;
-    start({wanted.words.begin(), wanted.words.end()}, running);
+    if (is_wanted(wanted, files)) start({wanted.words.begin(), wanted.words.end()}, running);
+}
+
+void start_all(Collection const& what, Files& files, Running& running) {
+    for (auto const& wanted : wanted_commands()) {
+        if (!what.rdma_links || wanted.words.front() != "vfctl")
+            start(wanted, files, running);
+        else if (is_wanted(wanted, files))
+            running.emplace_back(fmt::format("{}", fmt::join(wanted.words, " ")),
+                                 std::async(std::launch::async, what.rdma_links));
+    }
 }
 
 // One question for all units: nothing is started by it, which talking to libvirt would do. systemd
@@ -117,6 +132,22 @@ void ask_this_machine(Files& files, std::string const& release, Running& running
     }
 }
 
+enum class About { rdma_devices, all_else };
+
+Facts read_files(std::string const& root, std::string const& release, About what) {
+    Facts facts;
+    Files files(root, release);
+    for (auto const& wanted : wanted_files())
+        if (wanted.pattern.starts_with("/sys/class/infiniband/") == (what == About::rdma_devices))
+            files.read(wanted, facts);
+    return facts;
+}
+
+void add(Facts read, Facts& to) {
+    to.files.merge(read.files);
+    to.looked_for.merge(read.looked_for);
+}
+
 }  // namespace
 
 Facts collect(Collection const& what) {
@@ -129,15 +160,19 @@ Facts collect(Collection const& what) {
     Running running;
     if (this_machine) {
         ask_units(files, running);
-        for (auto const& wanted : wanted_commands()) start(wanted, files, running);
+        start_all(what, files, running);
     }
-    for (auto const& wanted : wanted_files()) files.read(wanted, facts);
+    // A SoftRoCE port has room for 1024 GIDs, each a file: they are read beside all else.
+    auto rdma_devices =
+        std::async(std::launch::async, read_files, what.root, release, About::rdma_devices);
+    add(read_files(what.root, release, About::all_else), facts);
     for (auto const pattern : wanted_links()) files.read_link(pattern, facts);
     for (auto const pattern : wanted_folders()) files.list(pattern, facts);
     if (this_machine && what.machine == CheckedMachine::host) ask_firmware(files, facts, running);
     read_configuration_spaces(files, facts);
     read_vfio_holders(files, facts);
     if (this_machine) ask_this_machine(files, release, running, facts);
+    add(rdma_devices.get(), facts);
     return facts;
 }
 

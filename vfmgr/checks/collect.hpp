@@ -4,6 +4,7 @@
 // with its errno. Blocks for tens of milliseconds, commands for seconds at most; any thread.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "vfmgr/checks/facts.hpp"
@@ -14,6 +15,10 @@ struct Collection {
     CheckedMachine machine = CheckedMachine::host;
     std::string root{};  // before every path: a tree copied from a machine; empty: this machine
     // With a root, what is no file is not collected: netlink, commands.
+
+    // What `vfctl rdma link list` would print, from who can ask the daemon itself: vfctl's start
+    // takes longer than the question. Runs in another thread. Empty: vfctl is run.
+    std::function<CommandFact()> rdma_links{};
 };
 [[nodiscard]] Facts collect(Collection const& what);
 // Only who holds VFIO devices on this machine.

@@ -10,7 +10,9 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstring>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "api/types/file_descriptor.hpp"
@@ -38,8 +40,31 @@ bool says_nothing(int error) {
     return is_absent(error) || error == EINVAL || error == ENODEV || error == EOPNOTSUPP;
 }
 
-Fact bytes_of_file(std::string const& path, std::size_t bytes_max) {
-    FileDescriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+constexpr int to_read = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+
+FileDescriptor open_file(std::string const& path) {
+    return FileDescriptor(::open(path.c_str(), to_read));
+}
+
+// Many files of one folder, one behind the other: the way to the folder is walked once.
+class FolderOfFiles {
+  public:
+    FileDescriptor open_file(std::string const& path) {
+        auto const name = path.rfind('/') + 1;
+        if (!folder_ || path.compare(0, name, at_) != 0) {
+            at_ = path.substr(0, name);
+            folder_ = FileDescriptor(::open(at_.c_str(), O_PATH | O_CLOEXEC));
+        }
+        if (!folder_) return {};
+        return FileDescriptor(::openat(folder_.get(), path.c_str() + name, to_read));
+    }
+
+  private:
+    std::string at_;  // with its last '/'
+    FileDescriptor folder_;
+};
+
+Fact bytes_of(FileDescriptor const& file, std::string_view path, std::size_t bytes_max) {
     if (!file) return {{}, errno};
     // sysfs has regular files only, and gives a page, which is all, in one piece: most of what is
     // read is there.
@@ -59,29 +84,45 @@ Fact bytes_of_file(std::string const& path, std::size_t bytes_max) {
     return fact;
 }
 
+Fact bytes_of_file(std::string const& path, std::size_t bytes_max) {
+    return bytes_of(open_file(path), path, bytes_max);
+}
+
 bool begins_with_one(std::string_view line, std::span<std::string_view const> words) {
     line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
     return std::ranges::any_of(words, [&](auto const word) { return line.starts_with(word); });
 }
 
+// Behind its '\n', which a file's last line may lack.
+std::size_t end_of_line(std::string_view text, std::size_t at) {
+    return std::min(text.find('\n', at), text.size() - 1) + 1;
+}
+
 std::string lines_with(std::string_view text, std::span<std::string_view const> words,
                        std::span<std::string_view const> but_not = {}) {
+    // Word by word, not line by line: modules.dep is half a megabyte, nearly all of it without any.
+    std::set<std::size_t> begins;
+    for (auto const word : words) {
+        for (std::size_t from = 0; from < text.size();) {
+            auto const* const found = static_cast<char const*>(
+                ::memmem(text.data() + from, text.size() - from, word.data(), word.size()));
+            if (!found) break;
+            auto const at = static_cast<std::size_t>(found - text.data());
+            begins.insert(text.rfind('\n', at) + 1);  // npos + 1: the first line
+            from = end_of_line(text, at);
+        }
+    }
     std::string kept;
-    while (!text.empty()) {
-        auto const end = std::min(text.find('\n'), text.size() - 1) + 1;
-        auto const line = text.substr(0, end);
-        text.remove_prefix(end);
-        if (begins_with_one(line, but_not)) continue;
-        if (std::ranges::any_of(words,
-                                [&](auto const word) { return line.find(word) != line.npos; }))
-            kept += line;
+    for (auto const begin : begins) {
+        auto const line = text.substr(begin, end_of_line(text, begin) - begin);
+        if (!begins_with_one(line, but_not)) kept += line;
     }
     return kept;
 }
 
-Fact read_wanted(std::string const& path, WantedFile const& wanted) {
-    if (wanted.lines_with.empty()) return bytes_of_file(path, wanted.bytes_max);
-    auto fact = bytes_of_file(path, whole_bytes_max);
+Fact read_wanted(FileDescriptor const& file, std::string_view path, WantedFile const& wanted) {
+    if (wanted.lines_with.empty()) return bytes_of(file, path, wanted.bytes_max);
+    auto fact = bytes_of(file, path, whole_bytes_max);
     fact.bytes = lines_with(fact.bytes, wanted.lines_with, wanted.lines_but_not);
     if (fact.bytes.size() > wanted.bytes_max) fact.bytes.resize(wanted.bytes_max);
     return fact;
@@ -169,11 +210,15 @@ void Files::read(WantedFile const& wanted, Facts& into) {
     if (!wanted.only_where.empty() && !exists(wanted.only_where)) return;
     auto const pattern = with_release(wanted.pattern, release_);
     into.looked_for.insert(pattern);
+    bool const many = has_wildcard(std::string_view(pattern).substr(pattern.rfind('/') + 1));
+    FolderOfFiles folder;
     for (auto const& path : expand(pattern)) {
         if (!wanted.only_with.empty() &&
             !into.files.contains(with_same_names(path, pattern, wanted.only_with)))
             continue;
-        auto fact = read_wanted(root_ + path, wanted);
+        auto const whole = root_ + path;
+        auto const file = many ? folder.open_file(whole) : open_file(whole);
+        auto fact = read_wanted(file, whole, wanted);
         bool const empty = fact.error != 0 && says_nothing(fact.error);
         if (!empty && (wanted.but_not.empty() || fact.bytes != wanted.but_not))
             into.files.insert_or_assign(path, std::move(fact));

@@ -40,6 +40,7 @@ def run(lab):
     lab.check_equal(add(lab, ON_PF, BOND).status, 4, "another netdev under its name")
     lab.check_equal(add(lab, "rxe7", PORT).status, 5, "the bond's port is not trusted")
 
+    checks_know_them(lab)
     in_use(lab)
     others_are_left_alone(lab)
 
@@ -83,6 +84,18 @@ def goes_and_comes(lab, both):
     lab.count("waited")
     make_bond(lab.host)
     await_links(lab, both, "back")
+
+
+def checks_know_them(lab):
+    """vfctl asks for itself what the daemon learns from the command."""
+    command = "vfctl -q -o csv --no-headers rdma link list"
+    printed = lab.host.run(command).lines()
+    lab.check_equal([line.split(",")[0] for line in printed], [ON_BOND, ON_PF], command)
+    for whose in ([], ["--local"]):
+        bundle = lab.vfctl("-q", "support-bundle", "-", *whose).json()
+        told = bundle["commands"][command]["out"]  # CRLF, as RFC 4180 has it: no plain text
+        lab.check_equal(bytes.fromhex(told["hex"]).decode().splitlines(), printed,
+                        f"the links in a bundle {' '.join(whose)}")
 
 
 def in_use(lab):

@@ -75,6 +75,35 @@ TEST(Collect, KeepsOnlyTheLinesThatAreWanted) {
               "id=lan\n[sriov]\ntotal-vfs=4");
 }
 
+TEST(Collect, KeepsEachLineOnceAndInItsOrder) {
+    Tree tree;
+    tree.write("proc/sys/kernel/osrelease", "6.1.0\n");
+    tree.write("lib/modules/6.1.0/modules.dep",
+               "kernel/ib_core.ko: kernel/udp_tunnel.ko\n"
+               "kernel/zram.ko:\n"
+               "kernel/mlx5_ib.ko: kernel/ib_uverbs.ko kernel/ib_core.ko kernel/mlx5_core.ko\n"
+               "kernel/virtio.ko:\n"
+               "kernel/vfio-pci.ko:");
+    EXPECT_EQ(tree.facts().text("/lib/modules/6.1.0/modules.dep"),
+              "kernel/ib_core.ko: kernel/udp_tunnel.ko\n"
+              "kernel/mlx5_ib.ko: kernel/ib_uverbs.ko kernel/ib_core.ko kernel/mlx5_core.ko\n"
+              "kernel/vfio-pci.ko:");
+}
+
+TEST(Collect, ReadsFilesOfOneNameInManyFolders) {
+    Tree tree;
+    std::string const ports = "sys/class/infiniband/";
+    for (auto const* const device : {"mlx5_0", "mlx5_1"})
+        for (auto const* const number : {"0", "1"})
+            tree.write(ports + device + "/ports/1/gids/" + number,
+                       "fe80::"s + device + number + "\n");
+    auto const facts = tree.facts();
+    for (auto const* const device : {"mlx5_0", "mlx5_1"})
+        for (auto const* const number : {"0", "1"})
+            EXPECT_EQ(facts.text("/" + ports + device + "/ports/1/gids/" + number),
+                      "fe80::"s + device + number);
+}
+
 TEST(Collect, KeepsNothingOfUnitsButWhatMakesVfsAndRdmaLinks) {
     Tree tree;
     tree.write("etc/systemd/system/vfs.service",
