@@ -165,6 +165,19 @@ GuestPlaneHooks guest_hooks(Engine& engine, ResolveCid const& resolve_cid, std::
     return hooks;
 }
 
+// What an operation did it tells by itself.
+void log_event(HistoryEvent const& event) {
+    bool const drift = event.kind == EventKind::drift;
+    if (!drift && event.kind != EventKind::settled) return;
+    log(drift ? Severity::warning : Severity::notice, drift ? "drift" : "drift is over",
+        {{"pf", to_string(event.pf)},
+         {"vf", event.vf ? std::to_string(*event.vf) : ""},
+         {"vm", event.vm_name.value_or("")},
+         {"attachment", event.attachment.value_or("")},
+         {"event", std::to_string(event.number)},
+         {"detail", event.detail}});
+}
+
 ScheduleHooks schedule_hooks(GuestPlane const& plane) {
     ScheduleHooks hooks;
     hooks.guest_waits = [&plane](std::string const& vm_uuid) { return plane.guest_waits(vm_uuid); };
@@ -257,6 +270,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
             {{"detail", vsock.error().detail}, {"remedy", vsock.error().remedy}});
     bell.on_ring([&engine] { engine.look_again(); });
     VFMGR_TRY(auto const events, HostEvents::start([&engine] { engine.look_again(); }));
+    engine.on_event(log_event);
     engine.start_observing();
     engine.start_schedule(schedule_hooks(plane));
     server.start();
@@ -267,6 +281,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     log(Severity::notice, "stopping", {{"signal", std::to_string(signal)}});
     bell.on_ring({});
     engine.stop_schedule();
+    engine.on_event({});
     engine.control().on_change([] {});
     server.stop();
     return {};

@@ -128,6 +128,16 @@ Table operation_table(json const& items) {
                            {"PROBLEM", "/problem/code"}});
 }
 
+Table history_table(json const& items) {
+    return rows_of(items, {{"EVENT", "/number"},
+                           {"AT", "/at"},
+                           {"KIND", "/kind"},
+                           {"VM", "/vm_name"},
+                           {"ATTACHMENT", "/attachment"},
+                           {"BECAUSE OF", "/because_of"},
+                           {"DETAIL", "/detail"}});
+}
+
 Table token_table(json const& items) {
     return rows_of(items, {{"ID", "/id"},
                            {"ROLE", "/role"},

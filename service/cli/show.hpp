@@ -17,6 +17,7 @@ namespace vfmgr {
 [[nodiscard]] Table token_table(nlohmann::json const& items);
 // The VFs of PFs: items of /v1/pfs, each with its vfs.
 [[nodiscard]] Table vf_table(nlohmann::json const& pfs);
+[[nodiscard]] Table history_table(nlohmann::json const& items);
 [[nodiscard]] Table test_table(nlohmann::json const& verification);
 [[nodiscard]] Table stock_table(nlohmann::json const& clients);
 [[nodiscard]] Table step_table(nlohmann::json const& operation);

@@ -49,6 +49,18 @@ Result<void> verifications_of_vf(Options const& options, std::string const& pf_n
         connection, options, fmt::format("/v1/pfs/{}/vfs/{}/verifications", to_string(pci), index));
 }
 
+Result<void> history_of_vf(Options const& options, std::string const& pf_name,
+                           std::uint16_t index) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const pci, resolve_pf(connection, pf_name));
+    VFMGR_TRY(
+        auto const response,
+        connection.send({.path = fmt::format("/v1/pfs/{}/vfs/{}/history", to_string(pci), index)}));
+    VFMGR_TRY(auto const body, json_of(response));
+    print(history_table(body.at("items")), response.body, options);
+    return {};
+}
+
 // A command for one VF, named by its PF and its number.
 template <class Run>
 void add_of_vf(CLI::App& parent, Session& session, std::string const& verb, std::string const& help,
@@ -82,6 +94,7 @@ void add_vf_commands(CLI::App& app, Session& session) {
     list_command->add_option("PF", *pf, "PCI address or netdev");
     list_command->callback(
         [&session, pf] { session.run = [&session, pf] { return list(session.options, *pf); }; });
+    add_of_vf(*vf, session, "history", "what happened to a VF, whoever had it", history_of_vf);
     add_of_vf(*vf, session, "verifications", "runs of the RDMA tests over a VF, whoever had it",
               verifications_of_vf);
     add_of_vf(*vf, session, "release-quarantine", "try once more to clean a VF, and lend it again",

@@ -128,20 +128,22 @@ void lift_quarantine(Engine& engine, Call const& call, http::Respond respond) {
            [&engine, call] { return show_vf(engine, call); });
 }
 
-// Also of a VF that is no more: its runs outlive it.
-void list_vf_verifications(Engine& engine, Call const& call, http::Respond respond) {
+// What the store has of a VF; also of one that is no more, which it outlives.
+template <class Read>
+void list_of_vf(Engine& engine, Call const& call, std::string_view of_it, Read read,
+                http::Respond respond) {
     auto const pci = pf_id(call);
     if (!pci) return respond(refusal(call, pci.error()));
     auto const index = vf_index(call);
     if (!index) return respond(refusal(call, index.error()));
-    engine.control().post([&engine, call, vf = VfId{*pci, *index},
+    engine.control().post([&engine, call, of_it, read, vf = VfId{*pci, *index},
                            respond = std::move(respond)](Control::State& state) {
-        auto const all = state.store.verifications(vf);
+        auto const all = read(state.store, vf);
         if (!all) return respond(refusal(call, all.error()));
         if (all->empty() && !find_vf(*engine.snapshot().host, vf))
             return respond(refusal(
                 call, Error{Problem::not_found,
-                            fmt::format("there is no VF {}, nor any run of it", to_string(vf)),
+                            fmt::format("there is no VF {}, nor any {} it", to_string(vf), of_it),
                             "GET /v1/pfs lists those of this host"}));
         respond(list_response(*all));
     });
@@ -178,7 +180,16 @@ std::vector<Route> pf_routes(Engine& engine) {
          [&engine](Call const& call, http::Respond respond) { respond(show_vf(engine, call)); }},
         {"GET", "/v1/pfs/{pci}/vfs/{index}/verifications", Role::viewer,
          [&engine](Call const& call, http::Respond respond) {
-             list_vf_verifications(engine, call, std::move(respond));
+             list_of_vf(
+                 engine, call, "run of",
+                 [](Store& store, VfId const& vf) { return store.verifications(vf); },
+                 std::move(respond));
+         }},
+        {"GET", "/v1/pfs/{pci}/vfs/{index}/history", Role::viewer,
+         [&engine](Call const& call, http::Respond respond) {
+             list_of_vf(
+                 engine, call, "history of",
+                 [](Store& store, VfId const& vf) { return store.events(vf); }, std::move(respond));
          }},
         {"DELETE", "/v1/pfs/{pci}/vfs/{index}/quarantine", Role::admin,
          [&engine](Call const& call, http::Respond respond) {

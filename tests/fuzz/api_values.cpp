@@ -9,6 +9,7 @@
 
 #include "api/types/attachment.hpp"
 #include "api/types/firmware.hpp"
+#include "api/types/history_event.hpp"
 #include "api/types/json.hpp"
 #include "api/types/operation.hpp"
 #include "api/types/pf_info.hpp"
@@ -74,7 +75,7 @@ void as_prefix(std::string_view text) {
     if (auto const broadcast = prefix->broadcast()) require(prefix->contains(*broadcast));
 }
 
-constexpr std::array<void (*)(std::string_view), 17> parsers{as_document<PfSpec>,
+constexpr std::array<void (*)(std::string_view), 18> parsers{as_document<PfSpec>,
                                                              as_document<AttachmentSpec>,
                                                              as_document<VfSpec>,
                                                              as_document<Operation>,
@@ -90,7 +91,8 @@ constexpr std::array<void (*)(std::string_view), 17> parsers{as_document<PfSpec>
                                                              as_document<FirmwareRequest>,
                                                              as_document<FirmwareCard>,
                                                              as_document<RdmaLinkSpec>,
-                                                             as_document<RdmaLink>};
+                                                             as_document<RdmaLink>,
+                                                             as_document<HistoryEvent>};
 
 }  // namespace
 

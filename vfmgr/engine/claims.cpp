@@ -23,7 +23,18 @@ Claim Claims::take(std::vector<std::string> keys) {
                             [&](std::string const& key) { return taken_.contains(key); });
     });
     taken_.insert(keys.begin(), keys.end());
+    meanwhile_.insert(keys.begin(), keys.end());
     return Claim(*this, std::move(keys));
+}
+
+void Claims::look_begins() {
+    std::lock_guard const lock(mutex_);
+    meanwhile_ = taken_;
+}
+
+std::set<std::string> Claims::taken_meanwhile() const {
+    std::lock_guard const lock(mutex_);
+    return meanwhile_;
 }
 
 void Claims::give_back(std::vector<std::string> const& keys) {
@@ -32,6 +43,7 @@ void Claims::give_back(std::vector<std::string> const& keys) {
         for (auto const& key : keys) taken_.erase(key);
     }
     freed_.notify_all();
+    tell_freed_();
 }
 
 }  // namespace vfmgr

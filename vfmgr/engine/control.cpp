@@ -20,9 +20,13 @@ void apply(Batch const& batch, DesiredState& desired) {
     for (auto const& name : batch.erase_rdma_links) desired.rdma_links.erase(name);
 }
 
-Result<void> Control::State::commit(Batch const& batch) {
+Result<void> Control::State::commit(Batch batch) {
+    for (auto& event : batch.save_events)
+        if (event.number == 0) event.number = next_event();
     VFMGR_CHECK(store.commit(batch));
     apply(batch, desired_);
+    for (auto const& event : batch.save_events)
+        if (tell) tell(event);
     return {};
 }
 
@@ -49,6 +53,7 @@ Result<std::unique_ptr<Control>> Control::start(Store store) {
     VFMGR_TRY(DesiredState desired, store.load());
     State state{std::move(store), std::move(desired)};
     VFMGR_CHECK(state.load_tokens());
+    VFMGR_TRY(state.last_event_, state.store.last_event());
     return std::unique_ptr<Control>(new Control(std::move(state)));
 }
 

@@ -58,8 +58,13 @@ class Control {
         std::map<std::string, PendingRun> runs;
 
         [[nodiscard]] DesiredState const& desired() const { return desired_; }
-        // Durable first, then in memory: what is published is never ahead of the disk.
-        [[nodiscard]] Result<void> commit(Batch const& batch);
+        // Durable first, then in memory: what is published is never ahead of the disk. Events
+        // without a number get theirs, and are told when they are durable.
+        [[nodiscard]] Result<void> commit(Batch batch);
+        // For an event that others refer to; unused ones leave a gap.
+        [[nodiscard]] std::uint64_t next_event() { return ++last_event_; }
+        // Called with each event, on the control thread; returns at once.
+        std::function<void(HistoryEvent const&)> tell{};
         [[nodiscard]] Result<void> save_token(Token const& token);
         [[nodiscard]] Result<bool> erase_token(std::string const& id);  // false: there was none
 
@@ -69,6 +74,7 @@ class Control {
             : store(std::move(opened)), desired_(std::move(desired)) {}
         [[nodiscard]] Result<void> load_tokens();
         DesiredState desired_;
+        std::uint64_t last_event_ = 0;
         std::shared_ptr<std::map<std::string, Token> const> tokens_;
     };
 

@@ -2,6 +2,7 @@
 #include "vfmgr/engine/engine.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/random.h>
 
 #include <algorithm>
@@ -13,6 +14,17 @@ namespace vfmgr {
 using namespace std::chrono_literals;
 
 constexpr auto full_disk_retry = 200ms;
+
+namespace {
+
+std::string verdict_sentence(Verification const& verification) {
+    auto const verdict = enum_name(verification.verdict);
+    return verification.detail.empty()
+               ? fmt::format("{}, run {}", verdict, verification.run)
+               : fmt::format("{}, run {}: {}", verdict, verification.run, verification.detail);
+}
+
+}  // namespace
 
 std::string random_id(std::size_t digits) {
     std::array<unsigned char, 16> bytes{};
@@ -31,7 +43,9 @@ Engine::Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> 
       control_(std::move(control)),
       ask_responder_(std::move(ask_responder)),
       trusted_netdevs_(std::move(trusted_netdevs)),
-      seams_{kernel_, hypervisor_, *control_, clock_} {}
+      seams_{kernel_, hypervisor_, *control_, clock_},
+      // What was being changed was not judged: now it can be.
+      claims_([this] { look_again(); }) {}
 
 Engine::~Engine() {
     stopping_ = true;
@@ -78,9 +92,13 @@ void Engine::observe_loop() {
         auto const awaiting = std::exchange(awaiting_, {});
         lock.unlock();
         auto const began = clock_.steady_now();
+        claims_.look_begins();
         // An unreadable host stays published as it was; operations look for themselves.
         static_cast<void>(observe_for(seams_, std::nullopt).has_value());
-        control_->post([this](Control::State& state) { repair_links(state); });
+        control_->post([this, seen = see_drift()](Control::State& state) {
+            repair_links(state);
+            tell_drift(state, seen);
+        });
         for (auto const& task : awaiting) control_->post(task);
         auto const took = clock_.steady_now() - began;
         lock.lock();
@@ -128,6 +146,24 @@ bool Engine::commit_at_last(Batch const& batch) {
     return true;
 }
 
+void Engine::on_event(std::function<void(HistoryEvent const&)> tell) {
+    control_->wait([&](Control::State& state) { return (state.tell = std::move(tell), true); });
+}
+
+HistoryEvent Engine::event_of(EventKind kind, Attachment const& lease, Operation const* operation,
+                              std::string detail) const {
+    HistoryEvent event;
+    event.at = clock_.now();
+    event.kind = kind;
+    event.pf = lease.vf.pf;
+    event.vf = lease.vf.index;
+    event.attachment = lease.id;
+    event.vm_name = lease.vm_name;
+    if (operation) event.operation = operation->id;
+    event.detail = std::move(detail);
+    return event;
+}
+
 Batch Engine::without(Attachment const& lease) const {
     Batch batch;
     batch.erase_attachments.push_back(lease.id);
@@ -150,6 +186,8 @@ Batch Engine::quarantined(Attachment const& lease, std::string reason,
                           std::vector<std::string> residue) const {
     Batch batch;  // not without(): who lifts the quarantine puts the PF's links back, too
     batch.erase_attachments.push_back(lease.id);
+    batch.save_events.push_back(event_of(EventKind::quarantined, lease, nullptr,
+                                         fmt::format("{}: {}", reason, fmt::join(residue, "; "))));
     batch.save_quarantines.push_back(
         {lease.vf, lease, std::move(reason), std::move(residue), clock_.now()});
     return batch;
@@ -174,6 +212,8 @@ void Engine::verification_done(Verification verification) {
                               std::back_inserter(proved.verification->warnings));
         Batch batch;
         batch.save_verifications.emplace_back(proved.vf, *proved.verification);
+        batch.save_events.push_back(
+            event_of(EventKind::verified, proved, nullptr, verdict_sentence(*proved.verification)));
         batch.save_attachments.push_back(std::move(proved));
         if (!state.commit(batch)) return;  // read-only store: the waiter times out and says so
     });

@@ -14,6 +14,7 @@
 
 #include "vfmgr/engine/claims.hpp"
 #include "vfmgr/engine/control.hpp"
+#include "vfmgr/engine/drift.hpp"
 #include "vfmgr/engine/execute.hpp"
 #include "vfmgr/engine/schedule.hpp"
 #include "vfmgr/plan/rdma_links.hpp"
@@ -106,6 +107,8 @@ class Engine {
     [[nodiscard]] Snapshot snapshot() const { return control_->snapshot(); }
     [[nodiscard]] Control& control() { return *control_; }
     [[nodiscard]] TrustedNetdevs const& trusted_netdevs() const { return trusted_netdevs_; }
+    // Each event as it becomes durable: called on the control thread, returns at once.
+    void on_event(std::function<void(HistoryEvent const&)> tell);
     // A report came in: the host's verdict on a run.
     void verification_done(Verification verification);
     // Begins the verifications that verify_every_seconds asks for, until it is stopped; what its
@@ -167,6 +170,12 @@ class Engine {
 
     // After each look, on the control thread: wanted links that went and can be made again.
     void repair_links(Control::State& state);
+    // And what is not as it is wanted, though no operation was at it.
+    [[nodiscard]] DriftWatch::Seen see_drift();
+    void tell_drift(Control::State& state, DriftWatch::Seen const& seen);
+
+    [[nodiscard]] HistoryEvent event_of(EventKind kind, Attachment const& lease,
+                                        Operation const* operation, std::string detail) const;
 
     // Scheduled verifications, on the control thread.
     void look_at_schedule(Control::State& state);
@@ -188,6 +197,7 @@ class Engine {
         Deadline not_before{};
     };
     std::map<std::string, LinkRepair> link_repairs_;  // by name; control thread only
+    DriftWatch drift_watch_;                          // control thread only
     Schedule schedule_;  // its watcher ends with the control thread: it goes after that
     std::unique_ptr<Control> control_;
     AskResponder const ask_responder_;

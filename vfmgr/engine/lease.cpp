@@ -44,6 +44,13 @@ Error not_clean(Attachment const& lease, std::vector<std::string> const& residue
             "put right what is named, then lift it (vfctl vf release-quarantine)"};
 }
 
+std::string spec_sentence(PfSpec const& spec) {
+    auto text = fmt::format("mode {}", enum_name(spec.mode));
+    if (spec.num_vfs) text += fmt::format(", {} VFs", *spec.num_vfs);
+    if (spec.vf_driver) text += fmt::format(", those not lent on {}", *spec.vf_driver);
+    return text;
+}
+
 Error stopping() {
     return {Problem::unavailable, "vfmgrd is stopping", "ask again when it runs"};
 }
@@ -124,8 +131,12 @@ void Engine::lend(Operation& operation, std::string const& id, AttachmentSpec co
         to_prove = !steps.empty() && std::holds_alternative<AwaitVerification>(steps.back());
         if (to_prove) steps.pop_back();
         auto const done = execute(seams_, operation, planned->plan, OnFailure::undo);
-        if (!done && done.error().residue.empty())
-            return finish(operation, fail(done.error().error), without(lease));
+        if (!done && done.error().residue.empty()) {
+            auto batch = without(lease);
+            batch.save_events.push_back(
+                event_of(EventKind::lending_failed, lease, &operation, done.error().error.detail));
+            return finish(operation, fail(done.error().error), std::move(batch));
+        }
         if (!done)
             return finish(operation, fail(with_residue(done.error().error, done.error().residue)),
                           quarantined(lease, "an attach failed and could not be undone",
@@ -133,6 +144,8 @@ void Engine::lend(Operation& operation, std::string const& id, AttachmentSpec co
         lease.state = AttachmentState::attached;
         Batch batch;
         batch.save_attachments.push_back(lease);
+        batch.save_events.push_back(event_of(EventKind::lent, lease, &operation,
+                                             "has " + settings_sentence(lease.settings)));
         if (!to_prove)
             finish(operation, {}, std::move(batch));
         else if (!commit_at_last(batch))
@@ -228,8 +241,15 @@ Result<void> Engine::put_back(Operation& operation, Attachment const& lease) {
         auto const [residue, certificate] = see_handed_over(lease);
         operation.certificate = certificate;
         end = residue.empty() ? without(lease) : quarantined(lease, "it is not as it was", residue);
-        if (residue.empty()) end.erase_quarantines.push_back(lease.vf);
-        if (!residue.empty()) outcome = fail(not_clean(lease, residue));
+        if (residue.empty()) {
+            end.erase_quarantines.push_back(lease.vf);
+            auto returned = event_of(EventKind::returned, lease, &operation,
+                                     certificate ? "reset, and as it was before" : "it is no more");
+            returned.certificate = certificate;
+            end.save_events.push_back(std::move(returned));
+        } else {
+            outcome = fail(not_clean(lease, residue));
+        }
     } else if (known && std::holds_alternative<DetachHostdev>(done.error().step)) {
         // The VM would not let go: it keeps the VF, and the lease goes on.
         auto attached = lease;
@@ -325,6 +345,13 @@ void Engine::configure_pf(Operation& operation, ReplacePfSpec const& command) {
     pf.spec = command.spec;
     ++pf.revision;
     Batch batch;
+    HistoryEvent configured;
+    configured.at = clock_.now();
+    configured.kind = EventKind::pf_configured;
+    configured.pf = command.pf;
+    configured.operation = operation.id;
+    configured.detail = spec_sentence(command.spec);
+    batch.save_events.push_back(std::move(configured));
     batch.save_pfs.emplace_back(command.pf, std::move(pf));
     finish(operation, {}, std::move(batch));
 }

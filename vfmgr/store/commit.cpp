@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::int64_t attachment_verifications_max = 100;  // kept for each
 constexpr std::int64_t vf_verifications_max = 200;
+constexpr std::int64_t vf_events_max = 1000;
 
 template <class... Values>
 void execute(SQLite::Database& db, char const* sql, Values const&... values) {
@@ -93,6 +94,24 @@ void save_verifications(SQLite::Database& db, Batch const& batch) {
     }
 }
 
+void save_events(SQLite::Database& db, Batch const& batch) {
+    for (auto const& event : batch.save_events) {
+        SQLite::Statement insert(db, "INSERT INTO events VALUES (?, ?, ?, ?)");
+        SQLite::bind(insert, static_cast<std::int64_t>(event.number), to_string(event.pf));
+        if (event.vf) insert.bind(3, int{*event.vf});
+        insert.bind(4, document_of(event));
+        insert.exec();
+        SQLite::Statement prune(db,
+                                "DELETE FROM events WHERE pf = ?1 AND vf IS ?2 AND number <= "
+                                "(SELECT number FROM events WHERE pf = ?1 AND vf IS ?2 "
+                                "ORDER BY number DESC LIMIT 1 OFFSET ?3)");
+        SQLite::bind(prune, to_string(event.pf));
+        if (event.vf) prune.bind(2, int{*event.vf});
+        prune.bind(3, vf_events_max);
+        prune.exec();
+    }
+}
+
 Result<void> load_pfs(Store::Impl& store, SQLite::Database& db, DesiredState& state) {
     SQLite::Statement rows(db, "SELECT pci, document FROM pfs");
     while (rows.executeStep()) {
@@ -157,8 +176,8 @@ bool empty(Batch const& batch) {
            batch.erase_firmware_tries.empty() && batch.save_rdma_links.empty() &&
            batch.erase_rdma_links.empty() && batch.save_operations.empty() &&
            batch.save_idempotency.empty() && batch.save_verifications.empty() &&
-           batch.save_records.empty() && batch.save_record_states.empty() &&
-           batch.erase_records_of.empty();
+           batch.save_events.empty() && batch.save_records.empty() &&
+           batch.save_record_states.empty() && batch.erase_records_of.empty();
 }
 
 }  // namespace
@@ -169,6 +188,7 @@ Result<void> Store::commit(Batch const& batch) {
         save_desired(db, batch);
         save_operations(db, batch);
         save_verifications(db, batch);
+        save_events(db, batch);
         return {};
     });
 }

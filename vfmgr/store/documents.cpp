@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/store/documents.hpp"
 
+#include "api/types/history_event.hpp"
 #include "api/types/json_text.hpp"
 #include "api/types/operation.hpp"
 #include "vfmgr/plan/desired_state.hpp"
@@ -31,6 +32,7 @@ template std::string document_of(Operation const&);
 template std::string document_of(Step const&);
 template std::string document_of(std::vector<Step> const&);
 template std::string document_of(Verification const&);
+template std::string document_of(HistoryEvent const&);
 
 template Result<DesiredPf> value_of(Store::Impl const&, std::string const&, std::string const&);
 template Result<Attachment> value_of(Store::Impl const&, std::string const&, std::string const&);
@@ -41,5 +43,6 @@ template Result<DesiredRdmaLink> value_of(Store::Impl const&, std::string const&
 template Result<Operation> value_of(Store::Impl const&, std::string const&, std::string const&);
 template Result<Step> value_of(Store::Impl const&, std::string const&, std::string const&);
 template Result<Verification> value_of(Store::Impl const&, std::string const&, std::string const&);
+template Result<HistoryEvent> value_of(Store::Impl const&, std::string const&, std::string const&);
 
 }  // namespace vfmgr

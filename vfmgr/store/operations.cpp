@@ -135,4 +135,29 @@ Result<std::vector<Verification>> Store::verifications(VfId const& vf) {
     });
 }
 
+Result<std::vector<HistoryEvent>> Store::events(VfId const& vf) {
+    using Events = std::vector<HistoryEvent>;
+    return impl_->guarded(Access::read, [&](SQLite::Database& db) -> Result<Events> {
+        SQLite::Statement rows(db,
+                               "SELECT number, document FROM events WHERE pf = ? "
+                               "AND (vf = ? OR vf IS NULL) ORDER BY number DESC");
+        SQLite::bind(rows, to_string(vf.pf), int{vf.index});
+        Events events;
+        while (rows.executeStep()) {
+            VFMGR_TRY(auto event, value_of<HistoryEvent>(*impl_, rows.getColumn(1),
+                                                         "event " + rows.getColumn(0).getString()));
+            events.push_back(std::move(event));
+        }
+        return events;
+    });
+}
+
+Result<std::uint64_t> Store::last_event() {
+    return impl_->guarded(Access::read, [](SQLite::Database& db) -> Result<std::uint64_t> {
+        SQLite::Statement last(db, "SELECT seq FROM sqlite_sequence WHERE name = 'events'");
+        if (!last.executeStep()) return 0;
+        return static_cast<std::uint64_t>(last.getColumn(0).getInt64());
+    });
+}
+
 }  // namespace vfmgr

@@ -79,7 +79,15 @@ CREATE TABLE firmware_tries (card TEXT PRIMARY KEY, document TEXT NOT NULL) STRI
 CREATE TABLE rdma_links (name TEXT PRIMARY KEY, document TEXT NOT NULL) STRICT;
 )sql";
 
-constexpr std::array migrations{version_1, version_2, version_3, version_4, version_5};
+// AUTOINCREMENT: a number that was told is never given again, also when its row is gone.
+constexpr char const* version_6 = R"sql(
+CREATE TABLE events (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, pf TEXT NOT NULL, vf INTEGER,
+    document TEXT NOT NULL) STRICT;
+CREATE INDEX events_by_vf ON events (pf, vf, number);
+)sql";
+
+constexpr std::array migrations{version_1, version_2, version_3, version_4, version_5, version_6};
 constexpr int newest = static_cast<int>(migrations.size());
 constexpr int application_id = 0x76666d67;  // "vfmg"
 

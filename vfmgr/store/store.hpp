@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "api/types/history_event.hpp"
 #include "api/types/operation.hpp"
 #include "vfmgr/plan/desired_state.hpp"
 #include "vfmgr/plan/step.hpp"
@@ -57,6 +58,7 @@ struct Batch {
     std::vector<IdempotencyRecord> save_idempotency;
     // Into the history of their VF and of their attachment.
     std::vector<std::pair<VfId, Verification>> save_verifications;
+    std::vector<HistoryEvent> save_events;  // each with a number of its own, above last_event()
     struct Record {
         std::string operation;
         JournalRecord record;  // inserted, or replaced by (operation, seq)
@@ -116,6 +118,12 @@ class Store {
     [[nodiscard]] Result<std::vector<Verification>> verifications(std::string const& attachment);
     // Newest first, of every lease that the VF had; 200 are kept for each VF.
     [[nodiscard]] Result<std::vector<Verification>> verifications(VfId const& vf);
+
+    // What happened to the VF, also with all VFs of its PF; newest first. 1000 are kept for each
+    // VF, and 1000 of the PF itself, however old.
+    [[nodiscard]] Result<std::vector<HistoryEvent>> events(VfId const& vf);
+    // 0: there was none yet.
+    [[nodiscard]] Result<std::uint64_t> last_event();
 
     [[nodiscard]] Result<void> save_token(Token const& token);
     [[nodiscard]] Result<std::vector<Token>> tokens();

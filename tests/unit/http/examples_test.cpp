@@ -8,6 +8,7 @@
 #include "api/types/attachment.hpp"
 #include "api/types/check.hpp"
 #include "api/types/firmware.hpp"
+#include "api/types/history_event.hpp"
 #include "api/types/json.hpp"
 #include "api/types/operation.hpp"
 #include "api/types/pf_info.hpp"
@@ -65,6 +66,8 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<RdmaLink>("rdma_link");
     expect_golden<RdmaLinkSpec>("rdma_link_spec");
     expect_golden<FirmwareRequest>("firmware_request");
+    expect_golden<HistoryEvent>("history_event");
+    expect_golden<HistoryEvent>("history_event-returned");
 }
 
 // What the daemon adds to it is not the card's: what it waits for, who uses it, what was tried.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GET /v1/pfs/{pci}/vfs/{index}/verifications, on an engine with fakes.
+// GET /v1/pfs/{pci}/vfs/{index}/verifications and /history, on an engine with fakes.
 #include <gmock/gmock.h>
 
 #include "api/types/json.hpp"
@@ -23,9 +23,9 @@ struct VfVerifications : testing::Test {
         bench = std::make_unique<Bench>(kernel, hypervisor, folder.path());
         bench->run(ReplacePfSpec{pf0, spec_with_vfs(2)});
     }
-    http::Response ask(std::string const& index) {
+    http::Response ask(std::string const& index, std::string const& what = "verifications") {
         for (auto const& route : pf_routes(bench->engine)) {
-            if (route.path != "/v1/pfs/{pci}/vfs/{index}/verifications") continue;
+            if (route.path != "/v1/pfs/{pci}/vfs/{index}/" + what) continue;
             std::promise<http::Response> promise;
             auto answer = promise.get_future();
             route.handle({{}, {}, {{"pci", to_string(pf0)}, {"index", index}}},
@@ -58,6 +58,24 @@ TEST_F(VfVerifications, AreThereWhenTheAttachmentIsGone) {
 TEST_F(VfVerifications, OfNoVfAreRefused) {
     EXPECT_EQ(ask("7").status, 404);
     EXPECT_EQ(ask("one").status, 400);
+    EXPECT_EQ(ask("one", "history").status, 400);
+}
+
+TEST_F(VfVerifications, TheHistoryOutlivesLeaseAndVf) {
+    bench->run(Lend{example::ask()});
+    auto const lease = bench->desired().attachments.begin()->first;
+    bench->run(Release{lease});
+    bench->run(ReplacePfSpec{pf0, spec_with_vfs(0)});
+    auto const answer = ask("0", "history");
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    auto const items = nlohmann::json::parse(answer.body).at("items");
+    ASSERT_EQ(items.size(), 4U) << items.dump(1);
+    EXPECT_EQ(items[0].at("kind"), "pf_configured");
+    EXPECT_EQ(items[1].at("kind"), "returned");
+    EXPECT_EQ(items[1].at("certificate").at("attachment"), lease);
+    EXPECT_EQ(items[2].at("kind"), "lent");
+    EXPECT_EQ(items[2].at("vf"), 0);
+    EXPECT_TRUE(items[3].at("vf").is_null()) << "the PF's";
 }
 
 }  // namespace

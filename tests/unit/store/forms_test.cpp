@@ -31,7 +31,7 @@ TEST_F(FormsTest, EachIsKept) {
     static_cast<void>(open());
     for (int each = 1; each <= form(); ++each)
         EXPECT_TRUE(exists(forms / fmt::format("form-{}.sql", each))) << each;
-    EXPECT_EQ(form(), 5) << "say so in INSTANTIATE_TEST_SUITE_P";
+    EXPECT_EQ(form(), 6) << "say so in INSTANTIATE_TEST_SUITE_P";
 }
 
 TEST_P(FormsTest, LosesNoWish) {
@@ -77,17 +77,22 @@ TEST_P(FormsTest, CanDoWhatCameLater) {
     batch.save_idempotency = {{"new", "hash", running, {}}};
     batch.save_rdma_links = {{{"siw0", SoftRdmaType::siw, "eno1"}, 1}};
     batch.save_verifications = {{{test::pf, 2}, test::verification("run2", "00000002", 5)}};
+    auto const before = store.last_event().value();
+    EXPECT_EQ(before, GetParam() < 6 ? 0U : 7U);
+    EXPECT_EQ(store.events({test::pf, 1}).value().size(), GetParam() < 6 ? 0U : 1U);
+    batch.save_events = {test::event(before + 1, 2)};
     EXPECT_TRUE(store.commit(batch));
+    EXPECT_EQ(store.events({test::pf, 2}).value(), batch.save_events);
     auto const saved = std::vector{batch.save_verifications[0].second};
     EXPECT_EQ(store.verifications("00000002").value(), saved);
     EXPECT_EQ(store.verifications(VfId{test::pf, 2}).value(), saved);
     EXPECT_EQ(store.load()->rdma_links.at("siw0"), batch.save_rdma_links[0]);
 }
 
-INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2, 3, 4, 5));
+INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2, 3, 4, 5, 6));
 
 class LaterFormsTest : public FormsTest {};
-INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest, testing::Values(2, 3, 4, 5));
+INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest, testing::Values(2, 3, 4, 5, 6));
 
 TEST_P(LaterFormsTest, KeepTokensAndHistory) {
     restore(GetParam());

@@ -54,6 +54,42 @@ TEST_F(RecordsTest, AuditIsListedNewestFirst) {
     EXPECT_TRUE(store.audit(0).value().empty());
 }
 
+Batch saving_events(std::vector<HistoryEvent> events) {
+    Batch batch;
+    batch.save_events = std::move(events);
+    return batch;
+}
+
+TEST_F(RecordsTest, EventsOfAVfAreThoseOfItsPfToo) {
+    auto of_lease = test::event(3, 1);
+    of_lease.attachment = "00000001";
+    of_lease.because_of = 1;
+    of_lease.certificate =
+        Certificate{{test::pf, 1}, {0, 1, 0x10, 1}, "00000001", "vm1", {}, {}, {}};
+    std::vector const all{test::event(1, 1), test::event(2, {}), of_lease, test::event(4, 2)};
+    {
+        auto store = open();
+        EXPECT_EQ(store.last_event().value(), 0U);
+        ASSERT_TRUE(store.commit(saving_events(all)));
+    }
+    auto store = open();
+    EXPECT_EQ(store.events({test::pf, 1}).value(), (std::vector{all[2], all[1], all[0]}));
+    EXPECT_EQ(store.events({test::pf, 2}).value(), (std::vector{all[3], all[1]}));
+    EXPECT_EQ(store.last_event().value(), 4U);
+}
+
+TEST_F(RecordsTest, TheLatestEventsOfEachVfAreKept) {
+    auto store = open();
+    std::vector<HistoryEvent> many{test::event(1, 2), test::event(2, {})};
+    for (std::uint64_t number = 3; number <= 1010; ++number) many.push_back(test::event(number, 1));
+    ASSERT_TRUE(store.commit(saving_events(many)));
+    auto const kept = store.events({test::pf, 1}).value();
+    ASSERT_EQ(kept.size(), 1001U) << "and the PF's";
+    EXPECT_EQ(kept.front().number, 1010U);
+    EXPECT_EQ(kept[999].number, 11U);
+    EXPECT_EQ(store.events({test::pf, 2}).value().size(), 2U) << "of no other VF";
+}
+
 Batch saving(IdempotencyRecord record) {
     Batch batch;
     batch.save_idempotency.push_back(std::move(record));

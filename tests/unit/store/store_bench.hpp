@@ -115,6 +115,16 @@ inline Verification verification(std::string run, std::string lease, std::int64_
     return value;
 }
 
+inline HistoryEvent event(std::uint64_t number, std::optional<std::uint16_t> vf) {
+    HistoryEvent value;
+    value.number = number;
+    value.at = at(1000);
+    value.pf = pf;
+    value.vf = vf;
+    value.detail = "mac is 02:00:00:00:00:01";
+    return value;
+}
+
 // On VF 1 of `pf`.
 inline std::pair<VfId, Verification> run_on_vf(std::string run, std::string lease,
                                                std::int64_t started_ms) {

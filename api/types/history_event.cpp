@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/types/history_event.hpp"
+
+#include "api/types/json.hpp"
+
+namespace vfmgr {
+namespace {
+
+template <class F, Of<HistoryEvent> V>
+void fields(F& f, V& event) {
+    f.value("number", event.number);
+    f.value("at", event.at);
+    f.value("kind", event.kind);
+    f.value("pf", event.pf);
+    f.nullable("vf", event.vf);
+    f.nullable("attachment", event.attachment);
+    f.nullable("vm_name", event.vm_name);
+    f.nullable("operation", event.operation);
+    f.nullable("because_of", event.because_of);
+    f.value("detail", event.detail);
+    f.nullable("certificate", event.certificate);
+}
+
+}  // namespace
+
+void to_json(nlohmann::json& out, HistoryEvent const& event) {
+    JsonWriter writer(out);
+    fields(writer, event);
+}
+
+void read(JsonReader& reader, HistoryEvent& event) {
+    fields(reader, event);
+}
+
+}  // namespace vfmgr

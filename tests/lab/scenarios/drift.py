@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Somebody else changes a lent VF, and takes it: the history says what, when and from which VM."""
+
+from datetime import datetime
+
+from vflab.product import Product
+
+STRANGE = "02:00:00:00:00:99"
+EVENT_SECONDS = 30
+
+
+def run(lab):
+    lab.expect("named", "over", "thefts named", "certified")
+    product = Product(lab)
+    product.manage(num_vfs=2)
+    vm = lab.vm("victim").wait_ready()
+    lease = product.lend("victim", vf=0, settings={"trust": True})
+    lab.check_equal([one["kind"] for one in history(lab, product)], ["lent", "pf_configured"],
+                    "the history of a new lease")
+    mac = lease["settings"]["mac"]
+    for what, strange, wanted in (("mac", f"mac {STRANGE}", f"mac {mac}"),
+                                  ("trust", "trust off", "trust on"),
+                                  ("vlan", "vlan 300", "vlan 0")):
+        changed(lab, product, what, strange, wanted)
+    stolen(lab, product, vm)
+    product.take_back(lease)
+    lab.check_equal([one["kind"] for one in history(lab, product)][:2], ["settled", "returned"],
+                    "the end of a lease whose VF was taken")
+    clean_again(lab, product)
+    product.leave()
+
+
+def history(lab, product):
+    return lab.api("GET", f"/v1/pfs/{product.pci}/vfs/0/history").body["items"]
+
+
+def by_hand(lab, product, command):
+    """Somebody else's write; returns when it began, by the host's clock, and the last event."""
+    last = history(lab, product)[0]["number"]
+    began = float(lab.host.run(f"date +%s.%N; {command}", timeout=180).lines()[0])
+    return began, last
+
+
+def event_after(lab, product, last, kind, words):
+    def found():
+        for one in history(lab, product):
+            if one["number"] > last and one["kind"] == kind and words in one["detail"]:
+                return one
+        return None
+    event = lab.host.wait_for(f"the event {kind}: {words}", found, EVENT_SECONDS)
+    lab.check_equal((event["vm_name"], event["vf"]), ("victim", 0), f"whom {words} concerns")
+    return event
+
+
+def seconds_between(began, event):
+    seen = datetime.fromisoformat(event["at"].replace("Z", "+00:00")).timestamp()
+    return seen - began
+
+
+def changed(lab, product, what, strange, wanted):
+    lab.step(f"somebody sets {strange}")
+    ip = f"ip link set {product.pf} vf 0"
+    began, last = by_hand(lab, product, f"{ip} {strange}")
+    event = event_after(lab, product, last, "drift", f"has {strange}")
+    lab.step(f"{event['detail']}: seen after {seconds_between(began, event):.2f} s")
+    lab.count("named")
+    _, last = by_hand(lab, product, f"{ip} {wanted}")
+    over = event_after(lab, product, last, "settled", f"has {strange}")
+    lab.check_equal(over["because_of"], event["number"], f"which drift of {what} is over")
+    lab.count("over")
+
+
+def stolen(lab, product, vm):
+    lab.step("somebody removes the VFs under the VM")
+    netdevs = "ls /sys/class/net"
+    before = vm.run(netdevs).lines()
+    began, last = by_hand(lab, product,
+                          f"echo 0 >/sys/bus/pci/devices/{product.pci}/sriov_numvfs")
+    lab.check_equal(lab.observe.numvfs(product.pf), 0, "VFs that are left")
+    event = event_after(lab, product, last, "drift", "is gone")
+    lab.check(len(vm.run(netdevs).lines()) < len(before), "the VM did not lose its NIC")
+    lab.step(f"{event['detail']}: seen {seconds_between(began, event):.2f} s after the write began")
+    lab.count("thefts named")
+    logged = lab.host.run("journalctl -b -u vfmgrd --no-pager -o cat", check=False).stdout
+    lab.check(event["detail"] in logged, f"the log does not have: {event['detail']}")
+
+
+def clean_again(lab, product):
+    """A lease that ends in order has its certificate in the history."""
+    product.manage(num_vfs=0)
+    product.manage(num_vfs=2)
+    product.take_back(product.lend("victim", vf=0))
+    returned = history(lab, product)[0]
+    lab.check_equal(returned["kind"], "returned", "the last event")
+    lab.check_equal((returned["certificate"] or {}).get("vf"), {"pf": product.pci, "index": 0},
+                    "whose certificate it is")
+    shown = lab.vfctl("vf", "history", product.pf, "0").stdout
+    lab.check("VF 0, lent to VM victim, is gone" in shown, f"vfctl vf history: {shown}")
+    lab.count("certified")

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drift becomes events: once for each thing, with its end, and storms of it are counted.
+#include "vfmgr/engine/drift.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/engine/engine_bench.hpp"
+
+namespace vfmgr {
+namespace {
+
+using namespace example;
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Drift of_mac(std::string found) {
+    return {pf0, 2, "mac", found, "VF 2 has mac " + found, "3f9c2b1d", "vm1"};
+}
+
+struct DriftWatchTest : testing::Test {
+    DriftWatch watch;
+    DriftWatch::Seen seen{{}, {pf0}, {pf0}};
+    Deadline now{1h};
+    std::uint64_t number = 0;
+
+    std::vector<HistoryEvent> look(std::vector<Drift> drift) {
+        seen.drift = std::move(drift);
+        auto events = watch.look(seen, Time{}, now, [this] { return ++number; });
+        watch.commit();
+        return events;
+    }
+};
+
+TEST_F(DriftWatchTest, TellsEachThingOnceAndItsEnd) {
+    auto const begun = look({of_mac("a")});
+    ASSERT_EQ(begun.size(), 1U);
+    EXPECT_EQ(begun[0].kind, EventKind::drift);
+    EXPECT_EQ(begun[0].detail, "VF 2 has mac a");
+    EXPECT_EQ(begun[0].vm_name, "vm1");
+    EXPECT_EQ(begun[0].vf, 2);
+    EXPECT_THAT(look({of_mac("a")}), IsEmpty());
+    auto const changed = look({of_mac("b")});
+    ASSERT_EQ(changed.size(), 1U);
+    EXPECT_EQ(changed[0].detail, "VF 2 has mac b");
+    auto const over = look({});
+    ASSERT_EQ(over.size(), 1U);
+    EXPECT_EQ(over[0].kind, EventKind::settled);
+    EXPECT_EQ(over[0].because_of, changed[0].number);
+    EXPECT_THAT(look({}), IsEmpty());
+}
+
+TEST_F(DriftWatchTest, SaysNothingOfAPfThatCantBeJudged) {
+    look({of_mac("a")});
+    seen.judged.clear();
+    EXPECT_THAT(look({}), IsEmpty()) << "nobody knows that it is over";
+    EXPECT_THAT(look({of_mac("b")}), IsEmpty());
+    seen.judged = {pf0};
+    EXPECT_THAT(look({of_mac("a")}), IsEmpty()) << "it was told";
+    seen.managed.clear();
+    seen.judged.clear();
+    EXPECT_THAT(look({}), IsEmpty());
+    seen.managed = seen.judged = {pf0};
+    EXPECT_EQ(look({of_mac("a")}).size(), 1U) << "managed anew";
+}
+
+TEST_F(DriftWatchTest, TellsAgainWhatCouldNotBeKept) {
+    seen.drift = {of_mac("a")};
+    for (int i = 0; i < 3; ++i)
+        EXPECT_EQ(watch.look(seen, Time{}, now, [this] { return ++number; }).size(), 1U);
+    watch.commit();
+    EXPECT_THAT(look({of_mac("a")}), IsEmpty());
+}
+
+TEST_F(DriftWatchTest, CountsAStorm) {
+    std::size_t told = 0;
+    for (int i = 0; i < 100; ++i) {
+        told += look({of_mac(std::to_string(i))}).size();
+        now += 100ms;
+    }
+    EXPECT_EQ(told, 10U);
+    now += 60s;
+    auto const counted = look({of_mac("99")});
+    ASSERT_EQ(counted.size(), 1U);
+    EXPECT_EQ(counted[0].detail, "VF 2 has mac 99; it changed 90 times more within a minute");
+    EXPECT_EQ(look({of_mac("100")}).size(), 1U) << "a new minute";
+}
+
+TEST_F(DriftWatchTest, TellsEveryTheft) {
+    Drift const theft{pf0,        2,    "presence", "absent", "VF 2, lent to VM vm1, is gone",
+                      "3f9c2b1d", "vm1"};
+    std::size_t told = 0;
+    for (int i = 0; i < 50; ++i) {
+        told += look({theft}).size();
+        told += look({}).size();
+    }
+    EXPECT_EQ(told, 100U);
+}
+
+// On an engine that observes, with fakes.
+struct DriftTest : testing::Test {
+    TemporaryFolder folder;
+    FakeKernel kernel{igb_host()};
+    FakeHypervisor hypervisor{kernel};
+    std::unique_ptr<Bench> bench;
+
+    void SetUp() override {
+        hypervisor.add(make_vm("vm1", vm1));
+        ASSERT_TRUE(hypervisor.start(vm1));
+        bench = std::make_unique<Bench>(kernel, hypervisor, folder.path());
+        bench->run(ReplacePfSpec{pf0, spec_with_vfs(2)});
+        auto spec = ask();
+        spec.vf = 0;
+        ASSERT_EQ(bench->run(Lend{spec}).state, OperationState::succeeded);
+        bench->engine.start_observing();
+    }
+    std::vector<HistoryEvent> events(std::uint16_t vf = 0) {
+        return bench->engine.control()
+            .wait([&](Control::State& state) { return state.store.events({pf0, vf}); })
+            .value();
+    }
+    // The next event of that kind, which is the newest.
+    HistoryEvent await(EventKind kind) {
+        std::promise<HistoryEvent> promise;
+        auto future = promise.get_future();
+        bench->engine.control().watch(Deadline::max(), [&](Control::State& state, Watch) {
+            auto const all = state.store.events({pf0, 0}).value();
+            if (all.empty() || all.front().kind != kind) return false;
+            promise.set_value(all.front());
+            return true;
+        });
+        bench->engine.look_again();
+        return future.get();
+    }
+    [[nodiscard]] std::vector<std::string> kinds() {
+        std::vector<std::string> all;
+        for (auto const& event : events()) all.emplace_back(enum_name(event.kind));
+        return all;
+    }
+    void set_mac(MacAddress const& mac) {
+        kernel.change([&](KernelView& view) { view.pfs.at(pf0).vfs.at(0).settings.mac = mac; });
+    }
+};
+
+TEST_F(DriftTest, OfSomebodyElsesWriteIsAnEventWithItsEnd) {
+    auto const mac = *kernel.view().pfs.at(pf0).vfs.at(0).settings.mac;
+    set_mac(MacAddress::parse("02:00:00:00:00:99").value());
+    auto const drift = await(EventKind::drift);
+    EXPECT_THAT(drift.detail, HasSubstr("has mac 02:00:00:00:00:99, and mac"));
+    EXPECT_EQ(drift.vm_name, "vm1");
+    EXPECT_EQ(drift.attachment, bench->desired().attachments.begin()->first);
+    set_mac(mac);
+    EXPECT_EQ(await(EventKind::settled).because_of, drift.number);
+}
+
+TEST_F(DriftTest, OfATheftNamesTheVm) {
+    kernel.change([](KernelView& view) {
+        view.pfs.at(pf0).vfs.clear();
+        view.pfs.at(pf0).info.num_vfs = 0;
+    });
+    await(EventKind::drift);
+    auto const all = events();
+    EXPECT_TRUE(std::ranges::any_of(all, [](HistoryEvent const& event) {
+        return event.detail == "VF 0, lent to VM vm1, is gone";
+    }));
+}
+
+TEST_F(DriftTest, IsNoneOfWhatVfmgrDoesItself) {
+    for (int round = 0; round < 5; ++round) {
+        auto const lease = bench->desired().attachments.begin()->first;
+        bench->engine.look_again();
+        ASSERT_EQ(bench->run(Release{lease}).state, OperationState::succeeded);
+        bench->engine.look_again();
+        auto spec = ask();
+        spec.vf = 0;
+        ASSERT_EQ(bench->run(Lend{spec}).state, OperationState::succeeded);
+    }
+    auto const all = kinds();
+    EXPECT_EQ(std::ranges::count(all, "lent"), 6);
+    EXPECT_EQ(std::ranges::count(all, "returned"), 5);
+    EXPECT_EQ(all.size(), 12U) << "and pf_configured";
+}
+
+TEST_F(DriftTest, TheHistoryTellsALeaseFromEndToEnd) {
+    auto const lease = bench->desired().attachments.begin()->first;
+    bench->guest_reports(Verdict::pass);
+    bench->run(Verify{lease, 5});
+    auto const released = bench->run(Release{lease});
+    EXPECT_THAT(kinds(), ElementsAre("returned", "verified", "lent", "pf_configured"));
+    auto const all = events();
+    EXPECT_EQ(all[0].certificate, released.certificate);
+    EXPECT_EQ(all[0].operation, released.id);
+    EXPECT_THAT(all[1].detail, HasSubstr("pass, run "));
+    EXPECT_THAT(all[2].detail, HasSubstr("vlan 100"));
+    EXPECT_EQ(all[3].detail, "mode manage, 2 VFs");
+    EXPECT_EQ(events(1).size(), 1U) << "of the other VF only its PF's";
+    std::vector<std::uint64_t> numbers;
+    for (auto const& event : all) numbers.push_back(event.number);
+    EXPECT_TRUE(std::ranges::is_sorted(numbers, std::greater{}));
+}
+
+TEST_F(DriftTest, NumbersGoOnAfterAStart) {
+    auto const last = events().front().number;
+    bench.reset();
+    bench = std::make_unique<Bench>(kernel, hypervisor, folder.path());
+    bench->run(Release{bench->desired().attachments.begin()->first});
+    EXPECT_GT(events().front().number, last);
+}
+
+}  // namespace
+}  // namespace vfmgr

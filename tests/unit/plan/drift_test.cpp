@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/plan/drift.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/plan/example_host.hpp"
+
+namespace vfmgr {
+namespace {
+
+using namespace example;
+using testing::IsEmpty;
+
+// VF 2 is lent to vm1, and everything is as it is wanted.
+struct DriftTest : testing::Test {
+    HostView view = host(4);
+    DesiredState desired;
+    Attachment lease;
+
+    void SetUp() override {
+        lease.id = "3f9c2b1d";
+        lease.vf = {pf_address, 2};
+        lease.vf_pci = vf_now().pci;
+        lease.vm_uuid = vm1_uuid;
+        lease.vm_name = "vm1";
+        lease.state = AttachmentState::attached;
+        lease.live = true;
+        lease.settings.mac = mac(2);
+        lease.settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
+        lease.settings.trust = true;
+        keep();
+        vf_now().driver = "vfio-pci";
+        vf_now().settings = overlay(vf_now().settings, lease.settings);
+        vm_now().live = {{lease.vf_pci, hostdev_alias(lease.id)}};
+        desired.pfs[pf_address].spec = {PfMode::manage, 4, {}};
+    }
+    void keep() { desired.attachments[lease.id] = lease; }
+    VfState& vf_now() { return view.kernel.pfs.at(pf_address).vfs.at(2); }
+    VmInfo& vm_now() { return view.hypervisor.vms.at(vm1_uuid); }
+    [[nodiscard]] std::vector<std::string> told() const {
+        std::vector<std::string> sentences;
+        for (auto const& drift : find_drift(view, desired)) sentences.push_back(drift.sentence);
+        return sentences;
+    }
+    void expect_told(std::vector<std::string> const& sentences) const {
+        EXPECT_EQ(told(), sentences);
+    }
+};
+
+TEST_F(DriftTest, IsNothingWhereAllIsAsWanted) {
+    EXPECT_THAT(told(), IsEmpty());
+}
+
+TEST_F(DriftTest, OfEachSettingIsNamedWithTheVm) {
+    vf_now().settings.mac = mac(9);
+    vf_now().settings.vlan = Vlan{};
+    vf_now().settings.trust = false;
+    expect_told(
+        {"VF 2, lent to VM vm1, has mac 02:00:00:00:00:09, and mac 02:00:00:00:00:02 is "
+         "wanted",
+         "VF 2, lent to VM vm1, has vlan 0 qos 0 802.1q, and vlan 100 qos 0 802.1q is "
+         "wanted",
+         "VF 2, lent to VM vm1, has trust off, and trust on is wanted"});
+    auto const all = find_drift(view, desired);
+    EXPECT_EQ(all[0].attachment, lease.id);
+    EXPECT_EQ(all[0].vm_name, "vm1");
+    EXPECT_EQ(all[0].what, "mac");
+    EXPECT_FALSE(is_theft(all[0]));
+}
+
+TEST_F(DriftTest, IsNotWhatTheDriverDoesNotReportOrMayRefuse) {
+    vf_now().settings.mac.reset();
+    vf_now().settings.trust = false;
+    lease.spec.best_effort = {"trust"};
+    keep();
+    EXPECT_THAT(told(), IsEmpty());
+}
+
+TEST_F(DriftTest, OfAVfThatIsGoneIsATheft) {
+    auto& pf = view.kernel.pfs.at(pf_address);
+    pf.vfs.clear();
+    auto const all = find_drift(view, desired);
+    ASSERT_EQ(all.size(), 2U);
+    EXPECT_EQ(all[0].sentence, "enp1s0 has 0 VFs, and 4 are wanted");
+    EXPECT_FALSE(is_theft(all[0]));
+    EXPECT_EQ(all[1].sentence, "VF 2, lent to VM vm1, is gone");
+    EXPECT_TRUE(is_theft(all[1]));
+}
+
+TEST_F(DriftTest, OfAVfThatIsElsewhereOrUnbound) {
+    vf_now().pci.function = 7;
+    vf_now().driver.reset();
+    expect_told({"VF 2, lent to VM vm1, is at 0000:01:10.7, and was at 0000:01:10.2",
+                 "VF 2, lent to VM vm1, is unbound, and vfio-pci is wanted"});
+}
+
+TEST_F(DriftTest, OfAVmThatRunsWithoutItsVfIsATheft) {
+    vm_now().live.clear();
+    auto const all = find_drift(view, desired);
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(all[0].sentence, "VF 2, lent to VM vm1, is not in that VM, which runs");
+    EXPECT_TRUE(is_theft(all[0]));
+    vm_now().state = VmState::shut_off;
+    EXPECT_THAT(told(), IsEmpty()) << "it has it in its XML";
+    vm_now().state = VmState::running;
+    view.hypervisor.stale = true;
+    EXPECT_THAT(told(), IsEmpty()) << "nobody knows";
+    view.hypervisor.stale = false;
+    view.hypervisor.vms.clear();
+    EXPECT_THAT(told(), IsEmpty()) << "an undefined VM has lost nothing";
+}
+
+TEST_F(DriftTest, OfVfsThatNobodyHasIsTheirDriver) {
+    desired.pfs[pf_address].spec.vf_driver = "vfio-pci";
+    for (auto& one : view.kernel.pfs.at(pf_address).vfs) one.driver = "vfio-pci";
+    EXPECT_THAT(told(), IsEmpty());
+    view.kernel.pfs.at(pf_address).vfs.at(3).driver = "igbvf";
+    expect_told({"VF 3 is bound to igbvf, and vfio-pci is wanted"});
+}
+
+TEST_F(DriftTest, IsNotOfAPfThatIsOnlyObservedOrCantBeRead) {
+    view.kernel.pfs.at(pf_address).vfs.clear();
+    desired.pfs[pf_address].spec.mode = PfMode::observe;
+    EXPECT_THAT(told(), IsEmpty());
+    desired.pfs[pf_address].spec.mode = PfMode::enforce;
+    EXPECT_FALSE(told().empty());
+    view.kernel.pfs.at(pf_address).stale = true;
+    EXPECT_THAT(told(), IsEmpty());
+    view.kernel.pfs.at(pf_address).stale = false;
+    view.kernel.pfs.at(pf_address).stuck = "a removal hangs";
+    EXPECT_THAT(told(), IsEmpty());
+}
+
+TEST_F(DriftTest, IsNotOfALeaseThatBeginsOrEnds) {
+    vf_now().driver.reset();
+    for (auto const state : {AttachmentState::attaching, AttachmentState::detaching}) {
+        lease.state = state;
+        keep();
+        EXPECT_THAT(told(), IsEmpty());
+    }
+}
+
+}  // namespace
+}  // namespace vfmgr

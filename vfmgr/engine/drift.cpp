@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/engine/drift.hpp"
+
+#include <fmt/format.h>
+
+#include "vfmgr/engine/engine.hpp"
+
+namespace vfmgr {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr unsigned changes_told_max = 10;
+constexpr auto storm_window = 60s;
+
+HistoryEvent event_of(EventKind kind, Drift const& drift, Time at, std::string detail) {
+    HistoryEvent event;
+    event.at = at;
+    event.kind = kind;
+    event.pf = drift.pf;
+    event.vf = drift.vf;
+    event.attachment = drift.attachment;
+    event.vm_name = drift.vm_name;
+    event.detail = std::move(detail);
+    return event;
+}
+
+}  // namespace
+
+bool DriftWatch::may_tell(Drift const& drift, Deadline now) {
+    if (is_theft(drift)) return true;
+    auto& storm = pending_.storms[key_of(drift)];
+    if (storm.changes == 0) storm.until = now + storm_window;
+    if (++storm.changes <= changes_told_max) return true;
+    ++storm.untold;
+    storm.last = drift;
+    return false;
+}
+
+std::vector<HistoryEvent> DriftWatch::look(Seen const& seen, Time at, Deadline now,
+                                           std::function<std::uint64_t()> const& number) {
+    pending_ = told_;
+    std::vector<HistoryEvent> events;
+    std::erase_if(pending_.storms, [&](auto const& entry) {
+        auto const& storm = entry.second;
+        if (now < storm.until) return false;
+        if (storm.untold > 0)
+            events.push_back(event_of(EventKind::drift, storm.last, at,
+                                      fmt::format("{}; it changed {} times more within a minute",
+                                                  storm.last.sentence, storm.untold)));
+        return true;
+    });
+    std::map<std::string, Known> still;
+    for (auto const& drift : seen.drift) {
+        if (!seen.judged.contains(drift.pf)) continue;
+        auto const key = key_of(drift);
+        auto const before = pending_.known.find(key);
+        bool const known = before != pending_.known.end();
+        if (known && before->second.drift.found == drift.found) {
+            still.insert(*before);
+            continue;
+        }
+        Known now_known{drift, known ? before->second.event : 0};
+        if (may_tell(drift, now)) {
+            auto event = event_of(EventKind::drift, drift, at, drift.sentence);
+            event.number = now_known.event = number();
+            events.push_back(std::move(event));
+        }
+        still.emplace(key, std::move(now_known));
+    }
+    for (auto const& [key, known] : pending_.known) {
+        auto const& drift = known.drift;
+        if (still.contains(key) || !seen.managed.contains(drift.pf)) continue;
+        if (!seen.judged.contains(drift.pf)) {
+            still.emplace(key, known);
+        } else if (known.event != 0 && may_tell(drift, now)) {
+            auto event = event_of(EventKind::settled, drift, at, "no more: " + drift.sentence);
+            event.because_of = known.event;
+            events.push_back(std::move(event));
+        }
+    }
+    pending_.known = std::move(still);
+    return events;
+}
+
+// On the observer's thread, right after a look. The claims are asked for last: whoever put
+// something of his own into the view during it, or into what is wanted, had claimed it.
+DriftWatch::Seen Engine::see_drift() {
+    auto const now = control_->snapshot();
+    auto const busy = claims_.taken_meanwhile();
+    DriftWatch::Seen seen;
+    for (auto const& [pci, wanted] : now.desired->pfs) {
+        if (wanted.spec.mode == PfMode::observe) continue;
+        seen.managed.insert(pci);
+        auto const* const pf = find_pf(*now.host, pci);
+        if (pf && !pf->stale && !pf->stuck && !busy.contains("pf " + to_string(pci)))
+            seen.judged.insert(pci);
+    }
+    seen.drift = find_drift(*now.host, *now.desired);
+    return seen;
+}
+
+void Engine::tell_drift(Control::State& state, DriftWatch::Seen const& seen) {
+    Batch batch;
+    batch.save_events = drift_watch_.look(seen, clock_.now(), clock_.steady_now(),
+                                          [&] { return state.next_event(); });
+    // A store that can't be written: the next look finds the same.
+    if (batch.save_events.empty() || state.commit(std::move(batch))) drift_watch_.commit();
+}
+
+}  // namespace vfmgr

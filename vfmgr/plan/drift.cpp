@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/plan/drift.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "vfmgr/plan/plan.hpp"
+#include "vfmgr/plan/vf_values.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr auto presence = "presence";
+constexpr auto hostdev = "hostdev";
+
+std::string driver_name(std::optional<std::string> const& driver) {
+    return driver ? fmt::format("bound to {}", *driver) : "unbound";
+}
+
+// A sentence about a lease's VF begins with it.
+struct Lent {
+    Attachment const& lease;
+    std::vector<Drift>& into;
+
+    void tell(std::string what, std::string found, std::string const& is) const {
+        auto const& [pf, index] = lease.vf;
+        into.push_back({pf, index, std::move(what), std::move(found),
+                        fmt::format("VF {}, lent to VM {}, {}", index, lease.vm_name, is), lease.id,
+                        lease.vm_name});
+    }
+};
+
+// Of one member, as in "vlan 100 qos 0 802.1q".
+std::string said(VfSpec const& settings, VfAttribute attribute) {
+    return settings_sentence(only(settings, attribute));
+}
+
+void compare_settings(Lent const& lent, VfState const& vf) {
+    auto const different = differing(lent.lease.settings, vf.settings);
+    auto const& may_differ = lent.lease.spec.best_effort;
+    for_each_member([&](VfAttribute attribute, auto member) {
+        std::string const name(enum_name(attribute));
+        if (!(different.*member) || !(vf.settings.*member)) return;
+        if (std::ranges::find(may_differ, name) != may_differ.end()) return;
+        auto const found = said(vf.settings, attribute);
+        lent.tell(name, found,
+                  fmt::format("has {}, and {} is wanted", found, said(different, attribute)));
+    });
+}
+
+bool has(VmInfo const& vm, Attachment const& lease) {
+    auto const alias = hostdev_alias(lease.id);
+    return std::ranges::any_of(vm.live, [&](VmHostdev const& one) {
+        return one.alias == alias || one.pci == lease.vf_pci;
+    });
+}
+
+// Only a running VM can have lost it: in one that is shut off it is of the persistent XML.
+void compare_vm(Lent const& lent, HostView const& host) {
+    auto const& lease = lent.lease;
+    if (host.hypervisor.stale || !lease.live) return;
+    auto const* const vm = find_vm(host, lease.vm_uuid);
+    if (!vm || (vm->state != VmState::running && vm->state != VmState::paused) || has(*vm, lease))
+        return;
+    lent.tell(hostdev, "absent", "is not in that VM, which runs");
+}
+
+void compare_lease(Attachment const& lease, PfState const& pf, HostView const& host,
+                   std::vector<Drift>& into) {
+    Lent const lent{lease, into};
+    auto const vf = std::ranges::find(pf.vfs, lease.vf.index, &VfState::index);
+    if (vf == pf.vfs.end()) return lent.tell(presence, "absent", "is gone");
+    if (vf->pci != lease.vf_pci)
+        lent.tell(
+            presence, to_string(vf->pci),
+            fmt::format("is at {}, and was at {}", to_string(vf->pci), to_string(lease.vf_pci)));
+    if (vf->driver != lease.driver)
+        lent.tell("driver", driver_name(vf->driver),
+                  fmt::format("is {}, and {} is wanted", driver_name(vf->driver), lease.driver));
+    compare_settings(lent, *vf);
+    compare_vm(lent, host);
+}
+
+void compare_pf(DesiredPf const& wanted, PfState const& pf, HostView const& host,
+                DesiredState const& desired, std::vector<Drift>& into) {
+    auto const& spec = wanted.spec;
+    auto const& pci = pf.info.pci;
+    if (spec.num_vfs && *spec.num_vfs != pf.vfs.size())
+        into.push_back({pci,
+                        {},
+                        "num_vfs",
+                        fmt::format("{}", pf.vfs.size()),
+                        fmt::format("{} has {} VFs, and {} are wanted", pf.info.ifname,
+                                    pf.vfs.size(), *spec.num_vfs),
+                        {},
+                        {}});
+    std::map<VfId, Attachment const*> by_vf;
+    for (auto const& [id, lease] : desired.attachments)
+        if (lease.vf.pf == pci && lease.state == AttachmentState::attached)
+            by_vf[lease.vf] = &lease;
+    for (auto const& [vf, lease] : by_vf) compare_lease(*lease, pf, host, into);
+    auto const unbound = bind_unused(host, desired, pf, spec);
+    for (auto const index : unbound ? unbound->vfs : std::vector<std::uint16_t>()) {
+        auto const found = driver_name(find_vf(host, VfId{pci, index})->driver);
+        into.push_back({pci,
+                        index,
+                        "driver",
+                        found,
+                        fmt::format("VF {} is {}, and {} is wanted", index, found, *spec.vf_driver),
+                        {},
+                        {}});
+    }
+}
+
+}  // namespace
+
+std::string key_of(Drift const& drift) {
+    return fmt::format("{}/{}/{}", to_string(drift.pf),
+                       drift.vf ? fmt::format("{}", *drift.vf) : "-", drift.what);
+}
+
+bool is_theft(Drift const& drift) {
+    return drift.attachment && (drift.what == presence || drift.what == hostdev);
+}
+
+std::vector<Drift> find_drift(HostView const& host, DesiredState const& desired) {
+    std::vector<Drift> all;
+    for (auto const& [pci, wanted] : desired.pfs) {
+        if (wanted.spec.mode == PfMode::observe) continue;
+        auto const* const pf = find_pf(host, pci);
+        if (pf && !pf->stale && !pf->stuck) compare_pf(wanted, *pf, host, desired, all);
+    }
+    return all;
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the host is, beside what is wanted of it. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vfmgr/plan/desired_state.hpp"
+#include "vfmgr/plan/host_view.hpp"
+
+namespace vfmgr {
+
+// One thing that is not as it is wanted.
+struct Drift {
+    PciAddress pf;
+    std::optional<std::uint16_t> vf;  // absent: the PF itself
+    // A member of VfSpec, or "num_vfs", "driver", "presence" of a VF, "hostdev" of a VM.
+    std::string what;
+    std::string found;     // "7", "unbound": as people read it, and equal while it stays
+    std::string sentence;  // "VF 2, lent to VM a, is gone"
+    std::optional<std::string> attachment;
+    std::optional<std::string> vm_name;
+    bool operator==(Drift const&) const = default;
+};
+[[nodiscard]] std::string key_of(Drift const& drift);  // the same thing, whatever its value
+
+// Of the PFs that vfmgr manages and that were read: what can't be read is unknown, not different.
+// A value that the driver does not report is no drift either, nor is one of `best_effort`.
+// In order: PFs by address; of each the PF itself, VFs that are lent, the others.
+[[nodiscard]] std::vector<Drift> find_drift(HostView const& host, DesiredState const& desired);
+
+// It took a VF from a VM that runs.
+[[nodiscard]] bool is_theft(Drift const& drift);
+
+}  // namespace vfmgr
