@@ -182,6 +182,26 @@ TEST_F(DriftTest, IsNoneOfWhatVfmgrDoesItself) {
     EXPECT_EQ(all.size(), 12U) << "and pf_configured";
 }
 
+// Between two steps of an operation the host is neither as it was nor as it will be.
+TEST_F(DriftTest, IsNothingOfWhatIsBeingChanged) {
+    bench->run(Release{bench->desired().attachments.begin()->first});
+    bool seen_half_done = false;
+    kernel.on_perform = [&](KernelStep const& step) {
+        if (!std::holds_alternative<BindVfs>(step)) return;
+        // The operation waits here, so it is the observer who looks: twice, so that once is whole.
+        for (auto const before = kernel.observed(); kernel.observed() < before + 2;) {
+            bench->engine.look_again();
+            std::this_thread::yield();
+        }
+        seen_half_done = kernel.view().pfs.at(pf0).vfs.size() == 4;
+    };
+    auto spec = spec_with_vfs(4);
+    spec.vf_driver = "vfio-pci";
+    ASSERT_EQ(bench->run(ReplacePfSpec{pf0, spec}).state, OperationState::succeeded);
+    EXPECT_TRUE(seen_half_done);
+    EXPECT_THAT(kinds(), testing::Not(testing::Contains("drift")));
+}
+
 TEST_F(DriftTest, TheHistoryTellsALeaseFromEndToEnd) {
     auto const lease = bench->desired().attachments.begin()->first;
     bench->guest_reports(Verdict::pass);
