@@ -9,7 +9,7 @@ Ours guards, awaits the links and clears every override besides.
 import json
 
 from figures import ROUNDS, Figures
-from nvme import Nvme
+from vflab.nvme import Nvme
 from vflab.programs import built
 
 NEEDS_PACKAGES = False

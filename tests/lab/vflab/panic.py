@@ -8,7 +8,7 @@ END = "---[ end Kernel panic"
 # Names as the kernel prints them (a process's name ends at 15 characters) and kernel modules built
 # from this repository.
 OUR_PROCESSES = re.compile(r"\bComm: (vfmgr|vfctl|vf-guest)")
-OUR_MODULES = ()
+OUR_MODULES = ("vfmgr_lab_pf",)
 AT_ENTRY = re.compile(r"\bRIP: 0010:entry_SYSCALL_64\+0x0/")
 LINES_BEFORE = 120
 SUMMARY_LINES = 8

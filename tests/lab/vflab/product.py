@@ -16,9 +16,9 @@ class Refused(AssertionError):
 
 
 class Product:
-    def __init__(self, lab):
+    def __init__(self, lab, pf=None):
         self.lab = lab
-        self.pf = lab.observe.pf()
+        self.pf = pf or lab.observe.pf()
         self.pci = lab.observe.pf_pci(self.pf)
 
     # --- requests ---

@@ -14,6 +14,7 @@ exec chroot "$tree" qemu-system-x86_64 "$@"
 MEMORY = "6G"
 PF_MAC = "52:54:00:aa:00:01"
 WIRE = "wire.sock"  # in the run's folder
+NVMES = 8
 
 
 def command(settings, command_line):
@@ -54,10 +55,19 @@ def arguments(settings, command_line):
         "-netdev", f"user,id=way-in,restrict=on{forwards}",
         "-device", "virtio-net-pci,netdev=way-in,romfile=",
         "-device", "virtio-rng-pci",
-        # For a second PF that a scenario plugs in (vflab.second_pf), or an NVMe controller with 120
-        # VFs (tests/bench/nvme.py), whose subsystem can't be plugged in later.
-        "-device", "nvme-subsys,id=nvmes",
+        # For a second PF that a scenario plugs in (vflab.second_pf).
         "-device", "pcie-root-port,id=port2,slot=2,mem-reserve=32M,bus-reserve=2",
         "-netdev", "user,id=wire2,restrict=on",
+        *[word for number in range(1, NVMES + 1) for word in nvme_port(number)],
         "-kernel", f"{run}/vmlinuz", "-initrd", f"{run}/initrd", "-append", command_line,
     ]
+
+
+def nvme_port(number):
+    """Where an NVMe controller with 120 VFs may be plugged in later (vflab.nvme).
+
+    Its subsystem can't come later. The VFs are on its own bus, and have 16 KiB of registers each.
+    """
+    return ["-device", f"nvme-subsys,id=nvme-subsys{number}",
+            "-device", f"pcie-root-port,id=nvme-port{number},slot={10 + number},mem-reserve=8M,"
+                       "io-reserve=0"]

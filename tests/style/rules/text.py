@@ -6,7 +6,8 @@ import re
 from rules.tree import Rule
 
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
-KERNEL_LICENCE = "SPDX-License-Identifier: GPL-2.0"  # kernel modules of the lab only
+KERNEL = "tests/lab/module/"  # a kernel module of the lab's: the kernel's licence and style
+KERNEL_LICENCE = "SPDX-License-Identifier: GPL-2.0"
 LICENSED = (".cpp", ".hpp", ".c", ".h", ".py", ".sh", ".cmake", ".yaml", ".yml", ".toml",
             ".service", ".socket", ".timer", ".sysusers", ".1", ".5", ".8", "CMakeLists.txt")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -24,7 +25,7 @@ def spdx(tree):
             continue
         first = tree.lines(name)[1 if tree.shebang(name) else 0:][:1]
         allowed = [LICENCE]
-        if name.startswith("tests/lab/") and name.endswith(".c"):
+        if name.startswith(KERNEL):
             allowed.append(KERNEL_LICENCE)
         if not first or not any(licence in first[0] for licence in allowed):
             found.append(f"{name}:1: no line '{LICENCE}' at the top")
@@ -40,7 +41,7 @@ def white_space(tree):
         if text.endswith("\n\n"):
             found.append(f"{name}:{len(tree.lines(name))}: empty lines at the end")
         for number, line in enumerate(tree.lines(name), 1):
-            if "\t" in line:
+            if "\t" in line and not name.startswith(KERNEL):
                 found.append(f"{name}:{number}: a tab")
             if line != line.rstrip(" "):
                 found.append(f"{name}:{number}: space at the end of the line")
@@ -54,11 +55,12 @@ def white_space(tree):
 RULES = [
     Rule("spdx", spdx,
          good={"api/a.cpp": f"// {LICENCE}\n", "tests/run": f"#!/bin/bash\n# {LICENCE}\n",
-               "tests/lab/module/m.c": f"// {KERNEL_LICENCE}\n"},
+               "tests/lab/module/m.h": f"/* {KERNEL_LICENCE} */\n"},
          bad=[{"api/b.cpp": "int a;\n"}, {"tests/x": "#!/bin/bash\nset -e\n"},
               {"api/c.c": f"// {KERNEL_LICENCE}\n"}, {"deploy/a.service": ""}]),
     Rule("white-space", white_space,
-         good={"api/a.cpp": "int a;\n", "tests/fuzz/corpus/a": "a\t\x01"},
+         good={"api/a.cpp": "int a;\n", "tests/fuzz/corpus/a": "a\t\x01",
+               "tests/lab/module/m.c": "\tint a;\n"},
          bad=[{"api/b.cpp": "int a;"}, {"api/b.cpp": "\tint a;\n"}, {"api/b.cpp": "int a; \n"},
               {"api/b.cpp": "int a;\r\n"}, {"api/b.cpp": "\x1b[1m\n"}, {"api/b.cpp": b"\xff\n"},
               {"README.md": "a\n\n"}]),

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A PF and its VFs that do nothing but remember what they were told, and get in trouble when asked.
+ *
+ * It binds any PCI function with SR-IOV (QEMU's nvme, by driver_override), since all that is needed
+ * of the device is that VFs appear and go. What no emulator has is VF GUIDs, and a driver that
+ * hangs on demand.
+ */
+#ifndef VFMGR_LAB_H
+#define VFMGR_LAB_H
+
+#include <linux/debugfs.h>
+#include <linux/mutex.h>
+#include <linux/netdevice.h>
+#include <linux/pci.h>
+#include <linux/wait.h>
+
+struct lab_guid {
+	u64 value;
+	bool valid; /* set by us; otherwise the factory's is in force, which nobody can read */
+};
+
+struct lab_vf {
+	struct lab_guid node, port;
+	int link_state;
+	u8 mac[ETH_ALEN];
+	u16 vlan;
+	u8 qos;
+	int min_tx_rate, max_tx_rate;
+	bool spoofchk, trust;
+};
+
+enum lab_call { LAB_ENABLE, LAB_DISABLE, LAB_REMOVE, LAB_NETLINK, LAB_CALLS };
+
+/* What happens to one kind of call, in this order: it is slow, it hangs, it fails. */
+struct lab_trouble {
+	u32 delay_ms;
+	u32 errno;   /* positive; 0: none */
+	u32 hanging; /* how many hang just now */
+	bool hang;
+	wait_queue_head_t released;
+};
+
+struct lab_pf {
+	struct pci_dev *pdev;
+	struct net_device *netdev;
+	struct dentry *folder;
+	struct lab_trouble trouble[LAB_CALLS];
+	u32 vfs_max; /* no more are made, whatever is asked; 0: no limit */
+	bool infiniband;
+	struct mutex lock;  /* of the VFs' values: VFs probe without the rtnl lock */
+	struct lab_vf *vfs; /* totalvfs of them */
+};
+
+int lab_meet_trouble(struct lab_pf *pf, enum lab_call call);
+void lab_add_switches(struct lab_pf *pf, struct dentry *root);
+
+struct lab_pf *lab_alloc_pf(struct pci_dev *pdev, bool infiniband);
+void lab_free_pf(struct lab_pf *pf);
+void lab_forget_ethernet(struct lab_pf *pf);
+u64 lab_guid_in_force(struct lab_pf *pf, const struct lab_guid *guid, int vf);
+
+#endif

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our own NIC for what no emulator has: VF GUIDs, and trouble on demand (tests/lab/module).
+
+The module drives NVMe controllers of QEMU as PFs, Ethernet ones or such as IPoIB's on mlx5. Its
+switches in debugfs make creation ("enable"), removal ("disable") and setting of VFs ("netlink"),
+or the PF's unbinding ("remove"), slow, hang for good, or fail.
+"""
+
+from vflab import kernel_module, nvme
+from vflab.paths import LAB
+
+MODULE = "vfmgr_lab_pf"
+PF_DRIVER, VF_DRIVER = "vfmgr_lab_pf", "vfmgr_lab_vf"
+SOURCES = LAB / "module"
+DEBUG = "/sys/kernel/debug/vfmgr_lab"
+DEVICES = "/sys/bus/pci/devices"
+CALLS = ("enable", "disable", "remove", "netlink")
+BUILD = """
+cd /var/tmp/{module}
+make -C /lib/modules/{release}/build M=$PWD KCFLAGS=-Werror -j$(nproc) modules
+strip --strip-debug {module}.ko
+"""
+
+
+class LabPfs:
+    """`with LabPfs(lab, "infiniband", "ethernet") as [one, other]:`, and then they are gone.
+
+    Up to 8, each with up to 120 VFs.
+    """
+
+    def __init__(self, lab, *kinds):
+        self.lab, self.kinds, self.pfs = lab, kinds, []
+
+    def __enter__(self):
+        kernel = kernel_module.kernel_of(self.lab)
+        script = BUILD.format(module=MODULE, release=kernel[0])
+        kernel_module.load(self.lab, MODULE, kernel_module.built(
+            MODULE, self.lab.machine.settings["suite"], kernel, script, sources=SOURCES))
+        addresses = nvme.plug(self.lab, nvme.VFS_MAX, range(1, len(self.kinds) + 1))
+        self.pfs = [LabPf(self.lab, pci, kind) for pci, kind in zip(addresses, self.kinds)]
+        return self.pfs
+
+    def __exit__(self, failed, *_):
+        for pf in self.pfs:
+            pf.well()
+        if failed:
+            return  # the boot ends anyway, and shows what was
+        for pf in self.pfs:
+            self.lab.host.run(f"echo {pf.pci} >/sys/bus/pci/drivers/{PF_DRIVER}/unbind; "
+                              f"cd {DEVICES}/{pf.pci}; echo >driver_override; "
+                              "echo 1 >sriov_drivers_autoprobe")
+        self.lab.host.run(f"rmmod {MODULE}")
+
+
+class LabPf:
+    def __init__(self, lab, pci, kind):
+        self.lab, self.host, self.pci = lab, lab.host, pci
+        self.folder, self.debug = f"{DEVICES}/{pci}", f"{DEBUG}/{pci}"
+        self.kind = kind
+        # Otherwise the kernel's nvme would take the VFs, and wait for each in vain.
+        self.host.run(f"echo 0 >{self.folder}/sriov_drivers_autoprobe")
+        self.bind()
+
+    def bind(self):
+        """To the module's driver, which forgets all that it was told before."""
+        self.host.run(f"echo {int(self.kind == 'infiniband')} >{DEBUG}/infiniband")
+        bind(self.lab, self.pci, PF_DRIVER)
+        self.host.run("udevadm settle")
+        self.netdev = self.host.run(f"ls {self.folder}/net").stdout.strip()
+
+    # --- trouble ---
+
+    def switch(self, what, value):
+        """For example "enable/errno", 28, or "vfs_max", 3."""
+        self.host.run(f"echo {value} >{self.debug}/{what}")
+
+    def well(self):
+        """No trouble any more: what hangs goes on."""
+        self.host.run(f"cd {self.debug} 2>/dev/null || exit 0; "
+                      "for each in */hang */errno */delay_ms vfs_max; do echo 0 >$each; done")
+
+    def wait_hanging(self, call, deadline_seconds=60):
+        self.host.wait_for(f"{call} of {self.pci} hangs",
+                           f"grep -qx 1 {self.debug}/{call}/hanging", deadline_seconds)
+
+    # --- what is so, by the module and by iproute2 ---
+
+    def kept_guids(self):
+        """What the driver keeps, of VFs that are gone, too: {index: (node, port)}."""
+        rows = [line.split() for line in self.lab.observe.lines(f"cat {self.debug}/kept_guids")]
+        return {int(index): (spelled(node), spelled(port)) for index, node, port in rows}
+
+    def ip_guids(self):
+        """As iproute2 shows them: {index: (node, port)}."""
+        found = self.lab.observe.link(self.netdev).get("vfinfo_list", [])
+        return {vf["vf"]: (vf.get("node guid"), vf.get("port guid")) for vf in found}
+
+    def numvfs(self):
+        return len(self.lab.observe.lines(f"ls -d {self.folder}/virtfn* 2>/dev/null || :"))
+
+    def vf_pci(self, index):
+        return self.lab.observe.vf_pci(self.netdev, index)
+
+    def seen(self, index):
+        """What the VF's driver learned when it probed: {"mac": …, "node_guid": …, "port_guid": …}.
+
+        It is bound for that by hand, unless it is, and the VF gets its driver back.
+        """
+        pci = self.vf_pci(index)
+        before = self.lab.observe.vf_driver(pci)
+        if before != VF_DRIVER:
+            bind(self.lab, pci, VF_DRIVER)
+        shown = dict(line.split() for line in self.lab.observe.lines(f"cat {DEBUG}/{pci}"))
+        if before != VF_DRIVER:
+            bind(self.lab, pci, before)
+        return {name: value if name == "mac" else spelled(value) for name, value in shown.items()}
+
+
+def bind(lab, pci, driver):
+    """By driver_override, in place of what it is bound to; None: to nothing."""
+    folder = f"{DEVICES}/{pci}"
+    lab.host.run(f"if [ -e {folder}/driver ]; then echo {pci} >{folder}/driver/unbind; fi")
+    if driver:
+        # vfmgr clears the override of what it bound; the PF keeps it, so that nvme stays away.
+        lab.host.run(f"echo {driver} >{folder}/driver_override; "
+                     f"echo {pci} >/sys/bus/pci/drivers_probe")
+        lab.check_equal(lab.observe.vf_driver(pci), driver, f"the driver of {pci}")
+        if driver != PF_DRIVER:
+            lab.host.run(f"echo >{folder}/driver_override")
+
+
+def spelled(digits):
+    """As iproute2 spells a GUID."""
+    return ":".join(digits[at:at + 2] for at in range(0, 16, 2))

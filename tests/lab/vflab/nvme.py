@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""QEMU's NVMe controllers, which have many PCI VFs and no network device.
+
+They stay until the emulated host ends: QEMU 10.0 aborts when one with SR-IOV is unplugged.
+"""
+
+SERIAL = "vfmgr-lab"
+VFS_MAX = 120
+
+
+def plug(lab, vfs, numbers=(1,)):
+    """So many controllers at ports of their own; returns their PCI addresses."""
+    there = {each["name"] for each in lab.qmp("qom-list", path="/machine/peripheral")}
+    for number in numbers:
+        if f"nvme{number}" in there:
+            continue  # an earlier scenario of this boot has plugged it in
+        # Each VF needs a flexible interrupt and two flexible queues, besides the PF's own.
+        lab.qmp("device_add", driver="nvme", id=f"nvme{number}", bus=f"nvme-port{number}",
+                subsys=f"nvme-subsys{number}", serial=f"{SERIAL}-{number}", sriov_max_vfs=vfs,
+                sriov_vq_flexible=2 * vfs, sriov_vi_flexible=vfs, max_ioqpairs=2 * vfs + 2,
+                msix_qsize=vfs + 1)
+    addresses = [address(lab, number) for number in numbers]
+    lab.host.run("udevadm settle")
+    for pci in addresses:
+        lab.keeps(f"VFs of {pci}", "0")
+    return addresses
+
+
+def address(lab, number):
+    """Once the emulated host has given it a bus, and knows it."""
+    def found():
+        device = with_id(f"nvme{number}", lab.qmp("query-pci"))
+        pci = "0000:{bus:02x}:{slot:02x}.{function}".format(**device)
+        known = lab.host.run(f"[ -e /sys/bus/pci/devices/{pci}/sriov_totalvfs ]", check=False)
+        return pci if known.status == 0 else None
+    return lab.host.wait_for(f"NVMe controller {number}", found, 60)
+
+
+def with_id(name, buses):
+    """QEMU's device of this name, behind whatever bridges."""
+    for device in (device for bus in buses for device in bus["devices"]):
+        if device["qdev_id"] == name:
+            return device
+        bridge = device.get("pci_bridge", {})
+        if below := with_id(name, [bridge] if "devices" in bridge else []):
+            return below
+    return None
+
+
+class Nvme:
+    """One, with the kernel's own driver."""
+
+    def __init__(self, lab, vfs):
+        self.pci, = plug(lab, vfs)
+        lab.host.wait_for("the controller's driver",
+                          f"grep {SERIAL} /sys/bus/pci/devices/{self.pci}/nvme/nvme*/serial", 60)
