@@ -17,6 +17,7 @@ namespace vfmgr {
 namespace {
 
 constexpr std::chrono::seconds udev_time{10};
+constexpr std::chrono::seconds links_time{3};
 
 // What the kernel means with it here [src drivers/pci/iov.c].
 std::string numvfs_remedy(int error) {
@@ -53,9 +54,11 @@ Result<void> write_count(LinuxKernelRoots const& roots, PciAddress const& pf, st
         error = write_text(file, std::to_string(count));
     }
     if (error == 0) return {};
+    auto const what = count == 0
+                          ? fmt::format("the VFs of {} could not be removed", to_string(pf))
+                          : fmt::format("{} VFs could not be made on {}", count, to_string(pf));
     return fail({Problem::kernel_refused,
-                 fmt::format("{} VFs could not be made on {}: {}", count, to_string(pf),
-                             std::generic_category().message(error)),
+                 what + ": " + std::generic_category().message(error),
                  numvfs_remedy(error),
                  {errno_cause(fmt::format("write {} to {}", count, file.string()), error)}});
 }
@@ -68,6 +71,8 @@ Result<void> resize(LinuxKernelRoots const& roots, SetNumVfs const& step, std::s
     return {};
 }
 
+// The links are there when the write returns [src drivers/pci/iov.c, sriov_add_vfs()], or else
+// soon: a driver that makes fewer is not given the whole time of a creation.
 Result<VfAddresses> await_links(LinuxKernelRoots const& roots, SetNumVfs const& step,
                                 EventMonitor& monitor, Deadline deadline) {
     VfAddresses seen;
@@ -90,11 +95,12 @@ Result<void> resize_and_settle(LinuxKernelRoots const& roots, SetNumVfs const& s
     VFMGR_TRY(auto monitor, EventMonitor::open());
     VFMGR_TRY(auto udev, UdevWatch::open(roots));
     VFMGR_CHECK(resize(roots, step, present, std::move(lease)));
-    VFMGR_TRY(auto const made, await_links(roots, step, monitor, deadline));
+    auto const now = std::chrono::steady_clock::now;
+    VFMGR_TRY(auto const made,
+              await_links(roots, step, monitor, std::min(deadline, now() + links_time)));
     std::set<PciAddress> devices;
     for (auto const& [index, pci] : made) devices.insert(pci);
-    udev.await_added(std::move(devices),
-                     std::min(deadline, std::chrono::steady_clock::now() + udev_time));
+    udev.await_added(std::move(devices), std::min(deadline, now() + udev_time));
     return {};
 }
 
