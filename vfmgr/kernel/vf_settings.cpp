@@ -229,6 +229,14 @@ std::vector<Refusal> compare(Target const& target, VfChange const& change, VfSpe
     return differences;
 }
 
+// Refused, and so already: an undo writes what a driver in trouble never changed, and a NIC in DPU
+// mode refuses even to clear a VLAN (kernel-and-libvirt.md, 4). A MAC that the guest may have set
+// does not count (to_write()).
+bool so_already(VfChange const& change, VfSpec const& reported, VfAttribute attribute) {
+    return holds(change.settings, reported, attribute) &&
+           (attribute != VfAttribute::mac || change.settings.mac->zero());
+}
+
 bool tolerated(ConfigureVfs const& step, Refusal const& refusal) {
     auto const name = enum_name(refusal.attribute);
     return std::find(step.best_effort.begin(), step.best_effort.end(), name) !=
@@ -347,12 +355,17 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, OpenPf& pf, Configu
     write_files(target, step, refused);
     VFMGR_CHECK(write_by_devlink(target, step, refused));
     auto const after = read_back(target, step);
+    VfSettings const nothing;
+    auto const& report = after ? *after : nothing;
     std::vector<Refusal> all;
     for (auto const& change : step.changes) {
         auto const& mine = found_or_none(refused, change.index);
-        all.insert(all.end(), mine.begin(), mine.end());
+        auto const& reported = found_or_none(report, change.index);
+        std::ranges::copy_if(mine, std::back_inserter(all), [&](Refusal const& each) {
+            return !so_already(change, reported, each.attribute);
+        });
         if (!after) continue;
-        auto const differences = compare(target, change, found_or_none(*after, change.index), mine);
+        auto const differences = compare(target, change, reported, mine);
         all.insert(all.end(), differences.begin(), differences.end());
     }
     VFMGR_TRY(auto observed, judge(target, step, all));

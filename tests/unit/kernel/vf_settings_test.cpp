@@ -218,6 +218,21 @@ TEST_F(ConfigureVfsStep, RoceIsDevlinksAndRefusedWithoutAPort) {
     EXPECT_EQ(tolerated->remarks.at(0), refused.error().detail);
 }
 
+TEST_F(ConfigureVfsStep, WhatIsSoAlreadyMayBeRefused) {
+    VethPf const tree;
+    tree.write(tree.device("0000:01:10.4") / "config", test::configuration_with_msix(12));
+    VfSpec settings;
+    settings.msix_vectors = 12;
+    auto const done = tree.configure({{}, {{2, settings}}, {}});
+    ASSERT_TRUE(done) << done.error().detail;
+    EXPECT_TRUE(done->remarks.empty());
+    settings.trust = true;
+    auto const refused = tree.configure({{}, {{2, settings}}, {}});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().detail,
+              "igb refused trust on for VF 2 of near0: Operation not supported");
+}
+
 TEST_F(ConfigureVfsStep, MsixVectorsAreWrittenAndReadBack) {
     VethPf const tree;
     auto const file = tree.device("0000:01:10.4") / "sriov_vf_msix_count";
