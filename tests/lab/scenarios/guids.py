@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GUIDs of InfiniBand VFs: each lease has its own, and nobody gets those of who had the VF before.
+
+The NIC is our own (vflab.lab_pf), with mlx5's quirk: what was set it keeps when VFs go, and gives
+to those made next. Judged by iproute2, by the driver's own list, and by a VF's driver.
+"""
+
+from vflab.lab_pf import LabPfs
+from vflab.product import Product
+
+LONG = True  # a kernel module is built, and the NIC stays until the host ends
+
+NODE, PORT = "02:11:22:33:44:55:66:01", "02:11:22:33:44:55:66:02"
+NONE = ("00:00:00:00:00:00:00:00",) * 2
+VFS = 4
+
+
+def run(lab):
+    lab.expect("set", "seen by the VF's driver", "cleaned", "rotated", "given again by the driver",
+               "quarantined", "refused whole")
+    with LabPfs(lab, "infiniband") as [nic]:
+        Guids(lab, nic).run()
+
+
+class Guids:
+    def __init__(self, lab, nic):
+        self.lab, self.nic = lab, nic
+        self.product = Product(lab, nic.netdev)
+        self.had = [NODE, PORT]  # by earlier tenants of VF 0
+        for name in ("first", "second", "third", "fourth"):
+            lab.vm(name, start=False)
+
+    def run(self):
+        self.product.manage(num_vfs=VFS, networks=())
+        self.lab.check_equal(self.nic.ip_guids(), dict.fromkeys(range(VFS), NONE),
+                             "GUIDs of new VFs, of which the driver tells those that were set")
+        factory = self.nic.seen(0)
+        self.had += [factory["node_guid"], factory["port_guid"]]
+        self.given()
+        self.refused()
+        self.chosen()
+        self.made_anew_meanwhile()
+        self.gone_at_the_end()
+        self.product.leave()
+
+    def given(self):
+        self.lab.step("a lease with GUIDs of its own, one for the node and one for the port")
+        lease = self.lend("first", settings={"node_guid": NODE, "port_guid": PORT})
+        self.holds((NODE, PORT), "set")
+        self.lab.check_equal([self.nic.ip_guids()[other] for other in range(1, VFS)],
+                             [NONE] * (VFS - 1), "the GUIDs of the other VFs")
+        self.given_back(lease)
+
+    def refused(self):
+        self.lab.step("a lease that asks for a MAC, which InfiniBand has not, besides")
+        problem = self.product.refused(vm="first", vf=0, persistence="config", verify="none",
+                                       settings={"node_guid": NODE, "mac": "52:54:00:00:00:01"})
+        said = f"{problem['detail']} [{problem.get('remedy')}]"
+        self.lab.check("mac" in said and "InfiniBand" in said, f"the reason is not said: {said}")
+        self.lab.check_equal(self.nic.ip_guids()[0], NONE, "the GUIDs after a refusal")
+        self.lab.check_equal(self.lab.observe.hostdevs("first", "config"), [], "the VM's devices")
+        if self.lab.check_equal(self.product.quarantined(), [], "quarantine after a refusal"):
+            self.lab.count("refused whole")
+
+    def chosen(self):
+        self.lab.step("the next lease of that VF, which leaves them to vfmgr")
+        self.second = self.lend("second")
+        self.is_new(self.second)
+
+    def made_anew_meanwhile(self):
+        self.lab.step("an admin makes the VFs anew by hand: the driver gives the lease's GUIDs")
+        guids = guids_of(self.second)
+        self.by_hand(0, VFS)
+        if self.lab.check_equal(self.nic.ip_guids()[0], guids, "what the driver gave again"):
+            self.lab.count("given again by the driver")
+        self.given_back(self.second)
+        self.third = self.lend("third")
+        self.is_new(self.third)
+
+    def gone_at_the_end(self):
+        self.lab.step("a lease ends while its VF is gone: the VF made next has its GUIDs")
+        guids = guids_of(self.third)
+        self.by_hand(0)
+        answer, operation = self.product.ask("DELETE", f"/v1/attachments/{self.third['id']}")
+        problem = operation["problem"] if operation else answer.body
+        self.lab.check(problem and "GUID" in problem["detail"],
+                       f"the GUIDs are not said: {problem}")
+        self.product.manage(num_vfs=VFS, networks=())
+        self.lab.check_equal(self.nic.ip_guids()[0], guids, "what the driver gave again")
+        self.product.refused(vm="fourth", vf=0, persistence="config", verify="none")
+        vf, = self.product.quarantined()
+        if self.lab.check_equal(vf["index"], 0, "the VF in quarantine"):
+            self.lab.count("quarantined")
+        self.product.must("DELETE", f"/v1/pfs/{self.nic.pci}/vfs/0/quarantine")
+        self.clean()
+        fourth = self.lend("fourth")
+        self.is_new(fourth)
+        self.given_back(fourth)
+
+    # --- parts ---
+
+    def lend(self, vm, **wish):
+        return self.product.lend(vm, vf=0, persistence="config", verify="none", **wish)
+
+    def by_hand(self, *counts):
+        for count in counts:
+            self.lab.host.run(f"echo {count} >{self.nic.folder}/sriov_numvfs")
+
+    def holds(self, guids, counted):
+        """VF 0 has these by all that can tell."""
+        same = [self.lab.check_equal(self.nic.ip_guids()[0], guids, "GUIDs that ip shows"),
+                self.lab.check_equal(self.nic.kept_guids()[0], guids, "GUIDs that the driver has")]
+        if all(same):
+            self.lab.count(counted)
+        seen = self.nic.seen(0)
+        if self.lab.check_equal((seen["node_guid"], seen["port_guid"]), guids,
+                                "GUIDs that the VF's driver sees"):
+            self.lab.count("seen by the VF's driver")
+
+    def is_new(self, lease):
+        guids = guids_of(lease)
+        self.holds(guids, "rotated")
+        for guid in guids:
+            self.lab.check(guid not in self.had and guid not in NONE,
+                           f"{guid} was lent, which is nobody's or an earlier tenant's: {self.had}")
+        self.had += guids
+
+    def given_back(self, lease):
+        self.product.take_back(lease)
+        self.clean()
+
+    def clean(self):
+        if self.lab.check_equal(self.nic.kept_guids()[0], NONE, "GUIDs that the driver keeps"):
+            self.lab.count("cleaned")
+
+
+def guids_of(lease):
+    return lease["settings"]["node_guid"], lease["settings"]["port_guid"]
