@@ -90,10 +90,9 @@ DriftWatch::Seen Engine::see_drift() {
     auto const busy = claims_.taken_meanwhile();
     DriftWatch::Seen seen;
     for (auto const& [pci, wanted] : now.desired->pfs) {
-        if (wanted.spec.mode == PfMode::observe) continue;
+        if (!is_managed(wanted)) continue;
         seen.managed.insert(pci);
-        auto const* const pf = find_pf(*now.host, pci);
-        if (pf && !pf->stale && !pf->stuck && !busy.contains("pf " + to_string(pci)))
+        if (can_be_judged(find_pf(*now.host, pci)) && !busy.contains("pf " + to_string(pci)))
             seen.judged.insert(pci);
     }
     seen.drift = find_drift(*now.host, *now.desired);

@@ -50,20 +50,13 @@ void compare_settings(Lent const& lent, VfState const& vf) {
     });
 }
 
-bool has(VmInfo const& vm, Attachment const& lease) {
-    auto const alias = hostdev_alias(lease.id);
-    return std::ranges::any_of(vm.live, [&](VmHostdev const& one) {
-        return one.alias == alias || one.pci == lease.vf_pci;
-    });
-}
-
 // Only a running VM can have lost it: in one that is shut off it is of the persistent XML.
 void compare_vm(Lent const& lent, HostView const& host) {
     auto const& lease = lent.lease;
     if (host.hypervisor.stale || !lease.live) return;
     auto const* const vm = find_vm(host, lease.vm_uuid);
-    if (!vm || (vm->state != VmState::running && vm->state != VmState::paused) || has(*vm, lease))
-        return;
+    if (!vm || (vm->state != VmState::running && vm->state != VmState::paused)) return;
+    if (has_hostdev(vm->live, hostdev_alias(lease.id), lease.vf_pci)) return;
     lent.tell(hostdev, "absent", "is not in that VM, which runs");
 }
 
@@ -125,12 +118,19 @@ bool is_theft(Drift const& drift) {
     return drift.attachment && (drift.what == presence || drift.what == hostdev);
 }
 
+bool is_managed(DesiredPf const& wanted) {
+    return wanted.spec.mode != PfMode::observe;
+}
+
+bool can_be_judged(PfState const* pf) {
+    return pf && !pf->stale && !pf->stuck;
+}
+
 std::vector<Drift> find_drift(HostView const& host, DesiredState const& desired) {
     std::vector<Drift> all;
     for (auto const& [pci, wanted] : desired.pfs) {
-        if (wanted.spec.mode == PfMode::observe) continue;
         auto const* const pf = find_pf(host, pci);
-        if (pf && !pf->stale && !pf->stuck) compare_pf(wanted, *pf, host, desired, all);
+        if (is_managed(wanted) && can_be_judged(pf)) compare_pf(wanted, *pf, host, desired, all);
     }
     return all;
 }

@@ -25,6 +25,10 @@ struct Drift {
 };
 [[nodiscard]] std::string key_of(Drift const& drift);  // the same thing, whatever its value
 
+// vfmgr has a say in what it is; and it could be read (null: it is not there).
+[[nodiscard]] bool is_managed(DesiredPf const& wanted);
+[[nodiscard]] bool can_be_judged(PfState const* pf);
+
 // Of the PFs that vfmgr manages and that were read: what can't be read is unknown, not different.
 // A value that the driver does not report is no drift either, nor is one of `best_effort`.
 // In order: PFs by address; of each the PF itself, VFs that are lent, the others.

@@ -37,6 +37,13 @@ VmInfo const* find_vm(HostView const& view, std::string_view name_or_uuid) {
     return nullptr;
 }
 
+bool has_hostdev(std::vector<VmHostdev> const& hostdevs, std::string const& alias,
+                 PciAddress const& pci) {
+    return std::ranges::any_of(hostdevs, [&](VmHostdev const& hostdev) {
+        return hostdev.alias == alias || hostdev.pci == pci;
+    });
+}
+
 namespace {
 
 template <class F, Of<PeerEntry> V>

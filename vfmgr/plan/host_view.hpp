@@ -82,6 +82,9 @@ struct HostView {
 [[nodiscard]] LegState const* find_leg(HostView const& view, LegId const& leg);
 // By UUID, then by name. Names are unique in libvirt.
 [[nodiscard]] VmInfo const* find_vm(HostView const& view, std::string_view name_or_uuid);
+// The lease's device, or that VF by whatever name.
+[[nodiscard]] bool has_hostdev(std::vector<VmHostdev> const& hostdevs, std::string const& alias,
+                               PciAddress const& pci);
 
 class JsonReader;
 void to_json(nlohmann::json& out, PeerEntry const& peer);

@@ -11,12 +11,6 @@
 namespace vfmgr {
 namespace {
 
-bool has(std::vector<VmHostdev> const& hostdevs, std::string const& alias, PciAddress const& pci) {
-    return std::any_of(hostdevs.begin(), hostdevs.end(), [&](VmHostdev const& hostdev) {
-        return hostdev.alias == alias || hostdev.pci == pci;
-    });
-}
-
 // The reset would take the VF from whoever else has it. While the lease's VM runs with it, the one
 // that holds it open is that VM.
 Result<void> check_others(HostView const& host, Attachment const& lease, VfState const& vf) {
@@ -24,10 +18,12 @@ Result<void> check_others(HostView const& host, Attachment const& lease, VfState
     std::string user;
     if (!vf.holders.empty())
         user = fmt::format("held open by {} (pid {})", vf.holders[0].comm, vf.holders[0].pid);
-    if (auto const* own = find_vm(host, lease.vm_uuid); own && has(own->live, alias, vf.pci))
+    if (auto const* own = find_vm(host, lease.vm_uuid);
+        own && has_hostdev(own->live, alias, vf.pci))
         user.clear();
     for (auto const& [uuid, vm] : host.hypervisor.vms)
-        if (uuid != lease.vm_uuid && (has(vm.live, alias, vf.pci) || has(vm.config, alias, vf.pci)))
+        if (uuid != lease.vm_uuid &&
+            (has_hostdev(vm.live, alias, vf.pci) || has_hostdev(vm.config, alias, vf.pci)))
             user = fmt::format("a device of VM {} as well", vm.name);
     if (user.empty()) return {};
     return fail(Problem::vf_in_use, fmt::format("VF {} is {}", to_string(lease.vf), user),
@@ -45,8 +41,8 @@ void take_out_of_vm(Plan& plan, HostView const& host, Attachment const& lease) {
                          lease.id,
                          lease.vf,
                          lease.vf_pci,
-                         has(vm->live, alias, lease.vf_pci),
-                         has(vm->config, alias, lease.vf_pci),
+                         has_hostdev(vm->live, alias, lease.vf_pci),
+                         has_hostdev(vm->config, alias, lease.vf_pci),
                          vm->name};
     if (!detach.live && !detach.config) return;
     plan.steps.emplace_back(detach);
