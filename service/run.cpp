@@ -165,11 +165,24 @@ GuestPlaneHooks guest_hooks(Engine& engine, ResolveCid const& resolve_cid, std::
     return hooks;
 }
 
-// What an operation did it tells by itself.
+// What was asked for and done the operation tells by itself.
 void log_event(HistoryEvent const& event) {
-    bool const drift = event.kind == EventKind::drift;
-    if (!drift && event.kind != EventKind::settled) return;
-    log(drift ? Severity::warning : Severity::notice, drift ? "drift" : "drift is over",
+    std::string_view message;
+    auto severity = Severity::notice;
+    if (event.kind == EventKind::drift) {
+        message = "drift";
+        severity = Severity::warning;
+    } else if (event.kind == EventKind::settled) {
+        message = "drift is over";
+    } else if (event.kind == EventKind::repaired) {
+        message = "drift repaired";
+    } else if (event.kind == EventKind::repair_failed) {
+        message = "drift can't be repaired";
+        severity = Severity::warning;
+    } else {
+        return;
+    }
+    log(severity, message,
         {{"pf", to_string(event.pf)},
          {"vf", event.vf ? std::to_string(*event.vf) : ""},
          {"vm", event.vm_name.value_or("")},

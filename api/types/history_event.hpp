@@ -15,7 +15,8 @@
 namespace vfmgr {
 
 // drift: the host is not as it is wanted, and no operation of vfmgr's made it so. settled: it is
-// as it is wanted again. The others are ends of operations, and verdicts.
+// as it is wanted again. repaired, repair_failed: what mode enforce did about it. The others are
+// ends of operations, and verdicts.
 enum class EventKind {
     pf_configured,
     lent,
@@ -24,10 +25,12 @@ enum class EventKind {
     returned,
     quarantined,
     drift,
-    settled
+    settled,
+    repaired,
+    repair_failed
 };
 template <>
-inline constexpr std::array<EnumName<EventKind>, 8> enum_names<EventKind> = {
+inline constexpr std::array<EnumName<EventKind>, 10> enum_names<EventKind> = {
     {{EventKind::pf_configured, "pf_configured"},
      {EventKind::lent, "lent"},
      {EventKind::lending_failed, "lending_failed"},
@@ -35,7 +38,9 @@ inline constexpr std::array<EnumName<EventKind>, 8> enum_names<EventKind> = {
      {EventKind::returned, "returned"},
      {EventKind::quarantined, "quarantined"},
      {EventKind::drift, "drift"},
-     {EventKind::settled, "settled"}}};
+     {EventKind::settled, "settled"},
+     {EventKind::repaired, "repaired"},
+     {EventKind::repair_failed, "repair_failed"}}};
 
 struct HistoryEvent {
     std::uint64_t number = 0;  // rises with time on this host; the store gives it

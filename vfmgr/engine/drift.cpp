@@ -83,6 +83,12 @@ std::vector<HistoryEvent> DriftWatch::look(Seen const& seen, Time at, Deadline n
     return events;
 }
 
+std::optional<std::uint64_t> DriftWatch::told_as(Drift const& drift) const {
+    auto const known = told_.known.find(key_of(drift));
+    if (known == told_.known.end() || known->second.event == 0) return std::nullopt;
+    return known->second.event;
+}
+
 // On the observer's thread, right after a look. The claims are asked for last: whoever put
 // something of his own into the view during it, or into what is wanted, had claimed it.
 DriftWatch::Seen Engine::see_drift() {
@@ -101,10 +107,13 @@ DriftWatch::Seen Engine::see_drift() {
 
 void Engine::tell_drift(Control::State& state, DriftWatch::Seen const& seen) {
     Batch batch;
+    for (auto& lease : gone_live(*control_->snapshot().host, state.desired()))
+        if (seen.judged.contains(lease.vf.pf)) batch.save_attachments.push_back(std::move(lease));
     batch.save_events = drift_watch_.look(seen, clock_.now(), clock_.steady_now(),
                                           [&] { return state.next_event(); });
     // A store that can't be written: the next look finds the same.
-    if (batch.save_events.empty() || state.commit(std::move(batch))) drift_watch_.commit();
+    bool const nothing = batch.save_events.empty() && batch.save_attachments.empty();
+    if (nothing || state.commit(std::move(batch))) drift_watch_.commit();
 }
 
 }  // namespace vfmgr

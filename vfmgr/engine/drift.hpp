@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ class DriftWatch {
     [[nodiscard]] std::vector<HistoryEvent> look(Seen const& seen, Time at, Deadline now,
                                                  std::function<std::uint64_t()> const& number);
     void commit() { told_ = pending_; }
+    // Number of the event that told of it; absent where a storm of them was counted.
+    [[nodiscard]] std::optional<std::uint64_t> told_as(Drift const& drift) const;
 
   private:
     struct Known {

@@ -98,6 +98,7 @@ void Engine::observe_loop() {
         control_->post([this, seen = see_drift()](Control::State& state) {
             repair_links(state);
             tell_drift(state, seen);
+            repair_drift(state, seen);
         });
         for (auto const& task : awaiting) control_->post(task);
         auto const took = clock_.steady_now() - began;

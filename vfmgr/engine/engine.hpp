@@ -16,6 +16,7 @@
 #include "vfmgr/engine/control.hpp"
 #include "vfmgr/engine/drift.hpp"
 #include "vfmgr/engine/execute.hpp"
+#include "vfmgr/engine/repair.hpp"
 #include "vfmgr/engine/schedule.hpp"
 #include "vfmgr/plan/rdma_links.hpp"
 
@@ -146,7 +147,6 @@ class Engine {
     void configure_firmware(Operation& operation, ChangeFirmware const& command);
     void add_link(Operation& operation, SoftRdmaLink const& link);
     void remove_link(Operation& operation, RdmaLinkRemoval const& what);
-    void restore_link(Operation& operation, SoftRdmaLink const& link);
 
     // Parts of them.
     Result<Plan> begin_firmware(Operation& operation, ChangeFirmware const& command);
@@ -160,7 +160,7 @@ class Engine {
     Result<void> take_back(Operation& operation, Attachment const& lease);
     Result<void> put_back(Operation& operation, Attachment const& lease);
     [[nodiscard]] HandOver see_handed_over(Attachment const& lease) const;
-    Result<void> do_link_plan(Operation& operation, Plan const& plan);
+    Result<void> do_plan(Operation& operation, Plan const& plan, OnFailure on_failure);
     void finish(Operation& operation, Result<void> const& outcome, Batch batch);
     // What the host is like already must be written: waits while the disk is full or fails. False
     // when the daemon stops first; the journal then leaves it to recovery.
@@ -173,6 +173,14 @@ class Engine {
     // And what is not as it is wanted, though no operation was at it.
     [[nodiscard]] DriftWatch::Seen see_drift();
     void tell_drift(Control::State& state, DriftWatch::Seen const& seen);
+    void repair_drift(Control::State& state, DriftWatch::Seen const& seen);
+    [[nodiscard]] Repair repair_of_pf(PciAddress const& pf,
+                                      std::optional<std::uint64_t> because_of) const;
+    [[nodiscard]] Repair repair_of_lease(Attachment const& lease,
+                                         std::optional<std::uint64_t> because_of);
+    bool begin_repair(Control::State& state, HostView const& host, Repair repair);
+    void do_repair(Operation& operation, Repair const& repair);
+    Result<void> plan_and_do(Operation& operation, Repair const& repair);
 
     [[nodiscard]] HistoryEvent event_of(EventKind kind, Attachment const& lease,
                                         Operation const* operation, std::string detail) const;
@@ -192,13 +200,9 @@ class Engine {
     Kernel& kernel_;
     Hypervisor& hypervisor_;
     Clock& clock_;
-    struct LinkRepair {
-        bool going_on = false;
-        Deadline not_before{};
-    };
-    std::map<std::string, LinkRepair> link_repairs_;  // by name; control thread only
-    DriftWatch drift_watch_;                          // control thread only
-    Schedule schedule_;  // its watcher ends with the control thread: it goes after that
+    RepairPace repairs_;      // control thread only
+    DriftWatch drift_watch_;  // control thread only
+    Schedule schedule_;       // its watcher ends with the control thread: it goes after that
     std::unique_ptr<Control> control_;
     AskResponder const ask_responder_;
     TrustedNetdevs const trusted_netdevs_;

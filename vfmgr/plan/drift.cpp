@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
+#include "vfmgr/plan/links.hpp"
 #include "vfmgr/plan/plan.hpp"
 #include "vfmgr/plan/vf_values.hpp"
 
@@ -38,26 +38,40 @@ std::string said(VfSpec const& settings, VfAttribute attribute) {
 }
 
 void compare_settings(Lent const& lent, VfState const& vf) {
-    auto const different = differing(lent.lease.settings, vf.settings);
-    auto const& may_differ = lent.lease.spec.best_effort;
+    auto const different = drifted_settings(lent.lease, vf);
     for_each_member([&](VfAttribute attribute, auto member) {
-        std::string const name(enum_name(attribute));
-        if (!(different.*member) || !(vf.settings.*member)) return;
-        if (std::ranges::find(may_differ, name) != may_differ.end()) return;
+        if (!(different.*member)) return;
         auto const found = said(vf.settings, attribute);
-        lent.tell(name, found,
+        lent.tell(std::string(enum_name(attribute)), found,
                   fmt::format("has {}, and {} is wanted", found, said(different, attribute)));
     });
 }
 
-// Only a running VM can have lost it: in one that is shut off it is of the persistent XML.
 void compare_vm(Lent const& lent, HostView const& host) {
-    auto const& lease = lent.lease;
-    if (host.hypervisor.stale || !lease.live) return;
-    auto const* const vm = find_vm(host, lease.vm_uuid);
-    if (!vm || (vm->state != VmState::running && vm->state != VmState::paused)) return;
-    if (has_hostdev(vm->live, hostdev_alias(lease.id), lease.vf_pci)) return;
-    lent.tell(hostdev, "absent", "is not in that VM, which runs");
+    auto const* const vm = host.hypervisor.stale ? nullptr : find_vm(host, lent.lease.vm_uuid);
+    if (!vm) return;
+    auto const missing = missing_hostdev(lent.lease, *vm);
+    if (missing.live) lent.tell(hostdev, "absent", "is not in that VM, which runs");
+    if (missing.config)
+        lent.tell("persistent hostdev", "absent", "is not in the persistent XML of that VM");
+}
+
+// The host's part of what leases need: the PF up, addresses, peers, an RDMA link.
+void compare_links(DesiredPf const& wanted, PfState const& pf,
+                   std::vector<Attachment> const& leases, std::vector<Drift>& into) {
+    if (!wanted.base || leases.empty()) return;
+    auto const links = wanted_links(pf.info.pci, wanted.spec, *wanted.base, leases);
+    for (auto const& step : links_up(pf, links, *wanted.base)) {
+        auto const lacks = sentence(step);
+        into.push_back(
+            {pf.info.pci,
+             {},
+             lacks,
+             "absent",
+             fmt::format("{} is not as its leases need it; still to do: {}", pf.info.ifname, lacks),
+             {},
+             {}});
+    }
 }
 
 void compare_lease(Attachment const& lease, PfState const& pf, HostView const& host,
@@ -89,11 +103,9 @@ void compare_pf(DesiredPf const& wanted, PfState const& pf, HostView const& host
                                     pf.vfs.size(), *spec.num_vfs),
                         {},
                         {}});
-    std::map<VfId, Attachment const*> by_vf;
-    for (auto const& [id, lease] : desired.attachments)
-        if (lease.vf.pf == pci && lease.state == AttachmentState::attached)
-            by_vf[lease.vf] = &lease;
-    for (auto const& [vf, lease] : by_vf) compare_lease(*lease, pf, host, into);
+    auto const leases = attached_leases(desired, pci);
+    compare_links(wanted, pf, leases, into);
+    for (auto const& lease : leases) compare_lease(lease, pf, host, into);
     auto const unbound = bind_unused(host, desired, pf, spec);
     for (auto const index : unbound ? unbound->vfs : std::vector<std::uint16_t>()) {
         auto const found = driver_name(find_vf(host, VfId{pci, index})->driver);
@@ -112,6 +124,36 @@ void compare_pf(DesiredPf const& wanted, PfState const& pf, HostView const& host
 std::string key_of(Drift const& drift) {
     return fmt::format("{}/{}/{}", to_string(drift.pf),
                        drift.vf ? fmt::format("{}", *drift.vf) : "-", drift.what);
+}
+
+VfSpec drifted_settings(Attachment const& lease, VfState const& vf) {
+    auto different = differing(lease.settings, vf.settings);
+    auto const& may_differ = lease.spec.best_effort;
+    for_each_member([&](VfAttribute attribute, auto member) {
+        if (!(vf.settings.*member) ||
+            std::ranges::find(may_differ, enum_name(attribute)) != may_differ.end())
+            (different.*member).reset();
+    });
+    return different;
+}
+
+MissingHostdev missing_hostdev(Attachment const& lease, VmInfo const& vm) {
+    auto const alias = hostdev_alias(lease.id);
+    bool const runs = vm.state == VmState::running || vm.state == VmState::paused;
+    return {lease.live && runs && !has_hostdev(vm.live, alias, lease.vf_pci),
+            lease.config && vm.persistent && !has_hostdev(vm.config, alias, lease.vf_pci)};
+}
+
+std::vector<Attachment> gone_live(HostView const& host, DesiredState const& desired) {
+    std::vector<Attachment> gone;
+    for (auto const& [id, lease] : desired.attachments) {
+        if (lease.live || lease.state != AttachmentState::attached) continue;
+        auto const* const vm = find_vm(host, lease.vm_uuid);
+        if (!vm || !has_hostdev(vm->live, hostdev_alias(id), lease.vf_pci)) continue;
+        gone.push_back(lease);
+        gone.back().live = true;
+    }
+    return gone;
 }
 
 bool is_theft(Drift const& drift) {

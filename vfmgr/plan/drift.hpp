@@ -15,7 +15,8 @@ namespace vfmgr {
 struct Drift {
     PciAddress pf;
     std::optional<std::uint16_t> vf;  // absent: the PF itself
-    // A member of VfSpec, or "num_vfs", "driver", "presence" of a VF, "hostdev" of a VM.
+    // A member of VfSpec, or "num_vfs", "driver", "presence" of a VF; "hostdev" of a VM that runs,
+    // "persistent hostdev" of its XML; or the step that a leg of the host's lacks.
     std::string what;
     std::string found;     // "7", "unbound": as people read it, and equal while it stays
     std::string sentence;  // "VF 2, lent to VM a, is gone"
@@ -33,6 +34,21 @@ struct Drift {
 // A value that the driver does not report is no drift either, nor is one of `best_effort`.
 // In order: PFs by address; of each the PF itself, VFs that are lent, the others.
 [[nodiscard]] std::vector<Drift> find_drift(HostView const& host, DesiredState const& desired);
+
+// The settings of a lease that its VF is seen without: drivers do not report all, and may refuse
+// those of `best_effort`.
+[[nodiscard]] VfSpec drifted_settings(Attachment const& lease, VfState const& vf);
+
+// Where a VM lacks the device of its lease. Only a VM that runs can have lost it live.
+struct MissingHostdev {
+    bool live = false;
+    bool config = false;
+};
+[[nodiscard]] MissingHostdev missing_hostdev(Attachment const& lease, VmInfo const& vm);
+
+// Leases of VMs that were shut off then, and run with the VF now: as they are to be kept, so that
+// it can be missed from there.
+[[nodiscard]] std::vector<Attachment> gone_live(HostView const& host, DesiredState const& desired);
 
 // It took a VF from a VM that runs.
 [[nodiscard]] bool is_theft(Drift const& drift);

@@ -100,6 +100,14 @@ std::vector<Attachment> leases_on(DesiredState const& desired, PciAddress const&
     return leases;
 }
 
+std::vector<Attachment> attached_leases(DesiredState const& desired, PciAddress const& pf) {
+    auto leases = leases_on(desired, pf, "");
+    std::erase_if(leases,
+                  [](Attachment const& lease) { return lease.state != AttachmentState::attached; });
+    std::ranges::sort(leases, {}, [](Attachment const& lease) { return lease.vf.index; });
+    return leases;
+}
+
 WantedLinks wanted_links(PciAddress const& address, PfSpec const& spec, PfBase const& base,
                          std::vector<Attachment> const& leases) {
     // A lent VF needs its PF up even without a network: drivers refuse VF rates and VLANs on a PF

@@ -51,5 +51,8 @@ struct WantedLinks {
 // Leases on a PF, without the one named `except`.
 [[nodiscard]] std::vector<Attachment> leases_on(DesiredState const& desired, PciAddress const& pf,
                                                 std::string_view except);
+// Those that no operation makes or ends now, by VF.
+[[nodiscard]] std::vector<Attachment> attached_leases(DesiredState const& desired,
+                                                      PciAddress const& pf);
 
 }  // namespace vfmgr

@@ -54,6 +54,14 @@ struct HandOver {
 [[nodiscard]] Result<Plan> plan_restore(HostView const& host, DesiredState const& desired,
                                         PciAddress const& pf);
 
+// Drift put right, in mode `enforce`: its VFs made again where some are missing, what they were set
+// to, their drivers and the host's legs. Kernel steps only. Refuses to make VFs anew while somebody
+// has one, and names who.
+[[nodiscard]] Result<Plan> plan_repair(HostView const& host, DesiredState const& desired,
+                                       PciAddress const& pf);
+// And a lease's VF back in its VM, once it is there with the lease's driver; before: nothing.
+[[nodiscard]] Result<Plan> plan_return(HostView const& host, Attachment const& lease);
+
 // What undoes `step`, from what was seen before it; empty when there is nothing to undo. A step
 // that was only intended may or may not have happened: the inverse holds either way.
 [[nodiscard]] std::vector<Step> inverse(Step const& step, HostView const& before);
@@ -61,7 +69,8 @@ struct HandOver {
 // VFs of `pf` that are used by somebody, with the reason, in the words of an error's detail.
 struct VfUse {
     VfId vf;
-    std::string reason;  // "attached to vm1 (live)", "held open by qemu-system-x86 (pid 812)"
+    std::string reason;  // "in the running VM vm1", "held open by qemu-system-x86 (pid 812)"
+    std::string config_of = {};  // UUID of the VM whose persistent XML names it; of that use only
 };
 [[nodiscard]] std::vector<VfUse> vf_uses(HostView const& host, DesiredState const& desired,
                                          PciAddress const& pf);

@@ -61,12 +61,7 @@ Result<void> place(Ask const& ask, Attachment& lease) {
                                 ask.vm.name, enum_name(ask.vm.state),
                                 ask.vm.persistent ? "persistent" : "transient", enum_name(wish)),
                     running ? "leave persistence at auto" : "start the VM first");
-    if (lease.live && ask.vm.free_pcie_ports == 0)
-        return fail(
-            Problem::unsupported,
-            fmt::format("VM {} has no free PCIe port for a hot-plugged device", ask.vm.name),
-            "add <controller type='pci' model='pcie-root-port'/> to its XML and start it "
-            "anew, or attach with persistence config while it is shut off");
+    if (lease.live) return require_free_port(ask.vm);
     return {};
 }
 

@@ -38,19 +38,6 @@ Result<void> check_count(HostView const& host, DesiredState const& desired, PfSt
                 "not attach");
 }
 
-// The kernel makes and removes VFs of one PF at a time: who hangs in it keeps all others out
-// (kernel-and-libvirt.md, 1).
-Result<void> check_pci(HostView const& host) {
-    for (auto const& [pci, pf] : host.kernel.pfs)
-        if (pf.pci_busy)
-            return fail(Problem::pci_busy,
-                        fmt::format("no VFs can be made or removed on this host: {} is stuck: {}",
-                                    to_string(pci), pf.stuck.value_or("")),
-                        "end what holds the VFs of that PF, or reboot the host; existing VFs can "
-                        "be lent");
-    return {};
-}
-
 // Leases name networks: one that is used can be neither dropped nor changed under them.
 Result<void> check_used_networks(DesiredState const& desired, PciAddress const& pf,
                                  PfSpec const& want) {
@@ -155,7 +142,7 @@ Result<Plan> plan_pf(HostView const& host, DesiredState const& desired, PciAddre
     }
     if (want.num_vfs && *want.num_vfs != state->info.num_vfs) {
         VFMGR_CHECK(check_count(host, desired, *state, *want.num_vfs));
-        VFMGR_CHECK(check_pci(host));
+        VFMGR_CHECK(require_free_pci(host));
         return count_steps(*state, *want.num_vfs, want);
     }
     if (want.vf_driver && host.hypervisor.stale)

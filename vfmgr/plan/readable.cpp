@@ -37,4 +37,25 @@ Result<VmInfo const*> readable_vm(HostView const& host, std::string_view name_or
                 "virsh list --all shows the VMs of this host");
 }
 
+// The kernel makes and removes VFs of one PF at a time: who hangs in it keeps all others out
+// (kernel-and-libvirt.md, 1).
+Result<void> require_free_pci(HostView const& host) {
+    for (auto const& [pci, pf] : host.kernel.pfs)
+        if (pf.pci_busy)
+            return fail(Problem::pci_busy,
+                        fmt::format("no VFs can be made or removed on this host: {} is stuck: {}",
+                                    to_string(pci), pf.stuck.value_or("")),
+                        "end what holds the VFs of that PF, or reboot the host; existing VFs can "
+                        "be lent");
+    return {};
+}
+
+Result<void> require_free_port(VmInfo const& vm) {
+    if (vm.free_pcie_ports > 0) return {};
+    return fail(Problem::unsupported,
+                fmt::format("VM {} has no free PCIe port for a hot-plugged device", vm.name),
+                "add <controller type='pci' model='pcie-root-port'/> to its XML and start it "
+                "anew, or attach with persistence config while it is shut off");
+}
+
 }  // namespace vfmgr

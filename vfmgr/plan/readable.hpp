@@ -14,4 +14,9 @@ namespace vfmgr {
 [[nodiscard]] Result<VmInfo const*> readable_vm(HostView const& host,
                                                 std::string_view name_or_uuid);
 
+// VFs can be made and removed now: no other PF keeps them all out.
+[[nodiscard]] Result<void> require_free_pci(HostView const& host);
+// One device more can be plugged into it while it runs.
+[[nodiscard]] Result<void> require_free_port(VmInfo const& vm);
+
 }  // namespace vfmgr

@@ -25,7 +25,8 @@ void uses_of(std::vector<VfUse>& uses, HostView const& host, DesiredState const&
         if (names(vm.live, vf.pci))
             uses.push_back({id, fmt::format("in the running VM {}", vm.name)});
         if (names(vm.config, vf.pci))
-            uses.push_back({id, fmt::format("in the persistent configuration of VM {}", vm.name)});
+            uses.push_back(
+                {id, fmt::format("in the persistent configuration of VM {}", vm.name), uuid});
     }
     for (auto const& holder : vf.holders)
         uses.push_back({id, fmt::format("held open by {} (pid {})", holder.comm, holder.pid)});

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mode enforce: what somebody else does to a PF and its VMs is undone, and told.
+#include "vfmgr/engine/repair.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/engine/engine_bench.hpp"
+
+namespace vfmgr {
+namespace {
+
+using namespace example;
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+Deadline const noon{12h};
+
+TEST(RepairPaceTest, WaitsLongerEachTime) {
+    RepairPace pace;
+    auto now = noon;
+    std::vector<std::chrono::seconds> waits;
+    for (int i = 0; i < 9; ++i) {
+        pace.begun("pf");
+        EXPECT_FALSE(pace.may_begin("pf", now)) << "it goes on";
+        EXPECT_FALSE(pace.ended("pf", {}, now));
+        auto const ended = now;
+        while (!pace.may_begin("pf", now)) now += 1s;
+        waits.push_back(std::chrono::duration_cast<std::chrono::seconds>(now - ended));
+    }
+    EXPECT_THAT(waits, testing::ElementsAre(1s, 2s, 4s, 8s, 16s, 32s, 60s, 60s, 60s));
+    EXPECT_TRUE(pace.may_begin("another", noon));
+}
+
+TEST(RepairPaceTest, BeginsAnewAfterACalmMinute) {
+    RepairPace pace;
+    auto now = noon;
+    for (int i = 0; i < 5; ++i) EXPECT_FALSE(pace.ended("pf", {}, now));
+    now += 16s + 61s;
+    EXPECT_FALSE(pace.ended("pf", {}, now));
+    EXPECT_TRUE(pace.may_begin("pf", now + 1s));
+    EXPECT_FALSE(pace.may_begin("pf", now));
+    pace.forget_old(now + 2s);
+    EXPECT_FALSE(pace.may_begin("pf", now)) << "that is not old";
+    pace.forget_old(now + 62s);
+    EXPECT_TRUE(pace.may_begin("pf", now));
+}
+
+TEST(RepairPaceTest, TellsAFailureOnceAndForgetsItWhenAllIsRight) {
+    RepairPace pace;
+    EXPECT_TRUE(pace.ended("pf", "no", noon));
+    EXPECT_FALSE(pace.ended("pf", "no", noon));
+    EXPECT_TRUE(pace.ended("pf", "never", noon));
+    for (int i = 0; i < 20; ++i) EXPECT_FALSE(pace.ended("pf", "never", noon));
+    EXPECT_FALSE(pace.may_begin("pf", noon + 599s));
+    EXPECT_TRUE(pace.may_begin("pf", noon + 600s));
+    pace.all_right("pf");
+    EXPECT_TRUE(pace.may_begin("pf", noon));
+    EXPECT_TRUE(pace.ended("pf", "never", noon));
+    EXPECT_FALSE(pace.ended("pf", {}, noon));
+    pace.all_right("pf");
+    EXPECT_FALSE(pace.may_begin("pf", noon)) << "who breaks it again is waited for";
+}
+
+struct RepairTest : testing::Test {
+    TemporaryFolder folder;
+    FakeKernel kernel{igb_host()};
+    FakeHypervisor hypervisor{kernel};
+    std::unique_ptr<Bench> bench;
+    std::string lease;
+
+    void SetUp() override {
+        hypervisor.add(make_vm("vm1", vm1));
+        ASSERT_TRUE(hypervisor.start(vm1));
+        bench = std::make_unique<Bench>(kernel, hypervisor, folder.path());
+        auto pf = spec_with_vfs(2);
+        pf.mode = PfMode::enforce;
+        bench->run(ReplacePfSpec{pf0, pf});
+        auto spec = ask();
+        spec.vf = 0;
+        ASSERT_EQ(bench->run(Lend{spec}).state, OperationState::succeeded);
+        lease = bench->desired().attachments.begin()->first;
+        bench->engine.start_observing();
+    }
+    std::vector<HistoryEvent> events() {
+        return bench->engine.control()
+            .wait([&](Control::State& state) { return state.store.events({pf0, 0}); })
+            .value();
+    }
+    // The newest of that kind with these words, as soon as there is one.
+    HistoryEvent await(EventKind kind, std::string const& words, std::uint64_t after = 0) {
+        std::promise<HistoryEvent> promise;
+        auto future = promise.get_future();
+        bench->engine.control().watch(Deadline::max(), [&](Control::State& state, Watch) {
+            auto const all = state.store.events({pf0, 0}).value();
+            for (auto const& event : all) {
+                if (event.number <= after || event.kind != kind ||
+                    event.detail.find(words) == std::string::npos)
+                    continue;
+                promise.set_value(event);
+                return true;
+            }
+            return false;
+        });
+        bench->engine.look_again();
+        return future.get();
+    }
+    // As `echo 0 >sriov_numvfs` under a running VM.
+    void steal() {
+        kernel.change([](KernelView& view) {
+            view.pfs.at(pf0).vfs.clear();
+            view.pfs.at(pf0).info.num_vfs = 0;
+        });
+        hypervisor.change([](HypervisorView& view) { view.vms.at(vm1).live.clear(); });
+    }
+    [[nodiscard]] VfState vf() const { return kernel.view().pfs.at(pf0).vfs.at(0); }
+};
+
+TEST_F(RepairTest, AStolenVfIsBackInItsVm) {
+    auto const before = vf();
+    steal();
+    auto const back = await(EventKind::repaired, "VM vm1");
+    EXPECT_EQ(back.attachment, lease);
+    ASSERT_TRUE(back.because_of);
+    ASSERT_TRUE(back.operation);
+    auto const done = bench->ended(*back.operation);
+    EXPECT_EQ(done.kind, OperationKind::restore);
+    EXPECT_EQ(done.subject, "/v1/attachments/" + lease);
+    EXPECT_EQ(vf().settings, before.settings);
+    EXPECT_EQ(vf().driver, before.driver);
+    EXPECT_TRUE(has_hostdev(hypervisor.view().vms.at(vm1).live, hostdev_alias(lease), vf().pci));
+    EXPECT_THAT(await(EventKind::repaired, "create 2 VFs").detail, HasSubstr("done: "));
+    await(EventKind::settled, "is gone");
+    await(EventKind::settled, "is not in that VM");
+}
+
+TEST_F(RepairTest, WhatIsBackIsProvedAgain) {
+    bench->run(Release{lease});
+    bench->guest_reports(Verdict::pass);
+    auto spec = ask();
+    spec.vf = 0;
+    spec.verify = VerifyMode::background;
+    ASSERT_EQ(bench->run(Lend{spec}).state, OperationState::succeeded);
+    auto const first = await(EventKind::verified, "pass");
+    bench->guest_reports(Verdict::pass);
+    steal();
+    EXPECT_GT(await(EventKind::verified, "pass", first.number).number,
+              await(EventKind::repaired, "VM vm1").number);
+}
+
+TEST_F(RepairTest, ASettingIsPutBackWhileTheVmRuns) {
+    auto const mac = vf().settings.mac;
+    kernel.change([&](KernelView& view) {
+        view.pfs.at(pf0).vfs.at(0).settings.mac = MacAddress::parse("02:00:00:00:00:99").value();
+    });
+    auto const back = await(EventKind::repaired, "mac");
+    EXPECT_EQ(vf().settings.mac, mac);
+    EXPECT_TRUE(has_hostdev(hypervisor.view().vms.at(vm1).live, hostdev_alias(lease), vf().pci));
+    EXPECT_THAT(await(EventKind::drift, "02:00:00:00:00:99").number, *back.because_of);
+}
+
+TEST_F(RepairTest, WhatCantBePutRightIsToldOnce) {
+    hypervisor.add(make_vm("vm2", vm2));
+    ASSERT_TRUE(hypervisor.start(vm2));
+    hypervisor.change([&](HypervisorView& view) {
+        view.vms.at(vm2).live = {{kernel.view().pfs.at(pf0).vfs.at(1).pci, "hostdev0"}};
+    });
+    kernel.change(
+        [](KernelView& view) { view.pfs.at(pf0).vfs.erase(view.pfs.at(pf0).vfs.begin()); });
+    auto const failed = await(EventKind::repair_failed, "VF 1 is in the running VM vm2");
+    EXPECT_FALSE(failed.vf);
+    for (auto const before = kernel.observed(); kernel.observed() < before + 3;) {
+        bench->engine.look_again();
+        std::this_thread::yield();
+    }
+    auto const all = events();
+    EXPECT_EQ(std::ranges::count(all, EventKind::repair_failed, &HistoryEvent::kind), 1);
+}
+
+TEST_F(RepairTest, ModeManageOnlyTells) {
+    bench->run(ReplacePfSpec{pf0, spec_with_vfs(2)});
+    auto const performed = kernel.performed();
+    steal();
+    await(EventKind::drift, "is gone");
+    for (auto const before = kernel.observed(); kernel.observed() < before + 3;) {
+        bench->engine.look_again();
+        std::this_thread::yield();
+    }
+    EXPECT_EQ(kernel.performed(), performed);
+}
+
+}  // namespace
+}  // namespace vfmgr

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "tests/unit/plan/example_host.hpp"
+#include "vfmgr/plan/drift.hpp"
+#include "vfmgr/plan/links.hpp"
+
+namespace vfmgr {
+namespace {
+
+using namespace example;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// VF 2 is lent to vm1, and everything is as it is wanted, in mode enforce.
+struct PlanRepairTest : testing::Test {
+    HostView view = host(4);
+    DesiredState desired;
+    Attachment lease;
+
+    void SetUp() override {
+        lease.id = "3f9c2b1d";
+        lease.vf = {pf_address, 2};
+        lease.vf_pci = vf_now().pci;
+        lease.vm_uuid = vm1_uuid;
+        lease.vm_name = "vm1";
+        lease.state = AttachmentState::attached;
+        lease.live = lease.config = true;
+        lease.settings.mac = mac(2);
+        lease.settings.trust = true;
+        keep();
+        vf_now().driver = "vfio-pci";
+        vf_now().settings = overlay(vf_now().settings, lease.settings);
+        vf_now().holders = {{812, "qemu-system-x86"}};
+        vm_now().live = vm_now().config = {{lease.vf_pci, hostdev_alias(lease.id)}};
+        desired.pfs[pf_address] = {{PfMode::enforce, 4, {}}, 1, base_of(pf_now())};
+        pf_now().info.up = true;
+        pf_now().legs[0].up = true;
+    }
+    void keep() { desired.attachments[lease.id] = lease; }
+    PfState& pf_now() { return view.kernel.pfs.at(pf_address); }
+    VfState& vf_now() { return pf_now().vfs.at(2); }
+    VmInfo& vm_now() { return view.hypervisor.vms.at(vm1_uuid); }
+    PfSpec& spec() { return desired.pfs.at(pf_address).spec; }
+    // Somebody wrote sriov_numvfs: QEMU and the XML of the running VM have lost the VF.
+    void steal(std::uint16_t left) {
+        pf_now() = pf(left);
+        pf_now().info.up = pf_now().legs[0].up = true;
+        vm_now().live.clear();
+    }
+    [[nodiscard]] std::vector<Step> steps() const {
+        auto const plan = plan_repair(view, desired, pf_address);
+        EXPECT_TRUE(plan) << plan.error().detail;
+        return plan ? plan->steps : std::vector<Step>();
+    }
+    [[nodiscard]] Error refusal() const {
+        auto const plan = plan_repair(view, desired, pf_address);
+        EXPECT_FALSE(plan);
+        return plan ? Error{} : plan.error();
+    }
+    [[nodiscard]] VfChange change(VfSpec const& settings) const {
+        return {lease.vf.index, settings};
+    }
+};
+
+TEST_F(PlanRepairTest, DoesNothingWhereAllIsAsWanted) {
+    EXPECT_THAT(steps(), IsEmpty());
+    EXPECT_THAT(find_drift(view, desired), IsEmpty());
+}
+
+TEST_F(PlanRepairTest, IsOfModeEnforceAlone) {
+    steal(0);
+    spec().mode = PfMode::manage;
+    EXPECT_THAT(steps(), IsEmpty());
+    spec().mode = PfMode::observe;
+    EXPECT_THAT(steps(), IsEmpty());
+    spec().mode = PfMode::enforce;
+    EXPECT_FALSE(steps().empty());
+}
+
+TEST_F(PlanRepairTest, MakesStolenVfsAgainAsTheyWere) {
+    steal(0);
+    EXPECT_THAT(steps(), ElementsAre(Step(SetNumVfs{pf_address, 4}),
+                                     Step(ConfigureVfs{pf_address, {change(lease.settings)}, {}}),
+                                     Step(BindVfs{pf_address, {2}, "vfio-pci"})));
+}
+
+TEST_F(PlanRepairTest, GivesTheOthersTheirDriver) {
+    spec().vf_driver = "igbvf";
+    steal(1);
+    auto const all = steps();
+    EXPECT_EQ(all.back(), Step(BindVfs{pf_address, {0, 1, 3}, "igbvf"}));
+}
+
+TEST_F(PlanRepairTest, BringsThePfUpBeforeItMakesVfs) {
+    steal(0);
+    pf_now().info.up = pf_now().legs[0].up = false;
+    auto const all = steps();
+    EXPECT_EQ(all[0], Step(SetLink{{pf_address, {}}, true, 1500}));
+    EXPECT_EQ(all[1], Step(SetNumVfs{pf_address, 4}));
+    EXPECT_EQ(all.size(), 4U) << "and once is enough";
+}
+
+// One VF was removed by its own "remove": the count that the PF reports is still right.
+TEST_F(PlanRepairTest, GoesThroughNoneWhereTheCountIsRight) {
+    steal(4);
+    pf_now().vfs.pop_back();
+    auto const all = steps();
+    EXPECT_EQ(all[0], Step(SetNumVfs{pf_address, 0}));
+    EXPECT_EQ(all[1], Step(SetNumVfs{pf_address, 4}));
+}
+
+TEST_F(PlanRepairTest, TakesNoVfFromWhoHasIt) {
+    steal(3);
+    view.hypervisor.vms.at(vm2_uuid).live = {{vf(1).pci, "hostdev0"}};
+    EXPECT_EQ(refusal().problem, Problem::vf_in_use);
+    EXPECT_EQ(refusal().detail,
+              "enp1s0 has 3 VFs, and to have 4 all are made anew, but VF 1 is in the running VM "
+              "vm2");
+    view.hypervisor.vms.at(vm2_uuid).live.clear();
+    view.hypervisor.vms.at(vm2_uuid).config = {{vf(1).pci, "hostdev0"}};
+    EXPECT_THAT(refusal().detail, HasSubstr("persistent configuration of VM vm2"));
+    view.hypervisor.vms.at(vm2_uuid).config.clear();
+    pf_now().vfs[0].holders = {{7, "dpdk"}};
+    EXPECT_THAT(refusal().detail, HasSubstr("VF 0 is held open by dpdk (pid 7)"));
+    pf_now().vfs[0].holders.clear();
+    view.hypervisor.stale = true;
+    EXPECT_EQ(refusal().problem, Problem::unavailable);
+    view.hypervisor.stale = false;
+    EXPECT_FALSE(steps().empty()) << "the lease's own XML is no reason";
+}
+
+TEST_F(PlanRepairTest, WaitsForAPfThatKeepsAllOut) {
+    steal(0);
+    PciAddress const other{0, 2, 0, 0};
+    view.kernel.pfs[other] = pf(0);
+    view.kernel.pfs[other].stuck = "it hangs";
+    view.kernel.pfs[other].pci_busy = true;
+    EXPECT_EQ(refusal().problem, Problem::pci_busy);
+}
+
+TEST_F(PlanRepairTest, CantKnowANumberThatNobodySaid) {
+    steal(0);
+    spec().num_vfs.reset();
+    EXPECT_THAT(refusal().detail, HasSubstr("how many there should be was never said"));
+}
+
+TEST_F(PlanRepairTest, SetsWhatDiffersInARunningVm) {
+    vf_now().settings.trust = false;
+    vf_now().settings.link_state.reset();
+    VfSpec trust;
+    trust.trust = true;
+    EXPECT_THAT(steps(), ElementsAre(Step(ConfigureVfs{pf_address, {change(trust)}, {}})));
+    lease.spec.best_effort = {"trust"};
+    keep();
+    EXPECT_THAT(steps(), IsEmpty()) << "the driver may have refused it";
+}
+
+TEST_F(PlanRepairTest, GivesALentVfItsDriverWithEverySetting) {
+    vm_now().live.clear();
+    vf_now().holders.clear();
+    vf_now().driver = "igbvf";
+    vf_now().settings.mac.reset();
+    VfSpec mac_only;
+    mac_only.mac = mac(2);
+    EXPECT_THAT(steps(), ElementsAre(Step(BindVfs{pf_address, {2}, {}}),
+                                     Step(ConfigureVfs{pf_address, {change(mac_only)}, {}}),
+                                     Step(BindVfs{pf_address, {2}, "vfio-pci"})));
+    vf_now().holders = {{9, "testpmd"}};
+    EXPECT_EQ(refusal().detail,
+              "VF 0000:01:00.0/2, lent to VM vm1, is held open by testpmd (pid 9)");
+}
+
+TEST_F(PlanRepairTest, OneThatCantBeHelpedKeepsNoOtherBack) {
+    vf_now().driver = "igbvf";
+    auto other = lease;
+    other.id = "11112222";
+    other.vf.index = 3;
+    other.vf_pci = vf(3).pci;
+    desired.attachments[other.id] = other;
+    pf_now().vfs[3].settings = overlay(vf(3).settings, lease.settings);
+    auto const plan = plan_repair(view, desired, pf_address).value();
+    EXPECT_THAT(plan.steps, ElementsAre(Step(BindVfs{pf_address, {3}, "vfio-pci"})));
+    EXPECT_THAT(plan.notes, ElementsAre(HasSubstr("held open by qemu-system-x86")));
+}
+
+TEST_F(PlanRepairTest, PutsTheHostsLegBack) {
+    spec().networks = {train()};
+    lease.spec.network = "train";
+    lease.address = ip("192.168.100.17");
+    keep();
+    auto const all = steps();
+    EXPECT_EQ(all.size(), find_drift(view, desired).size()) << "each is drift, and is told";
+    EXPECT_EQ(std::ranges::count_if(
+                  all, [](Step const& step) { return std::holds_alternative<AddVlanLeg>(step); }),
+              1);
+    EXPECT_THAT(find_drift(view, desired)[0].sentence,
+                HasSubstr("enp1s0 is not as its leases need it; still to do: "));
+}
+
+TEST_F(PlanRepairTest, PlugsTheVfIntoItsVmAgain) {
+    vm_now().live.clear();
+    EXPECT_FALSE(plan_return(view, lease)) << "somebody holds it open";
+    vf_now().holders.clear();
+    EXPECT_THAT(plan_return(view, lease).value().steps,
+                ElementsAre(Step(AttachHostdev{vm1_uuid, lease.id, lease.vf, lease.vf_pci, mac(2),
+                                               true, false, "vm1"})));
+    vm_now().config.clear();
+    auto const both = plan_return(view, lease).value().steps;
+    EXPECT_TRUE(std::get<AttachHostdev>(both.at(0)).config);
+    vm_now().free_pcie_ports = 0;
+    EXPECT_THAT(plan_return(view, lease).error().detail, HasSubstr("no free PCIe port"));
+}
+
+TEST_F(PlanRepairTest, WaitsForTheVfAndItsDriver) {
+    vm_now().live.clear();
+    vf_now().holders.clear();
+    vf_now().driver.reset();
+    EXPECT_THAT(plan_return(view, lease).value().steps, IsEmpty());
+    pf_now().vfs.clear();
+    EXPECT_THAT(plan_return(view, lease).value().steps, IsEmpty());
+    view.hypervisor.vms.clear();
+    EXPECT_EQ(plan_return(view, lease).error().problem, Problem::not_found);
+}
+
+TEST_F(PlanRepairTest, AnXmlThatLostItsDeviceIsDriftAndNoTheft) {
+    vm_now().config.clear();
+    auto const all = find_drift(view, desired);
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(all[0].sentence, "VF 2, lent to VM vm1, is not in the persistent XML of that VM");
+    EXPECT_FALSE(is_theft(all[0]));
+    EXPECT_FALSE(std::get<AttachHostdev>(plan_return(view, lease).value().steps.at(0)).live);
+}
+
+// Lent while the VM was shut off: that it runs with the VF now is to be remembered.
+TEST_F(PlanRepairTest, AVmThatWasStartedWithItsVfCanLoseIt) {
+    lease.live = false;
+    keep();
+    EXPECT_TRUE(gone_live(view, desired).at(0).live);
+    vm_now().live.clear();
+    EXPECT_THAT(gone_live(view, desired), IsEmpty());
+    EXPECT_THAT(find_drift(view, desired), IsEmpty());
+}
+
+}  // namespace
+}  // namespace vfmgr

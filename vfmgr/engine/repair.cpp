@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/engine/repair.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "vfmgr/engine/engine.hpp"
+#include "vfmgr/plan/links.hpp"
+
+namespace vfmgr {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto first_wait = 1s;
+// Of what can be repaired, and is broken again by somebody.
+constexpr auto wait_max = 1min;
+// Of what can't, although nothing speaks against it: nobody wants to read of it every few seconds.
+constexpr auto failed_wait_max = 10min;
+constexpr auto calm = 1min;
+
+std::string pf_subject(PciAddress const& pf) {
+    return "/v1/pfs/" + to_string(pf);
+}
+std::string lease_subject(Attachment const& lease) {
+    return "/v1/attachments/" + lease.id;
+}
+
+Error with_residue(Failure const& failure) {
+    auto error = failure.error;
+    if (!failure.residue.empty())
+        error.detail += fmt::format("; left behind: {}", fmt::join(failure.residue, "; "));
+    return error;
+}
+
+std::string what_was_done(Operation const& operation) {
+    std::vector<std::string> done;
+    for (auto const& step : operation.steps)
+        if (step.state == StepState::done) done.push_back(step.sentence);
+    return fmt::format("done: {}", fmt::join(done, "; "));
+}
+
+}  // namespace
+
+bool RepairPace::going_on(std::string const& subject) const {
+    auto const pace = paces_.find(subject);
+    return pace != paces_.end() && pace->second.going_on;
+}
+
+bool RepairPace::may_begin(std::string const& subject, Deadline now) const {
+    auto const pace = paces_.find(subject);
+    return pace == paces_.end() || (!pace->second.going_on && now >= pace->second.not_before);
+}
+
+void RepairPace::begun(std::string const& subject) {
+    paces_[subject].going_on = true;
+}
+
+bool RepairPace::ended(std::string const& subject, std::optional<std::string> failure,
+                       Deadline now) {
+    auto& pace = paces_[subject];
+    pace.going_on = false;
+    if (now > pace.not_before + calm) pace.in_a_row = 0;
+    auto const longest = failure ? std::chrono::seconds(failed_wait_max) : wait_max;
+    auto const doubled = first_wait * (1 << std::min(pace.in_a_row++, 16U));
+    pace.not_before = now + std::min<std::chrono::seconds>(doubled, longest);
+    bool const news = failure && failure != pace.failure;
+    pace.failure = std::move(failure);
+    return news;
+}
+
+void RepairPace::all_right(std::string const& subject) {
+    auto const pace = paces_.find(subject);
+    if (pace != paces_.end() && !pace->second.going_on && pace->second.failure) paces_.erase(pace);
+}
+
+void RepairPace::forget_old(Deadline now) {
+    std::erase_if(paces_, [&](auto const& entry) {
+        return !entry.second.going_on && now > entry.second.not_before + calm;
+    });
+}
+
+Result<void> Engine::do_plan(Operation& operation, Plan const& plan, OnFailure on_failure) {
+    operation.state = OperationState::running;
+    operation.steps = planned_steps(plan);
+    auto const done = execute(seams_, operation, plan, on_failure);
+    if (!done) return fail(with_residue(done.error()));
+    return {};
+}
+
+// Planned once more under the claims: whoever was ahead in the queue may have changed it all.
+Result<void> Engine::plan_and_do(Operation& operation, Repair const& repair) {
+    VFMGR_TRY(HostView const host, observe_for(seams_, repair.scope));
+    VFMGR_TRY(Plan const plan, repair.plan(host, *control_->snapshot().desired));
+    return do_plan(operation, plan, repair.on_failure);
+}
+
+void Engine::do_repair(Operation& operation, Repair const& repair) {
+    auto const claim = claims_.take(repair.claims);
+    operation.steps.clear();  // until they are planned anew
+    auto const outcome = plan_and_do(operation, repair);
+    std::optional<std::string> failure;
+    if (!outcome) failure = outcome.error().detail;
+    bool const news = control_->wait([&](Control::State&) {
+        return repairs_.ended(repair.subject, failure, clock_.steady_now());
+    });
+    bool const did_something = outcome && !operation.steps.empty();
+    Batch batch;
+    if (repair.event && (did_something || news)) {
+        auto event = *repair.event;
+        event.at = clock_.now();
+        event.operation = operation.id;
+        event.kind = outcome ? EventKind::repaired : EventKind::repair_failed;
+        event.detail = outcome ? what_was_done(operation) : *failure;
+        batch.save_events.push_back(std::move(event));
+    }
+    finish(operation, outcome, std::move(batch));
+    if (did_something && repair.afterwards) repair.afterwards();
+}
+
+// True when it is begun. A plan that is refused has failed, and is told once.
+bool Engine::begin_repair(Control::State& state, HostView const& host, Repair repair) {
+    auto const now = clock_.steady_now();
+    if (!repairs_.may_begin(repair.subject, now)) return false;
+    auto const plan = repair.plan(host, state.desired());
+    if (!plan) {
+        if (!repairs_.ended(repair.subject, plan.error().detail, now) || !repair.event)
+            return false;
+        Batch batch;
+        batch.save_events.push_back(*repair.event);
+        auto& event = batch.save_events.front();
+        event.at = clock_.now();
+        event.kind = EventKind::repair_failed;
+        event.detail = fmt::format("{}: {}", plan.error().detail, plan.error().remedy);
+        static_cast<void>(state.commit(std::move(batch)).has_value());
+        return false;
+    }
+    if (plan->steps.empty()) {
+        repairs_.all_right(repair.subject);
+        return false;
+    }
+    Operation operation;
+    operation.id = random_id(16);
+    operation.kind = OperationKind::restore;
+    operation.subject = repair.subject;
+    operation.requested_by = "daemon";
+    operation.created_at = clock_.now();
+    operation.steps = planned_steps(*plan);
+    auto const subject = repair.subject;
+    // Too many operations, or a store that can't be written: after the next look again.
+    if (!accept(
+            state, std::move(operation), Intent{},
+            [this, repair = std::move(repair)](Operation& running) { do_repair(running, repair); }))
+        return false;
+    repairs_.begun(subject);
+    return true;
+}
+
+Repair Engine::repair_of_pf(PciAddress const& pf, std::optional<std::uint64_t> because_of) const {
+    HistoryEvent event;
+    event.pf = pf;
+    event.because_of = because_of;
+    return {pf_subject(pf),
+            pf,
+            {"pf " + to_string(pf)},
+            [pf](HostView const& host, DesiredState const& desired) {
+                return plan_repair(host, desired, pf);
+            },
+            OnFailure::stop,  // what is half right is better than what was
+            std::move(event),
+            {}};
+}
+
+Repair Engine::repair_of_lease(Attachment const& lease, std::optional<std::uint64_t> because_of) {
+    auto event = event_of(EventKind::repaired, lease, nullptr, "");
+    event.because_of = because_of;
+    auto prove_again = [this, lease] {
+        if (lease.spec.verify == VerifyMode::none) return;
+        submit(Verify{lease.id, lease.spec.verify_timeout_seconds, lease.spec.verify_profile, {}},
+               Intent{false, "daemon", {}, {}, {}}, [](Result<Answer> const&) {});
+    };
+    return {
+        lease_subject(lease),
+        lease.vf.pf,
+        {"pf " + to_string(lease.vf.pf), "vm " + lease.vm_uuid},
+        [id = lease.id](HostView const& host, DesiredState const& desired) -> Result<Plan> {
+            auto const now = desired.attachments.find(id);
+            if (now == desired.attachments.end() || now->second.state != AttachmentState::attached)
+                return Plan{};
+            return plan_return(host, now->second);
+        },
+        OnFailure::undo,
+        std::move(event),
+        std::move(prove_again)};
+}
+
+// After tell_drift(), so that what is repaired was told.
+void Engine::repair_drift(Control::State& state, DriftWatch::Seen const& seen) {
+    if (stopping_) return;
+    repairs_.forget_old(clock_.steady_now());
+    auto const host = control_->snapshot().host;
+    for (auto const& [pf, wanted] : state.desired().pfs) {
+        if (wanted.spec.mode != PfMode::enforce || !seen.judged.contains(pf)) continue;
+        auto const drift = std::ranges::find(seen.drift, pf, &Drift::pf);
+        if (drift == seen.drift.end()) {
+            repairs_.all_right(pf_subject(pf));
+            continue;
+        }
+        if (begin_repair(state, *host, repair_of_pf(pf, drift_watch_.told_as(*drift))) ||
+            repairs_.going_on(pf_subject(pf)))
+            continue;  // VMs get back what is there again
+        for (auto const& lease : attached_leases(state.desired(), pf)) {
+            auto const lost = std::ranges::find_if(
+                seen.drift, [&](Drift const& one) { return one.attachment == lease.id; });
+            if (lost != seen.drift.end())
+                begin_repair(state, *host, repair_of_lease(lease, drift_watch_.told_as(*lost)));
+        }
+    }
+}
+
+}  // namespace vfmgr

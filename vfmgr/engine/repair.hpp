@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is not as it is wanted is put right: RDMA links always, PFs and their leases in mode
+// enforce. One repair at a time for each thing, and what somebody undoes again and again waits
+// longer each time.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/types/history_event.hpp"
+#include "api/types/time.hpp"
+#include "vfmgr/engine/execute.hpp"
+
+namespace vfmgr {
+
+struct Repair {
+    std::string subject;              // of its operation: "/v1/pfs/0000:01:00.0"
+    KernelScope scope;                // of the kernel's view that it is planned from
+    std::vector<std::string> claims;  // PF before VM
+    // Once to see whether anything is to be done, and once more under the claims.
+    std::function<Result<Plan>(HostView const&, DesiredState const&)> plan;
+    OnFailure on_failure = OnFailure::stop;
+    std::optional<HistoryEvent> event{};  // of whose history its end is; absent: of none
+    std::function<void()> afterwards{};   // when something was done
+};
+
+// Control thread only.
+class RepairPace {
+  public:
+    [[nodiscard]] bool going_on(std::string const& subject) const;
+    [[nodiscard]] bool may_begin(std::string const& subject, Deadline now) const;
+    void begun(std::string const& subject);
+    // Absent `failure`: it went well. True when that failure is not the last one's.
+    [[nodiscard]] bool ended(std::string const& subject, std::optional<std::string> failure,
+                             Deadline now);
+    // Nothing is to be repaired: what made the last one fail may be over.
+    void all_right(std::string const& subject);
+    // Of those that nobody waits for any more.
+    void forget_old(Deadline now);
+
+  private:
+    struct Pace {
+        bool going_on = false;
+        unsigned in_a_row = 0;
+        Deadline not_before{};
+        std::optional<std::string> failure;
+    };
+    std::map<std::string, Pace> paces_;  // by subject
+};
+
+}  // namespace vfmgr

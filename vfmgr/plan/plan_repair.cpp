@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mode enforce: from what is, back to what is wanted. Nothing here takes a VF from who has it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "vfmgr/plan/drift.hpp"
+#include "vfmgr/plan/links.hpp"
+#include "vfmgr/plan/plan.hpp"
+#include "vfmgr/plan/readable.hpp"
+#include "vfmgr/plan/vf_values.hpp"
+
+namespace vfmgr {
+namespace {
+
+// Who would lose a VF. That one is lent, or in quarantine, or named in the persistent XML of the VM
+// that it is lent to is no reason to do without it.
+std::vector<VfUse> users_now(HostView const& host, std::vector<Attachment> const& leases,
+                             PciAddress const& pf) {
+    auto uses = vf_uses(host, {}, pf);
+    std::erase_if(uses, [&](VfUse const& use) {
+        return std::ranges::any_of(leases, [&](Attachment const& lease) {
+            return lease.vf == use.vf && lease.vm_uuid == use.config_of;
+        });
+    });
+    return uses;
+}
+
+bool some_are_missing(PfState const& pf, PfSpec const& spec,
+                      std::vector<Attachment> const& leases) {
+    if (spec.num_vfs) return *spec.num_vfs != pf.vfs.size();
+    return std::ranges::any_of(leases, [&](Attachment const& lease) {
+        return std::ranges::find(pf.vfs, lease.vf.index, &VfState::index) == pf.vfs.end();
+    });
+}
+
+// Every one is made anew: the kernel knows no other way to have more of them.
+Result<void> make_anew(Plan& plan, HostView const& host, PfState const& pf, PfSpec const& spec,
+                       std::vector<Attachment> const& leases) {
+    auto const& info = pf.info;
+    if (!spec.num_vfs)
+        return fail(Problem::conflict,
+                    fmt::format("VFs of {} are gone, and how many there should be was never said",
+                                info.ifname),
+                    fmt::format("say it: vfctl pf set {} --num-vfs …", to_string(info.pci)));
+    if (host.hypervisor.stale)
+        return fail(Problem::unavailable,
+                    fmt::format("libvirt can't say which VFs of {} are in use: {}", info.ifname,
+                                host.hypervisor.stale_reason),
+                    "start libvirtd");
+    std::vector<std::string> reasons;
+    for (auto const& use : users_now(host, leases, info.pci))
+        reasons.push_back(fmt::format("VF {} is {}", use.vf.index, use.reason));
+    if (!reasons.empty())
+        return fail(
+            Problem::vf_in_use,
+            fmt::format("{} has {} VFs, and to have {} all are made anew, but {}", info.ifname,
+                        pf.vfs.size(), *spec.num_vfs, fmt::join(reasons, "; ")),
+            "take them from there, or accept the number: vfctl pf set --num-vfs");
+    VFMGR_CHECK(require_free_pci(host));
+    if (!pf.vfs.empty())
+        plan.blast_radius.push_back(
+            fmt::format("all {} VFs of {} are made anew", pf.vfs.size(), info.ifname));
+    // bnxt makes none before it is up (operators' list 11).
+    if (!leases.empty() && !info.up)
+        plan.steps.emplace_back(SetLink{LegId{info.pci, {}}, true, info.mtu});
+    if (info.num_vfs == *spec.num_vfs) plan.steps.emplace_back(SetNumVfs{info.pci, 0});
+    plan.steps.emplace_back(SetNumVfs{info.pci, *spec.num_vfs});
+    return {};
+}
+
+// What the leases' VFs lack, as one step for each kind of change.
+struct Devices {
+    BindVfs unbind;
+    std::map<std::vector<std::string>, ConfigureVfs> configure;  // by what may be refused
+    std::map<std::string, BindVfs> bind;                         // by driver
+
+    void set(Attachment const& lease, VfSpec const& settings) {
+        if (empty(settings)) return;
+        auto& step = configure[lease.spec.best_effort];
+        step.pf = lease.vf.pf;
+        step.best_effort = lease.spec.best_effort;
+        step.changes.push_back({lease.vf.index, settings});
+    }
+    void give_driver(Attachment const& lease) {
+        auto& step = bind[lease.driver];
+        step.pf = lease.vf.pf;
+        step.driver = lease.driver;
+        step.vfs.push_back(lease.vf.index);
+    }
+    void append_to(Plan& plan) && {
+        if (!unbind.vfs.empty()) plan.steps.emplace_back(std::move(unbind));
+        for (auto& [may_be_refused, step] : configure) plan.steps.emplace_back(std::move(step));
+        for (auto& [driver, step] : bind) plan.steps.emplace_back(std::move(step));
+    }
+};
+
+// A sentence about what can't be put right, where there is such.
+std::optional<std::string> repair_device(Devices& devices, Attachment const& lease,
+                                         VfState const& vf) {
+    if (vf.pci != lease.vf_pci)
+        return fmt::format("VF {} is at {}, and VM {} was given {}: detach it and attach it anew",
+                           to_string(lease.vf), to_string(vf.pci), lease.vm_name,
+                           to_string(lease.vf_pci));
+    if (vf.driver == lease.driver) {
+        // With those that are not reported: who changed one may have changed them.
+        if (!empty(drifted_settings(lease, vf)))
+            devices.set(lease, differing(lease.settings, vf.settings));
+        return std::nullopt;
+    }
+    if (!vf.holders.empty())
+        return fmt::format("VF {}, lent to VM {}, is held open by {} (pid {})", to_string(lease.vf),
+                           lease.vm_name, vf.holders[0].comm, vf.holders[0].pid);
+    if (vf.driver) devices.unbind.vfs.push_back(lease.vf.index);
+    devices.set(lease, differing(lease.settings, vf.settings));
+    devices.give_driver(lease);
+    return std::nullopt;
+}
+
+Result<void> repair_devices(Plan& plan, PfState const& pf, std::vector<Attachment> const& leases) {
+    Devices devices{{pf.info.pci, {}, {}}, {}, {}};
+    for (auto const& lease : leases) {
+        auto const vf = std::ranges::find(pf.vfs, lease.vf.index, &VfState::index);
+        if (auto why_not = repair_device(devices, lease, *vf))
+            plan.notes.push_back(std::move(*why_not));
+    }
+    std::move(devices).append_to(plan);
+    if (!plan.steps.empty() || plan.notes.empty()) return {};
+    return fail(Problem::vf_in_use, fmt::format("{}", fmt::join(plan.notes, "; ")),
+                "put right what is named: vfmgr takes no VF from who has it");
+}
+
+// Those that were made a moment ago have nothing yet.
+void set_up_anew(Plan& plan, PfSpec const& spec, PciAddress const& pf,
+                 std::vector<Attachment> const& leases) {
+    Devices devices{{pf, {}, {}}, {}, {}};
+    BindVfs unused{pf, {}, spec.vf_driver};
+    for (std::uint16_t index = 0; index < spec.num_vfs; ++index) unused.vfs.push_back(index);
+    for (auto const& lease : leases) {
+        devices.set(lease, lease.settings);
+        devices.give_driver(lease);
+        std::erase(unused.vfs, lease.vf.index);
+    }
+    std::move(devices).append_to(plan);
+    if (spec.vf_driver && !unused.vfs.empty()) plan.steps.emplace_back(std::move(unused));
+}
+
+}  // namespace
+
+Result<Plan> plan_repair(HostView const& host, DesiredState const& desired, PciAddress const& pf) {
+    VFMGR_TRY(PfState const* state, readable_pf(host, pf));
+    auto const managed = desired.pfs.find(pf);
+    Plan plan;
+    if (managed == desired.pfs.end() || managed->second.spec.mode != PfMode::enforce) return plan;
+    auto const& [spec, revision, base] = managed->second;
+    auto const leases = attached_leases(desired, pf);
+    bool const anew = some_are_missing(*state, spec, leases);
+    if (anew) VFMGR_CHECK(make_anew(plan, host, *state, spec, leases));
+    if (base && !leases.empty()) {
+        auto links = links_up(*state, wanted_links(pf, spec, *base, leases), *base);
+        std::erase_if(links,
+                      [&](Step const& step) { return std::ranges::count(plan.steps, step); });
+        std::ranges::move(links, std::back_inserter(plan.steps));
+    }
+    if (anew) {
+        set_up_anew(plan, spec, pf, leases);
+        return plan;
+    }
+    VFMGR_CHECK(repair_devices(plan, *state, leases));
+    if (auto bind = bind_unused(host, desired, *state, spec); bind && !host.hypervisor.stale)
+        plan.steps.emplace_back(std::move(*bind));
+    return plan;
+}
+
+Result<Plan> plan_return(HostView const& host, Attachment const& lease) {
+    VFMGR_TRY(VmInfo const* vm, readable_vm(host, lease.vm_uuid));
+    auto const* vf = find_vf(host, lease.vf);
+    Plan plan;
+    if (!vf || vf->pci != lease.vf_pci || vf->driver != lease.driver) return plan;
+    auto const missing = missing_hostdev(lease, *vm);
+    if (!missing.live && !missing.config) return plan;
+    if (missing.live && !vf->holders.empty())
+        return fail(
+            Problem::vf_in_use,
+            fmt::format("VF {}, lent to VM {}, is held open by {} (pid {})", to_string(lease.vf),
+                        lease.vm_name, vf->holders[0].comm, vf->holders[0].pid),
+            "take it from there: vfmgr takes no VF from who has it");
+    if (missing.live) VFMGR_CHECK(require_free_port(*vm));
+    plan.steps.emplace_back(AttachHostdev{vm->uuid, lease.id, lease.vf, vf->pci, lease.settings.mac,
+                                          missing.live, missing.config, vm->name});
+    return plan;
+}
+
+}  // namespace vfmgr
