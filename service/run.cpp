@@ -169,7 +169,10 @@ GuestPlaneHooks guest_hooks(Engine& engine, ResolveCid const& resolve_cid, std::
 void log_event(HistoryEvent const& event) {
     std::string_view message;
     auto severity = Severity::notice;
-    if (event.kind == EventKind::drift) {
+    if (event.kind == EventKind::lost) {
+        message = "a VM has lost its VF";
+        severity = Severity::error;
+    } else if (event.kind == EventKind::drift) {
         message = "drift";
         severity = Severity::warning;
     } else if (event.kind == EventKind::settled) {
@@ -281,7 +284,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
         !vsock)
         log(Severity::warning, "no guest plane, VMs can't report",
             {{"detail", vsock.error().detail}, {"remedy", vsock.error().remedy}});
-    bell.on_ring([&engine] { engine.look_again(); });
+    bell.on_ring([&engine] { engine.look_at_once(); });
     VFMGR_TRY(auto const events, HostEvents::start([&engine] { engine.look_again(); }));
     engine.on_event(log_event);
     engine.start_observing();

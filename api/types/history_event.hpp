@@ -15,8 +15,8 @@
 namespace vfmgr {
 
 // drift: the host is not as it is wanted, and no operation of vfmgr's made it so. settled: it is
-// as it is wanted again. repaired, repair_failed: what mode enforce did about it. The others are
-// ends of operations, and verdicts.
+// as it is wanted again. lost: a drift by which a VM that runs has no VF any more. repaired,
+// repair_failed: what mode enforce did about it. The others are ends of operations, and verdicts.
 enum class EventKind {
     pf_configured,
     lent,
@@ -27,10 +27,11 @@ enum class EventKind {
     drift,
     settled,
     repaired,
-    repair_failed
+    repair_failed,
+    lost
 };
 template <>
-inline constexpr std::array<EnumName<EventKind>, 10> enum_names<EventKind> = {
+inline constexpr std::array<EnumName<EventKind>, 11> enum_names<EventKind> = {
     {{EventKind::pf_configured, "pf_configured"},
      {EventKind::lent, "lent"},
      {EventKind::lending_failed, "lending_failed"},
@@ -40,7 +41,8 @@ inline constexpr std::array<EnumName<EventKind>, 10> enum_names<EventKind> = {
      {EventKind::drift, "drift"},
      {EventKind::settled, "settled"},
      {EventKind::repaired, "repaired"},
-     {EventKind::repair_failed, "repair_failed"}}};
+     {EventKind::repair_failed, "repair_failed"},
+     {EventKind::lost, "lost"}}};
 
 struct HistoryEvent {
     std::uint64_t number = 0;  // rises with time on this host; the store gives it

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "vfmgr/engine/engine.hpp"
 
 namespace vfmgr {
@@ -25,10 +27,30 @@ HistoryEvent event_of(EventKind kind, Drift const& drift, Time at, std::string d
     return event;
 }
 
+HistoryEvent end_of(Drift const& drift, std::uint64_t event, Time at) {
+    auto end = event_of(EventKind::settled, drift, at, "no more: " + drift.sentence);
+    end.because_of = event;
+    return end;
+}
+
 }  // namespace
 
+bool DriftWatch::Seen::can_judge(Drift const& one) const {
+    return judged.contains(one.pf) || (is_loss(one) && judged_leases.contains(*one.attachment));
+}
+
+std::optional<HistoryEvent> DriftWatch::given_back(Attachment const& lease, Time at) {
+    auto const known = std::ranges::find_if(told_.known, [&](auto const& entry) {
+        return is_loss(entry.second.drift) && entry.second.drift.attachment == lease.id;
+    });
+    if (known == told_.known.end()) return std::nullopt;
+    auto const [drift, event] = known->second;
+    told_.known.erase(known);
+    return end_of(drift, event, at);
+}
+
 bool DriftWatch::may_tell(Drift const& drift, Deadline now) {
-    if (is_theft(drift)) return true;
+    if (is_loss(drift)) return true;
     auto& storm = pending_.storms[key_of(drift)];
     if (storm.changes == 0) storm.until = now + storm_window;
     if (++storm.changes <= changes_told_max) return true;
@@ -52,7 +74,7 @@ std::vector<HistoryEvent> DriftWatch::look(Seen const& seen, Time at, Deadline n
     });
     std::map<std::string, Known> still;
     for (auto const& drift : seen.drift) {
-        if (!seen.judged.contains(drift.pf)) continue;
+        if (!seen.can_judge(drift)) continue;
         auto const key = key_of(drift);
         auto const before = pending_.known.find(key);
         bool const known = before != pending_.known.end();
@@ -62,7 +84,8 @@ std::vector<HistoryEvent> DriftWatch::look(Seen const& seen, Time at, Deadline n
         }
         Known now_known{drift, known ? before->second.event : 0};
         if (may_tell(drift, now)) {
-            auto event = event_of(EventKind::drift, drift, at, drift.sentence);
+            auto const kind = is_loss(drift) ? EventKind::lost : EventKind::drift;
+            auto event = event_of(kind, drift, at, drift.sentence);
             event.number = now_known.event = number();
             events.push_back(std::move(event));
         }
@@ -71,12 +94,10 @@ std::vector<HistoryEvent> DriftWatch::look(Seen const& seen, Time at, Deadline n
     for (auto const& [key, known] : pending_.known) {
         auto const& drift = known.drift;
         if (still.contains(key) || !seen.managed.contains(drift.pf)) continue;
-        if (!seen.judged.contains(drift.pf)) {
+        if (!seen.can_judge(drift)) {
             still.emplace(key, known);
         } else if (known.event != 0 && may_tell(drift, now)) {
-            auto event = event_of(EventKind::settled, drift, at, "no more: " + drift.sentence);
-            event.because_of = known.event;
-            events.push_back(std::move(event));
+            events.push_back(end_of(drift, known.event, at));
         }
     }
     pending_.known = std::move(still);
@@ -101,6 +122,10 @@ DriftWatch::Seen Engine::see_drift() {
         if (can_be_judged(find_pf(*now.host, pci)) && !busy.contains("pf " + to_string(pci)))
             seen.judged.insert(pci);
     }
+    for (auto const& [id, lease] : now.desired->attachments)
+        if (seen.managed.contains(lease.vf.pf) && can_be_judged(find_pf(*now.host, lease.vf.pf)) &&
+            !busy.contains("vm " + lease.vm_uuid))
+            seen.judged_leases.insert(id);
     seen.drift = find_drift(*now.host, *now.desired);
     return seen;
 }

@@ -23,12 +23,18 @@ class DriftWatch {
         std::vector<Drift> drift;
         std::set<PciAddress> judged;
         std::set<PciAddress> managed;  // of others nothing is said any more
+        // Leases whose VM no operation is at: what such a VM has lost no operation on its PF took.
+        std::set<std::string> judged_leases{};
+
+        [[nodiscard]] bool can_judge(Drift const& one) const;
     };
     // Events of what is new, of what changed and of what is over. `number` gives each event its
     // number. Nothing is remembered until commit(): an event that can't be kept comes again.
     [[nodiscard]] std::vector<HistoryEvent> look(Seen const& seen, Time at, Deadline now,
                                                  std::function<std::uint64_t()> const& number);
     void commit() { told_ = pending_; }
+    // An operation gave a VM its VF back, so that the next loss is another: the end of the last.
+    [[nodiscard]] std::optional<HistoryEvent> given_back(Attachment const& lease, Time at);
     // Number of the event that told of it; absent where a storm of them was counted.
     [[nodiscard]] std::optional<std::uint64_t> told_as(Drift const& drift) const;
 

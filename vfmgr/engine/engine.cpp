@@ -74,6 +74,14 @@ void Engine::look_again() {
     look_wake_.notify_all();
 }
 
+void Engine::look_at_once() {
+    {
+        std::lock_guard const lock(look_mutex_);
+        look_ = at_once_ = true;
+    }
+    look_wake_.notify_all();
+}
+
 bool Engine::after_a_look(std::function<void(Control::State&)> task) {
     {
         std::lock_guard const lock(look_mutex_);
@@ -88,7 +96,7 @@ void Engine::observe_loop() {
     std::unique_lock lock(look_mutex_);
     while (observing_) {
         observing_ = !stopping_;  // those who wait already still have their look
-        look_ = false;
+        look_ = at_once_ = false;
         auto const awaiting = std::exchange(awaiting_, {});
         lock.unlock();
         auto const began = clock_.steady_now();
@@ -105,9 +113,11 @@ void Engine::observe_loop() {
         lock.lock();
         auto const asked = [this] { return !awaiting_.empty() || stopping_.load(); };
         look_wake_.wait_for(lock, 5s, [&] { return look_ || asked(); });
-        // However much happens on the host, looking at it takes a tenth of a CPU at most: only
-        // those who wait for a look are not kept waiting.
-        look_wake_.wait_for(lock, std::min<std::chrono::nanoseconds>(9 * took, 5s), asked);
+        // However much happens on the host, looking at it takes a tenth of a CPU at most, and half
+        // of one while VMs change: only those who wait for a look are not kept waiting.
+        look_wake_.wait_for(lock, std::min<std::chrono::nanoseconds>(took, 5s), asked);
+        look_wake_.wait_for(lock, std::min<std::chrono::nanoseconds>(8 * took, 5s),
+                            [&] { return at_once_ || asked(); });
     }
 }
 

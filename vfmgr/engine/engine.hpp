@@ -100,6 +100,8 @@ class Engine {
     // before commands are submitted from other threads.
     void start_observing();
     void look_again();
+    // The same, before many others: for what happens to VMs, which is seldom, and matters.
+    void look_at_once();
 
     // Replies once, on the control thread. A command that the published view refuses is admitted
     // once more after a look that began after it came: what was just plugged in is not "not found".
@@ -217,6 +219,7 @@ class Engine {
     std::condition_variable look_wake_;
     bool observing_ = false;                                      // look_mutex_
     bool look_ = false;                                           // look_mutex_
+    bool at_once_ = false;                                        // look_mutex_
     std::vector<std::function<void(Control::State&)>> awaiting_;  // a look; look_mutex_
     std::thread observer_;
 };

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr auto first_wait = 1s;
 // Of what can be repaired, and is broken again by somebody.
-constexpr auto wait_max = 1min;
+constexpr auto wait_max = 30s;
 // Of what can't, although nothing speaks against it: nobody wants to read of it every few seconds.
 constexpr auto failed_wait_max = 10min;
 constexpr auto calm = 1min;
@@ -103,11 +103,14 @@ void Engine::do_repair(Operation& operation, Repair const& repair) {
     auto const outcome = plan_and_do(operation, repair);
     std::optional<std::string> failure;
     if (!outcome) failure = outcome.error().detail;
-    bool const news = control_->wait([&](Control::State&) {
-        return repairs_.ended(repair.subject, failure, clock_.steady_now());
-    });
     bool const did_something = outcome && !operation.steps.empty();
     Batch batch;
+    bool const news = control_->wait([&](Control::State&) {
+        if (did_something && repair.gives_back)
+            if (auto end = drift_watch_.given_back(*repair.gives_back, clock_.now()))
+                batch.save_events.push_back(std::move(*end));
+        return repairs_.ended(repair.subject, failure, clock_.steady_now());
+    });
     if (repair.event && (did_something || news)) {
         auto event = *repair.event;
         event.at = clock_.now();
@@ -170,6 +173,7 @@ Repair Engine::repair_of_pf(PciAddress const& pf, std::optional<std::uint64_t> b
             },
             OnFailure::stop,  // what is half right is better than what was
             std::move(event),
+            {},
             {}};
 }
 
@@ -193,6 +197,7 @@ Repair Engine::repair_of_lease(Attachment const& lease, std::optional<std::uint6
         },
         OnFailure::undo,
         std::move(event),
+        lease,
         std::move(prove_again)};
 }
 

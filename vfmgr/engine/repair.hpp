@@ -23,8 +23,9 @@ struct Repair {
     // Once to see whether anything is to be done, and once more under the claims.
     std::function<Result<Plan>(HostView const&, DesiredState const&)> plan;
     OnFailure on_failure = OnFailure::stop;
-    std::optional<HistoryEvent> event{};  // of whose history its end is; absent: of none
-    std::function<void()> afterwards{};   // when something was done
+    std::optional<HistoryEvent> event{};     // of whose history its end is; absent: of none
+    std::optional<Attachment> gives_back{};  // to whose VM
+    std::function<void()> afterwards{};      // when something was done
 };
 
 // Control thread only.

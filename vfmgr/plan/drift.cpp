@@ -12,8 +12,11 @@
 namespace vfmgr {
 namespace {
 
-constexpr auto presence = "presence";
 constexpr auto hostdev = "hostdev";
+
+bool runs(VmInfo const& vm) {
+    return vm.state == VmState::running || vm.state == VmState::paused;
+}
 
 std::string driver_name(std::optional<std::string> const& driver) {
     return driver ? fmt::format("bound to {}", *driver) : "unbound";
@@ -47,15 +50,6 @@ void compare_settings(Lent const& lent, VfState const& vf) {
     });
 }
 
-void compare_vm(Lent const& lent, HostView const& host) {
-    auto const* const vm = host.hypervisor.stale ? nullptr : find_vm(host, lent.lease.vm_uuid);
-    if (!vm) return;
-    auto const missing = missing_hostdev(lent.lease, *vm);
-    if (missing.live) lent.tell(hostdev, "absent", "is not in that VM, which runs");
-    if (missing.config)
-        lent.tell("persistent hostdev", "absent", "is not in the persistent XML of that VM");
-}
-
 // The host's part of what leases need: the PF up, addresses, peers, an RDMA link.
 void compare_links(DesiredPf const& wanted, PfState const& pf,
                    std::vector<Attachment> const& leases, std::vector<Drift>& into) {
@@ -74,20 +68,34 @@ void compare_links(DesiredPf const& wanted, PfState const& pf,
     }
 }
 
+// Who looks too early sees it in the XML still: QEMU lets go of it first, or the kernel does.
+bool is_lost(MissingHostdev const& missing, bool gone, Attachment const& lease, VmInfo const& vm) {
+    return missing.live || (gone && lease.live && runs(vm));
+}
+
 void compare_lease(Attachment const& lease, PfState const& pf, HostView const& host,
                    std::vector<Drift>& into) {
     Lent const lent{lease, into};
     auto const vf = std::ranges::find(pf.vfs, lease.vf.index, &VfState::index);
-    if (vf == pf.vfs.end()) return lent.tell(presence, "absent", "is gone");
+    bool const gone = vf == pf.vfs.end();
+    auto const* const vm = host.hypervisor.stale ? nullptr : find_vm(host, lease.vm_uuid);
+    auto const missing = vm ? missing_hostdev(lease, *vm) : MissingHostdev{};
+    if (vm && is_lost(missing, gone, lease, *vm))
+        lent.tell(hostdev, "absent",
+                  gone ? "is gone from that VM, which runs" : "is not in that VM, which runs");
+    else if (gone)
+        lent.tell("presence", "absent", "is gone");
+    if (missing.config)
+        lent.tell("persistent hostdev", "absent", "is not in the persistent XML of that VM");
+    if (gone) return;
     if (vf->pci != lease.vf_pci)
         lent.tell(
-            presence, to_string(vf->pci),
+            "presence", to_string(vf->pci),
             fmt::format("is at {}, and was at {}", to_string(vf->pci), to_string(lease.vf_pci)));
     if (vf->driver != lease.driver)
         lent.tell("driver", driver_name(vf->driver),
                   fmt::format("is {}, and {} is wanted", driver_name(vf->driver), lease.driver));
     compare_settings(lent, *vf);
-    compare_vm(lent, host);
 }
 
 void compare_pf(DesiredPf const& wanted, PfState const& pf, HostView const& host,
@@ -139,8 +147,7 @@ VfSpec drifted_settings(Attachment const& lease, VfState const& vf) {
 
 MissingHostdev missing_hostdev(Attachment const& lease, VmInfo const& vm) {
     auto const alias = hostdev_alias(lease.id);
-    bool const runs = vm.state == VmState::running || vm.state == VmState::paused;
-    return {lease.live && runs && !has_hostdev(vm.live, alias, lease.vf_pci),
+    return {lease.live && runs(vm) && !has_hostdev(vm.live, alias, lease.vf_pci),
             lease.config && vm.persistent && !has_hostdev(vm.config, alias, lease.vf_pci)};
 }
 
@@ -156,8 +163,8 @@ std::vector<Attachment> gone_live(HostView const& host, DesiredState const& desi
     return gone;
 }
 
-bool is_theft(Drift const& drift) {
-    return drift.attachment && (drift.what == presence || drift.what == hostdev);
+bool is_loss(Drift const& drift) {
+    return drift.what == hostdev;
 }
 
 bool is_managed(DesiredPf const& wanted) {

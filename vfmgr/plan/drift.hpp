@@ -15,8 +15,9 @@ namespace vfmgr {
 struct Drift {
     PciAddress pf;
     std::optional<std::uint16_t> vf;  // absent: the PF itself
-    // A member of VfSpec, or "num_vfs", "driver", "presence" of a VF; "hostdev" of a VM that runs,
-    // "persistent hostdev" of its XML; or the step that a leg of the host's lacks.
+    // A member of VfSpec, or "num_vfs", "driver", "presence" of a VF; "hostdev": a VM that runs has
+    // lost it, whether it is there or not; "persistent hostdev" of its XML; or the step that a leg
+    // of the host's lacks.
     std::string what;
     std::string found;     // "7", "unbound": as people read it, and equal while it stays
     std::string sentence;  // "VF 2, lent to VM a, is gone"
@@ -50,7 +51,7 @@ struct MissingHostdev {
 // it can be missed from there.
 [[nodiscard]] std::vector<Attachment> gone_live(HostView const& host, DesiredState const& desired);
 
-// It took a VF from a VM that runs.
-[[nodiscard]] bool is_theft(Drift const& drift);
+// A VM that runs has lost its VF: each time is of its own.
+[[nodiscard]] bool is_loss(Drift const& drift);
 
 }  // namespace vfmgr

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Somebody else changes a lent VF, and takes it: the history says what, when and from which VM."""
+"""Somebody else changes a lent VF, and takes it: the history tells, and enforce gives it back."""
 
 from datetime import datetime
 
 from vflab.product import Product
 
 STRANGE = "02:00:00:00:00:99"
-EVENT_SECONDS = 30
+EVENT_SECONDS = 60
 
 
 def run(lab):
-    lab.expect("named", "over", "thefts named", "certified")
+    lab.expect("named", "over", "thefts named", "returned to its VM", "certified")
     product = Product(lab)
     product.manage(num_vfs=2)
     vm = lab.vm("victim").wait_ready()
@@ -26,9 +26,10 @@ def run(lab):
         changed(lab, product, what, strange, wanted)
     theft = stolen(lab, product, vm)
     product.take_back(lease)
-    over = event_after(lab, product, theft["number"], "settled", "is gone")
+    over = event_after(lab, product, theft["number"], "settled", "is gone from that VM")
     lab.check_equal(over["because_of"], theft["number"], "which drift is over with the lease")
     lab.check("returned" in [one["kind"] for one in history(lab, product)], "no end of the lease")
+    enforced(lab, product, vm)
     clean_again(lab, product)
     product.leave()
 
@@ -80,13 +81,39 @@ def stolen(lab, product, vm):
     began, last = by_hand(lab, product,
                           f"echo 0 >/sys/bus/pci/devices/{product.pci}/sriov_numvfs")
     lab.check_equal(lab.observe.numvfs(product.pf), 0, "VFs that are left")
-    event = event_after(lab, product, last, "drift", "is gone")
+    event = event_after(lab, product, last, "lost", "is gone from that VM")
     lab.check(len(vm.run(netdevs).lines()) < len(before), "the VM did not lose its NIC")
     lab.step(f"{event['detail']}: seen {seconds_between(began, event):.2f} s after the write began")
     lab.count("thefts named")
     logged = lab.host.run("journalctl -b -u vfmgrd --no-pager -o cat", check=False).stdout
     lab.check(event["detail"] in logged, f"the log does not have: {event['detail']}")
     return event
+
+
+def enforced(lab, product, vm):
+    """The VM has its VF again, as it was, and proves it."""
+    product.manage(num_vfs=2, mode="enforce")
+    lease = product.lend("victim", vf=0, network="train", settings={"trust": True},
+                         verify="required", verify_profile="quick")
+    lent = lab.observe.ip_link_vf(product.pf, 0)
+    lab.step("somebody removes the VFs in mode enforce")
+    began, last = by_hand(lab, product,
+                          f"echo 0 >/sys/bus/pci/devices/{product.pci}/sriov_numvfs")
+    lab.check_equal(lab.observe.hostdevs("victim"), [], "what the VM has after that")
+    lost = event_after(lab, product, last, "lost", "is gone from that VM")
+    back = event_after(lab, product, last, "repaired", "VM victim")
+    lab.check_equal(back["because_of"], lost["number"], "why it was repaired")
+    lab.check_equal(lab.observe.ip_link_vf(product.pf, 0), lent, "the VF that is back")
+    pci = lab.observe.vf_pci(product.pf, 0)
+    lab.check_equal([one["pci"] for one in lab.observe.hostdevs("victim")], [pci], "the VM's VFs")
+    lab.check(lab.observe.vfio_holders(pci), "nobody holds the VF that is back")
+    proved = event_after(lab, product, back["number"], "verified", "pass")
+    lab.check(vm.netdev(lease["settings"]["mac"]), "the VM has no netdev of the VF's MAC")
+    lab.step(f"lost {seconds_between(began, lost):.2f} s after the write began, back after "
+             f"{seconds_between(began, back):.2f} s, proved after "
+             f"{seconds_between(began, proved):.2f} s")
+    lab.count("returned to its VM")
+    product.take_back(lease)
 
 
 def clean_again(lab, product):
@@ -99,5 +126,5 @@ def clean_again(lab, product):
     lab.check_equal((returned["certificate"] or {}).get("vf"), {"pf": product.pci, "index": 0},
                     "whose certificate it is")
     shown = lab.vfctl("vf", "history", product.pf, "0").stdout
-    lab.check("VF 0, lent to VM victim, is gone" in shown, f"vfctl vf history: {shown}")
+    lab.check("VF 0, lent to VM victim, is gone from that VM" in shown, f"vfctl vf history: {shown}")
     lab.count("certified")

@@ -87,12 +87,38 @@ TEST_F(DriftWatchTest, CountsAStorm) {
     EXPECT_EQ(look({of_mac("100")}).size(), 1U) << "a new minute";
 }
 
-TEST_F(DriftWatchTest, TellsEveryTheft) {
-    Drift const theft{pf0,        2,    "presence", "absent", "VF 2, lent to VM vm1, is gone",
-                      "3f9c2b1d", "vm1"};
+// Lending to one VM keeps the PF from being judged, and takes nothing from another.
+TEST_F(DriftWatchTest, TellsALossWhileThePfIsBeingChanged) {
+    Drift const loss{pf0, 2, "hostdev", "absent", "it is gone", "3f9c2b1d", "vm1"};
+    seen.judged.clear();
+    EXPECT_THAT(look({loss, of_mac("a")}), IsEmpty()) << "an operation is at that VM";
+    seen.judged_leases = {"3f9c2b1d"};
+    auto const told = look({loss, of_mac("a")});
+    ASSERT_EQ(told.size(), 1U);
+    EXPECT_EQ(told[0].kind, EventKind::lost);
+    EXPECT_EQ(look({}).at(0).kind, EventKind::settled);
+}
+
+TEST_F(DriftWatchTest, ALossAfterAReturnIsAnother) {
+    Drift const loss{pf0, 2, "hostdev", "absent", "it is gone", "3f9c2b1d", "vm1"};
+    Attachment lease;
+    lease.id = "3f9c2b1d";
+    EXPECT_FALSE(watch.given_back(lease, Time{}));
+    auto const first = look({loss});
+    auto const over = watch.given_back(lease, Time{});
+    ASSERT_TRUE(over);
+    EXPECT_EQ(over->kind, EventKind::settled);
+    EXPECT_EQ(over->because_of, first.at(0).number);
+    EXPECT_EQ(look({loss}).at(0).kind, EventKind::lost) << "nobody saw it in between";
+    EXPECT_EQ(look({}).size(), 1U);
+}
+
+TEST_F(DriftWatchTest, TellsEveryLoss) {
+    Drift const loss{pf0,        2,    "hostdev", "absent", "VF 2, lent to VM vm1, is gone",
+                     "3f9c2b1d", "vm1"};
     std::size_t told = 0;
     for (int i = 0; i < 50; ++i) {
-        told += look({theft}).size();
+        told += look({loss}).size();
         told += look({}).size();
     }
     EXPECT_EQ(told, 100U);
@@ -154,16 +180,13 @@ TEST_F(DriftTest, OfSomebodyElsesWriteIsAnEventWithItsEnd) {
     EXPECT_EQ(await(EventKind::settled).because_of, drift.number);
 }
 
-TEST_F(DriftTest, OfATheftNamesTheVm) {
+TEST_F(DriftTest, OfALossNamesTheVm) {
     kernel.change([](KernelView& view) {
         view.pfs.at(pf0).vfs.clear();
         view.pfs.at(pf0).info.num_vfs = 0;
     });
-    await(EventKind::drift);
-    auto const all = events();
-    EXPECT_TRUE(std::ranges::any_of(all, [](HistoryEvent const& event) {
-        return event.detail == "VF 0, lent to VM vm1, is gone";
-    }));
+    EXPECT_EQ(await(EventKind::lost).detail,
+              "VF 0, lent to VM vm1, is gone from that VM, which runs");
 }
 
 TEST_F(DriftTest, IsNoneOfWhatVfmgrDoesItself) {

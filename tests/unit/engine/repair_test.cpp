@@ -27,7 +27,7 @@ TEST(RepairPaceTest, WaitsLongerEachTime) {
         while (!pace.may_begin("pf", now)) now += 1s;
         waits.push_back(std::chrono::duration_cast<std::chrono::seconds>(now - ended));
     }
-    EXPECT_THAT(waits, testing::ElementsAre(1s, 2s, 4s, 8s, 16s, 32s, 60s, 60s, 60s));
+    EXPECT_THAT(waits, testing::ElementsAre(1s, 2s, 4s, 8s, 16s, 30s, 30s, 30s, 30s));
     EXPECT_TRUE(pace.may_begin("another", noon));
 }
 
@@ -129,8 +129,9 @@ TEST_F(RepairTest, AStolenVfIsBackInItsVm) {
     EXPECT_EQ(vf().driver, before.driver);
     EXPECT_TRUE(has_hostdev(hypervisor.view().vms.at(vm1).live, hostdev_alias(lease), vf().pci));
     EXPECT_THAT(await(EventKind::repaired, "create 2 VFs").detail, HasSubstr("done: "));
-    await(EventKind::settled, "is gone");
-    await(EventKind::settled, "is not in that VM");
+    auto const lost = await(EventKind::lost, "VM vm1, is gone from that VM, which runs");
+    EXPECT_EQ(await(EventKind::settled, "is gone from that VM").because_of, lost.number);
+    EXPECT_EQ(back.because_of, lost.number);
 }
 
 TEST_F(RepairTest, WhatIsBackIsProvedAgain) {
@@ -180,7 +181,7 @@ TEST_F(RepairTest, ModeManageOnlyTells) {
     bench->run(ReplacePfSpec{pf0, spec_with_vfs(2)});
     auto const performed = kernel.performed();
     steal();
-    await(EventKind::drift, "is gone");
+    await(EventKind::lost, "is gone");
     for (auto const before = kernel.observed(); kernel.observed() < before + 3;) {
         bench->engine.look_again();
         std::this_thread::yield();

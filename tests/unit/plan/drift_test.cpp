@@ -65,7 +65,7 @@ TEST_F(DriftTest, OfEachSettingIsNamedWithTheVm) {
     EXPECT_EQ(all[0].attachment, lease.id);
     EXPECT_EQ(all[0].vm_name, "vm1");
     EXPECT_EQ(all[0].what, "mac");
-    EXPECT_FALSE(is_theft(all[0]));
+    EXPECT_FALSE(is_loss(all[0]));
 }
 
 TEST_F(DriftTest, IsNotWhatTheDriverDoesNotReportOrMayRefuse) {
@@ -76,15 +76,18 @@ TEST_F(DriftTest, IsNotWhatTheDriverDoesNotReportOrMayRefuse) {
     EXPECT_THAT(told(), IsEmpty());
 }
 
-TEST_F(DriftTest, OfAVfThatIsGoneIsATheft) {
+TEST_F(DriftTest, OfAVfThatIsGoneIsALossOfAVmThatRuns) {
     auto& pf = view.kernel.pfs.at(pf_address);
     pf.vfs.clear();
     auto const all = find_drift(view, desired);
     ASSERT_EQ(all.size(), 2U);
     EXPECT_EQ(all[0].sentence, "enp1s0 has 0 VFs, and 4 are wanted");
-    EXPECT_FALSE(is_theft(all[0]));
-    EXPECT_EQ(all[1].sentence, "VF 2, lent to VM vm1, is gone");
-    EXPECT_TRUE(is_theft(all[1]));
+    EXPECT_FALSE(is_loss(all[0]));
+    EXPECT_EQ(all[1].sentence, "VF 2, lent to VM vm1, is gone from that VM, which runs");
+    EXPECT_TRUE(is_loss(all[1]));
+    vm_now().state = VmState::shut_off;
+    EXPECT_EQ(find_drift(view, desired)[1].sentence, "VF 2, lent to VM vm1, is gone");
+    EXPECT_FALSE(is_loss(find_drift(view, desired)[1]));
 }
 
 TEST_F(DriftTest, OfAVfThatIsElsewhereOrUnbound) {
@@ -94,12 +97,12 @@ TEST_F(DriftTest, OfAVfThatIsElsewhereOrUnbound) {
                  "VF 2, lent to VM vm1, is unbound, and vfio-pci is wanted"});
 }
 
-TEST_F(DriftTest, OfAVmThatRunsWithoutItsVfIsATheft) {
+TEST_F(DriftTest, OfAVmThatRunsWithoutItsVfIsALoss) {
     vm_now().live.clear();
     auto const all = find_drift(view, desired);
     ASSERT_EQ(all.size(), 1U);
     EXPECT_EQ(all[0].sentence, "VF 2, lent to VM vm1, is not in that VM, which runs");
-    EXPECT_TRUE(is_theft(all[0]));
+    EXPECT_TRUE(is_loss(all[0]));
     vm_now().state = VmState::shut_off;
     EXPECT_THAT(told(), IsEmpty()) << "it has it in its XML";
     vm_now().state = VmState::running;

@@ -229,7 +229,7 @@ TEST_F(PlanRepairTest, AnXmlThatLostItsDeviceIsDriftAndNoTheft) {
     auto const all = find_drift(view, desired);
     ASSERT_EQ(all.size(), 1U);
     EXPECT_EQ(all[0].sentence, "VF 2, lent to VM vm1, is not in the persistent XML of that VM");
-    EXPECT_FALSE(is_theft(all[0]));
+    EXPECT_FALSE(is_loss(all[0]));
     EXPECT_FALSE(std::get<AttachHostdev>(plan_return(view, lease).value().steps.at(0)).live);
 }
 
