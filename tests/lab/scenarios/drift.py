@@ -126,5 +126,5 @@ def clean_again(lab, product):
     lab.check_equal((returned["certificate"] or {}).get("vf"), {"pf": product.pci, "index": 0},
                     "whose certificate it is")
     shown = lab.vfctl("vf", "history", product.pf, "0").stdout
-    lab.check("VF 0, lent to VM victim, is gone from that VM" in shown, f"vfctl vf history: {shown}")
+    lab.check("VF 0, lent to VM victim, is gone from" in shown, f"vfctl vf history: {shown}")
     lab.count("certified")

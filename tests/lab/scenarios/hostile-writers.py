@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ten minutes of somebody else's writes against VMs that hold VFs, in mode enforce."""
+
+import os
+import random
+import statistics
+import threading
+import time
+from datetime import datetime
+
+from vflab.hostile import Attacker, Losses
+from vflab.product import Product, Refused
+
+LONG = True
+DEADLINE_SECONDS = 2400
+MINUTES = float(os.environ.get("VFMGR_HOSTILE_MINUTES", "10"))
+SEED = int(os.environ.get("VFMGR_HOSTILE_SEED", "1"))
+HOLDERS = ("holder0", "holder1", "holder2")
+CHURN = "churn"
+BACK_SECONDS = 240
+
+
+def run(lab):
+    lab.expect("acts", "losses", "returns", "leases of the churn", "hand-overs seen clean",
+               "VMs that proved their VF again")
+    product = Product(lab)
+    product.manage(mode="enforce")
+    vms = {name: lab.vm(name) for name in (*HOLDERS, CHURN)}
+    for vm in vms.values():
+        vm.wait_ready()
+    leases = {name: product.lend(name, vf=index, network="train", settings={"trust": True},
+                                 verify="required", verify_profile="quick")
+              for index, name in enumerate(HOLDERS)}
+    losses = Losses(lab, HOLDERS)
+    devices = [(name, f"ua-vfmgr-{lease['id']}") for name, lease in leases.items()]
+    attacker = Attacker(lab, product, devices, random.Random(SEED))
+    churn = Churn(lab, product, attacker)
+    lab.step(f"seed {SEED}, {MINUTES:g} minutes")
+    watched_since = max(one["number"] for one in history(lab, product, 0))
+    churn.start()
+    until = time.monotonic() + MINUTES * 60
+    while time.monotonic() < until:
+        attacker.strike()
+        nothing_twice(lab, product)
+    churn.stop()
+    attacker.make_peace()
+    lab.count("acts", attacker.acts)
+    lab.step(f"the attacker is done: {attacker.told()}")
+    all_back(lab, product, leases)
+    proved_again(lab, product, leases, vms)
+    judge_events(lab, product, leases, losses.end(), watched_since)
+    lab.check_equal(churn.unclean, [], "VFs that were handed over unclean")
+    product.leave()
+
+
+def history(lab, product, index):
+    return lab.api("GET", f"/v1/pfs/{product.pci}/vfs/{index}/history").body["items"]
+
+
+def nothing_twice(lab, product):
+    """No VF is in two VMs, by libvirt and by who holds its group."""
+    seen = {}
+    for vm in (*HOLDERS, CHURN):
+        for device in lab.observe.hostdevs(vm):
+            if device["pci"] in seen:
+                lab.check(False, f"{device['pci']} is in {vm} and in {seen[device['pci']]}")
+            seen[device["pci"]] = vm
+    items = product.attachments()
+    vfs = [(one["vf"]["pf"], one["vf"]["index"]) for one in items]
+    lab.check_equal(len(set(vfs)), len(vfs), "VFs of the leases, each once")
+    lab.count("looks for a VF lent twice")
+
+
+def all_back(lab, product, leases):
+    """Each VM has the VF of its lease again, and QEMU holds it."""
+    for name, lease in leases.items():
+        def back(name=name, lease=lease):
+            pci = lab.observe.vf_pci(product.pf, lease["vf"]["index"])
+            has = [one["pci"] for one in lab.observe.hostdevs(name)]
+            return pci and has == [pci] and lab.observe.vfio_holders(pci)
+        lab.host.wait_for(f"the VF in {name} again", back, BACK_SECONDS)
+        now = lab.observe.ip_link_vf(product.pf, lease["vf"]["index"])
+        settings = lease["settings"]
+        lab.check_equal((now["mac"], now["vlan"], now["trust"]),
+                        (settings["mac"], 100, True), f"the VF of {name}")
+
+
+def proved_again(lab, product, leases, vms):
+    for name, lease in leases.items():
+        # A reset by somebody else leaves the guest's driver with a dead device: open it anew.
+        mac = lease["settings"]["mac"]
+        netdev = lab.host.wait_for(f"the VF's netdev in {name}", lambda: vms[name].netdev(mac), 60)
+        vms[name].run(f"ip link set {netdev} down; ip link set {netdev} up")
+        product.must("POST", f"/v1/attachments/{lease['id']}/verifications", {"profile": "quick"})
+        lab.count("VMs that proved their VF again")
+
+
+def judge_events(lab, product, leases, lost, since):
+    """libvirt's own count of devices that left those VMs, beside the events of vfmgrd."""
+    delays = []
+    for name, lease in leases.items():
+        events = [one for one in reversed(history(lab, product, lease["vf"]["index"]))
+                  if one["number"] > since and one["attachment"] == lease["id"]]
+        told = [seconds(one["at"]) for one in events if one["kind"] == "lost"]
+        lab.check_equal(len(told), len(lost[name]),
+                        f"losses of {name}: events of vfmgrd, and libvirt's at {lost[name]}: {told}")
+        delays += [late - when for when, late in zip(lost[name], told)]
+        lab.count("losses", len(lost[name]))
+        lab.count("returns", sum(one["kind"] == "repaired" for one in events))
+    if delays:
+        delays.sort()
+        p99 = delays[min(len(delays) - 1, int(len(delays) * 0.99))]
+        lab.step(f"from the loss, by libvirt, to its event: median {statistics.median(delays):.3f}"
+                 f" s, p99 {p99:.3f} s, most {delays[-1]:.3f} s, of {len(delays)}")
+
+
+def seconds(text):
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+class Churn(threading.Thread):
+    """Leases begin and end all the time, in a VM of their own."""
+
+    def __init__(self, lab, product, attacker):
+        super().__init__(daemon=True)
+        self.lab, self.product, self.attacker = lab, product, attacker
+        self.ends = threading.Event()
+        self.unclean = []
+        self.refusals = {}
+
+    def run(self):
+        while not self.ends.is_set():
+            try:
+                self.one()
+            except Refused as refused:
+                self.refusals[str(refused)[:120]] = self.refusals.get(str(refused)[:120], 0) + 1
+
+    def stop(self):
+        self.ends.set()
+        self.join(300)
+        self.lab.check(not self.is_alive(), "a lease of the churn hangs")
+        for text, count in self.refusals.items():
+            self.lab.step(f"churn, {count} times: {text}")
+
+    def one(self):
+        for quarantined in self.product.quarantined():
+            vf = quarantined["index"]
+            self.product.ask("DELETE", f"/v1/pfs/{self.product.pci}/vfs/{vf}/quarantine")
+            self.lab.count("quarantines lifted")
+        lease = self.product.lend(CHURN)
+        self.lab.count("leases of the churn")
+        while True:
+            _, operation = self.product.ask("DELETE", f"/v1/attachments/{lease['id']}")
+            if operation and operation["state"] == "succeeded":
+                break
+            if self.product.attachment(lease["id"]) is None:
+                return  # its VF is in quarantine
+        self.judge(lease, operation)
+
+    def judge(self, lease, operation):
+        """What iproute2 shows of a VF after its hand-over, if nobody else wrote to it since."""
+        index = lease["vf"]["index"]
+        with self.attacker.lock:
+            now = self.lab.observe.ip_link_vf(self.attacker.netdev(), index)
+            if self.attacker.last_act > seconds(operation["finished_at"]) - 1 or now is None:
+                return self.lab.count("hand-overs that an act fell on")
+        if now["mac"] == lease["settings"]["mac"] or now["vlan"] or now["trust"]:
+            self.unclean.append({"lease": lease, "now": now})
+        self.lab.count("hand-overs seen clean")
