@@ -45,6 +45,7 @@ std::optional<HistoryEvent> DriftWatch::given_back(Attachment const& lease, Time
     });
     if (known == told_.known.end()) return std::nullopt;
     auto const [drift, event] = known->second;
+    told_.known.erase(known);
     return end_of(drift, event, at);
 }
 
