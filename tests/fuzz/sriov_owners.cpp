@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any text as each kind of configuration file: an owner does something, and a line says so.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <utility>
 
 #include "vfmgr/checks/sriov_owners.hpp"
 
@@ -16,10 +18,13 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
          {"/etc/systemd/network/a.link", "/etc/systemd/network/a.network",
           "/etc/NetworkManager/system-connections/a", "/etc/sysconfig/network-scripts/ifcfg-a",
           "/etc/netplan/a.yaml", "/etc/modprobe.d/a.conf", "/etc/udev/rules.d/a.rules",
-          "/etc/systemd/system/a@.service", "/etc/network/interfaces", "/etc/crontab"})
+          "/etc/systemd/system/a@.service", "/etc/network/interfaces", "/etc/crontab",
+          "/etc/sriov-operator/sriov-interface-config.yaml", "/etc/sriov-operator/pci/a"})
         for (auto const& owner : parse_sriov_owners(path, text)) {
             require(!owner.does.empty() && !owner.line.empty());
             require(text.find(owner.line) != text.npos);
+            auto const lines = 1 + std::ranges::count(text, '\n');
+            require(owner.line_number >= 1 && std::cmp_less_equal(owner.line_number, lines));
             auto const& of = owner.of;
             require(of.any() == (of.netdevs.size() + of.macs.size() + of.drivers.size() +
                                      of.pci.size() + of.ibdevs.size() ==

@@ -12,6 +12,7 @@
 #include "vfmgr/checks/collect_nics.hpp"
 #include "vfmgr/checks/command.hpp"
 #include "vfmgr/checks/files.hpp"
+#include "vfmgr/checks/find_owners.hpp"
 #include "vfmgr/checks/nic.hpp"
 #include "vfmgr/checks/rdma_stack.hpp"
 #include "vfmgr/checks/read_devices.hpp"
@@ -25,6 +26,7 @@ using std::chrono::steady_clock;
 
 constexpr seconds command_time_max{10};
 constexpr seconds netlink_time_max{5};
+constexpr seconds owner_question_max{2};  // somebody waits to be told of a drift
 
 std::string release_of(std::string const& root) {
     Facts facts;
@@ -173,6 +175,28 @@ Facts collect(Collection const& what) {
     read_vfio_holders(files, facts);
     if (this_machine) ask_this_machine(files, release, running, facts);
     add(rdma_devices.get(), facts);
+    return facts;
+}
+
+Facts collect_owners(std::string const& root) {
+    Facts facts;
+    Files files(root, "");
+    for (auto const& wanted : wanted_files())
+        if (is_owner_file(wanted.pattern) || wanted.pattern == "/proc/cmdline")
+            files.read(wanted, facts);
+    for (auto const pattern : wanted_folders())
+        if (pattern.starts_with("/etc/systemd/system/")) files.list(pattern, facts);
+    // systemd takes its time: it is asked only where the answer matters.
+    auto const found = find_owners(read_machine(facts));
+    bool const asks = std::ranges::any_of(found, [](auto const& one) {
+        return one.owner.kind == OwnerKind::networkd ||
+               one.owner.kind == OwnerKind::network_manager;
+    });
+    if (!root.empty() || !asks) return facts;
+    auto question = unit_question({"NetworkManager.service", "systemd-networkd.service"});
+    auto line = fmt::format("{}", fmt::join(question, " "));
+    facts.commands.emplace(std::move(line),
+                           run_command(question, steady_clock::now() + owner_question_max));
     return facts;
 }
 

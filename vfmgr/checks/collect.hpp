@@ -21,6 +21,9 @@ struct Collection {
     std::function<CommandFact()> rdma_links{};
 };
 [[nodiscard]] Facts collect(Collection const& what);
+// Only the configuration files that tell who else makes VFs, of a machine or below `root`; of this
+// machine, whether the services run whose files they are.
+[[nodiscard]] Facts collect_owners(std::string const& root);
 // Only who holds VFIO devices on this machine.
 [[nodiscard]] Facts collect_vfio_holders();
 

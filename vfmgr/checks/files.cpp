@@ -98,8 +98,11 @@ std::size_t end_of_line(std::string_view text, std::size_t at) {
     return std::min(text.find('\n', at), text.size() - 1) + 1;
 }
 
+enum class Dropped { gone, empty };
+
 std::string lines_with(std::string_view text, std::span<std::string_view const> words,
-                       std::span<std::string_view const> but_not = {}) {
+                       std::span<std::string_view const> but_not = {},
+                       Dropped dropped = Dropped::gone) {
     // Word by word, not line by line: modules.dep is half a megabyte, nearly all of it without any.
     std::set<std::size_t> begins;
     for (auto const word : words) {
@@ -113,9 +116,16 @@ std::string lines_with(std::string_view text, std::span<std::string_view const> 
         }
     }
     std::string kept;
+    std::size_t done = 0;
     for (auto const begin : begins) {
         auto const line = text.substr(begin, end_of_line(text, begin) - begin);
-        if (!begins_with_one(line, but_not)) kept += line;
+        if (begins_with_one(line, but_not)) continue;
+        if (dropped == Dropped::empty) {
+            auto const before = std::ranges::count(text.substr(done, begin - done), '\n');
+            kept.append(static_cast<std::size_t>(before), '\n');
+        }
+        kept += line;
+        done = begin + line.size();
     }
     return kept;
 }
@@ -123,7 +133,8 @@ std::string lines_with(std::string_view text, std::span<std::string_view const> 
 Fact read_wanted(FileDescriptor const& file, std::string_view path, WantedFile const& wanted) {
     if (wanted.lines_with.empty()) return bytes_of(file, path, wanted.bytes_max);
     auto fact = bytes_of(file, path, whole_bytes_max);
-    fact.bytes = lines_with(fact.bytes, wanted.lines_with, wanted.lines_but_not);
+    fact.bytes = lines_with(fact.bytes, wanted.lines_with, wanted.lines_but_not,
+                            wanted.keeps_numbers ? Dropped::empty : Dropped::gone);
     if (fact.bytes.size() > wanted.bytes_max) fact.bytes.resize(wanted.bytes_max);
     return fact;
 }

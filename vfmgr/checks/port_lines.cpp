@@ -16,7 +16,7 @@ std::string_view line_of(std::string_view& text) {
     return line;
 }
 
-std::vector<std::string_view> words_of(std::string_view line) {
+std::vector<std::string_view> line_words(std::string_view line) {
     constexpr std::string_view blanks = " \t";
     std::vector<std::string_view> words;
     while (true) {
@@ -53,7 +53,7 @@ bool names_number(std::string_view line, std::string_view number) {
 }
 
 bool has_word(std::string_view line, std::string_view wanted) {
-    auto const words = words_of(line);
+    auto const words = line_words(line);
     return std::ranges::find(words, wanted) != words.end();
 }
 
@@ -97,7 +97,7 @@ std::optional<PortRate> parse_port_rate(std::string_view text) {
 std::set<std::string> parse_default_routes4(std::string_view lines) {
     std::set<std::string> netdevs;
     while (!lines.empty()) {
-        auto const words = words_of(line_of(lines));
+        auto const words = line_words(line_of(lines));
         if (words.size() < 8 || words[1] != "00000000" || words[7] != "00000000") continue;
         netdevs.emplace(words[0]);
     }
@@ -110,7 +110,7 @@ std::set<std::string> parse_default_routes6(std::string_view lines) {
     constexpr std::string_view zeros = "00000000000000000000000000000000";
     std::set<std::string> netdevs;
     while (!lines.empty()) {
-        auto const words = words_of(line_of(lines));
+        auto const words = line_words(line_of(lines));
         if (words.size() != 10 || words[0] != zeros || words[1] != "00" || words[9] == "lo")
             continue;
         netdevs.emplace(words[9]);
@@ -126,7 +126,7 @@ std::vector<RdmaLinkCommand> parse_rdma_link_commands(std::string_view text) {
         auto const at = line.find(mark);
         auto const first = line.find_first_not_of(" \t");
         if (at == line.npos || line[first] == '#') continue;
-        auto const words = words_of(line.substr(at + mark.size()));
+        auto const words = line_words(line.substr(at + mark.size()));
         RdmaLinkCommand command;
         if (!words.empty()) command.name = words[0];
         for (std::size_t i = 1; i + 1 < words.size(); i += 2) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who else makes or changes VFs: systemd-networkd, NetworkManager, netplan, ifupdown, udev rules,
-// units, module parameters; as their configuration files say it. Pure; any thread.
+// units, module parameters, Kubernetes' SR-IOV network operator; as their configuration files say
+// it. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -21,13 +22,24 @@ struct DeviceSelector {
     bool operator==(DeviceSelector const&) const = default;
 };
 
-enum class OwnerKind { networkd, udev, network_manager, netplan, ifupdown, unit, module, other };
+enum class OwnerKind {
+    networkd,
+    udev,
+    network_manager,
+    netplan,
+    ifupdown,
+    unit,
+    module,
+    sriov_operator,
+    other
+};
 
 struct SriovOwner {
     OwnerKind kind = OwnerKind::other;
-    std::string does;  // "makes 4 VFs", follows the file's name
-    std::string line;  // where it says so
-    std::string name;  // what its own tools call it: a connection's id, a module
+    std::string does;             // "makes 4 VFs", follows the file's name
+    std::string line;             // where it says so
+    std::size_t line_number = 0;  // in its file, from 1; 0: in none
+    std::string name;             // what its own tools call it: a connection's id, a module
     DeviceSelector of;
     bool operator==(SriovOwner const&) const = default;
 };

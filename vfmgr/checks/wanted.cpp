@@ -23,8 +23,8 @@ constexpr auto modules = std::to_array<std::string_view>(
      "/nvidia-peermem.ko",   "/nv_peer_mem.ko",   "/nvidia-p2p.ko", "/udp_tunnel.ko"});
 
 // A NetworkManager profile holds passwords: only what says whose it is and what it does to VFs.
-constexpr std::array<std::string_view, 5> network_manager{"[sriov]", "total-vfs", "vf.",
-                                                          "interface-name=", "id="};
+constexpr std::array<std::string_view, 6> network_manager{
+    "[sriov]", "total-vfs", "vf.", "interface-name=", "id=", "mac-address="};
 // ifcfg-* may hold keys of wireless networks, crontabs anything.
 constexpr std::array<std::string_view, 3> ifcfg{"SRIOV_", "DEVICE=", "NAME="};
 constexpr std::array<std::string_view, 3> ifupdown{"iface ", "sriov_numvfs", "mlx5_num_vfs"};
@@ -166,17 +166,31 @@ constexpr std::array files{
     WantedFile{"/usr/lib/modprobe.d/*.conf", 4096, peermem},
     WantedFile{"/etc/netplan/*.yaml", 1 << 14},
     WantedFile{"/etc/network/interfaces"},
-    WantedFile{"/etc/network/interfaces.d/*", 4096, ifupdown},
-    WantedFile{"/etc/NetworkManager/system-connections/*", 4096, network_manager},
-    WantedFile{"/etc/sysconfig/network-scripts/ifcfg-*", 4096, ifcfg},
-    WantedFile{"/etc/crontab", 4096, vf_counts},
-    WantedFile{"/etc/rc.local", 4096, vf_counts},
+    WantedFile{
+        .pattern = "/etc/network/interfaces.d/*", .lines_with = ifupdown, .keeps_numbers = true},
+    WantedFile{.pattern = "/etc/NetworkManager/system-connections/*",
+               .lines_with = network_manager,
+               .keeps_numbers = true},
+    WantedFile{.pattern = "/run/NetworkManager/system-connections/*",
+               .lines_with = network_manager,
+               .keeps_numbers = true},
+    WantedFile{.pattern = "/etc/sysconfig/network-scripts/ifcfg-*",
+               .lines_with = ifcfg,
+               .keeps_numbers = true},
+    WantedFile{.pattern = "/etc/crontab", .lines_with = vf_counts, .keeps_numbers = true},
+    WantedFile{.pattern = "/etc/rc.local", .lines_with = vf_counts, .keeps_numbers = true},
+    WantedFile{"/etc/sriov-operator/sriov-interface-config.yaml", 1 << 16},
+    WantedFile{"/etc/sriov-operator/pci/*", 1 << 14},
     WantedFile{"/etc/systemd/network/*.link"},
     WantedFile{"/etc/systemd/network/*.network"},
+    WantedFile{"/etc/systemd/network/*.d/*.conf"},
     WantedFile{"/run/systemd/network/*.link"},
     WantedFile{"/run/systemd/network/*.network"},
     WantedFile{"/etc/udev/rules.d/*.rules", 1 << 14},
-    WantedFile{"/etc/systemd/system/*.service", 4096, makers, {}, {}, unit_secrets},
+    WantedFile{.pattern = "/etc/systemd/system/*.service",
+               .lines_with = makers,
+               .lines_but_not = unit_secrets,
+               .keeps_numbers = true},
     WantedFile{"/usr/lib/systemd/system/openibd.service.d/*.conf"},
     WantedFile{"/etc/infiniband/openib.conf"},
     WantedFile{"/etc/opensm/opensm.conf", 4096, opensm},

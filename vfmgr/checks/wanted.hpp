@@ -24,6 +24,8 @@ struct WantedFile {
     std::span<std::string_view const> lines_but_not{};
     // The file of this pattern for the same names has been read, and was kept.
     std::string_view only_with{};
+    // Lines that are not kept are empty ones: what is told of the file names its own lines.
+    bool keeps_numbers = false;
 };
 [[nodiscard]] std::span<WantedFile const> wanted_files();
 // Links whose target is a fact.

@@ -11,6 +11,7 @@
 #include "tests/unit/temporary_folder.hpp"
 #include "vfmgr/checks/command.hpp"
 #include "vfmgr/checks/files.hpp"
+#include "vfmgr/checks/find_owners.hpp"
 #include "vfmgr/checks/machine.hpp"
 
 namespace vfmgr::checks {
@@ -72,7 +73,27 @@ TEST(Collect, KeepsOnlyTheLinesThatAreWanted) {
     auto const facts = tree.facts();
     EXPECT_EQ(facts.text("/proc/interrupts"), " 24: 7 IR-PCI-MSI ens1");
     EXPECT_EQ(facts.text("/etc/NetworkManager/system-connections/lan.nmconnection"),
-              "id=lan\n[sriov]\ntotal-vfs=4");
+              "\nid=lan\n\n\n[sriov]\ntotal-vfs=4")
+        << "which stands in line 6 there, too";
+}
+
+TEST(Collect, ReadsForOwnersTheirFilesAlone) {
+    Tree tree;
+    tree.write("sys/class/net/ens1/mtu", "9000\n");
+    tree.write("proc/cmdline", "igb.max_vfs=2\n");
+    tree.write("etc/systemd/network/a.link",
+               "[Match]\nOriginalName=ens1\n[Link]\n"
+               "SR-IOVVirtualFunctions=4\n");
+    tree.write("etc/systemd/system/other.service", "ExecStart=/opt/sriov-setup\n");
+    tree.link("etc/systemd/system/multi-user.target.wants/other.service", "../other.service");
+    auto const facts = collect_owners(tree.root());
+    EXPECT_EQ(facts.text("/sys/class/net/ens1/mtu").error().error, 0) << "nobody looked";
+    auto const machine = read_machine(facts);
+    EXPECT_EQ(owners_of(machine, {{"ens1"}, {}, {"mlx5_core"}, {}, {}}),
+              (std::vector<std::string>{"/etc/systemd/network/a.link:4 makes 4 VFs of it",
+                                        "/etc/systemd/system/other.service:1 runs "
+                                        "/opt/sriov-setup"}));
+    EXPECT_EQ(owners_of(machine, {{"ens2"}, {}, {"igb"}, {}, {}}).size(), 2U);
 }
 
 TEST(Collect, KeepsEachLineOnceAndInItsOrder) {
@@ -118,9 +139,10 @@ TEST(Collect, KeepsNothingOfUnitsButWhatMakesVfsAndRdmaLinks) {
                "[Service]\nEnvironment=DATABASE=postgres://shop:hunter2@db\nExecStart=/opt/shop\n");
     auto const facts = tree.facts();
     EXPECT_EQ(facts.text("/etc/systemd/system/vfs.service"),
-              "ExecStart=/bin/sh -c 'echo 4 > /sys/class/net/ens1/device/sriov_numvfs'\n"
-              "ExecStart=/sbin/rdma link add rxe0 type rxe netdev ens1\n"
-              "ExecStartPost=/opt/make-sriov-vfs");
+              std::string(9, '\n') +
+                  "ExecStart=/bin/sh -c 'echo 4 > /sys/class/net/ens1/device/sriov_numvfs'\n"
+                  "ExecStart=/sbin/rdma link add rxe0 type rxe netdev ens1\n"
+                  "ExecStartPost=/opt/make-sriov-vfs");
     EXPECT_EQ(facts.text("/etc/systemd/system/shop.service"), "");
     for (auto const& [path, fact] : facts.files)
         EXPECT_EQ(fact.bytes.find("hunter2"), fact.bytes.npos) << path;

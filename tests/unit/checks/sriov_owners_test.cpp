@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace vfmgr::checks {
 namespace {
 
@@ -13,6 +15,10 @@ struct Written {
     char const* does;  // "": nobody's
     DeviceSelector of;
 };
+
+std::size_t line_of(std::string_view text, std::size_t at) {
+    return 1 + static_cast<std::size_t>(std::ranges::count(text.substr(0, at), '\n'));
+}
 
 class OwnerFile : public testing::TestWithParam<Written> {};
 
@@ -26,7 +32,9 @@ TEST_P(OwnerFile, IsRead) {
     ASSERT_EQ(owners.size(), 1U);
     EXPECT_EQ(owners[0].does, does);
     EXPECT_EQ(owners[0].of, of);
-    EXPECT_NE(std::string_view(text).find(owners[0].line), std::string_view::npos);
+    auto const at = std::string_view(text).find(owners[0].line);
+    ASSERT_NE(at, std::string_view::npos);
+    EXPECT_EQ(owners[0].line_number, line_of(text, at));
 }
 
 DeviceSelector netdev(std::string name) {
@@ -56,6 +64,26 @@ INSTANTIATE_TEST_SUITE_P(
                 "id=a\n[sriov]\ntotal-vfs=0\n",
                 "makes 0 VFs",
                 {}},
+        Written{"/etc/NetworkManager/system-connections/a",
+                "\nid=a\n\n\nmac-address=02:00:00:00:00:01\n[sriov]\n",
+                "sets VFs up",
+                {{}, {"02:00:00:00:00:01"}, {}, {}, {}}},
+        Written{"/etc/systemd/network/a.link.d/b.conf",
+                "[Link]\nSR-IOVVirtualFunctions=2\n",
+                "makes 2 VFs",
+                {}},
+        Written{"/etc/sriov-operator/sriov-interface-config.yaml",
+                "spec:\n  interfaces:\n  - name: ens1\n    numvfs: 3\n"
+                "  - name: ens2\n    numvfs: 4\n    externallymanaged: true\n"
+                "  bridges:\n    ovs:\n    - name: br\n      numvfs: 1\n",
+                "makes 3 VFs", netdev("ens1")},
+        Written{"/etc/sriov-operator/pci/a",
+                "{\n  \"name\": \"ens1\",\n  \"pciAddress\": \"0000:01:00.0\",\n"
+                "  \"numVfs\": 3\n}\n",
+                "makes 3 VFs",
+                {{}, {}, {}, {"0000:01:00.0"}, {}}},
+        Written{"/etc/sriov-operator/pci/a", "{\"numVfs\": -1}", "", {}},
+        Written{"/etc/sriov-operator/pci/a", "\"numVfs\"", "", {}},
         Written{"/etc/sysconfig/network-scripts/ifcfg-a", "DEVICE=\"ens1\"\nSRIOV_VF0=\"\"\n",
                 "sets VFs up", netdev("ens1")},
         Written{"/etc/netplan/a.yaml",
