@@ -16,6 +16,7 @@
 #include "service/log.hpp"
 #include "service/routes/api.hpp"
 #include "vfmgr/checks/collect.hpp"
+#include "vfmgr/checks/find_owners.hpp"
 #include "vfmgr/engine/restore.hpp"
 #include "vfmgr/netlink/host_events.hpp"
 
@@ -213,6 +214,14 @@ ScheduleHooks schedule_hooks(GuestPlane const& plane) {
     return hooks;
 }
 
+std::vector<std::string> other_owners(PfInfo const& pf) {
+    checks::DeviceSelector names{{pf.ifname}, {}, {pf.driver}, {to_string(pf.pci)}, {}};
+    if (pf.mac) names.macs = {to_string(*pf.mac)};
+    if (pf.rdma_device) names.ibdevs = {*pf.rdma_device};
+    auto const facts = checks::collect_owners({});
+    return checks::owners_of(checks::read_machine(facts), names);
+}
+
 stock::StockHooks stock_hooks(Engine const& engine) {
     return {check_peer, [&engine](verify::SessionPermit const& permit) {
                 auto const now = stock_permit(engine.snapshot(), permit.attachment);
@@ -261,7 +270,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     Engine engine(
         kernel, hypervisor, std::move(control), clock,
         [](ResponderTarget const& target) { return serve::RemoteResponder(target).info(); },
-        config.trusted_netdevs);
+        config.trusted_netdevs, other_owners);
     VFMGR_CHECK(engine.recover());
     VFMGR_TRY(auto responder, verify::Responder::start(verify::ResponderLimits{}, check_peer,
                                                        stock::cm_streams(rping_program)));

@@ -39,6 +39,10 @@ bool DriftWatch::Seen::can_judge(Drift const& one) const {
     return judged.contains(one.pf) || (is_loss(one) && judged_leases.contains(*one.attachment));
 }
 
+DriftWatch::Seen DriftWatch::Seen::losses() const {
+    return {drift, {}, managed, {}, judged_leases};
+}
+
 std::optional<HistoryEvent> DriftWatch::given_back(Attachment const& lease, Time at) {
     auto const known = std::ranges::find_if(told_.known, [&](auto const& entry) {
         return is_loss(entry.second.drift) && entry.second.drift.attachment == lease.id;
@@ -85,7 +89,11 @@ std::vector<HistoryEvent> DriftWatch::look(Seen const& seen, Time at, Deadline n
         Known now_known{drift, known ? before->second.event : 0};
         if (may_tell(drift, now)) {
             auto const kind = is_loss(drift) ? EventKind::lost : EventKind::drift;
-            auto event = event_of(kind, drift, at, drift.sentence);
+            auto const owners = seen.owners.find(drift.pf);
+            bool const unnamed = is_loss(drift) || owners == seen.owners.end();
+            auto event =
+                event_of(kind, drift, at,
+                         unnamed ? drift.sentence : told_with_owners(drift, owners->second));
             event.number = now_known.event = number();
             events.push_back(std::move(event));
         }
@@ -128,6 +136,26 @@ DriftWatch::Seen Engine::see_drift() {
             seen.judged_leases.insert(id);
     seen.drift = find_drift(*now.host, *now.desired);
     return seen;
+}
+
+// Files are read when there is something new to tell; what they said is kept with the drift, in
+// case that it can't be told yet.
+void Engine::look_for_owners(DriftWatch::Seen& seen) {
+    if (!find_owners_) return;
+    auto const host = control_->snapshot().host;
+    std::set<std::string> drift_seen;
+    std::set<PciAddress> with_news;
+    for (auto const& drift : seen.drift) {
+        if (!seen.judged.contains(drift.pf)) continue;
+        auto one = fmt::format("{}={}", key_of(drift), drift.found);
+        if (!drift_seen_.contains(one)) with_news.insert(drift.pf);
+        drift_seen.insert(std::move(one));
+        if (!is_loss(drift)) seen.owners.try_emplace(drift.pf);
+    }
+    for (auto& [pf, owners] : seen.owners)
+        owners = with_news.contains(pf) ? find_owners_(find_pf(*host, pf)->info) : owners_[pf];
+    owners_ = seen.owners;
+    drift_seen_ = std::move(drift_seen);
 }
 
 void Engine::tell_drift(Control::State& state, DriftWatch::Seen const& seen) {

@@ -23,10 +23,13 @@ class DriftWatch {
         std::vector<Drift> drift;
         std::set<PciAddress> judged;
         std::set<PciAddress> managed;  // of others nothing is said any more
+        // Who else owns VFs of those that have drift, by configuration files: sentences.
+        std::map<PciAddress, std::vector<std::string>> owners{};
         // Leases whose VM no operation is at: what such a VM has lost no operation on its PF took.
         std::set<std::string> judged_leases{};
 
         [[nodiscard]] bool can_judge(Drift const& one) const;
+        [[nodiscard]] Seen losses() const;  // and nothing else is judged
     };
     // Events of what is new, of what changed and of what is over. `number` gives each event its
     // number. Nothing is remembered until commit(): an event that can't be kept comes again.

@@ -36,13 +36,15 @@ std::string random_id(std::size_t digits) {
 }
 
 Engine::Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> control,
-               Clock& clock, AskResponder ask_responder, TrustedNetdevs trusted_netdevs)
+               Clock& clock, AskResponder ask_responder, TrustedNetdevs trusted_netdevs,
+               FindOwners find_owners)
     : kernel_(kernel),
       hypervisor_(hypervisor),
       clock_(clock),
       control_(std::move(control)),
       ask_responder_(std::move(ask_responder)),
       trusted_netdevs_(std::move(trusted_netdevs)),
+      find_owners_(std::move(find_owners)),
       seams_{kernel_, hypervisor_, *control_, clock_},
       // What was being changed was not judged: now it can be.
       claims_([this] { look_again(); }) {}
@@ -103,7 +105,14 @@ void Engine::observe_loop() {
         claims_.look_begins();
         // An unreadable host stays published as it was; operations look for themselves.
         static_cast<void>(observe_for(seams_, std::nullopt).has_value());
-        control_->post([this, seen = see_drift()](Control::State& state) {
+        auto seen = see_drift();
+        // Who reads files first tells late of what matters most.
+        if (std::ranges::any_of(seen.drift, is_loss))
+            control_->post([this, losses = seen.losses()](Control::State& state) {
+                tell_drift(state, losses);
+            });
+        look_for_owners(seen);
+        control_->post([this, seen = std::move(seen)](Control::State& state) {
             repair_links(state);
             tell_drift(state, seen);
             repair_drift(state, seen);

@@ -83,12 +83,17 @@ using Reply = std::function<void(Result<Answer>)>;
 // thread.
 using AskResponder = std::function<Result<ResponderInfo>(ResponderTarget const&)>;
 
+// Who else makes or changes VFs of a PF, by configuration files: sentences. Blocks for a moment, on
+// the observer's thread, when there is new drift.
+using FindOwners = std::function<std::vector<std::string>(PfInfo const&)>;
+
 class Engine {
   public:
     // Without `ask_responder`, only this host's own responder answers. RDMA links are made on
     // `trusted_netdevs` alone.
     Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> control, Clock& clock,
-           AskResponder ask_responder = {}, TrustedNetdevs trusted_netdevs = {});
+           AskResponder ask_responder = {}, TrustedNetdevs trusted_netdevs = {},
+           FindOwners find_owners = {});
     // Ends operations that wait for a guest, and joins the others.
     ~Engine();
     Engine(Engine const&) = delete;
@@ -174,6 +179,7 @@ class Engine {
     void repair_links(Control::State& state);
     // And what is not as it is wanted, though no operation was at it.
     [[nodiscard]] DriftWatch::Seen see_drift();
+    void look_for_owners(DriftWatch::Seen& seen);
     void tell_drift(Control::State& state, DriftWatch::Seen const& seen);
     void repair_drift(Control::State& state, DriftWatch::Seen const& seen);
     [[nodiscard]] Repair repair_of_pf(PciAddress const& pf,
@@ -208,6 +214,9 @@ class Engine {
     std::unique_ptr<Control> control_;
     AskResponder const ask_responder_;
     TrustedNetdevs const trusted_netdevs_;
+    FindOwners const find_owners_;
+    std::map<PciAddress, std::vector<std::string>> owners_;  // observer's thread only
+    std::set<std::string> drift_seen_;                       // the same
     Seams seams_;
     Claims claims_;
 

@@ -134,6 +134,17 @@ std::string key_of(Drift const& drift) {
                        drift.vf ? fmt::format("{}", *drift.vf) : "-", drift.what);
 }
 
+std::string told_with_owners(Drift const& drift, std::vector<std::string> const& owners) {
+    constexpr std::ptrdiff_t owners_told_max = 3;
+    if (owners.empty()) return drift.sentence;
+    auto const told = std::min(std::ssize(owners), owners_told_max);
+    auto all = fmt::format("{}; {}", drift.sentence,
+                           fmt::join(owners.begin(), owners.begin() + told, "; "));
+    if (told < std::ssize(owners))
+        all += fmt::format("; and {} others, which vfctl doctor names", std::ssize(owners) - told);
+    return all;
+}
+
 VfSpec drifted_settings(Attachment const& lease, VfState const& vf) {
     auto different = differing(lease.settings, vf.settings);
     auto const& may_differ = lease.spec.best_effort;

@@ -36,6 +36,11 @@ struct Drift {
 // In order: PFs by address; of each the PF itself, VFs that are lent, the others.
 [[nodiscard]] std::vector<Drift> find_drift(HostView const& host, DesiredState const& desired);
 
+// Its sentence, with who may have done it: sentences on who else, by configuration files, makes or
+// changes VFs of that PF.
+[[nodiscard]] std::string told_with_owners(Drift const& drift,
+                                           std::vector<std::string> const& owners);
+
 // The settings of a lease that its VF is seen without: drivers do not report all, and may refuse
 // those of `best_effort`.
 [[nodiscard]] VfSpec drifted_settings(Attachment const& lease, VfState const& vf);

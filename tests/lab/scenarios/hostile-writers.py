@@ -102,8 +102,8 @@ def judge_events(lab, product, leases, lost, since):
         events = [one for one in reversed(history(lab, product, lease["vf"]["index"]))
                   if one["number"] > since and one["attachment"] == lease["id"]]
         told = [seconds(one["at"]) for one in events if one["kind"] == "lost"]
-        lab.check_equal(len(told), len(lost[name]),
-                        f"losses of {name}: events of vfmgrd, and libvirt's at {lost[name]}: {told}")
+        lab.check_equal(len(told), len(lost[name]), f"losses of {name}: events of vfmgrd, and "
+                        f"libvirt's at {lost[name]}: {told}")
         delays += [late - when for when, late in zip(lost[name], told)]
         lab.count("losses", len(lost[name]))
         lab.count("returns", sum(one["kind"] == "repaired" for one in events))

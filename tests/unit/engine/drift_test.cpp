@@ -113,6 +113,12 @@ TEST_F(DriftWatchTest, ALossAfterAReturnIsAnother) {
     EXPECT_EQ(look({}).size(), 1U);
 }
 
+TEST_F(DriftWatchTest, NamesWhoElseOwnsTheVfs) {
+    seen.owners[pf0] = {"/etc/a.link:4 makes 3 VFs of it"};
+    EXPECT_EQ(look({of_mac("a")})[0].detail, "VF 2 has mac a; /etc/a.link:4 makes 3 VFs of it");
+    EXPECT_EQ(look({})[0].detail, "no more: VF 2 has mac a");
+}
+
 TEST_F(DriftWatchTest, TellsEveryLoss) {
     Drift const loss{pf0,        2,    "hostdev", "absent", "VF 2, lent to VM vm1, is gone",
                      "3f9c2b1d", "vm1"};
@@ -146,14 +152,15 @@ struct DriftTest : testing::Test {
             .wait([&](Control::State& state) { return state.store.events({pf0, vf}); })
             .value();
     }
-    // The next event of that kind, which is the newest.
+    // The newest event of that kind, as soon as there is one.
     HistoryEvent await(EventKind kind) {
         std::promise<HistoryEvent> promise;
         auto future = promise.get_future();
         bench->engine.control().watch(Deadline::max(), [&](Control::State& state, Watch) {
             auto const all = state.store.events({pf0, 0}).value();
-            if (all.empty() || all.front().kind != kind) return false;
-            promise.set_value(all.front());
+            auto const event = std::ranges::find(all, kind, &HistoryEvent::kind);
+            if (event == all.end()) return false;
+            promise.set_value(*event);
             return true;
         });
         bench->engine.look_again();
@@ -163,6 +170,17 @@ struct DriftTest : testing::Test {
         std::vector<std::string> all;
         for (auto const& event : events()) all.emplace_back(enum_name(event.kind));
         return all;
+    }
+    void watch_with(FindOwners const& find_owners) {
+        bench.reset();
+        bench = std::make_unique<Bench>(kernel, hypervisor, folder.path(), AskResponder(),
+                                        system_clock(), TrustedNetdevs(), find_owners);
+        bench->engine.start_observing();
+    }
+    // What the first of these looks found has been told when the third has begun.
+    void look_twice() {
+        for (auto const before = kernel.observed(); kernel.observed() < before + 3;)
+            bench->engine.look_again();
     }
     void set_mac(MacAddress const& mac) {
         kernel.change([&](KernelView& view) { view.pfs.at(pf0).vfs.at(0).settings.mac = mac; });
@@ -178,6 +196,24 @@ TEST_F(DriftTest, OfSomebodyElsesWriteIsAnEventWithItsEnd) {
     EXPECT_EQ(drift.attachment, bench->desired().attachments.begin()->first);
     set_mac(mac);
     EXPECT_EQ(await(EventKind::settled).because_of, drift.number);
+}
+
+// Reading files takes its time, and drift may last for days.
+TEST_F(DriftTest, LooksForOwnersWhenThereIsSomethingNew) {
+    std::atomic<int> asked = 0;
+    watch_with([&](PfInfo const& pf) {
+        ++asked;
+        return std::vector{"a file makes VFs of " + pf.ifname};
+    });
+    look_twice();
+    EXPECT_EQ(asked, 0);
+    set_mac(MacAddress::parse("02:00:00:00:00:99").value());
+    EXPECT_THAT(await(EventKind::drift).detail, HasSubstr("; a file makes VFs of enp1s0"));
+    look_twice();
+    EXPECT_EQ(asked, 1);
+    set_mac(MacAddress::parse("02:00:00:00:00:98").value());
+    look_twice();
+    EXPECT_EQ(asked, 2);
 }
 
 TEST_F(DriftTest, OfALossNamesTheVm) {

@@ -68,9 +68,9 @@ class Bench {
   public:
     Bench(Kernel& kernel, Hypervisor& hypervisor, std::filesystem::path const& folder,
           AskResponder ask_responder = {}, Clock& clock = system_clock(),
-          TrustedNetdevs trusted_netdevs = {})
+          TrustedNetdevs trusted_netdevs = {}, FindOwners find_owners = {})
         : engine(kernel, hypervisor, open_control(folder), clock, std::move(ask_responder),
-                 std::move(trusted_netdevs)) {
+                 std::move(trusted_netdevs), std::move(find_owners)) {
         recovered = engine.recover().has_value();
     }
 

@@ -143,5 +143,16 @@ TEST_F(DriftTest, IsNotOfALeaseThatBeginsOrEnds) {
     }
 }
 
+TEST(Drift, IsToldWithWhoMayHaveDoneIt) {
+    Drift drift;
+    drift.what = "num_vfs";
+    drift.sentence = "2 are wanted";
+    EXPECT_EQ(told_with_owners(drift, {}), "2 are wanted");
+    EXPECT_EQ(told_with_owners(drift, {"a makes 3", "b makes 4"}),
+              "2 are wanted; a makes 3; b makes 4");
+    EXPECT_EQ(told_with_owners(drift, {"a", "b", "c", "d", "e"}),
+              "2 are wanted; a; b; c; and 2 others, which vfctl doctor names");
+}
+
 }  // namespace
 }  // namespace vfmgr
