@@ -13,6 +13,18 @@ void fields(F& f, V& holder) {
     f.value("comm", holder.comm);
 }
 
+template <class F, Of<VfCounters> V>
+void fields(F& f, V& counters) {
+    f.nullable("rx_packets", counters.rx_packets);
+    f.nullable("rx_bytes", counters.rx_bytes);
+    f.nullable("rx_dropped", counters.rx_dropped);
+    f.nullable("tx_packets", counters.tx_packets);
+    f.nullable("tx_bytes", counters.tx_bytes);
+    f.nullable("tx_dropped", counters.tx_dropped);
+    f.nullable("multicast", counters.multicast);
+    f.nullable("broadcast", counters.broadcast);
+}
+
 template <class F, Of<VfState> V>
 void fields(F& f, V& vf) {
     f.value("index", vf.index);
@@ -25,6 +37,15 @@ void fields(F& f, V& vf) {
 }
 
 }  // namespace
+
+void to_json(nlohmann::json& out, VfCounters const& counters) {
+    JsonWriter writer(out);
+    fields(writer, counters);
+}
+
+void read(JsonReader& reader, VfCounters& counters) {
+    fields(reader, counters);
+}
 
 void to_json(nlohmann::json& out, VfioHolder const& holder) {
     JsonWriter writer(out);

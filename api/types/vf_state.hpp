@@ -31,6 +31,17 @@ struct VfState {
     bool operator==(VfState const&) const = default;
 };
 
+// What passed the VF, as its PF's driver counts it: received is what the VF received. Drivers begin
+// to count at different times, and a reset of the VF clears them with some.
+struct VfCounters {
+    std::optional<std::uint64_t> rx_packets, rx_bytes, rx_dropped;
+    std::optional<std::uint64_t> tx_packets, tx_bytes, tx_dropped;
+    std::optional<std::uint64_t> multicast, broadcast;
+    bool operator==(VfCounters const&) const = default;
+};
+
+void to_json(nlohmann::json& out, VfCounters const& counters);
+void read(JsonReader& reader, VfCounters& counters);
 void to_json(nlohmann::json& out, VfioHolder const& holder);
 void read(JsonReader& reader, VfioHolder& holder);
 void to_json(nlohmann::json& out, VfState const& vf);

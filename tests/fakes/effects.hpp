@@ -15,6 +15,7 @@ struct FakeKernel::Effects {
     DriverModel const& model;
     std::map<VfId, std::size_t>& resets;
     std::map<VfId, VfSpec>& guids;
+    std::map<VfId, VfCounters>& counters;
     std::vector<FirmwareCard>& cards;
     Extent extent = Extent::whole;
 

@@ -50,7 +50,8 @@ Result<Observed> FakeKernel::effect(KernelStep const& step, FaultPoint until) {
     auto const subject = subject_of(step);
     auto const* const pf = std::get_if<PciAddress>(&subject);
     return std::visit(
-        Effects{host_, model(pf ? *pf : PciAddress{}), resets_, guids_, cards_, extent}, step);
+        Effects{host_, model(pf ? *pf : PciAddress{}), resets_, guids_, counters, cards_, extent},
+        step);
 }
 
 Result<Observed> FakeKernel::perform(KernelStep const& step, Deadline) {

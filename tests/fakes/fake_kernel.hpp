@@ -26,6 +26,8 @@ class FakeKernel final : public Kernel {
 
     // The behaviour of a PF's driver; igb's where none is named.
     std::map<PciAddress, DriverModel> models;
+    // What drivers that count have counted of VFs; a reset clears it. igb counts nothing.
+    std::map<VfId, VfCounters> counters;
     std::optional<Fault> fail_at;
     std::optional<Fault> die_at;
     std::optional<Error> observe_error;

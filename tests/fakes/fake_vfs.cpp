@@ -184,8 +184,10 @@ Result<void> FakeKernel::Effects::bind(PciAddress const& pf_address, VfState& ta
 Result<Observed> FakeKernel::Effects::operator()(ResetVf const& step) const {
     VFMGR_TRY(auto* const target, vf(step.vf));
     VFMGR_CHECK(nobody_holds(*target, step.vf.pf));
-    if (extent == Extent::whole) ++resets[step.vf];
-    return Observed{};
+    if (extent == Extent::half) return Observed{};
+    ++resets[step.vf];
+    auto const counted = counters.extract(step.vf);
+    return Observed{{}, counted ? std::optional(counted.mapped()) : std::nullopt};
 }
 
 // The tool sets one after the other; nothing holds before the card's reset.

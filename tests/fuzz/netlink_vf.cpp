@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the payload of RTM_NEWLINK with VFs in it: VLANs that come out are in range.
+// Any bytes as the payload of RTM_NEWLINK with VFs in it: VLANs that come out are in range, and
+// only a VF that is told has counters.
 #include <cstdlib>
 
 #include "vfmgr/netlink/vf.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-    for (auto const& [index, spec] : vfmgr::parse_vf_settings(std::as_bytes(std::span(data, size))))
+    auto const payload = std::as_bytes(std::span(data, size));
+    auto const settings = vfmgr::parse_vf_settings(payload);
+    for (auto const& [index, spec] : settings)
         if (spec.vlan && (spec.vlan->id > 0xFFF || spec.vlan->qos > 7)) std::abort();
+    for (std::uint16_t vf = 0; vf < 3; ++vf)
+        if (vfmgr::parse_vf_counters(payload, vf) && !settings.contains(vf)) std::abort();
     return 0;
 }

@@ -10,13 +10,17 @@
 #include <system_error>
 
 #include "vfmgr/kernel/in_use.hpp"
+#include "vfmgr/kernel/pf_view.hpp"
 #include "vfmgr/netlink/monitor.hpp"
+#include "vfmgr/netlink/vf.hpp"
 #include "vfmgr/plan/vf_values.hpp"
 
 namespace vfmgr {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds counters_seconds_max{5};
 
 Error refused_write(fs::path const& file, std::string detail, int error) {
     return {Problem::kernel_refused,
@@ -148,6 +152,19 @@ Result<GroupLease> guard(LinuxKernelRoots const& roots, std::span<VfAt const> vf
     return guard_unused(roots, host, vfs);
 }
 
+// Asked for before the reset, which may clear them. Nothing depends on them, so what keeps them
+// from being read keeps nothing else from being done.
+std::optional<VfCounters> counters_of(LinuxKernelRoots const& roots, HostNetdevs const& host,
+                                      VfId const& vf, Deadline deadline) {
+    auto const* const netdev = pf_netdev(roots, host.netdevs, vf.pf);
+    if (netdev == nullptr) return std::nullopt;
+    auto socket = NlSocket::open(NlProtocol::route);
+    if (!socket) return std::nullopt;
+    auto const soon = std::min(deadline, std::chrono::steady_clock::now() + counters_seconds_max);
+    return read_vf_counters(*socket, netdev->name, netdev->ifindex, vf.index, soon)
+        .value_or(std::nullopt);
+}
+
 }  // namespace
 
 Result<Observed> perform_step(LinuxKernelRoots const& roots, BindVfs const& step,
@@ -179,7 +196,10 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, ResetVf const& step
                                 step.vf.index, to_string(step.vf.pf), to_string(pci),
                                 methods.empty() ? "nothing" : methods),
                     "without it nobody can be sure that nothing of the last VM is left");
-    VFMGR_TRY(auto const lease, guard(roots, std::span(&vf, 1), deadline));
+    VFMGR_TRY(auto const host, read_host_netdevs(deadline));
+    VFMGR_TRY(auto const lease, guard_unused(roots, host, std::span(&vf, 1)));
+    Observed observed;
+    observed.counters = counters_of(roots, host, step.vf, deadline);
     // Otherwise the kernel falls back to other resets, which reach less or more than the VF.
     if (auto const error = write_text(method, "flr"); error != 0)
         return fail(refused_write(
@@ -194,7 +214,7 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, ResetVf const& step
         return fail(refused_write(
             method, fmt::format("the reset methods of {} could not be put back", to_string(pci)),
             restored));
-    return Observed{};
+    return observed;
 }
 
 }  // namespace vfmgr

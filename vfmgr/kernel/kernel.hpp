@@ -19,6 +19,8 @@ struct Observed {
     // Best-effort attributes that were refused, what could not be read back, and what to look at
     // after it; a sentence each.
     std::vector<std::string> remarks;
+    // Of the VF, right before its reset; absent for other steps, and where its driver tells none.
+    std::optional<VfCounters> counters{};
 };
 
 class Kernel {

@@ -108,7 +108,7 @@ Error RemoteKernel::give_up(KernelSubject const& subject, Slot& slot, Worker& wo
 
 Result<Observed> RemoteKernel::perform(KernelStep const& step, Deadline deadline) {
     VFMGR_TRY(auto answer, ask(subject_of(step), {0, step, 0, false}, deadline));
-    return Observed{std::move(answer.remarks)};
+    return Observed{std::move(answer.remarks), answer.counters};
 }
 
 Result<KernelView> RemoteKernel::observe(KernelScope const& scope) {

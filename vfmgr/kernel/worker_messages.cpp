@@ -58,6 +58,7 @@ void to_json(nlohmann::json& out, WorkerAnswer const& answer) {
     writer.maybe("view", answer.view);
     writer.maybe("firmware", answer.firmware);
     writer.value("remarks", answer.remarks);
+    writer.maybe("counters", answer.counters);
 }
 
 void read(JsonReader& reader, WorkerAnswer& answer) {
@@ -66,6 +67,7 @@ void read(JsonReader& reader, WorkerAnswer& answer) {
     reader.maybe("view", answer.view);
     reader.maybe("firmware", answer.firmware);
     reader.value("remarks", answer.remarks);
+    reader.maybe("counters", answer.counters);
 }
 
 std::string to_line(WorkerRequest const& request) {

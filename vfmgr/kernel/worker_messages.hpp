@@ -27,6 +27,7 @@ struct WorkerAnswer {
     std::optional<KernelView> view;    // of an observation
     std::vector<std::string> remarks;  // of a step
     std::optional<std::vector<FirmwareCard>> firmware{};
+    std::optional<VfCounters> counters{};  // of a step
     bool operator==(WorkerAnswer const&) const = default;
 };
 

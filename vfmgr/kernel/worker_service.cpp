@@ -65,10 +65,12 @@ WorkerAnswer WorkerService::answer(WorkerRequest const& request) {
     }
     auto const deadline =
         std::chrono::steady_clock::now() + std::chrono::milliseconds(request.milliseconds);
-    if (auto observed = kernel_.perform(*request.step, deadline))
+    if (auto observed = kernel_.perform(*request.step, deadline)) {
         answer.remarks = std::move(observed->remarks);
-    else
+        answer.counters = observed->counters;
+    } else {
         answer.error = observed.error();
+    }
     return answer;
 }
 

@@ -113,6 +113,51 @@ VfSpec parse_ethernet(Attributes const& info) {
     return spec;
 }
 
+std::optional<VfCounters> parse_counters(Attributes const& stats) {
+    bool counted = false;
+    auto const counter = [&](std::uint16_t type) {
+        auto const value = stats.value<std::uint64_t>(type);
+        counted = counted || value.value_or(0) != 0;
+        return value;
+    };
+    VfCounters counters;
+    counters.rx_packets = counter(IFLA_VF_STATS_RX_PACKETS);
+    counters.rx_bytes = counter(IFLA_VF_STATS_RX_BYTES);
+    counters.rx_dropped = counter(IFLA_VF_STATS_RX_DROPPED);
+    counters.tx_packets = counter(IFLA_VF_STATS_TX_PACKETS);
+    counters.tx_bytes = counter(IFLA_VF_STATS_TX_BYTES);
+    counters.tx_dropped = counter(IFLA_VF_STATS_TX_DROPPED);
+    counters.multicast = counter(IFLA_VF_STATS_MULTICAST);
+    counters.broadcast = counter(IFLA_VF_STATS_BROADCAST);
+    return counted ? std::optional(counters) : std::nullopt;
+}
+
+// tell(the link's header, the VF's number, its attributes)
+template <class Tell>
+void for_each_vf(ByteView payload, Tell tell) {
+    auto const header = front_object<ifinfomsg>(payload);
+    if (!header) return;
+    auto const attributes = after(payload, sizeof(ifinfomsg));
+    auto left = Attributes(attributes).value<std::uint32_t>(IFLA_NUM_VF).value_or(UINT16_MAX);
+    Attributes const list(vf_list(attributes));
+    for (auto const& [type, value] : list.all()) {
+        if (type != IFLA_VF_INFO || left-- == 0) break;
+        Attributes const info(value);
+        if (auto const index = index_of(info)) tell(*header, *index, info);
+    }
+}
+
+// `wanted`: an RTEXT_FILTER_ mask.
+Result<NlReply> ask_vfs(NlSocket& socket, std::string const& call, int ifindex,
+                        std::uint32_t wanted, Deadline deadline) {
+    ifinfomsg header{};
+    header.ifi_index = ifindex;
+    NlRequest request(RTM_GETLINK, 0);
+    request.header(header);
+    request.put<std::uint32_t>(IFLA_EXT_MASK, wanted);
+    return socket.ask(request, call, deadline);
+}
+
 template <class T>
 T setting_of(std::uint16_t vf) {
     T setting{};
@@ -210,37 +255,32 @@ void put_part(NlRequest& info, VfChange const& change, VfPart part) {
 
 VfSettings parse_vf_settings(ByteView payload) {
     VfSettings settings;
-    auto const header = front_object<ifinfomsg>(payload);
-    if (!header) return settings;
-    auto const attributes = after(payload, sizeof(ifinfomsg));
-    auto left = Attributes(attributes).value<std::uint32_t>(IFLA_NUM_VF).value_or(UINT16_MAX);
-    Attributes const list(vf_list(attributes));
-    for (auto const& [type, value] : list.all()) {
-        if (type != IFLA_VF_INFO || left-- == 0) break;
-        Attributes const info(value);
-        auto const index = index_of(info);
-        if (!index) continue;
+    for_each_vf(payload, [&](ifinfomsg const& header, std::uint16_t index, Attributes const& info) {
         VfSpec spec;
         // On InfiniBand the MAC is the PF's own and the rest is zeros from a memset: not said.
-        if (header->ifi_type != ARPHRD_INFINIBAND) spec = parse_ethernet(info);
+        if (header.ifi_type != ARPHRD_INFINIBAND) spec = parse_ethernet(info);
         spec.link_state = parse_link_state(info);
         spec.node_guid = parse_guid(info, IFLA_VF_IB_NODE_GUID);
         spec.port_guid = parse_guid(info, IFLA_VF_IB_PORT_GUID);
-        settings[*index] = spec;
-    }
+        settings[index] = spec;
+    });
     return settings;
+}
+
+std::optional<VfCounters> parse_vf_counters(ByteView payload, std::uint16_t vf) {
+    std::optional<VfCounters> counters;
+    for_each_vf(payload, [&](ifinfomsg const&, std::uint16_t index, Attributes const& info) {
+        if (index == vf) counters = parse_counters(info.nested(IFLA_VF_STATS));
+    });
+    return counters;
 }
 
 Result<VfSettings> read_vf_settings(NlSocket& socket, std::string const& netdev, int ifindex,
                                     Deadline deadline) {
-    ifinfomsg header{};
-    header.ifi_index = ifindex;
-    NlRequest request(RTM_GETLINK, 0);
-    request.header(header);
-    // Without statistics twice as many VFs fit the 64 KiB of one attribute.
-    request.put<std::uint32_t>(IFLA_EXT_MASK, RTEXT_FILTER_VF | RTEXT_FILTER_SKIP_STATS);
     auto const call = "RTM_GETLINK " + netdev + " VFs";
-    VFMGR_TRY(auto const reply, socket.ask(request, call, deadline));
+    // Without statistics twice as many VFs fit the 64 KiB of one attribute.
+    VFMGR_TRY(auto const reply,
+              ask_vfs(socket, call, ifindex, RTEXT_FILTER_VF | RTEXT_FILTER_SKIP_STATS, deadline));
     if (!reply.ack.ok())
         return fail(nl_refusal(
             reply.ack, call, fmt::format("the settings of the VFs of {} can't be read", netdev),
@@ -250,6 +290,20 @@ Result<VfSettings> read_vf_settings(NlSocket& socket, std::string const& netdev,
     for (auto const& answer : reply.answers)
         if (answer.type == RTM_NEWLINK) return parse_vf_settings(answer.payload);
     return VfSettings{};
+}
+
+Result<std::optional<VfCounters>> read_vf_counters(NlSocket& socket, std::string const& netdev,
+                                                   int ifindex, std::uint16_t vf,
+                                                   Deadline deadline) {
+    auto const call = "RTM_GETLINK " + netdev + " VFs with statistics";
+    VFMGR_TRY(auto const reply, ask_vfs(socket, call, ifindex, RTEXT_FILTER_VF, deadline));
+    if (!reply.ack.ok())
+        return fail(nl_refusal(reply.ack, call,
+                               fmt::format("the counters of the VFs of {} can't be read", netdev),
+                               "look whether the interface is still there: ip -s link"));
+    for (auto const& answer : reply.answers)
+        if (answer.type == RTM_NEWLINK) return parse_vf_counters(answer.payload, vf);
+    return std::nullopt;
 }
 
 VfSpec only(VfSpec const& settings, VfPart part) {

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "api/types/vf_spec.hpp"
+#include "api/types/vf_state.hpp"
 #include "vfmgr/netlink/socket.hpp"
 
 namespace vfmgr {
@@ -17,6 +18,14 @@ using VfSettings = boost::container::flat_map<std::uint16_t, VfSpec>;  // by ind
 // leave that VF out.
 [[nodiscard]] Result<VfSettings> read_vf_settings(NlSocket& socket, std::string const& netdev,
                                                   int ifindex, Deadline deadline);
+
+// What passed that VF; absent where the driver does not count it. The kernel tells zeros for a
+// driver that counts nothing (rtnl_fill_vfinfo()), so zeros all over are no counters. A question of
+// its own, since a driver may ask its firmware for each VF of the PF.
+[[nodiscard]] Result<std::optional<VfCounters>> read_vf_counters(NlSocket& socket,
+                                                                 std::string const& netdev,
+                                                                 int ifindex, std::uint16_t vf,
+                                                                 Deadline deadline);
 
 // What messages of their own carry, in this order: the kernel ignores what follows a node GUID.
 // MSI-X vectors and RoCE are in none.
@@ -38,6 +47,7 @@ struct VfVerdict {
 
 // The payload of RTM_NEWLINK with IFLA_VFINFO_LIST in it.
 [[nodiscard]] VfSettings parse_vf_settings(ByteView payload);
+[[nodiscard]] std::optional<VfCounters> parse_vf_counters(ByteView payload, std::uint16_t vf);
 // The message of set_vfs().
 struct VfMessage {
     NlRequest request;

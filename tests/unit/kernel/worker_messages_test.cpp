@@ -56,10 +56,13 @@ TEST(WorkerMessages, AnswersComeBackAsTheyWere) {
     network.rxe_module = true;
     network.siw_module = false;
     network.stale = true;
+    VfCounters counters;
+    counters.tx_bytes = UINT64_MAX;
     WorkerAnswer const answers[] = {
         {1, {}, view, {}},
         {2, {}, {}, {"remark"}},
         {4, {}, {}, {}, std::vector{card}},
+        {5, {}, {}, {}, {}, counters},
         {3, Error{Problem::vf_in_use, "a", "b", {{"open", "EBUSY", "busy"}}}, {}, {}}};
     for (auto const& answer : answers) {
         auto const line = to_line(answer);
