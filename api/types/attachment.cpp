@@ -44,6 +44,8 @@ void fields(F& f, V& attachment) {
     f.value("state", attachment.state);
     f.nullable("verification", attachment.verification);
     f.value("created_at", attachment.created_at);
+    f.nullable("operation", attachment.operation);
+    f.nullable("requested_by", attachment.requested_by);
 }
 
 bool printable(std::string_view text) {
@@ -75,11 +77,11 @@ void check_network(JsonReader& reader, AttachmentSpec const& spec) {
     if (spec.address) reader.complain("address", "requires a network that it belongs to");
 }
 
-bool is_attachment_id(std::string_view id) {
-    return id.size() == 8 && id.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 }  // namespace
+
+bool is_attachment_id(std::string_view text) {
+    return text.size() == 8 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
 
 std::string hostdev_alias(std::string_view attachment_id) {
     return fmt::format("ua-vfmgr-{}", attachment_id);

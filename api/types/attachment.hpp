@@ -69,10 +69,14 @@ struct Attachment {
     AttachmentState state = AttachmentState::attaching;
     std::optional<Verification> verification;  // the latest run
     Time created_at{};
+    // Absent: the lease is older than the vfmgrd that notes it, or a dry run's.
+    std::optional<std::string> operation{};     // that lent it; gone from the store after 30 days
+    std::optional<std::string> requested_by{};  // uid:0, token:<id>
     bool operator==(Attachment const&) const = default;
 };
 
 [[nodiscard]] std::string hostdev_alias(std::string_view attachment_id);
+[[nodiscard]] bool is_attachment_id(std::string_view text);
 
 void to_json(nlohmann::json& out, AttachmentSpec const& spec);
 void read(JsonReader& reader, AttachmentSpec& spec);

@@ -7,6 +7,43 @@ namespace vfmgr {
 
 namespace {
 
+template <class F, Of<LeaseMark> V>
+void fields(F& f, V& mark) {
+    f.nullable("at", mark.at);
+    f.nullable("operation", mark.operation);
+    f.nullable("requested_by", mark.requested_by);
+}
+
+template <class F, Of<VfReset> V>
+void fields(F& f, V& reset) {
+    f.value("method", reset.method);
+    f.value("done_at", reset.done_at);
+}
+
+template <class F, Of<PutBack> V>
+void fields(F& f, V& put_back) {
+    f.with("was", put_back.was, known_to_json, read_reported);
+    f.with("is", put_back.is, known_to_json, read_reported);
+}
+
+template <class F, class Address>
+void fields(F& f, Rotated<Address>& rotated) {
+    f.value("was", rotated.was);
+    f.nullable("is", rotated.is);
+}
+template <class F, class Address>
+void fields(F& f, Rotated<Address> const& rotated) {
+    f.value("was", rotated.was);
+    f.nullable("is", rotated.is);
+}
+
+template <class F, Of<RotatedAddresses> V>
+void fields(F& f, V& rotated) {
+    f.nullable("mac", rotated.mac);
+    f.nullable("node_guid", rotated.node_guid);
+    f.nullable("port_guid", rotated.port_guid);
+}
+
 template <class F, Of<Certificate> V>
 void fields(F& f, V& certificate) {
     f.value("vf", certificate.vf);
@@ -16,9 +53,55 @@ void fields(F& f, V& certificate) {
     f.with("settings", certificate.settings, known_to_json, read_reported);
     f.nullable("driver", certificate.driver);
     f.value("seen_at", certificate.seen_at);
+    // Those that earlier vfmgrds kept have none of these.
+    f.defaulted("lent", certificate.lent);
+    f.defaulted("released", certificate.released);
+    f.nullable("reset", certificate.reset);
+    f.defaulted("put_back", certificate.put_back);
+    f.defaulted("rotated", certificate.rotated);
+    f.nullable("counters", certificate.counters);
 }
 
 }  // namespace
+
+// Its parts' are found through their argument, so they are not in the unnamed namespace.
+void to_json(nlohmann::json& out, LeaseMark const& part) {
+    JsonWriter writer(out);
+    fields(writer, part);
+}
+void read(JsonReader& reader, LeaseMark& part) {
+    fields(reader, part);
+}
+void to_json(nlohmann::json& out, VfReset const& part) {
+    JsonWriter writer(out);
+    fields(writer, part);
+}
+void read(JsonReader& reader, VfReset& part) {
+    fields(reader, part);
+}
+void to_json(nlohmann::json& out, PutBack const& part) {
+    JsonWriter writer(out);
+    fields(writer, part);
+}
+void read(JsonReader& reader, PutBack& part) {
+    fields(reader, part);
+}
+template <class Address>
+void to_json(nlohmann::json& out, Rotated<Address> const& part) {
+    JsonWriter writer(out);
+    fields(writer, part);
+}
+template <class Address>
+void read(JsonReader& reader, Rotated<Address>& part) {
+    fields(reader, part);
+}
+void to_json(nlohmann::json& out, RotatedAddresses const& part) {
+    JsonWriter writer(out);
+    fields(writer, part);
+}
+void read(JsonReader& reader, RotatedAddresses& part) {
+    fields(reader, part);
+}
 
 void to_json(nlohmann::json& out, Certificate const& certificate) {
     JsonWriter writer(out);

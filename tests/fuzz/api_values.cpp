@@ -75,7 +75,7 @@ void as_prefix(std::string_view text) {
     if (auto const broadcast = prefix->broadcast()) require(prefix->contains(*broadcast));
 }
 
-constexpr std::array<void (*)(std::string_view), 18> parsers{as_document<PfSpec>,
+constexpr std::array<void (*)(std::string_view), 19> parsers{as_document<PfSpec>,
                                                              as_document<AttachmentSpec>,
                                                              as_document<VfSpec>,
                                                              as_document<Operation>,
@@ -92,7 +92,8 @@ constexpr std::array<void (*)(std::string_view), 18> parsers{as_document<PfSpec>
                                                              as_document<FirmwareCard>,
                                                              as_document<RdmaLinkSpec>,
                                                              as_document<RdmaLink>,
-                                                             as_document<HistoryEvent>};
+                                                             as_document<HistoryEvent>,
+                                                             as_document<Certificate>};
 
 }  // namespace
 

@@ -103,7 +103,7 @@ Result<JournalRecord> intend(Seams const& seams, Operation& operation, std::size
 }
 
 Result<void> do_step(Seams const& seams, Operation& operation, std::size_t index, Step const& step,
-                     std::vector<JournalRecord>& records) {
+                     std::vector<JournalRecord>& records, SeenOnTheWay& seen) {
     VFMGR_TRY(JournalRecord record, intend(seams, operation, index, step));
     records.push_back(std::move(record));
     auto observed = perform(seams, step);
@@ -111,6 +111,7 @@ Result<void> do_step(Seams const& seams, Operation& operation, std::size_t index
         operation.steps[index].state = StepState::failed;
         return fail(observed.error());
     }
+    if (std::holds_alternative<ResetVf>(step)) seen = {seams.clock.now(), observed->counters};
     records.back().state = StepState::done;
     operation.steps[index].state = StepState::done;
     operation.steps[index].remarks = std::move(observed->remarks);
@@ -180,11 +181,12 @@ void publish_end(Seams const& seams, Plan const& plan) {
 
 }  // namespace
 
-tl::expected<void, Failure> execute(Seams const& seams, Operation& operation, Plan const& plan,
-                                    OnFailure on_failure) {
+tl::expected<SeenOnTheWay, Failure> execute(Seams const& seams, Operation& operation,
+                                            Plan const& plan, OnFailure on_failure) {
     std::vector<JournalRecord> records;
+    SeenOnTheWay seen;
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-        auto done = do_step(seams, operation, i, plan.steps[i], records);
+        auto done = do_step(seams, operation, i, plan.steps[i], records, seen);
         if (done) continue;
         Failure failure{done.error(), plan.steps[i], {}};
         // The failed step is undone too: it may be half done.
@@ -194,7 +196,7 @@ tl::expected<void, Failure> execute(Seams const& seams, Operation& operation, Pl
         return tl::unexpected(std::move(failure));
     }
     publish_end(seams, plan);
-    return {};
+    return seen;
 }
 
 }  // namespace vfmgr

@@ -30,9 +30,15 @@ struct Failure {
     std::vector<std::string> residue;  // what could not be put back; empty: nothing is left
 };
 
+// What was seen on the way and is not to be seen any more; absent: no VF was reset.
+struct SeenOnTheWay {
+    std::optional<Time> reset_done_at;
+    std::optional<VfCounters> counters;  // right before the reset, where the driver tells them
+};
+
 // `operation` is kept up to date, in the store as well, with each step's state and remarks.
-[[nodiscard]] tl::expected<void, Failure> execute(Seams const& seams, Operation& operation,
-                                                  Plan const& plan, OnFailure on_failure);
+[[nodiscard]] tl::expected<SeenOnTheWay, Failure> execute(Seams const& seams, Operation& operation,
+                                                          Plan const& plan, OnFailure on_failure);
 
 // Performs the journal's undo steps, newest first. Returns the residue.
 [[nodiscard]] std::vector<std::string> undo(Seams const& seams, Operation& operation,

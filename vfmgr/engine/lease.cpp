@@ -103,6 +103,8 @@ Result<AttachmentPlan> Engine::begin_lease(Operation& operation, std::string con
         VFMGR_TRY(std::string const seed, state.store.host_seed());
         VFMGR_TRY(AttachmentPlan planned, plan_attachment(host, state.desired(), id, spec, seed));
         planned.attachment.created_at = clock_.now();
+        planned.attachment.operation = operation.id;
+        planned.attachment.requested_by = operation.requested_by;
         auto pf = state.desired().pfs.at(spec.pf);
         pf.base = planned.base;
         operation.steps = planned_steps(planned.plan);
@@ -222,7 +224,9 @@ Result<Verification> Engine::await_report(std::string const& id, std::string con
 
 // Plans the release of `lease` from what is, and does it. The lease ends, or its VF is quarantined.
 Result<void> Engine::put_back(Operation& operation, Attachment const& lease) {
+    ReleaseNotes notes{{clock_.now(), operation.id, operation.requested_by}, {}, {}, {}};
     VFMGR_TRY(HostView host, observe_for(seams_, lease.vf.pf));
+    if (auto const* vf = find_vf(host, lease.vf)) notes.before = vf->settings;
     VFMGR_TRY(Plan plan, plan_release(host, *control_->snapshot().desired, lease));
     operation.steps = planned_steps(plan);
     operation.state = OperationState::running;
@@ -238,7 +242,9 @@ Result<void> Engine::put_back(Operation& operation, Attachment const& lease) {
     Batch end;
     Result<void> outcome;
     if (done) {
-        auto const [residue, certificate] = see_handed_over(lease);
+        notes.reset_done_at = done->reset_done_at;
+        notes.counters = done->counters;
+        auto const [residue, certificate] = see_handed_over(lease, notes);
         operation.certificate = certificate;
         end = residue.empty() ? without(lease) : quarantined(lease, "it is not as it was", residue);
         if (residue.empty()) {
@@ -266,11 +272,11 @@ Result<void> Engine::put_back(Operation& operation, Attachment const& lease) {
 }
 
 // The steps said that they were done: the host says what came of them.
-HandOver Engine::see_handed_over(Attachment const& lease) const {
+HandOver Engine::see_handed_over(Attachment const& lease, ReleaseNotes const& notes) const {
     auto after = seams_.kernel.observe(lease.vf.pf);
     if (!after) return {{"the VF can't be looked at: " + after.error().detail}, {}};
     control_->publish(*after, false);
-    return hand_over(HostView{std::move(*after), {}}, lease);
+    return hand_over(HostView{std::move(*after), {}}, lease, notes);
 }
 
 Result<void> Engine::take_back(Operation& operation, Attachment const& lease) {

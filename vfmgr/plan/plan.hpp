@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/types/certificate.hpp"
+#include "api/types/history_event.hpp"
 #include "vfmgr/plan/desired_state.hpp"
 #include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/plan/step.hpp"
@@ -42,12 +43,26 @@ struct AttachmentPlan {
 [[nodiscard]] Result<Plan> plan_release(HostView const& host, DesiredState const& desired,
                                         Attachment const& attachment);
 
+// What a release noted that can't be seen when it is done.
+struct ReleaseNotes {
+    LeaseMark released;
+    VfSpec before;                      // as the driver reported the VF when the release began
+    std::optional<Time> reset_done_at;  // absent: the VF was not reset, as it was not there
+    std::optional<VfCounters> counters;
+};
 // What the kernel shows of a lease's VF when all steps of its release are done.
 struct HandOver {
     std::vector<std::string> residue;        // of the lease, a sentence each
     std::optional<Certificate> certificate;  // absent where there is residue, or no VF any more
 };
-[[nodiscard]] HandOver hand_over(HostView const& after, Attachment const& lease);
+[[nodiscard]] HandOver hand_over(HostView const& after, Attachment const& lease,
+                                 ReleaseNotes const& notes);
+// Of a lease that ended; `events` are those of that lease, the latest first. Otherwise not_found,
+// with why there is none: it goes on, its VF is in quarantine, its VF was gone, there was no such
+// lease.
+[[nodiscard]] Result<Certificate> find_certificate(DesiredState const& desired,
+                                                   std::vector<HistoryEvent> const& events,
+                                                   std::string const& attachment);
 
 // Boot: VFs, settings, bindings and legs of everything lent, before libvirt runs. Kernel steps
 // only.

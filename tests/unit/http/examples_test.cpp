@@ -68,6 +68,8 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<FirmwareRequest>("firmware_request");
     expect_golden<HistoryEvent>("history_event");
     expect_golden<HistoryEvent>("history_event-returned");
+    expect_golden<Certificate>("certificate");
+    expect_golden<Certificate>("certificate-infiniband");
 }
 
 // What the daemon adds to it is not the card's: what it waits for, who uses it, what was tried.

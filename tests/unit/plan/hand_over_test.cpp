@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/unit/plan/example_host.hpp"
 
 namespace vfmgr {
@@ -10,6 +12,10 @@ namespace {
 using namespace example;
 using testing::HasSubstr;
 using testing::IsEmpty;
+
+Time at(std::int64_t milliseconds) {
+    return Time(std::chrono::milliseconds(milliseconds));
+}
 
 // vm1's lease of VF 2, with a MAC and a VLAN.
 Attachment lease() {
@@ -21,15 +27,30 @@ Attachment lease() {
     ended.settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
     ended.baseline.mac = MacAddress{};
     ended.baseline.vlan = Vlan{};
+    ended.created_at = at(1000);
+    ended.operation = "attaching";
+    ended.requested_by = "token:9f86d081";
     return ended;
+}
+
+// Of a release that did all of its steps.
+ReleaseNotes noted() {
+    ReleaseNotes notes;
+    notes.released = {at(5000), "detaching", "uid:0"};
+    notes.before.mac = mac(7);
+    notes.before.vlan = Vlan{100, 0, VlanProtocol::dot1q};
+    notes.before.spoofchk = true;
+    notes.reset_done_at = at(6000);
+    return notes;
 }
 
 struct After {
     HostView view = host();
     PfState& pf = view.kernel.pfs.at(pf_address);
     VfState& vf = pf.vfs.at(2);
+    ReleaseNotes notes = noted();
     [[nodiscard]] HandOver see(Attachment const& ended = lease()) const {
-        return hand_over(view, ended);
+        return hand_over(view, ended, notes);
     }
     [[nodiscard]] std::string only_residue(Attachment const& ended = lease()) const {
         auto const [residue, certificate] = see(ended);
@@ -40,16 +61,91 @@ struct After {
 
 TEST(HandOver, CertifiesAVfThatIsAsItWas) {
     After after;
-    after.pf.observed_at = Time(std::chrono::milliseconds(7));
+    after.pf.observed_at = at(7000);
     auto const [residue, certificate] = after.see();
     EXPECT_THAT(residue, IsEmpty());
-    EXPECT_EQ(certificate, (Certificate{{pf_address, 2},
-                                        after.vf.pci,
-                                        "aaaa0001",
-                                        "vm1",
-                                        after.vf.settings,
-                                        std::nullopt,
-                                        after.pf.observed_at}));
+    Certificate wanted{
+        {pf_address, 2},   after.vf.pci, "aaaa0001", "vm1",
+        after.vf.settings, std::nullopt, at(7000),   {at(1000), "attaching", "token:9f86d081"}};
+    wanted.released = {at(5000), "detaching", "uid:0"};
+    wanted.reset = VfReset{ResetMethod::flr, at(6000)};
+    wanted.put_back.was.mac = mac(7);
+    wanted.put_back.was.vlan = Vlan{100, 0, VlanProtocol::dot1q};
+    wanted.put_back.is.mac = MacAddress{};
+    wanted.put_back.is.vlan = Vlan{};
+    wanted.rotated.mac = Rotated<MacAddress>{mac(7), MacAddress{}};
+    EXPECT_EQ(certificate, wanted) << nlohmann::json(*certificate).dump(1);
+}
+
+// What the driver said counts, not what the lease had asked it for.
+TEST(HandOver, TellsWhatWasSeenBeforeTheRelease) {
+    After after;
+    after.notes.before.mac = mac(8);
+    after.notes.before.vlan.reset();
+    auto const certificate = *after.see().certificate;
+    EXPECT_EQ(certificate.put_back.was.mac, mac(8)) << "somebody had changed it";
+    EXPECT_EQ(certificate.put_back.was.vlan, std::nullopt) << "the driver did not tell";
+    EXPECT_EQ(certificate.put_back.was.spoofchk, std::nullopt) << "it was not lent";
+    EXPECT_EQ(certificate.rotated.mac->was, mac(7)) << "which the tenant had been given";
+}
+
+TEST(HandOver, OnlyAResetVfIsCertified) {
+    After after;
+    after.notes.reset_done_at.reset();
+    EXPECT_EQ(after.only_residue(),
+              "VF 0000:01:00.0/2 was not reset: it was not there when the release began");
+}
+
+TEST(HandOver, CountersAreThoseOfTheRelease) {
+    After after;
+    EXPECT_FALSE(after.see().certificate->counters) << "the driver tells none";
+    after.notes.counters.emplace().rx_packets = 7;
+    EXPECT_EQ(after.see().certificate->counters, after.notes.counters);
+}
+
+// An InfiniBand VF has no MAC that could be told, and GUIDs.
+TEST(HandOver, TellsTheGuidsThatAreNoMore) {
+    After after;
+    auto ended = lease();
+    ended.settings.mac.reset();
+    ended.baseline.mac.reset();
+    ended.settings.node_guid = Guid{1};
+    ended.settings.port_guid = Guid{2};
+    ended.baseline.node_guid = Guid{};
+    after.vf.settings.node_guid = Guid{};
+    auto const rotated = after.see(ended).certificate->rotated;
+    EXPECT_EQ(rotated.mac, std::nullopt) << "the lease gave none";
+    EXPECT_EQ(rotated.node_guid, (Rotated<Guid>{Guid{1}, Guid{}}));
+    EXPECT_EQ(rotated.port_guid, (Rotated<Guid>{Guid{2}, std::nullopt})) << "it is not told";
+}
+
+// The driver told nothing before the lease, so nothing was to be put back.
+TEST(HandOver, AnAddressOfTheTenantsIsNeverCertified) {
+    After after;
+    auto ended = lease();
+    ended.baseline.mac.reset();
+    after.vf.settings.mac = mac(7);
+    EXPECT_EQ(after.only_residue(ended),
+              "VF 0000:01:00.0/2 still has the MAC 02:00:00:00:00:07 of VM vm1");
+    after.vf.settings.mac = mac(9);
+    EXPECT_TRUE(after.see(ended).certificate);
+    ended.settings.node_guid = ended.settings.port_guid = Guid{1};
+    after.vf.settings.node_guid = Guid{1};
+    EXPECT_EQ(after.only_residue(ended),
+              "VF 0000:01:00.0/2 still has the node GUID 00:00:00:00:00:00:00:01 of VM vm1");
+    after.vf.settings.node_guid.reset();
+    after.vf.settings.port_guid = Guid{1};
+    EXPECT_THAT(after.only_residue(ended), HasSubstr("still has the port GUID"));
+}
+
+// An admin set it before the lease, and the lease asked for the same.
+TEST(HandOver, AnAddressThatTheVfHadBeforeStays) {
+    After after;
+    auto ended = lease();
+    ended.baseline.mac = after.vf.settings.mac = mac(7);
+    auto const [residue, certificate] = after.see(ended);
+    EXPECT_THAT(residue, IsEmpty());
+    EXPECT_EQ(certificate->rotated.mac, std::nullopt);
 }
 
 TEST(HandOver, NamesWhatIsStillSet) {
@@ -106,6 +202,78 @@ TEST(HandOver, NotSeenIsNotClean) {
     EXPECT_EQ(after.only_residue(), "VF 0000:01:00.0/2 can't be looked at: the worker hangs");
     after.view.kernel.pfs.clear();
     EXPECT_THAT(after.only_residue(), HasSubstr("its PF is gone"));
+}
+
+HistoryEvent ended(EventKind kind) {
+    HistoryEvent event;
+    event.kind = kind;
+    event.pf = pf_address;
+    event.vf = 2;
+    event.attachment = "aaaa0001";
+    event.vm_name = "vm1";
+    return event;
+}
+
+struct Found {
+    DesiredState desired;
+    std::vector<HistoryEvent> events;
+    [[nodiscard]] Result<Certificate> find() const {
+        return find_certificate(desired, events, "aaaa0001");
+    }
+    void expect_none(std::string const& detail, std::string const& remedy) const {
+        auto const none = find();
+        ASSERT_FALSE(none) << detail;
+        EXPECT_EQ(none.error().problem, Problem::not_found);
+        EXPECT_EQ(none.error().detail, detail);
+        EXPECT_THAT(none.error().remedy, HasSubstr(remedy));
+    }
+};
+
+TEST(FindCertificate, IsThatOfTheLeasesEnd) {
+    Found found{{}, {ended(EventKind::returned), ended(EventKind::lent)}};
+    found.events[0].certificate = After().see().certificate;
+    EXPECT_EQ(found.find().value(), *found.events[0].certificate);
+    found.events.insert(found.events.begin(), ended(EventKind::settled));
+    EXPECT_TRUE(found.find()) << "what was drift then is over since";
+}
+
+TEST(FindCertificate, SaysThatTheLeaseGoesOn) {
+    Found found{{}, {ended(EventKind::lent)}};
+    found.desired.attachments["aaaa0001"] = lease();
+    found.desired.attachments["aaaa0001"].state = AttachmentState::attached;
+    found.expect_none("attachment aaaa0001 goes on (attached): VF 0000:01:00.0/2 is lent to VM vm1",
+                      "vfctl detach aaaa0001");
+}
+
+TEST(FindCertificate, SaysWhyTheVfIsInQuarantine) {
+    Found found{{}, {ended(EventKind::quarantined), ended(EventKind::lent)}};
+    found.desired.quarantine[lease().vf] = {
+        lease().vf, lease(), "it is not as it was", {"trust is on", "held open"}, {}};
+    found.expect_none(
+        "VF 0000:01:00.0/2, which VM vm1 gave back, is in quarantine: it is not as it was: trust "
+        "is on; held open",
+        "vfctl vf release-quarantine 0000:01:00.0 2");
+    found.desired.quarantine.begin()->second.attachment.id = "bbbb0002";
+    EXPECT_THAT(found.find().error().detail, testing::Not(HasSubstr("quarantine")))
+        << "a later lease's";
+}
+
+TEST(FindCertificate, SaysThatTheVfWasNoMore) {
+    Found const found{{}, {ended(EventKind::returned), ended(EventKind::lent)}};
+    found.expect_none(
+        "attachment aaaa0001 of VM vm1 ended without a certificate: VF 0000:01:00.0/2 was no more",
+        "vfctl vf history 0000:01:00.0 2");
+}
+
+TEST(FindCertificate, SaysThatTheLeaseDidNotBegin) {
+    Found const found{{}, {ended(EventKind::lending_failed)}};
+    found.expect_none("attachment aaaa0001 did not begin: VM vm1 never had VF 0000:01:00.0/2 by it",
+                      "vfctl vf history 0000:01:00.0 2");
+}
+
+TEST(FindCertificate, SaysThatThereIsNoSuchLease) {
+    Found{}.expect_none("there is no attachment aaaa0001, nor a certificate of it",
+                        "vfctl vf history");
 }
 
 }  // namespace
