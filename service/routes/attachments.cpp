@@ -79,6 +79,18 @@ void list_verifications(Engine& engine, Call const& call, http::Respond respond)
     });
 }
 
+// Of a lease that ended, however long ago.
+void show_certificate(Engine& engine, Call const& call, http::Respond respond) {
+    engine.control().post([call, respond = std::move(respond)](Control::State& state) {
+        auto const& id = call.ids.at("id");
+        auto const events = state.store.events(id);
+        if (!events) return respond(refusal(call, events.error()));
+        auto const certificate = find_certificate(state.desired(), *events, id);
+        if (!certificate) return respond(refusal(call, certificate.error()));
+        respond(json_response(200, *certificate));
+    });
+}
+
 }  // namespace
 
 std::vector<Route> attachment_routes(Engine& engine) {
@@ -98,6 +110,10 @@ std::vector<Route> attachment_routes(Engine& engine) {
         {"DELETE", "/v1/attachments/{id}", Role::operator_,
          [&engine](Call const& call, http::Respond respond) {
              take_back(engine, call, std::move(respond));
+         }},
+        {"GET", "/v1/attachments/{id}/certificate", Role::viewer,
+         [&engine](Call const& call, http::Respond respond) {
+             show_certificate(engine, call, std::move(respond));
          }},
         {"GET", "/v1/attachments/{id}/verifications", Role::viewer,
          [&engine](Call const& call, http::Respond respond) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t attachment_verifications_max = 100;  // kept for each
 constexpr std::int64_t vf_verifications_max = 200;
-constexpr std::int64_t vf_events_max = 1000;
+constexpr std::int64_t vf_events_max = 1000;  // ends of leases, and as many others
 
 template <class... Values>
 void execute(SQLite::Database& db, char const* sql, Values const&... values) {
@@ -96,18 +96,26 @@ void save_verifications(SQLite::Database& db, Batch const& batch) {
 
 void save_events(SQLite::Database& db, Batch const& batch) {
     for (auto const& event : batch.save_events) {
-        SQLite::Statement insert(db, "INSERT INTO events VALUES (?, ?, ?, ?)");
+        int const hand_over = event.kind == EventKind::returned ? 1 : 0;
+        SQLite::Statement insert(
+            db,
+            "INSERT INTO events (number, pf, vf, document, attachment, hand_over) "
+            "VALUES (?, ?, ?, ?, ?, ?)");
         SQLite::bind(insert, static_cast<std::int64_t>(event.number), to_string(event.pf));
         if (event.vf) insert.bind(3, int{*event.vf});
         insert.bind(4, document_of(event));
+        if (event.attachment) insert.bind(5, *event.attachment);
+        insert.bind(6, hand_over);
         insert.exec();
-        SQLite::Statement prune(db,
-                                "DELETE FROM events WHERE pf = ?1 AND vf IS ?2 AND number <= "
-                                "(SELECT number FROM events WHERE pf = ?1 AND vf IS ?2 "
-                                "ORDER BY number DESC LIMIT 1 OFFSET ?3)");
+        SQLite::Statement prune(
+            db,
+            "DELETE FROM events WHERE pf = ?1 AND vf IS ?2 AND hand_over = ?3 AND number <= "
+            "(SELECT number FROM events WHERE pf = ?1 AND vf IS ?2 AND hand_over = ?3 "
+            "ORDER BY number DESC LIMIT 1 OFFSET ?4)");
         SQLite::bind(prune, to_string(event.pf));
         if (event.vf) prune.bind(2, int{*event.vf});
-        prune.bind(3, vf_events_max);
+        prune.bind(3, hand_over);
+        prune.bind(4, vf_events_max);
         prune.exec();
     }
 }

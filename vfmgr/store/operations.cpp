@@ -65,6 +65,16 @@ Result<std::vector<Verification>> verifications_in(Store::Impl const& store,
     return verifications;
 }
 
+Result<std::vector<HistoryEvent>> events_in(Store::Impl const& store, SQLite::Statement& rows) {
+    std::vector<HistoryEvent> events;
+    while (rows.executeStep()) {
+        VFMGR_TRY(auto event, value_of<HistoryEvent>(store, rows.getColumn(1),
+                                                     "event " + rows.getColumn(0).getString()));
+        events.push_back(std::move(event));
+    }
+    return events;
+}
+
 std::int64_t sql_limit(std::size_t limit) {
     return static_cast<std::int64_t>(std::min<std::size_t>(limit, INT32_MAX));
 }
@@ -142,13 +152,18 @@ Result<std::vector<HistoryEvent>> Store::events(VfId const& vf) {
                                "SELECT number, document FROM events WHERE pf = ? "
                                "AND (vf = ? OR vf IS NULL) ORDER BY number DESC");
         SQLite::bind(rows, to_string(vf.pf), int{vf.index});
-        Events events;
-        while (rows.executeStep()) {
-            VFMGR_TRY(auto event, value_of<HistoryEvent>(*impl_, rows.getColumn(1),
-                                                         "event " + rows.getColumn(0).getString()));
-            events.push_back(std::move(event));
-        }
-        return events;
+        return events_in(*impl_, rows);
+    });
+}
+
+Result<std::vector<HistoryEvent>> Store::events(std::string const& attachment) {
+    using Events = std::vector<HistoryEvent>;
+    return impl_->guarded(Access::read, [&](SQLite::Database& db) -> Result<Events> {
+        SQLite::Statement rows(db,
+                               "SELECT number, document FROM events WHERE attachment = ? "
+                               "ORDER BY number DESC");
+        rows.bind(1, attachment);
+        return events_in(*impl_, rows);
     });
 }
 

@@ -87,7 +87,20 @@ CREATE TABLE events (
 CREATE INDEX events_by_vf ON events (pf, vf, number);
 )sql";
 
-constexpr std::array migrations{version_1, version_2, version_3, version_4, version_5, version_6};
+// A lease's events are found by it, and its end, which holds the certificate, is kept apart from
+// what else happened to the VF: a storm of drift pushes no certificate out.
+constexpr char const* version_7 = R"sql(
+ALTER TABLE events ADD COLUMN attachment TEXT;
+ALTER TABLE events ADD COLUMN hand_over INTEGER NOT NULL DEFAULT 0;
+UPDATE events SET attachment = document ->> '$.attachment',
+    hand_over = coalesce(document ->> '$.kind' = 'returned', 0) WHERE json_valid(document);
+CREATE INDEX events_by_attachment ON events (attachment, number);
+DROP INDEX events_by_vf;
+CREATE INDEX events_by_vf ON events (pf, vf, hand_over, number);
+)sql";
+
+constexpr std::array migrations{version_1, version_2, version_3, version_4,
+                                version_5, version_6, version_7};
 constexpr int newest = static_cast<int>(migrations.size());
 constexpr int application_id = 0x76666d67;  // "vfmg"
 

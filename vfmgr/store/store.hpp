@@ -120,8 +120,11 @@ class Store {
     [[nodiscard]] Result<std::vector<Verification>> verifications(VfId const& vf);
 
     // What happened to the VF, also with all VFs of its PF; newest first. 1000 are kept for each
-    // VF, and 1000 of the PF itself, however old.
+    // VF, and 1000 of the PF itself, however old; and 1000 ends of leases on each VF apart from
+    // those, since they hold the certificates.
     [[nodiscard]] Result<std::vector<HistoryEvent>> events(VfId const& vf);
+    // What of that happened to the attachment, newest first; also when it is gone.
+    [[nodiscard]] Result<std::vector<HistoryEvent>> events(std::string const& attachment);
     // 0: there was none yet.
     [[nodiscard]] Result<std::uint64_t> last_event();
 

@@ -31,7 +31,7 @@ TEST_F(FormsTest, EachIsKept) {
     static_cast<void>(open());
     for (int each = 1; each <= form(); ++each)
         EXPECT_TRUE(exists(forms / fmt::format("form-{}.sql", each))) << each;
-    EXPECT_EQ(form(), 6) << "say so in INSTANTIATE_TEST_SUITE_P";
+    EXPECT_EQ(form(), 7) << "say so in INSTANTIATE_TEST_SUITE_P";
 }
 
 TEST_P(FormsTest, LosesNoWish) {
@@ -78,8 +78,9 @@ TEST_P(FormsTest, CanDoWhatCameLater) {
     batch.save_rdma_links = {{{"siw0", SoftRdmaType::siw, "eno1"}, 1}};
     batch.save_verifications = {{{test::pf, 2}, test::verification("run2", "00000002", 5)}};
     auto const before = store.last_event().value();
-    EXPECT_EQ(before, GetParam() < 6 ? 0U : 7U);
-    EXPECT_EQ(store.events({test::pf, 1}).value().size(), GetParam() < 6 ? 0U : 1U);
+    EXPECT_EQ(before, GetParam() < 6 ? 0U : GetParam() < 7 ? 7U : 8U);
+    EXPECT_EQ(store.events({test::pf, 1}).value().size(), GetParam() < 6 ? 0U : before - 6);
+    EXPECT_EQ(store.events("00000001").value().size(), GetParam() < 6 ? 0U : 1U);
     batch.save_events = {test::event(before + 1, 2)};
     EXPECT_TRUE(store.commit(batch));
     EXPECT_EQ(store.events({test::pf, 2}).value(), batch.save_events);
@@ -89,10 +90,34 @@ TEST_P(FormsTest, CanDoWhatCameLater) {
     EXPECT_EQ(store.load()->rdma_links.at("siw0"), batch.save_rdma_links[0]);
 }
 
-INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2, 3, 4, 5, 6));
+// As form 6 had them, of leases without more than that; and as form 7 has them.
+TEST_F(FormsTest, CertificatesAreFoundByTheirLease) {
+    restore(6);
+    execute(R"sql(INSERT INTO events VALUES (8, '0000:01:00.0', 1, '{"number": 8,
+        "at": "2026-01-31T12:00:02.000Z", "kind": "returned", "pf": "0000:01:00.0", "vf": 1,
+        "attachment": "00000009", "vm_name": "vm1", "operation": null, "because_of": null,
+        "detail": "reset, and as it was before", "certificate": {
+            "vf": {"pf": "0000:01:00.0", "index": 1}, "vf_pci": "0000:01:10.0",
+            "attachment": "00000009", "vm_name": "vm1", "settings": {}, "driver": "igbvf",
+            "seen_at": "2026-01-31T12:00:02.000Z"}}'))sql");
+    auto const earlier = open().events("00000009").value();
+    ASSERT_EQ(earlier.size(), 1U);
+    ASSERT_TRUE(earlier[0].certificate);
+    EXPECT_EQ(earlier[0].certificate->driver, "igbvf");
+    EXPECT_EQ(earlier[0].certificate->lent, LeaseMark{});
+    EXPECT_EQ(earlier[0].certificate->reset, std::nullopt) << "nobody noted it";
+    std::filesystem::remove(path());
+    restore(7);
+    auto const kept = open().events("00000009").value();
+    ASSERT_EQ(kept.size(), 1U);
+    EXPECT_EQ(kept[0].certificate->released.requested_by, "token:11111111");
+    EXPECT_EQ(kept[0].certificate->reset->method, ResetMethod::flr);
+}
+
+INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2, 3, 4, 5, 6, 7));
 
 class LaterFormsTest : public FormsTest {};
-INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest, testing::Values(2, 3, 4, 5, 6));
+INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest, testing::Values(2, 3, 4, 5, 6, 7));
 
 TEST_P(LaterFormsTest, KeepTokensAndHistory) {
     restore(GetParam());

@@ -90,6 +90,40 @@ TEST_F(RecordsTest, TheLatestEventsOfEachVfAreKept) {
     EXPECT_EQ(store.events({test::pf, 2}).value().size(), 2U) << "of no other VF";
 }
 
+HistoryEvent end_of_lease(std::uint64_t number, std::string lease) {
+    auto event = test::event(number, 1);
+    event.kind = EventKind::returned;
+    event.attachment = std::move(lease);
+    return event;
+}
+
+TEST_F(RecordsTest, EventsOfALeaseAreThoseOfNoOther) {
+    auto store = open();
+    auto of_lease = test::event(1, 1);
+    of_lease.attachment = "00000001";
+    std::vector const all{of_lease, test::event(2, 1), end_of_lease(3, "00000002"),
+                          end_of_lease(4, "00000001")};
+    ASSERT_TRUE(store.commit(saving_events(all)));
+    EXPECT_EQ(store.events("00000001").value(), (std::vector{all[3], all[0]}));
+    EXPECT_TRUE(store.events("00000003").value().empty());
+}
+
+// They hold the certificates: only later ends of leases push them out.
+TEST_F(RecordsTest, EndsOfLeasesAreKeptApartFromOtherEvents) {
+    auto store = open();
+    std::vector<HistoryEvent> many{end_of_lease(1, "00000001")};
+    for (std::uint64_t number = 2; number <= 1010; ++number) many.push_back(test::event(number, 1));
+    ASSERT_TRUE(store.commit(saving_events(many)));
+    EXPECT_EQ(store.events("00000001").value(), (std::vector{many[0]}));
+    EXPECT_EQ(store.events({test::pf, 1}).value().back(), many[0]) << "and in the history";
+    many.clear();
+    for (std::uint64_t number = 1011; number <= 2010; ++number)
+        many.push_back(end_of_lease(number, "00000002"));
+    ASSERT_TRUE(store.commit(saving_events(many)));
+    EXPECT_TRUE(store.events("00000001").value().empty());
+    EXPECT_EQ(store.events({test::pf, 1}).value().size(), 2000U);
+}
+
 Batch saving(IdempotencyRecord record) {
     Batch batch;
     batch.save_idempotency.push_back(std::move(record));
