@@ -6,8 +6,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "api/types/attachment.hpp"
 #include "api/types/responder.hpp"
 #include "service/cli/attach_spec.hpp"
+#include "service/cli/certificate.hpp"
 #include "service/cli/choice.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/named_command.hpp"
@@ -83,6 +85,20 @@ Result<void> verifications(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const id, resolve_attachment(connection, name));
     return show_verifications(connection, options, "/v1/attachments/" + id + "/verifications");
+}
+
+// An attachment that ended is in no list: what can be an id is taken for one.
+Result<void> certificate(Options const& options, std::string const& name) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    auto id = name;
+    if (!is_attachment_id(name)) {
+        VFMGR_TRY(id, resolve_attachment(connection, name));
+    }
+    VFMGR_TRY(auto const response,
+              connection.send({.path = "/v1/attachments/" + id + "/certificate"}));
+    VFMGR_TRY(auto const body, json_of(response));
+    print(certificate_table(body), certificate_page(body, options), response.body, options);
+    return {};
 }
 
 struct VerifyArguments {
@@ -224,6 +240,8 @@ void add_attachment_commands(CLI::App& app, Session& session) {
         session.run = [&session] { return list(session.options); };
     });
     add_named(*attachment, session, "show", "one attachment, with its verification", show);
+    add_named(*attachment, session, "certificate",
+              "how its VF was handed back: what was reset, by whom and when", certificate);
     add_named(*attachment, session, "verifications", "runs of the RDMA tests over it",
               verifications);
 }

@@ -287,7 +287,8 @@ std::string attachment_page(json const& attachment, Options const& options) {
                {"verified every", every_text(attachment)},
                {"running VM", cell(attachment, "/live")},
                {"persistent XML", cell(attachment, "/config")},
-               {"created", cell(attachment, "/created_at")}});
+               {"created", cell(attachment, "/created_at")},
+               {"asked by", cell(attachment, "/requested_by")}});
     auto const found = attachment.find("verification");
     if (found != attachment.end() && found->is_object())
         out += "\n" + verification_page(*found, options);
