@@ -167,7 +167,7 @@ class Engine {
     Result<void> take_back(Operation& operation, Attachment const& lease);
     Result<void> put_back(Operation& operation, Attachment const& lease);
     [[nodiscard]] HandOver see_handed_over(Attachment const& lease,
-                                            ReleaseNotes const& notes) const;
+                                           ReleaseNotes const& notes) const;
     Result<void> do_plan(Operation& operation, Plan const& plan, OnFailure on_failure);
     void finish(Operation& operation, Result<void> const& outcome, Batch batch);
     // What the host is like already must be written: waits while the disk is full or fails. False

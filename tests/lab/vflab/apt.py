@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 
 from vflab.paths import LabError
@@ -134,8 +135,9 @@ def install_in_tree(tree, arguments):
             resolv.write_bytes(had)
 
 
-def download(folder, suite, package, version):
-    """A package of a release's mirrors into a folder, without touching this machine's lists."""
+@contextmanager
+def lists_of(suite, folder):
+    """apt-get with a release's own lists, kept in a folder meanwhile: this machine's stay."""
     state = Path(folder) / "apt"
     for name in ("lists/partial", "cache/archives/partial"):
         (state / name).mkdir(parents=True)
@@ -143,9 +145,28 @@ def download(folder, suite, package, version):
     options = ["-q", "-o", f"Dir::Etc::sourcelist={state}/sources.list",
                "-o", "Dir::Etc::sourceparts=-", "-o", f"Dir::State::lists={state}/lists",
                "-o", f"Dir::Cache={state}/cache", "-o", "APT::Sandbox::User=root"]
-    call(["apt-get", *options, "update"], env=NONINTERACTIVE)
-    call(["apt-get", *options, "download", f"{package}={version}"], env=NONINTERACTIVE, cwd=folder)
+
+    def apt_get(*arguments):
+        call(["apt-get", *options, *arguments], env=NONINTERACTIVE, cwd=folder)
+    apt_get("update")
+    yield apt_get
     shutil.rmtree(state)
+
+
+def download(folder, suite, package, version):
+    """A package of a release's mirrors into a folder."""
+    with lists_of(suite, folder) as apt_get:
+        apt_get("download", f"{package}={version}")
+
+
+def download_missing(folder, suite, status, packages):
+    """Packages, and what they need beyond those of a dpkg status file's text, into a folder."""
+    with lists_of(suite, folder) as apt_get:
+        (folder / "apt/status").write_text(status)
+        apt_get("install", "-y", "--download-only", "--no-install-recommends",
+                "-o", f"Dir::State::status={folder}/apt/status", *packages)
+        for deb in (folder / "apt/cache/archives").glob("*.deb"):
+            shutil.move(deb, folder)
 
 
 def index(folder):

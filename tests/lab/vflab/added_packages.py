@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Debian packages that one scenario needs in the emulated host: the others boot without them.
+
+They are taken from the machine's mirrors once for each state of that host, and installed from
+files, since the host has no network.
+"""
+
+from shlex import quote
+
+from vflab import apt
+from vflab.parts import hash_of, part
+
+INSIDE = "/var/tmp/added-packages"
+INSTALL_SECONDS = 900  # packages' scripts take the time of an emulated CPU
+NAMES = "dpkg-query -W -f '${binary:Package}\\n'"
+
+
+class AddedPackages:
+    """Installed while the context lasts; their configuration goes with them."""
+
+    def __init__(self, lab, packages):
+        self.lab, self.host, self.packages = lab, lab.host, packages
+
+    def debs(self):
+        suite = self.lab.machine.settings["suite"]
+        status = self.host.read("/var/lib/dpkg/status")
+        key = hash_of("1", suite, self.packages, status)
+
+        def build(folder):
+            apt.download_missing(folder, suite, status, self.packages)
+        return part(f"added-{suite}", key, build)
+
+    def names(self):
+        return set(self.host.run(NAMES).lines())
+
+    def __enter__(self):
+        debs = self.debs()
+        self.before = self.names()
+        self.host.run(f"mkdir {INSIDE}")
+        for deb in sorted(debs.glob("*.deb")):
+            self.host.copy_in(deb, f"{INSIDE}/{deb.name}")
+        self.host.run(f"DEBIAN_FRONTEND=noninteractive dpkg --force-unsafe-io --install "
+                      f"{INSIDE}/*.deb && rm -r {INSIDE}", timeout=INSTALL_SECONDS)
+        return self
+
+    def __exit__(self, failed, *_):
+        if failed:
+            return  # the boot ends with it, and what is there is evidence
+        added = " ".join(map(quote, sorted(self.names() - self.before)))
+        self.host.run(f"DEBIAN_FRONTEND=noninteractive dpkg --purge {added}",
+                      timeout=INSTALL_SECONDS)
