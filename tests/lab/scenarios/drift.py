@@ -56,9 +56,17 @@ def event_after(lab, product, last, kind, words):
     return event
 
 
+def seconds(time):
+    return datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp()
+
+
+def host_time(lab):
+    """In whole milliseconds, as the API tells times."""
+    return int(lab.host.run("date +%s%3N").stdout) / 1000
+
+
 def seconds_between(began, event):
-    seen = datetime.fromisoformat(event["at"].replace("Z", "+00:00")).timestamp()
-    return seen - began
+    return seconds(event["at"]) - began
 
 
 def changed(lab, product, what, strange, wanted):
@@ -120,11 +128,37 @@ def clean_again(lab, product):
     """A lease that ends in order has its certificate in the history."""
     product.manage(num_vfs=0)
     product.manage(num_vfs=2)
-    product.take_back(product.lend("victim", vf=0))
+    lease = product.lend("victim", vf=0, settings={"trust": True})
+    lent = lab.observe.ip_link_vf(product.pf, 0)
+    began = host_time(lab)
+    product.take_back(lease)
+    over = host_time(lab)
     returned = history(lab, product)[0]
     lab.check_equal(returned["kind"], "returned", "the last event")
-    lab.check_equal((returned["certificate"] or {}).get("vf"), {"pf": product.pci, "index": 0},
-                    "whose certificate it is")
+    certificate = lab.api("GET", f"/v1/attachments/{lease['id']}/certificate").body
+    lab.check_equal(returned["certificate"], certificate, "the history's certificate")
+    certified(lab, lease, certificate, lent, lab.observe.ip_link_vf(product.pf, 0))
+    marks = [certificate["lent"], certificate["released"]]
+    times = [seconds(marks[0]["at"]), began, seconds(marks[1]["at"]),
+             seconds(certificate["reset"]["done_at"]), seconds(certificate["seen_at"]), over]
+    lab.check_equal(times, sorted(times), "the certificate's times, by the host's clock")
+    lab.check_equal([mark["requested_by"] for mark in marks], ["uid:0"] * 2, "who asked")
     shown = lab.vfctl("vf", "history", product.pf, "0").stdout
     lab.check("VF 0, lent to VM victim, is gone from" in shown, f"vfctl vf history: {shown}")
-    lab.count("certified")
+
+
+def certified(lab, lease, certificate, lent, now):
+    """What it says was and is iproute2 showed then and shows now; sysfs knows that reset."""
+    put_back = [certificate["put_back"][when] for when in ("was", "is")]
+    said = [(of["mac"], of["trust"]) for of in put_back]
+    lab.check_equal(said, [(of["mac"], of["trust"]) for of in (lent, now)], "what was put back")
+    mac = certificate["rotated"]["mac"]
+    lab.check(mac["was"] == lent["mac"] and mac["is"] == now["mac"] != lent["mac"],
+              f"the MAC that is no more: {mac}, of {lent} and {now}")
+    methods = lab.host.read(f"/sys/bus/pci/devices/{lease['vf_pci']}/reset_method").split()
+    lab.check(certificate["reset"]["method"] in methods, f"sysfs offers the resets {methods}")
+    # igb counts nothing for its VFs, of which the kernel tells zeros.
+    lab.check_equal(certificate["counters"], None, "counters of igb's")
+    shown = lab.vfctl("attachment", "certificate", lease["id"]).stdout
+    if lab.check(f"{lent['mac']}  {now['mac']}" in shown, f"vfctl attachment certificate: {shown}"):
+        lab.count("certified")

@@ -17,7 +17,7 @@ VFS = 4
 
 def run(lab):
     lab.expect("set", "seen by the VF's driver", "cleaned", "rotated", "given again by the driver",
-               "quarantined", "refused whole")
+               "quarantined", "refused whole", "certified")
     with LabPfs(lab, "infiniband") as [nic]:
         Guids(lab, nic).run()
 
@@ -126,8 +126,18 @@ class Guids:
         self.had += guids
 
     def given_back(self, lease):
+        had, counted = self.nic.ip_guids()[0], self.nic.ip_counters(0)
         self.product.take_back(lease)
         self.clean()
+        certificate = self.lab.api("GET", f"/v1/attachments/{lease['id']}/certificate").body
+        rotated = certificate["rotated"]
+        same = [self.lab.check_equal([rotated[name][when] for name in ("node_guid", "port_guid")],
+                                     list(guids), f"GUIDs that the certificate says {when}")
+                for when, guids in (("was", had), ("is", self.nic.ip_guids()[0]))]
+        # That of the PF's own address is none of a VF's.
+        same.append(self.lab.check_equal(rotated["mac"], None, "a MAC in the certificate"))
+        if all([*same, self.lab.check_equal(certificate["counters"], counted, "counters")]):
+            self.lab.count("certified")
 
     def clean(self):
         if self.lab.check_equal(self.nic.kept_guids()[0], NONE, "GUIDs that the driver keeps"):

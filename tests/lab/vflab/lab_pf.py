@@ -95,6 +95,15 @@ class LabPf:
         found = self.lab.observe.link(self.netdev).get("vfinfo_list", [])
         return {vf["vf"]: (vf.get("node guid"), vf.get("port guid")) for vf in found}
 
+    def ip_counters(self, index):
+        """What passed a VF as iproute2 shows it: {"rx_packets": …, …, "multicast": …, …}."""
+        link, = self.host.run(f"ip -s -j link show dev {self.netdev}").json()
+        stats = next(vf["stats"] for vf in link["vfinfo_list"] if vf["vf"] == index)
+        # iproute2 calls them bytes in "rx" and tx_bytes in "tx".
+        flat = stats["tx"] | {f"rx_{what}": value for what, value in stats["rx"].items()}
+        return {"tx_dropped": flat.pop("dropped"), "multicast": flat.pop("rx_multicast"),
+                "broadcast": flat.pop("rx_broadcast"), **flat}
+
     def numvfs(self):
         return len(self.lab.observe.lines(f"ls -d {self.folder}/virtfn* 2>/dev/null || :"))
 
