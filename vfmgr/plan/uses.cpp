@@ -3,30 +3,54 @@
 // that hold the VF's VFIO group (DESIGN.md, 6.1).
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <map>
+#include <ranges>
+#include <set>
 
 #include "vfmgr/plan/plan.hpp"
 
 namespace vfmgr {
 namespace {
 
-bool names(std::vector<VmHostdev> const& hostdevs, PciAddress const& pci) {
-    return std::any_of(hostdevs.begin(), hostdevs.end(),
-                       [&](VmHostdev const& hostdev) { return hostdev.pci == pci; });
+struct VmUse {
+    VmInfo const* vm;
+    bool live;
+};
+
+// Found by the VF: each look asks for every VF of the host.
+struct Users {
+    std::multimap<VfId, Attachment const*> leases;
+    std::multimap<PciAddress, VmUse> vms;
+};
+
+Users users_of(HostView const& host, DesiredState const& desired, PciAddress const& pf) {
+    Users users;
+    for (auto const& [id, lease] : desired.attachments)
+        if (lease.vf.pf == pf) users.leases.emplace(lease.vf, &lease);
+    for (auto const& [uuid, vm] : host.hypervisor.vms) {
+        for (auto const& hostdev : vm.live) users.vms.emplace(hostdev.pci, VmUse{&vm, true});
+        for (auto const& hostdev : vm.config) users.vms.emplace(hostdev.pci, VmUse{&vm, false});
+    }
+    return users;
 }
 
-void uses_of(std::vector<VfUse>& uses, HostView const& host, DesiredState const& desired,
+template <class Map>
+auto found_in(Map const& map, typename Map::key_type const& key) {
+    auto const [first, last] = map.equal_range(key);
+    return std::ranges::subrange(first, last);
+}
+
+void uses_of(std::vector<VfUse>& uses, Users const& users, DesiredState const& desired,
              VfId const& id, VfState const& vf) {
-    for (auto const& [attachment_id, attachment] : desired.attachments)
-        if (attachment.vf == id)
-            uses.push_back(
-                {id, fmt::format("lent to {} (attachment {})", attachment.vm_name, attachment_id)});
-    for (auto const& [uuid, vm] : host.hypervisor.vms) {
-        if (names(vm.live, vf.pci))
-            uses.push_back({id, fmt::format("in the running VM {}", vm.name)});
-        if (names(vm.config, vf.pci))
-            uses.push_back(
-                {id, fmt::format("in the persistent configuration of VM {}", vm.name), uuid});
+    for (auto const& [_, lease] : found_in(users.leases, id))
+        uses.push_back({id, fmt::format("lent to {} (attachment {})", lease->vm_name, lease->id)});
+    for (auto const& [_, use] : found_in(users.vms, vf.pci)) {
+        if (use.live)
+            uses.push_back({id, fmt::format("in the running VM {}", use.vm->name)});
+        else
+            uses.push_back({id,
+                            fmt::format("in the persistent configuration of VM {}", use.vm->name),
+                            use.vm->uuid});
     }
     for (auto const& holder : vf.holders)
         uses.push_back({id, fmt::format("held open by {} (pid {})", holder.comm, holder.pid)});
@@ -41,19 +65,19 @@ std::vector<VfUse> vf_uses(HostView const& host, DesiredState const& desired,
     std::vector<VfUse> uses;
     auto const* state = find_pf(host, pf);
     if (!state) return uses;
-    for (auto const& vf : state->vfs) uses_of(uses, host, desired, VfId{pf, vf.index}, vf);
+    auto const users = users_of(host, desired, pf);
+    for (auto const& vf : state->vfs) uses_of(uses, users, desired, VfId{pf, vf.index}, vf);
     return uses;
 }
 
 std::optional<BindVfs> bind_unused(HostView const& host, DesiredState const& desired,
                                    PfState const& pf, PfSpec const& want) {
     if (!want.vf_driver) return std::nullopt;
-    auto const uses = vf_uses(host, desired, pf.info.pci);
+    std::set<std::uint16_t> used;
+    for (auto const& use : vf_uses(host, desired, pf.info.pci)) used.insert(use.vf.index);
     BindVfs bind{pf.info.pci, {}, want.vf_driver};
     for (auto const& vf : pf.vfs)
-        if (vf.driver != want.vf_driver &&
-            std::ranges::none_of(uses, [&](VfUse const& use) { return use.vf.index == vf.index; }))
-            bind.vfs.push_back(vf.index);
+        if (vf.driver != want.vf_driver && !used.contains(vf.index)) bind.vfs.push_back(vf.index);
     if (bind.vfs.empty()) return std::nullopt;
     return bind;
 }
