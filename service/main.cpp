@@ -2,21 +2,16 @@
 // vfmgrd: lends VFs to VMs. Everything it does is in run().
 #include <fmt/format.h>
 #include <malloc.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 
 #include "guest-tools/stock/rping_process.hpp"
 #include "service/log.hpp"
 #include "service/run.hpp"
 #include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
-#include "vfmgr/kernel/hang.hpp"
 #include "vfmgr/kernel/linux_kernel.hpp"
 #include "vfmgr/kernel/remote_kernel.hpp"
 #include "vfmgr/kernel/worker_process.hpp"
-#include "vfmgr/kernel/worker_service.hpp"
 
 namespace {
 
@@ -27,21 +22,6 @@ int failed(vfmgr::Error const& error) {
     for (auto const& violation : error.violations)
         vfmgr::log(vfmgr::Severity::error, violation.detail, {{"at", violation.pointer}});
     return 1;
-}
-
-// A child process of vfmgrd, for one PF or the host's network. It ends with the daemon, by the end
-// of its socket: signals that stop the service must not cut a step in two.
-int work_for(std::string const& word) {
-    using namespace vfmgr;
-    auto const subject = worker_subject(word);
-    if (!subject) return failed(subject.error());
-    ::prctl(PR_SET_NAME, worker_comm);
-    ::signal(SIGTERM, SIG_IGN);
-    ::signal(SIGINT, SIG_IGN);
-    LinuxKernel kernel{{}};
-    WorkerService service(FileDescriptor(worker_socket_fd), kernel, *subject);
-    service.run();
-    ::_exit(0);  // whatever still hangs ends with the process, when the kernel lets go
 }
 
 }  // namespace
@@ -56,23 +36,22 @@ int main(int argc, char** argv) {
     app.add_option("--config-dir", paths.folder, "folder of further ones")->capture_default_str();
     app.add_flag("--check-config", check, "read the configuration and exit");
     app.add_flag("--restore", boot, "put VFs and links back as they were lent, and exit (at boot)");
-    std::string worker;
-    app.add_option("--worker", worker, "serve vfmgrd as the worker of this PF, or host")->group("");
     std::vector<std::string> rping;
     app.add_option("--rping", rping, "serve rping of one guest for vfmgrd")->group("");
     app.set_version_flag("--version", VFMGR_VERSION);
     CLI11_PARSE(app, argc, argv);
 
-    if (!worker.empty()) return work_for(worker);
     if (!rping.empty()) return stock::serve_rping(rping);
     auto const config = load_config(paths);
     if (!config) return failed(config.error());
     if (check) return 0;
-    RemoteKernel kernel(
-        [] { return list_pfs({}); }, [] { return list_cards({}); },
-        [folder = config->state_dir + "/workers"](KernelSubject const& subject, Deadline deadline) {
-            return start_worker(folder, subject, deadline);
-        });
+    auto const worker = worker_program();
+    if (!worker) return failed(worker.error());
+    RemoteKernel kernel([] { return list_pfs({}); }, [] { return list_cards({}); },
+                        [&worker, locks = config->state_dir + "/workers"](
+                            KernelSubject const& subject, Deadline deadline) {
+                            return start_worker({worker->get(), locks}, subject, deadline);
+                        });
     if (boot) {
         auto const restored = run_restore(*config, kernel, system_clock());
         return restored ? 0 : failed(restored.error());

@@ -137,11 +137,23 @@ Result<WorkerProcess> spawn_worker(fs::path const& program,
                          [pid] { return where_it_hangs("/proc", pid); }};
 }
 
-Result<WorkerProcess> start_worker(fs::path const& folder, KernelSubject const& subject,
+Result<FileDescriptor> worker_program() {
+    std::error_code error;
+    auto const file = fs::read_symlink("/proc/self/exe", error).replace_filename("vfmgrd-worker");
+    FileDescriptor program(::open(file.c_str(), O_PATH | O_CLOEXEC));
+    if (program) return program;
+    return fail({Problem::unavailable,
+                 file.string() + " is not there, and without it no PF can be looked at",
+                 "install the package vfmgr anew",
+                 {errno_cause("open " + file.string(), errno)}});
+}
+
+Result<WorkerProcess> start_worker(WorkerFiles const& files, KernelSubject const& subject,
                                    Deadline deadline) {
-    VFMGR_TRY(auto lock, lock_subject(folder, subject, deadline));
-    return spawn_worker("/proc/self/exe", {"vfmgrd", "--worker", worker_word(subject)},
-                        std::move(lock));
+    VFMGR_TRY(auto lock, lock_subject(files.locks, subject, deadline));
+    // Of this process: the child has closed its own when it starts the program.
+    auto const program = fmt::format("/proc/{}/fd/{}", ::getpid(), files.program);
+    return spawn_worker(program, {"vfmgrd-worker", worker_word(subject)}, std::move(lock));
 }
 
 }  // namespace vfmgr

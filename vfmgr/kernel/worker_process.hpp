@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts worker processes, `vfmgrd --worker PF` or `vfmgrd --worker host`: this same program once
-// more. Any thread.
+// Starts worker processes, `vfmgrd-worker PF` or `vfmgrd-worker host`. Any thread.
 #pragma once
 
 #include <filesystem>
@@ -9,17 +8,25 @@
 
 namespace vfmgr {
 
-// "0000:01:00.0" or "host": the word behind --worker, and the name of its lock.
+// "0000:01:00.0" or "host": the worker's argument, and the name of its lock.
 [[nodiscard]] std::string worker_word(KernelSubject const& subject);
 [[nodiscard]] Result<KernelSubject> worker_subject(std::string const& word);
 
 // The worker's end of its socket, in the process that start_worker() makes.
 inline constexpr int worker_socket_fd = 3;
 
-// A file of `folder` for each subject is locked as long as a worker of it lives, so that a worker
+// vfmgrd-worker, in the folder of this program. It is kept open, so that this daemon has the
+// workers that it was built with when a newer package is installed under it.
+[[nodiscard]] Result<FileDescriptor> worker_program();
+
+struct WorkerFiles {
+    int program = -1;  // open
+    std::filesystem::path locks;
+};
+// A file of `locks` for each subject is locked as long as a worker of it lives, so that a worker
 // that hangs is known after a restart of the daemon, too: it is waited for until the deadline, and
 // then an Error, pf_stuck of a PF, names it.
-[[nodiscard]] Result<WorkerProcess> start_worker(std::filesystem::path const& folder,
+[[nodiscard]] Result<WorkerProcess> start_worker(WorkerFiles const& files,
                                                  KernelSubject const& subject, Deadline deadline);
 
 // --- parts, for tests ---

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// vfmgrd-worker: a child process of vfmgrd, for one PF or the host's network. A program of its own,
+// with little in it: a host has many of them, and each is started while somebody waits.
+#include <fmt/format.h>
+#include <malloc.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include "vfmgr/kernel/hang.hpp"
+#include "vfmgr/kernel/linux_kernel.hpp"
+#include "vfmgr/kernel/worker_process.hpp"
+#include "vfmgr/kernel/worker_service.hpp"
+
+namespace {
+
+int failed(std::string const& why) {
+    fmt::print(stderr, "vfmgrd-worker: {}; usage: vfmgrd-worker PF|host, by vfmgrd\n", why);
+    return 2;
+}
+
+}  // namespace
+
+// It ends with the daemon, by the end of its socket: signals that stop the service must not cut a
+// step in two.
+int main(int argc, char** argv) {
+    using namespace vfmgr;
+    if (argc != 2) return failed("one argument is wanted");
+    auto const subject = worker_subject(argv[1]);
+    if (!subject) return failed(subject.error().detail);
+    // The program is started by its descriptor, which would be its name.
+    ::prctl(PR_SET_NAME, worker_comm);
+    ::signal(SIGTERM, SIG_IGN);
+    ::signal(SIGINT, SIG_IGN);
+    ::mallopt(M_ARENA_MAX, 1);  // each request has a thread, which would have memory of its own
+    LinuxKernel kernel{{}};
+    WorkerService service(FileDescriptor(worker_socket_fd), kernel, *subject);
+    service.run();
+    ::_exit(0);  // whatever still hangs ends with the process, when the kernel lets go
+}
