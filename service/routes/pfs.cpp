@@ -2,22 +2,31 @@
 // PFs, their specs, their VFs.
 #include <fmt/format.h>
 
+#include <map>
+
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
 
 namespace vfmgr {
 namespace {
 
+using Leases = std::map<VfId, Attachment const*>;
+
+// For all VFs at once: a host may have a thousand, and as many leases.
+Leases leases_of(DesiredState const& desired) {
+    Leases leases;
+    for (auto const& [id, lease] : desired.attachments) leases[lease.vf] = &lease;
+    return leases;
+}
+
 // The lease on a VF, and its quarantine, beside what the VF is.
-nlohmann::json vf_json(DesiredState const& desired, PciAddress const& pf, VfState const& vf) {
+nlohmann::json vf_json(DesiredState const& desired, Leases const& leases, PciAddress const& pf,
+                       VfState const& vf) {
     nlohmann::json out = vf;
-    out["attachment"] = nullptr;
-    out["vm"] = nullptr;
-    for (auto const& [id, lease] : desired.attachments) {
-        if (lease.vf != VfId{pf, vf.index}) continue;
-        out["attachment"] = id;
-        out["vm"] = lease.vm_name;
-    }
+    auto const lease = leases.find(VfId{pf, vf.index});
+    bool const lent = lease != leases.end();
+    out["attachment"] = lent ? nlohmann::json(lease->second->id) : nullptr;
+    out["vm"] = lent ? nlohmann::json(lease->second->vm_name) : nullptr;
     auto const quarantine = desired.quarantine.find(VfId{pf, vf.index});
     out["quarantine"] = nullptr;
     if (quarantine != desired.quarantine.end())
@@ -28,15 +37,15 @@ nlohmann::json vf_json(DesiredState const& desired, PciAddress const& pf, VfStat
     return out;
 }
 
-nlohmann::json vfs_json(DesiredState const& desired, PfState const& pf) {
+nlohmann::json vfs_json(DesiredState const& desired, Leases const& leases, PfState const& pf) {
     auto vfs = nlohmann::json::array();
-    for (auto const& vf : pf.vfs) vfs.push_back(vf_json(desired, pf.info.pci, vf));
+    for (auto const& vf : pf.vfs) vfs.push_back(vf_json(desired, leases, pf.info.pci, vf));
     return vfs;
 }
 
-nlohmann::json pf_json(DesiredState const& desired, PfState const& pf) {
+nlohmann::json pf_json(DesiredState const& desired, Leases const& leases, PfState const& pf) {
     nlohmann::json out = pf;
-    out["vfs"] = vfs_json(desired, pf);
+    out["vfs"] = vfs_json(desired, leases, pf);
     auto const managed = desired.pfs.find(pf.info.pci);
     out["spec"] = nullptr;
     out["revision"] = 0;
@@ -63,7 +72,9 @@ Result<PfState> named_pf(Call const& call, Snapshot const& now) {
 void list_pfs(Engine& engine, http::Respond const& respond) {
     auto const now = engine.snapshot();
     auto items = nlohmann::json::array();
-    for (auto const& [pci, pf] : now.host->kernel.pfs) items.push_back(pf_json(*now.desired, pf));
+    auto const leases = leases_of(*now.desired);
+    for (auto const& [pci, pf] : now.host->kernel.pfs)
+        items.push_back(pf_json(*now.desired, leases, pf));
     respond(list_response(std::move(items)));
 }
 
@@ -71,7 +82,7 @@ http::Response show_pf(Engine& engine, Call const& call) {
     auto const now = engine.snapshot();
     auto const pf = named_pf(call, now);
     if (!pf) return refusal(call, pf.error());
-    return json_response(200, pf_json(*now.desired, *pf));
+    return json_response(200, pf_json(*now.desired, leases_of(*now.desired), *pf));
 }
 
 http::Response show_spec(Engine& engine, Call const& call) {
@@ -94,7 +105,9 @@ http::Response show_vf(Engine& engine, Call const& call) {
     auto const index = vf_index(call);
     if (!index) return refusal(call, index.error());
     for (auto const& vf : pf->vfs)
-        if (vf.index == *index) return json_response(200, vf_json(*now.desired, pf->info.pci, vf));
+        if (vf.index == *index)
+            return json_response(200,
+                                 vf_json(*now.desired, leases_of(*now.desired), pf->info.pci, vf));
     return refusal(
         call, Error{Problem::not_found, fmt::format("{} has no VF {}", pf->info.ifname, *index),
                     fmt::format("it has {}", pf->info.num_vfs)});
@@ -153,7 +166,7 @@ http::Response list_vfs(Engine& engine, Call const& call) {
     auto const now = engine.snapshot();
     auto const pf = named_pf(call, now);
     if (!pf) return refusal(call, pf.error());
-    return list_response(vfs_json(*now.desired, *pf));
+    return list_response(vfs_json(*now.desired, leases_of(*now.desired), *pf));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
+#include "vfmgr/plan/drift.hpp"
 
 namespace vfmgr {
 namespace {
@@ -19,7 +20,8 @@ nlohmann::json about() {
 }
 
 // Ready means: the journal is recovered (nothing is served before), the host was seen, libvirt
-// answers.
+// answers. What differs then from what is wanted is told beside it: who may be sent requests is
+// another question.
 http::Response ready(Engine& engine) {
     auto const now = engine.snapshot();
     auto reasons = nlohmann::json::array();
@@ -28,7 +30,9 @@ http::Response ready(Engine& engine) {
     for (auto const& [pci, pf] : now.host->kernel.pfs)
         if (pf.stale) reasons.push_back(to_string(pci));
     bool const well = reasons.empty();
-    return json_response(well ? 200 : 503, {{"ready", well}, {"not_ready", std::move(reasons)}});
+    return json_response(well ? 200 : 503, {{"ready", well},
+                                            {"not_ready", std::move(reasons)},
+                                            {"drift", find_drift(*now.host, *now.desired).size()}});
 }
 
 }  // namespace
