@@ -32,10 +32,7 @@ class LabPfs:
         self.lab, self.kinds, self.pfs = lab, kinds, []
 
     def __enter__(self):
-        kernel = kernel_module.kernel_of(self.lab)
-        script = BUILD.format(module=MODULE, release=kernel[0])
-        kernel_module.load(self.lab, MODULE, kernel_module.built(
-            MODULE, self.lab.machine.settings["suite"], kernel, script, sources=SOURCES))
+        load(self.lab, MODULE)
         addresses = nvme.plug(self.lab, nvme.VFS_MAX, range(1, len(self.kinds) + 1))
         self.pfs = [LabPf(self.lab, pci, kind) for pci, kind in zip(addresses, self.kinds)]
         return self.pfs
@@ -50,6 +47,13 @@ class LabPfs:
                               f"cd {DEVICES}/{pf.pci}; echo >driver_override; "
                               "echo 1 >sriov_drivers_autoprobe")
         self.lab.host.run(f"rmmod {MODULE}")
+
+
+def load(lab, module):
+    kernel = kernel_module.kernel_of(lab)
+    script = BUILD.format(module=module, release=kernel[0])
+    kernel_module.load(lab, module, kernel_module.built(
+        module, lab.machine.settings["suite"], kernel, script, sources=SOURCES))
 
 
 class LabPf:

@@ -62,7 +62,7 @@ class Machine:
         lock.release()
         return not free
 
-    def prepare(self, suite, cpus, with_packages, api_port=None, parts=None):
+    def prepare(self, suite, cpus, with_packages, api_port=None, parts=None, iommu=True):
         """Builds what is missing, unless that was done before, and makes a fresh disk."""
         if self.is_running():
             raise LabError(f"the lab '{self.name}' is already up (lab down ends it)")
@@ -82,7 +82,7 @@ class Machine:
                     os.link(parts.tiny / name, self.folder / f"tiny-{name}")
         settings = {"name": f"vfmgr-lab-{self.name}", "run": str(self.folder),
                     "state": str(state_dir()), "qemu": str(parts.qemu), "cpus": cpus,
-                    "suite": suite, "packages": parts.packages_key,
+                    "iommu": iommu, "suite": suite, "packages": parts.packages_key,
                     "ssh_port": free_port(), "api_port": api_port or free_port()}
         (self.folder / "settings.json").write_text(json.dumps(settings, indent=1))
         ssh.write_configuration(self.folder, settings["ssh_port"], ssh_key())

@@ -12,6 +12,11 @@ mount -t proc proc "$tree/proc"
 exec chroot "$tree" qemu-system-x86_64 "$@"
 """
 MEMORY = "6G"
+# The Intel IOMMU model works with the CPU, an AMD one, and gives every VF a group of its own; no
+# caching-mode, since nothing from outside is assigned in. Each PCI function behind it has an
+# address space, and each change of the memory map makes all of them anew: with 968 functions the
+# emulated host answered nobody any more.
+IOMMU = ("-device", "intel-iommu,intremap=on,device-iotlb=on")
 PF_MAC = "52:54:00:aa:00:01"
 WIRE = "wire.sock"  # in the run's folder
 NVMES = 8
@@ -36,12 +41,10 @@ def arguments(settings, command_line):
         "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
         "-chardev", f"socket,id=qmp,path={run}/qmp.sock,server=off",
         "-mon", "chardev=qmp,mode=control",
-        # TCG's "max" CPU is an AMD one with nested SVM, so VMs inside run under KVM. The Intel
-        # IOMMU model works with it and gives every VF a group of its own; no caching-mode, since
-        # nothing from outside is assigned in.
+        # TCG's "max" CPU is an AMD one with nested SVM, so VMs inside run under KVM.
         "-machine", "q35,kernel-irqchip=split", "-accel", "tcg,thread=multi", "-cpu", "max",
         "-smp", str(settings["cpus"]), "-m", MEMORY,
-        "-device", "intel-iommu,intremap=on,device-iotlb=on",
+        *(IOMMU if settings["iommu"] else ()),
         "-drive", f"if=none,id=disk,file={run}/disk.raw,format=raw,cache=unsafe",
         "-device", "virtio-blk-pci,drive=disk",
         "-drive", f"if=none,id=vmdisk,file={run}/vm-disk.raw,format=raw,readonly=on",

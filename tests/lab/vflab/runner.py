@@ -121,7 +121,7 @@ class Runner:
         """Runs a scenario once; returns its failures and its Lab."""
         lab = None
         try:
-            self.ensure_boot()
+            self.ensure_boot(getattr(module, "IOMMU", True))
             lab = scenario.Lab(self.machine, name)
             say(f"{name}: {scenario.description(name, self.folder)}")
             self.limited(module, lab)
@@ -172,7 +172,7 @@ class Runner:
 
     # --- boots ---
 
-    def ensure_boot(self):
+    def ensure_boot(self, iommu):
         if self.machine is not None:
             return
         options = self.options
@@ -182,7 +182,7 @@ class Runner:
                 raise LabError(f"no lab '{options.name}' is up (lab up starts it)")
         else:
             self.machine.prepare(options.suite, options.cpus, not options.without_packages,
-                                 parts=self.parts)
+                                 parts=self.parts, iommu=iommu)
             self.machine.boot()
         host = Host(self.machine)
         host.wait_booted()

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""vfmgrd's start with 8 PFs, 960 VFs and as many leases, until all is seen and as it is wanted.
+
+While it is stopped somebody changes a VF of each PF, which mode enforce puts back: the end is that
+GET /readyz tells no drift, and then iproute2 is asked about what was changed. The clock starts
+before systemd is asked to start it; how long an earlier one took to stop is not in it.
+
+The peer is what an admin types to see the same, which compares nothing and puts nothing back:
+`ip link show` of each PF, and a readlink of each VF's driver. It gets nothing done faster by one
+readlink for all of them, which is shown beside it.
+"""
+
+from figures import Figures, seconds
+from vflab.lab_pf import LabPfs
+from vflab.many_vfs import KINDS, PFS, VFS, ManyVfs, memory
+
+BOOT = "own"
+IOMMU = False  # vflab.many_vfs
+DEADLINE_SECONDS = 3600
+ROUNDS = 5  # of a minute each, by far most of which goes into what is not measured
+RATIO_MAX = 3
+MEMORY_MIB_MAX = 64
+OURS = """systemctl start --no-block vfmgrd
+until curl -sf --unix-socket /run/vfmgr/vfmgr.sock http://localhost/readyz |
+  grep -q '"drift":0[,}]'; do :; done"""
+SHOW = "for pf in {netdevs}; do ip link show $pf; done"
+EACH = "for vf in {folders}; do readlink $vf/driver; done"
+ALL = "readlink {drivers}"
+
+
+def run(lab):
+    lab.expect("rounds", "put back")
+    with LabPfs(lab, *KINDS) as nics:
+        many = ManyVfs(lab, nics)
+        many.make("enforce")
+        many.lend()
+        measure(lab, many)
+        many.leave()
+
+
+def measure(lab, many):
+    folders = [f"/sys/bus/pci/devices/{nic.pci}/virtfn*" for nic in many.nics]
+    show = SHOW.format(netdevs=" ".join(nic.netdev for nic in many.nics))
+    each = EACH.format(folders=" ".join(folders))
+    at_once = ALL.format(drivers=" ".join(f"{folder}/driver" for folder in folders))
+    usual = Figures(lab, "reconcile", "s", OURS, f"{{ {show}; {each}; }}", ratio_max=RATIO_MAX)
+    one = Figures(lab, "reconcile-one-readlink", "s", OURS, f"{{ {show}; {at_once}; }}")
+    resident = Figures(lab, "reconcile-memory", "MiB", "memory of vfmgrd and its workers (Pss)",
+                       "memory of libvirtd (Pss)", ours_max=MEMORY_MIB_MAX)
+    for number in range(ROUNDS):
+        lab.host.run("systemctl stop vfmgrd")
+        changed = many.change_by_hand(number)
+        took = seconds(lab, OURS)
+        lab.check_equal(many.settings(number), changed, f"what was changed in round {number}")
+        lab.count("put back", len(changed))
+        usual.round(took, seconds(lab, f"{{ {show}; {each}; }}"))
+        one.round(took, seconds(lab, f"{{ {show}; {at_once}; }}"))
+        resident.round(memory(lab, "vfmgrd"), memory(lab, "libvirtd"))
+    for figures in (usual, one, resident):
+        figures.report()
+    lab.check_equal(many.lent(), PFS * VFS, "VFs lent at the end")

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""8 PFs with 120 VFs, all lent, and a storm: somebody changes every one of them again and again.
+
+Looking at it takes a bounded share of a CPU, by the kernel's account of vfmgrd's control group; the
+API answers meanwhile, no memory is taken for it, and the history counts what it does not tell.
+"""
+
+import time
+
+from vflab.lab_pf import LabPfs
+from vflab.many_vfs import KINDS, PFS, VFS, ManyVfs, memory
+
+BOOT = "own"
+IOMMU = False  # vflab.many_vfs
+LONG = True  # a kernel module is built, and 960 VFs are lent
+DEADLINE_SECONDS = 3600
+STORM_SECONDS = 30
+CPU_SHARE_MAX = 0.25
+MEMORY_MIB_MAX = 64
+REQUESTS = 100
+CPU = "awk '/^usage_usec/ {print $2}' /sys/fs/cgroup/system.slice/vfmgrd.service/cpu.stat"
+# In each round all VFs get what they have not: one message for each VF, as `ip` does it.
+STORM = """cd /run/storm
+touch going
+while [ -e going ]; do
+  ip -batch away && ip -batch back && echo >>rounds || exit 1
+done"""
+
+
+def run(lab):
+    lab.expect("rounds of a storm", "answers", "counted in history", "calm again")
+    with LabPfs(lab, *KINDS) as nics:
+        many = ManyVfs(lab, nics)
+        many.make("manage")
+        many.lend()
+        Storm(lab, many).run()
+        many.leave()
+
+
+class Storm:
+    def __init__(self, lab, many):
+        self.lab, self.host, self.many = lab, lab.host, many
+
+    def run(self):
+        self.host.wait_for("nothing drifts", self.many.calm, 60)
+        before = self.milliseconds("before")
+        self.memory("before the storm")
+        storm = self.begin()
+        self.share_of_cpu()
+        during = self.milliseconds("in the storm")
+        self.lab.check(during <= 5 * before,
+                       f"p99 {during:.0f} ms is more than 5 times {before:.0f} ms")
+        self.memory("in the storm")
+        self.host.run("rm /run/storm/going")
+        self.lab.check_equal(storm.wait(120).status, 0, "the storm's end")
+        rounds = int(self.host.run("wc -l </run/storm/rounds").stdout)
+        self.lab.step(f"{rounds} rounds, {2 * rounds * PFS * VFS} changes of VFs")
+        self.lab.count("rounds of a storm", rounds)
+        self.host.wait_for("nothing drifts any more", self.many.calm, 60)
+        self.lab.count("calm again")
+        self.counted()
+        self.memory("after it")
+        self.host.run("rm -r /run/storm")
+
+    def begin(self):
+        """What each VF has by its lease, and something else, in files for `ip -batch`."""
+        away, back = [], []
+        for nic in self.many.nics:
+            for vf in self.lab.observe.link(nic.netdev)["vfinfo_list"]:
+                change = f"link set dev {nic.netdev} vf {vf['vf']}"
+                if nic.kind == "ethernet":
+                    away.append(f"{change} trust off\n")
+                    back.append(f"{change} trust on\n")
+                else:
+                    away.append(f"{change} node_guid 00:99:99:99:99:99:99:99\n")
+                    back.append(f"{change} node_guid {vf['node guid']}\n")
+        self.lab.check_equal((len(away), len(back)), (PFS * VFS, PFS * VFS), "VFs in the storm")
+        self.host.write("/run/storm/away", "".join(away))
+        self.host.write("/run/storm/back", "".join(back))
+        storm = self.host.background(STORM)
+        self.host.wait_for("the storm's first round", "test -s /run/storm/rounds", 60)
+        return storm
+
+    def share_of_cpu(self):
+        """Over so many seconds, in which nobody asks vfmgrd anything."""
+        took, seconds = [float(word) for word in self.host.run(
+            f"a=$({CPU}); b=$(cut -d' ' -f1 /proc/uptime); sleep {STORM_SECONDS}; "
+            f"echo $(( $({CPU}) - a )) $(cut -d' ' -f1 /proc/uptime) $b | "
+            "awk '{print $1 / 1e6, $2 - $3}'").stdout.split()]
+        share = took / seconds
+        self.lab.step(f"vfmgrd and its workers took {took:.1f} s of CPU in {seconds:.1f} s")
+        self.lab.check(share <= CPU_SHARE_MAX,
+                       f"{share:.2f} of a CPU, at most {CPU_SHARE_MAX} was wanted")
+
+    def milliseconds(self, when):
+        """Of GET /v1/pfs, with all VFs: p99, one request after the other, timed by curl."""
+        url = "url = http://localhost/v1/pfs\noutput = /dev/null\n"
+        self.host.write("/run/p99.curl", url * REQUESTS)
+        shown = self.host.run("curl -s --unix-socket /run/vfmgr/vfmgr.sock -K /run/p99.curl "
+                              "-w '%{http_code} %{time_total}\\n'; rm /run/p99.curl", timeout=600)
+        rows = [line.split() for line in shown.lines()]
+        self.lab.check_equal([status for status, _ in rows], ["200"] * REQUESTS, f"answers {when}")
+        times = sorted(1000 * float(seconds) for _, seconds in rows)
+        self.lab.step(f"GET /v1/pfs {when}: median {times[REQUESTS // 2]:.0f} ms, p99 "
+                      f"{times[-2]:.0f} ms")
+        self.lab.count("answers", len(rows))
+        return times[-2]
+
+    def memory(self, when):
+        found = memory(self.lab, "vfmgrd")
+        self.lab.check(found < MEMORY_MIB_MAX,
+                       f"{found:.1f} MiB {when}, less than {MEMORY_MIB_MAX} was wanted")
+
+    def counted(self):
+        """Of a VF in the middle of the storm: some changes one by one, then how many more."""
+        path = f"/v1/pfs/{self.many.nics[0].pci}/vfs/60/history"
+
+        def told():
+            events = [one for one in self.lab.api("GET", path).body["items"]
+                      if one["kind"] in ("drift", "settled")]
+            return events if any("times more within a minute" in one["detail"]
+                                 for one in events) else None
+        began = time.monotonic()
+        events = self.host.wait_for("the history counts the storm", told, 120)
+        self.lab.step(f"{len(events)} events of one VF; counted {time.monotonic() - began:.0f} s "
+                      f"after the storm: {events[0]['detail']}")
+        self.lab.count("counted in history")

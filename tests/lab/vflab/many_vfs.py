@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A host of the size that vfmgr is made for: 8 PFs with 120 VFs each, every one of them lent.
+
+The PFs are our own (vflab.lab_pf), half of them InfiniBand ones. VM n, which is shut off, has VF n
+of each PF, as machines with 8 rails lend them: so many running VMs no emulator can hold. VFs are
+made and those of the first VM are lent over the API. The other 952 leases would take an hour, so
+they are written into the store as copies of those, and VFs and VMs are made by hand what the leases
+say, which vfmgrd then has to agree with: it must find no drift.
+
+QEMU can't have 968 functions behind an IOMMU (vflab.qemu), so scenarios say IOMMU = False, and a
+module of ours gives each VF its group (tests/lab/module/iommu.c).
+"""
+
+import copy
+import json
+import sqlite3
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+
+from vflab import lab_pf
+from vflab.product import Product
+from vflab.vm import VM
+
+KINDS = ("ethernet", "infiniband") * 4
+PFS, VFS = len(KINDS), 120
+SETTINGS = {"ethernet": {"vlan": {"id": 100}, "trust": True}, "infiniband": {}}
+STORE = "/var/lib/vfmgr/vfmgr.db"
+STOP = "systemctl stop vfmgrd.socket vfmgrd"
+START = "systemctl start vfmgrd.socket vfmgrd"
+BIND = """cd {folder} && for vf in virtfn*; do
+  [ -e $vf/vfio-dev ] && continue
+  pci=$(readlink $vf); pci=${{pci##*/}}
+  echo $pci >$vf/driver/unbind; echo vfio-pci >$vf/driver_override
+  echo $pci >/sys/bus/pci/drivers_probe; echo >$vf/driver_override
+done; ls -d virtfn*/vfio-dev | wc -l"""
+HOSTDEV = """<hostdev mode='subsystem' type='pci' managed='no'><driver name='vfio'/><source>
+<address domain='0x{}' bus='0x{}' slot='0x{}' function='0x{}'/></source>
+<alias name='ua-vfmgr-{}'/></hostdev>"""
+IP_WORDS = {"mac": "mac {}", "trust": "trust {}", "spoofchk": "spoofchk {}",
+            "node_guid": "node_guid {}", "port_guid": "port_guid {}", "link_state": "state {}"}
+# csplit makes a file of each domain; virsh does all in one connection.
+DEFINE = """mkdir /root/tenants; cd /root/tenants
+csplit -sz -n 3 - '/^<domain/' '{*}'
+for each in *; do echo define $PWD/$each; done | virsh -q >/dev/null
+cd; rm -r /root/tenants
+"""
+UNDEFINE = """for vm in $(virsh -q list --all --name); do echo undefine $vm; done |
+  virsh -q >/dev/null"""
+PSS = """for pid in $(cat /sys/fs/cgroup/system.slice/{unit}.service/cgroup.procs); do
+  awk -v pid=$pid '/^Rss:/ {{rss = $2}} /^Pss:/ {{pss = $2}} END {{print pid, rss, pss}}' \\
+    /proc/$pid/smaps_rollup; grep VmHWM /proc/$pid/status; done"""
+
+
+class ManyVfs:
+    def __init__(self, lab, nics):
+        self.lab, self.host, self.nics = lab, lab.host, nics
+        self.product = Product(lab, nics[0].netdev)
+        self.addresses, self.known_uuids = {}, {}
+        lab_pf.load(lab, "vfmgr_lab_iommu")
+
+    def make(self, mode):
+        began = time.monotonic()
+        for nic in self.nics:
+            # Of one that is down the kernel tells no change of VFs.
+            self.host.run(f"ip link set {nic.netdev} up")
+            self.product.must("PUT", f"/v1/pfs/{nic.pci}/spec",
+                              {"mode": mode, "num_vfs": VFS, "vf_driver": lab_pf.VF_DRIVER})
+            self.lab.check_equal(nic.numvfs(), VFS, f"VFs of {nic.pci}")
+        self.took(f"{VFS} VFs of each of {PFS} PFs made and bound", began)
+
+    def lend(self):
+        began = time.monotonic()
+        self.addresses = {nic.pci: self.lab.observe.lines(
+            f"for n in $(seq 0 {VFS - 1}); do basename $(readlink {nic.folder}/virtfn$n); done")
+            for nic in self.nics}
+        self.define(self.vm(0))
+        first = []
+        for nic in self.nics:
+            _, operation = self.product.must("POST", "/v1/attachments", {
+                "vm": "tenant-0", "pf": nic.pci, "vf": 0, "settings": SETTINGS[nic.kind]})
+            first.append(self.product.attachment(operation["subject"].rsplit("/", 1)[1]))
+        self.took(f"{PFS} VFs lent over the API", began)
+        self.host.run(STOP)
+        self.define("".join(self.vm(n) for n in range(1, VFS)))
+        leases = [self.copied(lease, rail, n) for rail, lease in enumerate(first)
+                  for n in range(1, VFS)]
+        self.write(leases)
+        self.make_so(leases)
+        self.host.run(START)
+        self.lab.check_equal(self.lent(), PFS * VFS, "VFs lent")
+        self.host.wait_for("vfmgrd finds that all is as it is wanted", self.calm, 120)
+        self.took(f"{PFS * VFS} VFs lent", began)
+
+    def make_so(self, leases):
+        netdevs = {nic.pci: nic.netdev for nic in self.nics}
+        lines = [f"link set dev {netdevs[lease['vf']['pf']]} vf {lease['vf']['index']} {words}\n"
+                 for lease in leases for words in ip_words(lease["settings"])]
+        self.host.write("/run/leases", "".join(lines))
+        self.host.run("ip -batch /run/leases && rm /run/leases", timeout=300)
+        for nic in self.nics:
+            bound = self.host.run(BIND.format(folder=nic.folder), timeout=300).stdout.strip()
+            self.lab.check_equal(bound, str(VFS), f"VFs of {nic.pci} bound to vfio-pci")
+
+    def vm(self, n):
+        """The XML; VM 0 gets its VFs later."""
+        devices = [HOSTDEV.format(*self.addresses[nic.pci][n].replace(".", ":").split(":"),
+                                  lease_id(rail, n)) for rail, nic in enumerate(self.nics)]
+        return VM(self.host, f"tenant-{n}", vsock=False, pcie_ports=PFS,
+                  devices="".join(devices) if n else "").xml
+
+    def define(self, xml):
+        began = time.monotonic()
+        self.host.run(DEFINE, timeout=600, input=xml)
+        self.took("VMs defined", began)
+
+    def copied(self, lease, rail, n):
+        """That lease of VM 0 as VM n has it of another VF."""
+        other = copy.deepcopy(lease)
+        other.update(id=lease_id(rail, n), vm_name=f"tenant-{n}", vm_uuid=self.uuids()[n])
+        other["vf"]["index"] = other["spec"]["vf"] = n
+        other["vf_pci"] = self.addresses[lease["vf"]["pf"]][n]
+        other["spec"]["vm"] = other["vm_name"]
+        for name in {"mac", "node_guid", "port_guid"} & set(other["settings"]):
+            parts = other["settings"][name].split(":")
+            parts[-2:] = f"{int(parts[-2], 16) ^ 0x80:02x}", f"{n:02x}"
+            other["settings"][name] = ":".join(parts)
+        return other
+
+    def uuids(self):
+        """Of the VMs, by their number."""
+        if not self.known_uuids:
+            for line in self.lab.observe.lines("virsh -q list --all --uuid --name"):
+                if line.strip():
+                    uuid, name = line.split()
+                    self.known_uuids[int(name.rpartition("-")[2])] = uuid
+        return self.known_uuids
+
+    def write(self, leases):
+        with tempfile.TemporaryDirectory() as folder:
+            here = Path(folder) / "vfmgr.db"
+            self.host.copy_out(STORE, here)
+            with closing(sqlite3.connect(here)) as store, store:
+                store.executemany("INSERT INTO attachments VALUES (?, ?)",
+                                  [(lease["id"], json.dumps(lease)) for lease in leases])
+            self.host.copy_in(here, STORE)
+
+    def drift(self):
+        return self.lab.api("GET", "/readyz").body.get("drift")
+
+    def calm(self):
+        return self.drift() == 0
+
+    def took(self, what, began):
+        self.lab.step(f"{what}: {time.monotonic() - began:.1f} s")
+
+    def lent(self):
+        """Hostdevs with our alias in the persistent XML of VMs, as libvirt keeps it on disk."""
+        return int(self.host.run("cat /etc/libvirt/qemu/*.xml | grep -c \"alias name='ua-vfmgr\""
+                                 ).stdout)
+
+    def settings(self, index):
+        """By iproute2: what is wanted of that VF of each PF that somebody may change."""
+        found = {}
+        for nic in self.nics:
+            vf = self.lab.observe.ip_link_vf(nic.netdev, index)
+            found[nic.pci] = (vf["trust"], vf["vlan"]) if nic.kind == "ethernet" else (
+                vf.get("node guid"), vf.get("port guid"))
+        return found
+
+    def change_by_hand(self, index):
+        """Changes that VF of each PF, and returns what it was."""
+        before = self.settings(index)
+        for nic in self.nics:
+            self.host.run(f"ip link set {nic.netdev} vf {index} " + (
+                "trust off" if nic.kind == "ethernet" else "node_guid 00:99:99:99:99:99:99:99"))
+        after = self.settings(index)
+        self.lab.check(all(before[pci] != after[pci] for pci in before),
+                       f"nothing was changed by hand: {before}, {after}")
+        return before
+
+    def leave(self):
+        """Without giving back one by one: the host is as it was, and vfmgr knows nothing."""
+        self.host.run(f"{STOP}; rm -f {STORE}*; {START}", timeout=300)
+        self.host.run(UNDEFINE, timeout=600)
+        for nic in self.nics:
+            self.host.run(f"echo 0 >{nic.folder}/sriov_numvfs", timeout=600)
+
+
+def lease_id(rail, n):
+    return f"{0x10000 * (rail + 1) + n:08x}"
+
+
+def ip_words(settings):
+    """What `ip link set vf` is told for them, one message for each."""
+    words = []
+    for name, value in settings.items():
+        if name == "vlan":
+            words.append("vlan {id} qos {qos}".format(**value))
+        else:
+            value = {True: "on", False: "off"}.get(value, value)
+            words.append(IP_WORDS[name].format(value))
+    return words
+
+
+def memory(lab, unit):
+    """MiB of a unit's processes: what is shared among them, and with others, in equal parts."""
+    lines = [line.split() for line in lab.observe.lines(PSS.format(unit=unit))]
+    rows = [[int(word) for word in words] for words in lines if words[0] != "VmHWM:"]
+    peak = sum(int(words[1]) for words in lines if words[0] == "VmHWM:")
+    rss, pss = (sum(row[column] for row in rows) / 1024 for column in (1, 2))
+    lab.step(f"{unit}: {len(rows)} processes, Pss {pss:.1f} MiB; Rss, which counts what they share "
+             f"for each of them, {rss:.1f} MiB, at most {peak / 1024:.1f} MiB; of the largest "
+             f"{max(row[1] for row in rows) / 1024:.1f} MiB")
+    return pss
