@@ -95,7 +95,9 @@ VfState view_vf(LinuxKernelRoots const& roots, PfSources const& sources, PciAddr
     auto const& ports = sources.eswitch.ports;
     if (auto const port = std::ranges::find(ports, index, &VfPort::vf); port != ports.end())
         vf.settings.roce = port->roce;
-    vf.holders = holders_of(sources.holders, vfio_nodes_of(roots, pci));
+    // Its nodes were looked up for that already; once more only where somebody holds one.
+    if (!sources.holders.empty())
+        vf.holders = holders_of(sources.holders, vfio_nodes_of(roots, pci));
     return vf;
 }
 
