@@ -14,6 +14,8 @@ namespace vfmgr {
 using namespace std::chrono_literals;
 
 constexpr auto full_disk_retry = 200ms;
+// A look at a thousand VFs takes seconds where CPUs are slow or taken.
+constexpr auto rest_max = 15s;
 
 namespace {
 
@@ -124,8 +126,8 @@ void Engine::observe_loop() {
         look_wake_.wait_for(lock, 5s, [&] { return look_ || asked(); });
         // However much happens on the host, looking at it takes a tenth of a CPU at most, and half
         // of one while VMs change: only those who wait for a look are not kept waiting.
-        look_wake_.wait_for(lock, std::min<std::chrono::nanoseconds>(took, 5s), asked);
-        look_wake_.wait_for(lock, std::min<std::chrono::nanoseconds>(8 * took, 5s),
+        look_wake_.wait_for(lock, std::min<std::chrono::nanoseconds>(took, rest_max), asked);
+        look_wake_.wait_for(lock, std::min<std::chrono::nanoseconds>(8 * took, rest_max),
                             [&] { return at_once_ || asked(); });
     }
 }
