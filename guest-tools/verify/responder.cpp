@@ -101,7 +101,7 @@ Result<SessionOffer> Responder::open(SessionPermit const& permit, SessionRequest
     std::lock_guard const lock(mutex_);
     --opening_;
     if (!opened) {
-        forget_unused_echo();
+        raise_event(wake_);
         return fail(std::move(opened).error());
     }
     auto offer = (*opened)->offer();
@@ -121,7 +121,6 @@ Responder::Session Responder::take(std::string const& session) {
         taken = std::move(found->second);
         sessions_.erase(found);
         streams = take_streams(session);
-        forget_unused_echo();
     }
     raise_event(wake_);
     end_streams(std::move(streams), *taken);
@@ -234,7 +233,8 @@ Result<void> Responder::open_echo(SessionPermit const& permit) {
 }
 
 // A leg's socket goes with its last session: the leg itself may go next. Not while one opens, which
-// has its socket already and is not in sessions_ yet.
+// has its socket already and is not in sessions_ yet. Only by the thread that waits for datagrams:
+// while it does, a socket that another thread closes keeps its port.
 void Responder::forget_unused_echo() {
     if (opening_ > 0) return;
     std::erase_if(echoes_, [&](auto const& echo) {
@@ -274,6 +274,7 @@ std::vector<std::string> Responder::expired() const {
 void Responder::run() {
     std::unique_lock lock(mutex_);
     while (!stopping_) {
+        forget_unused_echo();
         auto const watched = events();
         auto const timeout = wait_milliseconds();
         std::vector<pollfd> fds;

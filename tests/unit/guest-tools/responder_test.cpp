@@ -17,7 +17,8 @@ namespace {
 
 using testing::HasSubstr;
 // Tests run side by side, each in its process.
-std::uint16_t const test_port = static_cast<std::uint16_t>(20000 + ::getpid() % 20000);
+// Below those that the kernel gives to sockets of other tests.
+std::uint16_t const test_port = static_cast<std::uint16_t>(20000 + ::getpid() % 4000);
 
 Result<void> anybody(SessionPermit const&) {
     return {};
@@ -260,6 +261,16 @@ TEST_F(RespondingByCm, AStreamEndsWithItsSession) {
     ASSERT_TRUE(responder->open_stream(session, wish));
     responder.reset();
     EXPECT_EQ(streams.destroyed, 3);
+}
+
+// Who waits for datagrams keeps the port of a socket that is closed meanwhile.
+TEST_F(RespondingByCm, ASessionOpensRightAfterTheLast) {
+    for (int i = 0; i < 3000; ++i) {
+        for (int turn = 0; turn < 100; ++turn) std::this_thread::yield();  // until it waits
+        responder->drop(session);
+        open();
+    }
+    EXPECT_EQ(responder->sessions(), 1U);
 }
 
 // Somebody else may spin meanwhile: it takes no CPU that they would miss.

@@ -18,7 +18,7 @@ struct ServedResponder {
     explicit ServedResponder(CheckPeer check_peer = [](auto const&) { return Result<void>(); }) {
         verify::ResponderLimits limits;
         // Tests run side by side, each in its process; the plane's own has the port before.
-        limits.echo_port = static_cast<std::uint16_t>(40000 + ::getpid() % 20000);
+        limits.echo_port = static_cast<std::uint16_t>(28000 + ::getpid() % 4000);
         responder = verify::Responder::start(limits, std::move(check_peer)).value();
         credentials = serve::credentials_in(folder.file("state"), {}, "127.0.0.1").value();
         info = {"0.1.0",
