@@ -52,12 +52,17 @@ Result<LibvirtDomain> read_domain(virDomainPtr domain,
     std::string const name = virDomainGetName(domain);
     int const persistent = virDomainIsPersistent(domain);
     if (persistent < 0) return fail(unreadable("virDomainIsPersistent", name));
-    // Without flags libvirt gives the live XML of a domain that runs, otherwise the config; only
-    // the live one has a start id. The domain may start or stop between any two calls.
+    // Without flags libvirt gives the live XML of a domain that runs, otherwise the config, which
+    // need not be asked for once more; only the live one has a start id. The domain may start or
+    // stop between any two calls.
     VFMGR_TRY(DomainXml now, read_xml(domain, 0, name));
-    if (now.start_id) read.live = std::move(now);
-    if (persistent == 1) {
-        VFMGR_TRY(read.config, read_xml(domain, VIR_DOMAIN_XML_INACTIVE, name));
+    if (now.start_id) {
+        read.live = std::move(now);
+        if (persistent == 1) {
+            VFMGR_TRY(read.config, read_xml(domain, VIR_DOMAIN_XML_INACTIVE, name));
+        }
+    } else if (persistent == 1) {
+        read.config = std::move(now);
     }
     if (!read.live && !read.config)
         return fail(Problem::not_found, fmt::format("VM {} has stopped and is transient", name),

@@ -82,6 +82,11 @@ LibvirtHypervisor::~LibvirtHypervisor() {
 }
 
 Result<HypervisorView> LibvirtHypervisor::observe(HypervisorScope const& scope) {
+    if (scope) return describe(scope);
+    return every_domain_.ask([&] { return describe(scope); });
+}
+
+Result<HypervisorView> LibvirtHypervisor::describe(HypervisorScope const& scope) {
     auto const deadline = std::chrono::steady_clock::now() + times_.observe_max;
     auto const observed_at = std::chrono::system_clock::now();
     auto view = session_.call<HypervisorView>(

@@ -14,6 +14,7 @@
 #include "vfmgr/hypervisor/libvirt_domain.hpp"
 #include "vfmgr/hypervisor/libvirt_events.hpp"
 #include "vfmgr/hypervisor/libvirt_session.hpp"
+#include "vfmgr/hypervisor/shared_look.hpp"
 #include "vfmgr/hypervisor/vm_identity.hpp"
 
 namespace vfmgr {
@@ -38,7 +39,8 @@ class LibvirtHypervisor final : public Hypervisor {
     LibvirtHypervisor(LibvirtHypervisor const&) = delete;
     LibvirtHypervisor& operator=(LibvirtHypervisor const&) = delete;
 
-    // A scope's domain that does not exist is an empty view, not an error.
+    // A scope's domain that does not exist is an empty view, not an error. Who asks for every
+    // domain while they are being looked at waits for that look, too.
     [[nodiscard]] Result<HypervisorView> observe(HypervisorScope const& scope) override;
     [[nodiscard]] Result<Observed> perform(HypervisorStep const& step, Deadline deadline) override;
     [[nodiscard]] Result<void> settle(std::string const& vm_uuid, Deadline deadline) override;
@@ -47,6 +49,7 @@ class LibvirtHypervisor final : public Hypervisor {
     [[nodiscard]] Result<VmIdentity> resolve_cid(std::uint32_t cid);
 
   private:
+    [[nodiscard]] Result<HypervisorView> describe(HypervisorScope const& scope);
     [[nodiscard]] Result<LibvirtDomain> read(std::string const& uuid, Deadline deadline);
     struct Request;
     [[nodiscard]] Result<Observed> perform_step(AttachHostdev const& step, Deadline deadline);
@@ -60,6 +63,7 @@ class LibvirtHypervisor final : public Hypervisor {
     Times times_;
     std::shared_ptr<LibvirtEvents> events_;
     LibvirtSession session_;
+    SharedLook every_domain_;
 };
 
 }  // namespace vfmgr

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/hypervisor/shared_look.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace vfmgr {
+namespace {
+
+// A look whose end the test decides, and that says when it has begun.
+struct SlowLook {
+    std::promise<void> has_begun;
+    std::promise<void> may_end;
+    SharedLook::Look look = [this] {
+        has_begun.set_value();
+        may_end.get_future().wait();
+        return Result<HypervisorView>(HypervisorView{});
+    };
+};
+
+// The number of a look, as the time at which it was made.
+SharedLook::Look counting(std::atomic<int>& looks) {
+    return [&looks] {
+        HypervisorView view;
+        view.observed_at = Time(std::chrono::seconds(++looks));
+        return Result<HypervisorView>(std::move(view));
+    };
+}
+
+void wait_for_callers(SharedLook const& shared, std::size_t callers) {
+    while (shared.waiting() < callers) std::this_thread::yield();
+}
+
+TEST(SharedLook, ServesAllWhoAskedBeforeItBegan) {
+    SharedLook shared;
+    SlowLook slow;
+    std::thread first([&] { EXPECT_TRUE(shared.ask(slow.look)); });
+    slow.has_begun.get_future().wait();
+    std::atomic<int> looks{0};
+    std::vector<std::thread> others;
+    for (int i = 0; i < 8; ++i)
+        others.emplace_back([&] {
+            auto const view = shared.ask(counting(looks));
+            EXPECT_EQ(view.value().observed_at, Time(std::chrono::seconds(1)));
+        });
+    wait_for_callers(shared, 8);
+    EXPECT_EQ(looks, 0) << "none of them takes what the first one's look finds";
+    slow.may_end.set_value();
+    first.join();
+    for (auto& each : others) each.join();
+    EXPECT_EQ(looks, 1);
+    EXPECT_EQ(shared.waiting(), 0U);
+}
+
+TEST(SharedLook, LooksAgainForWhoAsksAgain) {
+    SharedLook shared;
+    std::atomic<int> looks{0};
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(shared.ask(counting(looks)));
+    EXPECT_EQ(looks, 3);
+}
+
+TEST(SharedLook, AnErrorIsEverybodys) {
+    SharedLook shared;
+    auto const refused = shared.ask(
+        [] { return Result<HypervisorView>(fail(Problem::unavailable, "it is down", "")); });
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().detail, "it is down");
+}
+
+TEST(SharedLook, ABugInALookKeepsNobodyWaiting) {
+    SharedLook shared;
+    SlowLook slow;
+    std::thread first([&] { EXPECT_TRUE(shared.ask(slow.look)); });
+    slow.has_begun.get_future().wait();
+    std::atomic<int> looks{0};
+    std::atomic<int> thrown{0};
+    std::vector<std::thread> others;
+    for (int i = 0; i < 4; ++i)
+        others.emplace_back([&] {
+            try {
+                static_cast<void>(shared.ask([&]() -> Result<HypervisorView> {
+                    if (++looks == 1) throw std::runtime_error("a bug");
+                    return HypervisorView{};
+                }));
+            } catch (std::runtime_error const&) {
+                ++thrown;
+            }
+        });
+    wait_for_callers(shared, 4);
+    slow.may_end.set_value();
+    first.join();
+    for (auto& each : others) each.join();
+    EXPECT_EQ(thrown, 1);
+    EXPECT_EQ(looks, 2);
+}
+
+}  // namespace
+}  // namespace vfmgr
