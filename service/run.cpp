@@ -229,6 +229,20 @@ stock::StockHooks stock_hooks(Engine const& engine) {
             }};
 }
 
+// Heard as long as this lives.
+class Hearing {
+  public:
+    Hearing(Bell& bell, std::function<void()> heard) : bell_(bell) {
+        bell_.on_ring(std::move(heard));
+    }
+    Hearing(Hearing const&) = delete;
+    Hearing& operator=(Hearing const&) = delete;
+    ~Hearing() { bell_.on_ring({}); }
+
+  private:
+    Bell& bell_;
+};
+
 // READY when everything is served; then only signals are waited for.
 int wait_for_signal(Engine& engine, Clock& clock) {
     sigset_t signals;
@@ -271,6 +285,9 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
         kernel, hypervisor, std::move(control), clock,
         [](ResponderTarget const& target) { return serve::RemoteResponder(target).info(); },
         config.trusted_netdevs, other_owners);
+    // Before the first look: what changes after it is seen by the next one.
+    Hearing const hearing(bell, [&engine] { engine.look_at_once(); });
+    VFMGR_TRY(auto const events, HostEvents::start([&engine] { engine.look_again(); }));
     VFMGR_CHECK(engine.recover());
     VFMGR_TRY(auto responder, verify::Responder::start(verify::ResponderLimits{}, check_peer,
                                                        stock::cm_streams(rping_program)));
@@ -293,8 +310,6 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
         !vsock)
         log(Severity::warning, "no guest plane, VMs can't report",
             {{"detail", vsock.error().detail}, {"remedy", vsock.error().remedy}});
-    bell.on_ring([&engine] { engine.look_at_once(); });
-    VFMGR_TRY(auto const events, HostEvents::start([&engine] { engine.look_again(); }));
     engine.on_event(log_event);
     engine.start_observing();
     engine.start_schedule(schedule_hooks(plane));
@@ -304,7 +319,6 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     auto const signal = wait_for_signal(engine, clock);
     sd_notify(0, "STOPPING=1");
     log(Severity::notice, "stopping", {{"signal", std::to_string(signal)}});
-    bell.on_ring({});
     engine.stop_schedule();
     engine.on_event({});
     engine.control().on_change([] {});

@@ -113,6 +113,10 @@ void check_networks(JsonReader& reader, std::vector<Network> const& networks) {
 
 }  // namespace
 
+std::string display_name(PfInfo const& pf) {
+    return pf.ifname.empty() ? to_string(pf.pci) : pf.ifname;
+}
+
 Network const* find_network(PfSpec const& spec, std::string_view name) {
     auto const found = std::ranges::find(spec.networks, name, &Network::name);
     return found == spec.networks.end() ? nullptr : &*found;

@@ -57,6 +57,10 @@ struct PfInfo {
     bool operator==(PfInfo const&) const = default;
 };
 
+// For people: the interface's name, or the address of a PF that has none now (vfio-pci's, or
+// InfiniBand without IPoIB).
+[[nodiscard]] std::string display_name(PfInfo const& pf);
+
 enum class RdmaMode { auto_, rxe, none };
 template <>
 inline constexpr std::array<EnumName<RdmaMode>, 3> enum_names<RdmaMode> = {

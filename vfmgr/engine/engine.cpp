@@ -96,29 +96,37 @@ bool Engine::after_a_look(std::function<void(Control::State&)> task) {
     return true;
 }
 
+// An unreadable host stays published as it was; operations look for themselves.
+void Engine::judge_what_is_seen() {
+    auto seen = see_drift();
+    // Who reads files first tells late of what matters most.
+    if (std::ranges::any_of(seen.drift, is_loss))
+        control_->post(
+            [this, losses = seen.losses()](Control::State& state) { tell_drift(state, losses); });
+    look_for_owners(seen);
+    control_->post([this, seen = std::move(seen)](Control::State& state) {
+        repair_links(state);
+        tell_drift(state, seen);
+        repair_drift(state, seen);
+    });
+}
+
 void Engine::observe_loop() {
     std::unique_lock lock(look_mutex_);
     while (observing_) {
         observing_ = !stopping_;  // those who wait already still have their look
-        look_ = at_once_ = false;
         auto const awaiting = std::exchange(awaiting_, {});
+        // By recover(), and nothing has told of a change or made one since.
+        bool const is_seen = std::exchange(seen_at_start_, false) && !look_ && awaiting.empty() &&
+                             claims_.taken_meanwhile().empty();
+        look_ = at_once_ = false;
         lock.unlock();
         auto const began = clock_.steady_now();
-        claims_.look_begins();
-        // An unreadable host stays published as it was; operations look for themselves.
-        static_cast<void>(observe_for(seams_, std::nullopt).has_value());
-        auto seen = see_drift();
-        // Who reads files first tells late of what matters most.
-        if (std::ranges::any_of(seen.drift, is_loss))
-            control_->post([this, losses = seen.losses()](Control::State& state) {
-                tell_drift(state, losses);
-            });
-        look_for_owners(seen);
-        control_->post([this, seen = std::move(seen)](Control::State& state) {
-            repair_links(state);
-            tell_drift(state, seen);
-            repair_drift(state, seen);
-        });
+        if (!is_seen) {
+            claims_.look_begins();
+            static_cast<void>(observe_for(seams_, std::nullopt).has_value());
+        }
+        judge_what_is_seen();
         for (auto const& task : awaiting) control_->post(task);
         auto const took = clock_.steady_now() - began;
         lock.lock();

@@ -101,8 +101,9 @@ class Engine {
 
     // Before anything is served: observes, then ends every operation that a crash cut short.
     [[nodiscard]] Result<void> recover();
-    // Starts looking at the host again and again: on look_again() and every few seconds. Call it
-    // before commands are submitted from other threads.
+    // Starts looking at the host again and again: on look_again() and every few seconds. What
+    // recover() has seen is judged first, where nothing has told of a change since. Call it before
+    // commands are submitted from other threads.
     void start_observing();
     void look_again();
     // The same, before many others: for what happens to VMs, which is seldom, and matters.
@@ -128,6 +129,7 @@ class Engine {
     using Work = std::function<void(Operation&)>;
     void launch(Operation operation, Work work);
     void observe_loop();
+    void judge_what_is_seen();
     // False: nobody looks (any more).
     [[nodiscard]] bool after_a_look(std::function<void(Control::State&)> task);
 
@@ -187,6 +189,7 @@ class Engine {
                                       std::optional<std::uint64_t> because_of) const;
     [[nodiscard]] Repair repair_of_lease(Attachment const& lease,
                                          std::optional<std::uint64_t> because_of);
+    void tell_refused(Control::State& state, HistoryEvent event, Error const& why);
     bool begin_repair(Control::State& state, HostView const& host, Repair repair);
     void do_repair(Operation& operation, Repair const& repair);
     Result<void> plan_and_do(Operation& operation, Repair const& repair);
@@ -228,6 +231,7 @@ class Engine {
     std::mutex look_mutex_;
     std::condition_variable look_wake_;
     bool observing_ = false;                                      // look_mutex_
+    bool seen_at_start_ = false;                                  // look_mutex_
     bool look_ = false;                                           // look_mutex_
     bool at_once_ = false;                                        // look_mutex_
     std::vector<std::function<void(Control::State&)>> awaiting_;  // a look; look_mutex_

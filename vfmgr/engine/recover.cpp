@@ -27,8 +27,12 @@ std::string lease_id(Operation const& operation) {
 Result<void> Engine::recover() {
     VFMGR_TRY(auto unfinished,
               control_->wait([](Control::State& state) { return state.store.unfinished(); }));
-    if (auto const seen = observe_for(seams_, std::nullopt); !seen && !unfinished.empty())
-        return fail(seen.error());
+    auto const seen = observe_for(seams_, std::nullopt);
+    if (!seen && !unfinished.empty()) return fail(seen.error());
+    {
+        std::lock_guard const lock(look_mutex_);
+        seen_at_start_ = seen && unfinished.empty();
+    }
     // Newest first: what a later operation built on an earlier one's goes first.
     for (auto one = unfinished.rbegin(); one != unfinished.rend(); ++one) recover_one(*one);
     return {};

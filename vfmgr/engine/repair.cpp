@@ -14,12 +14,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto first_wait = 1s;
-// Of what can be repaired, and is broken again by somebody.
-constexpr auto wait_max = 30s;
-// Of what can't, although nothing speaks against it: nobody wants to read of it every few seconds.
-constexpr auto failed_wait_max = 10min;
+constexpr std::chrono::seconds first_wait = 1s;
+// Of what somebody breaks again, or disturbs.
+constexpr std::chrono::seconds wait_max = 30s;
+// Of what fails the same way each time: nobody wants to read of it every few seconds.
+constexpr std::chrono::seconds failed_wait_max = 10min;
 constexpr auto calm = 1min;
+
+std::chrono::seconds doubled(unsigned times, std::chrono::seconds longest) {
+    return std::min(first_wait * (1 << std::min(times, 16U)), longest);
+}
 
 std::string pf_subject(PciAddress const& pf) {
     return "/v1/pfs/" + to_string(pf);
@@ -49,6 +53,11 @@ bool RepairPace::going_on(std::string const& subject) const {
     return pace != paces_.end() && pace->second.going_on;
 }
 
+bool RepairPace::failed(std::string const& subject) const {
+    auto const pace = paces_.find(subject);
+    return pace != paces_.end() && pace->second.failure;
+}
+
 bool RepairPace::may_begin(std::string const& subject, Deadline now) const {
     auto const pace = paces_.find(subject);
     return pace == paces_.end() || (!pace->second.going_on && now >= pace->second.not_before);
@@ -63,12 +72,21 @@ bool RepairPace::ended(std::string const& subject, std::optional<std::string> fa
     auto& pace = paces_[subject];
     pace.going_on = false;
     if (now > pace.not_before + calm) pace.in_a_row = 0;
-    auto const longest = failure ? std::chrono::seconds(failed_wait_max) : wait_max;
-    auto const doubled = first_wait * (1 << std::min(pace.in_a_row++, 16U));
-    pace.not_before = now + std::min<std::chrono::seconds>(doubled, longest);
     bool const news = failure && failure != pace.failure;
+    pace.same_failures = failure && !news ? pace.same_failures + 1 : 0;
+    pace.not_before = now + std::max(doubled(pace.in_a_row++, wait_max),
+                                     doubled(pace.same_failures, failed_wait_max));
     pace.failure = std::move(failure);
     return news;
+}
+
+bool RepairPace::refused(std::string const& subject, std::string const& why, Deadline now) {
+    auto& pace = paces_[subject];
+    pace.refused_at = now;
+    if (why == pace.failure || (pace.told_at && now < *pace.told_at + calm)) return false;
+    pace.told_at = now;
+    pace.failure = why;
+    return true;
 }
 
 void RepairPace::all_right(std::string const& subject) {
@@ -78,7 +96,8 @@ void RepairPace::all_right(std::string const& subject) {
 
 void RepairPace::forget_old(Deadline now) {
     std::erase_if(paces_, [&](auto const& entry) {
-        return !entry.second.going_on && now > entry.second.not_before + calm;
+        auto const& pace = entry.second;
+        return !pace.going_on && now > std::max(pace.not_before, pace.refused_at) + calm;
     });
 }
 
@@ -123,27 +142,31 @@ void Engine::do_repair(Operation& operation, Repair const& repair) {
     if (did_something && repair.afterwards) repair.afterwards();
 }
 
-// True when it is begun. A plan that is refused has failed, and is told once.
+void Engine::tell_refused(Control::State& state, HistoryEvent event, Error const& why) {
+    event.at = clock_.now();
+    event.kind = EventKind::repair_failed;
+    event.detail = fmt::format("{}: {}", why.detail, why.remedy);
+    Batch batch;
+    batch.save_events.push_back(std::move(event));
+    static_cast<void>(state.commit(std::move(batch)).has_value());
+}
+
+// True when it goes on, or will as soon as it may: what depends on it waits for it. A plan that is
+// refused has failed, and is told once.
 bool Engine::begin_repair(Control::State& state, HostView const& host, Repair repair) {
     auto const now = clock_.steady_now();
-    if (!repairs_.may_begin(repair.subject, now)) return false;
+    if (repairs_.going_on(repair.subject)) return true;
     auto const plan = repair.plan(host, state.desired());
     if (!plan) {
-        if (!repairs_.ended(repair.subject, plan.error().detail, now) || !repair.event)
-            return false;
-        Batch batch;
-        batch.save_events.push_back(*repair.event);
-        auto& event = batch.save_events.front();
-        event.at = clock_.now();
-        event.kind = EventKind::repair_failed;
-        event.detail = fmt::format("{}: {}", plan.error().detail, plan.error().remedy);
-        static_cast<void>(state.commit(std::move(batch)).has_value());
+        if (repairs_.refused(repair.subject, plan.error().detail, now) && repair.event)
+            tell_refused(state, std::move(*repair.event), plan.error());
         return false;
     }
     if (plan->steps.empty()) {
         repairs_.all_right(repair.subject);
         return false;
     }
+    if (!repairs_.may_begin(repair.subject, now)) return !repairs_.failed(repair.subject);
     Operation operation;
     operation.id = random_id(16);
     operation.kind = OperationKind::restore;
@@ -213,9 +236,9 @@ void Engine::repair_drift(Control::State& state, DriftWatch::Seen const& seen) {
             repairs_.all_right(pf_subject(pf));
             continue;
         }
-        if (begin_repair(state, *host, repair_of_pf(pf, drift_watch_.told_as(*drift))) ||
-            repairs_.going_on(pf_subject(pf)))
-            continue;  // VMs get back what is there again
+        // VMs get back what is there again, and stays: a VF in a VM keeps the others from being
+        // made.
+        if (begin_repair(state, *host, repair_of_pf(pf, drift_watch_.told_as(*drift)))) continue;
         for (auto const& lease : attached_leases(state.desired(), pf)) {
             auto const lost = std::ranges::find_if(
                 seen.drift, [&](Drift const& one) { return one.attachment == lease.id; });

@@ -32,11 +32,15 @@ struct Repair {
 class RepairPace {
   public:
     [[nodiscard]] bool going_on(std::string const& subject) const;
+    [[nodiscard]] bool failed(std::string const& subject) const;  // the last one
     [[nodiscard]] bool may_begin(std::string const& subject, Deadline now) const;
     void begun(std::string const& subject);
     // Absent `failure`: it went well. True when that failure is not the last one's.
     [[nodiscard]] bool ended(std::string const& subject, std::optional<std::string> failure,
                              Deadline now);
+    // Nothing was begun, since the plan was refused: it holds nothing else up. True when that was
+    // not told before, and nothing like it within a minute.
+    [[nodiscard]] bool refused(std::string const& subject, std::string const& why, Deadline now);
     // Nothing is to be repaired: what made the last one fail may be over.
     void all_right(std::string const& subject);
     // Of those that nobody waits for any more.
@@ -46,7 +50,10 @@ class RepairPace {
     struct Pace {
         bool going_on = false;
         unsigned in_a_row = 0;
+        unsigned same_failures = 0;  // after the first one
         Deadline not_before{};
+        Deadline refused_at{};
+        std::optional<Deadline> told_at;  // a refusal
         std::optional<std::string> failure;
     };
     std::map<std::string, Pace> paces_;  // by subject

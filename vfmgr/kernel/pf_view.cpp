@@ -30,6 +30,14 @@ Netdev const* find_netdev(std::vector<Netdev> const& netdevs, std::optional<int>
     return found == netdevs.end() ? nullptr : &*found;
 }
 
+// Of the PF's folder. By its number: somebody may have renamed it since the netdevs were listed.
+Netdev const* find_netdev(LinuxKernelRoots const& roots, std::vector<Netdev> const& netdevs,
+                          PciAddress const& pf, std::string const& name) {
+    auto const ifindex = read_number(pci_folder(roots, pf) / "net" / name / "ifindex");
+    return ifindex ? find_netdev(netdevs, std::optional(static_cast<int>(*ifindex)))
+                   : find_netdev(netdevs, name);
+}
+
 // IPv6 lists a route to each address of the host in the main table; IPv4 keeps them apart.
 bool own_address(NetworkSnapshot const& network, IpRoute const& route) {
     if (route.prefix.length != route.prefix.address.bits()) return false;
@@ -138,7 +146,8 @@ Netdev const* pf_netdev(LinuxKernelRoots const& roots, std::vector<Netdev> const
                         PciAddress const& pf) {
     std::vector<Netdev const*> in_its_folder;
     for (auto const& name : netdevs_of(roots, pf))
-        if (auto const* const netdev = find_netdev(netdevs, name)) in_its_folder.push_back(netdev);
+        if (auto const* const netdev = find_netdev(roots, netdevs, pf, name))
+            in_its_folder.push_back(netdev);
     return own_netdev(roots, std::move(in_its_folder), pf);
 }
 

@@ -37,14 +37,14 @@ std::string vf_with(HostView const& host, DesiredState const& desired, VfId cons
     for (auto const& [address, pf] : host.kernel.pfs)
         for (auto const& other : pf.vfs)
             if (has(other.settings, identity) && VfId{address, other.index} != vf)
-                return fmt::format("VF {} of {}", other.index, pf.info.ifname);
+                return fmt::format("VF {} of {}", other.index, display_name(pf.info));
     return {};
 }
 
 std::string owner_of(HostView const& host, DesiredState const& desired, VfId const& vf,
                      MacAddress const& mac) {
     for (auto const& [address, pf] : host.kernel.pfs)
-        if (pf.info.mac == mac) return fmt::format("the PF {}", pf.info.ifname);
+        if (pf.info.mac == mac) return fmt::format("the PF {}", display_name(pf.info));
     return vf_with(host, desired, vf, mac);
 }
 
@@ -66,14 +66,15 @@ Result<VfState const*> named_vf(PfState const& pf, std::vector<VfUse> const& use
     auto vf = std::find_if(pf.vfs.begin(), pf.vfs.end(),
                            [&](VfState const& one) { return one.index == wanted; });
     if (vf == pf.vfs.end())
-        return fail(
-            Problem::not_found,
-            fmt::format("{} has no VF {}: it has {}", pf.info.ifname, wanted, pf.info.num_vfs),
-            fmt::format("create more: vfctl pf set {} --num-vfs {}", pf.info.ifname, wanted + 1));
+        return fail(Problem::not_found,
+                    fmt::format("{} has no VF {}: it has {}", display_name(pf.info), wanted,
+                                pf.info.num_vfs),
+                    fmt::format("create more: vfctl pf set {} --num-vfs {}", display_name(pf.info),
+                                wanted + 1));
     for (auto const& use : uses)
         if (use.vf.index == wanted)
             return fail(Problem::vf_in_use,
-                        fmt::format("VF {} of {} is {}", wanted, pf.info.ifname, use.reason),
+                        fmt::format("VF {} of {} is {}", wanted, display_name(pf.info), use.reason),
                         "leave the VF number out to get any free one");
     return &*vf;
 }
@@ -93,17 +94,18 @@ Result<VfState const*> choose_vf(HostView const& host, DesiredState const& desir
         }
     }
     if (!chosen && pf.vfs.empty())
-        return fail(Problem::limit_exceeded, fmt::format("{} has no VFs", pf.info.ifname),
-                    fmt::format("create some: vfctl pf set {} --num-vfs {}", pf.info.ifname,
+        return fail(Problem::limit_exceeded, fmt::format("{} has no VFs", display_name(pf.info)),
+                    fmt::format("create some: vfctl pf set {} --num-vfs {}", display_name(pf.info),
                                 pf.info.total_vfs));
     if (!chosen)
-        return fail(Problem::limit_exceeded,
-                    fmt::format("all {} VFs of {} are in use", pf.info.num_vfs, pf.info.ifname),
-                    "detach one, or use another PF");
+        return fail(
+            Problem::limit_exceeded,
+            fmt::format("all {} VFs of {} are in use", pf.info.num_vfs, display_name(pf.info)),
+            "detach one, or use another PF");
     if (!chosen->iommu_group)
         return fail(Problem::unsupported,
                     fmt::format("VF {} of {} has no IOMMU group, so it can't be given to a VM",
-                                chosen->index, pf.info.ifname),
+                                chosen->index, display_name(pf.info)),
                     "enable the IOMMU: VT-d or AMD-Vi in the firmware, and intel_iommu=on on the "
                     "kernel command line");
     return chosen;

@@ -57,14 +57,14 @@ void compare_links(DesiredPf const& wanted, PfState const& pf,
     auto const links = wanted_links(pf.info.pci, wanted.spec, *wanted.base, leases);
     for (auto const& step : links_up(pf, links, *wanted.base)) {
         auto const lacks = sentence(step);
-        into.push_back(
-            {pf.info.pci,
-             {},
-             lacks,
-             "absent",
-             fmt::format("{} is not as its leases need it; still to do: {}", pf.info.ifname, lacks),
-             {},
-             {}});
+        into.push_back({pf.info.pci,
+                        {},
+                        lacks,
+                        "absent",
+                        fmt::format("{} is not as its leases need it; still to do: {}",
+                                    display_name(pf.info), lacks),
+                        {},
+                        {}});
     }
 }
 
@@ -107,7 +107,7 @@ void compare_pf(DesiredPf const& wanted, PfState const& pf, HostView const& host
                         {},
                         "num_vfs",
                         fmt::format("{}", pf.vfs.size()),
-                        fmt::format("{} has {} VFs, and {} are wanted", pf.info.ifname,
+                        fmt::format("{} has {} VFs, and {} are wanted", display_name(pf.info),
                                     pf.vfs.size(), *spec.num_vfs),
                         {},
                         {}});

@@ -134,12 +134,12 @@ WantedLinks wanted_links(PciAddress const& address, PfSpec const& spec, PfBase c
 
 Result<void> require_own_leg(PfInfo const& pf, Network const& network) {
     if (!pf.controller) return {};
-    return fail(
-        Problem::conflict,
-        fmt::format("{} is part of {}: the host can't have address {} of network {} on it",
-                    pf.ifname, *pf.controller, to_string(network.host_address), network.name),
-        fmt::format("take it out (ip link set {} nomaster), or lend VFs without a network",
-                    pf.ifname));
+    return fail(Problem::conflict,
+                fmt::format("{} is part of {}: the host can't have address {} of network {} on it",
+                            display_name(pf), *pf.controller, to_string(network.host_address),
+                            network.name),
+                fmt::format("take it out (ip link set {} nomaster), or lend VFs without a network",
+                            display_name(pf)));
 }
 
 std::vector<Step> links_up(PfState const& pf, WantedLinks const& want, PfBase const& base) {

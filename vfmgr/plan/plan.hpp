@@ -70,8 +70,8 @@ struct HandOver {
                                         PciAddress const& pf);
 
 // Drift put right, in mode `enforce`: its VFs made again where some are missing, what they were set
-// to, their drivers and the host's legs. Kernel steps only. Refuses to make VFs anew while somebody
-// has one, and names who.
+// to, their drivers and the host's legs. Kernel steps only. Makes no VFs anew while somebody has
+// one, and names who: in the notes, or as the Error when nothing else can be put right.
 [[nodiscard]] Result<Plan> plan_repair(HostView const& host, DesiredState const& desired,
                                        PciAddress const& pf);
 // And a lease's VF back in its VM, once it is there with the lease's driver; before: nothing.

@@ -30,7 +30,7 @@ Result<DesiredPf const*> managed_pf(DesiredState const& desired, PfState const& 
     if (it != desired.pfs.end() && it->second.spec.mode != PfMode::observe) return &it->second;
     return fail(
         Problem::conflict,
-        fmt::format("{} ({}) is only observed, so its VFs can't be lent", pf.info.ifname,
+        fmt::format("{} ({}) is only observed, so its VFs can't be lent", display_name(pf.info),
                     to_string(pf.info.pci)),
         fmt::format("take it over first: vfctl pf set {} --mode manage", to_string(pf.info.pci)));
 }
@@ -42,7 +42,7 @@ Result<Network const*> named_network(PfState const& pf, PfSpec const& pf_spec,
     std::vector<std::string> known;
     for (auto const& network : pf_spec.networks) known.push_back(network.name);
     return fail(Problem::not_found,
-                fmt::format("{} has no network {}", pf.info.ifname, *spec.network),
+                fmt::format("{} has no network {}", display_name(pf.info), *spec.network),
                 known.empty() ? fmt::format("add it: vfctl pf set {} --network name={},prefix=…",
                                             to_string(pf.info.pci), *spec.network)
                               : fmt::format("use one of: {}", fmt::join(known, ", ")));
@@ -81,11 +81,12 @@ Result<void> check_verification(Ask const& ask, Attachment const& lease) {
     bool const rdma = ask.network && ask.network->rdma != RdmaMode::none &&
                       (ask.pf.info.rdma_device || ask.network->rdma == RdmaMode::rxe);
     if (!rdma)
-        return fail(Problem::unsupported,
-                    fmt::format("{} has no RDMA device on this host, so nothing can answer the VM "
-                                "on network {}",
-                                ask.pf.info.ifname, ask.network ? ask.network->name : "(none)"),
-                    "load the card's RDMA driver, or set the network's rdma to rxe (SoftRoCE)");
+        return fail(
+            Problem::unsupported,
+            fmt::format("{} has no RDMA device on this host, so nothing can answer the VM "
+                        "on network {}",
+                        display_name(ask.pf.info), ask.network ? ask.network->name : "(none)"),
+            "load the card's RDMA driver, or set the network's rdma to rxe (SoftRoCE)");
     return {};
 }
 

@@ -20,7 +20,7 @@ std::string card_name(FirmwareCard const& card) {
 
 std::string port_name(HostView const& host, PciAddress const& function) {
     auto const* pf = find_pf(host, function);
-    return pf && !pf->info.ifname.empty() ? pf->info.ifname : to_string(function);
+    return pf ? display_name(pf->info) : to_string(function);
 }
 
 std::string without_setting(std::string_view name) {

@@ -17,14 +17,14 @@ Result<void> check_count(HostView const& host, DesiredState const& desired, PfSt
     auto const& info = pf.info;
     if (count > info.total_vfs)
         return fail(Problem::limit_exceeded,
-                    fmt::format("{} ({}) allows {} VFs, {} were asked for", info.ifname,
+                    fmt::format("{} ({}) allows {} VFs, {} were asked for", display_name(info),
                                 to_string(info.pci), info.total_vfs, count),
                     fmt::format("ask for at most {}", info.total_vfs));
     if (count == info.num_vfs || info.num_vfs == 0) return {};
     if (host.hypervisor.stale)
         return fail(Problem::unavailable,
-                    fmt::format("libvirt can't say which VFs of {} are in use: {}", info.ifname,
-                                host.hypervisor.stale_reason),
+                    fmt::format("libvirt can't say which VFs of {} are in use: {}",
+                                display_name(info), host.hypervisor.stale_reason),
                     "start libvirtd and try again");
     auto const uses = vf_uses(host, desired, info.pci);
     if (uses.empty()) return {};
@@ -33,7 +33,7 @@ Result<void> check_count(HostView const& host, DesiredState const& desired, PfSt
         reasons.push_back(fmt::format("VF {} is {}", use.vf.index, use.reason));
     return fail(Problem::vf_in_use,
                 fmt::format("changing {} from {} to {} VFs would remove every VF, but {}",
-                            info.ifname, info.num_vfs, count, fmt::join(reasons, "; ")),
+                            display_name(info), info.num_vfs, count, fmt::join(reasons, "; ")),
                 "detach them first: vfctl detach VM, or virsh detach-device for what vfmgr did "
                 "not attach");
 }
@@ -96,7 +96,7 @@ Result<void> check_networks(HostView const& host, DesiredState const& desired, P
         if (pf.info.link_layer == LinkLayer::infiniband && network.vlan)
             return fail(Problem::unsupported,
                         fmt::format("network {} asks for VLAN {}, but {} is an InfiniBand PF",
-                                    network.name, *network.vlan, pf.info.ifname),
+                                    network.name, *network.vlan, display_name(pf.info)),
                         "InfiniBand partitions by P_Key; leave the VLAN out");
         auto const* before =
             now == desired.pfs.end() ? nullptr : find_network(now->second.spec, network.name);
@@ -114,7 +114,7 @@ Plan count_steps(PfState const& pf, std::uint16_t count, PfSpec const& want) {
     auto const& info = pf.info;
     if (info.num_vfs > 0)
         plan.blast_radius.push_back(fmt::format("all {} VFs of {} are removed{}", info.num_vfs,
-                                                info.ifname, count ? " and made anew" : ""));
+                                                display_name(info), count ? " and made anew" : ""));
     plan.steps.emplace_back(SetNumVfs{info.pci, count});
     if (!want.vf_driver || count == 0) return plan;
     BindVfs bind{info.pci, std::vector<std::uint16_t>(count), want.vf_driver};
@@ -134,10 +134,10 @@ Result<Plan> plan_pf(HostView const& host, DesiredState const& desired, PciAddre
         if (!leases_on(desired, pf, "").empty())
             return fail(Problem::conflict,
                         fmt::format("{} has VFs lent to VMs and can't go to mode observe",
-                                    state->info.ifname),
+                                    display_name(state->info)),
                         "detach them first");
-        plan.notes.push_back(
-            fmt::format("{} is only observed: nothing is changed on it", state->info.ifname));
+        plan.notes.push_back(fmt::format("{} is only observed: nothing is changed on it",
+                                         display_name(state->info)));
         return plan;
     }
     if (want.num_vfs && *want.num_vfs != state->info.num_vfs) {

@@ -44,12 +44,12 @@ Result<void> make_anew(Plan& plan, HostView const& host, PfState const& pf, PfSp
     if (!spec.num_vfs)
         return fail(Problem::conflict,
                     fmt::format("VFs of {} are gone, and how many there should be was never said",
-                                info.ifname),
+                                display_name(info)),
                     fmt::format("say it: vfctl pf set {} --num-vfs …", to_string(info.pci)));
     if (host.hypervisor.stale)
         return fail(Problem::unavailable,
-                    fmt::format("libvirt can't say which VFs of {} are in use: {}", info.ifname,
-                                host.hypervisor.stale_reason),
+                    fmt::format("libvirt can't say which VFs of {} are in use: {}",
+                                display_name(info), host.hypervisor.stale_reason),
                     "start libvirtd");
     std::vector<std::string> reasons;
     for (auto const& use : users_now(host, leases, info.pci))
@@ -57,13 +57,13 @@ Result<void> make_anew(Plan& plan, HostView const& host, PfState const& pf, PfSp
     if (!reasons.empty())
         return fail(
             Problem::vf_in_use,
-            fmt::format("{} has {} VFs, and to have {} all are made anew, but {}", info.ifname,
-                        pf.vfs.size(), *spec.num_vfs, fmt::join(reasons, "; ")),
+            fmt::format("{} has {} VFs, and to have {} all are made anew, but {}",
+                        display_name(info), pf.vfs.size(), *spec.num_vfs, fmt::join(reasons, "; ")),
             "take them from there, or accept the number: vfctl pf set --num-vfs");
     VFMGR_CHECK(require_free_pci(host));
     if (!pf.vfs.empty())
         plan.blast_radius.push_back(
-            fmt::format("all {} VFs of {} are made anew", pf.vfs.size(), info.ifname));
+            fmt::format("all {} VFs of {} are made anew", pf.vfs.size(), display_name(info)));
     // bnxt makes none before it is up (operators' list 11).
     if (!leases.empty() && !info.up)
         plan.steps.emplace_back(SetLink{LegId{info.pci, {}}, true, info.mtu});
@@ -120,17 +120,20 @@ std::optional<std::string> repair_device(Devices& devices, Attachment const& lea
     return std::nullopt;
 }
 
-Result<void> repair_devices(Plan& plan, PfState const& pf, std::vector<Attachment> const& leases) {
+void repair_devices(Plan& plan, std::vector<Error>& refused, PfState const& pf,
+                    std::vector<Attachment> const& leases) {
     Devices devices{{pf.info.pci, {}, {}}, {}, {}};
+    std::vector<std::string> reasons;
     for (auto const& lease : leases) {
         auto const vf = std::ranges::find(pf.vfs, lease.vf.index, &VfState::index);
+        if (vf == pf.vfs.end()) continue;
         if (auto why_not = repair_device(devices, lease, *vf))
-            plan.notes.push_back(std::move(*why_not));
+            reasons.push_back(std::move(*why_not));
     }
     std::move(devices).append_to(plan);
-    if (!plan.steps.empty() || plan.notes.empty()) return {};
-    return fail(Problem::vf_in_use, fmt::format("{}", fmt::join(plan.notes, "; ")),
-                "put right what is named: vfmgr takes no VF from who has it");
+    if (!reasons.empty())
+        refused.push_back({Problem::vf_in_use, fmt::format("{}", fmt::join(reasons, "; ")),
+                           "put right what is named: vfmgr takes no VF from who has it"});
 }
 
 // Those that were made a moment ago have nothing yet.
@@ -148,6 +151,14 @@ void set_up_anew(Plan& plan, PfSpec const& spec, PciAddress const& pf,
     if (spec.vf_driver && !unused.vfs.empty()) plan.steps.emplace_back(std::move(unused));
 }
 
+// What can't be put right keeps nothing else back, and is a failure once there is nothing else.
+Result<Plan> what_can_be_done(Plan plan, std::vector<Error> const& refused) {
+    if (plan.steps.empty() && !refused.empty()) return fail(refused.front());
+    for (auto const& error : refused)
+        plan.notes.push_back(fmt::format("{}: {}", error.detail, error.remedy));
+    return plan;
+}
+
 }  // namespace
 
 Result<Plan> plan_repair(HostView const& host, DesiredState const& desired, PciAddress const& pf) {
@@ -157,8 +168,13 @@ Result<Plan> plan_repair(HostView const& host, DesiredState const& desired, PciA
     if (managed == desired.pfs.end() || managed->second.spec.mode != PfMode::enforce) return plan;
     auto const& [spec, revision, base] = managed->second;
     auto const leases = attached_leases(desired, pf);
-    bool const anew = some_are_missing(*state, spec, leases);
-    if (anew) VFMGR_CHECK(make_anew(plan, host, *state, spec, leases));
+    std::vector<Error> refused;
+    bool anew = some_are_missing(*state, spec, leases);
+    if (anew) {
+        auto made = make_anew(plan, host, *state, spec, leases);
+        if (!made) refused.push_back(std::move(made).error());
+        anew = made.has_value();
+    }
     if (base && !leases.empty()) {
         auto links = links_up(*state, wanted_links(pf, spec, *base, leases), *base);
         std::erase_if(links,
@@ -169,10 +185,10 @@ Result<Plan> plan_repair(HostView const& host, DesiredState const& desired, PciA
         set_up_anew(plan, spec, pf, leases);
         return plan;
     }
-    VFMGR_CHECK(repair_devices(plan, *state, leases));
+    repair_devices(plan, refused, *state, leases);
     if (auto bind = bind_unused(host, desired, *state, spec); bind && !host.hypervisor.stale)
         plan.steps.emplace_back(std::move(*bind));
-    return plan;
+    return what_can_be_done(std::move(plan), refused);
 }
 
 Result<Plan> plan_return(HostView const& host, Attachment const& lease) {

@@ -74,11 +74,14 @@ class Attacker:
         return f"virsh -q detach-device-alias {vm} {alias} --live"
 
     def make_peace(self):
-        """The PF has its name again."""
+        """The PF has its name again; udev had made an alternative name of it."""
+        own = self.product.pf
         with self.lock:
-            self.host.run(f"n=$(ls {self.folder}/net); [ $n = {self.product.pf} ] || "
-                          f"{{ ip link set $n down; ip link set $n name {self.product.pf}; "
-                          f"ip link set {self.product.pf} up; }}")
+            now = self.netdev()
+            if now != own:
+                self.host.run(f"ip link property del dev {now} altname {own}; "
+                              f"ip link set {now} down && ip link set {now} name {own} && "
+                              f"ip link set {own} up")
 
 
 class Losses:

@@ -279,6 +279,22 @@ TEST_F(DriftTest, TheHistoryTellsALeaseFromEndToEnd) {
     EXPECT_TRUE(std::ranges::is_sorted(numbers, std::greater{}));
 }
 
+TEST_F(DriftTest, WhatTheStartHasSeenIsJudgedWithoutASecondLook) {
+    bench.reset();
+    set_mac(MacAddress::parse("02:00:00:00:00:99").value());
+    auto const before = kernel.observed();
+    bench = std::make_unique<Bench>(kernel, hypervisor, folder.path());
+    std::promise<unsigned long> looks;
+    auto future = looks.get_future();
+    bench->engine.on_event([&, told = false](HistoryEvent const& event) mutable {
+        if (event.kind == EventKind::drift && !std::exchange(told, true))
+            looks.set_value(static_cast<unsigned long>(kernel.observed() - before));
+    });
+    bench->engine.start_observing();
+    EXPECT_EQ(future.get(), 1U) << "of recover()";
+    bench->engine.on_event({});
+}
+
 TEST_F(DriftTest, NumbersGoOnAfterAStart) {
     auto const last = events().front().number;
     bench.reset();

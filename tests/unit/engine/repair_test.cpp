@@ -61,6 +61,34 @@ TEST(RepairPaceTest, TellsAFailureOnceAndForgetsItWhenAllIsRight) {
     EXPECT_FALSE(pace.may_begin("pf", noon)) << "who breaks it again is waited for";
 }
 
+// Whoever writes at the same time makes it fail in other ways, and is no reason to wait for long.
+TEST(RepairPaceTest, WaitsForMinutesOnlyWhereItFailsTheSameWay) {
+    RepairPace pace;
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_TRUE(pace.ended("pf", "way " + std::to_string(i), noon));
+        EXPECT_FALSE(pace.ended("pf", {}, noon));
+    }
+    EXPECT_TRUE(pace.ended("pf", "never", noon));
+    EXPECT_FALSE(pace.may_begin("pf", noon + 29s));
+    EXPECT_TRUE(pace.may_begin("pf", noon + 30s));
+}
+
+TEST(RepairPaceTest, ARefusalHoldsNothingUpAndIsToldOnceAMinute) {
+    RepairPace pace;
+    EXPECT_TRUE(pace.refused("pf", "VF 0 is in vm1", noon));
+    EXPECT_TRUE(pace.failed("pf"));
+    EXPECT_TRUE(pace.may_begin("pf", noon)) << "what can be done is done at once";
+    EXPECT_FALSE(pace.refused("pf", "VF 0 is in vm1", noon + 1s));
+    EXPECT_FALSE(pace.refused("pf", "VF 1 is in vm2", noon + 59s)) << "it changes all the time";
+    EXPECT_TRUE(pace.refused("pf", "VF 1 is in vm2", noon + 60s));
+    for (auto later = 60s; later < 10min; later += 30s) {
+        pace.forget_old(noon + later);
+        EXPECT_FALSE(pace.refused("pf", "VF 1 is in vm2", noon + later)) << "it was told";
+    }
+    pace.all_right("pf");
+    EXPECT_FALSE(pace.failed("pf"));
+}
+
 struct RepairTest : testing::Test {
     TemporaryFolder folder;
     FakeKernel kernel{igb_host()};
@@ -175,6 +203,31 @@ TEST_F(RepairTest, WhatCantBePutRightIsToldOnce) {
     }
     auto const all = events();
     EXPECT_EQ(std::ranges::count(all, EventKind::repair_failed, &HistoryEvent::kind), 1);
+}
+
+TEST_F(RepairTest, WhatCantBeHelpedHoldsNothingElseUp) {
+    auto const mac = vf().settings.mac;
+    kernel.change([](KernelView& view) { view.pfs.at(pf0).vfs.pop_back(); });
+    await(EventKind::repair_failed, "VF 0 is in the running VM vm1");
+    kernel.change([&](KernelView& view) {
+        view.pfs.at(pf0).vfs.at(0).settings.mac = MacAddress::parse("02:00:00:00:00:99").value();
+    });
+    await(EventKind::repaired, "mac");
+    EXPECT_EQ(vf().settings.mac, mac);
+}
+
+// Back in its VM at once it would keep the others from being made.
+TEST_F(RepairTest, AVfGoesBackWhenAllAreThere) {
+    steal();
+    auto const first = await(EventKind::repaired, "VM vm1");
+    kernel.change([](KernelView& view) { view.pfs.at(pf0).vfs.pop_back(); });
+    kernel.change([](KernelView& view) { view.pfs.at(pf0).vfs.at(0).holders.clear(); });
+    hypervisor.change([](HypervisorView& view) {
+        view.vms.at(vm1).live.clear();
+        view.vms.at(vm1).free_pcie_ports = 1;
+    });
+    await(EventKind::repaired, "VM vm1", first.number);
+    EXPECT_EQ(kernel.view().pfs.at(pf0).vfs.size(), 2U);
 }
 
 TEST_F(RepairTest, ModeManageOnlyTells) {

@@ -112,11 +112,11 @@ TEST_F(PlanRepairTest, GoesThroughNoneWhereTheCountIsRight) {
 }
 
 TEST_F(PlanRepairTest, TakesNoVfFromWhoHasIt) {
-    steal(3);
+    steal(2);
     view.hypervisor.vms.at(vm2_uuid).live = {{vf(1).pci, "hostdev0"}};
     EXPECT_EQ(refusal().problem, Problem::vf_in_use);
     EXPECT_EQ(refusal().detail,
-              "enp1s0 has 3 VFs, and to have 4 all are made anew, but VF 1 is in the running VM "
+              "enp1s0 has 2 VFs, and to have 4 all are made anew, but VF 1 is in the running VM "
               "vm2");
     view.hypervisor.vms.at(vm2_uuid).live.clear();
     view.hypervisor.vms.at(vm2_uuid).config = {{vf(1).pci, "hostdev0"}};
@@ -129,6 +129,17 @@ TEST_F(PlanRepairTest, TakesNoVfFromWhoHasIt) {
     EXPECT_EQ(refusal().problem, Problem::unavailable);
     view.hypervisor.stale = false;
     EXPECT_FALSE(steps().empty()) << "the lease's own XML is no reason";
+}
+
+// A number that can't be had keeps neither VFs that are there from their VMs, nor the host's leg.
+TEST_F(PlanRepairTest, PutsRightWhatIsThereWhenNoMoreCanBeMade) {
+    steal(3);
+    view.hypervisor.vms.at(vm2_uuid).live = {{vf(1).pci, "hostdev0"}};
+    auto const plan = plan_repair(view, desired, pf_address).value();
+    EXPECT_THAT(plan.steps,
+                ElementsAre(Step(ConfigureVfs{pf_address, {change(lease.settings)}, {}}),
+                            Step(BindVfs{pf_address, {2}, "vfio-pci"})));
+    EXPECT_THAT(plan.notes, ElementsAre(HasSubstr("VF 1 is in the running VM vm2: take them")));
 }
 
 TEST_F(PlanRepairTest, WaitsForAPfThatKeepsAllOut) {
