@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/fakes/fake_clock.hpp"
 #include "tests/unit/engine/engine_bench.hpp"
 
 namespace vfmgr {
@@ -93,6 +94,7 @@ struct RepairTest : testing::Test {
     TemporaryFolder folder;
     FakeKernel kernel{igb_host()};
     FakeHypervisor hypervisor{kernel};
+    FakeClock clock;
     std::unique_ptr<Bench> bench;
     std::string lease;
 
@@ -129,8 +131,14 @@ struct RepairTest : testing::Test {
             }
             return false;
         });
-        bench->engine.look_again();
+        bench->engine.look_at_once();
         return future.get();
+    }
+    void look_thrice() {
+        for (auto const before = kernel.observed(); kernel.observed() < before + 3;) {
+            bench->engine.look_again();
+            std::this_thread::yield();
+        }
     }
     // As `echo 0 >sriov_numvfs` under a running VM.
     void steal() {
@@ -197,10 +205,7 @@ TEST_F(RepairTest, WhatCantBePutRightIsToldOnce) {
         [](KernelView& view) { view.pfs.at(pf0).vfs.erase(view.pfs.at(pf0).vfs.begin()); });
     auto const failed = await(EventKind::repair_failed, "VF 1 is in the running VM vm2");
     EXPECT_FALSE(failed.vf);
-    for (auto const before = kernel.observed(); kernel.observed() < before + 3;) {
-        bench->engine.look_again();
-        std::this_thread::yield();
-    }
+    look_thrice();
     auto const all = events();
     EXPECT_EQ(std::ranges::count(all, EventKind::repair_failed, &HistoryEvent::kind), 1);
 }
@@ -218,15 +223,28 @@ TEST_F(RepairTest, WhatCantBeHelpedHoldsNothingElseUp) {
 
 // Back in its VM at once it would keep the others from being made.
 TEST_F(RepairTest, AVfGoesBackWhenAllAreThere) {
-    steal();
-    auto const first = await(EventKind::repaired, "VM vm1");
-    kernel.change([](KernelView& view) { view.pfs.at(pf0).vfs.pop_back(); });
-    kernel.change([](KernelView& view) { view.pfs.at(pf0).vfs.at(0).holders.clear(); });
+    bench.reset();
+    bench = std::make_unique<Bench>(kernel, hypervisor, folder.path(), AskResponder{}, clock);
+    auto const right = vf().settings.mac;
+    kernel.change([](KernelView& view) {
+        view.pfs.at(pf0).vfs.at(0).settings.mac = MacAddress::parse("02:00:00:00:00:99").value();
+    });
+    bench->engine.start_observing();
+    await(EventKind::repaired, "mac");
+    EXPECT_EQ(vf().settings.mac, right);
     hypervisor.change([](HypervisorView& view) {
         view.vms.at(vm1).live.clear();
         view.vms.at(vm1).free_pcie_ports = 1;
     });
-    await(EventKind::repaired, "VM vm1", first.number);
+    kernel.change([](KernelView& view) {
+        view.pfs.at(pf0).vfs.at(0).holders.clear();
+        view.pfs.at(pf0).vfs.pop_back();
+    });
+    await(EventKind::lost, "VM vm1");
+    look_thrice();
+    EXPECT_TRUE(hypervisor.view().vms.at(vm1).live.empty()) << "the others are to be made first";
+    clock.advance(1s);
+    await(EventKind::repaired, "VM vm1");
     EXPECT_EQ(kernel.view().pfs.at(pf0).vfs.size(), 2U);
 }
 
@@ -235,10 +253,7 @@ TEST_F(RepairTest, ModeManageOnlyTells) {
     auto const performed = kernel.performed();
     steal();
     await(EventKind::lost, "is gone");
-    for (auto const before = kernel.observed(); kernel.observed() < before + 3;) {
-        bench->engine.look_again();
-        std::this_thread::yield();
-    }
+    look_thrice();
     EXPECT_EQ(kernel.performed(), performed);
 }
 
