@@ -185,6 +185,8 @@ class Engine {
     void look_for_owners(DriftWatch::Seen& seen);
     void tell_drift(Control::State& state, DriftWatch::Seen const& seen);
     void repair_drift(Control::State& state, DriftWatch::Seen const& seen);
+    void repair_drift_of(Control::State& state, HostView const& host, PciAddress const& pf,
+                         DriftWatch::Seen const& seen);
     [[nodiscard]] Repair repair_of_pf(PciAddress const& pf,
                                       std::optional<std::uint64_t> because_of) const;
     [[nodiscard]] Repair repair_of_lease(Attachment const& lease,

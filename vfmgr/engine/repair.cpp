@@ -20,6 +20,8 @@ constexpr std::chrono::seconds wait_max = 30s;
 // Of what fails the same way each time: nobody wants to read of it every few seconds.
 constexpr std::chrono::seconds failed_wait_max = 10min;
 constexpr auto calm = 1min;
+// Where VMs come and go all the time, no look finds a PF at rest.
+constexpr auto patience = 5s;
 
 std::chrono::seconds doubled(unsigned times, std::chrono::seconds longest) {
     return std::min(first_wait * (1 << std::min(times, 16U)), longest);
@@ -92,6 +94,14 @@ bool RepairPace::refused(std::string const& subject, std::string const& why, Dea
 void RepairPace::all_right(std::string const& subject) {
     auto const pace = paces_.find(subject);
     if (pace != paces_.end() && !pace->second.going_on && pace->second.failure) paces_.erase(pace);
+}
+
+bool RepairPace::kept_waiting(std::string const& subject, Deadline now) {
+    return now >= busy_since_.emplace(subject, now).first->second + patience;
+}
+
+void RepairPace::seen_at_rest(std::string const& subject) {
+    busy_since_.erase(subject);
 }
 
 void RepairPace::forget_old(Deadline now) {
@@ -230,21 +240,26 @@ void Engine::repair_drift(Control::State& state, DriftWatch::Seen const& seen) {
     repairs_.forget_old(clock_.steady_now());
     auto const host = control_->snapshot().host;
     for (auto const& [pf, wanted] : state.desired().pfs) {
-        if (wanted.spec.mode != PfMode::enforce || !seen.judged.contains(pf)) continue;
-        auto const drift = std::ranges::find(seen.drift, pf, &Drift::pf);
-        if (drift == seen.drift.end()) {
-            repairs_.all_right(pf_subject(pf));
-            continue;
-        }
-        // VMs get back what is there again, and stays: a VF in a VM keeps the others from being
-        // made.
-        if (begin_repair(state, *host, repair_of_pf(pf, drift_watch_.told_as(*drift)))) continue;
-        for (auto const& lease : attached_leases(state.desired(), pf)) {
-            auto const lost = std::ranges::find_if(
-                seen.drift, [&](Drift const& one) { return one.attachment == lease.id; });
-            if (lost != seen.drift.end())
-                begin_repair(state, *host, repair_of_lease(lease, drift_watch_.told_as(*lost)));
-        }
+        if (wanted.spec.mode == PfMode::enforce) repair_drift_of(state, *host, pf, seen);
+    }
+}
+
+void Engine::repair_drift_of(Control::State& state, HostView const& host, PciAddress const& pf,
+                             DriftWatch::Seen const& seen) {
+    bool const at_rest = seen.judged.contains(pf);
+    if (at_rest) repairs_.seen_at_rest(pf_subject(pf));
+    if (!at_rest && !repairs_.kept_waiting(pf_subject(pf), clock_.steady_now())) return;
+    auto const drift = std::ranges::find(seen.drift, pf, &Drift::pf);
+    if (drift == seen.drift.end()) return repairs_.all_right(pf_subject(pf));
+    // VMs get back what is there again, and stays: a VF in a VM keeps the others from being made.
+    // Of a PF that is not at rest what still lacks may be an operation's to do.
+    bool const begun = begin_repair(state, host, repair_of_pf(pf, drift_watch_.told_as(*drift)));
+    if (begun && at_rest) return;
+    for (auto const& lease : attached_leases(state.desired(), pf)) {
+        auto const lost = std::ranges::find_if(
+            seen.drift, [&](Drift const& one) { return one.attachment == lease.id; });
+        if (lost != seen.drift.end() && (at_rest || seen.can_judge(*lost)))
+            begin_repair(state, host, repair_of_lease(lease, drift_watch_.told_as(*lost)));
     }
 }
 

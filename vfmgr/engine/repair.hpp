@@ -43,6 +43,11 @@ class RepairPace {
     [[nodiscard]] bool refused(std::string const& subject, std::string const& why, Deadline now);
     // Nothing is to be repaired: what made the last one fail may be over.
     void all_right(std::string const& subject);
+    // For each look, of what operations were changing meanwhile, so that it could not be judged.
+    // True when that has gone on for so long that a repair queues up among them and judges in its
+    // turn.
+    [[nodiscard]] bool kept_waiting(std::string const& subject, Deadline now);
+    void seen_at_rest(std::string const& subject);
     // Of those that nobody waits for any more.
     void forget_old(Deadline now);
 
@@ -56,7 +61,8 @@ class RepairPace {
         std::optional<Deadline> told_at;  // a refusal
         std::optional<std::string> failure;
     };
-    std::map<std::string, Pace> paces_;  // by subject
+    std::map<std::string, Pace> paces_;           // by subject
+    std::map<std::string, Deadline> busy_since_;  // by subject
 };
 
 }  // namespace vfmgr

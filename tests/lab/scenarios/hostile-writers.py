@@ -39,15 +39,12 @@ def run(lab):
     lab.step(f"seed {SEED}, {MINUTES:g} minutes")
     watched_since = max(one["number"] for one in history(lab, product, 0))
     churn.start()
-    until = time.monotonic() + MINUTES * 60
-    whole_after = []
-    while time.monotonic() < until:
-        attacker.strike()
-        nothing_twice(lab, product)
-        # From a VM that never has its VF back nothing can be stolen.
-        if attacker.chance.random() < 0.5:
-            whole_after.append(all_back(lab, attacker, leases))
-    churn.stop()
+    try:
+        whole_after = attack(lab, product, attacker, leases)
+    finally:
+        churn.ends.set()
+        churn.join(300)
+    churn.judge_end()
     attacker.make_peace()
     lab.count("acts", attacker.acts)
     lab.step(f"the attacker is done: {attacker.told()}")
@@ -59,6 +56,18 @@ def run(lab):
     judge_events(lab, product, leases, losses.end(), watched_since)
     lab.check_equal(churn.unclean, [], "VFs that were handed over unclean")
     product.leave()
+
+
+def attack(lab, product, attacker, leases):
+    until = time.monotonic() + MINUTES * 60
+    whole_after = []
+    while time.monotonic() < until:
+        attacker.strike()
+        nothing_twice(lab, product)
+        # From a VM that never has its VF back nothing can be stolen.
+        if attacker.chance.random() < 0.5:
+            whole_after.append(all_back(lab, attacker, leases))
+    return whole_after
 
 
 def history(lab, product, index):
@@ -148,9 +157,7 @@ class Churn(threading.Thread):
                 text = re.sub(r"evil\d+|\d+", "…", str(refused))[:150]
                 self.refusals[text] = self.refusals.get(text, 0) + 1
 
-    def stop(self):
-        self.ends.set()
-        self.join(300)
+    def judge_end(self):
         self.lab.check(not self.is_alive(), "a lease of the churn hangs")
         for text, count in self.refusals.items():
             self.lab.step(f"churn, {count} times: {text}")

@@ -90,6 +90,17 @@ TEST(RepairPaceTest, ARefusalHoldsNothingUpAndIsToldOnceAMinute) {
     EXPECT_FALSE(pace.failed("pf"));
 }
 
+TEST(RepairPaceTest, QueuesUpWhereNoLookFindsAnythingAtRest) {
+    RepairPace pace;
+    EXPECT_FALSE(pace.kept_waiting("pf", noon));
+    EXPECT_FALSE(pace.kept_waiting("pf", noon + 4s));
+    EXPECT_TRUE(pace.kept_waiting("pf", noon + 5s));
+    pace.seen_at_rest("pf");
+    EXPECT_FALSE(pace.kept_waiting("pf", noon + 6s));
+    EXPECT_FALSE(pace.kept_waiting("another", noon + 6s));
+    EXPECT_TRUE(pace.kept_waiting("pf", noon + 11s));
+}
+
 struct RepairTest : testing::Test {
     TemporaryFolder folder;
     FakeKernel kernel{igb_host()};
