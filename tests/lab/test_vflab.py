@@ -8,7 +8,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from vflab import disk, panic, parts  # noqa: E402
+from vflab.host import Result  # noqa: E402
 from vflab.paths import LAB, Lock  # noqa: E402
+from vflab.vm import VM  # noqa: E402
 
 STACK = """[   61.0] BUG: unable to handle page fault for address: 0000000000001000
 [   61.0] CPU: 1 PID: 612 Comm: {comm} Not tainted 6.1.0-1-amd64 #1
@@ -112,6 +114,30 @@ def test_a_hash_follows_content_name_and_mode(tmp_path):
     changed = parts.hash_of("1", tmp_path)
     (tmp_path / "a").rename(tmp_path / "b")
     assert len({first, executable, changed, parts.hash_of("1", tmp_path)}) == 4
+
+
+class BusyVmsHost:
+    """A host with a VM whose agent answers those who wait for it, or nobody."""
+
+    def __init__(self, answers):
+        self.answers = answers
+
+    def run(self, command, **_):
+        if "vm-exec" not in command:
+            return Result(command, 0, "7\n" if "dumpxml" in command else "the VM's last words", "")
+        if self.answers and "--wait" in command:
+            return Result(command, 0, "done", "")
+        return Result(command, 255, "", "vm-exec: no agent at CID 7: Connection timed out")
+
+
+def test_a_busy_vm_is_waited_for():
+    assert VM(BusyVmsHost(answers=True), "busy").run("true").stdout == "done"
+
+
+def test_a_silent_vm_is_a_failure_that_shows_its_console():
+    silent = VM(BusyVmsHost(answers=False), "silent").run("true", check=False)
+    assert silent.status == 255
+    assert "no agent" in silent.stderr and "the VM's last words" in silent.stderr
 
 
 def test_a_lock_has_one_holder(tmp_path):

@@ -96,7 +96,6 @@ bool Engine::after_a_look(std::function<void(Control::State&)> task) {
     return true;
 }
 
-// An unreadable host stays published as it was; operations look for themselves.
 void Engine::judge_what_is_seen() {
     auto seen = see_drift();
     // Who reads files first tells late of what matters most.
@@ -124,6 +123,7 @@ void Engine::observe_loop() {
         auto const began = clock_.steady_now();
         if (!is_seen) {
             claims_.look_begins();
+            // An unreadable host stays published as it was; operations look for themselves.
             static_cast<void>(observe_for(seams_, std::nullopt).has_value());
         }
         judge_what_is_seen();

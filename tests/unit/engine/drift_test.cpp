@@ -177,11 +177,6 @@ struct DriftTest : testing::Test {
                                         system_clock(), TrustedNetdevs(), find_owners);
         bench->engine.start_observing();
     }
-    // What the first of these looks found has been told when the third has begun.
-    void look_twice() {
-        for (auto const before = kernel.observed(); kernel.observed() < before + 3;)
-            bench->engine.look_again();
-    }
     void set_mac(MacAddress const& mac) {
         kernel.change([&](KernelView& view) { view.pfs.at(pf0).vfs.at(0).settings.mac = mac; });
     }
@@ -205,14 +200,14 @@ TEST_F(DriftTest, LooksForOwnersWhenThereIsSomethingNew) {
         ++asked;
         return std::vector{"a file makes VFs of " + pf.ifname};
     });
-    look_twice();
+    have_looked(bench->engine, kernel);
     EXPECT_EQ(asked, 0);
     set_mac(MacAddress::parse("02:00:00:00:00:99").value());
     EXPECT_THAT(await(EventKind::drift).detail, HasSubstr("; a file makes VFs of enp1s0"));
-    look_twice();
+    have_looked(bench->engine, kernel);
     EXPECT_EQ(asked, 1);
     set_mac(MacAddress::parse("02:00:00:00:00:98").value());
-    look_twice();
+    have_looked(bench->engine, kernel);
     EXPECT_EQ(asked, 2);
 }
 
@@ -248,10 +243,7 @@ TEST_F(DriftTest, IsNothingOfWhatIsBeingChanged) {
     kernel.on_perform = [&](KernelStep const& step) {
         if (!std::holds_alternative<BindVfs>(step)) return;
         // The operation waits here, so it is the observer who looks: twice, so that once is whole.
-        for (auto const before = kernel.observed(); kernel.observed() < before + 2;) {
-            bench->engine.look_again();
-            std::this_thread::yield();
-        }
+        have_looked(bench->engine, kernel, 2);
         seen_half_done = kernel.view().pfs.at(pf0).vfs.size() == 4;
     };
     auto spec = spec_with_vfs(4);

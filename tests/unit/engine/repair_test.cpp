@@ -145,12 +145,6 @@ struct RepairTest : testing::Test {
         bench->engine.look_at_once();
         return future.get();
     }
-    void look_thrice() {
-        for (auto const before = kernel.observed(); kernel.observed() < before + 3;) {
-            bench->engine.look_again();
-            std::this_thread::yield();
-        }
-    }
     // As `echo 0 >sriov_numvfs` under a running VM.
     void steal() {
         kernel.change([](KernelView& view) {
@@ -216,7 +210,7 @@ TEST_F(RepairTest, WhatCantBePutRightIsToldOnce) {
         [](KernelView& view) { view.pfs.at(pf0).vfs.erase(view.pfs.at(pf0).vfs.begin()); });
     auto const failed = await(EventKind::repair_failed, "VF 1 is in the running VM vm2");
     EXPECT_FALSE(failed.vf);
-    look_thrice();
+    have_looked(bench->engine, kernel);
     auto const all = events();
     EXPECT_EQ(std::ranges::count(all, EventKind::repair_failed, &HistoryEvent::kind), 1);
 }
@@ -252,7 +246,7 @@ TEST_F(RepairTest, AVfGoesBackWhenAllAreThere) {
         view.pfs.at(pf0).vfs.pop_back();
     });
     await(EventKind::lost, "VM vm1");
-    look_thrice();
+    have_looked(bench->engine, kernel);
     EXPECT_TRUE(hypervisor.view().vms.at(vm1).live.empty()) << "the others are to be made first";
     clock.advance(1s);
     await(EventKind::repaired, "VM vm1");
@@ -264,7 +258,7 @@ TEST_F(RepairTest, ModeManageOnlyTells) {
     auto const performed = kernel.performed();
     steal();
     await(EventKind::lost, "VM vm1");
-    look_thrice();
+    have_looked(bench->engine, kernel);
     EXPECT_EQ(kernel.performed(), performed);
 }
 

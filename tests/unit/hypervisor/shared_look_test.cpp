@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <future>
 #include <stdexcept>
 #include <thread>
@@ -32,27 +33,27 @@ SharedLook::Look counting(std::atomic<int>& looks) {
     };
 }
 
-void wait_for_callers(SharedLook const& shared, std::size_t callers) {
+// Has `callers` threads ask by `ask` while a look goes on that began before they asked.
+void ask_during_a_look(SharedLook& shared, std::size_t callers, std::function<void()> const& ask) {
+    SlowLook slow;
+    std::thread first([&] { EXPECT_TRUE(shared.ask(slow.look)); });
+    slow.has_begun.get_future().wait();
+    std::vector<std::thread> others;
+    for (std::size_t i = 0; i < callers; ++i) others.emplace_back(ask);
     while (shared.waiting() < callers) std::this_thread::yield();
+    slow.may_end.set_value();
+    first.join();
+    for (auto& each : others) each.join();
 }
 
 TEST(SharedLook, ServesAllWhoAskedBeforeItBegan) {
     SharedLook shared;
-    SlowLook slow;
-    std::thread first([&] { EXPECT_TRUE(shared.ask(slow.look)); });
-    slow.has_begun.get_future().wait();
     std::atomic<int> looks{0};
-    std::vector<std::thread> others;
-    for (int i = 0; i < 8; ++i)
-        others.emplace_back([&] {
-            auto const view = shared.ask(counting(looks));
-            EXPECT_EQ(view.value().observed_at, Time(std::chrono::seconds(1)));
-        });
-    wait_for_callers(shared, 8);
-    EXPECT_EQ(looks, 0) << "none of them takes what the first one's look finds";
-    slow.may_end.set_value();
-    first.join();
-    for (auto& each : others) each.join();
+    ask_during_a_look(shared, 8, [&] {
+        auto const view = shared.ask(counting(looks));
+        EXPECT_EQ(view.value().observed_at, Time(std::chrono::seconds(1)))
+            << "none takes what the look finds that began before";
+    });
     EXPECT_EQ(looks, 1);
     EXPECT_EQ(shared.waiting(), 0U);
 }
@@ -74,27 +75,18 @@ TEST(SharedLook, AnErrorIsEverybodys) {
 
 TEST(SharedLook, ABugInALookKeepsNobodyWaiting) {
     SharedLook shared;
-    SlowLook slow;
-    std::thread first([&] { EXPECT_TRUE(shared.ask(slow.look)); });
-    slow.has_begun.get_future().wait();
     std::atomic<int> looks{0};
     std::atomic<int> thrown{0};
-    std::vector<std::thread> others;
-    for (int i = 0; i < 4; ++i)
-        others.emplace_back([&] {
-            try {
-                static_cast<void>(shared.ask([&]() -> Result<HypervisorView> {
-                    if (++looks == 1) throw std::runtime_error("a bug");
-                    return HypervisorView{};
-                }));
-            } catch (std::runtime_error const&) {
-                ++thrown;
-            }
-        });
-    wait_for_callers(shared, 4);
-    slow.may_end.set_value();
-    first.join();
-    for (auto& each : others) each.join();
+    ask_during_a_look(shared, 4, [&] {
+        try {
+            static_cast<void>(shared.ask([&]() -> Result<HypervisorView> {
+                if (++looks == 1) throw std::runtime_error("a bug");
+                return HypervisorView{};
+            }));
+        } catch (std::runtime_error const&) {
+            ++thrown;
+        }
+    });
     EXPECT_EQ(thrown, 1);
     EXPECT_EQ(looks, 2);
 }
