@@ -214,12 +214,19 @@ ScheduleHooks schedule_hooks(GuestPlane const& plane) {
     return hooks;
 }
 
-std::vector<std::string> other_owners(PfInfo const& pf) {
+checks::DeviceSelector names_of(PfInfo const& pf) {
     checks::DeviceSelector names{{pf.ifname}, {}, {pf.driver}, {to_string(pf.pci)}, {}};
     if (pf.mac) names.macs = {to_string(*pf.mac)};
     if (pf.rdma_device) names.ibdevs = {*pf.rdma_device};
+    return names;
+}
+
+OwnersOfPfs other_owners(std::vector<PfInfo> const& pfs) {
     auto const facts = checks::collect_owners({});
-    return checks::owners_of(checks::read_machine(facts), names);
+    auto const machine = checks::read_machine(facts);
+    OwnersOfPfs owners;
+    for (auto const& pf : pfs) owners[pf.pci] = checks::owners_of(machine, names_of(pf));
+    return owners;
 }
 
 stock::StockHooks stock_hooks(Engine const& engine) {

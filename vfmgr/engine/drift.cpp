@@ -148,12 +148,17 @@ void Engine::look_for_owners(DriftWatch::Seen& seen) {
     for (auto const& drift : seen.drift) {
         if (!seen.judged.contains(drift.pf)) continue;
         auto one = fmt::format("{}={}", key_of(drift), drift.found);
-        if (!drift_seen_.contains(one)) with_news.insert(drift.pf);
+        bool const is_new = !drift_seen_.contains(one);
         drift_seen.insert(std::move(one));
-        if (!is_loss(drift)) seen.owners.try_emplace(drift.pf);
+        if (is_loss(drift)) continue;
+        seen.owners.try_emplace(drift.pf);
+        if (is_new) with_news.insert(drift.pf);
     }
+    std::vector<PfInfo> pfs;
+    for (auto const& pf : with_news) pfs.push_back(find_pf(*host, pf)->info);
+    auto found = pfs.empty() ? OwnersOfPfs{} : find_owners_(pfs);
     for (auto& [pf, owners] : seen.owners)
-        owners = with_news.contains(pf) ? find_owners_(find_pf(*host, pf)->info) : owners_[pf];
+        owners = with_news.contains(pf) ? found[pf] : owners_[pf];
     owners_ = seen.owners;
     drift_seen_ = std::move(drift_seen);
 }

@@ -16,6 +16,9 @@
 
 namespace vfmgr {
 
+// Who else makes or changes VFs of a PF: sentences.
+using OwnersOfPfs = std::map<PciAddress, std::vector<std::string>>;
+
 class DriftWatch {
   public:
     // What a look found, of the PFs that it could judge.
@@ -23,8 +26,8 @@ class DriftWatch {
         std::vector<Drift> drift;
         std::set<PciAddress> judged;
         std::set<PciAddress> managed;  // of others nothing is said any more
-        // Who else owns VFs of those that have drift, by configuration files: sentences.
-        std::map<PciAddress, std::vector<std::string>> owners{};
+        // Of those that have drift, by configuration files.
+        OwnersOfPfs owners{};
         // Leases whose VM no operation is at: what such a VM has lost no operation on its PF took.
         std::set<std::string> judged_leases{};
 

@@ -83,9 +83,9 @@ using Reply = std::function<void(Result<Answer>)>;
 // thread.
 using AskResponder = std::function<Result<ResponderInfo>(ResponderTarget const&)>;
 
-// Who else makes or changes VFs of a PF, by configuration files: sentences. Blocks for a moment, on
-// the observer's thread, when there is new drift.
-using FindOwners = std::function<std::vector<std::string>(PfInfo const&)>;
+// Who else makes or changes VFs of these PFs, by configuration files, which are read once for all.
+// Blocks for a moment, on the observer's thread, when there is new drift.
+using FindOwners = std::function<OwnersOfPfs(std::vector<PfInfo> const&)>;
 
 class Engine {
   public:
@@ -221,8 +221,8 @@ class Engine {
     AskResponder const ask_responder_;
     TrustedNetdevs const trusted_netdevs_;
     FindOwners const find_owners_;
-    std::map<PciAddress, std::vector<std::string>> owners_;  // observer's thread only
-    std::set<std::string> drift_seen_;                       // the same
+    OwnersOfPfs owners_;                // observer's thread only
+    std::set<std::string> drift_seen_;  // the same
     Seams seams_;
     Claims claims_;
 

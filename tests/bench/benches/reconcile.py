@@ -12,7 +12,8 @@ readlink for all of them, which is shown beside it.
 
 from figures import Figures, seconds
 from vflab.lab_pf import LabPfs
-from vflab.many_vfs import KINDS, PFS, VFS, ManyVfs, memory
+from vflab.many_vfs import KINDS, PFS, VFS, ManyVfs
+from vflab.usage import memory
 
 BOOT = "own"
 IOMMU = False  # vflab.many_vfs

@@ -48,9 +48,6 @@ cd; rm -r /root/tenants
 """
 UNDEFINE = """for vm in $(virsh -q list --all --name); do echo undefine $vm; done |
   virsh -q >/dev/null"""
-PSS = """for pid in $(cat /sys/fs/cgroup/system.slice/{unit}.service/cgroup.procs); do
-  awk -v pid=$pid '/^Rss:/ {{rss = $2}} /^Pss:/ {{pss = $2}} END {{print pid, rss, pss}}' \\
-    /proc/$pid/smaps_rollup; grep VmHWM /proc/$pid/status; done"""
 
 
 class ManyVfs:
@@ -202,15 +199,3 @@ def ip_words(settings):
             value = {True: "on", False: "off"}.get(value, value)
             words.append(IP_WORDS[name].format(value))
     return words
-
-
-def memory(lab, unit):
-    """MiB of a unit's processes: what is shared among them, and with others, in equal parts."""
-    lines = [line.split() for line in lab.observe.lines(PSS.format(unit=unit))]
-    rows = [[int(word) for word in words] for words in lines if words[0] != "VmHWM:"]
-    peak = sum(int(words[1]) for words in lines if words[0] == "VmHWM:")
-    rss, pss = (sum(row[column] for row in rows) / 1024 for column in (1, 2))
-    lab.step(f"{unit}: {len(rows)} processes, Pss {pss:.1f} MiB; Rss, which counts what they share "
-             f"for each of them, {rss:.1f} MiB, at most {peak / 1024:.1f} MiB; of the largest "
-             f"{max(row[1] for row in rows) / 1024:.1f} MiB")
-    return pss

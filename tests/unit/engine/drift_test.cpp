@@ -196,9 +196,11 @@ TEST_F(DriftTest, OfSomebodyElsesWriteIsAnEventWithItsEnd) {
 // Reading files takes its time, and drift may last for days.
 TEST_F(DriftTest, LooksForOwnersWhenThereIsSomethingNew) {
     std::atomic<int> asked = 0;
-    watch_with([&](PfInfo const& pf) {
+    watch_with([&](std::vector<PfInfo> const& pfs) {
         ++asked;
-        return std::vector{"a file makes VFs of " + pf.ifname};
+        OwnersOfPfs owners;
+        for (auto const& pf : pfs) owners[pf.pci] = {"a file makes VFs of " + pf.ifname};
+        return owners;
     });
     have_looked(bench->engine, kernel);
     EXPECT_EQ(asked, 0);

@@ -29,6 +29,24 @@ TEST_F(HostEventsTest, TellsOfALinkThatComesAndOfItsChange) {
     EXPECT_TRUE(heard());
 }
 
+TEST_F(HostEventsTest, TellsOfACrowdTogether) {
+    auto socket = NlSocket::open(NlProtocol::route).value();
+    ASSERT_TRUE(test::make_veth(socket, {"near0", "far0"}));
+    auto const near = get_netdev(socket, "near0", soon()).value();
+    auto const events = HostEvents::start([this] { changes.release(); });
+    ASSERT_TRUE(events) << events.error().detail;
+    auto const begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < 200; ++i)
+        ASSERT_TRUE(change_netdev(socket, "near0", {near.ifindex, i % 2 == 0, {}}, soon()));
+    EXPECT_TRUE(heard());
+    int told = 1;
+    while (changes.try_acquire_for(std::chrono::milliseconds(300))) ++told;
+    // The first at once, the others each tenth of a second, the last after the last change.
+    auto const tenths = (std::chrono::steady_clock::now() - begin) / std::chrono::milliseconds(100);
+    EXPECT_LE(told, 2 + tenths);
+    EXPECT_LT(told, 100);
+}
+
 TEST_F(HostEventsTest, EndsAtOnceThoughNothingHappens) {
     auto const begin = std::chrono::steady_clock::now();
     ASSERT_TRUE(HostEvents::start([this] { changes.release(); }));
