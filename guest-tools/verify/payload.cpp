@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::byte poison_byte{0xa5};
 constexpr std::size_t block_bytes = 256 * payload_chunk_bytes;
+constexpr std::uint64_t counter_max = 0xffffffff;
 
 struct Stamp {
     std::uint64_t offset = 0;  // little-endian in memory
@@ -74,7 +75,10 @@ std::string explain(Payload const& payload, std::uint64_t offset, std::span<std:
         return fmt::format("chunk {} was never written", place);
     auto const stamp = read_stamp(found);
     std::array<std::byte, payload_chunk_bytes> other{};
-    if (stamp.offset % payload_chunk_bytes == 0 && stamp.offset != offset) {
+    // Beyond the stream's counter chunks come again: such an offset is no chunk's.
+    bool const possible = stamp.offset % payload_chunk_bytes == 0 &&
+                          stamp.offset / payload_chunk_bytes <= counter_max;
+    if (possible && stamp.offset != offset) {
         fill(payload, stamp.offset, other);
         if (std::ranges::equal(found, other))
             return fmt::format("chunk {} landed at chunk {}", stamp.offset / payload_chunk_bytes,

@@ -92,6 +92,19 @@ TEST(Payload, NamesWhatWasNeverWritten) {
     EXPECT_TRUE(check(payload, 0, memory).untouched);
 }
 
+// The stream's counter has 32 bits: a chunk has the bytes of the one 2^32 further on.
+TEST(Payload, TakesNoFlippedBitOfAStampForAnotherChunk) {
+    auto const payload = Payload::from_seed(42, 1);
+    for (std::size_t bit = 0; bit < 128; ++bit) {
+        auto memory = filled(payload, 0, 8 * chunk);
+        auto const at = 3 * chunk + bit / 8;
+        memory[at] ^= std::byte{1} << static_cast<int>(bit % 8);
+        EXPECT_THAT(check(payload, 0, memory).detail,
+                    HasSubstr("chunk 3 differs from byte " + std::to_string(at)))
+            << bit;
+    }
+}
+
 // A stamp is the guest's to write: a wild offset must not confuse the explanation.
 TEST(Payload, SurvivesForgedStamps) {
     auto const payload = Payload::from_seed(42, 1);
