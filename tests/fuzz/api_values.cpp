@@ -9,6 +9,7 @@
 
 #include "api/types/attachment.hpp"
 #include "api/types/firmware.hpp"
+#include "api/types/gpu.hpp"
 #include "api/types/history_event.hpp"
 #include "api/types/json.hpp"
 #include "api/types/operation.hpp"
@@ -75,7 +76,7 @@ void as_prefix(std::string_view text) {
     if (auto const broadcast = prefix->broadcast()) require(prefix->contains(*broadcast));
 }
 
-constexpr std::array<void (*)(std::string_view), 19> parsers{as_document<PfSpec>,
+constexpr std::array<void (*)(std::string_view), 20> parsers{as_document<PfSpec>,
                                                              as_document<AttachmentSpec>,
                                                              as_document<VfSpec>,
                                                              as_document<Operation>,
@@ -93,7 +94,8 @@ constexpr std::array<void (*)(std::string_view), 19> parsers{as_document<PfSpec>
                                                              as_document<RdmaLinkSpec>,
                                                              as_document<RdmaLink>,
                                                              as_document<HistoryEvent>,
-                                                             as_document<Certificate>};
+                                                             as_document<Certificate>,
+                                                             as_document<GpuTestReport>};
 
 }  // namespace
 

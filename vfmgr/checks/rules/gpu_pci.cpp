@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "vfmgr/checks/gpu_place.hpp"
 #include "vfmgr/checks/nic.hpp"
-#include "vfmgr/checks/pci_resource.hpp"
 #include "vfmgr/checks/peermem.hpp"
 #include "vfmgr/checks/rdma_stack.hpp"
 #include "vfmgr/checks/rule.hpp"
@@ -13,16 +13,6 @@
 namespace vfmgr::checks {
 namespace {
 
-// NVIDIA's BAR1 is the largest region; its number differs: 1 on most, 2 where BAR0 has 64 bits.
-PciRegion const* largest(std::vector<PciRegion> const& regions) {
-    PciRegion const* found = nullptr;
-    for (auto const& region : regions)
-        if (region.is_memory() && region.is_prefetchable() &&
-            (!found || region.bytes() > found->bytes()))
-            found = &region;
-    return found;
-}
-
 Finding of_bar1(Machine const& machine, PciDevice const& gpu) {
     constexpr std::uint64_t mebibyte = 1U << 20U;
     constexpr std::uint64_t small_mebibytes = 256;
@@ -30,8 +20,7 @@ Finding of_bar1(Machine const& machine, PciDevice const& gpu) {
     auto const path = fmt::format("/sys/bus/pci/devices/{}/resource", address);
     auto const text = machine.facts.text(path);
     if (!text) return unknown(address, text.error());
-    auto const regions = parse_pci_resource(*text);
-    auto const* const bar1 = largest(regions);
+    auto const bar1 = bar1_of(machine, gpu);
     bool const guest = machine.kind == CheckedMachine::guest;
     if (!bar1 || !bar1->is_assigned())
         return failed(address, fmt::format("{} has no address for its BAR1", address),
@@ -57,50 +46,15 @@ Finding of_bar1(Machine const& machine, PciDevice const& gpu) {
     return ok(address, fmt::format("BAR1 of {} has {} MiB", address, mebibytes), evidence);
 }
 
-bool share_a_switch(PciDevice const& one, PciDevice const& other) {
-    return !one.above.empty() && !other.above.empty() && one.above.front() == other.above.front();
-}
-
-// A node without CPUs is memory, of a GPU perhaps (recorded on POWER9): it is near nothing.
-std::optional<int> cpu_node(Machine const& machine, PciDevice const& device) {
-    auto const with_cpus = machine.facts.text("/sys/devices/system/node/has_cpu");
-    if (device.numa_node && with_cpus && !number_list_has(*with_cpus, *device.numa_node))
-        return std::nullopt;
-    return device.numa_node;
-}
-
-enum class Nearness { unknown, other_node, same_node, same_switch };
-
-Nearness nearness(Machine const& machine, PciDevice const& gpu, PciDevice const& nic) {
-    if (share_a_switch(gpu, nic)) return Nearness::same_switch;
-    auto const of_gpu = cpu_node(machine, gpu);
-    auto const of_nic = cpu_node(machine, nic);
-    if (!of_gpu || !of_nic) return Nearness::unknown;
-    return of_gpu == of_nic ? Nearness::same_node : Nearness::other_node;
-}
-
 // What has no driver of the kind is for a console.
 bool computes(PciDevice const& device) {
     return is_nvidia_gpu(device) && (device.driver == "nvidia" || on_vfio(device));
 }
 
-std::vector<PciDevice const*> nics_of(std::vector<PciDevice> const& pci) {
-    std::vector<PciDevice const*> nics;
-    for (auto const& device : pci)
-        if (is_network(device) && !device.pf &&
-            (device.vendor == vendor_mellanox || !device.rdma_devices.empty()))
-            nics.push_back(&device);
-    return nics;
-}
-
-Finding of_place(Machine const& machine, PciDevice const& gpu,
-                 std::vector<PciDevice const*> const& nics) {
+Finding of_place(Machine const& machine, PciDevice const& gpu, PciDevice const& nic) {
     auto const address = to_string(gpu.address);
-    auto const* nearest = nics.front();
-    for (auto const* nic : nics)
-        if (nearness(machine, gpu, *nic) > nearness(machine, gpu, *nearest)) nearest = nic;
-    auto const name = to_string(nearest->address);
-    switch (nearness(machine, gpu, *nearest)) {
+    auto const name = to_string(nic.address);
+    switch (nearness(machine, gpu, nic)) {
         case Nearness::same_switch:
             return ok(address,
                       fmt::format("{} and NIC {} are below one PCI switch", address, name));
@@ -115,7 +69,7 @@ Finding of_place(Machine const& machine, PciDevice const& gpu,
                 by_hand("move the NIC or the GPU to a slot of the other's CPU; best are two slots "
                         "below one PCI switch"),
                 {{fmt::format("/sys/bus/pci/devices/{}/numa_node", name),
-                  std::to_string(*nearest->numa_node)}});
+                  std::to_string(*nic.numa_node)}});
         case Nearness::unknown:
             break;
     }
@@ -136,7 +90,7 @@ std::vector<Finding> judge_bar1(Machine const& machine) {
 std::vector<Finding> judge_gpu_topology(Machine const& machine) {
     if (!machine.pci) return {unknown("", machine.pci.error())};
     bool const guest = machine.kind == CheckedMachine::guest;
-    auto const nics = nics_of(*machine.pci);
+    auto const nics = rdma_nics(*machine.pci);
     bool const nic = guest ? has_rdma_nic(machine) : !nics.empty();
     if (!nic || std::ranges::none_of(*machine.pci, computes))
         return {not_applicable("there are not both an NVIDIA GPU and an RDMA NIC")};
@@ -153,7 +107,8 @@ std::vector<Finding> judge_gpu_topology(Machine const& machine) {
                  std::nullopt}};
     std::vector<Finding> findings;
     for (auto const& device : *machine.pci)
-        if (computes(device)) findings.push_back(of_place(machine, device, nics));
+        if (computes(device))
+            findings.push_back(of_place(machine, device, *nearest_nic(machine, device)));
     return findings;
 }
 
