@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/gpu/cuda.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+namespace vfmgr::guest::gpu {
+namespace {
+
+// Takes symbols out of the library; keeps the name of the first that was missing.
+class Symbols {
+  public:
+    explicit Symbols(void* library) : library_(library) {}
+    template <class F>
+    Symbols& need(F& slot, char const* name) {
+        maybe(slot, name);
+        if (!slot && missing_.empty()) missing_ = name;
+        return *this;
+    }
+    template <class F>
+    Symbols& maybe(F& slot, char const* name) {
+        slot = reinterpret_cast<F>(::dlsym(library_, name));
+        return *this;
+    }
+    [[nodiscard]] std::string const& missing() const { return missing_; }
+
+  private:
+    void* library_;
+    std::string missing_;
+};
+
+void load_device(Symbols& from, CudaCalls& to) {
+    from.need(to.cuInit, "cuInit")
+        .need(to.cuDriverGetVersion, "cuDriverGetVersion")
+        .need(to.cuGetErrorName, "cuGetErrorName")
+        .need(to.cuGetErrorString, "cuGetErrorString")
+        .need(to.cuDeviceGetCount, "cuDeviceGetCount")
+        .need(to.cuDeviceGet, "cuDeviceGet")
+        .need(to.cuDeviceGetName, "cuDeviceGetName")
+        .need(to.cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId")
+        .need(to.cuDeviceTotalMem_v2, "cuDeviceTotalMem_v2")
+        .need(to.cuDeviceGetAttribute, "cuDeviceGetAttribute")
+        .need(to.cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain")
+        .need(to.cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease")
+        .need(to.cuCtxSetCurrent, "cuCtxSetCurrent")
+        .need(to.cuCtxSynchronize, "cuCtxSynchronize")
+        .need(to.cuCtxGetFlags, "cuCtxGetFlags")
+        .maybe(to.cuCtxSetFlags, "cuCtxSetFlags");
+    decltype(to.cuDevicePrimaryCtxRelease) newer = nullptr;
+    from.maybe(newer, "cuDevicePrimaryCtxRelease_v2");
+    if (newer) to.cuDevicePrimaryCtxRelease = newer;
+}
+
+void load_memory(Symbols& from, CudaCalls& to) {
+    from.need(to.cuMemGetInfo_v2, "cuMemGetInfo_v2")
+        .need(to.cuMemAlloc_v2, "cuMemAlloc_v2")
+        .need(to.cuMemFree_v2, "cuMemFree_v2")
+        .need(to.cuMemAllocManaged, "cuMemAllocManaged")
+        .need(to.cuMemsetD8_v2, "cuMemsetD8_v2")
+        .need(to.cuMemcpyHtoD_v2, "cuMemcpyHtoD_v2")
+        .need(to.cuMemcpyDtoH_v2, "cuMemcpyDtoH_v2")
+        .need(to.cuMemcpyDtoDAsync_v2, "cuMemcpyDtoDAsync_v2")
+        .need(to.cuPointerSetAttribute, "cuPointerSetAttribute")
+        .need(to.cuPointerGetAttribute, "cuPointerGetAttribute")
+        .maybe(to.cuMemGetAllocationGranularity, "cuMemGetAllocationGranularity")
+        .maybe(to.cuMemCreate, "cuMemCreate")
+        .maybe(to.cuMemAddressReserve, "cuMemAddressReserve")
+        .maybe(to.cuMemMap, "cuMemMap")
+        .maybe(to.cuMemSetAccess, "cuMemSetAccess")
+        .maybe(to.cuMemUnmap, "cuMemUnmap")
+        .maybe(to.cuMemAddressFree, "cuMemAddressFree")
+        .maybe(to.cuMemRelease, "cuMemRelease")
+        .maybe(to.cuMemGetHandleForAddressRange, "cuMemGetHandleForAddressRange")
+        .maybe(to.cuFlushGPUDirectRDMAWrites, "cuFlushGPUDirectRDMAWrites");
+}
+
+void load_kernels(Symbols& from, CudaCalls& to) {
+    from.need(to.cuModuleLoadDataEx, "cuModuleLoadDataEx")
+        .need(to.cuModuleUnload, "cuModuleUnload")
+        .need(to.cuModuleGetFunction, "cuModuleGetFunction")
+        .need(to.cuLaunchKernel, "cuLaunchKernel")
+        .need(to.cuEventCreate, "cuEventCreate")
+        .need(to.cuEventRecord, "cuEventRecord")
+        .need(to.cuEventSynchronize, "cuEventSynchronize")
+        .need(to.cuEventDestroy_v2, "cuEventDestroy_v2")
+        .need(to.cuEventElapsedTime, "cuEventElapsedTime");
+}
+
+struct Cured {
+    CudaResult result;
+    Problem problem;
+    std::string_view remedy;
+};
+// The meanings are those of cuda.h. What is not here is a fault of the GPU or of ours.
+constexpr std::array cures{
+    Cured{cuda_out_of_memory, Problem::limit_exceeded,
+          "end what uses the GPU's memory (nvidia-smi lists it), or ask for less with --size"},
+    Cured{46, Problem::conflict,
+          "another process has the GPU for itself: end it, or allow several with nvidia-smi -c 0"},
+    Cured{cuda_no_device, Problem::not_found,
+          "see that a GPU is there and that NVIDIA's driver has it: vf-guest doctor, nvidia-smi"},
+    Cured{101, Problem::not_found, "vf-guest gpu lists the GPUs that there are"},
+    Cured{209, Problem::unsupported, "the GPU is older than what NVIDIA's driver compiles for"},
+    Cured{218, Problem::unsupported,
+          "install a newer driver of NVIDIA's: it can't compile PTX 6.4"},
+    Cured{222, Problem::unsupported,
+          "install a newer driver of NVIDIA's: it can't compile PTX 6.4"},
+    Cured{cuda_not_supported, Problem::unsupported, "this GPU, or its driver, does not offer it"},
+    Cured{802, Problem::unavailable,
+          "GPUs with NVSwitch wait for nvidia-fabricmanager: systemctl start nvidia-fabricmanager"},
+    Cured{803, Problem::unsupported,
+          "libcuda.so.1 and the kernel modules are of two versions: reboot, or load the modules "
+          "anew"},
+    Cured{804, Problem::unsupported,
+          "libcuda.so.1 is of a newer CUDA than the kernel modules: install the driver's own"},
+};
+
+}  // namespace
+
+std::string cuda_version_text(int version) {
+    return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+Error Cuda::refusal(std::string const& call, CudaResult result) const {
+    char const* name = nullptr;
+    char const* text = nullptr;
+    if (calls.cuGetErrorName(result, &name) != cuda_success || !name) name = "unknown";
+    if (calls.cuGetErrorString(result, &text) != cuda_success || !text) text = "not explained";
+    Error error{Problem::kernel_refused, fmt::format("NVIDIA's driver refused {}", call),
+                "look for \"NVRM: Xid\" in the kernel's log: dmesg | grep NVRM"};
+    for (auto const& cured : cures) {
+        if (cured.result != result) continue;
+        error.problem = cured.problem;
+        error.remedy = cured.remedy;
+    }
+    error.causes.push_back({call, fmt::format("{} {}", name, result), text});
+    return error;
+}
+
+Result<int> Cuda::attribute(CudaAttribute attribute, CudaDevice device) const {
+    int value = 0;
+    VFMGR_CHECK(
+        done("cuDeviceGetAttribute", calls.cuDeviceGetAttribute(&value, attribute, device)));
+    return value;
+}
+
+Result<void> Cuda::load(void* library, std::string const& name) {
+    Symbols symbols(library);
+    load_device(symbols, calls);
+    load_memory(symbols, calls);
+    load_kernels(symbols, calls);
+    if (symbols.missing().empty()) return {};
+    return fail(Problem::unsupported, fmt::format("{} has no {}", name, symbols.missing()),
+                "install a driver of NVIDIA's that is 470 or newer");
+}
+
+Result<std::unique_ptr<Cuda const>> Cuda::open(std::string const& library) {
+    auto* const opened = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!opened) {
+        char const* const why = ::dlerror();
+        Error error{Problem::not_found,
+                    fmt::format("{} can't be opened, so no GPU can be asked", library),
+                    "install the part of NVIDIA's driver that has it: libcuda1 on Debian, "
+                    "libnvidia-compute-BRANCH on Ubuntu, nvidia-driver-cuda-libs on RHEL; in a "
+                    "container, let NVIDIA's runtime bring it in (--gpus all, capability compute)"};
+        error.causes.push_back({"dlopen", "", why ? why : "not explained"});
+        return fail(std::move(error));
+    }
+    auto cuda = std::make_unique<Cuda>();
+    VFMGR_CHECK(cuda->load(opened, library));
+    VFMGR_CHECK(cuda->done("cuInit", cuda->calls.cuInit(0)));
+    VFMGR_CHECK(cuda->done("cuDriverGetVersion", cuda->calls.cuDriverGetVersion(&cuda->version)));
+    return cuda;
+}
+
+}  // namespace vfmgr::guest::gpu

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVIDIA's driver API, opened where it runs. It is never closed: libcuda has threads of its own.
+// Owned by the command; one thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/types/problem.hpp"
+#include "guest-tools/gpu/cuda_abi.hpp"
+
+namespace vfmgr::guest::gpu {
+
+inline constexpr char const* cuda_library = "libcuda.so.1";
+
+class Cuda {
+  public:
+    // Opens the library and calls cuInit.
+    [[nodiscard]] static Result<std::unique_ptr<Cuda const>> open(
+        std::string const& library = cuda_library);
+
+    CudaCalls calls{};
+    int version = 0;  // 12080 for 12.8: the newest that the driver knows
+
+    // Of a call that answered with anything but 0: its name, what it means, and the cure.
+    [[nodiscard]] Error refusal(std::string const& call, CudaResult result) const;
+    [[nodiscard]] Result<void> done(char const* call, CudaResult result) const {
+        if (result == cuda_success) return {};
+        return fail(refusal(call, result));
+    }
+    [[nodiscard]] Result<int> attribute(CudaAttribute attribute, CudaDevice device) const;
+
+  private:
+    Result<void> load(void* library, std::string const& name);
+};
+
+// "12.8" for 12080.
+[[nodiscard]] std::string cuda_version_text(int version);
+
+}  // namespace vfmgr::guest::gpu

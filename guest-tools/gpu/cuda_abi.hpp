@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of libcuda.so.1 is used, declared here: vf-guest is built without CUDA, and opens the
+// library where it runs. Names and numbers are those of NVIDIA's cuda.h (CUDA driver API); a
+// function's name is the symbol's, whose _v2 is part of it. Values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vfmgr::guest::gpu {
+
+using CudaResult = int;  // CUresult
+using CudaDevice = int;
+using CudaPointer = unsigned long long;  // CUdeviceptr
+using CudaMemory = unsigned long long;   // CUmemGenericAllocationHandle
+using CudaContext = struct CUctx_st*;    //
+using CudaModule = struct CUmod_st*;     //
+using CudaFunction = struct CUfunc_st*;  //
+using CudaStream = struct CUstream_st*;  // null: the context's default stream
+using CudaEvent = struct CUevent_st*;    //
+
+inline constexpr CudaResult cuda_success = 0;
+inline constexpr CudaResult cuda_invalid_value = 1;
+inline constexpr CudaResult cuda_out_of_memory = 2;
+inline constexpr CudaResult cuda_no_device = 100;
+inline constexpr CudaResult cuda_not_supported = 801;
+
+// CU_DEVICE_ATTRIBUTE_…
+enum class CudaAttribute : int {
+    multiprocessor_count = 16,
+    compute_capability_major = 75,
+    compute_capability_minor = 76,
+    managed_memory = 83,
+    virtual_memory_management_supported = 102,
+    gpu_direct_rdma_with_cuda_vmm_supported = 110,
+    gpu_direct_rdma_supported = 116,
+    gpu_direct_rdma_flush_writes_options = 117,
+    gpu_direct_rdma_writes_ordering = 118,
+    dma_buf_supported = 124,
+};
+inline constexpr int flush_option_host = 1;        // cuFlushGPUDirectRDMAWrites() works
+inline constexpr int writes_ordering_owner = 100;  // and to 200, all devices: no flush is needed
+
+// CU_POINTER_ATTRIBUTE_…
+inline constexpr int pointer_sync_memops = 6;
+inline constexpr int pointer_is_managed = 8;
+
+inline constexpr unsigned context_sync_memops = 0x80;  // CU_CTX_SYNC_MEMOPS
+inline constexpr unsigned mem_attach_global = 1;       // CU_MEM_ATTACH_GLOBAL
+inline constexpr int range_handle_dma_buf = 1;         // CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD
+inline constexpr int jit_error_log_buffer = 5;         // CU_JIT_ERROR_LOG_BUFFER
+inline constexpr int jit_error_log_bytes = 6;          // CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
+
+struct CudaLocation {  // CUmemLocation
+    int type = 1;      // CU_MEM_LOCATION_TYPE_DEVICE
+    int id = 0;
+};
+struct CudaAllocation {  // CUmemAllocationProp
+    int type = 1;        // CU_MEM_ALLOCATION_TYPE_PINNED
+    int handle_types = 0;
+    CudaLocation location;
+    void* win32 = nullptr;
+    unsigned char compression = 0;
+    unsigned char gpu_direct_rdma_capable = 0;
+    unsigned short usage = 0;
+    unsigned char reserved[4] = {};
+};
+struct CudaAccess {  // CUmemAccessDesc
+    CudaLocation location;
+    int flags = 3;  // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+};
+static_assert(sizeof(CudaAllocation) == 32 && sizeof(CudaAccess) == 12);
+
+template <class... Arguments>
+using CudaCall = CudaResult (*)(Arguments...);
+
+// Each is the symbol of its name.
+struct CudaCalls {
+    CudaCall<unsigned> cuInit;
+    CudaCall<int*> cuDriverGetVersion;
+    CudaCall<CudaResult, char const**> cuGetErrorName, cuGetErrorString;
+
+    CudaCall<int*> cuDeviceGetCount;
+    CudaCall<CudaDevice*, int> cuDeviceGet;
+    CudaCall<char*, int, CudaDevice> cuDeviceGetName, cuDeviceGetPCIBusId;
+    CudaCall<std::size_t*, CudaDevice> cuDeviceTotalMem_v2;
+    CudaCall<int*, CudaAttribute, CudaDevice> cuDeviceGetAttribute;
+
+    CudaCall<CudaContext*, CudaDevice> cuDevicePrimaryCtxRetain;
+    CudaCall<CudaDevice> cuDevicePrimaryCtxRelease;  // _v2, where there is one
+    CudaCall<CudaContext> cuCtxSetCurrent;
+    CudaCall<> cuCtxSynchronize;
+    CudaCall<unsigned*> cuCtxGetFlags;
+    CudaCall<unsigned> cuCtxSetFlags;  // since CUDA 12.1, else null
+
+    CudaCall<std::size_t*, std::size_t*> cuMemGetInfo_v2;
+    CudaCall<CudaPointer*, std::size_t> cuMemAlloc_v2;
+    CudaCall<CudaPointer> cuMemFree_v2;
+    CudaCall<CudaPointer*, std::size_t, unsigned> cuMemAllocManaged;
+    CudaCall<CudaPointer, unsigned char, std::size_t> cuMemsetD8_v2;
+    CudaCall<CudaPointer, void const*, std::size_t> cuMemcpyHtoD_v2;
+    CudaCall<void*, CudaPointer, std::size_t> cuMemcpyDtoH_v2;
+    CudaCall<CudaPointer, CudaPointer, std::size_t, CudaStream> cuMemcpyDtoDAsync_v2;
+    CudaCall<void const*, int, CudaPointer> cuPointerSetAttribute;
+    CudaCall<void*, int, CudaPointer> cuPointerGetAttribute;
+
+    // Since CUDA 10.2, else null, all of them.
+    CudaCall<std::size_t*, CudaAllocation const*, int> cuMemGetAllocationGranularity;
+    CudaCall<CudaMemory*, std::size_t, CudaAllocation const*, unsigned long long> cuMemCreate;
+    CudaCall<CudaPointer*, std::size_t, std::size_t, CudaPointer, unsigned long long>
+        cuMemAddressReserve;
+    CudaCall<CudaPointer, std::size_t, std::size_t, CudaMemory, unsigned long long> cuMemMap;
+    CudaCall<CudaPointer, std::size_t, CudaAccess const*, std::size_t> cuMemSetAccess;
+    CudaCall<CudaPointer, std::size_t> cuMemUnmap, cuMemAddressFree;
+    CudaCall<CudaMemory> cuMemRelease;
+
+    // Since CUDA 11.7 and 11.3, else null.
+    CudaCall<void*, CudaPointer, std::size_t, int, unsigned long long>
+        cuMemGetHandleForAddressRange;
+    CudaCall<int, int> cuFlushGPUDirectRDMAWrites;
+
+    CudaCall<CudaModule*, void const*, unsigned, int*, void**> cuModuleLoadDataEx;
+    CudaCall<CudaModule> cuModuleUnload;
+    CudaCall<CudaFunction*, CudaModule, char const*> cuModuleGetFunction;
+    CudaCall<CudaFunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+             CudaStream, void**, void**>
+        cuLaunchKernel;
+    CudaCall<CudaEvent*, unsigned> cuEventCreate;
+    CudaCall<CudaEvent, CudaStream> cuEventRecord;
+    CudaCall<CudaEvent> cuEventSynchronize, cuEventDestroy_v2;
+    CudaCall<float*, CudaEvent, CudaEvent> cuEventElapsedTime;
+};
+
+}  // namespace vfmgr::guest::gpu

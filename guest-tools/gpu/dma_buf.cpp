@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/gpu/dma_buf.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace vfmgr::guest::gpu {
+namespace {
+
+Error export_refused(Cuda const& cuda, PageRange const& range, CudaResult result) {
+    auto error = cuda.refusal("cuMemGetHandleForAddressRange", result);
+    error.detail = fmt::format("NVIDIA's driver gives no DMA-BUF for {} bytes", range.pages.bytes);
+    if (result == cuda_not_supported)
+        error.remedy =
+            "DMA-BUF needs NVIDIA's open kernel modules, 515 or newer, and kernel 5.12 or newer; "
+            "nvidia-peermem is the other way: vf-guest peermem --explain";
+    return error;
+}
+
+Result<void> refuse_managed(Cuda const& cuda, GpuRange wished) {
+    unsigned managed = 0;
+    VFMGR_CHECK(
+        cuda.done("cuPointerGetAttribute(IS_MANAGED)",
+                  cuda.calls.cuPointerGetAttribute(&managed, pointer_is_managed, wished.address)));
+    if (managed == 0) return {};
+    return fail(Problem::invalid_request,
+                "managed memory can't be exported: it may be the host's at any time, and no NIC "
+                "would reach the GPU's",
+                "allocate with cuMemAlloc or cudaMalloc, not with cudaMallocManaged");
+}
+
+}  // namespace
+
+std::size_t host_page_bytes() {
+    auto const bytes = ::sysconf(_SC_PAGESIZE);
+    return bytes > 0 ? static_cast<std::size_t>(bytes) : 4096;
+}
+
+PageRange whole_pages(GpuRange wished, std::size_t page_bytes) {
+    auto const offset = static_cast<std::size_t>(wished.address % page_bytes);
+    auto const bytes = (offset + wished.bytes + page_bytes - 1) / page_bytes * page_bytes;
+    return {{wished.address - offset, bytes}, offset};
+}
+
+Result<DmaBufExport> export_dma_buf(GpuContext const& context, GpuRange wished) {
+    auto const& cuda = context.cuda();
+    VFMGR_CHECK(refuse_managed(cuda, wished));
+    auto const call = cuda.calls.cuMemGetHandleForAddressRange;
+    if (!call)
+        return fail(Problem::unsupported,
+                    fmt::format("NVIDIA's driver, of CUDA {}, has no DMA-BUF",
+                                cuda_version_text(cuda.version)),
+                    "install 515 or newer, with its open kernel modules");
+    DmaBufExport made{{}, whole_pages(wished, host_page_bytes())};
+    auto const& pages = made.range.pages;
+    int descriptor = -1;
+    auto const result = call(&descriptor, pages.address, pages.bytes, range_handle_dma_buf, 0);
+    if (result != cuda_success) return fail(export_refused(cuda, made.range, result));
+    made.descriptor = FileDescriptor(descriptor);
+    if (::fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0) return made;
+    Error error{Problem::kernel_refused, "the DMA-BUF of NVIDIA's driver is no descriptor",
+                "report it, with NVIDIA's driver's version"};
+    error.causes.push_back(errno_cause("fcntl", errno));
+    return fail(std::move(error));
+}
+
+}  // namespace vfmgr::guest::gpu

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of a GPU work on, and the results that they give. The thread of the context.
+#pragma once
+
+#include "api/types/verification.hpp"
+#include "guest-tools/gpu/gpu_facts.hpp"
+#include "guest-tools/gpu/gpu_payload.hpp"
+
+namespace vfmgr::guest::gpu {
+
+struct GpuBench {
+    GpuContext const& context;
+    CudaGpu const& gpu;
+    std::uint64_t bytes = 0;  // of the checked buffer, whole chunks
+    unsigned rounds = 0;
+};
+
+[[nodiscard]] TestResult passed(std::string detail);
+[[nodiscard]] TestResult not_passed(Verdict verdict, Error const& error);
+[[nodiscard]] TestResult failed(std::string detail, std::string remedy);
+
+// "64 KiB", "1 GiB", "100 bytes": a power of 1024 only where it is one.
+[[nodiscard]] std::string bytes_text(std::uint64_t bytes);
+
+// gpu_export_tests.cpp
+[[nodiscard]] TestResult test_export(GpuBench const& bench, Allocation how);
+[[nodiscard]] TestResult test_rounds(GpuBench const& bench);
+[[nodiscard]] TestResult test_managed(GpuBench const& bench);
+// gpu_payload_tests.cpp
+[[nodiscard]] TestResult test_payload(GpuBench const& bench, GpuPayload const& kernels,
+                                      Allocation how);
+[[nodiscard]] TestResult test_damage(GpuBench const& bench, GpuPayload const& kernels);
+[[nodiscard]] TestResult test_rate(GpuBench const& bench, GpuPayload const& kernels);
+
+}  // namespace vfmgr::guest::gpu

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/gpu/gpu_facts.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "guest-tools/gpu/peermem_plan.hpp"
+#include "vfmgr/checks/gpu_place.hpp"
+#include "vfmgr/checks/peermem.hpp"
+
+namespace vfmgr::guest::gpu {
+namespace {
+
+Result<CudaGpu> read_gpu(Cuda const& cuda, int ordinal) {
+    auto const& calls = cuda.calls;
+    CudaGpu gpu;
+    std::array<char, 128> text{};
+    constexpr int length = static_cast<int>(text.size());
+    VFMGR_CHECK(cuda.done("cuDeviceGet", calls.cuDeviceGet(&gpu.device, ordinal)));
+    VFMGR_CHECK(cuda.done("cuDeviceGetPCIBusId",
+                          calls.cuDeviceGetPCIBusId(text.data(), length, gpu.device)));
+    VFMGR_TRY(gpu.pci, PciAddress::parse(text.data()));
+    VFMGR_CHECK(
+        cuda.done("cuDeviceGetName", calls.cuDeviceGetName(text.data(), length, gpu.device)));
+    gpu.name = text.data();
+    std::size_t bytes = 0;
+    VFMGR_CHECK(cuda.done("cuDeviceTotalMem", calls.cuDeviceTotalMem_v2(&bytes, gpu.device)));
+    gpu.memory_bytes = bytes;
+    VFMGR_TRY(gpu.major, cuda.attribute(CudaAttribute::compute_capability_major, gpu.device));
+    VFMGR_TRY(gpu.minor, cuda.attribute(CudaAttribute::compute_capability_minor, gpu.device));
+    // An attribute that the driver does not know yet is an invalid value to it.
+    auto const maybe = [&](CudaAttribute attribute) -> std::optional<int> {
+        int value = 0;
+        auto const result = calls.cuDeviceGetAttribute(&value, attribute, gpu.device);
+        return result == cuda_success ? std::optional(value) : std::nullopt;
+    };
+    gpu.gpu_direct_rdma = maybe(CudaAttribute::gpu_direct_rdma_supported);
+    gpu.dma_buf = maybe(CudaAttribute::dma_buf_supported);
+    gpu.vmm_gpu_direct_rdma = maybe(CudaAttribute::gpu_direct_rdma_with_cuda_vmm_supported);
+    gpu.flush_options = maybe(CudaAttribute::gpu_direct_rdma_flush_writes_options);
+    gpu.writes_ordering = maybe(CudaAttribute::gpu_direct_rdma_writes_ordering);
+    gpu.vmm = maybe(CudaAttribute::virtual_memory_management_supported);
+    gpu.managed = maybe(CudaAttribute::managed_memory);
+    return gpu;
+}
+
+std::optional<bool> as_bool(std::optional<int> value) {
+    return value ? std::optional(*value != 0) : std::nullopt;
+}
+
+WritesOrdering ordering_of(int value) {
+    constexpr int all_devices = 200;
+    if (value >= all_devices) return WritesOrdering::all_devices;
+    return value >= writes_ordering_owner ? WritesOrdering::owner : WritesOrdering::none;
+}
+
+std::string attribute_text(std::optional<bool> value) {
+    return value ? (*value ? "1" : "0") : "unknown to this driver";
+}
+
+std::string remedy_of(Finding const& finding) {
+    if (!finding.cure) return {};
+    auto text = fmt::format("{}", fmt::join(finding.cure->commands, "; "));
+    if (finding.cure->note.empty()) return text;
+    return text.empty() ? finding.cure->note : text + ": " + finding.cure->note;
+}
+
+void judge_route(GpuInfo& info, checks::Machine const& machine, PeermemPlan const& plan) {
+    auto const seen =
+        fmt::format("GPU_DIRECT_RDMA_SUPPORTED is {}, DMA_BUF_SUPPORTED is {}",
+                    attribute_text(info.gpu_direct_rdma), attribute_text(info.dma_buf));
+    if (info.dma_buf.value_or(false)) {
+        info.route = GpuRoute::dma_buf;
+        info.detail = "the GPU offers DMA-BUF: " + seen;
+    } else if (info.gpu_direct_rdma == false) {
+        info.route = GpuRoute::not_offered;
+        info.detail = fmt::format(
+            "{} does not offer GPUDirect RDMA ({}). This is a limit of the product, as of every "
+            "GeForce, and no fault of the set-up: RDMA goes through the host's memory",
+            info.name, seen);
+    } else if (plan.loaded) {
+        info.route = GpuRoute::peermem;
+        info.detail = fmt::format("by nvidia-peermem, which is loaded: {}", seen);
+        info.remedy = "DMA-BUF is the way to prefer, where it can be used: " +
+                      checks::judge_dma_buf(machine).why;
+    } else if (!info.gpu_direct_rdma) {
+        info.route = GpuRoute::none;
+        info.detail = fmt::format("NVIDIA's driver, of CUDA {}, is too old to tell: {}",
+                                  info.cuda_version, seen);
+        info.remedy = "install a newer driver: 515 or newer, with its open kernel modules";
+    } else {
+        info.route = GpuRoute::none;
+        info.detail = fmt::format("{}; {}", seen, plan.reason);
+        info.remedy = plan.hindrances.empty()
+                          ? "vf-guest peermem loads what is needed; or DMA-BUF: "
+                            "install NVIDIA's open kernel modules, 515 or newer"
+                          : remedy_of(plan.hindrances.front());
+    }
+}
+
+}  // namespace
+
+Result<std::vector<CudaGpu>> list_gpus(Cuda const& cuda) {
+    int count = 0;
+    VFMGR_CHECK(cuda.done("cuDeviceGetCount", cuda.calls.cuDeviceGetCount(&count)));
+    std::vector<CudaGpu> gpus;
+    for (int ordinal = 0; ordinal < count; ++ordinal) {
+        VFMGR_TRY(auto gpu, read_gpu(cuda, ordinal));
+        gpus.push_back(std::move(gpu));
+    }
+    return gpus;
+}
+
+bool offers_gpudirect(CudaGpu const& gpu) {
+    return gpu.gpu_direct_rdma.value_or(1) != 0 || gpu.dma_buf.value_or(0) != 0;
+}
+
+GpuInfo join(CudaGpu const& gpu, int cuda_version, checks::Machine const& machine) {
+    GpuInfo info;
+    info.pci = gpu.pci;
+    info.name = gpu.name;
+    info.compute_capability = fmt::format("{}.{}", gpu.major, gpu.minor);
+    info.memory_bytes = gpu.memory_bytes;
+    info.cuda_version = cuda_version_text(cuda_version);
+    info.gpu_direct_rdma = as_bool(gpu.gpu_direct_rdma);
+    info.dma_buf = as_bool(gpu.dma_buf);
+    info.vmm_gpu_direct_rdma = as_bool(gpu.vmm_gpu_direct_rdma);
+    if (gpu.flush_options) info.flush_writes = (*gpu.flush_options & flush_option_host) != 0;
+    if (gpu.writes_ordering) info.writes_ordering = ordering_of(*gpu.writes_ordering);
+    if (auto const driver = checks::nvidia_driver(machine)) {
+        info.driver_version = driver->version;
+        info.driver_flavour = driver->open ? DriverFlavour::open : DriverFlavour::proprietary;
+    }
+    if (auto const* const device = checks::find_pci(machine, gpu.pci)) {
+        if (auto const bar1 = checks::bar1_of(machine, *device)) info.bar1_bytes = bar1->bytes();
+        if (auto const* const nic = checks::nearest_nic(machine, *device)) {
+            info.nearest_nic = nic->address;
+            info.nearness = checks::nearness(machine, *device, *nic);
+        }
+    }
+    auto const plan = peermem_plan(machine, {.despite_dma_buf = true});
+    info.peermem_loaded = plan.loaded;
+    info.peermem = plan.reason;
+    for (auto const& hindrance : plan.hindrances) info.peermem += "; " + hindrance.detail;
+    judge_route(info, machine, plan);
+    return info;
+}
+
+Result<std::size_t> choose_gpu(std::vector<GpuInfo> const& gpus,
+                               std::optional<PciAddress> const& wanted) {
+    std::string addresses;
+    std::optional<std::size_t> best;
+    auto const rank = [](GpuInfo const& gpu) {
+        return std::pair(gpu.route != GpuRoute::not_offered,
+                         gpu.nearness.value_or(Nearness::unknown));
+    };
+    for (std::size_t at = 0; at < gpus.size(); ++at) {
+        if (wanted && gpus[at].pci == *wanted) return at;
+        addresses += (addresses.empty() ? "" : ", ") + to_string(gpus[at].pci);
+        if (!best || rank(gpus[at]) > rank(gpus[*best])) best = at;
+    }
+    if (!best)
+        return fail(Problem::not_found, "CUDA has no GPU on this machine",
+                    "vf-guest doctor tells what NVIDIA's driver lacks");
+    if (!wanted) return *best;
+    return fail(Problem::not_found, fmt::format("CUDA has no GPU at {}", to_string(*wanted)),
+                "choose one of: " + addresses);
+}
+
+}  // namespace vfmgr::guest::gpu

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/gpu/gpu_memory.hpp"
+
+namespace vfmgr::guest::gpu {
+namespace {
+
+// nvidia_p2p_get_pages() and DMA-BUF have pages of 64 KiB: two allocations never share one.
+constexpr std::size_t gpu_page_bytes = 64 * 1024;
+
+constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) {
+    return (bytes + to - 1) / to * to;
+}
+
+CudaAllocation vmm_allocation(GpuContext const& context, int gpu_direct_rdma) {
+    CudaAllocation wanted;
+    wanted.location.id = context.device();
+    wanted.gpu_direct_rdma_capable = gpu_direct_rdma == 1 ? 1 : 0;
+    return wanted;
+}
+
+}  // namespace
+
+// --- the context ---
+
+Result<GpuContext> GpuContext::open(Cuda const& cuda, CudaDevice device) {
+    CudaContext made = nullptr;
+    VFMGR_CHECK(
+        cuda.done("cuDevicePrimaryCtxRetain", cuda.calls.cuDevicePrimaryCtxRetain(&made, device)));
+    GpuContext context(cuda, device);
+    VFMGR_CHECK(cuda.done("cuCtxSetCurrent", cuda.calls.cuCtxSetCurrent(made)));
+    context.set_sync_memops();
+    return context;
+}
+
+GpuContext::~GpuContext() {
+    if (!cuda_) return;
+    cuda_->calls.cuCtxSetCurrent(nullptr);
+    cuda_->calls.cuDevicePrimaryCtxRelease(device_);
+}
+
+// The flags that there are first; some drivers take this one only alone, as UCX sets it.
+void GpuContext::set_sync_memops() {
+    auto const& calls = cuda_->calls;
+    unsigned flags = 0;
+    if (!calls.cuCtxSetFlags || calls.cuCtxGetFlags(&flags) != cuda_success) return;
+    if (calls.cuCtxSetFlags(flags | context_sync_memops) != cuda_success &&
+        calls.cuCtxSetFlags(context_sync_memops) != cuda_success)
+        return;
+    syncs_all_ = calls.cuCtxGetFlags(&flags) == cuda_success && (flags & context_sync_memops) != 0;
+}
+
+Result<std::size_t> GpuContext::free_bytes() const {
+    std::size_t free = 0, total = 0;
+    VFMGR_CHECK(cuda_->done("cuMemGetInfo", cuda_->calls.cuMemGetInfo_v2(&free, &total)));
+    return free;
+}
+
+Result<void> GpuContext::synchronize() const {
+    return cuda_->done("cuCtxSynchronize", cuda_->calls.cuCtxSynchronize());
+}
+
+// --- memory ---
+
+Result<GpuMemory> GpuMemory::allocate(GpuContext const& context, Allocation how,
+                                      std::size_t bytes) {
+    GpuMemory memory(context, how);
+    if (how == Allocation::plain)
+        VFMGR_CHECK(memory.allocate_plain(bytes));
+    else
+        VFMGR_CHECK(memory.map_physical(bytes));
+    return memory;
+}
+
+Result<void> GpuMemory::allocate_plain(std::size_t bytes) {
+    auto const& cuda = context_->cuda();
+    auto const wanted = rounded_up(bytes, gpu_page_bytes);
+    VFMGR_CHECK(cuda.done("cuMemAlloc", cuda.calls.cuMemAlloc_v2(&range_.address, wanted)));
+    range_.bytes = wanted;
+    unsigned const on = 1;
+    return cuda.done("cuPointerSetAttribute(SYNC_MEMOPS)",
+                     cuda.calls.cuPointerSetAttribute(&on, pointer_sync_memops, range_.address));
+}
+
+// As far as it comes: what was done is undone by the destructor.
+Result<void> GpuMemory::map_physical(std::size_t bytes) {
+    auto const& cuda = context_->cuda();
+    auto const& calls = cuda.calls;
+    if (!calls.cuMemCreate || !calls.cuMemGetAllocationGranularity || !calls.cuMemAddressReserve ||
+        !calls.cuMemMap || !calls.cuMemSetAccess || !calls.cuMemUnmap || !calls.cuMemAddressFree ||
+        !calls.cuMemRelease)
+        return fail(Problem::unsupported, "NVIDIA's driver has no virtual memory management",
+                    "install a driver of NVIDIA's that is 470 or newer");
+    VFMGR_TRY(int const rdma, cuda.attribute(CudaAttribute::gpu_direct_rdma_with_cuda_vmm_supported,
+                                             context_->device()));
+    auto const wanted = vmm_allocation(*context_, rdma);
+    std::size_t granularity = 0;
+    VFMGR_CHECK(cuda.done("cuMemGetAllocationGranularity",
+                          calls.cuMemGetAllocationGranularity(&granularity, &wanted, 0)));
+    auto const whole = rounded_up(bytes, granularity == 0 ? gpu_page_bytes : granularity);
+    VFMGR_CHECK(cuda.done("cuMemAddressReserve",
+                          calls.cuMemAddressReserve(&range_.address, whole, 0, 0, 0)));
+    range_.bytes = whole;
+    CudaMemory physical = 0;
+    VFMGR_CHECK(cuda.done("cuMemCreate", calls.cuMemCreate(&physical, whole, &wanted, 0)));
+    auto const mapped = calls.cuMemMap(range_.address, whole, 0, physical, 0);
+    mapped_ = mapped == cuda_success;
+    // The mapping holds it from here on.
+    calls.cuMemRelease(physical);
+    VFMGR_CHECK(cuda.done("cuMemMap", mapped));
+    CudaAccess const access{{1, context_->device()}, 3};
+    return cuda.done("cuMemSetAccess", calls.cuMemSetAccess(range_.address, whole, &access, 1));
+}
+
+GpuMemory::~GpuMemory() {
+    if (!context_ || range_.address == 0) return;
+    auto const& calls = context_->cuda().calls;
+    if (how_ == Allocation::plain) {
+        calls.cuMemFree_v2(range_.address);
+        return;
+    }
+    if (mapped_) calls.cuMemUnmap(range_.address, range_.bytes);
+    calls.cuMemAddressFree(range_.address, range_.bytes);
+}
+
+Result<void> GpuMemory::set(std::byte value, std::size_t bytes) const {
+    auto const& cuda = context_->cuda();
+    VFMGR_CHECK(cuda.done(
+        "cuMemsetD8",
+        cuda.calls.cuMemsetD8_v2(range_.address, std::to_integer<unsigned char>(value), bytes)));
+    return context_->synchronize();
+}
+
+Result<void> GpuMemory::read(std::size_t offset, std::span<std::byte> out) const {
+    auto const& cuda = context_->cuda();
+    return cuda.done("cuMemcpyDtoH",
+                     cuda.calls.cuMemcpyDtoH_v2(out.data(), range_.address + offset, out.size()));
+}
+
+Result<void> GpuMemory::write(std::size_t offset, std::span<std::byte const> from) const {
+    auto const& cuda = context_->cuda();
+    return cuda.done("cuMemcpyHtoD",
+                     cuda.calls.cuMemcpyHtoD_v2(range_.address + offset, from.data(), from.size()));
+}
+
+}  // namespace vfmgr::guest::gpu

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/gpu/gpu_payload.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "guest-tools/gpu/payload_ptx.hpp"
+
+namespace vfmgr::guest::gpu {
+namespace {
+
+using verify::payload_chunk_bytes;
+
+constexpr std::size_t listed_max = 16;
+constexpr std::uint64_t none = ~std::uint64_t{0};
+
+// As vfmgr_check writes it: make_payload_ptx.
+struct Found {
+    std::uint64_t chunks_wrong = 0;
+    std::uint64_t bytes_wrong = 0;
+    std::uint64_t lowest = none;
+    std::uint64_t told = 0;  // threads that found something
+    std::array<std::uint64_t, listed_max> wrong{};
+};
+
+// The driver's compiler says what it did not like.
+Result<CudaModule> compiled(Cuda const& cuda) {
+    std::array<char, 2048> log{};
+    std::array<int, 2> options{jit_error_log_buffer, jit_error_log_bytes};
+    std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(log.size() - 1)};
+    CudaModule module = nullptr;
+    auto const result =
+        cuda.calls.cuModuleLoadDataEx(&module, payload_ptx, 2, options.data(), values.data());
+    if (result == cuda_success) return module;
+    auto error = cuda.refusal("cuModuleLoadDataEx", result);
+    error.detail = "NVIDIA's driver could not compile the kernels that check GPU memory";
+    if (log.front() != '\0') error.causes.push_back({"compiler", "", log.data()});
+    return fail(std::move(error));
+}
+
+}  // namespace
+
+Result<GpuPayload> GpuPayload::load(GpuContext const& context) {
+    auto const& cuda = context.cuda();
+    VFMGR_TRY(auto found, GpuMemory::allocate(context, Allocation::plain, sizeof(Found)));
+    GpuPayload payload(context, std::move(found));
+    VFMGR_TRY(payload.module_, compiled(cuda));
+    VFMGR_CHECK(
+        cuda.done("cuModuleGetFunction",
+                  cuda.calls.cuModuleGetFunction(&payload.fill_, payload.module_, "vfmgr_fill")));
+    VFMGR_CHECK(
+        cuda.done("cuModuleGetFunction",
+                  cuda.calls.cuModuleGetFunction(&payload.check_, payload.module_, "vfmgr_check")));
+    VFMGR_TRY(payload.processors_,
+              cuda.attribute(CudaAttribute::multiprocessor_count, context.device()));
+    return payload;
+}
+
+GpuPayload::~GpuPayload() {
+    if (module_) context_->cuda().calls.cuModuleUnload(module_);
+}
+
+// Several blocks for each processor, so that all are busy to the end.
+Result<void> GpuPayload::launch(CudaFunction kernel, verify::Payload const& payload,
+                                GpuMemory const& memory, Chunks chunks) const {
+    constexpr std::uint64_t blocks_of_processor = 32;
+    auto const& cuda = context_->cuda();
+    auto address = memory.range().address;
+    auto count = chunks.count;
+    auto first = chunks.first;
+    auto epoch = payload.epoch;
+    auto key = payload.key;
+    std::uint32_t one = 1;
+    auto result = found_.range().address;
+    std::array<void*, 7> arguments{&address, &count, &first, &epoch, &result, &key, &one};
+    std::array<void*, 6> without_result{&address, &count, &first, &epoch, &key, &one};
+    auto const wanted = (count + payload_threads - 1) / payload_threads;
+    auto const most = static_cast<std::uint64_t>(std::max(processors_, 1)) * blocks_of_processor;
+    auto const blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(wanted, 1, most));
+    return cuda.done("cuLaunchKernel",
+                     cuda.calls.cuLaunchKernel(
+                         kernel, blocks, 1, 1, payload_threads, 1, 1, 0, nullptr,
+                         kernel == check_ ? arguments.data() : without_result.data(), nullptr));
+}
+
+Result<void> GpuPayload::start_fill(verify::Payload const& payload, GpuMemory const& memory,
+                                    Chunks chunks) const {
+    return launch(fill_, payload, memory, chunks);
+}
+
+Result<void> GpuPayload::start_check(verify::Payload const& payload, GpuMemory const& memory,
+                                     Chunks chunks) const {
+    return launch(check_, payload, memory, chunks);
+}
+
+Result<void> GpuPayload::fill(verify::Payload const& payload, GpuMemory const& memory,
+                              Chunks chunks) const {
+    VFMGR_CHECK(start_fill(payload, memory, chunks));
+    return context_->synchronize();
+}
+
+Result<GpuCheck> GpuPayload::check(verify::Payload const& payload, GpuMemory const& memory,
+                                   Chunks chunks) const {
+    Found found;
+    VFMGR_CHECK(found_.write(0, std::as_bytes(std::span(&found, 1))));
+    VFMGR_CHECK(start_check(payload, memory, chunks));
+    VFMGR_CHECK(context_->synchronize());
+    VFMGR_CHECK(found_.read(0, std::as_writable_bytes(std::span(&found, 1))));
+    GpuCheck check{chunks.count, found.chunks_wrong, found.bytes_wrong, {}, {}};
+    if (found.chunks_wrong == 0) return check;
+    auto const listed = std::min<std::uint64_t>(found.told, listed_max);
+    check.wrong.assign(found.wrong.begin(), found.wrong.begin() + static_cast<long>(listed));
+    // More threads than are listed may have told: the lowest may be none of these.
+    check.wrong.push_back(found.lowest);
+    std::ranges::sort(check.wrong);
+    auto const same = std::ranges::unique(check.wrong);
+    check.wrong.erase(same.begin(), same.end());
+    std::array<std::byte, payload_chunk_bytes> bytes{};
+    auto const at = (found.lowest - chunks.first) * payload_chunk_bytes;
+    VFMGR_CHECK(memory.read(at, bytes));
+    check.detail = verify::check(payload, found.lowest * payload_chunk_bytes, bytes).detail;
+    return check;
+}
+
+}  // namespace vfmgr::guest::gpu

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The payload of guest-tools/verify/payload.hpp, made and checked on the GPU, where it lies: what a
+// NIC wrote is judged without a copy through the host. NVIDIA's driver compiles the kernels.
+// Owned by whoever tests; the thread of the context, which outlives it.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "guest-tools/gpu/gpu_memory.hpp"
+#include "guest-tools/verify/payload.hpp"
+
+namespace vfmgr::guest::gpu {
+
+// What the GPU found.
+struct GpuCheck {
+    std::uint64_t chunks = 0;          // checked
+    std::uint64_t chunks_wrong = 0;    //
+    std::uint64_t bytes_wrong = 0;     //
+    std::vector<std::uint64_t> wrong;  // chunks: the first that is, and some more, in order
+    std::string detail;                // of the first, as verify::check() puts it; empty: none
+};
+
+// Where a buffer begins in the payload, in chunks, and how many there are.
+struct Chunks {
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+};
+
+class GpuPayload {
+  public:
+    [[nodiscard]] static Result<GpuPayload> load(GpuContext const& context);
+    GpuPayload(GpuPayload&& other) noexcept
+        : context_(other.context_),
+          module_(std::exchange(other.module_, nullptr)),
+          fill_(other.fill_),
+          check_(other.check_),
+          found_(std::move(other.found_)),
+          processors_(other.processors_) {}
+    GpuPayload& operator=(GpuPayload&&) = delete;
+    ~GpuPayload();
+
+    // Both begin at the memory's begin and wait for the GPU.
+    [[nodiscard]] Result<void> fill(verify::Payload const& payload, GpuMemory const& memory,
+                                    Chunks chunks) const;
+    [[nodiscard]] Result<GpuCheck> check(verify::Payload const& payload, GpuMemory const& memory,
+                                         Chunks chunks) const;
+    // Only begin, for who measures.
+    [[nodiscard]] Result<void> start_fill(verify::Payload const& payload, GpuMemory const& memory,
+                                          Chunks chunks) const;
+    [[nodiscard]] Result<void> start_check(verify::Payload const& payload, GpuMemory const& memory,
+                                           Chunks chunks) const;
+
+  private:
+    GpuPayload(GpuContext const& context, GpuMemory found)
+        : context_(&context), found_(std::move(found)) {}
+    Result<void> launch(CudaFunction kernel, verify::Payload const& payload,
+                        GpuMemory const& memory, Chunks chunks) const;
+    GpuContext const* context_;
+    CudaModule module_ = nullptr;
+    CudaFunction fill_ = nullptr, check_ = nullptr;
+    GpuMemory found_;
+    int processors_ = 1;
+};
+
+}  // namespace vfmgr::guest::gpu

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "guest-tools/gpu/gpu_bench.hpp"
+#include "guest-tools/verify/random.hpp"
+
+namespace vfmgr::guest::gpu {
+namespace {
+
+using verify::Payload;
+using verify::payload_chunk_bytes;
+
+constexpr std::byte poison_byte{0xa5};  // of verify::poison()
+constexpr auto broken_memory =
+    "the GPU's memory or its driver is at fault: nvidia-smi -q -d ECC, dmesg | grep NVRM";
+constexpr auto blind = "report it: the check on the GPU is blind";
+
+Chunks whole(std::uint64_t bytes) {
+    return {0, bytes / payload_chunk_bytes};
+}
+
+// What must not be found in good memory, or must be found in bad.
+Result<void> expect(bool promise, std::string detail, char const* remedy) {
+    if (promise) return {};
+    return fail(Problem::internal, std::move(detail), remedy);
+}
+
+std::string wrong_text(GpuCheck const& found) {
+    return fmt::format("{} of {} chunks are wrong, the first of them: {}", found.chunks_wrong,
+                       found.chunks, found.detail);
+}
+
+// A second judge: the host, of what lies at both ends.
+Result<void> check_on_host(Payload const& payload, GpuMemory const& memory, std::uint64_t bytes) {
+    constexpr std::uint64_t sample_max = 1U << 20U;
+    std::vector<std::byte> sample(std::min(sample_max, bytes));
+    for (auto const offset : {std::uint64_t{0}, bytes - sample.size()}) {
+        VFMGR_CHECK(memory.read(offset, sample));
+        auto const found = verify::check(payload, offset, sample);
+        VFMGR_CHECK(expect(found.mismatches == 0,
+                           "the host finds what the GPU did not: " + found.detail, blind));
+    }
+    return {};
+}
+
+Result<void> prove_payload(GpuBench const& bench, GpuPayload const& kernels,
+                           GpuMemory const& memory) {
+    auto const chunks = whole(bench.bytes);
+    auto const old = Payload::secret(1);
+    Payload const fresh{old.key, 2};
+    VFMGR_CHECK(memory.set(poison_byte, bench.bytes));
+    VFMGR_TRY(auto const poisoned, kernels.check(old, memory, chunks));
+    VFMGR_CHECK(expect(
+        poisoned.chunks_wrong == chunks.count && poisoned.detail == "chunk 0 was never written",
+        fmt::format("of {} chunks that were never written {} were found", chunks.count,
+                    poisoned.chunks_wrong),
+        blind));
+    VFMGR_CHECK(kernels.fill(old, memory, chunks));
+    VFMGR_TRY(auto const filled, kernels.check(old, memory, chunks));
+    VFMGR_CHECK(expect(filled.chunks_wrong == 0, wrong_text(filled), broken_memory));
+    VFMGR_CHECK(check_on_host(old, memory, bench.bytes));
+    VFMGR_TRY(auto const stale, kernels.check(fresh, memory, chunks));
+    VFMGR_CHECK(expect(
+        stale.chunks_wrong == chunks.count &&
+            stale.detail == "chunk 0 is stale: of epoch 1, expected 2",
+        fmt::format("of {} stale chunks {} were found", chunks.count, stale.chunks_wrong), blind));
+    VFMGR_CHECK(kernels.fill(fresh, memory, chunks));
+    VFMGR_TRY(auto const again, kernels.check(fresh, memory, chunks));
+    return expect(again.chunks_wrong == 0, wrong_text(again), broken_memory);
+}
+
+// One bit, changed by a copy from the host, found and changed back.
+Result<void> flip_one(GpuPayload const& kernels, Payload const& payload, GpuMemory const& memory,
+                      std::uint64_t at, Chunks chunks) {
+    auto const bit = std::byte{1} << static_cast<int>(at % 8);
+    std::array<std::byte, 1> byte{};
+    VFMGR_CHECK(memory.read(at, byte));
+    byte.front() ^= bit;
+    VFMGR_CHECK(memory.write(at, byte));
+    VFMGR_TRY(auto const found, kernels.check(payload, memory, chunks));
+    auto const chunk = at / payload_chunk_bytes;
+    bool const exact =
+        found.chunks_wrong == 1 && found.bytes_wrong == 1 && found.wrong == std::vector{chunk} &&
+        found.detail.starts_with(fmt::format("chunk {} differs from byte {} on", chunk, at));
+    VFMGR_CHECK(expect(exact,
+                       fmt::format("a flipped bit of byte {} was not found there: {} chunks, '{}'",
+                                   at, found.chunks_wrong, found.detail),
+                       blind));
+    byte.front() ^= bit;
+    return memory.write(at, byte);
+}
+
+Result<void> fill_well(GpuPayload const& kernels, Payload const& payload, GpuMemory const& memory,
+                       Chunks chunks) {
+    VFMGR_CHECK(kernels.fill(payload, memory, chunks));
+    VFMGR_TRY(auto const found, kernels.check(payload, memory, chunks));
+    return expect(found.chunks_wrong == 0, wrong_text(found), broken_memory);
+}
+
+Result<void> misplace(GpuPayload const& kernels, Payload const& payload, GpuMemory const& memory,
+                      std::uint64_t from, Chunks chunks) {
+    std::array<std::byte, payload_chunk_bytes> one{}, other{};
+    auto const first = from * payload_chunk_bytes, second = first + payload_chunk_bytes;
+    VFMGR_CHECK(memory.read(first, one));
+    VFMGR_CHECK(memory.read(second, other));
+    VFMGR_CHECK(memory.write(second, one));
+    VFMGR_TRY(auto const landed, kernels.check(payload, memory, chunks));
+    VFMGR_CHECK(memory.write(first, other));
+    VFMGR_TRY(auto const swapped, kernels.check(payload, memory, chunks));
+    bool const exact =
+        landed.chunks_wrong == 1 && swapped.chunks_wrong == 2 &&
+        landed.detail == fmt::format("chunk {} landed at chunk {}", from, from + 1) &&
+        swapped.detail == fmt::format("chunk {} landed at chunk {}", from + 1, from);
+    return expect(exact,
+                  fmt::format("chunks {} and {} were exchanged, and that was not found: '{}', '{}'",
+                              from, from + 1, landed.detail, swapped.detail),
+                  blind);
+}
+
+struct Event {
+    Cuda const& cuda;
+    CudaEvent event = nullptr;
+    explicit Event(Cuda const& of) : cuda(of) { cuda.calls.cuEventCreate(&event, 0); }
+    Event(Event const&) = delete;
+    Event& operator=(Event const&) = delete;
+    ~Event() {
+        if (event) cuda.calls.cuEventDestroy_v2(event);
+    }
+    [[nodiscard]] Result<void> record() const {
+        return cuda.done("cuEventRecord", cuda.calls.cuEventRecord(event, nullptr));
+    }
+};
+
+// Gigabytes (10^9) in a second: the median of several, after one that is not counted.
+Result<double> measure(GpuBench const& bench, std::function<Result<void>()> const& start) {
+    constexpr int times = 7;
+    auto const& cuda = bench.context.cuda();
+    Event const begin(cuda), end(cuda);
+    std::vector<double> rates;
+    for (int time = 0; time <= times; ++time) {
+        VFMGR_CHECK(begin.record());
+        VFMGR_CHECK(start());
+        VFMGR_CHECK(end.record());
+        VFMGR_CHECK(cuda.done("cuEventSynchronize", cuda.calls.cuEventSynchronize(end.event)));
+        float milliseconds = 0;
+        VFMGR_CHECK(cuda.done("cuEventElapsedTime", cuda.calls.cuEventElapsedTime(
+                                                        &milliseconds, begin.event, end.event)));
+        if (time > 0)
+            rates.push_back(static_cast<double>(bench.bytes) / 1e6 /
+                            std::max(static_cast<double>(milliseconds), 1e-6));
+    }
+    std::ranges::sort(rates);
+    return rates[rates.size() / 2];
+}
+
+struct Rates {
+    double copy = 0, fill = 0, check = 0;
+};
+
+Result<Rates> measure_all(GpuBench const& bench, GpuPayload const& kernels) {
+    auto const& cuda = bench.context.cuda();
+    auto const chunks = whole(bench.bytes);
+    auto const payload = Payload::secret(1);
+    VFMGR_TRY(auto const memory,
+              GpuMemory::allocate(bench.context, Allocation::plain, bench.bytes));
+    VFMGR_TRY(auto const target,
+              GpuMemory::allocate(bench.context, Allocation::plain, bench.bytes));
+    Rates rates;
+    VFMGR_TRY(rates.fill,
+              measure(bench, [&] { return kernels.start_fill(payload, memory, chunks); }));
+    VFMGR_TRY(rates.copy, measure(bench, [&] {
+                  return cuda.done(
+                      "cuMemcpyDtoDAsync",
+                      cuda.calls.cuMemcpyDtoDAsync_v2(
+                          target.range().address, memory.range().address, bench.bytes, nullptr));
+              }));
+    VFMGR_TRY(rates.check,
+              measure(bench, [&] { return kernels.start_check(payload, target, chunks); }));
+    // What was measured was a check: of the copy.
+    VFMGR_TRY(auto const found, kernels.check(payload, target, chunks));
+    VFMGR_CHECK(expect(found.chunks_wrong == 0, "of a copy, " + wrong_text(found), broken_memory));
+    return rates;
+}
+
+}  // namespace
+
+TestResult test_payload(GpuBench const& bench, GpuPayload const& kernels, Allocation how) {
+    if (how == Allocation::vmm && bench.gpu.vmm.value_or(0) == 0)
+        return not_passed(Verdict::not_applicable,
+                          {Problem::unsupported, "the GPU has no virtual memory management", ""});
+    auto const memory = GpuMemory::allocate(bench.context, how, bench.bytes);
+    if (!memory) return not_passed(Verdict::fail, memory.error());
+    auto const proved = prove_payload(bench, kernels, *memory);
+    if (!proved) return not_passed(Verdict::fail, proved.error());
+    auto result =
+        passed(fmt::format("{}: what is never written, stale and intact is told apart, on the GPU "
+                           "and, at both ends, by the host",
+                           bytes_text(bench.bytes)));
+    result.bytes_checked = bench.bytes;
+    return result;
+}
+
+TestResult test_damage(GpuBench const& bench, GpuPayload const& kernels) {
+    constexpr int anywhere = 14;
+    auto const chunks = whole(bench.bytes);
+    auto const payload = Payload::secret(1);
+    auto const memory = GpuMemory::allocate(bench.context, Allocation::plain, bench.bytes);
+    if (!memory) return not_passed(Verdict::fail, memory.error());
+    if (auto const filled = fill_well(kernels, payload, *memory, chunks); !filled)
+        return not_passed(Verdict::fail, filled.error());
+    std::vector<std::uint64_t> places{0, bench.bytes - 1};
+    for (int i = 0; i < anywhere; ++i) places.push_back(verify::random_number() % bench.bytes);
+    for (auto const at : places)
+        if (auto const found = flip_one(kernels, payload, *memory, at, chunks); !found)
+            return not_passed(Verdict::fail, found.error());
+    auto const from = std::min<std::uint64_t>(17, chunks.count - 2);
+    if (auto const found = misplace(kernels, payload, *memory, from, chunks); !found)
+        return not_passed(Verdict::fail, found.error());
+    auto result =
+        passed(fmt::format("{} flipped bits and two exchanged chunks were found, each "
+                           "where it was",
+                           places.size()));
+    result.bytes_checked = bench.bytes * (places.size() + 2);
+    result.figures = {{"flipped_bits", static_cast<double>(places.size())}};
+    return result;
+}
+
+TestResult test_rate(GpuBench const& bench, GpuPayload const& kernels) {
+    constexpr double wanted_percent = 70, percent = 100;
+    auto const rates = measure_all(bench, kernels);
+    if (!rates) return not_passed(Verdict::fail, rates.error());
+    auto const of_copy = [&](double rate) { return rate / rates->copy * percent; };
+    auto result = passed({});
+    result.figures = {{"copy_gb_per_s", rates->copy},
+                      {"fill_gb_per_s", rates->fill},
+                      {"check_gb_per_s", rates->check},
+                      {"fill_percent_of_copy", of_copy(rates->fill)},
+                      {"check_percent_of_copy", of_copy(rates->check)},
+                      {"bytes", static_cast<double>(bench.bytes)}};
+    if (of_copy(rates->check) < wanted_percent)
+        result.detail = fmt::format(
+            "the check runs at {:.0f} % of the GPU's own copy, which on hardware should be {:.0f}; "
+            "what is found is the same",
+            of_copy(rates->check), wanted_percent);
+    result.bytes_checked = bench.bytes;
+    return result;
+}
+
+}  // namespace vfmgr::guest::gpu

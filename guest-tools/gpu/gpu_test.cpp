@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/gpu/gpu_test.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "guest-tools/gpu/gpu_bench.hpp"
+
+namespace vfmgr::guest::gpu {
+namespace {
+
+constexpr std::array names{"export_plain", "export_vmm", "export_rounds", "managed",
+                           "sync_memops",  "flush",      "payload_plain", "payload_vmm",
+                           "damage",       "rate"};
+
+TestResult test_sync_memops(GpuBench const& bench) {
+    // Of plain memory: allocating it has set the attribute, or failed.
+    auto const memory = GpuMemory::allocate(bench.context, Allocation::plain, 1);
+    if (!memory) return not_passed(Verdict::fail, memory.error());
+    if (bench.context.syncs_all())
+        return passed("set of plain memory, and of the context for virtual memory");
+    auto result = passed("set of plain memory only: this driver has no cuCtxSetFlags for others");
+    result.remedy = "for virtual memory (cuMemCreate), install a driver of CUDA 12.1 or newer";
+    return result;
+}
+
+TestResult test_flush(GpuBench const& bench) {
+    auto const& cuda = bench.context.cuda();
+    auto const ordering = bench.gpu.writes_ordering.value_or(0);
+    bool const needed = ordering < writes_ordering_owner;
+    bool const offered = (bench.gpu.flush_options.value_or(0) & flush_option_host) != 0 &&
+                         cuda.calls.cuFlushGPUDirectRDMAWrites;
+    if (!offered && needed)
+        return not_passed(
+            Verdict::skip,
+            {Problem::unsupported,
+             "the driver tells no order of what a NIC writes, and offers no flush",
+             "install a newer driver of NVIDIA's; until then read what was written back over the "
+             "NIC before the GPU uses it"});
+    if (!offered) return passed("no flush is offered, and none is needed");
+    auto const flushed = cuda.done("cuFlushGPUDirectRDMAWrites",
+                                   cuda.calls.cuFlushGPUDirectRDMAWrites(0, writes_ordering_owner));
+    if (!flushed) return not_passed(Verdict::fail, flushed.error());
+    return passed(needed ? "needed after each completion, and it works"
+                         : "not needed: what a NIC writes is in order for the GPU; it works");
+}
+
+std::uint64_t bytes_of(GpuTestWish const& wish, std::uint64_t free) {
+    constexpr std::uint64_t usual = std::uint64_t{1} << 30U, least = 4096;
+    auto const wanted = wish.bytes.value_or(std::min(usual, free / 4));
+    return std::max(wanted, least) / verify::payload_chunk_bytes * verify::payload_chunk_bytes;
+}
+
+class Run {
+  public:
+    Run(GpuTestReport& report, OnGpuTest const& on_test) : report_(report), on_test_(on_test) {}
+    void take(TestResult result) {
+        result.name = names.at(report_.tests.size());
+        result.by = Judge::guest;
+        if (on_test_) on_test_(result);
+        report_.tests.push_back(std::move(result));
+    }
+    // All that are left.
+    void give_up(Verdict verdict, Error const& error) {
+        while (report_.tests.size() < names.size()) take(not_passed(verdict, error));
+    }
+
+  private:
+    GpuTestReport& report_;
+    OnGpuTest const& on_test_;
+};
+
+Result<void> run_all(Cuda const& cuda, CudaGpu const& gpu, GpuTestWish const& wish, Run& run) {
+    VFMGR_TRY(auto const context, GpuContext::open(cuda, gpu.device));
+    VFMGR_TRY(auto const free, context.free_bytes());
+    GpuBench const bench{context, gpu, bytes_of(wish, free), wish.rounds};
+    run.take(test_export(bench, Allocation::plain));
+    run.take(test_export(bench, Allocation::vmm));
+    run.take(test_rounds(bench));
+    run.take(test_managed(bench));
+    run.take(test_sync_memops(bench));
+    run.take(test_flush(bench));
+    VFMGR_TRY(auto const kernels, GpuPayload::load(context));
+    run.take(test_payload(bench, kernels, Allocation::plain));
+    run.take(test_payload(bench, kernels, Allocation::vmm));
+    run.take(test_damage(bench, kernels));
+    run.take(test_rate(bench, kernels));
+    return {};
+}
+
+Verdict verdict_of(std::vector<TestResult> const& tests) {
+    auto const any = [&](Verdict verdict) {
+        return std::ranges::any_of(tests, [&](auto const& one) { return one.verdict == verdict; });
+    };
+    if (any(Verdict::fail)) return Verdict::fail;
+    if (any(Verdict::pass)) return Verdict::pass;
+    return any(Verdict::skip) ? Verdict::skip : Verdict::not_applicable;
+}
+
+}  // namespace
+
+TestResult passed(std::string detail) {
+    TestResult result;
+    result.verdict = Verdict::pass;
+    result.detail = std::move(detail);
+    return result;
+}
+
+TestResult not_passed(Verdict verdict, Error const& error) {
+    TestResult result;
+    result.verdict = verdict;
+    result.detail = detail_with_causes(error);
+    result.remedy = error.remedy;
+    return result;
+}
+
+TestResult failed(std::string detail, std::string remedy) {
+    return not_passed(Verdict::fail, {Problem::internal, std::move(detail), std::move(remedy)});
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+    constexpr std::array units{"bytes", "KiB", "MiB", "GiB", "TiB"};
+    std::size_t unit = 0;
+    while (bytes >= 1024 && bytes % 1024 == 0 && unit + 1 < units.size()) {
+        bytes /= 1024;
+        ++unit;
+    }
+    return fmt::format("{} {}", bytes, units.at(unit));
+}
+
+GpuTestReport test_gpu(Cuda const& cuda, CudaGpu const& gpu, GpuInfo const& info,
+                       GpuTestWish const& wish, OnGpuTest const& on_test) {
+    GpuTestReport report;
+    report.gpu = info;
+    Run run(report, on_test);
+    if (!offers_gpudirect(gpu))
+        run.give_up(Verdict::not_applicable, {Problem::unsupported, info.detail, info.remedy});
+    else if (auto const done = run_all(cuda, gpu, wish, run); !done)
+        run.give_up(Verdict::fail, done.error());
+    report.verdict = verdict_of(report.tests);
+    return report;
+}
+
+}  // namespace vfmgr::guest::gpu

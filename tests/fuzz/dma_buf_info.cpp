@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as what the kernel tells of a descriptor: a name that is taken from it is short, fit to
+// be shown, and stands there.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "guest-tools/gpu/dma_buf_info.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+    std::string_view const text(reinterpret_cast<char const*>(data), size);
+    auto const name = vfmgr::guest::gpu::parse_exporter(text);
+    if (!name) return 0;
+    if (name->empty() || name->size() > 64 || text.find(*name) == text.npos) std::abort();
+    for (char const byte : *name)
+        if (byte <= ' ' || byte >= '\x7f') std::abort();
+    return 0;
+}
