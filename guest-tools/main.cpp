@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "guest-tools/command/doctor.hpp"
+#include "guest-tools/command/gpu.hpp"
 #include "guest-tools/command/peermem.hpp"
 #include "guest-tools/command/report.hpp"
 #include "guest-tools/command/tell.hpp"
@@ -191,6 +192,28 @@ void add_peermem_options(CLI::App& command, PeermemOptions& options) {
         ->excludes(wait);
 }
 
+// What looks at GPUs, and which command of it was chosen.
+struct GpuCommands {
+    CLI::App* gpu = nullptr;
+    CLI::App* test = nullptr;
+
+    GpuCommands(CLI::App& app, GpuOptions& options)
+        : gpu(app.add_subcommand("gpu", "GPUs, and how their memory comes to a NIC")),
+          test(gpu->add_subcommand("test", "export and check a GPU's memory; no NIC is needed")) {
+        test->add_option("--gpu", options.pci, "PCI address; default the GPU nearest to a NIC");
+        test->add_option("--size", options.bytes, "bytes to check; default 1 GiB, or what fits")
+            ->transform(CLI::AsSizeValue(false));
+        test->add_option("--rounds", options.rounds, "of allocating, exporting and closing")
+            ->check(CLI::Range(1, 1'000'000))
+            ->capture_default_str();
+    }
+    [[nodiscard]] std::optional<int> run(Options const& options) const {
+        if (test->parsed()) return test_gpu(options);
+        if (gpu->parsed()) return list_gpus(options);
+        return std::nullopt;
+    }
+};
+
 // What vf-guest starts of itself, for RDMA CM (guest-tools/stock/child.hpp): not in its help.
 struct ChildCommands {
     CLI::App* serve_rping = nullptr;
@@ -235,6 +258,7 @@ int run(int count, char** arguments) {
     auto* const peermem_command =
         app.add_subcommand("peermem", "load what brings GPU memory to the NIC, where it is needed");
     add_peermem_options(*peermem_command, options.peermem);
+    GpuCommands const gpus(app, options.gpu);
     auto* const serve_command =
         app.add_subcommand("serve", "be the other end of such a proof for other machines");
     add_serve_options(*serve_command, options.serving);
@@ -244,7 +268,7 @@ int run(int count, char** arguments) {
         command->add_option("--metrics", options.metrics_file,
                             "file for Prometheus, of all that is configured and reported");
     for (auto* command : {verify_command, report_command, look.doctor, look.rdma, peermem_command,
-                          serve_command, status_command})
+                          gpus.gpu, gpus.test, serve_command, status_command})
         command->add_option("-o,--output", output, "text or json")
             ->check(CLI::IsMember({"text", "json"}));
     ChildCommands children(app);
@@ -258,6 +282,7 @@ int run(int count, char** arguments) {
     if (auto const status_of_child = children.run()) return *status_of_child;
     if (version_command->parsed()) return fmt::print("vf-guest {}\n", VFMGR_VERSION), 0;
     if (auto const looked = look.run(options)) return *looked;
+    if (auto const shown = gpus.run(options)) return *shown;
     if (peermem_command->parsed()) return run_peermem(options);
     if (report_command->parsed())
         return options.bundle_file.empty() ? run_report(options) : write_bundle(options);

@@ -51,6 +51,13 @@ struct PeermemOptions {
     bool at_boot = false, not_at_boot = false;
 };
 
+// What `gpu test` tests.
+struct GpuOptions {
+    std::string pci;                     // empty: the GPU that is nearest to a NIC
+    std::optional<std::uint64_t> bytes;  // of the checked buffer; absent: 1 GiB, or what fits
+    unsigned rounds = 200;
+};
+
 struct Options {
     http::VsockTarget host{.cid = 2, .port = 8471, .source = http::SourcePort::privileged};
     std::string state_folder = "/run/vf-guest";
@@ -63,6 +70,7 @@ struct Options {
     ServedOptions served;
     DoctorOptions doctor;
     PeermemOptions peermem;
+    GpuOptions gpu;
     std::string bundle_file;  // empty: none
     serve::ServeWish serving;
 };

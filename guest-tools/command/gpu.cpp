@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/command/gpu.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "guest-tools/command/tell.hpp"
+#include "guest-tools/gpu/gpu_test.hpp"
+#include "guest-tools/gpu/gpu_text.hpp"
+#include "guest-tools/gpu/load_peermem.hpp"
+#include "vfmgr/checks/peermem.hpp"
+
+namespace vfmgr::guest::command {
+namespace {
+
+// What is at hand: the library, its GPUs, and the same as a report has them.
+struct Found {
+    std::unique_ptr<gpu::Cuda const> cuda;
+    std::vector<gpu::CudaGpu> gpus;
+    std::vector<GpuInfo> infos;
+};
+
+Result<Found> find() {
+    auto const facts = gpu::look({});
+    auto const machine = checks::read_machine(facts);
+    Found found;
+    auto cuda = gpu::Cuda::open();
+    if (!cuda) {
+        // Without a GPU nobody misses the library.
+        if (machine.pci && checks::own_gpus(machine).empty())
+            return fail(Problem::not_found, "there is no NVIDIA GPU that this machine uses itself",
+                        "lend one to this VM; vf-guest rdma lists its NICs");
+        return fail(std::move(cuda.error()));
+    }
+    found.cuda = std::move(*cuda);
+    VFMGR_TRY(found.gpus, gpu::list_gpus(*found.cuda));
+    for (auto const& one : found.gpus)
+        found.infos.push_back(gpu::join(one, found.cuda->version, machine));
+    return found;
+}
+
+Result<GpuTestReport> run_test(Options const& options) {
+    VFMGR_TRY(auto const found, find());
+    std::optional<PciAddress> wanted;
+    if (!options.gpu.pci.empty()) {
+        VFMGR_TRY(wanted, PciAddress::parse(options.gpu.pci));
+    }
+    VFMGR_TRY(auto const at, gpu::choose_gpu(found.infos, wanted));
+    bool const live = options.output == Output::text && ::isatty(STDERR_FILENO) == 1;
+    auto const on_test = [live](TestResult const& test) {
+        if (live) fmt::print(stderr, "  {}: {}\n", test.name, enum_name(test.verdict));
+    };
+    auto const begin = std::chrono::system_clock::now();
+    auto report = gpu::test_gpu(*found.cuda, found.gpus[at], found.infos[at],
+                                {options.gpu.bytes, options.gpu.rounds}, on_test);
+    report.started_at = begin;
+    report.finished_at = std::chrono::system_clock::now();
+    return report;
+}
+
+}  // namespace
+
+int list_gpus(Options const& options) {
+    auto const found = find();
+    if (!found) return told(found.error());
+    if (options.output == Output::json)
+        print_json(nlohmann::json(found->infos));
+    else
+        fmt::print("{}", gpu::describe(found->infos));
+    return 0;
+}
+
+int test_gpu(Options const& options) {
+    auto const report = run_test(options);
+    if (!report) return told(report.error());
+    if (options.output == Output::json)
+        print_json(nlohmann::json(*report));
+    else
+        fmt::print("{}", gpu::describe(*report));
+    bool const well =
+        report->verdict == Verdict::pass || report->verdict == Verdict::not_applicable;
+    return well ? 0 : 1;
+}
+
+}  // namespace vfmgr::guest::command

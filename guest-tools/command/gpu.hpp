@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPUs as GPUDirect RDMA needs them: `gpu` lists them, `gpu test` proves what can be without a NIC.
+// Blocks; the main thread.
+#pragma once
+
+#include "guest-tools/command/options.hpp"
+
+namespace vfmgr::guest::command {
+
+[[nodiscard]] int list_gpus(Options const& options);
+// What vf-guest leaves with: 0 on a pass, and where the GPU offers no GPUDirect.
+[[nodiscard]] int test_gpu(Options const& options);
+
+}  // namespace vfmgr::guest::command
