@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <bit>
 
 #include "guest-tools/gpu/payload_ptx.hpp"
 
@@ -28,7 +28,7 @@ struct Found {
 Result<CudaModule> compiled(Cuda const& cuda) {
     std::array<char, 2048> log{};
     std::array<int, 2> options{jit_error_log_buffer, jit_error_log_bytes};
-    std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(log.size() - 1)};
+    std::array<void*, 2> values{log.data(), std::bit_cast<void*>(log.size() - 1)};
     CudaModule module = nullptr;
     auto const result =
         cuda.calls.cuModuleLoadDataEx(&module, payload_ptx, 2, options.data(), values.data());
