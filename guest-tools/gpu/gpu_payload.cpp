@@ -71,10 +71,9 @@ Result<void> GpuPayload::launch(CudaFunction kernel, verify::Payload const& payl
     auto first = chunks.first;
     auto epoch = payload.epoch;
     auto key = payload.key;
-    std::uint32_t one = 1;
     auto result = found_.range().address;
-    std::array<void*, 7> arguments{&address, &count, &first, &epoch, &result, &key, &one};
-    std::array<void*, 6> without_result{&address, &count, &first, &epoch, &key, &one};
+    std::array<void*, 6> arguments{&address, &count, &first, &epoch, &result, &key};
+    std::array<void*, 5> without_result{&address, &count, &first, &epoch, &key};
     auto const wanted = (count + payload_threads - 1) / payload_threads;
     auto const most = static_cast<std::uint64_t>(std::max(processors_, 1)) * blocks_of_processor;
     auto const blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(wanted, 1, most));

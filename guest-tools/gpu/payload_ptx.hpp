@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels vfmgr_fill and vfmgr_check, as PTX that NVIDIA's driver compiles for its GPU; see
-// make_payload_ptx. A constant; any thread.
+// The kernels vfmgr_fill and vfmgr_check, as PTX that NVIDIA's driver compiles for its GPU: what
+// payload.ptx says. A constant; any thread.
 #pragma once
 
 namespace vfmgr::guest::gpu {

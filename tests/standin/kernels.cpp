@@ -130,8 +130,7 @@ int cuLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned
     of.epoch = argument<std::uint64_t>(with, 3);
     std::size_t next = 4;
     if (kernel == Kernel::check) of.result = argument<std::uint64_t>(with, next++);
-    of.key = argument<std::array<std::uint32_t, 8>>(with, next++);
-    if (argument<std::uint32_t>(with, next) != 1) return invalid_value;
+    of.key = argument<std::array<std::uint32_t, 8>>(with, next);
     if (!region_of(of.memory, of.chunks * sizeof(Words))) return 700;  // ILLEGAL_ADDRESS
     if (kernel == Kernel::fill)
         fill(of);
