@@ -24,7 +24,7 @@ void fields(F& f, V& gpu) {
     f.value("peermem_loaded", gpu.peermem_loaded);
     f.value("peermem", gpu.peermem);
     f.nullable("nearest_nic", gpu.nearest_nic);
-    f.nullable("nearness", gpu.nearness);
+    f.nullable("distance", gpu.distance);
     f.value("route", gpu.route);
     f.value("detail", gpu.detail);
     f.value("remedy", gpu.remedy);

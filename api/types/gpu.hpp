@@ -42,14 +42,24 @@ inline constexpr std::array<EnumName<WritesOrdering>, 3> enum_names<WritesOrderi
      {WritesOrdering::owner, "owner"},
      {WritesOrdering::all_devices, "all_devices"}}};
 
-// How far a NIC is. In a VM the PCI tree is virtual, and tells little.
-enum class Nearness { unknown, other_node, same_node, same_switch };
+// What lies between two PCI functions, in the words of `nvidia-smi topo` (and NCCL's), the nearest
+// last. In a VM the PCI tree is virtual: there it tells what NCCL takes for true.
+enum class PciDistance {
+    unknown,
+    sys,   // the link between NUMA nodes
+    node,  // host bridges of one NUMA node
+    phb,   // one host bridge
+    pxb,   // several PCI switches, and no host bridge
+    pix,   // one PCI switch at most
+};
 template <>
-inline constexpr std::array<EnumName<Nearness>, 4> enum_names<Nearness> = {
-    {{Nearness::unknown, "unknown"},
-     {Nearness::other_node, "other_node"},
-     {Nearness::same_node, "same_node"},
-     {Nearness::same_switch, "same_switch"}}};
+inline constexpr std::array<EnumName<PciDistance>, 6> enum_names<PciDistance> = {
+    {{PciDistance::unknown, "unknown"},
+     {PciDistance::sys, "SYS"},
+     {PciDistance::node, "NODE"},
+     {PciDistance::phb, "PHB"},
+     {PciDistance::pxb, "PXB"},
+     {PciDistance::pix, "PIX"}}};
 
 struct GpuInfo {
     PciAddress pci;
@@ -69,7 +79,7 @@ struct GpuInfo {
     bool peermem_loaded = false;
     std::string peermem;  // why it is, is not, or would not load
     std::optional<PciAddress> nearest_nic;
-    std::optional<Nearness> nearness;  // of that one
+    std::optional<PciDistance> distance;  // of that one
     GpuRoute route = GpuRoute::none;
     std::string detail;  // of the route, one sentence
     std::string remedy;

@@ -138,7 +138,7 @@ GpuInfo join(CudaGpu const& gpu, int cuda_version, checks::Machine const& machin
         if (auto const bar1 = checks::bar1_of(machine, *device)) info.bar1_bytes = bar1->bytes();
         if (auto const* const nic = checks::nearest_nic(machine, *device)) {
             info.nearest_nic = nic->address;
-            info.nearness = checks::nearness(machine, *device, *nic);
+            info.distance = checks::distance(machine, *device, *nic);
         }
     }
     auto const plan = peermem_plan(machine, {.despite_dma_buf = true});
@@ -155,7 +155,7 @@ Result<std::size_t> choose_gpu(std::vector<GpuInfo> const& gpus,
     std::optional<std::size_t> best;
     auto const rank = [](GpuInfo const& gpu) {
         return std::pair(gpu.route != GpuRoute::not_offered,
-                         gpu.nearness.value_or(Nearness::unknown));
+                         gpu.distance.value_or(PciDistance::unknown));
     };
     for (std::size_t at = 0; at < gpus.size(); ++at) {
         if (wanted && gpus[at].pci == *wanted) return at;

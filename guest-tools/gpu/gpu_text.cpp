@@ -27,19 +27,29 @@ std::string writes_text(GpuInfo const& gpu) {
     return fmt::format("in order for all GPUs{}", flush);
 }
 
-std::string nic_text(GpuInfo const& gpu) {
-    if (!gpu.nearest_nic) return "none with RDMA in hardware";
-    switch (gpu.nearness.value_or(Nearness::unknown)) {
-        case Nearness::same_switch:
-            return fmt::format("{}, below the same root port", to_string(*gpu.nearest_nic));
-        case Nearness::same_node:
-            return fmt::format("{}, of the same NUMA node", to_string(*gpu.nearest_nic));
-        case Nearness::other_node:
-            return fmt::format("{}, of another NUMA node", to_string(*gpu.nearest_nic));
-        case Nearness::unknown:
+char const* distance_text(PciDistance distance) {
+    switch (distance) {
+        case PciDistance::pix:
+            return "one PCI switch at most is between them";
+        case PciDistance::pxb:
+            return "several PCI switches are between them";
+        case PciDistance::phb:
+            return "a host bridge is between them";
+        case PciDistance::node:
+            return "two host bridges of one NUMA node are between them";
+        case PciDistance::sys:
+            return "the link between two NUMA nodes is between them";
+        case PciDistance::unknown:
             break;
     }
-    return fmt::format("{}, nothing here tells how near", to_string(*gpu.nearest_nic));
+    return "nothing here tells how near";
+}
+
+std::string nic_text(GpuInfo const& gpu) {
+    if (!gpu.nearest_nic) return "none with RDMA in hardware";
+    auto const distance = gpu.distance.value_or(PciDistance::unknown);
+    return fmt::format("{}, {}: {}", to_string(*gpu.nearest_nic), enum_name(distance),
+                       distance_text(distance));
 }
 
 std::string driver_text(GpuInfo const& gpu) {

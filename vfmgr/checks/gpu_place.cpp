@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace vfmgr::checks {
 namespace {
 
@@ -16,8 +19,20 @@ PciRegion const* largest(std::vector<PciRegion> const& regions) {
     return found;
 }
 
-bool share_a_switch(PciDevice const& one, PciDevice const& other) {
-    return !one.above.empty() && !other.above.empty() && one.above.front() == other.above.front();
+// A switch is two ports, the one above its bus and one below: as many as are on the way between
+// two functions that are below one port.
+std::size_t switches_between(PciDevice const& one, PciDevice const& other, std::size_t common) {
+    auto const below_one = one.above.size() - common;
+    auto const below_other = other.above.size() - common;
+    // Of the switch that parts them, each way has the lower port only.
+    bool const parted = below_one % 2 == 1 || below_other % 2 == 1;
+    return below_one / 2 + below_other / 2 + (parted ? 1 : 0);
+}
+
+// The bus of the host bridge.
+std::pair<std::uint32_t, std::uint8_t> root_bus(PciDevice const& device) {
+    auto const& first = device.above.empty() ? device.address : device.above.front();
+    return {first.domain, first.bus};
 }
 
 // A node without CPUs is memory, of a GPU perhaps (recorded on POWER9): it is near nothing.
@@ -48,19 +63,23 @@ std::vector<PciDevice const*> rdma_nics(std::vector<PciDevice> const& pci) {
     return nics;
 }
 
-Nearness nearness(Machine const& machine, PciDevice const& gpu, PciDevice const& nic) {
-    if (share_a_switch(gpu, nic)) return Nearness::same_switch;
-    auto const of_gpu = cpu_node(machine, gpu);
-    auto const of_nic = cpu_node(machine, nic);
-    if (!of_gpu || !of_nic) return Nearness::unknown;
-    return of_gpu == of_nic ? Nearness::same_node : Nearness::other_node;
+PciDistance distance(Machine const& machine, PciDevice const& one, PciDevice const& other) {
+    auto const parted = std::ranges::mismatch(one.above, other.above);
+    auto const common = static_cast<std::size_t>(parted.in1 - one.above.begin());
+    if (common > 0)
+        return switches_between(one, other, common) > 1 ? PciDistance::pxb : PciDistance::pix;
+    if (root_bus(one) == root_bus(other)) return PciDistance::phb;
+    auto const node = cpu_node(machine, one);
+    auto const other_node = cpu_node(machine, other);
+    if (!node || !other_node) return PciDistance::unknown;
+    return node == other_node ? PciDistance::node : PciDistance::sys;
 }
 
 PciDevice const* nearest_nic(Machine const& machine, PciDevice const& gpu) {
     if (!machine.pci) return nullptr;
     PciDevice const* nearest = nullptr;
     for (auto const* nic : rdma_nics(*machine.pci))
-        if (!nearest || nearness(machine, gpu, *nic) > nearness(machine, gpu, *nearest))
+        if (!nearest || distance(machine, gpu, *nic) > distance(machine, gpu, *nearest))
             nearest = nic;
     return nearest;
 }

@@ -17,7 +17,8 @@ namespace vfmgr::checks {
 // Functions with RDMA in hardware; of PFs and VFs on one machine, the PFs.
 [[nodiscard]] std::vector<PciDevice const*> rdma_nics(std::vector<PciDevice> const& pci);
 
-[[nodiscard]] Nearness nearness(Machine const& machine, PciDevice const& gpu, PciDevice const& nic);
+[[nodiscard]] PciDistance distance(Machine const& machine, PciDevice const& one,
+                                   PciDevice const& other);
 // Null without a NIC.
 [[nodiscard]] PciDevice const* nearest_nic(Machine const& machine, PciDevice const& gpu);
 

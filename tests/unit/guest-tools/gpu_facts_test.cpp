@@ -124,18 +124,17 @@ TEST(GpuFacts, WithoutADeviceSaySo) {
 }
 
 TEST(ChooseGpu, TakesTheNearestThatOffersIt) {
-    auto const gpu = [](char const* pci, GpuRoute route, std::optional<Nearness> nearness) {
+    auto const gpu = [](char const* pci, GpuRoute route, std::optional<PciDistance> distance) {
         GpuInfo info;
         info.pci = PciAddress::parse(pci).value();
         info.route = route;
-        info.nearness = nearness;
+        info.distance = distance;
         return info;
     };
-    std::vector<GpuInfo> const gpus{
-        gpu("0000:01:00.0", GpuRoute::not_offered, Nearness::same_switch),
-        gpu("0000:02:00.0", GpuRoute::dma_buf, Nearness::other_node),
-        gpu("0000:03:00.0", GpuRoute::dma_buf, Nearness::same_node),
-        gpu("0000:04:00.0", GpuRoute::dma_buf, std::nullopt)};
+    std::vector<GpuInfo> const gpus{gpu("0000:01:00.0", GpuRoute::not_offered, PciDistance::pix),
+                                    gpu("0000:02:00.0", GpuRoute::dma_buf, PciDistance::sys),
+                                    gpu("0000:03:00.0", GpuRoute::dma_buf, PciDistance::node),
+                                    gpu("0000:04:00.0", GpuRoute::dma_buf, std::nullopt)};
     EXPECT_EQ(choose_gpu(gpus, std::nullopt), 2U);
     EXPECT_EQ(choose_gpu(gpus, gpus[0].pci), 0U);
     auto const wrong = choose_gpu(gpus, PciAddress::parse("0000:09:00.0").value());

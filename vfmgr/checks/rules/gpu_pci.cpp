@@ -54,14 +54,23 @@ bool computes(PciDevice const& device) {
 Finding of_place(Machine const& machine, PciDevice const& gpu, PciDevice const& nic) {
     auto const address = to_string(gpu.address);
     auto const name = to_string(nic.address);
-    switch (nearness(machine, gpu, nic)) {
-        case Nearness::same_switch:
+    switch (distance(machine, gpu, nic)) {
+        case PciDistance::pix:
             return ok(address,
                       fmt::format("{} and NIC {} are below one PCI switch", address, name));
-        case Nearness::same_node:
-            return ok(address, fmt::format("{} and NIC {} are of NUMA node {}", address, name,
-                                           *gpu.numa_node));
-        case Nearness::other_node:
+        case PciDistance::pxb:
+            return ok(address, fmt::format("{} and NIC {} are below PCI switches of one root port",
+                                           address, name));
+        case PciDistance::phb:
+            return ok(address, fmt::format("{} and NIC {} are below one host bridge, which NCCL "
+                                           "crosses when NCCL_NET_GDR_LEVEL is PHB",
+                                           address, name));
+        case PciDistance::node:
+            return ok(address, fmt::format("{} and NIC {} are of NUMA node {}, below two host "
+                                           "bridges, which NCCL crosses when NCCL_NET_GDR_LEVEL "
+                                           "is PHB",
+                                           address, name, *gpu.numa_node));
+        case PciDistance::sys:
             return warning(
                 address,
                 fmt::format("{} is of NUMA node {}, and no RDMA NIC is: GPUDirect crosses the CPUs",
@@ -70,7 +79,7 @@ Finding of_place(Machine const& machine, PciDevice const& gpu, PciDevice const& 
                         "below one PCI switch"),
                 {{fmt::format("/sys/bus/pci/devices/{}/numa_node", name),
                   std::to_string(*nic.numa_node)}});
-        case Nearness::unknown:
+        case PciDistance::unknown:
             break;
     }
     return ok(address, fmt::format("no file tells of NUMA nodes that {} and NIC {} are apart",
