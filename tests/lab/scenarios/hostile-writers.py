@@ -112,8 +112,7 @@ def all_back(lab, attacker, leases):
 def proved_again(lab, product, leases, vms):
     # The last act may have taken the host's own routes and neighbour entries, too, of which the
     # kernel's events tell nothing: they are put back after the next look.
-    lab.host.wait_for("nothing drifts any more",
-                      lambda: lab.api("GET", "/readyz").body.get("drift") == 0, BACK_SECONDS)
+    lab.host.wait_for("nothing drifts any more", product.calm, BACK_SECONDS)
     for name, lease in leases.items():
         # A reset by somebody else leaves the guest's driver with a dead device: open it anew.
         mac = lease["settings"]["mac"]

@@ -42,7 +42,7 @@ class Storm:
         self.lab, self.host, self.many = lab, lab.host, many
 
     def run(self):
-        self.host.wait_for("nothing drifts", self.many.calm, 60)
+        self.host.wait_for("nothing drifts", self.many.product.calm, 60)
         before = self.milliseconds("before")
         self.memory("before the storm")
         storm = self.begin()
@@ -56,7 +56,7 @@ class Storm:
         rounds = int(self.host.run("wc -l </run/storm/rounds").stdout)
         self.lab.step(f"{rounds} rounds, {2 * rounds * PFS * VFS} changes of VFs")
         self.lab.count("rounds of a storm", rounds)
-        self.host.wait_for("nothing drifts any more", self.many.calm, 60)
+        self.host.wait_for("nothing drifts any more", self.many.product.calm, 60)
         self.lab.count("calm again")
         self.told(rounds)
         self.memory("after it")

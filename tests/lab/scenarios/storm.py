@@ -39,7 +39,7 @@ def run(lab):
     rounds = int(lab.host.run("wc -l </run/storm/rounds; rm -r /run/storm").stdout)
     lab.count("rounds of the storm", rounds)
     judge(lab, product, last, counted, rounds)
-    lab.host.wait_for("nothing drifts any more", lambda: calm(lab), 90)
+    lab.host.wait_for("nothing drifts any more", product.calm, 90)
     lab.check(lab.observe.ip_link_vf(product.pf, 0)["trust"], "the storm's last word is trust on")
     lab.count("calm again")
     product.take_back(lease)
@@ -69,7 +69,3 @@ def find_counted(lab, product, last):
         if one["number"] > last and "times more within a minute" in one["detail"]:
             return one
     return None
-
-
-def calm(lab):
-    return lab.api("GET", "/readyz").body["drift"] == 0

@@ -87,7 +87,7 @@ class ManyVfs:
         self.make_so(leases)
         self.host.run(START)
         self.lab.check_equal(self.lent(), PFS * VFS, "VFs lent")
-        self.host.wait_for("vfmgrd finds that all is as it is wanted", self.calm, 120)
+        self.host.wait_for("vfmgrd finds that all is as it is wanted", self.product.calm, 120)
         self.took(f"{PFS * VFS} VFs lent", began)
 
     def make_so(self, leases):
@@ -142,12 +142,6 @@ class ManyVfs:
                 store.executemany("INSERT INTO attachments VALUES (?, ?)",
                                   [(lease["id"], json.dumps(lease)) for lease in leases])
             self.host.copy_in(here, STORE)
-
-    def drift(self):
-        return self.lab.api("GET", "/readyz").body.get("drift")
-
-    def calm(self):
-        return self.drift() == 0
 
     def took(self, what, began):
         self.lab.step(f"{what}: {time.monotonic() - began:.1f} s")

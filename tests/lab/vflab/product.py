@@ -76,6 +76,10 @@ class Product:
     def attachments(self):
         return self.lab.api("GET", "/v1/attachments").body["items"]
 
+    def calm(self):
+        """Whether nothing drifts, by vfmgrd's last look."""
+        return self.lab.api("GET", "/readyz").body.get("drift") == 0
+
     def quarantined(self):
         return [vf for vf in self.lab.api("GET", f"/v1/pfs/{self.pci}/vfs").body["items"]
                 if vf["quarantine"]]

@@ -33,14 +33,17 @@ SharedLook::Look counting(std::atomic<int>& looks) {
     };
 }
 
-// Has `callers` threads ask by `ask` while a look goes on that began before they asked.
-void ask_during_a_look(SharedLook& shared, std::size_t callers, std::function<void()> const& ask) {
+// Has `callers` threads ask by `ask` while a look goes on that began before they asked; `looks` is
+// what theirs count.
+void ask_during_a_look(SharedLook& shared, std::size_t callers, std::atomic<int> const& looks,
+                       std::function<void()> const& ask) {
     SlowLook slow;
     std::thread first([&] { EXPECT_TRUE(shared.ask(slow.look)); });
     slow.has_begun.get_future().wait();
     std::vector<std::thread> others;
     for (std::size_t i = 0; i < callers; ++i) others.emplace_back(ask);
     while (shared.waiting() < callers) std::this_thread::yield();
+    EXPECT_EQ(looks, 0) << "none of them takes what the first one's look finds";
     slow.may_end.set_value();
     first.join();
     for (auto& each : others) each.join();
@@ -49,10 +52,9 @@ void ask_during_a_look(SharedLook& shared, std::size_t callers, std::function<vo
 TEST(SharedLook, ServesAllWhoAskedBeforeItBegan) {
     SharedLook shared;
     std::atomic<int> looks{0};
-    ask_during_a_look(shared, 8, [&] {
+    ask_during_a_look(shared, 8, looks, [&] {
         auto const view = shared.ask(counting(looks));
-        EXPECT_EQ(view.value().observed_at, Time(std::chrono::seconds(1)))
-            << "none takes what the look finds that began before";
+        EXPECT_EQ(view.value().observed_at, Time(std::chrono::seconds(1)));
     });
     EXPECT_EQ(looks, 1);
     EXPECT_EQ(shared.waiting(), 0U);
@@ -77,7 +79,7 @@ TEST(SharedLook, ABugInALookKeepsNobodyWaiting) {
     SharedLook shared;
     std::atomic<int> looks{0};
     std::atomic<int> thrown{0};
-    ask_during_a_look(shared, 4, [&] {
+    ask_during_a_look(shared, 4, looks, [&] {
         try {
             static_cast<void>(shared.ask([&]() -> Result<HypervisorView> {
                 if (++looks == 1) throw std::runtime_error("a bug");
