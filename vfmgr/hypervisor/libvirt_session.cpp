@@ -102,6 +102,10 @@ LibvirtSession::LibvirtSession(std::string uri, std::shared_ptr<LibvirtEvents> e
     : state_(std::make_shared<State>()) {
     state_->uri = std::move(uri);
     state_->events = std::move(events);
+    // Here, not in the first call's thread: libraries below libvirt keep memory for the thread that
+    // initialises them (OpenSSL its errors), and lose it when the process ends before a call's
+    // thread does. open() tells of a failure.
+    static_cast<void>(start_libvirt_event_loop());
 }
 
 LibvirtSession::~LibvirtSession() {
