@@ -196,10 +196,15 @@ void add_peermem_options(CLI::App& command, PeermemOptions& options) {
 struct GpuCommands {
     CLI::App* gpu = nullptr;
     CLI::App* test = nullptr;
+    CLI::App* topology = nullptr;
 
     GpuCommands(CLI::App& app, GpuOptions& options)
         : gpu(app.add_subcommand("gpu", "GPUs, and how their memory comes to a NIC")),
-          test(gpu->add_subcommand("test", "export and check a GPU's memory; no NIC is needed")) {
+          test(gpu->add_subcommand("test", "export and check a GPU's memory; no NIC is needed")),
+          topology(
+              gpu->add_subcommand("topology", "how far GPUs are from NICs, and what NCCL does")) {
+        topology->add_option("--write", options.topology_file,
+                             "write what the host tells into this file, for NCCL");
         test->add_option("--gpu", options.pci, "PCI address; default the GPU nearest to a NIC");
         test->add_option("--size", options.bytes, "bytes to check; default 1 GiB, or what fits")
             ->transform(CLI::AsSizeValue(false));
@@ -209,6 +214,7 @@ struct GpuCommands {
     }
     [[nodiscard]] std::optional<int> run(Options const& options) const {
         if (test->parsed()) return test_gpu(options);
+        if (topology->parsed()) return show_topology(options);
         if (gpu->parsed()) return list_gpus(options);
         return std::nullopt;
     }
@@ -268,7 +274,7 @@ int run(int count, char** arguments) {
         command->add_option("--metrics", options.metrics_file,
                             "file for Prometheus, of all that is configured and reported");
     for (auto* command : {verify_command, report_command, look.doctor, look.rdma, peermem_command,
-                          gpus.gpu, gpus.test, serve_command, status_command})
+                          gpus.gpu, gpus.test, gpus.topology, serve_command, status_command})
         command->add_option("-o,--output", output, "text or json")
             ->check(CLI::IsMember({"text", "json"}));
     ChildCommands children(app);

@@ -17,6 +17,7 @@
 #include "service/routes/api.hpp"
 #include "vfmgr/checks/collect.hpp"
 #include "vfmgr/checks/find_owners.hpp"
+#include "vfmgr/checks/lent_topology.hpp"
 #include "vfmgr/engine/restore.hpp"
 #include "vfmgr/netlink/host_events.hpp"
 
@@ -140,6 +141,13 @@ GuestPlaneHooks guest_hooks(Engine& engine, ResolveCid const& resolve_cid, std::
     hooks.identify = resolve_cid;
     hooks.access = [&engine, echo_port](VmIdentity const& vm) -> Result<GuestAccess> {
         return guest_access(engine.snapshot(), vm.uuid, echo_port);
+    };
+    hooks.topology = [&engine](VmIdentity const& vm) -> Result<HostTopology> {
+        auto const host = engine.snapshot().host;
+        auto const* const info = find_vm(*host, vm.uuid);
+        if (!info) return HostTopology{};
+        auto const facts = checks::collect_places({}, info->live);
+        return checks::lent_topology(checks::read_machine(facts), info->live);
     };
     hooks.start_run = [&engine, &clock](VmIdentity const& vm,
                                         RunTicket const& ticket) -> Result<void> {

@@ -10,6 +10,7 @@
 
 #include "api/types/enum_names.hpp"
 #include "api/types/pci_address.hpp"
+#include "api/types/topology.hpp"
 #include "api/types/verification.hpp"
 
 namespace vfmgr {
@@ -41,25 +42,6 @@ inline constexpr std::array<EnumName<WritesOrdering>, 3> enum_names<WritesOrderi
     {{WritesOrdering::none, "none"},
      {WritesOrdering::owner, "owner"},
      {WritesOrdering::all_devices, "all_devices"}}};
-
-// What lies between two PCI functions, in the words of `nvidia-smi topo` (and NCCL's), the nearest
-// last. In a VM the PCI tree is virtual: there it tells what NCCL takes for true.
-enum class PciDistance {
-    unknown,
-    sys,   // the link between NUMA nodes
-    node,  // host bridges of one NUMA node
-    phb,   // one host bridge
-    pxb,   // several PCI switches, and no host bridge
-    pix,   // one PCI switch at most
-};
-template <>
-inline constexpr std::array<EnumName<PciDistance>, 6> enum_names<PciDistance> = {
-    {{PciDistance::unknown, "unknown"},
-     {PciDistance::sys, "SYS"},
-     {PciDistance::node, "NODE"},
-     {PciDistance::phb, "PHB"},
-     {PciDistance::pxb, "PXB"},
-     {PciDistance::pix, "PIX"}}};
 
 struct GpuInfo {
     PciAddress pci;

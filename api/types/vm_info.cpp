@@ -11,6 +11,7 @@ template <class F, Of<VmHostdev> V>
 void fields(F& f, V& hostdev) {
     f.value("pci", hostdev.pci);
     f.nullable("alias", hostdev.alias);
+    f.nullable("in_guest", hostdev.in_guest);
 }
 
 template <class F, Of<VmInfo> V>

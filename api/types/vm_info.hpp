@@ -24,6 +24,10 @@ inline constexpr std::array<EnumName<VmState>, 4> enum_names<VmState> = {
 struct VmHostdev {
     PciAddress pci;
     std::optional<std::string> alias;  // "ua-vfmgr-…" for ours
+    // Where the VM sees it, whatever bus numbers its firmware gives: the root bus's number, then
+    // slot and function of each port on the way, and its own, as in sysfs: "00/02.1/00.0". Absent:
+    // libvirt has not placed it yet.
+    std::optional<std::string> in_guest{};
     bool operator==(VmHostdev const&) const = default;
 };
 

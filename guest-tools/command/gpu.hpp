@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs as GPUDirect RDMA needs them: `gpu` lists them, `gpu test` proves what can be without a NIC.
+// GPUs as GPUDirect RDMA needs them: `gpu` lists them, `gpu test` proves what can be without a NIC,
+// `gpu topology` tells how far they are from NICs.
 // Blocks; the main thread.
 #pragma once
 
@@ -10,5 +11,6 @@ namespace vfmgr::guest::command {
 [[nodiscard]] int list_gpus(Options const& options);
 // What vf-guest leaves with: 0 on a pass, and where the GPU offers no GPUDirect.
 [[nodiscard]] int test_gpu(Options const& options);
+[[nodiscard]] int show_topology(Options const& options);
 
 }  // namespace vfmgr::guest::command

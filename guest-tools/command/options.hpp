@@ -51,11 +51,12 @@ struct PeermemOptions {
     bool at_boot = false, not_at_boot = false;
 };
 
-// What `gpu test` tests.
+// What `gpu test` tests, and where `gpu topology` writes.
 struct GpuOptions {
     std::string pci;                     // empty: the GPU that is nearest to a NIC
     std::optional<std::uint64_t> bytes;  // of the checked buffer; absent: 1 GiB, or what fits
     unsigned rounds = 200;
+    std::string topology_file;  // empty: what is known is shown
 };
 
 struct Options {

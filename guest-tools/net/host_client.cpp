@@ -37,6 +37,10 @@ Result<GuestConfig> HostClient::config(std::chrono::seconds wait, std::uint64_t 
     return ask<GuestConfig>(request, wait + answer_time);
 }
 
+Result<HostTopology> HostClient::topology() {
+    return ask<HostTopology>(http::make_request("GET", "/guest/v1/topology"), answer_time);
+}
+
 Result<GuestAttachment> HostClient::start_run(std::string const& attachment, RunWish const& wish) {
     paces_->sessions.await();
     return ask<GuestAttachment>(make("POST", "/guest/v1/attachments/" + attachment + "/runs", wish),

@@ -8,6 +8,7 @@
 
 #include "api/http/http.hpp"
 #include "api/types/stream.hpp"
+#include "api/types/topology.hpp"
 #include "guest-tools/net/pace.hpp"
 
 namespace vfmgr::guest {
@@ -18,6 +19,8 @@ class HostClient {
 
     // Answers at once when the host's revision is not `revision`, otherwise after `wait`.
     [[nodiscard]] Result<GuestConfig> config(std::chrono::seconds wait, std::uint64_t revision);
+    // Where the PCI functions of this VM are on the host.
+    [[nodiscard]] Result<HostTopology> topology();
     // A verification of one attachment, now; the attachment comes back with run and nonce.
     [[nodiscard]] Result<GuestAttachment> start_run(std::string const& attachment,
                                                     RunWish const& wish);

@@ -161,6 +161,8 @@ void GuestPlane::serve(Job job) {
 
 Result<http::Response> GuestPlane::answer(Job& job, VmIdentity const& vm) {
     switch (job.route.to) {
+        case GuestRoute::To::topology:
+            return tell_topology(vm);
         case GuestRoute::To::start_run:
             return start_run(job, vm);
         case GuestRoute::To::open_session:
@@ -195,6 +197,16 @@ Result<GuestConfig> GuestPlane::config_of(VmIdentity const& vm) {
     }
     config.revision = revision_of(config);
     return config;
+}
+
+// The host's addresses concern only who was lent something.
+Result<http::Response> GuestPlane::tell_topology(VmIdentity const& vm) {
+    VFMGR_TRY(auto const access, hooks_.access(vm));
+    if (access.attachments.empty())
+        return fail(Problem::not_found, fmt::format("VM {} was lent no VF", vm.name),
+                    "ask the host's admin to lend it one");
+    VFMGR_TRY(auto const topology, hooks_.topology(vm));
+    return json_response(200, topology);
 }
 
 void GuestPlane::serve_config(Job job, VmIdentity const& vm) {

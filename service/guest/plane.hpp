@@ -19,6 +19,7 @@
 #include "api/http/http.hpp"
 #include "api/types/guest.hpp"
 #include "api/types/time.hpp"
+#include "api/types/topology.hpp"
 #include "guest-tools/verify/responder.hpp"
 #include "service/guest/rate_limit.hpp"
 #include "service/guest/responders.hpp"
@@ -48,6 +49,8 @@ struct GuestPlaneHooks {
     std::function<Result<VmIdentity>(std::uint32_t cid)> identify;
     // not_found when this life of the VM is over.
     std::function<Result<GuestAccess>(VmIdentity const&)> access;
+    // Where on this host the PCI functions are that this VM was given.
+    std::function<Result<HostTopology>(VmIdentity const&)> topology;
     // Afterwards access() has the ticket's run and a permit for it.
     std::function<Result<void>(VmIdentity const&, RunTicket const&)> start_run;
     // The verdict on a run, to which the daemon adds what it knows. That none came by the run's
@@ -112,6 +115,7 @@ class GuestPlane {
     [[nodiscard]] bool still_there(Deadline waited) const;
     void wait_for_change(Job job, VmIdentity const& vm, std::uint64_t revision);
     [[nodiscard]] Result<GuestConfig> config_of(VmIdentity const& vm);
+    [[nodiscard]] Result<http::Response> tell_topology(VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> start_run(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> open_session(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<Sessions::iterator> find_session(Job const& job, VmIdentity const& vm);

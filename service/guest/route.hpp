@@ -12,6 +12,7 @@ namespace vfmgr {
 struct GuestRoute {
     enum class To {
         config,
+        topology,
         start_run,
         open_session,
         open_stream,

@@ -76,7 +76,7 @@ void as_prefix(std::string_view text) {
     if (auto const broadcast = prefix->broadcast()) require(prefix->contains(*broadcast));
 }
 
-constexpr std::array<void (*)(std::string_view), 20> parsers{as_document<PfSpec>,
+constexpr std::array<void (*)(std::string_view), 21> parsers{as_document<PfSpec>,
                                                              as_document<AttachmentSpec>,
                                                              as_document<VfSpec>,
                                                              as_document<Operation>,
@@ -95,7 +95,8 @@ constexpr std::array<void (*)(std::string_view), 20> parsers{as_document<PfSpec>
                                                              as_document<RdmaLink>,
                                                              as_document<HistoryEvent>,
                                                              as_document<Certificate>,
-                                                             as_document<GpuTestReport>};
+                                                             as_document<GpuTestReport>,
+                                                             as_document<HostTopology>};
 
 }  // namespace
 

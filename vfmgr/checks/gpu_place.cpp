@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <utility>
-
 namespace vfmgr::checks {
 namespace {
 
@@ -17,22 +14,6 @@ PciRegion const* largest(std::vector<PciRegion> const& regions) {
             (!found || region.bytes() > found->bytes()))
             found = &region;
     return found;
-}
-
-// A switch is two ports, the one above its bus and one below: as many as are on the way between
-// two functions that are below one port.
-std::size_t switches_between(PciDevice const& one, PciDevice const& other, std::size_t common) {
-    auto const below_one = one.above.size() - common;
-    auto const below_other = other.above.size() - common;
-    // Of the switch that parts them, each way has the lower port only.
-    bool const parted = below_one % 2 == 1 || below_other % 2 == 1;
-    return below_one / 2 + below_other / 2 + (parted ? 1 : 0);
-}
-
-// The bus of the host bridge.
-std::pair<std::uint32_t, std::uint8_t> root_bus(PciDevice const& device) {
-    auto const& first = device.above.empty() ? device.address : device.above.front();
-    return {first.domain, first.bus};
 }
 
 // A node without CPUs is memory, of a GPU perhaps (recorded on POWER9): it is near nothing.
@@ -63,16 +44,18 @@ std::vector<PciDevice const*> rdma_nics(std::vector<PciDevice> const& pci) {
     return nics;
 }
 
+PciPlace place_of(Machine const& machine, PciDevice const& device) {
+    PciPlace place{device.address, device.above, cpu_node(machine, device), {}, {}};
+    // A VF has no link of its own.
+    auto const* const pf = device.pf ? find_pci(machine, *device.pf) : nullptr;
+    auto const& linked = pf ? *pf : device;
+    place.speed_gts = linked.speed_gts;
+    if (linked.width && *linked.width > 0) place.width = static_cast<std::uint32_t>(*linked.width);
+    return place;
+}
+
 PciDistance distance(Machine const& machine, PciDevice const& one, PciDevice const& other) {
-    auto const parted = std::ranges::mismatch(one.above, other.above);
-    auto const common = static_cast<std::size_t>(parted.in1 - one.above.begin());
-    if (common > 0)
-        return switches_between(one, other, common) > 1 ? PciDistance::pxb : PciDistance::pix;
-    if (root_bus(one) == root_bus(other)) return PciDistance::phb;
-    auto const node = cpu_node(machine, one);
-    auto const other_node = cpu_node(machine, other);
-    if (!node || !other_node) return PciDistance::unknown;
-    return node == other_node ? PciDistance::node : PciDistance::sys;
+    return vfmgr::distance(place_of(machine, one), place_of(machine, other));
 }
 
 PciDevice const* nearest_nic(Machine const& machine, PciDevice const& gpu) {

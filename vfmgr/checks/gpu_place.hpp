@@ -17,6 +17,7 @@ namespace vfmgr::checks {
 // Functions with RDMA in hardware; of PFs and VFs on one machine, the PFs.
 [[nodiscard]] std::vector<PciDevice const*> rdma_nics(std::vector<PciDevice> const& pci);
 
+[[nodiscard]] PciPlace place_of(Machine const& machine, PciDevice const& device);
 [[nodiscard]] PciDistance distance(Machine const& machine, PciDevice const& one,
                                    PciDevice const& other);
 // Null without a NIC.

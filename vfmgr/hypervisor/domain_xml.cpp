@@ -107,6 +107,19 @@ bool wants_pci_place(pugi::xml_node const& device) {
     return false;
 }
 
+// The number that the VM sees of a bus that is no port's.
+std::optional<std::uint8_t> root_number(pugi::xml_node const& controller) {
+    std::string_view const model = controller.attribute("model").value();
+    if (model == "pcie-root" || model == "pci-root") return std::uint8_t{0};
+    if (model != "pcie-expander-bus" && model != "pci-expander-bus") return std::nullopt;
+    auto const given = number(controller.child("target").attribute("busNr"), 0xff);
+    return given ? std::optional(static_cast<std::uint8_t>(*given)) : std::nullopt;
+}
+
+std::string slot_text(PciAddress const& address) {
+    return fmt::format("{:02x}.{}", address.device, address.function);
+}
+
 // A port whose bus no driver has numbered yet can have no device on it.
 struct Ports {
     std::set<std::uint8_t> buses;
@@ -166,7 +179,8 @@ Result<void> read_device(pugi::xml_node const& device, DomainXml& domain, Ports&
         auto const index = number(device.attribute("index"), 0xff);
         if (index) {
             auto const bus = static_cast<std::uint8_t>(*index);
-            domain.buses.push_back({bus, device.attribute("model").value()});
+            domain.buses.push_back({bus, device.attribute("model").value(), guest_address(device),
+                                    root_number(device)});
             if (is_hot_plug_port(device)) ports.buses.insert(bus);
         } else if (is_hot_plug_port(device)) {
             ++ports.unnumbered;
@@ -225,6 +239,21 @@ DomainHostdev const* find_host_pci(DomainXml const& domain, PciAddress const& pc
     return it == domain.hostdevs.end() ? nullptr : &*it;
 }
 
+// libvirt's bus numbers are names of its controllers: the VM's firmware numbers buses as it likes.
+std::optional<std::string> path_in_guest(DomainXml const& domain, PciAddress const& guest) {
+    auto text = slot_text(guest);
+    auto bus = guest.bus;
+    for (std::size_t hops = 0; hops <= domain.buses.size(); ++hops) {
+        auto const at = std::ranges::find(domain.buses, bus, &DomainBus::bus);
+        if (at == domain.buses.end()) return std::nullopt;
+        if (at->root) return fmt::format("{:02x}/{}", *at->root, text);
+        if (!at->at) return std::nullopt;
+        text = slot_text(*at->at) + "/" + text;
+        bus = at->at->bus;
+    }
+    return std::nullopt;  // controllers that are each other's
+}
+
 bool can_place(DomainXml const& domain, PciAddress const& guest) {
     auto const has_bus = [&](DomainBus const& bus) { return bus.bus == guest.bus; };
     auto const same_slot = [&](PciAddress const& other) {
@@ -248,7 +277,9 @@ VmInfo vm_info(DomainXml const* live, DomainXml const* config,
         std::vector<VmHostdev> list;
         if (domain)
             for (auto const& hostdev : domain->hostdevs)
-                list.push_back({hostdev.pci, hostdev.alias});
+                list.push_back(
+                    {hostdev.pci, hostdev.alias,
+                     hostdev.guest ? path_in_guest(*domain, *hostdev.guest) : std::nullopt});
         return list;
     };
     assert(live || config);

@@ -26,7 +26,9 @@ struct DomainHostdev {
 // A PCI(e) controller: the bus that it provides.
 struct DomainBus {
     std::uint8_t bus = 0;
-    std::string model;  // "pcie-root-port"
+    std::string model;                   // "pcie-root-port"
+    std::optional<PciAddress> at{};      // where the controller itself is; absent of a root
+    std::optional<std::uint8_t> root{};  // a root's number in the VM
     bool operator==(DomainBus const&) const = default;
 };
 
@@ -49,6 +51,9 @@ struct DomainXml {
 
 [[nodiscard]] DomainHostdev const* find_alias(DomainXml const& domain, std::string_view alias);
 [[nodiscard]] DomainHostdev const* find_host_pci(DomainXml const& domain, PciAddress const& pci);
+// As VmHostdev.in_guest, of an address in the domain's XML.
+[[nodiscard]] std::optional<std::string> path_in_guest(DomainXml const& domain,
+                                                       PciAddress const& guest);
 // The bus exists in this domain and nothing sits at the address: a device may be asked to go there.
 [[nodiscard]] bool can_place(DomainXml const& domain, PciAddress const& guest);
 

@@ -77,6 +77,7 @@ GuestPlaneHooks hooks_of(World& world) {
         return VmIdentity{fmt::format("cid-{}", cid), "vm", 1};
     };
     hooks.access = [&](VmIdentity const&) -> Result<GuestAccess> { return world.access(); };
+    hooks.topology = [](VmIdentity const&) -> Result<HostTopology> { return HostTopology{}; };
     hooks.start_run = [&](VmIdentity const&, RunTicket const& ticket) -> Result<void> {
         world.want(ticket.run, ticket.nonce);
         return {};

@@ -105,6 +105,9 @@ struct Plane : testing::Test {
             std::lock_guard const lock(daemon.mutex);
             return daemon.access[vm.uuid];
         };
+        hooks.topology = [](VmIdentity const& vm) -> Result<HostTopology> {
+            return HostTopology{{{"00/02.1/00.0 of " + vm.name, 0x15b3, 0x101e, {}}}, {}};
+        };
         hooks.start_run = [this](VmIdentity const& vm, RunTicket const& ticket) -> Result<void> {
             std::lock_guard const lock(daemon.mutex);
             daemon.tickets.push_back(ticket);

@@ -32,6 +32,17 @@ TEST_F(Plane, AVmSeesItsOwnAttachmentsOnly) {
     EXPECT_NE(a.revision, config(http::VsockPeer{cid_b, 1}).revision);
 }
 
+TEST_F(Plane, TellsWhereItsFunctionsAreOnlyWhoHasAVf) {
+    auto const told = ask("GET", "/guest/v1/topology");
+    ASSERT_EQ(told.status, 200);
+    auto const topology = from_json_text<HostTopology>(told.body).value();
+    ASSERT_EQ(topology.functions.size(), 1U);
+    EXPECT_THAT(topology.functions[0].in_guest, HasSubstr("00/02.1/00.0 of "));
+    change([](Daemon& d) { d.access["uuid-a"].attachments.clear(); });
+    EXPECT_EQ(ask("GET", "/guest/v1/topology").status, 404);
+    EXPECT_EQ(ask("GET", "/guest/v1/topology", {}, http::VsockPeer{cid_a, 1024}).status, 403);
+}
+
 TEST_F(Plane, PathsAndMethodsAreExact) {
     EXPECT_EQ(ask("GET", "/guest/v1/configs").status, 404);
     EXPECT_EQ(ask("GET", "/v1/pfs").status, 404);

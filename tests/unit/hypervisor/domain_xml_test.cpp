@@ -209,6 +209,48 @@ TEST(HostdevPool, OnlyForwardModeHostdev) {
     EXPECT_FALSE(hostdev_pool_name("<domain/>"));
 }
 
+TEST(PathInGuest, IsSlotsFromTheRootDown) {
+    auto const switched =
+        parsed(domain(std::string(pcie_root) + root_port(1) + root_port(2) +
+                      "<controller type='pci' index='3' model='pcie-switch-upstream-port'>"
+                      "<address type='pci' bus='0x01' slot='0x00'/></controller>"
+                      "<controller type='pci' index='4' model='pcie-switch-downstream-port'>"
+                      "<address type='pci' bus='0x03' slot='0x0a'/></controller>"));
+    EXPECT_EQ(path_in_guest(switched, pci("0000:02:00.0")), "00/02.2/00.0");
+    EXPECT_EQ(path_in_guest(switched, pci("0000:04:00.1")), "00/02.1/00.0/0a.0/00.1");
+    EXPECT_EQ(path_in_guest(switched, pci("0000:00:1f.2")), "00/1f.2");
+    EXPECT_EQ(path_in_guest(switched, pci("0000:07:00.0")), std::nullopt) << "no such bus";
+}
+
+// A host bridge of its own, as VMs with NUMA nodes have them: the VM sees the number of `busNr`.
+TEST(PathInGuest, BeginsWithTheNumberOfAnExpandersBus) {
+    auto const expanded = parsed(
+        domain(std::string(pcie_root) +
+               "<controller type='pci' index='1' model='pcie-expander-bus'><target busNr='180'>"
+               "<node>1</node></target><address type='pci' bus='0x00' slot='0x05'/></controller>"
+               "<controller type='pci' index='2' model='pcie-root-port'>"
+               "<address type='pci' bus='0x01' slot='0x00'/></controller>"));
+    EXPECT_EQ(path_in_guest(expanded, pci("0000:02:00.0")), "b4/00.0/00.0");
+}
+
+TEST(PathInGuest, IsUnknownOfPortsWithoutAPlace) {
+    auto const unplaced =
+        parsed(domain(std::string(pcie_root) +
+                      "<controller type='pci' index='1' model='pcie-root-port'/>"
+                      "<controller type='pci' index='2' model='pcie-root-port'>"
+                      "<address type='pci' bus='0x03' slot='0x00'/></controller>"
+                      "<controller type='pci' index='3' model='pcie-root-port'>"
+                      "<address type='pci' bus='0x02' slot='0x00'/></controller>"));
+    EXPECT_EQ(path_in_guest(unplaced, pci("0000:01:00.0")), std::nullopt);
+    EXPECT_EQ(path_in_guest(unplaced, pci("0000:02:00.0")), std::nullopt) << "each below the other";
+}
+
+TEST(VmInfo, TellsWhereTheVmSeesItsHostdevs) {
+    auto const live =
+        parsed(domain(std::string(pcie_root) + root_port(1) + root_port(2) + our_hostdev));
+    EXPECT_EQ(vm_info(&live, nullptr, {}).live.at(0).in_guest, "00/02.2/00.0");
+}
+
 TEST(VmInfo, LiveAndConfigSideBySide) {
     auto live =
         parsed(domain("<vsock model='virtio'><cid address='5'/><address type='pci' "

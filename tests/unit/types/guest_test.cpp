@@ -2,6 +2,7 @@
 // What a guest sends is data with limits: each has a place where it is refused.
 #include "api/types/guest.hpp"
 #include "api/types/stream.hpp"
+#include "api/types/topology.hpp"
 
 #include "documents.hpp"
 
@@ -131,6 +132,10 @@ TEST(GuestMessages, SurviveTheirJson) {
             "ping_count": 1, "ping_size": 2, "ping_seed": 3, "deadline_seconds": 4}})",
         end, region, region));
     test::expect_survives<StreamRequest>(stream);
+    test::expect_survives<HostTopology>(R"({"functions": [{"in_guest": "00/02.1/00.0",
+        "vendor": 5555, "device": 4126, "host": {"address": "0000:1c:00.2",
+        "above": ["0000:16:01.0"], "numa_node": null, "speed_gts": 32.0, "width": 16}}],
+        "notes": ["no ATS"]})");
     test::expect_survives<RunWish>(R"({"profile": "deep"})");
     test::expect_survives<StreamOffer>(fmt::format(
         R"({{"stream": "s", "pairs": [{}], "memory": {}, "seconds": 60}})", end, region));

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/types/topology.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/types/json.hpp"
+
+namespace vfmgr {
+
+namespace {
+
+// A switch is two ports, the one above its bus and one below: as many as are on the way between
+// two functions that are below one port.
+std::size_t switches_between(PciPlace const& one, PciPlace const& other, std::size_t common) {
+    auto const below_one = one.above.size() - common;
+    auto const below_other = other.above.size() - common;
+    // Of the switch that parts them, each way has the lower port only.
+    bool const parted = below_one % 2 == 1 || below_other % 2 == 1;
+    return below_one / 2 + below_other / 2 + (parted ? 1 : 0);
+}
+
+// The bus of the host bridge.
+std::pair<std::uint32_t, std::uint8_t> root_bus(PciPlace const& place) {
+    auto const& first = place.above.empty() ? place.address : place.above.front();
+    return {first.domain, first.bus};
+}
+
+template <class F, Of<PciPlace> V>
+void fields(F& f, V& place) {
+    f.value("address", place.address);
+    f.value("above", place.above);
+    f.nullable("numa_node", place.numa_node);
+    f.nullable("speed_gts", place.speed_gts);
+    f.nullable("width", place.width);
+}
+
+template <class F, Of<LentFunction> V>
+void fields(F& f, V& function) {
+    f.value("in_guest", function.in_guest);
+    f.value("vendor", function.vendor);
+    f.value("device", function.device);
+    f.value("host", function.host);
+}
+
+template <class F, Of<HostTopology> V>
+void fields(F& f, V& topology) {
+    f.value("functions", topology.functions);
+    f.value("notes", topology.notes);
+}
+
+template <class F, Of<GpuNicPair> V>
+void fields(F& f, V& pair) {
+    f.value("gpu", pair.gpu);
+    f.value("nic", pair.nic);
+    f.value("here", pair.here);
+    f.nullable("on_host", pair.on_host);
+    f.value("nccl_uses_gpudirect", pair.nccl_uses_gpudirect);
+    f.value("because", pair.because);
+    f.value("remedy", pair.remedy);
+}
+
+}  // namespace
+
+PciDistance distance(PciPlace const& one, PciPlace const& other) {
+    auto const parted = std::ranges::mismatch(one.above, other.above);
+    auto const common = static_cast<std::size_t>(parted.in1 - one.above.begin());
+    if (common > 0)
+        return switches_between(one, other, common) > 1 ? PciDistance::pxb : PciDistance::pix;
+    if (root_bus(one) == root_bus(other)) return PciDistance::phb;
+    if (!one.numa_node || !other.numa_node) return PciDistance::unknown;
+    return one.numa_node == other.numa_node ? PciDistance::node : PciDistance::sys;
+}
+
+void to_json(nlohmann::json& out, PciPlace const& place) {
+    JsonWriter writer(out);
+    fields(writer, place);
+}
+
+void read(JsonReader& reader, PciPlace& place) {
+    fields(reader, place);
+}
+
+void to_json(nlohmann::json& out, LentFunction const& function) {
+    JsonWriter writer(out);
+    fields(writer, function);
+}
+
+void read(JsonReader& reader, LentFunction& function) {
+    fields(reader, function);
+}
+
+void to_json(nlohmann::json& out, HostTopology const& topology) {
+    JsonWriter writer(out);
+    fields(writer, topology);
+}
+
+void read(JsonReader& reader, HostTopology& topology) {
+    fields(reader, topology);
+}
+
+void to_json(nlohmann::json& out, GpuNicPair const& pair) {
+    JsonWriter writer(out);
+    fields(writer, pair);
+}
+
+void read(JsonReader& reader, GpuNicPair& pair) {
+    fields(reader, pair);
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "guest-tools/command/gpu.hpp"
+#include "guest-tools/command/tell.hpp"
+#include "guest-tools/gpu/gpu_facts.hpp"
+#include "guest-tools/gpu/load_peermem.hpp"
+#include "guest-tools/gpu/topology.hpp"
+#include "guest-tools/net/host_client.hpp"
+#include "guest-tools/net/replace_file.hpp"
+
+namespace vfmgr::guest::command {
+namespace {
+
+std::string text_of(std::filesystem::path const& file) {
+    std::ifstream in(file);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// Of each NUMA node, in order.
+std::vector<std::string> cpus_of_nodes() {
+    std::vector<std::string> masks;
+    for (int node = 0;; ++node) {
+        auto mask = text_of(fmt::format("/sys/devices/system/node/node{}/cpumap", node));
+        if (mask.empty()) return masks;
+        std::erase(mask, '\n');
+        masks.push_back(std::move(mask));
+    }
+}
+
+// As NCCL reads them: what the environment has stays, then the user's file, then the machine's.
+gpu::NcclState nccl_state(std::string const& current) {
+    gpu::NcclState state;
+    for (char** one = environ; *one; ++one) gpu::add_nccl_file(*one, state.settings);
+    if (auto const* const home = std::getenv("HOME"))
+        gpu::add_nccl_file(text_of(std::filesystem::path(home) / ".nccl.conf"), state.settings);
+    gpu::add_nccl_file(text_of("/etc/nccl.conf"), state.settings);
+    auto const named = state.settings.find("NCCL_TOPO_FILE");
+    std::string const file =
+        named == state.settings.end() ? gpu::default_topology_file : named->second;
+    auto const text = text_of(file);
+    if (text.empty()) return state;
+    state.file = file;
+    state.file_is_current = text == current;
+    return state;
+}
+
+// Only a VM has a host to ask; that it does not answer is no reason to show nothing.
+std::optional<HostTopology> ask_host(Options const& options, checks::Machine const& machine) {
+    if (machine.kind != CheckedMachine::guest) return std::nullopt;
+    auto told = HostClient(options.host).topology();
+    if (told) return std::move(*told);
+    tell(fmt::format("the host does not tell where its GPUs and NICs are: {}",
+                     detail_with_causes(told.error())));
+    return std::nullopt;
+}
+
+int write_file(std::string const& file, std::string const& text) {
+    constexpr mode_t mode = 0644;
+    if (text.empty())
+        return told({Problem::unavailable,
+                     "there is nothing to write: the host has not told where a GPU and a NIC of "
+                     "this VM are",
+                     "run it as root in a VM with a GPU and a VF that vfmgrd lent"});
+    if (auto const written = replace_file(file, text, mode); !written) {
+        auto error = written.error();
+        error.detail = fmt::format("{} can't be written", file);
+        error.remedy = "choose a folder that is there, as root";
+        return told(error);
+    }
+    fmt::print(
+        "{} says what the host told; NCCL reads it with this line in /etc/nccl.conf:\n"
+        "NCCL_TOPO_FILE={}\n",
+        file, file);
+    return 0;
+}
+
+}  // namespace
+
+int show_topology(Options const& options) {
+    auto const facts = gpu::look({});
+    auto const machine = checks::read_machine(facts);
+    auto const host = ask_host(options, machine);
+    auto const functions = host ? gpu::placed(machine, *host) : std::vector<gpu::PlacedFunction>();
+    auto const text =
+        functions.empty() ? std::string() : gpu::topology_file(functions, cpus_of_nodes());
+    if (!options.gpu.topology_file.empty()) return write_file(options.gpu.topology_file, text);
+    auto const cuda = gpu::Cuda::open();
+    if (!cuda) return told(cuda.error());
+    auto const gpus = gpu::list_gpus(**cuda);
+    if (!gpus) return told(gpus.error());
+    std::vector<GpuInfo> infos;
+    for (auto const& one : *gpus) infos.push_back(gpu::join(one, (*cuda)->version, machine));
+    auto const notes = host ? host->notes : std::vector<std::string>();
+    auto const pairs = gpu::judge(machine, infos, host, nccl_state(text));
+    if (options.output == Output::json)
+        print_json({{"pairs", pairs}, {"notes", notes}});
+    else
+        fmt::print("{}", gpu::describe(pairs, notes));
+    return 0;
+}
+
+}  // namespace vfmgr::guest::command

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/gpu/nccl.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace vfmgr::guest::gpu {
+namespace {
+
+struct Level {
+    std::string_view word;
+    PciDistance distance;
+};
+// Nearer ones first; a number is a place in this list, as in NCCL's older versions. LOC is the same
+// GPU, so no NIC is so near.
+constexpr std::array<Level, 6> levels{{{"LOC", PciDistance::unknown},
+                                       {"PIX", PciDistance::pix},
+                                       {"PXB", PciDistance::pxb},
+                                       {"PHB", PciDistance::phb},
+                                       {"SYS", PciDistance::sys},
+                                       {"SYS", PciDistance::sys}}};
+
+std::string_view trimmed(std::string_view text) {
+    auto const begin = text.find_first_not_of(" \t\r");
+    if (begin == text.npos) return {};
+    return text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
+}
+
+// A switch of the host's: what is below it, by the port above its bus.
+struct Switch {
+    std::map<PciAddress, Switch> switches;
+    std::vector<PlacedFunction const*> functions;
+};
+
+// Ports on the way are a root port, then an upper and a lower one of each switch.
+Switch& switch_of(Switch& root, std::vector<PciAddress> const& above) {
+    auto* at = &root;
+    for (std::size_t upper = 1; upper + 1 < above.size(); upper += 2)
+        at = &at->switches[above[upper]];
+    return *at;
+}
+
+// Of a switch, which the VM does not show, NCCL can't read it.
+std::string link_text(PciPlace const* place) {
+    constexpr double usual_speed = 16;
+    constexpr std::uint32_t usual_width = 16;
+    auto const speed = place ? place->speed_gts.value_or(usual_speed) : usual_speed;
+    auto const width = place ? place->width.value_or(usual_width) : usual_width;
+    return fmt::format(R"(link_speed="{:.1f} GT/s PCIe" link_width="{}")", speed, width);
+}
+
+PciPlace const* any_below(Switch const& one) {
+    if (!one.functions.empty()) return &one.functions.front()->host;
+    return one.switches.empty() ? nullptr : any_below(one.switches.begin()->second);
+}
+
+void write(Switch const& one, std::string const& indent, unsigned& number, std::string& out) {
+    for (auto const& [port, below] : one.switches) {
+        // An address that no VM has; each switch needs its own.
+        auto const index = ++number;
+        out += fmt::format("{}<pci busid=\"ffff:{:02x}:{:02x}.0\" class=\"0x060400\" {}>\n", indent,
+                           0xff - index / 32, index % 32, link_text(any_below(below)));
+        write(below, indent + "  ", number, out);
+        out += indent + "</pci>\n";
+    }
+    for (auto const* const function : one.functions)
+        out += fmt::format("{}<pci busid=\"{}\" class=\"0x{:06x}\" {}/>\n", indent,
+                           to_string(function->here), function->class_code,
+                           link_text(&function->host));
+}
+
+// Of masks in hexadecimal digits, with commas at the same places.
+std::string all(std::vector<std::string> const& masks) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string sum;
+    for (auto const& mask : masks) {
+        sum.resize(std::max(sum.size(), mask.size()), '0');
+        for (std::size_t n = 0; n < mask.size(); ++n) {
+            auto const one = digits.find(mask[n]), other = digits.find(sum[n]);
+            sum[n] = one == digits.npos ? mask[n] : digits[one | (other & 0xfU)];
+        }
+    }
+    return sum;
+}
+
+}  // namespace
+
+void add_nccl_file(std::string_view text, NcclSettings& settings) {
+    while (!text.empty()) {
+        auto const end = std::min(text.find('\n'), text.size());
+        auto const line = trimmed(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+        auto const equals = line.find('=');
+        if (line.starts_with('#') || equals == line.npos) continue;
+        auto const name = trimmed(line.substr(0, equals));
+        if (name.starts_with("NCCL_")) settings.emplace(name, trimmed(line.substr(equals + 1)));
+    }
+}
+
+Result<PciDistance> gdr_level(NcclSettings const& settings) {
+    auto const given = settings.find("NCCL_NET_GDR_LEVEL");
+    if (given == settings.end() || given->second.empty()) return PciDistance::pxb;
+    auto const& word = given->second;
+    if (word.find_first_not_of("0123456789") == word.npos) {
+        auto const number = word.size() == 1 ? static_cast<std::size_t>(word[0] - '0') : 9U;
+        return levels.at(std::min(number, levels.size() - 1)).distance;
+    }
+    auto const known = std::ranges::find(levels, word, &Level::word);
+    if (known != levels.end()) return known->distance;
+    return fail(Problem::invalid_request,
+                fmt::format("NCCL knows no NCCL_NET_GDR_LEVEL '{}' and uses PXB", word),
+                "set LOC, PIX, PXB, PHB or SYS");
+}
+
+bool within(PciDistance distance, PciDistance level) {
+    if (level == PciDistance::unknown) return false;  // LOC
+    auto const as_nccl = distance == PciDistance::node ? PciDistance::phb : distance;
+    // Where nobody tells of nodes NCCL takes all for one CPU's.
+    return (as_nccl == PciDistance::unknown ? PciDistance::phb : as_nccl) >= level;
+}
+
+std::string topology_file(std::vector<PlacedFunction> const& functions,
+                          std::vector<std::string> const& affinities) {
+    std::map<int, Switch> nodes;
+    for (auto const& function : functions)
+        switch_of(nodes[function.host.numa_node.value_or(0)], function.host.above)
+            .functions.push_back(&function);
+    std::string out = "<system version=\"1\">\n";
+    unsigned number = 0;
+    std::size_t node = 0;
+    for (auto const& [on_host, root] : nodes) {
+        auto const cpus = affinities.size() == nodes.size() ? affinities[node] : all(affinities);
+        out += fmt::format("  <cpu numaid=\"{}\" affinity=\"{}\">\n", node, cpus);
+        write(root, "    ", number, out);
+        out += "  </cpu>\n";
+        ++node;
+    }
+    return out + "</system>\n";
+}
+
+}  // namespace vfmgr::guest::gpu

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/gpu/topology.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "vfmgr/checks/gpu_place.hpp"
+
+namespace vfmgr::guest::gpu {
+namespace {
+
+std::optional<std::string> path_of(checks::Machine const& machine, PciAddress const& function) {
+    auto const target = machine.facts.target("/sys/bus/pci/devices/" + to_string(function));
+    return target ? path_here(*target) : std::nullopt;
+}
+
+LentFunction const* find_told(HostTopology const& told, std::optional<std::string> const& path) {
+    auto const found = path ? std::ranges::find(told.functions, *path, &LentFunction::in_guest)
+                            : told.functions.end();
+    return found == told.functions.end() ? nullptr : &*found;
+}
+
+std::optional<PciDistance> on_host(checks::Machine const& machine, GpuNicPair const& pair,
+                                   std::optional<HostTopology> const& told) {
+    if (!told) return std::nullopt;
+    auto const* const gpu = find_told(*told, path_of(machine, pair.gpu));
+    auto const* const nic = find_told(*told, path_of(machine, pair.nic));
+    if (!gpu || !nic) return std::nullopt;
+    return distance(gpu->host, nic->host);
+}
+
+std::string level_text(NcclSettings const& settings) {
+    auto const given = settings.find("NCCL_NET_GDR_LEVEL");
+    return given == settings.end() ? "its usual limit, PXB"
+                                   : "NCCL_NET_GDR_LEVEL, " + given->second;
+}
+
+std::string remedy_for(GpuNicPair const& pair, PciDistance level, bool in_vm) {
+    if (pair.on_host && within(*pair.on_host, level))
+        return "vf-guest gpu topology --write /etc/nccl-topology.xml, and in /etc/nccl.conf "
+               "NCCL_TOPO_FILE=/etc/nccl-topology.xml";
+    if (in_vm && !pair.on_host)
+        return "vfmgrd on the host tells the real distance of VFs that it lent; without it, where "
+               "GPUDirect is known to be fast: NCCL_NET_GDR_LEVEL=SYS in /etc/nccl.conf";
+    auto const far = pair.on_host.value_or(pair.here) == PciDistance::sys ? "SYS" : "PHB";
+    return fmt::format(
+        "a GPU and a NIC below one PCI switch; or, where GPUDirect is measured to be "
+        "faster all the same, NCCL_NET_GDR_LEVEL={} in /etc/nccl.conf",
+        far);
+}
+
+void judge_nccl(GpuNicPair& pair, GpuInfo const& gpu, NcclState const& nccl, bool in_vm) {
+    if (gpu.route == GpuRoute::none || gpu.route == GpuRoute::not_offered) {
+        pair.because = gpu.detail;
+        pair.remedy = gpu.remedy;
+        return;
+    }
+    auto const level = gdr_level(nccl.settings);
+    if (!level) {
+        pair.because = level.error().detail;
+        pair.remedy = level.error().remedy;
+    }
+    auto const farthest = level.value_or(PciDistance::pxb);
+    bool const by_file = nccl.file_is_current && pair.on_host;
+    auto const seen = by_file ? *pair.on_host : pair.here;
+    pair.nccl_uses_gpudirect = within(seen, farthest);
+    if (!pair.because.empty()) pair.because += "; ";
+    pair.because += fmt::format(
+        "{} is {} {}{}", enum_name(seen), pair.nccl_uses_gpudirect ? "within" : "beyond",
+        level_text(nccl.settings), by_file ? fmt::format(", by {}", nccl.file) : "");
+    if (!nccl.file.empty() && !nccl.file_is_current)
+        pair.because += fmt::format("; {}, which NCCL reads, may say something else", nccl.file);
+    if (!pair.nccl_uses_gpudirect) pair.remedy = remedy_for(pair, farthest, in_vm);
+}
+
+}  // namespace
+
+std::optional<std::string> path_here(std::string_view target) {
+    constexpr std::string_view root = "/pci";
+    auto const begin = target.find(root);
+    if (begin == target.npos) return std::nullopt;
+    target.remove_prefix(begin + root.size());
+    // "0000:00/0000:00:02.1/…": the root's number stands behind its domain.
+    std::string path;
+    while (!target.empty()) {
+        auto const end = std::min(target.find('/'), target.size());
+        auto const part = target.substr(0, end);
+        auto const colon = part.rfind(':');
+        if (colon == part.npos) return std::nullopt;
+        path += (path.empty() ? "" : "/") + std::string(part.substr(colon + 1));
+        target.remove_prefix(std::min(end + 1, target.size()));
+    }
+    return path;
+}
+
+std::vector<PlacedFunction> placed(checks::Machine const& vm, HostTopology const& told) {
+    std::vector<PlacedFunction> functions;
+    if (!vm.pci) return functions;
+    for (auto const& device : *vm.pci) {
+        if (!checks::is_network(device) && !checks::is_nvidia_gpu(device)) continue;
+        if (auto const* const found = find_told(told, path_of(vm, device.address)))
+            functions.push_back({device.address, device.class_code, found->host});
+    }
+    return functions;
+}
+
+std::vector<GpuNicPair> judge(checks::Machine const& machine, std::vector<GpuInfo> const& gpus,
+                              std::optional<HostTopology> const& told, NcclState const& nccl) {
+    std::vector<GpuNicPair> pairs;
+    if (!machine.pci) return pairs;
+    for (auto const& gpu : gpus) {
+        auto const* const device = checks::find_pci(machine, gpu.pci);
+        if (!device) continue;
+        for (auto const* const nic : checks::rdma_nics(*machine.pci)) {
+            GpuNicPair pair;
+            pair.gpu = gpu.pci;
+            pair.nic = nic->address;
+            pair.here = checks::distance(machine, *device, *nic);
+            pair.on_host = on_host(machine, pair, told);
+            judge_nccl(pair, gpu, nccl, machine.kind == CheckedMachine::guest);
+            pairs.push_back(std::move(pair));
+        }
+    }
+    return pairs;
+}
+
+std::string describe(std::vector<GpuNicPair> const& pairs, std::vector<std::string> const& notes) {
+    if (pairs.empty()) return "there are not both a GPU and a NIC with RDMA\n";
+    std::string text;
+    for (auto const& pair : pairs) {
+        text += fmt::format(
+            "GPU {} and NIC {}: {} here{}\n", to_string(pair.gpu), to_string(pair.nic),
+            enum_name(pair.here),
+            pair.on_host ? fmt::format(", {} on the host", enum_name(*pair.on_host)) : "");
+        text += fmt::format("  NCCL would {}use GPUDirect: {}\n",
+                            pair.nccl_uses_gpudirect ? "" : "not ", pair.because);
+        if (!pair.remedy.empty()) text += fmt::format("    remedy: {}\n", pair.remedy);
+    }
+    for (auto const& note : notes) text += fmt::format("for the host's admin: {}\n", note);
+    return text;
+}
+
+}  // namespace vfmgr::guest::gpu
