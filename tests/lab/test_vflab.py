@@ -119,6 +119,8 @@ def test_a_hash_follows_content_name_and_mode(tmp_path):
 class BusyVmsHost:
     """A host with a VM whose agent answers those who wait for it, or nobody."""
 
+    vm_cpus = "1-2"
+
     def __init__(self, answers):
         self.answers = answers
 

@@ -14,9 +14,6 @@ from vflab.product import Product, Refused
 
 LONG = True
 DEADLINE_SECONDS = 2400
-# Ten minutes with four VMs that are robbed, reset and lent VFs: on some days the emulator's nested
-# KVM panics in most of them, without a process or module of ours on its stack.
-EMULATOR_RETRIES = 6
 MINUTES = float(os.environ.get("VFMGR_HOSTILE_MINUTES", "10"))
 SEED = int(os.environ.get("VFMGR_HOSTILE_SEED", "1"))
 HOLDERS = ("holder0", "holder1", "holder2")

@@ -93,12 +93,18 @@ def list_scenarios(_):
     return 0
 
 
+def cpu_count(text):
+    if not text.isdigit() or int(text) < 2:
+        raise argparse.ArgumentTypeError(f"{text}: at least 2, VMs run on all but the first")
+    return int(text)
+
+
 def parser():
     def common(target, absent):
         target.add_argument("--suite", choices=SUITES, default=absent(None),
                             help="Debian release of the emulated host (default: this machine's)")
         target.add_argument("--name", default=absent(None), help="one of several labs")
-        target.add_argument("--cpus", type=int, default=absent(2),
+        target.add_argument("--cpus", type=cpu_count, default=absent(2),
                             help="CPUs of the emulated host (default: 2)")
         target.add_argument("--without-packages", action="store_true", default=absent(False),
                             help="leave our packages out: for work on the lab itself")

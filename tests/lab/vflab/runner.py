@@ -15,7 +15,7 @@ from vflab.parts import PartsInUse
 from vflab.paths import SCENARIOS, LabError, new_results_dir
 from vflab.shell import say
 
-EMULATOR_RETRIES = 1  # in a run, of scenarios that name none of their own
+EMULATOR_RETRIES_MAX = 1  # in a run
 DEADLINE_SECONDS = 900  # of one scenario that names no DEADLINE_SECONDS of its own
 
 
@@ -82,7 +82,7 @@ class Runner:
             self.skipped += 1
             return print(f"SKIP {name}: needs our packages", flush=True)
         failures, lab = self.attempt(name, module)
-        while failures and self.may_retry(getattr(module, "EMULATOR_RETRIES", EMULATOR_RETRIES)):
+        if failures and self.may_retry():
             self.emulator_retries += 1
             print(f"emulator-retry {name}: the emulated host's kernel panicked or hung without a "
                   f"process or module of ours on its stack", flush=True)
@@ -167,8 +167,8 @@ class Runner:
             dirty.append(f"the host's kernel complains: {complaints[0]}")
         return failures + dirty if failures != ["skipped"] or dirty else failures
 
-    def may_retry(self, retries_max):
-        return (self.emulator_retries < retries_max and self.machine is not None
+    def may_retry(self):
+        return (self.emulator_retries < EMULATOR_RETRIES_MAX and self.machine is not None
                 and panic.emulator_is_to_blame(self.machine.console_text()))
 
     # --- boots ---

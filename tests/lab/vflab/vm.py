@@ -17,7 +17,7 @@ BUSY_SECONDS = 30
 # here, take 1.2 s more.
 COMMAND_LINE = "console=ttyS0 mitigations=off quiet pci=lastbus=0 cryptomgr.notests"
 DOMAIN = """<domain type='kvm'><name>{name}</name>
-<memory unit='MiB'>{memory}</memory><vcpu>{vcpus}</vcpu>
+<memory unit='MiB'>{memory}</memory><vcpu>{vcpus}</vcpu><cputune>{pins}</cputune>
 <os><type arch='x86_64' machine='q35'>hvm</type>
 <kernel>{images}/{image}/vmlinuz</kernel><initrd>{images}/{image}/initrd</initrd>
 <cmdline>{command_line}</cmdline></os>
@@ -29,6 +29,7 @@ DOMAIN = """<domain type='kvm'><name>{name}</name>
 <controller type='pci' model='pcie-root'/>{ports}
 {devices}</devices></domain>
 """
+PIN = "<vcpupin vcpu='{vcpu}' cpuset='{cpus}'/>"
 PORT = "<controller type='pci' model='pcie-root-port'/>"
 VSOCK = "<vsock model='virtio'><cid auto='yes'/></vsock>"
 DISK = """<disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='unsafe'/>
@@ -53,6 +54,7 @@ class VM:
         self.xml = DOMAIN.format(
             name=name, image=image, memory=memory or (1024 if image == "debian" else 512),
             vcpus=vcpus, images=IMAGES, logs=LOGS, command_line=command_line,
+            pins="".join(PIN.format(vcpu=vcpu, cpus=host.vm_cpus) for vcpu in range(vcpus)),
             ports=PORT * (pcie_ports + own + len(parts)), devices="".join(parts) + devices)
 
     def define(self):
