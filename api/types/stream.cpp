@@ -10,6 +10,7 @@ namespace {
 constexpr std::uint32_t message_bytes_max = 8 << 20;
 constexpr std::uint32_t depth_max = 1024;
 constexpr std::size_t pairs_max = 16;
+constexpr std::uint32_t chunk_bytes = 64;  // of a transfer's payload
 
 template <class F, Of<StreamRequest> V>
 void fields(F& f, V& request) {
@@ -27,6 +28,7 @@ void fields(F& f, V& offer) {
     f.value("memory", offer.memory);
     f.value("seconds", offer.seconds);
     f.maybe("cm_port", offer.cm_port);
+    f.maybe("seed", offer.seed);
 }
 
 }  // namespace
@@ -50,10 +52,16 @@ void read(JsonReader& reader, StreamRequest& request) {
                         fmt::format("cm_ping has no pairs and 1 to {} bytes", cm_bytes_max));
     if (!by_cm && (request.pairs.empty() || request.pairs.size() > pairs_max))
         reader.complain("pairs", fmt::format("must be from 1 to {}", pairs_max));
-    bool const back = request.kind == StreamKind::write_echo;
+    bool const transfers = is_transfer(request.kind);
+    if (transfers && request.message_bytes % chunk_bytes != 0)
+        reader.complain("message_bytes",
+                        fmt::format("must be a multiple of {} for a transfer", chunk_bytes));
+    bool const back = transfers || request.kind == StreamKind::write_echo;
     if (back && (!request.back || request.pairs.size() != 1 ||
                  request.back->length < request.message_bytes))
-        reader.complain("back", "must be a region of message_bytes for a write_echo of one pair");
+        reader.complain("back",
+                        fmt::format("must be a region of message_bytes for a {} of one pair",
+                                    enum_name(request.kind)));
     bool const fits = request.message_bytes >= ud_bytes_min &&
                       request.message_bytes <= ud_bytes_max && request.pairs.size() == 1;
     if (request.kind == StreamKind::ud_echo && !fits)

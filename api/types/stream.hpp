@@ -20,15 +20,20 @@ enum class StreamKind {
     ud_echo,     // of unreliable datagrams: answers each with one that begins with the same 8
                  // bytes and is as long
     cm_ping,     // no queue pairs of the stream's: takes connections by RDMA CM, as rping's server
+    transfer,    // takes orders (guest-tools/verify/transfer_order.hpp): writes to the guest's
+                 // memory, or reads it, and answers how that went
+    gpu_transfer,  // the same, of memory of the guest's GPU: counted apart
 };
 template <>
-inline constexpr std::array<EnumName<StreamKind>, 6> enum_names<StreamKind> = {
+inline constexpr std::array<EnumName<StreamKind>, 8> enum_names<StreamKind> = {
     {{StreamKind::one_sided, "one_sided"},
      {StreamKind::send_sink, "send_sink"},
      {StreamKind::send_echo, "send_echo"},
      {StreamKind::write_echo, "write_echo"},
      {StreamKind::ud_echo, "ud_echo"},
-     {StreamKind::cm_ping, "cm_ping"}}};
+     {StreamKind::cm_ping, "cm_ping"},
+     {StreamKind::transfer, "transfer"},
+     {StreamKind::gpu_transfer, "gpu_transfer"}}};
 
 // The host answers each message: only then does it spin, or nearly so.
 [[nodiscard]] constexpr bool is_echo(StreamKind kind) {
@@ -41,6 +46,10 @@ inline constexpr std::array<EnumName<StreamKind>, 6> enum_names<StreamKind> = {
     return is_echo(kind) || kind == StreamKind::cm_ping;
 }
 
+[[nodiscard]] constexpr bool is_transfer(StreamKind kind) {
+    return kind == StreamKind::transfer || kind == StreamKind::gpu_transfer;
+}
+
 // The shortest and longest datagram of ud_echo: a number, and the largest path MTU.
 inline constexpr std::uint32_t ud_bytes_min = 8, ud_bytes_max = 4096;
 inline constexpr std::uint32_t cm_bytes_max = 1 << 20;  // of one ping of cm_ping
@@ -48,10 +57,12 @@ inline constexpr std::uint32_t cm_bytes_max = 1 << 20;  // of one ping of cm_pin
 struct StreamRequest {
     StreamKind kind = StreamKind::one_sided;
     std::uint32_t message_bytes = 1;   // 1..8 MiB; of ud_echo 8..4096, one queue pair;
-                                       // of cm_ping 1..1 MiB
+                                       // of cm_ping 1..1 MiB; of transfer the longest, whole chunks
+                                       // of 64, one queue pair
     std::uint32_t depth = 1;           // receives that the host keeps posted on each queue pair
     std::vector<QueuePairEnd> pairs;   // the guest's ends, 1..16; none of cm_ping
-    std::optional<MemoryRegion> back;  // write_echo: where the host writes its answers
+    std::optional<MemoryRegion> back;  // write_echo: where the host writes its answers; transfer:
+                                       // what orders are about, as long as a message at least
     bool operator==(StreamRequest const&) const = default;
 };
 
@@ -62,6 +73,7 @@ struct StreamOffer {
     std::uint32_t seconds = 0;        // then it ends
     // Of cm_ping, and of no other: where RDMA CM listens, in the port space TCP.
     std::optional<std::uint16_t> cm_port;
+    std::optional<std::uint64_t> seed;  // of transfer: of the payload that both ends know
     bool operator==(StreamOffer const&) const = default;
 };
 

@@ -14,8 +14,8 @@ namespace {
 
 using verify::Payload;
 using verify::payload_chunk_bytes;
+using verify::poison_byte;
 
-constexpr std::byte poison_byte{0xa5};  // of verify::poison()
 constexpr auto broken_memory =
     "the GPU's memory or its driver is at fault: nvidia-smi -q -d ECC, dmesg | grep NVRM";
 constexpr auto blind = "report it: the check on the GPU is blind";

@@ -207,12 +207,25 @@ void HostSession::add(StreamKind kind, std::uint64_t messages) {
     streamed_[kind] += messages;
 }
 
+void HostSession::add(StreamKind kind, TransferFacts const& transferred) {
+    std::lock_guard const lock(streamed_mutex_);
+    auto& all = transferred_[kind];
+    all.orders += transferred.orders;
+    all.bytes_written += transferred.bytes_written;
+    all.bytes_kept += transferred.bytes_kept;
+    all.read.bytes_checked += transferred.read.bytes_checked;
+    all.read.mismatches += transferred.read.mismatches;
+    if (all.read.detail.empty()) all.read.detail = transferred.read.detail;
+    if (all.error.empty()) all.error = transferred.error;
+}
+
 SessionFacts HostSession::finish() {
     facts_.lost = growth(counters_, read_counters(counted()));
     if (!rdma_) return facts_;
     {
         std::lock_guard const lock(streamed_mutex_);
         facts_.streamed = streamed_;
+        facts_.transferred = transferred_;
     }
     on_completions();
     if (auto const gid = rdma_->pair.peer_gid()) facts_.peer_gid = gid_text(*gid);

@@ -42,6 +42,7 @@ class HostSession {
 
     // A stream of it has ended: so many messages were taken or answered. Any thread, no lock.
     void add(StreamKind kind, std::uint64_t messages);
+    void add(StreamKind kind, TransferFacts const& transferred);
 
     // Ends all access from outside, then looks at what arrived. May take seconds.
     [[nodiscard]] SessionFacts finish();
@@ -71,8 +72,9 @@ class HostSession {
     Payload echo_secret_, read_secret_, answer_secret_;
     SessionFacts facts_;
     std::mutex streamed_mutex_;
-    std::map<StreamKind, std::uint64_t> streamed_;  // streamed_mutex_
-    std::vector<Counter> counters_;                 // before
+    std::map<StreamKind, std::uint64_t> streamed_;     // streamed_mutex_
+    std::map<StreamKind, TransferFacts> transferred_;  // streamed_mutex_
+    std::vector<Counter> counters_;                    // before
     std::uint32_t echoes_ = 0;
     bool device_gone_ = false;
     std::optional<Rdma> rdma_;

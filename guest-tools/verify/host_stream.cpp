@@ -51,9 +51,17 @@ bool is_from(QueuePairEnd const& peer, ibv_wc const& datagram, std::span<std::by
     return std::ranges::equal(arrived.subspan(gid_source, 16), wanted);
 }
 
+}  // namespace
+
+Result<void> require_rdma(SessionPermit const& permit) {
+    if (permit.rdma != RdmaMode::none) return {};
+    return fail(Problem::forbidden, "the network has rdma: none",
+                "set rdma: auto or rxe on the network");
+}
+
 // The guest's end has the VF's address, as the session's has.
-Result<void> check(SessionPermit const& permit, StreamRequest const& request,
-                   ResponderLimits const& limits) {
+Result<void> check_stream(SessionPermit const& permit, StreamRequest const& request,
+                          ResponderLimits const& limits) {
     VFMGR_CHECK(require_rdma(permit));
     for (auto const& pair : request.pairs)
         if (pair.gid != gid_hex(permit.peer_address.gid()))
@@ -68,14 +76,6 @@ Result<void> check(SessionPermit const& permit, StreamRequest const& request,
         fmt::format("{} queue pairs of {} bytes need {} bytes, more than the host's {}",
                     request.pairs.size(), request.message_bytes, bytes, limits.stream_bytes_max),
         "ask for smaller messages or fewer queue pairs");
-}
-
-}  // namespace
-
-Result<void> require_rdma(SessionPermit const& permit) {
-    if (permit.rdma != RdmaMode::none) return {};
-    return fail(Problem::forbidden, "the network has rdma: none",
-                "set rdma: auto or rxe on the network");
 }
 
 HostStream::HostStream(Rdma rdma, StreamRequest request, ResponderLimits const& limits)
@@ -104,7 +104,7 @@ std::uint64_t HostStream::stop() {
 Result<std::unique_ptr<HostStream>> HostStream::open(SessionPermit const& permit,
                                                      StreamRequest const& request,
                                                      ResponderLimits const& limits) {
-    VFMGR_CHECK(check(permit, request, limits));
+    VFMGR_CHECK(check_stream(permit, request, limits));
     NearNic const near(permit.host_netdev);  // the stream's thread inherits it
     VFMGR_TRY(auto rdma, open_rdma(permit, request));
     std::unique_ptr<HostStream> stream(new HostStream(std::move(rdma), request, limits));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's end of a stream of queue pairs, of all kinds but cm_ping: queue pairs and memory of
-// its own, and where it has to answer, a thread. Only an echo spins, and gives the CPU away while
-// it does; the rest waits for events. Owned by the responder; the destructor waits for the thread,
-// a second at most.
+// The host's end of a stream of queue pairs, of all kinds but cm_ping and transfer: queue pairs and
+// memory of its own, and where it has to answer, a thread. Only an echo spins, and gives the CPU
+// away while it does; the rest waits for events. Owned by the responder; the destructor waits for
+// the thread, a second at most.
 #pragma once
 
 #include <atomic>

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t figures_max = 16;
 constexpr std::size_t figure_name_max = 40;
 constexpr std::string_view hosts_figures = "achie";  // achievable_mbps, achieved_percent
-constexpr std::size_t guest_text_max = 400;
+constexpr std::size_t guest_text_max = 900;          // gpudirect explains three routes
 
 struct Case {
     SessionPermit const& permit;
@@ -192,7 +192,8 @@ TestResult judge_figures(Case const& c, Measurement const& measurement) {
         result.remedy = "use the vf-guest of the host's version";
         return result;
     }
-    bool const ended = claimed->verdict == Verdict::pass || claimed->verdict == Verdict::fail;
+    bool const ended = claimed->verdict == Verdict::pass || claimed->verdict == Verdict::fail ||
+                       claimed->verdict == Verdict::not_applicable;
     result.verdict = ended ? claimed->verdict : Verdict::skip;
     result.detail = printable(claimed->detail, guest_text_max);
     result.remedy = printable(claimed->remedy, guest_text_max);
@@ -209,6 +210,36 @@ TestResult judge_figures(Case const& c, Measurement const& measurement) {
     return result;
 }
 
+// What the host read of the VM's memory is the host's to judge, and that it kept what only the host
+// knows; what the VM found in its memory is the VM's.
+void judge_transfer(Case const& c, StreamKind kind, TestResult& result) {
+    auto const found = c.facts.transferred.find(kind);
+    auto const seen = found == c.facts.transferred.end() ? TransferFacts() : found->second;
+    if (result.verdict != Verdict::pass && result.verdict != Verdict::fail) return;
+    auto const refuse = [&](std::string detail, char const* remedy) {
+        result.by = Judge::host;
+        result.verdict = Verdict::fail;
+        result.detail = std::move(detail);
+        result.remedy = remedy;
+    };
+    if (!seen.error.empty())
+        return refuse("the host could not go on: " + seen.error,
+                      "look for what the VM's kernel says of its NIC and its memory (dmesg)");
+    result.mismatches = seen.read.mismatches;
+    if (seen.read.mismatches != 0)
+        return refuse(fmt::format("{} of {} bytes that the host read from the VM's memory differ: "
+                                  "{}",
+                                  seen.read.mismatches, seen.read.bytes_checked, seen.read.detail),
+                      "suspect memory, IOMMU or NIC; run it again");
+    auto const orders = result.figures.find("orders");
+    if (orders != result.figures.end() && orders->second > static_cast<double>(seen.orders))
+        return refuse(fmt::format("the guest reports {} orders, the host obeyed {}", orders->second,
+                                  seen.orders),
+                      cheated);
+    if (result.verdict == Verdict::pass && seen.bytes_kept == 0)
+        refuse("the host read nothing back of what only it knows", cheated);
+}
+
 // Those of the profile, and what else was asked for in the VM.
 void judge_all_figures(Case const& c, Verification& verification) {
     auto path = c.facts.path;
@@ -217,6 +248,7 @@ void judge_all_figures(Case const& c, Verification& verification) {
     for (auto const& each : all_measurements())
         if (find_measurement(expected, each.name) || claim(c, each.name)) {
             auto& test = verification.tests.emplace_back(judge_figures(c, each));
+            if (is_transfer(each.kind)) judge_transfer(c, each.kind, test);
             if (auto warning = compare_rate(test, path))
                 verification.warnings.push_back(std::move(*warning));
         }

@@ -7,6 +7,7 @@
 #include "guest-tools/verify/expected_rate.hpp"
 #include "guest-tools/verify/payload.hpp"
 #include "guest-tools/verify/permit.hpp"
+#include "guest-tools/verify/stream_end.hpp"
 
 namespace vfmgr::verify {
 
@@ -31,10 +32,11 @@ struct SessionFacts {
     std::string read_digest;
     std::uint64_t read_bytes = 0;
     std::map<StreamKind, std::uint64_t> streamed;  // messages taken or answered
-    std::vector<Counter> lost;                     // on the host: counters that grew
-    PathFacts path;                                // what limits the rate
-    std::string peer_gid;                          // as the queue pair had it
-    std::string device_error;                      // the host's own RDMA failure, in a sentence
+    std::map<StreamKind, TransferFacts> transferred;
+    std::vector<Counter> lost;  // on the host: counters that grew
+    PathFacts path;             // what limits the rate
+    std::string peer_gid;       // as the queue pair had it
+    std::string device_error;   // the host's own RDMA failure, in a sentence
     std::string device_remedy;
 };
 

@@ -6,6 +6,7 @@
 #include "guest-tools/verify/bandwidth.hpp"
 #include "guest-tools/verify/latency.hpp"
 #include "guest-tools/verify/memory_regions.hpp"
+#include "guest-tools/verify/transfer.hpp"
 #include "guest-tools/verify/ud_ping.hpp"
 
 namespace vfmgr::verify {
@@ -35,7 +36,9 @@ std::vector<Measurement> all_measurements() {
              {both_ways},
              Profile::deep},
             {"many_pairs_bandwidth", StreamKind::one_sided, write_bandwidth, {many}, Profile::deep},
-            {"memory_regions", StreamKind::one_sided, memory_regions, {small}, Profile::deep}};
+            {"memory_regions", StreamKind::one_sided, memory_regions, {small}, Profile::deep},
+            {"transfer", StreamKind::transfer, nullptr, {large}, Profile::deep},
+            {"gpudirect", StreamKind::gpu_transfer, nullptr, {large}, Profile::deep}};
 }
 
 Measurement const* find_measurement(std::vector<Measurement> const& among, std::string_view name) {
@@ -53,6 +56,7 @@ std::vector<Measurement> measurements_of(Profile profile) {
 
 Measured measure(Measurement const& what, StreamHost const& host, VerbsPort const& port,
                  Deadline deadline) {
+    if (what.kind == StreamKind::transfer) return transfer(host, port, what.load, deadline);
     auto stream = GuestStream::open(host, port, what.kind, what.load.size);
     auto made = stream ? what.run(*stream, what.load, deadline)
                        : measured_failure(what.name, stream.error());

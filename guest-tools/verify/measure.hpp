@@ -11,7 +11,8 @@ namespace vfmgr::verify {
 struct Measurement {
     char const* name;
     StreamKind kind;
-    Measured (*run)(GuestStream&, Load const&, Deadline);  // null: cm_ping, see cm_ping.hpp
+    // Null: those without such a stream (cm_ping.hpp, transfer.hpp, gpu/gpu_transfer.hpp).
+    Measured (*run)(GuestStream&, Load const&, Deadline);
     Load load;
     Profile since = Profile::default_;  // the least profile that has it
 };
@@ -24,8 +25,8 @@ struct Measurement {
 // Those of a profile: none in quick.
 [[nodiscard]] std::vector<Measurement> measurements_of(Profile profile);
 
-// Of any but cm_ping: opens the stream, measures, closes it. What goes wrong is in the result; a
-// host that is busy with another VM's stream makes it a skip.
+// Of any but cm_ping and gpudirect: opens the stream, measures, closes it. What goes wrong is in
+// the result; a host that is busy with another VM's stream makes it a skip.
 [[nodiscard]] Measured measure(Measurement const& what, StreamHost const& host,
                                VerbsPort const& port, Deadline deadline);
 

@@ -17,7 +17,6 @@
 namespace vfmgr::verify {
 namespace {
 
-constexpr std::byte poison_byte{0xa5};
 constexpr std::size_t block_bytes = 256 * payload_chunk_bytes;
 constexpr std::uint64_t counter_max = 0xffffffff;
 

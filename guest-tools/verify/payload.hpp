@@ -13,6 +13,7 @@
 namespace vfmgr::verify {
 
 inline constexpr std::size_t payload_chunk_bytes = 64;
+inline constexpr std::byte poison_byte{0xa5};  // of all poisoned memory
 
 struct Payload {
     std::array<std::byte, 32> key{};

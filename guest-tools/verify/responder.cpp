@@ -9,6 +9,7 @@
 
 #include "api/types/event.hpp"
 #include "guest-tools/verify/host_stream.hpp"
+#include "guest-tools/verify/host_transfers.hpp"
 #include "guest-tools/verify/socket_address.hpp"
 
 namespace vfmgr::verify {
@@ -154,6 +155,7 @@ Result<StreamOffer> Responder::open_stream(std::string const& session,
 
 Result<std::unique_ptr<StreamEnd>> Responder::open_end(SessionPermit const& permit,
                                                        StreamRequest const& request) const {
+    if (is_transfer(request.kind)) return HostTransfers::open(permit, request, limits_);
     if (request.kind != StreamKind::cm_ping) return HostStream::open(permit, request, limits_);
     if (open_cm_) return open_cm_(permit, request, limits_);
     return fail(Problem::unsupported, "this responder does not serve RDMA CM",
@@ -211,7 +213,10 @@ std::vector<Responder::Stream> Responder::take_streams(std::string const& sessio
 // Without the lock, as their threads are waited for.
 void Responder::end_streams(std::vector<Stream> streams, HostSession& session) {
     for (auto& stream : streams)
-        if (stream.end) session.add(stream.kind, stream.end->stop());
+        if (stream.end) {
+            session.add(stream.kind, stream.end->stop());
+            if (is_transfer(stream.kind)) session.add(stream.kind, stream.end->transferred());
+        }
 }
 
 void Responder::drop_attachment(std::string const& attachment) {

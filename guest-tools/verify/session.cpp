@@ -157,6 +157,15 @@ bool GuestSession::prove(GuestReport& report, SessionOffer const& offer, Deadlin
 
 Measured GuestSession::measure_one(Measurement const& what, Measuring const& measuring,
                                    Deadline deadline) const {
+    if (what.kind == StreamKind::gpu_transfer) {
+        if (measuring.gpudirect)
+            return measuring.gpudirect(measuring.host, rdma_->port, what.load.window, deadline);
+        auto skipped = measured_failure(
+            what.name,
+            {Problem::unsupported, "this program knows nothing of GPUs", "use vf-guest"});
+        skipped.result.verdict = Verdict::skip;
+        return skipped;
+    }
     if (what.kind != StreamKind::cm_ping)
         return measure(what, measuring.host, rdma_->port, deadline);
     auto const& attachment = subject_.attachment;

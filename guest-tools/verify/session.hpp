@@ -18,11 +18,16 @@ struct Subject {
     std::string ifname;          // the VF's netdev
 };
 
+// The test gpudirect, for so long (gpu::gpudirect(), which this folder does not know).
+using GpuTransfers = std::function<Measured(StreamHost const&, VerbsPort const&,
+                                            std::chrono::milliseconds, Deadline)>;
+
 // What is measured after the proofs.
 struct Measuring {
     std::vector<Measurement> wanted;
     StreamHost host;
-    CmPinger cm_pinger{};  // none: cm_ping is a skip
+    CmPinger cm_pinger{};      // none: cm_ping is a skip
+    GpuTransfers gpudirect{};  // none: so is gpudirect
 };
 
 class GuestSession {

@@ -38,7 +38,8 @@ def run(lab):
 
 def prove_more(lab, vm):
     """What the deep profile adds."""
-    names = ["ud_ping", "bidirectional_bandwidth", "many_pairs_bandwidth", "memory_regions"]
+    names = ["ud_ping", "bidirectional_bandwidth", "many_pairs_bandwidth", "memory_regions",
+             "transfer"]
     said = vm.run(f"vf-guest verify -o json --seconds 0.5 {' '.join(names)}").json()[0]
     tests = {test["name"]: test for test in said["tests"]}
     for name in names:
@@ -48,6 +49,11 @@ def prove_more(lab, vm):
     lab.check_equal(pings["samples"] + pings["lost"], pings["sent"], "datagrams")
     lab.check(min(both["written_mbps"], both["read_mbps"]) > 0, f"one way only: {both}")
     lab.check(tests["memory_regions"]["figures"]["largest_bytes"] >= 64 << 20, "memory regions")
+    # This VM has no GPU.
+    nothing = vm.run("vf-guest verify -o json gpudirect").json()[0]["tests"][-1]
+    lab.check_equal((nothing["name"], nothing["verdict"]), ("gpudirect", "not_applicable"), nothing)
+    orders = tests["transfer"]["figures"]
+    lab.check_equal(orders["orders"], 4 * orders["rounds"], "orders that the host obeyed")
     lab.count("more proved", len(names))
 
 

@@ -63,6 +63,13 @@ Run honest() {
     return run;
 }
 
+// A transfer that went well: what the host saw of it.
+TransferFacts& add_transfer(Run& run) {
+    run.report.tests.push_back(claim("transfer"));
+    run.report.tests.back().figures = {{"rounds", 6}, {"orders", 24}, {"stale_per_million", 0}};
+    return run.facts.transferred[StreamKind::transfer] = {24, 8192, 4096, {8192, 0, "", false}, ""};
+}
+
 Verification verdict(Run const& run) {
     return judge(run.permit, run.facts, run.report);
 }
@@ -242,9 +249,39 @@ constexpr Lie lies[] = {
          run.facts.streamed[StreamKind::cm_ping] = 9;
      },
      "cm_ping", "the guest reports 10 answers, the host gave 9"},
+    {"TransfersThatNobodyMade", [](Run& run) { add_transfer(run).orders = 0; }, "transfer",
+     "the guest reports 24 orders, the host obeyed 0"},
+    {"NothingWasKept", [](Run& run) { add_transfer(run).bytes_kept = 0; }, "transfer",
+     "the host read nothing back of what only it knows"},
+    {"TheHostReadSomethingElse",
+     [](Run& run) {
+         auto& seen = add_transfer(run);
+         seen.read.mismatches = 3;
+         seen.read.detail = "chunk 0 was never written";
+     },
+     "transfer",
+     "3 of 8192 bytes that the host read from the VM's memory differ: chunk 0 was never written"},
+    {"TheHostCouldNotGoOn",
+     [](Run& run) { add_transfer(run).error = "an RDMA write to the VM's memory ended with …"; },
+     "transfer", "the host could not go on: an RDMA write to the VM's memory ended with …"},
 };
 INSTANTIATE_TEST_SUITE_P(Judge, EachLie, testing::ValuesIn(lies),
                          [](auto const& one) { return std::string(one.param.name); });
+
+TEST(Judge, ATransferIsTheGuestsToMeasureAndTheHostsToCheck) {
+    auto run = honest();
+    add_transfer(run);
+    auto const passed = test(verdict(run), "transfer");
+    EXPECT_EQ(passed.verdict, Verdict::pass);
+    EXPECT_EQ(passed.by, Judge::guest);
+    EXPECT_EQ(passed.figures.at("rounds"), 6);
+    // What the VM found in its own memory is told as it is.
+    run.report.tests.back().verdict = Verdict::fail;
+    run.report.tests.back().detail = "the host wrote to this memory: 64 of 64 bytes differ";
+    auto const failed = test(verdict(run), "transfer");
+    EXPECT_EQ(failed.verdict, Verdict::fail);
+    EXPECT_EQ(failed.detail, "the host wrote to this memory: 64 of 64 bytes differ");
+}
 
 TEST(Judge, TheGuestsOwnReasonIsShownBesideTheHosts) {
     auto run = honest();

@@ -64,7 +64,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"attachment_escape", read_request, request, R"({"attachment": "\u001b[2J"})",
                 "/attachment", controls},
         Refused{"stream_kind", read_stream, stream, R"({"kind": "send"})", "/kind",
-                "must be one of one_sided, send_sink, send_echo, write_echo, ud_echo, cm_ping"},
+                "must be one of one_sided, send_sink, send_echo, write_echo, ud_echo, cm_ping, "
+                "transfer, gpu_transfer"},
         Refused{"message_bytes_0", read_stream, stream, R"({"message_bytes": 0})", "/message_bytes",
                 "must be from 1 to 8388608"},
         Refused{"message_bytes_many", read_stream, stream,
@@ -96,6 +97,11 @@ INSTANTIATE_TEST_SUITE_P(
                 "/kind", "cm_ping has no pairs and 1 to 1048576 bytes"},
         Refused{"cm_back", read_stream, stream, R"({"kind": "cm_ping", "pairs": []})", "/back",
                 "must be left out for this kind"},
+        Refused{"transfer_of_odd_bytes", read_stream, stream, R"({"kind": "transfer"})",
+                "/message_bytes", "must be a multiple of 64 for a transfer"},
+        Refused{"transfer_of_nothing", read_stream, stream,
+                R"({"kind": "transfer", "message_bytes": 64, "back": null})", "/back",
+                "must be a region of message_bytes for a transfer of one pair"},
         Refused{"session_unknown", read_request, request, R"({"address": "10.0.0.1"})", "/address",
                 "is not known here"},
         Refused{"error_delete", read_report, report, R"({"error": "\u007f"})", "/error", controls},
@@ -149,6 +155,18 @@ TEST(GuestMessages, OfCmPingHaveAPortAndNoPairs) {
             "seconds": 60, "cm_port": 45671})");
     // A vf-guest that does not know the member refuses it, and never asks for this kind.
     EXPECT_FALSE(nlohmann::json(StreamOffer{}).contains("cm_port"));
+}
+
+TEST(GuestMessages, OfTransfersHaveASeedAndMemoryOfAnyLength) {
+    test::expect_survives<StreamRequest>(fmt::format(
+        R"({{"kind": "transfer", "message_bytes": 8388608, "pairs": [{}],
+            "back": {{"address": 4096, "rkey": 7, "length": 17179869184}}}})",
+        end));
+    test::expect_survives<StreamOffer>(fmt::format(
+        R"({{"stream": "s", "pairs": [{}], "memory": {{"address": 0, "rkey": 0, "length": 0}},
+            "seconds": 60, "seed": 18446744073709551615}})",
+        end));
+    EXPECT_FALSE(nlohmann::json(StreamOffer{}).contains("seed"));
 }
 
 // Each limit: the last that fits, and the first that does not, with the place it is refused at.

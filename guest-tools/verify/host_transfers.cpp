@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/verify/host_transfers.hpp"
+
+#include <algorithm>
+
+#include "guest-tools/verify/locality.hpp"
+#include "guest-tools/verify/random.hpp"
+
+namespace vfmgr::verify {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+// Which request a completion is of.
+constexpr std::uint64_t id_order = 1, id_transfer = 2, id_answer = 3;
+// In the mail's memory: what arrives, what goes.
+constexpr std::size_t answer_at = 64, mail_bytes = answer_at + transfer_answer_bytes;
+
+}  // namespace
+
+HostTransfers::HostTransfers(Rdma rdma, StreamRequest request, ResponderLimits const& limits)
+    : request_(std::move(request)),
+      deadline_(Steady::now() + std::chrono::seconds(limits.stream_seconds_max)),
+      rdma_(std::move(rdma)) {
+    own_ = Payload::secret(0);
+    offer_.stream = random_hex(16);
+    offer_.memory = rdma_.data.remote();
+    offer_.seconds = limits.stream_seconds_max;
+    offer_.seed = random_number();
+    seeded_ = Payload::from_seed(*offer_.seed, 0);
+}
+
+HostTransfers::~HostTransfers() {
+    stop();
+}
+
+std::uint64_t HostTransfers::stop() {
+    if (!stopping_.exchange(true)) {
+        pair().break_off();  // wakes the thread
+        if (thread_.joinable()) thread_.join();
+        rdma_.all.shut();
+    }
+    return facts_.orders;
+}
+
+Result<std::unique_ptr<HostTransfers>> HostTransfers::open(SessionPermit const& permit,
+                                                           StreamRequest const& request,
+                                                           ResponderLimits const& limits) {
+    VFMGR_CHECK(check_stream(permit, request, limits));
+    NearNic const near(permit.host_netdev);  // the stream's thread inherits it
+    VFMGR_TRY(auto rdma, open_rdma(permit, request));
+    std::unique_ptr<HostTransfers> stream(new HostTransfers(std::move(rdma), request, limits));
+    VFMGR_CHECK(stream->receive_order());  // before the guest can send
+    VFMGR_CHECK(stream->pair().connect(stream->rdma_.port, request.pairs.front()));
+    stream->offer_.pairs.push_back(stream->pair().end());
+    stream->thread_ = std::thread([raw = stream.get()] { raw->run(); });
+    return stream;
+}
+
+Result<HostTransfers::Rdma> HostTransfers::open_rdma(SessionPermit const& permit,
+                                                     StreamRequest const& request) {
+    VFMGR_TRY(auto port, find_port({permit.host_address, permit.host_netdev}, port_wait));
+    VFMGR_TRY(auto domain, make_domain(port));
+    auto* const pd = domain.get();
+    // Nothing here is the guest's to reach.
+    constexpr unsigned local = IBV_ACCESS_LOCAL_WRITE, remote = 0;
+    VFMGR_TRY(auto data, RegisteredMemory::make(pd, request.message_bytes, local, "transfers"));
+    VFMGR_TRY(auto mail, RegisteredMemory::make(pd, mail_bytes, local, "orders and answers"));
+    VFMGR_TRY(auto pairs, QueuePairs::make(pd, port, {.sends = 4, .receives = 2}, remote, 1));
+    return Rdma{std::move(port), std::move(domain), std::move(data), std::move(mail),
+                std::move(pairs)};
+}
+
+std::span<std::byte> HostTransfers::order_room() const {
+    return rdma_.mail.bytes().first(transfer_order_bytes);
+}
+
+std::span<std::byte> HostTransfers::answer_room() const {
+    return rdma_.mail.bytes().subspan(answer_at, transfer_answer_bytes);
+}
+
+Result<void> HostTransfers::receive_order() {
+    return pair().receive(id_order, {order_room(), rdma_.mail.local_key()});
+}
+
+// The guest's next order comes only after its answer: nothing is missed that another waits for.
+Result<void> HostTransfers::await(std::uint64_t id, std::string_view what) {
+    std::array<ibv_wc, 8> room{};
+    while (!stopping_) {
+        VFMGR_TRY(auto const found, rdma_.all.queue->wait(room, deadline_));
+        VFMGR_CHECK(check_completions(found, what));
+        if (std::ranges::any_of(found, [&](ibv_wc const& done) { return done.wr_id == id; }))
+            return {};
+    }
+    return fail(Problem::conflict, "the stream has ended", "start a new run");
+}
+
+Result<TransferAnswer> HostTransfers::obey(TransferOrder const& order) {
+    auto const data = rdma_.data.bytes().first(order.bytes);
+    RemoteTransfer const transfer{
+        {data, rdma_.data.local_key()}, request_.back->address + order.offset, request_.back->rkey};
+    auto payload = order.payload == PayloadOf::seed ? seeded_ : own_;
+    payload.epoch = order.epoch;
+    TransferAnswer answer;
+    if (order.direction == TransferDirection::write) {
+        fill(payload, order.offset, data);
+        VFMGR_CHECK(pair().write(id_transfer, transfer));
+        VFMGR_CHECK(await(id_transfer, "an RDMA write to the VM's memory"));
+        facts_.bytes_written += order.bytes;
+    } else {
+        poison(data);
+        VFMGR_CHECK(pair().read(id_transfer, transfer));
+        VFMGR_CHECK(await(id_transfer, "an RDMA read of the VM's memory"));
+        auto const found = check(payload, order.offset, data);
+        answer.mismatches = found.mismatches;
+        answer.detail = found.detail;
+        facts_.read.bytes_checked += found.bytes_checked;
+        facts_.read.mismatches += found.mismatches;
+        if (facts_.read.detail.empty()) facts_.read.detail = found.detail;
+        if (order.payload == PayloadOf::host && found.mismatches == 0)
+            facts_.bytes_kept += order.bytes;
+    }
+    ++facts_.orders;
+    return answer;
+}
+
+Result<void> HostTransfers::serve() {
+    while (true) {
+        VFMGR_CHECK(await(id_order, "an order of the VM's"));
+        VFMGR_TRY(auto const order,
+                  parse_order(order_room(), {request_.back->length, request_.message_bytes}));
+        VFMGR_CHECK(receive_order());
+        VFMGR_TRY(auto const answer, obey(order));
+        std::ranges::copy(encode(answer), answer_room().begin());
+        VFMGR_CHECK(pair().send(id_answer, {answer_room(), rdma_.mail.local_key()}));
+    }
+}
+
+// An error breaks the queue pair off, so the guest can't be answered: the verdict tells it.
+void HostTransfers::run() {
+    auto const ended = serve();
+    if (!ended && !stopping_) facts_.error = detail_with_causes(ended.error());
+}
+
+}  // namespace vfmgr::verify

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's end of a stream of kind transfer: writes to the guest's memory and reads it, as the
+// guest orders, one order after the other. Waits for events, never spins. Owned by the responder;
+// the destructor waits for the thread, a second at most.
+#pragma once
+
+#include <atomic>
+#include <thread>
+
+#include "guest-tools/verify/memory.hpp"
+#include "guest-tools/verify/queue_pair.hpp"
+#include "guest-tools/verify/stream_end.hpp"
+#include "guest-tools/verify/transfer_order.hpp"
+
+namespace vfmgr::verify {
+
+class HostTransfers final : public StreamEnd {
+  public:
+    // `request` is of kind transfer.
+    [[nodiscard]] static Result<std::unique_ptr<HostTransfers>> open(SessionPermit const& permit,
+                                                                     StreamRequest const& request,
+                                                                     ResponderLimits const& limits);
+    ~HostTransfers() override;
+    HostTransfers(HostTransfers const&) = delete;
+    HostTransfers& operator=(HostTransfers const&) = delete;
+
+    [[nodiscard]] StreamOffer const& offer() const override { return offer_; }
+    std::uint64_t stop() override;
+    [[nodiscard]] TransferFacts transferred() const override { return facts_; }
+
+  private:
+    struct Rdma {
+        VerbsPort port;  // members are destroyed from the last to the first
+        VerbsDomain domain;
+        RegisteredMemory data, mail;
+        QueuePairs all;
+    };
+    HostTransfers(Rdma rdma, StreamRequest request, ResponderLimits const& limits);
+    [[nodiscard]] static Result<Rdma> open_rdma(SessionPermit const& permit,
+                                                StreamRequest const& request);
+    [[nodiscard]] QueuePair& pair() { return rdma_.all.pairs.front(); }
+    [[nodiscard]] std::span<std::byte> order_room() const;
+    [[nodiscard]] std::span<std::byte> answer_room() const;
+    [[nodiscard]] Result<void> receive_order();
+    [[nodiscard]] Result<void> await(std::uint64_t id, std::string_view what);
+    [[nodiscard]] Result<TransferAnswer> obey(TransferOrder const& order);
+    [[nodiscard]] Result<void> serve();
+    void run();
+
+    StreamRequest const request_;
+    Deadline const deadline_;
+    StreamOffer offer_;
+    Payload seeded_, own_;  // keys; the epoch is the order's
+    Rdma rdma_;
+    std::atomic<bool> stopping_ = false;
+    TransferFacts facts_;  // the thread's, until stop() has waited for it
+    std::thread thread_;
+};
+
+}  // namespace vfmgr::verify

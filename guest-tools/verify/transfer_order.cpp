@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/verify/transfer_order.hpp"
+
+#include <endian.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "guest-tools/verify/payload.hpp"
+
+namespace vfmgr::verify {
+namespace {
+
+constexpr std::array<char, 8> order_magic{'v', 'f', 'm', 'g', 'r', 'T', 'O', '1'};
+constexpr std::array<char, 8> answer_magic{'v', 'f', 'm', 'g', 'r', 'T', 'A', '1'};
+
+class Writer {
+  public:
+    explicit Writer(std::span<std::byte> out) : out_(out) {}
+    void magic(std::array<char, 8> const& text) { copy(text.data(), text.size()); }
+    void u32(std::uint32_t value) {
+        value = htole32(value);
+        copy(&value, sizeof value);
+    }
+    void u64(std::uint64_t value) {
+        value = htole64(value);
+        copy(&value, sizeof value);
+    }
+    void copy(void const* from, std::size_t bytes) {
+        std::memcpy(out_.data(), from, bytes);
+        out_ = out_.subspan(bytes);
+    }
+
+  private:
+    std::span<std::byte> out_;
+};
+
+// Of a message that is long enough.
+class Reader {
+  public:
+    explicit Reader(std::span<std::byte const> in) : in_(in) {}
+    bool is(std::array<char, 8> const& magic) {
+        std::array<char, 8> found{};
+        copy(found.data(), found.size());
+        return found == magic;
+    }
+    std::uint32_t u32() {
+        std::uint32_t value = 0;
+        copy(&value, sizeof value);
+        return le32toh(value);
+    }
+    std::uint64_t u64() {
+        std::uint64_t value = 0;
+        copy(&value, sizeof value);
+        return le64toh(value);
+    }
+    void copy(void* to, std::size_t bytes) {
+        std::memcpy(to, in_.data(), bytes);
+        in_ = in_.subspan(bytes);
+    }
+
+  private:
+    std::span<std::byte const> in_;
+};
+
+auto refused(std::string detail) {
+    return fail(Problem::invalid_request, std::move(detail), "use the same version on VM and host");
+}
+
+}  // namespace
+
+std::array<std::byte, transfer_order_bytes> encode(TransferOrder const& order) {
+    std::array<std::byte, transfer_order_bytes> message{};
+    Writer out(message);
+    out.magic(order_magic);
+    out.u32(static_cast<std::uint32_t>(order.direction));
+    out.u32(static_cast<std::uint32_t>(order.payload));
+    out.u64(order.epoch);
+    out.u64(order.offset);
+    out.u64(order.bytes);
+    return message;
+}
+
+Result<TransferOrder> parse_order(std::span<std::byte const> message,
+                                  TransferLimits const& limits) {
+    if (message.size() != transfer_order_bytes)
+        return refused(fmt::format("an order to transfer has {} bytes instead of {}",
+                                   message.size(), transfer_order_bytes));
+    Reader in(message);
+    if (!in.is(order_magic)) return refused("a send of the guest is no order to transfer");
+    auto const direction = in.u32();
+    auto const payload = in.u32();
+    TransferOrder const order{static_cast<TransferDirection>(direction),
+                              static_cast<PayloadOf>(payload), in.u64(), in.u64(), in.u64()};
+    if (direction < 1 || direction > 2)
+        return refused(fmt::format("an order's direction is {}, neither 1 nor 2", direction));
+    if (payload < 1 || payload > 2)
+        return refused(fmt::format("an order's payload is {}, neither 1 nor 2", payload));
+    if (order.bytes == 0 || order.bytes > limits.message_bytes ||
+        order.bytes % payload_chunk_bytes != 0)
+        return refused(
+            fmt::format("an order is about {} bytes: it must be about 64 to {}, a "
+                        "multiple of 64",
+                        order.bytes, limits.message_bytes));
+    if (order.offset % payload_chunk_bytes != 0 || order.offset > limits.region_bytes ||
+        order.bytes > limits.region_bytes - order.offset)
+        return refused(
+            fmt::format("an order is about {} bytes at {}, which is not a place in the "
+                        "guest's {}",
+                        order.bytes, order.offset, limits.region_bytes));
+    return order;
+}
+
+std::array<std::byte, transfer_answer_bytes> encode(TransferAnswer const& answer) {
+    std::array<std::byte, transfer_answer_bytes> message{};
+    auto const length = std::min(answer.detail.size(), transfer_detail_max);
+    Writer out(message);
+    out.magic(answer_magic);
+    out.u32(answer.status);
+    out.u32(static_cast<std::uint32_t>(length));
+    out.u64(answer.mismatches);
+    out.copy(answer.detail.data(), length);
+    return message;
+}
+
+Result<TransferAnswer> parse_answer(std::span<std::byte const> message) {
+    if (message.size() != transfer_answer_bytes)
+        return refused(fmt::format("the answer to an order has {} bytes instead of {}",
+                                   message.size(), transfer_answer_bytes));
+    Reader in(message);
+    if (!in.is(answer_magic)) return refused("a send of the host is no answer to an order");
+    TransferAnswer answer;
+    answer.status = in.u32();
+    auto const length = in.u32();
+    answer.mismatches = in.u64();
+    if (length > transfer_detail_max)
+        return refused(fmt::format("the detail of an answer has {} bytes, more than {}", length,
+                                   transfer_detail_max));
+    answer.detail.resize(length);
+    in.copy(answer.detail.data(), length);
+    // It is shown on terminals.
+    if (!std::ranges::all_of(answer.detail, [](char c) { return c >= ' ' && c <= '~'; }))
+        return refused("the detail of an answer has characters that can't be shown");
+    return answer;
+}
+
+}  // namespace vfmgr::verify
