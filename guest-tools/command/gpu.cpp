@@ -8,38 +8,17 @@
 #include <nlohmann/json.hpp>
 
 #include "guest-tools/command/tell.hpp"
+#include "guest-tools/gpu/find_gpus.hpp"
 #include "guest-tools/gpu/gpu_test.hpp"
 #include "guest-tools/gpu/gpu_text.hpp"
 #include "guest-tools/gpu/load_peermem.hpp"
-#include "vfmgr/checks/peermem.hpp"
 
 namespace vfmgr::guest::command {
 namespace {
 
-// What is at hand: the library, its GPUs, and the same as a report has them.
-struct Found {
-    std::unique_ptr<gpu::Cuda const> cuda;
-    std::vector<gpu::CudaGpu> gpus;
-    std::vector<GpuInfo> infos;
-};
-
-Result<Found> find() {
+Result<gpu::FoundGpus> find() {
     auto const facts = gpu::look({});
-    auto const machine = checks::read_machine(facts);
-    Found found;
-    auto cuda = gpu::Cuda::open();
-    if (!cuda) {
-        // Without a GPU nobody misses the library.
-        if (machine.pci && checks::own_gpus(machine).empty())
-            return fail(Problem::not_found, "there is no NVIDIA GPU that this machine uses itself",
-                        "lend one to this VM; vf-guest rdma lists its NICs");
-        return fail(std::move(cuda.error()));
-    }
-    found.cuda = std::move(*cuda);
-    VFMGR_TRY(found.gpus, gpu::list_gpus(*found.cuda));
-    for (auto const& one : found.gpus)
-        found.infos.push_back(gpu::join(one, found.cuda->version, machine));
-    return found;
+    return gpu::find_gpus(checks::read_machine(facts));
 }
 
 Result<GpuTestReport> run_test(Options const& options) {

@@ -11,7 +11,7 @@
 
 #include "guest-tools/command/gpu.hpp"
 #include "guest-tools/command/tell.hpp"
-#include "guest-tools/gpu/gpu_facts.hpp"
+#include "guest-tools/gpu/find_gpus.hpp"
 #include "guest-tools/gpu/load_peermem.hpp"
 #include "guest-tools/gpu/topology.hpp"
 #include "guest-tools/net/host_client.hpp"
@@ -93,14 +93,10 @@ int show_topology(Options const& options) {
     auto const text =
         functions.empty() ? std::string() : gpu::topology_file(functions, cpus_of_nodes());
     if (!options.gpu.topology_file.empty()) return write_file(options.gpu.topology_file, text);
-    auto const cuda = gpu::Cuda::open();
-    if (!cuda) return told(cuda.error());
-    auto const gpus = gpu::list_gpus(**cuda);
-    if (!gpus) return told(gpus.error());
-    std::vector<GpuInfo> infos;
-    for (auto const& one : *gpus) infos.push_back(gpu::join(one, (*cuda)->version, machine));
+    auto const found = gpu::find_gpus(machine);
+    if (!found) return told(found.error());
     auto const notes = host ? host->notes : std::vector<std::string>();
-    auto const pairs = gpu::judge(machine, infos, host, nccl_state(text));
+    auto const pairs = gpu::judge(machine, found->infos, host, nccl_state(text));
     if (options.output == Output::json)
         print_json({{"pairs", pairs}, {"notes", notes}});
     else

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/net/run_tests.hpp"
 
+#include "guest-tools/gpu/gpu_transfer.hpp"
 #include "guest-tools/net/address_check.hpp"
 #include "guest-tools/stock/cm_pinger.hpp"
 
@@ -44,7 +45,8 @@ Result<VfReport> run_tests(TestHost const& host, verify::Subject const& subject,
     if (!session) return with_verdict(std::move(done), host.cannot(session.error()));
     VFMGR_TRY(auto const offer, host.open((*session)->request()));
     verify::Measuring const measuring{std::move(measured), host.streams(offer.session),
-                                      stock::cm_pinger({"/proc/self/exe", cm_ping_command})};
+                                      stock::cm_pinger({"/proc/self/exe", cm_ping_command}),
+                                      gpu::gpudirect};
     auto report = (*session)->run(offer, measuring, std::move(on_test));
     done.rdma_device = report.facts["rdma_device"];
     report.facts["vf_guest"] = VFMGR_VERSION;

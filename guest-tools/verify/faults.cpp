@@ -35,7 +35,14 @@ constexpr Fault no_cm_device{
     "RDMA CM finds no device for the address: its GID is missing, or its node GUID is zero",
     "ibv_devinfo -v | grep -E 'hca_id|node_guid|GID'"};
 
-constexpr std::array<CallFault, 24> call_faults{{
+// The kernel's own number for "not supported", which has no name for programs.
+constexpr int kernel_enotsupp = 524;
+
+constexpr Fault no_dma_buf{
+    "this kernel or this NIC's driver registers no DMA-BUF: kernel 5.12 and mlx5, or newer, do",
+    "modprobe nvidia_peermem is the other way; vf-guest peermem --explain says whether it can be"};
+
+constexpr std::array<CallFault, 27> call_faults{{
     // The default limit is 8 MiB (kernel-and-libvirt.md, more facts).
     {"ibv_reg_mr",
      ENOMEM,
@@ -49,6 +56,13 @@ constexpr std::array<CallFault, 24> call_faults{{
      EINVAL,
      {"the device takes no region of this length or access",
       "compare: ibv_devinfo -v | grep max_mr_size"}},
+    {"ibv_reg_dmabuf_mr", EOPNOTSUPP, no_dma_buf},
+    {"ibv_reg_dmabuf_mr", EPROTONOSUPPORT, no_dma_buf},
+    {"ibv_reg_dmabuf_mr",
+     kernel_enotsupp,
+     {"NVIDIA's driver does not let this NIC reach the GPU: on bare metal some chipsets need a "
+      "common PCI switch",
+      "compare: nvidia-smi topo -m; grep Grdma /proc/driver/nvidia/params"}},
     {"ibv_modify_qp", ETIMEDOUT, unresolved},
     {"ibv_modify_qp", EHOSTUNREACH, unresolved},
     {"ibv_modify_qp", ENETUNREACH, unresolved},

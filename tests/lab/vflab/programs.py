@@ -13,8 +13,9 @@ BUILD = REPO / "build/lab"
 CHUNK = 90_000  # one argument of a command has room for 128 KiB
 
 
-def built(lab, target):
-    """The stripped program, built with the packages' flags: the compiler's cache knows most of it.
+def built(lab, target, output=None):
+    """The stripped program, or library: {output} of the build folder's tests/. Built with the
+    packages' flags: the compiler's cache knows most of it.
 
     It is built on this machine, so it runs where the emulated host is of the machine's release or
     a later one: the libraries that it loads have the same sonames in both, and glibc is upward
@@ -25,9 +26,10 @@ def built(lab, target):
         lab.skip(f"{target} is built on this machine, for {machine_suite()}; {suite} is older")
     apt.install_here([*build_dependencies(), *test_dependencies()])
     program = BUILD / target
+    output = output or target
     for command in (["cmake", "--preset", "release", "-B", str(BUILD), "-DVFMGR_BUILD_TESTS=ON"],
                     ["cmake", "--build", str(BUILD), "--target", target],
-                    ["strip", "-o", str(program), str(BUILD / "tests" / target)]):
+                    ["strip", "-o", str(program), str(BUILD / "tests" / output)]):
         subprocess.run(command, cwd=REPO, check=True, stdout=subprocess.DEVNULL)
     return program
 

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// The test "gpudirect": each route's transfers in one run, compared.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "guest-tools/gpu/gpu_transfer.hpp"
+#include "guest-tools/gpu/load_peermem.hpp"
+
+namespace vfmgr::guest::gpu {
+namespace {
+
+using verify::Measured;
+
+constexpr char const* name = "gpudirect";
+constexpr std::uint64_t memory_bytes = 8 << 20;
+constexpr std::array routes{Route::dma_buf, Route::peermem, Route::staged};
+
+char const* text_of(Route route) {
+    constexpr std::array texts{"DMA-BUF", "nvidia-peermem", "staged through main memory"};
+    return texts.at(static_cast<std::size_t>(route));
+}
+
+// What one route came to.
+struct Tried {
+    Route route = Route::staged;
+    std::optional<Error> refused;  // it could not be registered
+    Measured made{};               // else
+    [[nodiscard]] bool passed() const { return !refused && made.result.verdict == Verdict::pass; }
+    [[nodiscard]] double figure(char const* which) const {
+        auto const found = made.result.figures.find(which);
+        return found == made.result.figures.end() ? 0 : found->second;
+    }
+};
+
+struct Bench {
+    verify::StreamHost const& host;
+    verify::VerbsPort const& port;
+    GpuContext const& context;
+    GpuPayload const& kernels;
+    std::chrono::milliseconds window;
+    Deadline deadline;
+};
+
+Result<Tried> attempt(Bench const& bench, Route route) {
+    Tried tried;
+    tried.route = route;
+    VFMGR_TRY(auto const domain, verify::make_domain(bench.port));
+    auto const target = gpu_target(route, domain.get(), bench.context, bench.kernels, memory_bytes);
+    if (!target) {
+        tried.refused = target.error();
+        return tried;
+    }
+    VFMGR_TRY(auto stream,
+              verify::TransferStream::open(bench.host, bench.port, domain.get(),
+                                           StreamKind::gpu_transfer, (*target)->region()));
+    tried.made = verify::run_transfers(stream, **target, bench.window, bench.deadline);
+    return tried;
+}
+
+// "DMA-BUF: 120 MiB/s written, 130 read, nothing stale".
+std::string summary(Tried const& tried) {
+    if (tried.refused)
+        return fmt::format("{}: not there: {}: {}", text_of(tried.route),
+                           detail_with_causes(*tried.refused), tried.refused->remedy);
+    if (!tried.passed())
+        return fmt::format("{}: {}", text_of(tried.route), tried.made.result.detail);
+    auto const stale = tried.figure("stale_per_million");
+    return fmt::format("{}: {:.0f} MiB/s written, {:.0f} read, {}", text_of(tried.route),
+                       tried.figure("write_mib_per_s"), tried.figure("read_mib_per_s"),
+                       stale == 0 ? std::string("nothing stale")
+                                  : fmt::format("{:.1f} of a million chunks stale", stale));
+}
+
+void add(TestResult& result, Tried const& tried) {
+    if (tried.refused) return;
+    for (auto const& [figure, value] : tried.made.result.figures) {
+        if (figure == "orders" || figure == "rounds" || figure == "bytes")
+            result.figures[figure] += value;
+        else
+            result.figures[fmt::format("{}_{}", enum_name(tried.route), figure)] = value;
+    }
+    result.bytes_checked += tried.made.result.bytes_checked;
+}
+
+// The NIC reaches the GPU by one way at least; of what fails, the first.
+void conclude(Bench const& bench, std::vector<Tried> const& all, bool offers, TestResult& result) {
+    std::string text;
+    Tried const* best = nullptr;
+    for (auto const& tried : all) {
+        text += (text.empty() ? "" : "; ") + summary(tried);
+        if (!tried.refused && !tried.passed() && result.verdict == Verdict::pass) {
+            result.verdict = Verdict::fail;
+            result.remedy = tried.made.result.remedy;
+        }
+        if (tried.route != Route::staged && tried.passed() && !best) best = &tried;
+    }
+    result.detail = text;
+    if (result.verdict == Verdict::fail) return;
+    if (best) {
+        result.detail =
+            fmt::format("the NIC reaches the GPU by {}; {}", text_of(best->route), text);
+        return;
+    }
+    if (!offers) {
+        result.verdict = Verdict::not_applicable;
+        result.detail =
+            "this GPU's driver offers no GPUDirect RDMA, which is a limit of the "
+            "product and no error of the set-up; " +
+            text;
+    } else if (bench.port.software) {
+        result.verdict = Verdict::skip;
+        result.detail = "a software RDMA device reaches no GPU; " + text;
+        result.remedy = "lend a VF whose driver does RDMA itself";
+    } else {
+        result.verdict = Verdict::fail;
+        result.detail = "the NIC does not reach the GPU; " + text;
+        result.remedy = all.front().refused ? all.front().refused->remedy : "";
+    }
+}
+
+Result<Measured> test(FoundGpus const& found, verify::StreamHost const& host,
+                      verify::VerbsPort const& port, std::chrono::milliseconds window,
+                      Deadline deadline) {
+    VFMGR_TRY(auto const at, choose_gpu(found.infos, std::nullopt));
+    VFMGR_TRY(auto const context, GpuContext::open(*found.cuda, found.gpus[at].device));
+    VFMGR_TRY(auto const kernels, GpuPayload::load(context));
+    Bench const bench{host, port, context, kernels, window / routes.size(), deadline};
+    bool const offers = offers_gpudirect(found.gpus[at]);
+    std::vector<Tried> all;
+    for (auto const route : routes) {
+        if (!offers && route != Route::staged) continue;
+        VFMGR_TRY(auto tried, attempt(bench, route));
+        all.push_back(std::move(tried));
+    }
+    auto made = verify::measured(name);
+    for (auto const& tried : all) add(made.result, tried);
+    conclude(bench, all, offers, made.result);
+    return made;
+}
+
+Measured not_tested(Verdict verdict, Error const& error) {
+    auto made = verify::measured_failure(name, error);
+    made.result.verdict = verdict;
+    return made;
+}
+
+}  // namespace
+
+Measured gpudirect(verify::StreamHost const& host, verify::VerbsPort const& port,
+                   std::chrono::milliseconds window, Deadline deadline) {
+    auto const facts = look({});
+    auto const found = find_gpus(checks::read_machine(facts));
+    if (!found)
+        return not_tested(
+            found.error().problem == Problem::not_found ? Verdict::not_applicable : Verdict::skip,
+            found.error());
+    auto made = test(*found, host, port, window, deadline);
+    if (made) return std::move(*made);
+    return not_tested(made.error().problem == Problem::unavailable ? Verdict::skip : Verdict::fail,
+                      made.error());
+}
+
+}  // namespace vfmgr::guest::gpu

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A VM proves GPUDirect by each route, or says why not, with a GPU and a NIC that stand in."""
+
+from vflab import programs
+from vflab.product import Product
+
+VM = "vm1"
+FOLDER = "/tmp/gpu"  # in the VM
+ROUNDS = 10_000
+DMA_BUF, PEERMEM, STAGED = "DMA-BUF", "nvidia-peermem", "staged through main memory"
+
+# Of each GPU and NIC (tests/standin): the verdict, what is said, and the routes that carried bytes.
+ROUTES = [
+    ("h200", "both", "pass", f"the NIC reaches the GPU by {DMA_BUF}", (DMA_BUF, PEERMEM, STAGED)),
+    ("h200", "dma_buf", "pass", f"{PEERMEM}: not there", (DMA_BUF, STAGED)),
+    ("peermem", "peermem", "pass", f"the NIC reaches the GPU by {PEERMEM}", (PEERMEM, STAGED)),
+]
+REFUSALS = [
+    ("refused", "both", "pass", "NVIDIA's driver gives no DMA-BUF", (PEERMEM, STAGED)),
+    ("h200", "none", "skip", "registers no DMA-BUF", (STAGED,)),
+    ("h200", "chipset", "skip", "does not let this NIC reach the GPU", (STAGED,)),
+    ("geforce", "none", "not_applicable", "a limit of the product", (STAGED,)),
+    ("none", "both", "not_applicable", "there is no NVIDIA GPU", ()),
+]
+FAULTS = [
+    ("h200", "misplaced", "fail", "chunk 0 was never written", ()),
+    ("stuck-bit", "both", "fail", "that the host read from the VM's memory differ", ()),
+    ("no-ptx", "both", "fail", "could not compile the kernels", ()),
+]
+
+
+def run(lab):
+    lab.expect("routes proved", "refusals told", "faults found", "rounds")
+    product = Product(lab)
+    product.manage(num_vfs=1)
+    vm = lab.vm(VM).wait_ready()
+    lease = product.lend(VM, network="train", verify="required", verify_profile="quick")
+    vm.run(f"mkdir -p {FOLDER}")
+    for target, output, name in (
+            ("standin_cuda_newer", "standin/newer/libcuda.so.1", "libcuda.so.1"),
+            ("standin_nic", "standin/libstandin_nic.so", "nic.so")):
+        library = programs.built(lab, target, output)
+        programs.send(vm, library.read_bytes(), f"{FOLDER}/{name}")
+    netdev = vm.netdev(lease["settings"]["mac"])
+    for what, table in (("routes proved", ROUTES), ("refusals told", REFUSALS),
+                        ("faults found", FAULTS)):
+        for row in table:
+            judge(lab, vm, netdev, *row)
+            lab.count(what)
+    rounds(lab, vm)
+    product.leave()
+
+
+def standin(gpu, nic):
+    return (f"LD_LIBRARY_PATH={FOLDER} LD_PRELOAD={FOLDER}/nic.so VFMGR_STANDIN_GPU={gpu} "
+            f"VFMGR_STANDIN_NIC={nic}")
+
+
+def carried(vm, netdev):
+    """By the VM's kernel, both ways."""
+    counted = f"cat /sys/class/net/{netdev}/statistics/[rt]x_bytes"
+    return sum(int(line) for line in vm.run(counted).lines())
+
+
+def judge(lab, vm, netdev, gpu, nic, verdict, text, routes):
+    before = carried(vm, netdev)
+    answer = vm.run(f"{standin(gpu, nic)} vf-guest verify -o json --seconds 0.1 gpudirect",
+                    check=False, timeout=240)
+    found = next(test for test in answer.json()[0]["tests"] if test["name"] == "gpudirect")
+    detail, figures = found.get("detail", ""), found.get("figures", {})
+    lab.step(f"{gpu}, {nic}: {found['verdict']}: {detail}")
+    lab.check_equal(found["verdict"], verdict, f"verdict of {gpu} with NIC {nic}: {detail}")
+    lab.check(text in detail, f"'{text}' is not in: {detail}")
+    lab.check(verdict == "pass" or found.get("remedy") or gpu in ("geforce", "none"),
+              f"no remedy in {found}")
+    for route in routes:
+        lab.check(f"{route}: " in detail and f"{route}: not there" not in detail,
+                  f"{route} carried nothing: {detail}")
+    if routes:
+        moved = carried(vm, netdev) - before
+        lab.check(moved > figures["bytes"] > 0, f"{moved} bytes on {netdev} of {figures['bytes']}")
+
+
+def rounds(lab, vm):
+    lab.step(f"{ROUNDS} rounds of allocating, exporting and closing")
+    test = f"vf-guest gpu test -o json --size 1048576 --rounds {ROUNDS}"
+    well = vm.run(f"{standin('h200', 'both')} {test}", check=False, timeout=300).json()
+    named = {one["name"]: one for one in well["tests"]}
+    lab.check_equal(named["export_rounds"]["verdict"], "pass", str(named["export_rounds"]))
+    lab.step(named["export_rounds"]["detail"])
+    leaky = vm.run(f"{standin('leaky', 'both')} vf-guest gpu test -o json --size 1048576",
+                   check=False, timeout=300).json()
+    named = {one["name"]: one for one in leaky["tests"]}
+    lab.check_equal(named["export_rounds"]["verdict"], "fail", str(named["export_rounds"]))
+    lab.count("rounds", ROUNDS)

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a NIC's driver answers when it is asked to register a GPU's memory, for programs that are
+// preloaded with it and have the stand-in libcuda: SoftRoCE registers any of this process's memory
+// and no DMA-BUF. VFMGR_STANDIN_NIC makes the NIC another:
+//   dma_buf (the default): DMA-BUFs, and no GPU's address, as without nvidia-peermem
+//   peermem: a GPU's address, and no DMA-BUF (95, EOPNOTSUPP)
+//   both, none; chipset: NVIDIA's driver lets no DMA-BUF be mapped by it (524, ENOTSUPP)
+//   misplaced: as both, and what is written to the memory arrives one chunk behind its place
+#include <dlfcn.h>
+#include <infiniband/verbs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+namespace {
+
+constexpr int kernel_enotsupp = 524;
+constexpr std::uint64_t chunk_bytes = 64;
+
+std::string_view nic() {
+    char const* const wanted = std::getenv("VFMGR_STANDIN_NIC");
+    return wanted ? wanted : "dma_buf";
+}
+
+bool one_of(std::string_view first, std::string_view second, std::string_view third) {
+    return nic() == first || nic() == second || nic() == third;
+}
+
+// The stand-in's memory is a memfd's of that name.
+bool is_gpus(void const* address) {
+    auto* const maps = std::fopen("/proc/self/maps", "re");
+    if (!maps) std::abort();
+    auto const wanted = reinterpret_cast<std::uintptr_t>(address);
+    bool found = false;
+    for (char line[512]; std::fgets(line, sizeof line, maps);) {
+        unsigned long begin = 0, end = 0;
+        if (std::sscanf(line, "%lx-%lx", &begin, &end) == 2 && begin <= wanted && wanted < end)
+            found = std::strstr(line, "standin-gpu") != nullptr;
+    }
+    std::fclose(maps);
+    return found;
+}
+
+ibv_mr* refuse(int error_number) {
+    errno = error_number;
+    return nullptr;
+}
+
+// The next library's, and so the real one.
+ibv_mr* really(ibv_pd* domain, void* address, std::size_t bytes, std::uint64_t iova,
+               unsigned access) {
+    using Register = ibv_mr* (*)(ibv_pd*, void*, std::size_t, std::uint64_t, unsigned);
+    static auto const next = reinterpret_cast<Register>(::dlsym(RTLD_NEXT, "ibv_reg_mr_iova2"));
+    return next(domain, address, bytes, iova, access);
+}
+
+// Whoever writes to `address` by the key that comes back writes to what lies a chunk behind it.
+ibv_mr* register_gpus(ibv_pd* domain, std::uint64_t address, std::size_t bytes, unsigned access) {
+    auto const shift = nic() == "misplaced" ? chunk_bytes : 0;
+    auto* const place = reinterpret_cast<void*>(address + shift);
+    return really(domain, place, bytes - shift, address, access);
+}
+
+}  // namespace
+
+extern "C" {
+
+ibv_mr* ibv_reg_mr_iova2(ibv_pd* domain, void* address, std::size_t bytes, std::uint64_t iova,
+                         unsigned access) {
+    if (!is_gpus(address)) return really(domain, address, bytes, iova, access);
+    if (!one_of("peermem", "both", "misplaced")) return refuse(EFAULT);
+    return register_gpus(domain, iova, bytes, access);
+}
+
+#undef ibv_reg_mr
+ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, std::size_t bytes, int access) {
+    return ibv_reg_mr_iova2(domain, address, bytes, reinterpret_cast<std::uintptr_t>(address),
+                            static_cast<unsigned>(access));
+}
+
+// As the kernel: the descriptor must have these bytes.
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, std::uint64_t offset, std::size_t bytes,
+                          std::uint64_t iova, int descriptor, int access) {
+    if (nic() == "chipset") return refuse(kernel_enotsupp);
+    if (!one_of("dma_buf", "both", "misplaced")) return refuse(EOPNOTSUPP);
+    auto const end = ::lseek(descriptor, 0, SEEK_END);
+    if (end < 0) return refuse(EBADF);
+    if (offset + bytes > static_cast<std::uint64_t>(end)) return refuse(EINVAL);
+    if (!is_gpus(reinterpret_cast<void const*>(iova))) return refuse(EINVAL);
+    return register_gpus(domain, iova, bytes, static_cast<unsigned>(access));
+}
+
+}  // extern "C"
