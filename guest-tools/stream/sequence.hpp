@@ -11,8 +11,9 @@ namespace vfmgr::stream {
 
 // How far behind the newest a packet may come and still be told from its double.
 inline constexpr std::uint64_t sequence_window = 1 << 20;
-// The numbers end here, far below where counting overflows.
-inline constexpr std::uint64_t sequence_max = std::uint64_t{1} << 62;
+// The numbers end here, where the bytes of the longest packets still fit into 64 bits: ten million
+// packets a second take half a year.
+inline constexpr std::uint64_t sequence_max = std::uint64_t{1} << 47;
 
 struct SequenceCounts {
     std::uint64_t received = 0;      // each once

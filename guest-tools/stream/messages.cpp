@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/stream/messages.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "api/types/json.hpp"
+#include "guest-tools/stream/packet.hpp"
+#include "guest-tools/stream/sequence.hpp"
+
+namespace vfmgr::stream {
+namespace {
+
+constexpr std::size_t run_digits = 16;
+constexpr std::size_t text_bytes_max = 1000;
+constexpr std::size_t causes_max = 8;
+
+template <class F, Of<Opening> V>
+void fields(F& f, V& opening) {
+    f.value("version", opening.version);
+    f.value("run", opening.run);
+    f.value("over", opening.over);
+    f.value("packet_bytes", opening.packet_bytes);
+    f.value("chunk", opening.chunk);
+    f.maybe("pair", opening.pair);
+}
+
+template <class F, Of<Acceptance> V>
+void fields(F& f, V& acceptance) {
+    f.maybe("udp_port", acceptance.udp_port);
+    f.maybe("pair", acceptance.pair);
+    f.maybe("refusal", acceptance.refusal);
+}
+
+template <class F, Of<Ending> V>
+void fields(F& f, V& ending) {
+    f.value("packets", ending.packets);
+    f.value("microseconds", ending.microseconds);
+    f.value("chunks", ending.lateness.chunks);
+    f.value("late_chunks", ending.lateness.late);
+    f.value("late_max_us", ending.lateness.late_max_us);
+    f.value("filtered", ending.filtered);
+}
+
+template <class F, Of<Summary> V>
+void fields(F& f, V& summary) {
+    f.value("run", summary.run);
+    f.value("over", summary.over);
+    f.value("packet_bytes", summary.packet_bytes);
+    f.value("end", summary.end);
+    f.nullable("sent", summary.sent);
+    f.nullable("lost", summary.lost);
+    f.value("received", summary.received);
+    f.value("missing", summary.missing);
+    f.value("out_of_order", summary.out_of_order);
+    f.value("duplicates", summary.duplicates);
+    f.value("too_late", summary.too_late);
+    f.value("foreign", summary.foreign);
+    f.value("microseconds", summary.microseconds);
+    f.nullable("socket_lost", summary.socket_lost);
+    f.value("ring_packets", summary.ring_packets);
+}
+
+bool is_run(std::string_view run) {
+    auto const hex = [](char ch) { return (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'f'); };
+    return run.size() == run_digits && std::all_of(run.begin(), run.end(), hex);
+}
+
+void check_packet(JsonReader& reader, Over over, std::uint32_t packet_bytes) {
+    if (packet_bytes < packet_bytes_min || packet_bytes > packet_bytes_max(over))
+        reader.complain("packet_bytes",
+                        fmt::format("must be from {} to {} over {}", packet_bytes_min,
+                                    packet_bytes_max(over), enum_name(over)));
+}
+
+// It ends on a terminal.
+void check_refusal(JsonReader& reader, Error& refusal) {
+    refusal.violations.clear();
+    check_text(reader, "refusal/detail", refusal.detail, text_bytes_max);
+    check_text(reader, "refusal/remedy", refusal.remedy, text_bytes_max);
+    if (refusal.causes.size() > causes_max)
+        return reader.complain("refusal/cause", fmt::format("must be {} at most", causes_max));
+    for (auto const& cause : refusal.causes)
+        check_text(reader, "refusal/cause", cause.call + cause.code + cause.text, text_bytes_max);
+}
+
+// What the other end said, which is not what a vf-guest of this version says.
+template <class T>
+Result<T> read_line(std::string_view line, char const* who) {
+    auto value = from_json_text<T>(line);
+    if (value) return value;
+    return fail(Problem::guest_refused,
+                fmt::format("the {} says what is not understood: {}", who, value.error().detail),
+                "use the same version of vf-guest on both machines");
+}
+
+}  // namespace
+
+std::uint32_t packet_bytes_max(Over over) {
+    return over == Over::udp ? 65'507 : 4096;
+}
+
+std::uint64_t run_number(std::string_view run) {
+    std::uint64_t number = 0;
+    std::from_chars(run.data(), run.data() + run.size(), number, 16);
+    return number;
+}
+
+void to_json(nlohmann::json& out, Opening const& opening) {
+    JsonWriter writer(out);
+    fields(writer, opening);
+}
+
+void read(JsonReader& reader, Opening& opening) {
+    auto const start = reader.mark();
+    fields(reader, opening);
+    if (!reader.clean_since(start)) return;
+    if (opening.version != protocol_version)
+        reader.complain("version", fmt::format("must be {}", protocol_version));
+    if (!is_run(opening.run))
+        reader.complain("run", fmt::format("must be {} hexadecimal digits", run_digits));
+    check_packet(reader, opening.over, opening.packet_bytes);
+    if (opening.chunk < 1 || opening.chunk > chunk_max)
+        reader.complain("chunk", fmt::format("must be from 1 to {}", chunk_max));
+    if (opening.pair.has_value() != (opening.over == Over::ud))
+        reader.complain("pair", "is of ud, and of no other");
+}
+
+void to_json(nlohmann::json& out, Acceptance const& acceptance) {
+    JsonWriter writer(out);
+    fields(writer, acceptance);
+}
+
+void read(JsonReader& reader, Acceptance& acceptance) {
+    auto const start = reader.mark();
+    fields(reader, acceptance);
+    if (!reader.clean_since(start)) return;
+    int const said = static_cast<int>(acceptance.udp_port.has_value()) +
+                     static_cast<int>(acceptance.pair.has_value()) +
+                     static_cast<int>(acceptance.refusal.has_value());
+    if (said != 1) reader.complain("", "must have one of udp_port, pair and refusal");
+    if (acceptance.udp_port == 0) reader.complain("udp_port", "must not be 0");
+    if (acceptance.refusal) check_refusal(reader, *acceptance.refusal);
+}
+
+void to_json(nlohmann::json& out, Ending const& ending) {
+    JsonWriter writer(out);
+    fields(writer, ending);
+}
+
+void read(JsonReader& reader, Ending& ending) {
+    auto const start = reader.mark();
+    fields(reader, ending);
+    if (!reader.clean_since(start)) return;
+    if (ending.packets > sequence_max)
+        reader.complain("packets", fmt::format("must be {} at most", sequence_max));
+    if (ending.filtered > ending.packets)
+        reader.complain("filtered", "must not be more than packets");
+    if (ending.lateness.late > ending.lateness.chunks || ending.lateness.chunks > ending.packets)
+        reader.complain("chunks", "must be at most packets, and late_chunks at most chunks");
+}
+
+void to_json(nlohmann::json& out, Summary const& summary) {
+    JsonWriter writer(out);
+    fields(writer, summary);
+}
+
+void read(JsonReader& reader, Summary& summary) {
+    auto const start = reader.mark();
+    fields(reader, summary);
+    if (!reader.clean_since(start)) return;
+    if (!is_run(summary.run))
+        reader.complain("run", fmt::format("must be {} hexadecimal digits", run_digits));
+    check_packet(reader, summary.over, summary.packet_bytes);
+    if (summary.received > sequence_max)
+        reader.complain("received", fmt::format("must be {} at most", sequence_max));
+    // What more came than was sent has no loss.
+    if (summary.lost && (!summary.sent || *summary.lost > summary.sent->packets ||
+                         summary.received != summary.sent->packets - *summary.lost))
+        reader.complain("lost", "must be what was sent and not received");
+}
+
+Result<Opening> read_opening(std::string_view line) {
+    auto const any = parse_json(line);
+    if (any && any->is_object()) {
+        auto const version = any->find("version");
+        if (version != any->end() && version->is_number_unsigned() && *version != protocol_version)
+            return fail(Problem::unsupported,
+                        fmt::format("the sender's stream test is of version {}, the receiver's of "
+                                    "version {}",
+                                    version->get<std::uint64_t>(), protocol_version),
+                        "use the same version of vf-guest on both machines");
+    }
+    return read_line<Opening>(line, "sender");
+}
+
+Result<Acceptance> read_acceptance(std::string_view line, Over over) {
+    VFMGR_TRY(auto acceptance, read_line<Acceptance>(line, "receiver"));
+    if (acceptance.refusal) return fail(std::move(*acceptance.refusal));
+    if (acceptance.pair.has_value() == (over == Over::ud)) return acceptance;
+    return fail(Problem::guest_refused,
+                fmt::format("the receiver did not tell its end of {}", enum_name(over)),
+                "use the same version of vf-guest on both machines");
+}
+
+Result<Ending> read_ending(std::string_view line) {
+    return read_line<Ending>(line, "sender");
+}
+
+Result<Summary> read_summary(std::string_view line) {
+    return read_line<Summary>(line, "receiver");
+}
+
+}  // namespace vfmgr::stream
