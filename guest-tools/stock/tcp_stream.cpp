@@ -36,6 +36,8 @@ Error no_listener(TcpEndpoint const& endpoint, char const* call) {
                 "see the cause"};
     if (error_number == EADDRINUSE)
         error.remedy = fmt::format("stop the program that uses TCP port {}", endpoint.port);
+    else if (error_number == EADDRNOTAVAIL)
+        error.remedy = "name an address that a netdev here has: ip -brief address";
     error.causes.push_back(errno_cause(call, error_number));
     return error;
 }

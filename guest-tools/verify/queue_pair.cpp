@@ -244,7 +244,10 @@ void QueuePair::shut(Deadline deadline) {
     unsigned awaited = 0;
     if (!broken_off_ && ibv_post_recv(pair_.get(), &receive_last, &bad_receive) == 0) ++awaited;
     if (!to_error()) return;
-    if (ibv_post_send(pair_.get(), &send_last, &bad_send) == 0) ++awaited;
+    // SoftRoCE's provider looks into the address of each datagram, and without a peer there is
+    // none.
+    bool const sends = pair_->qp_type != IBV_QPT_UD || peer_address_;
+    if (sends && ibv_post_send(pair_.get(), &send_last, &bad_send) == 0) ++awaited;
     std::array<ibv_wc, 32> room{};
     unsigned device_events = 0;  // each may report the end that shut() itself brought about
     while (awaited > 0 && device_events < 8) {

@@ -65,6 +65,8 @@ class QueuePair {
     [[nodiscard]] Result<void> send(std::uint64_t id, Piece from);
     [[nodiscard]] Result<void> write(std::uint64_t id, RemoteTransfer const& transfer);
     [[nodiscard]] Result<void> read(std::uint64_t id, RemoteTransfer const& transfer);
+    // Of datagrams: whom connect() named, into a request of the caller's own.
+    void address(ibv_send_wr& request) const;
     // A chain in one call, as it is; what is not signalled has no completion.
     [[nodiscard]] Result<void> post(ibv_send_wr& first);
     // To ERR: whoever waits for its completions gets them, flushed. Only shut() may follow.
@@ -81,7 +83,6 @@ class QueuePair {
     [[nodiscard]] bool to_error();
     [[nodiscard]] Result<void> to_init(std::uint8_t port, unsigned remote_access);
     [[nodiscard]] Result<void> connect_datagrams(VerbsPort const& port, QueuePairEnd const& peer);
-    void address(ibv_send_wr& request) const;
     [[nodiscard]] Result<void> post_one(ibv_send_wr& request, Piece const& local);
     [[nodiscard]] Result<void> one_sided(std::uint64_t id, ibv_wr_opcode opcode,
                                          RemoteTransfer const& transfer);
