@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/stream/receive.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "api/types/event.hpp"
+#include "api/types/json.hpp"
+#include "guest-tools/stock/tcp_stream.hpp"
+#include "guest-tools/stream/control.hpp"
+#include "guest-tools/stream/source.hpp"
+
+namespace vfmgr::stream {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+constexpr std::chrono::seconds opening_wait{5};
+constexpr std::chrono::seconds summary_wait{5};
+constexpr std::chrono::seconds tail_max{5};  // of a network that delivers and delivers
+// How often the sender's word, the clock and a stop are looked for while packets come and come.
+constexpr std::chrono::milliseconds look_interval{10};
+
+bool can_be_read(int fd) {
+    pollfd ready{fd, POLLIN, 0};
+    return fd >= 0 && ::poll(&ready, 1, 0) > 0;
+}
+
+template <class Event, class... Values>
+void raise(Event const& event, Values const&... values) {
+    if (event) event(values...);
+}
+
+// A run, from its acceptance to its summary.
+class Reception {
+  public:
+    Reception(Control& control, Source& source, Opening const& opening, ReceiveEvents const& events)
+        : control_(control),
+          source_(source),
+          opening_(opening),
+          events_(events),
+          tally_(run_number(opening.run), opening.packet_bytes, Steady::now()) {}
+
+    Result<Summary> run(Deadline until, int stop) {
+        auto next_second = Steady::now() + std::chrono::seconds(1);
+        Deadline next_look{};
+        while (!end_) {
+            VFMGR_TRY(auto const taken, source_.take(tally_));
+            auto const now = Steady::now();
+            tally_.taken_at(now);
+            if (now >= next_second) {
+                VFMGR_CHECK(source_.check());
+                raise(events_.second, tally_.interval(now, source_.lost()));
+                next_second += std::chrono::seconds(1);
+            }
+            if (taken == 0 || now >= next_look) {
+                look(now, until, stop);
+                next_look = now + look_interval;
+            }
+            if (taken == 0 && !end_)
+                VFMGR_CHECK(wait(std::min({next_second, until, quiet_at()}), stop));
+        }
+        return summary();
+    }
+
+  private:
+    // What the sender says, what the clock says, and whether somebody has stopped it.
+    void look(Deadline now, Deadline until, int stop) {
+        if (!gone_at_) hear(now);
+        if (can_be_read(stop)) end_ = End::stopped;
+        if (now >= until) end_ = End::time_over;
+        bool const all = ending_ && tally_.received() >= ending_->packets;
+        if (gone_at_ && (all || now >= quiet_at())) end_ = ending_ ? End::sent : End::sender_gone;
+    }
+
+    // Its ending, or its end: both are behind its last packet.
+    void hear(Deadline now) {
+        auto line = control_.line_now();
+        if (line && !*line) return;
+        gone_at_ = now;
+        if (!line) return;
+        if (auto const ending = read_ending(**line)) ending_ = *ending;
+    }
+
+    // When nothing more is waited for.
+    [[nodiscard]] Deadline quiet_at() const {
+        if (!gone_at_) return Deadline::max();
+        return std::min(std::max(*gone_at_, tally_.last_at()) + quiet_time, *gone_at_ + tail_max);
+    }
+
+    Result<void> wait(Deadline deadline, int stop) {
+        VFMGR_CHECK(source_.arm());
+        VFMGR_TRY(auto const taken, source_.take(tally_));
+        tally_.taken_at(Steady::now());
+        if (taken > 0) return {};
+        std::vector<int> watched{source_.fd()};
+        if (!gone_at_) watched.push_back(control_.fd());
+        if (stop >= 0) watched.push_back(stop);
+        VFMGR_CHECK(await_readable(watched, deadline));
+        return {};
+    }
+
+    Summary summary() {
+        auto made = tally_.summary(ending_);
+        made.run = opening_.run;
+        made.over = opening_.over;
+        made.end = *end_;
+        made.socket_lost = source_.lost();
+        made.ring_packets = source_.ring_packets();
+        // The sender may have gone: then nobody is told.
+        static_cast<void>(
+            control_.say(to_json_text(nlohmann::json(made)), Steady::now() + summary_wait));
+        return made;
+    }
+
+    Control& control_;
+    Source& source_;
+    Opening const& opening_;
+    ReceiveEvents const& events_;
+    Tally tally_;
+    std::optional<Ending> ending_;
+    std::optional<Deadline> gone_at_;  // when the sender ended, in either way
+    std::optional<End> end_;
+};
+
+struct Met {
+    Control control;
+    Opening opening;
+    Source source;
+};
+
+Result<Opening> hear_opening(Control& control, ReceiveWish const& wish, int stop) {
+    VFMGR_TRY(auto const line, control.line(Steady::now() + opening_wait, stop));
+    VFMGR_TRY(auto opening, read_opening(line));
+    if (!wish.over || *wish.over == opening.over) return opening;
+    return fail(Problem::unsupported,
+                fmt::format("the receiver takes packets over {}, the sender sends over {}",
+                            enum_name(*wish.over), enum_name(opening.over)),
+                "give both ends the same --over");
+}
+
+// One that has connected: taken, or told why not.
+Result<Met> meet(FileDescriptor socket, ReceiveWish const& wish, std::uint16_t port, int stop) {
+    Control control(std::move(socket), "sender");
+    auto const refuse = [&](Error const& error) {
+        Acceptance refusal;
+        refusal.refusal = error;
+        static_cast<void>(
+            control.say(to_json_text(nlohmann::json(refusal)), Steady::now() + opening_wait));
+        return fail(error);
+    };
+    auto opening = hear_opening(control, wish, stop);
+    if (!opening) return refuse(opening.error());
+    auto source = Source::open(wish.local, wish.port == 0 ? 0 : port, wish.ring, *opening);
+    if (!source) return refuse(source.error());
+    VFMGR_CHECK(control.say(to_json_text(nlohmann::json(source->acceptance())),
+                            Steady::now() + opening_wait));
+    return Met{std::move(control), std::move(*opening), std::move(*source)};
+}
+
+// The first that is taken. The listener is gone with its return: a second sender is told at once
+// that nobody listens.
+Result<Met> await_sender(ReceiveWish const& wish, ReceiveEvents const& events, Deadline until,
+                         int stop) {
+    VFMGR_TRY(auto const listener, stock::listen_tcp({wish.local, wish.port, {}}));
+    auto const port = stock::port_of(listener);
+    raise(events.ready, port);
+    std::vector<int> watched{listener.get()};
+    if (stop >= 0) watched.push_back(stop);
+    while (true) {
+        VFMGR_TRY(auto const ready, await_readable(watched, until));
+        if (ready == Readiness::deadline_passed)
+            return fail(Problem::timed_out,
+                        fmt::format("no sender came to {} port {}", to_string(wish.local), port),
+                        fmt::format("start on the other machine: vf-guest stream send --to {}, and "
+                                    "let TCP port {} through the firewalls between",
+                                    to_string(wish.local), port));
+        if (can_be_read(stop)) return fail(stopped());
+        FileDescriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        if (!socket) continue;  // it has gone again
+        auto met = meet(std::move(socket), wish, port, stop);
+        if (met) return met;
+        if (can_be_read(stop)) return fail(stopped());
+        raise(events.refused, met.error());
+    }
+}
+
+}  // namespace
+
+Result<Summary> receive(ReceiveWish const& wish, ReceiveEvents const& events, int stop) {
+    auto const until = wish.time ? Steady::now() + *wish.time : Deadline::max();
+    VFMGR_TRY(auto met, await_sender(wish, events, until, stop));
+    raise(events.begun, met.opening, met.control.peer());
+    return Reception(met.control, met.source, met.opening, events).run(until, stop);
+}
+
+}  // namespace vfmgr::stream

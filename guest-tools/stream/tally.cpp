@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/stream/tally.hpp"
+
+#include "guest-tools/stream/packet.hpp"
+
+namespace vfmgr::stream {
+namespace {
+
+std::uint64_t microseconds(Deadline::duration time) {
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::microseconds>(time).count());
+}
+
+std::uint64_t came(SequenceCounts const& counts) {
+    return counts.received + counts.duplicates + counts.too_late;
+}
+
+}  // namespace
+
+void Tally::take(std::span<std::byte const> packet) {
+    auto const number = packet.size() == packet_bytes_ ? packet_number(packet, run_) : std::nullopt;
+    if (number)
+        sequence_.take(*number);
+    else
+        ++foreign_;
+}
+
+void Tally::taken_at(Deadline now) {
+    auto const all = came(sequence_.counts());
+    if (all == timed_) return;
+    timed_ = all;
+    if (!first_at_) first_at_ = now;
+    last_at_ = now;
+}
+
+Interval Tally::interval(Deadline now, std::optional<std::uint64_t> socket_lost) {
+    auto const& counts = sequence_.counts();
+    Interval made;
+    made.until_us = microseconds(now - start_);
+    made.microseconds = microseconds(now - interval_from_);
+    made.packets = counts.received - before_.counts.received;
+    made.bytes = made.packets * packet_bytes_;
+    made.lost = static_cast<std::int64_t>(counts.missing - before_.counts.missing);
+    made.out_of_order = counts.out_of_order - before_.counts.out_of_order;
+    made.duplicates = counts.duplicates - before_.counts.duplicates;
+    made.foreign = foreign_ - before_.foreign;
+    if (socket_lost) made.socket_lost = *socket_lost - before_.socket_lost;
+    before_ = {counts, foreign_, socket_lost.value_or(0)};
+    interval_from_ = now;
+    return made;
+}
+
+Summary Tally::summary(std::optional<Ending> const& sent) const {
+    auto const& counts = sequence_.counts();
+    Summary made;
+    made.packet_bytes = packet_bytes_;
+    made.sent = sent;
+    if (sent) made.lost = sequence_.lost_of(sent->packets);
+    made.received = counts.received;
+    made.missing = counts.missing;
+    made.out_of_order = counts.out_of_order;
+    made.duplicates = counts.duplicates;
+    made.too_late = counts.too_late;
+    made.foreign = foreign_;
+    if (first_at_) made.microseconds = microseconds(last_at_ - *first_at_);
+    return made;
+}
+
+}  // namespace vfmgr::stream

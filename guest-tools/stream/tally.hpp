@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of one run came, altogether and in each second. Pure: time comes from outside; one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "guest-tools/stream/messages.hpp"
+#include "guest-tools/stream/sequence.hpp"
+
+namespace vfmgr::stream {
+
+// Since the one before.
+struct Interval {
+    std::uint64_t until_us = 0;  // since the run began
+    std::uint64_t microseconds = 0;
+    std::uint64_t packets = 0;
+    std::uint64_t bytes = 0;
+    std::int64_t lost = 0;  // below zero when more that were missing came late than were missed
+    std::uint64_t out_of_order = 0;
+    std::uint64_t duplicates = 0;
+    std::uint64_t foreign = 0;
+    std::optional<std::uint64_t> socket_lost;  // where the socket tells
+    bool operator==(Interval const&) const = default;
+};
+
+class Tally {
+  public:
+    Tally(std::uint64_t run, std::uint32_t packet_bytes, Deadline start)
+        : run_(run), packet_bytes_(packet_bytes), start_(start), interval_from_(start) {}
+    // One that came, whole.
+    void take(std::span<std::byte const> packet);
+    // One that is longer than a packet of this run.
+    void take_longer() { ++foreign_; }
+    // When those were taken that came last, if any of them was of this run.
+    void taken_at(Deadline now);
+    [[nodiscard]] std::uint64_t received() const { return sequence_.counts().received; }
+    [[nodiscard]] Deadline last_at() const { return last_at_; }
+    // `socket_lost` is what the socket has lost altogether.
+    [[nodiscard]] Interval interval(Deadline now, std::optional<std::uint64_t> socket_lost);
+    [[nodiscard]] Summary summary(std::optional<Ending> const& sent) const;
+
+  private:
+    struct Seen {
+        SequenceCounts counts;
+        std::uint64_t foreign = 0, socket_lost = 0;
+    };
+
+    std::uint64_t const run_;
+    std::uint32_t const packet_bytes_;
+    Deadline const start_;
+    Sequence sequence_;
+    std::uint64_t foreign_ = 0;
+    std::uint64_t timed_ = 0;  // counted when last_at_ was set
+    std::optional<Deadline> first_at_;
+    Deadline last_at_{};
+    Deadline interval_from_;
+    Seen before_;  // at the end of the last interval
+};
+
+}  // namespace vfmgr::stream

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sender's end of a stream over unreliable datagrams: a chunk is one chain of requests, of
+// which the last alone has a completion. One thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "guest-tools/stream/ring.hpp"
+#include "guest-tools/verify/device.hpp"
+#include "guest-tools/verify/memory.hpp"
+
+namespace vfmgr::stream {
+
+class UdSink {
+  public:
+    struct Wish {
+        IpAddress local;
+        std::optional<std::uint32_t> packet_bytes;  // absent: what fits a datagram
+        std::uint32_t chunk = 1;
+        std::uint64_t run = 0;
+    };
+    [[nodiscard]] static Result<UdSink> open(Wish const& wish);
+    UdSink(UdSink&&) = default;
+    UdSink& operator=(UdSink&&) = delete;
+    ~UdSink();
+
+    [[nodiscard]] QueuePairEnd const& end() const { return rdma_->pair.end(); }
+    [[nodiscard]] std::uint32_t packet_bytes() const { return packet_bytes_; }
+    [[nodiscard]] Result<void> aim(QueuePairEnd const& receiver);
+    // So many packets from number `first` on; at most a chunk.
+    [[nodiscard]] Result<void> send(std::uint64_t first, std::uint64_t count);
+    // Until all are on their way.
+    [[nodiscard]] Result<void> flush();
+
+  private:
+    struct Rdma {  // members are destroyed from the last to the first
+        verify::VerbsPort port;
+        verify::VerbsDomain domain;
+        verify::RegisteredMemory memory;
+        verify::QueuePair pair;
+    };
+    UdSink(std::unique_ptr<Rdma> rdma, Ring slots, std::uint32_t packet_bytes, Wish const& wish);
+    [[nodiscard]] Result<void> await_chunk();
+
+    std::unique_ptr<Rdma> rdma_;
+    Ring slots_;  // of some chunks
+    std::uint32_t packet_bytes_;
+    std::uint32_t chunk_;
+    std::uint64_t run_;
+    std::uint64_t next_chunk_ = 0;
+    std::uint64_t outstanding_ = 0;  // chunks
+    std::vector<ibv_send_wr> requests_;
+    std::vector<ibv_sge> pieces_;
+    std::array<ibv_wc, 16> room_{};
+};
+
+}  // namespace vfmgr::stream

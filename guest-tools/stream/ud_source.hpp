@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The receiver's end of a stream over unreliable datagrams: as many receives are outstanding as the
+// ring has slots, each posted anew when its packet is counted. One thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+
+#include "guest-tools/stream/ring.hpp"
+#include "guest-tools/stream/tally.hpp"
+#include "guest-tools/verify/device.hpp"
+#include "guest-tools/verify/memory.hpp"
+
+namespace vfmgr::stream {
+
+// A datagram is one packet of the path MTU at most.
+[[nodiscard]] Result<void> check_ud_packet(verify::VerbsPort const& port,
+                                           std::uint32_t packet_bytes);
+
+class UdSource {
+  public:
+    // `local` is the address whose GID is received at; the sender's end is in the opening.
+    [[nodiscard]] static Result<UdSource> open(IpAddress const& local, RingWish const& ring,
+                                               Opening const& opening);
+    UdSource(UdSource&&) = default;
+    UdSource& operator=(UdSource&&) = delete;
+    ~UdSource();
+
+    // Readable when a packet has come, once armed.
+    [[nodiscard]] int fd() const;
+    [[nodiscard]] Result<void> arm();
+    [[nodiscard]] QueuePairEnd const& end() const { return rdma_->pair.end(); }
+    [[nodiscard]] std::uint32_t ring_packets() const { return ring_.count(); }
+    [[nodiscard]] Result<std::size_t> take(Tally& tally);
+    // Whether the device is still there.
+    [[nodiscard]] Result<void> check() const;
+
+  private:
+    struct Rdma {  // members are destroyed from the last to the first
+        verify::VerbsPort port;
+        verify::VerbsDomain domain;
+        verify::RegisteredMemory memory;
+        verify::QueuePair pair;
+    };
+    UdSource(std::unique_ptr<Rdma> rdma, Ring ring) : rdma_(std::move(rdma)), ring_(ring) {}
+
+    std::unique_ptr<Rdma> rdma_;
+    Ring ring_;
+    std::array<ibv_wc, 64> room_{};
+};
+
+}  // namespace vfmgr::stream

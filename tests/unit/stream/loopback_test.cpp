@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both ends over the loopback device, over UDP: there is no RDMA device where unit tests run. What
+// is lost, doubled and out of order is so on purpose, by a sender of the test's own.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <future>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "api/types/event.hpp"
+#include "api/types/json.hpp"
+#include "guest-tools/stock/tcp_stream.hpp"
+#include "guest-tools/stream/control.hpp"
+#include "guest-tools/stream/receive.hpp"
+#include "guest-tools/stream/send.hpp"
+#include "guest-tools/stream/udp_sink.hpp"
+#include "guest-tools/stream/udp_source.hpp"
+#include "guest-tools/verify/socket_address.hpp"
+
+namespace vfmgr::stream {
+namespace {
+
+using namespace std::chrono_literals;
+using Steady = std::chrono::steady_clock;
+auto const loopback = IpAddress::parse("127.0.0.1").value();
+
+Deadline soon() {
+    return Steady::now() + 20s;
+}
+
+std::string text(auto const& value) {
+    return to_json_text(nlohmann::json(value));
+}
+
+// receive() in a thread of its own, until it ends by itself or is stopped.
+class Receiver {
+  public:
+    explicit Receiver(ReceiveWish wish = {}) : wish_(std::move(wish)) {
+        wish_.local = loopback;
+        wish_.port = 0;
+        if (!wish_.time) wish_.time = 60s;
+        result_ = std::async(std::launch::async, [this] {
+            ReceiveEvents events;
+            events.ready = [this](std::uint16_t port) { ready_.set_value(port); };
+            events.begun = [this](Opening const& opening, IpAddress const&) { begun = opening; };
+            events.refused = [this](Error const& error) { refused.push_back(error); };
+            events.second = [this](Interval const& one) { seconds.push_back(one); };
+            return receive(wish_, events, stop.get());
+        });
+        port = ready_.get_future().get();
+    }
+    ~Receiver() {
+        raise_event(stop);
+        if (result_.valid()) result_.wait();
+    }
+    Result<Summary> result() { return result_.get(); }
+
+    FileDescriptor const stop = make_event().value();
+    std::uint16_t port = 0;
+    // To be looked at behind result().
+    std::optional<Opening> begun;
+    std::vector<Error> refused;
+    std::vector<Interval> seconds;
+
+  private:
+    ReceiveWish wish_;
+    std::promise<std::uint16_t> ready_;
+    std::future<Result<Summary>> result_;
+};
+
+SendWish wish_for(Receiver const& receiver) {
+    SendWish wish;
+    wish.to = loopback;
+    wish.port = receiver.port;
+    wish.packet_bytes = 256;
+    wish.packets = 1000;
+    wish.packets_per_second = 20'000;
+    return wish;
+}
+
+// A sender that sends what it is told to.
+struct OwnSender {
+    Control control;
+    UdpSink sink;
+    std::uint16_t port;
+    Ending ending{};
+
+    static OwnSender begin(Receiver const& receiver) {
+        auto control = connect_to({loopback, receiver.port, {}}, soon(), -1).value();
+        Opening opening;
+        opening.run = "00000000000004d2";
+        opening.packet_bytes = 128;
+        EXPECT_TRUE(control.say(text(opening), soon()));
+        auto const port =
+            *read_acceptance(control.line(soon(), -1).value(), Over::udp).value().udp_port;
+        auto sink = UdpSink::open({loopback, loopback, 128, 1, 1234}).value();
+        EXPECT_TRUE(sink.aim(port));
+        return {std::move(control), std::move(sink), port};
+    }
+    void send(std::uint64_t from, std::uint64_t to) {
+        for (; from < to; ++from) EXPECT_TRUE(sink.send(from, 1));
+    }
+    Summary end(std::uint64_t packets) {
+        ending.packets = packets;
+        EXPECT_TRUE(control.say(text(ending), soon()));
+        return read_summary(control.line(soon(), -1).value()).value();
+    }
+};
+
+TEST(StreamLoopback, LosesNothingAndBothEndsSayTheSame) {
+    Receiver receiver;
+    auto const sent = send(wish_for(receiver), {}, -1);
+    auto const received = receiver.result();
+    ASSERT_TRUE(sent) << sent.error().detail;
+    ASSERT_TRUE(received) << received.error().detail;
+    EXPECT_EQ(*sent, *received);
+    EXPECT_EQ(sent->end, End::sent);
+    EXPECT_TRUE(sent->nothing_lost());
+    EXPECT_EQ(sent->received, 1000U);
+    EXPECT_EQ(sent->sent->packets, 1000U);
+    EXPECT_EQ(sent->sent->lateness.chunks, 63U);
+    EXPECT_EQ(sent->bytes(), 256'000U);
+    EXPECT_EQ(sent->socket_lost, 0U);
+    // The last chunk's turn is 992 packets after the first: never faster than the rate.
+    EXPECT_GE(sent->sent->microseconds, 49'600U);
+    EXPECT_EQ(receiver.begun->packet_bytes, 256U);
+    EXPECT_TRUE(receiver.refused.empty());
+}
+
+TEST(StreamLoopback, InjectedLossIsReportedExactly) {
+    Receiver receiver;
+    auto sender = OwnSender::begin(receiver);
+    sender.send(1, 20);  // not the first
+    sender.send(21, 22);
+    sender.send(20, 21);  // swapped
+    sender.send(22, 100);
+    sender.send(30, 32);    // again
+    sender.send(105, 997);  // without 100 to 104, and without the last three
+    auto const told = sender.end(1000);
+    auto const counted = receiver.result().value();
+    EXPECT_EQ(told, counted);
+    EXPECT_EQ(counted.lost, 1U + 5 + 3);
+    EXPECT_EQ(counted.missing, 1U + 5);
+    EXPECT_EQ(counted.received, 1000U - 9);
+    EXPECT_EQ(counted.out_of_order, 1U);
+    EXPECT_EQ(counted.duplicates, 2U);
+    EXPECT_EQ(counted.foreign, 0U);
+    EXPECT_EQ(counted.too_late, 0U);
+    EXPECT_FALSE(counted.nothing_lost());
+}
+
+TEST(StreamLoopback, WhatIsNotOfTheRunIsForeign) {
+    Receiver receiver;
+    auto sender = OwnSender::begin(receiver);
+    for (auto const& [bytes, run] : {std::pair{128U, 1235U}, {127U, 1234U}, {900U, 1234U}}) {
+        auto stranger = UdpSink::open({loopback, loopback, bytes, 1, run}).value();
+        ASSERT_TRUE(stranger.aim(sender.port));
+        ASSERT_TRUE(stranger.send(2, 1));
+    }
+    sender.send(0, 2);
+    auto const counted = sender.end(3);
+    EXPECT_EQ(counted.foreign, 3U);
+    EXPECT_EQ(counted.received, 2U);
+    EXPECT_EQ(counted.lost, 1U);
+}
+
+TEST(StreamLoopback, ASenderThatDiesLeavesWhatCame) {
+    Receiver receiver;
+    {
+        auto sender = OwnSender::begin(receiver);
+        sender.send(0, 10);
+        sender.send(12, 20);
+    }
+    auto const counted = receiver.result().value();
+    EXPECT_EQ(counted.end, End::sender_gone);
+    EXPECT_EQ(counted.sent, std::nullopt);
+    EXPECT_EQ(counted.lost, std::nullopt);
+    EXPECT_EQ(counted.missing, 2U);
+    EXPECT_EQ(counted.received, 18U);
+    EXPECT_FALSE(counted.nothing_lost());
+}
+
+TEST(StreamLoopback, AReceiverThatEndsTellsTheSenderWhatCame) {
+    ReceiveWish wish;
+    wish.time = 1500ms;
+    Receiver receiver(wish);
+    auto endless = wish_for(receiver);
+    endless.packets.reset();
+    endless.time = 60s;
+    auto const sent = send(endless, {}, -1);
+    auto const received = receiver.result().value();
+    ASSERT_TRUE(sent) << sent.error().detail;
+    EXPECT_EQ(*sent, received);
+    EXPECT_EQ(sent->end, End::time_over);
+    EXPECT_EQ(sent->lost, std::nullopt);
+    EXPECT_GT(sent->received, 0U);
+    ASSERT_EQ(receiver.seconds.size(), 1U);
+    EXPECT_GT(receiver.seconds[0].packets, 0U);
+    // Never faster than the rate and one chunk.
+    EXPECT_LE(receiver.seconds[0].packets, receiver.seconds[0].until_us / 50 + 16);
+    EXPECT_EQ(receiver.seconds[0].bytes, receiver.seconds[0].packets * 256);
+}
+
+TEST(StreamLoopback, AStoppedSenderIsCountedExactly) {
+    Receiver receiver;
+    auto endless = wish_for(receiver);
+    endless.packets.reset();
+    endless.time = 60s;
+    auto const stop = make_event().value();
+    auto const sent = send(endless, [&](Opening const&) { raise_event(stop); }, stop.get());
+    ASSERT_TRUE(sent) << sent.error().detail;
+    EXPECT_EQ(sent->end, End::sent);
+    EXPECT_TRUE(sent->nothing_lost());
+    EXPECT_LT(sent->received, 20'000U);
+}
+
+TEST(StreamLoopback, AStoppedReceiverThatWaitsSaysSo) {
+    Receiver receiver;
+    raise_event(receiver.stop);
+    EXPECT_EQ(receiver.result().error(), stopped());
+}
+
+TEST(StreamLoopback, NoSenderInTime) {
+    ReceiveWish wish;
+    wish.time = 10ms;
+    Receiver receiver(wish);
+    auto const none = receiver.result();
+    EXPECT_EQ(none.error().problem, Problem::timed_out);
+    EXPECT_NE(none.error().remedy.find("vf-guest stream send --to 127.0.0.1"), std::string::npos);
+}
+
+TEST(StreamLoopback, OneOfAnotherVersionIsRefusedAndTheNextIsWaitedFor) {
+    Receiver receiver;
+    {
+        auto control = connect_to({loopback, receiver.port, {}}, soon(), -1).value();
+        ASSERT_TRUE(control.say(R"({"version":2,"lanes":4})", soon()));
+        auto const refused = read_acceptance(control.line(soon(), -1).value(), Over::udp);
+        EXPECT_EQ(refused.error().problem, Problem::unsupported);
+        auto scanner = connect_to({loopback, receiver.port, {}}, soon(), -1).value();
+        ASSERT_TRUE(scanner.say("GET / HTTP/1.1", soon()));
+        ASSERT_TRUE(scanner.line(soon(), -1));
+        auto flood = connect_to({loopback, receiver.port, {}}, soon(), -1).value();
+        ASSERT_TRUE(flood.say(std::string(2 * line_bytes_max, 'a'), soon()));
+        ASSERT_TRUE(flood.line(soon(), -1));
+    }
+    auto const sent = send(wish_for(receiver), {}, -1);
+    ASSERT_TRUE(sent) << sent.error().detail;
+    EXPECT_TRUE(sent->nothing_lost());
+    ASSERT_TRUE(receiver.result());
+    ASSERT_EQ(receiver.refused.size(), 3U);
+    EXPECT_NE(receiver.refused[0].detail.find("of version 2"), std::string::npos);
+    EXPECT_EQ(receiver.refused[1].problem, Problem::guest_refused);
+    EXPECT_NE(receiver.refused[2].detail.find("4096 bytes"), std::string::npos);
+}
+
+TEST(StreamLoopback, AReceiverOfTheOtherKindSaysSoToTheSender) {
+    ReceiveWish wish;
+    wish.over = Over::ud;
+    Receiver receiver(wish);
+    auto const refused = send(wish_for(receiver), {}, -1);
+    EXPECT_EQ(refused.error().detail,
+              "the receiver takes packets over ud, the sender sends over udp");
+    EXPECT_EQ(refused.error().remedy, "give both ends the same --over");
+}
+
+TEST(StreamLoopback, ARingThatHoldsNoPacketIsToldToTheSender) {
+    ReceiveWish wish;
+    wish.ring.bytes = 255;
+    Receiver receiver(wish);
+    auto const refused = send(wish_for(receiver), {}, -1);
+    EXPECT_EQ(refused.error().detail,
+              "the receiver's ring of 255 bytes holds no packet of 256 bytes");
+}
+
+TEST(StreamLoopback, WhereNobodyListensTheCommandIsNamed) {
+    SendWish wish;
+    wish.to = loopback;
+    wish.port = 1;
+    auto const refused = send(wish, {}, -1);
+    EXPECT_EQ(refused.error().detail, "no stream receiver listens on 127.0.0.1 port 1");
+    EXPECT_EQ(refused.error().remedy,
+              "start there: vf-guest stream receive --local 127.0.0.1 --port 1");
+    wish.local = IpAddress::parse("192.0.2.1").value();
+    EXPECT_EQ(send(wish, {}, -1).error().detail, "no netdev here has the address 192.0.2.1");
+    wish.local = IpAddress::parse("::1").value();
+    EXPECT_EQ(send(wish, {}, -1).error().problem, Problem::invalid_request);
+}
+
+TEST(StreamLoopback, APortThatIsTakenAndAnAddressThatIsNotHereAreNamed) {
+    auto const taken = stock::listen_tcp({loopback, 0, {}}).value();
+    ReceiveWish wish;
+    wish.local = loopback;
+    wish.port = stock::port_of(taken);
+    auto const refused = receive(wish, {}, -1);
+    EXPECT_EQ(refused.error().causes.at(0).code, "EADDRINUSE");
+    EXPECT_EQ(refused.error().remedy,
+              "stop the program that uses TCP port " + std::to_string(wish.port));
+    wish.local = IpAddress::parse("192.0.2.1").value();
+    auto const nowhere = receive(wish, {}, -1);
+    EXPECT_EQ(nowhere.error().causes.at(0).code, "EADDRNOTAVAIL");
+    EXPECT_EQ(nowhere.error().remedy, "name an address that a netdev here has: ip -brief address");
+    auto const first = UdpSource::open({loopback, 0, 64, 1}).value();
+    auto const second = UdpSource::open({loopback, first.port(), 64, 1});
+    EXPECT_EQ(second.error().causes.at(0).code, "EADDRINUSE");
+    EXPECT_NE(second.error().remedy.find("ss -ulpn"), std::string::npos);
+}
+
+// What is too long for the loopback device itself: an MTU of 65536, and IPv6 headers.
+TEST(StreamLoopback, PacketsBeyondThePathsMtuAreRefusedWithTheLongest) {
+    auto const v6 = IpAddress::parse("::1").value();
+    if (!stock::listen_tcp({v6, 0, {}})) GTEST_SKIP() << "there is no IPv6 here";
+    EXPECT_TRUE(UdpSink::open({v6, v6, 65'488, 1, 1}));
+    auto const refused = UdpSink::open({v6, v6, 65'489, 1, 1});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().problem, Problem::unsupported);
+    EXPECT_EQ(refused.error().detail,
+              "packets of 65489 bytes do not fit the path to ::1: its MTU of 65536 leaves 65488 "
+              "bytes, and they are not fragmented");
+    EXPECT_NE(refused.error().remedy.find("--packet-bytes 65488"), std::string::npos);
+}
+
+// Nobody reads, so the socket's buffer is full at some time: what it lost, and what it did not, are
+// all that was sent.
+TEST(StreamLoopback, WhatTheSocketLosesIsToldExactly) {
+    constexpr std::uint32_t bytes = 60'000;
+    constexpr std::uint64_t count = 3000;
+    auto source = UdpSource::open({loopback, 0, bytes, 4}).value();
+    auto sink = UdpSink::open({loopback, loopback, bytes, 1, 99}).value();
+    ASSERT_TRUE(sink.aim(source.port()));
+    for (std::uint64_t i = 0; i < count; ++i) ASSERT_TRUE(sink.send(i, 1));
+    Tally tally(99, bytes, Steady::now());
+    while (source.take(tally).value() > 0) {
+    }
+    auto const lost = source.lost();
+    ASSERT_TRUE(lost);
+    EXPECT_GT(*lost, 0U);
+    EXPECT_GT(tally.received(), 0U);
+    EXPECT_EQ(tally.received() + *lost, count);
+    EXPECT_EQ(tally.summary(Ending{.packets = count}).lost, *lost);
+    EXPECT_EQ(source.lost(), lost);
+}
+
+}  // namespace
+}  // namespace vfmgr::stream
