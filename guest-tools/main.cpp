@@ -2,11 +2,9 @@
 // vf-guest: finds the VFs that the host has lent to this VM, configures them, proves RDMA over
 // them; and serves the other end of that proof.
 #include <fmt/format.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -16,6 +14,8 @@
 #include "guest-tools/command/gpu.hpp"
 #include "guest-tools/command/peermem.hpp"
 #include "guest-tools/command/report.hpp"
+#include "guest-tools/command/stop.hpp"
+#include "guest-tools/command/stream_commands.hpp"
 #include "guest-tools/command/tell.hpp"
 #include "guest-tools/command/verify.hpp"
 #include "guest-tools/net/resident.hpp"
@@ -30,18 +30,6 @@ using namespace vfmgr::guest;
 using namespace vfmgr::guest::command;
 
 constexpr char const* serve_rping_command = "serve-rping";
-
-Result<FileDescriptor> stop_signals() {
-    sigset_t signals{};
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    // Before any thread is started, so that none of them is interrupted.
-    ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-    FileDescriptor made(::signalfd(-1, &signals, SFD_CLOEXEC));
-    if (made) return made;
-    return fail(Problem::limit_exceeded, "no signal descriptor", "raise the limit of open files");
-}
 
 int up(Options const& options, bool watch) {
     Resident resident(options.host, records_of(options), tell);
@@ -265,6 +253,7 @@ int run(int count, char** arguments) {
         app.add_subcommand("peermem", "load what brings GPU memory to the NIC, where it is needed");
     add_peermem_options(*peermem_command, options.peermem);
     GpuCommands const gpus(app, options.gpu);
+    StreamCommands const streams(app, options.stream);
     auto* const serve_command =
         app.add_subcommand("serve", "be the other end of such a proof for other machines");
     add_serve_options(*serve_command, options.serving);
@@ -273,8 +262,9 @@ int run(int count, char** arguments) {
     for (auto* command : {up_command, verify_command, report_command})
         command->add_option("--metrics", options.metrics_file,
                             "file for Prometheus, of all that is configured and reported");
-    for (auto* command : {verify_command, report_command, look.doctor, look.rdma, peermem_command,
-                          gpus.gpu, gpus.test, gpus.topology, serve_command, status_command})
+    for (auto* command :
+         {verify_command, report_command, look.doctor, look.rdma, peermem_command, gpus.gpu,
+          gpus.test, gpus.topology, streams.receive, streams.send, serve_command, status_command})
         command->add_option("-o,--output", output, "text or json")
             ->check(CLI::IsMember({"text", "json"}));
     ChildCommands children(app);
@@ -289,6 +279,7 @@ int run(int count, char** arguments) {
     if (version_command->parsed()) return fmt::print("vf-guest {}\n", VFMGR_VERSION), 0;
     if (auto const looked = look.run(options)) return *looked;
     if (auto const shown = gpus.run(options)) return *shown;
+    if (auto const streamed = streams.run(options)) return *streamed;
     if (peermem_command->parsed()) return run_peermem(options);
     if (report_command->parsed())
         return options.bundle_file.empty() ? run_report(options) : write_bundle(options);

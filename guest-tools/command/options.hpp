@@ -12,6 +12,8 @@
 #include "api/types/verification.hpp"
 #include "guest-tools/net/records.hpp"
 #include "guest-tools/serve/serve.hpp"
+#include "guest-tools/stream/receive.hpp"
+#include "guest-tools/stream/send.hpp"
 
 namespace vfmgr::guest::command {
 
@@ -59,6 +61,14 @@ struct GpuOptions {
     std::string topology_file;  // empty: what is known is shown
 };
 
+// What `stream receive` and `stream send` do; addresses as they were written.
+struct StreamOptions {
+    std::string local;  // of send: empty when the kernel chooses
+    std::string to;
+    stream::ReceiveWish receive;
+    stream::SendWish send;
+};
+
 struct Options {
     http::VsockTarget host{.cid = 2, .port = 8471, .source = http::SourcePort::privileged};
     std::string state_folder = "/run/vf-guest";
@@ -72,6 +82,7 @@ struct Options {
     DoctorOptions doctor;
     PeermemOptions peermem;
     GpuOptions gpu;
+    StreamOptions stream;
     std::string bundle_file;  // empty: none
     serve::ServeWish serving;
 };

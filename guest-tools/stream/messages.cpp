@@ -57,6 +57,7 @@ void fields(F& f, V& summary) {
     f.value("too_late", summary.too_late);
     f.value("foreign", summary.foreign);
     f.value("microseconds", summary.microseconds);
+    f.value("timed", summary.timed);
     f.nullable("socket_lost", summary.socket_lost);
     f.value("ring_packets", summary.ring_packets);
 }
@@ -174,6 +175,8 @@ void read(JsonReader& reader, Summary& summary) {
     check_packet(reader, summary.over, summary.packet_bytes);
     if (summary.received > sequence_max)
         reader.complain("received", fmt::format("must be {} at most", sequence_max));
+    if (summary.timed > summary.received)
+        reader.complain("timed", "must not be more than received");
     // What more came than was sent has no loss.
     if (summary.lost && (!summary.sent || *summary.lost > summary.sent->packets ||
                          summary.received != summary.sent->packets - *summary.lost))

@@ -55,7 +55,8 @@ struct Ending {
     bool operator==(Ending const&) const = default;
 };
 
-enum class End { sent, sender_gone, receiver_gone, time_over, stopped };
+// How the receiver's counting ended.
+enum class End { sent, sender_gone, time_over, stopped };
 
 // What both ends tell.
 struct Summary {
@@ -72,6 +73,7 @@ struct Summary {
     std::uint64_t too_late = 0;
     std::uint64_t foreign = 0;
     std::uint64_t microseconds = 0;  // from the first that came to the last
+    std::uint64_t timed = 0;         // of the received: behind the first, in that time
     std::optional<std::uint64_t>
         socket_lost{};  // of the lost and foreign, by the receiver's socket
     std::uint64_t ring_packets = 0;
@@ -106,9 +108,8 @@ inline constexpr std::array<vfmgr::EnumName<vfmgr::stream::Over>, 2>
     vfmgr::enum_names<vfmgr::stream::Over> = {
         {{vfmgr::stream::Over::udp, "udp"}, {vfmgr::stream::Over::ud, "ud"}}};
 template <>
-inline constexpr std::array<vfmgr::EnumName<vfmgr::stream::End>, 5>
+inline constexpr std::array<vfmgr::EnumName<vfmgr::stream::End>, 4>
     vfmgr::enum_names<vfmgr::stream::End> = {{{vfmgr::stream::End::sent, "sent"},
                                               {vfmgr::stream::End::sender_gone, "sender_gone"},
-                                              {vfmgr::stream::End::receiver_gone, "receiver_gone"},
                                               {vfmgr::stream::End::time_over, "time_over"},
                                               {vfmgr::stream::End::stopped, "stopped"}}};

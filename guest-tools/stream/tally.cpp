@@ -29,7 +29,10 @@ void Tally::taken_at(Deadline now) {
     auto const all = came(sequence_.counts());
     if (all == timed_) return;
     timed_ = all;
-    if (!first_at_) first_at_ = now;
+    if (!first_at_) {
+        first_at_ = now;
+        first_ = received();
+    }
     last_at_ = now;
 }
 
@@ -62,7 +65,9 @@ Summary Tally::summary(std::optional<Ending> const& sent) const {
     made.duplicates = counts.duplicates;
     made.too_late = counts.too_late;
     made.foreign = foreign_;
-    if (first_at_) made.microseconds = microseconds(last_at_ - *first_at_);
+    if (!first_at_) return made;
+    made.microseconds = microseconds(last_at_ - *first_at_);
+    made.timed = counts.received - first_;
     return made;
 }
 

@@ -55,6 +55,7 @@ class Tally {
     std::uint64_t foreign_ = 0;
     std::uint64_t timed_ = 0;  // counted when last_at_ was set
     std::optional<Deadline> first_at_;
+    std::uint64_t first_ = 0;  // received when first_at_ was set: they took no time
     Deadline last_at_{};
     Deadline interval_from_;
     Seen before_;  // at the end of the last interval

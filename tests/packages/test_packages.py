@@ -13,6 +13,7 @@ from portable import obstacles
 FOLDER = Path(os.environ["VFMGR_PACKAGES"])
 FILES = {"bin/vf-guest", "lib/systemd/system/vf-guest.service",
          "lib/systemd/system/vf-guest-peermem.service", "share/man/man1/vf-guest.1",
+         "share/bash-completion/completions/vf-guest",
          "share/doc/vfmgr-guest/LICENSE", "share/doc/vfmgr-guest/README.md"}
 PORTABLE = """
 Dynamic Section:

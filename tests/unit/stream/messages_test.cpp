@@ -108,6 +108,10 @@ TEST(StreamMessages, ASummaryAddsUp) {
     EXPECT_FALSE(read_summary(line(summary)));
     summary.received = 7;
     EXPECT_TRUE(read_summary(line(summary)));
+    summary.timed = 8;
+    EXPECT_FALSE(read_summary(line(summary)));
+    summary.timed = 7;
+    EXPECT_TRUE(read_summary(line(summary)));
     summary.sent.reset();
     EXPECT_FALSE(read_summary(line(summary)));
 }

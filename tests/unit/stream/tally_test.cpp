@@ -60,6 +60,7 @@ TEST_F(TallyTest, ItsTimeIsFromTheFirstOfTheRunToTheLast) {
     take(2, ours + 1);
     tally.taken_at(began + 9s);
     EXPECT_EQ(tally.summary({}).microseconds, 3'000'000U);
+    EXPECT_EQ(tally.summary({}).timed, 1U);
     EXPECT_EQ(tally.last_at(), began + 5s);
 }
 

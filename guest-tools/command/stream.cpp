@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/command/stream.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "guest-tools/command/stop.hpp"
+#include "guest-tools/command/tell.hpp"
+#include "guest-tools/stream/text.hpp"
+
+namespace vfmgr::guest::command {
+namespace {
+
+// A line for each thing that happens, at once: who reads it may be a program that waits for it.
+void print_line(nlohmann::json const& document) {
+    fmt::print("{}\n", document.dump());
+    std::fflush(stdout);
+}
+
+int finish(Options const& options, stream::Summary const& summary) {
+    if (options.output == Output::json)
+        print_line(stream::document(summary));
+    else
+        fmt::print("{}", stream::describe(summary));
+    return summary.nothing_lost() ? 0 : 1;
+}
+
+std::string begun_text(stream::Opening const& opening) {
+    return fmt::format("packets of {} bytes over {}, {} at once, run {}", opening.packet_bytes,
+                       enum_name(opening.over), opening.chunk, opening.run);
+}
+
+nlohmann::json begun_document(stream::Opening const& opening) {
+    nlohmann::json made(opening);
+    made["type"] = "begun";
+    return made;
+}
+
+stream::ReceiveEvents events(Options const& options) {
+    bool const json = options.output == Output::json;
+    auto const local = options.stream.local;
+    stream::ReceiveEvents made;
+    made.ready = [json, local](std::uint16_t port) {
+        if (json) return print_line({{"type", "ready"}, {"local", local}, {"port", port}});
+        tell(fmt::format("waits for a sender on {} port {}", local, port));
+    };
+    made.begun = [json](stream::Opening const& opening, IpAddress const& sender) {
+        if (!json) return tell(fmt::format("{} sends {}", to_string(sender), begun_text(opening)));
+        auto document = begun_document(opening);
+        document["sender"] = to_string(sender);
+        print_line(document);
+    };
+    made.refused = [](Error const& error) {
+        told(error);
+        fmt::print(stderr, "vf-guest: waits for the next sender\n");
+    };
+    made.second = [json](stream::Interval const& second) {
+        if (json) return print_line(stream::document(second));
+        fmt::print("{}\n", stream::describe(second));
+        std::fflush(stdout);
+    };
+    return made;
+}
+
+Result<stream::Summary> receive_counted(Options const& options, int stop) {
+    stream::ReceiveWish wish = options.stream.receive;
+    VFMGR_TRY(wish.local, IpAddress::parse(options.stream.local));
+    return stream::receive(wish, events(options), stop);
+}
+
+Result<stream::Summary> send_counted(Options const& options, int stop) {
+    stream::SendWish wish = options.stream.send;
+    VFMGR_TRY(wish.to, IpAddress::parse(options.stream.to));
+    if (!options.stream.local.empty()) {
+        VFMGR_TRY(wish.local, IpAddress::parse(options.stream.local));
+    }
+    auto const begun = [&](stream::Opening const& opening) {
+        if (options.output == Output::json) return print_line(begun_document(opening));
+        tell(fmt::format("sends {} {}", to_string(wish.to), begun_text(opening)));
+    };
+    return stream::send(wish, begun, stop);
+}
+
+template <class Run>
+int with_stop(Options const& options, Run run) {
+    auto const stop = stop_signals();
+    if (!stop) return told(stop.error());
+    auto const summary = run(options, stop->get());
+    return summary ? finish(options, *summary) : told(summary.error());
+}
+
+}  // namespace
+
+int receive_stream(Options const& options) {
+    return with_stop(options, receive_counted);
+}
+
+int send_stream(Options const& options) {
+    return with_stop(options, send_counted);
+}
+
+}  // namespace vfmgr::guest::command

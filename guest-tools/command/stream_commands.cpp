@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/command/stream_commands.hpp"
+
+#include "guest-tools/stream/packet.hpp"
+
+namespace vfmgr::guest::command {
+namespace {
+
+constexpr double seconds_max = 30.0 * 86'400;
+constexpr double packets_max = 1e14;
+// As ints: a check of another type is another copy of what CLI11 makes of it.
+constexpr int packet_bytes_min = stream::packet_bytes_min;
+constexpr int packet_bytes_max = 65'507;  // of UDP over IPv4; ud says itself what fits
+constexpr int chunk_max = stream::chunk_max;
+
+std::chrono::milliseconds milliseconds(double seconds) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::duration<double>(seconds));
+}
+
+stream::Over over_of(std::string const& text) {
+    auto const over = enum_value<stream::Over>(text);
+    if (!over) throw CLI::ValidationError("--over", "is one of " + enum_choices<stream::Over>());
+    return *over;
+}
+
+void add_port(CLI::App& command, std::uint16_t& port) {
+    command.add_option("--port", port, "of TCP, and of UDP")
+        ->check(CLI::Range(1, 65535))
+        ->capture_default_str();
+}
+
+void add_receive_options(CLI::App& command, StreamOptions& options) {
+    auto& wish = options.receive;
+    command.add_option("--local", options.local, "address of a netdev here, to receive at")
+        ->required();
+    add_port(command, wish.port);
+    command.add_option_function<std::string>(
+        "--over", [&wish](std::string const& text) { wish.over = over_of(text); },
+        "udp or ud; default as the sender wants it");
+    auto* const bytes = command
+                            .add_option("--ring-bytes", wish.ring.bytes,
+                                        "of packets, received one after the "
+                                        "other; as 16MiB")
+                            ->transform(CLI::AsSizeValue(false));
+    command.add_option("--chunks", wish.ring.chunks, "of the ring, in place of bytes; default 256")
+        ->check(CLI::Range(1, 1 << 20))
+        ->excludes(bytes);
+    command
+        .add_option_function<double>(
+            "--seconds", [&wish](double seconds) { wish.time = milliseconds(seconds); },
+            "at most, waiting included; default no limit")
+        ->check(CLI::Range(0.1, seconds_max));
+}
+
+void add_send_options(CLI::App& command, StreamOptions& options) {
+    auto& wish = options.send;
+    command.add_option("--to", options.to, "address that the receiver has as --local")->required();
+    command.add_option("--local", options.local, "address here, to send from");
+    add_port(command, wish.port);
+    command.add_option_function<std::string>(
+        "--over", [&wish](std::string const& text) { wish.over = over_of(text); },
+        "udp (sockets, the default) or ud (RDMA)");
+    command
+        .add_option("--packet-bytes", wish.packet_bytes,
+                    "without headers; default what an MTU of 1500, or a datagram, holds")
+        ->check(CLI::Range(packet_bytes_min, packet_bytes_max));
+    command.add_option("--chunk", wish.chunk, "packets handed over at once")
+        ->check(CLI::Range(1, chunk_max))
+        ->capture_default_str();
+    auto* const rate = command.add_option_function<std::string>(
+        "--rate",
+        [&wish](std::string const& text) {
+            auto const parsed = stream::parse_rate(text);
+            if (!parsed) throw CLI::ValidationError("--rate", parsed.error().remedy);
+            wish.bits_per_second = *parsed;
+        },
+        "of packets, as 100mbit (the default) or 2.5gbit");
+    command.add_option("--rate-packets", wish.packets_per_second, "in its place, packets a second")
+        ->check(CLI::Range(1, 1'000'000'000))
+        ->excludes(rate);
+    auto* const seconds =
+        command
+            .add_option_function<double>(
+                "--seconds", [&wish](double time) { wish.time = milliseconds(time); },
+                "how long; default 10")
+            ->check(CLI::Range(0.1, seconds_max));
+    command.add_option("--packets", wish.packets, "how many, in place of a time")
+        ->check(CLI::Range(1.0, packets_max))
+        ->excludes(seconds);
+}
+
+}  // namespace
+
+StreamCommands::StreamCommands(CLI::App& app, StreamOptions& options)
+    : stream(app.add_subcommand("stream", "paced packets to another machine, counted there")),
+      receive(stream->add_subcommand("receive", "wait for a sender; 0 only when all came")),
+      send(stream->add_subcommand("send", "send to one that waits; 0 only when all came")) {
+    stream->require_subcommand(1);
+    add_receive_options(*receive, options);
+    add_send_options(*send, options);
+}
+
+std::optional<int> StreamCommands::run(Options const& options) const {
+    if (receive->parsed()) return receive_stream(options);
+    if (send->parsed()) return send_stream(options);
+    return std::nullopt;
+}
+
+}  // namespace vfmgr::guest::command
