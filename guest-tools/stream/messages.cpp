@@ -90,8 +90,10 @@ template <class T>
 Result<T> read_line(std::string_view line, char const* who) {
     auto value = from_json_text<T>(line);
     if (value) return value;
+    auto why = value.error().detail;  // which names its keys
+    std::ranges::replace_if(why, [](unsigned char ch) { return ch < 0x20 || ch == 0x7f; }, '?');
     return fail(Problem::guest_refused,
-                fmt::format("the {} says what is not understood: {}", who, value.error().detail),
+                fmt::format("the {} says what is not understood: {}", who, why),
                 "use the same version of vf-guest on both machines");
 }
 

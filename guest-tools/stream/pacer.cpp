@@ -5,11 +5,16 @@
 
 namespace vfmgr::stream {
 
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+}  // namespace
+
 // In whole seconds and the rest: a stream of months has no rounding that adds up, and no overflow.
 Deadline Pacer::due(std::uint64_t packet) const {
     constexpr std::uint64_t second = 1'000'000'000;
     constexpr std::uint64_t never = 1'000'000'000;  // seconds: 31 years
-    __extension__ using Wide = unsigned __int128;
     auto const cost = Wide{packet} * pace_.cost;
     auto const whole = cost / pace_.per_second;
     if (whole >= never) return start_ + std::chrono::seconds(never);
@@ -18,6 +23,11 @@ Deadline Pacer::due(std::uint64_t packet) const {
     auto const rest = (cost % pace_.per_second * second + pace_.per_second - 1) / pace_.per_second;
     return start_ + std::chrono::seconds(seconds) +
            std::chrono::nanoseconds(static_cast<std::uint64_t>(rest));
+}
+
+std::uint64_t Pacer::packets_in(std::chrono::milliseconds time) const {
+    auto const amount = Wide{static_cast<std::uint64_t>(time.count())} * pace_.per_second / 1000;
+    return std::max<std::uint64_t>(static_cast<std::uint64_t>(amount / pace_.cost), 1);
 }
 
 void Pacer::handed_over(std::uint64_t first, std::uint64_t count, Deadline now) {

@@ -25,6 +25,8 @@ class Pacer {
     // Of packet number `packet`, from 0. A chunk is due with its first packet, so that no more is
     // ever sent than the rate allows and one chunk.
     [[nodiscard]] Deadline due(std::uint64_t packet) const;
+    // How many the rate allows in such a time; one at least.
+    [[nodiscard]] std::uint64_t packets_in(std::chrono::milliseconds time) const;
     // A chunk of `count` packets from `first` on was handed over.
     void handed_over(std::uint64_t first, std::uint64_t count, Deadline now);
     [[nodiscard]] Lateness const& lateness() const { return lateness_; }

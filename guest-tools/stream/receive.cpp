@@ -49,6 +49,7 @@ class Reception {
     Result<Summary> run(Deadline until, int stop) {
         auto next_second = Steady::now() + std::chrono::seconds(1);
         Deadline next_look{};
+        bool waited = false;
         while (!end_) {
             VFMGR_TRY(auto const taken, source_.take(tally_));
             auto const now = Steady::now();
@@ -58,12 +59,13 @@ class Reception {
                 raise(events_.second, tally_.interval(now, source_.lost()));
                 next_second += std::chrono::seconds(1);
             }
-            if (taken == 0 || now >= next_look) {
+            // Each look is two calls of the kernel: while packets come there are few.
+            if (gone_at_ || now >= next_look || (taken == 0 && waited)) {
                 look(now, until, stop);
                 next_look = now + look_interval;
             }
-            if (taken == 0 && !end_)
-                VFMGR_CHECK(wait(std::min({next_second, until, quiet_at()}), stop));
+            waited = taken == 0 && !end_;
+            if (waited) VFMGR_CHECK(wait(std::min({next_second, until, quiet_at()}), stop));
         }
         return summary();
     }

@@ -33,7 +33,8 @@ class Sending {
           sink_(sink),
           wish_(wish),
           start_(Steady::now()),
-          pacer_(start_, pace_of(wish, sink.packet_bytes())) {}
+          pacer_(start_, pace_of(wish, sink.packet_bytes())),
+          packets_(std::min(wish.packets.value_or(pacer_.packets_in(wish.time)), sequence_max)) {}
 
     Result<Summary> run(int stop) {
         while (!over()) {
@@ -45,7 +46,7 @@ class Sending {
                 if (line) return read_summary(*line);
                 continue;
             }
-            auto const count = std::min<std::uint64_t>(wish_.chunk, left());
+            auto const count = std::min<std::uint64_t>(wish_.chunk, packets_ - sent_);
             if (auto const put = sink_.send(sent_, count); !put) return instead_of(put.error());
             last_at_ = Steady::now();
             pacer_.handed_over(sent_, count, last_at_);
@@ -62,15 +63,9 @@ class Sending {
         return {std::uint64_t{packet_bytes} * 8, wish.bits_per_second};
     }
 
-    [[nodiscard]] std::uint64_t left() const {
-        return wish_.packets.value_or(sequence_max) - sent_;
-    }
-
     // By the clock as well: a sender that can't keep the pace ends in time.
     [[nodiscard]] bool over() const {
-        if (wish_.packets || sent_ == sequence_max) return left() == 0;
-        auto const until = start_ + wish_.time;
-        return pacer_.due(sent_) >= until || Steady::now() >= until;
+        return sent_ == packets_ || (!wish_.packets && Steady::now() >= start_ + wish_.time);
     }
 
     // A receiver that has ended says so before its kernel refuses packets.
@@ -108,6 +103,7 @@ class Sending {
     SendWish const& wish_;
     Deadline const start_;
     Pacer pacer_;
+    std::uint64_t const packets_;  // at most
     std::uint64_t sent_ = 0;
     Deadline last_at_ = start_;
 };

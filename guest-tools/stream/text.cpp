@@ -61,6 +61,11 @@ std::string lost_text(Summary const& summary) {
 // Where, as far as anybody tells.
 std::string place_text(Summary const& summary) {
     std::string text;
+    if (summary.received == 0 && summary.foreign == 0 && summary.sent && summary.sent->packets > 0)
+        text += fmt::format(
+            "  nothing came: let UDP port {} through the firewalls between: nft list "
+            "ruleset\n",
+            summary.over == Over::ud ? "4791 (RoCE v2)" : "18525, or --port,");
     if (summary.sent && summary.sent->filtered > 0)
         text += fmt::format("  on the sender: {} refused by its packet filter: nft list ruleset\n",
                             summary.sent->filtered);

@@ -19,6 +19,7 @@ constexpr std::uint32_t batch_max = 64;
 // What the kernel keeps beside each packet, about.
 constexpr std::size_t overhead_bytes = 1024;
 constexpr std::size_t buffer_bytes_min = 8 << 20;
+constexpr std::size_t buffer_bytes_max = 64 << 20;  // of the kernel's memory
 
 Error no_socket(UdpSource::Wish const& wish, char const* call) {
     int const error_number = errno;
@@ -35,11 +36,11 @@ Error no_socket(UdpSource::Wish const& wish, char const* call) {
     return error;
 }
 
-// As long as the ring, so that a receiver that is held up for a moment loses nothing. Beyond
+// About as long as the ring, so that a receiver that is held up for a moment loses nothing. Beyond
 // net.core.rmem_max only for those who may (CAP_NET_ADMIN).
 void make_room(int fd, UdpSource::Wish const& wish) {
-    auto const bytes = static_cast<int>(std::min<std::size_t>(
-        std::max(buffer_bytes_min, wish.packets * (wish.packet_bytes + overhead_bytes)), 1 << 30));
+    auto const bytes = static_cast<int>(std::clamp<std::size_t>(
+        wish.packets * (wish.packet_bytes + overhead_bytes), buffer_bytes_min, buffer_bytes_max));
     if (::setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
         ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 }

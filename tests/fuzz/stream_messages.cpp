@@ -43,7 +43,7 @@ void as_senders(std::string_view line) {
         require(opening->pair.has_value() == (opening->over == Over::ud));
         same_again(*opening);
     } else {
-        require(!opening.error().detail.empty() && !opening.error().remedy.empty());
+        require(printable(opening.error().detail) && !opening.error().remedy.empty());
     }
     if (auto const ending = read_ending(line)) {
         require(ending->packets <= sequence_max && ending->filtered <= ending->packets);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -150,6 +151,20 @@ TEST(StreamLoopback, InjectedLossIsReportedExactly) {
     EXPECT_FALSE(counted.nothing_lost());
 }
 
+// The ending goes by TCP, and may be faster than what was sent before it.
+TEST(StreamLoopback, WhatIsOnItsWayWhenTheSenderEndsIsAwaited) {
+    Receiver receiver;
+    auto sender = OwnSender::begin(receiver);
+    sender.ending.packets = 10;
+    ASSERT_TRUE(sender.control.say(text(sender.ending), soon()));
+    std::array const answer{sender.control.fd()};
+    EXPECT_EQ(await_readable(answer, Steady::now() + 20ms), Readiness::deadline_passed);
+    sender.send(0, 10);
+    auto const counted = read_summary(sender.control.line(soon(), -1).value()).value();
+    EXPECT_TRUE(counted.nothing_lost());
+    EXPECT_EQ(counted.received, 10U);
+}
+
 TEST(StreamLoopback, WhatIsNotOfTheRunIsForeign) {
     Receiver receiver;
     auto sender = OwnSender::begin(receiver);
@@ -197,8 +212,8 @@ TEST(StreamLoopback, AReceiverThatEndsTellsTheSenderWhatCame) {
     EXPECT_GT(sent->received, 0U);
     ASSERT_EQ(receiver.seconds.size(), 1U);
     EXPECT_GT(receiver.seconds[0].packets, 0U);
-    // Never faster than the rate and one chunk.
-    EXPECT_LE(receiver.seconds[0].packets, receiver.seconds[0].until_us / 50 + 16);
+    // Not twice the rate: more can't be said, since the receiver's clock begins after the sender's.
+    EXPECT_LE(receiver.seconds[0].packets, receiver.seconds[0].until_us / 50 + 10'000);
     EXPECT_EQ(receiver.seconds[0].bytes, receiver.seconds[0].packets * 256);
 }
 

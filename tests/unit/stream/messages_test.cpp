@@ -61,6 +61,9 @@ TEST(StreamMessages, ATerminalIsSafeFromARefusal) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::guest_refused);
     EXPECT_EQ(refused.error().detail.find('\x1b'), std::string::npos);
+    auto const key = read_opening(R"({"\u001b[2J":1})");
+    EXPECT_EQ(key.error().detail.find('\x1b'), std::string::npos) << key.error().detail;
+    EXPECT_NE(key.error().detail.find("(and "), std::string::npos);
 }
 
 TEST(StreamMessages, TheReceiversEndMustBeOfTheSameKind) {

@@ -31,6 +31,16 @@ TEST(Pacer, DoesNotDriftInAYear) {
     EXPECT_EQ(pacer.due(packets), start + 1472s * 8 * 2678);
 }
 
+TEST(Pacer, ATimeHoldsWhatTheRateAllows) {
+    Pacer const bits(start, {1472 * 8, 100'000'000});
+    EXPECT_EQ(bits.packets_in(10s), 84'918U);  // 84918.47
+    EXPECT_EQ(bits.packets_in(1ms), 8U);
+    EXPECT_EQ(Pacer(start, {1, 3}).packets_in(1s), 3U);
+    EXPECT_EQ(Pacer(start, {1472 * 8, 1}).packets_in(10s), 1U);
+    EXPECT_EQ(Pacer(start, {256, 10'000'000'000'000}).packets_in(24h * 30),
+              101'250'000'000'000'000U);
+}
+
 TEST(Pacer, WhatIsNeverDueOverflowsNothing) {
     Pacer const pacer(start, {65'507 * 8, 1});
     EXPECT_EQ(pacer.due(std::uint64_t{1} << 62), start + 1'000'000'000s);

@@ -67,6 +67,17 @@ TEST(StreamText, WithoutTheSendersWordTheLossIsALeastOne) {
     EXPECT_TRUE(text.ends_with("end        the sender has gone before it had ended\n"));
 }
 
+TEST(StreamText, WhereNothingCameTheFirewallIsNamed) {
+    auto summary = found();
+    summary.received = summary.timed = 0;
+    summary.lost = 100'000;
+    EXPECT_NE(describe(summary).find("  nothing came: let UDP port 18525, or --port, through"),
+              std::string::npos);
+    summary.over = Over::ud;
+    EXPECT_NE(describe(summary).find("let UDP port 4791 (RoCE v2) through"), std::string::npos);
+    EXPECT_EQ(describe(found()).find("nothing came"), std::string::npos);
+}
+
 TEST(StreamText, ForPrograms) {
     auto const json = document(found());
     EXPECT_EQ(json["type"], "summary");
