@@ -201,7 +201,11 @@ Result<Opening> read_opening(std::string_view line) {
 
 Result<Acceptance> read_acceptance(std::string_view line, Over over) {
     VFMGR_TRY(auto acceptance, read_line<Acceptance>(line, "receiver"));
-    if (acceptance.refusal) return fail(std::move(*acceptance.refusal));
+    if (acceptance.refusal) {
+        // "this machine" is not the sender's.
+        acceptance.refusal->detail = "the receiver says: " + acceptance.refusal->detail;
+        return fail(std::move(*acceptance.refusal));
+    }
     if (acceptance.pair.has_value() == (over == Over::ud)) return acceptance;
     return fail(Problem::guest_refused,
                 fmt::format("the receiver did not tell its end of {}", enum_name(over)),

@@ -108,6 +108,7 @@ class Reception {
     }
 
     Summary summary() {
+        if (auto const rest = tally_.rest(source_.lost())) raise(events_.second, *rest);
         auto made = tally_.summary(ending_);
         made.run = opening_.run;
         made.over = opening_.over;
@@ -195,6 +196,7 @@ Result<Met> await_sender(ReceiveWish const& wish, ReceiveEvents const& events, D
 }  // namespace
 
 Result<Summary> receive(ReceiveWish const& wish, ReceiveEvents const& events, int stop) {
+    if (wish.over) VFMGR_CHECK(Source::check_local(wish.local, *wish.over));
     auto const until = wish.time ? Steady::now() + *wish.time : Deadline::max();
     VFMGR_TRY(auto met, await_sender(wish, events, until, stop));
     raise(events.begun, met.opening, met.control.peer());

@@ -23,8 +23,8 @@ struct ReceiveWish {
 struct ReceiveEvents {
     std::function<void(std::uint16_t port)> ready;
     std::function<void(Opening const&, IpAddress const& sender)> begun;
-    std::function<void(Error const&)> refused;  // one that came; the next is waited for
-    std::function<void(Interval const&)> second;
+    std::function<void(Error const&)> refused;    // one that came; the next is waited for
+    std::function<void(Interval const&)> second;  // and what is left at the end
 };
 
 // What is on its way when the sender has ended is waited for: so long after the last packet.

@@ -3,6 +3,11 @@
 
 namespace vfmgr::stream {
 
+Result<void> Source::check_local(IpAddress const& local, Over over) {
+    if (over == Over::ud) VFMGR_CHECK(verify::find_port({local, {}}, verify::port_wait));
+    return {};
+}
+
 Result<Source> Source::open(IpAddress const& local, std::uint16_t port, RingWish const& ring,
                             Opening const& opening) {
     if (opening.over == Over::ud) {

@@ -11,6 +11,8 @@ namespace vfmgr::stream {
 
 class Source {
   public:
+    // Whether it can be received there at all.
+    [[nodiscard]] static Result<void> check_local(IpAddress const& local, Over over);
     // `port`: of UDP. What fails here is told to the sender.
     [[nodiscard]] static Result<Source> open(IpAddress const& local, std::uint16_t port,
                                              RingWish const& ring, Opening const& opening);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/stream/tally.hpp"
 
+#include <algorithm>
+
 #include "guest-tools/stream/packet.hpp"
 
 namespace vfmgr::stream {
@@ -51,6 +53,11 @@ Interval Tally::interval(Deadline now, std::optional<std::uint64_t> socket_lost)
     before_ = {counts, foreign_, socket_lost.value_or(0)};
     interval_from_ = now;
     return made;
+}
+
+std::optional<Interval> Tally::rest(std::optional<std::uint64_t> socket_lost) {
+    if (came(sequence_.counts()) == came(before_.counts)) return std::nullopt;
+    return interval(std::max(last_at_, interval_from_), socket_lost);
 }
 
 Summary Tally::summary(std::optional<Ending> const& sent) const {

@@ -40,6 +40,8 @@ class Tally {
     [[nodiscard]] Deadline last_at() const { return last_at_; }
     // `socket_lost` is what the socket has lost altogether.
     [[nodiscard]] Interval interval(Deadline now, std::optional<std::uint64_t> socket_lost);
+    // What came since the last whole second, until the last packet; nothing when none did.
+    [[nodiscard]] std::optional<Interval> rest(std::optional<std::uint64_t> socket_lost);
     [[nodiscard]] Summary summary(std::optional<Ending> const& sent) const;
 
   private:

@@ -43,7 +43,7 @@ class Receiver {
         if (!wish_.time) wish_.time = 60s;
         result_ = std::async(std::launch::async, [this] {
             ReceiveEvents events;
-            events.ready = [this](std::uint16_t port) { ready_.set_value(port); };
+            events.ready = [this](std::uint16_t at) { ready_.set_value(at); };
             events.begun = [this](Opening const& opening, IpAddress const&) { begun = opening; };
             events.refused = [this](Error const& error) { refused.push_back(error); };
             events.second = [this](Interval const& one) { seconds.push_back(one); };
@@ -210,8 +210,9 @@ TEST(StreamLoopback, AReceiverThatEndsTellsTheSenderWhatCame) {
     EXPECT_EQ(sent->end, End::time_over);
     EXPECT_EQ(sent->lost, std::nullopt);
     EXPECT_GT(sent->received, 0U);
-    ASSERT_EQ(receiver.seconds.size(), 1U);
+    ASSERT_EQ(receiver.seconds.size(), 2U);  // and what is left
     EXPECT_GT(receiver.seconds[0].packets, 0U);
+    EXPECT_EQ(receiver.seconds[0].packets + receiver.seconds[1].packets, received.received);
     // Not twice the rate: more can't be said, since the receiver's clock begins after the sender's.
     EXPECT_LE(receiver.seconds[0].packets, receiver.seconds[0].until_us / 50 + 10'000);
     EXPECT_EQ(receiver.seconds[0].bytes, receiver.seconds[0].packets * 256);
@@ -271,12 +272,28 @@ TEST(StreamLoopback, OneOfAnotherVersionIsRefusedAndTheNextIsWaitedFor) {
 
 TEST(StreamLoopback, AReceiverOfTheOtherKindSaysSoToTheSender) {
     ReceiveWish wish;
-    wish.over = Over::ud;
+    wish.over = Over::udp;
     Receiver receiver(wish);
-    auto const refused = send(wish_for(receiver), {}, -1);
+    auto control = connect_to({loopback, receiver.port, {}}, soon(), -1).value();
+    Opening opening;
+    opening.run = "00000000000004d2";
+    opening.over = Over::ud;
+    opening.packet_bytes = 1024;
+    opening.pair = QueuePairEnd{"00000000000000000000ffff7f000001", 17, 5, 1024, 1};
+    ASSERT_TRUE(control.say(text(opening), soon()));
+    auto const refused = read_acceptance(control.line(soon(), -1).value(), Over::ud);
     EXPECT_EQ(refused.error().detail,
-              "the receiver takes packets over ud, the sender sends over udp");
+              "the receiver says: the receiver takes packets over udp, the sender sends over ud");
     EXPECT_EQ(refused.error().remedy, "give both ends the same --over");
+}
+
+// Before a sender comes, and not only when one has.
+TEST(StreamLoopback, WhereThereIsNoRdmaAReceiverOverItDoesNotBegin) {
+    ReceiveWish wish;
+    wish.local = IpAddress::parse("192.0.2.1").value();
+    wish.port = 0;
+    wish.over = Over::ud;
+    EXPECT_EQ(receive(wish, {}, -1).error().problem, Problem::unsupported);
 }
 
 TEST(StreamLoopback, ARingThatHoldsNoPacketIsToldToTheSender) {
@@ -285,7 +302,7 @@ TEST(StreamLoopback, ARingThatHoldsNoPacketIsToldToTheSender) {
     Receiver receiver(wish);
     auto const refused = send(wish_for(receiver), {}, -1);
     EXPECT_EQ(refused.error().detail,
-              "the receiver's ring of 255 bytes holds no packet of 256 bytes");
+              "the receiver says: the receiver's ring of 255 bytes holds no packet of 256 bytes");
 }
 
 TEST(StreamLoopback, WhereNobodyListensTheCommandIsNamed) {

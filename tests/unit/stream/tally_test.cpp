@@ -28,8 +28,8 @@ struct TallyTest : testing::Test {
 TEST_F(TallyTest, WhatIsNotOfTheRunIsCountedApart) {
     take(0);
     take(1, ours + 1);
-    take(1, run, 63);
-    take(1, run, 65);
+    take(1, ours, 63);
+    take(1, ours, 65);
     tally.take({});
     tally.take_longer();
     auto const summary = tally.summary(Ending{.packets = 3});
@@ -48,6 +48,12 @@ TEST_F(TallyTest, SecondsAreDifferences) {
     EXPECT_EQ(tally.interval(began + 2500ms, 12),
               (Interval{2'500'000, 1'500'000, 3, 192, -2, 2, 0, 1, 2}));
     EXPECT_EQ(tally.interval(began + 3s, 12), (Interval{3'000'000, 500'000, 0, 0, 0, 0, 0, 0, 0}));
+    // What comes behind the last whole second has the time until it came.
+    EXPECT_EQ(tally.rest(12), std::nullopt);
+    take(6);
+    tally.taken_at(began + 3200ms);
+    EXPECT_EQ(tally.rest(13), (Interval{3'200'000, 200'000, 1, 64, 0, 0, 0, 0, 1}));
+    EXPECT_EQ(tally.rest(13), std::nullopt);
 }
 
 TEST_F(TallyTest, ItsTimeIsFromTheFirstOfTheRunToTheLast) {
