@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
+#include <cerrno>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -51,8 +51,9 @@ class Reception {
         Deadline next_look{};
         bool waited = false;
         while (!end_) {
-            VFMGR_TRY(auto const taken, source_.take(tally_));
+            // Before what is there is taken: whoever was held up since has not found it quiet.
             auto const now = Steady::now();
+            VFMGR_TRY(auto const taken, source_.take(tally_));
             tally_.taken_at(now);
             if (now >= next_second) {
                 VFMGR_CHECK(source_.check());
@@ -61,7 +62,7 @@ class Reception {
             }
             // Each look is two calls of the kernel: while packets come there are few.
             if (gone_at_ || now >= next_look || (taken == 0 && waited)) {
-                look(now, until, stop);
+                look(now, until, stop, taken);
                 next_look = now + look_interval;
             }
             waited = taken == 0 && !end_;
@@ -72,12 +73,13 @@ class Reception {
 
   private:
     // What the sender says, what the clock says, and whether somebody has stopped it.
-    void look(Deadline now, Deadline until, int stop) {
+    void look(Deadline now, Deadline until, int stop, std::size_t taken) {
         if (!gone_at_) hear(now);
         if (can_be_read(stop)) end_ = End::stopped;
         if (now >= until) end_ = End::time_over;
         bool const all = ending_ && tally_.received() >= ending_->packets;
-        if (gone_at_ && (all || now >= quiet_at())) end_ = ending_ ? End::sent : End::sender_gone;
+        bool const quiet = taken == 0 && now >= quiet_at();
+        if (gone_at_ && (all || quiet)) end_ = ending_ ? End::sent : End::sender_gone;
     }
 
     // Its ending, or its end: both are behind its last packet.
@@ -185,6 +187,11 @@ Result<Met> await_sender(ReceiveWish const& wish, ReceiveEvents const& events, D
                                     to_string(wish.local), port));
         if (can_be_read(stop)) return fail(stopped());
         FileDescriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        if (!socket && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
+            return fail({Problem::limit_exceeded,
+                         "a sender has come, and there is no descriptor for it",
+                         "raise the limit of open files (ulimit -n), or free memory",
+                         {errno_cause("accept4", errno)}});
         if (!socket) continue;  // it has gone again
         auto met = meet(std::move(socket), wish, port, stop);
         if (met) return met;
