@@ -52,6 +52,16 @@ def test_a_panic_with_a_process_of_ours_is_a_failure():
         assert not panic.emulator_is_to_blame(console)
 
 
+def test_a_boot_without_timers_is_the_emulators_until_it_is_over():
+    boot = "--- lab: boot {n}: quiet\n"
+    stall = f"[   22.8] rcu: rcu_preempt {panic.TIMER_LOST} for 5251 jiffies!\n"
+    ready = f"{panic.READY}\n"
+    assert panic.emulator_is_to_blame(boot.format(n=1) + stall)
+    assert not panic.emulator_is_to_blame(boot.format(n=1) + stall + ready)
+    assert not panic.emulator_is_to_blame(boot.format(n=1) + stall + boot.format(n=2) + ready)
+    assert not panic.emulator_is_to_blame(boot.format(n=1))
+
+
 def test_a_double_fault_before_any_instruction_of_the_kernels_is_the_emulators():
     entry = """[   61.0] traps: PANIC: double fault, error_code: 0x0
 [   61.0] CPU: 0 PID: 553 Comm: vfmgrd Not tainted 6.1.0-1-amd64 #1

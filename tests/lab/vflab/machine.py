@@ -157,7 +157,7 @@ class Machine:
         """Until ssh answers in that boot; a panic, a crash or silence is an error."""
         def settled(state):
             return (state["boot"] >= boot and state["phase"] != "booting"
-                    or state["phase"] in ("panic", "crashed"))
+                    or state["phase"] in ("panic", "crashed", "stalled"))
         begin = time.monotonic()
         self.wait(settled, seconds)
         if self.state["phase"] != "ready" or self.state["boot"] < boot:

@@ -10,6 +10,9 @@ END = "---[ end Kernel panic"
 OUR_PROCESSES = re.compile(r"\bComm: (vfmgr|vfctl|vf-guest)")
 OUR_MODULES = ("vfmgr_lab_pf",)
 AT_ENTRY = re.compile(r"\bRIP: 0010:entry_SYSCALL_64\+0x0/")
+# The kernel's words for an emulated CPU whose timer never rings: seen in boots, before init.
+TIMER_LOST = "kthread timer wakeup didn't happen"
+READY = "vfmgr-lab: ready"
 LINES_BEFORE = 120
 SUMMARY_LINES = 8
 BOOT = "--- lab: boot "
@@ -57,10 +60,16 @@ def has_ours_on_stack(text):
     return any(re.search(rf"\[{module}\b", text) for module in OUR_MODULES)
 
 
+def stalled_at_boot(console):
+    """Whether the last boot lost a CPU's timer, and did not come to its end."""
+    last = console[console.rfind(BOOT):] if BOOT in console else ""
+    return TIMER_LOST in last and READY not in last
+
+
 def emulator_is_to_blame(console):
-    """A panic without us on the stack: the one case in which a scenario may run again."""
+    """A panic without us on the stack, or a boot without timers: a scenario may run again."""
     text = panic_text(console)
-    return text is not None and not has_ours_on_stack(text)
+    return stalled_at_boot(console) or (text is not None and not has_ours_on_stack(text))
 
 
 def troubles(console):

@@ -20,8 +20,9 @@ from vflab.paths import Lock
 from vflab.shell import die_with_parent
 from vflab.ssh import master_command
 
-READY = b"vfmgr-lab: ready"
+READY = panic.READY.encode()
 PANIC_SETTLES_SECONDS = 5
+STALL_SECONDS = 30  # for a boot that is only slow
 SSH_ATTEMPTS_MAX = 5
 
 
@@ -110,11 +111,20 @@ class Supervisor:
         self.tail = (self.tail + data)[-65536:]
         if self.state["phase"] == "booting" and READY in self.tail and not self.master:
             self.connect()
+        if self.state["phase"] == "booting" and not self.deadline and self.has_stalled():
+            self.deadline = (time.monotonic() + STALL_SECONDS, self.give_boot_up)
         if self.state["phase"] != "panic" and panic.PANIC.encode() in self.tail:
             self.set_state("panic")
             self.deadline = (time.monotonic() + PANIC_SETTLES_SECONDS, self.kill_qemu)
         if self.state["phase"] == "panic" and panic.END.encode() in self.tail:
             self.kill_qemu()
+
+    def has_stalled(self):
+        return panic.TIMER_LOST.encode() in self.tail and READY not in self.tail
+
+    def give_boot_up(self):
+        if self.state["phase"] == "booting" and self.has_stalled():
+            self.set_state("stalled", "a timer of the emulated host's CPUs never rings")
 
     def on_end(self):
         """QEMU ended: the host restarted, powered off, was killed by us, or QEMU crashed."""
