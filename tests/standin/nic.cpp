@@ -5,7 +5,7 @@
 //   dma_buf (the default): DMA-BUFs, and no GPU's address, as without nvidia-peermem
 //   peermem: a GPU's address, and no DMA-BUF (95, EOPNOTSUPP)
 //   both, none; chipset: NVIDIA's driver lets no DMA-BUF be mapped by it (524, ENOTSUPP)
-//   misplaced: as both, and what is written to the memory arrives one chunk behind its place
+//   misplaced: as both, and what is written to the memory arrives one page behind its place
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@
 namespace {
 
 constexpr int kernel_enotsupp = 524;
-constexpr std::uint64_t chunk_bytes = 64;
+constexpr std::uint64_t page_bytes = 4096;
 
 std::string_view nic() {
     char const* const wanted = std::getenv("VFMGR_STANDIN_NIC");
@@ -59,9 +59,9 @@ ibv_mr* really(ibv_pd* domain, void* address, std::size_t bytes, std::uint64_t i
     return next(domain, address, bytes, iova, access);
 }
 
-// Whoever writes to `address` by the key that comes back writes to what lies a chunk behind it.
+// Whoever writes to `address` by the key that comes back writes to what lies a page behind it.
 ibv_mr* register_gpus(ibv_pd* domain, std::uint64_t address, std::size_t bytes, unsigned access) {
-    auto const shift = nic() == "misplaced" ? chunk_bytes : 0;
+    auto const shift = nic() == "misplaced" ? page_bytes : 0;
     auto* const place = reinterpret_cast<void*>(address + shift);
     return really(domain, place, bytes - shift, address, access);
 }
