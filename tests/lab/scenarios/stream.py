@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paced streams lose nothing at half of ib_send_bw's rate, and tell an injected loss exactly."""
+
+import json
+
+from vflab import programs
+from vflab.product import TRAIN, Product
+
+LONG = True
+VM = "vm1"
+PROGRAM = "/root/vf-guest"  # on the host, which has the VM's half of the product for this
+PACKET = 1024
+SECONDS = 5
+ROUNDS = 3
+EVERY = 7  # packet is dropped
+PORTS = {"udp": 18525, "ud": 4791}
+
+
+def run(lab):
+    lab.expect("streams without a loss", "injected losses told exactly", "ends agree")
+    product = Product(lab)
+    product.manage(num_vfs=1)
+    vm = lab.vm(VM).wait_ready()
+    lease = product.lend(VM, network="train", settings={"trust": True}, verify="required",
+                         verify_profile="quick")
+    lab.host.copy_in(programs.built(lab, "vf-guest", "../guest-tools/vf-guest"), PROGRAM)
+    # vfmgr keeps perftest's TCP port, and the stream's, from the tenant.
+    lab.host.run("nft flush ruleset")
+    leg = next(link["ifname"] for link in lab.observe.links()
+               if TRAIN["host_address"] in str(lab.observe.addresses(link["ifname"])))
+    streams = Streams(lab, vm, lease, leg)
+    half = streams.ib_send_bw() / 2
+    lab.step(f"half of ib_send_bw -c UD: {half:.1f} Mbit/s")
+    for over in ("ud", "udp"):
+        for _ in range(ROUNDS):
+            ended = streams.send(over, half)
+            lab.check_equal((ended["lost"], ended["end"]), (0, "sent"), f"over {over}: {ended}")
+            lab.count("streams without a loss")
+        streams.inject(over, half)
+    lab.host.run(f"rm {PROGRAM}")
+    product.leave()
+
+
+class Streams:
+    def __init__(self, lab, vm, lease, leg):
+        self.lab, self.vm, self.leg = lab, vm, leg
+        self.host_address, self.vm_address = TRAIN["host_address"], lease["address"]
+
+    def ib_send_bw(self):
+        """What perftest reaches from the VM, in Mbit/s."""
+        words = f"timeout 60 ib_send_bw -c UD -s {PACKET} -D 3 -F"
+        device = self.device(self.lab.host, self.host_address)
+        server = self.lab.host.background(f"{words} {device}")
+        self.lab.host.wait_for("ib_send_bw listens", "ss -ltn | grep 18515", 20)
+        command = f"{words} {self.device(self.vm, self.vm_address)} {self.host_address}"
+        shown = self.vm.run(command, timeout=90).lines()
+        server.wait(70)
+        head = next(number for number, line in enumerate(shown) if "#bytes" in line)
+        self.lab.step(f"{command}: {shown[head + 1].split()}")
+        return float(shown[head + 1].split()[3]) * 8 * 1.048576  # MiB/s, the average
+
+    def device(self, machine, address):
+        """perftest's words for the RoCE v2 GID of that address."""
+        octets = "".join(f"{int(part):02x}" for part in address.split("."))
+        found = machine.run("cd /sys/class/infiniband; for g in */ports/1/gids/*; do "
+                            f"grep -q 'ffff:{octets[:4]}:{octets[4:]}$' $g && grep -qs 'RoCE v2' "
+                            "${g%/gids/*}/gid_attrs/types/${g##*/} && echo $g; done; true")
+        name, *_, index = found.lines()[0].split("/")
+        return f"-d {name} -x {index}"
+
+    def send(self, over, mbit):
+        """The summary of one stream, the same at both ends."""
+        receiver = self.lab.host.background(
+            f"{PROGRAM} stream receive --local {self.host_address} --over {over} --seconds 60 "
+            "-o json")
+        self.lab.host.wait_for("the receiver listens", f"ss -ltn | grep {PORTS['udp']}", 20)
+        said = self.vm.run(
+            f"vf-guest stream send --to {self.host_address} --over {over} --packet-bytes {PACKET} "
+            f"--rate {mbit * 1e6:.0f}bit --seconds {SECONDS} -o json", check=False, timeout=90)
+        theirs, ours = (summary(text) for text in (receiver.wait(70).stdout, said.stdout))
+        self.lab.step(f"over {over}: {theirs['sent']['packets']} packets, {theirs['lost']} lost, "
+                      f"{theirs['rate_mbps']} Mbit/s")
+        self.lab.check(theirs["sent"]["packets"] > 100, f"too few packets: {theirs}")
+        if self.lab.check_equal(ours, theirs, "the two ends' summaries"):
+            self.lab.count("ends agree")
+        return theirs
+
+    def inject(self, over, mbit):
+        """tc on the host drops every seventh packet, and counts them."""
+        shown = f"tc -s filter show dev {self.leg} ingress"
+        self.lab.host.run(
+            f"tc qdisc add dev {self.leg} handle ffff: ingress; "
+            f"tc filter add dev {self.leg} parent ffff: protocol ip flower ip_proto udp "
+            f"dst_port {PORTS[over]} action ok random determ drop {EVERY}")
+        try:
+            ended = self.send(over, mbit)
+            counters = self.lab.host.run(shown).stdout
+        finally:
+            self.lab.host.run(f"tc qdisc del dev {self.leg} ingress")
+        dropped = int(counters.partition("(dropped ")[2].partition(",")[0])
+        self.lab.step(f"tc dropped {dropped}, the stream tells {ended['lost']}")
+        self.lab.check(dropped >= ended["sent"]["packets"] // EVERY - 1, f"tc: {counters}")
+        if self.lab.check_equal(ended["lost"], dropped, f"{ended} beside tc's {counters}"):
+            self.lab.count("injected losses told exactly")
+
+
+def summary(text):
+    lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    return next(line for line in lines if line["type"] == "summary")
