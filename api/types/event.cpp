@@ -55,4 +55,9 @@ Result<Readiness> await_readable(std::span<int const> fds, Deadline deadline) {
     }
 }
 
+bool is_readable(int fd) {
+    pollfd ready{fd, POLLIN, 0};
+    return fd >= 0 && ::poll(&ready, 1, 0) > 0;
+}
+
 }  // namespace vfmgr

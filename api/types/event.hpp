@@ -20,4 +20,7 @@ void take_event(FileDescriptor const& event);
 enum class Readiness { readable, deadline_passed };
 [[nodiscard]] Result<Readiness> await_readable(std::span<int const> fds, Deadline deadline);
 
+// Now, without waiting; no descriptor (-1) never is.
+[[nodiscard]] bool is_readable(int fd);
+
 }  // namespace vfmgr

@@ -7,10 +7,8 @@ namespace vfmgr {
 namespace {
 
 // What a guest may ask for; an answer of the host has the same shape.
-constexpr std::uint32_t message_bytes_max = 8 << 20;
 constexpr std::uint32_t depth_max = 1024;
 constexpr std::size_t pairs_max = 16;
-constexpr std::uint32_t chunk_bytes = 64;  // of a transfer's payload
 
 template <class F, Of<StreamRequest> V>
 void fields(F& f, V& request) {
@@ -42,8 +40,9 @@ void read(JsonReader& reader, StreamRequest& request) {
     auto const start = reader.mark();
     fields(reader, request);
     if (!reader.clean_since(start)) return;
-    if (request.message_bytes < 1 || request.message_bytes > message_bytes_max)
-        reader.complain("message_bytes", fmt::format("must be from 1 to {}", message_bytes_max));
+    if (request.message_bytes < 1 || request.message_bytes > stream_message_bytes_max)
+        reader.complain("message_bytes",
+                        fmt::format("must be from 1 to {}", stream_message_bytes_max));
     if (request.depth < 1 || request.depth > depth_max)
         reader.complain("depth", fmt::format("must be from 1 to {}", depth_max));
     bool const by_cm = request.kind == StreamKind::cm_ping;
@@ -53,9 +52,9 @@ void read(JsonReader& reader, StreamRequest& request) {
     if (!by_cm && (request.pairs.empty() || request.pairs.size() > pairs_max))
         reader.complain("pairs", fmt::format("must be from 1 to {}", pairs_max));
     bool const transfers = is_transfer(request.kind);
-    if (transfers && request.message_bytes % chunk_bytes != 0)
-        reader.complain("message_bytes",
-                        fmt::format("must be a multiple of {} for a transfer", chunk_bytes));
+    if (transfers && request.message_bytes % transfer_chunk_bytes != 0)
+        reader.complain("message_bytes", fmt::format("must be a multiple of {} for a transfer",
+                                                     transfer_chunk_bytes));
     bool const back = transfers || request.kind == StreamKind::write_echo;
     if (back && (!request.back || request.pairs.size() != 1 ||
                  request.back->length < request.message_bytes))

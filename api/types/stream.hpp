@@ -53,6 +53,8 @@ inline constexpr std::array<EnumName<StreamKind>, 8> enum_names<StreamKind> = {
 // The shortest and longest datagram of ud_echo: a number, and the largest path MTU.
 inline constexpr std::uint32_t ud_bytes_min = 8, ud_bytes_max = 4096;
 inline constexpr std::uint32_t cm_bytes_max = 1 << 20;  // of one ping of cm_ping
+inline constexpr std::uint32_t stream_message_bytes_max = 8 << 20;
+inline constexpr std::uint32_t transfer_chunk_bytes = 64;  // transfers are of whole ones
 
 struct StreamRequest {
     StreamKind kind = StreamKind::one_sided;

@@ -17,8 +17,7 @@ using verify::Payload;
 using verify::payload_chunk_bytes;
 using verify::PayloadCheck;
 using verify::poison_byte;
-
-constexpr int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+using verify::transfer_access;
 
 // The descriptor is closed once the NIC has the memory. Its address for the other end is the GPU's
 // own, as CUDA gave it (verification.md, 4.2).
@@ -26,7 +25,8 @@ Result<verify::VerbsRegion> register_dma_buf(ibv_pd* domain, GpuContext const& c
                                              GpuRange range) {
     VFMGR_TRY(auto const made, export_dma_buf(context, range));
     verify::VerbsRegion region(ibv_reg_dmabuf_mr(domain, made.range.offset, range.bytes,
-                                                 range.address, made.descriptor.get(), access));
+                                                 range.address, made.descriptor.get(),
+                                                 transfer_access));
     if (region) return region;
     return fail(verify::verbs_error(
         domain->context,
@@ -36,7 +36,7 @@ Result<verify::VerbsRegion> register_dma_buf(ibv_pd* domain, GpuContext const& c
 
 Result<verify::VerbsRegion> register_peermem(ibv_pd* domain, GpuRange range) {
     verify::VerbsRegion region(
-        ibv_reg_mr(domain, std::bit_cast<void*>(range.address), range.bytes, access));
+        ibv_reg_mr(domain, std::bit_cast<void*>(range.address), range.bytes, transfer_access));
     if (region) return region;
     return fail(verify::verbs_error(
         domain->context,
@@ -122,7 +122,8 @@ Result<std::unique_ptr<verify::TransferTarget>> gpu_target(Route route, ibv_pd* 
     VFMGR_TRY(auto memory, GpuMemory::allocate(context, Allocation::plain, bytes));
     GpuRange const range{memory.range().address, bytes};
     if (route == Route::staged) {
-        VFMGR_TRY(auto stage, verify::RegisteredMemory::make(domain, bytes, access, "the stage"));
+        VFMGR_TRY(auto stage,
+                  verify::RegisteredMemory::make(domain, bytes, transfer_access, "the stage"));
         return std::make_unique<Staged>(context, payload, std::move(memory), std::move(stage));
     }
     VFMGR_TRY(auto region, route == Route::dma_buf ? register_dma_buf(domain, context, range)

@@ -30,11 +30,6 @@ bool again(int error_number) {
     return error_number == EAGAIN || error_number == EINTR;
 }
 
-bool readable(int fd) {
-    pollfd ready{fd, POLLIN, 0};
-    return fd >= 0 && ::poll(&ready, 1, 0) > 0;
-}
-
 // Milliseconds for poll(), at least one before the deadline.
 int left(Deadline deadline) {
     auto const time = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now());
@@ -152,7 +147,7 @@ Result<std::string> Control::line(Deadline deadline, int stop) {
         if (ready == Readiness::deadline_passed)
             return fail(Problem::timed_out, fmt::format("the {} does not answer", who_),
                         fmt::format("look at what the {} says on its machine", who_));
-        if (readable(stop)) return fail(stopped());
+        if (is_readable(stop)) return fail(stopped());
     }
 }
 

@@ -2,7 +2,6 @@
 #include "guest-tools/stream/receive.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -25,11 +24,6 @@ constexpr std::chrono::seconds summary_wait{5};
 constexpr std::chrono::seconds tail_max{5};  // of a network that delivers and delivers
 // How often the sender's word, the clock and a stop are looked for while packets come and come.
 constexpr std::chrono::milliseconds look_interval{10};
-
-bool can_be_read(int fd) {
-    pollfd ready{fd, POLLIN, 0};
-    return fd >= 0 && ::poll(&ready, 1, 0) > 0;
-}
 
 template <class Event, class... Values>
 void raise(Event const& event, Values const&... values) {
@@ -75,7 +69,7 @@ class Reception {
     // What the sender says, what the clock says, and whether somebody has stopped it.
     void look(Deadline now, Deadline until, int stop, std::size_t taken) {
         if (!gone_at_) hear(now);
-        if (can_be_read(stop)) end_ = End::stopped;
+        if (is_readable(stop)) end_ = End::stopped;
         if (now >= until) end_ = End::time_over;
         bool const all = ending_ && tally_.received() >= ending_->packets;
         bool const quiet = taken == 0 && now >= quiet_at();
@@ -185,7 +179,7 @@ Result<Met> await_sender(ReceiveWish const& wish, ReceiveEvents const& events, D
                         fmt::format("start on the other machine: vf-guest stream send --to {}, and "
                                     "let TCP port {} through the firewalls between",
                                     to_string(wish.local), port));
-        if (can_be_read(stop)) return fail(stopped());
+        if (is_readable(stop)) return fail(stopped());
         FileDescriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
         if (!socket && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
             return fail({Problem::limit_exceeded,
@@ -195,7 +189,7 @@ Result<Met> await_sender(ReceiveWish const& wish, ReceiveEvents const& events, D
         if (!socket) continue;  // it has gone again
         auto met = meet(std::move(socket), wish, port, stop);
         if (met) return met;
-        if (can_be_read(stop)) return fail(stopped());
+        if (is_readable(stop)) return fail(stopped());
         raise(events.refused, met.error());
     }
 }

@@ -2,7 +2,6 @@
 #include "guest-tools/stream/send.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -80,8 +79,7 @@ class Sending {
         if (stop >= 0) watched.push_back(stop);
         VFMGR_TRY(auto const ready, await_readable(watched, pacer_.due(sent_)));
         if (ready == Readiness::deadline_passed) return Next::send;
-        pollfd stopping{stop, POLLIN, 0};
-        return stop >= 0 && ::poll(&stopping, 1, 0) > 0 ? Next::end : Next::listen;
+        return is_readable(stop) ? Next::end : Next::listen;
     }
 
     Result<Summary> finish() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/stream/sink.hpp"
 
+#include "guest-tools/verify/echo.hpp"
+
 namespace vfmgr::stream {
 namespace {
 
@@ -14,7 +16,8 @@ Result<Sink> Sink::open(Wish const& wish) {
         auto const bytes = ud.packet_bytes();
         return Sink(Either(std::move(ud)), bytes);
     }
-    auto const bytes = wish.packet_bytes.value_or(udp_payload_bytes(usual_mtu, wish.to.family));
+    auto const bytes = wish.packet_bytes.value_or(
+        static_cast<std::uint32_t>(verify::full_datagram_bytes(usual_mtu, wish.to.family)));
     VFMGR_TRY(auto udp, UdpSink::open({wish.local, wish.to, bytes, wish.chunk, wish.run}));
     return Sink(Either(std::move(udp)), bytes);
 }

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "guest-tools/stream/packet.hpp"
+#include "guest-tools/verify/echo.hpp"
 #include "guest-tools/verify/socket_address.hpp"
 
 namespace vfmgr::stream {
@@ -44,7 +45,7 @@ std::uint32_t path_mtu(int fd, UdpSink::Wish const& wish) {
 }
 
 Error too_long(UdpSink::Wish const& wish, std::uint32_t mtu) {
-    auto const most = udp_payload_bytes(mtu, wish.to.family);
+    auto const most = verify::full_datagram_bytes(mtu, wish.to.family);
     return {Problem::unsupported,
             fmt::format("packets of {} bytes do not fit the path to {}: its MTU of {} leaves {} "
                         "bytes, and they are not fragmented",
@@ -53,11 +54,6 @@ Error too_long(UdpSink::Wish const& wish, std::uint32_t mtu) {
 }
 
 }  // namespace
-
-std::uint32_t udp_payload_bytes(std::uint32_t mtu, IpAddress::Family family) {
-    std::uint32_t const headers = family == IpAddress::Family::v4 ? 28 : 48;
-    return mtu > headers ? mtu - headers : 0;
-}
 
 Result<UdpSink> UdpSink::open(Wish const& wish) {
     FileDescriptor fd(::socket(is_v4(wish) ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -71,7 +67,7 @@ Result<UdpSink> UdpSink::open(Wish const& wish) {
     // To any port: the MTU is the path's.
     VFMGR_CHECK(made.aim(default_port));
     auto const mtu = path_mtu(made.socket_.get(), wish);
-    if (mtu != 0 && wish.packet_bytes > udp_payload_bytes(mtu, wish.to.family))
+    if (mtu != 0 && wish.packet_bytes > verify::full_datagram_bytes(mtu, wish.to.family))
         return fail(too_long(wish, mtu));
     return made;
 }

@@ -45,7 +45,4 @@ class UdpSink {
     std::vector<mmsghdr> messages_;
 };
 
-// What the longest UDP payload of an MTU is.
-[[nodiscard]] std::uint32_t udp_payload_bytes(std::uint32_t mtu, IpAddress::Family family);
-
 }  // namespace vfmgr::stream

@@ -164,10 +164,7 @@ void HostSession::on_ping(ibv_wc const& completion) {
         checked.detail = fmt::format("send {} has {} bytes, not {}", index, completion.byte_len,
                                      limits_.ping_bytes);
     }
-    auto& total = facts_.ping_check;
-    total.bytes_checked += checked.bytes_checked;
-    total.mismatches += checked.mismatches;
-    if (total.detail.empty()) total.detail = checked.detail;
+    facts_.ping_check.add(checked);
     auto const sent = rdma_->pair.send(
         answer_id + index,
         {part(rdma_->answers, index, limits_.ping_bytes), rdma_->answers.local_key()});
@@ -213,9 +210,7 @@ void HostSession::add(StreamKind kind, TransferFacts const& transferred) {
     all.orders += transferred.orders;
     all.bytes_written += transferred.bytes_written;
     all.bytes_kept += transferred.bytes_kept;
-    all.read.bytes_checked += transferred.read.bytes_checked;
-    all.read.mismatches += transferred.read.mismatches;
-    if (all.read.detail.empty()) all.read.detail = transferred.read.detail;
+    all.read.add(transferred.read);
     if (all.error.empty()) all.error = transferred.error;
 }
 

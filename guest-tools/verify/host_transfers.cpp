@@ -12,8 +12,6 @@ namespace {
 using Steady = std::chrono::steady_clock;
 // Which request a completion is of.
 constexpr std::uint64_t id_order = 1, id_transfer = 2, id_answer = 3;
-// In the mail's memory: what arrives, what goes.
-constexpr std::size_t answer_at = 64, mail_bytes = answer_at + transfer_answer_bytes;
 
 }  // namespace
 
@@ -49,7 +47,8 @@ Result<std::unique_ptr<HostTransfers>> HostTransfers::open(SessionPermit const& 
     NearNic const near(permit.host_netdev);  // the stream's thread inherits it
     VFMGR_TRY(auto rdma, open_rdma(permit, request));
     std::unique_ptr<HostTransfers> stream(new HostTransfers(std::move(rdma), request, limits));
-    VFMGR_CHECK(stream->receive_order());  // before the guest can send
+    // Before the guest can send.
+    VFMGR_CHECK(stream->pair().receive(id_order, stream->rdma_.mail.order()));
     VFMGR_CHECK(stream->pair().connect(stream->rdma_.port, request.pairs.front()));
     stream->offer_.pairs.push_back(stream->pair().end());
     stream->thread_ = std::thread([raw = stream.get()] { raw->run(); });
@@ -64,22 +63,10 @@ Result<HostTransfers::Rdma> HostTransfers::open_rdma(SessionPermit const& permit
     // Nothing here is the guest's to reach.
     constexpr unsigned local = IBV_ACCESS_LOCAL_WRITE, remote = 0;
     VFMGR_TRY(auto data, RegisteredMemory::make(pd, request.message_bytes, local, "transfers"));
-    VFMGR_TRY(auto mail, RegisteredMemory::make(pd, mail_bytes, local, "orders and answers"));
+    VFMGR_TRY(auto mail, TransferMail::make(pd));
     VFMGR_TRY(auto pairs, QueuePairs::make(pd, port, {.sends = 4, .receives = 2}, remote, 1));
     return Rdma{std::move(port), std::move(domain), std::move(data), std::move(mail),
                 std::move(pairs)};
-}
-
-std::span<std::byte> HostTransfers::order_room() const {
-    return rdma_.mail.bytes().first(transfer_order_bytes);
-}
-
-std::span<std::byte> HostTransfers::answer_room() const {
-    return rdma_.mail.bytes().subspan(answer_at, transfer_answer_bytes);
-}
-
-Result<void> HostTransfers::receive_order() {
-    return pair().receive(id_order, {order_room(), rdma_.mail.local_key()});
 }
 
 // The guest's next order comes only after its answer: nothing is missed that another waits for.
@@ -113,9 +100,7 @@ Result<TransferAnswer> HostTransfers::obey(TransferOrder const& order) {
         auto const found = check(payload, order.offset, data);
         answer.mismatches = found.mismatches;
         answer.detail = found.detail;
-        facts_.read.bytes_checked += found.bytes_checked;
-        facts_.read.mismatches += found.mismatches;
-        if (facts_.read.detail.empty()) facts_.read.detail = found.detail;
+        facts_.read.add(found);
         if (order.payload == PayloadOf::host && found.mismatches == 0)
             facts_.bytes_kept += order.bytes;
     }
@@ -124,14 +109,15 @@ Result<TransferAnswer> HostTransfers::obey(TransferOrder const& order) {
 }
 
 Result<void> HostTransfers::serve() {
+    auto const& mail = rdma_.mail;
     while (true) {
         VFMGR_CHECK(await(id_order, "an order of the VM's"));
         VFMGR_TRY(auto const order,
-                  parse_order(order_room(), {request_.back->length, request_.message_bytes}));
-        VFMGR_CHECK(receive_order());
+                  parse_order(mail.order().bytes, {request_.back->length, request_.message_bytes}));
+        VFMGR_CHECK(pair().receive(id_order, mail.order()));
         VFMGR_TRY(auto const answer, obey(order));
-        std::ranges::copy(encode(answer), answer_room().begin());
-        VFMGR_CHECK(pair().send(id_answer, {answer_room(), rdma_.mail.local_key()}));
+        std::ranges::copy(encode(answer), mail.answer().bytes.begin());
+        VFMGR_CHECK(pair().send(id_answer, mail.answer()));
     }
 }
 

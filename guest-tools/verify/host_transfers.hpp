@@ -7,10 +7,8 @@
 #include <atomic>
 #include <thread>
 
-#include "guest-tools/verify/memory.hpp"
-#include "guest-tools/verify/queue_pair.hpp"
 #include "guest-tools/verify/stream_end.hpp"
-#include "guest-tools/verify/transfer_order.hpp"
+#include "guest-tools/verify/transfer_mail.hpp"
 
 namespace vfmgr::verify {
 
@@ -32,16 +30,14 @@ class HostTransfers final : public StreamEnd {
     struct Rdma {
         VerbsPort port;  // members are destroyed from the last to the first
         VerbsDomain domain;
-        RegisteredMemory data, mail;
+        RegisteredMemory data;
+        TransferMail mail;
         QueuePairs all;
     };
     HostTransfers(Rdma rdma, StreamRequest request, ResponderLimits const& limits);
     [[nodiscard]] static Result<Rdma> open_rdma(SessionPermit const& permit,
                                                 StreamRequest const& request);
     [[nodiscard]] QueuePair& pair() { return rdma_.all.pairs.front(); }
-    [[nodiscard]] std::span<std::byte> order_room() const;
-    [[nodiscard]] std::span<std::byte> answer_room() const;
-    [[nodiscard]] Result<void> receive_order();
     [[nodiscard]] Result<void> await(std::uint64_t id, std::string_view what);
     [[nodiscard]] Result<TransferAnswer> obey(TransferOrder const& order);
     [[nodiscard]] Result<void> serve();

@@ -118,6 +118,12 @@ void poison(std::span<std::byte> memory) {
     std::ranges::fill(memory, poison_byte);
 }
 
+void PayloadCheck::add(PayloadCheck const& other) {
+    bytes_checked += other.bytes_checked;
+    mismatches += other.mismatches;
+    if (detail.empty()) detail = other.detail;
+}
+
 PayloadCheck check(Payload const& payload, std::uint64_t offset,
                    std::span<std::byte const> memory) {
     assert(offset % payload_chunk_bytes == 0 && memory.size() % payload_chunk_bytes == 0);

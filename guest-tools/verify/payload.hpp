@@ -35,6 +35,9 @@ struct PayloadCheck {
     std::uint64_t mismatches = 0;  // bytes
     std::string detail;            // of the first bad chunk; empty when there is none
     bool untouched = false;        // every byte is still poison
+
+    // Sums, but for `untouched`; the first detail stays.
+    void add(PayloadCheck const& other);
 };
 [[nodiscard]] PayloadCheck check(Payload const& payload, std::uint64_t offset,
                                  std::span<std::byte const> memory);

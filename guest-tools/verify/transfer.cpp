@@ -11,9 +11,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 constexpr std::uint64_t id_order = 1, id_answer = 2;
-constexpr std::size_t answer_at = 64, mail_bytes = answer_at + transfer_answer_bytes;
-constexpr std::uint64_t message_bytes_max = 8 << 20;  // the stream's limit
-constexpr std::uint64_t memory_bytes = 4 << 20;       // of main memory
+constexpr std::uint64_t memory_bytes = 4 << 20;  // of main memory
 constexpr std::array<std::uint64_t, 6> sizes{64, 4096, 65536, 1 << 20, 4 << 20, 8 << 20};
 constexpr std::uint64_t always_bytes_max = 1 << 20;  // longer ones only while there is time
 constexpr auto remedy = "suspect memory, IOMMU or NIC; run it again";
@@ -147,22 +145,14 @@ Result<Measured> run(TransferStream& stream, TransferTarget& target,
 
 }  // namespace
 
-Result<std::unique_ptr<TransferTarget>> main_memory(ibv_pd* domain, std::uint64_t bytes) {
-    constexpr unsigned access =
-        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-    VFMGR_TRY(auto memory, RegisteredMemory::make(domain, bytes, access, "main memory"));
-    return std::make_unique<MainMemory>(std::move(memory));
-}
-
 Result<TransferStream> TransferStream::open(StreamHost const& host, VerbsPort const& port,
                                             ibv_pd* domain, StreamKind kind,
                                             MemoryRegion const& target) {
     constexpr unsigned remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-    VFMGR_TRY(auto mail, RegisteredMemory::make(domain, mail_bytes, IBV_ACCESS_LOCAL_WRITE,
-                                                "orders and answers"));
+    VFMGR_TRY(auto mail, TransferMail::make(domain));
     VFMGR_TRY(auto all, QueuePairs::make(domain, port, {.sends = 2, .receives = 2}, remote, 1));
-    auto const message =
-        std::min(target.length / payload_chunk_bytes * payload_chunk_bytes, message_bytes_max);
+    auto const message = std::min<std::uint64_t>(
+        target.length / payload_chunk_bytes * payload_chunk_bytes, stream_message_bytes_max);
     StreamRequest request{kind, static_cast<std::uint32_t>(message), 1, {}, target};
     request.pairs.push_back(all.pairs.front().end());
     TransferStream stream(host, std::move(mail), std::move(all));
@@ -183,19 +173,16 @@ TransferStream::~TransferStream() {
 
 Result<TransferAnswer> TransferStream::order(TransferOrder const& order, Deadline deadline) {
     auto& pair = all_.pairs.front();
-    auto const bytes = mail_.bytes();
-    auto const question = bytes.first(transfer_order_bytes);
-    auto const answer = bytes.subspan(answer_at, transfer_answer_bytes);
-    std::ranges::copy(encode(order), question.begin());
-    VFMGR_CHECK(pair.receive(id_answer, {answer, mail_.local_key()}));
-    VFMGR_CHECK(pair.send(id_order, {question, mail_.local_key()}));
+    std::ranges::copy(encode(order), mail_.order().bytes.begin());
+    VFMGR_CHECK(pair.receive(id_answer, mail_.answer()));
+    VFMGR_CHECK(pair.send(id_order, mail_.order()));
     std::array<ibv_wc, 4> room{};
     unsigned awaited = 2;  // the order's completion, and the answer
     while (awaited > 0) {
         VFMGR_TRY(auto const found, await(*all_.queue, room, deadline, "an order to the host"));
         awaited -= std::min<unsigned>(awaited, static_cast<unsigned>(found.size()));
     }
-    return parse_answer(answer);
+    return parse_answer(mail_.answer().bytes);
 }
 
 Measured run_transfers(TransferStream& stream, TransferTarget& target,
@@ -208,10 +195,12 @@ Measured transfer(StreamHost const& host, VerbsPort const& port, Load const& loa
                   Deadline deadline) {
     auto const all = [&]() -> Result<Measured> {
         VFMGR_TRY(auto const domain, make_domain(port));
-        VFMGR_TRY(auto const target, main_memory(domain.get(), memory_bytes));
+        VFMGR_TRY(auto memory, RegisteredMemory::make(domain.get(), memory_bytes, transfer_access,
+                                                      "main memory"));
+        MainMemory target(std::move(memory));
         VFMGR_TRY(auto stream, TransferStream::open(host, port, domain.get(), StreamKind::transfer,
-                                                    target->region()));
-        return run_transfers(stream, *target, load.window, deadline);
+                                                    target.region()));
+        return run_transfers(stream, target, load.window, deadline);
     };
     auto made = all();
     if (made) return std::move(*made);

@@ -6,7 +6,7 @@
 #include "guest-tools/verify/bench.hpp"
 #include "guest-tools/verify/guest_stream.hpp"
 #include "guest-tools/verify/payload.hpp"
-#include "guest-tools/verify/transfer_order.hpp"
+#include "guest-tools/verify/transfer_mail.hpp"
 
 namespace vfmgr::verify {
 
@@ -29,9 +29,9 @@ class TransferTarget {
     [[nodiscard]] virtual Result<void> leaving(std::uint64_t) { return {}; }
 };
 
-// Of this machine's main memory.
-[[nodiscard]] Result<std::unique_ptr<TransferTarget>> main_memory(ibv_pd* domain,
-                                                                  std::uint64_t bytes);
+// What the host may do to a target, as it is registered.
+inline constexpr int transfer_access =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
 // The guest's end of a stream of kind transfer; both ends are gone with it.
 class TransferStream {
@@ -54,19 +54,19 @@ class TransferStream {
     [[nodiscard]] Result<TransferAnswer> order(TransferOrder const& order, Deadline deadline);
 
   private:
-    TransferStream(StreamHost host, RegisteredMemory mail, QueuePairs all)
+    TransferStream(StreamHost host, TransferMail mail, QueuePairs all)
         : host_(std::move(host)), mail_(std::move(mail)), all_(std::move(all)) {}
     StreamHost host_;
     StreamOffer offer_;
     std::uint64_t message_bytes_ = 0;
-    RegisteredMemory mail_;
+    TransferMail mail_;
     QueuePairs all_;
 };
 
 // Rounds of many sizes until the window is over, each: poison, the host writes, check; fill, the
 // host reads and checks; the host writes what only it knows, and reads it back. Figures: rounds,
 // orders, bytes, stale_per_million (chunks that were not seen at once, and were after a flush or a
-// second look), the host's write and read rates in MiB/s. The result has no name yet.
+// second look), the host's write and read rates in MiB/s.
 [[nodiscard]] Measured run_transfers(TransferStream& stream, TransferTarget& target,
                                      std::chrono::milliseconds window, Deadline deadline);
 
