@@ -2,11 +2,22 @@
 #include "guest-tools/gpu/dma_buf_info.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 namespace vfmgr::guest::gpu {
+namespace {
+
+std::string text_of(std::string const& path) {
+    std::ifstream file(path);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+}  // namespace
 
 std::optional<std::string> parse_exporter(std::string_view fdinfo) {
     constexpr std::string_view key = "exp_name:";
@@ -26,10 +37,7 @@ std::optional<std::string> parse_exporter(std::string_view fdinfo) {
 }
 
 std::optional<std::string> exporter_of(int descriptor) {
-    std::ifstream file("/proc/self/fdinfo/" + std::to_string(descriptor));
-    std::ostringstream text;
-    text << file.rdbuf();
-    return parse_exporter(text.str());
+    return parse_exporter(text_of("/proc/self/fdinfo/" + std::to_string(descriptor)));
 }
 
 std::size_t open_descriptors() {
@@ -39,6 +47,22 @@ std::size_t open_descriptors() {
          at.increment(error))
         ++count;
     return count;
+}
+
+std::uint64_t parse_pinned_bytes(std::string_view status) {
+    constexpr std::string_view key = "\nVmPin:";
+    constexpr std::uint64_t kibibyte = 1024;
+    auto const at = status.find(key);
+    if (at == status.npos) return 0;
+    status.remove_prefix(at + key.size());
+    status.remove_prefix(std::min(status.find_first_not_of(" \t"), status.size()));
+    std::uint64_t count = 0;
+    std::from_chars(status.data(), status.data() + status.size(), count);
+    return count * kibibyte;
+}
+
+std::uint64_t pinned_bytes() {
+    return parse_pinned_bytes(text_of("/proc/self/status"));
 }
 
 }  // namespace vfmgr::guest::gpu

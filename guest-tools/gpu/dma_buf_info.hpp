@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel tells of a DMA-BUF descriptor and of how many descriptors this process has.
+// What the kernel tells of a DMA-BUF descriptor, and of what this process has.
 // No state; any thread.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,5 +18,8 @@ namespace vfmgr::guest::gpu {
 
 // Of this process, now.
 [[nodiscard]] std::size_t open_descriptors();
+// By RDMA drivers and the like, VmPin of proc_pid_status(5); what GPUs have does not count.
+[[nodiscard]] std::uint64_t pinned_bytes();
+[[nodiscard]] std::uint64_t parse_pinned_bytes(std::string_view status);  // 0 where it lacks
 
 }  // namespace vfmgr::guest::gpu

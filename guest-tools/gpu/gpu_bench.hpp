@@ -2,6 +2,8 @@
 // What the tests of a GPU work on, and the results that they give. The thread of the context.
 #pragma once
 
+#include <functional>
+
 #include "api/types/verification.hpp"
 #include "guest-tools/gpu/gpu_facts.hpp"
 #include "guest-tools/gpu/gpu_payload.hpp"
@@ -22,10 +24,19 @@ struct GpuBench {
 // "64 KiB", "1 GiB", "100 bytes": a power of 1024 only where it is one.
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 
+// gpu_rounds.cpp: `round` takes and gives back round_bytes of the GPU's memory, bench.rounds times
+// and once before: the driver keeps what it took first. A pass when this process has as many
+// descriptors, as much memory pinned, and the GPU as much free as before; `what` is done in one.
+inline constexpr std::uint64_t round_bytes = 64 << 10;
+[[nodiscard]] TestResult in_rounds(GpuBench const& bench, char const* what,
+                                   std::function<Result<void>()> const& round);
+[[nodiscard]] TestResult descriptors_left(std::size_t before, std::size_t after);
 // gpu_export_tests.cpp
 [[nodiscard]] TestResult test_export(GpuBench const& bench, Allocation how);
 [[nodiscard]] TestResult test_rounds(GpuBench const& bench);
 [[nodiscard]] TestResult test_managed(GpuBench const& bench);
+// gpu_registration_test.cpp: with each RDMA device of this machine.
+[[nodiscard]] TestResult test_registration(GpuBench const& bench);
 // gpu_payload_tests.cpp
 [[nodiscard]] TestResult test_payload(GpuBench const& bench, GpuPayload const& kernels,
                                       Allocation how);

@@ -87,11 +87,6 @@ Result<AllExported> export_all(GpuContext const& context, Allocation how, std::u
     return all;
 }
 
-TestResult leaked(std::size_t before, std::size_t after) {
-    return failed(fmt::format("{} descriptors were open before, {} are after", before, after),
-                  "report it, with NVIDIA's driver's version");
-}
-
 }  // namespace
 
 TestResult test_export(GpuBench const& bench, Allocation how) {
@@ -104,7 +99,8 @@ TestResult test_export(GpuBench const& bench, Allocation how) {
     auto const descriptors = open_descriptors();
     auto const again = export_all(bench.context, how, *free);
     if (!again) return not_passed(Verdict::fail, again.error());
-    if (auto const now = open_descriptors(); now != descriptors) return leaked(descriptors, now);
+    if (auto const now = open_descriptors(); now != descriptors)
+        return descriptors_left(descriptors, now);
     auto result = passed(fmt::format(
         "{} to {}, aligned and not, {}", bytes_text(sizes.front()), bytes_text(again->largest),
         again->worst.exporter.empty() ? "by descriptors that are no DMA-BUF of the kernel's"
@@ -117,33 +113,10 @@ TestResult test_export(GpuBench const& bench, Allocation how) {
 
 TestResult test_rounds(GpuBench const& bench) {
     if (auto const refused = refused_before(bench, Allocation::plain)) return *refused;
-    constexpr std::uint64_t bytes = 64 * kibibyte;
-    // The driver's own first allocation of the kind stays.
-    if (auto const first = export_size(bench.context, Allocation::plain, bytes); !first)
-        return not_passed(Verdict::fail, first.error());
-    auto const descriptors = open_descriptors();
-    auto const free = bench.context.free_bytes();
-    if (!free) return not_passed(Verdict::fail, free.error());
-    for (unsigned round = 0; round < bench.rounds; ++round)
-        if (auto const done = export_size(bench.context, Allocation::plain, bytes); !done)
-            return not_passed(Verdict::fail, done.error());
-    auto const left = bench.context.free_bytes();
-    if (!left) return not_passed(Verdict::fail, left.error());
-    auto const descriptors_left = open_descriptors();
-    auto result =
-        passed(fmt::format("{} rounds of allocating, exporting and closing left as many "
-                           "descriptors and as much memory as before",
-                           bench.rounds));
-    auto const lost = *free > *left ? *free - *left : 0;
-    if (descriptors_left != descriptors) result = leaked(descriptors, descriptors_left);
-    // Others may use the GPU, too: only what grows with the rounds is a leak of this.
-    else if (lost >= bench.rounds * bytes && lost >= 16 * mebibyte)
-        result = failed(fmt::format("{} of the GPU's memory are gone", bytes_text(lost)),
-                        "see with nvidia-smi whether another process took them; if none did, "
-                        "report it");
-    result.figures = {{"rounds", static_cast<double>(bench.rounds)},
-                      {"memory_lost_bytes", static_cast<double>(lost)}};
-    return result;
+    return in_rounds(bench, "allocating, exporting and closing", [&]() -> Result<void> {
+        VFMGR_CHECK(export_size(bench.context, Allocation::plain, round_bytes));
+        return {};
+    });
 }
 
 // What would be measured in place of the GPU's memory: perftest's users have been there.

@@ -118,6 +118,17 @@ bool offers_gpudirect(CudaGpu const& gpu) {
     return gpu.gpu_direct_rdma.value_or(1) != 0 || gpu.dma_buf.value_or(0) != 0;
 }
 
+bool offers_flush(Cuda const& cuda, CudaGpu const& gpu) {
+    return (gpu.flush_options.value_or(0) & flush_option_host) != 0 &&
+           cuda.calls.cuFlushGPUDirectRDMAWrites;
+}
+
+Result<void> flush_writes(Cuda const& cuda) {
+    constexpr int current_context = 0;
+    return cuda.done("cuFlushGPUDirectRDMAWrites",
+                     cuda.calls.cuFlushGPUDirectRDMAWrites(current_context, writes_ordering_owner));
+}
+
 GpuInfo join(CudaGpu const& gpu, int cuda_version, checks::Machine const& machine) {
     GpuInfo info;
     info.pci = gpu.pci;

@@ -29,6 +29,12 @@ struct CudaGpu {
 // GPUDirect RDMA, in any way; where the driver is too old to tell, it may.
 [[nodiscard]] bool offers_gpudirect(CudaGpu const& gpu);
 
+// Whether cuFlushGPUDirectRDMAWrites() is there and works, whatever the order of writes.
+[[nodiscard]] bool offers_flush(Cuda const& cuda, CudaGpu const& gpu);
+// What a NIC wrote before is seen by the GPU of the current context after. Only where it is
+// offered.
+[[nodiscard]] Result<void> flush_writes(Cuda const& cuda);
+
 [[nodiscard]] GpuInfo join(CudaGpu const& gpu, int cuda_version, checks::Machine const& machine);
 
 // The one at that address; without an address, of those that offer GPUDirect the one whose nearest

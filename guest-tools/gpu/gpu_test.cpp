@@ -12,8 +12,8 @@ namespace vfmgr::guest::gpu {
 namespace {
 
 constexpr std::array names{"export_plain", "export_vmm", "export_rounds", "managed",
-                           "sync_memops",  "flush",      "payload_plain", "payload_vmm",
-                           "damage",       "rate"};
+                           "sync_memops",  "flush",      "registration",  "payload_plain",
+                           "payload_vmm",  "damage",     "rate"};
 
 TestResult test_sync_memops(GpuBench const& bench) {
     // Of plain memory: allocating it has set the attribute, or failed.
@@ -30,8 +30,7 @@ TestResult test_flush(GpuBench const& bench) {
     auto const& cuda = bench.context.cuda();
     auto const ordering = bench.gpu.writes_ordering.value_or(0);
     bool const needed = ordering < writes_ordering_owner;
-    bool const offered = (bench.gpu.flush_options.value_or(0) & flush_option_host) != 0 &&
-                         cuda.calls.cuFlushGPUDirectRDMAWrites;
+    bool const offered = offers_flush(cuda, bench.gpu);
     if (!offered && needed)
         return not_passed(
             Verdict::skip,
@@ -40,8 +39,7 @@ TestResult test_flush(GpuBench const& bench) {
              "install a newer driver of NVIDIA's; until then read what was written back over the "
              "NIC before the GPU uses it"});
     if (!offered) return passed("no flush is offered, and none is needed");
-    auto const flushed = cuda.done("cuFlushGPUDirectRDMAWrites",
-                                   cuda.calls.cuFlushGPUDirectRDMAWrites(0, writes_ordering_owner));
+    auto const flushed = flush_writes(cuda);
     if (!flushed) return not_passed(Verdict::fail, flushed.error());
     return passed(needed ? "needed after each completion, and it works"
                          : "not needed: what a NIC writes is in order for the GPU; it works");
@@ -82,6 +80,7 @@ Result<void> run_all(Cuda const& cuda, CudaGpu const& gpu, GpuTestWish const& wi
     run.take(test_managed(bench));
     run.take(test_sync_memops(bench));
     run.take(test_flush(bench));
+    run.take(test_registration(bench));
     VFMGR_TRY(auto const kernels, GpuPayload::load(context));
     run.take(test_payload(bench, kernels, Allocation::plain));
     run.take(test_payload(bench, kernels, Allocation::vmm));

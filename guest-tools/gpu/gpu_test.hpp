@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of GPUDirect can be proved without a NIC: that the GPU's memory can be exported, that bytes
-// in it are checked where they lie and damage is found and located, and how fast that is.
+// What of GPUDirect can be proved without another machine: that the GPU's memory can be exported
+// and registered with the NICs there are, that bytes in it are checked where they lie and damage is
+// found and located, and how fast that is.
 // Blocks for seconds; one thread.
 #pragma once
 
@@ -12,7 +13,7 @@ namespace vfmgr::guest::gpu {
 
 struct GpuTestWish {
     std::optional<std::uint64_t> bytes;  // of the checked buffer; absent: 1 GiB, or what fits
-    unsigned rounds = 200;               // of allocating, exporting and closing
+    unsigned rounds = 200;               // of taking and giving back
 };
 
 using OnGpuTest = std::function<void(TestResult const&)>;

@@ -110,8 +110,7 @@ std::string describe(GpuTestReport const& report) {
                             enum_name(report.verdict));
     if (report.verdict == Verdict::not_applicable) return text + "  " + report.gpu.detail + "\n";
     for (auto const& test : report.tests) text += describe(test);
-    return text +
-           "  No NIC was asked: registering with one and a transfer are still to be proved.\n";
+    return text + "  Still to be proved, with the host: a transfer (vf-guest verify gpudirect).\n";
 }
 
 }  // namespace vfmgr::guest::gpu

@@ -15,12 +15,16 @@ enum class Route {
     staged,   // none of it: main memory, copied
 };
 
-// What the kernels of `payload` check, in `context`; all outlive the target. `bytes` are whole
-// chunks. kernel_refused and unsupported where that way is not there.
+struct OpenGpu {
+    CudaGpu const& gpu;
+    GpuContext const& context;
+    GpuPayload const& kernels;
+};
+// What of `gpu` outlives the target; `bytes` are whole chunks. kernel_refused and unsupported where
+// that way is not there.
 [[nodiscard]] Result<std::unique_ptr<verify::TransferTarget>> gpu_target(Route route,
                                                                          ibv_pd* domain,
-                                                                         GpuContext const& context,
-                                                                         GpuPayload const& payload,
+                                                                         OpenGpu const& gpu,
                                                                          std::uint64_t bytes);
 
 // The test "gpudirect", of the GPU that choose_gpu() takes: each route's transfers, what is

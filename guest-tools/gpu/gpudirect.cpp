@@ -36,8 +36,7 @@ struct Tried {
 struct Bench {
     verify::StreamHost const& host;
     verify::VerbsPort const& port;
-    GpuContext const& context;
-    GpuPayload const& kernels;
+    OpenGpu gpu;
     std::chrono::milliseconds window;
     Deadline deadline;
 };
@@ -46,7 +45,7 @@ Result<Tried> attempt(Bench const& bench, Route route) {
     Tried tried;
     tried.route = route;
     VFMGR_TRY(auto const domain, verify::make_domain(bench.port));
-    auto const target = gpu_target(route, domain.get(), bench.context, bench.kernels, memory_bytes);
+    auto const target = gpu_target(route, domain.get(), bench.gpu, memory_bytes);
     if (!target) {
         tried.refused = target.error();
         return tried;
@@ -125,8 +124,9 @@ Result<Measured> test(FoundGpus const& found, verify::StreamHost const& host,
     VFMGR_TRY(auto const at, choose_gpu(found.infos, std::nullopt));
     VFMGR_TRY(auto const context, GpuContext::open(*found.cuda, found.gpus[at].device));
     VFMGR_TRY(auto const kernels, GpuPayload::load(context));
-    Bench const bench{host, port, context, kernels, window / routes.size(), deadline};
-    bool const offers = offers_gpudirect(found.gpus[at]);
+    auto const& gpu = found.gpus[at];
+    Bench const bench{host, port, {gpu, context, kernels}, window / routes.size(), deadline};
+    bool const offers = offers_gpudirect(gpu);
     std::vector<Tried> all;
     for (auto const route : routes) {
         if (!offers && route != Route::staged) continue;

@@ -179,7 +179,7 @@ Result<VerbsPort> describe(Found found, PortWish const& wish) {
                                 "ibv_query_port", port_error != 0 ? port_error : device_error));
     }
     port.path_mtu = mtu_bytes(attributes.active_mtu);
-    port.software = limits.vendor_id == rxe_vendor || limits.vendor_id == siw_vendor;
+    port.software = is_software(limits);
     port.reads_max = static_cast<std::uint8_t>(std::clamp(limits.max_qp_rd_atom, 1, 16));
     port.reads_issued_max =
         static_cast<std::uint8_t>(std::clamp(limits.max_qp_init_rd_atom, 1, 16));
@@ -189,6 +189,10 @@ Result<VerbsPort> describe(Found found, PortWish const& wish) {
 }
 
 }  // namespace
+
+bool is_software(ibv_device_attr const& device) {
+    return device.vendor_id == rxe_vendor || device.vendor_id == siw_vendor;
+}
 
 Result<VerbsPort> find_port(PortWish const& wish, std::chrono::milliseconds wait) {
     auto const deadline = Steady::now() + wait;

@@ -34,6 +34,9 @@ inline constexpr std::chrono::milliseconds port_wait{3000};
 // Waits up to `wait` for the device and its GID: both appear some time after link and address.
 [[nodiscard]] Result<VerbsPort> find_port(PortWish const& wish, std::chrono::milliseconds wait);
 
+// SoftRoCE or siw, by what the device tells of itself.
+[[nodiscard]] bool is_software(ibv_device_attr const& device);
+
 [[nodiscard]] Result<VerbsDomain> make_domain(VerbsPort const& port);
 
 [[nodiscard]] std::string gid_hex(std::array<std::uint8_t, 16> const& gid);   // 32 digits

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what the kernel tells of a descriptor: a name that is taken from it is short, fit to
-// be shown, and stands there.
+// Any bytes as what the kernel tells of a descriptor or of a process: a name that is taken from it
+// is short, fit to be shown, and stands there; bytes are pinned only where it says so, in KiB.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -9,6 +9,9 @@
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     std::string_view const text(reinterpret_cast<char const*>(data), size);
+    auto const pinned = vfmgr::guest::gpu::parse_pinned_bytes(text);
+    if (pinned % 1024 != 0) std::abort();
+    if (pinned != 0 && text.find("VmPin:") == text.npos) std::abort();
     auto const name = vfmgr::guest::gpu::parse_exporter(text);
     if (!name) return 0;
     if (name->empty() || name->size() > 64 || text.find(*name) == text.npos) std::abort();

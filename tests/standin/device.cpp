@@ -22,7 +22,7 @@ int answer(int attribute, std::string const& personality) {
                                         {102, 1},
                                         {110, 1},
                                         {116, geforce ? 0 : 1},
-                                        {117, 1},
+                                        {117, personality == "no-flush" ? 0 : 1},
                                         {118, geforce ? 0 : 100},
                                         {124, dma_buf ? 1 : 0}};
     auto const found = attributes.find(attribute);

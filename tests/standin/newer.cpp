@@ -63,6 +63,7 @@ int cuMemGetHandleForAddressRange(void* handle, unsigned long long address, std:
 }
 
 int cuFlushGPUDirectRDMAWrites(int target, int scope) {
+    if (state().personality == "no-flush") return not_supported;
     return target == 0 && (scope == 100 || scope == 200) ? success : invalid_value;
 }
 

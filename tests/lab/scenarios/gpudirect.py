@@ -24,6 +24,7 @@ REFUSALS = [
 ]
 FAULTS = [
     ("h200", "misplaced", "fail", "chunk 0 was never written", ()),
+    ("no-flush", "misplaced", "fail", "chunk 0 was never written", ()),
     ("stuck-bit", "both", "fail", "that the host read from the VM's memory differ", ()),
     ("no-ptx", "both", "fail", "could not compile the kernels", ()),
 ]
@@ -82,14 +83,26 @@ def judge(lab, vm, netdev, gpu, nic, verdict, text, routes):
 
 
 def rounds(lab, vm):
-    lab.step(f"{ROUNDS} rounds of allocating, exporting and closing")
-    test = f"vf-guest gpu test -o json --size 1048576 --rounds {ROUNDS}"
-    well = vm.run(f"{standin('h200', 'both')} {test}", check=False, timeout=300).json()
-    named = {one["name"]: one for one in well["tests"]}
-    lab.check_equal(named["export_rounds"]["verdict"], "pass", str(named["export_rounds"]))
-    lab.step(named["export_rounds"]["detail"])
-    leaky = vm.run(f"{standin('leaky', 'both')} vf-guest gpu test -o json --size 1048576",
-                   check=False, timeout=300).json()
-    named = {one["name"]: one for one in leaky["tests"]}
-    lab.check_equal(named["export_rounds"]["verdict"], "fail", str(named["export_rounds"]))
-    lab.count("rounds", ROUNDS)
+    """Of exporting, and of registering by each way: by whom, rounds, and which test says what."""
+    table = [
+        ("h200", "both", ROUNDS, "export_rounds", "pass", f"{ROUNDS} rounds of"),
+        ("h200", "both", ROUNDS, "registration", "pass",
+         f"by {DMA_BUF} and by {PEERMEM}; 4 KiB to 32 MiB, {ROUNDS} rounds left nothing"),
+        ("h200", "dma_buf", 20, "registration", "pass", f"by {DMA_BUF}, not by {PEERMEM}: "),
+        ("h200", "none", 20, "registration", "skip", f"not by {DMA_BUF}: "),
+        ("leaky", "both", 20, "export_rounds", "fail", "descriptors were open before"),
+        ("leaky", "both", 20, "registration", "fail", "descriptors were open before"),
+        ("h200", "leaky", 20, "registration", "fail", "bytes of memory were pinned before"),
+    ]
+    reports = {}
+    for gpu, nic, count, name, verdict, text in table:
+        if (gpu, nic) not in reports:
+            lab.step(f"{gpu}, {nic}: {count} rounds")
+            test = f"vf-guest gpu test -o json --size 1048576 --rounds {count}"
+            answer = vm.run(f"{standin(gpu, nic)} {test}", check=False, timeout=400).json()
+            reports[gpu, nic] = {one["name"]: one for one in answer["tests"]}
+        found = reports[gpu, nic][name]
+        lab.step(f"{gpu}, {nic}: {name}: {found['verdict']}: {found.get('detail', '')}")
+        lab.check_equal(found["verdict"], verdict, str(found))
+        lab.check(text in found["detail"], f"'{text}' is not in: {found['detail']}")
+    lab.count("rounds", 2 * ROUNDS)

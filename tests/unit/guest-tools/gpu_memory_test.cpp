@@ -148,5 +148,13 @@ TEST(DmaBuf, ItsExporterIsThatOfTheKernel) {
     EXPECT_FALSE(parse_exporter("exp_name:\ta b\n"));
 }
 
+TEST(PinnedBytes, AreWhatTheKernelCountsInKibibytes) {
+    EXPECT_EQ(parse_pinned_bytes("Name:\tvf-guest\nVmLck:\t       8 kB\nVmPin:\t    1028 kB\n"),
+              1028U * 1024);
+    EXPECT_EQ(parse_pinned_bytes("Name:\tkthreadd\n"), 0U) << "a kernel's thread has none";
+    EXPECT_EQ(parse_pinned_bytes("\nVmPin:\t-1 kB\n"), 0U);
+    EXPECT_EQ(parse_pinned_bytes("\nVmPin:"), 0U);
+}
+
 }  // namespace
 }  // namespace vfmgr::guest::gpu

@@ -55,7 +55,9 @@ TEST(GpuJson, IsReadAsItIsWritten) {
 TEST(GpuTest, PassesOnAGoodGpu) {
     auto const report = report_of("h200");
     EXPECT_EQ(report.verdict, Verdict::pass) << describe(report);
-    EXPECT_THAT(report.tests, Each(Field(&TestResult::verdict, Verdict::pass)));
+    for (auto const& test : report.tests)
+        EXPECT_EQ(test.verdict, test.name == "registration" ? Verdict::skip : Verdict::pass)
+            << test.name << ": " << test.detail;
     for (auto const* name : {"export_plain", "export_vmm"}) {
         EXPECT_EQ(named(report, name).figures.at("smallest_bytes"), 4096);
         EXPECT_EQ(named(report, name).figures.at("largest_bytes"),
@@ -63,7 +65,7 @@ TEST(GpuTest, PassesOnAGoodGpu) {
     }
     EXPECT_EQ(named(report, "payload_vmm").bytes_checked, kibibytes_256);
     EXPECT_GT(named(report, "rate").figures.at("check_percent_of_copy"), 0);
-    EXPECT_THAT(describe(report), AllOf(HasSubstr("4 KiB to 16 GiB"), HasSubstr("No NIC was asked"),
+    EXPECT_THAT(describe(report), AllOf(HasSubstr("4 KiB to 16 GiB"), HasSubstr("no RDMA device"),
                                         HasSubstr("16 flipped bits")));
 }
 

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The test "registration": whether the RDMA devices of this machine take the GPU's memory, and give
+// it back. What it is good for, a transfer shows (gpudirect.cpp).
+#include <fmt/format.h>
+
+#include <cerrno>
+
+#include "guest-tools/gpu/gpu_bench.hpp"
+#include "guest-tools/gpu/gpu_region.hpp"
+#include "guest-tools/verify/device.hpp"
+#include "guest-tools/verify/faults.hpp"
+
+namespace vfmgr::guest::gpu {
+namespace {
+
+constexpr std::array registered_sizes{std::uint64_t{4} << 10, round_bytes, std::uint64_t{2} << 20,
+                                      std::uint64_t{32} << 20};
+constexpr int nic_access =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+struct Way {
+    char const* text;
+    Result<verify::VerbsRegion> (*take)(ibv_pd*, GpuContext const&, GpuRange);
+};
+constexpr std::array ways{
+    Way{"DMA-BUF",
+        [](ibv_pd* domain, GpuContext const& context, GpuRange range) {
+            return register_dma_buf(domain, context, range, nic_access);
+        }},
+    Way{"nvidia-peermem", [](ibv_pd* domain, GpuContext const&, GpuRange range) {
+            return register_peermem(domain, range, nic_access);
+        }}};
+
+// What one device said.
+struct Asked {
+    std::string text;
+    bool software = false;
+    bool registers = false;
+    std::optional<TestResult> leak;  // of the first way that has one
+    std::optional<Error> refusal;    // of the first way that has one
+};
+
+Result<void> take_all(GpuBench const& bench, ibv_pd* domain, Way const& way) {
+    for (auto const bytes : registered_sizes) {
+        VFMGR_TRY(auto const memory, GpuMemory::allocate(bench.context, Allocation::plain, bytes));
+        VFMGR_CHECK(way.take(domain, bench.context, {memory.range().address, bytes}));
+    }
+    return {};
+}
+
+TestResult take_in_rounds(GpuBench const& bench, ibv_pd* domain, Way const& way) {
+    return in_rounds(bench, "allocating, registering and giving back", [&]() -> Result<void> {
+        VFMGR_TRY(auto const memory,
+                  GpuMemory::allocate(bench.context, Allocation::plain, round_bytes));
+        VFMGR_CHECK(way.take(domain, bench.context, {memory.range().address, round_bytes}));
+        return {};
+    });
+}
+
+void ask(GpuBench const& bench, ibv_pd* domain, Asked& asked) {
+    std::string taken, refused;
+    for (auto const& way : ways) {
+        auto const done = take_all(bench, domain, way);
+        if (!done) {
+            refused += fmt::format(", not by {}: {}", way.text, detail_with_causes(done.error()));
+            if (!asked.refusal) asked.refusal = done.error();
+            continue;
+        }
+        asked.registers = true;
+        taken += fmt::format("{}by {}", taken.empty() ? "" : " and ", way.text);
+        auto const rounds = take_in_rounds(bench, domain, way);
+        if (rounds.verdict != Verdict::pass && !asked.leak) asked.leak = rounds;
+    }
+    asked.text += taken + (taken.empty() ? refused.substr(2) : refused);
+}
+
+Asked ask(GpuBench const& bench, ibv_device* device) {
+    Asked asked;
+    asked.text = fmt::format("{}: ", device->name);
+    verify::VerbsContext const context(ibv_open_device(device));
+    verify::VerbsDomain const domain(context ? ibv_alloc_pd(context.get()) : nullptr);
+    ibv_device_attr limits{};
+    if (!domain || ibv_query_device(context.get(), &limits) != 0) {
+        asked.refusal = Error{Problem::kernel_refused,
+                              fmt::format("it does not open: {}", std::strerror(errno)),
+                              "run it as root, or let the memory limit be unlimited: ulimit -l"};
+        asked.text += asked.refusal->detail;
+        return asked;
+    }
+    asked.software = verify::is_software(limits);
+    ask(bench, domain.get(), asked);
+    return asked;
+}
+
+TestResult conclude(GpuBench const& bench, std::vector<Asked> const& all) {
+    bool registers = false, hardware = false;
+    std::string text;
+    for (auto const& asked : all) {
+        if (asked.leak) {
+            auto leak = *asked.leak;
+            leak.detail = asked.text + ": " + leak.detail;
+            return leak;
+        }
+        registers = registers || asked.registers;
+        hardware = hardware || !asked.software;
+        text += (text.empty() ? "" : "; ") + asked.text;
+    }
+    if (registers) {
+        auto result = passed(fmt::format("{}; {} to {}, {} rounds left nothing behind", text,
+                                         bytes_text(registered_sizes.front()),
+                                         bytes_text(registered_sizes.back()), bench.rounds));
+        result.figures = {{"rounds", static_cast<double>(bench.rounds)}};
+        return result;
+    }
+    if (!hardware)
+        return not_passed(Verdict::skip,
+                          {Problem::unsupported, "software RDMA devices reach no GPU; " + text,
+                           "run it where the NIC or its VF is"});
+    return failed(text, all.front().refusal ? all.front().refusal->remedy : "");
+}
+
+}  // namespace
+
+TestResult test_registration(GpuBench const& bench) {
+    int count = 0;
+    verify::VerbsDevices const devices(ibv_get_device_list(&count));
+    if (!devices || count == 0)
+        return not_passed(Verdict::skip,
+                          {Problem::not_found, "no NIC was asked: this machine has no RDMA device",
+                           "run it where the NIC or its VF is, with its driver loaded"});
+    std::vector<Asked> all;
+    for (int n = 0; n < count; ++n) all.push_back(ask(bench, devices.get()[n]));
+    return conclude(bench, all);
+}
+
+}  // namespace vfmgr::guest::gpu
