@@ -20,16 +20,12 @@ constexpr int nic_access =
 
 struct Way {
     char const* text;
-    Result<verify::VerbsRegion> (*take)(ibv_pd*, GpuContext const&, GpuRange);
+    Allocation how;
+    bool dma_buf;
 };
-constexpr std::array ways{
-    Way{"DMA-BUF",
-        [](ibv_pd* domain, GpuContext const& context, GpuRange range) {
-            return register_dma_buf(domain, context, range, nic_access);
-        }},
-    Way{"nvidia-peermem", [](ibv_pd* domain, GpuContext const&, GpuRange range) {
-            return register_peermem(domain, range, nic_access);
-        }}};
+constexpr std::array ways{Way{"DMA-BUF", Allocation::plain, true},
+                          Way{"DMA-BUF of virtual memory", Allocation::vmm, true},
+                          Way{"nvidia-peermem", Allocation::plain, false}};
 
 // What one device said.
 struct Asked {
@@ -40,26 +36,30 @@ struct Asked {
     std::optional<Error> refusal;    // of the first way that has one
 };
 
+Result<void> take(GpuBench const& bench, ibv_pd* domain, Way const& way, std::uint64_t bytes) {
+    VFMGR_TRY(auto const memory, GpuMemory::allocate(bench.context, way.how, bytes));
+    GpuRange const range{memory.range().address, bytes};
+    VFMGR_CHECK(way.dma_buf ? register_dma_buf(domain, bench.context, range, nic_access)
+                            : register_peermem(domain, range, nic_access));
+    return {};
+}
+
 Result<void> take_all(GpuBench const& bench, ibv_pd* domain, Way const& way) {
-    for (auto const bytes : registered_sizes) {
-        VFMGR_TRY(auto const memory, GpuMemory::allocate(bench.context, Allocation::plain, bytes));
-        VFMGR_CHECK(way.take(domain, bench.context, {memory.range().address, bytes}));
-    }
+    for (auto const bytes : registered_sizes) VFMGR_CHECK(take(bench, domain, way, bytes));
     return {};
 }
 
 TestResult take_in_rounds(GpuBench const& bench, ibv_pd* domain, Way const& way) {
-    return in_rounds(bench, "allocating, registering and giving back", [&]() -> Result<void> {
-        VFMGR_TRY(auto const memory,
-                  GpuMemory::allocate(bench.context, Allocation::plain, round_bytes));
-        VFMGR_CHECK(way.take(domain, bench.context, {memory.range().address, round_bytes}));
-        return {};
-    });
+    return in_rounds(bench, "allocating, registering and giving back",
+                     [&] { return take(bench, domain, way, round_bytes); });
 }
 
 void ask(GpuBench const& bench, ibv_pd* domain, Asked& asked) {
     std::string taken, refused;
     for (auto const& way : ways) {
+        // It would be refused for the same reason.
+        if (way.how == Allocation::vmm && (bench.gpu.vmm.value_or(0) == 0 || taken.empty()))
+            continue;
         auto const done = take_all(bench, domain, way);
         if (!done) {
             refused += fmt::format(", not by {}: {}", way.text, detail_with_causes(done.error()));
@@ -67,7 +67,7 @@ void ask(GpuBench const& bench, ibv_pd* domain, Asked& asked) {
             continue;
         }
         asked.registers = true;
-        taken += fmt::format("{}by {}", taken.empty() ? "" : " and ", way.text);
+        taken += fmt::format("{}by {}", taken.empty() ? "" : ", ", way.text);
         auto const rounds = take_in_rounds(bench, domain, way);
         if (rounds.verdict != Verdict::pass && !asked.leak) asked.leak = rounds;
     }

@@ -82,16 +82,17 @@ class Staged final : public OnGpu {
 Result<std::unique_ptr<verify::TransferTarget>> gpu_target(Route route, ibv_pd* domain,
                                                            OpenGpu const& gpu,
                                                            std::uint64_t bytes) {
-    VFMGR_TRY(auto memory, GpuMemory::allocate(gpu.context, Allocation::plain, bytes));
+    auto const how = route == Route::dma_buf_vmm ? Allocation::vmm : Allocation::plain;
+    VFMGR_TRY(auto memory, GpuMemory::allocate(gpu.context, how, bytes));
     GpuRange const range{memory.range().address, bytes};
     if (route == Route::staged) {
         VFMGR_TRY(auto stage,
                   verify::RegisteredMemory::make(domain, bytes, transfer_access, "the stage"));
         return std::make_unique<Staged>(gpu, std::move(memory), std::move(stage));
     }
-    VFMGR_TRY(auto region, route == Route::dma_buf
-                               ? register_dma_buf(domain, gpu.context, range, transfer_access)
-                               : register_peermem(domain, range, transfer_access));
+    VFMGR_TRY(auto region, route == Route::peermem
+                               ? register_peermem(domain, range, transfer_access)
+                               : register_dma_buf(domain, gpu.context, range, transfer_access));
     return std::make_unique<Direct>(gpu, std::move(memory), std::move(region));
 }
 

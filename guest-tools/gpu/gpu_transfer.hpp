@@ -10,9 +10,10 @@
 namespace vfmgr::guest::gpu {
 
 enum class Route {
-    dma_buf,  // ibv_reg_dmabuf_mr of the GPU's memory
-    peermem,  // ibv_reg_mr of it, with nvidia-peermem or its older kin
-    staged,   // none of it: main memory, copied
+    dma_buf,      // ibv_reg_dmabuf_mr of the GPU's memory
+    dma_buf_vmm,  // and of its virtual memory, cuMemCreate and cuMemMap
+    peermem,      // ibv_reg_mr of it, with nvidia-peermem or its older kin
+    staged,       // none of it: main memory, copied
 };
 
 struct OpenGpu {
@@ -37,7 +38,9 @@ struct OpenGpu {
 }  // namespace vfmgr::guest::gpu
 
 template <>
-inline constexpr std::array<vfmgr::EnumName<vfmgr::guest::gpu::Route>, 3>
-    vfmgr::enum_names<vfmgr::guest::gpu::Route> = {{{vfmgr::guest::gpu::Route::dma_buf, "dma_buf"},
-                                                    {vfmgr::guest::gpu::Route::peermem, "peermem"},
-                                                    {vfmgr::guest::gpu::Route::staged, "staged"}}};
+inline constexpr std::array<vfmgr::EnumName<vfmgr::guest::gpu::Route>, 4>
+    vfmgr::enum_names<vfmgr::guest::gpu::Route> = {
+        {{vfmgr::guest::gpu::Route::dma_buf, "dma_buf"},
+         {vfmgr::guest::gpu::Route::dma_buf_vmm, "dma_buf_vmm"},
+         {vfmgr::guest::gpu::Route::peermem, "peermem"},
+         {vfmgr::guest::gpu::Route::staged, "staged"}}};

@@ -14,10 +14,11 @@ using verify::Measured;
 
 constexpr char const* name = "gpudirect";
 constexpr std::uint64_t memory_bytes = 8 << 20;
-constexpr std::array routes{Route::dma_buf, Route::peermem, Route::staged};
+constexpr std::array routes{Route::dma_buf, Route::dma_buf_vmm, Route::peermem, Route::staged};
 
 char const* text_of(Route route) {
-    constexpr std::array texts{"DMA-BUF", "nvidia-peermem", "staged through main memory"};
+    constexpr std::array texts{"DMA-BUF", "DMA-BUF of virtual memory", "nvidia-peermem",
+                               "staged through main memory"};
     return texts.at(static_cast<std::size_t>(route));
 }
 
@@ -130,6 +131,8 @@ Result<Measured> test(FoundGpus const& found, verify::StreamHost const& host,
     std::vector<Tried> all;
     for (auto const route : routes) {
         if (!offers && route != Route::staged) continue;
+        // It would be refused for the same reason.
+        if (route == Route::dma_buf_vmm && all.back().refused) continue;
         VFMGR_TRY(auto tried, attempt(bench, route));
         all.push_back(std::move(tried));
     }

@@ -8,11 +8,13 @@ VM = "vm1"
 FOLDER = "/tmp/gpu"  # in the VM
 ROUNDS = 10_000
 DMA_BUF, PEERMEM, STAGED = "DMA-BUF", "nvidia-peermem", "staged through main memory"
+VIRTUAL = "DMA-BUF of virtual memory"
 
 # Of each GPU and NIC (tests/standin): the verdict, what is said, and the routes that carried bytes.
 ROUTES = [
-    ("h200", "both", "pass", f"the NIC reaches the GPU by {DMA_BUF}", (DMA_BUF, PEERMEM, STAGED)),
-    ("h200", "dma_buf", "pass", f"{PEERMEM}: not there", (DMA_BUF, STAGED)),
+    ("h200", "both", "pass", f"the NIC reaches the GPU by {DMA_BUF}",
+     (DMA_BUF, VIRTUAL, PEERMEM, STAGED)),
+    ("h200", "dma_buf", "pass", f"{PEERMEM}: not there", (DMA_BUF, VIRTUAL, STAGED)),
     ("peermem", "peermem", "pass", f"the NIC reaches the GPU by {PEERMEM}", (PEERMEM, STAGED)),
 ]
 REFUSALS = [
@@ -87,8 +89,8 @@ def rounds(lab, vm):
     table = [
         ("h200", "both", ROUNDS, "export_rounds", "pass", f"{ROUNDS} rounds of"),
         ("h200", "both", ROUNDS, "registration", "pass",
-         f"by {DMA_BUF} and by {PEERMEM}; 4 KiB to 32 MiB, {ROUNDS} rounds left nothing"),
-        ("h200", "dma_buf", 20, "registration", "pass", f"by {DMA_BUF}, not by {PEERMEM}: "),
+         f"by {DMA_BUF}, by {VIRTUAL}, by {PEERMEM}; 4 KiB to 32 MiB, {ROUNDS} rounds left"),
+        ("h200", "dma_buf", 20, "registration", "pass", f"by {VIRTUAL}, not by {PEERMEM}: "),
         ("h200", "none", 20, "registration", "skip", f"not by {DMA_BUF}: "),
         ("leaky", "both", 20, "export_rounds", "fail", "descriptors were open before"),
         ("leaky", "both", 20, "registration", "fail", "descriptors were open before"),
@@ -105,4 +107,4 @@ def rounds(lab, vm):
         lab.step(f"{gpu}, {nic}: {name}: {found['verdict']}: {found.get('detail', '')}")
         lab.check_equal(found["verdict"], verdict, str(found))
         lab.check(text in found["detail"], f"'{text}' is not in: {found['detail']}")
-    lab.count("rounds", 2 * ROUNDS)
+    lab.count("rounds", 4 * ROUNDS)
