@@ -58,7 +58,7 @@ std::optional<HostTopology> ask_host(Options const& options, checks::Machine con
     if (machine.kind != CheckedMachine::guest) return std::nullopt;
     auto told = HostClient(options.host).topology();
     if (told) return std::move(*told);
-    tell(fmt::format("the host does not tell where its GPUs and NICs are: {}",
+    warn(fmt::format("the host does not tell where its GPUs and NICs are: {}",
                      detail_with_causes(told.error())));
     return std::nullopt;
 }

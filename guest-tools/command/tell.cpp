@@ -22,6 +22,10 @@ void tell(std::string const& line) {
     std::fflush(stdout);
 }
 
+void warn(std::string const& line) {
+    fmt::print(stderr, "vf-guest: {}\n", line);
+}
+
 void print_json(nlohmann::json const& document) {
     fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }

@@ -13,6 +13,8 @@ namespace vfmgr::guest::command {
 // Returns what vf-guest leaves with.
 int told(Error const& error);
 void tell(std::string const& line);
+// On standard error: what an answer that comes all the same lacks.
+void warn(std::string const& line);
 // Indented. What is not UTF-8, a netdev's name, is replaced.
 void print_json(nlohmann::json const& document);
 

@@ -51,6 +51,7 @@ def run(lab):
             judge(lab, vm, netdev, *row)
             lab.count(what)
     rounds(lab, vm)
+    topology(lab, vm)
     product.leave()
 
 
@@ -82,6 +83,16 @@ def judge(lab, vm, netdev, gpu, nic, verdict, text, routes):
     if routes:
         moved = carried(vm, netdev) - before
         lab.check(moved > figures["bytes"] > 0, f"{moved} bytes on {netdev} of {figures['bytes']}")
+
+
+def topology(lab, vm):
+    """A document, whether the host answers or not; this VM has no GPU in its PCI tree."""
+    for words, said in (("", ""), ("--host-port 1", "the host does not tell where")):
+        answer = vm.run(f"{standin('h200', 'both')} vf-guest {words} gpu topology -o json "
+                        f"2>{FOLDER}/warned")
+        lab.check_equal(answer.json()["pairs"], [], f"pairs of {words} gpu topology")
+        warned = " ".join(vm.run(f"cat {FOLDER}/warned").lines())
+        lab.check(said in warned if said else not warned, f"'{said}' is not in '{warned}'")
 
 
 def rounds(lab, vm):
