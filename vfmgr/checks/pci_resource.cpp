@@ -40,6 +40,7 @@ std::vector<PciRegion> parse_pci_resource(std::string_view text) {
 }
 
 bool number_list_has(std::string_view list, int number) {
+    list = next_part(list, '\n');  // older kernels end the file with "\n\0" (recorded)
     while (!list.empty()) {
         auto part = next_part(list, ',');
         auto const first = next_part(part, '-');

@@ -11,9 +11,10 @@ namespace {
 // A host as sysfs shows it, with names for its functions.
 class PciTree {
   public:
-    explicit PciTree(char const* nodes_with_cpus) {
+    explicit PciTree(std::string const& nodes_with_cpus) {
         facts_.looked_for = {"*"};
-        if (*nodes_with_cpus) facts_.files["/sys/devices/system/node/has_cpu"] = {nodes_with_cpus};
+        if (!nodes_with_cpus.empty())
+            facts_.files["/sys/devices/system/node/has_cpu"] = {nodes_with_cpus};
     }
     // `path` begins below /sys/devices: "pci0000:16/0000:16:01.0/0000:17:00.0".
     PciTree& add(std::string const& name, std::string const& path, int node) {
@@ -135,6 +136,24 @@ TEST(PciDistance, IsUnknownWithoutNodesOfCpus) {
     small.add("gpu", "pci0000:16/0000:16:01.0/0000:17:00.0", -1)
         .add("nic", "pci0000:38/0000:38:01.0/0000:39:00.0", -1);
     EXPECT_EQ(small("gpu", "nic"), "unknown");
+}
+
+// CentOS 7's kernel (3.10) lists no node with CPUs at all (04, hwloc-cascadelake); older ones end
+// the list with a byte of 0 (04, hwloc-sandybridge).
+TEST(PciDistance, IsToldByOlderKernelsListsOfNodes) {
+    using std::string_literals::operator""s;
+    for (auto const& with_cpus : {"\n"s, "\n\0"s, "0-1\n\0"s, "0,1\n\0"s}) {
+        PciTree host(with_cpus);
+        host.add("gpu", "pci0000:16/0000:16:00.0/0000:17:00.0", 0)
+            .add("near", "pci0000:39/0000:39:00.0/0000:3a:00.0", 0)
+            .add("far", "pci0000:ae/0000:ae:00.0/0000:af:00.0", 1);
+        EXPECT_EQ(host("gpu", "near"), "NODE") << with_cpus;
+        EXPECT_EQ(host("gpu", "far"), "SYS") << with_cpus;
+    }
+    PciTree memory("0-1\n\0"s);
+    memory.add("gpu", "pci0000:16/0000:16:00.0/0000:17:00.0", 2)
+        .add("nic", "pci0000:39/0000:39:00.0/0000:3a:00.0", 1);
+    EXPECT_EQ(memory("gpu", "nic"), "unknown");
 }
 
 // A VM's root ports are one host bridge's, whatever the host has; or there are none.
