@@ -23,6 +23,8 @@ namespace fs = std::filesystem;
 [[nodiscard]] fs::path folder();
 // "05-kernel-log/x.txt"; what ends with .gz is unpacked.
 [[nodiscard]] std::string content(std::string const& name);
+// A .tar.gz, into a folder that is there.
+void unpack(std::string const& name, fs::path const& into);
 // A .tar.gz of a machine's files, collected; `inner` is the folder in it that stands for "/".
 [[nodiscard]] Facts collected(std::string const& name, std::string const& inner);
 // All but the README files, by name.

@@ -33,10 +33,8 @@ constexpr Reader readers[] = {
     {"01-firmware/*", "FirmwareRecordings"},
     {"02-ip-link-vf/*", "none: ip link; RTM_GETLINK is asked, netlink_test has mlx4's VLAN 4095"},
     {"03-rdma-devlink-pci/lspci-vvv-x-cx3.txt", "PciRecordings"},
-    {"03-rdma-devlink-pci/lspci-vvv-hgx-server.txt.gz",
-     "none: lspci -vvv without bytes; sysfs's config is read"},
-    {"03-rdma-devlink-pci/asus-epyc-lspci-tv-and-vvv.txt",
-     "none: lspci -vvv without bytes; sysfs's config is read"},
+    {"03-rdma-devlink-pci/lspci-vvv-hgx-server.txt.gz", "TopologyRecordings"},
+    {"03-rdma-devlink-pci/asus-epyc-lspci-tv-and-vvv.txt", "TopologyRecordings"},
     {"03-rdma-devlink-pci/show_gids-one-port.txt", "AddressRecordings"},
     {"03-rdma-devlink-pci/ibv_devinfo-*", "AddressRecordings"},
     {"03-rdma-devlink-pci/ibstat*",
@@ -48,7 +46,7 @@ constexpr Reader readers[] = {
     {"03-rdma-devlink-pci/stale-roce-gids-after-udev-mac.txt",
      "none: a description of a race, with traces"},
     {"03-rdma-devlink-pci/ethtool*", "none: ethtool; ethtool netlink and sysfs are asked"},
-    {"04-sysfs/*.tar.gz", "SysfsRecordings"},
+    {"04-sysfs/*.tar.gz", "SysfsRecordings, TopologyRecordings"},
     {"04-sysfs/procfs-infiniband-and-pci.tsv", "SysfsRecordings"},
     {"04-sysfs/udev-export-db-mlx4-40g.txt.gz", "none: udevadm; sysfs is read"},
     {"04-sysfs/ofed-sriov-node-port-policy-session.txt",
@@ -57,6 +55,7 @@ constexpr Reader readers[] = {
      "none: QEMU's words to libvirt, handed on as they are"},
     {"05-kernel-log/vfio-group-not-viable.txt",
      "none: QEMU's words to libvirt; iommu.groups says it before"},
+    {"05-kernel-log/gpu-host-full-dmesg.txt.gz", "LogRecordings, TopologyRecordings"},
     {"05-kernel-log/*", "LogRecordings"},
     {"06-libvirt/qemuxml2argvdata/*.err", "none: QEMU driver's errors, handed on as they are"},
     {"06-libvirt/qemuxml2argvdata/*.xml", "LibvirtRecordings"},
@@ -67,14 +66,14 @@ constexpr Reader readers[] = {
     {"06-libvirt/*nodedev*", "none: node devices; sysfs is read, not libvirt's view"},
     {"06-libvirt/virsh-list-error.txt", "none: virsh; libvirt's library tells its errors"},
     {"06-libvirt/libvirtd-log.txt", "none: libvirtd's own log"},
-    {"07-gpu-topology/lspci-nn-a100.txt", "GpuRecordings"},
-    {"07-gpu-topology/asus-epyc-nvidia-smi-topo-acs-grub.txt", "GpuRecordings"},
+    {"07-gpu-topology/lspci-nn-a100.txt", "GpuRecordings, NcclRecordings"},
+    {"07-gpu-topology/asus-epyc-nvidia-smi-topo-acs-grub.txt", "GpuRecordings, TopologyRecordings"},
     {"07-gpu-topology/rdma-topo-acs-rules.tsv", "GpuRecordings"},
-    {"07-gpu-topology/lspci-gb200.txt", "none: lspci without numbers; sysfs is read"},
-    {"07-gpu-topology/*-topo*.xml", "none: NCCL's files; sysfs tells where devices are"},
-    {"07-gpu-topology/oci-H100-topology.xml", "none: NCCL's files; sysfs tells where devices are"},
-    {"07-gpu-topology/nccl-dump-l40s-cx7.xml", "none: NCCL's files; sysfs tells where devices are"},
-    {"07-gpu-topology/*nvidia-smi*", "none: nvidia-smi; sysfs and /proc/driver/nvidia are read"},
+    {"07-gpu-topology/lspci-gb200.txt", "none: lspci without numbers or buses; sysfs is read"},
+    {"07-gpu-topology/*-topo*.xml", "NcclRecordings"},
+    {"07-gpu-topology/nccl-dump-l40s-cx7.xml", "NcclRecordings"},
+    {"07-gpu-topology/nvidia-smi-topo-samples.txt", "TopologyRecordings"},
+    {"07-gpu-topology/nvidia-smi-q-*", "none: nvidia-smi; sysfs and /proc/driver/nvidia are read"},
     {"07-gpu-topology/linux-x86_64__*", "none: nvidia-smi; sysfs and /proc/driver/nvidia are read"},
     {"08-iommu-cpu-boot/cpuinfo-*", "HostRecordings"},
     {"08-iommu-cpu-boot/*dmar*", "HostRecordings"},
@@ -154,10 +153,14 @@ std::string content(std::string const& name) {
     return text.str();
 }
 
+void unpack(std::string const& name, fs::path const& into) {
+    said_by({"tar", "xzf", folder() / name, "-C", into, "--no-same-owner"});
+    said_by({"chmod", "-R", "u+rwX", into});
+}
+
 Facts collected(std::string const& name, std::string const& inner) {
     test::TemporaryFolder const unpacked;
-    said_by({"tar", "xzf", folder() / name, "-C", unpacked.path(), "--no-same-owner"});
-    said_by({"chmod", "-R", "u+rwX", unpacked.path()});
+    unpack(name, unpacked.path());
     return collect({CheckedMachine::host, unpacked.file(inner)});
 }
 

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/recordings/host_trees.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <pugixml.hpp>
+#include <tuple>
+
+#include "guest-tools/gpu/nccl.hpp"
+#include "guest-tools/gpu/topology.hpp"
+#include "tests/unit/recordings/recordings.hpp"
+#include "vfmgr/checks/gpu_place.hpp"
+
+namespace vfmgr::checks::recordings {
+
+namespace {
+
+bool is_nic(unsigned class_code) {
+    return class_code >> 16U == 0x02;
+}
+
+using Tally = std::map<PciDistance, int, std::greater<>>;
+
+std::string to_text(Tally const& tally) {
+    std::string text;
+    for (auto const& [distance, count] : tally)
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, enum_name(distance));
+    return text.empty() ? "none" : text;
+}
+
+// NCCL knows no NODE, and has functions of one slot for one. Where nobody tells of nodes there is
+// nothing to compare: its file has to name some CPU.
+std::optional<PciDistance> in_nccls_words(Pair const& pair, PciDistance distance) {
+    auto const slot = [](PciAddress const& one) {
+        return std::tuple(one.domain, one.bus, one.device);
+    };
+    if (slot(pair.first) == slot(pair.second) || distance == PciDistance::unknown)
+        return std::nullopt;
+    return distance == PciDistance::node ? PciDistance::phb : distance;
+}
+
+// A VM that was given these functions: there their addresses are others.
+void expect_nccl_is_told(Machine const& host, Distances const& expected) {
+    std::map<PciAddress, PciAddress> in_vm;  // by the host's
+    for (auto const& [pair, distance] : expected)
+        for (auto const& function : {pair.first, pair.second})
+            in_vm.try_emplace(function, PciAddress{0, static_cast<std::uint8_t>(in_vm.size() + 1)});
+    std::vector<guest::gpu::PlacedFunction> given;
+    for (auto const& [on_host, here] : in_vm) {
+        auto const* const device = find_pci(host, on_host);
+        given.push_back({here, device->class_code, place_of(host, *device)});
+    }
+    std::map<PciAddress, NcclFunction> read;
+    auto const xml = guest::gpu::topology_file(given, {"ff"});
+    for (auto& function : functions_of_nccl(xml))
+        read.emplace(function.placed.address(), std::move(function));
+    ASSERT_EQ(read.size(), given.size()) << xml;
+    for (auto const& [pair, distance] : expected) {
+        auto const wanted = in_nccls_words(pair, distance);
+        if (!wanted) continue;
+        auto const& one = read.at(in_vm.at(pair.first));
+        auto const& other = read.at(in_vm.at(pair.second));
+        EXPECT_EQ(enum_name(nccl_distance(one, other)), enum_name(*wanted))
+            << "NCCL is told so of " << to_string(pair.first) << " and " << to_string(pair.second);
+    }
+}
+
+// What vf-guest makes of it on this machine: which NIC is a GPU's nearest, and whether NCCL, which
+// goes as far as PXB, would use GPUDirect with each.
+void expect_gpus_are_judged(Machine const& machine, Distances const& expected) {
+    std::set<PciAddress> functions;
+    for (auto const& [pair, distance] : expected) functions.insert({pair.first, pair.second});
+    std::vector<GpuInfo> gpus;
+    for (auto const& function : functions) {
+        if (is_nic(find_pci(machine, function)->class_code)) continue;
+        auto& gpu = gpus.emplace_back();
+        gpu.pci = function;
+        gpu.route = GpuRoute::dma_buf;
+    }
+    std::map<PciAddress, PciDistance> nearest;
+    auto const judged = guest::gpu::judge(machine, gpus, std::nullopt, {});
+    EXPECT_EQ(judged.size(), gpus.size() * rdma_nics(*machine.pci).size());
+    for (auto const& pair : judged) {
+        auto const recorded = expected.at(pair_of(pair.gpu, pair.nic));
+        EXPECT_EQ(enum_name(pair.here), enum_name(recorded)) << to_string(pair.gpu);
+        bool const near = recorded == PciDistance::pix || recorded == PciDistance::pxb;
+        EXPECT_EQ(pair.nccl_uses_gpudirect, near) << pair.because;
+        nearest[pair.gpu] = std::max(nearest[pair.gpu], recorded);
+    }
+    for (auto const& [gpu, recorded] : nearest) {
+        auto const* const nic = nearest_nic(machine, *find_pci(machine, gpu));
+        ASSERT_NE(nic, nullptr);
+        EXPECT_EQ(enum_name(expected.at(pair_of(gpu, nic->address))), enum_name(recorded))
+            << to_string(nic->address) << " is not the nearest of " << to_string(gpu);
+    }
+}
+
+bool is_behind(Bridge const& bridge, PciAddress const& function) {
+    return bridge.address.domain == function.domain && bridge.secondary <= function.bus &&
+           function.bus <= bridge.subordinate;
+}
+
+// Walks NCCL's elements down from one; what such a file leaves out gets addresses that no machine
+// has.
+class NcclWalk {
+  public:
+    std::vector<NcclFunction> functions;
+
+    void cpu(pugi::xml_node element) {
+        NcclFunction below;
+        below.cpu = element.attribute("numaid").value();
+        below.placed.node = element.attribute("numaid").as_int(-1);
+        for (auto const pci : element.children("pci")) {
+            // Nothing tells of host bridges: each has one of its own here.
+            auto const domain = 0xf000 + ++roots_;
+            below.placed.path = fmt::format("pci{0:04x}:00/{0:04x}:00:01.0", domain);
+            function_or_switch(pci, below);
+        }
+    }
+
+  private:
+    void function_or_switch(pugi::xml_node element, NcclFunction below) {
+        std::string const address = element.attribute("busid").value();
+        EXPECT_TRUE(addresses_.insert(address).second) << address << " is twice in NCCL's file";
+        below.placed.class_code = element.attribute("class").as_uint();
+        below.placed.path += "/" + address;
+        if (below.placed.class_code >> 8U != 0x0604) {
+            functions.push_back(below);
+            return;
+        }
+        below.switches.insert(address);
+        for (auto const pci : element.children("pci")) {
+            auto through = below;
+            through.placed.path += fmt::format("/e000:{:02x}:00.0", ++ports_);
+            function_or_switch(pci, through);
+        }
+    }
+
+    std::set<std::string> addresses_;
+    int roots_ = 0, ports_ = 0;
+};
+
+}  // namespace
+
+PciAddress TreeFunction::address() const {
+    return PciAddress::parse(path.substr(path.rfind('/') + 1)).value();
+}
+
+Facts host_of(std::vector<TreeFunction> const& functions) {
+    std::vector<Function> plain;
+    for (auto const& one : functions)
+        plain.push_back({.address = to_string(one.address()), .class_code = one.class_code});
+    auto facts = machine_with(plain);
+    for (auto const& one : functions) {
+        auto const folder = "/sys/bus/pci/devices/" + to_string(one.address());
+        facts.links[folder] = {"../../../devices/" + one.path, 0};
+        facts.files[folder + "/numa_node"] = {fmt::format("{}\n", one.node), 0};
+    }
+    return facts;
+}
+
+Pair pair_of(PciAddress const& one, PciAddress const& other) {
+    return std::minmax(one, other);
+}
+
+Distances distances(
+    std::vector<PciAddress> const& functions,
+    std::function<PciDistance(PciAddress const&, PciAddress const&)> const& between) {
+    Distances all;
+    for (auto one = functions.begin(); one != functions.end(); ++one)
+        for (auto other = std::next(one); other != functions.end(); ++other)
+            all[pair_of(*one, *other)] = between(*one, *other);
+    return all;
+}
+
+std::string compared(Facts const& host, Distances const& expected) {
+    auto const machine = read_machine(host);
+    Tally of_gpu_and_nic, of_others;
+    for (auto const& [pair, recorded] : expected) {
+        auto const* const one = find_pci(machine, pair.first);
+        auto const* const other = find_pci(machine, pair.second);
+        if (!one || !other) {
+            ADD_FAILURE() << to_string(one ? pair.second : pair.first) << " is not read";
+            return "not read";
+        }
+        EXPECT_EQ(enum_name(distance(machine, *one, *other)), enum_name(recorded))
+            << to_string(pair.first) << " and " << to_string(pair.second);
+        EXPECT_EQ(distance(machine, *other, *one), distance(machine, *one, *other))
+            << to_string(pair.first) << " and " << to_string(pair.second);
+        ++(is_nic(one->class_code) != is_nic(other->class_code) ? of_gpu_and_nic
+                                                                : of_others)[recorded];
+    }
+    expect_nccl_is_told(machine, expected);
+    expect_gpus_are_judged(machine, expected);
+    auto const text =
+        fmt::format("GPU-NIC {}; others {}", to_text(of_gpu_and_nic), to_text(of_others));
+    testing::Test::RecordProperty("compared", text);
+    return text;
+}
+
+std::string path_by_buses(std::vector<Bridge> const& bridges, PciAddress const& function) {
+    auto const above = std::ranges::find_if(bridges, [&](Bridge const& one) {
+        return one.address.domain == function.domain && one.secondary == function.bus;
+    });
+    return (above == bridges.end() ? fmt::format("pci{:04x}:{:02x}", function.domain, function.bus)
+                                   : path_by_buses(bridges, above->address)) +
+           "/" + to_string(function);
+}
+
+std::optional<PciDistance> below_bridges(std::vector<Bridge> const& bridges, PciAddress const& one,
+                                         PciAddress const& other) {
+    int both = 0, before_one = 0, before_other = 0;
+    for (auto const& bridge : bridges) {
+        bool const has_one = is_behind(bridge, one), has_other = is_behind(bridge, other);
+        both += has_one && has_other;
+        before_one += has_one && !has_other;
+        before_other += has_other && !has_one;
+    }
+    if (both == 0) return std::nullopt;
+    return before_one <= 1 && before_other <= 1 ? PciDistance::pix : PciDistance::pxb;
+}
+
+PciDistance above_bridges(Root const& one, Root const& other) {
+    if (one.bus == other.bus) return PciDistance::phb;
+    if (one.node < 0 || other.node < 0) return PciDistance::unknown;
+    return one.node == other.node ? PciDistance::node : PciDistance::sys;
+}
+
+std::vector<NcclFunction> functions_of_nccl(std::string const& xml) {
+    pugi::xml_document document;
+    auto const parsed = document.load_buffer(xml.data(), xml.size());
+    EXPECT_TRUE(parsed) << parsed.description();
+    NcclWalk walk;
+    for (auto const cpu : document.child("system").children("cpu")) walk.cpu(cpu);
+    return walk.functions;
+}
+
+PciDistance nccl_distance(NcclFunction const& one, NcclFunction const& other) {
+    auto all = one.switches;
+    all.insert(other.switches.begin(), other.switches.end());
+    auto const common = one.switches.size() + other.switches.size() - all.size();
+    if (common == 0) return one.cpu == other.cpu ? PciDistance::phb : PciDistance::sys;
+    // Of those in common only the nearest is on the way.
+    return all.size() - common + 1 > 1 ? PciDistance::pxb : PciDistance::pix;
+}
+
+}  // namespace vfmgr::checks::recordings

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The topology files that clouds give NCCL, and two that NCCL wrote itself: what each says of GPUs
+// and NICs is what distance() says of the same tree. What stands behind "compared" is how many.
+#include "tests/unit/recordings/host_trees.hpp"
+#include "tests/unit/recordings/recordings.hpp"
+
+namespace vfmgr::checks::recordings {
+namespace {
+
+class NcclRecordings : public Recordings {
+  protected:
+    // NCCL's words, in which host bridges of one node are PHB; here each tree has one of its own.
+    static std::string compare(std::string const& name) {
+        std::map<PciAddress, NcclFunction> by_address;
+        std::vector<TreeFunction> tree;
+        std::vector<PciAddress> addresses;
+        for (auto const& one : functions_of_nccl(content("07-gpu-topology/" + name))) {
+            by_address.emplace(one.placed.address(), one);
+            tree.push_back(one.placed);
+            addresses.push_back(one.placed.address());
+        }
+        return compared(host_of(tree), distances(addresses, [&](auto const& a, auto const& b) {
+                            auto const said = nccl_distance(by_address.at(a), by_address.at(b));
+                            return said == PciDistance::phb ? PciDistance::node : said;
+                        }));
+    }
+};
+
+// Written for VMs of this kind by who knows the hosts: in the VM itself the tree is flat. Two GPUs
+// and a NIC below each of four switches.
+TEST_F(NcclRecordings, AwsP4dAsItsVmsAreTold) {
+    EXPECT_EQ(compare("aws-p4d-24xl-topo.xml"),
+              "GPU-NIC 8 PIX, 8 NODE, 16 SYS; others 4 PIX, 10 NODE, 20 SYS");
+}
+
+// Told to VMs, whose functions have a PCI domain each. Two GPUs and two VFs below each of four
+// switches, one for each quarter of the CPUs.
+TEST_F(NcclRecordings, AzureNdv4AsItsVmsAreTold) {
+    EXPECT_EQ(compare("azure-ndv4-topo.xml"), "GPU-NIC 16 PIX, 48 SYS; others 8 PIX, 48 SYS");
+}
+
+// Such a VM by lspci: the functions of that file, each alone in its domain, and one NIC more. What
+// the file tells is not to be seen there.
+TEST_F(NcclRecordings, AzureNdv4VmItselfShowsNoDistances) {
+    auto const functions = functions_in(content("07-gpu-topology/lspci-nn-a100.txt"));
+    std::map<PciAddress, unsigned> seen;
+    for (auto const& one : functions)
+        if (one.class_code == 0x030200 || one.vendor == vendor_mellanox)
+            seen[PciAddress::parse(one.address).value()] = one.class_code;
+    for (auto const& told : functions_of_nccl(content("07-gpu-topology/azure-ndv4-topo.xml")))
+        EXPECT_EQ(seen[told.placed.address()], told.placed.class_code) << told.placed.path;
+    std::vector<PciAddress> addresses;
+    for (auto const& [address, class_code] : seen) addresses.push_back(address);
+    EXPECT_EQ(compared(machine_with(functions),
+                       distances(addresses,
+                                 [](auto const&, auto const&) { return PciDistance::unknown; })),
+              "GPU-NIC 72 unknown; others 64 unknown");
+}
+
+// Told to VMs; its NIC is no PCI function there, so it has no place.
+TEST_F(NcclRecordings, AzureNcv4AsItsVmsAreToldHasGpusAlone) {
+    EXPECT_EQ(compare("azure-ncv4-topo.xml"), "GPU-NIC none; others 6 SYS");
+}
+
+// A host itself, dumped by NCCL: a GPU and a NIC below a switch each, both below a third.
+TEST_F(NcclRecordings, OciH100Host) {
+    EXPECT_EQ(compare("oci-H100-topology.xml"),
+              "GPU-NIC 8 PXB, 24 NODE, 32 SYS; others 24 NODE, 32 SYS");
+}
+
+// A host itself, dumped by NCCL: no switch at all.
+TEST_F(NcclRecordings, L40sHost) {
+    EXPECT_EQ(compare("nccl-dump-l40s-cx7.xml"), "GPU-NIC 4 NODE, 4 SYS; others 2 NODE, 5 SYS");
+}
+
+}  // namespace
+}  // namespace vfmgr::checks::recordings
