@@ -18,6 +18,7 @@
 #include "guest-tools/command/stream_commands.hpp"
 #include "guest-tools/command/tell.hpp"
 #include "guest-tools/command/verify.hpp"
+#include "guest-tools/gpu/all_reduce_process.hpp"
 #include "guest-tools/net/resident.hpp"
 #include "guest-tools/net/run_tests.hpp"
 #include "guest-tools/stock/cm_pinger.hpp"
@@ -188,12 +189,14 @@ struct GpuCommands {
 
     GpuCommands(CLI::App& app, GpuOptions& options)
         : gpu(app.add_subcommand("gpu", "GPUs, and how their memory comes to a NIC")),
-          test(gpu->add_subcommand("test", "export and check a GPU's memory; no NIC is needed")),
+          test(gpu->add_subcommand("test", "prove what GPUs can without the host")),
           topology(
               gpu->add_subcommand("topology", "how far GPUs are from NICs, and what NCCL does")) {
         topology->add_option("--write", options.topology_file,
                              "write what the host tells into this file, for NCCL");
-        test->add_option("--gpu", options.pci, "PCI address; default the GPU nearest to a NIC");
+        test->add_option("--gpu", options.pci,
+                         "PCI address; default the GPU nearest to a NIC; "
+                         "the all-reduce takes all");
         test->add_option("--size", options.bytes, "bytes to check; default 1 GiB, or what fits")
             ->transform(CLI::AsSizeValue(false));
         test->add_option("--rounds", options.rounds, "of allocating, exporting and closing")
@@ -208,20 +211,25 @@ struct GpuCommands {
     }
 };
 
-// What vf-guest starts of itself, for RDMA CM (guest-tools/stock/child.hpp): not in its help.
+// What vf-guest starts of itself, for RDMA CM (guest-tools/stock/child.hpp) and NCCL: not in its
+// help.
 struct ChildCommands {
     CLI::App* serve_rping = nullptr;
     CLI::App* ping = nullptr;
+    CLI::App* all_reduce = nullptr;
     std::vector<std::string> words;
 
     explicit ChildCommands(CLI::App& app)
         : serve_rping(app.add_subcommand(serve_rping_command)->group("")),
-          ping(app.add_subcommand(cm_ping_command)->group("")) {
-        for (auto* const command : {serve_rping, ping}) command->add_option("words", words);
+          ping(app.add_subcommand(cm_ping_command)->group("")),
+          all_reduce(app.add_subcommand(gpu::all_reduce_command)->group("")) {
+        for (auto* const command : {serve_rping, ping, all_reduce})
+            command->add_option("words", words);
     }
     [[nodiscard]] std::optional<int> run() const {
         if (serve_rping->parsed()) return stock::serve_rping(words);
         if (ping->parsed()) return stock::ping_by_cm(words);
+        if (all_reduce->parsed()) return gpu::run_all_reduce(words);
         return std::nullopt;
     }
 };

@@ -33,8 +33,9 @@ Result<GpuTestReport> run_test(Options const& options) {
         if (live) fmt::print(stderr, "  {}: {}\n", test.name, enum_name(test.verdict));
     };
     auto const begin = std::chrono::system_clock::now();
-    auto report = gpu::test_gpu(*found.cuda, found.gpus[at], found.infos[at],
-                                {options.gpu.bytes, options.gpu.rounds}, on_test);
+    auto report =
+        gpu::test_gpu(*found.cuda, found.gpus[at], found.infos[at],
+                      {.bytes = options.gpu.bytes, .rounds = options.gpu.rounds}, on_test);
     report.started_at = begin;
     report.finished_at = std::chrono::system_clock::now();
     return report;

@@ -1,36 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/gpu/cuda.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <array>
 #include <string_view>
 
+#include "guest-tools/gpu/symbols.hpp"
+
 namespace vfmgr::guest::gpu {
 namespace {
-
-// Takes symbols out of the library; keeps the name of the first that was missing.
-class Symbols {
-  public:
-    explicit Symbols(void* library) : library_(library) {}
-    template <class F>
-    Symbols& need(F& slot, char const* name) {
-        maybe(slot, name);
-        if (!slot && missing_.empty()) missing_ = name;
-        return *this;
-    }
-    template <class F>
-    Symbols& maybe(F& slot, char const* name) {
-        slot = reinterpret_cast<F>(::dlsym(library_, name));
-        return *this;
-    }
-    [[nodiscard]] std::string const& missing() const { return missing_; }
-
-  private:
-    void* library_;
-    std::string missing_;
-};
 
 void load_device(Symbols& from, CudaCalls& to) {
     from.need(to.cuInit, "cuInit")
@@ -82,6 +61,9 @@ void load_kernels(Symbols& from, CudaCalls& to) {
         .need(to.cuModuleUnload, "cuModuleUnload")
         .need(to.cuModuleGetFunction, "cuModuleGetFunction")
         .need(to.cuLaunchKernel, "cuLaunchKernel")
+        .need(to.cuStreamCreate, "cuStreamCreate")
+        .need(to.cuStreamQuery, "cuStreamQuery")
+        .need(to.cuStreamDestroy_v2, "cuStreamDestroy_v2")
         .need(to.cuEventCreate, "cuEventCreate")
         .need(to.cuEventRecord, "cuEventRecord")
         .need(to.cuEventSynchronize, "cuEventSynchronize")
@@ -138,6 +120,11 @@ Error Cuda::refusal(std::string const& call, CudaResult result) const {
     }
     error.causes.push_back({call, fmt::format("{} {}", name, result), text});
     return error;
+}
+
+Result<void> Cuda::done(char const* call, CudaResult result) const {
+    if (result == cuda_success) return {};
+    return fail(refusal(call, result));
 }
 
 Result<int> Cuda::attribute(CudaAttribute attribute, CudaDevice device) const {

@@ -25,10 +25,7 @@ class Cuda {
 
     // Of a call that answered with anything but 0: its name, what it means, and the cure.
     [[nodiscard]] Error refusal(std::string const& call, CudaResult result) const;
-    [[nodiscard]] Result<void> done(char const* call, CudaResult result) const {
-        if (result == cuda_success) return {};
-        return fail(refusal(call, result));
-    }
+    [[nodiscard]] Result<void> done(char const* call, CudaResult result) const;
     [[nodiscard]] Result<int> attribute(CudaAttribute attribute, CudaDevice device) const;
 
   private:

@@ -23,6 +23,7 @@ inline constexpr CudaResult cuda_success = 0;
 inline constexpr CudaResult cuda_invalid_value = 1;
 inline constexpr CudaResult cuda_out_of_memory = 2;
 inline constexpr CudaResult cuda_no_device = 100;
+inline constexpr CudaResult cuda_not_ready = 600;
 inline constexpr CudaResult cuda_not_supported = 801;
 
 // CU_DEVICE_ATTRIBUTE_…
@@ -47,6 +48,7 @@ inline constexpr int pointer_is_managed = 8;
 
 inline constexpr unsigned context_sync_memops = 0x80;  // CU_CTX_SYNC_MEMOPS
 inline constexpr unsigned mem_attach_global = 1;       // CU_MEM_ATTACH_GLOBAL
+inline constexpr unsigned stream_non_blocking = 1;     // CU_STREAM_NON_BLOCKING
 inline constexpr int range_handle_dma_buf = 1;         // CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD
 inline constexpr int jit_error_log_buffer = 5;         // CU_JIT_ERROR_LOG_BUFFER
 inline constexpr int jit_error_log_bytes = 6;          // CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
@@ -125,6 +127,8 @@ struct CudaCalls {
     CudaCall<CudaFunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
              CudaStream, void**, void**>
         cuLaunchKernel;
+    CudaCall<CudaStream*, unsigned> cuStreamCreate;
+    CudaCall<CudaStream> cuStreamQuery, cuStreamDestroy_v2;
     CudaCall<CudaEvent*, unsigned> cuEventCreate;
     CudaCall<CudaEvent, CudaStream> cuEventRecord;
     CudaCall<CudaEvent> cuEventSynchronize, cuEventDestroy_v2;

@@ -26,8 +26,8 @@ Result<GpuContext> GpuContext::open(Cuda const& cuda, CudaDevice device) {
     CudaContext made = nullptr;
     VFMGR_CHECK(
         cuda.done("cuDevicePrimaryCtxRetain", cuda.calls.cuDevicePrimaryCtxRetain(&made, device)));
-    GpuContext context(cuda, device);
-    VFMGR_CHECK(cuda.done("cuCtxSetCurrent", cuda.calls.cuCtxSetCurrent(made)));
+    GpuContext context(cuda, device, made);
+    VFMGR_CHECK(context.use());
     context.set_sync_memops();
     return context;
 }
@@ -36,6 +36,10 @@ GpuContext::~GpuContext() {
     if (!cuda_) return;
     cuda_->calls.cuCtxSetCurrent(nullptr);
     cuda_->calls.cuDevicePrimaryCtxRelease(device_);
+}
+
+Result<void> GpuContext::use() const {
+    return cuda_->done("cuCtxSetCurrent", cuda_->calls.cuCtxSetCurrent(handle_));
 }
 
 // The flags that there are first; some drivers take this one only alone, as UCX sets it.

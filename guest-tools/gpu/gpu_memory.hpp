@@ -19,22 +19,28 @@ class GpuContext {
     GpuContext(GpuContext&& other) noexcept
         : cuda_(std::exchange(other.cuda_, nullptr)),
           device_(other.device_),
+          handle_(other.handle_),
           syncs_all_(other.syncs_all_) {}
     GpuContext& operator=(GpuContext&&) = delete;
     ~GpuContext();
 
     [[nodiscard]] Cuda const& cuda() const { return *cuda_; }
     [[nodiscard]] CudaDevice device() const { return device_; }
+    // It is the thread's current one from open() on; where there are several, the last that was
+    // opened or used.
+    [[nodiscard]] Result<void> use() const;
     // SYNC_MEMOPS holds for all memory of the context: VMM memory has no such attribute itself.
     [[nodiscard]] bool syncs_all() const { return syncs_all_; }
     [[nodiscard]] Result<std::size_t> free_bytes() const;
     [[nodiscard]] Result<void> synchronize() const;
 
   private:
-    GpuContext(Cuda const& cuda, CudaDevice device) : cuda_(&cuda), device_(device) {}
+    GpuContext(Cuda const& cuda, CudaDevice device, CudaContext handle)
+        : cuda_(&cuda), device_(device), handle_(handle) {}
     void set_sync_memops();
     Cuda const* cuda_;
     CudaDevice device_;
+    CudaContext handle_;
     bool syncs_all_ = false;
 };
 

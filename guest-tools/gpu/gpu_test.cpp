@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array names{"export_plain", "export_vmm", "export_rounds", "managed",
                            "sync_memops",  "flush",      "registration",  "payload_plain",
-                           "payload_vmm",  "damage",     "rate"};
+                           "payload_vmm",  "damage",     "rate",          "all_reduce"};
 
 TestResult test_sync_memops(GpuBench const& bench) {
     // Of plain memory: allocating it has set the attribute, or failed.
@@ -60,9 +60,9 @@ class Run {
         if (on_test_) on_test_(result);
         report_.tests.push_back(std::move(result));
     }
-    // All that are left.
+    // All that are left of this GPU.
     void give_up(Verdict verdict, Error const& error) {
-        while (report_.tests.size() < names.size()) take(not_passed(verdict, error));
+        while (report_.tests.size() + 1 < names.size()) take(not_passed(verdict, error));
     }
 
   private:
@@ -89,11 +89,20 @@ Result<void> run_all(Cuda const& cuda, CudaGpu const& gpu, GpuTestWish const& wi
     return {};
 }
 
-Verdict verdict_of(std::vector<TestResult> const& tests) {
+// Of what several GPUs do together: of no GPU alone, and whatever it offers.
+TestResult test_clique(Cuda const& cuda, GpuTestWish const& wish) {
+    auto order = wish.all_reduce;
+    order.wish.bytes_max = std::min(order.wish.bytes_max, wish.bytes.value_or(UINT64_MAX));
+    return test_all_reduce(cuda, order);
+}
+
+Verdict verdict_of(std::vector<TestResult> const& tests, bool offered) {
     auto const any = [&](Verdict verdict) {
         return std::ranges::any_of(tests, [&](auto const& one) { return one.verdict == verdict; });
     };
     if (any(Verdict::fail)) return Verdict::fail;
+    // What NCCL does without GPUDirect RDMA proves nothing of it.
+    if (!offered) return Verdict::not_applicable;
     if (any(Verdict::pass)) return Verdict::pass;
     return any(Verdict::skip) ? Verdict::skip : Verdict::not_applicable;
 }
@@ -134,11 +143,13 @@ GpuTestReport test_gpu(Cuda const& cuda, CudaGpu const& gpu, GpuInfo const& info
     GpuTestReport report;
     report.gpu = info;
     Run run(report, on_test);
-    if (!offers_gpudirect(gpu))
+    bool const offered = offers_gpudirect(gpu);
+    if (!offered)
         run.give_up(Verdict::not_applicable, {Problem::unsupported, info.detail, info.remedy});
     else if (auto const done = run_all(cuda, gpu, wish, run); !done)
         run.give_up(Verdict::fail, done.error());
-    report.verdict = verdict_of(report.tests);
+    run.take(test_clique(cuda, wish));
+    report.verdict = verdict_of(report.tests, offered);
     return report;
 }
 

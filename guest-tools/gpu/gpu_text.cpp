@@ -108,8 +108,11 @@ std::string describe(TestResult const& test) {
 std::string describe(GpuTestReport const& report) {
     auto text = fmt::format("GPU {} ({}): {}\n", to_string(report.gpu.pci), report.gpu.name,
                             enum_name(report.verdict));
-    if (report.verdict == Verdict::not_applicable) return text + "  " + report.gpu.detail + "\n";
-    for (auto const& test : report.tests) text += describe(test);
+    bool const offered = report.gpu.route != GpuRoute::not_offered;
+    if (!offered) text += "  " + report.gpu.detail + "\n";
+    for (auto const& test : report.tests)
+        if (offered || test.verdict != Verdict::not_applicable) text += describe(test);
+    if (!offered) return text;
     return text + "  Still to be proved, with the host: a transfer (vf-guest verify gpudirect).\n";
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 namespace vfmgr::stock {
 namespace {
 
-constexpr std::chrono::seconds end_time{1};
+constexpr std::chrono::seconds end_time{1}, kill_time{10};
 
 // One message of the socket; nothing when there is none.
 std::optional<std::string> receive_message(int socket, int flags) {
@@ -58,7 +59,18 @@ Result<std::unique_ptr<Child>> Child::start(std::vector<std::string> words, std:
 Child::~Child() {
     ::shutdown(socket_.get(), SHUT_RDWR);
     if (!await_end_of(pid_, std::chrono::steady_clock::now() + end_time)) ::kill(pid_, SIGKILL);
-    static_cast<void>(bury(pid_));
+    if (await_end_of(pid_, std::chrono::steady_clock::now() + kill_time))
+        static_cast<void>(bury(pid_));
+}
+
+// Its socket ends a little before it does. It is buried by the destructor.
+std::string Child::how_ended() const {
+    siginfo_t end{};
+    if (!await_end_of(pid_, std::chrono::steady_clock::now() + end_time) ||
+        ::waitid(P_PID, static_cast<id_t>(pid_), &end, WEXITED | WNOHANG | WNOWAIT) != 0)
+        return "nothing that tells how";
+    return fmt::format("{} {}", end.si_code == CLD_EXITED ? "exit status" : "signal",
+                       end.si_status);
 }
 
 std::optional<std::string> Child::receive(Deadline deadline) const {

@@ -26,7 +26,8 @@ class Child {
     // unavailable, with `what` ("rping's server") in its detail, when it can't be started.
     [[nodiscard]] static Result<std::unique_ptr<Child>> start(std::vector<std::string> words,
                                                               std::string_view what);
-    // Ends it, and waits for that: a second at most, then it is killed.
+    // Ends it, and waits for that: a second at most, then it is killed. One that hangs in the
+    // kernel then, as in a GPU's driver, is left to it after 10 s.
     ~Child();
     Child(Child const&) = delete;
     Child& operator=(Child const&) = delete;
@@ -35,6 +36,8 @@ class Child {
     [[nodiscard]] std::optional<std::string> receive(Deadline deadline) const;
     // One that is there already.
     [[nodiscard]] std::optional<std::string> received() const;
+    // "exit status 1", "signal 11", of one that has ended.
+    [[nodiscard]] std::string how_ended() const;
     // Its input ends, which asks it to end, too. It may still say something.
     void end_input() const;
 

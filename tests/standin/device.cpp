@@ -13,7 +13,7 @@ using namespace vfmgr::standin;
 constexpr std::size_t memory_bytes = std::size_t{143771} << 20U;
 
 int answer(int attribute, std::string const& personality) {
-    bool const geforce = personality == "geforce";
+    bool const geforce = personality.starts_with("geforce");
     bool const dma_buf = !geforce && personality != "peermem";
     std::map<int, int> const attributes{{16, 132},
                                         {75, geforce ? 8 : 9},
@@ -27,6 +27,15 @@ int answer(int attribute, std::string const& personality) {
                                         {124, dma_buf ? 1 : 0}};
     auto const found = attributes.find(attribute);
     return found == attributes.end() ? 0 : found->second;
+}
+
+int gpus() {
+    auto const& personality = state().personality;
+    return personality == "none" ? 0 : personality.ends_with("two") ? 2 : 1;
+}
+
+bool is_gpu(int device) {
+    return device >= 0 && device < gpus();
 }
 
 int put(char* out, int length, std::string const& text) {
@@ -97,22 +106,23 @@ int cuGetErrorString(int result, char const** text) {
 }
 
 int cuDeviceGetCount(int* count) {
-    *count = state().personality == "none" ? 0 : 1;
+    *count = gpus();
     return success;
 }
 
 int cuDeviceGet(int* device, int ordinal) {
     *device = ordinal;
-    return ordinal == 0 ? success : invalid_device;
+    return is_gpu(ordinal) ? success : invalid_device;
 }
 
 int cuDeviceGetName(char* name, int length, int) {
-    return put(name, length,
-               state().personality == "geforce" ? "NVIDIA GeForce RTX 3090" : "NVIDIA H200");
+    return put(
+        name, length,
+        state().personality.starts_with("geforce") ? "NVIDIA GeForce RTX 3090" : "NVIDIA H200");
 }
 
-int cuDeviceGetPCIBusId(char* text, int length, int) {
-    return put(text, length, "0000:1B:00.0");
+int cuDeviceGetPCIBusId(char* text, int length, int device) {
+    return put(text, length, device == 0 ? "0000:1B:00.0" : "0000:43:00.0");
 }
 
 int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
@@ -121,22 +131,25 @@ int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
 }
 
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
-    if (device != 0) return invalid_device;
+    if (!is_gpu(device)) return invalid_device;
     if (attribute > newest_attribute) return invalid_value;
     *value = answer(attribute, state().personality);
     return success;
 }
 
 int cuDevicePrimaryCtxRetain(void** context, int device) {
-    if (device != 0) return invalid_device;
-    ++state().retained;
-    *context = &state();
+    if (!is_gpu(device)) return invalid_device;
+    auto& primary = state().contexts[static_cast<std::size_t>(device)];
+    ++primary.retained;
+    *context = &primary;
     return success;
 }
 
-int cuDevicePrimaryCtxRelease(int) {
-    if (state().retained == 0) return invalid_value;
-    --state().retained;
+int cuDevicePrimaryCtxRelease(int device) {
+    if (!is_gpu(device)) return invalid_device;
+    auto& primary = state().contexts[static_cast<std::size_t>(device)];
+    if (primary.retained == 0) return invalid_value;
+    --primary.retained;
     return success;
 }
 
@@ -145,7 +158,7 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
 }
 
 int cuCtxSetCurrent(void* context) {
-    state().current = context != nullptr;
+    state().current = static_cast<Context*>(context);
     return success;
 }
 
@@ -154,13 +167,15 @@ int cuCtxSynchronize() {
 }
 
 int cuCtxGetFlags(unsigned* flags) {
-    *flags = state().context_flags;
+    if (!state().current) return invalid_context;
+    *flags = state().current->flags;
     return success;
 }
 
 int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
     *total = memory_bytes;
-    *free = memory_bytes - state().used;
+    if (!state().current) return invalid_context;
+    *free = memory_bytes - state().current->used;
     return success;
 }
 

@@ -9,15 +9,18 @@
 
 namespace vfmgr::standin {
 
-Physical::Physical(std::size_t size)
-    : descriptor(::memfd_create("standin-gpu", MFD_CLOEXEC | MFD_ALLOW_SEALING)), bytes(size) {
+Physical::Physical(std::size_t size, int of_gpu)
+    : descriptor(::memfd_create(of_gpu == 0 ? "standin-gpu0" : "standin-gpu1",
+                                MFD_CLOEXEC | MFD_ALLOW_SEALING)),
+      bytes(size),
+      gpu(of_gpu) {
     if (::ftruncate(descriptor, static_cast<off_t>(size)) != 0) bytes = 0;
     ::fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK);  // which udmabuf asks for
-    state().used += bytes;
+    state().contexts[static_cast<std::size_t>(gpu)].used += bytes;
 }
 
 Physical::~Physical() {
-    state().used -= bytes;
+    state().contexts[static_cast<std::size_t>(gpu)].used -= bytes;
     ::close(descriptor);
 }
 
@@ -55,9 +58,10 @@ void* map(Physical const& physical, void* where, int how) {
 int allocate(unsigned long long* address, std::size_t bytes, Kind kind) {
     std::size_t const total = std::size_t{143771} << 20U;
     if (bytes == 0) return invalid_value;
-    if (state().retained == 0 || !state().current) return 201;  // CUDA_ERROR_INVALID_CONTEXT
-    if (bytes > total - state().used) return out_of_memory;
-    auto physical = std::make_shared<Physical>(bytes);
+    auto const* const current = state().current;
+    if (!current || current->retained == 0) return invalid_context;
+    if (bytes > total - current->used) return out_of_memory;
+    auto physical = std::make_shared<Physical>(bytes, current->gpu);
     auto* const mapped = map(*physical, nullptr, shared);
     if (!mapped) return out_of_memory;
     *address = reinterpret_cast<std::uintptr_t>(mapped);
@@ -134,10 +138,14 @@ int cuMemGetAllocationGranularity(std::size_t* bytes, void const*, int) {
     return success;
 }
 
-int cuMemCreate(unsigned long long* handle, std::size_t bytes, void const*, unsigned long long) {
-    if (bytes == 0 || bytes % granularity_bytes != 0) return invalid_value;
+int cuMemCreate(unsigned long long* handle, std::size_t bytes, void const* wish,
+                unsigned long long) {
+    int gpu = no_gpu;
+    std::memcpy(&gpu, static_cast<char const*>(wish) + 12, sizeof gpu);  // location.id
+    if (bytes == 0 || bytes % granularity_bytes != 0 || gpu < 0 || gpu >= gpus_max)
+        return invalid_value;
     *handle = state().next_handle++;
-    state().handles[*handle] = std::make_shared<Physical>(bytes);
+    state().handles[*handle] = std::make_shared<Physical>(bytes, gpu);
     return success;
 }
 

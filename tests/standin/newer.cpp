@@ -69,7 +69,8 @@ int cuFlushGPUDirectRDMAWrites(int target, int scope) {
 
 int cuCtxSetFlags(unsigned flags) {
     if ((flags & ~0xffU) != 0) return invalid_value;
-    state().context_flags = flags;
+    if (!state().current) return invalid_context;
+    state().current->flags = flags;
     return success;
 }
 

@@ -4,11 +4,13 @@
 // cuda.h where nothing was recorded). VFMGR_STANDIN_GPU, read by cuInit, makes it another:
 //   h200 (the default), geforce, peermem (116 is 1, 124 is 0), none (no device), refused (exports
 //   are, whatever the attributes say), leaky (each export leaves a descriptor open), stuck-bit
-//   (what a kernel writes comes with one bit wrong), no-ptx (its compiler takes no such PTX).
+//   (what a kernel writes comes with one bit wrong), no-ptx (its compiler takes no such PTX), two
+//   (H200s), geforce-two.
 // The library in the folder older/ is that of a driver before CUDA 11: what is newer is not in it.
 // Owned by the process; one thread.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -18,16 +20,21 @@
 namespace vfmgr::standin {
 
 inline constexpr int success = 0, invalid_value = 1, out_of_memory = 2, no_device = 100,
-                     invalid_device = 101, invalid_ptx = 218, not_supported = 801;
+                     invalid_device = 101, invalid_context = 201, invalid_ptx = 218,
+                     not_ready = 600, not_supported = 801;
 
-// Pages of a memfd, which a udmabuf can be made of.
+inline constexpr int gpus_max = 2;
+inline constexpr int no_gpu = -1;
+
+// Pages of a memfd, which a udmabuf can be made of. Its name tells of which GPU: gpu_of().
 struct Physical {
-    explicit Physical(std::size_t size);
+    Physical(std::size_t size, int of_gpu);
     Physical(Physical const&) = delete;
     Physical& operator=(Physical const&) = delete;
     ~Physical();
     int descriptor = -1;
     std::size_t bytes = 0;
+    int gpu = 0;
 };
 
 enum class Kind { plain, managed, reserved };
@@ -39,18 +46,33 @@ struct Region {
     bool accessible = true;
 };
 
+struct Context {
+    int gpu = 0;
+    int retained = 0;
+    unsigned flags = 8;  // CU_CTX_MAP_HOST
+    std::size_t used = 0;
+};
+
 struct State {
     std::string personality;
     bool started = false;
-    unsigned context_flags = 8;  // CU_CTX_MAP_HOST
-    int retained = 0;
-    bool current = false;
-    std::size_t used = 0;
+    std::array<Context, gpus_max> contexts{{{.gpu = 0}, {.gpu = 1}}};
+    Context* current = nullptr;
     std::map<std::uintptr_t, Region> regions;                         // by their begin
     std::map<unsigned long long, std::shared_ptr<Physical>> handles;  // of cuMemCreate
     unsigned long long next_handle = 1;
 };
 State& state();
+
+// What a library above puts into a stream, and is done while somebody asks whether it is: at the
+// last of so many questions. Both libraries know it by this header.
+struct Stream {
+    int gpu = 0;
+    void (*work)(void*) = nullptr;
+    void* of = nullptr;
+    int questions = 0;
+    bool stuck = false;  // for ever
+};
 
 // The region that has all of these bytes, mapped; or null.
 Region const* region_of(std::uintptr_t address, std::size_t bytes);

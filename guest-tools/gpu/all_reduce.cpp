@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/gpu/all_reduce.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "guest-tools/gpu/all_reduce_rank.hpp"
+#include "guest-tools/gpu/gpu_bench.hpp"
+#include "guest-tools/verify/random.hpp"
+
+namespace vfmgr::guest::gpu {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+constexpr auto wrong_sum_remedy =
+    "run NCCL_P2P_DISABLE=1 vf-guest gpu test: if that passes, the direct way between the GPUs "
+    "spoils data: ACS or an IOMMU redirects it (vf-guest doctor), or NVLink does (nvidia-smi "
+    "nvlink -e; dmesg | grep NVRM)";
+
+double seconds_since(Steady::time_point begin) {
+    return std::max(std::chrono::duration<double>(Steady::now() - begin).count(), 1e-9);
+}
+
+enum class Place { out_of_place, in_place };
+
+class Clique {
+  public:
+    Clique(Cuda const& cuda, Nccl const& nccl, AllReduceEars const& ears)
+        : cuda_(cuda), nccl_(nccl), ears_(ears) {}
+    Clique(Clique const&) = delete;
+    Clique& operator=(Clique const&) = delete;
+    // What still runs is ended before its memory goes.
+    ~Clique() {
+        for (auto* const comm : comms_)
+            if (comm) nccl_.calls.ncclCommAbort(comm);
+    }
+
+    Result<void> open(std::vector<CudaGpu> const& gpus, std::uint64_t bytes_max);
+    // Fills in what was checked and measured, as far as it came.
+    Result<void> prove(TestResult& result);
+    Result<void> close();
+
+  private:
+    Result<void> prove_size(std::size_t bytes, TestResult& result);
+    Result<void> fill(AllReduceValues const& values, std::size_t bytes);
+    Result<void> check(AllReduceValues const& values, std::size_t bytes, Place place,
+                       TestResult& result);
+    Result<void> start(std::size_t bytes, Place place);
+    Result<void> wait();
+    Result<void> look_for_errors();
+    Result<void> run(std::size_t bytes, Place place) {
+        VFMGR_CHECK(start(bytes, place));
+        return wait();
+    }
+    Result<double> measure(std::size_t bytes);
+
+    Cuda const& cuda_;
+    Nccl const& nccl_;
+    AllReduceEars const& ears_;
+    std::uint64_t bytes_ = 0;  // of the largest
+    std::vector<std::unique_ptr<AllReduceRank>> ranks_;
+    std::vector<NcclComm> comms_;
+};
+
+Result<void> Clique::open(std::vector<CudaGpu> const& gpus, std::uint64_t bytes_max) {
+    constexpr std::uint64_t least = 4096;
+    bytes_ = bytes_max;
+    for (auto const& gpu : gpus) {
+        ears_.on_step("setting up GPU " + to_string(gpu.pci));
+        VFMGR_TRY(auto rank, AllReduceRank::open(cuda_, gpu));
+        VFMGR_TRY(auto const free, rank->context().free_bytes());
+        bytes_ = std::min<std::uint64_t>(bytes_, free / 8);
+        ranks_.push_back(std::move(rank));
+    }
+    bytes_ = std::max(bytes_, least) / sizeof(float) * sizeof(float);
+    std::vector<int> devices;
+    for (auto const& rank : ranks_) {
+        VFMGR_CHECK(rank->allocate(bytes_));
+        devices.push_back(static_cast<int>(devices.size()));
+    }
+    ears_.on_step(
+        fmt::format("making communicators for {} GPUs with NCCL {}", gpus.size(), nccl_.version));
+    std::vector<NcclComm> comms(gpus.size());
+    VFMGR_CHECK(nccl_.done(
+        "ncclCommInitAll",
+        nccl_.calls.ncclCommInitAll(comms.data(), static_cast<int>(comms.size()), devices.data())));
+    comms_ = std::move(comms);
+    return {};
+}
+
+Result<void> Clique::start(std::size_t bytes, Place place) {
+    auto const& calls = nccl_.calls;
+    VFMGR_CHECK(nccl_.done("ncclGroupStart", calls.ncclGroupStart()));
+    NcclResult first = nccl_success;
+    for (std::size_t at = 0; at < ranks_.size() && first == nccl_success; ++at) {
+        auto const& rank = *ranks_[at];
+        auto* const sent = reinterpret_cast<void*>(rank.sent().range().address);
+        auto* const received = reinterpret_cast<void*>(rank.received().range().address);
+        first = calls.ncclAllReduce(sent, place == Place::in_place ? sent : received,
+                                    bytes / sizeof(float), nccl_float32, nccl_sum, comms_[at],
+                                    rank.stream());
+    }
+    auto const ended = calls.ncclGroupEnd();
+    VFMGR_CHECK(nccl_.done("ncclAllReduce", first));
+    return nccl_.done("ncclGroupEnd", ended);
+}
+
+// NCCL tells what goes wrong only to who asks: until somebody aborts, the streams go on.
+Result<void> Clique::look_for_errors() {
+    for (auto* const comm : comms_) {
+        NcclResult found = nccl_success;
+        VFMGR_CHECK(
+            nccl_.done("ncclCommGetAsyncError", nccl_.calls.ncclCommGetAsyncError(comm, &found)));
+        if (found != nccl_in_progress) VFMGR_CHECK(nccl_.done("ncclAllReduce", found));
+    }
+    return {};
+}
+
+Result<void> Clique::wait() {
+    for (auto const& rank : ranks_) {
+        VFMGR_CHECK(rank->context().use());
+        while (true) {
+            auto const now = cuda_.calls.cuStreamQuery(rank->stream());
+            if (now == cuda_success) break;
+            if (now != cuda_not_ready)
+                return fail(of_gpu(rank->pci(), cuda_.refusal("cuStreamQuery", now)));
+            VFMGR_CHECK(look_for_errors());
+            std::this_thread::yield();
+        }
+    }
+    return {};
+}
+
+Result<void> Clique::fill(AllReduceValues const& values, std::size_t bytes) {
+    for (std::uint32_t at = 0; at < values.ranks; ++at)
+        VFMGR_CHECK(ranks_[at]->fill(values, at, bytes));
+    return {};
+}
+
+Result<void> Clique::check(AllReduceValues const& values, std::size_t bytes, Place place,
+                           TestResult& result) {
+    for (std::uint32_t at = 0; at < values.ranks; ++at) {
+        auto const& rank = *ranks_[at];
+        VFMGR_TRY(
+            auto const found,
+            rank.check(values, place == Place::in_place ? rank.sent() : rank.received(), bytes));
+        result.bytes_checked += bytes;
+        result.mismatches += found.wrong;
+        if (found.wrong == 0) continue;
+        auto detail = fmt::format(
+            "of an all-reduce of {} by NCCL {} over {} GPUs, {}, {} of {} sums are wrong on GPU "
+            "{}: element {} {}",
+            bytes_text(bytes), nccl_.version, ranks_.size(),
+            place == Place::in_place ? "in place" : "out of place", found.wrong,
+            bytes / sizeof(float), to_string(rank.pci()), found.first, found.what);
+        if (found.lacks)
+            detail += fmt::format(", as it would be without what GPU {} adds",
+                                  to_string(ranks_[*found.lacks]->pci()));
+        return fail(Problem::internal, std::move(detail), wrong_sum_remedy);
+    }
+    return {};
+}
+
+// Seconds of one, of many that follow each other as in nccl-tests.
+Result<double> Clique::measure(std::size_t bytes) {
+    constexpr double times_max = 20, seconds_max = 2;
+    auto begin = Steady::now();
+    VFMGR_CHECK(run(bytes, Place::out_of_place));
+    auto const times =
+        static_cast<int>(std::clamp(seconds_max / seconds_since(begin), 1.0, times_max));
+    begin = Steady::now();
+    for (int time = 0; time < times; ++time) VFMGR_CHECK(start(bytes, Place::out_of_place));
+    VFMGR_CHECK(wait());
+    return seconds_since(begin) / times;
+}
+
+Result<void> Clique::prove_size(std::size_t bytes, TestResult& result) {
+    ears_.on_step(fmt::format("an all-reduce of {} over {} GPUs with NCCL {}", bytes_text(bytes),
+                              ranks_.size(), nccl_.version));
+    AllReduceValues const values{verify::random_number(),
+                                 static_cast<std::uint32_t>(ranks_.size())};
+    VFMGR_CHECK(fill(values, bytes));
+    VFMGR_CHECK(run(bytes, Place::out_of_place));
+    VFMGR_CHECK(check(values, bytes, Place::out_of_place, result));
+    if (bytes == bytes_) {
+        VFMGR_CHECK(fill(values, bytes));
+        VFMGR_TRY(auto const seconds, measure(bytes));
+        // What was measured was an all-reduce.
+        VFMGR_CHECK(check(values, bytes, Place::out_of_place, result));
+        auto const n = static_cast<double>(ranks_.size());
+        auto const rate = static_cast<double>(bytes) / seconds / 1e9;
+        result.figures = {{"ranks", n},
+                          {"bytes", static_cast<double>(bytes)},
+                          {"algbw_gb_per_s", rate},
+                          {"busbw_gb_per_s", rate * 2 * (n - 1) / n}};
+    }
+    VFMGR_CHECK(run(bytes, Place::in_place));
+    return check(values, bytes, Place::in_place, result);
+}
+
+Result<void> Clique::prove(TestResult& result) {
+    // By them NCCL's three protocols come to their turn; no multiple of anything among them.
+    std::uint64_t smallest = 0;
+    for (auto const bytes : {std::uint64_t{4}, std::uint64_t{4096}, std::uint64_t{262'148},
+                             std::uint64_t{4} << 20U, bytes_}) {
+        if (bytes > bytes_ || (bytes == bytes_ && result.figures.contains("bytes"))) continue;
+        if (smallest == 0) smallest = bytes;
+        VFMGR_CHECK(prove_size(bytes, result));
+    }
+    result.detail = fmt::format(
+        "{} GPUs, NCCL {}: every sum is right on each, {} to {}, out of place and in place; bus "
+        "bandwidth {:.4g} GB/s, algorithm bandwidth {:.4g} GB/s",
+        ranks_.size(), nccl_.version, bytes_text(smallest), bytes_text(bytes_),
+        result.figures["busbw_gb_per_s"], result.figures["algbw_gb_per_s"]);
+    return {};
+}
+
+Result<void> Clique::close() {
+    ears_.on_step("taking the communicators down");
+    for (auto& comm : comms_)
+        VFMGR_CHECK(nccl_.done("ncclCommDestroy",
+                               nccl_.calls.ncclCommDestroy(std::exchange(comm, nullptr))));
+    return {};
+}
+
+}  // namespace
+
+void all_reduce(Cuda const& cuda, std::vector<CudaGpu> const& gpus, AllReduceWish const& wish,
+                AllReduceEars const& ears) {
+    ears.on_step("loading " + wish.library);
+    auto const nccl = Nccl::open(wish.library);
+    if (!nccl) return ears.on_result(not_passed(Verdict::skip, nccl.error()));
+    Clique clique(cuda, **nccl, ears);
+    auto result = passed({});
+    auto done = clique.open(gpus, wish.bytes_max);
+    if (done) done = clique.prove(result);
+    if (done) done = clique.close();
+    if (!done) {
+        auto const failure = not_passed(Verdict::fail, done.error());
+        result.verdict = failure.verdict;
+        result.detail = failure.detail;
+        result.remedy = failure.remedy;
+    }
+    ears.on_result(result);
+}
+
+}  // namespace vfmgr::guest::gpu

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/gpu/all_reduce_process.hpp"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+
+#include "api/types/json.hpp"
+#include "api/types/text.hpp"
+#include "guest-tools/gpu/gpu_bench.hpp"
+#include "guest-tools/stock/child.hpp"
+#include "guest-tools/verify/judge.hpp"
+
+namespace vfmgr::guest::gpu {
+namespace {
+
+constexpr std::size_t all_reduce_sentence_max = 1500;  // of two, in one message
+
+TestResult one_gpu() {
+    std::string detail = "an all-reduce takes two GPUs, and CUDA lists one";
+    if (char const* const visible = std::getenv("CUDA_VISIBLE_DEVICES"))
+        detail += fmt::format(" (CUDA_VISIBLE_DEVICES is '{}')", visible);
+    return not_passed(Verdict::not_applicable, {Problem::unsupported, std::move(detail), ""});
+}
+
+TestResult hangs(std::string const& step, std::chrono::seconds limit) {
+    return failed(
+        fmt::format("it hangs: {} was not done after {} s", step, limit.count()),
+        "NCCL_DEBUG=INFO vf-guest gpu test shows where. If NCCL_P2P_DISABLE=1 vf-guest gpu test "
+        "passes, the direct way between the GPUs is at fault: ACS or an IOMMU redirects it "
+        "(vf-guest doctor), or NVLink (nvidia-smi nvlink -s; dmesg | grep NVRM). If it hangs at "
+        "the communicators, name a network device that works: NCCL_SOCKET_IFNAME=lo");
+}
+
+// One message: its end would not be read.
+void tell_result(TestResult result) {
+    result.detail = verify::printable(result.detail, all_reduce_sentence_max);
+    result.remedy = verify::printable(result.remedy, all_reduce_sentence_max);
+    stock::tell_parent(to_json_text(nlohmann::json(result)));
+    // Nothing is given back here: that may wait for ever, and the end of the process does it.
+    std::_Exit(0);
+}
+
+}  // namespace
+
+TestResult test_all_reduce(Cuda const& cuda, AllReduceOrder const& order) {
+    int gpus = 0;
+    auto const counted = cuda.done("cuDeviceGetCount", cuda.calls.cuDeviceGetCount(&gpus));
+    if (!counted) return not_passed(Verdict::fail, counted.error());
+    if (gpus < 2) return one_gpu();
+    auto program = order.program;
+    program.push_back(std::to_string(order.wish.bytes_max));
+    program.push_back(order.wish.library);
+    auto const child = stock::Child::start(std::move(program), "the process of the all-reduce");
+    if (!child) return not_passed(Verdict::fail, child.error());
+    std::string step = "starting";
+    while (true) {
+        auto const until = std::chrono::steady_clock::now() + order.step_max;
+        auto said = (*child)->receive(until);
+        if (!said && std::chrono::steady_clock::now() >= until) return hangs(step, order.step_max);
+        if (!said)
+            return failed(
+                fmt::format("its process ended with {} during: {}", (*child)->how_ended(), step),
+                "NCCL_DEBUG=INFO vf-guest gpu test shows what NCCL did before; plugins "
+                "of NCCL's are left out with NCCL_NET_PLUGIN=none NCCL_TUNER_PLUGIN=none");
+        if (!said->starts_with('{')) {
+            step = std::move(*said);
+            continue;
+        }
+        auto result = from_json_text<TestResult>(*said);
+        return result ? std::move(*result) : not_passed(Verdict::fail, result.error());
+    }
+}
+
+int run_all_reduce(std::vector<std::string> const& words) {
+    auto const bytes = words.size() == 2 ? parse_digits(words[0], {10, 1, 12}) : std::nullopt;
+    if (!bytes) return 2;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    // What NCCL has to say there would end up in the middle of a document.
+    ::dup2(STDERR_FILENO, STDOUT_FILENO);
+    // Calls that come back unfinished are for programs that have something else to do.
+    ::setenv("NCCL_COMM_BLOCKING", "1", 1);
+    stock::tell_parent(std::string("asking ") + cuda_library);
+    auto const cuda = Cuda::open();
+    if (!cuda) tell_result(not_passed(Verdict::fail, cuda.error()));
+    auto const gpus = list_gpus(**cuda);
+    if (!gpus) tell_result(not_passed(Verdict::fail, gpus.error()));
+    all_reduce(**cuda, *gpus, {*bytes, words[1]},
+               {[](std::string const& step) { stock::tell_parent(step); }, tell_result});
+    return 0;
+}
+
+}  // namespace vfmgr::guest::gpu
