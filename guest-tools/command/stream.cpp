@@ -46,10 +46,14 @@ stream::ReceiveEvents events(Options const& options) {
         if (json) return print_line({{"type", "ready"}, {"local", local}, {"port", port}});
         tell(fmt::format("waits for a sender on {} port {}", local, port));
     };
-    made.begun = [json](stream::Opening const& opening, IpAddress const& sender) {
-        if (!json) return tell(fmt::format("{} sends {}", to_string(sender), begun_text(opening)));
+    made.begun = [json](stream::Opening const& opening, IpAddress const& sender,
+                        stream::RingPlace const& ring) {
+        if (!json)
+            return tell(fmt::format("{} sends {}; received {}", to_string(sender),
+                                    begun_text(opening), stream::describe(ring)));
         auto document = begun_document(opening);
         document["sender"] = to_string(sender);
+        document.update(nlohmann::json(ring));
         print_line(document);
     };
     made.refused = [](Error const& error) {

@@ -5,16 +5,12 @@
 
 #include "guest-tools/gpu/find_gpus.hpp"
 #include "guest-tools/gpu/gpu_payload.hpp"
+#include "guest-tools/verify/route.hpp"
 #include "guest-tools/verify/transfer.hpp"
 
 namespace vfmgr::guest::gpu {
 
-enum class Route {
-    dma_buf,      // ibv_reg_dmabuf_mr of the GPU's memory
-    dma_buf_vmm,  // and of its virtual memory, cuMemCreate and cuMemMap
-    peermem,      // ibv_reg_mr of it, with nvidia-peermem or its older kin
-    staged,       // none of it: main memory, copied
-};
+using verify::Route;
 
 struct OpenGpu {
     CudaGpu const& gpu;
@@ -36,11 +32,3 @@ struct OpenGpu {
                                          std::chrono::milliseconds window, Deadline deadline);
 
 }  // namespace vfmgr::guest::gpu
-
-template <>
-inline constexpr std::array<vfmgr::EnumName<vfmgr::guest::gpu::Route>, 4>
-    vfmgr::enum_names<vfmgr::guest::gpu::Route> = {
-        {{vfmgr::guest::gpu::Route::dma_buf, "dma_buf"},
-         {vfmgr::guest::gpu::Route::dma_buf_vmm, "dma_buf_vmm"},
-         {vfmgr::guest::gpu::Route::peermem, "peermem"},
-         {vfmgr::guest::gpu::Route::staged, "staged"}}};

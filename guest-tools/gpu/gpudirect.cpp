@@ -11,16 +11,11 @@ namespace vfmgr::guest::gpu {
 namespace {
 
 using verify::Measured;
+using verify::route_text;
 
 constexpr char const* name = "gpudirect";
 constexpr std::uint64_t memory_bytes = 8 << 20;
 constexpr std::array routes{Route::dma_buf, Route::dma_buf_vmm, Route::peermem, Route::staged};
-
-char const* text_of(Route route) {
-    constexpr std::array texts{"DMA-BUF", "DMA-BUF of virtual memory", "nvidia-peermem",
-                               "staged through main memory"};
-    return texts.at(static_cast<std::size_t>(route));
-}
 
 // What one route came to.
 struct Tried {
@@ -61,12 +56,12 @@ Result<Tried> attempt(Bench const& bench, Route route) {
 // "DMA-BUF: 120 MiB/s written, 130 read, nothing stale".
 std::string summary(Tried const& tried) {
     if (tried.refused)
-        return fmt::format("{}: not there: {}: {}", text_of(tried.route),
+        return fmt::format("{}: not there: {}: {}", route_text(tried.route),
                            detail_with_causes(*tried.refused), tried.refused->remedy);
     if (!tried.passed())
-        return fmt::format("{}: {}", text_of(tried.route), tried.made.result.detail);
+        return fmt::format("{}: {}", route_text(tried.route), tried.made.result.detail);
     auto const stale = tried.figure("stale_per_million");
-    return fmt::format("{}: {:.0f} MiB/s written, {:.0f} read, {}", text_of(tried.route),
+    return fmt::format("{}: {:.0f} MiB/s written, {:.0f} read, {}", route_text(tried.route),
                        tried.figure("write_mib_per_s"), tried.figure("read_mib_per_s"),
                        stale == 0 ? std::string("nothing stale")
                                   : fmt::format("{:.1f} of a million chunks stale", stale));
@@ -99,7 +94,7 @@ void conclude(Bench const& bench, std::vector<Tried> const& all, bool offers, Te
     if (result.verdict == Verdict::fail) return;
     if (best) {
         result.detail =
-            fmt::format("the NIC reaches the GPU by {}; {}", text_of(best->route), text);
+            fmt::format("the NIC reaches the GPU by {}; {}", route_text(best->route), text);
         return;
     }
     if (!offers) {

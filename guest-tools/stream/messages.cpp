@@ -42,6 +42,13 @@ void fields(F& f, V& ending) {
     f.value("filtered", ending.filtered);
 }
 
+template <class F, Of<RingPlace> V>
+void fields(F& f, V& ring) {
+    f.value("memory", ring.memory);
+    f.nullable("gpu", ring.gpu);
+    f.nullable("route", ring.route);
+}
+
 template <class F, Of<Summary> V>
 void fields(F& f, V& summary) {
     f.value("run", summary.run);
@@ -60,6 +67,7 @@ void fields(F& f, V& summary) {
     f.value("timed", summary.timed);
     f.nullable("socket_lost", summary.socket_lost);
     f.value("ring_packets", summary.ring_packets);
+    fields(f, summary.ring);
 }
 
 bool is_run(std::string_view run) {
@@ -163,6 +171,11 @@ void read(JsonReader& reader, Ending& ending) {
         reader.complain("chunks", "must be at most packets, and late_chunks at most chunks");
 }
 
+void to_json(nlohmann::json& out, RingPlace const& ring) {
+    JsonWriter writer(out);
+    fields(writer, ring);
+}
+
 void to_json(nlohmann::json& out, Summary const& summary) {
     JsonWriter writer(out);
     fields(writer, summary);
@@ -179,6 +192,9 @@ void read(JsonReader& reader, Summary& summary) {
         reader.complain("received", fmt::format("must be {} at most", sequence_max));
     if (summary.timed > summary.received)
         reader.complain("timed", "must not be more than received");
+    bool const in_gpu = summary.ring.memory == Memory::gpu;
+    if (summary.ring.gpu.has_value() != in_gpu || summary.ring.route.has_value() != in_gpu)
+        reader.complain("memory", "must be gpu with gpu and route, and else without");
     // What more came than was sent has no loss.
     if (summary.lost && (!summary.sent || *summary.lost > summary.sent->packets ||
                          summary.received != summary.sent->packets - *summary.lost))

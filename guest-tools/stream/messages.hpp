@@ -12,7 +12,9 @@
 
 #include "api/types/enum_names.hpp"
 #include "api/types/guest.hpp"
+#include "api/types/pci_address.hpp"
 #include "guest-tools/stream/pacer.hpp"
+#include "guest-tools/verify/route.hpp"
 
 namespace vfmgr::stream {
 
@@ -55,6 +57,16 @@ struct Ending {
     bool operator==(Ending const&) const = default;
 };
 
+// Where the receiver's ring is.
+enum class Memory { host, gpu };  // main memory; a GPU's
+struct RingPlace {
+    Memory memory = Memory::host;
+    // Of a GPU, and of nothing else: which, and how what is received comes there.
+    std::optional<PciAddress> gpu{};
+    std::optional<verify::Route> route{};
+    bool operator==(RingPlace const&) const = default;
+};
+
 // How the receiver's counting ended.
 enum class End { sent, sender_gone, time_over, stopped };
 
@@ -77,6 +89,7 @@ struct Summary {
     std::optional<std::uint64_t>
         socket_lost{};  // of the lost and foreign, by the receiver's socket
     std::uint64_t ring_packets = 0;
+    RingPlace ring{};
     bool operator==(Summary const&) const = default;
 
     [[nodiscard]] std::uint64_t bytes() const { return received * packet_bytes; }
@@ -89,6 +102,7 @@ void to_json(nlohmann::json& out, Acceptance const& acceptance);
 void read(JsonReader& reader, Acceptance& acceptance);
 void to_json(nlohmann::json& out, Ending const& ending);
 void read(JsonReader& reader, Ending& ending);
+void to_json(nlohmann::json& out, RingPlace const& ring);
 void to_json(nlohmann::json& out, Summary const& summary);
 void read(JsonReader& reader, Summary& summary);
 
@@ -107,6 +121,10 @@ template <>
 inline constexpr std::array<vfmgr::EnumName<vfmgr::stream::Over>, 2>
     vfmgr::enum_names<vfmgr::stream::Over> = {
         {{vfmgr::stream::Over::udp, "udp"}, {vfmgr::stream::Over::ud, "ud"}}};
+template <>
+inline constexpr std::array<vfmgr::EnumName<vfmgr::stream::Memory>, 2>
+    vfmgr::enum_names<vfmgr::stream::Memory> = {
+        {{vfmgr::stream::Memory::host, "host"}, {vfmgr::stream::Memory::gpu, "gpu"}}};
 template <>
 inline constexpr std::array<vfmgr::EnumName<vfmgr::stream::End>, 4>
     vfmgr::enum_names<vfmgr::stream::End> = {{{vfmgr::stream::End::sent, "sent"},

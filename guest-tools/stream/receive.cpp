@@ -111,6 +111,7 @@ class Reception {
         made.end = *end_;
         made.socket_lost = source_.lost();
         made.ring_packets = source_.ring_packets();
+        made.ring = source_.ring_place();
         // The sender may have gone: then nobody is told.
         static_cast<void>(
             control_.say(to_json_text(nlohmann::json(made)), Steady::now() + summary_wait));
@@ -143,6 +144,11 @@ Result<Opening> hear_opening(Control& control, ReceiveWish const& wish, int stop
                 "give both ends the same --over");
 }
 
+Source::Wish source_wish(ReceiveWish const& wish, std::uint16_t port) {
+    static HostRings const main_memory;
+    return {wish.local, port, wish.ring, wish.rings != nullptr ? *wish.rings : main_memory};
+}
+
 // One that has connected: taken, or told why not.
 Result<Met> meet(FileDescriptor socket, ReceiveWish const& wish, std::uint16_t port, int stop) {
     Control control(std::move(socket), "sender");
@@ -155,7 +161,7 @@ Result<Met> meet(FileDescriptor socket, ReceiveWish const& wish, std::uint16_t p
     };
     auto opening = hear_opening(control, wish, stop);
     if (!opening) return refuse(opening.error());
-    auto source = Source::open(wish.local, wish.port == 0 ? 0 : port, wish.ring, *opening);
+    auto source = Source::open(source_wish(wish, wish.port == 0 ? 0 : port), *opening);
     if (!source) return refuse(source.error());
     VFMGR_CHECK(control.say(to_json_text(nlohmann::json(source->acceptance())),
                             Steady::now() + opening_wait));
@@ -197,10 +203,10 @@ Result<Met> await_sender(ReceiveWish const& wish, ReceiveEvents const& events, D
 }  // namespace
 
 Result<Summary> receive(ReceiveWish const& wish, ReceiveEvents const& events, int stop) {
-    if (wish.over) VFMGR_CHECK(Source::check_local(wish.local, *wish.over));
+    if (wish.over) VFMGR_CHECK(Source::check(source_wish(wish, 0), *wish.over));
     auto const until = wish.time ? Steady::now() + *wish.time : Deadline::max();
     VFMGR_TRY(auto met, await_sender(wish, events, until, stop));
-    raise(events.begun, met.opening, met.control.peer());
+    raise(events.begun, met.opening, met.control.peer(), met.source.ring_place());
     return Reception(met.control, met.source, met.opening, events).run(until, stop);
 }
 

@@ -6,8 +6,7 @@
 #include <chrono>
 #include <functional>
 
-#include "guest-tools/stream/ring.hpp"
-#include "guest-tools/stream/tally.hpp"
+#include "guest-tools/stream/ring_memory.hpp"
 
 namespace vfmgr::stream {
 
@@ -16,13 +15,14 @@ struct ReceiveWish {
     std::uint16_t port = default_port;  // of TCP, and of UDP; 0: any free ones
     std::optional<Over> over{};         // absent: as the sender wants it
     RingWish ring{};
+    RingMaker const* rings = nullptr;                 // what the ring is made of; null: main memory
     std::optional<std::chrono::milliseconds> time{};  // then it ends, whatever has come
 };
 
 // Each of them may be empty.
 struct ReceiveEvents {
     std::function<void(std::uint16_t port)> ready;
-    std::function<void(Opening const&, IpAddress const& sender)> begun;
+    std::function<void(Opening const&, IpAddress const& sender, RingPlace const&)> begun;
     std::function<void(Error const&)> refused;    // one that came; the next is waited for
     std::function<void(Interval const&)> second;  // and what is left at the end
 };

@@ -3,19 +3,24 @@
 
 namespace vfmgr::stream {
 
-Result<void> Source::check_local(IpAddress const& local, Over over) {
-    if (over == Over::ud) VFMGR_CHECK(verify::find_port({local, {}}, verify::port_wait));
+// Not only when a sender has come: whoever starts a receiver is there to read why it can't.
+Result<void> Source::check(Wish const& wish, Over over) {
+    if (over == Over::udp) return {};
+    VFMGR_TRY(auto const port, verify::find_port({wish.local, {}}, verify::port_wait));
+    VFMGR_TRY(auto const domain, verify::make_domain(port));
+    RingNic const nic{port, domain.get()};
+    VFMGR_CHECK(wish.rings.make({0, port.path_mtu, 1}, &nic));
     return {};
 }
 
-Result<Source> Source::open(IpAddress const& local, std::uint16_t port, RingWish const& ring,
-                            Opening const& opening) {
+Result<Source> Source::open(Wish const& wish, Opening const& opening) {
     if (opening.over == Over::ud) {
-        VFMGR_TRY(auto ud, UdSource::open(local, ring, opening));
+        VFMGR_TRY(auto ud, UdSource::open(wish.local, wish.ring, wish.rings, opening));
         return Source(Either(std::move(ud)));
     }
-    VFMGR_TRY(auto const packets, stream::ring_packets(ring, opening, std::nullopt));
-    VFMGR_TRY(auto udp, UdpSource::open({local, port, opening.packet_bytes, packets}));
+    VFMGR_TRY(auto const packets, stream::ring_packets(wish.ring, opening, std::nullopt));
+    RingShape const shape{run_number(opening.run), opening.packet_bytes, packets};
+    VFMGR_TRY(auto udp, UdpSource::open({wish.local, wish.port, shape}, wish.rings));
     return Source(Either(std::move(udp)));
 }
 
@@ -53,6 +58,10 @@ std::optional<std::uint64_t> Source::lost() {
 
 std::uint32_t Source::ring_packets() const {
     return std::visit([](auto const& one) { return one.ring_packets(); }, either_);
+}
+
+RingPlace Source::ring_place() const {
+    return std::visit([](auto const& one) { return one.ring_place(); }, either_);
 }
 
 }  // namespace vfmgr::stream

@@ -11,11 +11,16 @@ namespace vfmgr::stream {
 
 class Source {
   public:
-    // Whether it can be received there at all.
-    [[nodiscard]] static Result<void> check_local(IpAddress const& local, Over over);
-    // `port`: of UDP. What fails here is told to the sender.
-    [[nodiscard]] static Result<Source> open(IpAddress const& local, std::uint16_t port,
-                                             RingWish const& ring, Opening const& opening);
+    struct Wish {
+        IpAddress local;
+        std::uint16_t port = 0;  // of UDP; 0: any free one
+        RingWish ring{};
+        RingMaker const& rings;
+    };
+    // Whether it can be received there at all, into such memory.
+    [[nodiscard]] static Result<void> check(Wish const& wish, Over over);
+    // What fails here is told to the sender.
+    [[nodiscard]] static Result<Source> open(Wish const& wish, Opening const& opening);
     // What the sender needs to know.
     [[nodiscard]] Acceptance acceptance() const;
     [[nodiscard]] int fd() const;
@@ -27,6 +32,7 @@ class Source {
     // What came to this machine and was lost here; absent where nobody tells.
     [[nodiscard]] std::optional<std::uint64_t> lost();
     [[nodiscard]] std::uint32_t ring_packets() const;
+    [[nodiscard]] RingPlace ring_place() const;
 
   private:
     using Either = std::variant<UdpSource, UdSource>;

@@ -20,8 +20,11 @@ std::uint64_t came(SequenceCounts const& counts) {
 }  // namespace
 
 void Tally::take(std::span<std::byte const> packet) {
-    auto const number = packet.size() == packet_bytes_ ? packet_number(packet, run_) : std::nullopt;
-    if (number)
+    take(packet.size(), packet_number(packet, run_));
+}
+
+void Tally::take(std::size_t bytes, std::optional<std::uint64_t> number) {
+    if (number && bytes == packet_bytes_)
         sequence_.take(*number);
     else
         ++foreign_;

@@ -32,6 +32,8 @@ class Tally {
         : run_(run), packet_bytes_(packet_bytes), start_(start), interval_from_(start) {}
     // One that came, whole.
     void take(std::span<std::byte const> packet);
+    // One of so many bytes whose number was looked at elsewhere; nothing: it is none of this run.
+    void take(std::size_t bytes, std::optional<std::uint64_t> number);
     // One that is longer than a packet of this run.
     void take_longer() { ++foreign_; }
     // When those were taken that came last, if any of them was of this run.

@@ -109,11 +109,19 @@ std::string describe(Interval const& second) {
     return text;
 }
 
+std::string describe(RingPlace const& ring) {
+    if (!ring.gpu || !ring.route) return "in main memory";
+    return fmt::format("in GPU {}, {}{}", to_string(*ring.gpu),
+                       ring.route == verify::Route::staged ? "" : "by ",
+                       verify::route_text(*ring.route));
+}
+
 std::string describe(Summary const& summary) {
     auto text = sent_text(summary);
     text += fmt::format("received   {} packets  {} bytes  {}\n", summary.received, summary.bytes(),
                         rate_text(summary.timed, timed_bytes(summary), summary.microseconds));
     text += lost_text(summary) + place_text(summary);
+    text += fmt::format("ring       {} packets {}\n", summary.ring_packets, describe(summary.ring));
     text += fmt::format("besides    out of order {}  duplicated {}  foreign {}\n",
                         summary.out_of_order, summary.duplicates, summary.foreign);
     return text + end_text(summary.end);

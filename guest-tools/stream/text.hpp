@@ -11,6 +11,8 @@ namespace vfmgr::stream {
 
 // "  3 s  8493 packets/s  100.0 Mbit/s  8493 packets  12501696 bytes  lost 0 …", without its end.
 [[nodiscard]] std::string describe(Interval const& second);
+// "in main memory".
+[[nodiscard]] std::string describe(RingPlace const& ring);
 // Several lines; with what to do where packets were lost on this way or the other.
 [[nodiscard]] std::string describe(Summary const& summary);
 

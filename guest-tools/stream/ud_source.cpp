@@ -38,25 +38,31 @@ Result<void> check_ud_packet(verify::VerbsPort const& port, std::uint32_t packet
 }
 
 Result<UdSource> UdSource::open(IpAddress const& local, RingWish const& wish,
-                                Opening const& opening) {
+                                RingMaker const& rings, Opening const& opening) {
     VFMGR_TRY(auto port, verify::find_port({local, {}}, verify::port_wait));
     VFMGR_CHECK(check_ud_packet(port, opening.packet_bytes));
     VFMGR_TRY(auto const most, receives_max(port));
     VFMGR_TRY(auto const packets, stream::ring_packets(wish, opening, most));
     VFMGR_TRY(auto domain, verify::make_domain(port));
-    // The GRH comes before each packet, so a slot has room for it.
-    auto const slot_bytes = ud_header_bytes + opening.packet_bytes;
-    VFMGR_TRY(auto memory,
-              verify::RegisteredMemory::make(domain.get(), Ring::stride(slot_bytes) * packets,
-                                             IBV_ACCESS_LOCAL_WRITE, "ring"));
-    verify::QueuePairWish const size{verify::Transport::ud, 1, packets};
+    VFMGR_TRY(auto header, verify::RegisteredMemory::make(domain.get(), ud_header_bytes,
+                                                          IBV_ACCESS_LOCAL_WRITE, "headers"));
+    RingNic const nic{port, domain.get()};
+    VFMGR_TRY(auto ring,
+              rings.make({run_number(opening.run), opening.packet_bytes, packets}, &nic));
+    verify::QueuePairWish const size{verify::Transport::ud, 1, packets, 2};
     VFMGR_TRY(auto pair, verify::QueuePair::make(domain.get(), port, size, 0));
-    Ring const ring({memory.bytes(), memory.local_key()}, slot_bytes, packets);
-    for (std::uint32_t i = 0; i < packets; ++i) VFMGR_CHECK(pair.receive(i, ring.slot(i)));
-    VFMGR_CHECK(pair.connect(port, *opening.pair));
-    return UdSource(std::make_unique<Rdma>(Rdma{std::move(port), std::move(domain),
-                                                std::move(memory), std::move(pair)}),
-                    ring);
+    auto rdma = std::make_unique<Rdma>(Rdma{std::move(port), std::move(domain), std::move(header),
+                                            std::move(ring), std::move(pair)});
+    for (std::uint32_t i = 0; i < packets; ++i) VFMGR_CHECK(rdma->receive(i));
+    VFMGR_CHECK(rdma->pair.connect(rdma->port, *opening.pair));
+    return UdSource(std::move(rdma), packets);
+}
+
+// The GRH comes before each packet, and is main memory's whatever the ring is made of.
+Result<void> UdSource::Rdma::receive(std::uint32_t slot) {
+    return pair.receive_split(
+        slot, {verify::Piece{header.bytes().first(ud_header_bytes), header.local_key()},
+               ring->slot(slot)});
 }
 
 UdSource::~UdSource() {
@@ -75,13 +81,16 @@ Result<void> UdSource::arm() {
 Result<std::size_t> UdSource::take(Tally& tally) {
     VFMGR_TRY(auto const found, rdma_->pair.completions().poll(room_));
     VFMGR_CHECK(verify::check_completions(found, "a receive"));
+    if (found.empty()) return 0;
+    arrived_.clear();
+    constexpr auto header = static_cast<std::uint32_t>(ud_header_bytes);
     for (auto const& completion : found) {
-        auto const slot = ring_.slot(completion.wr_id);
-        auto const bytes =
-            std::clamp<std::size_t>(completion.byte_len, ud_header_bytes, slot.bytes.size());
-        tally.take(slot.bytes.subspan(ud_header_bytes, bytes - ud_header_bytes));
-        VFMGR_CHECK(rdma_->pair.receive(completion.wr_id, slot));
+        auto const slot = static_cast<std::uint32_t>(completion.wr_id);
+        auto const most = static_cast<std::uint32_t>(rdma_->ring->slot(slot).bytes.size());
+        arrived_.push_back({slot, std::clamp(completion.byte_len, header, header + most) - header});
     }
+    VFMGR_CHECK(rdma_->ring->take(arrived_, tally));
+    for (auto const& one : arrived_) VFMGR_CHECK(rdma_->receive(one.slot));
     return found.size();
 }
 

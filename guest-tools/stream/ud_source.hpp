@@ -3,13 +3,11 @@
 // ring has slots, each posted anew when its packet is counted. One thread.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <memory>
+#include <vector>
 
-#include "guest-tools/stream/ring.hpp"
-#include "guest-tools/stream/tally.hpp"
-#include "guest-tools/verify/device.hpp"
+#include "guest-tools/stream/ring_memory.hpp"
 #include "guest-tools/verify/memory.hpp"
 
 namespace vfmgr::stream {
@@ -21,8 +19,8 @@ namespace vfmgr::stream {
 class UdSource {
   public:
     // `local` is the address whose GID is received at; the sender's end is in the opening.
-    [[nodiscard]] static Result<UdSource> open(IpAddress const& local, RingWish const& ring,
-                                               Opening const& opening);
+    [[nodiscard]] static Result<UdSource> open(IpAddress const& local, RingWish const& wish,
+                                               RingMaker const& rings, Opening const& opening);
     UdSource(UdSource&&) = default;
     UdSource& operator=(UdSource&&) = delete;
     ~UdSource();
@@ -31,7 +29,8 @@ class UdSource {
     [[nodiscard]] int fd() const;
     [[nodiscard]] Result<void> arm();
     [[nodiscard]] QueuePairEnd const& end() const { return rdma_->pair.end(); }
-    [[nodiscard]] std::uint32_t ring_packets() const { return ring_.count(); }
+    [[nodiscard]] std::uint32_t ring_packets() const { return packets_; }
+    [[nodiscard]] RingPlace ring_place() const { return rdma_->ring->place(); }
     [[nodiscard]] Result<std::size_t> take(Tally& tally);
     // Whether the device is still there.
     [[nodiscard]] Result<void> check() const;
@@ -40,14 +39,18 @@ class UdSource {
     struct Rdma {  // members are destroyed from the last to the first
         verify::VerbsPort port;
         verify::VerbsDomain domain;
-        verify::RegisteredMemory memory;
+        verify::RegisteredMemory header;  // of all packets: nobody reads it
+        std::unique_ptr<RingMemory> ring;
         verify::QueuePair pair;
+        [[nodiscard]] Result<void> receive(std::uint32_t slot);
     };
-    UdSource(std::unique_ptr<Rdma> rdma, Ring ring) : rdma_(std::move(rdma)), ring_(ring) {}
+    UdSource(std::unique_ptr<Rdma> rdma, std::uint32_t packets)
+        : rdma_(std::move(rdma)), packets_(packets) {}
 
     std::unique_ptr<Rdma> rdma_;
-    Ring ring_;
-    std::array<ibv_wc, 64> room_{};
+    std::uint32_t packets_;
+    std::vector<ibv_wc> room_ = std::vector<ibv_wc>(arrivals_max);
+    std::vector<Arrival> arrived_;
 };
 
 }  // namespace vfmgr::stream

@@ -16,6 +16,7 @@ namespace {
 
 using verify::SocketAddress;
 constexpr std::uint32_t batch_max = 64;
+static_assert(batch_max <= arrivals_max);
 // What the kernel keeps beside each packet, about.
 constexpr std::size_t overhead_bytes = 1024;
 constexpr std::size_t buffer_bytes_min = 8 << 20;
@@ -39,15 +40,16 @@ Error no_socket(UdpSource::Wish const& wish, char const* call) {
 // About as long as the ring, so that a receiver that is held up for a moment loses nothing. Beyond
 // net.core.rmem_max only for those who may (CAP_NET_ADMIN).
 void make_room(int fd, UdpSource::Wish const& wish) {
-    auto const bytes = static_cast<int>(std::clamp<std::size_t>(
-        wish.packets * (wish.packet_bytes + overhead_bytes), buffer_bytes_min, buffer_bytes_max));
+    auto const bytes = static_cast<int>(
+        std::clamp<std::size_t>(wish.ring.packets * (wish.ring.packet_bytes + overhead_bytes),
+                                buffer_bytes_min, buffer_bytes_max));
     if (::setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
         ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 }
 
 }  // namespace
 
-Result<UdpSource> UdpSource::open(Wish const& wish) {
+Result<UdpSource> UdpSource::open(Wish const& wish, RingMaker const& rings) {
     bool const v4 = wish.local.family == IpAddress::Family::v4;
     FileDescriptor fd(
         ::socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -55,14 +57,16 @@ Result<UdpSource> UdpSource::open(Wish const& wish) {
     make_room(fd.get(), wish);
     auto const address = SocketAddress::of(wish.local, wish.port);
     if (::bind(fd.get(), address.get(), address.length) != 0) return fail(no_socket(wish, "bind"));
-    return UdpSource(std::move(fd), wish);
+    VFMGR_TRY(auto memory, rings.make(wish.ring, nullptr));
+    return UdpSource(std::move(fd), std::move(memory), wish.ring.packets);
 }
 
-UdpSource::UdpSource(FileDescriptor socket, Wish const& wish)
+UdpSource::UdpSource(FileDescriptor socket, std::unique_ptr<RingMemory> memory,
+                     std::uint32_t packets)
     : socket_(std::move(socket)),
-      memory_(Ring::stride(wish.packet_bytes) * wish.packets),
-      ring_({memory_, 0}, wish.packet_bytes, wish.packets),
-      pieces_(std::min(batch_max, wish.packets)),
+      memory_(std::move(memory)),
+      packets_(packets),
+      pieces_(std::min(batch_max, packets)),
       messages_(pieces_.size()) {}
 
 std::uint16_t UdpSource::port() const {
@@ -70,28 +74,30 @@ std::uint16_t UdpSource::port() const {
 }
 
 Result<std::size_t> UdpSource::take(Tally& tally) {
-    for (std::size_t i = 0; i < messages_.size(); ++i) {
-        auto const slot = ring_.slot(next_ + i).bytes;
+    auto const room = std::min<std::uint32_t>(batch_max, packets_ - next_);
+    for (std::uint32_t i = 0; i < room; ++i) {
+        auto const slot = memory_->slot(next_ + i).bytes;
         pieces_[i] = {slot.data(), slot.size()};
         messages_[i] = {};
         messages_[i].msg_hdr.msg_iov = &pieces_[i];
         messages_[i].msg_hdr.msg_iovlen = 1;
     }
-    int const got = ::recvmmsg(fd(), messages_.data(), static_cast<unsigned>(messages_.size()),
-                               MSG_DONTWAIT, nullptr);
+    int const got = ::recvmmsg(fd(), messages_.data(), room, MSG_DONTWAIT, nullptr);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
     if (got < 0)
         return fail({Problem::kernel_refused,
                      "the UDP socket can't be read",
                      "look in the kernel's log for the reason",
                      {errno_cause("recvmmsg", errno)}});
-    auto const count = static_cast<std::size_t>(got);
-    for (std::size_t i = 0; i < count; ++i)
+    auto const count = static_cast<std::uint32_t>(got);
+    arrived_.clear();
+    for (std::uint32_t i = 0; i < count; ++i)
         if ((messages_[i].msg_hdr.msg_flags & MSG_TRUNC) != 0)
             tally.take_longer();
         else
-            tally.take(ring_.slot(next_ + i).bytes.first(messages_[i].msg_len));
-    next_ += count;
+            arrived_.push_back({next_ + i, messages_[i].msg_len});
+    if (!arrived_.empty()) VFMGR_CHECK(memory_->take(arrived_, tally));
+    next_ = (next_ + count) % packets_;
     return count;
 }
 

@@ -10,8 +10,7 @@
 
 #include "api/types/file_descriptor.hpp"
 #include "api/types/ip_address.hpp"
-#include "guest-tools/stream/ring.hpp"
-#include "guest-tools/stream/tally.hpp"
+#include "guest-tools/stream/ring_memory.hpp"
 
 namespace vfmgr::stream {
 
@@ -20,14 +19,14 @@ class UdpSource {
     struct Wish {
         IpAddress local;
         std::uint16_t port = 0;  // 0: any free one
-        std::uint32_t packet_bytes = 0;
-        std::uint32_t packets = 1;  // of the ring
+        RingShape ring{};
     };
-    [[nodiscard]] static Result<UdpSource> open(Wish const& wish);
+    [[nodiscard]] static Result<UdpSource> open(Wish const& wish, RingMaker const& rings);
 
     [[nodiscard]] int fd() const { return socket_.get(); }
     [[nodiscard]] std::uint16_t port() const;
-    [[nodiscard]] std::uint32_t ring_packets() const { return ring_.count(); }
+    [[nodiscard]] std::uint32_t ring_packets() const { return packets_; }
+    [[nodiscard]] RingPlace ring_place() const { return memory_->place(); }
     // What is there, up to a batch; how many.
     [[nodiscard]] Result<std::size_t> take(Tally& tally);
     // What came to this socket and found its buffer full, or was damaged.
@@ -35,16 +34,17 @@ class UdpSource {
     [[nodiscard]] std::optional<std::uint64_t> lost();
 
   private:
-    UdpSource(FileDescriptor socket, Wish const& wish);
+    UdpSource(FileDescriptor socket, std::unique_ptr<RingMemory> memory, std::uint32_t packets);
 
     FileDescriptor socket_;
-    std::vector<std::byte> memory_;
-    Ring ring_;
-    std::uint64_t next_ = 0;  // slot
+    std::unique_ptr<RingMemory> memory_;
+    std::uint32_t packets_;
+    std::uint32_t next_ = 0;  // slot
     std::uint64_t lost_ = 0;
     std::uint32_t drops_ = 0;  // the kernel's count when it was asked
     std::vector<iovec> pieces_;
     std::vector<mmsghdr> messages_;
+    std::vector<Arrival> arrived_;
 };
 
 }  // namespace vfmgr::stream

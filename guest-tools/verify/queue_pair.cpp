@@ -37,6 +37,11 @@ Result<ibv_ah_attr> address_of(VerbsPort const& port, QueuePairEnd const& peer) 
     return address;
 }
 
+ibv_sge element(Piece const& piece) {
+    return {reinterpret_cast<std::uint64_t>(piece.bytes.data()),
+            static_cast<std::uint32_t>(piece.bytes.size()), piece.key};
+}
+
 // Slack: rxe raises a fatal event on a full queue (verification.md, 3.6).
 int queue_entries(QueuePairWish size, std::size_t pairs) {
     return static_cast<int>((size.sends + size.receives + 2) * pairs + 16);
@@ -50,7 +55,7 @@ VerbsPair create_pair(ibv_pd* domain, ibv_cq* queue, QueuePairWish size, std::ui
     wanted.cap.max_send_wr = size.sends + 1;  // and the one that shut() posts
     wanted.cap.max_recv_wr = size.receives + 1;
     wanted.cap.max_send_sge = 1;
-    wanted.cap.max_recv_sge = 1;
+    wanted.cap.max_recv_sge = size.receive_pieces;
     wanted.cap.max_inline_data = inline_bytes;
     wanted.qp_type = size.transport == Transport::ud ? IBV_QPT_UD : IBV_QPT_RC;
     return VerbsPair(ibv_create_qp(domain, &wanted));
@@ -152,12 +157,20 @@ Result<void> QueuePair::connect(VerbsPort const& port, QueuePairEnd const& peer)
 }
 
 Result<void> QueuePair::receive(std::uint64_t id, Piece into) {
-    ibv_sge piece{reinterpret_cast<std::uint64_t>(into.bytes.data()),
-                  static_cast<std::uint32_t>(into.bytes.size()), into.key};
+    ibv_sge piece = element(into);
+    return post_receive(id, {&piece, 1});
+}
+
+Result<void> QueuePair::receive_split(std::uint64_t id, std::array<Piece, 2> const& into) {
+    std::array pieces{element(into[0]), element(into[1])};
+    return post_receive(id, pieces);
+}
+
+Result<void> QueuePair::post_receive(std::uint64_t id, std::span<ibv_sge> into) {
     ibv_recv_wr request{};
     request.wr_id = id;
-    request.sg_list = &piece;
-    request.num_sge = 1;
+    request.sg_list = into.data();
+    request.num_sge = static_cast<int>(into.size());
     ibv_recv_wr* bad = nullptr;
     if (int const error = ibv_post_recv(pair_.get(), &request, &bad); error != 0)
         return fail(
@@ -178,8 +191,7 @@ void QueuePair::address(ibv_send_wr& request) const {
 }
 
 Result<void> QueuePair::post_one(ibv_send_wr& request, Piece const& local) {
-    ibv_sge piece{reinterpret_cast<std::uint64_t>(local.bytes.data()),
-                  static_cast<std::uint32_t>(local.bytes.size()), local.key};
+    ibv_sge piece = element(local);
     request.sg_list = &piece;
     request.num_sge = 1;
     request.send_flags = IBV_SEND_SIGNALED;

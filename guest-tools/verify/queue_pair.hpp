@@ -3,6 +3,7 @@
 // verification.md, 3.1. One thread at a time, but that break_off() wakes who waits.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,8 +26,9 @@ inline constexpr std::size_t ud_header_bytes = 40;
 
 struct QueuePairWish {
     Transport transport = Transport::rc;
-    std::uint32_t sends = 0;     // outstanding requests
-    std::uint32_t receives = 0;  // posted receives
+    std::uint32_t sends = 0;           // outstanding requests
+    std::uint32_t receives = 0;        // posted receives
+    std::uint32_t receive_pieces = 1;  // that each of them is scattered over, at most
 };
 
 // A local piece of registered memory.
@@ -62,6 +64,8 @@ class QueuePair {
     // For a set-up by RDMA CM, which says the attributes itself; `to` names the state in errors.
     [[nodiscard]] Result<void> modify(ibv_qp_attr& attributes, int mask, char const* to);
     [[nodiscard]] Result<void> receive(std::uint64_t id, Piece into);
+    // What comes fills one piece after the other.
+    [[nodiscard]] Result<void> receive_split(std::uint64_t id, std::array<Piece, 2> const& into);
     [[nodiscard]] Result<void> send(std::uint64_t id, Piece from);
     [[nodiscard]] Result<void> write(std::uint64_t id, RemoteTransfer const& transfer);
     [[nodiscard]] Result<void> read(std::uint64_t id, RemoteTransfer const& transfer);
@@ -81,6 +85,7 @@ class QueuePair {
     QueuePair(std::shared_ptr<CompletionQueue> completions, VerbsPair pair, QueuePairEnd end)
         : completions_(std::move(completions)), pair_(std::move(pair)), end_(std::move(end)) {}
     [[nodiscard]] bool to_error();
+    [[nodiscard]] Result<void> post_receive(std::uint64_t id, std::span<ibv_sge> into);
     [[nodiscard]] Result<void> to_init(std::uint8_t port, unsigned remote_access);
     [[nodiscard]] Result<void> connect_datagrams(VerbsPort const& port, QueuePairEnd const& peer);
     [[nodiscard]] Result<void> post_one(ibv_send_wr& request, Piece const& local);

@@ -44,7 +44,10 @@ class Receiver {
         result_ = std::async(std::launch::async, [this] {
             ReceiveEvents events;
             events.ready = [this](std::uint16_t at) { ready_.set_value(at); };
-            events.begun = [this](Opening const& opening, IpAddress const&) { begun = opening; };
+            events.begun = [this](Opening const& opening, IpAddress const&, RingPlace const& ring) {
+                begun = opening;
+                EXPECT_EQ(ring, RingPlace{});
+            };
             events.refused = [this](Error const& error) { refused.push_back(error); };
             events.second = [this](Interval const& one) { seconds.push_back(one); };
             return receive(wish_, events, stop.get());
@@ -332,8 +335,8 @@ TEST(StreamLoopback, APortThatIsTakenAndAnAddressThatIsNotHereAreNamed) {
     auto const nowhere = receive(wish, {}, -1);
     EXPECT_EQ(nowhere.error().causes.at(0).code, "EADDRNOTAVAIL");
     EXPECT_EQ(nowhere.error().remedy, "name an address that a netdev here has: ip -brief address");
-    auto const first = UdpSource::open({loopback, 0, 64, 1}).value();
-    auto const second = UdpSource::open({loopback, first.port(), 64, 1});
+    auto const first = UdpSource::open({loopback, 0, {1, 64, 1}}, HostRings()).value();
+    auto const second = UdpSource::open({loopback, first.port(), {1, 64, 1}}, HostRings());
     EXPECT_EQ(second.error().causes.at(0).code, "EADDRINUSE");
     EXPECT_NE(second.error().remedy.find("ss -ulpn"), std::string::npos);
 }
@@ -357,7 +360,7 @@ TEST(StreamLoopback, PacketsBeyondThePathsMtuAreRefusedWithTheLongest) {
 TEST(StreamLoopback, WhatTheSocketLosesIsToldExactly) {
     constexpr std::uint32_t bytes = 60'000;
     constexpr std::uint64_t count = 3000;
-    auto source = UdpSource::open({loopback, 0, bytes, 4}).value();
+    auto source = UdpSource::open({loopback, 0, {99, bytes, 4}}, HostRings()).value();
     auto sink = UdpSink::open({loopback, loopback, bytes, 1, 99}).value();
     ASSERT_TRUE(sink.aim(source.port()));
     for (std::uint64_t i = 0; i < count; ++i) ASSERT_TRUE(sink.send(i, 1));

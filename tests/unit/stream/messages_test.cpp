@@ -37,6 +37,10 @@ TEST(StreamMessages, AreReadAsTheyAreWritten) {
     summary.socket_lost = 3;
     EXPECT_EQ(read_summary(line(summary)), summary);
     EXPECT_EQ(summary.bytes(), 990U * 1472);
+    summary.ring = {Memory::gpu, PciAddress{0, 0x1b, 0, 0}, verify::Route::staged};
+    EXPECT_EQ(read_summary(line(summary)), summary);
+    summary.ring.route.reset();
+    EXPECT_FALSE(read_summary(line(summary)));
 }
 
 TEST(StreamMessages, AnotherVersionIsNamedWhateverElseItSays) {

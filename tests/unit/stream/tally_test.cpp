@@ -38,6 +38,17 @@ TEST_F(TallyTest, WhatIsNotOfTheRunIsCountedApart) {
     EXPECT_EQ(summary.lost, 2U);
 }
 
+TEST_F(TallyTest, WhatWasLookedAtElsewhereCountsAsWell) {
+    tally.take(64, 0);
+    tally.take(64, 2);
+    tally.take(64, std::nullopt);
+    tally.take(63, 1);  // a number, of packets of another length
+    auto const summary = tally.summary(Ending{.packets = 3});
+    EXPECT_EQ(summary.received, 2U);
+    EXPECT_EQ(summary.foreign, 2U);
+    EXPECT_EQ(summary.lost, 1U);
+}
+
 TEST_F(TallyTest, SecondsAreDifferences) {
     for (std::uint64_t const number : {0, 1, 4, 4}) take(number);
     EXPECT_EQ(tally.interval(began + 1s, 10),

@@ -16,6 +16,7 @@ Summary found() {
     summary.microseconds = 9'998'400;
     summary.lost = 0;
     summary.socket_lost = 0;
+    summary.ring_packets = 4096;
     return summary;
 }
 
@@ -34,7 +35,14 @@ TEST(StreamText, ASummaryOfARunThatLostNothing) {
               "sent       100000 packets of 1000 bytes over udp in 9.999 s\n"
               "received   100000 packets  100000000 bytes  80.0 Mbit/s  10000 packets/s\n"
               "lost       0 packets (0 %)\n"
+              "ring       4096 packets in main memory\n"
               "besides    out of order 0  duplicated 0  foreign 0\n");
+    auto in_gpu = found();
+    in_gpu.ring = {Memory::gpu, PciAddress{0, 0x1b, 0, 0}, verify::Route::dma_buf};
+    EXPECT_NE(describe(in_gpu).find("ring       4096 packets in GPU 0000:1b:00.0, by DMA-BUF\n"),
+              std::string::npos);
+    in_gpu.ring.route = verify::Route::staged;
+    EXPECT_EQ(describe(in_gpu.ring), "in GPU 0000:1b:00.0, staged through main memory");
 }
 
 TEST(StreamText, WhatIsKnownOfALossIsTold) {
@@ -86,6 +94,13 @@ TEST(StreamText, ForPrograms) {
     EXPECT_EQ(json["packets_per_second"], 10'000.0);
     EXPECT_EQ(json["lost"], 0);
     EXPECT_EQ(json["sent"]["packets"], 100'000);
+    EXPECT_EQ(json["memory"], "host");
+    EXPECT_TRUE(json["route"].is_null());
+    auto in_gpu = found();
+    in_gpu.ring = {Memory::gpu, PciAddress{0, 0x1b, 0, 0}, verify::Route::peermem};
+    EXPECT_EQ(document(in_gpu)["memory"], "gpu");
+    EXPECT_EQ(document(in_gpu)["gpu"], "0000:1b:00.0");
+    EXPECT_EQ(document(in_gpu)["route"], "peermem");
     Summary const nothing{.run = "0123456789abcdef", .packet_bytes = 32};
     for (auto const* const key : {"rate_mbps", "packets_per_second", "lost", "sent", "socket_lost"})
         EXPECT_TRUE(document(nothing)[key].is_null()) << key;
