@@ -104,7 +104,10 @@ class Knocking : public test::Networked {
                       0);
         }
     }
-    void TearDown() override { ::sched_setaffinity(0, sizeof before, &before); }
+    void TearDown() override {
+        ::sched_setaffinity(0, sizeof before, &before);
+        Networked::TearDown();
+    }
     // So that the tenant asks for no address: a datagram that waits for an answer is overtaken.
     void know(int far, Netdev const& near, std::vector<std::string> const& addresses) {
         for (auto const& each : addresses)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network of the test's own: a fresh network namespace, veth pairs in it. Owned by the test; the
-// thread that made it, and threads that it starts afterwards, are inside.
+// thread that made it, and threads that it starts afterwards, are inside until the test ends.
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
@@ -13,6 +14,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "api/types/file_descriptor.hpp"
 #include "vfmgr/netlink/link.hpp"
 
 namespace vfmgr::test {
@@ -34,8 +36,17 @@ class Networked : public NeedsNetworks {
     void SetUp() override {
         NeedsNetworks::SetUp();
         if (IsSkipped()) return;
+        outside_ = FileDescriptor(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
         ASSERT_EQ(::unshare(CLONE_NEWNET), 0) << "unshare: " << std::strerror(errno);
     }
+    // The tests behind it may want the machine's loopback device.
+    void TearDown() override {
+        if (!outside_) return;
+        EXPECT_EQ(::setns(outside_.get(), CLONE_NEWNET), 0) << "setns: " << std::strerror(errno);
+    }
+
+  private:
+    FileDescriptor outside_;
 };
 
 struct VethNames {
