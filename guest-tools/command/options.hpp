@@ -65,6 +65,8 @@ struct GpuOptions {
 struct StreamOptions {
     std::string local;  // of send: empty when the kernel chooses
     std::string to;
+    stream::Memory memory = stream::Memory::host;  // of the receiver's ring
+    std::string gpu;  // empty: the GPU that is nearest to the NIC that receives
     stream::ReceiveWish receive;
     stream::SendWish send;
 };

@@ -2,13 +2,18 @@
 #include "guest-tools/command/stream.hpp"
 
 #include <fmt/format.h>
+#include <ifaddrs.h>
 
 #include <cstdio>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "guest-tools/command/stop.hpp"
 #include "guest-tools/command/tell.hpp"
+#include "guest-tools/gpu/gpu_ring.hpp"
+#include "guest-tools/gpu/load_peermem.hpp"
 #include "guest-tools/stream/text.hpp"
+#include "guest-tools/verify/socket_address.hpp"
 
 namespace vfmgr::guest::command {
 namespace {
@@ -68,9 +73,53 @@ stream::ReceiveEvents events(Options const& options) {
     return made;
 }
 
+// That has the address; empty where none does.
+std::string netdev_of(IpAddress const& address) {
+    ifaddrs* all = nullptr;
+    if (::getifaddrs(&all) != 0) return {};
+    std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> const owner(all, &::freeifaddrs);
+    for (auto const* one = all; one != nullptr; one = one->ifa_next) {
+        auto const family = one->ifa_addr != nullptr ? one->ifa_addr->sa_family : AF_UNSPEC;
+        if (family != AF_INET && family != AF_INET6) continue;
+        verify::SocketAddress its;
+        std::memcpy(its.room(), one->ifa_addr,
+                    family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+        if (its.address() == address) return one->ifa_name;
+    }
+    return {};
+}
+
+Result<std::unique_ptr<gpu::GpuRings>> open_rings(Options const& options, IpAddress const& local) {
+    auto const facts = gpu::look({});
+    auto const machine = checks::read_machine(facts);
+    VFMGR_TRY(auto found, gpu::find_gpus(machine));
+    std::optional<PciAddress> wanted;
+    if (!options.stream.gpu.empty()) {
+        VFMGR_TRY(wanted, PciAddress::parse(options.stream.gpu));
+    }
+    gpu::measure_from(machine, netdev_of(local), found.infos);
+    VFMGR_TRY(auto const at, gpu::choose_gpu(found.infos, wanted));
+    return gpu::GpuRings::open(std::move(found), at);
+}
+
 Result<stream::Summary> receive_counted(Options const& options, int stop) {
     stream::ReceiveWish wish = options.stream.receive;
     VFMGR_TRY(wish.local, IpAddress::parse(options.stream.local));
+    if (options.stream.memory == stream::Memory::host) {
+        if (options.stream.gpu.empty()) return stream::receive(wish, events(options), stop);
+        return fail(Problem::invalid_request, "main memory has no --gpu",
+                    "give --memory gpu, or leave --gpu out");
+    }
+    auto const rings = open_rings(options, wish.local);
+    if (!rings) {
+        auto error = rings.error();
+        error.remedy += "; or receive with --memory host";
+        return fail(std::move(error));
+    }
+    wish.rings = rings->get();
+    if (options.output == Output::text)
+        tell(fmt::format("the ring will be in GPU {}, {}", to_string((*rings)->gpu().pci),
+                         (*rings)->gpu().name));
     return stream::receive(wish, events(options), stop);
 }
 

@@ -46,6 +46,18 @@ void add_receive_options(CLI::App& command, StreamOptions& options) {
     command.add_option("--chunks", wish.ring.chunks, "of the ring, in place of bytes; default 256")
         ->check(CLI::Range(1, 1 << 20))
         ->excludes(bytes);
+    auto* const memory = command.add_option_function<std::string>(
+        "--memory",
+        [&options](std::string const& text) {
+            auto const memory_of = enum_value<stream::Memory>(text);
+            if (!memory_of)
+                throw CLI::ValidationError("--memory",
+                                           "is one of " + enum_choices<stream::Memory>());
+            options.memory = *memory_of;
+        },
+        "of the ring: host (the default) or gpu");
+    command.add_option("--gpu", options.gpu, "PCI address; default the GPU nearest to --local")
+        ->needs(memory);
     command
         .add_option_function<double>(
             "--seconds", [&wish](double seconds) { wish.time = milliseconds(seconds); },

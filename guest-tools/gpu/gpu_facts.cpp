@@ -160,6 +160,20 @@ GpuInfo join(CudaGpu const& gpu, int cuda_version, checks::Machine const& machin
     return info;
 }
 
+void measure_from(checks::Machine const& machine, std::string_view netdev,
+                  std::vector<GpuInfo>& gpus) {
+    if (!machine.netdevs) return;
+    auto const found = std::ranges::find(*machine.netdevs, netdev, &checks::MachineNetdev::name);
+    if (found == machine.netdevs->end() || !found->pci) return;
+    auto const* const nic = checks::find_pci(machine, *found->pci);
+    if (nic == nullptr) return;
+    for (auto& gpu : gpus)
+        if (auto const* const device = checks::find_pci(machine, gpu.pci)) {
+            gpu.nearest_nic = nic->address;
+            gpu.distance = checks::distance(machine, *device, *nic);
+        }
+}
+
 Result<std::size_t> choose_gpu(std::vector<GpuInfo> const& gpus,
                                std::optional<PciAddress> const& wanted) {
     std::string addresses;

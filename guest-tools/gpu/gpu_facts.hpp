@@ -37,6 +37,11 @@ struct CudaGpu {
 
 [[nodiscard]] GpuInfo join(CudaGpu const& gpu, int cuda_version, checks::Machine const& machine);
 
+// `gpus` as they are seen from that netdev's NIC: it is the nearest of each. As they were where the
+// netdev is none of a PCI function.
+void measure_from(checks::Machine const& machine, std::string_view netdev,
+                  std::vector<GpuInfo>& gpus);
+
 // The one at that address; without an address, of those that offer GPUDirect the one whose nearest
 // NIC is nearest, else the first.
 [[nodiscard]] Result<std::size_t> choose_gpu(std::vector<GpuInfo> const& gpus,

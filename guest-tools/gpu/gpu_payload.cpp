@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 
 #include "guest-tools/gpu/payload_ptx.hpp"
 
@@ -24,41 +23,18 @@ struct Found {
     std::array<std::uint64_t, listed_max> wrong{};
 };
 
-// The driver's compiler says what it did not like.
-Result<CudaModule> compiled(Cuda const& cuda) {
-    std::array<char, 2048> log{};
-    std::array<int, 2> options{jit_error_log_buffer, jit_error_log_bytes};
-    std::array<void*, 2> values{log.data(), std::bit_cast<void*>(log.size() - 1)};
-    CudaModule module = nullptr;
-    auto const result =
-        cuda.calls.cuModuleLoadDataEx(&module, payload_ptx, 2, options.data(), values.data());
-    if (result == cuda_success) return module;
-    auto error = cuda.refusal("cuModuleLoadDataEx", result);
-    error.detail = "NVIDIA's driver could not compile the kernels that check GPU memory";
-    if (log.front() != '\0') error.causes.push_back({"compiler", "", log.data()});
-    return fail(std::move(error));
-}
-
 }  // namespace
 
 Result<GpuPayload> GpuPayload::load(GpuContext const& context) {
     auto const& cuda = context.cuda();
     VFMGR_TRY(auto found, GpuMemory::allocate(context, Allocation::plain, sizeof(Found)));
-    GpuPayload payload(context, std::move(found));
-    VFMGR_TRY(payload.module_, compiled(cuda));
-    VFMGR_CHECK(
-        cuda.done("cuModuleGetFunction",
-                  cuda.calls.cuModuleGetFunction(&payload.fill_, payload.module_, "vfmgr_fill")));
-    VFMGR_CHECK(
-        cuda.done("cuModuleGetFunction",
-                  cuda.calls.cuModuleGetFunction(&payload.check_, payload.module_, "vfmgr_check")));
+    VFMGR_TRY(auto module, GpuModule::load(cuda));
+    GpuPayload payload(context, std::move(module), std::move(found));
+    VFMGR_TRY(payload.fill_, payload.module_.kernel("vfmgr_fill"));
+    VFMGR_TRY(payload.check_, payload.module_.kernel("vfmgr_check"));
     VFMGR_TRY(payload.processors_,
               cuda.attribute(CudaAttribute::multiprocessor_count, context.device()));
     return payload;
-}
-
-GpuPayload::~GpuPayload() {
-    if (module_) context_->cuda().calls.cuModuleUnload(module_);
 }
 
 // Several blocks for each processor, so that all are busy to the end.

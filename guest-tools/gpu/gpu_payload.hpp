@@ -4,10 +4,10 @@
 // Owned by whoever tests; the thread of the context, which outlives it.
 #pragma once
 
-#include <utility>
 #include <vector>
 
 #include "guest-tools/gpu/gpu_memory.hpp"
+#include "guest-tools/gpu/gpu_module.hpp"
 #include "guest-tools/verify/payload.hpp"
 
 namespace vfmgr::guest::gpu {
@@ -30,15 +30,6 @@ struct Chunks {
 class GpuPayload {
   public:
     [[nodiscard]] static Result<GpuPayload> load(GpuContext const& context);
-    GpuPayload(GpuPayload&& other) noexcept
-        : context_(other.context_),
-          module_(std::exchange(other.module_, nullptr)),
-          fill_(other.fill_),
-          check_(other.check_),
-          found_(std::move(other.found_)),
-          processors_(other.processors_) {}
-    GpuPayload& operator=(GpuPayload&&) = delete;
-    ~GpuPayload();
 
     // Both begin at the memory's begin and wait for the GPU.
     [[nodiscard]] Result<void> fill(verify::Payload const& payload, GpuMemory const& memory,
@@ -52,12 +43,12 @@ class GpuPayload {
                                            Chunks chunks) const;
 
   private:
-    GpuPayload(GpuContext const& context, GpuMemory found)
-        : context_(&context), found_(std::move(found)) {}
+    GpuPayload(GpuContext const& context, GpuModule module, GpuMemory found)
+        : context_(&context), module_(std::move(module)), found_(std::move(found)) {}
     Result<void> launch(CudaFunction kernel, verify::Payload const& payload,
                         GpuMemory const& memory, Chunks chunks) const;
     GpuContext const* context_;
-    CudaModule module_ = nullptr;
+    GpuModule module_;
     CudaFunction fill_ = nullptr, check_ = nullptr;
     GpuMemory found_;
     int processors_ = 1;

@@ -23,7 +23,7 @@ int answer(int attribute, std::string const& personality) {
                                         {110, 1},
                                         {116, geforce ? 0 : 1},
                                         {117, personality == "no-flush" ? 0 : 1},
-                                        {118, geforce ? 0 : 100},
+                                        {118, geforce || personality == "unordered" ? 0 : 100},
                                         {124, dma_buf ? 1 : 0}};
     auto const found = attributes.find(attribute);
     return found == attributes.end() ? 0 : found->second;
@@ -85,6 +85,7 @@ int cuInit(unsigned flags) {
     state().personality = wanted && *wanted ? wanted : "h200";
     if (state().personality == "none") return no_device;
     state().started = true;
+    state().packets = 0;
     return success;
 }
 

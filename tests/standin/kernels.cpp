@@ -15,7 +15,8 @@ using namespace vfmgr::standin;
 using Words = std::array<std::uint32_t, 16>;
 using Clock = std::chrono::steady_clock;
 
-enum class Kernel { fill = 1, check };
+enum class Kernel { fill = 1, check, packets };
+constexpr int not_found = 500, illegal_address = 700;  // CUDA_ERROR_…
 
 struct Arguments {
     std::uint64_t memory = 0, chunks = 0, first = 0, epoch = 0, result = 0;
@@ -80,6 +81,61 @@ void check(Arguments const& of) {
     }
 }
 
+struct PacketArguments {
+    std::uint64_t memory = 0, stride = 0, arrived = 0, count = 0, run = 0, numbers = 0;
+};
+
+struct Arrived {
+    std::uint32_t slot = 0, bytes = 0;
+};
+
+std::uint64_t word(unsigned char const* at) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+}
+
+std::uint64_t mixed(std::uint64_t x) {
+    x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
+    return x ^ (x >> 31U);
+}
+
+// The packet's number, and its first check taken away; or all ones.
+std::uint64_t looked_at(PacketArguments const& of, Arrived one) {
+    constexpr std::uint64_t none = ~std::uint64_t{0};
+    auto* const packet = reinterpret_cast<unsigned char*>(of.memory + one.slot * of.stride);
+    if (one.bytes < 32) return none;
+    if (++state().packets == 10 && state().personality == "damaged") packet[one.bytes - 1] ^= 4;
+    auto const number = word(packet + 8);
+    auto const check = mixed(of.run ^ (number * 0x9e3779b97f4a7c15U) ^ one.bytes);
+    if (word(packet) != of.run || number >= std::uint64_t{1} << 47U || word(packet + 16) != check ||
+        word(packet + one.bytes - 8) != check)
+        return none;
+    auto const taken = ~check;
+    std::memcpy(packet + 16, &taken, sizeof taken);
+    return number;
+}
+
+int packets(PacketArguments const& of) {
+    auto const* const ring = region_of(of.memory, 1);
+    if (!ring || !region_of(of.arrived, of.count * sizeof(Arrived)) ||
+        !region_of(of.numbers, of.count * sizeof(std::uint64_t)))
+        return illegal_address;
+    bool const seen = state().personality != "unordered" || state().flushed ||
+                      state().copied.contains(begin_of(ring));
+    state().flushed = false;
+    state().copied.clear();
+    auto const* const arrived = reinterpret_cast<Arrived const*>(of.arrived);
+    auto* const numbers = reinterpret_cast<std::uint64_t*>(of.numbers);
+    for (std::uint64_t n = 0; n < of.count; ++n) {
+        if (!region_of(of.memory + arrived[n].slot * of.stride, arrived[n].bytes))
+            return illegal_address;
+        numbers[n] = seen ? looked_at(of, arrived[n]) : ~std::uint64_t{0};
+    }
+    return success;
+}
+
 template <class T>
 T argument(void** from, std::size_t at) {
     T value{};
@@ -96,7 +152,8 @@ int cuModuleLoadDataEx(void** module, void const* image, unsigned options, int* 
     std::string_view const text(static_cast<char const*>(image));
     bool const ours = text.find(".version ") != text.npos &&
                       text.find(".entry vfmgr_fill(") != text.npos &&
-                      text.find(".entry vfmgr_check(") != text.npos;
+                      text.find(".entry vfmgr_check(") != text.npos &&
+                      text.find(".entry vfmgr_packets(") != text.npos;
     if (state().personality != "no-ptx" && ours) {
         *module = &state();
         return success;
@@ -112,17 +169,25 @@ int cuModuleUnload(void*) {
 }
 
 int cuModuleGetFunction(void** function, void*, char const* name) {
-    auto const kernel = std::string_view(name) == "vfmgr_fill"    ? Kernel::fill
-                        : std::string_view(name) == "vfmgr_check" ? Kernel::check
-                                                                  : Kernel{};
+    auto const kernel = std::string_view(name) == "vfmgr_fill"      ? Kernel::fill
+                        : std::string_view(name) == "vfmgr_check"   ? Kernel::check
+                        : std::string_view(name) == "vfmgr_packets" ? Kernel::packets
+                                                                    : Kernel{};
     *function = reinterpret_cast<void*>(static_cast<std::uintptr_t>(kernel));
-    return *function ? success : 500;  // CUDA_ERROR_NOT_FOUND
+    return *function ? success : not_found;
 }
 
 int cuLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
                    unsigned, unsigned, void*, void** with, void**) {
     if (blocks == 0 || threads == 0 || threads > 1024) return invalid_value;
     auto const kernel = static_cast<Kernel>(reinterpret_cast<std::uintptr_t>(function));
+    if (kernel == Kernel::packets) {
+        PacketArguments all;
+        std::array<std::uint64_t*, 6> const to{&all.memory, &all.stride, &all.arrived,
+                                               &all.count,  &all.run,    &all.numbers};
+        for (std::size_t n = 0; n < to.size(); ++n) *to[n] = argument<std::uint64_t>(with, n);
+        return std::uint64_t{blocks} * threads < all.count ? invalid_value : packets(all);
+    }
     Arguments of;
     of.memory = argument<std::uint64_t>(with, 0);
     of.chunks = argument<std::uint64_t>(with, 1);
@@ -131,7 +196,7 @@ int cuLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned
     std::size_t next = 4;
     if (kernel == Kernel::check) of.result = argument<std::uint64_t>(with, next++);
     of.key = argument<std::array<std::uint32_t, 8>>(with, next);
-    if (!region_of(of.memory, of.chunks * sizeof(Words))) return 700;  // ILLEGAL_ADDRESS
+    if (!region_of(of.memory, of.chunks * sizeof(Words))) return illegal_address;
     if (kernel == Kernel::fill)
         fill(of);
     else

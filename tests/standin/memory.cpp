@@ -101,7 +101,9 @@ int cuMemsetD8_v2(unsigned long long address, unsigned char value, std::size_t b
 }
 
 int cuMemcpyHtoD_v2(unsigned long long address, void const* from, std::size_t bytes) {
-    if (!region_of(address, bytes)) return invalid_value;
+    auto const* const region = region_of(address, bytes);
+    if (!region) return invalid_value;
+    state().copied.insert(begin_of(region));
     std::memcpy(pointer(address), from, bytes);
     return success;
 }

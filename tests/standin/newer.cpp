@@ -64,7 +64,9 @@ int cuMemGetHandleForAddressRange(void* handle, unsigned long long address, std:
 
 int cuFlushGPUDirectRDMAWrites(int target, int scope) {
     if (state().personality == "no-flush") return not_supported;
-    return target == 0 && (scope == 100 || scope == 200) ? success : invalid_value;
+    if (target != 0 || (scope != 100 && scope != 200)) return invalid_value;
+    state().flushed = true;
+    return success;
 }
 
 int cuCtxSetFlags(unsigned flags) {

@@ -4,7 +4,9 @@
 // cuda.h where nothing was recorded). VFMGR_STANDIN_GPU, read by cuInit, makes it another:
 //   h200 (the default), geforce, peermem (116 is 1, 124 is 0), none (no device), refused (exports
 //   are, whatever the attributes say), leaky (each export leaves a descriptor open), stuck-bit
-//   (what a kernel writes comes with one bit wrong), no-ptx (its compiler takes no such PTX), two
+//   (what a kernel writes comes with one bit wrong), no-ptx (its compiler takes no such PTX),
+//   damaged (of the packets that it looks at, the tenth has come with a bit wrong), unordered (118
+//   is 0: of packets that a NIC wrote it sees none before a flush), no-flush (117 is 0), two
 //   (H200s), geforce-two.
 // The library in the folder older/ is that of a driver before CUDA 11: what is newer is not in it.
 // Owned by the process; one thread.
@@ -15,6 +17,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 namespace vfmgr::standin {
@@ -61,6 +64,10 @@ struct State {
     std::map<std::uintptr_t, Region> regions;                         // by their begin
     std::map<unsigned long long, std::shared_ptr<Physical>> handles;  // of cuMemCreate
     unsigned long long next_handle = 1;
+    std::uint64_t packets = 0;  // looked at since cuInit
+    // Since the kernel of packets ran: regions that were copied to, by their begin, and a flush.
+    std::set<std::uintptr_t> copied;
+    bool flushed = false;
 };
 State& state();
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paced streams lose nothing at half of ib_send_bw's rate, and tell an injected loss exactly."""
+"""Paced streams lose nothing at half of ib_send_bw's rate, and tell an injected loss exactly.
+
+So they do when the ring is in the memory of a GPU, which stands in (tests/standin) as does what of
+the NIC registers such memory: the rest of it is SoftRoCE.
+"""
 
 import json
 
@@ -14,10 +18,26 @@ SECONDS = 5
 ROUNDS = 3
 EVERY = 7  # packet is dropped
 PORTS = {"udp": 18525, "ud": 4791}
+GPU = "0000:1b:00.0"  # of the stand-in
+STANDIN = "/root/standin"  # on the host
+
+# Over what, the GPU and the NIC, and how what is received comes into the ring.
+RINGS = [("ud", "h200", "both", "dma_buf"), ("ud", "peermem", "peermem", "peermem"),
+         ("ud", "unordered", "both", "dma_buf"),  # sees nothing that was not flushed
+         ("udp", "h200", "none", "staged"), ("udp", "geforce", "none", "staged")]
+# What is said of each, and the cure.
+REFUSALS = [
+    ("geforce", "both", ("NVIDIA GeForce RTX 3090", "offers no GPUDirect RDMA"), "stream over udp"),
+    ("h200", "none", (f"can't write to the memory of GPU {GPU}: by DMA-BUF: ", "EOPNOTSUPP",
+                      "; by nvidia-peermem: ", "EFAULT"),
+     "lend a VF whose driver does RDMA itself"),
+    ("none", "both", ("there is no NVIDIA GPU",), "lend one"),
+]
 
 
 def run(lab):
-    lab.expect("streams without a loss", "injected losses told exactly", "ends agree")
+    lab.expect("streams without a loss", "injected losses told exactly", "ends agree",
+               "rings in a GPU", "damage in a GPU told", "refusals told")
     product = Product(lab)
     product.manage(num_vfs=1)
     vm = lab.vm(VM).wait_ready()
@@ -37,8 +57,46 @@ def run(lab):
             lab.check_equal((ended["lost"], ended["end"]), (0, "sent"), f"over {over}: {ended}")
             lab.count("streams without a loss")
         streams.inject(over, half)
-    lab.host.run(f"rm {PROGRAM}")
+    in_gpu(lab, streams, half)
+    lab.host.run(f"rm -r {PROGRAM} {STANDIN}")
     product.leave()
+
+
+def in_gpu(lab, streams, half):
+    lab.host.run(f"mkdir {STANDIN}")
+    for target, output, name in (
+            ("standin_cuda_newer", "standin/newer/libcuda.so.1", "libcuda.so.1"),
+            ("standin_nic", "standin/libstandin_nic.so", "nic.so")):
+        lab.host.copy_in(programs.built(lab, target, output), f"{STANDIN}/{name}")
+    for over, gpu, nic, route in RINGS:
+        ended = streams.send(over, half, Ring(gpu, nic))
+        lab.check_equal((ended["lost"], ended["foreign"], ended["end"]), (0, 0, "sent"),
+                        f"in {gpu} over {over}: {ended}")
+        lab.check_equal((ended["memory"], ended["gpu"], ended["route"]), ("gpu", GPU, route),
+                        f"in {gpu} over {over}: {ended}")
+        lab.count("rings in a GPU")
+    for over in ("ud", "udp"):
+        streams.inject(over, half, Ring("h200", "both"))
+        # One packet is whole in what the NIC sent, and not in the GPU's memory.
+        ended = streams.send(over, half, Ring("damaged", "both"))
+        lab.check_equal((ended["lost"], ended["foreign"]), (1, 1), f"damaged over {over}: {ended}")
+        lab.count("damage in a GPU told")
+    for gpu, nic, parts, cure in REFUSALS:
+        said = lab.host.run(f"{streams.receiver('ud', Ring(gpu, nic))} 2>&1", check=False)
+        lab.step(f"{gpu}, {nic}: {said.stdout.strip()}")
+        lab.check(said.status not in (0, 1), f"exit status {said.status}")
+        for part in (*parts, cure, "--memory host"):
+            lab.check(part in said.stdout, f"'{part}' is not in: {said.stdout}")
+        lab.count("refusals told")
+
+
+class Ring:
+    """In main memory, or in a GPU's."""
+
+    def __init__(self, gpu="", nic=""):
+        self.environment = (f"LD_LIBRARY_PATH={STANDIN} LD_PRELOAD={STANDIN}/nic.so "
+                            f"VFMGR_STANDIN_GPU={gpu} VFMGR_STANDIN_NIC={nic} " if gpu else "")
+        self.words = " --memory gpu" if gpu else ""
 
 
 class Streams:
@@ -68,11 +126,13 @@ class Streams:
         name, *_, index = found.lines()[0].split("/")
         return f"-d {name} -x {index}"
 
-    def send(self, over, mbit):
+    def receiver(self, over, ring):
+        return (f"{ring.environment}{PROGRAM} stream receive --local {self.host_address} "
+                f"--over {over} --seconds 60 -o json{ring.words}")
+
+    def send(self, over, mbit, ring=Ring()):
         """The summary of one stream, the same at both ends."""
-        receiver = self.lab.host.background(
-            f"{PROGRAM} stream receive --local {self.host_address} --over {over} --seconds 60 "
-            "-o json")
+        receiver = self.lab.host.background(self.receiver(over, ring))
         self.lab.host.wait_for("the receiver listens", f"ss -ltn | grep {PORTS['udp']}", 20)
         said = self.vm.run(
             f"vf-guest stream send --to {self.host_address} --over {over} --packet-bytes {PACKET} "
@@ -85,7 +145,7 @@ class Streams:
             self.lab.count("ends agree")
         return theirs
 
-    def inject(self, over, mbit):
+    def inject(self, over, mbit, ring=Ring()):
         """tc on the host drops every seventh packet, and counts them."""
         shown = f"tc -s filter show dev {self.leg} ingress"
         self.lab.host.run(
@@ -93,7 +153,7 @@ class Streams:
             f"tc filter add dev {self.leg} parent ffff: protocol ip flower ip_proto udp "
             f"dst_port {PORTS[over]} action ok random determ drop {EVERY}")
         try:
-            ended = self.send(over, mbit)
+            ended = self.send(over, mbit, ring)
             counters = self.lab.host.run(shown).stdout
         finally:
             self.lab.host.run(f"tc qdisc del dev {self.leg} ingress")

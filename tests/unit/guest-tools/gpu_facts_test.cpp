@@ -144,5 +144,36 @@ TEST(ChooseGpu, TakesTheNearestThatOffersIt) {
     EXPECT_FALSE(choose_gpu({}, std::nullopt));
 }
 
+// Eight NICs, and two GPUs that are put beside the first and the fourth: which of the two is near
+// depends on who asks.
+TEST(GpuFacts, AsSeenFromANic) {
+    StandinGpu const standin;
+    auto facts = bundle("h100-class");
+    for (auto const* const path :
+         {"pci0000:1a/0000:16:01.0/0000:1b:00.0", "pci0000:5e/0000:5a:01.0/0000:5f:00.0"}) {
+        auto const address = std::string(path).substr(std::string(path).rfind('/') + 1);
+        facts.folders["/sys/bus/pci/devices"].names.push_back(address);
+        facts.links["/sys/bus/pci/devices/" + address] = {"../../../devices/" + std::string(path)};
+    }
+    auto const machine = checks::read_machine(facts);
+    std::vector<GpuInfo> gpus;
+    for (auto const* const address : {"0000:1b:00.0", "0000:5f:00.0"}) {
+        auto one = standin.gpu;
+        one.pci = PciAddress::parse(address).value();
+        gpus.push_back(join(one, standin.cuda->version, machine));
+    }
+    auto const nearest = [&](char const* netdev) {
+        auto seen = gpus;
+        measure_from(machine, netdev, seen);
+        auto const& chosen = seen[choose_gpu(seen, std::nullopt).value()];
+        return to_string(*chosen.nearest_nic) + " " + to_string(chosen.pci);
+    };
+    EXPECT_EQ(nearest("ibp0"), "0000:1a:00.0 0000:1b:00.0");
+    EXPECT_EQ(nearest("ibp3"), "0000:5e:00.0 0000:5f:00.0");
+    auto untouched = gpus;
+    measure_from(machine, "lo", untouched);
+    EXPECT_EQ(untouched, gpus);
+}
+
 }  // namespace
 }  // namespace vfmgr::guest::gpu

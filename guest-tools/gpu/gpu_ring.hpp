@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ring of a stream's receiver in a GPU's memory: a NIC writes it itself, or packets of a socket
+// are copied there; the GPU looks at their numbers. One thread, of the GPU's context.
+#pragma once
+
+#include "guest-tools/gpu/find_gpus.hpp"
+#include "guest-tools/gpu/gpu_memory.hpp"
+#include "guest-tools/gpu/gpu_module.hpp"
+#include "guest-tools/stream/ring_memory.hpp"
+
+namespace vfmgr::guest::gpu {
+
+class GpuRings final : public stream::RingMaker {
+  public:
+    // Of the GPU found.gpus[at].
+    [[nodiscard]] static Result<std::unique_ptr<GpuRings>> open(FoundGpus found, std::size_t at);
+    [[nodiscard]] CudaGpu const& gpu() const { return gpu_; }
+    // With a NIC by DMA-BUF, else by nvidia-peermem, else not at all: an Error tells of both.
+    [[nodiscard]] Result<std::unique_ptr<stream::RingMemory>> make(
+        stream::RingShape const& shape, stream::RingNic const* nic) const override;
+
+  private:
+    GpuRings(FoundGpus found, CudaGpu gpu, GpuContext context, GpuModule module,
+             CudaFunction packets)
+        : found_(std::move(found)),
+          gpu_(std::move(gpu)),
+          context_(std::move(context)),
+          module_(std::move(module)),
+          packets_(packets) {}
+
+    FoundGpus found_;
+    CudaGpu gpu_;
+    GpuContext context_;
+    GpuModule module_;
+    CudaFunction packets_;  // vfmgr_packets
+};
+
+}  // namespace vfmgr::guest::gpu
