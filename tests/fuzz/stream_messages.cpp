@@ -64,6 +64,8 @@ void as_receivers(std::string_view line) {
         require(summary->received <= sequence_max && summary->run.size() == 16);
         require(summary->bytes() / summary->packet_bytes == summary->received);
         require(!summary->lost || summary->received + *summary->lost == summary->sent->packets);
+        require(summary->ring.gpu.has_value() == (summary->ring.memory == Memory::gpu));
+        require(summary->ring.route.has_value() == summary->ring.gpu.has_value());
         same_again(*summary);
     }
 }
