@@ -51,7 +51,8 @@ void as_stream(std::string_view text) {
     bool const datagrams = request->kind == StreamKind::ud_echo;
     require(!datagrams || (request->pairs.size() == 1 && request->message_bytes >= ud_bytes_min &&
                            request->message_bytes <= ud_bytes_max));
-    require(request->back.has_value() == (request->kind == StreamKind::write_echo));
+    bool const transfers = is_transfer(request->kind);
+    require(request->back.has_value() == (transfers || request->kind == StreamKind::write_echo));
     nlohmann::json out;
     to_json(out, *request);
     require(from_json_text<StreamRequest>(to_json_text(out)) == *request);
