@@ -10,6 +10,12 @@ namespace {
 constexpr std::uint32_t depth_max = 1024;
 constexpr std::size_t pairs_max = 16;
 
+template <class F, Of<DcTargetEnd> V>
+void fields(F& f, V& target) {
+    f.value("qp_num", target.qp_num);
+    f.value("key", target.key);
+}
+
 template <class F, Of<StreamRequest> V>
 void fields(F& f, V& request) {
     f.value("kind", request.kind);
@@ -17,6 +23,7 @@ void fields(F& f, V& request) {
     f.defaulted("depth", request.depth);
     f.value("pairs", request.pairs);
     f.nullable("back", request.back);
+    f.maybe("dct", request.dct);
 }
 
 template <class F, Of<StreamOffer> V>
@@ -27,9 +34,24 @@ void fields(F& f, V& offer) {
     f.value("seconds", offer.seconds);
     f.maybe("cm_port", offer.cm_port);
     f.maybe("seed", offer.seed);
+    f.maybe("transport", offer.transport);
+    f.maybe("transport_reason", offer.transport_reason);
 }
 
 }  // namespace
+
+void to_json(nlohmann::json& out, DcTargetEnd const& target) {
+    JsonWriter writer(out);
+    fields(writer, target);
+}
+
+void read(JsonReader& reader, DcTargetEnd& target) {
+    constexpr std::uint32_t bits24 = 0xffffff;
+    auto const start = reader.mark();
+    fields(reader, target);
+    if (reader.clean_since(start) && target.qp_num > bits24)
+        reader.complain("qp_num", "must fit into 24 bits");
+}
 
 void to_json(nlohmann::json& out, StreamRequest const& request) {
     JsonWriter writer(out);
@@ -67,6 +89,7 @@ void read(JsonReader& reader, StreamRequest& request) {
         reader.complain("kind", fmt::format("ud_echo has one pair and {} to {} bytes", ud_bytes_min,
                                             ud_bytes_max));
     if (!back && request.back) reader.complain("back", "must be left out for this kind");
+    if (!transfers && request.dct) reader.complain("dct", "must be left out for this kind");
 }
 
 void to_json(nlohmann::json& out, StreamOffer const& offer) {

@@ -50,6 +50,20 @@ inline constexpr std::array<EnumName<StreamKind>, 8> enum_names<StreamKind> = {
     return kind == StreamKind::transfer || kind == StreamKind::gpu_transfer;
 }
 
+// By which transport the host writes and reads: the stream's own RC queue pair, or mlx5's
+// dynamically connected one, from an initiator of the host's to the guest's target.
+enum class TransferTransport { rc, dc };
+template <>
+inline constexpr std::array<EnumName<TransferTransport>, 2> enum_names<TransferTransport> = {
+    {{TransferTransport::rc, "rc"}, {TransferTransport::dc, "dc"}}};
+
+// The guest's target of DC, a DCT: reached by whoever knows its GID, its number and its key.
+struct DcTargetEnd {
+    std::uint32_t qp_num = 0;  // 24 bits
+    std::uint64_t key = 0;     // random, and of this stream alone
+    bool operator==(DcTargetEnd const&) const = default;
+};
+
 // The shortest and longest datagram of ud_echo: a number, and the largest path MTU.
 inline constexpr std::uint32_t ud_bytes_min = 8, ud_bytes_max = 4096;
 inline constexpr std::uint32_t cm_bytes_max = 1 << 20;  // of one ping of cm_ping
@@ -65,6 +79,7 @@ struct StreamRequest {
     std::vector<QueuePairEnd> pairs;   // the guest's ends, 1..16; none of cm_ping
     std::optional<MemoryRegion> back;  // write_echo: where the host writes its answers; transfer:
                                        // what orders are about, as long as a message at least
+    std::optional<DcTargetEnd> dct{};  // transfer: where the host may go over DC; at the pair's GID
     bool operator==(StreamRequest const&) const = default;
 };
 
@@ -76,9 +91,14 @@ struct StreamOffer {
     // Of cm_ping, and of no other: where RDMA CM listens, in the port space TCP.
     std::optional<std::uint16_t> cm_port;
     std::optional<std::uint64_t> seed;  // of transfer: of the payload that both ends know
+    // Of a transfer whose request names a target of DC, and of no other.
+    std::optional<TransferTransport> transport;
+    std::optional<std::string> transport_reason;  // why it is rc
     bool operator==(StreamOffer const&) const = default;
 };
 
+void to_json(nlohmann::json& out, DcTargetEnd const& target);
+void read(JsonReader& reader, DcTargetEnd& target);
 void to_json(nlohmann::json& out, StreamRequest const& request);
 void read(JsonReader& reader, StreamRequest& request);
 void to_json(nlohmann::json& out, StreamOffer const& offer);

@@ -53,6 +53,7 @@ void as_stream(std::string_view text) {
                            request->message_bytes <= ud_bytes_max));
     bool const transfers = is_transfer(request->kind);
     require(request->back.has_value() == (transfers || request->kind == StreamKind::write_echo));
+    require(!request->dct || (transfers && request->dct->qp_num < (1U << 24)));
     nlohmann::json out;
     to_json(out, *request);
     require(from_json_text<StreamRequest>(to_json_text(out)) == *request);

@@ -102,6 +102,13 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"transfer_of_nothing", read_stream, stream,
                 R"({"kind": "transfer", "message_bytes": 64, "back": null})", "/back",
                 "must be a region of message_bytes for a transfer of one pair"},
+        Refused{"dc_target_of_another_kind", read_stream, stream,
+                R"({"dct": {"qp_num": 1, "key": 2}})", "/dct", "must be left out for this kind"},
+        Refused{"dc_target_without_key", read_stream, stream, R"({"dct": {"qp_num": 1}})",
+                "/dct/key", "is required"},
+        Refused{"dc_target_beyond_numbers", read_stream, stream,
+                R"({"dct": {"qp_num": 16777216, "key": 2}})", "/dct/qp_num",
+                "must fit into 24 bits"},
         Refused{"session_unknown", read_request, request, R"({"address": "10.0.0.1"})", "/address",
                 "is not known here"},
         Refused{"error_delete", read_report, report, R"({"error": "\u007f"})", "/error", controls},
@@ -167,6 +174,23 @@ TEST(GuestMessages, OfTransfersHaveASeedAndMemoryOfAnyLength) {
             "seconds": 60, "seed": 18446744073709551615}})",
         end));
     EXPECT_FALSE(nlohmann::json(StreamOffer{}).contains("seed"));
+}
+
+TEST(GuestMessages, OfTransfersNameADcTargetAndATransport) {
+    test::expect_survives<StreamRequest>(fmt::format(
+        R"({{"kind": "gpu_transfer", "message_bytes": 64, "pairs": [{}],
+            "back": {{"address": 4096, "rkey": 7, "length": 64}},
+            "dct": {{"qp_num": 16777215, "key": 18446744073709551615}}}})",
+        end));
+    for (auto const* said : {R"("dc")", R"("rc", "transport_reason": "mlx5_0: no DC initiator")"})
+        test::expect_survives<StreamOffer>(fmt::format(
+            R"({{"stream": "s", "pairs": [{}], "memory": {{"address": 0, "rkey": 0, "length": 0}},
+                "seconds": 60, "seed": 1, "transport": {}}})",
+            end, said));
+    // A version that does not know them refuses them: they come to whoever asked for them.
+    EXPECT_FALSE(nlohmann::json(StreamRequest{}).contains("dct"));
+    EXPECT_FALSE(nlohmann::json(StreamOffer{}).contains("transport"));
+    EXPECT_FALSE(nlohmann::json(StreamOffer{}).contains("transport_reason"));
 }
 
 // Each limit: the last that fits, and the first that does not, with the place it is refused at.
