@@ -22,6 +22,7 @@ struct Tried {
     Route route = Route::staged;
     std::optional<Error> refused;  // it could not be registered
     Measured made{};               // else
+    std::string over{};            // by which transport
     [[nodiscard]] bool passed() const { return !refused && made.result.verdict == Verdict::pass; }
     [[nodiscard]] double figure(char const* which) const {
         auto const found = made.result.figures.find(which);
@@ -49,6 +50,7 @@ Result<Tried> attempt(Bench const& bench, Route route) {
     VFMGR_TRY(auto stream,
               verify::TransferStream::open(bench.host, bench.port, domain.get(),
                                            StreamKind::gpu_transfer, (*target)->region()));
+    tried.over = stream.over();
     tried.made = verify::run_transfers(stream, **target, bench.window, bench.deadline);
     return tried;
 }
@@ -65,6 +67,18 @@ std::string summary(Tried const& tried) {
                        tried.figure("write_mib_per_s"), tried.figure("read_mib_per_s"),
                        stale == 0 ? std::string("nothing stale")
                                   : fmt::format("{:.1f} of a million chunks stale", stale));
+}
+
+// Each on its own where they differ: what DC carries of one memory it need not of another.
+std::string transports(std::vector<Tried> const& all) {
+    std::string text;
+    std::string_view last;
+    for (auto const& tried : all) {
+        if (tried.refused || tried.over == last) continue;
+        text += fmt::format("{}{}", text.empty() ? "" : ", then ", tried.over);
+        last = tried.over;
+    }
+    return text;
 }
 
 void add(TestResult& result, Tried const& tried) {
@@ -90,13 +104,15 @@ void conclude(Bench const& bench, std::vector<Tried> const& all, bool offers, Te
         }
         if (tried.route != Route::staged && tried.passed() && !best) best = &tried;
     }
-    result.detail = text;
-    if (result.verdict == Verdict::fail) return;
-    if (best) {
-        result.detail =
-            fmt::format("the NIC reaches the GPU by {}; {}", route_text(best->route), text);
+    auto const over = transports(all);
+    if (best && result.verdict != Verdict::fail) {
+        result.detail = fmt::format("the NIC reaches the GPU by {}, {}; {}",
+                                    route_text(best->route), over, text);
         return;
     }
+    if (!over.empty()) text += "; " + over;
+    result.detail = text;
+    if (result.verdict == Verdict::fail) return;
     if (!offers) {
         result.verdict = Verdict::not_applicable;
         result.detail =

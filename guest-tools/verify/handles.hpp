@@ -24,6 +24,7 @@ using VerbsContext = Handle<ibv_context, ibv_close_device>;
 using VerbsDomain = Handle<ibv_pd, ibv_dealloc_pd>;
 using VerbsChannel = Handle<ibv_comp_channel, ibv_destroy_comp_channel>;
 using VerbsQueue = Handle<ibv_cq, ibv_destroy_cq>;
+using VerbsReceives = Handle<ibv_srq, ibv_destroy_srq>;
 using VerbsPair = Handle<ibv_qp, ibv_destroy_qp>;
 using VerbsAddress = Handle<ibv_ah, ibv_destroy_ah>;
 using VerbsRegion = Handle<ibv_mr, ibv_dereg_mr>;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/verify/host_transfers.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "guest-tools/verify/locality.hpp"
@@ -11,7 +13,9 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 // Which request a completion is of.
-constexpr std::uint64_t id_order = 1, id_transfer = 2, id_answer = 3;
+constexpr std::uint64_t id_order = 1, id_transfer = 2, id_answer = 3, id_probe = 4;
+// Longer than what a request takes that reaches no target.
+constexpr std::chrono::seconds probe_wait{3};
 
 }  // namespace
 
@@ -35,6 +39,7 @@ std::uint64_t HostTransfers::stop() {
     if (!stopping_.exchange(true)) {
         pair().break_off();  // wakes the thread
         if (thread_.joinable()) thread_.join();
+        if (rdma_.dc) rdma_.dc->shut(Steady::now() + drain_wait);
         rdma_.all.shut();
     }
     return facts_.orders;
@@ -42,11 +47,13 @@ std::uint64_t HostTransfers::stop() {
 
 Result<std::unique_ptr<HostTransfers>> HostTransfers::open(SessionPermit const& permit,
                                                            StreamRequest const& request,
-                                                           ResponderLimits const& limits) {
+                                                           ResponderLimits const& limits,
+                                                           Result<Mlx5> const& mlx5) {
     VFMGR_CHECK(check_stream(permit, request, limits));
     NearNic const near(permit.host_netdev);  // the stream's thread inherits it
     VFMGR_TRY(auto rdma, open_rdma(permit, request));
     std::unique_ptr<HostTransfers> stream(new HostTransfers(std::move(rdma), request, limits));
+    if (request.dct) stream->choose_transport(mlx5);
     // Before the guest can send.
     VFMGR_CHECK(stream->pair().receive(id_order, stream->rdma_.mail.order()));
     VFMGR_CHECK(stream->pair().connect(stream->rdma_.port, request.pairs.front()));
@@ -69,11 +76,32 @@ Result<HostTransfers::Rdma> HostTransfers::open_rdma(SessionPermit const& permit
                 std::move(pairs)};
 }
 
+void HostTransfers::choose_transport(Result<Mlx5> const& mlx5) {
+    auto const reached = reach_by_dc(mlx5);
+    offer_.transport = reached ? TransferTransport::dc : TransferTransport::rc;
+    if (reached) return;
+    offer_.transport_reason = reason_of(reached.error());
+    if (rdma_.dc) rdma_.dc->shut(Steady::now() + drain_wait);
+    rdma_.dc.reset();
+}
+
+// To the GID that check_stream() found to be the VF's. DC is promised only when a read of the
+// guest's memory has come back by it: a test of the memory must not fail for want of a transport.
+Result<void> HostTransfers::reach_by_dc(Result<Mlx5> const& mlx5) {
+    VFMGR_TRY(rdma_.dc, DcInitiator::make(mlx5, rdma_.domain.get(), rdma_.port,
+                                          request_.pairs.front(), *request_.dct, rdma_.all.queue));
+    VFMGR_CHECK(rdma_.dc->read(
+        id_probe, {{rdma_.data.bytes().first(payload_chunk_bytes), rdma_.data.local_key()},
+                   request_.back->address,
+                   request_.back->rkey}));
+    return await(id_probe, "a first RDMA read over DC", Steady::now() + probe_wait);
+}
+
 // The guest's next order comes only after its answer: nothing is missed that another waits for.
-Result<void> HostTransfers::await(std::uint64_t id, std::string_view what) {
+Result<void> HostTransfers::await(std::uint64_t id, std::string_view what, Deadline deadline) {
     std::array<ibv_wc, 8> room{};
     while (!stopping_) {
-        VFMGR_TRY(auto const found, rdma_.all.queue->wait(room, deadline_));
+        VFMGR_TRY(auto const found, rdma_.all.queue->wait(room, deadline));
         VFMGR_CHECK(check_completions(found, what));
         if (std::ranges::any_of(found, [&](ibv_wc const& done) { return done.wr_id == id; }))
             return {};
@@ -81,22 +109,34 @@ Result<void> HostTransfers::await(std::uint64_t id, std::string_view what) {
     return fail(Problem::conflict, "the stream has ended", "start a new run");
 }
 
+// Over DC the guest learns of a write by the epoch that comes with it.
+Result<void> HostTransfers::transfer(TransferOrder const& order) {
+    RemoteTransfer what{{rdma_.data.bytes().first(order.bytes), rdma_.data.local_key()},
+                        request_.back->address + order.offset,
+                        request_.back->rkey};
+    bool const reads = order.direction == TransferDirection::read;
+    if (rdma_.dc && !reads) what.notify = static_cast<std::uint32_t>(order.epoch);
+    if (rdma_.dc)
+        VFMGR_CHECK(reads ? rdma_.dc->read(id_transfer, what) : rdma_.dc->write(id_transfer, what));
+    else
+        VFMGR_CHECK(reads ? pair().read(id_transfer, what) : pair().write(id_transfer, what));
+    auto const name = fmt::format("an RDMA {} the VM's memory{}", reads ? "read of" : "write to",
+                                  rdma_.dc ? ", over DC," : "");
+    return await(id_transfer, name, deadline_);
+}
+
 Result<TransferAnswer> HostTransfers::obey(TransferOrder const& order) {
     auto const data = rdma_.data.bytes().first(order.bytes);
-    RemoteTransfer const transfer{
-        {data, rdma_.data.local_key()}, request_.back->address + order.offset, request_.back->rkey};
     auto payload = order.payload == PayloadOf::seed ? seeded_ : own_;
     payload.epoch = order.epoch;
     TransferAnswer answer;
     if (order.direction == TransferDirection::write) {
         fill(payload, order.offset, data);
-        VFMGR_CHECK(pair().write(id_transfer, transfer));
-        VFMGR_CHECK(await(id_transfer, "an RDMA write to the VM's memory"));
+        VFMGR_CHECK(transfer(order));
         facts_.bytes_written += order.bytes;
     } else {
         poison(data);
-        VFMGR_CHECK(pair().read(id_transfer, transfer));
-        VFMGR_CHECK(await(id_transfer, "an RDMA read of the VM's memory"));
+        VFMGR_CHECK(transfer(order));
         auto const found = check(payload, order.offset, data);
         answer.mismatches = found.mismatches;
         answer.detail = found.detail;
@@ -111,7 +151,7 @@ Result<TransferAnswer> HostTransfers::obey(TransferOrder const& order) {
 Result<void> HostTransfers::serve() {
     auto const& mail = rdma_.mail;
     while (true) {
-        VFMGR_CHECK(await(id_order, "an order of the VM's"));
+        VFMGR_CHECK(await(id_order, "an order of the VM's", deadline_));
         VFMGR_TRY(auto const order,
                   parse_order(mail.order().bytes, {request_.back->length, request_.message_bytes}));
         VFMGR_CHECK(pair().receive(id_order, mail.order()));

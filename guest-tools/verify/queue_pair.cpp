@@ -20,22 +20,10 @@ constexpr std::uint32_t inline_bytes_wanted = 220;  // perftest's for write late
 // Seven retries then take 7.5 s; sessions and tests have their own deadlines.
 constexpr std::uint8_t ack_timeout = 18;
 constexpr std::uint8_t hop_limit = 64;
-constexpr std::uint8_t rnr_timer_640_us = 12;
 // Guards nothing: who may be answered is looked at in each datagram. The highest bit would make it
 // a privileged one.
 constexpr std::uint32_t datagram_q_key = 0x11111111;
 constexpr std::uint8_t retries = 7;  // for receiver-not-ready: without end
-
-Result<ibv_ah_attr> address_of(VerbsPort const& port, QueuePairEnd const& peer) {
-    VFMGR_TRY(auto const gid, parse_gid(peer.gid));
-    ibv_ah_attr address{};
-    address.is_global = 1;
-    address.port_num = port.number;
-    address.grh.sgid_index = port.gid_index;
-    address.grh.hop_limit = hop_limit;
-    std::memcpy(address.grh.dgid.raw, gid.data(), gid.size());
-    return address;
-}
 
 ibv_sge element(Piece const& piece) {
     return {reinterpret_cast<std::uint64_t>(piece.bytes.data()),
@@ -62,6 +50,17 @@ VerbsPair create_pair(ibv_pd* domain, ibv_cq* queue, QueuePairWish size, std::ui
 }
 
 }  // namespace
+
+Result<ibv_ah_attr> address_of(VerbsPort const& port, QueuePairEnd const& peer) {
+    VFMGR_TRY(auto const gid, parse_gid(peer.gid));
+    ibv_ah_attr address{};
+    address.is_global = 1;
+    address.port_num = port.number;
+    address.grh.sgid_index = port.gid_index;
+    address.grh.hop_limit = hop_limit;
+    std::memcpy(address.grh.dgid.raw, gid.data(), gid.size());
+    return address;
+}
 
 Result<QueuePair> QueuePair::make(ibv_pd* domain, VerbsPort const& port, QueuePairWish size,
                                   unsigned remote_access,

@@ -45,6 +45,11 @@ struct RemoteTransfer {
     std::optional<std::uint32_t> notify{};
 };
 
+inline constexpr std::uint8_t rnr_timer_640_us = 12;  // ibv_modify_qp(3), min_rnr_timer
+
+// How `port` reaches the peer: a route by GID, as RoCE needs it.
+[[nodiscard]] Result<ibv_ah_attr> address_of(VerbsPort const& port, QueuePairEnd const& peer);
+
 class QueuePair {
   public:
     // In INIT: receives may be posted. `remote_access`: what the peer may do (ibv_access_flags).

@@ -6,14 +6,18 @@
 #include <algorithm>
 #include <array>
 
+#include "guest-tools/verify/judge.hpp"
+
 namespace vfmgr::verify {
 namespace {
 
 using Steady = std::chrono::steady_clock;
-constexpr std::uint64_t id_order = 1, id_answer = 2;
+constexpr std::uint64_t id_order = 1, id_answer = 2, id_arrived = 3;
+constexpr std::size_t reason_bytes_max = 250;    // gpudirect's detail may have three of them
 constexpr std::uint64_t memory_bytes = 4 << 20;  // of main memory
 constexpr std::array<std::uint64_t, 6> sizes{64, 4096, 65536, 1 << 20, 4 << 20, 8 << 20};
 constexpr std::uint64_t always_bytes_max = 1 << 20;  // longer ones only while there is time
+constexpr auto over_dc = "over DC";
 constexpr auto remedy = "suspect memory, IOMMU or NIC; run it again";
 
 class MainMemory final : public TransferTarget {
@@ -140,6 +144,7 @@ Result<Measured> run(TransferStream& stream, TransferTarget& target,
     auto made = measured("transfer");
     made.result.figures = rounds.figures();
     made.result.bytes_checked = rounds.checked();
+    made.result.detail = stream.over();
     return made;
 }
 
@@ -147,22 +152,51 @@ Result<Measured> run(TransferStream& stream, TransferTarget& target,
 
 Result<TransferStream> TransferStream::open(StreamHost const& host, VerbsPort const& port,
                                             ibv_pd* domain, StreamKind kind,
-                                            MemoryRegion const& target) {
+                                            MemoryRegion const& target, Result<Mlx5> const& mlx5) {
     constexpr unsigned remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
     VFMGR_TRY(auto mail, TransferMail::make(domain));
     VFMGR_TRY(auto all, QueuePairs::make(domain, port, {.sends = 2, .receives = 2}, remote, 1));
     auto const message = std::min<std::uint64_t>(
         target.length / payload_chunk_bytes * payload_chunk_bytes, stream_message_bytes_max);
-    StreamRequest request{kind, static_cast<std::uint32_t>(message), 1, {}, target};
+    StreamRequest request{kind, static_cast<std::uint32_t>(message), 1, {}, target, {}};
     request.pairs.push_back(all.pairs.front().end());
     TransferStream stream(host, std::move(mail), std::move(all));
     stream.message_bytes_ = message;
-    VFMGR_TRY(stream.offer_, host.open(request));
-    if (stream.offer_.pairs.size() != 1 || !stream.offer_.seed)
-        return fail(Problem::invalid_request, "the host's stream is not as it was asked for",
-                    "use the same version on VM and host");
+    if (auto made = DcTarget::make(mlx5, domain, port, stream.all_.queue)) {
+        request.dct = made->end();
+        stream.target_ = std::move(*made);
+    } else {
+        stream.over_ = "over RC: " + printable(reason_of(made.error()), reason_bytes_max);
+    }
+    VFMGR_CHECK(stream.ask(std::move(request)));
     VFMGR_CHECK(stream.all_.pairs.front().connect(port, stream.offer_.pairs.front()));
     return stream;
+}
+
+// A host that knows nothing of DC refuses the whole request: then it is asked without.
+Result<void> TransferStream::ask(StreamRequest request) {
+    auto offered = host_.open(request);
+    if (!offered && request.dct && offered.error().problem == Problem::invalid_request) {
+        over_ = "over RC: the host's version knows no DC";
+        request.dct.reset();
+        offered = host_.open(request);
+    }
+    if (!offered) return fail(std::move(offered).error());
+    offer_ = std::move(*offered);
+    if (offer_.pairs.size() != 1 || !offer_.seed ||
+        request.dct.has_value() != offer_.transport.has_value())
+        return fail(Problem::invalid_request, "the host's stream is not as it was asked for",
+                    "use the same version on VM and host");
+    if (offer_.transport == TransferTransport::dc) {
+        over_ = over_dc;
+        return {};
+    }
+    target_.reset();
+    if (offer_.transport)
+        over_ =
+            "over RC: on the host, " +
+            printable(offer_.transport_reason.value_or("nothing is said of DC"), reason_bytes_max);
+    return {};
 }
 
 TransferStream::~TransferStream() {
@@ -174,10 +208,14 @@ TransferStream::~TransferStream() {
 Result<TransferAnswer> TransferStream::order(TransferOrder const& order, Deadline deadline) {
     auto& pair = all_.pairs.front();
     std::ranges::copy(encode(order), mail_.order().bytes.begin());
+    unsigned awaited = 2;  // the order's completion, and the answer
+    if (target_ && order.direction == TransferDirection::write) {
+        VFMGR_CHECK(target_->receive(id_arrived));
+        ++awaited;
+    }
     VFMGR_CHECK(pair.receive(id_answer, mail_.answer()));
     VFMGR_CHECK(pair.send(id_order, mail_.order()));
     std::array<ibv_wc, 4> room{};
-    unsigned awaited = 2;  // the order's completion, and the answer
     while (awaited > 0) {
         VFMGR_TRY(auto const found, await(*all_.queue, room, deadline, "an order to the host"));
         awaited -= std::min<unsigned>(awaited, static_cast<unsigned>(found.size()));
@@ -188,18 +226,21 @@ Result<TransferAnswer> TransferStream::order(TransferOrder const& order, Deadlin
 Measured run_transfers(TransferStream& stream, TransferTarget& target,
                        std::chrono::milliseconds window, Deadline deadline) {
     auto made = run(stream, target, window, deadline);
-    return made ? std::move(*made) : measured_failure("transfer", made.error());
+    if (made) return std::move(*made);
+    auto failure = measured_failure("transfer", made.error());
+    if (stream.over() == over_dc) failure.result.detail += std::string(", ") + over_dc;
+    return failure;
 }
 
 Measured transfer(StreamHost const& host, VerbsPort const& port, Load const& load,
-                  Deadline deadline) {
+                  Deadline deadline, Result<Mlx5> const& mlx5) {
     auto const all = [&]() -> Result<Measured> {
         VFMGR_TRY(auto const domain, make_domain(port));
         VFMGR_TRY(auto memory, RegisteredMemory::make(domain.get(), memory_bytes, transfer_access,
                                                       "main memory"));
         MainMemory target(std::move(memory));
         VFMGR_TRY(auto stream, TransferStream::open(host, port, domain.get(), StreamKind::transfer,
-                                                    target.region()));
+                                                    target.region(), mlx5));
         return run_transfers(stream, target, load.window, deadline);
     };
     auto made = all();

@@ -54,6 +54,9 @@ def prove_more(lab, vm):
     lab.check_equal((nothing["name"], nothing["verdict"]), ("gpudirect", "not_applicable"), nothing)
     orders = tests["transfer"]["figures"]
     lab.check_equal(orders["orders"], 4 * orders["rounds"], "orders that the host obeyed")
+    device = vm.run("ls /sys/class/infiniband").lines()[0]
+    lab.check_equal(tests["transfer"]["detail"],
+                    f"over RC: {device} is no device of mlx5, which alone has DC", "transport")
     lab.count("more proved", len(names))
 
 

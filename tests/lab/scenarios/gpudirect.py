@@ -81,6 +81,7 @@ def judge(lab, vm, netdev, gpu, nic, verdict, text, routes):
         lab.check(f"{route}: " in detail and f"{route}: not there" not in detail,
                   f"{route} carried nothing: {detail}")
     if routes:
+        lab.check("over RC: " in detail, f"by which transport is not in: {detail}")
         moved = carried(vm, netdev) - before
         lab.check(moved > figures["bytes"] > 0, f"{moved} bytes on {netdev} of {figures['bytes']}")
 

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both ends of mlx5's dynamically connected transport (DC): a target (DCT), which whoever knows its
+// GID, number and key may reach, and an initiator (DCI), which says with each request whom it is
+// for. Nothing connects them before. The attributes are those that the kernel's driver asks for,
+// neither more nor fewer (mlx5_ib_modify_dct(), modify_dci_qp_is_ok()). Each is its owner's, one
+// thread at a time; domain and library outlive it.
+#pragma once
+
+#include "api/types/stream.hpp"
+#include "guest-tools/verify/mlx5.hpp"
+#include "guest-tools/verify/queue_pair.hpp"
+
+namespace vfmgr::verify {
+
+// unsupported where the device is not mlx5's, which alone has DC.
+[[nodiscard]] Result<void> require_dc(Result<Mlx5> const& mlx5, VerbsPort const& port);
+
+// Why there is no DC, in one line: "mlx5_0: … (mlx5dv_create_qp: EOPNOTSUPP, Operation not …)".
+[[nodiscard]] std::string reason_of(Error const& error);
+
+// The destructor is enough: the device lets what is under way end before a target goes, and has no
+// state of error for it.
+class DcTarget {
+  public:
+    // The peer may write and read what is registered for that, and nothing else.
+    [[nodiscard]] static Result<DcTarget> make(Result<Mlx5> const& mlx5, ibv_pd* domain,
+                                               VerbsPort const& port,
+                                               std::shared_ptr<CompletionQueue> queue);
+    [[nodiscard]] DcTargetEnd const& end() const { return end_; }
+    // For one write of the peer's that announces itself, and so completes here as well.
+    [[nodiscard]] Result<void> receive(std::uint64_t id);
+
+  private:
+    DcTarget(std::shared_ptr<CompletionQueue> queue, VerbsReceives receives, VerbsPair pair,
+             std::uint64_t key)
+        : queue_(std::move(queue)),
+          receives_(std::move(receives)),
+          pair_(std::move(pair)),
+          end_{0, key} {}
+    [[nodiscard]] Result<void> make_ready(VerbsPort const& port);
+    std::shared_ptr<CompletionQueue> queue_;  // outlives the pair, as its receives do
+    VerbsReceives receives_;
+    VerbsPair pair_;
+    DcTargetEnd end_;
+};
+
+class DcInitiator {
+  public:
+    // For requests to one target at one GID, one outstanding at a time. `queue` has room for two.
+    [[nodiscard]] static Result<DcInitiator> make(Result<Mlx5> const& mlx5, ibv_pd* domain,
+                                                  VerbsPort const& port, QueuePairEnd const& peer,
+                                                  DcTargetEnd const& target,
+                                                  std::shared_ptr<CompletionQueue> queue);
+    // Announced to the target with `transfer.notify`, always.
+    [[nodiscard]] Result<void> write(std::uint64_t id, RemoteTransfer const& transfer);
+    [[nodiscard]] Result<void> read(std::uint64_t id, RemoteTransfer const& transfer);
+    // As QueuePair's.
+    void shut(Deadline deadline);
+
+  private:
+    DcInitiator(std::shared_ptr<CompletionQueue> queue, VerbsPair pair, VerbsAddress address,
+                DcTargetEnd const& target)
+        : queue_(std::move(queue)),
+          pair_(std::move(pair)),
+          address_(std::move(address)),
+          target_(target) {}
+    [[nodiscard]] Result<void> make_ready(VerbsPort const& port);
+    [[nodiscard]] Result<void> post(std::uint64_t id, ibv_wr_opcode opcode,
+                                    RemoteTransfer const& transfer);
+    std::shared_ptr<CompletionQueue> queue_;  // outlives the pair
+    VerbsPair pair_;
+    VerbsAddress address_;
+    DcTargetEnd target_;
+    ibv_qp_ex* requests_ = nullptr;  // the pair, as requests are posted to it
+    mlx5dv_qp_ex* addressed_ = nullptr;
+};
+
+}  // namespace vfmgr::verify

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// mlx5's DC, as libmlx5 and the kernel's driver take it.
+#include <arpa/inet.h>
+
+#include <cerrno>
+
+#include "tests/fakes/verbs/fabric.hpp"
+
+namespace vfmgr::fakes {
+namespace {
+
+using Held = std::lock_guard<std::mutex>;
+constexpr std::uint32_t no_number_yet = 0xffffff;  // a target has none before it is ready
+
+Pair& pair_of(ibv_qp_ex* verbs) {
+    return *fakes::pair_of(&verbs->qp_base);
+}
+
+void start(ibv_qp_ex* verbs) {
+    objects().mutex.lock();
+    pair_of(verbs).begun = Request();
+}
+
+void begin(ibv_qp_ex* verbs, ibv_wr_opcode opcode, std::uint32_t key, std::uint64_t address) {
+    auto& request = *pair_of(verbs).begun;
+    request.id = verbs->wr_id;
+    request.opcode = opcode;
+    request.remote_key = key;
+    request.remote_address = address;
+}
+
+void read(ibv_qp_ex* verbs, std::uint32_t key, std::uint64_t address) {
+    begin(verbs, IBV_WR_RDMA_READ, key, address);
+}
+
+void write_announced(ibv_qp_ex* verbs, std::uint32_t key, std::uint64_t address,
+                     std::uint32_t immediate) {
+    begin(verbs, IBV_WR_RDMA_WRITE_WITH_IMM, key, address);
+    pair_of(verbs).begun->immediate = immediate;
+}
+
+void set_local(ibv_qp_ex* verbs, std::uint32_t key, std::uint64_t address, std::uint32_t length) {
+    pair_of(verbs).begun->local = ibv_sge{address, length, key};
+}
+
+void set_target(mlx5dv_qp_ex* addressed, ibv_ah* to, std::uint32_t target, std::uint64_t key) {
+    for (auto& each : objects().pairs) {
+        if (&each.addressed != addressed) continue;
+        each.begun->to = to;
+        each.begun->target = target;
+        each.begun->key = key;
+    }
+}
+
+// Only what send_ops_flags named can be posted, to a pair that is ready, with address and bytes.
+int finish(ibv_qp_ex* verbs) {
+    Held const lock(objects().mutex, std::adopt_lock);
+    auto& pair = pair_of(verbs);
+    auto const request = std::exchange(pair.begun, {});
+    auto const operation = request->opcode == IBV_WR_RDMA_READ ? IBV_QP_EX_WITH_RDMA_READ
+                                                               : IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+    auto const state = verbs->qp_base.state;
+    bool const complete = request->opcode && request->local && request->to;
+    if (!complete || (pair.operations & operation) == 0 || verbs->wr_flags != IBV_SEND_SIGNALED ||
+        (state != IBV_QPS_RTS && state != IBV_QPS_ERR))
+        return EINVAL;
+    perform(pair, *request);
+    return 0;
+}
+
+bool is_supported(ibv_device*) {
+    return objects().fabric.is_mlx5;
+}
+
+ibv_qp* refuse(int error_number) {
+    errno = error_number;
+    return nullptr;
+}
+
+ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex* wanted, mlx5dv_qp_init_attr* own) {
+    Held const lock(objects().mutex);
+    auto const type = own->dc_init_attr.dc_type;
+    bool const target = type == MLX5DV_DCTYPE_DCT;
+    auto const refused =
+        target ? objects().fabric.refuse_target : objects().fabric.refuse_initiator;
+    if (refused != 0) return refuse(refused);
+    auto const mask = std::uint32_t{IBV_QP_INIT_ATTR_PD} |
+                      (target ? 0U : std::uint32_t{IBV_QP_INIT_ATTR_SEND_OPS_FLAGS});
+    if (wanted->qp_type != IBV_QPT_DRIVER || own->comp_mask != MLX5DV_QP_INIT_ATTR_MASK_DC ||
+        wanted->comp_mask != mask || !wanted->pd || !wanted->send_cq || !wanted->recv_cq ||
+        target != (wanted->srq != nullptr) || (!target && wanted->cap.max_send_wr == 0))
+        return refuse(EINVAL);
+    auto& made = objects().pairs.emplace_back();
+    made.dc = type;
+    if (target) made.key = own->dc_init_attr.dct_access_key;
+    made.operations = target ? 0 : wanted->send_ops_flags;
+    auto& base = made.verbs.qp_base;
+    base.context = context;
+    base.pd = wanted->pd;
+    base.send_cq = wanted->send_cq;
+    base.recv_cq = wanted->recv_cq;
+    base.srq = wanted->srq;
+    base.qp_type = IBV_QPT_DRIVER;
+    base.qp_num = target ? no_number_yet : ++objects().next_number;
+    made.verbs.wr_start = start;
+    made.verbs.wr_rdma_read = read;
+    made.verbs.wr_rdma_write_imm = write_announced;
+    made.verbs.wr_set_sge = set_local;
+    made.verbs.wr_complete = finish;
+    made.addressed.wr_set_dc_addr = set_target;
+    return &base;
+}
+
+mlx5dv_qp_ex* extended(ibv_qp_ex* verbs) {
+    return &pair_of(verbs).addressed;
+}
+
+bool exactly(int mask, int required, int optional = 0) {
+    return (mask & required) == required && (mask & ~(required | optional)) == 0;
+}
+
+int modify_target(Pair& pair, ibv_qp_attr const& to, int mask) {
+    auto& base = pair.verbs.qp_base;
+    if (base.state == IBV_QPS_RESET && to.qp_state == IBV_QPS_INIT) {
+        if (!exactly(mask, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT) ||
+            to.port_num != 1)
+            return EINVAL;
+        pair.access = static_cast<int>(to.qp_access_flags);
+    } else if (base.state == IBV_QPS_INIT && to.qp_state == IBV_QPS_RTR) {
+        if (!exactly(mask, IBV_QP_STATE | IBV_QP_MIN_RNR_TIMER | IBV_QP_AV | IBV_QP_PATH_MTU))
+            return EINVAL;
+        pair.gid_index = to.ah_attr.grh.sgid_index;
+        base.qp_num = ++objects().next_number;
+    } else {
+        return EINVAL;  // to ERR as well
+    }
+    base.state = to.qp_state;
+    return 0;
+}
+
+int modify_initiator(Pair& pair, ibv_qp_attr const& to, int mask) {
+    auto& base = pair.verbs.qp_base;
+    bool good = false;
+    if (base.state == IBV_QPS_RESET && to.qp_state == IBV_QPS_INIT)
+        good = exactly(mask, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT);
+    else if (base.state == IBV_QPS_INIT && to.qp_state == IBV_QPS_RTR)
+        good = exactly(mask, IBV_QP_STATE | IBV_QP_PATH_MTU, IBV_QP_PKEY_INDEX);
+    else if (base.state == IBV_QPS_RTR && to.qp_state == IBV_QPS_RTS)
+        good = exactly(mask,
+                       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                           IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_SQ_PSN,
+                       IBV_QP_MIN_RNR_TIMER);
+    else if (base.state != IBV_QPS_RESET && to.qp_state == IBV_QPS_ERR)
+        good = exactly(mask, IBV_QP_STATE);
+    if (!good) return EINVAL;
+    base.state = to.qp_state;
+    if (base.state == IBV_QPS_ERR) flush(pair);
+    return 0;
+}
+
+int modify_connected(Pair& pair, ibv_qp_attr const& to, int mask) {
+    if ((mask & IBV_QP_ACCESS_FLAGS) != 0) pair.access = static_cast<int>(to.qp_access_flags);
+    if ((mask & IBV_QP_DEST_QPN) != 0) pair.peer = to.dest_qp_num;
+    if ((mask & IBV_QP_AV) != 0) pair.gid_index = to.ah_attr.grh.sgid_index;
+    pair.verbs.qp_base.state = to.qp_state;
+    if (to.qp_state == IBV_QPS_ERR) flush(pair);
+    return 0;
+}
+
+}  // namespace
+
+verify::Mlx5 mlx5() {
+    return {is_supported, create, extended};
+}
+
+}  // namespace vfmgr::fakes
+
+namespace fakes = vfmgr::fakes;
+
+extern "C" {
+
+int ibv_modify_qp(ibv_qp* verbs, ibv_qp_attr* to, int mask) {
+    fakes::Held const lock(fakes::objects().mutex);
+    auto* const pair = fakes::pair_of(static_cast<ibv_qp const*>(verbs));
+    if (!pair || (mask & IBV_QP_STATE) == 0) return EINVAL;
+    if (pair->dc == MLX5DV_DCTYPE_DCT) return fakes::modify_target(*pair, *to, mask);
+    if (pair->dc) return fakes::modify_initiator(*pair, *to, mask);
+    return fakes::modify_connected(*pair, *to, mask);
+}
+
+ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* verbs) {
+    fakes::Held const lock(fakes::objects().mutex);
+    auto* const pair = fakes::pair_of(static_cast<ibv_qp const*>(verbs));
+    return pair && pair->operations != 0 ? &pair->verbs : nullptr;
+}
+
+}  // extern "C"

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// An RDMA device in this process, for both ends of a test: libibverbs' calls and, of libmlx5, those
+// of DC. It carries bytes from memory to memory, and refuses what the kernel's driver of mlx5 does
+// (mlx5_ib_modify_dct(), modify_dci_qp_is_ok(), create_dct()): attributes that are missing or too
+// many, states out of order, objects that others still need. One port with two addresses: the
+// host's and the guest's. A program that links it has no other RDMA device. Any thread.
+#pragma once
+
+#include <infiniband/mlx5dv.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "guest-tools/verify/mlx5.hpp"
+
+namespace vfmgr::fakes {
+
+// What the device is like, and what it did.
+struct Fabric {
+    std::vector<ibv_gid> gids;  // of port 1, by index; none: there is no device
+    std::uint32_t vendor_id = 0x02c9;
+    bool is_mlx5 = true;
+    int refuse_target = 0, refuse_initiator = 0;  // errno of mlx5dv_create_qp
+    bool loses_dc = false;                        // what goes over DC arrives nowhere
+    bool spoils_dc = false;                       // one bit of each write over DC is another
+    bool no_receives = false;  // of a shared receive queue: posted, and never used
+    std::size_t dc_writes = 0, dc_reads = 0, rc_writes = 0, rc_reads = 0;
+    std::size_t overflows = 0;  // of completion queues
+    std::size_t abandoned = 0;  // requests that were under way when their pair was destroyed
+};
+Fabric& fabric();
+// A device as it was bought, with these addresses.
+void plug_in(std::vector<std::array<std::uint8_t, 16>> const& gids);
+// Pairs, regions, queues, domains and the rest that nobody destroyed.
+std::size_t alive();
+
+verify::Mlx5 mlx5();
+
+// --- for the fake's own files ---------------------------------------------------------------
+
+struct Receive {
+    std::uint64_t id = 0;
+    ibv_sge into{};
+};
+struct Request {
+    std::uint64_t id = 0;
+    std::optional<ibv_wr_opcode> opcode;
+    std::optional<ibv_sge> local;
+    std::uint32_t remote_key = 0;
+    std::uint64_t remote_address = 0;
+    std::optional<std::uint32_t> immediate;
+    ibv_ah* to = nullptr;  // of DC, and with it:
+    std::uint32_t target = 0;
+    std::uint64_t key = 0;
+};
+struct Channel {
+    ibv_comp_channel verbs{};
+    ibv_cq* queue = nullptr;
+};
+struct Queue {
+    ibv_cq verbs{};
+    std::deque<ibv_wc> done;
+    bool armed = false;
+};
+struct Receives {
+    ibv_srq verbs{};
+    std::deque<Receive> posted;
+};
+struct Region {
+    ibv_mr verbs{};
+    int access = 0;
+};
+struct Address {
+    ibv_ah verbs{};
+    ibv_ah_attr attributes{};
+};
+struct Pair {
+    ibv_qp_ex verbs{};
+    mlx5dv_qp_ex addressed{};
+    std::optional<mlx5dv_dc_type> dc;
+    std::uint64_t key = 0;         // of a target
+    std::uint64_t operations = 0;  // send_ops_flags
+    int access = 0;
+    std::uint32_t peer = 0;
+    std::uint8_t gid_index = 0;
+    std::deque<Receive> posted;
+    std::deque<Request> held;  // until a receive is there
+    std::optional<Request> begun;
+};
+struct Context {
+    verbs_context extended{};
+    ibv_device device{};
+};
+struct Objects {
+    std::mutex mutex;
+    Fabric fabric;
+    std::list<Context> contexts;
+    std::list<ibv_pd> domains;
+    std::list<Channel> channels;
+    std::list<Queue> queues;
+    std::list<Receives> receives;
+    std::list<Region> regions;
+    std::list<Address> addresses;
+    std::list<Pair> pairs;
+    std::uint32_t next_number = 0x100;
+};
+Objects& objects();
+
+// The pair that a call names; or null.
+Pair* pair_of(ibv_qp const* pair);
+void complete(ibv_cq* queue, ibv_wc const& completion);
+// Carries it out, holds it, or ends it with an error, as the pair's state and the other end say.
+void perform(Pair& from, Request const& request);
+// After a receive was posted.
+void perform_held();
+// To IBV_QPS_ERR: what is outstanding is flushed.
+void flush(Pair& pair);
+
+}  // namespace vfmgr::fakes
