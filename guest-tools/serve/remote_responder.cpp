@@ -90,8 +90,9 @@ Result<SessionOffer> read_session_offer(std::string_view text) {
 
 Result<StreamOffer> read_stream_offer(std::string_view text) {
     VFMGR_TRY(auto offer, from_json_text<StreamOffer>(text));
-    if (http::is_path_id(offer.stream)) return offer;
-    return fail(not_understood("no stream id"));
+    if (!http::is_path_id(offer.stream)) return fail(not_understood("no stream id"));
+    if (fits(offer.transport_reason.value_or(""))) return offer;
+    return fail(not_understood("a reason that can't be shown"));
 }
 
 Result<Verification> read_verdict(std::string_view text) {

@@ -201,6 +201,12 @@ TEST(ResponderAnswers, HaveIdsAndTextsThatFit) {
     StreamOffer stream;
     stream.stream = "a/b";
     EXPECT_FALSE(read_stream_offer(nlohmann::json(stream).dump()));
+    stream.stream = "5d0a";
+    stream.transport = TransferTransport::rc;
+    stream.transport_reason = "mlx5_0: no DC initiator";
+    EXPECT_TRUE(read_stream_offer(nlohmann::json(stream).dump()));
+    stream.transport_reason = "\x1b[2J";
+    EXPECT_FALSE(read_stream_offer(nlohmann::json(stream).dump()));
     Verification verdict;
     verdict.detail = "rdma_write: bytes differ";
     EXPECT_TRUE(read_verdict(nlohmann::json(verdict).dump()));
