@@ -6,10 +6,12 @@
 #include <array>
 #include <string_view>
 
-#include "guest-tools/gpu/symbols.hpp"
+#include "guest-tools/verify/symbols.hpp"
 
 namespace vfmgr::guest::gpu {
 namespace {
+
+using verify::Symbols;
 
 void load_device(Symbols& from, CudaCalls& to) {
     from.need(to.cuInit, "cuInit")

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "guest-tools/gpu/symbols.hpp"
+#include "guest-tools/verify/symbols.hpp"
 
 namespace vfmgr::guest::gpu {
 namespace {
@@ -31,7 +31,7 @@ Result<std::unique_ptr<Nccl const>> Nccl::open(std::string const& library) {
     if (!opened) return fail(no_nccl(library));
     auto nccl = std::make_unique<Nccl>();
     auto& calls = nccl->calls;
-    Symbols symbols(opened);
+    verify::Symbols symbols(opened);
     symbols.need(calls.ncclGetVersion, "ncclGetVersion")
         .need(calls.ncclGetErrorString, "ncclGetErrorString")
         .maybe(calls.ncclGetLastError, "ncclGetLastError")

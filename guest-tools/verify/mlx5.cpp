@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/verify/mlx5.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
+
+#include "guest-tools/verify/symbols.hpp"
 
 namespace vfmgr::verify {
 
@@ -16,16 +17,12 @@ Result<Mlx5> open_mlx5(std::string const& library) {
                      {{"dlopen", "", why ? why : "not explained"}}});
     }
     Mlx5 mlx5;
-    char const* missing = nullptr;
-    auto const need = [&](auto& slot, char const* name) {
-        slot = reinterpret_cast<std::remove_reference_t<decltype(slot)>>(::dlsym(opened, name));
-        if (!slot && !missing) missing = name;
-    };
-    need(mlx5.mlx5dv_is_supported, "mlx5dv_is_supported");
-    need(mlx5.mlx5dv_create_qp, "mlx5dv_create_qp");
-    need(mlx5.mlx5dv_qp_ex_from_ibv_qp_ex, "mlx5dv_qp_ex_from_ibv_qp_ex");
-    if (!missing) return mlx5;
-    return fail(Problem::unsupported, fmt::format("{} has no {}", library, missing),
+    Symbols symbols(opened);
+    symbols.need(mlx5.mlx5dv_is_supported, "mlx5dv_is_supported")
+        .need(mlx5.mlx5dv_create_qp, "mlx5dv_create_qp")
+        .need(mlx5.mlx5dv_qp_ex_from_ibv_qp_ex, "mlx5dv_qp_ex_from_ibv_qp_ex");
+    if (symbols.missing().empty()) return mlx5;
+    return fail(Problem::unsupported, fmt::format("{} has no {}", library, symbols.missing()),
                 "install rdma-core 24 or newer");
 }
 

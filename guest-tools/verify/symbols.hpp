@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace vfmgr::guest::gpu {
+namespace vfmgr::verify {
 
 class Symbols {
   public:
@@ -30,4 +30,4 @@ class Symbols {
     std::string missing_;
 };
 
-}  // namespace vfmgr::guest::gpu
+}  // namespace vfmgr::verify
