@@ -19,10 +19,12 @@ ROUTES = [
 ]
 REFUSALS = [
     ("refused", "both", "pass", "NVIDIA's driver gives no DMA-BUF", (PEERMEM, STAGED)),
+    ("old-driver", "both", "pass", "has no DMA-BUF", (PEERMEM, STAGED)),
     ("h200", "none", "skip", "registers no DMA-BUF", (STAGED,)),
     ("h200", "chipset", "skip", "does not let this NIC reach the GPU", (STAGED,)),
     ("geforce", "none", "not_applicable", "a limit of the product", (STAGED,)),
     ("none", "both", "not_applicable", "there is no NVIDIA GPU", ()),
+    ("no-driver", "both", "not_applicable", "there is no NVIDIA GPU", ()),
 ]
 FAULTS = [
     ("h200", "misplaced", "fail", "chunk 0 was never written", ()),
@@ -38,9 +40,10 @@ def run(lab):
     product.manage(num_vfs=1)
     vm = lab.vm(VM).wait_ready()
     lease = product.lend(VM, network="train", verify="required", verify_profile="quick")
-    vm.run(f"mkdir -p {FOLDER}")
+    vm.run(f"mkdir -p {FOLDER}/older {FOLDER}/nothing")
     for target, output, name in (
             ("standin_cuda_newer", "standin/newer/libcuda.so.1", "libcuda.so.1"),
+            ("standin_cuda_older", "standin/older/libcuda.so.1", "older/libcuda.so.1"),
             ("standin_nic", "standin/libstandin_nic.so", "nic.so")):
         library = programs.built(lab, target, output)
         programs.send(vm, library.read_bytes(), f"{FOLDER}/{name}")
@@ -56,8 +59,11 @@ def run(lab):
 
 
 def standin(gpu, nic):
-    return (f"LD_LIBRARY_PATH={FOLDER} LD_PRELOAD={FOLDER}/nic.so VFMGR_STANDIN_GPU={gpu} "
-            f"VFMGR_STANDIN_NIC={nic}")
+    # A driver of before CUDA 11, or none at all; else its newest, with such a GPU.
+    folder = {"old-driver": f"{FOLDER}/older", "no-driver": f"{FOLDER}/nothing"}.get(gpu, FOLDER)
+    personality = "h200" if folder != FOLDER else gpu
+    return (f"LD_LIBRARY_PATH={folder} LD_PRELOAD={FOLDER}/nic.so "
+            f"VFMGR_STANDIN_GPU={personality} VFMGR_STANDIN_NIC={nic}")
 
 
 def carried(vm, netdev):
@@ -75,7 +81,7 @@ def judge(lab, vm, netdev, gpu, nic, verdict, text, routes):
     lab.step(f"{gpu}, {nic}: {found['verdict']}: {detail}")
     lab.check_equal(found["verdict"], verdict, f"verdict of {gpu} with NIC {nic}: {detail}")
     lab.check(text in detail, f"'{text}' is not in: {detail}")
-    lab.check(verdict == "pass" or found.get("remedy") or gpu in ("geforce", "none"),
+    lab.check(verdict == "pass" or found.get("remedy") or gpu in ("geforce", "none", "no-driver"),
               f"no remedy in {found}")
     for route in routes:
         lab.check(f"{route}: " in detail and f"{route}: not there" not in detail,
