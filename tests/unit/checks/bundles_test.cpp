@@ -127,9 +127,9 @@ TEST_P(ChangedMachine, IsJudgedAsExpected) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, ChangedMachine, testing::ValuesIn(all_cases()),
-                         [](auto const& info) {
+                         [](auto const& one) {
                              return test_name(
-                                 testing::TestParamInfo<std::string>(info.param.name, info.index));
+                                 testing::TestParamInfo<std::string>(one.param.name, one.index));
                          });
 
 // What each rule said of all machines and cases, and what those are worth.
