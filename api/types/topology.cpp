@@ -22,8 +22,17 @@ std::size_t switches_between(PciPlace const& one, PciPlace const& other, std::si
 
 // The bus of the host bridge.
 std::pair<std::uint32_t, std::uint8_t> root_bus(PciPlace const& place) {
-    auto const& first = place.above.empty() ? place.address : place.above.front();
+    auto const& first = place.above.empty() ? place.address : place.above.front().address;
     return {first.domain, first.bus};
+}
+
+template <class F, Of<PciPort> V>
+void fields(F& f, V& port) {
+    f.value("address", port.address);
+    f.value("vendor", port.vendor);
+    f.value("device", port.device);
+    f.value("subsystem_vendor", port.subsystem_vendor);
+    f.value("subsystem_device", port.subsystem_device);
 }
 
 template <class F, Of<PciPlace> V>
@@ -63,13 +72,23 @@ void fields(F& f, V& pair) {
 }  // namespace
 
 PciDistance distance(PciPlace const& one, PciPlace const& other) {
-    auto const parted = std::ranges::mismatch(one.above, other.above);
+    auto const parted =
+        std::ranges::mismatch(one.above, other.above, {}, &PciPort::address, &PciPort::address);
     auto const common = static_cast<std::size_t>(parted.in1 - one.above.begin());
     if (common > 0)
         return switches_between(one, other, common) > 1 ? PciDistance::pxb : PciDistance::pix;
     if (root_bus(one) == root_bus(other)) return PciDistance::phb;
     if (!one.numa_node || !other.numa_node) return PciDistance::unknown;
     return one.numa_node == other.numa_node ? PciDistance::node : PciDistance::sys;
+}
+
+void to_json(nlohmann::json& out, PciPort const& port) {
+    JsonWriter writer(out);
+    fields(writer, port);
+}
+
+void read(JsonReader& reader, PciPort& port) {
+    fields(reader, port);
 }
 
 void to_json(nlohmann::json& out, PciPlace const& place) {

@@ -33,9 +33,16 @@ inline constexpr std::array<EnumName<PciDistance>, 6> enum_names<PciDistance> = 
      {PciDistance::pxb, "PXB"},
      {PciDistance::pix, "PIX"}}};
 
+// A port or bridge on the way to a function. Ids that nobody tells are 0.
+struct PciPort {
+    PciAddress address;
+    std::uint16_t vendor = 0, device = 0, subsystem_vendor = 0, subsystem_device = 0;
+    bool operator==(PciPort const&) const = default;
+};
+
 struct PciPlace {
     PciAddress address;
-    std::vector<PciAddress> above;       // ports and bridges, from the root down
+    std::vector<PciPort> above;          // from the root down
     std::optional<int> numa_node;        // that has CPUs; absent: nobody tells
     std::optional<double> speed_gts;     // GT/s of its link; of a VF, the PF's
     std::optional<std::uint32_t> width;  // lanes
@@ -70,6 +77,8 @@ struct GpuNicPair {
 };
 
 class JsonReader;
+void to_json(nlohmann::json& out, PciPort const& port);
+void read(JsonReader& reader, PciPort& port);
 void to_json(nlohmann::json& out, PciPlace const& place);
 void read(JsonReader& reader, PciPlace& place);
 void to_json(nlohmann::json& out, LentFunction const& function);

@@ -30,16 +30,48 @@ std::string_view trimmed(std::string_view text) {
 
 // A switch of the host's: what is below it, by the port above its bus.
 struct Switch {
+    PciPort upper;
     std::map<PciAddress, Switch> switches;
     std::vector<PlacedFunction const*> functions;
 };
 
 // Ports on the way are a root port, then an upper and a lower one of each switch.
-Switch& switch_of(Switch& root, std::vector<PciAddress> const& above) {
+Switch& switch_of(Switch& root, std::vector<PciPort> const& above) {
     auto* at = &root;
-    for (std::size_t upper = 1; upper + 1 < above.size(); upper += 2)
-        at = &at->switches[above[upper]];
+    for (std::size_t upper = 1; upper + 1 < above.size(); upper += 2) {
+        at = &at->switches[above[upper].address];
+        at->upper = above[upper];
+    }
     return *at;
+}
+
+// Of a PEX switch, by its upper port; 0: another. NCCL tells the lower level of the fifth
+// generation from the upper one by the first digit of the last id.
+int broadcom_generation(PciPort const& upper, bool is_lower_level) {
+    constexpr std::uint16_t broadcom = 0x1000, fourth = 0xc010, fifth = 0xc030;
+    if (upper.vendor != broadcom || upper.subsystem_vendor != broadcom) return 0;
+    auto const digit = upper.subsystem_device >> 12U;
+    if (upper.device == fourth && digit == 0xa) return 4;
+    return upper.device == fifth && digit == (is_lower_level ? 1 : 0) ? 5 : 0;
+}
+
+PciPlace with_switches_as_nccl(PciPlace place) {
+    auto& above = place.above;
+    for (std::size_t upper = 1; upper + 2 < above.size(); upper += 2) {
+        auto const generation = broadcom_generation(above[upper], false);
+        if (generation == 0 || broadcom_generation(above[upper + 2], true) != generation) continue;
+        auto const between = above.begin() + static_cast<std::ptrdiff_t>(upper) + 1;
+        above.erase(between, between + 2);
+    }
+    return place;
+}
+
+// What NCCL knows a switch by; nothing where nobody tells.
+std::string ids_text(PciPort const& upper) {
+    if (upper.vendor == 0) return {};
+    return fmt::format(R"(vendor="0x{:04x}" device="0x{:04x}" subsystem_vendor="0x{:04x}" )"
+                       R"(subsystem_device="0x{:04x}" )",
+                       upper.vendor, upper.device, upper.subsystem_vendor, upper.subsystem_device);
 }
 
 // Of a switch, which the VM does not show, NCCL can't read it.
@@ -60,8 +92,9 @@ void write(Switch const& one, std::string const& indent, unsigned& number, std::
     for (auto const& [port, below] : one.switches) {
         // An address that no VM has; each switch needs its own.
         auto const index = ++number;
-        out += fmt::format("{}<pci busid=\"ffff:{:02x}:{:02x}.0\" class=\"0x060400\" {}>\n", indent,
-                           0xff - index / 32, index % 32, link_text(any_below(below)));
+        out += fmt::format("{}<pci busid=\"ffff:{:02x}:{:02x}.0\" class=\"0x060400\" {}{}>\n",
+                           indent, 0xff - index / 32, index % 32, ids_text(below.upper),
+                           link_text(any_below(below)));
         write(below, indent + "  ", number, out);
         out += indent + "</pci>\n";
     }
@@ -119,6 +152,10 @@ bool within(PciDistance distance, PciDistance level) {
     auto const as_nccl = distance == PciDistance::node ? PciDistance::phb : distance;
     // Where nobody tells of nodes NCCL takes all for one CPU's.
     return (as_nccl == PciDistance::unknown ? PciDistance::phb : as_nccl) >= level;
+}
+
+PciDistance nccl_distance(PciPlace const& one, PciPlace const& other) {
+    return distance(with_switches_as_nccl(one), with_switches_as_nccl(other));
 }
 
 std::string topology_file(std::vector<PlacedFunction> const& functions,

@@ -25,6 +25,10 @@ void add_nccl_file(std::string_view text, NcclSettings& settings);
 // NCCL knows no NODE: host bridges of one NUMA node are one CPU's, PHB.
 [[nodiscard]] bool within(PciDistance distance, PciDistance level);
 
+// What lies between the two as NCCL has it: switches of Broadcom's that show two levels and are one
+// count once (ncclTopoFlattenBcmSwitches), where `nvidia-smi topo` says PXB.
+[[nodiscard]] PciDistance nccl_distance(PciPlace const& one, PciPlace const& other);
+
 // Where NCCL looks for such a file when NCCL_TOPO_FILE names none.
 inline constexpr char const* default_topology_file =
     "/var/run/nvidia-topologyd/virtualTopology.xml";

@@ -21,13 +21,22 @@ LentFunction const* find_told(HostTopology const& told, std::optional<std::strin
     return found == told.functions.end() ? nullptr : &*found;
 }
 
-std::optional<PciDistance> on_host(checks::Machine const& machine, GpuNicPair const& pair,
-                                   std::optional<HostTopology> const& told) {
+// Where a GPU and a NIC are.
+struct Ends {
+    PciPlace gpu, nic;
+};
+struct Places {
+    Ends here;
+    std::optional<Ends> on_host;  // absent where it did not tell
+};
+
+std::optional<Ends> on_host(checks::Machine const& machine, GpuNicPair const& pair,
+                            std::optional<HostTopology> const& told) {
     if (!told) return std::nullopt;
     auto const* const gpu = find_told(*told, path_of(machine, pair.gpu));
     auto const* const nic = find_told(*told, path_of(machine, pair.nic));
     if (!gpu || !nic) return std::nullopt;
-    return distance(gpu->host, nic->host);
+    return Ends{gpu->host, nic->host};
 }
 
 std::string level_text(NcclSettings const& settings) {
@@ -36,21 +45,24 @@ std::string level_text(NcclSettings const& settings) {
                                    : "NCCL_NET_GDR_LEVEL, " + given->second;
 }
 
-std::string remedy_for(GpuNicPair const& pair, PciDistance level, bool in_vm) {
-    if (pair.on_host && within(*pair.on_host, level))
+std::string remedy_for(Places const& places, PciDistance level, bool in_vm) {
+    auto const& host = places.on_host;
+    if (host && within(nccl_distance(host->gpu, host->nic), level))
         return "vf-guest gpu topology --write /etc/nccl-topology.xml, and in /etc/nccl.conf "
                "NCCL_TOPO_FILE=/etc/nccl-topology.xml";
-    if (in_vm && !pair.on_host)
+    if (in_vm && !host)
         return "vfmgrd on the host tells the real distance of VFs that it lent; without it, where "
                "GPUDirect is known to be fast: NCCL_NET_GDR_LEVEL=SYS in /etc/nccl.conf";
-    auto const far = pair.on_host.value_or(pair.here) == PciDistance::sys ? "SYS" : "PHB";
+    auto const& ends = host ? *host : places.here;
+    auto const far = distance(ends.gpu, ends.nic) == PciDistance::sys ? "SYS" : "PHB";
     return fmt::format(
         "a GPU and a NIC below one PCI switch; or, where GPUDirect is measured to be "
         "faster all the same, NCCL_NET_GDR_LEVEL={} in /etc/nccl.conf",
         far);
 }
 
-void judge_nccl(GpuNicPair& pair, GpuInfo const& gpu, NcclState const& nccl, bool in_vm) {
+void judge_nccl(GpuNicPair& pair, GpuInfo const& gpu, NcclState const& nccl, Places const& places,
+                bool in_vm) {
     if (gpu.route == GpuRoute::none || gpu.route == GpuRoute::not_offered) {
         pair.because = gpu.detail;
         pair.remedy = gpu.remedy;
@@ -62,16 +74,19 @@ void judge_nccl(GpuNicPair& pair, GpuInfo const& gpu, NcclState const& nccl, boo
         pair.remedy = level.error().remedy;
     }
     auto const farthest = level.value_or(PciDistance::pxb);
-    bool const by_file = nccl.file_is_current && pair.on_host;
-    auto const seen = by_file ? *pair.on_host : pair.here;
+    bool const by_file = nccl.file_is_current && places.on_host;
+    auto const& ends = by_file ? *places.on_host : places.here;
+    auto const seen = nccl_distance(ends.gpu, ends.nic);
     pair.nccl_uses_gpudirect = within(seen, farthest);
     if (!pair.because.empty()) pair.because += "; ";
     pair.because += fmt::format(
-        "{} is {} {}{}", enum_name(seen), pair.nccl_uses_gpudirect ? "within" : "beyond",
-        level_text(nccl.settings), by_file ? fmt::format(", by {}", nccl.file) : "");
+        "{}{} is {} {}{}", enum_name(seen),
+        seen == distance(ends.gpu, ends.nic) ? "" : ", for two levels of a switch are one to NCCL,",
+        pair.nccl_uses_gpudirect ? "within" : "beyond", level_text(nccl.settings),
+        by_file ? fmt::format(", by {}", nccl.file) : "");
     if (!nccl.file.empty() && !nccl.file_is_current)
         pair.because += fmt::format("; {}, which NCCL reads, may say something else", nccl.file);
-    if (!pair.nccl_uses_gpudirect) pair.remedy = remedy_for(pair, farthest, in_vm);
+    if (!pair.nccl_uses_gpudirect) pair.remedy = remedy_for(places, farthest, in_vm);
 }
 
 }  // namespace
@@ -116,9 +131,11 @@ std::vector<GpuNicPair> judge(checks::Machine const& machine, std::vector<GpuInf
             GpuNicPair pair;
             pair.gpu = gpu.pci;
             pair.nic = nic->address;
-            pair.here = checks::distance(machine, *device, *nic);
-            pair.on_host = on_host(machine, pair, told);
-            judge_nccl(pair, gpu, nccl, machine.kind == CheckedMachine::guest);
+            Places const places{{place_of(machine, *device), place_of(machine, *nic)},
+                                on_host(machine, pair, told)};
+            pair.here = distance(places.here.gpu, places.here.nic);
+            if (auto const& host = places.on_host) pair.on_host = distance(host->gpu, host->nic);
+            judge_nccl(pair, gpu, nccl, places, machine.kind == CheckedMachine::guest);
             pairs.push_back(std::move(pair));
         }
     }

@@ -47,7 +47,13 @@ std::vector<PciDevice const*> rdma_nics(std::vector<PciDevice> const& pci) {
 }
 
 PciPlace place_of(Machine const& machine, PciDevice const& device) {
-    PciPlace place{device.address, device.above, cpu_node(machine, device), {}, {}};
+    PciPlace place{device.address, {}, cpu_node(machine, device), {}, {}};
+    for (auto const& address : device.above) {
+        auto const* const port = find_pci(machine, address);
+        place.above.push_back(port ? PciPort{address, port->vendor, port->device,
+                                             port->subsystem_vendor, port->subsystem_device}
+                                   : PciPort{address});
+    }
     // A VF has no link of its own.
     auto const* const pf = device.pf ? find_pci(machine, *device.pf) : nullptr;
     auto const& linked = pf ? *pf : device;

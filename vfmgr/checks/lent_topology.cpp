@@ -40,8 +40,9 @@ class Places {
         if (std::ranges::find(names, to_string(function)) != names.end()) return false;
         names.push_back(to_string(function));
         auto const folder = folder_of(function);
-        for (auto const* const file : {"vendor", "device", "class", "numa_node", "sriov_totalvfs",
-                                       "current_link_speed", "current_link_width"})
+        for (auto const* const file :
+             {"vendor", "device", "subsystem_vendor", "subsystem_device", "class", "numa_node",
+              "sriov_totalvfs", "current_link_speed", "current_link_width"})
             files_.read({folder + "/" + file}, facts_);
         files_.read_link(folder, facts_);
         return true;

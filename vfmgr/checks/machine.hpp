@@ -35,6 +35,7 @@ struct Cpu {
 struct PciDevice {
     PciAddress address;
     std::uint16_t vendor = 0, device = 0;
+    std::uint16_t subsystem_vendor = 0, subsystem_device = 0;
     std::uint32_t class_code = 0;  // 0x020000: Ethernet controller
     std::uint8_t revision = 0;     // 0xff: it does not answer
     std::optional<int> numa_node;  // absent where it has none

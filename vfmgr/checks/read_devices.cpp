@@ -72,6 +72,8 @@ PciDevice read_pci_device(Facts const& facts, PciAddress const& address) {
     device.address = address;
     device.vendor = of.number<std::uint16_t>("vendor").value_or(0);
     device.device = of.number<std::uint16_t>("device").value_or(0);
+    device.subsystem_vendor = of.number<std::uint16_t>("subsystem_vendor").value_or(0);
+    device.subsystem_device = of.number<std::uint16_t>("subsystem_device").value_or(0);
     device.class_code = of.number<std::uint32_t>("class").value_or(0);
     device.revision = of.number<std::uint8_t>("revision").value_or(0);
     device.numa_node = of.number<int>("numa_node");

@@ -102,6 +102,8 @@ constexpr std::array files{
     // resize hangs (kernel-and-libvirt.md, 1).
     WantedFile{"/sys/bus/pci/devices/*/vendor"},
     WantedFile{"/sys/bus/pci/devices/*/device"},
+    WantedFile{"/sys/bus/pci/devices/*/subsystem_vendor"},
+    WantedFile{"/sys/bus/pci/devices/*/subsystem_device"},
     WantedFile{"/sys/bus/pci/devices/*/class"},
     WantedFile{"/sys/bus/pci/devices/*/revision"},
     WantedFile{"/sys/bus/pci/devices/*/numa_node"},

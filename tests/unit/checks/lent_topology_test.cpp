@@ -59,8 +59,9 @@ TEST_F(LentTopology, IsAVfsPlaceAndItsPfsLink) {
     EXPECT_EQ(vf.in_guest, "00/02.1/00.0");
     EXPECT_EQ(vf.vendor, 0x15b3);
     EXPECT_EQ(vf.host.address, at("0000:1c:00.2"));
-    EXPECT_EQ(vf.host.above,
-              (std::vector{at("0000:16:01.0"), at("0000:17:00.0"), at("0000:18:00.0")}));
+    EXPECT_EQ(
+        vf.host.above,
+        (std::vector<PciPort>{{at("0000:16:01.0")}, {at("0000:17:00.0")}, {at("0000:18:00.0")}}));
     EXPECT_EQ(vf.host.numa_node, 1);
     EXPECT_EQ(vf.host.speed_gts, 32.0);
     EXPECT_EQ(vf.host.width, 16U);
@@ -71,6 +72,20 @@ TEST_F(LentTopology, ReadsNothingOfFunctionsThatOthersHave) {
                                       {{at("0000:1c:00.2"), std::nullopt, "00/02.1/00.0"}});
     for (auto const& [path, unused] : facts.files)
         EXPECT_EQ(path.find("0000:31:00.0"), path.npos) << path;
+}
+
+TEST_F(LentTopology, TellsWhatPortsTheWayHas) {
+    auto const way = std::string("pci0000:16/0000:16:01.0/0000:17:00.0");
+    add(way, "32.0 GT/s PCIe");
+    auto const port = root() / "devices" / way;
+    write(port / "vendor", "0x1000");
+    write(port / "device", "0xc030");
+    write(port / "subsystem_vendor", "0x1028");
+    write(port / "subsystem_device", "0x0072");
+    auto const told = told_of({{at("0000:1c:00.2"), std::nullopt, "00/02.1/00.0"}});
+    ASSERT_EQ(told.functions.size(), 1U);
+    EXPECT_EQ(told.functions[0].host.above.at(1),
+              (PciPort{at("0000:17:00.0"), 0x1000, 0xc030, 0x1028, 0x0072}));
 }
 
 // A root port that could keep devices apart, and does not.

@@ -47,20 +47,106 @@ TEST(GdrLevel, TakesHostBridgesOfOneNodeForOne) {
     EXPECT_FALSE(within(PciDistance::pix, gdr_level({{"NCCL_NET_GDR_LEVEL", "LOC"}}).value()));
 }
 
+// A PCI Express switch of Broadcom's by its upper port.
+PciPort pex(char const* address, unsigned device, unsigned subsystem_device) {
+    return {at(address), 0x1000, static_cast<std::uint16_t>(device), 0x1000,
+            static_cast<std::uint16_t>(subsystem_device)};
+}
+
+// The host's tree has a GPU and a NIC below a switch each, both below a third.
+struct TwoLevels : testing::Test {
+    static PciDistance between(PciPort const& above, PciPort const& of_gpu, PciPort const& of_nic) {
+        PciPort const root{at("0000:00:01.0")};
+        PciPlace const gpu{at("0000:0f:00.0"),
+                           {root, above, {at("0000:09:00.0")}, of_gpu, {at("0000:0e:00.0")}},
+                           0,
+                           {},
+                           {}};
+        PciPlace const nic{at("0000:0c:00.0"),
+                           {root, above, {at("0000:09:02.0")}, of_nic, {at("0000:0b:00.0")}},
+                           0,
+                           {},
+                           {}};
+        EXPECT_EQ(distance(gpu, nic), PciDistance::pxb);
+        EXPECT_EQ(nccl_distance(nic, gpu), nccl_distance(gpu, nic));
+        return nccl_distance(gpu, nic);
+    }
+};
+
+TEST_F(TwoLevels, OfOnePartAreOneSwitchToNccl) {
+    EXPECT_EQ(between(pex("0000:08:00.0", 0xc030, 0x0072), pex("0000:0d:00.0", 0xc030, 0x1003),
+                      pex("0000:0a:00.0", 0xc030, 0x1003)),
+              PciDistance::pix);
+    EXPECT_EQ(between(pex("0000:08:00.0", 0xc010, 0xa096), pex("0000:0d:00.0", 0xc010, 0xa096),
+                      pex("0000:0a:00.0", 0xc010, 0xa064)),
+              PciDistance::pix);
+}
+
+TEST_F(TwoLevels, OfOtherSwitchesAreTwo) {
+    auto const upper = pex("0000:08:00.0", 0xc030, 0x0072);
+    auto const lower = pex("0000:0d:00.0", 0xc030, 0x1003);
+    EXPECT_EQ(between({at("0000:08:00.0")}, {at("0000:0d:00.0")}, {at("0000:0a:00.0")}),
+              PciDistance::pxb)
+        << "nobody tells their ids";
+    EXPECT_EQ(between(upper, lower, pex("0000:0a:00.0", 0xc010, 0xa096)), PciDistance::pxb)
+        << "the NIC's is of another generation";
+    EXPECT_EQ(between(upper, upper, upper), PciDistance::pxb) << "upper levels all of them";
+    EXPECT_EQ(between(lower, lower, lower), PciDistance::pxb) << "lower levels all of them";
+    auto other = upper;
+    other.subsystem_vendor = 0x1028;
+    EXPECT_EQ(between(other, lower, lower), PciDistance::pxb) << "a part by another maker";
+}
+
+// Below a switch of two levels there is another such: NCCL melts each with its own, no more.
+TEST_F(TwoLevels, AreNotMoreThanTwo) {
+    auto const place = [](char const* address, char const* port) {
+        auto const fourth = [](char const* upper) { return pex(upper, 0xc010, 0xa096); };
+        return PciPlace{at(address),
+                        {{at("0000:00:01.0")},
+                         fourth("0000:01:00.0"),
+                         {at("0000:02:00.0")},
+                         fourth("0000:03:00.0"),
+                         {at("0000:04:00.0")},
+                         fourth("0000:05:00.0"),
+                         {at(port)}},
+                        0,
+                        {},
+                        {}};
+    };
+    auto deep = place("0000:07:00.0", "0000:06:00.0");
+    EXPECT_EQ(nccl_distance(deep, place("0000:08:00.0", "0000:06:01.0")), PciDistance::pix);
+    auto high = deep;
+    high.above.resize(2);
+    high.above.push_back({at("0000:02:01.0")});
+    EXPECT_EQ(nccl_distance(deep, high), PciDistance::pxb);
+}
+
+// With "(ids)" for those of the one switch that has some.
+std::string without_ids(std::string file) {
+    std::string const ids =
+        R"(vendor="0x1000" device="0xc030" subsystem_vendor="0x1000" subsystem_device="0x0072")";
+    if (auto const begin = file.find(ids); begin != file.npos)
+        file.replace(begin, ids.size(), "(ids)");
+    return file;
+}
+
 // Two GPUs: one shares a switch below a switch with the NIC, the other is of another node.
 TEST(TopologyFile, ShowsTheHostsSwitchesAndTheVmsAddresses) {
-    std::vector<PciAddress> const first{at("0000:07:01.0"), at("0000:08:00.0"), at("0000:09:02.0"),
-                                        at("0000:0d:00.0"), at("0000:0e:00.0")};
-    std::vector<PciAddress> const second{at("0000:07:01.0"), at("0000:08:00.0"),
-                                         at("0000:09:00.0")};
+    auto const upper = pex("0000:08:00.0", 0xc030, 0x0072);
+    std::vector<PciPort> const first{{at("0000:07:01.0")},
+                                     upper,
+                                     {at("0000:09:02.0")},
+                                     {at("0000:0d:00.0")},
+                                     {at("0000:0e:00.0")}};
+    std::vector<PciPort> const second{{at("0000:07:01.0")}, upper, {at("0000:09:00.0")}};
     std::vector<PlacedFunction> const functions{
         {at("0000:01:00.0"), 0x030200, {at("0000:0f:00.0"), first, 0, 32.0, 16}},
         {at("0000:02:00.0"), 0x020000, {at("0000:0a:00.2"), second, 0, 16.0, 8}},
-        {at("0000:03:00.0"), 0x030200, {at("0000:a1:00.0"), {at("0000:a0:01.0")}, 1, {}, {}}}};
-    EXPECT_EQ(topology_file(functions, {"00ff", "ff00"}),
+        {at("0000:03:00.0"), 0x030200, {at("0000:a1:00.0"), {{at("0000:a0:01.0")}}, 1, {}, {}}}};
+    EXPECT_EQ(without_ids(topology_file(functions, {"00ff", "ff00"})),
               R"(<system version="1">
   <cpu numaid="0" affinity="00ff">
-    <pci busid="ffff:ff:01.0" class="0x060400" link_speed="16.0 GT/s PCIe" link_width="8">
+    <pci busid="ffff:ff:01.0" class="0x060400" (ids) link_speed="16.0 GT/s PCIe" link_width="8">
       <pci busid="ffff:ff:02.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16">
         <pci busid="0000:01:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"/>
       </pci>

@@ -24,12 +24,12 @@ struct GpuTopology : testing::Test {
         facts.looked_for = {"*"};
         add("0000:01:00.0", "0000:00:02.0", "0x10de", "0x030200");
         add("0000:04:00.0", "0000:00:02.1", "0x15b3", "0x020000");
-        std::vector<PciAddress> const port{at("0000:16:01.0"), at("0000:17:00.0")};
+        std::vector<PciPort> const port{{at("0000:16:01.0")}, {at("0000:17:00.0")}};
         told.functions = {
             {"00/02.0/00.0", 0x10de, 0x2335, {at("0000:1b:00.0"), port, 0, 32.0, 16}},
             {"00/02.1/00.0", 0x15b3, 0x101e, {at("0000:1c:00.2"), port, 0, 32.0, 16}}};
-        told.functions[0].host.above.push_back(at("0000:18:00.0"));
-        told.functions[1].host.above.push_back(at("0000:18:01.0"));
+        told.functions[0].host.above.push_back({at("0000:18:00.0")});
+        told.functions[1].host.above.push_back({at("0000:18:01.0")});
         GpuInfo gpu;
         gpu.pci = at("0000:01:00.0");
         gpu.route = GpuRoute::dma_buf;
@@ -73,8 +73,31 @@ TEST_F(GpuTopology, IsWhatNcclReadsInAFile) {
     EXPECT_THAT(only(nccl).because, HasSubstr("may say something else"));
 }
 
+// As on hosts with a PEX89104: `nvidia-smi topo` says PXB there.
+TEST_F(GpuTopology, HasTwoLevelsOfASwitchForOneAsNcclDoes) {
+    for (auto& function : told.functions) {
+        auto& above = function.host.above;
+        above[1] = {above[1].address, 0x1000, 0xc030, 0x1000, 0x0072};
+        auto const bus = function.host.address.bus;
+        above.push_back(
+            {PciAddress{0, static_cast<std::uint8_t>(bus - 10)}, 0x1000, 0xc030, 0x1000, 0x1003});
+        above.push_back({PciAddress{0, static_cast<std::uint8_t>(bus - 5)}});
+    }
+    NcclState nccl{{{"NCCL_NET_GDR_LEVEL", "PIX"}}, "/etc/nccl-topology.xml", true};
+    EXPECT_EQ(only(nccl).on_host, PciDistance::pxb);
+    EXPECT_TRUE(only(nccl).nccl_uses_gpudirect);
+    EXPECT_EQ(only(nccl).because,
+              "PIX, for two levels of a switch are one to NCCL, is within NCCL_NET_GDR_LEVEL, PIX, "
+              "by /etc/nccl-topology.xml");
+    nccl.file_is_current = false;
+    EXPECT_THAT(only(nccl).remedy, HasSubstr("vf-guest gpu topology --write"));
+    told.functions[0].host.above[1].subsystem_vendor = 0x1028;
+    nccl.file_is_current = true;
+    EXPECT_FALSE(only(nccl).nccl_uses_gpudirect);
+}
+
 TEST_F(GpuTopology, MayBeFartherThanAFileHelps) {
-    told.functions[0].host.above = {at("0000:a0:01.0")};
+    told.functions[0].host.above = {{at("0000:a0:01.0")}};
     told.functions[0].host.numa_node = 1;
     auto const pair = only();
     EXPECT_EQ(pair.on_host, PciDistance::sys);

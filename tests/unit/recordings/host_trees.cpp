@@ -42,21 +42,29 @@ std::optional<PciDistance> in_nccls_words(Pair const& pair, PciDistance distance
 }
 
 // A VM that was given these functions: there their addresses are others.
-void expect_nccl_is_told(Machine const& host, Distances const& expected) {
+std::map<PciAddress, PciAddress> addresses_in_vm(Distances const& of) {
     std::map<PciAddress, PciAddress> in_vm;  // by the host's
-    for (auto const& [pair, distance] : expected)
+    for (auto const& [pair, distance] : of)
         for (auto const& function : {pair.first, pair.second})
             in_vm.try_emplace(function, PciAddress{0, static_cast<std::uint8_t>(in_vm.size() + 1)});
+    return in_vm;
+}
+
+std::string file_for_vm(Machine const& host, std::map<PciAddress, PciAddress> const& in_vm) {
     std::vector<guest::gpu::PlacedFunction> given;
     for (auto const& [on_host, here] : in_vm) {
         auto const* const device = find_pci(host, on_host);
         given.push_back({here, device->class_code, place_of(host, *device)});
     }
+    return guest::gpu::topology_file(given, {"ff"});
+}
+
+void expect_nccl_is_told(std::string const& xml, std::map<PciAddress, PciAddress> const& in_vm,
+                         Distances const& expected) {
     std::map<PciAddress, NcclFunction> read;
-    auto const xml = guest::gpu::topology_file(given, {"ff"});
     for (auto& function : functions_of_nccl(xml))
         read.emplace(function.placed.address(), std::move(function));
-    ASSERT_EQ(read.size(), given.size()) << xml;
+    ASSERT_EQ(read.size(), in_vm.size()) << xml;
     for (auto const& [pair, distance] : expected) {
         auto const wanted = in_nccls_words(pair, distance);
         if (!wanted) continue;
@@ -97,6 +105,31 @@ void expect_gpus_are_judged(Machine const& machine, Distances const& expected) {
     }
 }
 
+using Between = PciDistance (*)(PciPlace const&, PciPlace const&);
+
+// What was compared; empty, and the test has failed, where a function is not read.
+std::string compared_by(Between distance, Machine const& machine, Distances const& expected) {
+    Tally of_gpu_and_nic, of_others;
+    for (auto const& [pair, recorded] : expected) {
+        auto const* const one = find_pci(machine, pair.first);
+        auto const* const other = find_pci(machine, pair.second);
+        if (!one || !other) {
+            ADD_FAILURE() << to_string(one ? pair.second : pair.first) << " is not read";
+            return {};
+        }
+        auto const here = place_of(machine, *one), there = place_of(machine, *other);
+        EXPECT_EQ(enum_name(distance(here, there)), enum_name(recorded))
+            << to_string(pair.first) << " and " << to_string(pair.second);
+        EXPECT_EQ(distance(there, here), distance(here, there))
+            << to_string(pair.first) << " and " << to_string(pair.second);
+        ++(is_nic(one->class_code) != is_nic(other->class_code) ? of_gpu_and_nic
+                                                                : of_others)[recorded];
+    }
+    auto text = fmt::format("GPU-NIC {}; others {}", to_text(of_gpu_and_nic), to_text(of_others));
+    testing::Test::RecordProperty("compared", text);
+    return text;
+}
+
 bool is_behind(Bridge const& bridge, PciAddress const& function) {
     return bridge.address.domain == function.domain && bridge.secondary <= function.bus &&
            function.bus <= bridge.subordinate;
@@ -131,6 +164,13 @@ class NcclWalk {
             return;
         }
         below.switches.insert(address);
+        below.placed.ports.push_back(
+            {.address = address,
+             .vendor = element.attribute("vendor").as_uint(),
+             .device = element.attribute("device").as_uint(),
+             .subsystem_vendor = element.attribute("subsystem_vendor").as_uint(),
+             .subsystem_device = element.attribute("subsystem_device").as_uint(),
+             .class_code = below.placed.class_code});
         for (auto const pci : element.children("pci")) {
             auto through = below;
             through.placed.path += fmt::format("/e000:{:02x}:00.0", ++ports_);
@@ -142,6 +182,30 @@ class NcclWalk {
     int roots_ = 0, ports_ = 0;
 };
 
+// "PEX gen 4" has the same ids on both levels, "gen 5" has not (getBcmGen()).
+bool is_two_levels_of_one(pugi::xml_node upper, pugi::xml_node lower) {
+    auto const ids = [](pugi::xml_node element) {
+        std::string text;
+        for (auto const* const name : {"vendor", "device", "subsystem_vendor", "subsystem_device"})
+            text += std::string(element.attribute(name).value()).substr(0, 6) + " ";
+        return text.substr(0, text.size() - 4);  // three digits of the last are any
+    };
+    std::string const fourth = "0x1000 0xc010 0x1000 0xa", fifth = "0x1000 0xc030 0x1000 0x";
+    return (ids(upper) == fourth && ids(lower) == fourth) ||
+           (ids(upper) == fifth + "0" && ids(lower) == fifth + "1");
+}
+
+void flatten(pugi::xml_node element) {
+    std::vector<pugi::xml_node> lower;
+    for (auto const child : element.children("pci"))
+        if (is_two_levels_of_one(element, child)) lower.push_back(child);
+    for (auto one : lower) {
+        while (auto const below = one.first_child()) element.append_move(below);
+        element.remove_child(one);
+    }
+    for (auto const child : element.children("pci")) flatten(child);
+}
+
 }  // namespace
 
 PciAddress TreeFunction::address() const {
@@ -150,8 +214,12 @@ PciAddress TreeFunction::address() const {
 
 Facts host_of(std::vector<TreeFunction> const& functions) {
     std::vector<Function> plain;
-    for (auto const& one : functions)
+    std::map<std::string, Function> ports;
+    for (auto const& one : functions) {
         plain.push_back({.address = to_string(one.address()), .class_code = one.class_code});
+        for (auto const& port : one.ports) ports.emplace(port.address, port);
+    }
+    for (auto const& [address, port] : ports) plain.push_back(port);
     auto facts = machine_with(plain);
     for (auto const& one : functions) {
         auto const folder = "/sys/bus/pci/devices/" + to_string(one.address());
@@ -177,26 +245,20 @@ Distances distances(
 
 std::string compared(Facts const& host, Distances const& expected) {
     auto const machine = read_machine(host);
-    Tally of_gpu_and_nic, of_others;
-    for (auto const& [pair, recorded] : expected) {
-        auto const* const one = find_pci(machine, pair.first);
-        auto const* const other = find_pci(machine, pair.second);
-        if (!one || !other) {
-            ADD_FAILURE() << to_string(one ? pair.second : pair.first) << " is not read";
-            return "not read";
-        }
-        EXPECT_EQ(enum_name(distance(machine, *one, *other)), enum_name(recorded))
-            << to_string(pair.first) << " and " << to_string(pair.second);
-        EXPECT_EQ(distance(machine, *other, *one), distance(machine, *one, *other))
-            << to_string(pair.first) << " and " << to_string(pair.second);
-        ++(is_nic(one->class_code) != is_nic(other->class_code) ? of_gpu_and_nic
-                                                                : of_others)[recorded];
-    }
-    expect_nccl_is_told(machine, expected);
+    auto text = compared_by(vfmgr::distance, machine, expected);
+    if (text.empty()) return text;
+    auto const in_vm = addresses_in_vm(expected);
+    expect_nccl_is_told(file_for_vm(machine, in_vm), in_vm, expected);
     expect_gpus_are_judged(machine, expected);
-    auto const text =
-        fmt::format("GPU-NIC {}; others {}", to_text(of_gpu_and_nic), to_text(of_others));
-    testing::Test::RecordProperty("compared", text);
+    return text;
+}
+
+std::string compared_as_nccl(Facts const& host, Distances const& expected) {
+    auto const machine = read_machine(host);
+    auto text = compared_by(guest::gpu::nccl_distance, machine, expected);
+    if (text.empty()) return text;
+    auto const in_vm = addresses_in_vm(expected);
+    expect_nccl_is_told(flattened(file_for_vm(machine, in_vm)), in_vm, expected);
     return text;
 }
 
@@ -226,6 +288,15 @@ PciDistance above_bridges(Root const& one, Root const& other) {
     if (one.bus == other.bus) return PciDistance::phb;
     if (one.node < 0 || other.node < 0) return PciDistance::unknown;
     return one.node == other.node ? PciDistance::node : PciDistance::sys;
+}
+
+std::string flattened(std::string const& xml) {
+    pugi::xml_document document;
+    document.load_buffer(xml.data(), xml.size());
+    for (auto const cpu : document.child("system").children("cpu")) flatten(cpu);
+    std::ostringstream text;
+    document.save(text);
+    return text.str();
 }
 
 std::vector<NcclFunction> functions_of_nccl(std::string const& xml) {

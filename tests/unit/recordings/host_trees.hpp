@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/types/topology.hpp"
+#include "tests/unit/recordings/recordings.hpp"
 #include "vfmgr/checks/facts.hpp"
 
 namespace vfmgr::checks::recordings {
@@ -21,6 +22,7 @@ struct TreeFunction {
     std::string path;  // below /sys/devices: "pci0000:16/0000:16:01.0/0000:17:00.0"
     unsigned class_code = 0;
     int node = -1;
+    std::vector<Function> ports{};  // of those on the way whose ids the recording tells
     [[nodiscard]] PciAddress address() const;
 };
 // These alone, as their host's sysfs would have shown them.
@@ -40,6 +42,8 @@ using Distances = std::map<Pair, PciDistance>;
 // write NCCL's file for a VM with these functions, which has to give the same distances. What was
 // compared: "GPU-NIC 8 PIX, 56 SYS; others 56 SYS".
 [[nodiscard]] std::string compared(Facts const& host, Distances const& expected);
+// The same of distances as NCCL has them, on the host itself and in a VM with these functions.
+[[nodiscard]] std::string compared_as_nccl(Facts const& host, Distances const& expected);
 
 // --- bridges, as lspci, the kernel's log and configuration spaces number the buses behind them ---
 
@@ -70,6 +74,9 @@ struct NcclFunction {
     std::string cpu;
     std::set<std::string> switches;
 };
+// As NCCL does it before it looks for ways (src/graph/topo.cc, ncclTopoFlattenBcmSwitches): what is
+// below the lower level of a Broadcom switch comes to be below the upper one.
+[[nodiscard]] std::string flattened(std::string const& xml);
 // In the file's order.
 [[nodiscard]] std::vector<NcclFunction> functions_of_nccl(std::string const& xml);
 // As NCCL has it, which knows no NODE: PHB is all of one CPU's. Of one switch PIX, of more PXB

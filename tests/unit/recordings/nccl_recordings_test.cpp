@@ -11,18 +11,31 @@ class NcclRecordings : public Recordings {
   protected:
     // NCCL's words, in which host bridges of one node are PHB; here each tree has one of its own.
     static std::string compare(std::string const& name) {
-        std::map<PciAddress, NcclFunction> by_address;
+        auto const xml = content("07-gpu-topology/" + name);
+        return compared(host_in(xml), said_by(xml));
+    }
+    static std::string compare_as_nccl(std::string const& name) {
+        auto const xml = content("07-gpu-topology/" + name);
+        return compared_as_nccl(host_in(xml), said_by(flattened(xml)));
+    }
+
+  private:
+    static Facts host_in(std::string const& xml) {
         std::vector<TreeFunction> tree;
+        for (auto const& one : functions_of_nccl(xml)) tree.push_back(one.placed);
+        return host_of(tree);
+    }
+    static Distances said_by(std::string const& xml) {
+        std::map<PciAddress, NcclFunction> by_address;
         std::vector<PciAddress> addresses;
-        for (auto const& one : functions_of_nccl(content("07-gpu-topology/" + name))) {
+        for (auto const& one : functions_of_nccl(xml)) {
             by_address.emplace(one.placed.address(), one);
-            tree.push_back(one.placed);
             addresses.push_back(one.placed.address());
         }
-        return compared(host_of(tree), distances(addresses, [&](auto const& a, auto const& b) {
-                            auto const said = nccl_distance(by_address.at(a), by_address.at(b));
-                            return said == PciDistance::phb ? PciDistance::node : said;
-                        }));
+        return distances(addresses, [&](auto const& a, auto const& b) {
+            auto const said = nccl_distance(by_address.at(a), by_address.at(b));
+            return said == PciDistance::phb ? PciDistance::node : said;
+        });
     }
 };
 
@@ -66,6 +79,17 @@ TEST_F(NcclRecordings, AzureNcv4AsItsVmsAreToldHasGpusAlone) {
 TEST_F(NcclRecordings, OciH100Host) {
     EXPECT_EQ(compare("oci-H100-topology.xml"),
               "GPU-NIC 8 PXB, 24 NODE, 32 SYS; others 24 NODE, 32 SYS");
+}
+
+// Each of its three switches is one level of one part, a PEX89104 by its ids; NCCL knows that.
+TEST_F(NcclRecordings, OciH100HostAsNcclTakesIt) {
+    EXPECT_EQ(compare_as_nccl("oci-H100-topology.xml"),
+              "GPU-NIC 8 PIX, 24 NODE, 32 SYS; others 24 NODE, 32 SYS");
+}
+
+// Its switches say 0xffff of themselves.
+TEST_F(NcclRecordings, AwsP4dAsNcclTakesIt) {
+    EXPECT_EQ(compare_as_nccl("aws-p4d-24xl-topo.xml"), compare("aws-p4d-24xl-topo.xml"));
 }
 
 // A host itself, dumped by NCCL: no switch at all.

@@ -34,6 +34,7 @@ void unpack(std::string const& name, fs::path const& into);
 struct Function {
     std::string address;
     unsigned vendor = 0x15b3, device = 0x101d;
+    unsigned subsystem_vendor = 0, subsystem_device = 0;
     unsigned class_code = 0x020000;
     unsigned revision = 0;
     int total_vfs = -1;  // of no PF

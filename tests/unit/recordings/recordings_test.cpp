@@ -117,6 +117,10 @@ void add(Facts& facts, Function const& one) {
     };
     write("vendor", fmt::format("0x{:04x}", one.vendor));
     write("device", fmt::format("0x{:04x}", one.device));
+    if (one.subsystem_vendor != 0) {
+        write("subsystem_vendor", fmt::format("0x{:04x}", one.subsystem_vendor));
+        write("subsystem_device", fmt::format("0x{:04x}", one.subsystem_device));
+    }
     write("class", fmt::format("0x{:06x}", one.class_code));
     write("revision", fmt::format("0x{:02x}", one.revision));
     if (one.total_vfs >= 0) write("sriov_totalvfs", std::to_string(one.total_vfs));

@@ -147,7 +147,9 @@ TEST(GuestMessages, SurviveTheirJson) {
     test::expect_survives<StreamRequest>(stream);
     test::expect_survives<HostTopology>(R"({"functions": [{"in_guest": "00/02.1/00.0",
         "vendor": 5555, "device": 4126, "host": {"address": "0000:1c:00.2",
-        "above": ["0000:16:01.0"], "numa_node": null, "speed_gts": 32.0, "width": 16}}],
+        "above": [{"address": "0000:16:01.0", "vendor": 4096, "device": 49200,
+                   "subsystem_vendor": 4136, "subsystem_device": 114}],
+        "numa_node": null, "speed_gts": 32.0, "width": 16}}],
         "notes": ["no ATS"]})");
     test::expect_survives<RunWish>(R"({"profile": "deep"})");
     test::expect_survives<StreamOffer>(fmt::format(
