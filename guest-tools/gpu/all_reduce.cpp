@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <thread>
 
@@ -98,8 +99,8 @@ Result<void> Clique::start(std::size_t bytes, Place place) {
     NcclResult first = nccl_success;
     for (std::size_t at = 0; at < ranks_.size() && first == nccl_success; ++at) {
         auto const& rank = *ranks_[at];
-        auto* const sent = reinterpret_cast<void*>(rank.sent().range().address);
-        auto* const received = reinterpret_cast<void*>(rank.received().range().address);
+        auto* const sent = std::bit_cast<void*>(rank.sent().range().address);
+        auto* const received = std::bit_cast<void*>(rank.received().range().address);
         first = calls.ncclAllReduce(sent, place == Place::in_place ? sent : received,
                                     bytes / sizeof(float), nccl_float32, nccl_sum, comms_[at],
                                     rank.stream());

@@ -35,7 +35,7 @@ std::string ModuleWatch::now() const {
         std::istringstream words(line);
         std::string name, bytes, uses, users, state;
         words >> name >> bytes >> uses >> users >> state;
-        all += name + ' ' + state + '\n';
+        all += fmt::format("{} {}\n", name, state);
     }
     struct stat status{};
     if (::stat(list_.c_str(), &status) == 0)

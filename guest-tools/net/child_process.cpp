@@ -16,7 +16,7 @@ namespace {
 Result<ProcessEnd> await_child(pid_t child, std::string const& program, Deadline deadline) {
     bool const ended = await_end_of(child, deadline);
     if (!ended) ::kill(child, SIGKILL);
-    auto const end = bury(child);
+    auto end = bury(child);
     if (ended) return end;
     return fail(Problem::timed_out, program + " did not end in time", "see the kernel log");
 }

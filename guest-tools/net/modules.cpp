@@ -26,7 +26,7 @@ Error missing(std::string const& module, std::string why) {
 Result<void> need_module(std::string const& sysfs, std::string const& module, Deadline deadline) {
     if (std::error_code ignored; std::filesystem::exists(sysfs + "/module/" + module, ignored))
         return {};
-    auto const loaded = run_program({"modprobe", module}, deadline);
+    auto loaded = run_program({"modprobe", module}, deadline);
     if (!loaded && loaded.error().problem == Problem::unsupported)
         return fail(missing(module, loaded.error().detail));
     return loaded;

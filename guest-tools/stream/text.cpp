@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace vfmgr::stream {
@@ -26,7 +27,7 @@ std::uint64_t timed_bytes(Summary const& summary) {
 
 nlohmann::json rounded(std::optional<double> const& value) {
     if (!value) return nullptr;
-    return static_cast<double>(static_cast<std::int64_t>(*value * 1000 + 0.5)) / 1000;
+    return std::round(*value * 1000) / 1000;
 }
 
 std::string rate_text(std::uint64_t packets, std::uint64_t bytes, std::uint64_t in_microseconds) {

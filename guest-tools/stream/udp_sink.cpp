@@ -29,10 +29,12 @@ Error no_sender(UdpSink::Wish const& wish, char const* call, int error_number) {
 
 // DO, and not PROBE: what the path has said about its MTU is respected, and an error here.
 int forbid_fragments(int fd, UdpSink::Wish const& wish) {
-    int const discover = is_v4(wish) ? IP_PMTUDISC_DO : IPV6_PMTUDISC_DO;
-    return is_v4(wish)
-               ? ::setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof discover)
-               : ::setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &discover, sizeof discover);
+    if (is_v4(wish)) {
+        int const discover = IP_PMTUDISC_DO;
+        return ::setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof discover);
+    }
+    int const discover = IPV6_PMTUDISC_DO;
+    return ::setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &discover, sizeof discover);
 }
 
 // Of a connected socket; 0 when the kernel does not tell.

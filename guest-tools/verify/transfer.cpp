@@ -64,13 +64,14 @@ class Rounds {
         auto const rate = [](std::uint64_t bytes, std::uint64_t nanoseconds) {
             return static_cast<double>(bytes) / mib * giga / static_cast<double>(nanoseconds);
         };
-        return {{"rounds", static_cast<double>(rounds_)},
-                {"orders", static_cast<double>(orders_)},
-                {"bytes", static_cast<double>(written_ + read_)},
-                {"stale_per_million", static_cast<double>(stale_) * 1e6 /
-                                          static_cast<double>(written_ / payload_chunk_bytes)},
-                {"write_mib_per_s", rate(written_, writing_)},
-                {"read_mib_per_s", rate(read_, reading_)}};
+        auto const chunks = written_ / payload_chunk_bytes;
+        return {
+            {"rounds", static_cast<double>(rounds_)},
+            {"orders", static_cast<double>(orders_)},
+            {"bytes", static_cast<double>(written_ + read_)},
+            {"stale_per_million", static_cast<double>(stale_) * 1e6 / static_cast<double>(chunks)},
+            {"write_mib_per_s", rate(written_, writing_)},
+            {"read_mib_per_s", rate(read_, reading_)}};
     }
     std::uint64_t checked() const { return written_ + read_; }
 

@@ -81,7 +81,7 @@ std::string value_of(nlohmann::json const& card, char const* when, char const* n
 // "8", or "8 -> 16" where it changes at the next reset.
 std::string change_of(nlohmann::json const& card, char const* name) {
     auto const current = value_of(card, "current", name);
-    auto const next = value_of(card, "next", name);
+    auto next = value_of(card, "next", name);
     if (current == next || current == "-") return next;
     return current + " -> " + next;
 }

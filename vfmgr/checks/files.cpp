@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -204,7 +205,7 @@ std::vector<std::string> Files::expand(std::string_view pattern) {
                 continue;
             }
             for (auto const& name : names_in(path.empty() ? "/" : path).names)
-                if (matches(part, name)) longer.push_back(path + "/" + name);
+                if (matches(part, name)) longer.push_back(fmt::format("{}/{}", path, name));
         }
         paths = std::move(longer);
     }
@@ -284,9 +285,10 @@ void read_vfio_holders(Files& files, Facts& into) {
         }
         bool holds = false;
         for (auto const& name : open_files.names) {
-            auto fact = target_of(files.root() + folder + "/" + name);
+            auto const link = fmt::format("{}/{}", folder, name);
+            auto fact = target_of(files.root() + link);
             if (!fact.bytes.starts_with("/dev/vfio/")) continue;
-            into.links.insert_or_assign(folder + "/" + name, std::move(fact));
+            into.links.insert_or_assign(link, std::move(fact));
             holds = true;
         }
         if (!holds) continue;

@@ -288,10 +288,10 @@ std::span<std::string_view const> unit_folders() {
     return folders_of_units;
 }
 
-std::vector<std::string> unit_question(std::vector<std::string> const& units) {
+std::vector<std::string> unit_question(std::vector<std::string> const& names) {
     std::vector<std::string> words{"systemctl", "show",
                                    "--property=Id,LoadState,ActiveState,UnitFileState"};
-    words.insert(words.end(), units.begin(), units.end());
+    words.insert(words.end(), names.begin(), names.end());
     return words;
 }
 

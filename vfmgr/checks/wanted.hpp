@@ -42,7 +42,7 @@ struct WantedCommand {
 // systemd's units whose state is a fact, asked for by the words, where systemd has them.
 [[nodiscard]] std::span<std::string_view const> wanted_units();
 [[nodiscard]] std::span<std::string_view const> unit_folders();
-[[nodiscard]] std::vector<std::string> unit_question(std::vector<std::string> const& units);
+[[nodiscard]] std::vector<std::string> unit_question(std::vector<std::string> const& names);
 // The kernel's log from the journal, for who may not read /dev/kmsg: the daemon's unit may not.
 [[nodiscard]] WantedCommand const& wanted_journal();
 

@@ -248,7 +248,7 @@ std::optional<std::string> path_in_guest(DomainXml const& domain, PciAddress con
         if (at == domain.buses.end()) return std::nullopt;
         if (at->root) return fmt::format("{:02x}/{}", *at->root, text);
         if (!at->at) return std::nullopt;
-        text = slot_text(*at->at) + "/" + text;
+        text = fmt::format("{}/{}", slot_text(*at->at), text);
         bus = at->at->bus;
     }
     return std::nullopt;  // controllers that are each other's

@@ -172,8 +172,8 @@ Result<Plan> plan_repair(HostView const& host, DesiredState const& desired, PciA
     bool anew = some_are_missing(*state, spec, leases);
     if (anew) {
         auto made = make_anew(plan, host, *state, spec, leases);
-        if (!made) refused.push_back(std::move(made).error());
         anew = made.has_value();
+        if (!anew) refused.push_back(std::move(made).error());
     }
     if (base && !leases.empty()) {
         auto links = links_up(*state, wanted_links(pf, spec, *base, leases), *base);
