@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace vfmgr::guest::gpu {
 namespace {
@@ -147,28 +148,29 @@ Result<PciDistance> gdr_level(NcclSettings const& settings) {
                 "set LOC, PIX, PXB, PHB or SYS");
 }
 
-bool within(PciDistance distance, PciDistance level) {
-    if (level == PciDistance::unknown) return false;  // LOC
-    auto const as_nccl = distance == PciDistance::node ? PciDistance::phb : distance;
-    // Where nobody tells of nodes NCCL takes all for one CPU's.
-    return (as_nccl == PciDistance::unknown ? PciDistance::phb : as_nccl) >= level;
+bool within(PciDistance as_nccl, PciDistance level) {
+    return level != PciDistance::unknown && as_nccl >= level;  // unknown: LOC
 }
 
 PciDistance nccl_distance(PciPlace const& one, PciPlace const& other) {
-    return distance(with_switches_as_nccl(one), with_switches_as_nccl(other));
+    auto const found = distance(with_switches_as_nccl(one), with_switches_as_nccl(other));
+    if (found >= PciDistance::phb) return found;
+    return one.numa_node == other.numa_node ? PciDistance::phb : PciDistance::sys;
 }
 
 std::string topology_file(std::vector<PlacedFunction> const& functions,
                           std::vector<std::string> const& affinities) {
+    constexpr int no_node = std::numeric_limits<int>::max();  // that anybody tells: the last
     std::map<int, Switch> nodes;
     for (auto const& function : functions)
-        switch_of(nodes[function.host.numa_node.value_or(0)], function.host.above)
+        switch_of(nodes[function.host.numa_node.value_or(no_node)], function.host.above)
             .functions.push_back(&function);
+    bool const as_many = affinities.size() == nodes.size() - nodes.count(no_node);
     std::string out = "<system version=\"1\">\n";
     unsigned number = 0;
     std::size_t node = 0;
     for (auto const& [on_host, root] : nodes) {
-        auto const cpus = affinities.size() == nodes.size() ? affinities[node] : all(affinities);
+        auto const cpus = as_many && on_host != no_node ? affinities[node] : all(affinities);
         out += fmt::format("  <cpu numaid=\"{}\" affinity=\"{}\">\n", node, cpus);
         write(root, "    ", number, out);
         out += "  </cpu>\n";

@@ -22,12 +22,12 @@ void add_nccl_file(std::string_view text, NcclSettings& settings);
 // The farthest distance at which NCCL uses GPUDirect; PXB unless NCCL_NET_GDR_LEVEL says otherwise.
 // A word that NCCL does not know is an error: NCCL takes no notice of it.
 [[nodiscard]] Result<PciDistance> gdr_level(NcclSettings const& settings);
-// NCCL knows no NODE: host bridges of one NUMA node are one CPU's, PHB.
-[[nodiscard]] bool within(PciDistance distance, PciDistance level);
-
-// What lies between the two as NCCL has it: switches of Broadcom's that show two levels and are one
-// count once (ncclTopoFlattenBcmSwitches), where `nvidia-smi topo` says PXB.
+// What lies between the two as NCCL has it: PIX, PXB, PHB or SYS. Switches of Broadcom's that show
+// two levels and are one count once (ncclTopoFlattenBcmSwitches), where `nvidia-smi topo` says PXB.
+// Host bridges of one NUMA node are one CPU's, PHB; all that nobody tells a node of has another
+// CPU.
 [[nodiscard]] PciDistance nccl_distance(PciPlace const& one, PciPlace const& other);
+[[nodiscard]] bool within(PciDistance as_nccl, PciDistance level);
 
 // Where NCCL looks for such a file when NCCL_TOPO_FILE names none.
 inline constexpr char const* default_topology_file =

@@ -54,11 +54,19 @@ std::string remedy_for(Places const& places, PciDistance level, bool in_vm) {
         return "vfmgrd on the host tells the real distance of VFs that it lent; without it, where "
                "GPUDirect is known to be fast: NCCL_NET_GDR_LEVEL=SYS in /etc/nccl.conf";
     auto const& ends = host ? *host : places.here;
-    auto const far = distance(ends.gpu, ends.nic) == PciDistance::sys ? "SYS" : "PHB";
+    auto const far = nccl_distance(ends.gpu, ends.nic) == PciDistance::sys ? "SYS" : "PHB";
     return fmt::format(
         "a GPU and a NIC below one PCI switch; or, where GPUDirect is measured to be "
         "faster all the same, NCCL_NET_GDR_LEVEL={} in /etc/nccl.conf",
         far);
+}
+
+// Why NCCL's word for it is another than nvidia-smi's, in the middle of a sentence.
+std::string_view difference(PciDistance as_nccl, PciDistance as_smi) {
+    if (as_nccl == as_smi) return "";
+    if (as_smi == PciDistance::pxb) return ", for two levels of a switch are one to NCCL,";
+    return as_smi == PciDistance::node ? ", as NCCL calls all of one NUMA node,"
+                                       : ", as nobody tells of NUMA nodes,";
 }
 
 void judge_nccl(GpuNicPair& pair, GpuInfo const& gpu, NcclState const& nccl, Places const& places,
@@ -80,8 +88,7 @@ void judge_nccl(GpuNicPair& pair, GpuInfo const& gpu, NcclState const& nccl, Pla
     pair.nccl_uses_gpudirect = within(seen, farthest);
     if (!pair.because.empty()) pair.because += "; ";
     pair.because += fmt::format(
-        "{}{} is {} {}{}", enum_name(seen),
-        seen == distance(ends.gpu, ends.nic) ? "" : ", for two levels of a switch are one to NCCL,",
+        "{}{} is {} {}{}", enum_name(seen), difference(seen, distance(ends.gpu, ends.nic)),
         pair.nccl_uses_gpudirect ? "within" : "beyond", level_text(nccl.settings),
         by_file ? fmt::format(", by {}", nccl.file) : "");
     if (!nccl.file.empty() && !nccl.file_is_current)

@@ -36,15 +36,28 @@ TEST(GdrLevel, IsPxbUnlessSomebodySaysOtherwise) {
     EXPECT_EQ(wrong.error().detail, "NCCL knows no NCCL_NET_GDR_LEVEL 'pix' and uses PXB");
 }
 
-TEST(GdrLevel, TakesHostBridgesOfOneNodeForOne) {
+TEST(GdrLevel, IsTheFarthest) {
     EXPECT_TRUE(within(PciDistance::pix, PciDistance::pxb));
     EXPECT_TRUE(within(PciDistance::pxb, PciDistance::pxb));
     EXPECT_FALSE(within(PciDistance::phb, PciDistance::pxb));
-    EXPECT_TRUE(within(PciDistance::node, PciDistance::phb));
     EXPECT_FALSE(within(PciDistance::sys, PciDistance::phb));
     EXPECT_TRUE(within(PciDistance::sys, PciDistance::sys));
-    EXPECT_TRUE(within(PciDistance::unknown, PciDistance::phb));
     EXPECT_FALSE(within(PciDistance::pix, gdr_level({{"NCCL_NET_GDR_LEVEL", "LOC"}}).value()));
+}
+
+TEST(NcclDistance, HasOneCpuForANodeAndOneForWhatHasNone) {
+    auto const between = [](std::optional<int> one, std::optional<int> other) {
+        PciPlace const gpu{at("0000:17:00.0"), {{at("0000:16:01.0")}}, one, {}, {}};
+        PciPlace const nic{at("0000:a1:00.0"), {{at("0000:a0:01.0")}}, other, {}, {}};
+        return nccl_distance(gpu, nic);
+    };
+    EXPECT_EQ(between(0, 0), PciDistance::phb);
+    EXPECT_EQ(between(0, 1), PciDistance::sys);
+    EXPECT_EQ(between({}, {}), PciDistance::phb);
+    EXPECT_EQ(between(0, {}), PciDistance::sys);
+    EXPECT_EQ(
+        nccl_distance({at("0000:00:02.0"), {}, 0, {}, {}}, {at("0000:00:03.0"), {}, 0, {}, {}}),
+        PciDistance::phb);
 }
 
 // A PCI Express switch of Broadcom's by its upper port.
@@ -158,6 +171,29 @@ TEST(TopologyFile, ShowsTheHostsSwitchesAndTheVmsAddresses) {
   </cpu>
 </system>
 )");
+}
+
+TEST(TopologyFile, HasACpuForWhatNobodyTellsTheNodeOf) {
+    std::vector<PlacedFunction> const functions{
+        {at("0000:01:00.0"), 0x030200, {at("0000:17:00.0"), {}, {}, {}, {}}},
+        {at("0000:02:00.0"), 0x020000, {at("0000:a1:00.0"), {}, 3, {}, {}}},
+        {at("0000:03:00.0"), 0x030200, {at("0000:c1:00.0"), {}, {}, {}, {}}}};
+    std::string const link = R"(link_speed="16.0 GT/s PCIe" link_width="16"/>)";
+    EXPECT_EQ(topology_file(functions, {"0f"}), R"(<system version="1">
+  <cpu numaid="0" affinity="0f">
+    <pci busid="0000:02:00.0" class="0x020000" )" + link +
+                                                    R"(
+  </cpu>
+  <cpu numaid="1" affinity="0f">
+    <pci busid="0000:01:00.0" class="0x030200" )" + link +
+                                                    R"(
+    <pci busid="0000:03:00.0" class="0x030200" )" + link +
+                                                    R"(
+  </cpu>
+</system>
+)");
+    auto const two = topology_file({functions[0], functions[1]}, {"0f", "f0"});
+    EXPECT_NE(two.find(R"(numaid="0" affinity="ff")"), two.npos) << two;
 }
 
 TEST(TopologyFile, GivesEachNodeAllCpusWhereTheVmHasFewerNodes) {

@@ -105,6 +105,20 @@ TEST_F(GpuTopology, MayBeFartherThanAFileHelps) {
     EXPECT_TRUE(only({{{"NCCL_NET_GDR_LEVEL", "SYS"}}, "", false}).nccl_uses_gpudirect);
 }
 
+TEST_F(GpuTopology, IsInNcclsWordsWhereThatDecides) {
+    NcclState nccl{{{"NCCL_NET_GDR_LEVEL", "PHB"}}, "/etc/nccl-topology.xml", true};
+    told.functions[0].host.above = {{at("0000:a0:01.0")}};
+    EXPECT_EQ(only(nccl).on_host, PciDistance::node);
+    EXPECT_TRUE(only(nccl).nccl_uses_gpudirect);
+    EXPECT_THAT(only(nccl).because,
+                HasSubstr("PHB, as NCCL calls all of one NUMA node, is within NCCL_NET_GDR_LEVEL"));
+    told.functions[0].host.numa_node.reset();
+    EXPECT_EQ(only(nccl).on_host, PciDistance::unknown);
+    EXPECT_FALSE(only(nccl).nccl_uses_gpudirect);
+    EXPECT_THAT(only(nccl).because, HasSubstr("SYS, as nobody tells of NUMA nodes, is beyond"));
+    EXPECT_THAT(only(nccl).remedy, HasSubstr("NCCL_NET_GDR_LEVEL=SYS"));
+}
+
 TEST_F(GpuTopology, IsUnknownWhereTheHostDoesNotTell) {
     auto const pair = only({}, false);
     EXPECT_EQ(pair.on_host, std::nullopt);
