@@ -4,7 +4,6 @@
 // refused says why.
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 #include "api/types/attachment.hpp"
@@ -16,14 +15,11 @@
 #include "api/types/pf_info.hpp"
 #include "api/types/rdma_link.hpp"
 #include "api/types/vm_info.hpp"
+#include "tests/fuzz/require.hpp"
 
 namespace {
 
 using namespace vfmgr;
-
-void require(bool promise) {
-    if (!promise) std::abort();
-}
 
 void require_reason(Error const& error) {
     require(error.problem == Problem::invalid_request);

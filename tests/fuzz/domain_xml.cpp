@@ -5,15 +5,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 
+#include "tests/fuzz/require.hpp"
 #include "vfmgr/hypervisor/hostdev_xml.hpp"
 
 namespace {
-
-void require(bool promise) {
-    if (!promise) std::abort();
-}
 
 // What we would write for a device that was read is read as the same device.
 void round_trip(vfmgr::DomainHostdev const& hostdev) {

@@ -3,15 +3,11 @@
 // taken for one thing says so in these very words.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 
+#include "tests/fuzz/require.hpp"
 #include "vfmgr/checks/driver_log.hpp"
 
 namespace {
-
-void require(bool promise) {
-    if (!promise) std::abort();
-}
 
 void require_inside(std::string_view line, std::string_view part) {
     require(part.empty() ||

@@ -3,17 +3,9 @@
 // many bytes, and asks the same when written again.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 
 #include "guest-tools/verify/echo.hpp"
-
-namespace {
-
-void require(bool promise) {
-    if (!promise) std::abort();
-}
-
-}  // namespace
+#include "tests/fuzz/require.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     using namespace vfmgr::verify;

@@ -4,20 +4,16 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
 #include "guest-tools/verify/device.hpp"
 #include "guest-tools/verify/judge.hpp"
+#include "tests/fuzz/require.hpp"
 
 namespace {
 
 using namespace vfmgr;
-
-void require(bool promise) {
-    if (!promise) std::abort();
-}
 
 verify::SessionFacts nothing_seen() {
     verify::SessionFacts facts;

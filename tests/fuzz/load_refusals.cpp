@@ -4,18 +4,14 @@
 // what is named as forbidding the module names it.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 
 #include "guest-tools/gpu/load_refusals.hpp"
+#include "tests/fuzz/require.hpp"
 #include "vfmgr/checks/rule.hpp"
 
 namespace {
 
 using namespace vfmgr;
-
-void require(bool promise) {
-    if (!promise) std::abort();
-}
 
 void require_a_rule(std::string const& id) {
     for (auto const& rule : checks::all_rules())

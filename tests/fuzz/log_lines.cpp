@@ -5,16 +5,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
+#include "tests/fuzz/require.hpp"
 #include "vfmgr/checks/log_lines.hpp"
 
 namespace {
-
-void require(bool promise) {
-    if (!promise) std::abort();
-}
 
 void require_lines_inside(std::string_view text) {
     auto const* behind = text.data();

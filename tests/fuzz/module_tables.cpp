@@ -3,17 +3,13 @@
 // what is found stands there, and nothing lies outside.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 
+#include "tests/fuzz/require.hpp"
 #include "vfmgr/checks/pci_resource.hpp"
 #include "vfmgr/checks/peermem.hpp"
 #include "vfmgr/checks/rdma_stack.hpp"
 
 namespace {
-
-void require(bool promise) {
-    if (!promise) std::abort();
-}
 
 void require_inside(std::string_view text, std::string_view part) {
     require(part.empty() ||

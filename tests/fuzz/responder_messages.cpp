@@ -3,19 +3,15 @@
 // the limits, and what is taken is written, read again and equal.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
 #include "guest-tools/serve/remote_responder.hpp"
+#include "tests/fuzz/require.hpp"
 
 namespace {
 
 using namespace vfmgr;
-
-void require(bool promise) {
-    if (!promise) std::abort();
-}
 
 template <class T>
 void same_again(T const& value) {

@@ -4,17 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 
 #include "guest-tools/stock/lines.hpp"
+#include "tests/fuzz/require.hpp"
 
 namespace {
 
 using namespace vfmgr::stock;
-
-void require(bool promise) {
-    if (!promise) std::abort();
-}
 
 void read_lines(std::string_view text) {
     if (auto const end = parse_pingpong_line(text))

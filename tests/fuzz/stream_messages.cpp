@@ -4,7 +4,6 @@
 // written, read again and equal.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -13,15 +12,12 @@
 #include "guest-tools/stream/packet.hpp"
 #include "guest-tools/stream/rate.hpp"
 #include "guest-tools/stream/sequence.hpp"
+#include "tests/fuzz/require.hpp"
 
 namespace {
 
 using namespace vfmgr;
 using namespace vfmgr::stream;
-
-void require(bool promise) {
-    if (!promise) std::abort();
-}
 
 bool printable(std::string_view text) {
     for (char const ch : text)

@@ -4,17 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 
 #include "guest-tools/verify/transfer_order.hpp"
-
-namespace {
-
-void require(bool promise) {
-    if (!promise) std::abort();
-}
-
-}  // namespace
+#include "tests/fuzz/require.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     using namespace vfmgr::verify;

@@ -3,19 +3,11 @@
 // differ, and says where.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
 #include "guest-tools/verify/payload.hpp"
-
-namespace {
-
-void require(bool promise) {
-    if (!promise) std::abort();
-}
-
-}  // namespace
+#include "tests/fuzz/require.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     using namespace vfmgr::verify;
