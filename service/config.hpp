@@ -46,6 +46,10 @@ struct Config {
     http::Limits limits;
 };
 
+[[nodiscard]] inline std::string store_file(Config const& config) {
+    return config.state_dir + "/vfmgr.db";
+}
+
 struct ConfigPaths {
     std::string file = "/etc/vfmgr/vfmgr.toml";
     std::string folder = "/etc/vfmgr/conf.d";

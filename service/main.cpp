@@ -12,6 +12,7 @@
 #include "vfmgr/kernel/linux_kernel.hpp"
 #include "vfmgr/kernel/remote_kernel.hpp"
 #include "vfmgr/kernel/worker_process.hpp"
+#include "vfmgr/store/left_store.hpp"
 
 namespace {
 
@@ -59,6 +60,10 @@ int main(int argc, char** argv) {
     // Threads come and go with operations and connections; each would leave memory behind in an
     // arena of its own.
     ::mallopt(M_ARENA_MAX, arenas);
+    // Before anything is lent: vfctl drained takes a vfmgrd that is down for one that lent nothing
+    // only where there was none since the host booted.
+    if (auto const marked = leave_start_mark(start_mark_file, store_file(*config)); !marked)
+        return failed(marked.error());
     Bell bell;
     LibvirtHypervisor hypervisor(config->libvirt_uri, [&bell] { bell.ring(); });
     auto const served = run(

@@ -36,7 +36,7 @@ Result<std::unique_ptr<Control>> open_control(Config const& config) {
         return fail(Problem::unavailable,
                     fmt::format("{} can't be made: {}", config.state_dir, error.message()),
                     "set state_dir in vfmgr.toml to a folder that can be written");
-    VFMGR_TRY(Store store, Store::open(config.state_dir + "/vfmgr.db"));
+    VFMGR_TRY(Store store, Store::open(store_file(config)));
     return Control::start(std::move(store));
 }
 

@@ -19,28 +19,64 @@ namespace {
 std::string const drain_remedy =
     "give the VFs back first: vfctl detach VM, for each; then nobody is harmed";
 
-// Also those of VMs that are shut off: their VFs would be gone when they start.
-Result<std::set<std::string>> lent_by_daemon(Options const& options) {
-    std::set<std::string> vms;
-    auto const connection = Connection::open(options);
-    auto const body =
-        connection ? get_json(*connection, "/v1/attachments") : fail(connection.error());
-    // A daemon that is down, at boot for one, lends nothing; what VMs hold is seen all the same.
-    if (!body && body.error().problem == Problem::unavailable) return vms;
-    if (!body) return fail(body.error());
-    for (auto const& item : body->at("items")) vms.insert(printable(cell(item, "/vm_name")));
-    return vms;
+using Names = std::set<std::string>;
+
+tl::unexpected<Error> unseen(Error const& why, std::string remedy) {
+    Error error{Problem::vf_in_use,
+                "it can't be seen whether a VM has a VF, so one may: " + why.detail,
+                std::move(remedy), why.causes};
+    return fail(std::move(error));
 }
 
-Result<std::set<std::string>> held_by_processes() {
-    checks::Facts const facts = checks::collect_vfio_holders();
+// Also those of VMs that are shut off: their VFs would be gone when they start.
+Result<Names> lent_by_daemon(Options const& options, std::chrono::seconds time_max) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const response,
+              connection.send({.path = "/v1/attachments", .timeout = time_max}));
+    VFMGR_TRY(auto const body, json_of(response));
+    if (!body.is_object() || !body.contains("items") || !body["items"].is_array())
+        return fail(Problem::internal, "the server's answer is no list of attachments",
+                    "check that this is vfmgrd, and that its version fits vfctl's");
+    Names names;
+    for (auto const& item : body["items"]) names.insert(printable(cell(item, "/vm_name")));
+    return names;
+}
+
+Result<Names> lent_by_store(std::string const& store) {
+    VFMGR_TRY(auto const leases, read_leases(store));
+    Names names;
+    for (auto const& lease : leases) names.insert(printable(lease.vm_name));
+    return names;
+}
+
+Result<Names> left_in_store(std::string const& store, Error const& no_answer) {
+    auto names = lent_by_store(store);
+    if (names) return names;
+    names.error().causes.push_back({"GET /v1/attachments", "", no_answer.detail});
+    return unseen(names.error(), "start vfmgrd, and ask again: systemctl restart vfmgrd");
+}
+
+// What is lent to VMs, whether they run or not. Before vfmgrd has run there is nobody to ask: its
+// socket would start it, and then what VMs get at this boot would keep openibd from loading the
+// drivers that it takes. A socket or a host that was named is asked all the same.
+Result<Names> lent(Options const& options, DrainSources const& sources) {
+    bool const named = !options.url.empty() || options.socket != Options{}.socket;
+    auto const mark = read_start_mark(sources.start_mark);
+    if (mark && !*mark && !named) return Names{};
+    auto const answer = lent_by_daemon(options, sources.answer_time_max);
+    if (answer || answer.error().problem == Problem::invalid_request) return answer;
+    if (options.url.empty() && mark && *mark) return left_in_store(**mark, answer.error());
+    return unseen(answer.error(), answer.error().remedy);
+}
+
+Result<Names> held_by_processes(checks::Facts const& facts) {
     auto const machine = checks::read_machine(facts);
     if (!machine.vfio_holders)
         return fail(Problem::vf_in_use,
                     fmt::format("it can't be seen who holds VFs, so any may be in use: {}",
                                 checks::to_string(machine.vfio_holders.error())),
                     "run it as root");
-    std::set<std::string> names;
+    Names names;
     for (auto const& holding : *machine.vfio_holders)
         names.insert(printable(holding.vm.empty() ? "process " + holding.process : holding.vm));
     return names;
@@ -54,10 +90,10 @@ Result<void> drained(Options const& options) {
 
 }  // namespace
 
-Result<void> require_drained(Options const& options) {
-    VFMGR_TRY(auto names, lent_by_daemon(options));
+Result<void> require_drained(Options const& options, DrainSources const& sources) {
+    VFMGR_TRY(auto names, lent(options, sources));
     if (options.url.empty()) {  // of another host only its daemon tells
-        VFMGR_TRY(auto const holders, held_by_processes());
+        VFMGR_TRY(auto const holders, held_by_processes(sources.vfio_holders()));
         names.insert(holders.begin(), holders.end());
     }
     if (names.empty()) return {};

@@ -2,11 +2,24 @@
 // Whether any VM has a VF of a host. One thread.
 #pragma once
 
+#include <chrono>
+#include <functional>
+#include <string>
+
 #include "service/cli/session.hpp"
+#include "vfmgr/checks/collect.hpp"
+#include "vfmgr/store/left_store.hpp"
 
 namespace vfmgr {
 
+struct DrainSources {
+    std::string start_mark = start_mark_file;
+    std::function<checks::Facts()> vfio_holders = checks::collect_vfio_holders;
+    std::chrono::seconds answer_time_max{20};
+};
+
 // vf_in_use, with the VMs' names, where one has; also when it can't be seen.
-[[nodiscard]] Result<void> require_drained(Options const& options);
+[[nodiscard]] Result<void> require_drained(Options const& options,
+                                           DrainSources const& sources = {});
 
 }  // namespace vfmgr

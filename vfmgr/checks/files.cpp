@@ -279,7 +279,8 @@ void read_vfio_holders(Files& files, Facts& into) {
     for (auto const& process : files.expand("/proc/[0-9]*")) {
         auto const folder = process + "/fd";
         auto const open_files = names_of(files.root() + folder);
-        if (open_files.error == EACCES || open_files.error == EPERM) {
+        bool const gone = open_files.error == ENOENT || open_files.error == ESRCH;
+        if (open_files.error != 0 && !gone) {
             into.folders.insert_or_assign(folder, open_files);
             return;  // one process that can't be looked at may hold anything
         }

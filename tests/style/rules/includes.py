@@ -27,7 +27,7 @@ ALLOWED = {
     "guest-tools/verify": ["api", "vfmgr/netlink", "guest-tools/verify"],
     "guest-tools/stock": ["api", "guest-tools/verify", "guest-tools/stock"],
     "guest-tools": ["api", "vfmgr/netlink", "vfmgr/checks", "guest-tools"],
-    "service/cli": ["api", "vfmgr/checks", "service/cli"],
+    "service/cli": ["api", "vfmgr/checks", "vfmgr/store", "service/cli"],
     "service": ["api", "vfmgr", "guest-tools/verify", "guest-tools/stock", "guest-tools/serve",
                 "service"],
 }
