@@ -71,19 +71,38 @@ Result<Edited> edited_spec(Connection const& connection, std::string const& path
     return out;
 }
 
+// Somebody else who changed the spec between our read and our write gets to keep that: it is read
+// again, and the edit made in what there is now. Of those who edit at the same time one wins each
+// time, so this many can.
+Result<std::optional<nlohmann::json>> edit_until_written(Connection const& connection,
+                                                         Options const& options,
+                                                         std::string const& path,
+                                                         SetArguments const& arguments) {
+    constexpr int tries_max = 16;
+    for (int tries = 1;; ++tries) {
+        VFMGR_TRY(Edited const edited, edited_spec(connection, path, arguments));
+        ApiRequest request{.method = "PUT", .path = path, .body = edited.body};
+        if (!edited.revision.empty()) request.headers["if-match"] = edited.revision;
+        auto done = change(connection, options, std::move(request));
+        if (done || done.error().problem != Problem::precondition_failed) return done;
+        if (tries == tries_max) return done;
+        say(fmt::format("{}, so the edit is made again", done.error().detail), options);
+    }
+}
+
 Result<void> set(Options const& options, SetArguments const& arguments) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const pci, resolve_pf(connection, arguments.pf));
     auto const pf_path = "/v1/pfs/" + to_string(pci);
-    ApiRequest request{.method = "PUT", .path = pf_path + "/spec"};
+    auto const spec_path = pf_path + "/spec";
+    std::optional<nlohmann::json> done;
     if (arguments.file.empty()) {
-        VFMGR_TRY(Edited const edited, edited_spec(connection, request.path, arguments));
-        request.body = edited.body;
-        if (!edited.revision.empty()) request.headers["if-match"] = edited.revision;
+        VFMGR_TRY(done, edit_until_written(connection, options, spec_path, arguments));
     } else {
-        VFMGR_TRY(request.body, read_text(arguments.file));
+        VFMGR_TRY(auto whole, read_text(arguments.file));
+        VFMGR_TRY(done, change(connection, options,
+                               {.method = "PUT", .path = spec_path, .body = std::move(whole)}));
     }
-    VFMGR_TRY(auto const done, change(connection, options, std::move(request)));
     if (!done) return {};
     say(done->is_null() ? fmt::format("{} is so already", arguments.pf)
                         : fmt::format("{} is configured", arguments.pf),

@@ -63,6 +63,14 @@ class Api {
         return {};
     }
 
+    [[nodiscard]] std::vector<Asked> all_asked(std::string const& line) {
+        std::lock_guard const lock(mutex_);
+        std::vector<Asked> all;
+        for (auto const& each : asked_)
+            if (each.line == line) all.push_back(each);
+        return all;
+    }
+
   private:
     void answer(http::Request const& request, http::Respond const& respond) {
         auto line = request.method + " " + request.path;

@@ -101,6 +101,59 @@ TEST(Vfctl, PfSetSendsTheChangedSpecWithItsRevision) {
     EXPECT_EQ(sent["networks"].size(), 2u);
 }
 
+nlohmann::json spec_with(std::vector<std::string> const& networks) {
+    auto all = nlohmann::json::array();
+    for (auto const& name : networks) {
+        auto const start = "10." + std::to_string(100 + all.size()) + ".0.";
+        all.push_back({{"name", name}, {"prefix", start + "0/24"}, {"host_address", start + "1"}});
+    }
+    return {{"mode", "manage"}, {"networks", all}};
+}
+
+std::vector<std::string> names_in(std::string const& spec) {
+    std::vector<std::string> names;
+    auto const document = nlohmann::json::parse(spec);
+    for (auto const& network : document.at("networks")) names.push_back(network.at("name"));
+    return names;
+}
+
+Error const changed{Problem::precondition_failed, "the spec has another revision now", "read it"};
+
+// Refused at once, and by the operation's own look at the revision: somebody added "b" and "c".
+TEST(Vfctl, PfSetEditsAgainWhatSomebodyElseChangedMeanwhile) {
+    Api api;
+    auto const path = std::string("/v1/pfs/0000:01:00.0/spec");
+    api.on("GET " + path, 200, spec_with({"a"}), {{"ETag", "\"1\""}});
+    api.on("GET " + path, 200, spec_with({"a", "b"}), {{"ETag", "\"2\""}});
+    api.on("GET " + path, 200, spec_with({"a", "b", "c"}), {{"ETag", "\"3\""}});
+    api.refuse("PUT " + path, changed);
+    api.on("PUT " + path, 202, operation("queued", "/v1/pfs/0000:01:00.0"));
+    api.on("PUT " + path, 202, operation("queued", "/v1/pfs/0000:01:00.0"));
+    auto failed = operation("failed", "/v1/pfs/0000:01:00.0");
+    failed["problem"] = {{"code", "precondition_failed"}, {"detail", "changed"}};
+    api.on("GET /v1/operations/op1 wait=0", 200, failed);
+    api.on("GET /v1/operations/op1 wait=0", 200, operation("succeeded", "/v1/pfs/0000:01:00.0"));
+    api.on("GET /v1/pfs/0000:01:00.0", 200, pf);
+    auto const ran = vfctl(api, {"pf", "set", "0000:01:00.0", "--network",
+                                 "name=mine,prefix=10.2.0.0/24,host=10.2.0.1"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    auto const puts = api.all_asked("PUT " + path);
+    ASSERT_EQ(puts.size(), 3U);
+    EXPECT_EQ(puts[2].headers.at("if-match"), "\"3\"");
+    EXPECT_THAT(names_in(puts[2].body), testing::ElementsAre("a", "b", "c", "mine"));
+}
+
+TEST(Vfctl, PfSetGivesUpWhenSomebodyElseIsAlwaysFaster) {
+    Api api;
+    auto const path = std::string("/v1/pfs/0000:01:00.0/spec");
+    api.on("GET " + path, 200, spec_with({"a"}), {{"ETag", "\"1\""}});
+    api.refuse("PUT " + path, changed);
+    auto const ran = vfctl(api, {"pf", "set", "0000:01:00.0", "--num-vfs", "2"});
+    EXPECT_EQ(ran.code, 4);
+    EXPECT_THAT(ran.err, HasSubstr("the spec has another revision now"));
+    EXPECT_EQ(api.all_asked("PUT " + path).size(), 16U);
+}
+
 TEST(Vfctl, PfSetManagesWhatNobodyManaged) {
     Api api;
     api.on("GET /v1/pfs/0000:01:00.0/spec", 200, {{"mode", "observe"}}, {{"ETag", "\"0\""}});
