@@ -6,6 +6,7 @@
 
 #include "api/types/json.hpp"
 #include "api/types/text.hpp"
+#include "vfmgr/checks/redact.hpp"
 
 namespace vfmgr {
 
@@ -208,43 +209,6 @@ void read(JsonReader& reader, Header& header) {
         reader.complain("vfmgr_bundle", fmt::format("must be {}", form));
 }
 
-constexpr std::array<std::string_view, 9> secret_words{"password", "passwd",      "passphrase",
-                                                       "secret",   "token",       "psk",
-                                                       "api_key",  "private_key", "bearer"};
-
-char lower(char byte) {
-    return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a') : byte;
-}
-
-// Behind the value that begins there: a word, or what quotes hold, or lack the end of.
-std::size_t end_of_value(std::string_view text, std::size_t at) {
-    auto const line = std::min(text.find('\n', at), text.size());
-    if (text[at] == '"' || text[at] == '\'') at = text.find(text[at], at + 1);
-    return at < line ? std::min(text.find_first_of(" \t", at), line) : line;
-}
-
-// "password=x", "psk: x", "--token x", "token_file = 'x y'": what follows one that names a secret.
-std::string without_secrets_in(std::string_view text) {
-    std::string lowered(text);
-    std::ranges::transform(lowered, lowered.begin(), lower);
-    std::string out;
-    std::size_t kept = 0;
-    for (std::size_t at = 0; at < text.size(); ++at) {
-        auto const rest = std::string_view(lowered).substr(at);
-        auto const word = std::ranges::find_if(
-            secret_words, [&](std::string_view one) { return rest.starts_with(one); });
-        if (word == secret_words.end()) continue;
-        auto const name_end = std::min(text.find_first_of(" \t\n=:", at), text.size());
-        auto const value = std::min(text.find_first_not_of(" \t=:", name_end), text.size());
-        if (value == name_end || value == text.size() || text[value] == '\n') continue;
-        auto const end = end_of_value(text, value);
-        out.append(text.substr(kept, value - kept)).append("(removed)");
-        kept = end;
-        at = end;
-    }
-    return out.append(text.substr(std::min(kept, text.size())));
-}
-
 }  // namespace
 
 std::string to_bundle(Facts const& facts) {
@@ -292,11 +256,10 @@ Result<Facts> from_bundle(std::string_view text) {
 Facts without_secrets(Facts facts) {
     // The kernel's own files have none but the command line, and are long.
     for (auto& [path, fact] : facts.files)
-        if (!path.starts_with("/sys/") && is_text(fact.bytes))
-            fact.bytes = without_secrets_in(fact.bytes);
+        if (!path.starts_with("/sys/")) fact.bytes = redact(fact.bytes);
     for (auto& [line, fact] : facts.commands) {
-        fact.out = without_secrets_in(fact.out);
-        fact.err = without_secrets_in(fact.err);
+        fact.out = redact(fact.out);
+        fact.err = redact(fact.err);
     }
     return facts;
 }

@@ -19,7 +19,7 @@ inline constexpr std::size_t bundle_bytes_max = 64 << 20;
 // invalid_request names what is wrong, and where.
 [[nodiscard]] Result<Facts> from_bundle(std::string_view document);
 
-// Values of what is called password, secret, token, key or psk are replaced in files and outputs.
+// Secrets are replaced in files and outputs (redact.hpp).
 [[nodiscard]] Facts without_secrets(Facts facts);
 
 }  // namespace vfmgr::checks

@@ -102,7 +102,7 @@ TEST(Secrets, MayHaveBlanksInQuotes) {
     auto const clean = without_secrets(facts);
     EXPECT_EQ(clean.files.at("/etc/rc.local").bytes,
               "a --password=(removed) --set x\nb psk (removed)\nc token=(removed) d\n"
-              "curl -H 'Authorization: Bearer (removed) x\n");
+              "curl -H 'Authorization: (removed)' x\n");
     EXPECT_EQ(without_secrets(clean), clean);
 }
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// For redact.cpp only: where a name is in text, and how far its value goes. Pure; any thread.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "vfmgr/checks/secret_names.hpp"
+
+namespace vfmgr::checks {
+
+struct Span {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    bool below = false;  // lines of YAML below a name
+};
+
+// A set of characters: texts are long, and looked through several times.
+class Letters {
+  public:
+    constexpr explicit Letters(std::string_view all) {
+        for (char const c : all) has_[static_cast<unsigned char>(c)] = true;
+    }
+    [[nodiscard]] constexpr bool has(char c) const { return has_[static_cast<unsigned char>(c)]; }
+    [[nodiscard]] std::size_t first(std::string_view text, std::size_t at) const {
+        while (at < text.size() && !has(text[at])) ++at;
+        return std::min(at, text.size());
+    }
+    [[nodiscard]] std::size_t behind(std::string_view text, std::size_t at) const {
+        while (at < text.size() && has(text[at])) ++at;
+        return std::min(at, text.size());
+    }
+
+  private:
+    std::array<bool, 256> has_{};
+};
+
+// What stands in place of a secret.
+inline constexpr std::string_view removed = "(removed)";
+// A line ends with a newline, or as in /proc/*/environ.
+inline constexpr std::string_view line_ends{"\n\0", 2};
+inline constexpr Letters name_letters{
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"};
+
+[[nodiscard]] std::size_t end_of_line(std::string_view text, std::size_t at);
+// The next word that can be a name, from `at` on.
+[[nodiscard]] std::optional<Span> next_name(std::string_view text, std::size_t at);
+// The value of a name of that secrecy; nullopt: it has none.
+[[nodiscard]] std::optional<Span> value_of(std::string_view text, Span const& name,
+                                           Secrecy secrecy);
+
+}  // namespace vfmgr::checks
