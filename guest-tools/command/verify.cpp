@@ -100,10 +100,11 @@ Result<VfReport> verify_one(Options const& options, HostClient& host, std::mutex
         VFMGR_TRY(failed.verification, plane.cannot(ifname.error()));
         return failed;
     }
+    plane.at_once = options.at_once;
     plane.open = [open = plane.open, &ready](SessionRequest const& request) {
-        auto offer = open(request);
-        if (offer) ready();
-        return offer;
+        auto answer = open(request);
+        if (answer && std::holds_alternative<SessionOffer>(*answer)) ready();
+        return answer;
     };
     return run_tests(plane, {wanted, *ifname}, measured, on_test(options, attachment));
 }

@@ -2,6 +2,7 @@
 #include "guest-tools/net/host_client.hpp"
 
 #include "api/types/json.hpp"
+#include "guest-tools/serve/offer_response.hpp"
 #include "guest-tools/verify/judge.hpp"
 
 namespace vfmgr::guest {
@@ -47,15 +48,18 @@ Result<GuestAttachment> HostClient::start_run(std::string const& attachment, Run
                                 answer_time);
 }
 
-Result<SessionOffer> HostClient::open_session(SessionRequest const& request) {
+Result<OrTurn<SessionOffer>> HostClient::open_session(SessionRequest const& request) {
     paces_->sessions.await();
-    return ask<SessionOffer>(make("POST", "/guest/v1/sessions", request), answer_time);
+    VFMGR_TRY(auto const response, send(make("POST", "/guest/v1/sessions", request), answer_time));
+    if (response.status == serve::others_first) paces_->sessions.give_back();
+    return serve::read_offer_or_turn<SessionOffer>(response, from_json_text<SessionOffer>);
 }
 
-Result<StreamOffer> HostClient::open_stream(std::string const& session,
-                                            StreamRequest const& request) {
-    return ask<StreamOffer>(make("POST", "/guest/v1/sessions/" + session + "/streams", request),
-                            answer_time);
+Result<OrTurn<StreamOffer>> HostClient::open_stream(std::string const& session,
+                                                    StreamRequest const& request) {
+    auto const path = "/guest/v1/sessions/" + session + "/streams";
+    VFMGR_TRY(auto const response, send(make("POST", path, request), answer_time));
+    return serve::read_offer_or_turn<StreamOffer>(response, from_json_text<StreamOffer>);
 }
 
 Result<void> HostClient::close_stream(std::string const& session, std::string const& stream) {

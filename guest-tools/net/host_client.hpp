@@ -9,6 +9,7 @@
 #include "api/http/http.hpp"
 #include "api/types/stream.hpp"
 #include "api/types/topology.hpp"
+#include "api/types/turn.hpp"
 #include "guest-tools/net/pace.hpp"
 
 namespace vfmgr::guest {
@@ -24,9 +25,10 @@ class HostClient {
     // A verification of one attachment, now; the attachment comes back with run and nonce.
     [[nodiscard]] Result<GuestAttachment> start_run(std::string const& attachment,
                                                     RunWish const& wish);
-    [[nodiscard]] Result<SessionOffer> open_session(SessionRequest const& request);
-    [[nodiscard]] Result<StreamOffer> open_stream(std::string const& session,
-                                                  StreamRequest const& request);
+    // A turn, too, while others come first: verify::await_turn().
+    [[nodiscard]] Result<OrTurn<SessionOffer>> open_session(SessionRequest const& request);
+    [[nodiscard]] Result<OrTurn<StreamOffer>> open_stream(std::string const& session,
+                                                          StreamRequest const& request);
     [[nodiscard]] Result<void> close_stream(std::string const& session, std::string const& stream);
     // The host's verdict.
     [[nodiscard]] Result<Verification> report(std::string const& session,

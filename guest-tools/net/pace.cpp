@@ -26,6 +26,11 @@ Deadline Pace::turn(Deadline now) {
     return std::max(mine, now);
 }
 
+void Pace::give_back() {
+    std::lock_guard const lock(mutex_);
+    next_ -= interval_;
+}
+
 // Time is all that is waited for: nothing makes a turn come earlier.
 void Pace::await() {
     auto const until = turn(std::chrono::steady_clock::now());

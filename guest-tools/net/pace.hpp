@@ -21,6 +21,8 @@ class Pace {
     [[nodiscard]] Deadline turn(Deadline now);
     // Takes a turn, and waits for it.
     void await();
+    // The host did not count the last.
+    void give_back();
 
   private:
     Deadline::duration const interval_;

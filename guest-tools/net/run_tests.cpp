@@ -4,18 +4,33 @@
 #include "guest-tools/gpu/gpu_transfer.hpp"
 #include "guest-tools/net/address_check.hpp"
 #include "guest-tools/stock/cm_pinger.hpp"
+#include "guest-tools/verify/await_turn.hpp"
 
 namespace vfmgr::guest {
 namespace {
 
+using Steady = std::chrono::steady_clock;
+// Longer than a busy host's sessions take, one after the other; then it says so.
+constexpr std::chrono::minutes session_patience{5};
+
 verify::StreamHost streams_of(HostClient& host, std::string const& session) {
     return {[&host, session](StreamRequest const& request) {
-                return host.open_stream(session, request);
+                return verify::await_turn<StreamOffer>(
+                    [&] { return host.open_stream(session, request); },
+                    verify::wait_until(Steady::now() + verify::stream_patience));
             },
             // What could not be ended now ends with the session.
             [&host, session](std::string const& stream) {
                 static_cast<void>(host.close_stream(session, stream));
             }};
+}
+
+// Whether it was a turn that came last.
+Result<OrTurn<SessionOffer>> remember_turn(Result<OrTurn<SessionOffer>> answer,
+                                           std::optional<Turn>& last) {
+    last.reset();
+    if (answer && std::holds_alternative<Turn>(*answer)) last = std::get<Turn>(*answer);
+    return answer;
 }
 
 Result<VfReport> with_verdict(VfReport done, Result<Verification> verification) {
@@ -43,7 +58,14 @@ Result<VfReport> run_tests(TestHost const& host, verify::Subject const& subject,
         return with_verdict(std::move(done), host.cannot(sound.error()));
     auto session = verify::GuestSession::prepare(subject);
     if (!session) return with_verdict(std::move(done), host.cannot(session.error()));
-    VFMGR_TRY(auto const offer, host.open((*session)->request()));
+    auto waiting = verify::wait_until(Steady::now() + session_patience);
+    waiting.for_own = !host.at_once;
+    std::optional<Turn> last;
+    auto const opened = verify::await_turn<SessionOffer>(
+        [&] { return remember_turn(host.open((*session)->request()), last); }, waiting);
+    // The host knows nothing of it that it gives up.
+    if (!opened && last) return with_verdict(std::move(done), host.cannot(opened.error()));
+    VFMGR_TRY(auto const offer, opened);
     verify::Measuring const measuring{std::move(measured), host.streams(offer.session),
                                       stock::cm_pinger({"/proc/self/exe", cm_ping_command}),
                                       gpu::gpudirect};

@@ -14,11 +14,13 @@ inline constexpr char const* cm_ping_command = "cm-ping";
 
 // The other end of the tests: the host's guest plane, or a responder that is served.
 struct TestHost {
-    std::function<Result<SessionOffer>(SessionRequest const&)> open;
+    std::function<Result<OrTurn<SessionOffer>>(SessionRequest const&)> open;
     std::function<verify::StreamHost(std::string const& session)> streams;
     std::function<Result<Verification>(std::string const& session, GuestReport const&)> report;
     // The tests can't even start.
     std::function<Result<Verification>(Error const&)> cannot;
+    // Others of this VM wait for this one to begin, so that it must not wait for them.
+    bool at_once = false;
 };
 
 // This VM's host. What could not be tested at all is told to it, too, and its verdict comes back.

@@ -3,6 +3,7 @@
 
 #include "guest-tools/serve/local_end.hpp"
 #include "guest-tools/serve/remote_responder.hpp"
+#include "guest-tools/verify/await_turn.hpp"
 #include "guest-tools/verify/random.hpp"
 
 namespace vfmgr::guest {
@@ -50,7 +51,9 @@ verify::SessionPermit permit_of(GuestAttachment const& attachment) {
 verify::StreamHost streams_of(serve::RemoteResponder const& remote, std::string const& session) {
     return {
         [&remote, session](StreamRequest const& request) {
-            return remote.open_stream(session, request);
+            return verify::await_turn<StreamOffer>(
+                [&] { return remote.open_stream(session, request); },
+                verify::wait_until(std::chrono::steady_clock::now() + verify::stream_patience));
         },
         [&remote, session](std::string const& stream) { remote.close_stream(session, stream); }};
 }

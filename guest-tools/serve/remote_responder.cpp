@@ -7,6 +7,7 @@
 
 #include "api/http/path_route.hpp"
 #include "api/types/json.hpp"
+#include "guest-tools/serve/offer_response.hpp"
 
 namespace vfmgr::serve {
 namespace {
@@ -123,29 +124,34 @@ Result<http::Response> RemoteResponder::ask(http::Request const& request,
 
 template <class Read>
 auto RemoteResponder::ask_for(http::Request const& request, std::chrono::seconds timeout,
-                              Read read) const -> decltype(read(std::string_view())) {
+                              Read read) const -> decltype(read(http::Response())) {
     VFMGR_TRY(auto const response, ask(request, timeout));
-    auto answer = read(std::string_view(response.body));
+    auto answer = read(response);
     if (answer) return answer;
     return fail(of_responder(name_, std::move(answer).error()));
 }
 
 Result<ResponderInfo> RemoteResponder::info() const {
-    return ask_for(http::make_request("GET", "/responder/v1"), info_time, read_info);
+    return ask_for(http::make_request("GET", "/responder/v1"), info_time,
+                   [](http::Response const& response) { return read_info(response.body); });
 }
 
-Result<SessionOffer> RemoteResponder::open(verify::SessionPermit const& permit,
-                                           SessionRequest const& request) const {
+Result<OrTurn<SessionOffer>> RemoteResponder::open(verify::SessionPermit const& permit,
+                                                   SessionRequest const& request) const {
     SessionOpening const opening{wire_form(permit), request};
     return ask_for(http::make_request("POST", sessions_path, nlohmann::json(opening)), answer_time,
-                   read_session_offer);
+                   [](http::Response const& response) {
+                       return read_offer_or_turn<SessionOffer>(response, read_session_offer);
+                   });
 }
 
-Result<StreamOffer> RemoteResponder::open_stream(std::string const& session,
-                                                 StreamRequest const& request) const {
+Result<OrTurn<StreamOffer>> RemoteResponder::open_stream(std::string const& session,
+                                                         StreamRequest const& request) const {
     auto const path = fmt::format("{}/{}/streams", sessions_path, session);
     return ask_for(http::make_request("POST", path, nlohmann::json(request)), answer_time,
-                   read_stream_offer);
+                   [](http::Response const& response) {
+                       return read_offer_or_turn<StreamOffer>(response, read_stream_offer);
+                   });
 }
 
 // What could not be ended now ends with the session, and that with its time.
@@ -163,8 +169,9 @@ Result<Verification> RemoteResponder::close(std::string const& session,
                                             verify::SessionPermit const& permit,
                                             GuestReport const& report) const {
     auto const path = fmt::format("{}/{}/report", sessions_path, session);
-    VFMGR_TRY(auto verdict, ask_for(http::make_request("PUT", path, nlohmann::json(report)),
-                                    answer_time, read_verdict));
+    VFMGR_TRY(auto verdict,
+              ask_for(http::make_request("PUT", path, nlohmann::json(report)), answer_time,
+                      [](http::Response const& response) { return read_verdict(response.body); }));
     verdict.run = permit.run;
     verdict.attachment = permit.attachment;
     verdict.path = permit.path;

@@ -9,6 +9,7 @@
 #include "api/http/http.hpp"
 #include "api/types/responder.hpp"
 #include "api/types/stream.hpp"
+#include "api/types/turn.hpp"
 #include "guest-tools/verify/permit.hpp"
 
 namespace vfmgr::serve {
@@ -26,10 +27,10 @@ class RemoteResponder {
     // not with this token.
     [[nodiscard]] Result<ResponderInfo> info() const;
     // Of the permit, what the responder does not know itself.
-    [[nodiscard]] Result<SessionOffer> open(verify::SessionPermit const& permit,
-                                            SessionRequest const& request) const;
-    [[nodiscard]] Result<StreamOffer> open_stream(std::string const& session,
-                                                  StreamRequest const& request) const;
+    [[nodiscard]] Result<OrTurn<SessionOffer>> open(verify::SessionPermit const& permit,
+                                                    SessionRequest const& request) const;
+    [[nodiscard]] Result<OrTurn<StreamOffer>> open_stream(std::string const& session,
+                                                          StreamRequest const& request) const;
     void close_stream(std::string const& session, std::string const& stream) const;
     // Its verdict, as of this responder and of the permit's run, VF and path; without times.
     [[nodiscard]] Result<Verification> close(std::string const& session,
@@ -43,7 +44,7 @@ class RemoteResponder {
     // Asks, and reads the answer by `read`.
     template <class Read>
     [[nodiscard]] auto ask_for(http::Request const& request, std::chrono::seconds timeout,
-                               Read read) const -> decltype(read(std::string_view()));
+                               Read read) const -> decltype(read(http::Response()));
 
     std::string name_;
     http::Client client_;

@@ -4,6 +4,7 @@
 #include <openssl/crypto.h>
 
 #include "api/types/json.hpp"
+#include "guest-tools/serve/offer_response.hpp"
 #include "guest-tools/verify/digest.hpp"
 
 namespace vfmgr::serve {
@@ -114,8 +115,8 @@ Result<http::Response> ResponderServer::answer(Job const& job) {
             return close_session(job);
         case To::open_stream: {
             VFMGR_TRY(auto const request, from_json_text<StreamRequest>(job.request.body));
-            VFMGR_TRY(auto const offer, responder_.open_stream(ids[0], request));
-            return http::json_response(201, offer);
+            VFMGR_TRY(auto const answer, responder_.open_stream(ids[0], request));
+            return offer_response(answer);
         }
         case To::close_stream:
             responder_.close_stream(ids[0], ids[1]);
@@ -130,10 +131,10 @@ Result<http::Response> ResponderServer::answer(Job const& job) {
 
 Result<http::Response> ResponderServer::open_session(Job const& job) {
     VFMGR_TRY(auto const opening, from_json_text<SessionOpening>(job.request.body));
-    VFMGR_TRY(auto const offer,
+    VFMGR_TRY(auto const answer,
               responder_.open(permit_of(opening.permit, served_), opening.request));
-    remember(offer.session);
-    return http::json_response(201, offer);
+    if (auto const* const offer = std::get_if<SessionOffer>(&answer)) remember(offer->session);
+    return offer_response(answer);
 }
 
 Result<http::Response> ResponderServer::close_session(Job const& job) {

@@ -16,11 +16,18 @@ struct SessionPermit : RunTerms {
     MacAddress vf_mac;
     IpAddress host_address;   // the responder's, on `host_netdev`
     std::string host_netdev;  // the leg: the PF's netdev or a VLAN device on it
+    std::string vm;           // whose share it takes; empty: the attachment's own
     bool operator==(SessionPermit const&) const = default;
 };
 
+// Whose share of the responder it takes.
+[[nodiscard]] inline std::string const& sharer(SessionPermit const& permit) {
+    return permit.vm.empty() ? permit.attachment : permit.vm;
+}
+
 struct ResponderLimits {
-    std::size_t sessions_max = 4;
+    std::size_t sessions_max = 16;
+    std::size_t sessions_each_max = 4;  // of one VM, so that others always have places left
     std::uint32_t session_seconds_max = 90;
     std::uint64_t write_bytes = 4 << 20;
     std::uint64_t read_bytes = 4 << 20;
@@ -28,10 +35,15 @@ struct ResponderLimits {
     std::uint32_t ping_bytes = 4096;
     std::uint32_t echo_datagrams_max = 256;  // answered, for each session
     std::uint16_t echo_port = responder_echo_port;
-    std::size_t streams_max = 4;  // of all sessions
-    std::size_t echoes_max = 1;   // of them those that spin
+    std::size_t streams_max = 4;       // that wait for events, of all sessions
+    std::size_t streams_each_max = 2;  // of one VM
+    std::size_t echoes_max = 1;        // beside them those that spin
     std::uint64_t stream_bytes_max = 16 << 20;
     std::uint32_t stream_seconds_max = 60;
+    std::uint32_t echo_seconds_max = 20;
+    // What one VM's echoes may take of a CPU: so many seconds at once, then this part of the time.
+    std::uint32_t echo_saved_seconds_max = 60;
+    double echo_share = 0.25;
 };
 
 // What RDMA_WRITE_WITH_IMM announces.

@@ -8,8 +8,6 @@
 #include <cerrno>
 
 #include "api/types/event.hpp"
-#include "guest-tools/verify/host_stream.hpp"
-#include "guest-tools/verify/host_transfers.hpp"
 #include "guest-tools/verify/socket_address.hpp"
 
 namespace vfmgr::verify {
@@ -37,12 +35,37 @@ Result<void> match(SessionPermit const& permit, SessionRequest const& request) {
                 "test over the VF's RDMA device, not another one's");
 }
 
-Error no_session(std::string const& session) {
-    return {Problem::not_found, fmt::format("there is no session {}", session),
-            "its time may be over: start a new run"};
+TurnLimits session_turns(ResponderLimits const& limits) {
+    TurnLimits turns;
+    turns.what = "RDMA sessions";
+    turns.places = limits.sessions_max;
+    turns.places_each = limits.sessions_each_max;
+    return turns;
+}
+
+TurnLimits stream_turns(ResponderLimits const& limits) {
+    TurnLimits turns;
+    turns.what = "streams";
+    turns.places = limits.streams_max;
+    turns.places_each = limits.streams_each_max;
+    turns.usual = std::chrono::seconds(1);
+    return turns;
+}
+
+TurnLimits echo_turns(ResponderLimits const& limits) {
+    auto turns = stream_turns(limits);
+    turns.what = "streams that are answered";
+    turns.places = turns.places_each = limits.echoes_max;
+    turns.allowance = {std::chrono::seconds(limits.echo_saved_seconds_max), limits.echo_share};
+    return turns;
 }
 
 }  // namespace
+
+Error Responder::no_session(std::string const& session) {
+    return {Problem::not_found, fmt::format("there is no session {}", session),
+            "its time may be over: start a new run"};
+}
 
 struct Responder::Event {
     enum class Of { wake, echo, completions, device } of = Of::wake;
@@ -63,7 +86,10 @@ Responder::Responder(ResponderLimits const& limits, CheckPeer check_peer, OpenCm
     : limits_(limits),
       check_peer_(std::move(check_peer)),
       open_cm_(std::move(open_cm)),
-      wake_(std::move(wake)) {
+      wake_(std::move(wake)),
+      session_turns_(session_turns(limits)),
+      stream_turns_(stream_turns(limits)),
+      echo_turns_(echo_turns(limits)) {
     thread_ = std::thread([this] { run(); });
 }
 
@@ -81,34 +107,44 @@ std::size_t Responder::sessions() const {
     return sessions_.size();
 }
 
-Result<void> Responder::admit(SessionPermit const& permit) {
-    drop_attachment(permit.attachment);
+// One at a time opens for each attachment, so that it never has two.
+Result<std::optional<Turn>> Responder::reserve(SessionPermit const& permit) {
     std::lock_guard const lock(mutex_);
-    if (sessions_.size() + opening_ >= limits_.sessions_max)
-        return fail(
-            Problem::limit_exceeded,
-            fmt::format("{} RDMA sessions are open, no more are allowed", limits_.sessions_max),
-            "try again when one has ended");
-    VFMGR_CHECK(open_echo(permit));
-    ++opening_;
-    return {};
+    if (opening_.contains(permit.attachment)) return Turn{1, 1, true};
+    VFMGR_TRY(auto const turn,
+              session_turns_.take(sharer(permit), permit.attachment, Steady::now()));
+    if (turn) return turn;
+    opening_[permit.attachment] = {permit.host_netdev, permit.host_address};
+    return std::nullopt;
 }
 
-Result<SessionOffer> Responder::open(SessionPermit const& permit, SessionRequest const& request) {
+Result<OrTurn<SessionOffer>> Responder::open(SessionPermit const& permit,
+                                             SessionRequest const& request) {
     VFMGR_CHECK(match(permit, request));
-    VFMGR_CHECK(check_peer_(permit));
-    VFMGR_CHECK(admit(permit));
-    auto opened = HostSession::open(permit, request, limits_);
+    VFMGR_TRY(auto const turn, reserve(permit));
+    if (turn) return *turn;
+    drop_attachment(permit.attachment);
+    auto opened = open_reserved(permit, request);
     std::lock_guard const lock(mutex_);
-    --opening_;
+    opening_.erase(permit.attachment);
+    raise_event(wake_);
     if (!opened) {
-        raise_event(wake_);
+        session_turns_.end(permit.attachment, Steady::now());
         return fail(std::move(opened).error());
     }
     auto offer = (*opened)->offer();
     sessions_.emplace(offer.session, std::move(*opened));
-    raise_event(wake_);
     return offer;
+}
+
+Result<Responder::Session> Responder::open_reserved(SessionPermit const& permit,
+                                                    SessionRequest const& request) {
+    VFMGR_CHECK(check_peer_(permit));
+    {
+        std::lock_guard const lock(mutex_);
+        VFMGR_CHECK(open_echo(permit));
+    }
+    return HostSession::open(permit, request, limits_);
 }
 
 // Its streams end with it.
@@ -122,9 +158,12 @@ Responder::Session Responder::take(std::string const& session) {
         taken = std::move(found->second);
         sessions_.erase(found);
         streams = take_streams(session);
+        auto const& attachment = taken->permit().attachment;
+        // Whoever opens the attachment's next has its place.
+        if (!opening_.contains(attachment)) session_turns_.end(attachment, Steady::now());
     }
     raise_event(wake_);
-    end_streams(std::move(streams), *taken);
+    for (auto const& stream : streams) end_stream(stream, *taken);
     return taken;
 }
 
@@ -136,87 +175,6 @@ Result<Verification> Responder::close(std::string const& session, GuestReport co
 
 void Responder::drop(std::string const& session) {
     if (auto const dropped = take(session)) static_cast<void>(dropped->finish());
-}
-
-// --- streams --------------------------------------------------------------------------------
-
-Result<StreamOffer> Responder::open_stream(std::string const& session,
-                                           StreamRequest const& request) {
-    VFMGR_TRY(auto const reserved, reserve_stream(session, request));
-    // Ended, if it is, after the lock is given back: its thread is waited for.
-    auto opened = open_end(reserved.owner->permit(), request);
-    std::lock_guard const lock(mutex_);
-    auto place = streams_.extract(reserved.number);
-    if (!opened) return fail(std::move(opened).error());
-    if (!place) return fail(no_session(session));  // it has ended meanwhile
-    place.mapped().end = std::move(*opened);
-    return streams_.insert(std::move(place)).position->second.end->offer();
-}
-
-Result<std::unique_ptr<StreamEnd>> Responder::open_end(SessionPermit const& permit,
-                                                       StreamRequest const& request) const {
-    if (is_transfer(request.kind)) return HostTransfers::open(permit, request, limits_);
-    if (request.kind != StreamKind::cm_ping) return HostStream::open(permit, request, limits_);
-    if (open_cm_) return open_cm_(permit, request, limits_);
-    return fail(Problem::unsupported, "this responder does not serve RDMA CM",
-                "use a vfmgrd or vf-guest serve that does");
-}
-
-// Only one at a time may spin: it takes a CPU.
-Result<Responder::Reserved> Responder::reserve_stream(std::string const& session,
-                                                      StreamRequest const& request) {
-    std::lock_guard const lock(mutex_);
-    auto const owner = sessions_.find(session);
-    if (owner == sessions_.end()) return fail(no_session(session));
-    // What one session takes, others miss.
-    if (std::ranges::any_of(streams_,
-                            [&](auto const& entry) { return entry.second.session == session; }))
-        return fail(Problem::limit_exceeded, "the session measures already",
-                    "end its stream before the next");
-    auto const echoes = std::ranges::count_if(
-        streams_, [](auto const& entry) { return is_echo(entry.second.kind); });
-    if (streams_.size() >= limits_.streams_max ||
-        (is_echo(request.kind) && std::cmp_greater_equal(echoes, limits_.echoes_max)))
-        return fail(Problem::unavailable, "the host measures for another VM",
-                    "try again when that has ended, in a minute at most");
-    streams_[++streams_so_far_] = {session, request.kind, nullptr};
-    return Reserved{streams_so_far_, owner->second};
-}
-
-void Responder::close_stream(std::string const& session, std::string const& stream) {
-    std::vector<Stream> ended;
-    Session owner;
-    {
-        std::lock_guard const lock(mutex_);
-        auto const found = std::ranges::find_if(streams_, [&](auto const& entry) {
-            auto const& one = entry.second;
-            return one.session == session && one.end && one.end->offer().stream == stream;
-        });
-        if (found == streams_.end()) return;
-        owner = sessions_.at(session);
-        ended.push_back(std::move(found->second));
-        streams_.erase(found);
-    }
-    end_streams(std::move(ended), *owner);
-}
-
-std::vector<Responder::Stream> Responder::take_streams(std::string const& session) {
-    std::vector<Stream> taken;
-    for (auto at = streams_.begin(); at != streams_.end();) {
-        auto const one = at++;
-        if (one->second.session == session)
-            taken.push_back(std::move(streams_.extract(one).mapped()));
-    }
-    return taken;
-}
-
-// Without the lock, as their threads are waited for.
-void Responder::end_streams(std::vector<Stream> streams, HostSession& session) {
-    for (auto& stream : streams)
-        if (stream.end) {
-            session.add(stream.kind, stream.end->stop());
-            if (is_transfer(stream.kind)) session.add(stream.kind, stream.end->transferred());
-        }
 }
 
 void Responder::drop_attachment(std::string const& attachment) {
@@ -237,13 +195,14 @@ Result<void> Responder::open_echo(SessionPermit const& permit) {
     return {};
 }
 
-// A leg's socket goes with its last session: the leg itself may go next. Not while one opens, which
-// has its socket already and is not in sessions_ yet. Only by the thread that waits for datagrams:
-// while it does, a socket that another thread closes keeps its port.
+// A leg's socket goes with its last session: the leg itself may go next. Not while one opens there,
+// which has its socket already and is not in sessions_ yet. Only by the thread that waits for
+// datagrams: while it does, a socket that another thread closes keeps its port.
 void Responder::forget_unused_echo() {
-    if (opening_ > 0) return;
     std::erase_if(echoes_, [&](auto const& echo) {
-        return std::ranges::none_of(sessions_, [&](auto const& entry) {
+        bool const opens = std::ranges::any_of(
+            opening_, [&](auto const& entry) { return entry.second == echo.first; });
+        return !opens && std::ranges::none_of(sessions_, [&](auto const& entry) {
             auto const& permit = entry.second->permit();
             return EchoPlace{permit.host_netdev, permit.host_address} == echo.first;
         });
@@ -265,15 +224,24 @@ std::vector<Responder::Event> Responder::events() const {
 int Responder::wait_milliseconds() const {
     auto next = Steady::now() + std::chrono::hours(1);
     for (auto const& [id, session] : sessions_) next = std::min(next, session->deadline());
+    for (auto const& [number, stream] : streams_) next = std::min(next, stream.until);
     auto const left = std::chrono::ceil<std::chrono::milliseconds>(next - Steady::now());
     return static_cast<int>(std::max<long>(left.count(), 0));
 }
 
-std::vector<std::string> Responder::expired() const {
-    std::vector<std::string> ids;
+// Whose time is over: a stream gives its place to the next, also if its guest never closes it.
+Responder::Over Responder::take_over() {
+    Over over;
+    auto const now = Steady::now();
     for (auto const& [id, session] : sessions_)
-        if (session->deadline() <= Steady::now()) ids.push_back(id);
-    return ids;
+        if (session->deadline() <= now) over.sessions.push_back(id);
+    for (auto at = streams_.begin(); at != streams_.end();) {
+        auto const one = at++;
+        if (one->second.until > now) continue;
+        auto const owner = sessions_.at(one->second.session);
+        over.streams.emplace_back(owner, take_stream(one));
+    }
+    return over;
 }
 
 void Responder::run() {
@@ -290,10 +258,11 @@ void Responder::run() {
         lock.lock();
         for (std::size_t i = 0; i < fds.size(); ++i)
             if (fds[i].revents != 0) handle(watched[i]);
-        auto const over = expired();
+        auto over = take_over();
         lock.unlock();
+        for (auto& [owner, stream] : over.streams) end_stream(stream, *owner);
         // Without a report there is no verdict: who waits for one has a deadline of its own.
-        for (auto const& id : over) drop(id);
+        for (auto const& id : over.sessions) drop(id);
         lock.lock();
     }
 }

@@ -12,6 +12,7 @@
 
 #include "guest-tools/verify/host_session.hpp"
 #include "guest-tools/verify/stream_end.hpp"
+#include "guest-tools/verify/turns.hpp"
 
 namespace vfmgr::verify {
 
@@ -32,12 +33,13 @@ class Responder {
     // For GuestAttachment.echo_port.
     [[nodiscard]] std::uint16_t echo_port() const { return limits_.echo_port; }
 
-    // Replaces an unfinished session of the same attachment: the guest started again.
-    [[nodiscard]] Result<SessionOffer> open(SessionPermit const& permit,
-                                            SessionRequest const& request);
-    // For an open session. unavailable while others' streams take what there is.
-    [[nodiscard]] Result<StreamOffer> open_stream(std::string const& session,
-                                                  StreamRequest const& request);
+    // Replaces an unfinished session of the same attachment: the guest started again. A turn while
+    // others have all places; who asks again keeps it.
+    [[nodiscard]] Result<OrTurn<SessionOffer>> open(SessionPermit const& permit,
+                                                    SessionRequest const& request);
+    // For an open session. A turn while others' streams take what there is.
+    [[nodiscard]] Result<OrTurn<StreamOffer>> open_stream(std::string const& session,
+                                                          StreamRequest const& request);
     // Before the session ends, which ends its streams, too. Unknown ones are ended.
     void close_stream(std::string const& session, std::string const& stream);
     // The verdict, without times. not_found when the session's time is over.
@@ -57,25 +59,35 @@ class Responder {
     struct Stream {
         std::string session;
         StreamKind kind = StreamKind::one_sided;
-        std::unique_ptr<StreamEnd> end;
+        std::unique_ptr<StreamEnd> end{};
+        Deadline until = Deadline::max();
     };
     struct Reserved {
         std::uint64_t number = 0;  // in streams_
         Session owner;
     };
     struct Event;
+    struct Over {
+        std::vector<std::string> sessions;
+        std::vector<std::pair<Session, Stream>> streams;  // taken out
+    };
 
     Responder(ResponderLimits const& limits, CheckPeer check_peer, OpenCmStream open_cm,
               FileDescriptor wake);
+    [[nodiscard]] static Error no_session(std::string const& session);
     [[nodiscard]] Session take(std::string const& session);
-    [[nodiscard]] Result<Reserved> reserve_stream(std::string const& session,
-                                                  StreamRequest const& request);
+    [[nodiscard]] Result<OrTurn<Reserved>> reserve_stream(std::string const& session,
+                                                          StreamRequest const& request);
+    [[nodiscard]] Turns& turns_of(StreamKind kind);
+    [[nodiscard]] Stream take_stream(std::map<std::uint64_t, Stream>::iterator stream);
     [[nodiscard]] Result<std::unique_ptr<StreamEnd>> open_end(SessionPermit const& permit,
                                                               StreamRequest const& request) const;
     [[nodiscard]] std::vector<Stream> take_streams(std::string const& session);
-    static void end_streams(std::vector<Stream> streams, HostSession& session);
+    static void end_stream(Stream const& stream, HostSession& session);
     void drop_attachment(std::string const& attachment);
-    [[nodiscard]] Result<void> admit(SessionPermit const& permit);
+    [[nodiscard]] Result<std::optional<Turn>> reserve(SessionPermit const& permit);
+    [[nodiscard]] Result<Session> open_reserved(SessionPermit const& permit,
+                                                SessionRequest const& request);
     [[nodiscard]] Result<void> open_echo(SessionPermit const& permit);
     void forget_unused_echo();
     void run();
@@ -85,7 +97,7 @@ class Responder {
     void handle_datagrams(EchoPlace const& place, int fd);
     [[nodiscard]] HostSession* session_of(EchoPlace const& place, EchoDatagram const& question,
                                           IpAddress const& sender);
-    [[nodiscard]] std::vector<std::string> expired() const;
+    [[nodiscard]] Over take_over();
 
     ResponderLimits const limits_;
     CheckPeer const check_peer_;
@@ -96,7 +108,9 @@ class Responder {
     std::map<std::uint64_t, Stream> streams_;
     std::uint64_t streams_so_far_ = 0;
     std::map<EchoPlace, FileDescriptor> echoes_;
-    std::size_t opening_ = 0;
+    std::map<std::string, EchoPlace> opening_;  // by attachment: reserved, not in sessions_ yet
+    Turns session_turns_;                       // by attachment
+    Turns stream_turns_, echo_turns_;           // by session
     bool stopping_ = false;
     std::thread thread_;
 };

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 
+#include "guest-tools/verify/await_turn.hpp"
 #include "guest-tools/verify/counters.hpp"
 #include "guest-tools/verify/judge.hpp"
 #include "guest-tools/verify/locality.hpp"
@@ -185,7 +186,8 @@ void GuestSession::measure_all(GuestReport& report, Measuring const& measuring, 
             add(report, not_tried(each.name, "a proof"));
             continue;
         }
-        auto const until = std::min(deadline, Steady::now() + each.load.window + test_time);
+        auto const until =
+            std::min(deadline, Steady::now() + stream_patience + each.load.window + test_time);
         add(report, measure_one(each, measuring, until));
     }
 }

@@ -37,6 +37,7 @@ verify::SessionPermit permit(Attachment const& lease, Network const& network,
     permit.path = TestPath::internal_switch;
     permit.profile = run.profile;
     permit.vf_tx_rate_mbps = lease.settings.max_tx_rate_mbps.value_or(0);
+    permit.vm = lease.vm_uuid;
     return permit;
 }
 

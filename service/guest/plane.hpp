@@ -103,6 +103,10 @@ class GuestPlane {
         Time started_at{};
     };
     using Sessions = std::map<std::string, Session>;  // by id
+    struct Kept {
+        bool is_new = false;
+        Sessions replaced{};  // of the same attachment: to be dropped
+    };
 
     void accept(http::Request request, http::Respond respond);
     [[nodiscard]] Result<void> enqueue(Job job);
@@ -125,7 +129,10 @@ class GuestPlane {
     [[nodiscard]] Result<http::Response> close_session(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> take_error(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<Permitted> permit_of(VmIdentity const& vm, std::string const& run);
-    [[nodiscard]] Result<void> remember(SessionOffer const& offer, Session session);
+    void give_session_back(std::uint32_t cid);
+    [[nodiscard]] Result<void> keep(SessionOffer const& offer, Session session);
+    [[nodiscard]] Kept remember(SessionOffer const& offer, Session session);
+    bool end_unless_permitted(std::string const& id, VmIdentity const& vm, Permitted const& run);
     void end_session_of(std::string const& run);
     void deliver(Verification& verification, Permitted const& run, Time started_at);
     void answer_waiters();

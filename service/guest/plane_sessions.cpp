@@ -6,6 +6,7 @@
 
 #include "api/types/json.hpp"
 #include "api/types/stream.hpp"
+#include "guest-tools/serve/offer_response.hpp"
 #include "guest-tools/verify/random.hpp"
 #include "service/guest/plane.hpp"
 
@@ -66,26 +67,55 @@ Result<http::Response> GuestPlane::open_session(Job const& job, VmIdentity const
     VFMGR_TRY(auto const request, from_json_text<SessionRequest>(job.request.body));
     VFMGR_TRY(auto const run, permit_of(vm, request.run));
     auto const started_at = clock_.now();
-    auto const offer = responders_.open(run, request);
-    if (!offer) {
-        if (is_host_failure(offer.error().problem)) {
-            auto verification = verify::judge_refusal(run.permit, offer.error());
+    auto const answer = responders_.open(run, request);
+    if (!answer) {
+        if (is_host_failure(answer.error().problem)) {
+            auto verification = verify::judge_refusal(run.permit, answer.error());
             deliver(verification, run, started_at);
         }
-        return fail(offer.error());
+        return fail(answer.error());
     }
-    VFMGR_CHECK(remember(*offer, {vm, run, started_at}));
-    return json_response(201, *offer);
+    if (auto const* const offer = std::get_if<SessionOffer>(&*answer))
+        VFMGR_CHECK(keep(*offer, {vm, run, started_at}));
+    else
+        give_session_back(job.cid);
+    return serve::offer_response(*answer);
 }
 
-Result<void> GuestPlane::remember(SessionOffer const& offer, Session session) {
+// To wait costs nothing: asked again, it is the same session.
+void GuestPlane::give_session_back(std::uint32_t cid) {
     std::lock_guard const lock(mutex_);
-    std::erase_if(sessions_, [&](auto const& entry) {
-        return entry.second.run.permit.attachment == session.run.permit.attachment;
-    });
+    session_rates_.give_back(cid);
+}
+
+// What the VM may do may have changed while the session was opened: then it ends at once.
+Result<void> GuestPlane::keep(SessionOffer const& offer, Session session) {
+    auto const run = session.run;
+    auto const vm = session.vm;
+    auto kept = remember(offer, std::move(session));
+    for (auto const& [id, replaced] : kept.replaced) responders_.drop(replaced.run, id);
+    if (!kept.is_new) {
+        responders_.drop(run, offer.session);
+        return fail(Problem::conflict, "this session is another one's", "verify again");
+    }
+    if (end_unless_permitted(offer.session, vm, run)) return {};
+    return fail(Problem::not_found, "this run has ended meanwhile",
+                "read /guest/v1/config for the runs that are wanted");
+}
+
+GuestPlane::Kept GuestPlane::remember(SessionOffer const& offer, Session session) {
+    Kept kept;
+    std::lock_guard const lock(mutex_);
     // Ids are random; another host may not choose one to get at somebody's session.
-    if (sessions_.emplace(offer.session, std::move(session)).second) return {};
-    return fail(Problem::conflict, "this session is another one's", "verify again");
+    if (sessions_.contains(offer.session)) return kept;
+    kept.is_new = true;
+    for (auto at = sessions_.begin(); at != sessions_.end();) {
+        auto const one = at++;
+        if (one->second.run.permit.attachment == session.run.permit.attachment)
+            kept.replaced.insert(sessions_.extract(one));
+    }
+    sessions_.emplace(offer.session, std::move(session));
+    return kept;
 }
 
 Result<http::Response> GuestPlane::close_session(Job const& job, VmIdentity const& vm) {
@@ -127,8 +157,8 @@ Result<Permitted> GuestPlane::require_session(Job const& job, VmIdentity const& 
 Result<http::Response> GuestPlane::open_stream(Job const& job, VmIdentity const& vm) {
     VFMGR_TRY(auto const run, require_session(job, vm));
     VFMGR_TRY(auto const request, from_json_text<StreamRequest>(job.request.body));
-    VFMGR_TRY(auto const offer, responders_.open_stream(run, job.route.id, request));
-    return json_response(201, offer);
+    VFMGR_TRY(auto const answer, responders_.open_stream(run, job.route.id, request));
+    return serve::offer_response(answer);
 }
 
 Result<http::Response> GuestPlane::close_stream(Job const& job, VmIdentity const& vm) {
@@ -179,15 +209,20 @@ void GuestPlane::end_forbidden_sessions() {
         std::lock_guard const lock(mutex_);
         open = sessions_;
     }
-    for (auto const& [id, session] : open) {
-        auto const now = permit_of(session.vm, session.run.permit.run);
-        if (now && *now == session.run) continue;
-        {
-            std::lock_guard const lock(mutex_);
-            if (sessions_.erase(id) == 0) continue;  // reported meanwhile
-        }
-        responders_.drop(session.run, id);
+    for (auto const& [id, session] : open)
+        static_cast<void>(end_unless_permitted(id, session.vm, session.run));
+}
+
+bool GuestPlane::end_unless_permitted(std::string const& id, VmIdentity const& vm,
+                                      Permitted const& run) {
+    auto const now = permit_of(vm, run.permit.run);
+    if (now && *now == run) return true;
+    {
+        std::lock_guard const lock(mutex_);
+        if (sessions_.erase(id) == 0) return false;  // reported meanwhile
     }
+    responders_.drop(run, id);
+    return false;
 }
 
 }  // namespace vfmgr

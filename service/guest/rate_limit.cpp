@@ -19,6 +19,12 @@ bool RateLimiter::take(std::uint32_t cid, Deadline now) {
     return true;
 }
 
+void RateLimiter::give_back(std::uint32_t cid) {
+    auto const found = buckets_.find(cid);
+    if (found != buckets_.end())
+        found->second.left = std::min(limit_.burst, found->second.left + 1);
+}
+
 // CIDs come and go; a full bucket says nothing that a new one would not.
 void RateLimiter::forget_full(Deadline now) {
     constexpr std::size_t tracked_max = 1024;

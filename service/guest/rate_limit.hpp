@@ -20,6 +20,8 @@ class RateLimiter {
     explicit RateLimiter(RateLimit limit) : limit_(limit) {}
     // Takes one; false when there is none left.
     [[nodiscard]] bool take(std::uint32_t cid, Deadline now);
+    // What take() took.
+    void give_back(std::uint32_t cid);
     [[nodiscard]] std::size_t tracked() const { return buckets_.size(); }
 
   private:

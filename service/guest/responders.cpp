@@ -6,6 +6,12 @@
 #include "guest-tools/serve/remote_responder.hpp"
 
 namespace vfmgr {
+namespace {
+
+// While other hosts take their time.
+constexpr Turn call_turn{1, 2, false};
+
+}  // namespace
 
 // A call to another host, counted while it lasts.
 class Responders::Call {
@@ -29,16 +35,19 @@ Result<Responders::Call> Responders::begin_call() {
     return Call(*this);
 }
 
-Result<SessionOffer> Responders::open(Permitted const& run, SessionRequest const& request) {
+Result<OrTurn<SessionOffer>> Responders::open(Permitted const& run, SessionRequest const& request) {
     if (!run.remote) return own_.open(run.permit, request);
-    VFMGR_TRY(auto const call, begin_call());
+    auto const call = begin_call();
+    if (!call) return call_turn;
     return serve::RemoteResponder(*run.remote).open(run.permit, request);
 }
 
-Result<StreamOffer> Responders::open_stream(Permitted const& run, std::string const& session,
-                                            StreamRequest const& request) {
+Result<OrTurn<StreamOffer>> Responders::open_stream(Permitted const& run,
+                                                    std::string const& session,
+                                                    StreamRequest const& request) {
     if (!run.remote) return own_.open_stream(session, request);
-    VFMGR_TRY(auto const call, begin_call());
+    auto const call = begin_call();
+    if (!call) return call_turn;
     return serve::RemoteResponder(*run.remote).open_stream(session, request);
 }
 

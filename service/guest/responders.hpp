@@ -21,14 +21,16 @@ struct Permitted {
 
 class Responders {
   public:
-    // At most `remote_calls_max` at once; more are refused, so that other VMs are still answered
-    // while another host hangs.
+    // At most `remote_calls_max` at once; more wait for their turn, so that other VMs are still
+    // answered while another host hangs.
     Responders(verify::Responder& own, std::size_t remote_calls_max)
         : own_(own), remote_calls_max_(remote_calls_max) {}
 
-    [[nodiscard]] Result<SessionOffer> open(Permitted const& run, SessionRequest const& request);
-    [[nodiscard]] Result<StreamOffer> open_stream(Permitted const& run, std::string const& session,
-                                                  StreamRequest const& request);
+    [[nodiscard]] Result<OrTurn<SessionOffer>> open(Permitted const& run,
+                                                    SessionRequest const& request);
+    [[nodiscard]] Result<OrTurn<StreamOffer>> open_stream(Permitted const& run,
+                                                          std::string const& session,
+                                                          StreamRequest const& request);
     void close_stream(Permitted const& run, std::string const& session, std::string const& stream);
     // The verdict, without times.
     [[nodiscard]] Result<Verification> close(Permitted const& run, std::string const& session,

@@ -51,6 +51,7 @@ void as_answer(std::string_view text) {
     }
     if (auto const offer = serve::read_session_offer(text)) require(offer->session.size() <= 64);
     if (auto const offer = serve::read_stream_offer(text)) require(offer->stream.size() <= 64);
+    if (auto const turn = from_json_text<Turn>(text)) same_again(*turn);
 }
 
 }  // namespace

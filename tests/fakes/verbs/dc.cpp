@@ -161,7 +161,10 @@ int modify_initiator(Pair& pair, ibv_qp_attr const& to, int mask) {
 int modify_connected(Pair& pair, ibv_qp_attr const& to, int mask) {
     if ((mask & IBV_QP_ACCESS_FLAGS) != 0) pair.access = static_cast<int>(to.qp_access_flags);
     if ((mask & IBV_QP_DEST_QPN) != 0) pair.peer = to.dest_qp_num;
-    if ((mask & IBV_QP_AV) != 0) pair.gid_index = to.ah_attr.grh.sgid_index;
+    if ((mask & IBV_QP_AV) != 0) {
+        pair.address = to.ah_attr;
+        pair.gid_index = to.ah_attr.grh.sgid_index;
+    }
     pair.verbs.qp_base.state = to.qp_state;
     if (to.qp_state == IBV_QPS_ERR) flush(pair);
     return 0;

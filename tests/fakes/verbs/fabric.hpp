@@ -89,6 +89,7 @@ struct Pair {
     std::uint64_t operations = 0;  // send_ops_flags
     int access = 0;
     std::uint32_t peer = 0;
+    ibv_ah_attr address{};  // of a connected pair: the peer's
     std::uint8_t gid_index = 0;
     std::deque<Receive> posted;
     std::deque<Request> held;  // until a receive is there

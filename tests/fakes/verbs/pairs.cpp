@@ -166,6 +166,7 @@ int post_send(ibv_qp* verbs, ibv_send_wr* first, ibv_send_wr** bad) {
         request.local = one->num_sge > 0 ? *one->sg_list : ibv_sge{};
         request.remote_key = one->wr.rdma.rkey;
         request.remote_address = one->wr.rdma.remote_addr;
+        if (one->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) request.immediate = one->imm_data;
         perform(*pair, request);
     }
     return 0;
@@ -199,6 +200,17 @@ ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* wanted) {
     base.qp_type = wanted->qp_type;
     base.qp_num = ++fakes::objects().next_number;
     return &base;
+}
+
+int ibv_query_qp(ibv_qp* verbs, ibv_qp_attr* attributes, int, ibv_qp_init_attr*) {
+    fakes::Guard const lock(fakes::objects().mutex);
+    auto const* const pair = fakes::pair_of(verbs);
+    if (!pair) return EINVAL;
+    *attributes = {};
+    attributes->qp_state = verbs->state;
+    attributes->dest_qp_num = pair->peer;
+    attributes->ah_attr = pair->address;
+    return 0;
 }
 
 int ibv_destroy_qp(ibv_qp* verbs) {

@@ -22,6 +22,7 @@
 
 #include "api/types/json.hpp"
 #include "guest-tools/net/host_client.hpp"
+#include "guest-tools/verify/await_turn.hpp"
 #include "guest-tools/verify/payload.hpp"
 #include "guest-tools/verify/session.hpp"
 
@@ -38,10 +39,16 @@ void show(Result<Verification> const& verification) {
     fmt::print("{}\n", to_json_text(out));
 }
 
+Result<SessionOffer> open(guest::HostClient& host, SessionRequest const& request) {
+    auto const until = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    return verify::await_turn<SessionOffer>([&] { return host.open_session(request); },
+                                            verify::wait_until(until));
+}
+
 Result<Verification> claim(guest::HostClient& host, GuestAttachment const& wanted) {
     QueuePairEnd const made_up{verify::gid_hex(wanted.address.gid()), 0x123456, 0x654321, 1024, 1};
-    VFMGR_TRY(auto const offer, host.open_session({wanted.attachment, wanted.run.value_or(""),
-                                                   wanted.nonce, made_up}));
+    VFMGR_TRY(auto const offer,
+              open(host, {wanted.attachment, wanted.run.value_or(""), wanted.nonce, made_up}));
     GuestReport report;
     report.nonce = wanted.nonce;
     for (auto const* name :
@@ -67,7 +74,7 @@ Result<Verification> other_nic(guest::HostClient& host, GuestAttachment const& w
     VFMGR_TRY(auto const session, verify::GuestSession::prepare({subject, where[0]}));
     auto request = session->request();
     if (shown == Gid::of_the_vf) request.guest.gid = verify::gid_hex(wanted.address.gid());
-    VFMGR_TRY(auto const offer, host.open_session(request));
+    VFMGR_TRY(auto const offer, open(host, request));
     return host.report(offer.session, session->run(offer));
 }
 
@@ -99,7 +106,7 @@ Result<Verification> damaged(guest::HostClient& host, GuestAttachment const& wan
     VFMGR_TRY(auto pair, QueuePair::make(domain.get(), port, {.sends = 1, .receives = 1}, 0));
     SessionRequest request{wanted.attachment, wanted.run.value_or(""), wanted.nonce, pair.end()};
     if (how == "gid") request.guest.gid = gid_hex(wanted.responder.gid());
-    VFMGR_TRY(auto const offer, host.open_session(request));
+    VFMGR_TRY(auto const offer, open(host, request));
     if (how == "hoard") return hoard(host, offer.session, pair.end());
     VFMGR_TRY(auto const memory, RegisteredMemory::make(domain.get(), offer.write.length,
                                                         IBV_ACCESS_LOCAL_WRITE, "region"));

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "guest-tools/verify/await_turn.hpp"
 #include "guest-tools/verify/random.hpp"
 #include "guest-tools/verify/responder.hpp"
 #include "guest-tools/verify/session.hpp"
@@ -71,7 +72,11 @@ GuestReport untruthful(SessionPermit const& permit) {
 Result<Verification> run(Probe const& probe, Case const& one) {
     auto const permit = permit_for(probe);
     VFMGR_TRY(auto session, GuestSession::prepare(subject_for(probe, permit)));
-    VFMGR_TRY(auto const offer, probe.responder->open(permit, session->request()));
+    auto const until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    VFMGR_TRY(
+        auto const offer,
+        await_turn<SessionOffer>([&] { return probe.responder->open(permit, session->request()); },
+                                 wait_until(until)));
     auto report = one.traffic ? session->run(offer) : untruthful(permit);
     if (one.falsify) one.falsify(report);
     return probe.responder->close(offer.session, report);

@@ -33,7 +33,7 @@ struct Daemon {
 };
 
 inline std::uint16_t echo_port() {
-    return static_cast<std::uint16_t>(20000 + ::getpid() % 12000);
+    return static_cast<std::uint16_t>(20000 + ::getpid() % 8000);
 }
 
 inline GuestAttachment attachment(std::string id) {

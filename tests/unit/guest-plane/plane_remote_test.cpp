@@ -77,6 +77,21 @@ TEST_F(RemotePlane, DetachEndsTheSessionThere) {
     EXPECT_EQ(served.responder->sessions(), 0U);
 }
 
+TEST_F(RemotePlane, ANewRunHereEndsTheOldOneThere) {
+    want(served.target());
+    ASSERT_EQ(open("r1", "n1").status, 201);
+    {
+        // Without a word to the plane: the guest is faster.
+        std::lock_guard const lock(daemon.mutex);
+        daemon.access["uuid-a"] = {};
+        daemon.access["uuid-a"].attachments = {attachment("a1")};
+        want_run(daemon.access["uuid-a"], "a1", "r2", "n2");
+    }
+    ASSERT_EQ(open("r2", "n2").status, 201);
+    EXPECT_EQ(served.responder->sessions(), 0U);
+    EXPECT_EQ(responder->sessions(), 1U);
+}
+
 TEST_F(RemotePlane, AnotherVmHasNoPartInIt) {
     want(served.target());
     GuestReport report;

@@ -106,6 +106,44 @@ TEST_F(Plane, DetachEndsTheSession) {
     EXPECT_EQ(responder->sessions(), 0U);
 }
 
+// The change is seen before the session is there: nobody would look again.
+TEST_F(Plane, DetachWhileASessionOpensEndsIt) {
+    change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
+    plane.reset();
+    verify::ResponderLimits responder_limits;
+    responder_limits.echo_port = echo_port();
+    responder.reset();
+    responder = verify::Responder::start(responder_limits, [this](auto const&) -> Result<void> {
+                    std::lock_guard const lock(daemon.mutex);
+                    daemon.access["uuid-a"] = {};
+                    return {};
+                }).value();
+    start();
+    EXPECT_EQ(open("r1", "n1").status, 404);
+    EXPECT_EQ(responder->sessions(), 0U);
+    EXPECT_TRUE(verdicts().empty());
+}
+
+TEST_F(Plane, WhoHasToWaitIsToldItsTurnAndFailsNothing) {
+    limits.sessions = {.burst = 2, .per_second = 0.001};
+    start();
+    change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
+    for (std::size_t i = 0; i < verify::ResponderLimits().sessions_max; ++i) {
+        verify::SessionPermit other;
+        other.attachment = "other" + std::to_string(i);
+        other.nonce = "n";
+        other.host_address = other.peer_address = *IpAddress::parse("127.0.0.1");
+        other.rdma = RdmaMode::none;
+        ASSERT_TRUE(responder->open(other, {other.attachment, "", "n", {}}));
+    }
+    for (int i = 0; i < 5; ++i) {
+        auto const answer = open("r1", "n1");
+        ASSERT_EQ(answer.status, 202) << answer.body;
+        EXPECT_EQ(from_json_text<Turn>(answer.body)->position, 1U);
+    }
+    EXPECT_TRUE(verdicts().empty());
+}
+
 TEST_F(Plane, AGuestThatCantTestSaysWhy) {
     change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
     GuestReport report;

@@ -11,6 +11,7 @@
 #include "guest-tools/verify/random.hpp"
 #include "guest-tools/verify/session.hpp"
 #include "guest-tools/verify/socket_address.hpp"
+#include "tests/unit/verbs/offered.hpp"
 
 namespace vfmgr::verify {
 namespace {
@@ -67,13 +68,16 @@ struct Responding : testing::Test {
         ASSERT_TRUE(started);
         responder = std::move(*started);
     }
+    Result<SessionOffer> open(SessionPermit const& permit, SessionRequest const& request) {
+        return test::offered(responder->open(permit, request));
+    }
 };
 
 TEST_F(Responding, BothEndsAgreeOverLoopback) {
     auto const permit = permit_without_rdma();
     auto session = GuestSession::prepare(subject_of(permit));
     ASSERT_TRUE(session);
-    auto const offer = responder->open(permit, (*session)->request());
+    auto const offer = open(permit, (*session)->request());
     ASSERT_TRUE(offer) << offer.error().detail;
     auto const report = (*session)->run(*offer);
     auto const verification = responder->close(offer->session, report);
@@ -89,7 +93,7 @@ TEST_F(Responding, BothEndsAgreeOverLoopback) {
 
 TEST_F(Responding, ASilentGuestFails) {
     auto const permit = permit_without_rdma();
-    auto const offer = responder->open(permit, request_of(permit));
+    auto const offer = open(permit, request_of(permit));
     ASSERT_TRUE(offer);
     GuestReport report;
     report.nonce = permit.nonce;
@@ -101,7 +105,7 @@ TEST_F(Responding, ASilentGuestFails) {
 
 TEST_F(Responding, ASessionEndsOnce) {
     auto const permit = permit_without_rdma();
-    auto const offer = responder->open(permit, request_of(permit));
+    auto const offer = open(permit, request_of(permit));
     ASSERT_TRUE(offer);
     ASSERT_TRUE(responder->close(offer->session, {}));
     auto const again = responder->close(offer->session, {});
@@ -112,7 +116,7 @@ TEST_F(Responding, ASessionEndsOnce) {
 TEST_F(Responding, TheRequestMustBeOfThePermit) {
     auto const permit = permit_without_rdma();
     auto const refused = [&](SessionRequest const& request) {
-        auto const offer = responder->open(permit, request);
+        auto const offer = open(permit, request);
         return offer ? std::string() : offer.error().detail;
     };
     auto request = request_of(permit);
@@ -132,7 +136,7 @@ TEST_F(Responding, AnotherNicsGidIsRefused) {
     permit.rdma = RdmaMode::rxe;
     auto request = request_of(permit);
     request.guest.gid = gid_hex(IpAddress::parse("10.0.0.9")->gid());
-    auto const offer = responder->open(permit, request);
+    auto const offer = open(permit, request);
     ASSERT_FALSE(offer);
     EXPECT_EQ(offer.error().problem, Problem::forbidden);
     EXPECT_THAT(offer.error().detail, HasSubstr("is not 00000000000000000000ffff7f000001"));
@@ -141,7 +145,7 @@ TEST_F(Responding, AnotherNicsGidIsRefused) {
 TEST_F(Responding, APermitWithoutNonceIsNone) {
     auto permit = permit_without_rdma();
     permit.nonce.clear();
-    EXPECT_FALSE(responder->open(permit, request_of(permit)));
+    EXPECT_FALSE(open(permit, request_of(permit)));
 }
 
 TEST_F(Responding, SessionsAreCounted) {
@@ -149,24 +153,24 @@ TEST_F(Responding, SessionsAreCounted) {
     start();
     std::vector<SessionPermit> permits;
     for (auto const* id : {"a1", "a2", "a3"}) permits.push_back(permit_without_rdma(id));
-    ASSERT_TRUE(responder->open(permits[0], request_of(permits[0])));
-    auto const second = responder->open(permits[1], request_of(permits[1]));
+    ASSERT_TRUE(open(permits[0], request_of(permits[0])));
+    auto const second = open(permits[1], request_of(permits[1]));
     ASSERT_TRUE(second);
-    auto const third = responder->open(permits[2], request_of(permits[2]));
+    auto const third = open(permits[2], request_of(permits[2]));
     ASSERT_FALSE(third);
-    EXPECT_EQ(third.error().detail, "2 RDMA sessions are open, no more are allowed");
+    EXPECT_EQ(third.error().detail, "turn 1");
     // The same attachment again takes the place of its own session.
-    ASSERT_TRUE(responder->open(permits[0], request_of(permits[0])));
+    ASSERT_TRUE(open(permits[0], request_of(permits[0])));
     responder->drop(second->session);
     EXPECT_EQ(responder->sessions(), 1U);
-    EXPECT_TRUE(responder->open(permits[2], request_of(permits[2])));
+    EXPECT_TRUE(open(permits[2], request_of(permits[2])));
 }
 
 TEST_F(Responding, TimeEndsASession) {
     limits.session_seconds_max = 0;
     start();
     auto const permit = permit_without_rdma();
-    auto const offer = responder->open(permit, request_of(permit));
+    auto const offer = open(permit, request_of(permit));
     ASSERT_TRUE(offer);
     auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (responder->sessions() != 0 && std::chrono::steady_clock::now() < deadline)
@@ -229,36 +233,39 @@ struct RespondingByCm : Responding {
                                  return std::make_unique<FakeCmStream>(streams);
                              })
                 .value();
-        open();
+        open_session();
     }
-    void open() { session = responder->open(permit, request_of(permit)).value().session; }
+    void open_session() { session = open(permit, request_of(permit)).value().session; }
+    Result<StreamOffer> open_stream() {
+        return test::offered(responder->open_stream(session, wish));
+    }
 };
 
 TEST_F(RespondingByCm, AStreamIsThatOfWhoRunsTheResponder) {
-    auto const offer = responder->open_stream(session, wish);
+    auto const offer = open_stream();
     ASSERT_TRUE(offer) << offer.error().detail;
     EXPECT_EQ(offer->cm_port, 45671);
-    auto const second = responder->open_stream(session, wish);
+    auto const second = open_stream();
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().problem, Problem::limit_exceeded);
     responder->close_stream(session, offer->stream);
     EXPECT_EQ(streams.ended, 1);
     EXPECT_EQ(streams.destroyed, 1);
-    EXPECT_TRUE(responder->open_stream(session, wish));
+    EXPECT_TRUE(open_stream());
     EXPECT_EQ(streams.opened, 2);
 }
 
 TEST_F(RespondingByCm, AStreamEndsWithItsSession) {
-    ASSERT_TRUE(responder->open_stream(session, wish));
+    ASSERT_TRUE(open_stream());
     ASSERT_TRUE(responder->close(session, {}));
     EXPECT_EQ(streams.ended, 1);
     EXPECT_EQ(streams.destroyed, 1);
-    open();
-    ASSERT_TRUE(responder->open_stream(session, wish));
+    open_session();
+    ASSERT_TRUE(open_stream());
     responder->drop(session);
     EXPECT_EQ(streams.destroyed, 2);
-    open();
-    ASSERT_TRUE(responder->open_stream(session, wish));
+    open_session();
+    ASSERT_TRUE(open_stream());
     responder.reset();
     EXPECT_EQ(streams.destroyed, 3);
 }
@@ -268,7 +275,7 @@ TEST_F(RespondingByCm, ASessionOpensRightAfterTheLast) {
     for (int i = 0; i < 3000; ++i) {
         for (int turn = 0; turn < 100; ++turn) std::this_thread::yield();  // until it waits
         responder->drop(session);
-        open();
+        open_session();
     }
     EXPECT_EQ(responder->sessions(), 1U);
 }
@@ -277,12 +284,12 @@ TEST_F(RespondingByCm, ASessionOpensRightAfterTheLast) {
 TEST_F(RespondingByCm, AStreamIsNoneOfThoseThatSpin) {
     limits.echoes_max = 0;
     SetUp();
-    EXPECT_TRUE(responder->open_stream(session, wish));
+    EXPECT_TRUE(open_stream());
 }
 
 TEST_F(Responding, WithoutRdmaCmItIsUnsupported) {
     auto const permit = permit_without_rdma();
-    auto const offer = responder->open(permit, request_of(permit));
+    auto const offer = open(permit, request_of(permit));
     ASSERT_TRUE(offer);
     auto const stream =
         responder->open_stream(offer->session, {StreamKind::cm_ping, 64, 1, {}, {}});
@@ -317,7 +324,7 @@ struct Asking {
 
 TEST_F(Responding, OnlyTheRunsNonceFromTheVfsAddressIsAnswered) {
     auto const permit = permit_without_rdma();
-    auto const offer = responder->open(permit, request_of(permit));
+    auto const offer = open(permit, request_of(permit));
     ASSERT_TRUE(offer);
     auto const good = make_question({EchoKind::reachability, permit.nonce, 256});
     Asking const vf("127.0.0.1");
@@ -335,7 +342,7 @@ TEST_F(Responding, AnswersAreLimited) {
     limits.echo_datagrams_max = 3;
     start();
     auto const permit = permit_without_rdma();
-    ASSERT_TRUE(responder->open(permit, request_of(permit)));
+    ASSERT_TRUE(open(permit, request_of(permit)));
     auto const question = make_question({EchoKind::reachability, permit.nonce, 64});
     Asking const vf("127.0.0.1");
     for (int i = 0; i < 3; ++i) {
@@ -348,7 +355,7 @@ TEST_F(Responding, AnswersAreLimited) {
 
 TEST_F(Responding, TheSocketGoesWithItsLastSession) {
     auto const permit = permit_without_rdma();
-    auto const offer = responder->open(permit, request_of(permit));
+    auto const offer = open(permit, request_of(permit));
     ASSERT_TRUE(offer);
     auto const address = permit.host_address;
     EXPECT_FALSE(open_echo_socket({address, test_port, ""}));

@@ -5,6 +5,7 @@
 #include "api/types/json.hpp"
 #include "guest-tools/verify/session.hpp"
 #include "tests/unit/serve/served.hpp"
+#include "tests/unit/verbs/offered.hpp"
 
 namespace vfmgr::serve {
 namespace {
@@ -45,7 +46,7 @@ TEST(ServedResponders, GiveTheVerdictOfARun) {
     auto session = verify::GuestSession::prepare(guest_of(permit, served.info));
     ASSERT_TRUE(session);
     auto request = (*session)->request();
-    auto const offer = remote.open(permit, request);
+    auto const offer = test::offered(remote.open(permit, request));
     ASSERT_TRUE(offer) << offer.error().detail;
     auto const verdict = remote.close(offer->session, permit, (*session)->run(*offer));
     ASSERT_TRUE(verdict) << verdict.error().detail;
@@ -67,7 +68,7 @@ TEST(ServedResponders, AMacOrPathThatIsNotKnownStaysSo) {
     auto permit = loopback_permit();
     permit.vf_mac = {};
     permit.path.reset();
-    auto const offer = remote.open(permit, request_of(permit));
+    auto const offer = test::offered(remote.open(permit, request_of(permit)));
     ASSERT_TRUE(offer) << offer.error().detail;
     GuestReport report;
     report.nonce = permit.nonce;
@@ -77,6 +78,24 @@ TEST(ServedResponders, AMacOrPathThatIsNotKnownStaysSo) {
     EXPECT_THAT(verdict->detail, HasSubstr("no datagram of this run came from 127.0.0.1"));
     EXPECT_FALSE(verdict->vf_mac);
     EXPECT_FALSE(verdict->path);
+}
+
+TEST(ServedResponders, SayWhoseTurnItIs) {
+    ServedResponder const served;
+    RemoteResponder const remote(served.target());
+    auto permit = loopback_permit();
+    for (std::size_t i = 0; i < verify::ResponderLimits().sessions_max; ++i) {
+        permit.attachment = "a" + std::to_string(i);
+        ASSERT_TRUE(test::offered(remote.open(permit, request_of(permit))));
+    }
+    permit.attachment = "last";
+    auto const answer = remote.open(permit, request_of(permit));
+    ASSERT_TRUE(answer) << answer.error().detail;
+    auto const* const turn = std::get_if<Turn>(&*answer);
+    ASSERT_TRUE(turn);
+    EXPECT_EQ(turn->position, 1U);
+    EXPECT_GE(turn->seconds, 1U);
+    EXPECT_FALSE(turn->own);
 }
 
 TEST(ServedResponders, RefuseWhatIsNotThePermits) {
@@ -106,7 +125,7 @@ TEST(ServedResponders, DropASessionAndItsStreams) {
     ServedResponder const served;
     RemoteResponder const remote(served.target());
     auto const permit = loopback_permit();
-    auto const offer = remote.open(permit, request_of(permit));
+    auto const offer = test::offered(remote.open(permit, request_of(permit)));
     ASSERT_TRUE(offer);
     auto const stream = remote.open_stream(
         offer->session,
