@@ -50,8 +50,9 @@ FakeHypervisor::FakeHypervisor(FakeKernel& kernel) : kernel_(kernel) {}
 Result<HypervisorView> FakeHypervisor::observe(HypervisorScope const& scope) {
     std::lock_guard const lock(mutex_);
     if (observe_error) return fail(*observe_error);
-    if (!scope) return view_;
     HypervisorView one = view_;
+    if (says_when) one.observed_at = system_clock().now();
+    if (!scope) return one;
     std::erase_if(one.vms, [&](auto const& entry) { return entry.first != *scope; });
     return one;
 }

@@ -27,6 +27,7 @@ class FakeHypervisor final : public Hypervisor {
     Result<void> settle(std::string const& vm_uuid, Deadline deadline) override;
 
     DetachBehaviour detach = DetachBehaviour::works;
+    bool says_when = true;  // false: its view is as of one that was never observed
     std::optional<Fault> fail_at;
     std::optional<Fault> die_at;
     std::optional<Error> observe_error;

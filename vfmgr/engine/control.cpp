@@ -96,26 +96,84 @@ Snapshot Control::snapshot() const {
     return published_;
 }
 
-void Control::publish(KernelView const& seen, bool everything) {
+namespace {
+
+// What lies ahead of now was read before somebody set the clock back.
+bool is_newer(Time known, Time seen, Time now) {
+    return known > seen && known <= now;
+}
+
+void mark_stale(PfState& known, PfState const& seen) {
+    known.stale = true;
+    known.stale_reason = seen.stale_reason;
+    known.stuck = seen.stuck;
+    known.pci_busy = seen.pci_busy;
+}
+
+void mark_stale(HostNetworkView& known, HostNetworkView const& seen) {
+    known.stale = true;
+    known.stale_reason = seen.stale_reason;
+}
+
+// That it can't be read now is news, also where what was last read of it is not.
+template <class Part>
+void replace(Part& known, Part const& seen, Time now) {
+    if (!is_newer(known.observed_at, seen.observed_at, now))
+        known = seen;
+    else if (seen.stale)
+        mark_stale(known, seen);
+}
+
+}  // namespace
+
+void Control::publish(KernelView const& seen, KernelScope const& scope, LookTime const& when) {
     std::lock_guard const lock(mutex_);
     auto view = std::make_shared<HostView>(*published_.host);
-    if (everything) view->kernel.pfs.clear();
-    for (auto const& [address, pf] : seen.pfs) view->kernel.pfs[address] = pf;
-    view->kernel.routes = seen.routes;
-    if (seen.network) view->kernel.network = seen.network;
+    auto& pfs = view->kernel.pfs;
+    std::erase_if(pfs, [&](auto const& entry) {
+        auto const& [pci, pf] = entry;
+        bool const looked_for = !scope || *scope == KernelSubject(pci);
+        return looked_for && !seen.pfs.contains(pci) &&
+               !is_newer(pf.observed_at, when.began, when.ended);
+    });
+    for (auto const& [pci, pf] : seen.pfs) {
+        if (auto const known = pfs.find(pci); known != pfs.end()) {
+            replace(known->second, pf, when.ended);
+        } else if (!is_newer(all_pfs_at_, when.began, when.ended)) {
+            pfs.emplace(pci, pf);
+        }
+    }
+    if (!scope && !is_newer(all_pfs_at_, when.began, when.ended)) all_pfs_at_ = when.began;
+    if (!is_newer(routes_at_, when.began, when.ended)) {
+        view->kernel.routes = seen.routes;
+        routes_at_ = when.began;
+    }
+    auto& network = view->kernel.network;
+    if (seen.network && network) replace(*network, *seen.network, when.ended);
+    if (!network) network = seen.network;
     published_.host = std::move(view);
 }
 
-void Control::publish(HypervisorView const& seen, std::string const& only_vm) {
+void Control::publish(HypervisorView const& seen, HypervisorScope const& scope, Time now) {
     std::lock_guard const lock(mutex_);
     auto view = std::make_shared<HostView>(*published_.host);
-    if (only_vm.empty()) {
-        view->hypervisor = seen;
-    } else {
-        view->hypervisor.vms.erase(only_vm);
-        for (auto const& [uuid, vm] : seen.vms) view->hypervisor.vms[uuid] = vm;
-        view->hypervisor.vfio_variants = seen.vfio_variants;
-        view->hypervisor.observed_at = seen.observed_at;
+    auto& known = view->hypervisor;
+    if (is_newer(known.observed_at, seen.observed_at, now)) return;
+    if (!scope) {
+        auto all = seen;
+        std::erase_if(vms_at_, [&](auto const& entry) {
+            auto const& [uuid, at] = entry;
+            if (!is_newer(at, seen.observed_at, now)) return true;
+            all.vms.erase(uuid);
+            if (auto const vm = known.vms.find(uuid); vm != known.vms.end()) all.vms.insert(*vm);
+            return false;
+        });
+        known = std::move(all);
+    } else if (auto& at = vms_at_[*scope]; !is_newer(at, seen.observed_at, now)) {
+        at = seen.observed_at;
+        known.vms.erase(*scope);
+        for (auto const& [uuid, vm] : seen.vms) known.vms[uuid] = vm;
+        known.vfio_variants = seen.vfio_variants;
     }
     published_.host = std::move(view);
 }

@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "api/types/responder.hpp"
+#include "vfmgr/hypervisor/hypervisor.hpp"
+#include "vfmgr/kernel/kernel.hpp"
 #include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/store/store.hpp"
 
@@ -48,6 +50,11 @@ struct Snapshot {
 };
 
 enum class Watch { again, expired };
+
+struct LookTime {
+    Time began;
+    Time ended;
+};
 
 class Control {
   public:
@@ -100,9 +107,10 @@ class Control {
     // Asks `ready` after every task, and once more as expired at the deadline, until it says true.
     void watch(Deadline deadline, std::function<bool(State&, Watch)> ready);
 
-    // Merges what was just observed into what is published.
-    void publish(KernelView const& seen, bool everything);
-    void publish(HypervisorView const& seen, std::string const& only_vm);
+    // Merges what was observed into what is published. Looks overlap and a slow one comes late: of
+    // each PF, of the network, of libvirt and of each VM the one that was read later stays.
+    void publish(KernelView const& seen, KernelScope const& scope, LookTime const& when);
+    void publish(HypervisorView const& seen, HypervisorScope const& scope, Time now);
 
     [[nodiscard]] Snapshot snapshot() const;
     // Called on the control thread after something changed. Not from the control thread.
@@ -133,6 +141,10 @@ class Control {
     std::deque<Task> tasks_;  // mutex_
     bool stopping_ = false;   // mutex_
     Snapshot published_;      // mutex_
+    // When what is published was read, where the view itself does not say it. mutex_
+    Time all_pfs_at_{};
+    Time routes_at_{};
+    std::map<std::string, Time> vms_at_;  // of VMs that were looked at since all were
     std::thread thread_;
 };
 

@@ -52,11 +52,10 @@ Subject subject_of(Step const& step) {
 Result<HostView> observe(Seams const& seams, Subject const& subject) {
     HostView view;
     if (auto const* const part = std::get_if<KernelSubject>(&subject)) {
-        VFMGR_TRY(view.kernel, seams.kernel.observe(*part));
-        seams.control.publish(view.kernel, false);
+        VFMGR_TRY(view.kernel, observe_kernel(seams, *part));
     } else if (auto const* const vm = std::get_if<std::string>(&subject)) {
         VFMGR_TRY(view.hypervisor, seams.hypervisor.observe(*vm));
-        seams.control.publish(view.hypervisor, *vm);
+        seams.control.publish(view.hypervisor, *vm, seams.clock.now());
     }
     return view;
 }
@@ -129,20 +128,40 @@ std::vector<OperationStep> planned_steps(Plan const& plan) {
     return steps;
 }
 
+Result<KernelView> observe_kernel(Seams const& seams, KernelScope const& scope) {
+    auto const began = seams.clock.now();
+    VFMGR_TRY(KernelView seen, seams.kernel.observe(scope));
+    seams.control.publish(seen, scope, {began, seams.clock.now()});
+    return seen;
+}
+
+// Not from what is published alone: a full look that began before, and took longer, may have put
+// what it read into that meanwhile.
 Result<HostView> observe_for(Seams const& seams, KernelScope const& scope) {
-    VFMGR_TRY(KernelView kernel, seams.kernel.observe(scope));
-    seams.control.publish(kernel, !scope.has_value());
+    VFMGR_TRY(KernelView seen, observe_kernel(seams, scope));
+    auto const began = seams.clock.now();
     auto hypervisor = seams.hypervisor.observe(std::nullopt);
     if (!hypervisor) {
         // Not asked means in use: the view says so, and plans refuse what needs to know.
         HypervisorView unknown;
         unknown.stale = true;
         unknown.stale_reason = hypervisor.error().detail;
-        unknown.observed_at = seams.clock.now();
+        unknown.observed_at = began;
         hypervisor = std::move(unknown);
     }
-    seams.control.publish(*hypervisor, "");
-    return *seams.control.snapshot().host;
+    seams.control.publish(*hypervisor, std::nullopt, seams.clock.now());
+    HostView host = *seams.control.snapshot().host;
+    host.hypervisor = std::move(*hypervisor);
+    if (!scope) {
+        host.kernel = std::move(seen);
+        return host;
+    }
+    auto const* const one = std::get_if<PciAddress>(&*scope);
+    if (one && !seen.pfs.contains(*one)) host.kernel.pfs.erase(*one);
+    for (auto& [pci, pf] : seen.pfs) host.kernel.pfs.insert_or_assign(pci, std::move(pf));
+    host.kernel.routes = std::move(seen.routes);
+    if (seen.network) host.kernel.network = std::move(seen.network);
+    return host;
 }
 
 std::vector<std::string> undo(Seams const& seams, Operation& operation,

@@ -44,7 +44,11 @@ struct SeenOnTheWay {
 [[nodiscard]] std::vector<std::string> undo(Seams const& seams, Operation& operation,
                                             std::vector<JournalRecord> records);
 
-// A fresh view for planning: this PF, every domain; published on the way.
+// A part of what the kernel has, as it is now; published on the way.
+[[nodiscard]] Result<KernelView> observe_kernel(Seams const& seams, KernelScope const& scope);
+
+// A view for planning: what was read just now of `scope` and of every domain, over what is
+// published of the rest; published on the way.
 [[nodiscard]] Result<HostView> observe_for(Seams const& seams, KernelScope const& scope);
 
 [[nodiscard]] std::vector<OperationStep> planned_steps(Plan const& plan);

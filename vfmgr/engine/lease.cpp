@@ -273,9 +273,8 @@ Result<void> Engine::put_back(Operation& operation, Attachment const& lease) {
 
 // The steps said that they were done: the host says what came of them.
 HandOver Engine::see_handed_over(Attachment const& lease, ReleaseNotes const& notes) const {
-    auto after = seams_.kernel.observe(lease.vf.pf);
+    auto after = observe_kernel(seams_, lease.vf.pf);
     if (!after) return {{"the VF can't be looked at: " + after.error().detail}, {}};
-    control_->publish(*after, false);
     return hand_over(HostView{std::move(*after), {}}, lease, notes);
 }
 

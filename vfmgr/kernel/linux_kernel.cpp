@@ -90,13 +90,14 @@ Result<KernelView> LinuxKernel::observe(KernelScope const& scope) {
     VFMGR_TRY(auto pfs, list_pfs(roots_));
     if (scope)
         std::erase_if(pfs, [&](PciAddress const& pf) { return *scope != KernelSubject(pf); });
+    auto const observed_at = system_clock().now();  // nothing in the view is older
     VFMGR_TRY(auto const network, take_snapshot(deadline));
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
     view.routes = view_routes(network);
     for (auto const& pf : pfs) {
         auto state = observe_pf(roots_, books_, socket, network, pf, deadline);
         look_for_hang(state);
-        state.observed_at = system_clock().now();
+        state.observed_at = observed_at;
         view.pfs.emplace(pf, std::move(state));
     }
     return view;

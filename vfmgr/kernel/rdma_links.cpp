@@ -148,13 +148,13 @@ std::optional<bool> LinkModules::there(LinuxKernelRoots const& roots, SoftRdmaTy
 
 Result<HostNetworkView> view_host_network(LinuxKernelRoots const& roots, LinkModules& modules,
                                           Deadline deadline) {
+    HostNetworkView view;
+    view.observed_at = system_clock().now();
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
     VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
-    HostNetworkView view;
     for (auto const& netdev : netdevs) view.netdevs[netdev.name] = state_of(netdevs, netdev);
     view.rxe_module = modules.there(roots, SoftRdmaType::rxe);
     view.siw_module = modules.there(roots, SoftRdmaType::siw);
-    view.observed_at = system_clock().now();
     auto rdma = NlSocket::open(NlProtocol::rdma);
     if (!rdma && rdma.error().problem == Problem::unsupported) return view;
     if (!rdma) return fail(std::move(rdma).error());

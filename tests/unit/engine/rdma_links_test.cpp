@@ -44,7 +44,7 @@ struct RdmaLinksTest : testing::Test {
         look();
     }
     // As the observer does.
-    void look() { bench->engine.control().publish(kernel.observe({}).value(), true); }
+    void look() { bench->engine.control().publish(kernel.observe({}).value(), {}, {}); }
     [[nodiscard]] bool there() const { return kernel.view().network->rdma.contains("rxe0"); }
     void used_by(std::string const& comm) {
         kernel.change([&](KernelView& view) {
@@ -221,7 +221,7 @@ struct RdmaLinkCrash : RdmaLinksTest {
     std::vector<Moment> moments_of(Command const& command) {
         bench.reset();
         Bench crashing(watched, watched, folder.path(), {}, system_clock(), trusted_links);
-        crashing.engine.control().publish(kernel.observe({}).value(), true);
+        crashing.engine.control().publish(kernel.observe({}).value(), {}, {});
         return watched.moments_of(
             [&] { EXPECT_EQ(crashing.run(command).state, OperationState::succeeded); });
     }

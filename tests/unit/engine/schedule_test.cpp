@@ -51,7 +51,7 @@ struct ScheduleTest : testing::Test {
     // As the observer does; the fake clock has no deadline that could come by itself.
     void look() {
         auto seen = hypervisor.observe({}).value();
-        bench->engine.control().publish(seen, {});
+        bench->engine.control().publish(seen, {}, clock.now());
     }
     // Each round's task may leave one to the next: look, begin, wait.
     void settle() {

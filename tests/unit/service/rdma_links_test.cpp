@@ -27,7 +27,7 @@ struct RdmaLinkRoutes : testing::Test {
         });
         bench = std::make_unique<Bench>(kernel, hypervisor, folder.path(), AskResponder{},
                                         system_clock(), TrustedNetdevs{"bond0"});
-        bench->engine.control().publish(kernel.observe({}).value(), true);
+        bench->engine.control().publish(kernel.observe({}).value(), {}, {});
     }
     // "PUT rxe0 force=true", or "GET" of the list.
     http::Response ask(std::string const& method, std::string const& name,
@@ -107,7 +107,7 @@ TEST_F(RdmaLinkRoutes, ForceIsPassedOn) {
     kernel.change([](KernelView& view) {
         view.network->rdma.at("rxe0").users = {{{}, "nvme_rdma", "CM id"}};
     });
-    bench->engine.control().publish(kernel.observe({}).value(), true);
+    bench->engine.control().publish(kernel.observe({}).value(), {}, {});
     auto const used = ask("DELETE", "rxe0");
     EXPECT_EQ(used.status, 409);
     EXPECT_THAT(used.body, HasSubstr("link_in_use"));
