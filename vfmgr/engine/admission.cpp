@@ -7,6 +7,7 @@
 #include "vfmgr/engine/engine.hpp"
 #include "vfmgr/engine/firmware.hpp"
 #include "vfmgr/plan/firmware.hpp"
+#include "vfmgr/plan/schedule.hpp"
 
 namespace vfmgr {
 namespace {
@@ -232,6 +233,10 @@ Result<Answer> Engine::admit_one(Control::State& state, Verify const& command,
                     fmt::format("attachment {} has no network, so nothing can be verified over it",
                                 command.attachment),
                     "attach the VF anew with a network");
+    auto const host = control_->snapshot().host;
+    auto const* const pf = find_pf(*host, lease->second.vf.pf);
+    if (auto never = pf ? verification_hindrance(pf->info) : std::nullopt)
+        return fail(Problem::unsupported, std::move(never->detail), std::move(never->remedy));
     if (lease->second.state != AttachmentState::attached)
         return fail(
             Problem::conflict,

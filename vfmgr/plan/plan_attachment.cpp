@@ -9,6 +9,7 @@
 #include "vfmgr/plan/links.hpp"
 #include "vfmgr/plan/plan.hpp"
 #include "vfmgr/plan/readable.hpp"
+#include "vfmgr/plan/schedule.hpp"
 #include "vfmgr/plan/vf_values.hpp"
 
 namespace vfmgr {
@@ -67,6 +68,8 @@ Result<void> place(Ask const& ask, Attachment& lease) {
 
 Result<void> check_verification(Ask const& ask, Attachment const& lease) {
     if (ask.spec.verify == VerifyMode::none && ask.spec.verify_every_seconds == 0) return {};
+    if (auto never = verification_hindrance(ask.pf.info))
+        return fail(Problem::unsupported, std::move(never->detail), std::move(never->remedy));
     if (!ask.vm.has_vsock)
         return fail(
             Problem::unsupported,

@@ -32,7 +32,19 @@ std::optional<DueVerification> next_verification(DesiredState const& desired,
     return first;
 }
 
+// The VM finds its VF by the MAC, which an InfiniBand VF has not.
+std::optional<Hindrance> verification_hindrance(PfInfo const& pf) {
+    if (pf.link_layer != LinkLayer::infiniband) return std::nullopt;
+    return Hindrance{
+        fmt::format("{} ({}) is an InfiniBand PF, and RDMA over its VFs can't be verified from a "
+                    "VM yet",
+                    pf.ifname, to_string(pf.pci)),
+        "attach without verification: verify none, no verify_every_seconds"};
+}
+
 std::optional<Hindrance> verification_hindrance(HostView const& host, Attachment const& lease) {
+    auto const* const pf = find_pf(host, lease.vf.pf);
+    if (auto never = pf ? verification_hindrance(pf->info) : std::nullopt) return never;
     auto const found = host.hypervisor.vms.find(lease.vm_uuid);
     if (found == host.hypervisor.vms.end())
         return Hindrance{fmt::format("libvirt knows no VM {} now", lease.vm_name),

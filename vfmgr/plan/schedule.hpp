@@ -28,6 +28,8 @@ struct Hindrance {
     std::string remedy;
     bool operator==(Hindrance const&) const = default;
 };
+// Whoever asks, and whatever the VM does: over a VF of such a PF nothing can be verified.
+[[nodiscard]] std::optional<Hindrance> verification_hindrance(PfInfo const& pf);
 [[nodiscard]] std::optional<Hindrance> verification_hindrance(HostView const& host,
                                                               Attachment const& lease);
 

@@ -51,6 +51,29 @@ TEST(PlanDevice, AnInfinibandVfGetsGuidsOfItsOwn) {
     EXPECT_NE(ib.lend()->attachment.settings.port_guid, guid) << "somebody has it";
 }
 
+// vf-guest knows its VF by the MAC: the VM would be waited for in vain, and be blamed.
+TEST(PlanDevice, AnInfinibandVfIsLentWithoutVerificationOnly) {
+    Infiniband const ib;
+    auto spec = ask();
+    spec.network = "plain";
+    spec.verify_every_seconds = 60;
+    auto const refuse = [&] {
+        auto const refused = plan(ib.view, desired(), spec);
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().problem, Problem::unsupported);
+        EXPECT_THAT(refused.error().detail, testing::HasSubstr("is an InfiniBand PF"));
+        EXPECT_THAT(refused.error().remedy, testing::HasSubstr("verify none"));
+    };
+    refuse();
+    spec.verify_every_seconds = 0;
+    for (auto const mode : {VerifyMode::background, VerifyMode::required}) {
+        spec.verify = mode;
+        refuse();
+    }
+    spec.verify = VerifyMode::none;
+    EXPECT_TRUE(plan(ib.view, desired(), spec));
+}
+
 TEST(PlanDevice, AGuidThatIsGivenIsTheOtherOnesToo) {
     Infiniband const ib;
     VfSpec wish;
