@@ -25,6 +25,19 @@ http::Response refusal(http::Request const& request, Error const& error) {
     return http::problem_response(error, request);
 }
 
+// An exception that leaves a thread ends the daemon: one VM's request must not.
+template <class Work>
+Result<void> guarded(Work work) {
+    try {
+        work();
+        return {};
+    } catch (std::exception const& bug) {
+        return fail(Problem::internal,
+                    fmt::format("an exception ended the request: {}", bug.what()),
+                    "report this with the daemon's log");
+    }
+}
+
 // 0 when absent. Digits only, as far as a number of that size can go.
 template <class T>
 Result<T> number_in_query(http::Request const& request, std::string const& name) {
@@ -124,7 +137,7 @@ void GuestPlane::work() {
         if (look_again_) {
             look_again_ = false;
             lock.unlock();
-            look_again();
+            static_cast<void>(guarded([this] { look_again(); }));
             lock.lock();
             continue;
         }
@@ -132,7 +145,10 @@ void GuestPlane::work() {
             auto job = std::move(jobs_.front());
             jobs_.pop_front();
             lock.unlock();
-            serve(std::move(job));
+            auto const request = job.request;
+            auto const respond = job.respond;
+            if (auto const done = guarded([&] { serve(std::move(job)); }); !done)
+                respond(refusal(request, done.error()));
             lock.lock();
             continue;
         }
@@ -190,7 +206,8 @@ Result<GuestConfig> GuestPlane::config_of(VmIdentity const& vm) {
     {
         std::lock_guard const lock(mutex_);
         for (auto& attachment : config.attachments) {
-            if (!attachment.run || !manual_runs_.contains(*attachment.run)) continue;
+            auto const manual = manual_runs_.find(attachment.attachment);
+            if (manual == manual_runs_.end() || attachment.run != manual->second) continue;
             attachment.run.reset();
             attachment.nonce.clear();
         }

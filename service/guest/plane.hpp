@@ -11,7 +11,6 @@
 #include <list>
 #include <map>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -154,7 +153,8 @@ class GuestPlane {
     std::uint64_t waiters_so_far_ = 0;
     std::map<std::string, Deadline> waited_;  // by VM's UUID: when it last began to
     Sessions sessions_;
-    std::set<std::string> manual_runs_;  // left out of the configuration: `verify` does them
+    // By attachment, the last: left out of the configuration, since `verify` does them.
+    std::map<std::string, std::string> manual_runs_;
     RateLimiter request_rates_;
     RateLimiter session_rates_;
     bool look_again_ = false;

@@ -15,8 +15,6 @@ namespace {
 
 using http::json_response;
 
-constexpr std::size_t manual_runs_max = 64;
-
 // Ours to answer for, or another host's, not the guest's doing: the run has its verdict.
 bool is_host_failure(Problem problem) {
     return problem == Problem::unsupported || problem == Problem::kernel_refused ||
@@ -32,16 +30,16 @@ Result<http::Response> GuestPlane::start_run(Job const& job, VmIdentity const& v
     VFMGR_TRY(auto const wish, from_json_text<RunWish>(body.empty() ? "{}" : body));
     RunTicket const ticket{job.route.id, verify::random_hex(8), verify::random_hex(16),
                            wish.profile};
-    {
-        std::lock_guard const lock(mutex_);
-        if (manual_runs_.size() >= manual_runs_max) manual_runs_.erase(manual_runs_.begin());
-        manual_runs_.insert(ticket.run);
-    }
     VFMGR_TRY(auto const before, hooks_.access(vm));
     if (std::ranges::find(before.attachments, ticket.attachment, &GuestAttachment::attachment) ==
         before.attachments.end())
         return fail(Problem::not_found, "this VM has no such attachment",
                     "read /guest/v1/config for the ones it has");
+    {
+        // Before it is there, or the resident vf-guest would see it for a moment.
+        std::lock_guard const lock(mutex_);
+        manual_runs_[ticket.attachment] = ticket.run;
+    }
     VFMGR_CHECK(hooks_.start_run(vm, ticket));
     VFMGR_TRY(auto const access, hooks_.access(vm));
     for (auto const& attachment : access.attachments)
@@ -199,7 +197,8 @@ void GuestPlane::deliver(Verification& verification, Permitted const& run, Time 
     verification.finished_at = clock_.now();
     hooks_.on_verification(verification);
     std::lock_guard const lock(mutex_);
-    manual_runs_.erase(verification.run);
+    std::erase_if(manual_runs_,
+                  [&](auto const& entry) { return entry.second == verification.run; });
 }
 
 // Detached, stopped, or a new run: what the VM may do has changed under the session.

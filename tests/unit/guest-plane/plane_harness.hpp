@@ -30,6 +30,7 @@ struct Daemon {
     std::map<std::string, GuestAccess> access;  // by UUID
     std::vector<Verification> verdicts;
     std::vector<RunTicket> tickets;
+    std::string throwing;  // UUID of the VM for which access() has a bug
 };
 
 inline std::uint16_t echo_port() {
@@ -103,6 +104,7 @@ struct Plane : testing::Test {
         };
         hooks.access = [this](VmIdentity const& vm) -> Result<GuestAccess> {
             std::lock_guard const lock(daemon.mutex);
+            if (vm.uuid == daemon.throwing) throw std::runtime_error("no memory");
             return daemon.access[vm.uuid];
         };
         hooks.topology = [](VmIdentity const& vm) -> Result<HostTopology> {

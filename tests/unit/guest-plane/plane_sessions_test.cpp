@@ -184,6 +184,30 @@ TEST_F(Plane, AManualRunIsForWhoAskedForIt) {
     EXPECT_EQ(ask("POST", "/guest/v1/attachments/none/runs").status, 404);
 }
 
+// A VM that asks for runs of what it has not pushes nobody's out.
+TEST_F(Plane, AManualRunStaysHiddenWhateverAnotherVmAsksFor) {
+    ASSERT_EQ(ask("POST", "/guest/v1/attachments/a1/runs").status, 201);
+    for (int i = 0; i < 300; ++i)
+        ASSERT_EQ(
+            ask("POST", "/guest/v1/attachments/none/runs", {}, http::VsockPeer{cid_b, 1}).status,
+            404);
+    for (int i = 0; i < 100; ++i)
+        ASSERT_EQ(
+            ask("POST", "/guest/v1/attachments/b1/runs", {}, http::VsockPeer{cid_b, 1}).status,
+            201);
+    EXPECT_FALSE(config().attachments[0].run);
+}
+
+TEST_F(Plane, AnExceptionEndsOneRequestOnly) {
+    change([](Daemon& d) { d.throwing = "uuid-a"; });
+    auto const answer = ask("GET", "/guest/v1/config");
+    EXPECT_EQ(answer.status, 500);
+    EXPECT_THAT(answer.body, HasSubstr("an exception ended the request: no memory"));
+    config(http::VsockPeer{cid_b, 1});
+    change([](Daemon& d) { d.throwing.clear(); });
+    config();
+}
+
 // --- streams ------------------------------------------------------------------------------------
 
 std::string stream_request() {
