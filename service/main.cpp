@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "guest-tools/stock/rping_process.hpp"
+#include "service/guest/check_peer.hpp"
 #include "service/log.hpp"
 #include "service/run.hpp"
 #include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
@@ -66,9 +67,11 @@ int main(int argc, char** argv) {
         return failed(marked.error());
     Bell bell;
     LibvirtHypervisor hypervisor(config->libvirt_uri, [&bell] { bell.ring(); });
-    auto const served = run(
-        *config, kernel, hypervisor,
-        [&hypervisor](std::uint32_t cid) { return hypervisor.resolve_cid(cid); }, bell,
-        system_clock());
+    GuestSeam const guests{
+        [&hypervisor](std::uint32_t cid) { return hypervisor.resolve_cid(cid); }, check_peer,
+        [port = config->guest_plane_vsock_port](http::Server& server, http::Handler handler) {
+            return server.listen(http::VsockListen{port}, std::move(handler));
+        }};
+    auto const served = run(*config, kernel, hypervisor, guests, bell, system_clock());
     return served ? 0 : failed(served.error());
 }

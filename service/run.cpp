@@ -12,7 +12,6 @@
 #include "guest-tools/stock/cm_stream.hpp"
 #include "service/auth/authenticate.hpp"
 #include "service/guest/access.hpp"
-#include "service/guest/check_peer.hpp"
 #include "service/log.hpp"
 #include "service/routes/api.hpp"
 #include "vfmgr/checks/collect.hpp"
@@ -237,8 +236,8 @@ OwnersOfPfs other_owners(std::vector<PfInfo> const& pfs) {
     return owners;
 }
 
-stock::StockHooks stock_hooks(Engine const& engine) {
-    return {check_peer, [&engine](verify::SessionPermit const& permit) {
+stock::StockHooks stock_hooks(Engine const& engine, GuestSeam const& guests) {
+    return {guests.check_peer, [&engine](verify::SessionPermit const& permit) {
                 auto const now = stock_permit(engine.snapshot(), permit.attachment);
                 return now && *now == permit;
             }};
@@ -288,7 +287,7 @@ int wait_for_signal(Engine& engine, Clock& clock) {
 }  // namespace
 
 Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
-                 ResolveCid const& resolve_cid, Bell& bell, Clock& clock) {
+                 GuestSeam const& guests, Bell& bell, Clock& clock) {
     // Blocked here, so in every thread made from here on: only wait_for_signal() takes them.
     sigset_t signals;
     sigemptyset(&signals);
@@ -304,13 +303,13 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     Hearing const hearing(bell, [&engine] { engine.look_at_once(); });
     VFMGR_TRY(auto const events, HostEvents::start([&engine] { engine.look_again(); }));
     VFMGR_CHECK(engine.recover());
-    VFMGR_TRY(auto responder, verify::Responder::start(verify::ResponderLimits{}, check_peer,
+    VFMGR_TRY(auto responder, verify::Responder::start(verify::ResponderLimits{}, guests.check_peer,
                                                        stock::cm_streams(rping_program)));
-    GuestPlane plane(guest_hooks(engine, resolve_cid, responder->echo_port(), clock), *responder,
-                     clock, GuestPlaneLimits{});
+    GuestPlane plane(guest_hooks(engine, guests.resolve_cid, responder->echo_port(), clock),
+                     *responder, clock, GuestPlaneLimits{});
     stock::StockLimits stock_limits;
     stock_limits.rping_program = rping_program;
-    stock::StockResponder stock(stock_limits, clock, stock_hooks(engine));
+    stock::StockResponder stock(stock_limits, clock, stock_hooks(engine, guests));
     engine.control().on_change([&plane, &stock] {
         plane.changed();
         stock.look_again();
@@ -320,9 +319,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     http::Server server(config.limits);
     VFMGR_CHECK(listen_for_api(config, server,
                                api_handler(config, {engine, stock, host_checks, firmware}, clock)));
-    if (auto const vsock =
-            server.listen(http::VsockListen{config.guest_plane_vsock_port}, plane.handler());
-        !vsock)
+    if (auto const vsock = guests.listen(server, plane.handler()); !vsock)
         log(Severity::warning, "no guest plane, VMs can't report",
             {{"detail", vsock.error().detail}, {"remedy", vsock.error().remedy}});
     engine.on_event(log_event);

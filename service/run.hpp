@@ -5,6 +5,7 @@
 #include <functional>
 #include <mutex>
 
+#include "guest-tools/verify/responder.hpp"
 #include "service/config.hpp"
 #include "vfmgr/hypervisor/hypervisor.hpp"
 #include "vfmgr/hypervisor/vm_identity.hpp"
@@ -14,6 +15,13 @@ namespace vfmgr {
 
 // Identity on the guest plane: the CID resolved against live domain XML.
 using ResolveCid = std::function<Result<VmIdentity>(std::uint32_t cid)>;
+// The third seam beside kernel and hypervisor: how VMs call, and what is asked about them.
+struct GuestSeam {
+    ResolveCid resolve_cid;
+    verify::Responder::CheckPeer check_peer;
+    // Their requests go to the handler.
+    std::function<Result<void>(http::Server&, http::Handler)> listen;
+};
 // libvirt has something new: rung by main's callback on libvirt's thread, heard by run().
 class Bell {
   public:
@@ -32,7 +40,7 @@ class Bell {
 };
 
 [[nodiscard]] Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
-                               ResolveCid const& resolve_cid, Bell& bell, Clock& clock);
+                               GuestSeam const& guests, Bell& bell, Clock& clock);
 
 // Boot: puts VFs and links back, before libvirt runs.
 [[nodiscard]] Result<void> run_restore(Config const& config, Kernel& kernel, Clock& clock);

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/contract/fake_host.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/types/json.hpp"
+#include "tests/fakes/verbs/fabric.hpp"
+
+namespace vfmgr {
+namespace {
+
+enum class Libvirt { down, up };
+
+}  // namespace
+
+template <>
+inline constexpr std::array<EnumName<Libvirt>, 2> enum_names<Libvirt> = {
+    {{Libvirt::down, "down"}, {Libvirt::up, "up"}}};
+template <>
+inline constexpr std::array<EnumName<DetachBehaviour>, 3> enum_names<DetachBehaviour> = {
+    {{DetachBehaviour::works, "works"},
+     {DetachBehaviour::not_done, "not_done"},
+     {DetachBehaviour::times_out, "times_out"}}};
+
+namespace fakes {
+namespace {
+
+struct HostPf {
+    std::string model;
+    PciAddress pci;
+    std::string ifname;
+    std::uint16_t total_vfs = 7;
+    std::optional<std::string> rdma_device;
+};
+void read(JsonReader& reader, HostPf& pf) {
+    reader.value("model", pf.model);
+    reader.value("pci", pf.pci);
+    reader.value("ifname", pf.ifname);
+    reader.defaulted("total_vfs", pf.total_vfs);
+    reader.maybe("rdma_device", pf.rdma_device);
+    if (std::ranges::find(driver_models(), pf.model, &DriverModel::name) == driver_models().end())
+        reader.complain("model", "is none of the fakes'");
+}
+
+struct HostVm {
+    std::string name;
+    std::string uuid;
+    bool runs = true;
+    bool vsock = true;
+    std::uint32_t free_pcie_ports = 2;
+};
+void read(JsonReader& reader, HostVm& vm) {
+    reader.value("name", vm.name);
+    reader.value("uuid", vm.uuid);
+    reader.defaulted("runs", vm.runs);
+    reader.defaulted("vsock", vm.vsock);
+    reader.defaulted("free_pcie_ports", vm.free_pcie_ports);
+}
+
+struct HostDocument {
+    std::vector<HostPf> pfs;
+    std::vector<HostVm> vms;
+    std::vector<FirmwareCard> firmware;
+    HostNetworkView network;
+    std::vector<IpAddress> gids;
+};
+void read(JsonReader& reader, HostDocument& host) {
+    reader.defaulted("pfs", host.pfs);
+    reader.defaulted("vms", host.vms);
+    reader.defaulted("firmware", host.firmware);
+    reader.defaulted("network", host.network);
+    reader.defaulted("gids", host.gids);
+}
+
+struct Holding {
+    PciAddress pci;
+    std::int32_t pid = 0;
+    std::string comm;
+};
+void read(JsonReader& reader, Holding& holding) {
+    reader.value("pci", holding.pci);
+    reader.value("pid", holding.pid);
+    reader.defaulted("comm", holding.comm);
+}
+
+struct Hanging {
+    PciAddress pf;
+    std::string why;
+};
+void read(JsonReader& reader, Hanging& hanging) {
+    reader.value("pf", hanging.pf);
+    reader.value("why", hanging.why);
+}
+
+struct Happening {
+    std::optional<std::string> start_vm, stop_vm, refuse_step;
+    std::optional<Libvirt> libvirt;
+    std::optional<Holding> hold, release;
+    std::optional<Hanging> stuck;
+    std::optional<PciAddress> unstick;
+    std::optional<DetachBehaviour> detach;
+    std::optional<bool> wrong_peers;
+    std::optional<std::uint32_t> step_milliseconds;
+};
+void read(JsonReader& reader, Happening& happening) {
+    reader.maybe("start_vm", happening.start_vm);
+    reader.maybe("stop_vm", happening.stop_vm);
+    reader.maybe("refuse_step", happening.refuse_step);
+    reader.maybe("libvirt", happening.libvirt);
+    reader.maybe("hold", happening.hold);
+    reader.maybe("release", happening.release);
+    reader.maybe("stuck", happening.stuck);
+    reader.maybe("unstick", happening.unstick);
+    reader.maybe("detach", happening.detach);
+    reader.maybe("wrong_peers", happening.wrong_peers);
+    reader.maybe("step_milliseconds", happening.step_milliseconds);
+}
+
+void set_stuck(FakeKernel& kernel, PciAddress const& pf, std::optional<std::string> const& why) {
+    kernel.change([&](KernelView& view) {
+        if (auto const found = view.pfs.find(pf); found != view.pfs.end())
+            found->second.stuck = why;
+    });
+}
+
+}  // namespace
+
+Result<void> FakeHost::load(nlohmann::json const& document) {
+    VFMGR_TRY(auto const host, from_json_document<HostDocument>(document));
+    for (auto const& one : host.pfs) {
+        auto const& model = driver_model(one.model);
+        auto pf = make_pf(model, to_string(one.pci), one.ifname);
+        pf.info.total_vfs = one.total_vfs;
+        pf.info.rdma_device = one.rdma_device;
+        kernel_.models[one.pci] = model;
+        kernel_.change([&](KernelView& view) { view.pfs.insert_or_assign(one.pci, pf); });
+    }
+    kernel_.change([&](KernelView& view) { view.network = host.network; });
+    kernel_.change_firmware([&](std::vector<FirmwareCard>& cards) { cards = host.firmware; });
+    std::vector<std::array<std::uint8_t, 16>> gids;
+    for (auto const& address : host.gids) gids.push_back(address.gid());
+    plug_in(gids);
+    for (auto const& one : host.vms) {
+        auto vm = make_vm(one.name, one.uuid);
+        vm.has_vsock = one.vsock;
+        vm.free_pcie_ports = one.free_pcie_ports;
+        vm.state = VmState::shut_off;
+        vm.start_id.reset();
+        vm.vsock_cid.reset();
+        hypervisor_.add(std::move(vm));
+        if (one.runs) VFMGR_CHECK(hypervisor_.start(one.uuid));
+    }
+    return {};
+}
+
+Result<void> FakeHost::happen(std::string_view line) {
+    VFMGR_TRY(auto const what, from_json_text<Happening>(line));
+    if (what.start_vm) VFMGR_CHECK(hypervisor_.start(*what.start_vm));
+    if (what.stop_vm) hypervisor_.stop(*what.stop_vm);
+    if (what.hold) kernel_.hold(what.hold->pci, {what.hold->pid, what.hold->comm});
+    if (what.release) kernel_.release(what.release->pci, what.release->pid);
+    if (what.stuck) set_stuck(kernel_, what.stuck->pf, what.stuck->why);
+    if (what.unstick) set_stuck(kernel_, *what.unstick, {});
+    if (what.wrong_peers) wrong_peers_ = *what.wrong_peers;
+    if (what.libvirt) libvirt_down_ = *what.libvirt == Libvirt::down;
+    std::lock_guard const lock(mutex_);
+    if (what.detach) hypervisor_.detach = *what.detach;
+    if (what.refuse_step) refused_step_ = *what.refuse_step;
+    if (what.step_milliseconds) step_time_ = std::chrono::milliseconds(*what.step_milliseconds);
+    quick_.notify_all();
+    return {};
+}
+
+Result<void> FakeHost::check_peer() const {
+    if (!wrong_peers_) return {};
+    return fail(Problem::conflict, "the test says that somebody else has the address",
+                "let the test put it right");
+}
+
+Result<HypervisorView> FakeHost::vms() {
+    return timed_hypervisor_.observe(std::nullopt);
+}
+
+Result<KernelView> FakeHost::TimedKernel::observe(KernelScope const& scope) {
+    auto const now = system_clock().now();
+    VFMGR_TRY(auto view, host_.kernel_.observe(scope));
+    for (auto& [pci, pf] : view.pfs) pf.observed_at = now;
+    if (view.network) view.network->observed_at = now;
+    return view;
+}
+
+Result<Observed> FakeHost::TimedKernel::perform(KernelStep const& step, Deadline deadline) {
+    auto const name = nlohmann::json(std::visit([](auto const& one) { return Step(one); }, step))
+                          .at("step")
+                          .get<std::string>();
+    {
+        std::unique_lock lock(host_.mutex_);
+        host_.quick_.wait_for(lock, host_.step_time_,
+                              [this] { return host_.step_time_.count() == 0; });
+        if (name == host_.refused_step_)
+            return fail(Problem::kernel_refused, fmt::format("the test refuses {}", name),
+                        "let the test take it");
+    }
+    return host_.kernel_.perform(step, deadline);
+}
+
+Result<std::vector<FirmwareCard>> FakeHost::TimedKernel::read_firmware(
+    std::optional<PciAddress> const& function) {
+    return host_.kernel_.read_firmware(function);
+}
+
+Result<HypervisorView> FakeHost::TimedHypervisor::observe(HypervisorScope const& scope) {
+    auto const now = system_clock().now();
+    if (host_.libvirt_down_)
+        return fail(Problem::unavailable, "libvirt does not answer: the test stopped it",
+                    "let the test start it");
+    VFMGR_TRY(auto view, host_.hypervisor_.observe(scope));
+    view.observed_at = now;
+    return view;
+}
+
+Result<Observed> FakeHost::TimedHypervisor::perform(HypervisorStep const& step, Deadline deadline) {
+    std::lock_guard const lock(host_.mutex_);
+    return host_.hypervisor_.perform(step, deadline);
+}
+
+Result<void> FakeHost::TimedHypervisor::settle(std::string const& vm_uuid, Deadline deadline) {
+    return host_.hypervisor_.settle(vm_uuid, deadline);
+}
+
+}  // namespace fakes
+}  // namespace vfmgr

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// A host of fakes from a JSON document, as vfmgrd_on_fakes has it, and what happens to it while the
+// daemon runs. Owned by main(); any thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "tests/fakes/fake_hypervisor.hpp"
+#include "tests/fakes/fake_kernel.hpp"
+
+namespace vfmgr::fakes {
+
+// {"pfs": [{"model": "igb", "pci": "0000:01:00.0", "ifname": "enp1s0", "total_vfs": 7,
+//           "rdma_device": "mlx5_0"}],                 // model, pci and ifname are required
+//  "vms": [{"name": "vm1", "uuid": "1111…", "runs": true, "vsock": true, "free_pcie_ports": 2}],
+//  "firmware": [a card as GET /v1/host/firmware shows it, without pending, in_use and tries],
+//  "network": {"netdevs": {…}, "rdma": {…}, …},        // as in the store of views
+//  "gids": ["192.168.100.1"]}                          // addresses of the process's RDMA device
+// All of it may be left out.
+class FakeHost final {
+  public:
+    // The document's violations, when it has any.
+    [[nodiscard]] Result<void> load(nlohmann::json const& document);
+    // One thing that happens to the host; its one member says what:
+    // {"start_vm": UUID} {"stop_vm": UUID} {"hold": {"pci", "pid", "comm"}} {"release": {"pci",
+    // "pid"}} {"stuck": {"pf", "why"}} {"unstick": PF} {"libvirt": "down" or "up"}
+    // {"detach": "works", "not_done" or "times_out"} {"step_milliseconds": 200}; with 0 those that
+    // wait go on
+    // {"refuse_step": "reset_vf"}, until it is {"refuse_step": ""} {"wrong_peers": true}
+    [[nodiscard]] Result<void> happen(std::string_view line);
+
+    [[nodiscard]] Kernel& kernel() { return timed_kernel_; }
+    [[nodiscard]] Hypervisor& hypervisor() { return timed_hypervisor_; }
+    // What is asked of a VM's address before a session opens.
+    [[nodiscard]] Result<void> check_peer() const;
+    // A copy of the hypervisor's view, or why there is none.
+    [[nodiscard]] Result<HypervisorView> vms();
+
+  private:
+    // Beside the fake, what a test may change while threads run: when it was observed, how long
+    // a step takes.
+    class TimedKernel final : public Kernel {
+      public:
+        explicit TimedKernel(FakeHost& host) : host_(host) {}
+        Result<KernelView> observe(KernelScope const& scope) override;
+        Result<Observed> perform(KernelStep const& step, Deadline deadline) override;
+        Result<std::vector<FirmwareCard>> read_firmware(
+            std::optional<PciAddress> const& function) override;
+
+      private:
+        FakeHost& host_;
+    };
+    class TimedHypervisor final : public Hypervisor {
+      public:
+        explicit TimedHypervisor(FakeHost& host) : host_(host) {}
+        Result<HypervisorView> observe(HypervisorScope const& scope) override;
+        Result<Observed> perform(HypervisorStep const& step, Deadline deadline) override;
+        Result<void> settle(std::string const& vm_uuid, Deadline deadline) override;
+
+      private:
+        FakeHost& host_;
+    };
+
+    FakeKernel kernel_;
+    FakeHypervisor hypervisor_{kernel_};
+    TimedKernel timed_kernel_{*this};
+    TimedHypervisor timed_hypervisor_{*this};
+    std::atomic<bool> libvirt_down_ = false;
+    std::atomic<bool> wrong_peers_ = false;
+    std::mutex mutex_;               // guards what follows, and hypervisor_.detach
+    std::condition_variable quick_;  // steps take no time any more
+    std::chrono::milliseconds step_time_{0};
+    std::string refused_step_;
+};
+
+}  // namespace vfmgr::fakes

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// vfmgrd as it is, run(), on a host of fakes:
+//
+//   vfmgrd_on_fakes --config vfmgr.toml --host host.json [--guests SOCKET]
+//                   [--responder FOLDER --responder-port PORT]
+//
+// The host is described in fake_host.hpp; what happens to it meanwhile comes as lines of JSON on
+// standard input, each answered by a line, "done" or why not. Guests call on a unix socket and say
+// who they are: X-Vsock-Cid, and X-Vsock-Port, which is 1023 without. Of the machine that it runs
+// on it still reads what host/checks shows, and network events. With --responder, another host's
+// responder (vf-guest serve) answers at 127.0.0.1, its token and certificate in FOLDER. For
+// contract tests and benches.
+#include <charconv>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <thread>
+
+#include "api/types/json.hpp"
+#include "guest-tools/serve/credentials.hpp"
+#include "guest-tools/serve/responder_server.hpp"
+#include "guest-tools/stock/rping_process.hpp"
+#include "service/run.hpp"
+#include "tests/contract/fake_host.hpp"
+
+namespace vfmgr::fakes {
+namespace {
+
+constexpr std::uint32_t privileged_port = 1023;
+
+std::optional<std::uint32_t> number_in(http::Request const& request, char const* header) {
+    auto const found = request.headers.find(header);
+    if (found == request.headers.end()) return {};
+    std::uint32_t number = 0;
+    auto const& text = found->second;
+    auto const parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return {};
+    return number;
+}
+
+// Who does not say a CID stays what the socket says: no VM.
+http::Handler as_guests(http::Handler handler) {
+    return [handler = std::move(handler)](http::Request request, http::Respond respond) {
+        if (auto const cid = number_in(request, "x-vsock-cid"))
+            request.peer =
+                http::VsockPeer{*cid, number_in(request, "x-vsock-port").value_or(privileged_port)};
+        handler(std::move(request), std::move(respond));
+    };
+}
+
+GuestSeam guest_seam(FakeHost& host, std::string const& socket) {
+    GuestSeam guests;
+    guests.resolve_cid = [&host](std::uint32_t cid) -> Result<VmIdentity> {
+        VFMGR_TRY(auto const view, host.vms());
+        return vm_with_cid(view, cid);
+    };
+    guests.check_peer = [&host](verify::SessionPermit const&) { return host.check_peer(); };
+    guests.listen = [socket](http::Server& server, http::Handler handler) -> Result<void> {
+        if (socket.empty()) return {};
+        return server.listen(http::UnixListen{socket}, as_guests(std::move(handler)));
+    };
+    return guests;
+}
+
+// What vf-guest serve is, on the loopback device.
+class OtherResponder {
+  public:
+    Result<void> start(FakeHost const& host, std::string const& folder, std::uint16_t port) {
+        auto const address = IpAddress::parse("127.0.0.1").value();
+        VFMGR_TRY(auto const credentials, serve::credentials_in(folder, "", "127.0.0.1"));
+        VFMGR_TRY(responder_, verify::Responder::start(verify::ResponderLimits{},
+                                                       [&host](verify::SessionPermit const&) {
+                                                           return host.check_peer();
+                                                       }));
+        serve::Served served{
+            {VFMGR_VERSION, address, responder_->echo_port(), {}, 65535, "fake"}, "lo", {}};
+        served.token = credentials.token;
+        answering_ = std::make_unique<serve::ResponderServer>(served, *responder_);
+        server_ = std::make_unique<http::Server>(http::Limits{});
+        VFMGR_CHECK(server_->listen(
+            http::TlsListen{"127.0.0.1", port, credentials.certificate_file, credentials.key_file},
+            answering_->handler()));
+        server_->start();
+        return {};
+    }
+
+  private:
+    std::unique_ptr<verify::Responder> responder_;
+    std::unique_ptr<serve::ResponderServer> answering_;
+    std::unique_ptr<http::Server> server_;  // stopped first
+};
+
+// Until standard input ends; main() returns without waiting for it.
+void let_happen(FakeHost& host, Bell& bell) {
+    for (std::string line; std::getline(std::cin, line);) {
+        auto const happened = host.happen(line);
+        bell.ring();
+        std::cout << (happened ? "done" : happened.error().detail) << std::endl;
+    }
+}
+
+int failed(Error const& error) {
+    std::cerr << "vfmgrd_on_fakes: " << detail_with_causes(error) << "\n";
+    for (auto const& violation : error.violations)
+        std::cerr << "  " << violation.pointer << " " << violation.detail << "\n";
+    return 1;
+}
+
+Result<nlohmann::json> document(std::string const& path) {
+    std::ifstream file(path);
+    std::stringstream text;
+    text << file.rdbuf();
+    return parse_json(text.str());
+}
+
+// Words as "--config FILE"; those of a child that serves rping are its own.
+std::map<std::string, std::string> options(std::vector<std::string> const& words) {
+    std::map<std::string, std::string> named;
+    for (std::size_t i = 0; i + 1 < words.size(); i += 2) named[words[i]] = words[i + 1];
+    return named;
+}
+
+int run_on_fakes(std::vector<std::string> const& words) {
+    auto named = options(words);
+    auto const config = load_config({named["--config"], "/nonexistent"});
+    if (!config) return failed(config.error());
+    auto const described = document(named["--host"]);
+    if (!described) return failed(described.error());
+    // Never destroyed: nothing but its end ends the thread that reads standard input.
+    static auto& host = *new FakeHost;
+    static auto& bell = *new Bell;
+    if (auto const loaded = host.load(*described); !loaded) return failed(loaded.error());
+    OtherResponder other;
+    if (auto const& folder = named["--responder"]; !folder.empty()) {
+        auto const port = static_cast<std::uint16_t>(std::stoi(named["--responder-port"]));
+        if (auto const started = other.start(host, folder, port); !started)
+            return failed(started.error());
+    }
+    std::thread([] { let_happen(host, bell); }).detach();
+    auto const served = run(*config, host.kernel(), host.hypervisor(),
+                            guest_seam(host, named["--guests"]), bell, system_clock());
+    return served ? 0 : failed(served.error());
+}
+
+}  // namespace
+}  // namespace vfmgr::fakes
+
+int main(int argc, char** argv) {
+    std::vector<std::string> words(argv + 1, argv + argc);
+    // The program that rping's server is started from: see run.cpp.
+    if (!words.empty() && words.front() == "--rping")
+        return vfmgr::stock::serve_rping({words.begin() + 1, words.end()});
+    return vfmgr::fakes::run_on_fakes(words);
+}
