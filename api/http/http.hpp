@@ -159,5 +159,7 @@ class Client {
 [[nodiscard]] Response problem_response(Error const& error, std::string const& instance,
                                         std::string const& request_id);
 [[nodiscard]] Response problem_response(Error const& error, Request const& request);
+// 415 where there is a body that is not said to be JSON, which all that is served here takes.
+[[nodiscard]] std::optional<Response> refuse_other_media(Request const& request);
 
 }  // namespace vfmgr::http

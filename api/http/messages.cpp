@@ -4,7 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "api/http/http.hpp"
+#include "api/http/uri.hpp"
+#include "api/http/wire.hpp"
 #include "api/types/json.hpp"
+#include "api/types/text.hpp"
 
 namespace vfmgr::http {
 namespace {
@@ -49,6 +52,22 @@ Response problem_response(Error const& error, Request const& request) {
     auto const id = request.headers.find("x-request-id");
     return problem_response(error, request.path,
                             id == request.headers.end() ? std::string() : id->second);
+}
+
+std::optional<Response> refuse_other_media(Request const& request) {
+    if (request.body.empty()) return std::nullopt;
+    auto const said = request.headers.find("content-type");
+    auto type = said == request.headers.end() ? std::string() : lower_case(said->second);
+    type.erase(std::min(type.find(';'), type.size()));
+    while (type.ends_with(' ') || type.ends_with('\t')) type.pop_back();
+    if (type == "application/json") return std::nullopt;
+    auto const id = request.headers.find("x-request-id");
+    return problem_response_as(
+        415,
+        {Problem::invalid_request,
+         type.empty() ? "the body has no Content-Type" : "the body is " + vfmgr::quoted(type),
+         "send JSON, and say so: Content-Type: application/json"},
+        request.path, id == request.headers.end() ? std::string() : id->second);
 }
 
 }  // namespace vfmgr::http

@@ -66,6 +66,7 @@ void ResponderServer::accept(http::Request request, http::Respond respond) {
     if (auto const known = check_token(request); !known) return refuse(known.error());
     auto route = responder_route(request.method, request.path);
     if (!route) return refuse(route.error());
+    if (auto other = http::refuse_other_media(request)) return respond(std::move(*other));
     if (auto const queued = enqueue({request, std::move(*route), respond}); !queued)
         refuse(queued.error());
 }

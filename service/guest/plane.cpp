@@ -112,6 +112,7 @@ void GuestPlane::accept(http::Request request, http::Respond respond) {
                               "run vf-guest as root in the VM"}));
     auto route = guest_route(request.method, request.path);
     if (!route) return respond(refusal(request, route.error()));
+    if (auto other = http::refuse_other_media(request)) return respond(std::move(*other));
     auto const cid = peer->cid;
     if (auto const queued = enqueue({request, std::move(*route), cid, respond}); !queued)
         respond(refusal(request, queued.error()));

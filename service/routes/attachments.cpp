@@ -29,15 +29,22 @@ Error no_attachment(std::string const& id) {
 
 http::Response list_attachments(Engine& engine, Call const& call) {
     auto const now = engine.snapshot();
-    auto const filter = [&](char const* key, std::string const& value) {
-        auto const it = call.request.query.find(key);
-        return it == call.request.query.end() || it->second == value;
+    auto const& query = call.request.query;
+    std::optional<PciAddress> pf;
+    if (auto const asked = query.find("pf"); asked != query.end()) {
+        auto const parsed = PciAddress::parse(asked->second);
+        if (!parsed) return refusal(call, parsed.error());
+        pf = *parsed;
+    }
+    auto const vm = query.find("vm");
+    auto const is_asked = [&](Attachment const& lease) {
+        bool const by_vm =
+            vm == query.end() || vm->second == lease.vm_name || vm->second == lease.vm_uuid;
+        return by_vm && (!pf || *pf == lease.vf.pf);
     };
     auto items = nlohmann::json::array();
-    for (auto const& [id, lease] : now.desired->attachments) {
-        bool const vm = filter("vm", lease.vm_name) || filter("vm", lease.vm_uuid);
-        if (vm && filter("pf", to_string(lease.vf.pf))) items.push_back(lease);
-    }
+    for (auto const& [id, lease] : now.desired->attachments)
+        if (is_asked(lease)) items.push_back(lease);
     return list_response(std::move(items));
 }
 
@@ -73,8 +80,12 @@ void prove(Engine& engine, Call const& call, http::Respond respond) {
 
 void list_verifications(Engine& engine, Call const& call, http::Respond respond) {
     engine.control().post([call, respond = std::move(respond)](Control::State& state) {
-        auto const all = state.store.verifications(call.ids.at("id"));
+        auto const& id = call.ids.at("id");
+        auto const all = state.store.verifications(id);
         if (!all) return respond(refusal(call, all.error()));
+        // Of a former attachment the runs are kept for a while.
+        if (all->empty() && !state.desired().attachments.contains(id))
+            return respond(refusal(call, no_attachment(id)));
         respond(list_response(*all));
     });
 }
@@ -95,22 +106,31 @@ void show_certificate(Engine& engine, Call const& call, http::Respond respond) {
 
 std::vector<Route> attachment_routes(Engine& engine) {
     return {
-        {"GET", "/v1/attachments", Role::viewer,
+        {"GET",
+         "/v1/attachments",
+         Role::viewer,
          [&engine](Call const& call, http::Respond respond) {
              respond(list_attachments(engine, call));
-         }},
-        {"POST", "/v1/attachments", Role::operator_,
+         },
+         {"vm", "pf"}},
+        {"POST",
+         "/v1/attachments",
+         Role::operator_,
          [&engine](Call const& call, http::Respond respond) {
              lend(engine, call, std::move(respond));
-         }},
+         },
+         {"dry_run"}},
         {"GET", "/v1/attachments/{id}", Role::viewer,
          [&engine](Call const& call, http::Respond respond) {
              respond(show_attachment(engine, call));
          }},
-        {"DELETE", "/v1/attachments/{id}", Role::operator_,
+        {"DELETE",
+         "/v1/attachments/{id}",
+         Role::operator_,
          [&engine](Call const& call, http::Respond respond) {
              take_back(engine, call, std::move(respond));
-         }},
+         },
+         {"dry_run"}},
         {"GET", "/v1/attachments/{id}/certificate", Role::viewer,
          [&engine](Call const& call, http::Respond respond) {
              show_certificate(engine, call, std::move(respond));
@@ -119,10 +139,13 @@ std::vector<Route> attachment_routes(Engine& engine) {
          [&engine](Call const& call, http::Respond respond) {
              list_verifications(engine, call, std::move(respond));
          }},
-        {"POST", "/v1/attachments/{id}/verifications", Role::operator_,
+        {"POST",
+         "/v1/attachments/{id}/verifications",
+         Role::operator_,
          [&engine](Call const& call, http::Respond respond) {
              prove(engine, call, std::move(respond));
-         }},
+         },
+         {"dry_run"}},
     };
 }
 

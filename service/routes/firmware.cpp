@@ -91,10 +91,13 @@ std::vector<Route> firmware_routes(Engine& engine, FirmwareLook& look) {
          [&engine, &look](Call const& call, http::Respond respond) {
              show_firmware(engine, look, call, std::move(respond));
          }},
-        {"PUT", "/v1/pfs/{pci}/firmware", Role::admin,
+        {"PUT",
+         "/v1/pfs/{pci}/firmware",
+         Role::admin,
          [&engine, &look](Call const& call, http::Respond respond) {
              change_firmware(engine, look, call, std::move(respond));
-         }},
+         },
+         {"dry_run"}},
     };
 }
 

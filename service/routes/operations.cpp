@@ -47,10 +47,13 @@ std::vector<Route> operation_routes(Engine& engine, Clock& clock) {
          [&engine](Call const& call, http::Respond respond) {
              list_operations(engine, call, std::move(respond));
          }},
-        {"GET", "/v1/operations/{id}", Role::viewer,
+        {"GET",
+         "/v1/operations/{id}",
+         Role::viewer,
          [&engine, &clock](Call const& call, http::Respond respond) {
              show_operation(engine, clock, call, std::move(respond));
-         }},
+         },
+         {"wait"}},
     };
 }
 

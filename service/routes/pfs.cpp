@@ -2,6 +2,7 @@
 // PFs, their specs, their VFs.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "api/types/json.hpp"
@@ -141,6 +142,14 @@ void lift_quarantine(Engine& engine, Call const& call, http::Respond respond) {
            [&engine, call] { return show_vf(engine, call); });
 }
 
+// Events of its PF are in the history of each VF, also of those that never were.
+bool is_of_vf(HistoryEvent const& event) {
+    return event.vf.has_value();
+}
+bool is_of_vf(Verification const&) {
+    return true;
+}
+
 // What the store has of a VF; also of one that is no more, which it outlives.
 template <class Read>
 void list_of_vf(Engine& engine, Call const& call, std::string_view of_it, Read read,
@@ -153,7 +162,8 @@ void list_of_vf(Engine& engine, Call const& call, std::string_view of_it, Read r
                            respond = std::move(respond)](Control::State& state) {
         auto const all = read(state.store, vf);
         if (!all) return respond(refusal(call, all.error()));
-        if (all->empty() && !find_vf(*engine.snapshot().host, vf))
+        bool const any = std::ranges::any_of(*all, [](auto const& one) { return is_of_vf(one); });
+        if (!any && !find_vf(*engine.snapshot().host, vf))
             return respond(refusal(
                 call, Error{Problem::not_found,
                             fmt::format("there is no VF {}, nor any {} it", to_string(vf), of_it),
@@ -179,14 +189,20 @@ std::vector<Route> pf_routes(Engine& engine) {
          [&engine](Call const& call, http::Respond respond) { respond(show_pf(engine, call)); }},
         {"GET", "/v1/pfs/{pci}/spec", Role::viewer,
          [&engine](Call const& call, http::Respond respond) { respond(show_spec(engine, call)); }},
-        {"PUT", "/v1/pfs/{pci}/spec", Role::admin,
+        {"PUT",
+         "/v1/pfs/{pci}/spec",
+         Role::admin,
          [&engine](Call const& call, http::Respond respond) {
              replace_spec(engine, call, std::move(respond));
-         }},
-        {"DELETE", "/v1/pfs/{pci}/spec", Role::admin,
+         },
+         {"dry_run"}},
+        {"DELETE",
+         "/v1/pfs/{pci}/spec",
+         Role::admin,
          [&engine](Call const& call, http::Respond respond) {
              forget(engine, call, std::move(respond));
-         }},
+         },
+         {"dry_run"}},
         {"GET", "/v1/pfs/{pci}/vfs", Role::viewer,
          [&engine](Call const& call, http::Respond respond) { respond(list_vfs(engine, call)); }},
         {"GET", "/v1/pfs/{pci}/vfs/{index}", Role::viewer,
@@ -204,10 +220,13 @@ std::vector<Route> pf_routes(Engine& engine) {
                  engine, call, "history of",
                  [](Store& store, VfId const& vf) { return store.events(vf); }, std::move(respond));
          }},
-        {"DELETE", "/v1/pfs/{pci}/vfs/{index}/quarantine", Role::admin,
+        {"DELETE",
+         "/v1/pfs/{pci}/vfs/{index}/quarantine",
+         Role::admin,
          [&engine](Call const& call, http::Respond respond) {
              lift_quarantine(engine, call, std::move(respond));
-         }},
+         },
+         {"dry_run"}},
     };
 }
 

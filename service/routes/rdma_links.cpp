@@ -66,14 +66,20 @@ std::vector<Route> rdma_link_routes(Engine& engine) {
          }},
         {"GET", path, Role::viewer,
          [&engine](Call const& call, http::Respond respond) { respond(show_link(engine, call)); }},
-        {"PUT", path, Role::admin,
+        {"PUT",
+         path,
+         Role::admin,
          [&engine](Call const& call, http::Respond respond) {
              add_link(engine, call, std::move(respond));
-         }},
-        {"DELETE", path, Role::admin,
+         },
+         {"dry_run"}},
+        {"DELETE",
+         path,
+         Role::admin,
          [&engine](Call const& call, http::Respond respond) {
              remove_link(engine, call, std::move(respond));
-         }},
+         },
+         {"dry_run", "force"}},
     };
 }
 

@@ -26,6 +26,7 @@ struct Route {
     std::string path;  // "/v1/pfs/{pci}/vfs/{index}"
     Role role;
     std::function<void(Call const&, http::Respond)> handle;
+    std::vector<std::string> query{};  // the parameters that it knows; others are refused
 };
 
 using Authenticate = std::function<Result<Principal>(http::Request const&)>;
@@ -44,6 +45,8 @@ using http::json_response;
 [[nodiscard]] http::Response list_response(nlohmann::json items);
 [[nodiscard]] Result<PciAddress> pf_id(Call const& call);
 [[nodiscard]] Result<std::uint16_t> vf_index(Call const& call);
+// The answer to a dry run of what has no steps on the host: these sentences say what would be.
+[[nodiscard]] http::Response dry_run_response(std::vector<std::string> notes);
 // ?dry_run=true; anything but true and false is refused.
 [[nodiscard]] Result<bool> wants_dry_run(Call const& call);
 // If-Match: "7", with or without quotes.

@@ -24,6 +24,12 @@ void open_stock(Engine& engine, StockResponder& responder, Call const& call,
     if (!request) return respond(refusal(call, request.error()));
     auto permit = stock_permit(engine.snapshot(), call.ids.at("id"));
     if (!permit) return respond(refusal(call, permit.error()));
+    auto const dry_run = wants_dry_run(call);
+    if (!dry_run) return respond(refusal(call, dry_run.error()));
+    if (*dry_run)
+        return respond(dry_run_response({fmt::format(
+            "rping, ibv_rc_pingpong and perftest are served for {} s at {}, to {} only",
+            request->seconds, to_string(permit->host_address), to_string(permit->peer_address))}));
     responder.open(
         std::move(*permit), *request,
         [call, respond = std::move(respond)](Result<StockClients> const& opened) {
@@ -37,6 +43,12 @@ http::Response show_stock(StockResponder const& responder, Call const& call) {
 }
 
 void close_stock(StockResponder& responder, Call const& call, http::Respond respond) {
+    auto const dry_run = wants_dry_run(call);
+    if (!dry_run) return respond(refusal(call, dry_run.error()));
+    if (*dry_run)
+        return respond(responder.find(call.ids.at("id"))
+                           ? dry_run_response({"the stock clients are served no longer"})
+                           : refusal(call, not_open(call.ids.at("id"))));
     responder.close(call.ids.at("id"), [call, respond = std::move(respond)](bool closed) {
         if (!closed) return respond(refusal(call, not_open(call.ids.at("id"))));
         http::Response response;
@@ -54,14 +66,20 @@ std::vector<Route> stock_routes(Engine& engine, StockResponder& responder) {
          [&responder](Call const& call, http::Respond respond) {
              respond(show_stock(responder, call));
          }},
-        {"PUT", path, Role::operator_,
+        {"PUT",
+         path,
+         Role::operator_,
          [&engine, &responder](Call const& call, http::Respond respond) {
              open_stock(engine, responder, call, std::move(respond));
-         }},
-        {"DELETE", path, Role::operator_,
+         },
+         {"dry_run"}},
+        {"DELETE",
+         path,
+         Role::operator_,
          [&responder](Call const& call, http::Respond respond) {
              close_stock(responder, call, std::move(respond));
-         }},
+         },
+         {"dry_run"}},
     };
 }
 

@@ -10,11 +10,16 @@
 namespace vfmgr {
 namespace {
 
-// So that an Idempotency-Key can't be used for another request.
+// So that an Idempotency-Key can't be used for another request, which the query makes it, too:
+// ?force=true is another one.
 std::string hash_of(http::Request const& request) {
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
     unsigned length = 0;
-    auto const text = request.method + " " + request.path + "\n" + request.body;
+    // Sorted, and each with its length: no two queries give the same text.
+    std::string text = request.method + " " + request.path + "\n";
+    for (auto const& [name, value] : request.query)
+        text += fmt::format("{}:{}={}:{}\n", name.size(), name, value.size(), value);
+    text += "\n" + request.body;
     if (EVP_Digest(text.data(), text.size(), digest.data(), &length, EVP_sha256(), nullptr) != 1)
         return {};
     std::string hex;
@@ -38,7 +43,9 @@ Result<Intent> intent_of(Call const& call) {
     return intent;
 }
 
-http::Response answered(Answer const& answer, std::function<http::Response()> const& nothing) {
+// A spec that `replaces` another: its plan is for the revision in the ETag.
+http::Response answered(Answer const& answer, bool replaces,
+                        std::function<http::Response()> const& nothing) {
     if (answer.operation) {
         auto response = json_response(202, *answer.operation);
         response.headers["Location"] = "/v1/operations/" + answer.operation->id;
@@ -48,7 +55,9 @@ http::Response answered(Answer const& answer, std::function<http::Response()> co
     if (!answer.plan) return nothing();
     nlohmann::json body{{"plan", *answer.plan}};
     if (answer.attachment) body["attachment"] = *answer.attachment;
-    return json_response(200, body);
+    auto response = json_response(200, body);
+    if (replaces) response.headers["ETag"] = fmt::format("\"{}\"", answer.revision);
+    return response;
 }
 
 }  // namespace
@@ -57,10 +66,13 @@ void submit(Engine& engine, Call const& call, Command command, http::Respond res
             std::function<http::Response()> nothing) {
     auto intent = intent_of(call);
     if (!intent) return respond(refusal(call, intent.error()));
-    engine.submit(std::move(command), std::move(*intent),
-                  [call, respond, nothing = std::move(nothing)](Result<Answer> const& answer) {
-                      respond(answer ? answered(*answer, nothing) : refusal(call, answer.error()));
-                  });
+    bool const replaces =
+        std::holds_alternative<ReplacePfSpec>(command) || std::holds_alternative<AddLink>(command);
+    engine.submit(
+        std::move(command), std::move(*intent),
+        [call, respond, replaces, nothing = std::move(nothing)](Result<Answer> const& answer) {
+            respond(answer ? answered(*answer, replaces, nothing) : refusal(call, answer.error()));
+        });
 }
 
 }  // namespace vfmgr

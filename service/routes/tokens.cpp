@@ -50,6 +50,12 @@ void answer(Engine& engine, http::Respond respond,
 void create(Engine& engine, Clock& clock, Call const& call, http::Respond respond) {
     auto const request = from_json_text<TokenRequest>(call.request.body);
     if (!request) return respond(refusal(call, request.error()));
+    auto const dry_run = wants_dry_run(call);
+    if (!dry_run) return respond(refusal(call, dry_run.error()));
+    if (*dry_run)
+        return respond(dry_run_response({fmt::format(
+            "a token of role {} is made, which {}", enum_name(request->role),
+            request->days ? fmt::format("expires in {} days", *request->days) : "never expires")}));
     auto const made = make_token();
     if (!made) return respond(refusal(call, made.error()));
     Token token{made->id,
@@ -77,14 +83,27 @@ void list(Engine& engine, Call const& call, http::Respond respond) {
     });
 }
 
+Error no_token(std::string const& id) {
+    return {Problem::not_found, fmt::format("there is no token {}", id),
+            "GET /v1/tokens lists them"};
+}
+
+http::Response would_revoke(Engine const& engine, Call const& call) {
+    auto const& id = call.ids.at("id");
+    for (auto const& [sha256, token] : *engine.snapshot().tokens)
+        if (token.id == id)
+            return dry_run_response({fmt::format("token {} is worth nothing any more", id)});
+    return refusal(call, no_token(id));
+}
+
 void revoke(Engine& engine, Call const& call, http::Respond respond) {
+    auto const dry_run = wants_dry_run(call);
+    if (!dry_run) return respond(refusal(call, dry_run.error()));
+    if (*dry_run) return respond(would_revoke(engine, call));
     answer(engine, respond, [call](Control::State& state) {
         auto const erased = state.erase_token(call.ids.at("id"));
         if (!erased) return refusal(call, erased.error());
-        if (!*erased)
-            return refusal(call, Error{Problem::not_found,
-                                       fmt::format("there is no token {}", call.ids.at("id")),
-                                       "GET /v1/tokens lists them"});
+        if (!*erased) return refusal(call, no_token(call.ids.at("id")));
         http::Response done;
         done.status = 204;
         return done;
@@ -99,14 +118,20 @@ std::vector<Route> token_routes(Engine& engine, Clock& clock) {
          [&engine](Call const& call, http::Respond respond) {
              list(engine, call, std::move(respond));
          }},
-        {"POST", "/v1/tokens", Role::admin,
+        {"POST",
+         "/v1/tokens",
+         Role::admin,
          [&engine, &clock](Call const& call, http::Respond respond) {
              create(engine, clock, call, std::move(respond));
-         }},
-        {"DELETE", "/v1/tokens/{id}", Role::admin,
+         },
+         {"dry_run"}},
+        {"DELETE",
+         "/v1/tokens/{id}",
+         Role::admin,
          [&engine](Call const& call, http::Respond respond) {
              revoke(engine, call, std::move(respond));
-         }},
+         },
+         {"dry_run"}},
     };
 }
 

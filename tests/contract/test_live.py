@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vfmgrd as it is, on fakes, over its sockets."""
+"""vfmgrd as it is, on fakes: what was refused or ignored without a word before."""
 
 import grp
 import http.client
@@ -101,6 +101,74 @@ def refused(answer, status, *words):
     assert all(word in text for word in words), text
 
 
+ATTACH = {"vm": "vm1", "pf": "0000:01:00.0"}
+
+
+def test_a_misspelt_dry_run_attaches_nothing(daemon):
+    refused(daemon.ask("POST", "/v1/attachments?dryrun=true", ATTACH), 400, "dryrun", "dry_run")
+    assert daemon.ask("GET", "/v1/attachments")[1]["items"] == []
+
+
+@pytest.mark.parametrize("path", ["/v1", "/livez", "/v1/pfs", PF, PF + "/vfs", "/v1/vms",
+                                  "/v1/tokens", "/v1/operations", "/v1/rdma-links"])
+def test_no_route_ignores_a_parameter(daemon, path):
+    refused(daemon.ask("GET", path + "?nonsense=1"), 400, "nonsense")
+
+
+def test_tokens_are_made_and_revoked_on_paper(daemon):
+    answer, plan = daemon.ask("POST", "/v1/tokens?dry_run=true", {"role": "viewer"})
+    assert (answer.status, plan["plan"]["steps"]) == (200, [])
+    assert daemon.ask("GET", "/v1/tokens")[1]["items"] == []
+    _, token = daemon.ask("POST", "/v1/tokens", {"role": "viewer"})
+    path = "/v1/tokens/" + token["id"]
+    assert daemon.ask("DELETE", path + "?dry_run=true")[0].status == 200
+    assert len(daemon.ask("GET", "/v1/tokens")[1]["items"]) == 1
+    assert daemon.ask("DELETE", path)[0].status == 204
+    refused(daemon.ask("DELETE", path + "?dry_run=true"), 404, token["id"])
+
+
+def test_another_query_is_another_request(daemon):
+    key = {"Idempotency_Key": "one"}
+    path = "/v1/rdma-links/rxe9"
+    first, _ = daemon.ask("DELETE", path + "?force=false", **key)
+    assert first.status == 404, "it has no operation, so the key stays free"
+    ended = daemon.do("PUT", PF + "/spec?dry_run=false", {**SPEC, "vf_driver": "igbvf"}, **key)
+    again, same = daemon.ask("PUT", PF + "/spec?dry_run=false", {**SPEC, "vf_driver": "igbvf"},
+                             **key)
+    assert (again.status, same["id"]) == (202, ended["id"])
+    refused(daemon.ask("PUT", PF + "/spec", {**SPEC, "vf_driver": "igbvf"}, **key), 409)
+
+
+def test_a_body_that_is_not_said_to_be_json_is_415(daemon):
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "application/jsonp"):
+        refused(daemon.ask("POST", "/v1/attachments", ATTACH, Content_Type=kind), 415, kind)
+    path = "/v1/attachments?dry_run=true"
+    for kind in ("application/json", "Application/JSON; charset=utf-8"):
+        assert daemon.ask("POST", path, ATTACH, Content_Type=kind)[0].status == 200
+
+
+def test_a_pf_is_asked_for_by_its_address(daemon):
+    ended = daemon.do("POST", "/v1/attachments", ATTACH)
+    for pf in ("0000:01:00.0", "01:00.0"):
+        assert len(daemon.ask("GET", f"/v1/attachments?pf={pf}")[1]["items"]) == 1
+    assert daemon.ask("GET", "/v1/attachments?pf=0000:02:00.0")[1]["items"] == []
+    refused(daemon.ask("GET", "/v1/attachments?pf=enp1s0"), 400, "enp1s0")
+    daemon.do("DELETE", ended["subject"])
+
+
+def test_a_dry_run_names_the_revision_that_it_was_planned_from(daemon):
+    now = daemon.ask("GET", PF + "/spec")[0].headers["ETag"]
+    assert now != '"0"'
+    plan = daemon.ask("PUT", PF + "/spec?dry_run=true", {**SPEC, "num_vfs": 3})[0]
+    assert (plan.status, plan.headers["ETag"]) == (200, now)
+
+
+@pytest.mark.parametrize("path", ["/v1/attachments/00000000/verifications",
+                                  PF + "/vfs/999/history", PF + "/vfs/999/verifications"])
+def test_what_never_was_has_no_history(daemon, path):
+    refused(daemon.ask("GET", path), 404)
+
+
 def test_guests_say_who_they_are(daemon):
     def config(**headers):
         return daemon.ask("GET", "/guest/v1/config", socket=daemon.guests, **headers)
@@ -108,3 +176,5 @@ def test_guests_say_who_they_are(daemon):
     refused(config(X_Vsock_Cid="99"), 404, "99")
     refused(config(X_Vsock_Cid="3", X_Vsock_Port="4000"), 403)
     refused(config(), 403)
+    refused(daemon.ask("POST", "/guest/v1/sessions", {}, socket=daemon.guests, X_Vsock_Cid="3",
+                       Content_Type="text/plain"), 415, "text/plain")

@@ -27,12 +27,17 @@ Error no_attachment(std::string const& id) {
             "vfctl attachment list shows those of this host"};
 }
 
+template <class Key, class Value>
+std::uint64_t revision_of(std::map<Key, Value> const& all, Key const& key) {
+    auto const now = all.find(key);
+    return now == all.end() ? 0 : now->second.revision;
+}
+
 // `what` has a revision in `all`, or 0.
 template <class Key, class Value>
 Result<void> check_revision(std::map<Key, Value> const& all, Key const& key,
                             std::string const& what, Intent const& intent) {
-    auto const now = all.find(key);
-    auto const revision = now == all.end() ? 0 : now->second.revision;
+    auto const revision = revision_of(all, key);
     if (!intent.if_match || *intent.if_match == revision) return {};
     return fail(
         Problem::precondition_failed,
@@ -97,7 +102,8 @@ Result<Answer> Engine::admit_one(Control::State& state, ReplacePfSpec const& com
     VFMGR_CHECK(check_revision(state.desired(), command.pf, intent));
     auto const host = control_->snapshot().host;
     VFMGR_TRY(Plan plan, plan_pf(*host, state.desired(), command.pf, command.spec));
-    if (intent.dry_run) return Answer{{}, std::move(plan), {}, 0};
+    if (intent.dry_run)
+        return Answer{{}, std::move(plan), {}, revision_of(state.desired().pfs, command.pf)};
     auto const now = state.desired().pfs.find(command.pf);
     bool const same = now != state.desired().pfs.end() && now->second.spec == command.spec;
     if (same && plan.steps.empty()) return Answer{{}, {}, {}, now->second.revision};
@@ -200,7 +206,7 @@ Result<Answer> Engine::admit_one(Control::State& state, AddLink const& command,
     VFMGR_CHECK(check_revision(links, link.name, link.name, intent));
     auto const host = control_->snapshot().host;
     VFMGR_TRY(Plan plan, plan_rdma_link(*host, state.desired(), trusted_netdevs_, link));
-    if (intent.dry_run) return Answer{{}, std::move(plan), {}, 0};
+    if (intent.dry_run) return Answer{{}, std::move(plan), {}, revision_of(links, link.name)};
     auto const now = links.find(link.name);
     if (now != links.end() && plan.steps.empty()) return Answer{{}, {}, {}, now->second.revision};
     auto operation = new_operation(OperationKind::add_rdma_link, "/v1/rdma-links/" + link.name,
