@@ -124,6 +124,8 @@ struct Plane : testing::Test {
     }
 
     std::future<http::Response> send(http::Request request) {
+        // As http::Client does.
+        if (!request.body.empty()) request.headers.emplace("content-type", "application/json");
         auto promise = std::make_shared<std::promise<http::Response>>();
         auto answer = promise->get_future();
         plane->handler()(std::move(request), [promise](http::Response response) {
