@@ -26,7 +26,7 @@ bool same_secret(std::string_view one, std::string_view other) {
 
 verify::SessionPermit permit_of(RemotePermit const& wish, Served const& served) {
     verify::SessionPermit permit{wish, wish.vf_mac.value_or(MacAddress{}), served.info.address,
-                                 served.ifname};
+                                 served.ifname, {}};
     return permit;
 }
 
