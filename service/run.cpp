@@ -89,7 +89,8 @@ http::Handler api_handler(Config const& config, Answerers const& answerers, Cloc
                          id == call.request.headers.end() ? "" : id->second,
                          call.request.method + " " + call.request.path,
                          call.request.path,
-                         std::to_string(response.status)};
+                         std::to_string(response.status),
+                         response.status >= 400};
         log(Severity::info, "request",
             {{"who", entry.who}, {"action", entry.action}, {"status", entry.outcome}});
         engine.control().post([entry = std::move(entry)](Control::State& state) {

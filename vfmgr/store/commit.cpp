@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Store::commit and its inverse, load: desired state, operations, journal, verifications.
+#include <algorithm>
+
 #include "vfmgr/store/documents.hpp"
 
 namespace vfmgr {
@@ -72,31 +74,43 @@ void save_operations(SQLite::Database& db, Batch const& batch) {
                 std::string(enum_name(state)), operation, std::int64_t{seq});
 }
 
+// Here and below, what must go to keep the number goes first: at the store's limit its place is
+// what the new one needs.
 void save_verifications(SQLite::Database& db, Batch const& batch) {
     for (auto const& [vf, verification] : batch.save_verifications) {
         auto const pf = to_string(vf.pf);
+        execute(db,
+                "DELETE FROM verifications WHERE attachment = ?1 AND run <> ?2 AND number NOT IN "
+                "(SELECT number FROM verifications WHERE attachment = ?1 AND run <> ?2 "
+                "ORDER BY started_ms DESC, number DESC LIMIT ?3)",
+                verification.attachment, verification.run, attachment_verifications_max - 1);
+        execute(db,
+                "DELETE FROM verifications WHERE pf = ?1 AND vf = ?2 AND run <> ?3 AND number NOT "
+                "IN (SELECT number FROM verifications WHERE pf = ?1 AND vf = ?2 AND run <> ?3 "
+                "ORDER BY started_ms DESC, number DESC LIMIT ?4)",
+                pf, int{vf.index}, verification.run, vf_verifications_max - 1);
         execute(db,
                 "INSERT INTO verifications (run, attachment, started_ms, document, pf, vf) "
                 "VALUES (?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (run) DO UPDATE SET document = excluded.document",
                 verification.run, verification.attachment, milliseconds_of(verification.started_at),
                 document_of(verification), pf, int{vf.index});
-        execute(db,
-                "DELETE FROM verifications WHERE attachment = ?1 AND number NOT IN (SELECT number "
-                "FROM verifications WHERE attachment = ?1 ORDER BY started_ms DESC, number DESC "
-                "LIMIT ?2)",
-                verification.attachment, attachment_verifications_max);
-        execute(db,
-                "DELETE FROM verifications WHERE pf = ?1 AND vf = ?2 AND number NOT IN (SELECT "
-                "number FROM verifications WHERE pf = ?1 AND vf = ?2 "
-                "ORDER BY started_ms DESC, number DESC LIMIT ?3)",
-                pf, int{vf.index}, vf_verifications_max);
     }
 }
 
 void save_events(SQLite::Database& db, Batch const& batch) {
     for (auto const& event : batch.save_events) {
         int const hand_over = event.kind == EventKind::returned ? 1 : 0;
+        SQLite::Statement prune(
+            db,
+            "DELETE FROM events WHERE pf = ?1 AND vf IS ?2 AND hand_over = ?3 AND number <= "
+            "(SELECT number FROM events WHERE pf = ?1 AND vf IS ?2 AND hand_over = ?3 "
+            "ORDER BY number DESC LIMIT 1 OFFSET ?4)");
+        SQLite::bind(prune, to_string(event.pf));
+        if (event.vf) prune.bind(2, int{*event.vf});
+        prune.bind(3, hand_over);
+        prune.bind(4, vf_events_max - 1);
+        prune.exec();
         SQLite::Statement insert(
             db,
             "INSERT INTO events (number, pf, vf, document, attachment, hand_over) "
@@ -107,16 +121,6 @@ void save_events(SQLite::Database& db, Batch const& batch) {
         if (event.attachment) insert.bind(5, *event.attachment);
         insert.bind(6, hand_over);
         insert.exec();
-        SQLite::Statement prune(
-            db,
-            "DELETE FROM events WHERE pf = ?1 AND vf IS ?2 AND hand_over = ?3 AND number <= "
-            "(SELECT number FROM events WHERE pf = ?1 AND vf IS ?2 AND hand_over = ?3 "
-            "ORDER BY number DESC LIMIT 1 OFFSET ?4)");
-        SQLite::bind(prune, to_string(event.pf));
-        if (event.vf) prune.bind(2, int{*event.vf});
-        prune.bind(3, hand_over);
-        prune.bind(4, vf_events_max);
-        prune.exec();
     }
 }
 
@@ -188,11 +192,24 @@ bool empty(Batch const& batch) {
            batch.save_record_states.empty() && batch.erase_records_of.empty();
 }
 
+// What is under way has the reserve, so that it can end, and so has whatever ends an attachment.
+// What begins, or is only remembered, can be refused: it leaves the reserve alone.
+Room room_of(Batch const& batch) {
+    bool const under_way = !batch.save_records.empty() || !batch.save_record_states.empty() ||
+                           !batch.erase_records_of.empty() || !batch.save_attachments.empty() ||
+                           !batch.erase_attachments.empty() || !batch.save_quarantines.empty() ||
+                           !batch.erase_quarantines.empty();
+    bool const ends = std::ranges::any_of(batch.save_operations, [](Operation const& operation) {
+        return operation.kind == OperationKind::detach;
+    });
+    return under_way || ends ? Room::reserve : Room::ordinary;
+}
+
 }  // namespace
 
 Result<void> Store::commit(Batch const& batch) {
     if (empty(batch)) return {};
-    return impl_->in_transaction([&](SQLite::Database& db) -> Result<void> {
+    return impl_->in_transaction(room_of(batch), [&](SQLite::Database& db) -> Result<void> {
         save_desired(db, batch);
         save_operations(db, batch);
         save_verifications(db, batch);

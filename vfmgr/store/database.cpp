@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
@@ -74,13 +75,20 @@ Result<void> make_private_file(std::string const& path) {
     return {};
 }
 
-void prepare(SQLite::Database& db, StoreLimits const& limits) {
+// A small store has a small reserve.
+std::uint64_t reserve_of(StoreLimits const& limits) {
+    return std::min(limits.reserve_bytes, limits.bytes_max / 4);
+}
+
+// Returns how many pages there are without the reserve.
+std::int64_t prepare(SQLite::Database& db, StoreLimits const& limits) {
     db.execAndGet("PRAGMA journal_mode = WAL");
     db.exec("PRAGMA synchronous = FULL");  // in WAL mode: an fsync at each commit
     db.exec("PRAGMA foreign_keys = ON");
     auto const page_bytes = db.execAndGet("PRAGMA page_size").getInt64();
     auto const pages = static_cast<std::int64_t>(limits.bytes_max) / page_bytes;
     db.execAndGet(fmt::format("PRAGMA max_page_count = {}", pages));
+    return pages - static_cast<std::int64_t>(reserve_of(limits)) / page_bytes;
 }
 
 Error damaged(Store::Impl const& store, std::string const& verdict) {
@@ -125,14 +133,14 @@ Result<Store> Store::open(std::string const& path, StoreLimits const& limits) {
     VFMGR_CHECK(make_private_file(path));
     // An in-memory stand-in gives sqlite_error() the path, should opening itself fail.
     constexpr int busy_milliseconds_max = 1000;
-    auto impl = std::make_unique<Impl>(Impl{path, SQLite::Database(":memory:")});
+    auto impl = std::make_unique<Impl>(path, SQLite::Database(":memory:"));
     VFMGR_CHECK(impl->guarded(Access::read, [&](SQLite::Database& db) -> Result<void> {
         db = SQLite::Database(path, SQLite::OPEN_READWRITE, busy_milliseconds_max);
         // One owner. Without it WAL would need shared memory, and a second vfmgrd could write what
         // this one never sees.
         db.exec("PRAGMA locking_mode = EXCLUSIVE");
         if (auto ours = check_form(*impl); !ours) return ours;
-        prepare(db, limits);
+        impl->ordinary_pages_max = prepare(db, limits);
         auto const verdict = db.execAndGet("PRAGMA quick_check(1)").getString();
         if (verdict != "ok") return fail(damaged(*impl, verdict));
         return {};

@@ -16,9 +16,19 @@ namespace vfmgr {
 
 enum class Access { read, write };
 
+// Which part of a store a transaction may fill.
+enum class Room {
+    ordinary,  // all but the reserve: what begins, what is remembered, what can be refused
+    reserve,   // to the last page: what is under way and has to end
+};
+
 struct Store::Impl {
+    Impl(std::string at, SQLite::Database opened)
+        : path(std::move(at)), database(std::move(opened)) {}
+
     std::string path;
     SQLite::Database database;
+    std::int64_t ordinary_pages_max = 0;
 
     // Runs `work(database)`, which returns a Result; what SQLite throws becomes unavailable.
     template <class Work>
@@ -31,21 +41,42 @@ struct Store::Impl {
             return fail(other_error(access, refused.what()));
         }
     }
-    // The same in one durable transaction: an error of `work` rolls all of it back.
+    // The same in one durable transaction: an error of `work` rolls all of it back. Where there is
+    // no room, the oldest of what is only remembered goes, and `work` is called once more.
     template <class Work>
-    auto in_transaction(Work work) -> std::invoke_result_t<Work, SQLite::Database&> {
-        return guarded(Access::write, [&](SQLite::Database& db) {
-            SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-            auto result = work(db);
-            if (result) transaction.commit();
-            return result;
-        });
+    auto in_transaction(Room room, Work work) -> std::invoke_result_t<Work, SQLite::Database&> {
+        auto result = attempt(room, work);
+        if (!result && is_full(result.error()) && make_room()) result = attempt(room, work);
+        return result;
     }
+
+    // Forgets history and finished operations, oldest first, while the store is near its own limit.
+    // False: nothing was, or could be, forgotten.
+    [[nodiscard]] bool make_room();
 
     [[nodiscard]] Error sqlite_error(Access access, SQLite::Exception const& refused) const;
     [[nodiscard]] Error other_error(Access access, std::string_view why) const;
     // A row that this version can't read: `what` names it.
     [[nodiscard]] Error unreadable(std::string_view what, Error const& why) const;
+
+  private:
+    template <class Work>
+    auto attempt(Room room, Work& work) -> std::invoke_result_t<Work, SQLite::Database&> {
+        return guarded(Access::write, [&](SQLite::Database& db) {
+            SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
+            auto const before = room == Room::ordinary ? pages_used(db) : 0;
+            auto result = work(db);
+            if (result && room == Room::ordinary && !leaves_reserve(db, before))
+                result = fail(no_room());
+            if (result) transaction.commit();
+            return result;
+        });
+    }
+    // Of the file, less what was freed in it: inside a transaction, as that has it.
+    [[nodiscard]] static std::int64_t pages_used(SQLite::Database& db);
+    [[nodiscard]] bool leaves_reserve(SQLite::Database& db, std::int64_t pages_before) const;
+    [[nodiscard]] Error no_room() const;
+    [[nodiscard]] static bool is_full(Error const& error);
 };
 
 // Milliseconds since 1970: what the columns that are compared hold.

@@ -37,7 +37,30 @@ AuditEntry audit_entry_in(SQLite::Statement& row) {
             .request_id = row.getColumn("request_id").getString(),
             .action = row.getColumn("action").getString(),
             .subject = row.getColumn("subject").getString(),
-            .outcome = row.getColumn("outcome").getString()};
+            .outcome = row.getColumn("outcome").getString(),
+            .refused = row.getColumn("refused").getInt() != 0,
+            .requests = static_cast<std::uint64_t>(row.getColumn("requests").getInt64())};
+}
+
+constexpr std::int64_t audit_rows_max = 30'000;  // of what was done, and of what was refused
+
+// With what it lost marked; never in the middle of a letter.
+std::string cut(std::string const& text, std::size_t bytes_max) {
+    if (text.size() <= bytes_max) return text;
+    auto end = bytes_max;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
+    return text.substr(0, end) + "…";
+}
+
+void append(SQLite::Database& db, AuditEntry const& entry) {
+    SQLite::Statement insert(
+        db,
+        "INSERT INTO audit (at_ms, who, request_id, action, subject, outcome, refused, requests) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+    SQLite::bind(insert, milliseconds_of(entry.at), cut(entry.who, 128), cut(entry.request_id, 64),
+                 cut(entry.action, 256), cut(entry.subject, 256), cut(entry.outcome, 32),
+                 entry.refused ? 1 : 0, static_cast<std::int64_t>(entry.requests));
+    insert.exec();
 }
 
 Result<std::string> random_seed() {
@@ -56,7 +79,7 @@ Result<std::string> random_seed() {
 }  // namespace
 
 Result<void> Store::save_token(Token const& token) {
-    return impl_->in_transaction([&](SQLite::Database& db) -> Result<void> {
+    return impl_->in_transaction(Room::ordinary, [&](SQLite::Database& db) -> Result<void> {
         SQLite::Statement insert(db, "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, ?, ?)");
         SQLite::bind(insert, token.id, token.sha256, token.role, token.description,
                      milliseconds_of(token.created_at));
@@ -76,7 +99,7 @@ Result<std::vector<Token>> Store::tokens() {
 }
 
 Result<bool> Store::erase_token(std::string const& id) {
-    return impl_->in_transaction([&](SQLite::Database& db) -> Result<bool> {
+    return impl_->in_transaction(Room::reserve, [&](SQLite::Database& db) -> Result<bool> {
         SQLite::Statement erase(db, "DELETE FROM tokens WHERE id = ?");
         erase.bind(1, id);
         return erase.exec() > 0;
@@ -84,14 +107,22 @@ Result<bool> Store::erase_token(std::string const& id) {
 }
 
 Result<void> Store::append_audit(AuditEntry const& entry) {
-    return impl_->in_transaction([&](SQLite::Database& db) -> Result<void> {
-        SQLite::Statement insert(
-            db,
-            "INSERT INTO audit (at_ms, who, request_id, action, subject, outcome) "
-            "VALUES (?, ?, ?, ?, ?, ?)");
-        SQLite::bind(insert, milliseconds_of(entry.at), entry.who, entry.request_id, entry.action,
-                     entry.subject, entry.outcome);
-        insert.exec();
+    return append_audits({entry});
+}
+
+Result<void> Store::append_audits(std::vector<AuditEntry> const& entries) {
+    return impl_->in_transaction(Room::ordinary, [&](SQLite::Database& db) -> Result<void> {
+        // First, so that an audit at its limit needs no more room.
+        for (int const refused : {0, 1}) {
+            auto const of_them = std::ranges::count(entries, refused == 1, &AuditEntry::refused);
+            SQLite::Statement forget(
+                db,
+                "DELETE FROM audit WHERE refused = ?1 AND number <= (SELECT number FROM audit "
+                "WHERE refused = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)");
+            SQLite::bind(forget, refused, std::max<std::int64_t>(0, audit_rows_max - of_them));
+            if (of_them > 0) forget.exec();
+        }
+        for (auto const& entry : entries) append(db, entry);
         return {};
     });
 }
@@ -121,7 +152,7 @@ Result<std::optional<IdempotencyRecord>> Store::idempotency(std::string const& k
 }
 
 Result<void> Store::prune(Time now) {
-    return impl_->in_transaction([&](SQLite::Database& db) -> Result<void> {
+    return impl_->in_transaction(Room::reserve, [&](SQLite::Database& db) -> Result<void> {
         auto const oldest = milliseconds_of(now - record_hours_max);
         for (auto const* sql : {"DELETE FROM operations WHERE finished = 1 AND created_ms < ?",
                                 "DELETE FROM verifications WHERE started_ms < ? AND "
@@ -144,7 +175,7 @@ Result<std::string> Store::host_seed() {
     VFMGR_TRY(auto seed, impl_->guarded(Access::read, stored));
     if (!seed.empty()) return seed;
     VFMGR_TRY(auto fresh, random_seed());
-    return impl_->in_transaction([&](SQLite::Database& db) -> Result<std::string> {
+    return impl_->in_transaction(Room::reserve, [&](SQLite::Database& db) -> Result<std::string> {
         SQLite::Statement insert(db, "INSERT INTO host VALUES ('seed', ?)");
         insert.bind(1, fresh);
         insert.exec();

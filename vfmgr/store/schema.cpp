@@ -99,8 +99,22 @@ DROP INDEX events_by_vf;
 CREATE INDEX events_by_vf ON events (pf, vf, hand_over, number);
 )sql";
 
+// What was refused is kept apart from what was done, so that no flood of the one pushes the other
+// out, and a row may stand for many requests. Earlier entries could be as long as a request's
+// header: those are what fills a store, and they are cut before anything else is made.
+constexpr char const* version_8 = R"sql(
+DELETE FROM audit WHERE number <= (SELECT max(number) - 60000 FROM audit);
+UPDATE audit SET who = substr(who, 1, 128), request_id = substr(request_id, 1, 64),
+    action = substr(action, 1, 256), subject = substr(subject, 1, 256)
+    WHERE length(action) > 256 OR length(subject) > 256 OR length(who) > 128;
+ALTER TABLE audit ADD COLUMN refused INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE audit ADD COLUMN requests INTEGER NOT NULL DEFAULT 1;
+UPDATE audit SET refused = 1 WHERE outcome >= '4' AND outcome < '6';
+CREATE INDEX audit_by_refusal ON audit (refused, number);
+)sql";
+
 constexpr std::array migrations{version_1, version_2, version_3, version_4,
-                                version_5, version_6, version_7};
+                                version_5, version_6, version_7, version_8};
 constexpr int newest = static_cast<int>(migrations.size());
 constexpr int application_id = 0x76666d67;  // "vfmg"
 
@@ -129,7 +143,7 @@ Result<void> check_form(Store::Impl& store) {
 }
 
 Result<void> migrate(Store::Impl& store) {
-    return store.in_transaction([&](SQLite::Database& db) -> Result<void> {
+    return store.in_transaction(Room::reserve, [&](SQLite::Database& db) -> Result<void> {
         int version = db.execAndGet("PRAGMA user_version").getInt();
         for (; version < newest; ++version)
             db.exec(migrations.at(static_cast<std::size_t>(version)));

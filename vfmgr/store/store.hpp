@@ -86,16 +86,21 @@ struct Token {
 
 struct AuditEntry {
     Time at{};
-    std::string who;  // uid:0, token:<id>
+    std::string who;  // uid:0, token:<id>, address:10.0.0.9
     std::string request_id;
     std::string action;  // "POST /v1/attachments"
     std::string subject;
-    std::string outcome;  // "accepted", or a problem's code
+    std::string outcome;         // the status: "202"
+    bool refused = false;        // kept apart from what was done
+    std::uint64_t requests = 1;  // more: those of one minute that have no entries of their own
     bool operator==(AuditEntry const&) const = default;
 };
 
 struct StoreLimits {
-    std::uint64_t bytes_max = std::uint64_t{1} << 30;  // reached: "the store is full", read-only
+    // Near it what was remembered longest is forgotten; reached, "the store is full", read-only.
+    std::uint64_t bytes_max = std::uint64_t{1} << 30;
+    // Of that, for what is under way and for what ends an attachment; a quarter at most.
+    std::uint64_t reserve_bytes = std::uint64_t{16} << 20;
 };
 
 class Store {
@@ -133,7 +138,10 @@ class Store {
     // false: there was none.
     [[nodiscard]] Result<bool> erase_token(std::string const& id);
 
+    // Texts that are too long are cut. 30,000 of what was done are kept, and as many of what was
+    // refused: under 64 MiB, however long ago.
     [[nodiscard]] Result<void> append_audit(AuditEntry const& entry);
+    [[nodiscard]] Result<void> append_audits(std::vector<AuditEntry> const& entries);
     [[nodiscard]] Result<std::vector<AuditEntry>> audit(std::size_t limit);
 
     // Within 24 hours of `now`.

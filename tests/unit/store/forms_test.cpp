@@ -31,7 +31,7 @@ TEST_F(FormsTest, EachIsKept) {
     static_cast<void>(open());
     for (int each = 1; each <= form(); ++each)
         EXPECT_TRUE(exists(forms / fmt::format("form-{}.sql", each))) << each;
-    EXPECT_EQ(form(), 7) << "say so in INSTANTIATE_TEST_SUITE_P";
+    EXPECT_EQ(form(), 8) << "say so in INSTANTIATE_TEST_SUITE_P";
 }
 
 TEST_P(FormsTest, LosesNoWish) {
@@ -114,10 +114,29 @@ TEST_F(FormsTest, CertificatesAreFoundByTheirLease) {
     EXPECT_EQ(kept[0].certificate->reset->method, ResetMethod::flr);
 }
 
-INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2, 3, 4, 5, 6, 7));
+// As long as a request's header, which is what filled stores of these forms.
+TEST_F(FormsTest, CutsWhatEarlierAuditsHold) {
+    restore(7);
+    execute("DELETE FROM audit");
+    for (auto const* outcome : {"202", "403", "accepted"})
+        execute(
+            fmt::format("INSERT INTO audit (at_ms, who, request_id, action, subject, outcome) "
+                        "VALUES (5, 'uid:0', 'id', '{0}', '{0}', '{1}')",
+                        std::string(16'000, 'a'), outcome));
+    auto const kept = open().audit(10).value();
+    ASSERT_EQ(kept.size(), 3U);
+    EXPECT_EQ(kept[0].action, std::string(256, 'a'));
+    EXPECT_EQ(kept[0].subject, std::string(256, 'a'));
+    EXPECT_EQ(kept[2].requests, 1U);
+    EXPECT_FALSE(kept[0].refused);
+    EXPECT_TRUE(kept[1].refused);
+    EXPECT_FALSE(kept[2].refused);
+}
+
+INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2, 3, 4, 5, 6, 7, 8));
 
 class LaterFormsTest : public FormsTest {};
-INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest, testing::Values(2, 3, 4, 5, 6, 7));
+INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest, testing::Values(2, 3, 4, 5, 6, 7, 8));
 
 TEST_P(LaterFormsTest, KeepTokensAndHistory) {
     restore(GetParam());

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store at its own limit: what was remembered makes room for what happens now, and what ends
+// something finds room that nothing else may take.
+#include "store_bench.hpp"
+#include "tests/unit/file_size_limit.hpp"
+
+namespace vfmgr {
+namespace {
+
+class RoomTest : public test::StoreTest {
+  protected:
+    static constexpr StoreLimits small{400 * 1024};
+
+    [[nodiscard]] std::uint64_t file_bytes() const { return std::filesystem::file_size(path()); }
+};
+
+Batch ended(std::uint32_t number) {
+    Batch batch;
+    batch.save_operations = {
+        test::operation(fmt::format("{:032x}", number), OperationState::failed, number)};
+    return batch;
+}
+
+Batch remembering(std::uint64_t number) {
+    Batch batch;
+    batch.save_events = {test::event(number, static_cast<std::uint16_t>(number % 50))};
+    return batch;
+}
+
+// Tokens are nobody's to forget.
+std::size_t fill_for_good(Store& store) {
+    std::size_t saved = 0;
+    while (store.save_token({fmt::format("{:08x}", saved),
+                             fmt::format("{:064x}", saved),
+                             "viewer",
+                             std::string(200, 'x'),
+                             {},
+                             {}}))
+        ++saved;
+    return saved;
+}
+
+Batch beginning(std::string const& id, OperationKind kind) {
+    Batch batch;
+    batch.save_operations = {test::operation(id, OperationState::running)};
+    batch.save_operations[0].kind = kind;
+    return batch;
+}
+
+Batch detaching(std::uint32_t seq) {
+    Batch batch;
+    batch.save_records = {{"detach", test::record(seq, ResetVf{{test::pf, 1}})}};
+    return batch;
+}
+
+TEST_F(RoomTest, TheOldestOperationsMakeRoom) {
+    auto store = open(small);
+    ASSERT_TRUE(store.commit(beginning("running", OperationKind::attach)));
+    for (std::uint32_t number = 1; number <= 1500; ++number) {
+        auto const done = store.commit(ended(number));
+        ASSERT_TRUE(done) << number << ": " << done.error().detail;
+    }
+    EXPECT_LE(file_bytes(), small.bytes_max);
+    EXPECT_TRUE(store.operation(fmt::format("{:032x}", 1500)).value()) << "the newest";
+    EXPECT_FALSE(store.operation(fmt::format("{:032x}", 1)).value());
+    EXPECT_EQ(store.unfinished().value().size(), 1U) << "what runs is never forgotten";
+}
+
+TEST_F(RoomTest, CertificatesGoLast) {
+    auto store = open(small);
+    auto hand_over = remembering(1);
+    hand_over.save_events[0].kind = EventKind::returned;
+    hand_over.save_events[0].attachment = "00000001";
+    ASSERT_TRUE(store.commit(hand_over));
+    for (std::uint64_t number = 2; number <= 1500; ++number)
+        ASSERT_TRUE(store.commit(remembering(number))) << number;
+    EXPECT_EQ(store.events("00000001").value(), hand_over.save_events);
+}
+
+TEST_F(RoomTest, WhatEndsAnAttachmentHasAReserve) {
+    auto store = open(small);
+    Batch attached;
+    attached.save_attachments = {test::attachment(1)};
+    ASSERT_TRUE(store.commit(attached));
+    EXPECT_GT(fill_for_good(store), 100U);
+    int begun = 0;  // in pages that have room left
+    while (begun < 100 &&
+           store.commit(beginning(fmt::format("attach{}", begun), OperationKind::attach)))
+        ++begun;
+    EXPECT_LT(begun, 100);
+
+    ASSERT_TRUE(store.commit(beginning("detach", OperationKind::detach)));
+    for (std::uint32_t seq = 1; seq <= 20; ++seq) EXPECT_TRUE(store.commit(detaching(seq))) << seq;
+    auto end = beginning("detach", OperationKind::detach);
+    end.save_operations[0].state = OperationState::succeeded;
+    end.erase_records_of = {"detach"};
+    end.erase_attachments = {"00000001"};
+    EXPECT_TRUE(store.commit(end));
+    EXPECT_LE(file_bytes(), small.bytes_max);
+
+    for (int i = 0; i < 60; ++i) ASSERT_EQ(store.erase_token(fmt::format("{:08x}", i)), true);
+    EXPECT_TRUE(store.commit(beginning("attach", OperationKind::attach))) << "by itself";
+}
+
+// Whose disk it is: a file system that others fill takes no history.
+TEST_F(RoomTest, AFullDiskCostsNoHistory) {
+    auto store = open();
+    for (std::uint32_t number = 1; number <= 20; ++number) ASSERT_TRUE(store.commit(ended(number)));
+    {
+        test::FileSizeLimit const limit(file_bytes());
+        for (std::uint32_t number = 21; number <= 400; ++number)
+            if (!store.commit(ended(number))) break;
+    }
+    EXPECT_TRUE(store.operation(fmt::format("{:032x}", 1)).value());
+}
+
+AuditEntry refused(std::size_t bytes) {
+    return {test::at(1000),          std::string(bytes, 'w'),
+            std::string(bytes, 'i'), "POST /" + std::string(bytes, 'a'),
+            std::string(bytes, 's'), std::string(bytes, 'o')};
+}
+
+TEST_F(RoomTest, AnEntryOfTheAuditIsCut) {
+    auto store = open();
+    auto entry = refused(16 * 1024);
+    entry.subject = std::string(255, 's') + "é and more";  // cut before the letter, not in it
+    ASSERT_TRUE(store.append_audit(entry));
+    auto const kept = store.audit(1).value().at(0);
+    EXPECT_LE(kept.who.size() + kept.request_id.size() + kept.action.size() + kept.subject.size() +
+                  kept.outcome.size(),
+              800U);
+    EXPECT_TRUE(kept.action.starts_with("POST /aaa"));
+    EXPECT_TRUE(kept.action.ends_with("…"));
+    EXPECT_EQ(kept.subject, std::string(255, 's') + "…");
+}
+
+// Whoever is refused again and again pushes out other refusals, and nothing that was done.
+TEST_F(RoomTest, TheAuditHasALimitForWhatWasDoneAndForWhatWasRefused) {
+    auto store = open();
+    AuditEntry const done{test::at(1), "uid:0", "5d41", "POST /v1/attachments", "", "202"};
+    ASSERT_TRUE(store.append_audit(done));
+    auto denied = refused(16 * 1024);
+    denied.refused = true;
+    denied.requests = 7;
+    std::vector<AuditEntry> const many(10'000, denied);
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(store.append_audits(many));
+    auto const kept = store.audit(SIZE_MAX).value();
+    EXPECT_EQ(kept.size(), 30'001U);
+    EXPECT_EQ(kept.back(), done);
+    EXPECT_EQ(kept.front().requests, 7U);
+    EXPECT_LT(file_bytes(), 32U << 20U) << "half of what an audit may take";
+}
+
+}  // namespace
+}  // namespace vfmgr
