@@ -53,7 +53,7 @@ int serve_others(Options const& options) {
     auto const served =
         serve::serve(options.serving, stop->get(), [&](serve::ServeReady const& ready) {
             if (options.output == Output::text) return tell(serve::ready_text(ready));
-            fmt::print("{}\n", serve::ready_json(ready));
+            print_document(serve::ready_json(ready));
             std::fflush(stdout);
         });
     return served ? 0 : told(served.error());
@@ -61,14 +61,14 @@ int serve_others(Options const& options) {
 
 void print_status(std::vector<Configured> const& configured, Result<GuestConfig> const& config) {
     if (!config)
-        fmt::print("host: not reachable: {}\n", config.error().detail);
+        print_text(fmt::format("host: not reachable: {}\n", config.error().detail));
     else
-        fmt::print("host: {} attachments\n", config->attachments.size());
+        print_text(fmt::format("host: {} attachments\n", config->attachments.size()));
     for (auto const& one : configured)
-        fmt::print("{}  {}  {}  {}/{}  MTU {}  RDMA {}{}\n", one.attachment, one.ifname,
-                   to_string(one.mac), to_string(one.address), one.prefix_length, one.mtu,
-                   one.rdma_device.empty() ? "none" : one.rdma_device,
-                   one.complete ? "" : "  (not complete)");
+        print_text(fmt::format("{}  {}  {}  {}/{}  MTU {}  RDMA {}{}\n", one.attachment, one.ifname,
+                               to_string(one.mac), to_string(one.address), one.prefix_length,
+                               one.mtu, one.rdma_device.empty() ? "none" : one.rdma_device,
+                               one.complete ? "" : "  (not complete)"));
 }
 
 int status(Options const& options) {
@@ -237,6 +237,7 @@ struct ChildCommands {
 int run(int count, char** arguments) {
     CLI::App app{"Configures the VFs lent to this VM and proves RDMA over them"};
     app.require_subcommand(1);
+    app.set_version_flag("--version", "vf-guest " VFMGR_VERSION);
     Options options;
     bool watch = false;
     std::string output = "text";
@@ -284,7 +285,8 @@ int run(int count, char** arguments) {
     }
     if (output == "json") options.output = Output::json;
     if (auto const status_of_child = children.run()) return *status_of_child;
-    if (version_command->parsed()) return fmt::print("vf-guest {}\n", VFMGR_VERSION), 0;
+    if (version_command->parsed())
+        return print_text(fmt::format("vf-guest {}\n", VFMGR_VERSION)), 0;
     if (auto const looked = look.run(options)) return *looked;
     if (auto const shown = gpus.run(options)) return *shown;
     if (auto const streamed = streams.run(options)) return *streamed;
@@ -306,9 +308,9 @@ int run(int count, char** arguments) {
 
 int main(int count, char** arguments) {
     try {
-        return run(count, arguments);
+        return ended_with(run(count, arguments));
     } catch (std::exception const& error) {
-        fmt::print(stderr, "vf-guest: {}\n", error.what());
+        warn_text(fmt::format("vf-guest: {}\n", error.what()));
         return 1;
     }
 }

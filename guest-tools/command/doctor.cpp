@@ -54,7 +54,7 @@ int run_doctor(Options const& options) {
     if (options.output == Output::json)
         print_json(report);
     else
-        fmt::print("{}", checks::describe(report, {.all = all}));
+        print_text(checks::describe(report, {.all = all}));
     return worst(report) == CheckResult::failed ? 1 : 0;
 }
 
@@ -66,14 +66,14 @@ int list_rdma(Options const& options) {
     if (options.output == Output::json)
         print_json(names);
     else
-        fmt::print("{}", checks::rdma_table(names, kind));
+        print_text(checks::rdma_table(names, kind));
     return 0;
 }
 
 int write_bundle(Options const& options) {
     auto const bundle =
         checks::to_bundle(checks::without_secrets(checks::collect({CheckedMachine::guest})));
-    if (options.bundle_file == "-") return fmt::print("{}", bundle), 0;
+    if (options.bundle_file == "-") return print_document(bundle), 0;
     std::ofstream out(options.bundle_file, std::ios::binary);
     out << bundle;
     out.close();

@@ -30,7 +30,7 @@ Result<GpuTestReport> run_test(Options const& options) {
     VFMGR_TRY(auto const at, gpu::choose_gpu(found.infos, wanted));
     bool const live = options.output == Output::text && ::isatty(STDERR_FILENO) == 1;
     auto const on_test = [live](TestResult const& test) {
-        if (live) fmt::print(stderr, "  {}: {}\n", test.name, enum_name(test.verdict));
+        if (live) warn_text(fmt::format("  {}: {}\n", test.name, enum_name(test.verdict)));
     };
     auto const begin = std::chrono::system_clock::now();
     auto report =
@@ -49,7 +49,7 @@ int list_gpus(Options const& options) {
     if (options.output == Output::json)
         print_json(nlohmann::json(found->infos));
     else
-        fmt::print("{}", gpu::describe(found->infos));
+        print_text(gpu::describe(found->infos));
     return 0;
 }
 
@@ -59,7 +59,7 @@ int test_gpu(Options const& options) {
     if (options.output == Output::json)
         print_json(nlohmann::json(*report));
     else
-        fmt::print("{}", gpu::describe(*report));
+        print_text(gpu::describe(*report));
     bool const well =
         report->verdict == Verdict::pass || report->verdict == Verdict::not_applicable;
     return well ? 0 : 1;

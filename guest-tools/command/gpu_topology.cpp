@@ -76,10 +76,10 @@ int write_file(std::string const& file, std::string const& text) {
         error.remedy = "choose a folder that is there, as root";
         return told(error);
     }
-    fmt::print(
-        "{} says what the host told; NCCL reads it with this line in /etc/nccl.conf:\n"
-        "NCCL_TOPO_FILE={}\n",
-        file, file);
+    print_text(
+        fmt::format("{} says what the host told; NCCL reads it with this line in /etc/nccl.conf:\n"
+                    "NCCL_TOPO_FILE={}\n",
+                    file, file));
     return 0;
 }
 
@@ -100,7 +100,7 @@ int show_topology(Options const& options) {
     if (options.output == Output::json)
         print_json({{"pairs", pairs}, {"notes", notes}});
     else
-        fmt::print("{}", gpu::describe(pairs, notes));
+        print_text(gpu::describe(pairs, notes));
     return 0;
 }
 

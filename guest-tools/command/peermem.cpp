@@ -47,23 +47,24 @@ std::string sentence_of(Answer const& answer) {
     }
 }
 
-void print_text(Answer const& answer) {
+void print_answer(Answer const& answer) {
     if (answer.plan) {
-        fmt::print("{}\n", sentence_of(answer));
+        print_text(fmt::format("{}\n", sentence_of(answer)));
         if (!answer.end || *answer.end == PeermemEnd::not_in_time)
             for (auto const& one : answer.plan->awaited)
-                fmt::print("awaited  {}: {}\n", one.what, one.seen);
+                print_text(fmt::format("awaited  {}: {}\n", one.what, one.seen));
         CheckReport bad;
         bad.findings = answer.plan->hindrances;
         if (answer.refusal) bad.findings.push_back(*answer.refusal);
-        if (!bad.findings.empty()) fmt::print("{}", checks::describe(bad, {.all = true}));
-        for (auto const& remark : answer.plan->remarks) fmt::print("note: {}\n", remark);
+        if (!bad.findings.empty()) print_text(checks::describe(bad, {.all = true}));
+        for (auto const& remark : answer.plan->remarks)
+            print_text(fmt::format("note: {}\n", remark));
     }
-    if (answer.at_boot) fmt::print("at boot: {}\n", answer.at_boot->detail);
+    if (answer.at_boot) print_text(fmt::format("at boot: {}\n", answer.at_boot->detail));
 }
 
 void print_answer(Options const& options, Answer const& answer) {
-    if (options.output == Output::text) return print_text(answer);
+    if (options.output == Output::text) return print_answer(answer);
     nlohmann::json out = nlohmann::json::object();
     if (answer.plan) {
         auto const& plan = *answer.plan;

@@ -20,7 +20,7 @@ namespace {
 
 // A line for each thing that happens, at once: who reads it may be a program that waits for it.
 void print_line(nlohmann::json const& document) {
-    fmt::print("{}\n", document.dump());
+    print_document(document.dump());
     std::fflush(stdout);
 }
 
@@ -28,7 +28,7 @@ int finish(Options const& options, stream::Summary const& summary) {
     if (options.output == Output::json)
         print_line(stream::document(summary));
     else
-        fmt::print("{}", stream::describe(summary));
+        print_text(stream::describe(summary));
     return summary.nothing_lost() ? 0 : 1;
 }
 
@@ -63,11 +63,11 @@ stream::ReceiveEvents events(Options const& options) {
     };
     made.refused = [](Error const& error) {
         told(error);
-        fmt::print(stderr, "vf-guest: waits for the next sender\n");
+        warn_text(fmt::format("vf-guest: waits for the next sender\n"));
     };
     made.second = [json](stream::Interval const& second) {
         if (json) return print_line(stream::document(second));
-        fmt::print("{}\n", stream::describe(second));
+        print_text(fmt::format("{}\n", stream::describe(second)));
         std::fflush(stdout);
     };
     return made;

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "api/types/terminal.hpp"
+
 namespace vfmgr::guest::command {
 
 int told(Error const& error) {
@@ -13,21 +15,41 @@ int told(Error const& error) {
     for (auto const& cause : error.causes)
         text += fmt::format("  {}: {} ({})\n", cause.call, cause.code, cause.text);
     if (!error.remedy.empty()) text += fmt::format("  remedy: {}\n", error.remedy);
-    fmt::print(stderr, "{}", text);
+    warn_text(text);
     return exit_code(error.problem);
 }
 
+void print_text(std::string_view text) {
+    std::fputs(escaped(text, Shown::text).c_str(), stdout);
+}
+
+void warn_text(std::string_view text) {
+    std::fputs(escaped(text, Shown::text).c_str(), stderr);
+}
+
 void tell(std::string const& line) {
-    fmt::print("vf-guest: {}\n", line);
+    print_text(fmt::format("vf-guest: {}\n", line));
     std::fflush(stdout);
 }
 
 void warn(std::string const& line) {
-    fmt::print(stderr, "vf-guest: {}\n", line);
+    warn_text(fmt::format("vf-guest: {}\n", line));
+}
+
+void print_document(std::string_view json) {
+    auto const shown = escaped(json, Shown::json);
+    std::fputs((shown + (shown.ends_with('\n') ? "" : "\n")).c_str(), stdout);
 }
 
 void print_json(nlohmann::json const& document) {
-    fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_document(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+int ended_with(int status) {
+    auto const written = flush_output();
+    if (written) return status;
+    auto const failed = told(written.error());
+    return status == 0 ? failed : status;
 }
 
 }  // namespace vfmgr::guest::command

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
 #include "api/types/problem.hpp"
 
@@ -17,5 +18,12 @@ void tell(std::string const& line);
 void warn(std::string const& line);
 // Indented. What is not UTF-8, a netdev's name, is replaced.
 void print_json(nlohmann::json const& document);
+// One that is JSON already.
+void print_document(std::string_view json);
+// As it is, but that nothing in it steers the terminal; on standard output, and on the other.
+void print_text(std::string_view text);
+void warn_text(std::string_view text);
+// What vf-guest leaves with: an answer that did not get there is none.
+[[nodiscard]] int ended_with(int status);
 
 }  // namespace vfmgr::guest::command

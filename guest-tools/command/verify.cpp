@@ -75,7 +75,7 @@ verify::GuestSession::OnTest on_test(Options const& options, std::string const& 
     bool const live = options.output == Output::text && ::isatty(STDERR_FILENO) == 1;
     if (!live) return {};
     return [prefix = options.at_once ? who + "  " : ""](TestResult const& test) {
-        fmt::print(stderr, "  {}{}: {}\n", prefix, test.name, enum_name(test.verdict));
+        warn_text(fmt::format("  {}{}: {}\n", prefix, test.name, enum_name(test.verdict)));
     };
 }
 
@@ -134,7 +134,7 @@ struct Outcome {
 // That a report could not be kept is said, and is no failure of the VF's.
 void take(Options const& options, VfReport const& report, Outcome& outcome) {
     outcome.worst = std::max(outcome.worst, exit_code(report));
-    if (options.output == Output::text) fmt::print("{}", describe(report));
+    if (options.output == Output::text) print_text(describe(report));
     if (auto const kept = records_of(options).reports.save(report); !kept) told(kept.error());
     outcome.reports.push_back(report);
 }

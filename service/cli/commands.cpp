@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "api/types/terminal.hpp"
 #include "service/cli/session.hpp"
 #include "service/cli/table.hpp"
 
@@ -29,6 +30,15 @@ void print_problem(Error const& error) {
                            cause.code.empty() ? "" : ": ", printable(cause.text));
     if (!error.remedy.empty()) out += fmt::format("remedy: {}\n", printable(error.remedy));
     std::fputs(out.c_str(), stderr);
+}
+
+// An answer that did not get there is none.
+int ended_with(Result<void> done) {
+    auto const written = flush_output();
+    if (done && !written) done = written;
+    if (done) return 0;
+    print_problem(done.error());
+    return exit_code(done.error().problem);
 }
 
 }  // namespace
@@ -74,6 +84,7 @@ int run_vfctl(std::vector<std::string> arguments) {
     CLI::App app("Lends SR-IOV virtual functions to virtual machines.", "vfctl");
     app.footer(exit_codes);
     app.require_subcommand(1);
+    app.set_version_flag("--version", "vfctl " VFMGR_VERSION);
     add_global_options(app, session);
     add_pf_commands(app, session);
     add_firmware_commands(app, session);
@@ -89,12 +100,11 @@ int run_vfctl(std::vector<std::string> arguments) {
     try {
         std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes a vector
         app.parse(std::move(arguments));
-        auto const done = session.run();
-        if (done) return 0;
-        print_problem(done.error());
-        return exit_code(done.error().problem);
+        return ended_with(session.run());
     } catch (CLI::ParseError const& error) {
-        return app.exit(error, std::cout, std::cerr) == 0 ? 0 : exit_usage;
+        if (app.exit(error, std::cout, std::cerr) != 0) return exit_usage;
+        std::cout.flush();
+        return ended_with({});
     } catch (std::exception const& bug) {
         print_problem({Problem::internal,
                        fmt::format("the server's answer is not what was expected: {}", bug.what()),

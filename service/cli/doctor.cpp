@@ -55,7 +55,7 @@ Table table_of(CheckReport const& report) {
 
 void print_rules() {
     for (auto const& rule : checks::all_rules())
-        fmt::print("{}: {} ({})\n", rule.id, rule.title, rule.source);
+        write_out(fmt::format("{}: {} ({})\n", rule.id, rule.title, rule.source), Shown::text);
 }
 
 // Ends well unless a check fails, so that scripts may ask.
@@ -87,7 +87,7 @@ Result<std::string> bundle_of(Options const& options, FactsSource const& source)
 Result<void> support_bundle(Options const& options, std::string const& file, bool local) {
     VFMGR_TRY(auto const bundle, bundle_of(options, {{}, local}));
     if (file == "-") {
-        std::fwrite(bundle.data(), 1, bundle.size(), stdout);
+        write_out(bundle, Shown::json);
         return {};
     }
     std::ofstream out(file, std::ios::binary);

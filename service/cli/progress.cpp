@@ -140,7 +140,8 @@ Result<std::optional<nlohmann::json>> settle(Connection const& connection, Optio
     VFMGR_TRY(auto const operation, json_of(response));
     auto const id = cell(operation, "/id");
     if (options.no_wait) {
-        std::fputs((options.format == Format::json ? response.body : id + "\n").c_str(), stdout);
+        bool const is_json = options.format == Format::json;
+        write_out(is_json ? response.body : id + "\n", is_json ? Shown::json : Shown::text);
         return std::optional<nlohmann::json>();
     }
     VFMGR_TRY(auto done, follow(connection, options, id));

@@ -52,7 +52,8 @@ Result<void> query(Options const& options, QueryArguments const& arguments) {
         VFMGR_TRY(request.body, read_text("-"));
     }
     VFMGR_TRY(auto const response, connection.exchange(request));
-    std::fwrite(response.body.data(), 1, response.body.size(), stdout);
+    bool const is_json = response.content_type.find("json") != std::string::npos;
+    write_out(response.body, is_json ? Shown::json : Shown::text);
     if (response.status >= 400) return fail(problem_of(response));
     return {};
 }
@@ -65,7 +66,7 @@ Result<void> version(Options const& options) {
         out += fmt::format("vfmgrd {}\n", cell(*about, "/version"));
     else
         say("vfmgrd: " + about.error().detail, options);
-    std::fwrite(out.data(), 1, out.size(), stdout);
+    write_out(out, Shown::text);
     return {};
 }
 

@@ -331,15 +331,20 @@ std::string plan_page(json const& dry_run) {
     return out + bullets("notes", list_at(dry_run, "/plan/notes"));
 }
 
+void write_out(std::string_view text, Shown as) {
+    auto const shown = escaped(text, as);
+    std::fwrite(shown.data(), 1, shown.size(), stdout);
+}
+
 void print(Table const& table, std::string const& page, std::string const& body,
            Options const& options) {
-    auto const& text = options.format == Format::table ? page : rendered(table, body, options);
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    if (options.format == Format::table) return write_out(page, Shown::text);
+    print(table, body, options);
 }
 
 void print(Table const& table, std::string const& body, Options const& options) {
-    auto const text = rendered(table, body, options);
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    write_out(rendered(table, body, options),
+              options.format == Format::json ? Shown::json : Shown::text);
 }
 
 void say(std::string const& sentence, Options const& options) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "api/types/terminal.hpp"
 #include "service/cli/table.hpp"
 
 namespace vfmgr {
@@ -32,6 +33,8 @@ namespace vfmgr {
 // {"plan": …}: what would be done, and to whom.
 [[nodiscard]] std::string plan_page(nlohmann::json const& dry_run);
 
+// To standard output, as all that vfctl answers; run_vfctl() sees whether it got there.
+void write_out(std::string_view text, Shown as);
 // Prints to standard output: JSON as the API gave it, `page` for people, `table` otherwise.
 void print(Table const& table, std::string const& page, std::string const& body,
            Options const& options);

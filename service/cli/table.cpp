@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "api/types/terminal.hpp"
+
 namespace vfmgr {
 namespace {
 
@@ -51,10 +53,8 @@ std::string lower(std::string text) {
 
 }  // namespace
 
-std::string printable(std::string text) {
-    for (char& c : text)
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-    return text;
+std::string printable(std::string_view text) {
+    return escaped(text, Shown::word);
 }
 
 std::string cell(nlohmann::json const& value) {

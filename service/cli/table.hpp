@@ -4,6 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "service/cli/session.hpp"
@@ -27,7 +28,7 @@ enum class Headers { shown, hidden };
 // The value at a JSON pointer for people: "-" for null and absent, yes/no, lists with commas.
 [[nodiscard]] std::string cell(nlohmann::json const& document, std::string const& pointer);
 [[nodiscard]] std::string cell(nlohmann::json const& value);
-// Without control characters: a VM's name must not steer the terminal.
-[[nodiscard]] std::string printable(std::string text);
+// On one line, and a VM's name does not steer the terminal.
+[[nodiscard]] std::string printable(std::string_view text);
 
 }  // namespace vfmgr

@@ -17,6 +17,15 @@ struct CreateArguments {
     std::optional<std::uint32_t> days;
 };
 
+// A secret that nobody has is not left valid.
+Result<void> take_back(Connection const& connection, std::string const& id, Error error) {
+    auto const revoked = connection.send({.method = "DELETE", .path = "/v1/tokens/" + id});
+    error.detail = fmt::format("the secret of token {} is lost: {}", id, error.detail);
+    error.remedy = revoked ? "the token is revoked: create another where there is room"
+                           : "revoke it, and create another: vfctl token revoke " + id;
+    return fail(std::move(error));
+}
+
 // The secret alone on standard output, so that it can go straight into a file.
 Result<void> create(Options const& options, CreateArguments const& arguments) {
     VFMGR_CHECK(refuse_dry_run(options));
@@ -32,6 +41,8 @@ Result<void> create(Options const& options, CreateArguments const& arguments) {
         options);
     print(token_table(nlohmann::json::array({token})), cell(token, "/token") + "\n", response.body,
           options);
+    if (auto const written = flush_output(); !written)
+        return take_back(connection, cell(token, "/id"), written.error());
     return {};
 }
 

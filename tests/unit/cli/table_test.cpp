@@ -52,7 +52,7 @@ TEST(Cell, SaysWhatIsNotKnown) {
     EXPECT_EQ(cell(document, "/c/d"), "1,x");
     EXPECT_EQ(cell(document, "/e"), "-");
     EXPECT_EQ(cell(document, "/g"), "-");
-    EXPECT_EQ(cell(document, "/f"), "?[31mred") << "a name must not steer the terminal";
+    EXPECT_EQ(cell(document, "/f"), "\\x1b[31mred") << "a name must not steer the terminal";
 }
 
 TEST(Show, VfsOfPfs) {
