@@ -25,8 +25,8 @@ bool same_secret(std::string_view one, std::string_view other) {
 }
 
 verify::SessionPermit permit_of(RemotePermit const& wish, Served const& served) {
-    verify::SessionPermit permit{wish, wish.vf_mac.value_or(MacAddress{}), served.info.address,
-                                 served.ifname, {}};
+    verify::SessionPermit permit{
+        wish, wish.vf_mac.value_or(MacAddress{}), served.info.address, served.ifname, {}};
     return permit;
 }
 
