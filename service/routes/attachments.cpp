@@ -83,7 +83,7 @@ void list_verifications(Engine& engine, Call const& call, http::Respond respond)
         auto const& id = call.ids.at("id");
         auto const all = state.store.verifications(id);
         if (!all) return respond(refusal(call, all.error()));
-        // Of a former attachment the runs are kept for a while.
+        // The runs of an attachment that ended are kept for a while.
         if (all->empty() && !state.desired().attachments.contains(id))
             return respond(refusal(call, no_attachment(id)));
         respond(list_response(*all));

@@ -72,7 +72,7 @@ struct Store::Impl {
             return result;
         });
     }
-    // Of the file, less what was freed in it: inside a transaction, as that has it.
+    // The file's pages less the free ones, as the open transaction has them.
     [[nodiscard]] static std::int64_t pages_used(SQLite::Database& db);
     [[nodiscard]] bool leaves_reserve(SQLite::Database& db, std::int64_t pages_before) const;
     [[nodiscard]] Error no_room() const;

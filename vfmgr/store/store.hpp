@@ -99,7 +99,7 @@ struct AuditEntry {
 struct StoreLimits {
     // Near it what was remembered longest is forgotten; reached, "the store is full", read-only.
     std::uint64_t bytes_max = std::uint64_t{1} << 30;
-    // Of that, for what is under way and for what ends an attachment; a quarter at most.
+    // Part of that, kept for operations under way and for detaching; a quarter of it at most.
     std::uint64_t reserve_bytes = std::uint64_t{16} << 20;
 };
 

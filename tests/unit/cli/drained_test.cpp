@@ -187,7 +187,7 @@ TEST_F(DrainedTest, AnAnswerThatIsNoListIsNoAnswer) {
     EXPECT_THAT(refusal(), HasSubstr("you may not"));
 }
 
-// Of another host only its daemon tells; this one's holders and store are nothing to it.
+// Only its daemon knows about another host; this host's holders and store say nothing of it.
 class DrainedFromAfar : public DrainedTest {
   protected:
     void serve(http::Limits const& limits = {}) {
