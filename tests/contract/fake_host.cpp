@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "api/types/json.hpp"
 #include "tests/fakes/verbs/fabric.hpp"
@@ -23,6 +24,14 @@ inline constexpr std::array<EnumName<DetachBehaviour>, 3> enum_names<DetachBehav
     {{DetachBehaviour::works, "works"},
      {DetachBehaviour::not_done, "not_done"},
      {DetachBehaviour::times_out, "times_out"}}};
+template <>
+inline constexpr std::array<EnumName<fakes::Peers>, 6> enum_names<fakes::Peers> = {
+    {{fakes::Peers::right, "right"},
+     {fakes::Peers::wrong, "wrong"},
+     {fakes::Peers::silent, "silent"},
+     {fakes::Peers::refused, "refused"},
+     {fakes::Peers::hanging, "hanging"},
+     {fakes::Peers::broken, "broken"}}};
 
 namespace fakes {
 namespace {
@@ -101,7 +110,7 @@ struct Happening {
     std::optional<Hanging> stuck;
     std::optional<PciAddress> unstick;
     std::optional<DetachBehaviour> detach;
-    std::optional<bool> wrong_peers;
+    std::optional<Peers> peers;
     std::optional<std::uint32_t> step_milliseconds;
 };
 void read(JsonReader& reader, Happening& happening) {
@@ -114,7 +123,7 @@ void read(JsonReader& reader, Happening& happening) {
     reader.maybe("stuck", happening.stuck);
     reader.maybe("unstick", happening.unstick);
     reader.maybe("detach", happening.detach);
-    reader.maybe("wrong_peers", happening.wrong_peers);
+    reader.maybe("peers", happening.peers);
     reader.maybe("step_milliseconds", happening.step_milliseconds);
 }
 
@@ -163,20 +172,36 @@ Result<void> FakeHost::happen(std::string_view line) {
     if (what.release) kernel_.release(what.release->pci, what.release->pid);
     if (what.stuck) set_stuck(kernel_, what.stuck->pf, what.stuck->why);
     if (what.unstick) set_stuck(kernel_, *what.unstick, {});
-    if (what.wrong_peers) wrong_peers_ = *what.wrong_peers;
     if (what.libvirt) libvirt_down_ = *what.libvirt == Libvirt::down;
     std::lock_guard const lock(mutex_);
     if (what.detach) hypervisor_.detach = *what.detach;
+    if (what.peers) peers_ = *what.peers;
     if (what.refuse_step) refused_step_ = *what.refuse_step;
     if (what.step_milliseconds) step_time_ = std::chrono::milliseconds(*what.step_milliseconds);
     quick_.notify_all();
     return {};
 }
 
-Result<void> FakeHost::check_peer() const {
-    if (!wrong_peers_) return {};
-    return fail(Problem::conflict, "the test says that somebody else has the address",
-                "let the test put it right");
+Result<void> FakeHost::check_peer() {
+    std::unique_lock lock(mutex_);
+    quick_.wait(lock, [this] { return peers_ != Peers::hanging; });
+    auto const put_it_right = "let the test put it right";
+    switch (peers_) {
+        case Peers::wrong:
+            return fail(Problem::conflict, "the test says that somebody else has the address",
+                        put_it_right);
+        case Peers::silent:
+            return fail(Problem::unavailable, "the test says that nobody answers", put_it_right);
+        case Peers::refused:
+            return fail(Problem::kernel_refused, "the test says that the kernel refuses",
+                        put_it_right);
+        case Peers::broken:
+            throw std::runtime_error("the test says that a bug throws");
+        case Peers::right:
+        case Peers::hanging:
+            break;
+    }
+    return {};
 }
 
 Result<HypervisorView> FakeHost::vms() {
@@ -208,6 +233,12 @@ Result<Observed> FakeHost::TimedKernel::perform(KernelStep const& step, Deadline
 
 Result<std::vector<FirmwareCard>> FakeHost::TimedKernel::read_firmware(
     std::optional<PciAddress> const& function) {
+    {
+        std::lock_guard const lock(host_.mutex_);
+        if (host_.refused_step_ == "read_firmware")
+            return fail(Problem::kernel_refused, "the test refuses to read firmware",
+                        "let the test take it");
+    }
     return host_.kernel_.read_firmware(function);
 }
 

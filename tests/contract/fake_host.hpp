@@ -16,6 +16,10 @@
 
 namespace vfmgr::fakes {
 
+// What the look at the address of a VM's VF comes to: it is the VF's, somebody else's, nobody's,
+// the kernel's refusal, no end, an exception.
+enum class Peers { right, wrong, silent, refused, hanging, broken };
+
 // {"pfs": [{"model": "igb", "pci": "0000:01:00.0", "ifname": "enp1s0", "total_vfs": 7,
 //           "rdma_device": "mlx5_0"}],                 // model, pci and ifname are required
 //  "vms": [{"name": "vm1", "uuid": "1111…", "runs": true, "vsock": true, "free_pcie_ports": 2}],
@@ -32,13 +36,14 @@ class FakeHost final {
     // "pid"}} {"stuck": {"pf", "why"}} {"unstick": PF} {"libvirt": "down" or "up"}
     // {"detach": "works", "not_done" or "times_out"} {"step_milliseconds": 200}; with 0 those that
     // wait go on
-    // {"refuse_step": "reset_vf"}, until it is {"refuse_step": ""} {"wrong_peers": true}
+    // {"refuse_step": "reset_vf"}, or "read_firmware", until it is {"refuse_step": ""}
+    // {"peers": "wrong"}, or another of Peers, until it is {"peers": "right"}
     [[nodiscard]] Result<void> happen(std::string_view line);
 
     [[nodiscard]] Kernel& kernel() { return timed_kernel_; }
     [[nodiscard]] Hypervisor& hypervisor() { return timed_hypervisor_; }
     // What is asked of a VM's address before a session opens.
-    [[nodiscard]] Result<void> check_peer() const;
+    [[nodiscard]] Result<void> check_peer();
     // A copy of the hypervisor's view, or why there is none.
     [[nodiscard]] Result<HypervisorView> vms();
 
@@ -72,11 +77,11 @@ class FakeHost final {
     TimedKernel timed_kernel_{*this};
     TimedHypervisor timed_hypervisor_{*this};
     std::atomic<bool> libvirt_down_ = false;
-    std::atomic<bool> wrong_peers_ = false;
     std::mutex mutex_;               // guards what follows, and hypervisor_.detach
-    std::condition_variable quick_;  // steps take no time any more
+    std::condition_variable quick_;  // something happened
     std::chrono::milliseconds step_time_{0};
     std::string refused_step_;
+    Peers peers_ = Peers::right;
 };
 
 }  // namespace vfmgr::fakes

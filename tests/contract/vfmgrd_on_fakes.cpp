@@ -65,7 +65,8 @@ GuestSeam guest_seam(FakeHost& host, std::string const& socket) {
 // What vf-guest serve is, on the loopback device.
 class OtherResponder {
   public:
-    Result<void> start(FakeHost const& host, std::string const& folder, std::uint16_t port) {
+    Result<void> start(FakeHost& host, std::string const& folder, std::uint16_t port,
+                       http::Limits const& limits) {
         auto const address = IpAddress::parse("127.0.0.1").value();
         VFMGR_TRY(auto const credentials, serve::credentials_in(folder, "", "127.0.0.1"));
         VFMGR_TRY(responder_, verify::Responder::start(verify::ResponderLimits{},
@@ -76,7 +77,7 @@ class OtherResponder {
             {VFMGR_VERSION, address, responder_->echo_port(), {}, 65535, "fake"}, "lo", {}};
         served.token = credentials.token;
         answering_ = std::make_unique<serve::ResponderServer>(served, *responder_);
-        server_ = std::make_unique<http::Server>(http::Limits{});
+        server_ = std::make_unique<http::Server>(limits);
         VFMGR_CHECK(server_->listen(
             http::TlsListen{"127.0.0.1", port, credentials.certificate_file, credentials.key_file},
             answering_->handler()));
@@ -133,7 +134,7 @@ int run_on_fakes(std::vector<std::string> const& words) {
     OtherResponder other;
     if (auto const& folder = named["--responder"]; !folder.empty()) {
         auto const port = static_cast<std::uint16_t>(std::stoi(named["--responder-port"]));
-        if (auto const started = other.start(host, folder, port); !started)
+        if (auto const started = other.start(host, folder, port, config->limits); !started)
             return failed(started.error());
     }
     std::thread([] { let_happen(host, bell); }).detach();

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How each answer that api/openapi.yaml describes is had of a daemon on fakes.
+
+What a parameter or a role of the document provokes holds for every operation and stands in
+Api.provoke(); what an operation alone can do stands in a method named after both: attach_404()."""
+
+import json
+
+from described import API
+
+PF, SPARE, CARD = "0000:01:00.0", "0000:02:00.0", "0000:03:00.0"
+NETWORK = {"name": "lab", "prefix": "192.168.100.0/24", "host_address": "192.168.100.1",
+           "rdma": "rxe"}
+SPEC = {"mode": "manage", "num_vfs": 16, "networks": [NETWORK]}
+VMS = [f"vm{number}" for number in range(1, 49)]
+NETDEV = {"ethernet": True, "loopback": False, "up": True, "controller": None, "parent": None,
+          "pci": None}
+SLOTS_TRIED_MAX = 200
+REQUESTS_TRIED_MAX = 5000
+
+
+def example(name):
+    return json.loads((API / f"examples/{name}.json").read_text())
+
+
+def card():
+    """As the daemon reads it; what it knows besides is added by the route."""
+    known = example("firmware")
+    settings = known["current"]
+    return {**{key: value for key, value in known.items()
+               if key not in ("pending", "in_use", "tries")},
+            "pci": CARD, "functions": [CARD], "current": settings, "next": settings}
+
+
+HOST = {"pfs": [{"model": "igb", "pci": PF, "ifname": "enp1s0", "total_vfs": 16},
+                {"model": "igb", "pci": SPARE, "ifname": "enp2s0"}],
+        "vms": [*({"name": name, "uuid": f"{number:08}-1111-1111-1111-111111111111",
+                   "free_pcie_ports": 8} for number, name in enumerate(VMS)),
+                {"name": "off", "uuid": "99999999-1111-1111-1111-111111111111", "runs": False}],
+        "firmware": [card()], "gids": ["192.168.100.1", "127.0.0.1"],
+        "network": {"netdevs": {"eno2": NETDEV, "lo": {**NETDEV, "loopback": True}}, "rdma": {},
+                    "rxe_module": True, "siw_module": True, "stale": False, "stale_reason": "",
+                    "observed_at": "2026-01-31T12:00:00.000Z"}}
+CONFIG = '[rdma_links]\ntrusted_netdevs = ["eno2", "lo", "eno9"]\n'
+
+# Bodies that are taken. Those of which others are generated have a value for every member.
+BODIES = {"replacePfSpec": SPEC, "attach": {"vm": "vm1", "pf": PF}, "verify": {},
+          "changeFirmware": {"settings": {"NUM_OF_VFS": 4}}, "openStockClients": {},
+          "addRdmaLink": {"type": "rxe", "netdev": "eno2"}, "createToken": {"role": "viewer"}}
+WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf", "networks": [{**NETWORK, "vlan": 100,
+                                                                     "mtu": 1500}]},
+         "attach": {**example("attachment_spec-all"), "pf": PF},
+         "verify": example("verify_request-responder"),
+         "changeFirmware": {"settings": {"SRIOV_EN": True, "NUM_OF_VFS": 4, "LINK_TYPE_P1": "IB",
+                                         "LINK_TYPE_P2": "ETH", "ATS_ENABLED": True}},
+         "openStockClients": example("stock_request"), "addRdmaLink": example("rdma_link_spec"),
+         "createToken": example("token_request")}
+
+
+class Api:
+    def __init__(self, asker, daemon):
+        self.asker, self.daemon = asker, daemon
+        self.operations = asker.document.operations
+        daemon.do("PUT", f"/v1/pfs/{PF}/spec", SPEC)
+        daemon.do("PUT", f"/v1/pfs/{SPARE}/spec", {"num_vfs": 1}, Idempotency_Key="used")
+        self.attachment = self.attached("vm1", network="lab")
+        self.bare = self.attached("vm2")
+        daemon.do("PUT", "/v1/rdma-links/rxe0", BODIES["addRdmaLink"])
+        self.operation = daemon.ask("GET", "/v1/operations")[1]["items"][0]["id"]
+        self.viewer, self.token = (self.new_token(role) for role in ("viewer", "operator"))
+        self.quarantined = self.quarantine("vm3")
+
+    def attached(self, vm, **more):
+        return self.daemon.do("POST", "/v1/attachments",
+                              {"vm": vm, "pf": PF, **more})["subject"].split("/")[-1]
+
+    def new_token(self, role):
+        return self.daemon.ask("POST", "/v1/tokens", {"role": role})[1]
+
+    def quarantine(self, vm):
+        """The number of a VF that could not be reset."""
+        path = "/v1/attachments/" + self.attached(vm)
+        index = self.daemon.ask("GET", path)[1]["vf"]["index"]
+        self.daemon.happen(refuse_step="reset_vf")
+        ended = self.daemon.ended(self.daemon.ask("DELETE", path)[1])
+        self.daemon.happen(refuse_step="")
+        assert ended["state"] == "failed", ended
+        return index
+
+    # --- requests -------------------------------------------------------------------------------
+
+    def ids(self, operation):
+        one = self.operations[operation]
+        named = {"pci": CARD if one.path.endswith("firmware") else PF, "index": 0, "vm": "vm1",
+                 "name": "rxe0", "id": self.attachment}
+        if one.path.endswith("quarantine"):
+            named["index"] = self.quarantined
+        if "/operations/" in one.path:
+            named["id"] = self.operation
+        if "/tokens/" in one.path:
+            named["id"] = self.token["id"]
+        return named
+
+    def ask(self, operation, query="", body=None, headers=None, **ids):
+        one = self.operations[operation]
+        path = one.path.format(**{**self.ids(operation), **ids})
+        body = (body or BODIES[operation]) if one.body else None
+        return self.asker.ask(one, self.daemon.call, one.method, path + query, body=body,
+                              **(headers or {}))
+
+    def provoke(self, operation, status, schema):
+        own = getattr(self, f"{operation}_{status}{'_' if schema else ''}{schema}", None)
+        if own:
+            return own()
+        one = self.operations[operation]
+        if status == "200":
+            dry = one.takes("dry_run") and schema in ("", "DryRun")
+            return self.ask(operation, "?dry_run=true" if dry else "")
+        if status == "400":
+            return self.ask(operation, "?nonsense=1")
+        if status == "401":
+            return self.ask(operation, headers={"Authorization": "Bearer vfm_" + 64 * "0"})
+        if status == "403":
+            return self.ask(operation,
+                            headers={"Authorization": "Bearer " + self.viewer["token"]})
+        if status == "404":
+            return self.ask(operation, pci="0000:7f:00.0", index=60000, vm="nobody", name="rxe9",
+                            id="00000000")
+        if status == "409":
+            return self.ask(operation, headers={"Idempotency-Key": "used"})
+        if status == "412":
+            return self.ask(operation, headers={"If-Match": '"999999"'})
+        if status == "415":
+            return self.ask(operation, headers={"Content-Type": "text/plain"})
+        if status == "429":
+            return self.flooded(operation)
+        if status == "503":
+            return self.with_full_slots(operation)
+        return None
+
+    def flooded(self, operation):
+        """By a principal of its own, so that nobody else is refused."""
+        token = self.new_token(self.operations[operation].role)["token"]
+        who = {"Authorization": "Bearer " + token}
+        for _ in range(REQUESTS_TRIED_MAX):
+            if self.ask(operation, "?nonsense=1", headers=who).status == 429:
+                break
+
+    def with_full_slots(self, operation):
+        self.daemon.happen(step_milliseconds=600000)
+        begun = []
+        for _ in range(SLOTS_TRIED_MAX):
+            answer = self.ask("replacePfSpec", body={"num_vfs": 3}, pci=SPARE)
+            if answer.status == 503:
+                break
+            begun.append(answer.body)
+        if operation == "addRdmaLink":
+            self.ask(operation, body={"type": "siw", "netdev": "eno2"}, name="siw0")
+        else:
+            self.ask(operation)
+        self.daemon.happen(step_milliseconds=0)
+        for one in begun:
+            assert self.daemon.ended(one)["state"] == "succeeded"
+        self.put_back()
+
+    # --- of single operations -------------------------------------------------------------------
+
+    def readyz(self, wanted):
+        while self.ask("ready").status != wanted:
+            pass
+
+    def ready_503(self):
+        self.daemon.happen(libvirt="down")
+        self.readyz(503)
+        self.daemon.happen(libvirt="up")
+        self.readyz(200)
+
+    def replacePfSpec_200_PfSpec(self):
+        self.ask("replacePfSpec")
+
+    def replacePfSpec_202(self):
+        answer = self.ask("replacePfSpec", body={"num_vfs": 2}, pci=SPARE)
+        assert self.daemon.ended(answer.body)["state"] == "succeeded"
+        self.put_back()
+
+    def put_back(self):
+        self.daemon.do("PUT", f"/v1/pfs/{SPARE}/spec", {"num_vfs": 1})
+
+    def replacePfSpec_422(self):
+        self.ask("replacePfSpec", body={"num_vfs": 60000}, pci=SPARE)
+
+    def forgetPf_200(self):
+        self.ask("forgetPf", "?dry_run=true", pci=SPARE)
+
+    def forgetPf_204(self):
+        self.ask("forgetPf", pci=SPARE)
+        self.daemon.do("PUT", f"/v1/pfs/{SPARE}/spec", {"num_vfs": 2})
+        self.put_back()
+
+    def forgetPf_409(self):
+        self.ask("forgetPf")  # VFs of it are lent
+
+    def getFirmware_422(self):
+        self.ask("getFirmware", pci=PF)  # no ConnectX
+
+    def changeFirmware_200_Firmware(self):
+        self.ask("changeFirmware", body={"settings": card()["current"]})
+
+    def changeFirmware_202(self):
+        assert self.daemon.ended(self.ask("changeFirmware").body)["state"] == "succeeded"
+        self.daemon.do("PUT", f"/v1/pfs/{CARD}/firmware", {"settings": card()["current"]})
+
+    def changeFirmware_422(self):
+        self.ask("changeFirmware", pci=PF)
+
+    def liftQuarantine_202(self):
+        answer = self.ask("liftQuarantine", index=self.quarantine("vm4"))
+        assert self.daemon.ended(answer.body)["state"] == "succeeded"
+
+    def attach_202(self):
+        """And back again; the certificate tells how."""
+        answer = self.ask("attach", body={"vm": "vm5", "pf": PF})
+        ended = self.daemon.ended(answer.body)
+        assert ended["state"] == "succeeded", ended
+        gone = ended["subject"].split("/")[-1]
+        assert self.daemon.ended(self.ask("detach", id=gone).body)["state"] == "succeeded"
+        self.ask("getCertificate", id=gone)
+
+    detach_202 = getCertificate_200 = attach_202
+
+    def attach_404(self):
+        self.ask("attach", body={"vm": "nobody", "pf": PF})
+
+    def attach_422(self):
+        self.ask("attach", body={"vm": "off", "pf": PF, "persistence": "live"})
+
+    def verify_202(self):
+        answer = self.ask("verify", body={"timeout_seconds": 5})
+        self.daemon.ended(answer.body)  # nobody verifies in that VM
+
+    def verify_422(self):
+        self.ask("verify", id=self.bare)
+
+    def showStockClients_200(self):
+        self.ask("openStockClients")
+        self.ask("showStockClients")
+        self.ask("closeStockClients", "?dry_run=true")
+        self.ask("closeStockClients")
+
+    openStockClients_200_StockClients = showStockClients_200
+    closeStockClients_200 = closeStockClients_204 = showStockClients_200
+
+    def openStockClients_409(self):
+        self.ask("openStockClients", id=self.bare)  # the host has no address there
+
+    def addRdmaLink_200_RdmaLink(self):
+        self.ask("addRdmaLink")
+
+    def addRdmaLink_202(self):
+        for operation in ("addRdmaLink", "deleteRdmaLink"):
+            answer = self.ask(operation, body={"type": "siw", "netdev": "eno2"}, name="siw0")
+            assert self.daemon.ended(answer.body)["state"] == "succeeded"
+
+    deleteRdmaLink_202 = addRdmaLink_202
+
+    def addRdmaLink_404(self):
+        self.ask("addRdmaLink", body={"type": "rxe", "netdev": "eno9"}, name="rxe9")
+
+    def addRdmaLink_422(self):
+        self.ask("addRdmaLink", body={"type": "rxe", "netdev": "lo"}, name="rxe9")
+
+    def createToken_201(self):
+        self.ask("revokeToken", id=self.ask("createToken").body["id"])
+
+    revokeToken_204 = createToken_201

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""vfmgrd as it is, on fakes: started, asked, and ended. What happens to its host is said to it."""
+
+import contextlib
+import grp
+import http.client
+import json
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BUILD = Path(os.environ.get("VFMGR_BUILD_DIR", ROOT / "build/asan"))
+DAEMON = BUILD / "tests/vfmgrd_on_fakes"
+NOBODY = 65534  # a uid that has no role
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("vfmgr", timeout=60)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self.path))
+
+
+class Answer:
+    """A whole answer; its body parsed where there is one."""
+
+    def __init__(self, response):
+        self.status, self.headers = response.status, response.headers
+        self.text = response.read()
+        self.body = json.loads(self.text) if self.text else None
+
+    def __str__(self):
+        problem = isinstance(self.body, dict) and self.body.get("detail")
+        return f"{self.status} {problem or self.text.decode()[:500]}"
+
+
+@contextlib.contextmanager
+def somebody():
+    """Without a role, as far as the socket tells; only root can be somebody else."""
+    if os.getuid() == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        if os.getuid() == 0:
+            os.seteuid(0)
+
+
+class Daemon:
+    def __init__(self, folder, host, config="", addresses=(), words=()):
+        """With `addresses` it has a network of its own, whose enp1s0 has them."""
+        self.folder, self.socket, self.guests = folder, folder / "api.sock", folder / "guests.sock"
+        (folder / "vfmgr.toml").write_text(
+            f'state_dir = "{folder}/state"\n[listen.unix]\npath = "{self.socket}"\n'
+            f'group = "{grp.getgrgid(os.getgid()).gr_name}"\n'
+            f'[roles.uids]\n{os.getuid()} = "admin"\n{config}')
+        (folder / "host.json").write_text(json.dumps(host))
+        self.log = (folder / "log").open("w+")
+        self.ready = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.ready.bind(str(folder / "notify"))
+        command = [DAEMON, "--config", folder / "vfmgr.toml", "--host", folder / "host.json",
+                   "--guests", self.guests, *words]
+        if addresses:
+            # The loopback device, renamed: it is the one that is there, and ifindex 1, which the
+            # fakes' RDMA device is of.
+            network = "".join(f"ip address add {one} dev enp1s0; " for one in addresses)
+            command = ["unshare", "--net", "sh", "-ec",
+                       f'ip link set lo name enp1s0; {network} ip link set enp1s0 up; exec "$@"',
+                       "sh", *command]
+        self.command = list(map(str, command))
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            self.command, env={**os.environ, "NOTIFY_SOCKET": str(self.folder / "notify")},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
+        # What systemd waits for; the daemon's end closes no datagram socket of ours.
+        self.ready.settimeout(60)
+        try:
+            while self.ready.recv(100) != b"READY=1":
+                pass
+        except TimeoutError:
+            raise AssertionError(self.said()) from None
+
+    def said(self):
+        self.log.seek(0)
+        return self.log.read()
+
+    def happen(self, **what):
+        self.process.stdin.write(json.dumps(what) + "\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "done\n"
+
+    def call(self, method, path, body=None, socket=None, connection=None, **headers):
+        connection = connection or UnixConnection(socket or self.socket)
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        if body is not None:
+            headers.setdefault("Content-Type", "application/json")
+            body = body if isinstance(body, (str, bytes)) else json.dumps(body)
+            body = body.encode() if isinstance(body, str) else body
+        try:
+            connection.request(method, path, body, headers)
+            return Answer(connection.getresponse())
+        finally:
+            connection.close()
+
+    def ask(self, method, path, body=None, **where):
+        answer = self.call(method, path, body, **where)
+        return answer, answer.body
+
+    def do(self, method, path, body=None, **headers):
+        answer, operation = self.ask(method, path, body, **headers)
+        assert answer.status == 202, operation
+        ended = self.ended(operation)
+        assert ended["state"] == "succeeded", ended
+        return ended
+
+    def ended(self, operation):
+        while operation["finished_at"] is None:
+            operation = self.ask("GET", f"/v1/operations/{operation['id']}?wait=1")[1]
+        return operation
+
+    def end(self):
+        self.process.terminate()
+        status = self.process.wait(60)
+        assert status == 0, f"{status}: {self.said()}"

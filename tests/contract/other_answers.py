@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How what `default` describes is had, at any path: what the transport refuses, and what goes
+wrong behind it. The daemon has narrow limits; `Place` says where a document's paths are served."""
+
+from live_daemon import somebody
+
+LIMITS = """[limits]
+body_bytes_max = 2048
+header_bytes_max = 1024
+connections_max = 4
+read_seconds_max = 1
+answer_seconds_max = 2
+"""
+
+
+class Place:
+    def __init__(self, asker, connect, path, headers=None):
+        self.asker, self.connect, self.path = asker, connect, path
+        self.headers = headers or {}
+
+    def ask(self, call, method, path=None, body=None, **headers):
+        return self.asker.ask(None, call, method, path or self.path, body=body,
+                              connection=self.connect(), **{**self.headers, **headers})
+
+    def had(self, raw):
+        """The answer to bytes that are no whole request, or none that is taken."""
+        connection = self.connect()
+        connection.connect()
+        connection.sock.sendall(raw)
+        answer = connection.response_class(connection.sock)
+        answer.begin()
+        return self.asker.judge(None, answer, connection)
+
+
+def method_not_allowed(place, daemon):
+    place.ask(daemon.call, "PATCH")
+
+
+def slow_request(place, _):
+    place.had(f"GET {place.path} HTTP/1.1\r\n".encode())
+
+
+def long_body(place, daemon):
+    place.ask(daemon.call, "POST", body=" " * 4096)
+
+
+def expectation(place, daemon):
+    place.ask(daemon.call, "POST", body="{}", Expect="a miracle")
+
+
+def long_headers(place, daemon):
+    place.ask(daemon.call, "GET", X_Long="x" * 2048)
+
+
+def full(place, daemon):
+    held = []
+    for _ in range(64):
+        connection = place.connect()
+        connection.connect()
+        held.append(connection)
+    try:
+        place.asker.ask(None, daemon.call, "GET", place.path, connection=place.connect(),
+                        **place.headers)
+    finally:
+        for connection in held:
+            connection.close()
+
+
+TRANSPORT = {"405": method_not_allowed, "408": slow_request, "413": long_body,
+             "417": expectation, "431": long_headers}
+
+
+def nobodys(place, daemon):
+    with somebody():
+        place.ask(daemon.call, "GET")
+
+
+def refused_by_the_kernel(place, daemon):
+    daemon.happen(refuse_step="read_firmware")
+    place.ask(daemon.call, "GET", "/v1/host/firmware")
+    daemon.happen(refuse_step="")
+
+
+def long_answer(place, daemon):
+    daemon.happen(step_milliseconds=600000)
+    operation = daemon.ask("PUT", "/v1/pfs/0000:02:00.0/spec", {"num_vfs": 2})[1]
+    place.ask(daemon.call, "GET", f"/v1/operations/{operation['id']}?wait=60")
+    daemon.happen(step_milliseconds=0)
+    assert daemon.ended(operation)["state"] == "succeeded"
+
+
+API = {**TRANSPORT, "403": nobodys, "502": refused_by_the_kernel, "503": full,
+       "504": long_answer}
