@@ -83,6 +83,15 @@ def test_a_panic_with_a_module_of_ours_is_a_failure(monkeypatch):
     assert not panic.emulator_is_to_blame(ours)
 
 
+def test_a_panic_of_what_works_at_our_traffic_is_a_failure():
+    rxe = STACK.format(comm="swapper/1", symbol="rxe_completer")
+    assert panic.emulator_is_to_blame(rxe)
+    assert not panic.emulator_is_to_blame(rxe.replace("/0x40\n", "/0x40 [rdma_rxe]\n"))
+    # Loaded, and not on the stack.
+    linked = "[   61.0] Modules linked in: rdma_rxe ib_uverbs ib_core siw igb\n"
+    assert panic.emulator_is_to_blame(linked + rxe)
+
+
 def test_no_panic_is_no_excuse():
     assert not panic.emulator_is_to_blame("[ 1.0] systemd[1]: Started.\n")
     assert panic.panic_text("all is well") is None

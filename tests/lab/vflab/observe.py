@@ -16,8 +16,7 @@ for f in /sys/bus/pci/devices/*; do o=$(cat $f/driver_override 2>/dev/null)
   [ "$o" = "(null)" ] || [ -z "$o" ] || echo "driver override|${f##*/} $o"; done
 if [ -S /run/vfmgr/vfmgr.sock ]; then
   curl -s --max-time 20 --unix-socket /run/vfmgr/vfmgr.sock http://localhost/v1/attachments |
-    jq -r '(if type == "array" then . else (.attachments // .items // []) end)[]
-           | "attachment|" + (.id // "?")' 2>/dev/null; fi
+    jq -r '.items[] | "attachment|" + .id' || exit; fi
 true
 """
 

@@ -5,10 +5,13 @@ import re
 
 PANIC = "Kernel panic - not syncing"
 END = "---[ end Kernel panic"
-# Names as the kernel prints them (a process's name ends at 15 characters) and kernel modules built
-# from this repository.
+# Names as the kernel prints them (a process's name ends at 15 characters), kernel modules built
+# from this repository, and those that carry nothing but our traffic: whoever's CPU it was that an
+# interrupt or a kernel thread took to work at it.
 OUR_PROCESSES = re.compile(r"\bComm: (vfmgr|vfctl|vf-guest)")
 OUR_MODULES = ("vfmgr_lab_pf",)
+MODULES_OF_OUR_TRAFFIC = ("rdma_rxe", "siw", "ib_core", "ib_uverbs", "ib_cm", "iw_cm", "rdma_cm",
+                          "rdma_ucm")
 AT_ENTRY = re.compile(r"\bRIP: 0010:entry_SYSCALL_64\+0x0/")
 # The kernel's words for an emulated CPU whose timer never rings: seen in boots, before init.
 TIMER_LOST = "kthread timer wakeup didn't happen"
@@ -54,10 +57,10 @@ def died_on_entry(text):
 
 
 def has_ours_on_stack(text):
-    """Whether a process or a module of ours is named where the kernel died."""
+    """Whether a process or module of ours, or what works at our traffic, is where it died."""
     if OUR_PROCESSES.search(text) and not died_on_entry(text):
         return True
-    return any(re.search(rf"\[{module}\b", text) for module in OUR_MODULES)
+    return any(re.search(rf"\[{module}\b", text) for module in OUR_MODULES + MODULES_OF_OUR_TRAFFIC)
 
 
 def stalled_at_boot(console):
