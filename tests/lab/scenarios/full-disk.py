@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A full disk stops changes and nothing else; what was under way ends when there is room again."""
+"""A full disk stops changes and nothing else; a store at its own limit makes room by itself."""
 
 from vflab.product import Before, Product
 
-LONG = True
 STATE = "/var/lib/vfmgr"
 IMAGE = "/run/vfmgr-state.img"
 SERVICES = "vfmgrd.socket vfmgrd.service"
+STORE = f"{STATE}/vfmgr.db"
+STORE_BYTES_MAX = 1 << 30
+# As years of requests would: rows of the audit, of 1 MiB each, to the last page.
+OLD_AUDIT = """PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF;
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1022)
+INSERT INTO audit (at_ms, who, request_id, action, subject, outcome)
+SELECT unixepoch() * 1000, 'uid:0', '0', 'POST /v1/tokens', '', printf('%.*c', 1048576, 'x') FROM n;
+PRAGMA journal_mode = WAL;"""
 FILL = f"dd if=/dev/zero of={STATE}/filler bs=1k 2>/dev/null; sync; df --output=avail {STATE}"
 
 
 def run(lab):
-    lab.expect("refused while full", "read while full", "lent when there was room")
+    lab.expect("refused while full", "read while full", "lent when there was room",
+               "lent at the store's limit")
     lab.host.run(f"systemctl stop {SERVICES} && truncate -s 8M {IMAGE} && "
                  f"mkfs.ext4 -q -m 0 {IMAGE} && mount -o loop {IMAGE} {STATE} && "
                  f"systemctl start {SERVICES}")
@@ -51,3 +59,36 @@ def run(lab):
     product.leave()
     lab.host.run(f"systemctl stop {SERVICES}; umount {STATE} && rm {IMAGE} && "
                  f"systemctl start {SERVICES}")
+    at_the_stores_limit(lab)
+
+
+def bytes_used(lab):
+    """Of the store's file, read while nobody has it open."""
+    lab.host.run(f"systemctl stop {SERVICES}")
+    pages, free, size = (int(line) for line in lab.host.run(
+        f"sqlite3 {STORE} 'PRAGMA page_count; PRAGMA freelist_count; PRAGMA page_size'").lines())
+    return (pages - free) * size
+
+
+def at_the_stores_limit(lab):
+    lab.step("the store is at its own limit, full of what can be forgotten")
+    before = bytes_used(lab)
+    lab.host.write("/run/old-audit.sql", OLD_AUDIT)
+    lab.host.run(f"sqlite3 {STORE} </run/old-audit.sql && rm /run/old-audit.sql", timeout=300)
+    full = bytes_used(lab)
+    lab.check(full > 0.99 * STORE_BYTES_MAX, f"{full} bytes are not the store's limit")
+    lab.host.run(f"systemctl start {SERVICES}", timeout=180)
+    product = Product(lab)
+    pid = lab.host.run("systemctl show -P MainPID vfmgrd").stdout
+    product.manage(num_vfs=1)
+    lease = product.lend("full", network="plain")
+    lab.count("lent at the store's limit", len(lab.observe.vfio_holders(lease["vf_pci"])))
+    product.take_back(lease)
+    product.leave()
+    same = lab.host.run("systemctl show -P MainPID vfmgrd").stdout
+    lab.check_equal(same, pid, "vfmgrd's process")
+    after = bytes_used(lab)
+    lab.check(before < after < 0.8 * STORE_BYTES_MAX, f"{after} bytes are used after {full}")
+    lab.step(f"used: {before >> 20} MiB, {full >> 20} at the limit, {after >> 20} after a lease")
+    lab.host.run(f"sqlite3 {STORE} \"DELETE FROM audit WHERE request_id = '0'; VACUUM\" && "
+                 f"systemctl start {SERVICES}", timeout=300)

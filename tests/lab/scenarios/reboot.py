@@ -4,6 +4,18 @@
 from vflab.product import Product
 
 MAC = "52:54:00:11:22:44"
+# As openibd's gate asks, earlier than vfmgr's own units.
+GATE, SAID = "asks-drained.service", "/var/lib/asks-drained"
+GATE_UNIT = f"""[Unit]
+DefaultDependencies=no
+After=local-fs.target
+Before=vfmgr-restore.service vfmgrd.socket vfmgrd.service
+[Service]
+Type=oneshot
+ExecStart=/bin/sh -c 'vfctl drained; echo $? >{SAID}'
+[Install]
+WantedBy=multi-user.target
+"""
 LINK, NETDEV = "rxe_lab", "labnet"
 FILES = {
     f"/etc/systemd/network/20-{NETDEV}.netdev": f"[NetDev]\nName={NETDEV}\nKind=dummy\n",
@@ -32,7 +44,8 @@ def rdma_link_again(lab):
 
 
 def run(lab):
-    lab.expect("rebooted", "restored before libvirt", "verified again", "RDMA link back")
+    lab.expect("rebooted", "restored before libvirt", "verified again", "RDMA link back",
+               "drained at boot")
     product, observe = Product(lab), lab.observe
     rdma_link(lab)
     product.manage(num_vfs=5, vf_driver="vfio-pci")
@@ -43,7 +56,10 @@ def run(lab):
     lab.host.run("virsh -q autostart keeper")
     shown = observe.ip_link_vf(product.pf, lease["vf"]["index"])
 
-    lab.step("the host reboots")
+    lab.step("the host reboots, and asks at boot whether drivers may be loaded")
+    lab.host.write(f"/etc/systemd/system/{GATE}", GATE_UNIT)
+    lab.host.run(f"systemctl daemon-reload; systemctl enable {GATE} 2>&1; rm -f {SAID}")
+    lab.check_equal(lab.vfctl("drained", check=False).status, 4, "drained, with a VF lent")
     lab.reboot()
     lab.count("rebooted")
     lab.host.wait_for("vfmgrd serves", "systemctl is-active vfmgrd", 120)
@@ -63,6 +79,15 @@ def run(lab):
     _, operation = product.must("POST", f"/v1/attachments/{lease['id']}/verifications", {})
     lab.check_equal(product.attachment(lease["id"])["verification"]["verdict"], "pass", "verdict")
     lab.count("verified again", int(operation["state"] == "succeeded"))
+    # Before vfmgrd's first start of a boot holders alone decide, or no driver would ever load.
+    if lab.check_equal(lab.host.read(SAID).split(), ["0"], "drained at boot, before vfmgrd"):
+        lab.count("drained at boot")
+    lab.check_equal(lab.vfctl("drained", check=False).status, 4, "drained, with a VF lent again")
+    lab.host.run("systemctl stop vfmgrd.socket vfmgrd")
+    held = lab.vfctl("drained", check=False)
+    lab.check(held.status == 4 and "keeper" in held.stderr, f"drained without vfmgrd: {held}")
+    lab.host.run(f"systemctl start vfmgrd.socket vfmgrd; systemctl disable {GATE} 2>&1; "
+                 f"rm {SAID} /etc/systemd/system/{GATE}; systemctl daemon-reload")
     rdma_link_again(lab)
     lab.host.run("virsh -q autostart --disable keeper")
     product.leave()
