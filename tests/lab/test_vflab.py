@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from vflab import disk, panic, parts  # noqa: E402
+from vflab import disk, panic, parts, plan  # noqa: E402
 from vflab.host import Result  # noqa: E402
 from vflab.paths import LAB, Lock  # noqa: E402
 from vflab.vm import VM  # noqa: E402
@@ -188,3 +188,22 @@ def test_every_scenario_says_what_it_is():
 def test_scenarios_wait_for_events():
     for path in (LAB / "scenarios").glob("*.py"):
         assert "sleep(" not in path.read_text(), f"{path.name} sleeps: use wait_for"
+
+
+def test_commits_take_turns_in_all_slices():
+    there = plan.all_slices()
+    assert there and {plan.slice_of(f"{number:x}") for number in range(len(there))} == set(there)
+    assert plan.slice_of("") == there[0]  # of an unpacked archive
+
+
+def test_a_slice_is_named_after_its_scenario():
+    name, number = plan.split(plan.all_slices()[-1])
+    assert number < plan.slices(name)
+    assert plan.split("boot") == ("boot", None)
+    assert plan.unknown(["boot", f"{name}/{number}", f"{name}/999", "no-such"]) == \
+        [f"{name}/999", "no-such"]
+
+
+def test_what_a_run_without_names_runs():
+    assert plan.names(with_long=False)[:-1] == plan.core()
+    assert set(plan.core()) < set(plan.names(with_long=True))

@@ -9,7 +9,6 @@ iproute2: the VF is in the VM, or free and as before, or in quarantine with the 
 from vflab.host import CommandFailed, NotInTime
 from vflab.product import Before, Product
 
-LONG = True  # about 45 points of 10 to 20 s; engine_test enumerates them on fakes in each run
 DEADLINE_SECONDS = 3000
 SYNCS = "fsync,fdatasync"
 TRACE = "/run/crash-attach.strace"

@@ -10,7 +10,6 @@ from vflab.lab_pf import PF_DRIVER, LabPfs
 from vflab.product import Product
 
 DEADLINE_SECONDS = 1800
-LONG = True  # a step that hangs is waited for 3 minutes
 ANSWER_SECONDS = 10
 MAC = "52:54:00:00:10:01"
 

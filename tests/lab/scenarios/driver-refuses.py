@@ -6,7 +6,7 @@ import errno
 from vflab.lab_pf import LabPfs
 from vflab.product import Product
 
-LONG = True  # a kernel module is built, and the NIC stays until the host ends
+SLICES = 1
 
 # What drivers answer, by drivers/net of the kernel.
 COUNT_ERRORS = ("EPERM", "EIO", "ENOMEM", "EBUSY", "ENODEV", "EINVAL", "ENOSPC", "EOPNOTSUPP",

@@ -6,7 +6,7 @@ import json
 from vflab.netdevsim import ID, Netdevsim
 from vflab.programs import built
 
-LONG = True  # netdevsim is built from the kernel's source
+SLICES = 1
 
 PROBE = "/root/kernel_probe"
 DEVICE = f"netdevsim{ID}"

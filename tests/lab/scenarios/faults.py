@@ -6,7 +6,7 @@ import json
 from vflab.product import Product
 from vflab.programs import built, send
 
-LONG = True  # 12 faults of some 10 s each
+SLICES = 1
 VM = "faulty"
 PROGRAM = "/run/hostile_guest"
 

@@ -6,7 +6,6 @@ import json
 from vflab.product import Product
 from vflab.programs import built
 
-LONG = True
 DEADLINE_SECONDS = 3600
 ROUNDS = 200
 VM = "racer"

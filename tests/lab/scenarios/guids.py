@@ -8,7 +8,7 @@ to those made next. Judged by iproute2, by the driver's own list, and by a VF's 
 from vflab.lab_pf import LabPfs
 from vflab.product import Product
 
-LONG = True  # a kernel module is built, and the NIC stays until the host ends
+SLICES = 1
 
 NODE, PORT = "02:11:22:33:44:55:66:01", "02:11:22:33:44:55:66:02"
 NONE = ("00:00:00:00:00:00:00:00",) * 2

@@ -12,7 +12,6 @@ from datetime import datetime
 from vflab.hostile import Attacker, Losses
 from vflab.product import Product, Refused
 
-LONG = True
 DEADLINE_SECONDS = 2400
 MINUTES = float(os.environ.get("VFMGR_HOSTILE_MINUTES", "10"))
 SEED = int(os.environ.get("VFMGR_HOSTILE_SEED", "1"))

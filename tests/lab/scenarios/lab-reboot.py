@@ -6,7 +6,7 @@ Also without notice: a power cut loses what was not written down, and nothing th
 
 BOOT = "own"
 NEEDS_PACKAGES = False
-LONG = True  # three boots of the host
+SLICES = 1
 
 
 def run(lab):

@@ -14,7 +14,7 @@ from vflab.added_packages import AddedPackages
 from vflab.product import Product
 
 BOOT = "own"
-LONG = True  # installs packages in the time of an emulated CPU, and a VM starts five times
+SLICES = 1
 DEADLINE_SECONDS = 2400
 EVENT_SECONDS = 60
 STRIKE_SECONDS = 300  # the kernel waits until the VM has let go

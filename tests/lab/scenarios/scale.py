@@ -12,7 +12,6 @@ from vflab.usage import CpuShare, memory
 
 BOOT = "own"
 IOMMU = False  # vflab.many_vfs
-LONG = True  # a kernel module is built, and 960 VFs are lent
 DEADLINE_SECONDS = 3600
 STORM_ROUNDS, STORM_SECONDS_MAX = 30, 300
 CPU_SHARE_MAX = 0.25

@@ -7,7 +7,6 @@ import re
 from vflab.product import TRAIN, Product
 from vflab.programs import built, send
 
-LONG = True  # 10,000 connections
 DEADLINE_SECONDS = 3000
 VM = "client"
 HOST = TRAIN["host_address"]

@@ -7,7 +7,7 @@ from vflab.netdevsim import Netdevsim
 from vflab.observe import flat_vf
 from vflab.programs import built
 
-LONG = True  # netdevsim is built from the kernel's source
+SLICES = 1
 
 PROBE = "/root/kernel_probe"
 BATCH = "/root/vfs.batch"

@@ -3,18 +3,18 @@
 
 import argparse
 import os
+import shlex
 import signal
 import subprocess
 import sys
 
-from vflab import scenario, ssh
+from vflab import plan, scenario, ssh
 from vflab.build import locked_build
 from vflab.evidence import gather
 from vflab.machine import Machine
 from vflab.paths import SUITES, LabError, machine_suite, new_results_dir, remove_dead_runs
 from vflab.runner import Runner
 from vflab.shell import call, fail, say
-
 
 
 def build(options):
@@ -47,8 +47,9 @@ def running(options):
 
 def run_command(options):
     machine = running(options)
-    command = ssh.command(machine.folder, *(["host"] if options.words else ["-t", "host"]),
-                          *options.words)
+    # ssh joins its words with blanks for the host's shell: quoted, they arrive as they are here.
+    command = ssh.command(machine.folder, *(["host", shlex.join(options.words)]
+                                            if options.words else ["-t", "host"]))
     return subprocess.run(command).returncode
 
 
@@ -75,15 +76,23 @@ def down(options):
 
 def run(options):
     known = scenario.names()
-    unknown = [name for name in options.scenarios if name not in known]
+    unknown = plan.unknown(options.scenarios)
     if unknown:
         fail(f"no scenario {', '.join(unknown)}; there are: {', '.join(known)}", 2)
-    names = options.scenarios or scenario.names(with_long=options.long)
+    names = options.scenarios or plan.names(options.long)
+    if not options.scenarios:
+        say(plan.sentence(options.long))
     options.name = options.name or ("default" if options.live else f"run-{os.getpid()}")
     remove_dead_runs()
     # A terminated run ends its machine in order; a killed one takes it along all the same.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     return Runner(options).run(names)
+
+
+def show_plan(options):
+    print(plan.sentence(options.long))
+    print("\n".join(plan.names(options.long)))
+    return 0
 
 
 def list_scenarios(_):
@@ -101,7 +110,7 @@ def cpu_count(text):
 
 def parser():
     def common(target, absent):
-        target.add_argument("--suite", choices=SUITES, default=absent(None),
+        target.add_argument("--suite", choices=[*SUITES, "other"], default=absent(None),
                             help="Debian release of the emulated host (default: this machine's)")
         target.add_argument("--name", default=absent(None), help="one of several labs")
         target.add_argument("--cpus", type=cpu_count, default=absent(2),
@@ -131,10 +140,12 @@ def parser():
     add("down", down, "end a lab")
     sub = add("run", run, "run scenarios")
     sub.add_argument("scenarios", nargs="*", metavar="SCENARIO",
-                     help="which (none: all but the endurance runs)")
-    sub.add_argument("--long", action="store_true", help="all, endurance runs included")
+                     help="which; NAME/K: its slice K (none: core.txt and this commit's slice)")
+    sub.add_argument("--long", action="store_true", help="all there are, whole")
     sub.add_argument("--repeat", type=int, default=1, help="so many times, each on a fresh boot")
     sub.add_argument("--live", action="store_true", help="in the lab that is up, without a boot")
+    add("plan", show_plan, "say what a run without names runs at this commit").add_argument(
+        "--long", action="store_true", help="all there are, whole")
     add("scenarios", list_scenarios, "list the scenarios")
     return top
 
@@ -147,9 +158,11 @@ def main(arguments):
     options = parser().parse_args(arguments)
     try:
         options.suite = options.suite or machine_suite()
+        if options.suite == "other":
+            options.suite = next(suite for suite in SUITES if suite != machine_suite())
         if options.command != "run":
             options.name = options.name or "default"
-        if os.geteuid() != 0 and options.command != "scenarios":
+        if os.geteuid() != 0 and options.command not in ("scenarios", "plan"):
             raise LabError("the lab needs root: it makes Debian trees and mount namespaces")
         return options.action(options)
     except LabError as error:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs scenarios: shares boots, judges, keeps the evidence of failures."""
 
+import os
 import signal
 import time
 import traceback
+from pathlib import Path
 
-from vflab import panic, scenario
+from vflab import panic, plan, scenario
 from vflab.build import build
 from vflab.evidence import gather
 from vflab.host import Host
@@ -55,8 +57,11 @@ class Runner:
 
     def run_all(self, names):
         modules = self.load(names)
-        shared = [name for name in modules if getattr(modules[name], "BOOT", "shared") != "own"]
-        own = [name for name in modules if name not in shared]
+        # What has passed at this tree already, where tests/run goes on with what it began.
+        modules = {name: module for name, module in modules.items() if not self.told_before(name)}
+        own = [name for name in modules if getattr(modules[name], "BOOT", "shared") == "own"
+               or plan.split(name)[1] is not None]  # a slice takes nothing with it when it fails
+        shared = [name for name in modules if name not in own]
         for turn in range(self.options.repeat):
             if self.options.repeat > 1:
                 say(f"--- run {turn + 1} of {self.options.repeat}")
@@ -71,11 +76,19 @@ class Runner:
         modules = {}
         for name in names:
             try:
-                modules[name] = scenario.load(name, self.folder)
+                modules[name] = scenario.load(plan.split(name)[0], self.folder)
             except Exception as error:  # of the scenario's file: the others run all the same
                 self.failed += 1
                 print(f"FAIL {name}: its file can't be loaded: {error}", flush=True)
         return modules
+
+    def told_before(self, name):
+        kept = passed_file(name)
+        if kept is None or not kept.exists():
+            return False
+        self.passed += 1
+        print(kept.read_text().rstrip(), flush=True)
+        return True
 
     def run_one(self, name, module):
         if self.options.without_packages and getattr(module, "NEEDS_PACKAGES", True):
@@ -100,7 +113,11 @@ class Runner:
             return
         if not failures:
             self.passed += 1
-            return print(f"PASS {name} ({seconds:.1f} s) {counts}".rstrip(), flush=True)
+            line = f"PASS {name} ({seconds:.1f} s) {counts}".rstrip()
+            if (kept := passed_file(name)) is not None:
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                kept.write_text(line + "\n")
+            return print(line, flush=True)
         self.failed += 1
         print(f"FAIL {name}: {failures[0]}", flush=True)
         for further in failures[1:]:
@@ -123,8 +140,9 @@ class Runner:
         lab = None
         try:
             self.ensure_boot(getattr(module, "IOMMU", True))
-            lab = scenario.Lab(self.machine, name)
-            say(f"{name}: {scenario.description(name, self.folder)}")
+            file, slice_number = plan.split(name)
+            lab = scenario.Lab(self.machine, name, slice_number)
+            say(f"{name}: {scenario.description(file, self.folder)}")
             self.limited(module, lab)
             failures = lab.verdict()
         except scenario.Skipped as reason:
@@ -204,6 +222,11 @@ class Runner:
             return gather(self.machine, new_results_dir(name))
         except (LabError, OSError) as error:
             return f"(could not be gathered: {error})"
+
+
+def passed_file(name):
+    folder = os.environ.get("VFMGR_PASSED")
+    return Path(folder) / "lab" / name.replace("/", "-") if folder else None
 
 
 def out_of_time(*_):

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which scenarios a run without names runs: the core, and one slice of the long ones.
+
+A scenario is sliced when its file says SLICES = N and its run() takes lab.slice for its points.
+Each commit runs one slice of all those, chosen by its hash, so that commits take turns; what has
+no slice and is not in the core runs in --long.
+"""
+
+import re
+import subprocess
+
+from . import scenario
+from .paths import LAB, REPO, SCENARIOS
+
+CORE = LAB / "core.txt"
+
+
+def core():
+    lines = (line.split("#")[0].strip() for line in CORE.read_text().splitlines())
+    return [line for line in lines if line]
+
+
+def slices(name):
+    """How many slices the scenario has; 0 without any. Read without running its file."""
+    said = re.search(r"^SLICES = (\d+)$", (SCENARIOS / f"{name}.py").read_text(), re.MULTILINE)
+    return int(said[1]) if said else 0
+
+
+def all_slices():
+    return [f"{name}/{number}" for name in scenario.names() for number in range(slices(name))]
+
+
+def split(name):
+    """The file of a scenario and the number of its slice, None where it is the whole."""
+    file, _, number = name.partition("/")
+    return file, int(number) if number else None
+
+
+def unknown(names):
+    known = {*scenario.names(), *all_slices()}
+    return [name for name in names if name not in known]
+
+
+def head():
+    done = subprocess.run(["git", "-C", str(REPO), "rev-parse", "HEAD"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def slice_of(commit):
+    """The slice that a commit runs, or None. Without a commit (an unpacked archive), the first."""
+    there = all_slices()
+    return there[int(commit or "0", 16) % len(there)] if there else None
+
+
+def names(with_long):
+    if with_long:
+        return scenario.names()
+    chosen = slice_of(head())
+    return core() + ([chosen] if chosen else [])
+
+
+def sentence(with_long):
+    if with_long:
+        return f"all {len(scenario.names())} scenarios"
+    commit = head()
+    return (f"{len(core())} scenarios of core.txt, and at commit {commit[:12] or '(none)'} "
+            f"slice {slice_of(commit)} of {len(all_slices())} slices")

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest is the one register of what there is to run. Each entry runs tests/case, which counts its
+# cases, and has its part as its label:
+#   ctest --preset unit -R Judge           one by one, in the build of the preset dev
+#   ctest --test-dir build/asan -L unit    what tests/run calls
+# Heavy entries boot machines or build packages: only `ctest -C Heavy` runs them.
+set(VFMGR_TEST_CASES program CACHE STRING
+    "program: ctest knows GoogleTest's programs; each: it knows each of their cases")
+# Another python3 may be first in PATH, without Debian's modules.
+set(VFMGR_PYTHON /usr/bin/python3)
+
+set(VFMGR_TEST_ENVIRONMENT
+    ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
+    UBSAN_OPTIONS=print_stacktrace=1
+    TSAN_OPTIONS=halt_on_error=1:suppressions=${CMAKE_CURRENT_LIST_DIR}/tsan-suppressions.txt
+    # GLib's own allocator hands memory on unseen by TSan.
+    G_SLICE=always-malloc
+    VFMGR_BUILD_DIR=${PROJECT_BINARY_DIR})
+
+# vfmgr_test(PART NAME KIND SECONDS_MAX COMMAND…): see tests/case for KIND.
+function(vfmgr_test part name kind seconds_max)
+  add_test(NAME ${part}.${name}
+           COMMAND ${VFMGR_PYTHON} ${PROJECT_SOURCE_DIR}/tests/case ${kind} ${part} ${name} ${ARGN})
+  set_tests_properties(${part}.${name} PROPERTIES
+    LABELS ${part} TIMEOUT ${seconds_max} ENVIRONMENT "${VFMGR_TEST_ENVIRONMENT}")
+endfunction()
+
+function(vfmgr_heavy_test part name kind seconds_max)
+  add_test(NAME ${part}.${name} CONFIGURATIONS Heavy
+           COMMAND ${VFMGR_PYTHON} ${PROJECT_SOURCE_DIR}/tests/case ${kind} ${part} ${name} ${ARGN})
+  set_tests_properties(${part}.${name} PROPERTIES LABELS ${part} TIMEOUT ${seconds_max})
+endfunction()
+
+# vfmgr_globbed(VARIABLE PATTERN…): the files; none is an error, not a suite that went missing.
+function(vfmgr_globbed variable)
+  file(GLOB found CONFIGURE_DEPENDS ${ARGN})
+  if(NOT found)
+    message(FATAL_ERROR "no file is ${ARGN}: a suite would go missing without a word")
+  endif()
+  set(${variable} ${found} PARENT_SCOPE)
+endfunction()
+
+# vfmgr_unit_test(PROGRAM FOLDER LIBRARY…): tests/unit/FOLDER/*_test.cpp as one program.
+function(vfmgr_unit_test name folder)
+  vfmgr_globbed(sources unit/${folder}/*_test.cpp)
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE ${ARGN} GTest::gtest_main GTest::gmock)
+  if(VFMGR_TEST_CASES STREQUAL each)
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 TEST_PREFIX unit.${name}.
+                         PROPERTIES LABELS unit)
+  else()
+    vfmgr_test(unit ${name} gtest 900 $<TARGET_FILE:${name}>)
+  endif()
+endfunction()
+
+# vfmgr_pytests(PART FOLDER): each tests/FOLDER/test_*.py.
+function(vfmgr_pytests part folder)
+  vfmgr_globbed(files ${folder}/test_*.py)
+  foreach(path ${files})
+    get_filename_component(name ${path} NAME_WE)
+    vfmgr_test(${part} ${name} pytest 900 ${path})
+  endforeach()
+endfunction()

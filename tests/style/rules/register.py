@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing in tests/ is there that no command runs: ctest's register, or a scenario, has it."""
+
+import re
+
+from rules.tree import Rule
+
+CMAKE = ("tests/CMakeLists.txt", "tests/fuzz/CMakeLists.txt")
+CORE = "tests/lab/core.txt"
+SCENARIO = re.compile(r"tests/lab/scenarios/([\w-]+)\.py")
+
+
+def texts(tree, pattern):
+    return {name: tree.text(name) for name in tree.names if re.fullmatch(pattern, name)}
+
+
+def unregistered(tree):
+    cmake = "".join(tree.text(name) for name in CMAKE if name in tree.names)
+    units = set(re.findall(r"^vfmgr_unit_test\(\w+ ([\w-]+)", cmake, re.MULTILINE))
+    pytests = set(re.findall(r"^vfmgr_pytests\(\w+ ([\w-]+)", cmake, re.MULTILINE))
+    parsers = set(re.findall(r"foreach\(parser ([^)]*)\)\n\s*vfmgr_fuzz_target\(netlink_", cmake))
+    fuzzed = set(re.findall(r"^vfmgr_fuzz_target\((\w+) ", cmake, re.MULTILINE))
+    fuzzed |= {f"netlink_{parser}" for listed in parsers for parser in listed.split()}
+    found = []
+    for name in tree.names:
+        unit = re.fullmatch(r"tests/unit/([\w-]+)/.*\.cpp", name)
+        if unit and (unit[1] not in units or not name.endswith("_test.cpp") and
+                     name.removeprefix("tests/") not in cmake):
+            found.append(f"{name}:1: no program of tests/CMakeLists.txt has it")
+        script = re.fullmatch(r"tests/([\w-]+)/test_\w+\.py", name)
+        if script and script[1] not in pytests and name.removeprefix("tests/") not in cmake:
+            found.append(f"{name}:1: no entry of tests/CMakeLists.txt runs it")
+        target = re.fullmatch(r"tests/fuzz/(\w+)\.cpp", name)
+        if target and target[1] not in fuzzed:
+            found.append(f"{name}:1: no vfmgr_fuzz_target() of tests/fuzz/CMakeLists.txt")
+        if target and not any(seed.startswith(f"tests/fuzz/corpus/{target[1]}/")
+                              for seed in tree.names):
+            found.append(f"{name}:1: no seeds in tests/fuzz/corpus/{target[1]}")
+    return found
+
+
+def unused_probes(tree):
+    users = "".join(texts(tree, r"tests/(lab/scenarios|lab/vflab|bench/benches)/[\w-]+\.py")
+                    .values())
+    return [f"{name}:1: no scenario or bench runs it" for name in tree.names
+            if (probe := re.fullmatch(r"tests/(?:lab/probes|bench/programs)/(\w+)\.cpp", name))
+            and not re.search(rf"\b{probe[1]}\b", users)]
+
+
+def core(tree):
+    if CORE not in tree.names:
+        return []
+    there = {match[1] for name in tree.names if (match := SCENARIO.fullmatch(name))}
+    found = []
+    for number, line in enumerate(tree.lines(CORE), 1):
+        name = line.split("#")[0].strip()
+        if name and name not in there:
+            found.append(f"{CORE}:{number}: no scenario {name}")
+        elif name and "\nSLICES = " in tree.text(f"tests/lab/scenarios/{name}.py"):
+            found.append(f"{CORE}:{number}: {name} is sliced, it leaves the core")
+    return found
+
+
+GOOD = {
+    "tests/CMakeLists.txt": "vfmgr_unit_test(a_test a lib)\nvfmgr_pytests(contract contract)\n",
+    "tests/fuzz/CMakeLists.txt": "vfmgr_fuzz_target(one lib)\nforeach(parser two)\n"
+                                 "  vfmgr_fuzz_target(netlink_${parser} lib)\nendforeach()\n",
+    "tests/unit/a/x_test.cpp": "", "tests/contract/test_a.py": "",
+    "tests/fuzz/one.cpp": "", "tests/fuzz/corpus/one/seed": "",
+    "tests/fuzz/netlink_two.cpp": "", "tests/fuzz/corpus/netlink_two/seed": "",
+    "tests/lab/probes/probe.cpp": "", "tests/lab/scenarios/uses.py": 'built(lab, "probe")\n',
+    CORE: "uses  # the probe\n",
+}
+RULES = [
+    Rule("register", lambda tree: [*unregistered(tree), *unused_probes(tree), *core(tree)],
+         good=GOOD,
+         bad=[{"tests/unit/b/x_test.cpp": ""}, {"tests/unit/a/helper.cpp": ""},
+              {"tests/other/test_b.py": ""}, {"tests/fuzz/three.cpp": ""},
+              {"tests/fuzz/CMakeLists.txt": "vfmgr_fuzz_target(one lib)\n"},
+              {"tests/fuzz/three.cpp": "",
+               "tests/fuzz/CMakeLists.txt": GOOD["tests/fuzz/CMakeLists.txt"] +
+               "vfmgr_fuzz_target(three lib)\n"},
+              {"tests/lab/probes/idle.cpp": ""}, {CORE: "gone\n"},
+              {"tests/lab/scenarios/uses.py": 'SLICES = 2\nbuilt("probe")\n\nSLICES = 2\n'}]),
+]
