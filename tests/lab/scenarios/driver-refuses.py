@@ -6,7 +6,6 @@ import errno
 from vflab.lab_pf import LabPfs
 from vflab.product import Product
 
-SLICES = 1
 
 # What drivers answer, by drivers/net of the kernel.
 COUNT_ERRORS = ("EPERM", "EIO", "ENOMEM", "EBUSY", "ENODEV", "EINVAL", "ENOSPC", "EOPNOTSUPP",

@@ -6,7 +6,6 @@ import json
 from vflab.netdevsim import ID, Netdevsim
 from vflab.programs import built
 
-SLICES = 1
 
 PROBE = "/root/kernel_probe"
 DEVICE = f"netdevsim{ID}"

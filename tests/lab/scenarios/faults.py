@@ -6,7 +6,6 @@ import json
 from vflab.product import Product
 from vflab.programs import built, send
 
-SLICES = 1
 VM = "faulty"
 PROGRAM = "/run/hostile_guest"
 

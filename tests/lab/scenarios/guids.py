@@ -8,7 +8,6 @@ to those made next. Judged by iproute2, by the driver's own list, and by a VF's 
 from vflab.lab_pf import LabPfs
 from vflab.product import Product
 
-SLICES = 1
 
 NODE, PORT = "02:11:22:33:44:55:66:01", "02:11:22:33:44:55:66:02"
 NONE = ("00:00:00:00:00:00:00:00",) * 2

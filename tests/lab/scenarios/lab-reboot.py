@@ -6,7 +6,6 @@ Also without notice: a power cut loses what was not written down, and nothing th
 
 BOOT = "own"
 NEEDS_PACKAGES = False
-SLICES = 1
 
 
 def run(lab):

@@ -14,7 +14,6 @@ from vflab.added_packages import AddedPackages
 from vflab.product import Product
 
 BOOT = "own"
-SLICES = 1
 DEADLINE_SECONDS = 2400
 EVENT_SECONDS = 60
 STRIKE_SECONDS = 300  # the kernel waits until the VM has let go

@@ -9,7 +9,6 @@ import re
 from vflab.product import Product
 from vflab.usage import CpuShare
 
-SLICES = 1
 COUNTED_SECONDS_MAX = 200
 TOLD_MAX = 10  # changes in a minute that are told one by one
 CPU_SHARE_MAX = 0.25

@@ -10,7 +10,6 @@ import json
 from vflab import programs
 from vflab.product import TRAIN, Product
 
-SLICES = 1
 VM = "vm1"
 PROGRAM = "/root/vf-guest"  # on the host, which has the VM's half of the product for this
 PACKET = 1024

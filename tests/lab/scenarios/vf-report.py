@@ -7,7 +7,6 @@ from vflab.netdevsim import Netdevsim
 from vflab.observe import flat_vf
 from vflab.programs import built
 
-SLICES = 1
 
 PROBE = "/root/kernel_probe"
 BATCH = "/root/vfs.batch"
