@@ -126,11 +126,8 @@ void replace_spec(Engine& engine, Call const& call, http::Respond respond) {
 void forget(Engine& engine, Call const& call, http::Respond respond) {
     auto const pci = pf_id(call);
     if (!pci) return respond(refusal(call, pci.error()));
-    submit(engine, call, ForgetPf{*pci}, std::move(respond), [] {
-        http::Response done;
-        done.status = 204;
-        return done;
-    });
+    submit(engine, call, ForgetPf{*pci}, std::move(respond),
+           [&engine, call] { return show_spec(engine, call); });
 }
 
 void lift_quarantine(Engine& engine, Call const& call, http::Respond respond) {

@@ -6,6 +6,7 @@
 
 #include "vfmgr/engine/engine.hpp"
 #include "vfmgr/engine/firmware.hpp"
+#include "vfmgr/engine/revision.hpp"
 #include "vfmgr/plan/firmware.hpp"
 #include "vfmgr/plan/schedule.hpp"
 
@@ -33,21 +34,15 @@ std::uint64_t revision_of(std::map<Key, Value> const& all, Key const& key) {
     return now == all.end() ? 0 : now->second.revision;
 }
 
-// `what` has a revision in `all`, or 0.
-template <class Key, class Value>
-Result<void> check_revision(std::map<Key, Value> const& all, Key const& key,
-                            std::string const& what, Intent const& intent) {
-    auto const revision = revision_of(all, key);
-    if (!intent.if_match || *intent.if_match == revision) return {};
-    return fail(
-        Problem::precondition_failed,
-        fmt::format("the spec of {} is at revision {}, not {}", what, revision, *intent.if_match),
-        "read it again and apply your change to what it is now");
-}
-
-Result<void> check_revision(DesiredState const& desired, PciAddress const& pf,
-                            Intent const& intent) {
-    return check_revision(desired.pfs, pf, to_string(pf), intent);
+// A PF of which VFs are lent is not forgotten.
+Result<void> check_unlent(DesiredState const& desired, PciAddress const& pf) {
+    for (auto const& [id, lease] : desired.attachments)
+        if (lease.vf.pf == pf)
+            return fail(Problem::conflict,
+                        fmt::format("VF {} is lent to {} (attachment {})", to_string(lease.vf),
+                                    lease.vm_name, id),
+                        fmt::format("detach it first: vfctl detach {}", id));
+    return {};
 }
 
 }  // namespace
@@ -99,7 +94,7 @@ Result<Answer> Engine::accept(Control::State& state, Operation operation, Intent
 
 Result<Answer> Engine::admit_one(Control::State& state, ReplacePfSpec const& command,
                                  Intent const& intent) {
-    VFMGR_CHECK(check_revision(state.desired(), command.pf, intent));
+    VFMGR_CHECK(check_revision(state.desired(), command.pf, intent.if_match));
     auto const host = control_->snapshot().host;
     VFMGR_TRY(Plan plan, plan_pf(*host, state.desired(), command.pf, command.spec));
     if (intent.dry_run)
@@ -109,27 +104,38 @@ Result<Answer> Engine::admit_one(Control::State& state, ReplacePfSpec const& com
     if (same && plan.steps.empty()) return Answer{{}, {}, {}, now->second.revision};
     auto operation = new_operation(OperationKind::configure_pf, "/v1/pfs/" + to_string(command.pf),
                                    intent, clock_.now());
+    operation.steps = planned_steps(plan);
     return accept(state, std::move(operation), intent,
-                  [this, command](Operation& running) { configure_pf(running, command); });
+                  [this, command, if_match = intent.if_match](Operation& running) {
+                      configure_pf(running, command, if_match);
+                  });
 }
 
 Result<Answer> Engine::admit_one(Control::State& state, ForgetPf const& command,
                                  Intent const& intent) {
-    VFMGR_CHECK(check_revision(state.desired(), command.pf, intent));
+    VFMGR_CHECK(check_revision(state.desired(), command.pf, intent.if_match));
     if (!state.desired().pfs.contains(command.pf))
         return fail(Problem::not_found, fmt::format("{} is not managed", to_string(command.pf)),
                     "nothing is to be done");
-    for (auto const& [id, lease] : state.desired().attachments)
-        if (lease.vf.pf == command.pf)
-            return fail(Problem::conflict,
-                        fmt::format("VF {} is lent to {} (attachment {})", to_string(lease.vf),
-                                    lease.vm_name, id),
-                        fmt::format("detach it first: vfctl detach {}", id));
+    VFMGR_CHECK(check_unlent(state.desired(), command.pf));
     if (intent.dry_run) return Answer{{}, Plan{}, {}, 0};
+    auto operation = new_operation(OperationKind::configure_pf, "/v1/pfs/" + to_string(command.pf),
+                                   intent, clock_.now());
+    return accept(state, std::move(operation), intent,
+                  [this, pf = command.pf, if_match = intent.if_match](Operation& running) {
+                      forget_pf(running, pf, if_match);
+                  });
+}
+
+void Engine::forget_pf(Operation& operation, PciAddress const& pf,
+                       std::optional<std::uint64_t> if_match) {
+    auto const claim = claims_.take({"pf " + to_string(pf)});
+    auto const desired = control_->snapshot().desired;
+    auto outcome = check_revision(*desired, pf, if_match);
+    if (outcome) outcome = check_unlent(*desired, pf);
     Batch batch;
-    batch.erase_pfs.push_back(command.pf);
-    VFMGR_CHECK(state.commit(batch));
-    return Answer{};
+    if (outcome) batch.erase_pfs.push_back(pf);
+    finish(operation, outcome, std::move(batch));
 }
 
 Result<Answer> Engine::admit_one(Control::State& state, Lend const& command, Intent const& intent) {
@@ -203,7 +209,7 @@ Result<Answer> Engine::admit_one(Control::State& state, AddLink const& command,
                                  Intent const& intent) {
     auto const& link = command.link;
     auto const& links = state.desired().rdma_links;
-    VFMGR_CHECK(check_revision(links, link.name, link.name, intent));
+    VFMGR_CHECK(check_revision(state.desired(), link.name, intent.if_match));
     auto const host = control_->snapshot().host;
     VFMGR_TRY(Plan plan, plan_rdma_link(*host, state.desired(), trusted_netdevs_, link));
     if (intent.dry_run) return Answer{{}, std::move(plan), {}, revision_of(links, link.name)};
@@ -213,13 +219,15 @@ Result<Answer> Engine::admit_one(Control::State& state, AddLink const& command,
                                    intent, clock_.now());
     operation.steps = planned_steps(plan);
     return accept(state, std::move(operation), intent,
-                  [this, link](Operation& running) { add_link(running, link); });
+                  [this, link, if_match = intent.if_match](Operation& running) {
+                      add_link(running, link, if_match);
+                  });
 }
 
 Result<Answer> Engine::admit_one(Control::State& state, RemoveLink const& command,
                                  Intent const& intent) {
     auto const& what = command.what;
-    VFMGR_CHECK(check_revision(state.desired().rdma_links, what.name, what.name, intent));
+    VFMGR_CHECK(check_revision(state.desired(), what.name, intent.if_match));
     auto const host = control_->snapshot().host;
     VFMGR_TRY(Plan plan, plan_rdma_link_removal(*host, state.desired(), what));
     if (intent.dry_run) return Answer{{}, std::move(plan), {}, 0};
@@ -227,7 +235,9 @@ Result<Answer> Engine::admit_one(Control::State& state, RemoveLink const& comman
                                    intent, clock_.now());
     operation.steps = planned_steps(plan);
     return accept(state, std::move(operation), intent,
-                  [this, what](Operation& running) { remove_link(running, what); });
+                  [this, what, if_match = intent.if_match](Operation& running) {
+                      remove_link(running, what, if_match);
+                  });
 }
 
 Result<Answer> Engine::admit_one(Control::State& state, Verify const& command,

@@ -54,6 +54,11 @@ Result<std::unique_ptr<Control>> Control::start(Store store) {
     State state{std::move(store), std::move(desired)};
     VFMGR_CHECK(state.load_tokens());
     VFMGR_TRY(state.last_event_, state.store.last_event());
+    VFMGR_TRY(state.last_revision_, state.store.last_revision());
+    for (auto const& [pci, pf] : state.desired_.pfs)
+        state.last_revision_ = std::max(state.last_revision_, pf.revision);
+    for (auto const& [name, link] : state.desired_.rdma_links)
+        state.last_revision_ = std::max(state.last_revision_, link.revision);
     return std::unique_ptr<Control>(new Control(std::move(state)));
 }
 

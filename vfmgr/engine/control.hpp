@@ -70,6 +70,8 @@ class Control {
         [[nodiscard]] Result<void> commit(Batch batch);
         // For an event that others refer to; unused ones leave a gap.
         [[nodiscard]] std::uint64_t next_event() { return ++last_event_; }
+        // Of what is wanted: none is given twice, also when what had it is gone.
+        [[nodiscard]] std::uint64_t next_revision() { return ++last_revision_; }
         // Called with each event, on the control thread; returns at once.
         std::function<void(HistoryEvent const&)> tell{};
         [[nodiscard]] Result<void> save_token(Token const& token);
@@ -82,6 +84,7 @@ class Control {
         [[nodiscard]] Result<void> load_tokens();
         DesiredState desired_;
         std::uint64_t last_event_ = 0;
+        std::uint64_t last_revision_ = 0;
         std::shared_ptr<std::map<std::string, Token> const> tokens_;
     };
 

@@ -148,16 +148,22 @@ class Engine {
                           Work work);
 
     // The operations' bodies, each on its thread: straight-line code.
-    void configure_pf(Operation& operation, ReplacePfSpec const& command);
+    void configure_pf(Operation& operation, ReplacePfSpec const& command,
+                      std::optional<std::uint64_t> if_match);
+    void forget_pf(Operation& operation, PciAddress const& pf,
+                   std::optional<std::uint64_t> if_match);
     void lend(Operation& operation, std::string const& id, AttachmentSpec const& spec);
     void release(Operation& operation, std::string const& id);
     void lift(Operation& operation, VfId const& vf);
     void verify(Operation& operation, Verify const& command);
     void configure_firmware(Operation& operation, ChangeFirmware const& command);
-    void add_link(Operation& operation, SoftRdmaLink const& link);
-    void remove_link(Operation& operation, RdmaLinkRemoval const& what);
+    void add_link(Operation& operation, SoftRdmaLink const& link,
+                  std::optional<std::uint64_t> if_match);
+    void remove_link(Operation& operation, RdmaLinkRemoval const& what,
+                     std::optional<std::uint64_t> if_match);
 
     // Parts of them.
+    [[nodiscard]] std::uint64_t next_revision();
     Result<Plan> begin_firmware(Operation& operation, ChangeFirmware const& command);
     Result<AttachmentPlan> begin_lease(Operation& operation, std::string const& id,
                                        AttachmentSpec const& spec);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "vfmgr/engine/engine.hpp"
+#include "vfmgr/engine/revision.hpp"
 #include "vfmgr/plan/remote_path.hpp"
 
 namespace vfmgr {
@@ -215,7 +216,9 @@ Result<Verification> Engine::await_report(std::string const& id, std::string con
                         if (proved && proved->run == run) return answer->set_value(*proved), true;
                         if (stopping_) return answer->set_value(fail(stopping())), true;
                         if (how != Watch::expired) return false;
-                        state.runs.erase(id);
+                        auto const pending = state.runs.find(id);
+                        if (pending != state.runs.end() && pending->second.run == run)
+                            state.runs.erase(pending);
                         answer->set_value(fail(no_report(lease->second, timeout_seconds)));
                         return true;
                     });
@@ -329,11 +332,14 @@ Result<std::optional<RemoteEnd>> Engine::remote_end(Verify const& wanted) const 
     return RemoteEnd{*wanted.responder, info, path_to(info.mac, *now.host)};
 }
 
-void Engine::configure_pf(Operation& operation, ReplacePfSpec const& command) {
+void Engine::configure_pf(Operation& operation, ReplacePfSpec const& command,
+                          std::optional<std::uint64_t> if_match) {
     auto const claim = claims_.take({"pf " + to_string(command.pf)});
+    auto const desired = control_->snapshot().desired;
+    if (auto const same = check_revision(*desired, command.pf, if_match); !same)
+        return finish(operation, fail(same.error()), {});
     auto const host = observe_for(seams_, command.pf);
     if (!host) return finish(operation, fail(host.error()), {});
-    auto const desired = control_->snapshot().desired;
     auto const plan = plan_pf(*host, *desired, command.pf, command.spec);
     if (!plan) return finish(operation, fail(plan.error()), {});
     operation.state = OperationState::running;
@@ -348,7 +354,7 @@ void Engine::configure_pf(Operation& operation, ReplacePfSpec const& command) {
     auto const now = desired->pfs.find(command.pf);
     DesiredPf pf = now == desired->pfs.end() ? DesiredPf{{}, 0, {}} : now->second;
     pf.spec = command.spec;
-    ++pf.revision;
+    pf.revision = next_revision();
     Batch batch;
     HistoryEvent configured;
     configured.at = clock_.now();

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "vfmgr/engine/engine.hpp"
+#include "vfmgr/engine/revision.hpp"
 
 namespace vfmgr {
 namespace {
@@ -22,8 +23,15 @@ std::vector<std::string> keys(HostView const& host, std::string const& name,
 
 }  // namespace
 
-void Engine::add_link(Operation& operation, SoftRdmaLink const& link) {
+std::uint64_t Engine::next_revision() {
+    return control_->wait([](Control::State& state) { return state.next_revision(); });
+}
+
+void Engine::add_link(Operation& operation, SoftRdmaLink const& link,
+                      std::optional<std::uint64_t> if_match) {
     auto const claim = claims_.take(keys(*control_->snapshot().host, link.name, link.netdev));
+    if (auto const same = check_revision(*control_->snapshot().desired, link.name, if_match); !same)
+        return finish(operation, fail(same.error()), {});
     auto const host = observe_for(seams_, HostNetwork{});
     if (!host) return finish(operation, fail(host.error()), {});
     auto const plan = plan_rdma_link(*host, *control_->snapshot().desired, trusted_netdevs_, link);
@@ -31,15 +39,18 @@ void Engine::add_link(Operation& operation, SoftRdmaLink const& link) {
     if (auto const done = do_plan(operation, *plan, OnFailure::undo); !done)
         return finish(operation, fail(done.error()), {});
     Batch batch;
-    batch.save_rdma_links.push_back({link, 1});
+    batch.save_rdma_links.push_back({link, next_revision()});
     finish(operation, {}, std::move(batch));
 }
 
-void Engine::remove_link(Operation& operation, RdmaLinkRemoval const& what) {
+void Engine::remove_link(Operation& operation, RdmaLinkRemoval const& what,
+                         std::optional<std::uint64_t> if_match) {
     auto const before = control_->snapshot();
     auto const known = before.desired->rdma_links.find(what.name);
     auto const netdev = known == before.desired->rdma_links.end() ? "" : known->second.link.netdev;
     auto const claim = claims_.take(keys(*before.host, what.name, netdev));
+    if (auto const same = check_revision(*control_->snapshot().desired, what.name, if_match); !same)
+        return finish(operation, fail(same.error()), {});
     auto const host = observe_for(seams_, HostNetwork{});
     if (!host) return finish(operation, fail(host.error()), {});
     auto const plan = plan_rdma_link_removal(*host, *control_->snapshot().desired, what);

@@ -19,7 +19,17 @@ void execute(SQLite::Database& db, char const* sql, Values const&... values) {
     statement.exec();
 }
 
+// So that what is made anew never has an ETag that somebody has kept.
+void remember_revision(SQLite::Database& db, std::uint64_t revision) {
+    execute(db,
+            "INSERT INTO host VALUES ('revision', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1 "
+            "WHERE CAST(value AS INTEGER) < CAST(?1 AS INTEGER)",
+            std::to_string(revision));
+}
+
 void save_desired(SQLite::Database& db, Batch const& batch) {
+    for (auto const& [pci, pf] : batch.save_pfs) remember_revision(db, pf.revision);
+    for (auto const& link : batch.save_rdma_links) remember_revision(db, link.revision);
     for (auto const& [pci, pf] : batch.save_pfs)
         execute(db, "INSERT OR REPLACE INTO pfs VALUES (?, ?)", to_string(pci), document_of(pf));
     for (auto const& pci : batch.erase_pfs)

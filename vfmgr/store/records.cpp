@@ -167,6 +167,14 @@ Result<void> Store::prune(Time now) {
     });
 }
 
+Result<std::uint64_t> Store::last_revision() {
+    return impl_->guarded(Access::read, [](SQLite::Database& db) -> Result<std::uint64_t> {
+        SQLite::Statement row(db,
+                              "SELECT CAST(value AS INTEGER) FROM host WHERE name = 'revision'");
+        return row.executeStep() ? static_cast<std::uint64_t>(row.getColumn(0).getInt64()) : 0;
+    });
+}
+
 Result<std::string> Store::host_seed() {
     auto const stored = [](SQLite::Database& db) -> Result<std::string> {
         SQLite::Statement row(db, "SELECT value FROM host WHERE name = 'seed'");

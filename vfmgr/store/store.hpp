@@ -132,6 +132,9 @@ class Store {
     [[nodiscard]] Result<std::vector<HistoryEvent>> events(std::string const& attachment);
     // 0: there was none yet.
     [[nodiscard]] Result<std::uint64_t> last_event();
+    // The highest that was ever saved, also of what is erased since; 0: none, or by an older
+    // version.
+    [[nodiscard]] Result<std::uint64_t> last_revision();
 
     [[nodiscard]] Result<void> save_token(Token const& token);
     [[nodiscard]] Result<std::vector<Token>> tokens();
