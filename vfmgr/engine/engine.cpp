@@ -167,7 +167,13 @@ void Engine::finish(Operation& operation, Result<void> const& outcome, Batch bat
 }
 
 bool Engine::commit_at_last(Batch const& batch) {
-    auto const written = [&](Control::State& state) { return state.commit(batch).has_value(); };
+    return commit_at_last([&](DesiredState const&) { return batch; });
+}
+
+bool Engine::commit_at_last(std::function<Batch(DesiredState const&)> const& make) {
+    auto const written = [&](Control::State& state) {
+        return state.commit(make(state.desired())).has_value();
+    };
     while (!control_->wait(written)) {
         std::unique_lock lock(look_mutex_);
         if (look_wake_.wait_for(lock, full_disk_retry, [this] { return stopping_.load(); }))

@@ -172,7 +172,7 @@ class Engine {
     Result<std::optional<RemoteEnd>> remote_end(Verify const& wanted) const;
     Result<Verification> await_report(std::string const& id, std::string const& run,
                                       std::uint32_t timeout_seconds);
-    Result<void> take_back(Operation& operation, Attachment const& lease);
+    Result<void> take_back(Operation& operation, Attachment const& lent);
     Result<void> put_back(Operation& operation, Attachment const& lease);
     [[nodiscard]] HandOver see_handed_over(Attachment const& lease,
                                            ReleaseNotes const& notes) const;
@@ -181,6 +181,8 @@ class Engine {
     // What the host is like already must be written: waits while the disk is full or fails. False
     // when the daemon stops first; the journal then leaves it to recovery.
     bool commit_at_last(Batch const& batch);
+    // The same of what is made on the control thread from what is there by then.
+    bool commit_at_last(std::function<Batch(DesiredState const&)> const& make);
     void recover_one(UnfinishedOperation& unfinished);
     void recover_lease(UnfinishedOperation& unfinished);
 

@@ -16,6 +16,14 @@ std::vector<std::string> keys(PciAddress const& pf, std::string const& vm_uuid) 
     return {"pf " + to_string(pf), "vm " + vm_uuid};
 }
 
+// The lease as it is now: guests report, and nobody claims it for that.
+void save_as(AttachmentState state, std::string const& id, DesiredState const& now, Batch& batch) {
+    auto const lease = now.attachments.find(id);
+    if (lease == now.attachments.end()) return;
+    batch.save_attachments.push_back(lease->second);
+    batch.save_attachments.back().state = state;
+}
+
 Error gone(std::string const& id) {
     return {Problem::not_found, fmt::format("there is no attachment {} any more", id),
             "nothing is to be done"};
@@ -233,17 +241,19 @@ Result<void> Engine::put_back(Operation& operation, Attachment const& lease) {
     VFMGR_TRY(Plan plan, plan_release(host, *control_->snapshot().desired, lease));
     operation.steps = planned_steps(plan);
     operation.state = OperationState::running;
-    Batch begin;
-    begin.erase_records_of.push_back(operation.id);
-    begin.save_operations.push_back(operation);
-    auto detaching = lease;
-    detaching.state = AttachmentState::detaching;
     bool const known = control_->snapshot().desired->attachments.contains(lease.id);
-    if (known) begin.save_attachments.push_back(detaching);
+    auto const begin = [&](DesiredState const& now) {
+        Batch batch;
+        batch.erase_records_of.push_back(operation.id);
+        batch.save_operations.push_back(operation);
+        save_as(AttachmentState::detaching, lease.id, now, batch);
+        return batch;
+    };
     if (!commit_at_last(begin)) return fail(stopping());
     auto const done = execute(seams_, operation, plan, OnFailure::stop);
     Batch end;
     Result<void> outcome;
+    bool keeps_it = false;
     if (done) {
         notes.reset_done_at = done->reset_done_at;
         notes.counters = done->counters;
@@ -260,17 +270,19 @@ Result<void> Engine::put_back(Operation& operation, Attachment const& lease) {
             outcome = fail(not_clean(lease, residue));
         }
     } else if (known && std::holds_alternative<DetachHostdev>(done.error().step)) {
-        // The VM would not let go: it keeps the VF, and the lease goes on.
-        auto attached = lease;
-        attached.state = AttachmentState::attached;
-        end.save_attachments.push_back(std::move(attached));
+        keeps_it = true;  // the VM would not let go: the lease goes on
     } else {
         end = quarantined(lease, done.error().error.detail, left_undone(operation));
     }
     if (!done) outcome = fail(done.error().error);
     end.save_operations.push_back(operation);
     control_->wait([&](Control::State& state) { return state.runs.erase(lease.id); });
-    if (!commit_at_last(end)) return fail(stopping());
+    auto const ended = [&](DesiredState const& now) {
+        auto batch = end;
+        if (keeps_it) save_as(AttachmentState::attached, lease.id, now, batch);
+        return batch;
+    };
+    if (!commit_at_last(ended)) return fail(stopping());
     return outcome;
 }
 
@@ -281,9 +293,13 @@ HandOver Engine::see_handed_over(Attachment const& lease, ReleaseNotes const& no
     return hand_over(HostView{std::move(*after), {}}, lease, notes);
 }
 
-Result<void> Engine::take_back(Operation& operation, Attachment const& lease) {
-    auto const claim = claims_.take(keys(lease.vf.pf, lease.vm_uuid));
-    return put_back(operation, lease);
+// What was lent a while ago, unless somebody else has taken it back meanwhile.
+Result<void> Engine::take_back(Operation& operation, Attachment const& lent) {
+    auto const claim = claims_.take(keys(lent.vf.pf, lent.vm_uuid));
+    auto const desired = control_->snapshot().desired;
+    auto const lease = desired->attachments.find(lent.id);
+    if (lease == desired->attachments.end()) return {};
+    return put_back(operation, lease->second);
 }
 
 void Engine::release(Operation& operation, std::string const& id) {
@@ -299,13 +315,19 @@ void Engine::release(Operation& operation, std::string const& id) {
 }
 
 void Engine::lift(Operation& operation, VfId const& vf) {
+    auto const over = [&] {
+        finish(operation, fail(Problem::not_found, "the VF is not in quarantine any more"), {});
+    };
     auto const before = control_->snapshot().desired;
     auto const found = before->quarantine.find(vf);
-    if (found == before->quarantine.end())
-        return finish(operation, fail(Problem::not_found, "the VF is not in quarantine any more"),
-                      {});
-    auto const lease = found->second.attachment;
-    finish(operation, take_back(operation, lease), {});
+    if (found == before->quarantine.end()) return over();
+    auto const& had_it = found->second.attachment;
+    auto const claim = claims_.take(keys(vf.pf, had_it.vm_uuid));
+    // Another lift may have been ahead in the queue, and the VF been lent since.
+    auto const desired = control_->snapshot().desired;
+    auto const quarantine = desired->quarantine.find(vf);
+    if (quarantine == desired->quarantine.end()) return over();
+    finish(operation, put_back(operation, quarantine->second.attachment), {});
 }
 
 void Engine::verify(Operation& operation, Verify const& command) {
