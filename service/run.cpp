@@ -151,18 +151,10 @@ GuestPlaneHooks guest_hooks(Engine& engine, ResolveCid const& resolve_cid, std::
     };
     hooks.start_run = [&engine, &clock](VmIdentity const& vm,
                                         RunTicket const& ticket) -> Result<void> {
-        return engine.control().wait([&](Control::State& state) -> Result<void> {
-            auto const lease = state.desired().attachments.find(ticket.attachment);
-            if (lease == state.desired().attachments.end() || lease->second.vm_uuid != vm.uuid)
-                return fail(Problem::not_found,
-                            fmt::format("VM {} has no attachment {}", vm.name, ticket.attachment),
-                            "vf-guest status shows those of this VM");
-            state.runs[ticket.attachment] =
-                PendingRun{ticket.run,     ticket.nonce,
-                           clock.now(),    clock.now() + guest_run_time_max,
-                           ticket.profile, {}};
-            return {};
-        });
+        auto const now = clock.now();
+        return engine.begin_run(
+            ticket.attachment, vm.uuid,
+            {ticket.run, ticket.nonce, now, now + guest_run_time_max, ticket.profile, {}});
     };
     hooks.on_verification = [&engine](Verification& verification) {
         explain_failure(engine.snapshot(), verification);

@@ -7,26 +7,12 @@
 
 #include <algorithm>
 
-#include "vfmgr/plan/slower.hpp"
-
 namespace vfmgr {
 
 using namespace std::chrono_literals;
 
-constexpr auto full_disk_retry = 200ms;
 // A look at a thousand VFs takes seconds where CPUs are slow or taken.
 constexpr auto rest_max = 15s;
-
-namespace {
-
-std::string verdict_sentence(Verification const& verification) {
-    auto const verdict = enum_name(verification.verdict);
-    return verification.detail.empty()
-               ? fmt::format("{}, run {}", verdict, verification.run)
-               : fmt::format("{}, run {}: {}", verdict, verification.run, verification.detail);
-}
-
-}  // namespace
 
 std::string random_id(std::size_t digits) {
     std::array<unsigned char, 16> bytes{};
@@ -227,32 +213,6 @@ Batch Engine::quarantined(Attachment const& lease, std::string reason,
     batch.save_quarantines.push_back(
         {lease.vf, lease, std::move(reason), std::move(residue), clock_.now()});
     return batch;
-}
-
-void Engine::verification_done(Verification verification) {
-    control_->post([this, verification = std::move(verification)](Control::State& state) {
-        auto const run = state.runs.find(verification.attachment);
-        // A report for a run that ended, or was never asked for, changes nothing.
-        if (run == state.runs.end() || run->second.run != verification.run) return;
-        auto const lease = state.desired().attachments.find(verification.attachment);
-        if (lease == state.desired().attachments.end()) return;
-        auto proved = lease->second;
-        proved.verification = verification;
-        proved.verification->started_at = run->second.started_at;
-        proved.verification->finished_at = clock_.now();
-        state.runs.erase(run);
-        // Not told to the guest, whose VF may have been another tenant's before. A history that
-        // can't be read takes nothing from the verdict.
-        if (auto const earlier = state.store.verifications(proved.vf))
-            std::ranges::copy(slower_than_before(*proved.verification, *earlier),
-                              std::back_inserter(proved.verification->warnings));
-        Batch batch;
-        batch.save_verifications.emplace_back(proved.vf, *proved.verification);
-        batch.save_events.push_back(
-            event_of(EventKind::verified, proved, nullptr, verdict_sentence(*proved.verification)));
-        batch.save_attachments.push_back(std::move(proved));
-        if (!state.commit(batch)) return;  // read-only store: the waiter times out and says so
-    });
 }
 
 }  // namespace vfmgr

@@ -23,6 +23,7 @@
 namespace vfmgr {
 
 inline constexpr std::size_t operations_running_max = 64;
+inline constexpr std::chrono::milliseconds full_disk_retry{200};
 
 // What a command asks for besides its own matter.
 struct Intent {
@@ -118,7 +119,11 @@ class Engine {
     [[nodiscard]] TrustedNetdevs const& trusted_netdevs() const { return trusted_netdevs_; }
     // Each event as it becomes durable: called on the control thread, returns at once.
     void on_event(std::function<void(HistoryEvent const&)> tell);
-    // A report came in: the host's verdict on a run.
+    // A run that the guest of `vm_uuid` asked for. It is over at its end, reported or not.
+    [[nodiscard]] Result<void> begin_run(std::string const& attachment, std::string const& vm_uuid,
+                                         PendingRun run);
+    // A report came in: the host's verdict on a run. The guest is told of it at once, and it is
+    // stored as soon as that can be.
     void verification_done(Verification verification);
     // Begins the verifications that verify_every_seconds asks for, until it is stopped; what its
     // hooks refer to outlives that.
@@ -207,6 +212,13 @@ class Engine {
     [[nodiscard]] HistoryEvent event_of(EventKind kind, Attachment const& lease,
                                         Operation const* operation, std::string detail) const;
 
+    // Runs and the verdicts on them, on the control thread.
+    void start_run(Control::State& state, std::string const& id, PendingRun run);
+    // Before another run begins: one verdict of each attachment waits for the disk, and none is
+    // dropped for another.
+    [[nodiscard]] Result<void> write_verdict(Control::State& state, std::string const& id);
+    void keep_writing_verdict(Control::State& state, std::string const& id);
+
     // Scheduled verifications, on the control thread.
     void look_at_schedule(Control::State& state);
     void begin_scheduled(Control::State& state, Attachment const& lease);
@@ -224,6 +236,9 @@ class Engine {
     Clock& clock_;
     RepairPace repairs_;      // control thread only
     DriftWatch drift_watch_;  // control thread only
+    // By attachment: as it was proved, with a verdict that could not be stored so far. Control
+    // thread only.
+    std::map<std::string, Attachment> unwritten_;
     Schedule schedule_;       // its watcher ends with the control thread: it goes after that
     std::unique_ptr<Control> control_;
     AskResponder const ask_responder_;

@@ -187,16 +187,14 @@ Result<void> Engine::prove(Operation& operation, Verify const& wanted,
     auto const started = control_->wait([&](Control::State& state) -> Result<Attachment> {
         auto const lease = state.desired().attachments.find(id);
         if (lease == state.desired().attachments.end()) return fail(gone(id));
+        VFMGR_CHECK(write_verdict(state, id));
         Batch batch;
         batch.save_operations.push_back(operation);
         VFMGR_CHECK(state.commit(batch));
         auto const now = clock_.now();
-        state.runs[id] = PendingRun{run,
-                                    random_id(32),
-                                    now,
-                                    now + std::chrono::seconds(wanted.timeout_seconds),
-                                    wanted.profile,
-                                    remote};
+        start_run(state, id,
+                  {run, random_id(32), now, now + std::chrono::seconds(wanted.timeout_seconds),
+                   wanted.profile, remote});
         return lease->second;
     });
     if (!started) return fail(started.error());
@@ -224,9 +222,9 @@ Result<Verification> Engine::await_report(std::string const& id, std::string con
                         if (proved && proved->run == run) return answer->set_value(*proved), true;
                         if (stopping_) return answer->set_value(fail(stopping())), true;
                         if (how != Watch::expired) return false;
-                        auto const pending = state.runs.find(id);
-                        if (pending != state.runs.end() && pending->second.run == run)
-                            state.runs.erase(pending);
+                        auto const said = unwritten_.find(id);
+                        if (said != unwritten_.end() && said->second.verification->run == run)
+                            return answer->set_value(*said->second.verification), true;
                         answer->set_value(fail(no_report(lease->second, timeout_seconds)));
                         return true;
                     });

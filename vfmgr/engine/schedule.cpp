@@ -92,6 +92,7 @@ void Engine::look_at_schedule(Control::State& state) {
 void Engine::begin_scheduled(Control::State& state, Attachment const& lease) {
     auto const now = clock_.now();
     schedule_.not_before[lease.id] = now + look_again_after;
+    if (!write_verdict(state, lease.id)) return;
     // Somebody asked for a run, whose start then counts.
     if (auto const run = state.runs.find(lease.id);
         run != state.runs.end() && now < run->second.until)
@@ -111,9 +112,10 @@ void Engine::begin_scheduled(Control::State& state, Attachment const& lease) {
     schedule_.told.erase(lease.id);
     auto const run = random_id(16);
     std::chrono::seconds const timeout(lease.spec.verify_timeout_seconds);
-    state.runs[lease.id] =
-        PendingRun{run, random_id(32), now, now + timeout, lease.spec.verify_profile, {}};
+    // Not after the run is over, which would be taken for an answer.
     schedule_.going_on = Schedule::GoingOn{lease.id, run, clock_.steady_now() + timeout};
+    start_run(state, lease.id,
+              {run, random_id(32), now, now + timeout, lease.spec.verify_profile, {}});
     schedule_.last_begun = now;
     // Also when no report comes, from which the next start would be counted.
     schedule_.not_before[lease.id] = now + std::chrono::seconds(lease.spec.verify_every_seconds);
@@ -141,15 +143,18 @@ void Engine::end_scheduled(Control::State& state) {
         } else if (last->warnings.empty()) {
             tell(End::passed, "RDMA is proved", "");
         }
-    } else if (!answered(state, run)) {
-        state.runs.erase(lease.id);
+    } else if (auto const said = unwritten_.find(lease.id);
+               said != unwritten_.end() && said->second.verification->run == run.run) {
+        tell(End::failed, "its report came and could not be stored so far",
+             "make room for the store on the disk of state_dir");
+    } else if (auto const other = state.runs.find(lease.id);
+               other != state.runs.end() && other->second.run != run.run) {
+        tell(End::skipped, "another run of it has begun", "nothing is to be done");
+    } else if (late) {
         auto why = no_report(lease, lease.spec.verify_timeout_seconds);
         tell(End::failed, std::move(why.detail), std::move(why.remedy));
-    } else if (state.runs.contains(lease.id)) {
-        tell(End::skipped, "another run of it has begun", "nothing is to be done");
     } else if (lease.state == AttachmentState::attached) {
-        tell(End::failed, "its report came and could not be stored",
-             "make room for the store on the disk of state_dir");
+        tell(End::skipped, "the VF was to be taken back meanwhile", "nothing is to be done");
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "tests/fakes/fake_clock.hpp"
 #include "tests/unit/engine/engine_bench.hpp"
+#include "tests/unit/file_size_limit.hpp"
 
 namespace vfmgr {
 namespace {
@@ -246,13 +247,19 @@ TEST_F(ScheduleTest, ARunThatAGuestBeganAndNeverEndsHoldsNothingUp) {
 TEST_F(ScheduleTest, AVerdictThatCouldNotBeStoredIsNoSilence) {
     auto const id = lend(0, 60);
     pass(60s);
-    // As verification_done() leaves it when the commit fails.
-    bench->engine.control().wait([&](Control::State& state) { return state.runs.erase(id); });
-    settle();
+    std::optional<test::FileSizeLimit> full(0);
+    report(id, Verdict::pass);
     auto const news = told();
     ASSERT_EQ(news.size(), 1U);
     EXPECT_EQ(news[0].end, End::failed);
     EXPECT_THAT(news[0].remedy, HasSubstr("make room"));
+    pass(60s);
+    EXPECT_THAT(runs(), IsEmpty()) << "another verdict could not be kept beside it";
+    full.reset();
+    pass(1s);
+    ASSERT_TRUE(bench->desired().attachments.at(id).verification) << "the guest was told of it";
+    EXPECT_EQ(bench->desired().attachments.at(id).verification->verdict, Verdict::pass);
+    EXPECT_THAT(told(), IsEmpty());
 }
 
 TEST_F(ScheduleTest, TheStoreKnowsTheLastRunAfterARestart) {
