@@ -23,6 +23,8 @@ Operation new_operation(OperationKind kind, std::string subject, Intent const& i
     return operation;
 }
 
+PlaceWanted const detaching{PlaceWanted::Work::detaches, {}};
+
 Error no_attachment(std::string const& id) {
     return {Problem::not_found, fmt::format("there is no attachment {}", id),
             "vfctl attachment list shows those of this host"};
@@ -74,20 +76,17 @@ Result<Answer> Engine::admit(Control::State& state, Command const& command, Inte
 }
 
 Result<Answer> Engine::accept(Control::State& state, Operation operation, Intent const& intent,
-                              Work work) {
-    {
-        std::lock_guard const lock(threads_mutex_);
-        if (running_ >= operations_running_max)
-            return fail(Problem::unavailable,
-                        fmt::format("{} operations are running already", running_),
-                        "try again when some have ended");
-    }
+                              Work work, PlaceWanted const& place) {
+    VFMGR_CHECK(places_.enter(operation.id, place));
     Batch batch;
     batch.save_operations.push_back(operation);
     if (!intent.idempotency_key.empty())
         batch.save_idempotency.push_back(
             {intent.idempotency_key, intent.request_hash, operation.id, clock_.now()});
-    VFMGR_CHECK(state.commit(batch));
+    if (auto const written = state.commit(std::move(batch)); !written) {
+        places_.leave(operation.id);
+        return fail(written.error());
+    }
     launch(operation, std::move(work));
     return Answer{std::move(operation), {}, {}, 0};
 }
@@ -149,8 +148,11 @@ Result<Answer> Engine::admit_one(Control::State& state, Lend const& command, Int
     auto operation =
         new_operation(OperationKind::attach, "/v1/attachments/" + id, intent, clock_.now());
     operation.steps = planned_steps(planned.plan);
-    return accept(state, std::move(operation), intent,
-                  [this, id, spec = command.spec](Operation& running) { lend(running, id, spec); });
+    PlaceWanted place;
+    if (command.spec.verify == VerifyMode::required) place.vm = planned.attachment.vm_uuid;
+    return accept(
+        state, std::move(operation), intent,
+        [this, id, spec = command.spec](Operation& running) { lend(running, id, spec); }, place);
 }
 
 Result<Answer> Engine::admit_one(Control::State& state, Release const& command,
@@ -163,8 +165,9 @@ Result<Answer> Engine::admit_one(Control::State& state, Release const& command,
     auto operation = new_operation(OperationKind::detach, "/v1/attachments/" + command.attachment,
                                    intent, clock_.now());
     operation.steps = planned_steps(plan);
-    return accept(state, std::move(operation), intent,
-                  [this, id = command.attachment](Operation& running) { release(running, id); });
+    return accept(
+        state, std::move(operation), intent,
+        [this, id = command.attachment](Operation& running) { release(running, id); }, detaching);
 }
 
 Result<Answer> Engine::admit_one(Control::State& state, LiftQuarantine const& command,
@@ -182,8 +185,9 @@ Result<Answer> Engine::admit_one(Control::State& state, LiftQuarantine const& co
                       fmt::format("/v1/pfs/{}/vfs/{}", to_string(command.vf.pf), command.vf.index),
                       intent, clock_.now());
     operation.steps = planned_steps(plan);
-    return accept(state, std::move(operation), intent,
-                  [this, vf = command.vf](Operation& running) { lift(running, vf); });
+    return accept(
+        state, std::move(operation), intent,
+        [this, vf = command.vf](Operation& running) { lift(running, vf); }, detaching);
 }
 
 // Also where there is nothing to set: who asks at every boot for what never holds has tried again.
@@ -263,7 +267,8 @@ Result<Answer> Engine::admit_one(Control::State& state, Verify const& command,
                                    intent, clock_.now());
     operation.steps.push_back({sentence(AwaitVerification{command.attachment, 0}), {}});
     return accept(state, std::move(operation), intent,
-                  [this, command](Operation& running) { verify(running, command); });
+                  [this, command](Operation& running) { verify(running, command); },
+                  {PlaceWanted::Work::none, lease->second.vm_uuid});
 }
 
 }  // namespace vfmgr

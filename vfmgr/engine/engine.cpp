@@ -137,6 +137,7 @@ void Engine::launch(Operation operation, Work work) {
         } catch (std::exception const& bug) {
             finish(operation, fail(Problem::internal, bug.what(), "report this as a bug"), {});
         }
+        places_.leave(operation.id);
         std::lock_guard const lock(threads_mutex_);
         --running_;
         threads_changed_.notify_all();

@@ -16,13 +16,13 @@
 #include "vfmgr/engine/control.hpp"
 #include "vfmgr/engine/drift.hpp"
 #include "vfmgr/engine/execute.hpp"
+#include "vfmgr/engine/places.hpp"
 #include "vfmgr/engine/repair.hpp"
 #include "vfmgr/engine/schedule.hpp"
 #include "vfmgr/plan/rdma_links.hpp"
 
 namespace vfmgr {
 
-inline constexpr std::size_t operations_running_max = 64;
 inline constexpr std::chrono::milliseconds full_disk_retry{200};
 
 // What a command asks for besides its own matter.
@@ -150,7 +150,7 @@ class Engine {
     Result<Answer> admit_one(Control::State& state, AddLink const& command, Intent const&);
     Result<Answer> admit_one(Control::State& state, RemoveLink const& command, Intent const&);
     Result<Answer> accept(Control::State& state, Operation operation, Intent const& intent,
-                          Work work);
+                          Work work, PlaceWanted const& place = {});
 
     // The operations' bodies, each on its thread: straight-line code.
     void configure_pf(Operation& operation, ReplacePfSpec const& command,
@@ -239,7 +239,7 @@ class Engine {
     // By attachment: as it was proved, with a verdict that could not be stored so far. Control
     // thread only.
     std::map<std::string, Attachment> unwritten_;
-    Schedule schedule_;       // its watcher ends with the control thread: it goes after that
+    Schedule schedule_;  // its watcher ends with the control thread: it goes after that
     std::unique_ptr<Control> control_;
     AskResponder const ask_responder_;
     TrustedNetdevs const trusted_netdevs_;
@@ -248,6 +248,7 @@ class Engine {
     std::set<std::string> drift_seen_;  // the same
     Seams seams_;
     Claims claims_;
+    Places places_;
 
     std::atomic<bool> stopping_ = false;
     std::mutex threads_mutex_;

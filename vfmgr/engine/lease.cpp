@@ -168,8 +168,10 @@ void Engine::lend(Operation& operation, std::string const& id, AttachmentSpec co
                    Intent{false, operation.requested_by, {}, {}, {}}, [](Result<Answer> const&) {});
         return;
     }
+    places_.rest(operation.id);
     auto const proved =
         prove(operation, {id, spec.verify_timeout_seconds, spec.verify_profile, {}});
+    places_.resume(operation.id);
     if (proved) return finish(operation, {}, {});
     if (stopping_) return;  // the journal still has it: recovery takes the VF back
     auto const back = take_back(operation, lease);

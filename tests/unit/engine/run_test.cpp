@@ -19,42 +19,39 @@ struct RunTest : testing::Test {
     FakeClock clock;
     FakeKernel kernel{igb_host()};
     FakeHypervisor hypervisor{kernel};
-    std::optional<Bench> bench;
+    Bench bench{kernel, hypervisor, folder.path(), AskResponder{}, clock};
     std::string id;
 
-    void SetUp() override { open(clock); }
-    void open(Clock& by) {
-        bench.emplace(kernel, hypervisor, folder.path(), AskResponder{}, by);
-        if (!id.empty()) return;
+    RunTest() {
         hypervisor.add(make_vm("vm1", vm1));
-        ASSERT_TRUE(hypervisor.start(vm1));
-        bench->run(ReplacePfSpec{pf0, spec_with_vfs(2)});
-        bench->run(Lend{ask()});
-        id = bench->desired().attachments.begin()->first;
+        EXPECT_TRUE(hypervisor.start(vm1));
+        bench.run(ReplacePfSpec{pf0, spec_with_vfs(2)});
+        bench.run(Lend{ask()});
+        id = bench.desired().attachments.begin()->first;
     }
-    Result<void> begin(std::string const& run, char const* vm = vm1) {
-        auto const now = bench->engine.control().wait([&](Control::State&) { return clock.now(); });
-        return bench->engine.begin_run(id, vm, {run, "nonce", now, now + 10min, {}, {}});
+    [[nodiscard]] Result<void> begin(std::string const& run, char const* vm = vm1) {
+        auto const now = clock.now();
+        return bench.engine.begin_run(id, vm, {run, "nonce", now, now + 10min, {}, {}});
     }
     void report(std::string const& run) {
         Verification report;
         report.attachment = id;
         report.run = run;
         report.verdict = Verdict::pass;
-        bench->engine.verification_done(std::move(report));
+        bench.engine.verification_done(std::move(report));
     }
     // A watcher leaves it to a task what is done at a deadline.
     void settle() {
         for (int i = 0; i < 3; ++i)
-            bench->engine.control().wait([](Control::State&) { return true; });
+            bench.engine.control().wait([](Control::State&) { return true; });
     }
     std::map<std::string, PendingRun> runs() {
         settle();
-        return *bench->engine.snapshot().runs;
+        return *bench.engine.snapshot().runs;
     }
     std::optional<Verification> verdict() {
         settle();
-        return bench->desired().attachments.at(id).verification;
+        return bench.desired().attachments.at(id).verification;
     }
 };
 
@@ -101,13 +98,13 @@ TEST_F(RunTest, AVerdictOutlivesItsLease) {
     ASSERT_TRUE(begin("theirs"));
     std::optional<test::FileSizeLimit> full(0);
     report("theirs");
-    auto const back = bench->submit(Release{id});
+    auto const back = bench.submit(Release{id});
     EXPECT_FALSE(back) << "nothing can be begun";
     full.reset();
-    EXPECT_EQ(bench->run(Release{id}).state, OperationState::succeeded);
+    EXPECT_EQ(bench.run(Release{id}).state, OperationState::succeeded);
     clock.advance(1s);
     settle();
-    auto const history = bench->engine.control().wait(
+    auto const history = bench.engine.control().wait(
         [](Control::State& state) { return state.store.verifications(VfId{pf0, 0}); });
     ASSERT_EQ(history->size(), 1U);
     EXPECT_EQ(history->front().run, "theirs");

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/engine/places.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace vfmgr {
+
+Result<void> Places::enter(std::string const& operation, PlaceWanted const& wanted) {
+    std::lock_guard const lock(mutex_);
+    auto const count = [this](auto const& which) {
+        return static_cast<std::size_t>(
+            std::ranges::count_if(taken_, [&](auto const& one) { return which(one.second); }));
+    };
+    bool const detaches = wanted.work == PlaceWanted::Work::detaches;
+    auto const working = count([&](PlaceWanted const& one) { return one.work == wanted.work; });
+    if (wanted.work != PlaceWanted::Work::none &&
+        working >= (detaches ? limits_.detaching_max : limits_.changing_max))
+        return fail(Problem::unavailable,
+                    fmt::format("{} operations are {} already", working,
+                                detaches ? "taking VFs back" : "running"),
+                    "try again when some have ended");
+    if (wanted.vm) {
+        auto const of_it = count([&](PlaceWanted const& one) { return one.vm == wanted.vm; });
+        if (of_it >= limits_.waiting_of_a_vm_max)
+            return fail(Problem::unavailable,
+                        fmt::format("{} operations wait for VM {} already", of_it, *wanted.vm),
+                        "try again when some have ended, and look in the VM why it does not "
+                        "report: vf-guest status");
+        auto const waiting = count([](PlaceWanted const& one) { return one.vm.has_value(); });
+        if (waiting >= limits_.waiting_max)
+            return fail(Problem::unavailable,
+                        fmt::format("{} operations wait for VMs already", waiting),
+                        "try again when some have ended");
+    }
+    taken_.emplace(operation, wanted);
+    return {};
+}
+
+void Places::set_work(std::string const& operation, PlaceWanted::Work work) {
+    std::lock_guard const lock(mutex_);
+    if (auto const found = taken_.find(operation); found != taken_.end()) found->second.work = work;
+}
+
+void Places::rest(std::string const& operation) {
+    set_work(operation, PlaceWanted::Work::none);
+}
+
+void Places::resume(std::string const& operation) {
+    set_work(operation, PlaceWanted::Work::changes);
+}
+
+void Places::leave(std::string const& operation) {
+    std::lock_guard const lock(mutex_);
+    taken_.erase(operation);
+}
+
+}  // namespace vfmgr
