@@ -292,6 +292,9 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
         kernel, hypervisor, std::move(control), clock,
         [](ResponderTarget const& target) { return serve::RemoteResponder(target).info(); },
         config.trusted_netdevs, other_owners);
+    engine.control().on_bug([](std::string const& what) {
+        log(Severity::error, "a fault of vfmgrd", {{"detail", what}});
+    });
     // Before the first look: what changes after it is seen by the next one.
     Hearing const hearing(bell, [&engine] { engine.look_at_once(); });
     VFMGR_TRY(auto const events, HostEvents::start([&engine] { engine.look_again(); }));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "vfmgr/engine/engine.hpp"
+#include "vfmgr/engine/exception_of.hpp"
 #include "vfmgr/engine/firmware.hpp"
 #include "vfmgr/engine/revision.hpp"
 #include "vfmgr/plan/firmware.hpp"
@@ -62,6 +63,17 @@ void Engine::submit(Command command, Intent intent, Reply reply) {
 }
 
 Result<Answer> Engine::admit(Control::State& state, Command const& command, Intent const& intent) {
+    Result<Answer> answer;
+    if (auto const what = exception_of([&] { answer = admit_known(state, command, intent); })) {
+        control_->report_bug("an exception ended a request: " + *what);
+        return fail(Problem::internal, "an exception ended the request: " + *what,
+                    "report this with the daemon's log");
+    }
+    return answer;
+}
+
+Result<Answer> Engine::admit_known(Control::State& state, Command const& command,
+                                   Intent const& intent) {
     if (!intent.idempotency_key.empty() && !intent.dry_run) {
         VFMGR_TRY(auto const seen, state.store.idempotency(intent.idempotency_key, clock_.now()));
         if (seen && seen->request_hash != intent.request_hash)
@@ -87,7 +99,16 @@ Result<Answer> Engine::accept(Control::State& state, Operation operation, Intent
         places_.leave(operation.id);
         return fail(written.error());
     }
-    launch(operation, std::move(work));
+    if (auto const launched = launch(operation, std::move(work)); !launched) {
+        places_.leave(operation.id);
+        // It is known already, also by its Idempotency-Key: there it says why it did nothing.
+        operation.state = OperationState::failed;
+        operation.problem = launched.error();
+        operation.finished_at = clock_.now();
+        Batch end;
+        end.save_operations.push_back(operation);
+        VFMGR_CHECK(state.commit(std::move(end)));
+    }
     return Answer{std::move(operation), {}, {}, 0};
 }
 

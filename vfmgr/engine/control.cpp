@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "vfmgr/engine/exception_of.hpp"
+
 namespace vfmgr {
 
 void apply(Batch const& batch, DesiredState& desired) {
@@ -94,6 +96,20 @@ void Control::watch(Deadline deadline, std::function<bool(State&, Watch)> ready)
 void Control::on_change(std::function<void()> changed) {
     // Waited for, so that the one replaced is not running any more when this returns.
     wait([&](State&) { return (changed_ = std::move(changed), true); });
+}
+
+void Control::on_bug(std::function<void(std::string const& what)> report) {
+    wait([&](State&) { return (bug_ = std::move(report), true); });
+}
+
+void Control::report_bug(std::string what) {
+    post([this, what = std::move(what)](State&) { bug_(what); });
+}
+
+bool Control::guarded(std::function<void()> const& work) const {
+    auto const what = exception_of(work);
+    if (what) bug_(*what);
+    return !what;
 }
 
 Snapshot Control::snapshot() const {
@@ -201,7 +217,10 @@ Deadline Control::next_deadline() const {
 void Control::ask_watchers(Deadline now) {
     std::erase_if(watchers_, [&](Watcher& watcher) {
         bool const expired = watcher.deadline <= now;
-        return watcher.ready(state_, expired ? Watch::expired : Watch::again) || expired;
+        bool ready = false;
+        bool const asked = guarded(
+            [&] { ready = watcher.ready(state_, expired ? Watch::expired : Watch::again); });
+        return ready || expired || !asked;
     });
 }
 
@@ -218,11 +237,11 @@ void Control::run() {
         auto tasks = std::move(tasks_);
         tasks_.clear();
         lock.unlock();
-        for (auto& task : tasks) task.run(state_);
-        if (!tasks.empty()) publish_state();
-        for (auto& task : tasks) task.published();
+        for (auto& task : tasks) guarded([&] { task.run(state_); });
+        if (!tasks.empty()) guarded([this] { publish_state(); });
+        for (auto& task : tasks) guarded(task.published);
         ask_watchers(std::chrono::steady_clock::now());
-        if (!tasks.empty() && changed_) changed_();
+        if (!tasks.empty() && changed_) guarded(changed_);
         tasks.clear();
         lock.lock();
     }

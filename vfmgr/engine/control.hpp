@@ -96,14 +96,24 @@ class Control {
     // `published` is called on the control thread once readers can see what the task did.
     void post(std::function<void(State&)> task, std::function<void()> published = [] {});
 
-    // Returns when what the task did is published.
+    // Returns when what the task did is published; what it throws comes out here.
     template <class F>
     auto wait(F task) -> std::invoke_result_t<F, State&> {
         std::optional<std::invoke_result_t<F, State&>> result;
+        std::exception_ptr bug;
         std::promise<void> done;
         auto published = done.get_future();
-        post([&](State& state) { result.emplace(task(state)); }, [&] { done.set_value(); });
+        post(
+            [&](State& state) {
+                try {
+                    result.emplace(task(state));
+                } catch (...) {
+                    bug = std::current_exception();
+                }
+            },
+            [&] { done.set_value(); });
         published.get();
+        if (bug) std::rethrow_exception(bug);
         return std::move(*result);
     }
 
@@ -118,12 +128,17 @@ class Control {
     [[nodiscard]] Snapshot snapshot() const;
     // Called on the control thread after something changed. Not from the control thread.
     void on_change(std::function<void()> changed);
+    // An exception ended a task, or something that a task was for: called on the control thread.
+    void on_bug(std::function<void(std::string const& what)> report);
+    void report_bug(std::string what);
 
   private:
     explicit Control(State state);
     void run();
     void publish_state();
     void ask_watchers(Deadline now);
+    // False: it has thrown. Nothing that it was to do for one keeps the others from being served.
+    bool guarded(std::function<void()> const& work) const;
     [[nodiscard]] Deadline next_deadline() const;
 
     struct Task {
@@ -139,6 +154,8 @@ class Control {
     State state_;
     std::vector<Watcher> watchers_;  // control thread only
     std::function<void()> changed_;  // control thread only
+    // Control thread only.
+    std::function<void(std::string const&)> bug_ = [](std::string const&) {};
     mutable std::mutex mutex_;
     std::condition_variable wake_;
     std::deque<Task> tasks_;  // mutex_

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "vfmgr/engine/exception_of.hpp"
+
 namespace vfmgr {
 
 using namespace std::chrono_literals;
@@ -126,22 +128,41 @@ void Engine::observe_loop() {
     }
 }
 
-void Engine::launch(Operation operation, Work work) {
+Result<void> Engine::launch(Operation operation, Work work) {
     {
         std::lock_guard const lock(threads_mutex_);
         ++running_;
     }
-    std::thread([this, operation = std::move(operation), work = std::move(work)]() mutable {
-        try {
-            work(operation);
-        } catch (std::exception const& bug) {
-            finish(operation, fail(Problem::internal, bug.what(), "report this as a bug"), {});
-        }
-        places_.leave(operation.id);
+    auto const ended = [this] {
         std::lock_guard const lock(threads_mutex_);
         --running_;
         threads_changed_.notify_all();
-    }).detach();
+    };
+    auto run = [this, operation = std::move(operation), work = std::move(work), ended]() mutable {
+        if (auto const what = exception_of([&] { work(operation); }))
+            end_by_exception(operation, *what);
+        places_.leave(operation.id);
+        ended();
+    };
+    auto const none = exception_of([&] { std::thread(std::move(run)).detach(); });
+    if (!none) return {};
+    ended();
+    return fail(Problem::unavailable, "the host gives vfmgrd no more threads: " + *none,
+                "see what else runs there, and what limits threads: systemctl show vfmgrd -p "
+                "TasksMax");
+}
+
+// On the operation's thread. Where even that throws, the journal has the operation still, and
+// recovery ends it.
+void Engine::end_by_exception(Operation& operation, std::string const& what) {
+    auto const detail = fmt::format("an exception ended operation {}: {}", operation.id, what);
+    auto const again = exception_of([&] {
+        control_->report_bug(detail);
+        finish(operation, fail(Problem::internal, detail, "report this with the daemon's log"), {});
+    });
+    if (!again) return;
+    static_cast<void>(exception_of(
+        [&] { control_->report_bug(fmt::format("{}; and its end: {}", detail, *again)); }));
 }
 
 void Engine::finish(Operation& operation, Result<void> const& outcome, Batch batch) {

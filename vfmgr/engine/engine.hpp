@@ -132,7 +132,8 @@ class Engine {
 
   private:
     using Work = std::function<void(Operation&)>;
-    void launch(Operation operation, Work work);
+    [[nodiscard]] Result<void> launch(Operation operation, Work work);
+    void end_by_exception(Operation& operation, std::string const& what);
     void observe_loop();
     void judge_what_is_seen();
     // False: nobody looks (any more).
@@ -140,6 +141,8 @@ class Engine {
 
     // Admission, on the control thread.
     Result<Answer> admit(Control::State& state, Command const& command, Intent const& intent);
+    [[nodiscard]] Result<Answer> admit_known(Control::State& state, Command const& command,
+                                             Intent const& intent);
     Result<Answer> admit_one(Control::State& state, ReplacePfSpec const& command, Intent const&);
     Result<Answer> admit_one(Control::State& state, ForgetPf const& command, Intent const&);
     Result<Answer> admit_one(Control::State& state, Lend const& command, Intent const&);
