@@ -37,6 +37,7 @@ void fields(F& f, V& pf) {
     f.nullable("rdma_driver", pf.rdma_driver);
     f.nullable("vfio_variant", pf.vfio_variant);
     f.nullable("eswitch_mode", pf.eswitch_mode);
+    f.defaulted("identity", pf.identity);
 }
 
 template <class F, Of<Network> V>

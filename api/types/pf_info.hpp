@@ -11,6 +11,7 @@
 #include "api/types/ip_address.hpp"
 #include "api/types/mac_address.hpp"
 #include "api/types/pci_address.hpp"
+#include "api/types/pf_identity.hpp"
 #include "api/types/vf_state.hpp"
 
 namespace vfmgr {
@@ -54,6 +55,7 @@ struct PfInfo {
     std::optional<std::string> rdma_driver;     // absent or "rxe" or "siw" where software
     std::optional<VfioVariant> vfio_variant{};  // of its VFs; absent: vfio-pci, or no VFs
     std::optional<EswitchMode> eswitch_mode{};  // absent: the driver has no such switch
+    PfIdentity identity{};                      // as it was read now
     bool operator==(PfInfo const&) const = default;
 };
 

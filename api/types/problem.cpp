@@ -28,6 +28,8 @@ constexpr std::array rows = {
     Row{Problem::vf_in_use, "vf_in_use", "VF is in use", 409, 4},
     Row{Problem::link_in_use, "link_in_use", "RDMA link is in use", 409, 4},
     Row{Problem::other_owner, "other_owner", "PF is managed by something else", 409, 4},
+    Row{Problem::pf_renumbered, "pf_renumbered", "PF is at another address", 409, 4},
+    Row{Problem::pf_gone, "pf_gone", "PF is gone", 409, 4},
     Row{Problem::unsupported, "unsupported", "Not supported by this host, driver or VM", 422, 4},
     Row{Problem::limit_exceeded, "limit_exceeded", "Limit is exceeded", 422, 4},
     // What is behind us said no.

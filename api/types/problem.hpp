@@ -23,6 +23,8 @@ enum class Problem {
     vf_in_use,            // the VF, or one that would go with it, is used by a VM or process
     link_in_use,          // somebody uses the RDMA link that would go
     other_owner,          // something else manages this PF
+    pf_renumbered,        // another device is at the PF's address, or the PF at another address
+    pf_gone,              // the PF is not on this host
     unsupported,          // this host, driver or VM can't do it
     limit_exceeded,       // more than there is or than is allowed
     kernel_refused,       // the kernel or a driver answered with an error

@@ -223,6 +223,8 @@ PfState make_pf(DriverModel const& model, std::string_view pci, std::string ifna
     pf.info.link_layer = model.link_layer;
     if (model.link_layer == LinkLayer::ethernet)
         pf.info.mac = MacAddress{{0x52, 0x54, 0x00, 0x00, pf.info.pci.bus, pf.info.pci.device}};
+    pf.info.identity.mac = pf.info.mac;
+    if (!pf.info.mac) pf.info.identity.guid = Guid{0x2c9b'b400'0000'0000U + pf.info.pci.bus};
     pf.info.total_vfs = 7;
     pf.info.mtu = 1500;
     pf.info.up = true;

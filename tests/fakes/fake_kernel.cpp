@@ -34,8 +34,12 @@ Result<KernelView> FakeKernel::observe(KernelScope const& scope) {
     std::lock_guard const lock(mutex_);
     ++observed_;
     if (observe_error) return fail(*observe_error);
-    if (!scope) return host_;
     KernelView view;
+    if (!scope) {
+        view = host_;
+        view.complete = true;
+        return view;
+    }
     view.routes = host_.routes;
     auto const* const address = std::get_if<PciAddress>(&*scope);
     if (!address) view.network = host_.network;

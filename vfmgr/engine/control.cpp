@@ -20,6 +20,9 @@ void apply(Batch const& batch, DesiredState& desired) {
     for (auto const& card : batch.erase_firmware_tries) desired.firmware_tries.erase(card);
     for (auto const& link : batch.save_rdma_links) desired.rdma_links[link.link.name] = link;
     for (auto const& name : batch.erase_rdma_links) desired.rdma_links.erase(name);
+    for (auto const& [address, identity] : batch.save_identities)
+        desired.identities[address] = identity;
+    for (auto const& address : batch.erase_identities) desired.identities.erase(address);
 }
 
 Result<void> Control::State::commit(Batch batch) {
@@ -150,6 +153,7 @@ void replace(Part& known, Part const& seen, Time now) {
 void Control::publish(KernelView const& seen, KernelScope const& scope, LookTime const& when) {
     std::lock_guard const lock(mutex_);
     auto view = std::make_shared<HostView>(*published_.host);
+    view->kernel.complete = view->kernel.complete || seen.complete;
     auto& pfs = view->kernel.pfs;
     std::erase_if(pfs, [&](auto const& entry) {
         auto const& [pci, pf] = entry;

@@ -127,7 +127,7 @@ DriftWatch::Seen Engine::see_drift() {
     for (auto const& [pci, wanted] : now.desired->pfs) {
         if (!is_managed(wanted)) continue;
         seen.managed.insert(pci);
-        if (can_be_judged(find_pf(*now.host, pci)) && !busy.contains("pf " + to_string(pci)))
+        if (can_be_judged(*now.host, *now.desired, pci) && !busy.contains("pf " + to_string(pci)))
             seen.judged.insert(pci);
     }
     for (auto const& [id, lease] : now.desired->attachments)
@@ -155,7 +155,8 @@ void Engine::look_for_owners(DriftWatch::Seen& seen) {
         if (is_new) with_news.insert(drift.pf);
     }
     std::vector<PfInfo> pfs;
-    for (auto const& pf : with_news) pfs.push_back(find_pf(*host, pf)->info);
+    for (auto const& pf : with_news)
+        if (auto const* const there = find_pf(*host, pf)) pfs.push_back(there->info);
     auto found = pfs.empty() ? OwnersOfPfs{} : find_owners_(pfs);
     for (auto& [pf, owners] : seen.owners)
         owners = with_news.contains(pf) ? found[pf] : owners_[pf];

@@ -92,6 +92,7 @@ void Engine::judge_what_is_seen() {
             [this, losses = seen.losses()](Control::State& state) { tell_drift(state, losses); });
     look_for_owners(seen);
     control_->post([this, seen = std::move(seen)](Control::State& state) {
+        learn_identities(state);
         repair_links(state);
         tell_drift(state, seen);
         repair_drift(state, seen);

@@ -194,7 +194,10 @@ class Engine {
     void recover_one(UnfinishedOperation& unfinished);
     void recover_lease(UnfinishedOperation& unfinished);
 
-    // After each look, on the control thread: wanted links that went and can be made again.
+    // After each look, on the control thread: what PFs are, from the first look that reads it and
+    // for as long as anything is kept of them.
+    void learn_identities(Control::State& state);
+    // Wanted links that went and can be made again.
     void repair_links(Control::State& state);
     // And what is not as it is wanted, though no operation was at it.
     [[nodiscard]] DriftWatch::Seen see_drift();

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "vfmgr/engine/engine.hpp"
+#include "vfmgr/engine/identities.hpp"
 #include "vfmgr/engine/revision.hpp"
 #include "vfmgr/plan/remote_path.hpp"
 
@@ -120,6 +121,7 @@ Result<AttachmentPlan> Engine::begin_lease(Operation& operation, std::string con
         operation.state = OperationState::running;
         Batch batch;
         batch.save_pfs.emplace_back(spec.pf, std::move(pf));
+        keep_identity(batch, host.kernel, state.desired(), spec.pf);
         batch.save_attachments.push_back(planned.attachment);
         batch.save_operations.push_back(operation);
         VFMGR_CHECK(state.commit(batch));
@@ -386,6 +388,7 @@ void Engine::configure_pf(Operation& operation, ReplacePfSpec const& command,
     configured.detail = spec_sentence(command.spec);
     batch.save_events.push_back(std::move(configured));
     batch.save_pfs.emplace_back(command.pf, std::move(pf));
+    keep_identity(batch, host->kernel, *desired, command.pf);
     finish(operation, {}, std::move(batch));
 }
 

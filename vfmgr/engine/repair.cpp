@@ -8,6 +8,7 @@
 
 #include "vfmgr/engine/engine.hpp"
 #include "vfmgr/plan/links.hpp"
+#include "vfmgr/plan/pf_standing.hpp"
 
 namespace vfmgr {
 namespace {
@@ -226,6 +227,7 @@ Repair Engine::repair_of_lease(Attachment const& lease, std::optional<std::uint6
             auto const now = desired.attachments.find(id);
             if (now == desired.attachments.end() || now->second.state != AttachmentState::attached)
                 return Plan{};
+            VFMGR_CHECK(require_same_pf(host, desired, now->second.vf.pf));
             return plan_return(host, now->second);
         },
         OnFailure::undo,

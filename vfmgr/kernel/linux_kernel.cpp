@@ -83,6 +83,7 @@ LinuxKernel::LinuxKernel(LinuxKernelRoots roots) : roots_(std::move(roots)) {}
 Result<KernelView> LinuxKernel::observe(KernelScope const& scope) {
     auto const deadline = std::chrono::steady_clock::now() + observe_seconds_max;
     KernelView view;
+    view.complete = !scope;
     if (!scope || *scope == KernelSubject(HostNetwork{})) {
         VFMGR_TRY(view.network, view_host_network(roots_, modules_, deadline));
         if (scope) return view;

@@ -117,7 +117,16 @@ LinkLayer link_layer_of(LinuxKernelRoots const& roots, PciAddress const& pf,
                                                           : LinkLayer::ethernet;
 }
 
+// The files of an RDMA device tell the GUID also without ib_ipoib.
+std::optional<Guid> node_guid_of(LinuxKernelRoots const& roots, PciAddress const& pf,
+                                 std::string const& rdma_device) {
+    auto const text = read_text(pci_folder(roots, pf) / "infiniband" / rdma_device / "node_guid");
+    auto const guid = text ? Guid::parse(*text) : fail(text.error());
+    return guid && guid->value != 0 ? std::optional(*guid) : std::nullopt;
+}
+
 void add_netdev_facts(PfInfo& info, Netdev const& netdev) {
+    info.identity.mac = netdev.permanent_mac;
     info.ifname = netdev.name;
     info.mac = netdev.mac;
     info.mtu = netdev.mtu;
@@ -166,6 +175,7 @@ Result<PfState> view_pf(LinuxKernelRoots const& roots, DeviceBooks& books, PfSou
     state.info.pci = pf;
     state.info.eswitch_mode = sources.eswitch.mode;
     state.info.driver = driver_of(roots, pf).value_or("");
+    state.info.identity.serial = books.vpd.serial_of(roots, pf);
     VFMGR_TRY(auto const named, books.names.look_up(roots, pf));
     state.info.vendor_name = named.vendor;
     state.info.device_name = named.device;
@@ -180,6 +190,8 @@ Result<PfState> view_pf(LinuxKernelRoots const& roots, DeviceBooks& books, PfSou
     if (auto const hardware = rdma_devices_of(roots, pf); !hardware.empty()) {
         state.info.rdma_device = hardware.front();
         state.info.link_layer = link_layer_of(roots, pf, hardware.front());
+        if (state.info.link_layer == LinkLayer::infiniband)
+            state.info.identity.guid = node_guid_of(roots, pf, hardware.front());
     }
     auto const* const netdev = pf_netdev(roots, sources.network.host.netdevs, pf);
     if (netdev == nullptr) return state;

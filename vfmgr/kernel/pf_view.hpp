@@ -6,6 +6,7 @@
 #include "vfmgr/kernel/in_use.hpp"
 #include "vfmgr/kernel/pci_names.hpp"
 #include "vfmgr/kernel/vfio_variant.hpp"
+#include "vfmgr/kernel/vpd.hpp"
 #include "vfmgr/netlink/devlink.hpp"
 #include "vfmgr/netlink/vf.hpp"
 #include "vfmgr/plan/host_view.hpp"
@@ -39,6 +40,7 @@ struct PfSources {
 struct DeviceBooks {
     PciNameBook names;
     VfioAliases vfio;
+    VpdBook vpd;
 };
 [[nodiscard]] Result<PfState> view_pf(LinuxKernelRoots const& roots, DeviceBooks& books,
                                       PfSources const& sources, PciAddress const& pf);

@@ -119,6 +119,7 @@ Result<KernelView> RemoteKernel::observe(KernelScope const& scope) {
     for (auto const& pf : pfs)
         states.push_back(std::async(std::launch::async, [this, pf] { return observe_pf(pf); }));
     KernelView view;
+    view.complete = !scope;
     if (!scope || *scope == KernelSubject(HostNetwork{})) view.network = observe_network();
     for (auto& state : states) {
         auto pf = state.get();

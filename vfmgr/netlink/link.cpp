@@ -77,6 +77,7 @@ std::optional<Netdev> parse_netdev(ByteView payload) {
     netdev.group = attributes.value<std::uint32_t>(IFLA_GROUP).value_or(0);
     netdev.controller_ifindex = attributes.value<int>(IFLA_MASTER);
     netdev.mac = attributes.mac(IFLA_ADDRESS);
+    netdev.permanent_mac = attributes.mac(IFLA_PERM_ADDRESS);
     netdev.alias = attributes.text(IFLA_IFALIAS).value_or("");
     netdev.parent_device = attributes.text(IFLA_PARENT_DEV_NAME).value_or("");
     netdev.phys_port_name = attributes.text(IFLA_PHYS_PORT_NAME).value_or("");

@@ -34,6 +34,11 @@ std::string vf_with(HostView const& host, DesiredState const& desired, VfId cons
         if (has(lease.settings, identity) && lease.vf != vf)
             return fmt::format("VF {} lent to {} (attachment {})", to_string(lease.vf),
                                lease.vm_name, id);
+    // The VM may have it still, and a PF that is gone may come back with it.
+    for (auto const& [id, quarantine] : desired.quarantine)
+        if (has(quarantine.attachment.settings, identity) && id != vf)
+            return fmt::format("VF {} in quarantine, which {} had", to_string(id),
+                               quarantine.attachment.vm_name);
     for (auto const& [address, pf] : host.kernel.pfs)
         for (auto const& other : pf.vfs)
             if (has(other.settings, identity) && VfId{address, other.index} != vf)
@@ -151,6 +156,9 @@ Result<IpAddress> choose_address(DesiredState const& desired, PciAddress const& 
     auto const user = [&](IpAddress const& address) -> Attachment const* {
         for (auto const& [id, lease] : desired.attachments)
             if (lease.vf.pf == pf && lease.address == address) return &lease;
+        for (auto const& [vf, quarantine] : desired.quarantine)
+            if (vf.pf == pf && quarantine.attachment.address == address)
+                return &quarantine.attachment;
         return nullptr;
     };
     auto const usable = [&](IpAddress const& address) {

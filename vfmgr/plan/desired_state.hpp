@@ -63,6 +63,8 @@ struct DesiredState {
     std::map<VfId, Quarantine> quarantine;
     std::map<PciAddress, FirmwareTries> firmware_tries;  // by FirmwareCard::pci
     std::map<std::string, DesiredRdmaLink> rdma_links;   // by name
+    // What the PFs are of which anything is kept here. A PF is not its address.
+    std::map<PciAddress, PfIdentity> identities{};
     bool operator==(DesiredState const&) const = default;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "vfmgr/plan/links.hpp"
+#include "vfmgr/plan/pf_standing.hpp"
 #include "vfmgr/plan/plan.hpp"
 #include "vfmgr/plan/vf_values.hpp"
 
@@ -13,6 +14,7 @@ namespace vfmgr {
 namespace {
 
 constexpr auto hostdev = "hostdev";
+constexpr auto device = "device";
 
 bool runs(VmInfo const& vm) {
     return vm.state == VmState::running || vm.state == VmState::paused;
@@ -127,6 +129,26 @@ void compare_pf(DesiredPf const& wanted, PfState const& pf, HostView const& host
     }
 }
 
+std::string told(Error const& wrong) {
+    return fmt::format("{}: {}", wrong.detail, wrong.remedy);
+}
+
+void compare_there(PfStanding const& standing, DesiredPf const& wanted, PfState const& pf,
+                   HostView const& host, DesiredState const& desired, std::vector<Drift>& into) {
+    auto const& pci = pf.info.pci;
+    if (standing.is == Standing::driver_unbound)
+        into.push_back({pci,
+                        {},
+                        "driver",
+                        driver_name({}),
+                        fmt::format("{0} has no driver, and so no VFs; what is lent of it goes on: "
+                                    "echo {0} > /sys/bus/pci/drivers_probe",
+                                    to_string(pci)),
+                        {},
+                        {}});
+    compare_pf(wanted, pf, host, desired, into);
+}
+
 }  // namespace
 
 std::string key_of(Drift const& drift) {
@@ -186,11 +208,22 @@ bool can_be_judged(PfState const* pf) {
     return pf && !pf->stale && !pf->stuck;
 }
 
+bool can_be_judged(HostView const& host, DesiredState const& desired, PciAddress const& pf) {
+    return can_be_judged(find_pf(host, pf)) ||
+           wrong_standing(standing_of(host.kernel, desired, pf), pf);
+}
+
 std::vector<Drift> find_drift(HostView const& host, DesiredState const& desired) {
     std::vector<Drift> all;
     for (auto const& [pci, wanted] : desired.pfs) {
-        auto const* const pf = find_pf(host, pci);
-        if (is_managed(wanted) && can_be_judged(pf)) compare_pf(wanted, *pf, host, desired, all);
+        if (!is_managed(wanted)) continue;
+        auto const standing = standing_of(host.kernel, desired, pci);
+        // Of another device nothing is wanted.
+        if (auto const wrong = wrong_standing(standing, pci))
+            all.push_back(
+                {pci, {}, device, std::string(code(wrong->problem)), told(*wrong), {}, {}});
+        else if (auto const* const pf = find_pf(host, pci); can_be_judged(pf))
+            compare_there(standing, wanted, *pf, host, desired, all);
     }
     return all;
 }

@@ -15,7 +15,8 @@ namespace vfmgr {
 struct Drift {
     PciAddress pf;
     std::optional<std::uint16_t> vf;  // absent: the PF itself
-    // A member of VfSpec, or "num_vfs", "driver", "presence" of a VF; "hostdev": a VM that runs has
+    // A member of VfSpec, or "num_vfs", "driver", "presence" of a VF; "device": the PF is gone, or
+    // another is at its address; "hostdev": a VM that runs has
     // lost it, whether it is there or not; "persistent hostdev" of its XML; or the step that a leg
     // of the host's lacks.
     std::string what;
@@ -30,6 +31,9 @@ struct Drift {
 // vfmgr has a say in what it is; and it could be read (null: it is not there).
 [[nodiscard]] bool is_managed(DesiredPf const& wanted);
 [[nodiscard]] bool can_be_judged(PfState const* pf);
+// The same, or it was seen that another device is there, or none.
+[[nodiscard]] bool can_be_judged(HostView const& host, DesiredState const& desired,
+                                 PciAddress const& pf);
 
 // Of the PFs that vfmgr manages and that were read: what can't be read is unknown, not different.
 // A value that the driver does not report is no drift either, nor is one of `best_effort`.

@@ -59,6 +59,7 @@ struct KernelView {
     std::map<PciAddress, PfState> pfs;
     std::vector<HostRoute> routes;             // main table, without default routes
     std::optional<HostNetworkView> network{};  // absent: not looked at
+    bool complete = false;  // all of the host was looked at: a PF that is not here is not there
     bool operator==(KernelView const&) const = default;
 };
 

@@ -7,6 +7,7 @@
 
 #include "vfmgr/plan/choose.hpp"
 #include "vfmgr/plan/links.hpp"
+#include "vfmgr/plan/pf_standing.hpp"
 #include "vfmgr/plan/plan.hpp"
 #include "vfmgr/plan/readable.hpp"
 #include "vfmgr/plan/schedule.hpp"
@@ -220,6 +221,7 @@ Result<AttachmentPlan> lend(Ask const& ask, DesiredPf const& pf, Attachment leas
 Result<AttachmentPlan> plan_attachment(HostView const& host, DesiredState const& desired,
                                        std::string const& id, AttachmentSpec const& spec,
                                        std::string_view host_seed) {
+    VFMGR_CHECK(require_same_pf(host, desired, spec.pf));
     VFMGR_TRY(PfState const* pf, readable_pf(host, spec.pf));
     VFMGR_TRY(DesiredPf const* managed, managed_pf(desired, *pf));
     VFMGR_TRY(VmInfo const* vm, readable_vm(host, spec.vm));

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "vfmgr/plan/links.hpp"
+#include "vfmgr/plan/pf_standing.hpp"
 #include "vfmgr/plan/plan.hpp"
 #include "vfmgr/plan/readable.hpp"
 
@@ -127,6 +128,7 @@ Plan count_steps(PfState const& pf, std::uint16_t count, PfSpec const& want) {
 
 Result<Plan> plan_pf(HostView const& host, DesiredState const& desired, PciAddress const& pf,
                      PfSpec const& want) {
+    VFMGR_CHECK(require_same_pf(host, desired, pf));
     VFMGR_TRY(PfState const* state, readable_pf(host, pf));
     VFMGR_CHECK(check_networks(host, desired, *state, want));
     Plan plan;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "vfmgr/plan/links.hpp"
+#include "vfmgr/plan/pf_standing.hpp"
 #include "vfmgr/plan/plan.hpp"
 #include "vfmgr/plan/readable.hpp"
 #include "vfmgr/plan/vf_values.hpp"
@@ -91,10 +92,25 @@ void restore_lease(Plan& plan, HostView const& host, Attachment const& lease) {
     plan.steps.emplace_back(BindVfs{pf, {index}, lease.driver});
 }
 
+// A VM's XML names addresses: what is bound at one of them without being known for the VM's own is
+// another device to it. An unknown one is left alone: the VM then fails to start.
+Result<void> require_proof(HostView const& host, DesiredState const& desired,
+                           PciAddress const& pf) {
+    auto const standing = standing_of(host.kernel, desired, pf);
+    if (empty(standing.known) || standing.proved) return {};
+    return fail(Problem::unavailable,
+                fmt::format("nothing shows that {} is the PF that was there before ({}): its MAC "
+                            "or GUID can't be read",
+                            to_string(pf), to_string(standing.known)),
+                "load its driver and, where it was moved to another network namespace, bring its "
+                "interface back; then: systemctl start vfmgr-restore");
+}
+
 }  // namespace
 
 Result<Plan> plan_release(HostView const& host, DesiredState const& desired,
                           Attachment const& lease) {
+    VFMGR_CHECK(require_same_pf(host, desired, lease.vf.pf));
     VFMGR_TRY(PfState const* pf, readable_pf(host, lease.vf.pf));
     if (host.hypervisor.stale)
         return fail(Problem::unavailable,
@@ -121,10 +137,12 @@ Result<Plan> plan_release(HostView const& host, DesiredState const& desired,
 }
 
 Result<Plan> plan_restore(HostView const& host, DesiredState const& desired, PciAddress const& pf) {
+    VFMGR_CHECK(require_same_pf(host, desired, pf));
     VFMGR_TRY(PfState const* state, readable_pf(host, pf));
     auto const managed = desired.pfs.find(pf);
     Plan plan;
     if (managed == desired.pfs.end() || managed->second.spec.mode == PfMode::observe) return plan;
+    VFMGR_CHECK(require_proof(host, desired, pf));
     auto const& spec = managed->second.spec;
     auto leases = leases_on(desired, pf, "");
     // A lease that was being made when the host went down is undone by the daemon, not made here.

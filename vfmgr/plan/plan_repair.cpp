@@ -9,6 +9,7 @@
 
 #include "vfmgr/plan/drift.hpp"
 #include "vfmgr/plan/links.hpp"
+#include "vfmgr/plan/pf_standing.hpp"
 #include "vfmgr/plan/plan.hpp"
 #include "vfmgr/plan/readable.hpp"
 #include "vfmgr/plan/vf_values.hpp"
@@ -162,6 +163,7 @@ Result<Plan> what_can_be_done(Plan plan, std::vector<Error> const& refused) {
 }  // namespace
 
 Result<Plan> plan_repair(HostView const& host, DesiredState const& desired, PciAddress const& pf) {
+    VFMGR_CHECK(require_same_pf(host, desired, pf));
     VFMGR_TRY(PfState const* state, readable_pf(host, pf));
     auto const managed = desired.pfs.find(pf);
     Plan plan;

@@ -55,6 +55,11 @@ void save_desired(SQLite::Database& db, Batch const& batch) {
                 document_of(link));
     for (auto const& name : batch.erase_rdma_links)
         execute(db, "DELETE FROM rdma_links WHERE name = ?", name);
+    for (auto const& [pci, identity] : batch.save_identities)
+        execute(db, "INSERT OR REPLACE INTO pf_identities VALUES (?, ?)", to_string(pci),
+                document_of(identity));
+    for (auto const& pci : batch.erase_identities)
+        execute(db, "DELETE FROM pf_identities WHERE pci = ?", to_string(pci));
 }
 
 void save_operations(SQLite::Database& db, Batch const& batch) {
@@ -191,12 +196,26 @@ Result<void> load_rdma_links(Store::Impl& store, SQLite::Database& db, DesiredSt
     return {};
 }
 
+Result<void> load_identities(Store::Impl& store, SQLite::Database& db, DesiredState& state) {
+    SQLite::Statement rows(db, "SELECT pci, document FROM pf_identities");
+    while (rows.executeStep()) {
+        auto const name = rows.getColumn(0).getString();
+        auto const pci = PciAddress::parse(name);
+        if (!pci) return fail(store.unreadable("PF identity " + name, pci.error()));
+        VFMGR_TRY(auto identity,
+                  value_of<PfIdentity>(store, rows.getColumn(1), "PF identity " + name));
+        state.identities.emplace(*pci, std::move(identity));
+    }
+    return {};
+}
+
 bool empty(Batch const& batch) {
     return batch.save_pfs.empty() && batch.erase_pfs.empty() && batch.save_attachments.empty() &&
            batch.erase_attachments.empty() && batch.save_quarantines.empty() &&
            batch.erase_quarantines.empty() && batch.save_firmware_tries.empty() &&
            batch.erase_firmware_tries.empty() && batch.save_rdma_links.empty() &&
-           batch.erase_rdma_links.empty() && batch.save_operations.empty() &&
+           batch.erase_rdma_links.empty() && batch.save_identities.empty() &&
+           batch.erase_identities.empty() && batch.save_operations.empty() &&
            batch.save_idempotency.empty() && batch.save_verifications.empty() &&
            batch.save_events.empty() && batch.save_records.empty() &&
            batch.save_record_states.empty() && batch.erase_records_of.empty();
@@ -236,6 +255,7 @@ Result<DesiredState> Store::load() {
         VFMGR_CHECK(load_quarantine(*impl_, db, state));
         VFMGR_CHECK(load_firmware_tries(*impl_, db, state));
         VFMGR_CHECK(load_rdma_links(*impl_, db, state));
+        VFMGR_CHECK(load_identities(*impl_, db, state));
         return state;
     });
 }

@@ -28,6 +28,7 @@ template std::string document_of(Attachment const&);
 template std::string document_of(Quarantine const&);
 template std::string document_of(FirmwareTries const&);
 template std::string document_of(DesiredRdmaLink const&);
+template std::string document_of(PfIdentity const&);
 template std::string document_of(Operation const&);
 template std::string document_of(Step const&);
 template std::string document_of(std::vector<Step> const&);
@@ -40,6 +41,7 @@ template Result<Quarantine> value_of(Store::Impl const&, std::string const&, std
 template Result<FirmwareTries> value_of(Store::Impl const&, std::string const&, std::string const&);
 template Result<DesiredRdmaLink> value_of(Store::Impl const&, std::string const&,
                                           std::string const&);
+template Result<PfIdentity> value_of(Store::Impl const&, std::string const&, std::string const&);
 template Result<Operation> value_of(Store::Impl const&, std::string const&, std::string const&);
 template Result<Step> value_of(Store::Impl const&, std::string const&, std::string const&);
 template Result<Verification> value_of(Store::Impl const&, std::string const&, std::string const&);

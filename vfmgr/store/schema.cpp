@@ -113,8 +113,14 @@ UPDATE audit SET refused = 1 WHERE outcome >= '4' AND outcome < '6';
 CREATE INDEX audit_by_refusal ON audit (refused, number);
 )sql";
 
-constexpr std::array migrations{version_1, version_2, version_3, version_4,
-                                version_5, version_6, version_7, version_8};
+// Of PFs that were managed or lent from before, nobody noted what they are: the first look that
+// reads them does.
+constexpr char const* version_9 = R"sql(
+CREATE TABLE pf_identities (pci TEXT PRIMARY KEY, document TEXT NOT NULL) STRICT;
+)sql";
+
+constexpr std::array migrations{version_1, version_2, version_3, version_4, version_5,
+                                version_6, version_7, version_8, version_9};
 constexpr int newest = static_cast<int>(migrations.size());
 constexpr int application_id = 0x76666d67;  // "vfmg"
 

@@ -54,6 +54,8 @@ struct Batch {
     std::vector<PciAddress> erase_firmware_tries;
     std::vector<DesiredRdmaLink> save_rdma_links;
     std::vector<std::string> erase_rdma_links;  // names
+    std::vector<std::pair<PciAddress, PfIdentity>> save_identities;
+    std::vector<PciAddress> erase_identities;
     std::vector<Operation> save_operations;
     std::vector<IdempotencyRecord> save_idempotency;
     // Into the history of their VF and of their attachment.

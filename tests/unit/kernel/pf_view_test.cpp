@@ -75,6 +75,26 @@ struct TwoVfs : HostTree {
     Switch eswitch;
 };
 
+// A bond gives all its members one MAC; IPoIB's address is none.
+TEST(PfView, KnowsThePfByItsPermanentMacOrGuid) {
+    TwoVfs tree;
+    EXPECT_EQ(tree.view().info.identity, PfIdentity{}) << "nothing is guessed";
+    auto& pf = tree.network.host.netdevs[1];
+    pf.permanent_mac = MacAddress::parse("52:54:00:aa:00:99").value();
+    EXPECT_EQ(tree.view().info.identity.mac, pf.permanent_mac);
+    EXPECT_NE(tree.view().info.identity.mac, pf.mac);
+    auto const device = tree.device("0000:01:00.0") / "infiniband/mlx5_0";
+    tree.write(device / "node_guid", "248a:0703:008d:ae2e\n");
+    tree.write(device / "ports/1/link_layer", "Ethernet\n");
+    EXPECT_EQ(tree.view().info.identity.guid, std::nullopt) << "that is made of the MAC";
+    tree.write(device / "ports/1/link_layer", "InfiniBand\n");
+    EXPECT_EQ(tree.view().info.identity.guid, Guid{0x248a0703008dae2e});
+    tree.write(device / "node_guid", "0000:0000:0000:0000\n");
+    EXPECT_EQ(tree.view().info.identity.guid, std::nullopt);
+    tree.write(tree.device("0000:01:00.0") / "vpd", std::string("\x90\x05\0SN\x02XY\x78", 9));
+    EXPECT_EQ(tree.view().info.identity.serial, "XY");
+}
+
 TEST(PfView, TakesWhatDevlinkSaysOfTheSwitch) {
     TwoVfs tree;
     EXPECT_EQ(tree.view().info.eswitch_mode, std::nullopt);

@@ -113,7 +113,9 @@ TEST(RemoteKernel, PassesStepsAndViewsOn) {
     auto const view = host.look();
     auto direct = host.fake.view();
     for (auto const& [pci, pf] : view.pfs) direct.pfs.at(pci).observed_at = pf.observed_at;
+    direct.complete = true;
     EXPECT_EQ(view, direct);
+    EXPECT_FALSE(host.kernel->observe(pf1)->complete);
     EXPECT_EQ(view.pfs.at(pf0).vfs.size(), 3U);
     EXPECT_EQ(host.kernel->observe(pf1)->pfs.size(), 1U);
     EXPECT_EQ(host.started, (std::map<KernelSubject, int>{{HostNetwork{}, 1}, {pf0, 1}, {pf1, 1}}));

@@ -36,6 +36,7 @@ Bytes vlan_bytes() {
         .put<std::uint8_t>(IFLA_OPERSTATE, 6)
         .text(IFLA_IFALIAS, "vfmgr")
         .put(IFLA_ADDRESS, std::array<std::uint8_t, 6>{0x52, 0x54, 0, 1, 2, 3})
+        .put(IFLA_PERM_ADDRESS, std::array<std::uint8_t, 6>{0x52, 0x54, 0, 9, 9, 9})
         .nest(IFLA_LINKINFO, info);
 }
 
@@ -52,6 +53,7 @@ TEST(ParseNetdev, ReadsAVlanDevice) {
     EXPECT_EQ(netdev.operstate, 6);
     EXPECT_EQ(netdev.alias, "vfmgr");
     EXPECT_EQ(to_string(netdev.mac.value()), "52:54:00:01:02:03");
+    EXPECT_EQ(to_string(netdev.permanent_mac.value()), "52:54:00:09:09:09");
     EXPECT_TRUE(ours(netdev));
 }
 

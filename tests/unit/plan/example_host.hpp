@@ -40,6 +40,7 @@ inline PfState pf(std::uint16_t num_vfs) {
     state.info.ifname = "enp1s0";
     state.info.driver = "igb";
     state.info.mac = MacAddress{{0x52, 0x54, 0, 0xaa, 0, 1}};
+    state.info.identity.mac = state.info.mac;
     state.info.total_vfs = 7;
     state.info.num_vfs = num_vfs;
     state.info.mtu = 1500;

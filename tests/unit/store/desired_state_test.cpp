@@ -20,6 +20,7 @@ Batch everything() {
     batch.save_quarantines = {quarantine(3), quarantine(4)};
     batch.save_firmware_tries = {{pf, test::firmware_tries()}, {{0, 2, 0, 0}, {}}};
     for (auto const& [name, link] : test::rdma_links()) batch.save_rdma_links.push_back(link);
+    batch.save_identities = {{pf, test::identity()}, {{0, 2, 0, 0}, {}}};
     batch.save_operations = {test::operation("op1", OperationState::running)};
     batch.save_verifications = {test::run_on_vf("run1", "00000001", 5)};
     batch.save_records = {{"op1", test::record(1, ResetVf{{pf, 1}})}};
@@ -33,6 +34,7 @@ DesiredState expected() {
     state.quarantine = {{{pf, 3}, quarantine(3)}, {{pf, 4}, quarantine(4)}};
     state.firmware_tries = {{pf, test::firmware_tries()}, {{0, 2, 0, 0}, {}}};
     state.rdma_links = test::rdma_links();
+    state.identities = {{pf, test::identity()}, {{0, 2, 0, 0}, {}}};
     return state;
 }
 
@@ -79,6 +81,8 @@ TEST_F(DesiredStateTest, IsReplacedAndErasedByItsKeys) {
     batch.erase_firmware_tries = {{0, 2, 0, 0}};
     batch.save_rdma_links = {{{"siw0", SoftRdmaType::siw, "eno1"}, 1}};
     batch.erase_rdma_links = {"rxe0"};
+    batch.save_identities = {{pf, {}}};
+    batch.erase_identities = {{0, 2, 0, 0}};
     ASSERT_TRUE(store.commit(batch));
 
     auto changed = expected();
@@ -90,6 +94,7 @@ TEST_F(DesiredStateTest, IsReplacedAndErasedByItsKeys) {
     changed.firmware_tries[pf].boots["NUM_OF_VFS"].emplace_back("another boot");
     changed.quarantine[{pf, 4}].reason = "another";
     changed.rdma_links = {{"siw0", {{"siw0", SoftRdmaType::siw, "eno1"}, 1}}};
+    changed.identities = {{pf, {}}};
     EXPECT_EQ(store.load(), changed);
 }
 

@@ -31,7 +31,7 @@ TEST_F(FormsTest, EachIsKept) {
     static_cast<void>(open());
     for (int each = 1; each <= form(); ++each)
         EXPECT_TRUE(exists(forms / fmt::format("form-{}.sql", each))) << each;
-    EXPECT_EQ(form(), 8) << "say so in INSTANTIATE_TEST_SUITE_P";
+    EXPECT_EQ(form(), 9) << "say so in INSTANTIATE_TEST_SUITE_P";
 }
 
 TEST_P(FormsTest, LosesNoWish) {
@@ -52,6 +52,9 @@ TEST_P(FormsTest, LosesNoWish) {
     auto links = test::rdma_links();
     if (GetParam() < 5) links.clear();
     EXPECT_EQ(state.rdma_links, links);
+    std::map<PciAddress, PfIdentity> identities;
+    if (GetParam() >= 9) identities[test::pf] = test::identity();
+    EXPECT_EQ(state.identities, identities);
 }
 
 TEST_P(FormsTest, LosesNoJournal) {
@@ -76,6 +79,7 @@ TEST_P(FormsTest, CanDoWhatCameLater) {
     Batch batch;
     batch.save_idempotency = {{"new", "hash", running, {}}};
     batch.save_rdma_links = {{{"siw0", SoftRdmaType::siw, "eno1"}, 1}};
+    batch.save_identities = {{test::pf, {}}};
     batch.save_verifications = {{{test::pf, 2}, test::verification("run2", "00000002", 5)}};
     auto const before = store.last_event().value();
     EXPECT_EQ(before, GetParam() < 6 ? 0U : GetParam() < 7 ? 7U : 8U);
@@ -88,6 +92,7 @@ TEST_P(FormsTest, CanDoWhatCameLater) {
     EXPECT_EQ(store.verifications("00000002").value(), saved);
     EXPECT_EQ(store.verifications(VfId{test::pf, 2}).value(), saved);
     EXPECT_EQ(store.load()->rdma_links.at("siw0"), batch.save_rdma_links[0]);
+    EXPECT_EQ(store.load()->identities.at(test::pf), PfIdentity{});
 }
 
 // As form 6 had them, of leases without more than that; and as form 7 has them.
@@ -133,10 +138,10 @@ TEST_F(FormsTest, CutsWhatEarlierAuditsHold) {
     EXPECT_FALSE(kept[2].refused);
 }
 
-INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2, 3, 4, 5, 6, 7, 8));
+INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9));
 
 class LaterFormsTest : public FormsTest {};
-INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest, testing::Values(2, 3, 4, 5, 6, 7, 8));
+INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest, testing::Values(2, 3, 4, 5, 6, 7, 8, 9));
 
 TEST_P(LaterFormsTest, KeepTokensAndHistory) {
     restore(GetParam());

@@ -70,6 +70,10 @@ inline Quarantine quarantine(std::uint16_t index) {
     return value;
 }
 
+inline PfIdentity identity() {
+    return {MacAddress{{0x52, 0x54, 0, 0, 1, 1}}, Guid{7}, "MT2108X00001"};
+}
+
 inline FirmwareTries firmware_tries() {
     FirmwareTries value;
     value.settings.num_of_vfs = 16;

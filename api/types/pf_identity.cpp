@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/types/pf_identity.hpp"
+
+#include <algorithm>
+
+#include "api/types/json.hpp"
+
+namespace vfmgr {
+namespace {
+
+template <class F, Of<PfIdentity> V>
+void fields(F& f, V& identity) {
+    f.nullable("mac", identity.mac);
+    f.nullable("guid", identity.guid);
+    f.nullable("serial", identity.serial);
+}
+
+template <class T>
+bool both(std::optional<T> const& a, std::optional<T> const& b) {
+    return a && b;
+}
+
+template <class T>
+bool differ(std::optional<T> const& a, std::optional<T> const& b) {
+    return both(a, b) && *a != *b;
+}
+
+void add(std::string& text, char const* name, std::string const& value) {
+    text += (text.empty() ? "" : ", ") + std::string(name) + " " + value;
+}
+
+bool acceptable_serial(std::string_view serial) {
+    constexpr std::size_t length_max = 255;  // VPD's own
+    auto const printable = [](char c) { return c >= ' ' && c <= '~'; };
+    return !serial.empty() && serial.size() <= length_max && std::ranges::all_of(serial, printable);
+}
+
+}  // namespace
+
+bool empty(PfIdentity const& identity) {
+    return !identity.mac && !identity.guid && !identity.serial;
+}
+
+std::string to_string(PfIdentity const& identity) {
+    std::string text;
+    if (identity.mac) add(text, "MAC", to_string(*identity.mac));
+    if (identity.guid) add(text, "GUID", to_string(*identity.guid));
+    if (identity.serial) add(text, "serial", *identity.serial);
+    return text.empty() ? "an unknown identity" : text;
+}
+
+SamePf same_pf(PfIdentity const& known, PfIdentity const& seen) {
+    if (differ(known.mac, seen.mac) || differ(known.guid, seen.guid) ||
+        differ(known.serial, seen.serial))
+        return SamePf::no;
+    return both(known.mac, seen.mac) || both(known.guid, seen.guid) ? SamePf::yes : SamePf::unknown;
+}
+
+PfIdentity completed(PfIdentity known, PfIdentity const& seen) {
+    auto const same = same_pf(known, seen);
+    bool const first_look = empty(known);
+    // It was read without its driver: there is nothing yet that another PF of the card lacks.
+    bool const one_card = both(known.serial, seen.serial) && !known.mac && !known.guid;
+    if (same == SamePf::no || !(same == SamePf::yes || first_look || one_card)) return known;
+    if (!known.mac) known.mac = seen.mac;
+    if (!known.guid) known.guid = seen.guid;
+    if (!known.serial) known.serial = seen.serial;
+    return known;
+}
+
+void to_json(nlohmann::json& out, PfIdentity const& identity) {
+    JsonWriter writer(out);
+    fields(writer, identity);
+}
+
+void read(JsonReader& reader, PfIdentity& identity) {
+    fields(reader, identity);
+    if (identity.serial && !acceptable_serial(*identity.serial))
+        reader.complain("serial", "must be 1 to 255 printable characters");
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Another device at a PF's address, the PF at another one, a PF without its driver, and none.
+#include "vfmgr/plan/pf_standing.hpp"
+
+#include <gmock/gmock.h>
+
+#include "example_host.hpp"
+#include "tests/fakes/driver_model.hpp"
+#include "vfmgr/plan/drift.hpp"
+
+namespace vfmgr {
+namespace {
+
+using namespace example;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+PciAddress const other{0, 2, 0, 0};
+MacAddress const strange{{0x52, 0x54, 0, 0xbb, 0, 9}};
+
+struct PfStandingTest : testing::Test {
+    HostView view = host();
+    DesiredState wish = desired();
+
+    PfStandingTest() {
+        view.kernel.complete = true;
+        wish.identities[pf_address] = view.kernel.pfs.at(pf_address).info.identity;
+        wish = with_lease(wish, view, "aaaa0001", ask());
+    }
+    // The PF answers at `to`; nothing is left where it was.
+    void move_pf(PciAddress const& to) {
+        auto state = view.kernel.pfs.extract(pf_address).mapped();
+        state.info.pci = to;
+        for (auto& leg : state.legs) leg.id.pf = to;
+        view.kernel.pfs[to] = std::move(state);
+    }
+    void put_another_in_its_place() {
+        view.kernel.pfs[pf_address] = pf(7);
+        view.kernel.pfs[pf_address].info.identity.mac = strange;
+    }
+    [[nodiscard]] PfStanding standing() const { return standing_of(view.kernel, wish, pf_address); }
+    [[nodiscard]] Error refusal() const {
+        return wrong_standing(standing(), pf_address).value_or(Error{});
+    }
+};
+
+TEST_F(PfStandingTest, IsHereAndProvedByWhatWasKept) {
+    EXPECT_EQ(standing().is, Standing::here);
+    EXPECT_TRUE(standing().proved);
+    EXPECT_TRUE(require_same_pf(view, wish, pf_address));
+    view.kernel.pfs.at(pf_address).info.identity = {};
+    EXPECT_EQ(standing().is, Standing::here) << "nothing says that it is another";
+    EXPECT_FALSE(standing().proved);
+    wish.identities[pf_address].serial = "A";
+    view.kernel.pfs.at(pf_address).info.identity.serial = "A";
+    EXPECT_TRUE(standing().proved) << "the card, where it was";
+}
+
+TEST_F(PfStandingTest, IsRenumberedWhereAnotherDeviceAnswers) {
+    put_another_in_its_place();
+    EXPECT_EQ(standing().is, Standing::renumbered);
+    EXPECT_EQ(standing().other->mac, strange);
+    EXPECT_EQ(refusal().problem, Problem::pf_renumbered);
+    EXPECT_THAT(refusal().detail, AllOf(HasSubstr("0000:01:00.0"), HasSubstr(to_string(strange)),
+                                        HasSubstr("not on this host")));
+    EXPECT_THAT(refusal().remedy, HasSubstr("put the card of 0000:01:00.0 (MAC"));
+}
+
+TEST_F(PfStandingTest, IsRenumberedWhereItAnswersElsewhere) {
+    move_pf(other);
+    EXPECT_EQ(standing().is, Standing::renumbered);
+    EXPECT_EQ(standing().now_at, other);
+    EXPECT_THAT(refusal().detail, HasSubstr("is at 0000:02:00.0 now"));
+    EXPECT_THAT(require_same_pf(view, wish, other).error().detail,
+                HasSubstr("was at 0000:01:00.0 before"))
+        << "and nobody manages it twice";
+    put_another_in_its_place();
+    EXPECT_EQ(standing().now_at, other);
+    EXPECT_THAT(refusal().detail, AllOf(HasSubstr("0000:02:00.0"), HasSubstr(to_string(strange))));
+}
+
+TEST_F(PfStandingTest, IsRenumberedAlsoWhereWhatIsThereCantBeTold) {
+    move_pf(other);
+    put_another_in_its_place();
+    view.kernel.pfs.at(pf_address).info.identity = {};
+    EXPECT_EQ(standing().is, Standing::renumbered);
+    EXPECT_EQ(standing().now_at, other);
+}
+
+TEST_F(PfStandingTest, IsThereWithoutItsDriver) {
+    auto& info = view.kernel.pfs.at(pf_address).info;
+    info.driver.clear();
+    info.ifname.clear();
+    info.identity = {};
+    EXPECT_EQ(standing().is, Standing::driver_unbound);
+    EXPECT_EQ(wrong_standing(standing(), pf_address), std::nullopt);
+    EXPECT_FALSE(standing().proved);
+}
+
+TEST_F(PfStandingTest, IsGoneOnlyFromAHostThatWasLookedAtAsAWhole) {
+    view.kernel.pfs.clear();
+    EXPECT_EQ(standing().is, Standing::gone);
+    EXPECT_EQ(refusal().problem, Problem::pf_gone);
+    EXPECT_THAT(refusal().detail, HasSubstr("0000:01:00.0"));
+    view.kernel.complete = false;
+    EXPECT_EQ(standing().is, Standing::unknown);
+    EXPECT_EQ(wrong_standing(standing(), pf_address), std::nullopt);
+    view.kernel.complete = true;
+    EXPECT_TRUE(require_same_pf(view, wish, other))
+        << "nothing is kept of that: it was never there";
+}
+
+TEST_F(PfStandingTest, IsUnknownWhileItCantBeRead) {
+    view.kernel.pfs.at(pf_address).stale = true;
+    view.kernel.pfs.at(pf_address).info.identity = {};
+    EXPECT_EQ(standing().is, Standing::unknown);
+    view.kernel.pfs.at(pf_address).stale = false;
+    view.kernel.pfs.at(pf_address).stuck = "a removal hangs";
+    EXPECT_EQ(standing().is, Standing::unknown) << "it is leaving, and may come back";
+    EXPECT_EQ(wrong_standing(standing(), pf_address), std::nullopt);
+}
+
+TEST_F(PfStandingTest, EveryPlanIsRefusedWhileAnotherDeviceIsThere) {
+    put_another_in_its_place();
+    auto const lease = wish.attachments.at("aaaa0001");
+    wish.pfs.at(pf_address).spec.mode = PfMode::enforce;
+    auto const problem_of = [](auto const& plan) {
+        return plan ? Problem::internal : plan.error().problem;
+    };
+    EXPECT_EQ(problem_of(plan_pf(view, wish, pf_address, {})), Problem::pf_renumbered);
+    EXPECT_EQ(problem_of(plan_attachment(view, wish, "aaaa0002", ask("vm2"), "seed")),
+              Problem::pf_renumbered);
+    EXPECT_EQ(problem_of(plan_release(view, wish, lease)), Problem::pf_renumbered);
+    EXPECT_EQ(problem_of(plan_restore(view, wish, pf_address)), Problem::pf_renumbered);
+    EXPECT_EQ(problem_of(plan_repair(view, wish, pf_address)), Problem::pf_renumbered);
+}
+
+TEST_F(PfStandingTest, RestoreBindsNothingOfWhatItCantTell) {
+    ASSERT_FALSE(plan_restore(view, wish, pf_address)->steps.empty());
+    view.kernel.pfs.at(pf_address).info.identity = {};
+    auto const refused = plan_restore(view, wish, pf_address);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().problem, Problem::unavailable);
+    wish.identities.clear();
+    EXPECT_TRUE(plan_restore(view, wish, pf_address)) << "a store of an earlier form knows none";
+}
+
+TEST_F(PfStandingTest, IsDriftWithItsRemedy) {
+    put_another_in_its_place();
+    auto const drift = find_drift(view, wish);
+    ASSERT_EQ(drift.size(), 1U) << "another device is compared with nothing";
+    EXPECT_EQ(drift[0].what, "device");
+    EXPECT_THAT(drift[0].sentence, HasSubstr("put the card"));
+    EXPECT_TRUE(can_be_judged(view, wish, pf_address));
+    view.kernel.pfs.clear();
+    ASSERT_EQ(find_drift(view, wish).size(), 1U);
+    EXPECT_EQ(find_drift(view, wish)[0].found, "pf_gone");
+    EXPECT_TRUE(can_be_judged(view, wish, pf_address));
+    view.kernel.complete = false;
+    EXPECT_THAT(find_drift(view, wish), IsEmpty());
+}
+
+TEST_F(PfStandingTest, ADriverThatIsUnboundIsDrift) {
+    auto& state = view.kernel.pfs.at(pf_address);
+    state.info.driver.clear();
+    auto const drift = find_drift(view, wish);
+    ASSERT_FALSE(drift.empty());
+    EXPECT_EQ(drift[0].what, "driver");
+    EXPECT_THAT(drift[0].sentence, HasSubstr("drivers_probe"));
+}
+
+TEST_F(PfStandingTest, IdentitiesAreKeptOfWhatIsReadAndOnlyOnce) {
+    EXPECT_EQ(kept_pfs(wish), std::vector{pf_address});
+    EXPECT_EQ(identity_to_keep(view.kernel, wish, pf_address), std::nullopt) << "it is known";
+    wish.identities.clear();
+    auto const seen = view.kernel.pfs.at(pf_address).info.identity;
+    EXPECT_EQ(identity_to_keep(view.kernel, wish, pf_address), seen);
+    view.kernel.pfs.at(pf_address).stale = true;
+    EXPECT_EQ(identity_to_keep(view.kernel, wish, pf_address), std::nullopt);
+    view.kernel.pfs.at(pf_address).stale = false;
+    wish.identities[other] = seen;
+    EXPECT_EQ(identity_to_keep(view.kernel, wish, pf_address), std::nullopt)
+        << "what is known as another PF that moved here is not this one";
+    wish.identities = {{pf_address, {strange, {}, {}}}};
+    EXPECT_EQ(identity_to_keep(view.kernel, wish, pf_address), std::nullopt) << "never replaced";
+}
+
+// A PF that is gone may come back with what its VFs had.
+TEST_F(PfStandingTest, AddressAndMacOfAQuarantineAreReserved) {
+    auto const lease = wish.attachments.at("aaaa0001");
+    wish.attachments.clear();
+    wish.quarantine[lease.vf] = Quarantine{lease.vf, lease, "its PF is gone", {}, {}};
+    auto const next = plan(view, wish, ask("vm2")).value().attachment;
+    EXPECT_NE(next.address, lease.address);
+    EXPECT_NE(next.vf, lease.vf);
+    auto spec = ask("vm2");
+    spec.settings.mac = lease.settings.mac;
+    EXPECT_EQ(plan(view, wish, spec).error().problem, Problem::conflict);
+    spec = ask("vm2");
+    spec.address = lease.address;
+    EXPECT_EQ(plan(view, wish, spec).error().problem, Problem::conflict);
+}
+
+}  // namespace
+}  // namespace vfmgr

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/engine/identities.hpp"
+
+#include <algorithm>
+
+#include "vfmgr/engine/engine.hpp"
+#include "vfmgr/plan/pf_standing.hpp"
+
+namespace vfmgr {
+
+void keep_identity(Batch& batch, KernelView const& host, DesiredState const& desired,
+                   PciAddress const& pf) {
+    if (auto identity = identity_to_keep(host, desired, pf))
+        batch.save_identities.emplace_back(pf, std::move(*identity));
+}
+
+// A store of an earlier form has none: what is at the address at the first look is what was there.
+void Engine::learn_identities(Control::State& state) {
+    auto const host = control_->snapshot().host;
+    auto const& desired = state.desired();
+    auto const kept = kept_pfs(desired);
+    Batch batch;
+    for (auto const& pf : kept) keep_identity(batch, host->kernel, desired, pf);
+    for (auto const& [pf, identity] : desired.identities)
+        if (!std::ranges::binary_search(kept, pf)) batch.erase_identities.push_back(pf);
+    // A store that can't be written: the next look finds the same.
+    if (!batch.save_identities.empty() || !batch.erase_identities.empty())
+        static_cast<void>(state.commit(std::move(batch)).has_value());
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/plan/pf_standing.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace vfmgr {
+namespace {
+
+bool is_fresh(PfState const& pf) {
+    return !pf.stale && !pf.stuck;
+}
+
+PfIdentity kept_of(DesiredState const& desired, PciAddress const& pf) {
+    auto const kept = desired.identities.find(pf);
+    return kept == desired.identities.end() ? PfIdentity{} : kept->second;
+}
+
+std::optional<PciAddress> where_else(KernelView const& host, PfIdentity const& known,
+                                     PciAddress const& than) {
+    for (auto const& [address, pf] : host.pfs)
+        if (address != than && same_pf(known, pf.info.identity) == SamePf::yes) return address;
+    return std::nullopt;
+}
+
+// Which other address the device that is at this one is kept under.
+std::optional<PciAddress> kept_under(DesiredState const& desired, PfIdentity const& seen,
+                                     PciAddress const& than) {
+    for (auto const& [address, known] : desired.identities)
+        if (address != than && same_pf(known, seen) == SamePf::yes) return address;
+    return std::nullopt;
+}
+
+// Its identity says yes or nothing: is it of use?
+Standing of_what_is_there(PfState const& pf) {
+    if (!is_fresh(pf)) return Standing::unknown;
+    return pf.info.driver.empty() ? Standing::driver_unbound : Standing::here;
+}
+
+// The serial alone will do where it stood: the card is the same, and so is the function's number.
+bool is_proved(PfIdentity const& known, PfIdentity const& seen) {
+    auto const same = same_pf(known, seen);
+    return same == SamePf::yes ||
+           (same == SamePf::unknown && known.serial && known.serial == seen.serial);
+}
+
+}  // namespace
+
+PfStanding standing_of(KernelView const& host, DesiredState const& desired, PciAddress const& pf) {
+    PfStanding standing;
+    standing.known = kept_of(desired, pf);
+    auto const there = host.pfs.find(pf);
+    auto const elsewhere = where_else(host, standing.known, pf);
+    if (there == host.pfs.end()) {
+        standing.now_at = elsewhere;
+        standing.is = elsewhere       ? Standing::renumbered
+                      : host.complete ? Standing::gone
+                                      : Standing::unknown;
+        return standing;
+    }
+    auto const& seen = there->second.info.identity;
+    auto const same = same_pf(standing.known, seen);
+    if (same == SamePf::no) standing.other = seen;
+    if (same != SamePf::yes) standing.now_at = elsewhere;
+    if (empty(standing.known)) standing.was_at = kept_under(desired, seen, pf);
+    if (standing.other || standing.now_at || standing.was_at) {
+        standing.is = Standing::renumbered;
+        return standing;
+    }
+    standing.is = of_what_is_there(there->second);
+    standing.proved = standing.is == Standing::here && is_proved(standing.known, seen);
+    return standing;
+}
+
+std::optional<Error> wrong_standing(PfStanding const& standing, PciAddress const& pf) {
+    auto const address = to_string(pf);
+    auto const known = to_string(standing.known);
+    auto const back = fmt::format("put the card of {} ({}) back into its slot", address, known);
+    if (standing.is == Standing::gone)
+        return Error{Problem::pf_gone,
+                     fmt::format("the PF of {} ({}) is not on this host", address, known), back};
+    if (standing.is != Standing::renumbered) return std::nullopt;
+    if (standing.was_at)
+        return Error{
+            Problem::pf_renumbered,
+            fmt::format("the PF at {} was at {} before, and what is kept of it is there", address,
+                        to_string(*standing.was_at)),
+            fmt::format("put the card back into the slot of {}", to_string(*standing.was_at))};
+    auto const there = standing.other
+                           ? fmt::format("another device ({}) is there", to_string(*standing.other))
+                           : std::string("what is there can't be told");
+    if (standing.now_at)
+        return Error{
+            Problem::pf_renumbered,
+            fmt::format("the PF of {} ({}) is at {} now{}", address, known,
+                        to_string(*standing.now_at), standing.other ? ", and " + there : ""),
+            back};
+    return Error{Problem::pf_renumbered,
+                 fmt::format("the PF of {} ({}) is not on this host: {}", address, known, there),
+                 back};
+}
+
+Result<void> require_same_pf(HostView const& host, DesiredState const& desired,
+                             PciAddress const& pf) {
+    auto wrong = wrong_standing(standing_of(host.kernel, desired, pf), pf);
+    if (!wrong) return {};
+    // Of an address of which nothing is kept nothing is gone.
+    auto const kept = kept_pfs(desired);
+    if (wrong->problem == Problem::pf_gone && !std::ranges::binary_search(kept, pf)) return {};
+    return fail(std::move(*wrong));
+}
+
+std::vector<PciAddress> kept_pfs(DesiredState const& desired) {
+    std::set<PciAddress> kept;
+    for (auto const& [pf, spec] : desired.pfs) kept.insert(pf);
+    for (auto const& [id, lease] : desired.attachments) kept.insert(lease.vf.pf);
+    for (auto const& [vf, quarantine] : desired.quarantine) kept.insert(vf.pf);
+    return {kept.begin(), kept.end()};
+}
+
+std::optional<PfIdentity> identity_to_keep(KernelView const& host, DesiredState const& desired,
+                                           PciAddress const& pf) {
+    auto const there = host.pfs.find(pf);
+    if (there == host.pfs.end() || !is_fresh(there->second)) return std::nullopt;
+    auto const& seen = there->second.info.identity;
+    if (kept_under(desired, seen, pf)) return std::nullopt;
+    auto const known = kept_of(desired, pf);
+    auto next = completed(known, seen);
+    return next == known ? std::nullopt : std::optional(std::move(next));
+}
+
+}  // namespace vfmgr
