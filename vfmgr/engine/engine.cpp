@@ -110,12 +110,16 @@ void Engine::observe_loop() {
         look_ = at_once_ = false;
         lock.unlock();
         auto const began = clock_.steady_now();
-        if (!is_seen) {
-            claims_.look_begins();
-            // An unreadable host stays published as it was; operations look for themselves.
-            static_cast<void>(observe_for(seams_, std::nullopt).has_value());
-        }
-        judge_what_is_seen();
+        auto const look = [&] {
+            if (!is_seen) {
+                claims_.look_begins();
+                // An unreadable host stays published as it was; operations look for themselves.
+                static_cast<void>(observe_for(seams_, std::nullopt).has_value());
+            }
+            judge_what_is_seen();
+        };
+        if (auto const bug = exception_of(look))
+            control_->report_bug("an exception ended a look at the host: " + *bug);
         for (auto const& task : awaiting) control_->post(task);
         auto const took = clock_.steady_now() - began;
         lock.lock();

@@ -84,11 +84,28 @@ TEST_F(ExceptionTest, OnTheControlThreadIsTold) {
     control.post([](Control::State&) {}, [] { throw std::runtime_error("published"); });
     control.watch(Deadline::max(),
                   [](Control::State&, Watch) -> bool { throw std::runtime_error("watcher"); });
-    int others = 0;
-    control.watch(Deadline::max(), [&](Control::State&, Watch) { return ++others > 2; });
-    EXPECT_TRUE(control.wait([](Control::State&) { return true; }));
+    auto const asked = std::make_shared<std::promise<void>>();
+    control.watch(Deadline::max(),
+                  [asked](Control::State&, Watch) { return (asked->set_value(), true); });
+    asked->get_future().get();
     EXPECT_THAT(bugs(), testing::UnorderedElementsAre("task", "published", "watcher"))
         << "the watcher is asked once";
+}
+
+// Files of other programs are read when VFs are not as they are wanted.
+TEST_F(ExceptionTest, InALookIsToldAndTheNextLookComes) {
+    TemporaryFolder const other;
+    Bench looking(
+        kernel, hypervisor, other.path(), AskResponder{}, system_clock(), TrustedNetdevs{},
+        [](std::vector<PfInfo> const&) -> OwnersOfPfs { throw std::runtime_error("broken"); });
+    looking.engine.control().on_bug([this](std::string const& what) { bugs_.push_back(what); });
+    looking.run(ReplacePfSpec{pf0, spec_with_vfs(2)});
+    kernel.change([](KernelView& host) { host.pfs.at(pf0).vfs.clear(); });
+    looking.engine.start_observing();
+    have_looked(looking.engine, kernel);
+    auto const told = looking.engine.control().wait([this](Control::State&) { return bugs_; });
+    ASSERT_FALSE(told.empty());
+    EXPECT_THAT(told.front(), HasSubstr("a look at the host: broken"));
 }
 
 TEST_F(ExceptionTest, WithoutThreadsAnOperationFailsAndSaysSo) {
