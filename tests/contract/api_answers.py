@@ -148,20 +148,47 @@ class Api:
 
     def with_full_slots(self, operation):
         self.daemon.happen(step_milliseconds=600000)
-        begun = []
-        for _ in range(SLOTS_TRIED_MAX):
-            answer = self.ask("replacePfSpec", body={"num_vfs": 3}, pci=SPARE)
-            if answer.status == 503:
-                break
-            begun.append(answer.body)
+        begun = self.fill("replacePfSpec", body={"num_vfs": 3}, pci=SPARE)
         if operation == "addRdmaLink":
             self.ask(operation, body={"type": "siw", "netdev": "eno2"}, name="siw0")
+        elif operation == "forgetPf":
+            self.ask(operation, pci=SPARE)
         else:
             self.ask(operation)
         self.daemon.happen(step_milliseconds=0)
         for one in begun:
             assert self.daemon.ended(one)["state"] == "succeeded"
         self.put_back()
+
+    def fill(self, operation, **how):
+        """Begins such operations until one is refused; those that wait for the first one's end."""
+        begun = []
+        for _ in range(SLOTS_TRIED_MAX):
+            answer = self.ask(operation, **how)
+            if answer.status == 503:
+                break
+            begun.append(answer.body)
+        return begun
+
+    def detach_503(self):
+        """Places of their own, which only other detaches take."""
+        self.daemon.happen(step_milliseconds=600000)
+        begun = self.fill("liftQuarantine")
+        self.ask("detach")
+        self.daemon.happen(step_milliseconds=0)
+        states = [self.daemon.ended(one)["state"] for one in begun]
+        assert states.count("succeeded") == 1, states
+        self.quarantined = self.quarantine("vm6")
+
+    liftQuarantine_503 = detach_503
+
+    def verify_503(self):
+        """Of one VM; a silent one keeps nobody from detaching."""
+        silent = self.attached("vm7", network="lab")
+        begun = self.fill("verify", body={"timeout_seconds": 600}, id=silent)
+        self.daemon.do("DELETE", f"/v1/attachments/{silent}")
+        for one in begun:
+            assert self.daemon.ended(one)["state"] == "failed"
 
     # --- of single operations -------------------------------------------------------------------
 
@@ -192,8 +219,9 @@ class Api:
     def forgetPf_200(self):
         self.ask("forgetPf", "?dry_run=true", pci=SPARE)
 
-    def forgetPf_204(self):
-        self.ask("forgetPf", pci=SPARE)
+    def forgetPf_202(self):
+        answer = self.ask("forgetPf", pci=SPARE)
+        assert self.daemon.ended(answer.body)["state"] == "succeeded"
         self.daemon.do("PUT", f"/v1/pfs/{SPARE}/spec", {"num_vfs": 2})
         self.put_back()
 
