@@ -70,7 +70,8 @@ int main(int argc, char** argv) {
     GuestSeam const guests{
         [&hypervisor](std::uint32_t cid) { return hypervisor.resolve_cid(cid); }, check_peer,
         [port = config->guest_plane_vsock_port](http::Server& server, http::Handler handler) {
-            return server.listen(http::VsockListen{port}, std::move(handler));
+            return server.listen(http::VsockListen{port, http::SourcePort::privileged},
+                                 std::move(handler));
         }};
     auto const served = run(*config, kernel, hypervisor, guests, bell, system_clock());
     return served ? 0 : failed(served.error());

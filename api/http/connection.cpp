@@ -2,6 +2,7 @@
 #include "api/http/connection.hpp"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
@@ -56,6 +57,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     void start();
     void close();
+    void give_way(std::string const& refusal);
+    [[nodiscard]] bool idle() const {
+        return phase_ != Phase::answering && phase_ != Phase::writing;
+    }
     void answer(std::uint64_t sequence, std::optional<Response> response);
     [[nodiscard]] Peer const& peer() const { return setup_.peer; }
 
@@ -151,6 +156,14 @@ void Connection::close() {
     socket_.close(ignored);
     deadline_.cancel();
     setup_.on_end(*this);
+}
+
+// What fits into the socket at once is sent.
+void Connection::give_way(std::string const& refusal) {
+    if (!tls_ && phase_ != Phase::writing && phase_ != Phase::lingering)
+        (void)::send(socket_.native_handle(), refusal.data(), refusal.size(),
+                     MSG_DONTWAIT | MSG_NOSIGNAL);
+    close();
 }
 
 void Connection::enter(Phase phase, std::chrono::seconds limit) {
@@ -349,6 +362,14 @@ void start(Connection& connection) {
 
 void close(Connection& connection) {
     connection.close();
+}
+
+void give_way(Connection& connection, std::string const& refusal) {
+    connection.give_way(refusal);
+}
+
+bool idle(Connection const& connection) {
+    return connection.idle();
 }
 
 Peer const& peer(Connection const& connection) {

@@ -34,6 +34,10 @@ struct ConnectionSetup {
 [[nodiscard]] std::shared_ptr<Connection> make_connection(ConnectionSetup setup);
 void start(Connection& connection);
 void close(Connection& connection);
+// For another: where it is owed an answer, or none has begun, it is told `refusal`, a whole one.
+void give_way(Connection& connection, std::string const& refusal);
+// It waits for what the peer sends or takes, and owes it no answer.
+[[nodiscard]] bool idle(Connection const& connection);
 [[nodiscard]] Peer const& peer(Connection const& connection);
 
 }  // namespace vfmgr::http

@@ -61,7 +61,7 @@ using Handler = std::function<void(Request, Respond)>;
 struct Limits {
     std::size_t body_bytes_max = 256 * 1024;
     std::size_t header_bytes_max = 16 * 1024;
-    std::size_t connections_max = 256;          // for each listener
+    std::size_t connections_max = 256;          // for each listener; places.hpp says who has them
     std::size_t connections_per_peer_max = 32;  // by uid, address or CID
     std::chrono::seconds read_seconds_max{30};  // a whole request; taking a whole answer
     std::chrono::seconds idle_seconds_max{120};
@@ -82,8 +82,11 @@ struct TlsListen {
     std::string certificate_file{};  // PEM
     std::string key_file{};          // PEM
 };
+// privileged: source ports below 1024, which the guest plane asks for (root in the VM).
+enum class SourcePort { any, privileged };
 struct VsockListen {
     std::uint32_t port = 8471;
+    SourcePort source = SourcePort::any;  // others take no place
 };
 using Listen = std::variant<UnixListen, InheritedListen, TlsListen, VsockListen>;
 
@@ -115,8 +118,6 @@ struct TlsTarget {
     std::string ca_file{};      // PEM; or
     std::string fingerprint{};  // SHA-256 of the certificate, hex
 };
-// privileged: binds to a source port below 1024, which the guest plane asks for (root in the VM).
-enum class SourcePort { any, privileged };
 struct VsockTarget {
     std::uint32_t cid = 2;
     std::uint32_t port = 8471;
@@ -159,6 +160,9 @@ class Client {
 [[nodiscard]] Response problem_response(Error const& error, std::string const& instance,
                                         std::string const& request_id);
 [[nodiscard]] Response problem_response(Error const& error, Request const& request);
+// invalid_request where there is a parameter that is not one of `known`.
+[[nodiscard]] Result<void> check_query(Request const& request,
+                                       std::vector<std::string> const& known);
 // 415 where there is a body that is not said to be JSON, which all that is served here takes.
 [[nodiscard]] std::optional<Response> refuse_other_media(Request const& request);
 

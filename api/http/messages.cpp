@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What clients and handlers say in the same way everywhere.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -52,6 +54,19 @@ Response problem_response(Error const& error, Request const& request) {
     auto const id = request.headers.find("x-request-id");
     return problem_response(error, request.path,
                             id == request.headers.end() ? std::string() : id->second);
+}
+
+// A parameter that nobody reads would be a wish that nobody fulfils: ?dryrun=true must not attach.
+Result<void> check_query(Request const& request, std::vector<std::string> const& known) {
+    for (auto const& [name, value] : request.query) {
+        if (std::ranges::find(known, name) != known.end()) continue;
+        return fail(Problem::invalid_request,
+                    fmt::format("{} {} has no parameter {}", request.method, request.path,
+                                vfmgr::quoted(name)),
+                    known.empty() ? "leave it out: there are none here"
+                                  : fmt::format("those that it knows: {}", fmt::join(known, ", ")));
+    }
+    return {};
 }
 
 std::optional<Response> refuse_other_media(Request const& request) {

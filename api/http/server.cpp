@@ -15,6 +15,7 @@
 #include "api/http/connection.hpp"
 #include "api/http/http.hpp"
 #include "api/http/listening.hpp"
+#include "api/http/places.hpp"
 #include "api/http/wire.hpp"
 
 namespace vfmgr::http {
@@ -26,16 +27,28 @@ namespace {
 
 constexpr std::chrono::seconds accept_retry_seconds{1};
 
-// Beyond a cap nobody waits for the peer: what fits into the socket at once is sent.
-void turn_away(int fd, std::string const& detail) {
-    auto const response =
-        problem_response({Problem::unavailable, detail, "close other connections, then try again"},
-                         "", random_request_id());
-    std::string text =
-        "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 5\r\n";
+// A whole answer to who gets no connection, or has to give up its own.
+std::string refusal_text(Error const& error) {
+    auto const id = random_request_id();
+    auto const response = problem_response(error, "", id);
+    std::string text = response.status == 403 ? "HTTP/1.1 403 Forbidden\r\n"
+                                              : "HTTP/1.1 503 Service Unavailable\r\n";
+    text += "Connection: close\r\nX-Request-Id: " + id + "\r\n";
+    for (auto const& [name, value] : response.headers) text += name + ": " + value + "\r\n";
     text += "Content-Type: " + response.content_type + "\r\n";
-    text += "Content-Length: " + std::to_string(response.body.size()) + "\r\n\r\n" + response.body;
+    return text + "Content-Length: " + std::to_string(response.body.size()) + "\r\n\r\n" +
+           response.body;
+}
+
+// Nobody waits for the peer: what fits into the socket at once is sent.
+void turn_away(int fd, Error const& error) {
+    auto const text = refusal_text(error);
     (void)::send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+SourcePort source_of(Listen const& where) {
+    auto const* const vsock = std::get_if<VsockListen>(&where);
+    return vsock ? vsock->source : SourcePort::any;
 }
 
 // A listening socket with its connections. Lives on the io thread; owned by Server::Impl. Caps are
@@ -43,13 +56,14 @@ void turn_away(int fd, std::string const& detail) {
 class Listener {
   public:
     Listener(asio::io_context& io, std::shared_ptr<Mailbox> mailbox, Limits const& limits,
-             ListeningSocket socket, SslContext tls, Handler handler)
+             ListeningSocket socket, SourcePort source, SslContext tls, Handler handler)
         : io_(io),
           mailbox_(std::move(mailbox)),
           limits_(limits),
           file_(std::move(socket.file)),
           descriptor_(io, socket.fd.release()),
           retry_(io),
+          source_(source),
           tls_(std::move(tls)),
           handler_(std::move(handler)) {}
 
@@ -61,6 +75,7 @@ class Listener {
     enum class Accepted { yes, no_resources };
     Accepted accept_one();
     void admit(FileDescriptor fd);
+    [[nodiscard]] Result<void> make_room(std::string const& peer);
     void forget(Connection const& connection);
 
     asio::io_context& io_;
@@ -69,9 +84,15 @@ class Listener {
     SocketFile file_;
     asio::posix::stream_descriptor descriptor_;
     asio::steady_timer retry_;
+    SourcePort const source_;
     SslContext tls_;
     Handler handler_;
-    std::map<Connection const*, std::shared_ptr<Connection>> connections_;
+    struct Kept {
+        std::shared_ptr<Connection> connection;
+        std::uint64_t number = 0;
+    };
+    std::map<Connection const*, Kept> connections_;
+    std::uint64_t so_far_ = 0;
     std::map<std::string, std::size_t> by_peer_;
 };
 
@@ -109,14 +130,11 @@ Listener::Accepted Listener::accept_one() {
 void Listener::admit(FileDescriptor fd) {
     auto const peer = peer_of(fd.get());
     if (!peer) return;
+    if (auto const good = check_source(source_, *peer); !good)
+        return turn_away(fd.get(), good.error());
     auto const key = peer_key(*peer);
-    auto const from_peer = by_peer_.find(key);
-    auto const count = from_peer == by_peer_.end() ? 0 : from_peer->second;
-    bool const full = connections_.size() >= limits_.connections_max;
-    if (full || count >= limits_.connections_per_peer_max) {
-        if (!tls_)
-            turn_away(fd.get(), full ? "all connections of this socket are taken"
-                                     : "all connections that " + key + " may have are taken");
+    if (auto const room = make_room(key); !room) {
+        if (!tls_) turn_away(fd.get(), room.error());
         return;
     }
     // An answer's last segment must not wait for the acknowledgement of the one before.
@@ -133,8 +151,29 @@ void Listener::admit(FileDescriptor fd) {
                          .limits = limits_,
                          .handler = handler_,
                          .on_end = [this](Connection const& ended) { forget(ended); }});
-    connections_.emplace(connection.get(), connection);
+    connections_.emplace(connection.get(), Kept{connection, so_far_++});
     http::start(*connection);
+}
+
+Result<void> Listener::make_room(std::string const& peer) {
+    auto const from_peer = by_peer_.find(peer);
+    auto const count = from_peer == by_peer_.end() ? 0 : from_peer->second;
+    PlaceLimits const limits{limits_.connections_max, limits_.connections_per_peer_max};
+    if (connections_.size() < limits.all && count < limits.each) return {};
+    std::vector<Place> taken;
+    taken.reserve(connections_.size());
+    for (auto const& [key, kept] : connections_)
+        taken.push_back({peer_key(http::peer(*key)), kept.number, idle(*key)});
+    VFMGR_TRY(auto const leaves, find_place(taken, peer, limits));
+    for (auto const& [key, kept] : connections_) {
+        if (kept.number != leaves) continue;
+        auto const connection = kept.connection;  // it takes itself out of the map
+        give_way(*connection, refusal_text({Problem::unavailable,
+                                            "this connection was given to another, which waited",
+                                            "connect again"}));
+        break;
+    }
+    return {};
 }
 
 void Listener::forget(Connection const& connection) {
@@ -147,14 +186,13 @@ void Listener::close() {
     ErrorCode ignored;
     descriptor_.close(ignored);
     retry_.cancel();
-    for (auto const& [key, connection] : std::map(connections_)) http::close(*connection);
+    for (auto const& [key, kept] : std::map(connections_)) http::close(*kept.connection);
 }
 
 void Listener::cut_vsock(std::uint32_t cid) {
-    for (auto const& [key, connection] : std::map(connections_))
-        if (auto const* guest = std::get_if<VsockPeer>(&peer(*connection));
-            guest && guest->cid == cid)
-            http::close(*connection);
+    for (auto const& [key, kept] : std::map(connections_))
+        if (auto const* guest = std::get_if<VsockPeer>(&peer(*key)); guest && guest->cid == cid)
+            http::close(*kept.connection);
 }
 
 }  // namespace
@@ -186,7 +224,7 @@ Result<void> Server::listen(Listen const& where, Handler handler) {
     VFMGR_TRY(ListeningSocket socket, open_listening(where));
     auto listener = std::make_shared<std::unique_ptr<Listener>>(
         std::make_unique<Listener>(impl_->io, impl_->mailbox, impl_->limits, std::move(socket),
-                                   std::move(tls), std::move(handler)));
+                                   source_of(where), std::move(tls), std::move(handler)));
     impl_->mailbox->post([this, listener] {
         impl_->listeners.push_back(std::move(*listener));
         impl_->listeners.back()->accept_next();

@@ -8,8 +8,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "api/types/text.hpp"
-
 namespace vfmgr {
 namespace {
 
@@ -72,19 +70,6 @@ std::string joined(std::vector<std::string> const& words) {
     return text;
 }
 
-// A parameter that nobody reads would be a wish that nobody fulfils: ?dryrun=true must not attach.
-Result<void> check_query(Route const& route, http::Request const& request) {
-    for (auto const& [name, value] : request.query) {
-        if (std::ranges::find(route.query, name) != route.query.end()) continue;
-        return fail(Problem::invalid_request,
-                    fmt::format("{} {} has no parameter {}", request.method, request.path,
-                                vfmgr::quoted(name)),
-                    route.query.empty() ? "leave it out: there are none here"
-                                        : "those that it knows: " + joined(route.query));
-    }
-    return {};
-}
-
 template <class Number>
 std::optional<Number> whole(std::string_view text) {
     Number value{};
@@ -117,7 +102,7 @@ void dispatch(std::vector<Route> const& routes, Authenticate const& authenticate
                          fmt::format("{} has role {}, this needs {}", call->who.name,
                                      enum_name(call->who.role), enum_name(found.route->role)),
                          "ask an admin of this host for it"}));
-    if (auto const known = check_query(*found.route, call->request); !known)
+    if (auto const known = http::check_query(call->request, found.route->query); !known)
         return answer(refusal(*call, known.error()));
     if (auto other = http::refuse_other_media(call->request)) return answer(std::move(*other));
     try {

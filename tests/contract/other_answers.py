@@ -52,15 +52,17 @@ def long_headers(place, daemon):
     place.ask(daemon.call, "GET", X_Long="x" * 2048)
 
 
-def full(place, daemon):
+def full(place, _):
+    """The oldest of those that say nothing is told that its place is another's."""
     held = []
     for _ in range(64):
         connection = place.connect()
         connection.connect()
         held.append(connection)
     try:
-        place.asker.ask(None, daemon.call, "GET", place.path, connection=place.connect(),
-                        **place.headers)
+        answer = held[0].response_class(held[0].sock)
+        answer.begin()
+        place.asker.judge(None, answer, held[0])
     finally:
         for connection in held:
             connection.close()

@@ -174,13 +174,23 @@ TEST(Limits, AClientThatTakesNoAnswerIsCut) {
 }
 
 TEST(Limits, ConnectionsOfOnePeerAreCounted) {
-    TestServer const test(echo, small());
+    std::mutex mutex;
+    std::vector<Respond> kept;
+    Counter parked;
+    TestServer const test(
+        [&](Request request, Respond respond) {
+            if (request.path != "/keep") return echo(std::move(request), std::move(respond));
+            std::lock_guard const lock(mutex);
+            kept.push_back(std::move(respond));
+            parked.add();
+        },
+        small());
     std::vector<std::unique_ptr<RawClient>> clients;
     for (int i = 0; i < 3; ++i) {
         clients.push_back(std::make_unique<RawClient>(test.path));
-        ASSERT_TRUE(clients.back()->send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
-        ASSERT_EQ(clients.back()->reply()->status, 200);
+        ASSERT_TRUE(clients.back()->send("GET /keep HTTP/1.1\r\nHost: a\r\n\r\n"));
     }
+    ASSERT_TRUE(parked.reaches(3));
     RawClient refused(test.path);
     auto const reply = refused.reply();
     ASSERT_TRUE(reply);
@@ -189,9 +199,26 @@ TEST(Limits, ConnectionsOfOnePeerAreCounted) {
     EXPECT_TRUE(refused.ended());
     // A place is free when one has ended: seen by the server before the next connection, since
     // both come over one thread in order.
-    clients.front()->half_close();
-    EXPECT_TRUE(clients.front()->ended());
+    clients.front()->close();
     EXPECT_EQ(test.client().send(get("/"), 20s)->status, 200);
+}
+
+TEST(Limits, AnIdleConnectionGivesItsPlaceToANewOne) {
+    TestServer const test(echo, small());
+    std::vector<std::unique_ptr<RawClient>> clients;
+    for (int i = 0; i < 3; ++i) {
+        clients.push_back(std::make_unique<RawClient>(test.path));
+        ASSERT_TRUE(clients.back()->send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+        ASSERT_EQ(clients.back()->reply()->status, 200);
+    }
+    EXPECT_EQ(test.client().send(get("/"), 20s)->status, 200);
+    auto const told = clients.front()->reply();
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->status, 503);
+    EXPECT_NE(told->body.find("given to another"), std::string::npos);
+    EXPECT_TRUE(clients.front()->ended());
+    ASSERT_TRUE(clients.back()->send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+    EXPECT_EQ(clients.back()->reply()->status, 200) << "only the oldest goes";
 }
 
 TEST(Limits, AWaitingClientThatLeavesGivesItsPlaceBack) {
@@ -224,6 +251,9 @@ TEST(Limits, ManyConnectionsAtOnceAreAllAnsweredOrRefused) {
     TestServer const test(echo, limits);
     std::vector<std::unique_ptr<RawClient>> clients;
     for (int i = 0; i < 40; ++i) clients.push_back(std::make_unique<RawClient>(test.path));
+    // When the last is answered all before it have come; the first ones have gone for the others.
+    ASSERT_TRUE(clients.back()->send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+    ASSERT_EQ(clients.back()->reply()->status, 200);
     int answered = 0;
     int refused = 0;
     for (auto& client : clients) {

@@ -70,6 +70,22 @@ TEST_F(Vsock, TellsCidAndPortAndCutsACid) {
     EXPECT_EQ(cut.error().problem, Problem::unavailable);
 }
 
+TEST_F(Vsock, UnprivilegedPortsTakeNoPlaces) {
+    if (::geteuid() != 0) GTEST_SKIP() << "privileged ports are root's";
+    Server server{Limits{.connections_max = 2, .connections_per_peer_max = 2}};
+    ASSERT_TRUE(server.listen(VsockListen{port, SourcePort::privileged}, echo));
+    server.start();
+    Client const nobody(VsockTarget{.cid = VMADDR_CID_LOCAL, .port = port});
+    for (int i = 0; i < 4; ++i) {
+        auto const refused = nobody.send(get("/"), 20s);
+        EXPECT_TRUE(!refused || refused->status == 403);
+    }
+    Client const root(VsockTarget{VMADDR_CID_LOCAL, port, SourcePort::privileged});
+    auto const served = root.send(get("/"), 20s);
+    ASSERT_TRUE(served) << served.error().detail;
+    EXPECT_EQ(served->status, 200);
+}
+
 // A source port that comes back at once meets the reset of its last connection.
 TEST_F(Vsock, QuickRequestsFromPrivilegedPortsAreAllAnswered) {
     if (::geteuid() != 0) GTEST_SKIP() << "privileged ports are root's";

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/http/places.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace vfmgr::http {
+namespace {
+
+constexpr std::uint32_t privileged_port_end = 1024;
+
+using Counts = std::map<std::string_view, std::size_t>;
+
+// The oldest of those that may go, of the peer that has the most.
+Place const* first_to_go(std::span<Place const> taken, Counts const& counts, auto may_go) {
+    Place const* found = nullptr;
+    for (auto const& one : taken) {
+        if (!may_go(one)) continue;
+        auto const more = found ? counts.at(one.peer) > counts.at(found->peer) : true;
+        auto const as_many = found && counts.at(one.peer) == counts.at(found->peer);
+        if (more || (as_many && one.number < found->number)) found = &one;
+    }
+    return found;
+}
+
+Error no_place(std::string detail) {
+    return {Problem::unavailable, std::move(detail), "close other connections, then try again"};
+}
+
+}  // namespace
+
+Result<std::optional<std::uint64_t>> find_place(std::span<Place const> taken,
+                                                std::string const& peer,
+                                                PlaceLimits const& limits) {
+    Counts counts;
+    for (auto const& one : taken) ++counts[one.peer];
+    auto const mine = counts.contains(peer) ? counts[peer] : 0;
+    auto const own_idle = [&](Place const& one) { return one.idle && one.peer == peer; };
+    if (mine >= limits.each) {
+        if (auto const* const one = first_to_go(taken, counts, own_idle)) return one->number;
+        return fail(no_place("all connections that " + peer + " may have are taken"));
+    }
+    if (taken.size() < limits.all) return std::nullopt;
+    // Who gives one up keeps at least as many as the other has then.
+    auto const of_who_has_more = [&](Place const& one) { return counts[one.peer] >= mine + 2; };
+    auto const idle_of_those = [&](Place const& one) { return one.idle && of_who_has_more(one); };
+    if (auto const* const one = first_to_go(taken, counts, idle_of_those)) return one->number;
+    if (auto const* const one = first_to_go(taken, counts, own_idle)) return one->number;
+    if (auto const* const one = first_to_go(taken, counts, of_who_has_more)) return one->number;
+    return fail(no_place("all connections of this socket are taken"));
+}
+
+Result<void> check_source(SourcePort source, Peer const& peer) {
+    auto const* const guest = std::get_if<VsockPeer>(&peer);
+    if (source == SourcePort::any || (guest && guest->port < privileged_port_end)) return {};
+    return fail(Problem::forbidden,
+                "the guest plane takes vsock connections from source ports below 1024 only",
+                "run vf-guest as root in the VM");
+}
+
+}  // namespace vfmgr::http

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/http/places.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace vfmgr::http {
+namespace {
+
+constexpr PlaceLimits usual{256, 32};
+
+// The connections of a listener as peers come and stay, by what find_place() says.
+struct Door {
+    std::vector<Place> taken;
+    std::uint64_t so_far = 0;
+    PlaceLimits limits = usual;
+
+    // Whether it got one.
+    bool come(std::string const& peer, bool idle) {
+        auto const room = find_place(taken, peer, limits);
+        if (!room) return false;
+        if (*room) std::erase_if(taken, [&](Place const& one) { return one.number == **room; });
+        taken.push_back({peer, so_far++, idle});
+        EXPECT_LE(taken.size(), limits.all);
+        return true;
+    }
+    [[nodiscard]] std::size_t of(std::string const& peer) const {
+        return static_cast<std::size_t>(std::ranges::count(taken, peer, &Place::peer));
+    }
+};
+
+std::string vm(int number) {
+    return "cid:" + std::to_string(number);
+}
+
+// Eight VMs times 32 would be all there are.
+TEST(Places, UnprivilegedProcessesOfEightVmsTakeNone) {
+    Door door;
+    for (std::uint32_t cid = 3; cid < 11; ++cid)
+        for (std::uint32_t port = 1024; port < 1024 + 32; ++port)
+            if (check_source(SourcePort::privileged, VsockPeer{cid, port}))
+                door.come("cid:" + std::to_string(cid), false);
+    EXPECT_TRUE(door.taken.empty());
+    EXPECT_EQ(check_source(SourcePort::privileged, VsockPeer{3, 1024}).error().problem,
+              Problem::forbidden);
+    EXPECT_TRUE(check_source(SourcePort::privileged, VsockPeer{11, 1023}));
+    EXPECT_TRUE(door.come(vm(11), false));
+    EXPECT_FALSE(check_source(SourcePort::privileged, UnixPeer{}));
+    EXPECT_TRUE(check_source(SourcePort::any, VsockPeer{3, 1024}));
+}
+
+TEST(Places, WhoHasTheMostGivesOneUp) {
+    Door door;
+    for (int one = 0; one < 8; ++one)
+        for (int i = 0; i < 32; ++i) ASSERT_TRUE(door.come(vm(one), false));
+    for (int honest = 8; honest < 64; ++honest) {
+        for (int i = 0; i < 4; ++i) EXPECT_TRUE(door.come(vm(honest), false)) << honest;
+        EXPECT_EQ(door.of(vm(honest)), 4U);
+    }
+    EXPECT_EQ(door.taken.size(), 256U);
+    for (int greedy = 0; greedy < 8; ++greedy) EXPECT_EQ(door.of(vm(greedy)), 4U);
+    // Everybody has as many: nobody takes another's.
+    EXPECT_FALSE(door.come(vm(0), false));
+    EXPECT_FALSE(door.come(vm(63), false));
+}
+
+TEST(Places, OneAskerHasItsShareAndNoMore) {
+    Door door;
+    for (int i = 0; i < 32; ++i) ASSERT_TRUE(door.come(vm(3), false));
+    auto const refused = find_place(door.taken, vm(3), usual);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().problem, Problem::unavailable);
+    EXPECT_NE(refused.error().detail.find("cid:3"), std::string::npos);
+    EXPECT_TRUE(door.come(vm(4), false));
+}
+
+TEST(Places, TheOldestIdleOneGoesFirst) {
+    Door door;
+    ASSERT_TRUE(door.come(vm(3), false));
+    for (int i = 0; i < 31; ++i) ASSERT_TRUE(door.come(vm(3), true));
+    EXPECT_EQ(find_place(door.taken, vm(3), usual).value(), std::optional<std::uint64_t>(1));
+    // Of others', too, though a busy one is older; and not of who has no more than the asker.
+    door.limits = {33, 32};
+    ASSERT_TRUE(door.come(vm(4), true));
+    EXPECT_EQ(find_place(door.taken, vm(5), door.limits).value(), std::optional<std::uint64_t>(1));
+}
+
+TEST(Places, NoneIsTakenWhileThereIsRoom) {
+    Door door;
+    for (int i = 0; i < 31; ++i) ASSERT_TRUE(door.come(vm(3), true));
+    EXPECT_EQ(find_place(door.taken, vm(3), usual).value(), std::optional<std::uint64_t>());
+    EXPECT_EQ(find_place({}, vm(3), usual).value(), std::optional<std::uint64_t>());
+}
+
+}  // namespace
+}  // namespace vfmgr::http
