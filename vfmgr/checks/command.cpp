@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <mutex>
 
 #include "api/types/child_process.hpp"
 #include "api/types/file_descriptor.hpp"
@@ -19,6 +20,26 @@ namespace vfmgr::checks {
 namespace {
 
 constexpr std::size_t output_bytes_max = 1 << 20;
+constexpr std::chrono::seconds kill_time_max{2};  // for a killed program to be gone
+
+// Children that were killed and went on all the same: those that hang in the kernel, or have become
+// another user's. Whoever runs a program later buries those that have ended.
+class Lingering {
+  public:
+    void add(pid_t child) {
+        std::lock_guard const lock(mutex_);
+        children_.push_back(child);
+    }
+    void bury_ended() {
+        std::lock_guard const lock(mutex_);
+        std::erase_if(children_,
+                      [](pid_t child) { return ::waitpid(child, nullptr, WNOHANG) != 0; });
+    }
+
+  private:
+    std::mutex mutex_;
+    std::vector<pid_t> children_;
+};
 
 struct Pipe {
     FileDescriptor from, to;
@@ -101,6 +122,8 @@ bool listen(Pipe& out, Pipe& err, CommandFact& fact, Deadline deadline) {
 }  // namespace
 
 CommandFact run_command(std::vector<std::string> const& words, Deadline deadline) {
+    static Lingering lingering;
+    lingering.bury_ended();
     CommandFact fact;
     auto out = Pipe::make();
     auto err = Pipe::make();
@@ -110,12 +133,19 @@ CommandFact run_command(std::vector<std::string> const& words, Deadline deadline
     out.to.reset();
     err.to.reset();
     bool const in_time = listen(out, err, fact, deadline) && await_end_of(child, deadline);
-    if (!in_time) ::kill(child, SIGKILL);
+    if (!in_time) {
+        fact.error = ETIMEDOUT;
+        ::kill(child, SIGKILL);
+        if (!await_end_of(child, std::chrono::steady_clock::now() + kill_time_max)) {
+            lingering.add(child);
+            return fact;
+        }
+    }
     int status = 0;
+    // It has ended: this does not wait.
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     fact.exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    if (!in_time) fact.error = ETIMEDOUT;
     return fact;
 }
 

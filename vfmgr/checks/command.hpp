@@ -10,8 +10,8 @@
 
 namespace vfmgr::checks {
 
-// In the C locale, with nothing on standard input; at the deadline it is killed. What it says
-// beyond a megabyte is dropped.
+// In the C locale, with nothing on standard input; at the deadline it is killed, and left behind
+// where that does not end it within 2 s. What it says beyond a megabyte is dropped.
 [[nodiscard]] CommandFact run_command(std::vector<std::string> const& words, Deadline deadline);
 
 }  // namespace vfmgr::checks

@@ -216,6 +216,33 @@ TEST(Commands, AreEndedAtTheirDeadline) {
     EXPECT_EQ(fact.out, "said\n");
 }
 
+// Who hangs in the kernel takes no signal. Nor does a program that has become another user's, which
+// is easier to have: here root's, asked for by nobody.
+TEST(Commands, ThatCantBeKilledAreLeftBehind) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can make a program that nobody can't kill";
+    test::TemporaryFolder const folder;
+    auto const program = folder.path() / "sudo";
+    fs::copy_file("/usr/bin/setpriv", program);
+    ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
+    ASSERT_EQ(::chmod(program.c_str(), 04755), 0);
+    auto const tester = ::fork();
+    if (tester == 0) {
+        if (::setresgid(65534, 65534, 65534) != 0 || ::setresuid(65534, 65534, 65534) != 0)
+            ::_exit(2);
+        auto const began = std::chrono::steady_clock::now();
+        auto const fact =
+            run_command({program.string(), "--reuid=0", "sh", "-c", "echo $PPID $$; exec sleep 30"},
+                        began + 1s);
+        auto const took = std::chrono::steady_clock::now() - began;
+        if (fact.out.empty() || fact.error != ETIMEDOUT) ::_exit(3);
+        ::_exit(took < 20s ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(tester, &status, 0), tester);
+    if (WEXITSTATUS(status) == 3) GTEST_SKIP() << "programs do not become root's here";
+    EXPECT_EQ(status, 0);
+}
+
 TEST(Commands, MayNotFillOurMemory) {
     auto const fact =
         run_command({"head", "-c", "5000000", "/dev/zero"}, std::chrono::steady_clock::now() + 60s);
