@@ -48,6 +48,7 @@ using namespace vfmgr::standin;
 
 constexpr std::size_t granularity_bytes = std::size_t{2} << 20U;
 constexpr int shared = MAP_SHARED | MAP_NORESERVE;
+constexpr std::size_t total_bytes = std::size_t{143771} << 20U;
 
 void* map(Physical const& physical, void* where, int how) {
     auto* const mapped =
@@ -56,11 +57,10 @@ void* map(Physical const& physical, void* where, int how) {
 }
 
 int allocate(unsigned long long* address, std::size_t bytes, Kind kind) {
-    std::size_t const total = std::size_t{143771} << 20U;
     if (bytes == 0) return invalid_value;
     auto const* const current = state().current;
     if (!current || current->retained == 0) return invalid_context;
-    if (bytes > total - current->used) return out_of_memory;
+    if (bytes > total_bytes - current->used) return out_of_memory;
     auto physical = std::make_shared<Physical>(bytes, current->gpu);
     auto* const mapped = map(*physical, nullptr, shared);
     if (!mapped) return out_of_memory;
@@ -146,6 +146,8 @@ int cuMemCreate(unsigned long long* handle, std::size_t bytes, void const* wish,
     std::memcpy(&gpu, static_cast<char const*>(wish) + 12, sizeof gpu);  // location.id
     if (bytes == 0 || bytes % granularity_bytes != 0 || gpu < 0 || gpu >= gpus_max)
         return invalid_value;
+    if (bytes > total_bytes - state().contexts[static_cast<std::size_t>(gpu)].used)
+        return out_of_memory;
     *handle = state().next_handle++;
     state().handles[*handle] = std::make_shared<Physical>(bytes, gpu);
     return success;

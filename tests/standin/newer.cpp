@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What came with CUDA 11.3, 11.7 and 12.1. A DMA-BUF is a udmabuf of the same pages where the
-// kernel has /dev/udmabuf; elsewhere a memfd stands for it, which is as long and is no DMA-BUF.
+// kernel has /dev/udmabuf; elsewhere a memfd stands for it, which is as long, and is no DMA-BUF.
 #include <fcntl.h>
 #include <linux/udmabuf.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/standin/dma_buf.hpp"
 #include "tests/standin/standin.hpp"
 
 namespace vfmgr::standin {
@@ -32,8 +33,8 @@ int as_udmabuf(Physical const& physical, std::size_t offset, std::size_t bytes) 
     return made;
 }
 
-int as_memfd(std::size_t bytes) {
-    auto const made = ::memfd_create("standin-no-dmabuf", MFD_CLOEXEC);
+int as_memfd(std::uint64_t address, std::size_t bytes) {
+    auto const made = ::memfd_create(memfd_name_of(address).c_str(), MFD_CLOEXEC);
     if (made >= 0 && ::ftruncate(made, static_cast<off_t>(bytes)) == 0) return made;
     ::close(made);
     return -1;
@@ -55,7 +56,7 @@ int cuMemGetHandleForAddressRange(void* handle, unsigned long long address, std:
         bytes % page != 0 || bytes == 0)
         return invalid_value;
     auto made = as_udmabuf(*region->physical, address - begin_of(region), bytes);
-    if (made < 0) made = as_memfd(bytes);
+    if (made < 0) made = as_memfd(address, bytes);
     if (made < 0) return 304;  // CUDA_ERROR_OPERATING_SYSTEM
     if (personality == "leaky") ::dup(made);
     *static_cast<int*>(handle) = made;

@@ -18,6 +18,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "tests/standin/dma_buf.hpp"
+
 namespace {
 
 constexpr int kernel_enotsupp = 524;
@@ -85,15 +87,15 @@ ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, std::size_t bytes, int access)
                             static_cast<unsigned>(access));
 }
 
-// As the kernel: the descriptor must have these bytes.
+// The kernel maps the descriptor's bytes from the offset on, whatever `iova` says: here they must
+// be those of the GPU's memory at `iova`.
 ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, std::uint64_t offset, std::size_t bytes,
                           std::uint64_t iova, int descriptor, int access) {
     if (nic() == "chipset") return refuse(kernel_enotsupp);
     if (!takes("dma_buf")) return refuse(EOPNOTSUPP);
-    auto const end = ::lseek(descriptor, 0, SEEK_END);
-    if (end < 0) return refuse(EBADF);
-    if (offset + bytes > static_cast<std::uint64_t>(end)) return refuse(EINVAL);
+    if (::lseek(descriptor, 0, SEEK_END) < 0) return refuse(EBADF);
     if (!is_gpus(reinterpret_cast<void const*>(iova))) return refuse(EINVAL);
+    if (!vfmgr::standin::holds(descriptor, offset, bytes, iova)) return refuse(EINVAL);
     return register_gpus(domain, iova, bytes, static_cast<unsigned>(access));
 }
 

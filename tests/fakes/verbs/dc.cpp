@@ -2,7 +2,10 @@
 // mlx5's DC, as libmlx5 and the kernel's driver take it.
 #include <arpa/inet.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <span>
 
 #include "tests/fakes/verbs/fabric.hpp"
 
@@ -130,6 +133,7 @@ int modify_target(Pair& pair, ibv_qp_attr const& to, int mask) {
         if (!exactly(mask, IBV_QP_STATE | IBV_QP_MIN_RNR_TIMER | IBV_QP_AV | IBV_QP_PATH_MTU))
             return EINVAL;
         pair.gid_index = to.ah_attr.grh.sgid_index;
+        note_class(to.ah_attr);
         base.qp_num = ++objects().next_number;
     } else {
         return EINVAL;  // to ERR as well
@@ -158,11 +162,53 @@ int modify_initiator(Pair& pair, ibv_qp_attr const& to, int mask) {
     return 0;
 }
 
+// qp_state_table of the kernel's ib_modify_qp_is_ok(), of the states that are gone through here.
+struct Change {
+    ibv_qp_state from, to;
+    int required, optional;
+};
+constexpr std::array changes_of_connected{
+    Change{IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
+    Change{IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+    Change{IBV_QPS_INIT, IBV_QPS_RTR,
+           IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+               IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+           IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+    Change{IBV_QPS_RTR, IBV_QPS_RTS,
+           IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+               IBV_QP_MAX_QP_RD_ATOMIC,
+           IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER |
+               IBV_QP_PATH_MIG_STATE},
+    Change{IBV_QPS_RTS, IBV_QPS_RTS, 0,
+           IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE |
+               IBV_QP_MIN_RNR_TIMER}};
+constexpr std::array changes_of_datagrams{
+    Change{IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, 0},
+    Change{IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY},
+    Change{IBV_QPS_INIT, IBV_QPS_RTR, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
+    Change{IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY},
+    Change{IBV_QPS_RTS, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY}};
+
+bool is_taken(ibv_qp const& pair, ibv_qp_state to, int mask) {
+    if (to == IBV_QPS_RESET) return exactly(mask, IBV_QP_STATE);
+    if (to == IBV_QPS_ERR) return pair.state != IBV_QPS_RESET && exactly(mask, IBV_QP_STATE);
+    std::span<Change const> const changes = pair.qp_type == IBV_QPT_UD
+                                                ? std::span<Change const>(changes_of_datagrams)
+                                                : std::span<Change const>(changes_of_connected);
+    return std::ranges::any_of(changes, [&](Change const& each) {
+        return each.from == pair.state && each.to == to &&
+               exactly(mask, IBV_QP_STATE | each.required, each.optional);
+    });
+}
+
 int modify_connected(Pair& pair, ibv_qp_attr const& to, int mask) {
+    if (!is_taken(pair.verbs.qp_base, to.qp_state, mask)) return EINVAL;
+    if ((mask & IBV_QP_TIMEOUT) != 0) pair.timeout = to.timeout;
     if ((mask & IBV_QP_ACCESS_FLAGS) != 0) pair.access = static_cast<int>(to.qp_access_flags);
     if ((mask & IBV_QP_DEST_QPN) != 0) pair.peer = to.dest_qp_num;
     if ((mask & IBV_QP_AV) != 0) {
         pair.address = to.ah_attr;
+        note_class(to.ah_attr);
         pair.gid_index = to.ah_attr.grh.sgid_index;
     }
     pair.verbs.qp_base.state = to.qp_state;

@@ -275,6 +275,7 @@ ibv_ah* ibv_create_ah(ibv_pd* domain, ibv_ah_attr* attributes) {
     made.verbs.context = domain->context;
     made.verbs.pd = domain;
     made.attributes = *attributes;
+    fakes::note_class(*attributes);
     return &made.verbs;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // An RDMA device in this process, for both ends of a test: libibverbs' calls and, of libmlx5, those
 // of DC. It carries bytes from memory to memory, and refuses what the kernel's driver of mlx5 does
-// (mlx5_ib_modify_dct(), modify_dci_qp_is_ok(), create_dct()): attributes that are missing or too
-// many, states out of order, objects that others still need. One port with two addresses: the
-// host's and the guest's. A program that links it has no other RDMA device. Any thread.
+// (ib_modify_qp_is_ok(), mlx5_ib_modify_dct(), modify_dci_qp_is_ok(), create_dct()): attributes
+// that are missing or too many, states out of order, objects that others still need. One port with
+// two addresses: the host's and the guest's. A program that links it has no other RDMA device. Any
+// thread.
 #pragma once
 
 #include <infiniband/mlx5dv.h>
@@ -16,6 +17,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "guest-tools/verify/mlx5.hpp"
@@ -33,6 +36,8 @@ struct Fabric {
     bool no_receives = false;  // of a shared receive queue: posted, and never used
     std::size_t dc_writes = 0, dc_reads = 0, rc_writes = 0, rc_reads = 0;
     std::size_t overflows = 0;  // of completion queues
+    // Of each route that a queue pair or an address was given: traffic class and service level.
+    std::set<std::pair<unsigned, unsigned>> classes;
     std::size_t abandoned = 0;  // requests that were under way when their pair was destroyed
 };
 Fabric& fabric();
@@ -90,6 +95,7 @@ struct Pair {
     int access = 0;
     std::uint32_t peer = 0;
     ibv_ah_attr address{};  // of a connected pair: the peer's
+    std::uint8_t timeout = 0;
     std::uint8_t gid_index = 0;
     std::deque<Receive> posted;
     std::deque<Request> held;  // until a receive is there
@@ -114,6 +120,10 @@ struct Objects {
 };
 Objects& objects();
 
+// Has the device remember a route's class of traffic.
+inline void note_class(ibv_ah_attr const& route) {
+    objects().fabric.classes.emplace(route.grh.traffic_class, route.sl);
+}
 // The pair that a call names; or null.
 Pair* pair_of(ibv_qp const* pair);
 void complete(ibv_cq* queue, ibv_wc const& completion);

@@ -10,6 +10,7 @@
 #include "guest-tools/gpu/dma_buf.hpp"
 #include "guest-tools/gpu/dma_buf_info.hpp"
 #include "guest-tools/gpu/gpu_payload.hpp"
+#include "tests/standin/dma_buf.hpp"
 #include "tests/unit/guest-tools/standin_gpu.hpp"
 
 namespace vfmgr::guest::gpu {
@@ -41,11 +42,15 @@ TEST_P(GpuMemoryOf, ComesBack) {
 }
 
 TEST_P(GpuMemoryOf, ThatDoesNotFitIsRefusedAndLeavesNothing) {
-    auto const none = GpuMemory::allocate(context_, Allocation::plain, std::size_t{1} << 50U);
-    ASSERT_FALSE(none);
-    EXPECT_EQ(none.error().problem, Problem::limit_exceeded);
-    EXPECT_THAT(none.error().remedy, HasSubstr("--size"));
-    EXPECT_EQ(context_.free_bytes().value(), free_);
+    // Addresses are there for the first, and for the second not even those.
+    for (auto const bytes : {free_ + 2 * mebibyte, std::size_t{1} << 50U}) {
+        auto const none = GpuMemory::allocate(context_, GetParam(), bytes);
+        ASSERT_FALSE(none) << bytes;
+        EXPECT_EQ(none.error().problem, Problem::limit_exceeded);
+        EXPECT_THAT(none.error().remedy, HasSubstr("--size"));
+        EXPECT_EQ(context_.free_bytes().value(), free_);
+        EXPECT_EQ(open_descriptors(), descriptors_);
+    }
 }
 
 TEST_P(GpuMemoryOf, IsExportedInWholePages) {
@@ -106,6 +111,23 @@ TEST_P(GpuMemoryOf, TellsDamageByItsPlace) {
     EXPECT_EQ(kernels.check(payload, memory, chunks)->detail, "chunk 117 landed at chunk 118");
     EXPECT_EQ(kernels.check({payload.key, 8}, memory, chunks)->detail,
               "chunk 100 is stale: of epoch 7, expected 8");
+}
+
+// As the NIC that stands in judges it (tests/standin/nic.cpp).
+TEST_P(GpuMemoryOf, IsToBeFoundInItsExportAtTheOffset) {
+    auto const page = host_page_bytes();
+    auto const memory = GpuMemory::allocate(context_, GetParam(), mebibyte).value();
+    auto const wanted = memory.range().address + page + 100;
+    auto const made = export_dma_buf(context_, {wanted, 2 * page}).value();
+    auto const descriptor = made.descriptor.get();
+    EXPECT_TRUE(standin::holds(descriptor, made.range.offset, 2 * page, wanted));
+    EXPECT_FALSE(standin::holds(descriptor, 0, 2 * page, wanted));
+    EXPECT_FALSE(standin::holds(descriptor, made.range.offset + page, page, wanted));
+    EXPECT_FALSE(standin::holds(descriptor, made.range.offset, 3 * page, wanted)) << "too long";
+    std::size_t const all = ~std::size_t{0};
+    EXPECT_FALSE(standin::holds(descriptor, all, 2, wanted)) << "its end is past the last number";
+    auto const other = GpuMemory::allocate(context_, GetParam(), mebibyte).value();
+    EXPECT_FALSE(standin::holds(descriptor, 0, page, other.range().address));
 }
 
 TEST(DmaBuf, RefusesManagedMemory) {
