@@ -23,7 +23,8 @@ Result<GuestStream::Rdma> GuestStream::open_rdma(VerbsPort const& port, StreamKi
     unsigned remote = 0;
     if (kind == StreamKind::write_echo) remote = IBV_ACCESS_REMOTE_WRITE;
     auto const bytes = std::size_t{size.message_bytes} * size.pairs;
-    VFMGR_TRY(auto memory, RegisteredMemory::make(pd, bytes, local, "messages"));
+    VFMGR_TRY(auto memory,
+              RegisteredMemory::make(pd, bytes, local | write_order(kind), "messages"));
     bool const datagrams = kind == StreamKind::ud_echo;
     auto const room = size.message_bytes + (datagrams ? ud_header_bytes : 0);
     VFMGR_TRY(auto back, RegisteredMemory::make(pd, room, local | remote, "answers"));

@@ -127,8 +127,8 @@ Result<HostStream::Rdma> HostStream::open_rdma(SessionPermit const& permit,
     auto const bytes = room_of(request) * request.pairs.size();
     unsigned remote = 0;
     if (!receives(request.kind)) remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-    VFMGR_TRY(auto memory, RegisteredMemory::make(pd, bytes, IBV_ACCESS_LOCAL_WRITE | remote,
-                                                  "stream's memory"));
+    auto const access = IBV_ACCESS_LOCAL_WRITE | remote | write_order(request.kind);
+    VFMGR_TRY(auto memory, RegisteredMemory::make(pd, bytes, access, "stream's memory"));
     VFMGR_TRY(auto answer, RegisteredMemory::make(pd, request.message_bytes, IBV_ACCESS_LOCAL_WRITE,
                                                   "stream's answers"));
     VFMGR_TRY(auto pairs,

@@ -22,6 +22,11 @@ std::size_t round_up(std::size_t bytes) {
 
 }  // namespace
 
+unsigned write_order(StreamKind kind) {
+    bool const for_bandwidth = kind == StreamKind::one_sided || kind == StreamKind::send_sink;
+    return for_bandwidth ? unsigned{IBV_ACCESS_RELAXED_ORDERING} : 0U;
+}
+
 void RegisteredMemory::Unmap::operator()(std::byte* pages) const noexcept {
     ::munmap(pages, bytes);
 }

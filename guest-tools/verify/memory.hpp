@@ -7,10 +7,16 @@
 #include <span>
 #include <string_view>
 
-#include "api/types/guest.hpp"
+#include "api/types/stream.hpp"
 #include "guest-tools/verify/handles.hpp"
 
 namespace vfmgr::verify {
+
+// How the device may order its writes to the memory of such a stream, as an ibv_access_flag: as the
+// bus likes where only a completion says that they are there, which always comes after them. Not
+// where somebody looks into the memory for its last byte: the others must have come before it. One
+// that a kernel or device doesn't know is left out by libibverbs.
+[[nodiscard]] unsigned write_order(StreamKind kind);
 
 class RegisteredMemory {
   public:
