@@ -32,16 +32,27 @@ Result<GpuPayload> GpuPayload::load(GpuContext const& context) {
     GpuPayload payload(context, std::move(module), std::move(found));
     VFMGR_TRY(payload.fill_, payload.module_.kernel("vfmgr_fill"));
     VFMGR_TRY(payload.check_, payload.module_.kernel("vfmgr_check"));
+    VFMGR_TRY(payload.read_, payload.module_.kernel("vfmgr_read"));
     VFMGR_TRY(payload.processors_,
               cuda.attribute(CudaAttribute::multiprocessor_count, context.device()));
     return payload;
 }
 
 // Several blocks for each processor, so that all are busy to the end.
-Result<void> GpuPayload::launch(CudaFunction kernel, verify::Payload const& payload,
-                                GpuMemory const& memory, Chunks chunks) const {
+Result<void> GpuPayload::launch(CudaFunction kernel, std::uint64_t chunks,
+                                std::span<void*> arguments) const {
     constexpr std::uint64_t blocks_of_processor = 32;
     auto const& cuda = context_->cuda();
+    auto const wanted = (chunks + payload_threads - 1) / payload_threads;
+    auto const most = static_cast<std::uint64_t>(std::max(processors_, 1)) * blocks_of_processor;
+    auto const blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(wanted, 1, most));
+    return cuda.done("cuLaunchKernel",
+                     cuda.calls.cuLaunchKernel(kernel, blocks, 1, 1, payload_threads, 1, 1, 0,
+                                               nullptr, arguments.data(), nullptr));
+}
+
+Result<void> GpuPayload::launch(CudaFunction kernel, verify::Payload const& payload,
+                                GpuMemory const& memory, Chunks chunks) const {
     auto address = memory.range().address;
     auto count = chunks.count;
     auto first = chunks.first;
@@ -50,13 +61,16 @@ Result<void> GpuPayload::launch(CudaFunction kernel, verify::Payload const& payl
     auto result = found_.range().address;
     std::array<void*, 6> arguments{&address, &count, &first, &epoch, &result, &key};
     std::array<void*, 5> without_result{&address, &count, &first, &epoch, &key};
-    auto const wanted = (count + payload_threads - 1) / payload_threads;
-    auto const most = static_cast<std::uint64_t>(std::max(processors_, 1)) * blocks_of_processor;
-    auto const blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(wanted, 1, most));
-    return cuda.done("cuLaunchKernel",
-                     cuda.calls.cuLaunchKernel(
-                         kernel, blocks, 1, 1, payload_threads, 1, 1, 0, nullptr,
-                         kernel == check_ ? arguments.data() : without_result.data(), nullptr));
+    if (kernel == check_) return launch(kernel, count, arguments);
+    return launch(kernel, count, without_result);
+}
+
+Result<void> GpuPayload::start_read(GpuMemory const& memory, Chunks chunks) const {
+    auto address = memory.range().address;
+    auto count = chunks.count;
+    auto result = found_.range().address;  // check() begins it anew
+    std::array<void*, 3> arguments{&address, &count, &result};
+    return launch(read_, count, arguments);
 }
 
 Result<void> GpuPayload::start_fill(verify::Payload const& payload, GpuMemory const& memory,

@@ -4,6 +4,7 @@
 // Owned by whoever tests; the thread of the context, which outlives it.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "guest-tools/gpu/gpu_memory.hpp"
@@ -41,15 +42,19 @@ class GpuPayload {
                                           Chunks chunks) const;
     [[nodiscard]] Result<void> start_check(verify::Payload const& payload, GpuMemory const& memory,
                                            Chunks chunks) const;
+    // No more than to load the bytes, which a check can't be faster than.
+    [[nodiscard]] Result<void> start_read(GpuMemory const& memory, Chunks chunks) const;
 
   private:
     GpuPayload(GpuContext const& context, GpuModule module, GpuMemory found)
         : context_(&context), module_(std::move(module)), found_(std::move(found)) {}
     Result<void> launch(CudaFunction kernel, verify::Payload const& payload,
                         GpuMemory const& memory, Chunks chunks) const;
+    Result<void> launch(CudaFunction kernel, std::uint64_t chunks,
+                        std::span<void*> arguments) const;
     GpuContext const* context_;
     GpuModule module_;
-    CudaFunction fill_ = nullptr, check_ = nullptr;
+    CudaFunction fill_ = nullptr, check_ = nullptr, read_ = nullptr;
     GpuMemory found_;
     int processors_ = 1;
 };

@@ -82,10 +82,10 @@ std::string rates(TestResult const& test) {
         return found == test.figures.end() ? 0.0 : found->second;
     };
     return fmt::format(
-        "check {:.4g} GB/s ({:.0f} % of a copy's), fill {:.4g} ({:.0f} %), copy "
-        "{:.4g}",
-        figure("check_gb_per_s"), figure("check_percent_of_copy"), figure("fill_gb_per_s"),
-        figure("fill_percent_of_copy"), figure("copy_gb_per_s"));
+        "check {:.4g} GB/s ({:.0f} % of a read's), read {:.4g}, fill {:.4g} ({:.0f} % of a "
+        "copy's), copy {:.4g}",
+        figure("check_gb_per_s"), figure("check_percent_of_read"), figure("read_gb_per_s"),
+        figure("fill_gb_per_s"), figure("fill_percent_of_copy"), figure("copy_gb_per_s"));
 }
 
 }  // namespace

@@ -3,15 +3,13 @@
 
 #include <endian.h>
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <cassert>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
-#include "guest-tools/verify/handles.hpp"
+#include "guest-tools/verify/chacha.hpp"
 #include "guest-tools/verify/random.hpp"
 
 namespace vfmgr::verify {
@@ -38,23 +36,11 @@ void write_stamp(std::span<std::byte> chunk, Stamp stamp) {
     std::memcpy(chunk.data() + 8, &stamp.epoch, 8);
 }
 
-// A ChaCha20 block is 64 bytes, so chunk n is block n of the stream.
+// A block is 64 bytes, so chunk n is block n of the stream.
 void keystream(Payload const& payload, std::uint64_t offset, std::span<std::byte> out) {
-    std::array<unsigned char, 16> iv{};
-    auto const counter = htole32(static_cast<std::uint32_t>(offset / payload_chunk_bytes));
-    auto const epoch = htole64(payload.epoch);
-    std::memcpy(iv.data(), &counter, 4);
-    std::memcpy(iv.data() + 4, &epoch, 8);
-    std::ranges::fill(out, std::byte{0});
-    Handle<EVP_CIPHER_CTX, EVP_CIPHER_CTX_free> const context(EVP_CIPHER_CTX_new());
-    auto* bytes = reinterpret_cast<unsigned char*>(out.data());
-    auto const* key = reinterpret_cast<unsigned char const*>(payload.key.data());
-    int written = 0;
-    bool const done =
-        context &&
-        EVP_EncryptInit_ex(context.get(), EVP_chacha20(), nullptr, key, iv.data()) == 1 &&
-        EVP_EncryptUpdate(context.get(), bytes, &written, bytes, static_cast<int>(out.size())) == 1;
-    if (!done) std::abort();  // out of memory, or an OpenSSL without ChaCha20
+    static_assert(chacha_block_bytes == payload_chunk_bytes);
+    chacha_blocks({payload.key, payload.epoch},
+                  static_cast<std::uint32_t>(offset / payload_chunk_bytes), out);
 }
 
 std::string first_byte_that_differs(std::size_t place, std::span<std::byte const> found,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What travels in the tests: bytes from a key, in chunks of 64 that carry their own offset and an
 // epoch, so that a misplaced chunk is named ("chunk 17 landed at chunk 18"), not only counted.
-// The stream is ChaCha20: who has read part of it can't compute the rest. Pure; any thread.
+// The stream is ChaCha's, of 8 rounds: who has read part of it can't compute the rest. Pure; any
+// thread.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/verify/payload.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -27,6 +28,19 @@ TEST(Payload, IntactBytesPass) {
     EXPECT_EQ(result.mismatches, 0U);
     EXPECT_EQ(result.detail, "");
     EXPECT_FALSE(result.untouched);
+}
+
+// draft-strombergson-chacha-test-vectors-01, TC1: 256 bits of key, 8 rounds, two blocks.
+TEST(Payload, IsChaChasStreamBehindTheStamps) {
+    auto const memory = filled(Payload{}, 0, 2 * chunk);
+    std::string hex;
+    for (auto const byte : memory) hex += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+    EXPECT_EQ(hex.substr(32, 96),
+              "2c840ec3ce9a7f3b181be188ef711a1e984ce172b9216f419f445367456d5619"
+              "314a42a3da86b001387bfdb80e0cfe42");
+    EXPECT_EQ(hex.substr(128 + 32),
+              "c0fd581259f9a2aadcf20f8fd566a26b5032ec38bbc5da98ee0c6f568b872a65"
+              "a08abf251deb21bb4b56e5d8821e68aa");
 }
 
 TEST(Payload, APartIsTheSameAsInTheWhole) {
