@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "api/types/terminal.hpp"
+
 namespace vfmgr::http {
 namespace {
 
@@ -57,6 +59,8 @@ Result<std::string> decode(std::string_view text, Part part) {
         out += c;
     }
     if (!valid_utf8(out)) return refuse("the request target is not UTF-8");
+    if (escaped(out, Shown::word) != out)
+        return refuse("the request target has a character that steers terminals");
     return out;
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "api/types/json.hpp"
+#include "api/types/pf_info.hpp"
 
 namespace vfmgr {
 
@@ -26,10 +27,19 @@ void fields(F& f, V& spec) {
     f.defaulted("verify_every_seconds", spec.verify_every_seconds);
 }
 
+void write_wish(nlohmann::json& out, AttachmentSpec const& spec) {
+    out = spec;
+}
+
+// It was judged when it came; what a later vfmgr refuses must not close the store.
+void read_kept_wish(JsonReader& reader, AttachmentSpec& spec) {
+    fields(reader, spec);
+}
+
 template <class F, Of<Attachment> V>
 void fields(F& f, V& attachment) {
     f.value("id", attachment.id);
-    f.value("spec", attachment.spec);
+    f.with("spec", attachment.spec, write_wish, read_kept_wish);
     f.value("vf", attachment.vf);
     f.value("vf_pci", attachment.vf_pci);
     f.defaulted("driver", attachment.driver);  // older leases in the store have none
@@ -46,13 +56,6 @@ void fields(F& f, V& attachment) {
     f.value("created_at", attachment.created_at);
     f.nullable("operation", attachment.operation);
     f.nullable("requested_by", attachment.requested_by);
-}
-
-bool printable(std::string_view text) {
-    return std::ranges::none_of(text, [](char byte) {
-        auto const code = static_cast<unsigned char>(byte);
-        return code < 0x20 || code == 0x7f;
-    });
 }
 
 void check_best_effort(JsonReader& reader, std::vector<std::string> const& names) {
@@ -93,7 +96,7 @@ void to_json(nlohmann::json& out, AttachmentSpec const& spec) {
 }
 
 void read(JsonReader& reader, AttachmentSpec& spec) {
-    constexpr std::size_t vm_bytes_max = 128;
+    constexpr std::size_t vm_characters_max = 128;
     auto const start = reader.mark();
     fields(reader, spec);
     if (reader.clean_since(start)) {
@@ -101,8 +104,9 @@ void read(JsonReader& reader, AttachmentSpec& spec) {
         check_network(reader, spec);
         check_best_effort(reader, spec.best_effort);
     }
-    if (spec.vm.size() > vm_bytes_max || !printable(spec.vm))
-        reader.complain("vm", fmt::format("must be at most {} printable bytes", vm_bytes_max));
+    check_text(reader, "vm", spec.vm, vm_characters_max);
+    if (spec.network && !can_be_a_networks(*spec.network))
+        reader.complain("network", rule_of_network_names);
     if (spec.verify_timeout_seconds < 5 || spec.verify_timeout_seconds > 3600)
         reader.complain("verify_timeout_seconds", "must be from 5 to 3600");
     auto const every = spec.verify_every_seconds;

@@ -10,9 +10,9 @@ namespace vfmgr {
 namespace {
 
 // Limits of what a guest may send (DESIGN.md, 6.6).
-constexpr std::size_t id_bytes_max = 64;
-constexpr std::size_t sentence_bytes_max = 1024;
-constexpr std::size_t fact_bytes_max = 256;
+constexpr std::size_t id_characters_max = 64;
+constexpr std::size_t sentence_characters_max = 1024;
+constexpr std::size_t fact_characters_max = 256;
 constexpr std::size_t tests_max = 32;
 constexpr std::size_t figures_max = 32;
 constexpr std::size_t digests_max = 8;
@@ -31,20 +31,21 @@ bool is_hex(std::string_view text, std::size_t digits) {
 }
 
 void check_test(JsonReader& reader, std::string const& pointer, TestResult const& test) {
-    check_text(reader, pointer + "/name", test.name, id_bytes_max);
-    check_text(reader, pointer + "/detail", test.detail, sentence_bytes_max);
-    check_text(reader, pointer + "/remedy", test.remedy, sentence_bytes_max);
+    check_text(reader, pointer + "/name", test.name, id_characters_max);
+    check_text(reader, pointer + "/detail", test.detail, sentence_characters_max);
+    check_text(reader, pointer + "/remedy", test.remedy, sentence_characters_max);
     if (check_count(reader, pointer + "/figures", test.figures.size(), figures_max))
         for (auto const& [name, unused] : test.figures)
-            check_text(reader, pointer + "/figures/" + pointer_token(name), name, id_bytes_max);
+            check_text(reader, pointer + "/figures/" + pointer_token(name), name,
+                       id_characters_max);
 }
 
 void check_map(JsonReader& reader, std::string const& pointer,
                std::map<std::string, std::string> const& texts, std::size_t count_max) {
     if (!check_count(reader, pointer, texts.size(), count_max)) return;
     for (auto const& [name, text] : texts) {
-        check_text(reader, pointer + "/" + pointer_token(name), name, id_bytes_max);
-        check_text(reader, pointer + "/" + pointer_token(name), text, fact_bytes_max);
+        check_text(reader, pointer + "/" + pointer_token(name), name, id_characters_max);
+        check_text(reader, pointer + "/" + pointer_token(name), text, fact_characters_max);
     }
 }
 
@@ -174,9 +175,9 @@ void to_json(nlohmann::json& out, SessionRequest const& request) {
 
 void read(JsonReader& reader, SessionRequest& request) {
     fields(reader, request);
-    check_text(reader, "attachment", request.attachment, id_bytes_max);
-    check_text(reader, "run", request.run, id_bytes_max);
-    check_text(reader, "nonce", request.nonce, id_bytes_max);
+    check_text(reader, "attachment", request.attachment, id_characters_max);
+    check_text(reader, "run", request.run, id_characters_max);
+    check_text(reader, "nonce", request.nonce, id_characters_max);
 }
 
 void to_json(nlohmann::json& out, MemoryRegion const& region) {
@@ -207,7 +208,7 @@ void read(JsonReader& reader, GuestReport& report) {
     fields(reader, report);
     // Tests that could not be read are missing from the list: its numbers are not the guest's.
     if (!reader.clean_since(start)) return;
-    check_text(reader, "nonce", report.nonce, id_bytes_max);
+    check_text(reader, "nonce", report.nonce, id_characters_max);
     if (check_count(reader, "tests", report.tests.size(), tests_max))
         for (std::size_t i = 0; i < report.tests.size(); ++i)
             check_test(reader, fmt::format("tests/{}", i), report.tests[i]);
@@ -215,11 +216,11 @@ void read(JsonReader& reader, GuestReport& report) {
     if (check_count(reader, "counters", report.counters.size(), counters_max))
         for (std::size_t i = 0; i < report.counters.size(); ++i) {
             auto const at = fmt::format("counters/{}/", i);
-            check_text(reader, at + "device", report.counters[i].device, id_bytes_max);
-            check_text(reader, at + "name", report.counters[i].name, id_bytes_max);
+            check_text(reader, at + "device", report.counters[i].device, id_characters_max);
+            check_text(reader, at + "name", report.counters[i].name, id_characters_max);
         }
     check_map(reader, "facts", report.facts, facts_max);
-    check_text(reader, "error", report.error, sentence_bytes_max);
+    check_text(reader, "error", report.error, sentence_characters_max);
 }
 
 }  // namespace vfmgr

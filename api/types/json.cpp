@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "api/types/terminal.hpp"
+
 namespace vfmgr {
 
 namespace {
@@ -59,14 +61,10 @@ std::string pointer_token(std::string_view key) {
 }
 
 void check_text(JsonReader& reader, std::string const& pointer, std::string_view text,
-                std::size_t bytes_max) {
-    auto const control = [](char byte) {
-        auto const code = static_cast<unsigned char>(byte);
-        return code < 0x20 || code == 0x7f;
-    };
-    if (text.size() > bytes_max)
-        reader.complain(pointer, fmt::format("must be at most {} bytes", bytes_max));
-    else if (std::ranges::any_of(text, control))
+                std::size_t characters_max) {
+    if (characters_in(text) > characters_max)
+        reader.complain(pointer, fmt::format("must be at most {} characters", characters_max));
+    else if (escaped(text, Shown::word) != text)
         reader.complain(pointer, "must not contain control characters");
 }
 

@@ -107,18 +107,16 @@ class JsonReader {
     }
     template <class T>
     void defaulted(char const* key, T& out) {
-        if (auto const* found = find(key); found && !found->is_null()) decode(*found, key, out);
+        if (auto const* found = find_given(key)) decode(*found, key, out);
     }
     template <class T>
     void maybe(char const* key, std::optional<T>& out) {
-        auto const* found = find(key);
-        if (!found || found->is_null()) return;
-        T value{};
-        if (decode(*found, key, value)) out = std::move(value);
+        if (auto const* found = find_given(key)) decode_into(*found, key, out);
     }
     template <class T>
     void nullable(char const* key, std::optional<T>& out) {
-        maybe(key, out);
+        if (auto const* found = find(key); found && !found->is_null())
+            decode_into(*found, key, out);
     }
 
     template <class T, class Write, class Read>
@@ -166,6 +164,19 @@ class JsonReader {
         if (!in_.is_object()) return nullptr;
         auto it = in_.find(key);
         return it == in_.end() ? nullptr : &*it;
+    }
+    // null is a fact's value and no wish's: whoever sends it may mean "take it away", which absent
+    // does not.
+    nlohmann::json const* find_given(char const* key) {
+        auto const* found = find(key);
+        if (!found || !found->is_null()) return found;
+        complain(key, "must not be null; leave it out");
+        return nullptr;
+    }
+    template <class T>
+    void decode_into(nlohmann::json const& in, std::string const& key, std::optional<T>& out) {
+        T value{};
+        if (decode(in, key, value)) out = std::move(value);
     }
     template <class T>
     bool decode(nlohmann::json const& in, std::string const& key, T& out) {
@@ -278,10 +289,10 @@ class JsonReader {
     std::set<std::string, std::less<>> seen_;
 };
 
-// Texts from outside may end in a table on somebody's terminal: no control characters. `pointer` is
-// relative to the reader's object.
+// Texts from outside may end in a table on somebody's terminal: one line, and nothing that steers
+// it. `pointer` is relative to the reader's object.
 void check_text(JsonReader& reader, std::string const& pointer, std::string_view text,
-                std::size_t bytes_max);
+                std::size_t characters_max);
 
 // The whole document, or every violation at once.
 template <class T>

@@ -67,14 +67,6 @@ bool can_be_a_drivers(std::string_view name) {
     return !name.empty() && name.size() <= length_max && std::ranges::all_of(name, allowed);
 }
 
-bool acceptable_name(std::string_view name) {
-    constexpr std::size_t length_max = 32;
-    auto const allowed = [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-    };
-    return !name.empty() && name.size() <= length_max && std::ranges::all_of(name, allowed);
-}
-
 // Unicast, and not the loop-back or the unspecified address.
 bool can_be_a_hosts(IpAddress const& address) {
     auto const first = address.octets[0];
@@ -114,6 +106,14 @@ void check_networks(JsonReader& reader, std::vector<Network> const& networks) {
 
 }  // namespace
 
+bool can_be_a_networks(std::string_view name) {
+    constexpr std::size_t length_max = 32;
+    auto const allowed = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+    };
+    return !name.empty() && name.size() <= length_max && std::ranges::all_of(name, allowed);
+}
+
 std::string display_name(PfInfo const& pf) {
     return pf.ifname.empty() ? to_string(pf.pci) : pf.ifname;
 }
@@ -152,8 +152,8 @@ void read(JsonReader& reader, Network& network) {
     bool const was_read = reader.clean_since(start);
     if (was_read) check_host_address(reader, network);
     // Empty it may be because it is missing, which was said.
-    if ((was_read || !network.name.empty()) && !acceptable_name(network.name))
-        reader.complain("name", "must be 1 to 32 of a-z, 0-9 and '-'");
+    if ((was_read || !network.name.empty()) && !can_be_a_networks(network.name))
+        reader.complain("name", rule_of_network_names);
     if (network.vlan && (*network.vlan < 1 || *network.vlan > 4094))
         reader.complain("vlan", "must be from 1 to 4094; leave it out for untagged");
     if (network.mtu < 1280 || network.mtu > 9216)

@@ -78,6 +78,10 @@ struct Network {
     bool operator==(Network const&) const = default;
 };
 
+// [a-z0-9-], at most 32.
+[[nodiscard]] bool can_be_a_networks(std::string_view name);
+inline constexpr char const* rule_of_network_names = "must be 1 to 32 of a-z, 0-9 and '-'";
+
 enum class PfMode { observe, manage, enforce };
 template <>
 inline constexpr std::array<EnumName<PfMode>, 3> enum_names<PfMode> = {

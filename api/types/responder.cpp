@@ -9,8 +9,8 @@ namespace vfmgr {
 
 namespace {
 
-constexpr std::size_t word_bytes_max = 64;
-constexpr std::size_t token_bytes_max = 256;
+constexpr std::size_t word_characters_max = 64;
+constexpr std::size_t token_characters_max = 256;
 constexpr std::uint32_t mtu_min = 68;  // RFC 791
 constexpr std::uint32_t mtu_max = 65535;
 
@@ -70,7 +70,7 @@ void read(JsonReader& reader, ResponderTarget& target) {
     if (target.place.port == 0) reader.complain("port", "must be from 1 to 65535");
     if (!is_fingerprint(target.fingerprint))
         reader.complain("fingerprint", "must be a SHA-256 fingerprint: 64 hexadecimal digits");
-    check_text(reader, "token", target.token, token_bytes_max);
+    check_text(reader, "token", target.token, token_characters_max);
     if (target.token.empty()) reader.complain("token", "must not be empty");
 }
 
@@ -83,8 +83,8 @@ void read(JsonReader& reader, ResponderInfo& info) {
     auto const start = reader.mark();
     fields(reader, info);
     if (!reader.clean_since(start)) return;
-    check_text(reader, "version", info.version, word_bytes_max);
-    check_text(reader, "rdma_device", info.rdma_device, word_bytes_max);
+    check_text(reader, "version", info.version, word_characters_max);
+    check_text(reader, "rdma_device", info.rdma_device, word_characters_max);
     check_mtu(reader, info.mtu);
 }
 
@@ -97,9 +97,9 @@ void read(JsonReader& reader, RemotePermit& permit) {
     auto const start = reader.mark();
     fields(reader, permit);
     if (!reader.clean_since(start)) return;
-    check_text(reader, "attachment", permit.attachment, word_bytes_max);
-    check_text(reader, "run", permit.run, word_bytes_max);
-    check_text(reader, "nonce", permit.nonce, word_bytes_max);
+    check_text(reader, "attachment", permit.attachment, word_characters_max);
+    check_text(reader, "run", permit.run, word_characters_max);
+    check_text(reader, "nonce", permit.nonce, word_characters_max);
     check_mtu(reader, permit.mtu);
 }
 

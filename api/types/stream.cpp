@@ -7,7 +7,7 @@ namespace vfmgr {
 namespace {
 
 // What a guest may ask for; an answer of the host has the same shape.
-constexpr std::uint32_t depth_max = 1024;
+constexpr std::uint32_t receives_max = 1024;
 constexpr std::size_t pairs_max = 16;
 
 template <class F, Of<DcTargetEnd> V>
@@ -65,8 +65,8 @@ void read(JsonReader& reader, StreamRequest& request) {
     if (request.message_bytes < 1 || request.message_bytes > stream_message_bytes_max)
         reader.complain("message_bytes",
                         fmt::format("must be from 1 to {}", stream_message_bytes_max));
-    if (request.depth < 1 || request.depth > depth_max)
-        reader.complain("depth", fmt::format("must be from 1 to {}", depth_max));
+    if (request.depth < 1 || request.depth > receives_max)
+        reader.complain("depth", fmt::format("must be from 1 to {}", receives_max));
     bool const by_cm = request.kind == StreamKind::cm_ping;
     if (by_cm && (!request.pairs.empty() || request.message_bytes > cm_bytes_max))
         reader.complain("kind",

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
@@ -75,6 +76,11 @@ std::string escaped(std::string_view text, Shown as) {
         text = behind;
     }
     return out;
+}
+
+std::size_t characters_in(std::string_view utf8) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        utf8, [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) != 0x80; }));
 }
 
 // A write that failed before leaves a mark, and no errno.

@@ -21,6 +21,9 @@ enum class Shown {
 // "\u202e"; bytes that are no UTF-8 "\x9b".
 [[nodiscard]] std::string escaped(std::string_view text, Shown as);
 
+// Code points, which JSON Schema's maxLength counts.
+[[nodiscard]] std::size_t characters_in(std::string_view utf8);
+
 // An error when anything that was written to standard output did not get there.
 [[nodiscard]] Result<void> flush_output();
 

@@ -50,7 +50,9 @@ void append_json(std::string& text, VfSpec const& spec) {
 }
 
 void read(JsonReader& reader, VfSpec& spec) {
-    read_reported(reader, spec);
+    for_each_member([&](VfAttribute attribute, auto member) {
+        reader.maybe(enum_name(attribute).data(), spec.*member);
+    });
     if (spec.mac && spec.mac->zero())
         reader.complain("mac", "must not be the zero address; leave it out for a chosen one");
     else if (spec.mac && spec.mac->multicast())
@@ -64,20 +66,13 @@ void read(JsonReader& reader, VfSpec& spec) {
         reader.complain("msix_vectors", fmt::format("must not exceed {}", msix_vectors_max));
 }
 
-void reported_to_json(nlohmann::json& out, VfSpec const& spec) {
-    JsonWriter writer(out);
-    for_each_member([&](VfAttribute attribute, auto member) {
-        writer.nullable(enum_name(attribute).data(), spec.*member);
-    });
-}
-
 void known_to_json(nlohmann::json& out, VfSpec const& spec) {
     to_json(out, spec);
 }
 
 void read_reported(JsonReader& reader, VfSpec& spec) {
     for_each_member([&](VfAttribute attribute, auto member) {
-        reader.maybe(enum_name(attribute).data(), spec.*member);
+        reader.nullable(enum_name(attribute).data(), spec.*member);
     });
 }
 

@@ -102,10 +102,9 @@ void to_json(nlohmann::json& out, VfSpec const& spec);
 void append_json(std::string& text, VfSpec const& spec);  // the same members
 void read(JsonReader& reader, VfSpec& spec);              // with the rules of a wish
 
-// The same members as a fact: null where nothing is reported, and no rules, because a driver may
-// well report the zero MAC. Reads what to_json() writes, too.
-void reported_to_json(nlohmann::json& out, VfSpec const& spec);
-void known_to_json(nlohmann::json& out, VfSpec const& spec);  // what is not reported left out
+// The same members as a fact: what is not reported is left out. There are no rules, because a
+// driver may well report the zero MAC; an earlier vfmgr wrote null for what was not reported.
+void known_to_json(nlohmann::json& out, VfSpec const& spec);
 void read_reported(JsonReader& reader, VfSpec& spec);
 
 }  // namespace vfmgr

@@ -32,7 +32,7 @@ void fields(F& f, V& vf) {
     f.nullable("driver", vf.driver);
     f.nullable("iommu_group", vf.iommu_group);
     f.nullable("ifname", vf.ifname);
-    f.with("settings", vf.settings, reported_to_json, read_reported);
+    f.with("settings", vf.settings, known_to_json, read_reported);
     f.defaulted("holders", vf.holders);
 }
 

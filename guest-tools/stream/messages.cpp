@@ -12,7 +12,7 @@ namespace vfmgr::stream {
 namespace {
 
 constexpr std::size_t run_digits = 16;
-constexpr std::size_t text_bytes_max = 1000;
+constexpr std::size_t text_characters_max = 1000;
 constexpr std::size_t causes_max = 8;
 
 template <class F, Of<Opening> V>
@@ -85,12 +85,13 @@ void check_packet(JsonReader& reader, Over over, std::uint32_t packet_bytes) {
 // It ends on a terminal.
 void check_refusal(JsonReader& reader, Error& refusal) {
     refusal.violations.clear();
-    check_text(reader, "refusal/detail", refusal.detail, text_bytes_max);
-    check_text(reader, "refusal/remedy", refusal.remedy, text_bytes_max);
+    check_text(reader, "refusal/detail", refusal.detail, text_characters_max);
+    check_text(reader, "refusal/remedy", refusal.remedy, text_characters_max);
     if (refusal.causes.size() > causes_max)
         return reader.complain("refusal/cause", fmt::format("must be {} at most", causes_max));
     for (auto const& cause : refusal.causes)
-        check_text(reader, "refusal/cause", cause.call + cause.code + cause.text, text_bytes_max);
+        check_text(reader, "refusal/cause", cause.call + cause.code + cause.text,
+                   text_characters_max);
 }
 
 // What the other end said, which is not what a vf-guest of this version says.

@@ -13,6 +13,7 @@ namespace vfmgr {
 namespace {
 
 constexpr std::uint32_t days_max = 3650;
+constexpr std::size_t description_characters_max = 200;
 
 struct TokenRequest {
     Role role = Role::viewer;
@@ -23,7 +24,7 @@ void read(JsonReader& reader, TokenRequest& request) {
     reader.value("role", request.role);
     reader.defaulted("description", request.description);
     reader.maybe("days", request.days);
-    if (request.description.size() > 200) reader.complain("description", "has at most 200 bytes");
+    check_text(reader, "description", request.description, description_characters_max);
     if (request.days && (*request.days < 1 || *request.days > days_max))
         reader.complain("days", fmt::format("must be from 1 to {}", days_max));
 }

@@ -84,9 +84,7 @@ int print_vfs(std::string const& netdev) {
     }
     auto out = nlohmann::json::array();
     for (auto const& [index, spec] : *settings) {
-        nlohmann::json reported;
-        reported_to_json(reported, spec);
-        out.push_back({{"index", index}, {"settings", std::move(reported)}});
+        out.push_back({{"index", index}, {"settings", spec}});
     }
     fmt::print("{}\n", out.dump());
     return 0;

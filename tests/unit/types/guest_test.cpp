@@ -215,7 +215,7 @@ TEST(GuestMessages, HaveLimits) {
         document[place] = std::string(bytes_max + 1, 'a');
         EXPECT_EQ(test::refusal_of<GuestReport>(document.dump()).violations,
                   (std::vector<Violation>{
-                      {pointer, fmt::format("must be at most {} bytes", bytes_max)}}));
+                      {pointer, fmt::format("must be at most {} characters", bytes_max)}}));
     }
 }
 

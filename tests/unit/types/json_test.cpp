@@ -163,14 +163,39 @@ TEST(JsonReader, NullIsNoValueOfARequiredMember) {
     }
 }
 
-TEST(JsonReader, NullAndAbsentAreTheSameWhereEitherMayBe) {
+TEST(JsonReader, NullIsAFactsValueAndNoWish) {
     auto document = nlohmann::json::parse(base);
     auto const absent = from_json_document<Sample>(document).value();
     EXPECT_EQ(absent.has_default, 7);
     EXPECT_EQ(absent.wish, std::nullopt);
     EXPECT_EQ(absent.fact, std::nullopt);
-    for (auto const* key : {"has_default", "wish", "fact"}) document[key] = nullptr;
+    document["fact"] = nullptr;
     EXPECT_EQ(from_json_document<Sample>(document), absent);
+    for (auto const* key : {"has_default", "wish"}) {
+        auto with_null = document;
+        with_null[key] = nullptr;
+        EXPECT_EQ(
+            test::refusal_of<Sample>(with_null.dump()).violations,
+            (std::vector<Violation>{{std::string("/") + key, "must not be null; leave it out"}}));
+    }
+}
+
+// Of é's, each of two bytes.
+TEST(JsonReader, TextsHaveCharactersAndSteerNothing) {
+    auto const violations_of = [](std::string const& text) {
+        std::vector<Violation> violations;
+        nlohmann::json const document = nlohmann::json::object();
+        JsonReader reader(document, "", violations);
+        check_text(reader, "name", text, 3);
+        return violations;
+    };
+    using Violations = std::vector<Violation>;
+    EXPECT_EQ(violations_of("ééé"), Violations{});
+    EXPECT_EQ(violations_of("éééé"), (Violations{{"/name", "must be at most 3 characters"}}));
+    for (auto const* text : {"\n", "\x7f", "\xc2\x9b", "\u202e", "\u2028"})
+        EXPECT_EQ(violations_of(text),
+                  (Violations{{"/name", "must not contain control characters"}}))
+            << text;
 }
 
 TEST(JsonReader, TakesTheWholeRangeOfEachMember) {

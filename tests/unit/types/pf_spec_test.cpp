@@ -155,8 +155,9 @@ TEST(PfSpec, HasAtMost64Networks) {
 
 TEST(PfSpec, MembersMayBeLeftOut) {
     EXPECT_EQ(from_json_text<PfSpec>("{}").value(), PfSpec{});
-    EXPECT_EQ(from_json_text<PfSpec>(R"({"mode": null, "num_vfs": null, "networks": null})"),
-              PfSpec{});
+    EXPECT_EQ(test::refusal_of<PfSpec>(R"({"mode": null, "num_vfs": null})").violations,
+              (Violations{{"/mode", "must not be null; leave it out"},
+                          {"/num_vfs", "must not be null; leave it out"}}));
     EXPECT_EQ(from_json_text<PfSpec>(R"({"num_vfs": 0})").value().num_vfs, 0) << "no VFs is a wish";
     test::expect_survives<PfSpec>(R"({"mode": "enforce", "num_vfs": 65535})");
     EXPECT_EQ(test::refusal_of<PfSpec>(R"({"num_vfs": 65536})").violations,
