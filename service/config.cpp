@@ -15,6 +15,7 @@
 
 #include "api/types/ip_address.hpp"
 #include "api/types/rdma_link.hpp"
+#include "service/auth/authenticate.hpp"
 
 namespace vfmgr {
 namespace {
@@ -275,24 +276,47 @@ std::vector<std::string> toml_files(std::string const& folder, std::vector<Viola
     return files;
 }
 
+Result<void> none_of(std::vector<Violation> violations) {
+    if (violations.empty()) return {};
+    Error error{Problem::invalid_request, {}, "correct it; vfmgr.toml(5) describes every key"};
+    error.detail = fmt::format("{}: {}", violations.front().pointer, violations.front().detail);
+    if (violations.size() > 1) error.detail += fmt::format(" (and {} more)", violations.size() - 1);
+    error.violations = std::move(violations);
+    return fail(std::move(error));
+}
+
 }  // namespace
 
 Result<Config> load_config(ConfigPaths const& paths) {
     Config config;
     std::vector<Violation> violations;
-    read_file(paths.file, Missing::allowed, config, violations);
+    auto const missing = paths.named ? Missing::refused : Missing::allowed;
+    read_file(paths.file, missing, config, violations);
     for (auto const& file : toml_files(paths.folder, violations))
         read_file(file, Missing::refused, config, violations);
     if (violations.empty() && config.tls.certificate_file.empty() != config.tls.key_file.empty())
         violations.push_back({paths.file,
                               "listen.tls.certificate_file and listen.tls.key_file "
                               "must be given together"});
-    if (violations.empty()) return config;
-    Error error{Problem::invalid_request, {}, "correct it; vfmgr.toml(5) describes every key"};
-    error.detail = fmt::format("{}: {}", violations.front().pointer, violations.front().detail);
-    if (violations.size() > 1) error.detail += fmt::format(" (and {} more)", violations.size() - 1);
-    error.violations = std::move(violations);
-    return fail(std::move(error));
+    VFMGR_CHECK(none_of(std::move(violations)));
+    return config;
+}
+
+Result<void> check_named(Config const& config) {
+    std::vector<Violation> violations;
+    auto const check_group = [&](std::string const& setting, std::string const& name) {
+        if (!resolve_roles({{name, Role::viewer}}, {}).unknown_groups.empty())
+            violations.push_back({setting, fmt::format("this host has no group '{}'", name)});
+    };
+    check_group("listen.unix.group", config.unix_socket.group);
+    for (auto const& [name, role] : config.roles.groups) check_group("roles.groups." + name, name);
+    auto const& tls = config.tls;
+    if (!tls.certificate_file.empty())
+        if (auto const usable = http::check_certificate(
+                {tls.address, tls.port, tls.certificate_file, tls.key_file});
+            !usable)
+            violations.push_back({"listen.tls", detail_with_causes(usable.error())});
+    return none_of(std::move(violations));
 }
 
 }  // namespace vfmgr

@@ -53,10 +53,15 @@ struct Config {
 struct ConfigPaths {
     std::string file = "/etc/vfmgr/vfmgr.toml";
     std::string folder = "/etc/vfmgr/conf.d";
+    bool named = false;  // by somebody: the file must be there
 };
 
-// Files that are not there leave the defaults. Every fault is a violation whose pointer is
-// "file:line"; an unknown key is one.
+// Files that are not there and that nobody named leave the defaults. Every fault is a violation
+// whose pointer is "file:line"; an unknown key is one.
 [[nodiscard]] Result<Config> load_config(ConfigPaths const& paths);
+
+// Looks for what the configuration names: groups, the certificate and its key. Each that is not
+// there, or can't be used, is a violation whose pointer is the setting.
+[[nodiscard]] Result<void> check_named(Config const& config);
 
 }  // namespace vfmgr

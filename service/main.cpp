@@ -34,9 +34,11 @@ int main(int argc, char** argv) {
     ConfigPaths paths;
     bool check = false;
     bool boot = false;
-    app.add_option("--config", paths.file, "configuration file")->capture_default_str();
+    auto const* const named =
+        app.add_option("--config", paths.file, "configuration file")->capture_default_str();
     app.add_option("--config-dir", paths.folder, "folder of further ones")->capture_default_str();
-    app.add_flag("--check-config", check, "read the configuration and exit");
+    app.add_flag("--check-config", check,
+                 "read the configuration, look for what it names, and exit");
     app.add_flag("--restore", boot, "put VFs and links back as they were lent, and exit (at boot)");
     std::vector<std::string> rping;
     app.add_option("--rping", rping, "serve rping of one guest for vfmgrd")->group("");
@@ -44,9 +46,13 @@ int main(int argc, char** argv) {
     CLI11_PARSE(app, argc, argv);
 
     if (!rping.empty()) return stock::serve_rping(rping);
+    paths.named = named->count() > 0;
     auto const config = load_config(paths);
     if (!config) return failed(config.error());
-    if (check) return 0;
+    if (check) {
+        auto const usable = check_named(*config);
+        return usable ? 0 : failed(usable.error());
+    }
     auto const worker = worker_program();
     if (!worker) return failed(worker.error());
     RemoteKernel kernel([] { return list_pfs({}); }, [] { return list_cards({}); },

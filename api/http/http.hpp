@@ -147,6 +147,8 @@ class Client {
                                             std::string const& key_file,
                                             std::vector<std::string> const& names);
 [[nodiscard]] Result<std::string> certificate_fingerprint(std::string const& certificate_file);
+// Whether a server could show this certificate with this key.
+[[nodiscard]] Result<void> check_certificate(TlsListen const& where);
 
 [[nodiscard]] Request make_request(std::string method, std::string path);
 [[nodiscard]] Request make_request(std::string method, std::string path,

@@ -91,6 +91,11 @@ Result<SslContext> server_context(TlsListen const& where) {
     return context;
 }
 
+Result<void> check_certificate(TlsListen const& where) {
+    VFMGR_CHECK(server_context(where));
+    return {};
+}
+
 Result<SslContext> client_context(TlsTarget const& target) {
     if (target.ca_file.empty() && target.fingerprint.empty())
         return fail(Problem::invalid_request,

@@ -123,7 +123,7 @@ std::map<std::string, std::string> options(std::vector<std::string> const& words
 
 int run_on_fakes(std::vector<std::string> const& words) {
     auto named = options(words);
-    auto const config = load_config({named["--config"], "/nonexistent"});
+    auto const config = load_config({named["--config"], "/nonexistent", true});
     if (!config) return failed(config.error());
     auto const described = document(named["--host"]);
     if (!described) return failed(described.error());

@@ -53,6 +53,43 @@ TEST_F(ConfigTest, NoFilesAtAllAreTheDefaults) {
     EXPECT_EQ(config->limits.body_bytes_max, http::Limits{}.body_bytes_max);
 }
 
+TEST_F(ConfigTest, AFileThatSomebodyNamedIsThere) {
+    auto const config = load_config({path("none.toml"), path("none.d"), true});
+    ASSERT_FALSE(config);
+    EXPECT_EQ(config.error().detail, path("none.toml") + ": can't be read: ENOENT");
+}
+
+// What is found out otherwise when the daemon is started anew, and is down then.
+TEST_F(ConfigTest, WhatItNamesIsLookedFor) {
+    Config config;
+    config.unix_socket.group = "root";
+    config.roles.groups = {{"root", Role::viewer}};
+    auto const violations = [&] {
+        auto const usable = check_named(config);
+        return usable ? std::vector<Violation>{} : usable.error().violations;
+    };
+    EXPECT_THAT(violations(), IsEmpty());
+    config.unix_socket.group = "no-such-group";
+    config.roles.groups["nor-this"] = Role::admin;
+    EXPECT_EQ(violations(), (std::vector<Violation>{
+                                {"listen.unix.group", "this host has no group 'no-such-group'"},
+                                {"roles.groups.nor-this", "this host has no group 'nor-this'"}}));
+    config.unix_socket.group = "root";
+    config.roles.groups.erase("nor-this");
+
+    config.tls.certificate_file = path("tls.crt");
+    config.tls.key_file = path("tls.key");
+    auto const missing = violations();
+    ASSERT_EQ(missing.size(), 1U);
+    EXPECT_EQ(missing[0].pointer, "listen.tls");
+    EXPECT_THAT(missing[0].detail, HasSubstr("can't load the certificate " + path("tls.crt")));
+    ASSERT_TRUE(http::make_self_signed(path("tls.crt"), path("tls.key"), {"localhost"}));
+    EXPECT_THAT(violations(), IsEmpty());
+    ASSERT_TRUE(http::make_self_signed(path("other.crt"), path("other.key"), {"localhost"}));
+    config.tls.key_file = path("other.key");
+    EXPECT_THAT(violations().at(0).detail, HasSubstr("can't use the key " + path("other.key")));
+}
+
 // The example that the package installs, as it is and with every line in force.
 TEST_F(ConfigTest, ThePackagedExample) {
     std::ifstream stream(VFMGR_REPOSITORY "/deploy/config/vfmgr.toml");
