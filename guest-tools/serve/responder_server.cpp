@@ -3,6 +3,7 @@
 
 #include <openssl/crypto.h>
 
+#include "api/types/guarded.hpp"
 #include "api/types/json.hpp"
 #include "guest-tools/serve/offer_response.hpp"
 #include "guest-tools/verify/digest.hpp"
@@ -98,7 +99,7 @@ void ResponderServer::work() {
         auto const job = std::move(jobs_.front());
         jobs_.pop_front();
         lock.unlock();
-        auto response = answer(job);
+        auto response = guarded([&] { return answer(job); });
         job.respond(response ? std::move(*response)
                              : http::problem_response(response.error(), job.request));
         lock.lock();

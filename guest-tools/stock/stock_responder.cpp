@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "api/types/guarded.hpp"
+
 namespace vfmgr::stock {
 
 std::vector<std::string> stock_commands(IpAddress const& host, StockRequest const& request,
@@ -61,7 +63,7 @@ void StockResponder::enqueue(std::function<void()> job) {
 void StockResponder::open(verify::SessionPermit permit, StockRequest const& request,
                           Opened opened) {
     enqueue([this, permit = std::move(permit), request, opened = std::move(opened)] {
-        opened(open_now(permit, request));
+        opened(guarded([&] { return open_now(permit, request); }));
     });
 }
 

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "api/types/guarded.hpp"
 #include "api/types/json.hpp"
 #include "guest-tools/verify/digest.hpp"
 
@@ -23,19 +24,6 @@ constexpr std::chrono::seconds ask_again_time{30};
 
 http::Response refusal(http::Request const& request, Error const& error) {
     return http::problem_response(error, request);
-}
-
-// An exception that leaves a thread ends the daemon: one VM's request must not.
-template <class Work>
-Result<void> guarded(Work work) {
-    try {
-        work();
-        return {};
-    } catch (std::exception const& bug) {
-        return fail(Problem::internal,
-                    fmt::format("an exception ended the request: {}", bug.what()),
-                    "report this with the daemon's log");
-    }
 }
 
 // 0 when absent. Digits only, as far as a number of that size can go.
@@ -138,7 +126,10 @@ void GuestPlane::work() {
         if (look_again_) {
             look_again_ = false;
             lock.unlock();
-            static_cast<void>(guarded([this] { look_again(); }));
+            static_cast<void>(guarded([this]() -> Result<void> {
+                look_again();
+                return {};
+            }));
             lock.lock();
             continue;
         }
@@ -148,8 +139,11 @@ void GuestPlane::work() {
             lock.unlock();
             auto const request = job.request;
             auto const respond = job.respond;
-            if (auto const done = guarded([&] { serve(std::move(job)); }); !done)
-                respond(refusal(request, done.error()));
+            auto const done = guarded([&]() -> Result<void> {
+                serve(std::move(job));
+                return {};
+            });
+            if (!done) respond(refusal(request, done.error()));
             lock.lock();
             continue;
         }

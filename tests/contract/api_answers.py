@@ -297,6 +297,11 @@ class Api:
     def addRdmaLink_422(self):
         self.ask("addRdmaLink", body={"type": "rxe", "netdev": "lo"}, name="rxe9")
 
+    def default_500(self):
+        self.daemon.happen(peers="broken")
+        self.ask("openStockClients")
+        self.daemon.happen(peers="right")
+
     def createToken_201(self):
         self.ask("revokeToken", id=self.ask("createToken").body["id"])
 

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// An exception that leaves a thread ends the program; what one request does must not. Pure; any
+// thread.
+#pragma once
+
+#include <exception>
+#include <type_traits>
+
+#include "api/types/problem.hpp"
+
+namespace vfmgr {
+
+// What `work` returns, a Result; internal where it throws.
+template <class Work>
+[[nodiscard]] std::invoke_result_t<Work> guarded(Work work) {
+    try {
+        return work();
+    } catch (std::exception const& bug) {
+        return fail(Problem::internal, std::string("an exception ended the request: ") + bug.what(),
+                    "report this with the daemon's log");
+    }
+}
+
+}  // namespace vfmgr
