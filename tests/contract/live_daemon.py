@@ -90,7 +90,7 @@ class Daemon:
 
     def said(self):
         self.log.seek(0)
-        return self.log.read()
+        return self.log.read()[-3000:]
 
     def happen(self, **what):
         self.process.stdin.write(json.dumps(what) + "\n")

@@ -5,7 +5,7 @@ wrong behind it. The daemon has narrow limits; `Place` says where a document's p
 from live_daemon import somebody
 
 LIMITS = """[limits]
-body_bytes_max = 2048
+body_bytes_max = 32768
 header_bytes_max = 1024
 connections_max = 4
 read_seconds_max = 1
@@ -41,7 +41,7 @@ def slow_request(place, _):
 
 
 def long_body(place, daemon):
-    place.ask(daemon.call, "POST", body=" " * 4096)
+    place.ask(daemon.call, "POST", body=" " * 65536)
 
 
 def expectation(place, daemon):
@@ -93,3 +93,4 @@ def long_answer(place, daemon):
 
 API = {**TRANSPORT, "403": nobodys, "502": refused_by_the_kernel, "503": full,
        "504": long_answer}
+GUESTS = {**TRANSPORT, "503": full}
