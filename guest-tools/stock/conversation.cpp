@@ -18,8 +18,10 @@ constexpr std::uint32_t pingpong_depth = 64;
 
 }  // namespace
 
-Conversation::Conversation(FileDescriptor socket, Terms terms, BeginTest begin_test, OnEnd on_end)
-    : client_(std::move(socket)),
+Conversation::Conversation(FileDescriptor socket, Terms terms, Room room, BeginTest begin_test,
+                           OnEnd on_end)
+    : room_(std::move(room)),
+      client_(std::move(socket)),
       terms_(std::move(terms)),
       begin_test_(std::move(begin_test)),
       on_end_(std::move(on_end)) {
@@ -73,6 +75,9 @@ Result<void> Conversation::serve_pingpong(std::string begun, Deadline handshake)
         return fail(Problem::invalid_request, "neither perftest nor ibv_rc_pingpong says that",
                     "use one of those");
     VFMGR_CHECK(begin_test());
+    // It answers whatever test the window is for.
+    VFMGR_TRY(auto const share,
+              room_.shares.take(terms_.permit.attachment, taken_by_pair(StockTest::send_echo)));
     VFMGR_TRY(
         auto const stream,
         verify::HostStream::open(
@@ -94,7 +99,7 @@ Result<void> Conversation::serve_pingpong(std::string begun, Deadline handshake)
 }
 
 Result<void> Conversation::serve_perftest(std::string begun, Deadline handshake) {
-    Perftest server(client_, terms_, [this] { return begin_test(); });
+    Perftest server(client_, terms_, room_.shares, [this] { return begin_test(); });
     return server.serve(std::move(begun), handshake);
 }
 

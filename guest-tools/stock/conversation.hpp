@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "guest-tools/stock/share.hpp"
 #include "guest-tools/stock/tcp_stream.hpp"
 #include "guest-tools/stock/terms.hpp"
 
@@ -22,7 +23,12 @@ class Conversation {
     // Told at the very end, on its thread: whether it came to its test.
     using OnEnd = std::function<void(bool tested)>;
 
-    Conversation(FileDescriptor socket, Terms terms, BeginTest begin_test, OnEnd on_end);
+    // `shares` outlives it; `own` is that of its connection.
+    struct Room {
+        Shares& shares;
+        Shares::Share own;
+    };
+    Conversation(FileDescriptor socket, Terms terms, Room room, BeginTest begin_test, OnEnd on_end);
     ~Conversation();
     Conversation(Conversation const&) = delete;
     Conversation& operator=(Conversation const&) = delete;
@@ -40,6 +46,7 @@ class Conversation {
     [[nodiscard]] Result<void> serve_perftest(std::string begun, Deadline handshake);
     [[nodiscard]] bool wait_stopped(std::chrono::milliseconds time);
 
+    Room const room_;
     TcpStream client_;
     Terms const terms_;
     BeginTest const begin_test_;

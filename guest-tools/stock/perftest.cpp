@@ -90,18 +90,29 @@ Result<void> Perftest::answer_line(std::string const& line, Deadline deadline) {
 Result<Perftest::Pair*> Perftest::pair_of(PerftestLine const& line) {
     auto const known = std::ranges::find(pairs_, line.end.qp_num, &Pair::client);
     if (known != pairs_.end()) return &*known;
-    if ((pairs_.size() + 1) * std::uint64_t{terms_.request.message_bytes} > conversation_bytes_max)
-        return fail(
-            Problem::limit_exceeded,
-            fmt::format("{} queue pairs of {} bytes each are more than {} bytes", pairs_.size() + 1,
-                        terms_.request.message_bytes, conversation_bytes_max),
-            "open it with a smaller message_bytes");
+    VFMGR_CHECK(check_size());
     if (pairs_.empty()) VFMGR_CHECK(begin_test_());
     VFMGR_TRY(auto opened, open(line));
     return &pairs_.emplace_back(std::move(opened));
 }
 
+// Of the bytes; how many there may be is for all clients together.
+Result<void> Perftest::check_size() const {
+    if (!pairs_.empty() && terms_.request.test == StockTest::write_echo)
+        return fail(Problem::limit_exceeded, "write_echo takes a CPU for its one queue pair",
+                    "start it without -q");
+    if ((pairs_.size() + 1) * std::uint64_t{terms_.request.message_bytes} <= conversation_bytes_max)
+        return {};
+    return fail(
+        Problem::limit_exceeded,
+        fmt::format("{} queue pairs of {} bytes each are more than {} bytes", pairs_.size() + 1,
+                    terms_.request.message_bytes, conversation_bytes_max),
+        "open it with a smaller message_bytes");
+}
+
 Result<Perftest::Pair> Perftest::open(PerftestLine const& line) const {
+    VFMGR_TRY(auto share,
+              shares_.take(terms_.permit.attachment, taken_by_pair(terms_.request.test)));
     StreamRequest request{kind_of(terms_.request.test),
                           terms_.request.message_bytes,
                           receives,
@@ -115,7 +126,7 @@ Result<Perftest::Pair> Perftest::open(PerftestLine const& line) const {
     VFMGR_TRY(auto stream, verify::HostStream::open(terms_.permit, request, stream_limits(terms_)));
     auto const& offer = stream->offer();
     auto answer = make_perftest_line({offer.pairs.front(), offer.memory});
-    return Pair{line.end.qp_num, std::move(stream), std::move(answer), false};
+    return Pair{std::move(share), line.end.qp_num, std::move(stream), std::move(answer), false};
 }
 
 }  // namespace vfmgr::stock

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "guest-tools/stock/lines.hpp"
+#include "guest-tools/stock/share.hpp"
 #include "guest-tools/stock/tcp_stream.hpp"
 #include "guest-tools/stock/terms.hpp"
 #include "guest-tools/verify/host_stream.hpp"
@@ -18,8 +19,9 @@ namespace vfmgr::stock {
 class Perftest {
   public:
     // `begin_test` is asked before the first queue pair is made.
-    Perftest(TcpStream& client, Terms const& terms, std::function<Result<void>()> begin_test)
-        : client_(client), terms_(terms), begin_test_(std::move(begin_test)) {}
+    Perftest(TcpStream& client, Terms const& terms, Shares& shares,
+             std::function<Result<void>()> begin_test)
+        : client_(client), terms_(terms), shares_(shares), begin_test_(std::move(begin_test)) {}
 
     // `version`: the client's first message. Until the client has gone.
     [[nodiscard]] Result<void> serve(std::string version, Deadline handshake);
@@ -27,6 +29,7 @@ class Perftest {
   private:
     // A queue pair of the client's, and ours.
     struct Pair {
+        Shares::Share share;
         std::uint32_t client = 0;  // its number
         std::unique_ptr<verify::HostStream> stream;
         std::string answer;
@@ -36,9 +39,11 @@ class Perftest {
     [[nodiscard]] Result<void> answer_line(std::string const& line, Deadline deadline);
     [[nodiscard]] Result<Pair*> pair_of(PerftestLine const& line);
     [[nodiscard]] Result<Pair> open(PerftestLine const& line) const;
+    [[nodiscard]] Result<void> check_size() const;
 
     TcpStream& client_;
     Terms const& terms_;
+    Shares& shares_;
     std::function<Result<void>()> begin_test_;
     std::uint32_t path_mtu_ = 1024;  // bytes, of both ends
     std::vector<Pair> pairs_;

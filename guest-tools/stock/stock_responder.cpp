@@ -39,7 +39,7 @@ std::vector<std::string> stock_commands(IpAddress const& host, StockRequest cons
 }
 
 StockResponder::StockResponder(StockLimits const& limits, Clock const& clock, StockHooks hooks)
-    : limits_(limits), clock_(clock), hooks_(std::move(hooks)) {
+    : limits_(limits), clock_(clock), hooks_(std::move(hooks)), shares_(limits.shares) {
     thread_ = std::thread([this] { run(); });
 }
 
@@ -129,7 +129,7 @@ Result<StockClients> StockResponder::open_now(verify::SessionPermit const& permi
                   nullptr,
                   nullptr,
                   {}};
-    VFMGR_TRY(window.tcp, TcpServer::start(window.terms));
+    VFMGR_TRY(window.tcp, TcpServer::start(window.terms, shares_));
     auto rping = RpingProcess::start(limits_.rping_program, window.terms);
     if (rping)
         window.rping = std::move(*rping);

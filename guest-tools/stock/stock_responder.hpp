@@ -24,6 +24,7 @@ struct StockLimits {
     std::uint16_t tcp_port = perftest_port;
     std::uint16_t cm_port = rping_port;
     std::vector<std::string> rping_program;  // words that run serve_rping()
+    ShareLimits shares{};
 };
 
 // Asked on the responder's thread.
@@ -73,6 +74,7 @@ class StockResponder {
     StockLimits const limits_;
     Clock const& clock_;
     StockHooks const hooks_;
+    Shares shares_;             // outlives its windows
     mutable std::mutex mutex_;  // guards what follows; only its thread changes windows_
     std::condition_variable wake_;
     std::deque<std::function<void()>> jobs_;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/stock/tcp_server.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include "api/types/event.hpp"
 #include "guest-tools/verify/socket_address.hpp"
@@ -13,22 +15,34 @@
 namespace vfmgr::stock {
 namespace {
 
+using Steady = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds look_again{200};
+
 // An answer to a write is waited for by looking at memory, which takes a CPU.
 std::size_t tests_at_once(StockTest test) {
     return test == StockTest::write_echo ? 1 : tests_max;
 }
 
+FileDescriptor keep_one_back() {
+    return FileDescriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
 }  // namespace
 
-Result<std::unique_ptr<TcpServer>> TcpServer::start(Terms const& terms) {
+Result<std::unique_ptr<TcpServer>> TcpServer::start(Terms const& terms, Shares& shares) {
     VFMGR_TRY(auto listener,
               listen_tcp({terms.permit.host_address, terms.tcp_port, terms.permit.host_netdev}));
     VFMGR_TRY(auto wake, make_event());
-    return std::unique_ptr<TcpServer>(new TcpServer(terms, std::move(listener), std::move(wake)));
+    return std::unique_ptr<TcpServer>(
+        new TcpServer(terms, shares, std::move(listener), std::move(wake)));
 }
 
-TcpServer::TcpServer(Terms terms, FileDescriptor listener, FileDescriptor wake)
-    : terms_(std::move(terms)), listener_(std::move(listener)), wake_(std::move(wake)) {
+TcpServer::TcpServer(Terms terms, Shares& shares, FileDescriptor listener, FileDescriptor wake)
+    : terms_(std::move(terms)),
+      shares_(shares),
+      listener_(std::move(listener)),
+      wake_(std::move(wake)),
+      spare_(keep_one_back()) {
     thread_ = std::thread([this] { run(); });
 }
 
@@ -59,16 +73,36 @@ void TcpServer::take() {
     verify::SocketAddress peer;
     auto* const room = peer.room();
     FileDescriptor socket(::accept4(listener_.get(), room, &peer.length, SOCK_CLOEXEC));
-    if (!socket) return;  // there is none, or it has gone again, or descriptors are scarce
+    if (!socket && (errno == EMFILE || errno == ENFILE)) return turn_away_without_descriptors();
+    if (!socket) return;  // there is none, or it has gone again
+    serve(std::move(socket), peer.address() == terms_.permit.peer_address);
+}
+
+void TcpServer::serve(FileDescriptor socket, bool welcome) {
     make_room();
-    if (peer.address() != terms_.permit.peer_address ||
-        conversations_.size() >= conversations_max) {
+    auto own = shares_.take(terms_.permit.attachment, taken_by_client);
+    if (!welcome || !own || conversations_.size() >= conversations_max) {
         TcpStream(std::move(socket)).end_hard();
         return end(false);
     }
     conversations_.push_back(std::make_unique<Conversation>(
-        std::move(socket), terms_, [this] { return begin_test(); },
-        [this](bool tested) { end(tested); }));
+        std::move(socket), terms_, Conversation::Room{shares_, std::move(*own)},
+        [this] { return begin_test(); }, [this](bool tested) { end(tested); }));
+}
+
+// Who stays in the listener's queue keeps it readable, and this thread at it.
+void TcpServer::turn_away_without_descriptors() {
+    spare_.reset();
+    FileDescriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    bool const came = static_cast<bool>(socket);
+    if (came) {
+        TcpStream(std::move(socket)).end_hard();
+        end(false);
+    }
+    spare_ = keep_one_back();
+    if (came) return;
+    // Others were faster: those that come wait in the queue meanwhile.
+    static_cast<void>(await_readable(std::array{wake_.get()}, Steady::now() + look_again));
 }
 
 void TcpServer::forget_ended() {

@@ -16,7 +16,8 @@ namespace vfmgr::stock {
 
 class TcpServer {
   public:
-    [[nodiscard]] static Result<std::unique_ptr<TcpServer>> start(Terms const& terms);
+    [[nodiscard]] static Result<std::unique_ptr<TcpServer>> start(Terms const& terms,
+                                                                  Shares& shares);
     ~TcpServer();
     TcpServer(TcpServer const&) = delete;
     TcpServer& operator=(TcpServer const&) = delete;
@@ -25,16 +26,20 @@ class TcpServer {
     [[nodiscard]] std::uint16_t port() const { return port_of(listener_); }
 
   private:
-    TcpServer(Terms terms, FileDescriptor listener, FileDescriptor wake);
+    TcpServer(Terms terms, Shares& shares, FileDescriptor listener, FileDescriptor wake);
     void run();
     void take();
+    void serve(FileDescriptor socket, bool welcome);
+    void turn_away_without_descriptors();
     void forget_ended();
     void make_room();
     [[nodiscard]] Result<void> begin_test();
     void end(bool tested);
 
     Terms const terms_;
+    Shares& shares_;
     FileDescriptor const listener_, wake_;
+    FileDescriptor spare_;  // for a client that comes when there are no others: it is turned away
     std::atomic<bool> stopping_ = false;
     std::list<std::unique_ptr<Conversation>> conversations_;  // its thread's; the oldest first
     mutable std::mutex mutex_;                                // guards what follows

@@ -15,16 +15,19 @@ HOSTILE = 10_000
 PORT = 18515
 MEMORY_GROWTH_MAX = 1.05
 HONEST_SECONDS = 60
+PAIRS_MAX = 64  # of one attachment's clients
 
 
 def run(lab):
-    lab.expect("closed by default", "honest clients", "beside our own tests", "our own tests",
+    lab.expect("closed by default", "honest clients", "two-byte messages",
+               "beside our own tests", "our own tests",
                "hostile connections", "honest meanwhile", "honest after", "closed again")
     clients = Clients(lab)
     clients.closed("closed by default")
     clients.knock_on_another_program()
     clients.open()
     clients.every_kind()
+    clients.two_bytes()
     clients.beside_our_own()
     clients.hostile()
     lab.host.run(f"vfctl stock-clients close {clients.lease['id']}")
@@ -112,6 +115,27 @@ class Clients:
                               ("write_echo", self.perftest("ib_write_lat", "-s 64 -n 100"))):
             self.open(test=test, message_bytes=64 if test == "write_echo" else 65536)
             self.figures(self.works(command, "honest clients"))
+        self.open()
+
+    def two_bytes(self):
+        """Bytes alone would allow eight million queue pairs of 2 bytes."""
+        self.lab.step("messages of 2 bytes")
+        self.open(message_bytes=2)
+        self.figures(self.works(self.perftest("ib_write_bw", "-s 2 -n 100 -q 16"),
+                                "two-byte messages"))
+        command = self.perftest("ib_write_bw", f"-s 2 -n 100 -q {4 * PAIRS_MAX}")
+        self.vm.run(f"(timeout 60 {command} >/run/many.txt 2>&1; echo $? >/run/many.status) "
+                    "</dev/null >/dev/null 2>&1 &")
+        most = 0
+        while self.vm.run("cat /run/many.status", check=False).status != 0:
+            shown = self.lab.host.run("rdma -j resource show qp").json()
+            most = max(most, sum(one.get("comm") == "vfmgrd" for one in shown))
+        self.lab.step(f"{4 * PAIRS_MAX} queue pairs wanted, {most} seen at once")
+        status = self.vm.run("cat /run/many.status").stdout.strip()
+        self.lab.check(status != "0", f"{4 * PAIRS_MAX} queue pairs were all served")
+        self.lab.check(most <= PAIRS_MAX, f"{most} queue pairs at once")
+        self.works(self.honest[1], "two-byte messages")
+        self.idle()
         self.open()
 
     def figures(self, shown):

@@ -11,6 +11,7 @@
 #include "guest-tools/stock/lines.hpp"
 #include "guest-tools/stock/stock_responder.hpp"
 #include "guest-tools/verify/socket_address.hpp"
+#include "tests/unit/no_descriptors_left.hpp"
 
 namespace vfmgr::stock {
 namespace {
@@ -49,7 +50,8 @@ bool hangs_up(TcpStream& client, Deadline deadline) {
 }
 
 struct TcpServerTest : testing::Test {
-    std::unique_ptr<TcpServer> server = TcpServer::start(terms_for(loopback)).value();
+    Shares shares;
+    std::unique_ptr<TcpServer> server = TcpServer::start(terms_for(loopback), shares).value();
 };
 
 TEST_F(TcpServerTest, AnswersWithItsVersion) {
@@ -97,8 +99,28 @@ TEST_F(TcpServerTest, TheOldestOfTooManyGoes) {
     EXPECT_FALSE(hangs_up(silent.back(), Steady::now() + std::chrono::milliseconds(10)));
 }
 
+// Who is not taken out of the queue keeps the server's thread at it.
+TEST_F(TcpServerTest, TurnsClientsAwayWhereDescriptorsAreScarce) {
+    auto first = call(*server);
+    ASSERT_TRUE(first.write(hello, soon()));
+    ASSERT_TRUE(first.read(perftest_version_bytes, soon()));
+    FileDescriptor waiting(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    {
+        test::NoDescriptorsLeft const none;
+        auto const where = verify::SocketAddress::of(loopback, server->port());
+        ASSERT_EQ(::connect(waiting.get(), where.get(), where.length), 0);
+        TcpStream client(std::move(waiting));
+        // Before the other's handshake ends, which gives a descriptor back.
+        EXPECT_TRUE(hangs_up(client, Steady::now() + handshake_time / 2));
+    }
+    auto after = call(*server);
+    ASSERT_TRUE(after.write(hello, soon()));
+    EXPECT_TRUE(after.read(perftest_version_bytes, soon()));
+}
+
 TEST(TcpServer, AnotherAddressIsNotServed) {
-    auto const server = TcpServer::start(terms_for(another)).value();
+    Shares shares;
+    auto const server = TcpServer::start(terms_for(another), shares).value();
     auto client = call(*server);
     // Anybody who is silent is hung up on in the end. Whether it arrives does not matter.
     static_cast<void>(client.write(hello, soon()));
@@ -107,8 +129,9 @@ TEST(TcpServer, AnotherAddressIsNotServed) {
 }
 
 TEST(TcpServer, EndsWithItsTime) {
+    Shares shares;
     auto const server =
-        TcpServer::start(terms_for(loopback, std::chrono::milliseconds(300))).value();
+        TcpServer::start(terms_for(loopback, std::chrono::milliseconds(300)), shares).value();
     auto client = call(*server);
     ASSERT_TRUE(client.write(hello, soon()));
     ASSERT_TRUE(client.read(perftest_version_bytes, soon()));
@@ -116,10 +139,11 @@ TEST(TcpServer, EndsWithItsTime) {
 }
 
 TEST(TcpServer, NamesAPortThatIsTaken) {
-    auto const first = TcpServer::start(terms_for(loopback)).value();
+    Shares shares;
+    auto const first = TcpServer::start(terms_for(loopback), shares).value();
     auto terms = terms_for(loopback);
     terms.tcp_port = first->port();
-    auto const second = TcpServer::start(terms);
+    auto const second = TcpServer::start(terms, shares);
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().causes.at(0).code, "EADDRINUSE");
     EXPECT_NE(second.error().remedy.find(std::to_string(first->port())), std::string::npos);
