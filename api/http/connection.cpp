@@ -61,6 +61,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     [[nodiscard]] bool idle() const {
         return phase_ != Phase::answering && phase_ != Phase::writing;
     }
+    void finish(Finish when);
     void answer(std::uint64_t sequence, std::optional<Response> response);
     [[nodiscard]] Peer const& peer() const { return setup_.peer; }
 
@@ -107,6 +108,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::uint64_t sequence_ = 0;  // of the request being answered
     std::uint64_t arming_ = 0;    // of the deadline
     bool expired_ = false;
+    bool finishing_ = false;
 };
 
 void Connection::start() {
@@ -164,6 +166,16 @@ void Connection::give_way(std::string const& refusal) {
         (void)::send(socket_.native_handle(), refusal.data(), refusal.size(),
                      MSG_DONTWAIT | MSG_NOSIGNAL);
     close();
+}
+
+void Connection::finish(Finish when) {
+    finishing_ = true;
+    if (phase_ == Phase::handshake || phase_ == Phase::idle) return close();
+    if (when == Finish::when_answered || phase_ != Phase::answering) return;
+    send(problem_response({Problem::unavailable, "the server stops before this was answered",
+                           "ask again when it runs; what was accepted is in /v1/operations"},
+                          path_, id_),
+         After::close);
 }
 
 void Connection::enter(Phase phase, std::chrono::seconds limit) {
@@ -307,7 +319,8 @@ void Connection::refuse(Refusal const& refusal) {
 void Connection::send(Response response, After after) {
     auto const& header = parser_->get();
     message_ = message_of(std::move(response), id_);
-    bool const keep = after == After::keep && parser_->is_done() && header.keep_alive();
+    bool const keep =
+        after == After::keep && !finishing_ && parser_->is_done() && header.keep_alive();
     message_->version(header.version() == 10 ? 10 : 11);
     message_->keep_alive(keep);
     if (message_->result_int() != 204 && message_->result_int() != 304)
@@ -370,6 +383,10 @@ void give_way(Connection& connection, std::string const& refusal) {
 
 bool idle(Connection const& connection) {
     return connection.idle();
+}
+
+void finish(Connection& connection, Finish when) {
+    connection.finish(when);
 }
 
 Peer const& peer(Connection const& connection) {

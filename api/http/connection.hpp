@@ -38,6 +38,10 @@ void close(Connection& connection);
 void give_way(Connection& connection, std::string const& refusal);
 // It waits for what the peer sends or takes, and owes it no answer.
 [[nodiscard]] bool idle(Connection const& connection);
+// At once where nobody has asked anything; otherwise after the handler's answer, or with one made
+// here for a handler that has not answered.
+enum class Finish { when_answered, now };
+void finish(Connection& connection, Finish when);
 [[nodiscard]] Peer const& peer(Connection const& connection);
 
 }  // namespace vfmgr::http

@@ -101,6 +101,9 @@ class Server {
     [[nodiscard]] Result<void> listen(Listen const& where, Handler handler);
     void start();
     void stop();
+    // Accepts nobody any more, waits so long for what is being answered, answers the rest with 503,
+    // and stops.
+    void finish(std::chrono::milliseconds patience);
     // Cuts every vsock connection of a CID: its domain has stopped.
     void cut_vsock(std::uint32_t cid);
 

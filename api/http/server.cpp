@@ -4,11 +4,13 @@
 #include <signal.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <future>
 #include <set>
 #include <thread>
 
@@ -26,6 +28,7 @@ using ErrorCode = boost::system::error_code;
 namespace {
 
 constexpr std::chrono::seconds accept_retry_seconds{1};
+constexpr std::chrono::seconds last_word_time{1};  // to write an answer that is there
 
 // A whole answer to who gets no connection, or has to give up its own.
 std::string refusal_text(Error const& error) {
@@ -56,7 +59,8 @@ SourcePort source_of(Listen const& where) {
 class Listener {
   public:
     Listener(asio::io_context& io, std::shared_ptr<Mailbox> mailbox, Limits const& limits,
-             ListeningSocket socket, SourcePort source, SslContext tls, Handler handler)
+             ListeningSocket socket, SourcePort source, SslContext tls, Handler handler,
+             std::function<void()> on_empty)
         : io_(io),
           mailbox_(std::move(mailbox)),
           limits_(limits),
@@ -65,11 +69,15 @@ class Listener {
           retry_(io),
           source_(source),
           tls_(std::move(tls)),
-          handler_(std::move(handler)) {}
+          handler_(std::move(handler)),
+          on_empty_(std::move(on_empty)) {}
 
     void accept_next();
     void close();
+    void stop_accepting();
+    void finish(Finish when);
     void cut_vsock(std::uint32_t cid);
+    [[nodiscard]] bool empty() const { return connections_.empty(); }
 
   private:
     enum class Accepted { yes, no_resources };
@@ -93,6 +101,7 @@ class Listener {
     };
     std::map<Connection const*, Kept> connections_;
     std::uint64_t so_far_ = 0;
+    std::function<void()> on_empty_;  // whenever the last connection has ended
     std::map<std::string, std::size_t> by_peer_;
 };
 
@@ -180,13 +189,23 @@ void Listener::forget(Connection const& connection) {
     auto const key = peer_key(peer(connection));
     if (--by_peer_[key] == 0) by_peer_.erase(key);
     connections_.erase(&connection);
+    if (connections_.empty()) on_empty_();
 }
 
 void Listener::close() {
+    stop_accepting();
+    for (auto const& [key, kept] : std::map(connections_)) http::close(*kept.connection);
+}
+
+void Listener::stop_accepting() {
     ErrorCode ignored;
     descriptor_.close(ignored);
     retry_.cancel();
-    for (auto const& [key, kept] : std::map(connections_)) http::close(*kept.connection);
+}
+
+void Listener::finish(Finish when) {
+    stop_accepting();
+    for (auto const& [key, kept] : std::map(connections_)) http::finish(*kept.connection, when);
 }
 
 void Listener::cut_vsock(std::uint32_t cid) {
@@ -208,6 +227,12 @@ struct Server::Impl {
         io.get_executor()};
     std::vector<std::unique_ptr<Listener>> listeners;  // touched by the io thread only
     std::thread thread;
+    std::shared_ptr<std::promise<void>> emptied;  // of finish(); io thread only
+
+    void look_whether_empty() {
+        bool const empty = std::ranges::all_of(listeners, &Listener::empty);
+        if (empty && emptied) std::exchange(emptied, nullptr)->set_value();
+    }
 };
 
 Server::Server(Limits limits) : impl_(std::make_unique<Impl>(limits)) {}
@@ -222,9 +247,9 @@ Result<void> Server::listen(Listen const& where, Handler handler) {
         VFMGR_TRY(tls, server_context(*secure));
     }
     VFMGR_TRY(ListeningSocket socket, open_listening(where));
-    auto listener = std::make_shared<std::unique_ptr<Listener>>(
-        std::make_unique<Listener>(impl_->io, impl_->mailbox, impl_->limits, std::move(socket),
-                                   source_of(where), std::move(tls), std::move(handler)));
+    auto listener = std::make_shared<std::unique_ptr<Listener>>(std::make_unique<Listener>(
+        impl_->io, impl_->mailbox, impl_->limits, std::move(socket), source_of(where),
+        std::move(tls), std::move(handler), [impl = impl_.get()] { impl->look_whether_empty(); }));
     impl_->mailbox->post([this, listener] {
         impl_->listeners.push_back(std::move(*listener));
         impl_->listeners.back()->accept_next();
@@ -254,6 +279,25 @@ void Server::stop() {
     else
         impl_->io.run();  // never started: closes what listen() opened
     impl_->listeners.clear();
+}
+
+void Server::finish(std::chrono::milliseconds patience) {
+    if (impl_->thread.joinable()) {
+        auto const emptied = std::make_shared<std::promise<void>>();
+        auto const all_answered = emptied->get_future();
+        impl_->mailbox->post([this, emptied] {
+            impl_->emptied = emptied;
+            for (auto const& listener : impl_->listeners) listener->finish(Finish::when_answered);
+            impl_->look_whether_empty();
+        });
+        if (all_answered.wait_for(patience) != std::future_status::ready) {
+            impl_->mailbox->post([this] {
+                for (auto const& listener : impl_->listeners) listener->finish(Finish::now);
+            });
+            static_cast<void>(all_answered.wait_for(last_word_time));
+        }
+    }
+    stop();
 }
 
 void Server::cut_vsock(std::uint32_t cid) {

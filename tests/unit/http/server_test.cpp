@@ -2,6 +2,7 @@
 #include <grp.h>
 #include <sys/stat.h>
 
+#include <future>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -220,6 +221,90 @@ TEST(Server, ARespondMayOutliveTheServer) {
     }
     kept({.status = 200, .headers = {}, .body = "nobody is there"});
     kept = nullptr;
+}
+
+// Keeps what it is asked, until a test answers it.
+struct Waiting {
+    Counter called;
+    std::mutex mutex;
+    std::vector<Respond> later;
+
+    Handler handler() {
+        return [this](Request, Respond respond) {
+            std::lock_guard const lock(mutex);
+            later.push_back(std::move(respond));
+            called.add();
+        };
+    }
+    void answer(Response response) {
+        std::lock_guard const lock(mutex);
+        for (auto const& respond : later) respond(response);
+        later.clear();
+    }
+};
+
+TEST(Server, ThatFinishesWaitsForTheAnswers) {
+    Waiting waiting;
+    TestServer test(waiting.handler());
+    RawClient asking(test.path);
+    RawClient idle(test.path);
+    ASSERT_TRUE(asking.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+    ASSERT_TRUE(waiting.called.reaches(1));
+    auto finished = std::async(std::launch::async, [&] { test.server.finish(60s); });
+    EXPECT_TRUE(idle.ended()) << "nothing was asked there";
+    EXPECT_EQ(finished.wait_for(100ms), std::future_status::timeout);
+    waiting.answer({});
+    auto const reply = asking.reply();
+    ASSERT_TRUE(reply);
+    EXPECT_EQ(reply->status, 200);
+    EXPECT_NE(reply->head.find("Connection: close"), std::string::npos) << reply->head;
+    asking.close();
+    EXPECT_EQ(finished.wait_for(20s), std::future_status::ready);
+}
+
+TEST(Server, ThatFinishesAnswersForWhoDoesNot) {
+    Waiting waiting;
+    TestServer test(waiting.handler());
+    RawClient asking(test.path);
+    ASSERT_TRUE(asking.send("GET /v1/x HTTP/1.1\r\nHost: a\r\n\r\n"));
+    ASSERT_TRUE(waiting.called.reaches(1));
+    test.server.finish(10ms);
+    auto const reply = asking.reply();
+    ASSERT_TRUE(reply);
+    EXPECT_EQ(reply->status, 503);
+    EXPECT_NE(reply->body.find("the server stops"), std::string::npos) << reply->body;
+    EXPECT_TRUE(asking.ended());
+}
+
+TEST(Server, ThatFinishesAnswersWhatItHasBegunToRead) {
+    Waiting waiting;
+    TestServer test(waiting.handler());
+    RawClient asking(test.path);
+    RawClient sending(test.path);
+    ASSERT_TRUE(asking.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+    ASSERT_TRUE(
+        sending.send("GET /late HTTP/1.1\r\nExpect: 100-continue\r\nHost: a\r\n"
+                     "Content-Length: 1\r\n\r\n"));
+    ASSERT_TRUE(sending.readable_within(20s)) << "it is asked for its body";
+    ASSERT_TRUE(waiting.called.reaches(1));
+    auto finished = std::async(std::launch::async, [&] { test.server.finish(60s); });
+    ASSERT_TRUE(sending.send("x"));
+    ASSERT_TRUE(waiting.called.reaches(2));
+    waiting.answer({});
+    EXPECT_TRUE(asking.reply());
+    EXPECT_EQ(sending.reply()->status, 100);
+    auto const reply = sending.reply();
+    ASSERT_TRUE(reply);
+    EXPECT_EQ(reply->status, 200);
+    EXPECT_TRUE(sending.ended());
+    asking.close();
+    sending.close();
+    EXPECT_EQ(finished.wait_for(20s), std::future_status::ready);
+}
+
+TEST(Server, ThatNeverStartedFinishes) {
+    Server server(Limits{});
+    server.finish(60s);
 }
 
 TEST(Server, OnlyTheFirstAnswerCounts) {
