@@ -108,6 +108,17 @@ Result<void> check_leg(Ask const& ask) {
                             leg->ifname, ask.network->mtu));
 }
 
+// How somebody opens the host to the VM who knows it: in no network of vfmgr's, nothing is closed.
+std::string open_it_knowingly(Ask const& ask) {
+    auto const& settings = ask.spec.settings;
+    return fmt::format(
+        "or open the host to it knowingly, in no network: vfctl attach {} --pf {}{}{}{}",
+        ask.vm.name, to_string(ask.pf.info.pci),
+        ask.network->vlan ? fmt::format(" --vlan {}", *ask.network->vlan) : "",
+        settings.spoofchk == false ? " --spoofchk off" : "",
+        settings.trust == true ? " --trust on" : "");
+}
+
 // Every InfiniBand lease has GUIDs of its own. A VF may hold those of who had it before, which mlx5
 // gives to VFs made anew, or none, with which rdma_cm does not work (kernel-and-libvirt.md, 4 and
 // operators' list 4).
@@ -130,8 +141,41 @@ Result<void> resolve_guids(Ask const& ask, Attachment& lease, std::string_view h
     return {};
 }
 
-Result<void> resolve_settings(Ask const& ask, Attachment& lease, std::string_view host_seed,
-                              Plan& plan) {
+// The PF's own netdev and VLAN devices of others are the host's: there it is closed not to
+// everybody but to this VM, by its MAC (leg_filter.cpp). So the VM may send from no other.
+Result<void> hold_to_its_mac(Ask const& ask, VfState const& vf, VfSpec& settings, Plan& plan) {
+    auto const& network = *ask.network;
+    auto const* const leg = find_leg(ask.host, LegId{ask.pf.info.pci, network.vlan});
+    if (network.vlan && (!leg || leg->ours)) return {};
+    auto const& may_fail = ask.spec.best_effort;
+    bool const unchecked =
+        settings.spoofchk == false || std::ranges::find(may_fail, "spoofchk") != may_fail.end();
+    if (unchecked || settings.trust == true)
+        return fail(
+            Problem::conflict,
+            fmt::format("network {} is on {}, where the host is closed to VM {} by its MAC; with "
+                        "{} it could send from others",
+                        network.name, leg ? leg->ifname : display_name(ask.pf.info), ask.vm.name,
+                        unchecked ? "a spoof check that may be off" : "trust on"),
+            fmt::format("leave spoofchk and trust out; or {}; {}",
+                        network.vlan
+                            ? fmt::format("remove {0}, so that vfmgr makes its own and closes it "
+                                          "to all: ip link del {0}",
+                                          leg->ifname)
+                            : fmt::format("give the network a VLAN, whose device is closed to all: "
+                                          "vfctl pf set {} --network name={},vlan=…",
+                                          to_string(ask.pf.info.pci), network.name),
+                        open_it_knowingly(ask)));
+    settings.spoofchk = true;
+    if (vf.settings.trust == true) settings.trust = false;
+    plan.notes.push_back(
+        fmt::format("the VF's spoof check is on: on {} the host is closed to the VM by its MAC",
+                    leg ? leg->ifname : display_name(ask.pf.info)));
+    return {};
+}
+
+Result<void> resolve_settings(Ask const& ask, VfState const& vf, Attachment& lease,
+                              std::string_view host_seed, Plan& plan) {
     auto& settings = lease.settings;
     settings = ask.spec.settings;
     if (ask.network) {
@@ -146,6 +190,7 @@ Result<void> resolve_settings(Ask const& ask, Attachment& lease, std::string_vie
     }
     if (ask.pf.info.link_layer == LinkLayer::infiniband)
         return resolve_guids(ask, lease, host_seed, plan);
+    if (ask.network) VFMGR_CHECK(hold_to_its_mac(ask, vf, settings, plan));
     if (settings.mac) return check_mac(ask.host, ask.desired, lease.vf, *settings.mac);
     settings.mac = choose_mac(ask.host, ask.desired, lease.vf, ask.vm.uuid, host_seed);
     plan.notes.push_back(
@@ -198,7 +243,7 @@ Result<AttachmentPlan> lend(Ask const& ask, DesiredPf const& pf, Attachment leas
     attachment.vf = VfId{ask.pf.info.pci, vf->index};
     attachment.vf_pci = vf->pci;
     attachment.driver = choose_vfio_driver(ask, result.plan);
-    VFMGR_CHECK(resolve_settings(ask, attachment, host_seed, result.plan));
+    VFMGR_CHECK(resolve_settings(ask, *vf, attachment, host_seed, result.plan));
     if (ask.network) {
         VFMGR_TRY(attachment.address,
                   choose_address(ask.desired, ask.pf.info.pci, *ask.network, ask.spec.address));

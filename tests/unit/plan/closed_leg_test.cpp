@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an attachment is refused for, or held to, so that its VM reaches only the responder.
+#include <gmock/gmock.h>
+
+#include "tests/unit/plan/example_host.hpp"
+
+namespace vfmgr {
+namespace {
+
+using namespace example;
+using testing::EndsWith;
+using testing::HasSubstr;
+
+// Network train is on a VLAN device that somebody else made.
+HostView with_their_leg() {
+    auto view = host();
+    auto& pf = view.kernel.pfs[pf_address];
+    pf.legs[0].up = pf.info.up = true;
+    pf.legs[0].mtu = pf.info.mtu = 9216;
+    auto theirs = pf.legs[0];
+    theirs.id.vlan = 100;
+    theirs.ifname = "storage";
+    pf.legs.push_back(theirs);
+    return view;
+}
+
+// Where the host is closed to a VM by its MAC.
+void expect_held_to_its_mac(HostView view, AttachmentSpec spec, std::string const& remedy,
+                            std::string const& without) {
+    auto opens = without;
+    view.kernel.pfs[pf_address].vfs[0].settings.spoofchk = false;
+    view.kernel.pfs[pf_address].vfs[0].settings.trust = true;
+    auto const lease = plan(view, desired(), spec).value().attachment;
+    EXPECT_EQ(lease.settings.spoofchk, true);
+    EXPECT_EQ(lease.settings.trust, false);
+    EXPECT_EQ(lease.baseline.spoofchk, false) << "as it was before";
+    auto const refused = [&](std::string const& why) {
+        auto const error = plan(view, desired(), spec).error();
+        EXPECT_EQ(error.problem, Problem::conflict);
+        EXPECT_THAT(error.detail, HasSubstr(why));
+        EXPECT_THAT(error.remedy, HasSubstr(remedy));
+        EXPECT_THAT(error.remedy, EndsWith(opens));
+    };
+    spec.settings.spoofchk = false;
+    opens += " --spoofchk off";
+    refused("a spoof check that may be off");
+    spec.settings.spoofchk = true;
+    EXPECT_TRUE(plan(view, desired(), spec));
+    opens = without;
+    spec.best_effort = {"spoofchk"};
+    refused("a spoof check that may be off");
+    spec.best_effort = {"trust"};
+    spec.settings.trust = true;
+    opens += " --trust on";
+    refused("trust on");
+}
+
+TEST(ClosedLeg, HoldsAVmToItsMacOnAnUntaggedNetwork) {
+    auto spec = ask();
+    spec.network = "plain";
+    expect_held_to_its_mac(host(), spec, "vfctl pf set 0000:01:00.0 --network name=plain,vlan=",
+                           "in no network: vfctl attach vm1 --pf 0000:01:00.0");
+    auto const tagged = plan(host(), desired(), ask()).value().attachment;
+    EXPECT_EQ(tagged.settings.spoofchk, std::nullopt) << "vfmgr's own device is closed to all";
+    spec.network.reset();
+    spec.settings.spoofchk = false;
+    EXPECT_TRUE(plan(host(), desired(), spec)) << "the host is not in its network";
+}
+
+TEST(ClosedLeg, HoldsAVmToItsMacOnSomebodyElsesVlanDevice) {
+    expect_held_to_its_mac(with_their_leg(), ask(), "ip link del storage",
+                           "in no network: vfctl attach vm1 --pf 0000:01:00.0 --vlan 100");
+    auto view = with_their_leg();
+    view.kernel.pfs[pf_address].legs[1].ours = true;
+    EXPECT_EQ(plan(view, desired(), ask()).value().attachment.settings.spoofchk, std::nullopt);
+}
+
+}  // namespace
+}  // namespace vfmgr
