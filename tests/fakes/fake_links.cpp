@@ -130,6 +130,8 @@ Result<Observed> FakeKernel::Effects::operator()(AddPeer const& step) const {
     if (!target->up) return refused(what, "RTM_NEWROUTE", ENETDOWN);
     if (!contains(*target, step.source)) return refused(what, "RTM_NEWROUTE", EINVAL);
     std::erase_if(target->peers, [&](PeerEntry const& one) { return one.address == step.address; });
+    std::erase_if(target->closed, [&](ClosedVm const& one) { return one.address == step.address; });
+    target->closed.push_back({step.address, step.mac, step.source});
     bool const half = extent == Extent::half;  // the route is there, its neighbour not yet
     target->peers.push_back(
         {step.address, half ? std::nullopt : std::optional<MacAddress>(step.mac)});
@@ -143,6 +145,8 @@ Result<Observed> FakeKernel::Effects::operator()(RemovePeer const& step) const {
     if (!target) return Observed{};
     std::erase_if((*target)->peers,
                   [&](PeerEntry const& one) { return one.address == step.address; });
+    std::erase_if((*target)->closed,
+                  [&](ClosedVm const& one) { return one.address == step.address; });
     std::erase(host.routes, HostRoute{own_prefix(step.address), (*target)->ifname});
     return Observed{};
 }

@@ -168,11 +168,13 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, RemoveAddress const
     return Observed{};
 }
 
-// The neighbour first: there is no moment in which the host would ask the wire who has the address.
+// The filter first, as above; then the neighbour: there is no moment in which the host would ask
+// the wire who has the address.
 Result<Observed> perform_step(LinuxKernelRoots const& roots, AddPeer const& step,
                               Deadline deadline) {
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
     VFMGR_TRY(auto const netdev, require_leg(roots, socket, step.leg, deadline));
+    VFMGR_CHECK(filter_vm(netdev, {netdev.name, step.mac, step.address, step.source}, deadline));
     VFMGR_CHECK(replace_neighbour(socket, {netdev.ifindex, step.address, step.mac}, deadline));
     VFMGR_CHECK(add_peer_route(socket, {step.address, netdev.ifindex, step.source}, deadline));
     return Observed{};
@@ -185,6 +187,7 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, RemovePeer const& s
     if (!netdev) return Observed{};
     VFMGR_CHECK(remove_peer_route(socket, step.address, netdev->ifindex, deadline));
     VFMGR_CHECK(remove_neighbour(socket, step.address, netdev->ifindex, deadline));
+    VFMGR_CHECK(unfilter_vm(*netdev, step.address, deadline));
     return Observed{};
 }
 

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <iterator>
+#include <sstream>
 
 #include "api/types/child_process.hpp"
 #include "api/types/file_descriptor.hpp"
@@ -24,58 +26,192 @@ constexpr unsigned roce_v2_port = 4791;  // IANA's; rxe and hardware alike
 
 // Linux answers for all of its addresses on every interface, so a leg of our own lets nothing else
 // in; and libvirt's NAT networks make the host a router, so nothing goes through it either. A PF's
-// own netdev is the host's: there only our address is closed. Neighbour solicitations are IPv6's
-// ARP; ARP itself is no matter of the family inet. A connection of stock clients begins only at a
-// socket that is bound to that very address: the responder's, while it is open for one of them.
-// What begins none goes on: the end of a handshake meets no whole socket yet (nft_socket.c).
+// own netdev and VLAN devices of others are the host's: there our address is closed to all, and
+// everything to the VMs that have a lease, by their MACs. Neighbour solicitations are IPv6's ARP;
+// ARP itself is no matter of the family inet. A connection of stock clients begins only at a socket
+// that is bound to that very address: the responder's, while it is open for one of them. What
+// begins none goes on: the end of a handshake meets no whole socket yet (nft_socket.c).
+//
+// The table of the family netdev is for what a VM sends, before the host's network reads it: from
+// its address to the responder's, and the question who has that. So it claims nobody's address by
+// ARP, is nobody's router, and reaches no VLAN by a tag of its own. A neighbour advertisement may
+// be of any address whoever sends it; the host asks no VM for one (host_leg.cpp has their MACs).
 constexpr auto rules = R"(
 add table inet {table}
 add set inet {table} {legs} {{ type ifname; }}
 add set inet {table} {v4} {{ type ifname . ipv4_addr; }}
 add set inet {table} {v6} {{ type ifname . ipv6_addr; }}
+add set inet {table} {vms} {{ type ifname . ether_addr; }}
+add set inet {table} {peers4} {{ type ifname . ipv4_addr; }}
+add set inet {table} {peers6} {{ type ifname . ipv6_addr; }}
+add chain inet {table} responder
+flush chain inet {table} responder
+add rule inet {table} responder udp dport {{ {roce}, {echo} }} accept
+add rule inet {table} responder tcp dport {stock} {begins} accept
+add rule inet {table} responder tcp dport {stock} {goes_on} accept
+add rule inet {table} responder icmp type destination-unreachable accept
+add rule inet {table} responder icmpv6 type {errors} accept
+add rule inet {table} responder icmpv6 type {neighbours} accept
+add rule inet {table} responder drop
 add chain inet {table} input {{ type filter hook input priority filter - 1; policy accept; }}
 flush chain inet {table} input
-add rule inet {table} input iifname . ip daddr @{v4} udp dport {{ {roce}, {echo} }} accept
-add rule inet {table} input iifname . ip daddr @{v4} tcp dport {stock} {begins} accept
-add rule inet {table} input iifname . ip daddr @{v4} tcp dport {stock} {goes_on} accept
-add rule inet {table} input iifname . ip daddr @{v4} icmp type destination-unreachable accept
-add rule inet {table} input iifname . ip daddr @{v4} drop
-add rule inet {table} input iifname . ip6 daddr @{v6} udp dport {{ {roce}, {echo} }} accept
-add rule inet {table} input iifname . ip6 daddr @{v6} tcp dport {stock} {begins} accept
-add rule inet {table} input iifname . ip6 daddr @{v6} tcp dport {stock} {goes_on} accept
-add rule inet {table} input iifname . ip6 daddr @{v6} icmpv6 type {errors} accept
-add rule inet {table} input iifname . ip6 daddr @{v6} icmpv6 type {neighbours} accept
-add rule inet {table} input iifname . ip6 daddr @{v6} drop
+add rule inet {table} input iifname . ip daddr @{v4} goto responder
+add rule inet {table} input iifname . ip6 daddr @{v6} goto responder
+add rule inet {table} input iifname . ether saddr @{vms} goto responder
 add rule inet {table} input iifname @{legs} icmpv6 type {neighbours} accept
 add rule inet {table} input iifname @{legs} drop
 add chain inet {table} forward {{ type filter hook forward priority filter - 1; policy accept; }}
 flush chain inet {table} forward
+add rule inet {table} forward iifname . ether saddr @{vms} drop
+add rule inet {table} forward oifname . ip daddr @{peers4} drop
+add rule inet {table} forward oifname . ip6 daddr @{peers6} drop
 add rule inet {table} forward iifname @{legs} drop
 add rule inet {table} forward oifname @{legs} drop
+add table netdev {table}
+add set netdev {table} {vms} {{ type ifname . ether_addr; }}
+add set netdev {table} {talks4} {{ type ifname . ether_addr . ipv4_addr . ipv4_addr; }}
+add set netdev {table} {talks6} {{ type ifname . ether_addr . ipv6_addr . ipv6_addr; }}
+add set netdev {table} {asks6} {{ type ifname . ether_addr . ipv6_addr . ipv6_addr; }}
+add chain netdev {table} vm
+flush chain netdev {table} vm
+add rule netdev {table} vm ether type {{ 8021q, 8021ad }} drop
+add rule netdev {table} vm iifname . ether saddr . arp saddr ip . arp daddr ip @{talks4} accept
+add rule netdev {table} vm iifname . ether saddr . ip saddr . ip daddr @{talks4} accept
+add rule netdev {table} vm icmpv6 type nd-neighbor-advert drop
+add rule netdev {table} vm iifname . ether saddr . ip6 saddr . ip6 daddr @{talks6} accept
+add rule netdev {table} vm icmpv6 type nd-neighbor-solicit {asks} accept
+add rule netdev {table} vm drop
 )";
+
+// As long as a leg is there. By its number: nft takes no names that the kernel does.
+constexpr auto leg_rules = R"(
+add chain netdev {table} {chain} {{ type filter hook ingress device "{leg}" priority -200; }}
+flush chain netdev {table} {chain}
+add rule netdev {table} {chain} iifname . ether saddr @{vms} goto vm
+)";
+
+constexpr auto peers4 = "peers4";
+constexpr auto peers6 = "peers6";
+// Whom a VM may ask for the responder's MAC, from where. Linux asks first from the address that it
+// wants to send from, so that one whose link-local address is not its MAC's (RFC 7217) gets on,
+// too: what it asks from there again later is not heard, and it begins anew from its address.
+constexpr auto asks6 = "asks6";
 
 std::string table_text() {
     using fmt::arg;
-    return fmt::format(rules, arg("table", nft::table), arg("legs", nft::legs),
-                       arg("v4", nft::addresses4), arg("v6", nft::addresses6),
-                       arg("roce", roce_v2_port), arg("echo", responder_echo_port),
-                       arg("stock", perftest_port),
-                       arg("begins", "tcp flags & (syn | ack) == syn socket wildcard 0"),
-                       arg("goes_on", "tcp flags & syn != syn"),
-                       arg("errors", "{ destination-unreachable, packet-too-big }"),
-                       arg("neighbours", "{ nd-neighbor-solicit, nd-neighbor-advert }"));
+    return fmt::format(
+        rules, arg("table", nft::table), arg("legs", nft::legs), arg("v4", nft::addresses4),
+        arg("v6", nft::addresses6), arg("vms", nft::vms), arg("peers4", peers4),
+        arg("peers6", peers6), arg("talks4", nft::talks4), arg("talks6", nft::talks6),
+        arg("asks6", asks6), arg("roce", roce_v2_port), arg("echo", responder_echo_port),
+        arg("stock", perftest_port),
+        arg("begins", "tcp flags & (syn | ack) == syn socket wildcard 0"),
+        arg("goes_on", "tcp flags & syn != syn"),
+        arg("errors", "{ destination-unreachable, packet-too-big }"),
+        arg("neighbours", "{ nd-neighbor-solicit, nd-neighbor-advert }"),
+        arg("asks", fmt::format("iifname . ether saddr . ip6 saddr . ip6 daddr @{}", asks6)));
 }
 
-// "add element inet vfmgr hosts4 { "enp1s0.100" . 192.168.100.3 }"
-std::string address_text(std::string_view verb, std::string const& leg, IpAddress const& address) {
-    auto const* const set =
-        address.family == IpAddress::Family::v4 ? nft::addresses4 : nft::addresses6;
-    return fmt::format("{} element inet {} {} {{ \"{}\" . {} }}\n", verb, nft::table, set, leg,
-                       to_string(address));
+std::string chain_of(Netdev const& leg) {
+    return fmt::format("leg{}", leg.ifindex);
 }
 
-std::string leg_text(std::string_view verb, std::string const& leg) {
-    return fmt::format("{} element inet {} {} {{ \"{}\" }}\n", verb, nft::table, nft::legs, leg);
+std::string leg_chain_text(Netdev const& leg) {
+    using fmt::arg;
+    return fmt::format(leg_rules, arg("table", nft::table), arg("chain", chain_of(leg)),
+                       arg("leg", leg.name), arg("vms", nft::vms));
+}
+
+// How many rules there are in each chain when nobody touched them.
+std::map<std::string, std::size_t> const& whole_rules() {
+    static auto const counted = [] {
+        std::map<std::string, std::size_t> by_chain;
+        std::istringstream text(table_text());
+        for (std::string line; std::getline(text, line);) {
+            std::istringstream words(line);
+            std::string add, rule, family, table, chain;
+            words >> add >> rule >> family >> table >> chain;
+            if (rule == "rule") ++by_chain[fmt::format("{} {}", family, chain)];
+        }
+        return by_chain;
+    }();
+    return counted;
+}
+
+bool has_rules(PacketFilter const& filter, std::string_view family) {
+    return std::ranges::all_of(whole_rules(), [&](auto const& each) {
+        auto const& [chain, count] = each;
+        auto const found = filter.rules.find(chain);
+        return !chain.starts_with(family) ||
+               (found != filter.rules.end() && found->second == count);
+    });
+}
+
+// An element of a set: of "inet vfmgr hosts4", one as `"enp1s0.100" . 192.168.100.3`.
+struct Element {
+    std::string set;
+    std::string key;
+    bool operator==(Element const&) const = default;
+};
+using Elements = std::vector<Element>;
+
+template <class... Part>
+Element element(char const* family, char const* set, std::string const& leg, Part const&... part) {
+    auto key = fmt::format("\"{}\"", leg);
+    ((key += " . " + to_string(part)), ...);
+    return {fmt::format("{} {} {}", family, nft::table, set), std::move(key)};
+}
+
+Element address_element(std::string const& leg, IpAddress const& address) {
+    bool const v4 = address.family == IpAddress::Family::v4;
+    return element("inet", v4 ? nft::addresses4 : nft::addresses6, leg, address);
+}
+
+// fe80:: and the MAC, as Linux makes it as a rule (RFC 4291, appendix A).
+IpAddress link_local(MacAddress const& mac) {
+    auto const& o = mac.octets;
+    return {IpAddress::Family::v6,
+            {0xfe, 0x80, 0, 0, 0, 0, 0, 0, static_cast<std::uint8_t>(o[0] ^ 2U), o[1], o[2], 0xff,
+             0xfe, o[3], o[4], o[5]}};
+}
+
+// Where a neighbour solicitation for it goes (RFC 4291, 2.7.1).
+IpAddress solicited_node(IpAddress const& address) {
+    auto const& o = address.octets;
+    return {IpAddress::Family::v6,
+            {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, o[13], o[14], o[15]}};
+}
+
+Elements elements_of(FilteredVm const& vm) {
+    auto const& [leg, mac, address, responder] = vm;
+    bool const v4 = address.family == IpAddress::Family::v4;
+    Elements all{element("inet", nft::vms, leg, mac), element("netdev", nft::vms, leg, mac),
+                 element("inet", v4 ? peers4 : peers6, leg, address),
+                 element("netdev", v4 ? nft::talks4 : nft::talks6, leg, mac, address, responder)};
+    if (v4) return all;
+    for (auto const& from : {address, link_local(mac)})
+        for (auto const& to : {responder, solicited_node(responder)})
+            all.push_back(element("netdev", asks6, leg, mac, from, to));
+    return all;
+}
+
+std::string added(Element const& each) {
+    return fmt::format("add element {} {{ {} }}\n", each.set, each.key);
+}
+// Added before, so that one that is not there is no error.
+std::string deleted(Element const& each) {
+    return added(each) + fmt::format("delete element {} {{ {} }}\n", each.set, each.key);
+}
+
+// Those VMs out of it, whose MACs others on the same leg may have.
+std::string vms_out(std::vector<FilteredVm> const& out, std::vector<FilteredVm> const& stay) {
+    Elements kept;
+    for (auto const& vm : stay) std::ranges::move(elements_of(vm), std::back_inserter(kept));
+    std::string script;
+    for (auto const& vm : out)
+        for (auto const& each : elements_of(vm))
+            if (std::ranges::find(kept, each) == kept.end()) script += deleted(each);
+    return script;
 }
 
 Result<FileDescriptor> memory_file(std::string const& name) {
@@ -137,22 +273,39 @@ Result<void> run_nft(std::string const& script, std::string const& detail, Deadl
                  {{"nft -f -", end.how, said}}});
 }
 
+// The kernel takes these in a name; nft would take them for its own.
+Result<void> require_nft_name(std::string const& ifname) {
+    if (ifname.find_first_of("\"\\*$") == std::string::npos) return {};
+    return fail(Problem::unsupported,
+                fmt::format("{} has no name that nft understands, so it can't be closed to tenants",
+                            vfmgr::quoted(ifname)),
+                "give the interface another name: ip link set … name …");
+}
+
 }  // namespace
 
 Result<void> filter_address(Netdev const& leg, IpAddress const& address, Deadline deadline) {
-    // The kernel takes these in a name; nft would take them for its own.
-    if (leg.name.find_first_of("\"\\*$") != std::string::npos)
-        return fail(Problem::unsupported,
-                    fmt::format("{} has no name that nft understands, so it can't be closed to "
-                                "tenants",
-                                vfmgr::quoted(leg.name)),
-                    "give the interface another name: ip link set … name …");
-    auto script = table_text() + address_text("add", leg.name, address);
-    if (ours(leg)) script += leg_text("add", leg.name);
+    VFMGR_CHECK(require_nft_name(leg.name));
+    auto script = table_text() + added(address_element(leg.name, address));
+    if (ours(leg)) script += added(element("inet", nft::legs, leg.name));
     return run_nft(
         script,
         fmt::format("{} at {} could not be closed to tenants", leg.name, to_string(address)),
         deadline);
+}
+
+Result<void> filter_vm(Netdev const& leg, FilteredVm const& vm, Deadline deadline) {
+    VFMGR_CHECK(require_nft_name(leg.name));
+    VFMGR_TRY(auto const filter, read_packet_filter(deadline));
+    std::vector<FilteredVm> before, stay{vm};
+    for (auto const& each : filter.vms) {
+        bool const replaced = each.ifname == vm.ifname && each.address == vm.address;
+        (replaced ? before : stay).push_back(each);
+    }
+    auto script = table_text() + leg_chain_text(leg) + vms_out(before, stay);
+    for (auto const& each : elements_of(vm)) script += added(each);
+    return run_nft(script, fmt::format("{} could not be closed to {}", leg.name, to_string(vm.mac)),
+                   deadline);
 }
 
 Result<void> unfilter_address(std::string const& leg, IpAddress const& address, Deadline deadline) {
@@ -161,19 +314,58 @@ Result<void> unfilter_address(std::string const& leg, IpAddress const& address, 
         filter.addresses.end())
         return {};
     return run_nft(
-        address_text("delete", leg, address),
+        deleted(address_element(leg, address)),
         fmt::format("the filter of {} at {} could not be removed", leg, to_string(address)),
+        deadline);
+}
+
+Result<void> unfilter_vm(Netdev const& leg, IpAddress const& address, Deadline deadline) {
+    VFMGR_TRY(auto const filter, read_packet_filter(deadline));
+    std::vector<FilteredVm> out, stay;
+    for (auto const& each : filter.vms) {
+        if (each.ifname != leg.name) continue;
+        (each.address == address ? out : stay).push_back(each);
+    }
+    if (out.empty()) return {};
+    auto script = table_text() + vms_out(out, stay);
+    auto const chain = chain_of(leg);
+    if (stay.empty() && filter.rules.contains("netdev " + chain))
+        script += fmt::format("flush chain netdev {0} {1}\ndelete chain netdev {0} {1}\n",
+                              nft::table, chain);
+    return run_nft(
+        script,
+        fmt::format("the filter of {} for {} could not be removed", leg.name, to_string(address)),
         deadline);
 }
 
 Result<void> unfilter_leg(std::string const& leg, Deadline deadline) {
     VFMGR_TRY(auto const filter, read_packet_filter(deadline));
     std::string script;
+    std::vector<FilteredVm> vms;
+    std::ranges::copy_if(filter.vms, std::back_inserter(vms),
+                         [&](FilteredVm const& vm) { return vm.ifname == leg; });
     for (auto const& each : filter.addresses)
-        if (each.ifname == leg) script += address_text("delete", leg, each.address);
-    if (std::ranges::find(filter.legs, leg) != filter.legs.end()) script += leg_text("delete", leg);
+        if (each.ifname == leg) script += deleted(address_element(leg, each.address));
+    if (std::ranges::find(filter.legs, leg) != filter.legs.end())
+        script += deleted(element("inet", nft::legs, leg));
+    script += vms_out(vms, {});
     if (script.empty()) return {};
-    return run_nft(script, fmt::format("the filter of {} could not be removed", leg), deadline);
+    return run_nft(table_text() + script, fmt::format("the filter of {} could not be removed", leg),
+                   deadline);
+}
+
+LegFilter filter_at(PacketFilter const& filter, Netdev const& leg) {
+    LegFilter found;
+    bool const closed = !ours(leg) || std::ranges::find(filter.legs, leg.name) != filter.legs.end();
+    if (!closed || !has_rules(filter, "inet")) return found;
+    for (auto const& each : filter.addresses)
+        if (each.ifname == leg.name) found.addresses.push_back(each.address);
+    auto const chain = filter.rules.find("netdev " + chain_of(leg));
+    if (chain == filter.rules.end() || chain->second != 1 || !has_rules(filter, "netdev"))
+        return found;
+    std::ranges::copy_if(filter.vms, std::back_inserter(found.vms),
+                         [&](FilteredVm const& vm) { return vm.ifname == leg.name; });
+    return found;
 }
 
 }  // namespace vfmgr

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "vfmgr/kernel/leg_filter.hpp"
 #include "vfmgr/kernel/vf_files.hpp"
 
 namespace vfmgr {
@@ -68,8 +69,9 @@ LegState view_leg(NetworkSnapshot const& network, LegId const& id, Netdev const&
         leg.addresses.push_back(address.address);
         leg.prefixes.push_back(network_of(address.address, address.prefix_length));
     }
-    for (auto const& each : network.filter.addresses)
-        if (each.ifname == leg.ifname) leg.filtered.push_back(each.address);
+    auto const filter = filter_at(network.filter, netdev);
+    leg.filtered = filter.addresses;
+    for (auto const& vm : filter.vms) leg.closed.push_back({vm.address, vm.mac, vm.responder});
     for (auto const& route : network.routes)
         if (route.protocol == our_route_protocol && route.ifindex == netdev.ifindex &&
             route.prefix.length == route.prefix.address.bits())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/netlink/packet_filter.hpp"
 
+#include <arpa/inet.h>
 #include <linux/if.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
@@ -10,8 +11,13 @@
 namespace vfmgr {
 namespace {
 
-// NFPROTO_INET. Its header, <linux/netfilter.h>, can't be there beside <netinet/in.h>.
+// NFPROTO_INET, NFPROTO_NETDEV. Their header, <linux/netfilter.h>, can't be there beside
+// <netinet/in.h>.
 constexpr std::uint8_t family_inet = 1;
+constexpr std::uint8_t family_netdev = 5;
+
+// A field of a key fills whole registers of four octets [src nft_set_desc_concat].
+constexpr std::size_t mac_room = 8;
 
 constexpr std::uint16_t message_type(int message) {
     return static_cast<std::uint16_t>(NFNL_SUBSYS_NFTABLES << 8 | message);
@@ -19,9 +25,10 @@ constexpr std::uint16_t message_type(int message) {
 
 // `read` is called for each element's key.
 template <class Read>
-Result<void> read_set(NlSocket& socket, char const* set, Deadline deadline, Read read) {
+Result<void> read_set(NlSocket& socket, std::uint8_t family, char const* set, Deadline deadline,
+                      Read read) {
     NlRequest request(message_type(NFT_MSG_GETSETELEM), NLM_F_DUMP);
-    request.header(nfgenmsg{family_inet, NFNETLINK_V0, 0});
+    request.header(nfgenmsg{family, NFNETLINK_V0, 0});
     request.put_text(NFTA_SET_ELEM_LIST_TABLE, nft::table).put_text(NFTA_SET_ELEM_LIST_SET, set);
     auto const answers = socket.dump(request, std::string("NFT_MSG_GETSETELEM ") + set, deadline);
     // Whatever the reason, ENOENT as a rule: what can't be seen there filters nothing.
@@ -30,6 +37,63 @@ Result<void> read_set(NlSocket& socket, char const* set, Deadline deadline, Read
     for (auto const& answer : *answers)
         if (answer.type == message_type(NFT_MSG_NEWSETELEM))
             for (auto const key : parse_set_elements(answer.payload)) read(key);
+    return {};
+}
+
+// A table that its flag `dormant` keeps from filtering has no rules, as it were.
+Result<bool> is_awake(NlSocket& socket, std::uint8_t family, std::string const& name,
+                      Deadline deadline) {
+    NlRequest request(message_type(NFT_MSG_GETTABLE), NLM_F_DUMP);
+    request.header(nfgenmsg{family, NFNETLINK_V0, 0});
+    auto const answers = socket.dump(request, "NFT_MSG_GETTABLE " + name, deadline);
+    if (!answers && answers.error().problem == Problem::kernel_refused) return false;
+    if (!answers) return fail(answers.error());
+    return std::ranges::any_of(*answers, [](NlAnswer const& answer) {
+        return answer.type == message_type(NFT_MSG_NEWTABLE) && is_our_table_awake(answer.payload);
+    });
+}
+
+Result<void> count_rules(NlSocket& socket, std::uint8_t family, std::string const& name,
+                         PacketFilter& filter, Deadline deadline) {
+    VFMGR_TRY(bool const awake, is_awake(socket, family, name, deadline));
+    if (!awake) return {};
+    NlRequest request(message_type(NFT_MSG_GETRULE), NLM_F_DUMP);
+    request.header(nfgenmsg{family, NFNETLINK_V0, 0});
+    request.put_text(NFTA_RULE_TABLE, nft::table);
+    auto const answers = socket.dump(request, "NFT_MSG_GETRULE " + name, deadline);
+    if (!answers && answers.error().problem == Problem::kernel_refused) return {};
+    if (!answers) return fail(answers.error());
+    for (auto const& answer : *answers)
+        if (answer.type == message_type(NFT_MSG_NEWRULE))
+            if (auto const chain = parse_rule_chain(answer.payload))
+                ++filter.rules[name + " " + *chain];
+    return {};
+}
+
+// A VM counts as filtered when both tables know it, and the one from where to where it talks.
+struct VmSets {
+    std::vector<std::string> inet, netdev;  // keys as they are, of the sets `vms`
+
+    static std::string text_of(ByteView key) {
+        auto const front = key.first(std::min(key.size(), IFNAMSIZ + mac_room));
+        return {reinterpret_cast<char const*>(front.data()), front.size()};
+    }
+};
+
+Result<void> read_vms(NlSocket& socket, PacketFilter& filter, Deadline deadline) {
+    VmSets sets;
+    VFMGR_CHECK(read_set(socket, family_inet, nft::vms, deadline,
+                         [&](ByteView key) { sets.inet.push_back(VmSets::text_of(key)); }));
+    VFMGR_CHECK(read_set(socket, family_netdev, nft::vms, deadline,
+                         [&](ByteView key) { sets.netdev.push_back(VmSets::text_of(key)); }));
+    for (auto const* const set : {nft::talks4, nft::talks6})
+        VFMGR_CHECK(read_set(socket, family_netdev, set, deadline, [&](ByteView key) {
+            auto vm = parse_vm_key(key);
+            auto const has = [text = VmSets::text_of(key)](std::vector<std::string> const& all) {
+                return std::ranges::find(all, text) != all.end();
+            };
+            if (vm && has(sets.inet) && has(sets.netdev)) filter.vms.push_back(std::move(*vm));
+        }));
     return {};
 }
 
@@ -62,18 +126,44 @@ std::optional<FilteredAddress> parse_address_key(ByteView key) {
     return FilteredAddress{*ifname, *address};
 }
 
+std::optional<FilteredVm> parse_vm_key(ByteView key) {
+    auto const ifname = parse_ifname_key(key);
+    if (!ifname || key.size() < IFNAMSIZ + mac_room) return std::nullopt;
+    auto const addresses = key.subspan(IFNAMSIZ + mac_room);
+    auto const address = ip_address_in(addresses.first(addresses.size() / 2));
+    auto const responder = ip_address_in(addresses.subspan(addresses.size() / 2));
+    if (!address || !responder || address->family != responder->family) return std::nullopt;
+    return FilteredVm{*ifname, *front_object<MacAddress>(key.subspan(IFNAMSIZ)), *address,
+                      *responder};
+}
+
+bool is_our_table_awake(ByteView payload) {
+    Attributes const table(after(payload, sizeof(nfgenmsg)));
+    auto const flags = ntohl(table.value<std::uint32_t>(NFTA_TABLE_FLAGS).value_or(0));
+    return table.text(NFTA_TABLE_NAME) == nft::table && (flags & NFT_TABLE_F_DORMANT) == 0;
+}
+
+std::optional<std::string> parse_rule_chain(ByteView payload) {
+    auto chain = Attributes(after(payload, sizeof(nfgenmsg))).text(NFTA_RULE_CHAIN);
+    if (!chain || chain->empty()) return std::nullopt;
+    return chain;
+}
+
 Result<PacketFilter> read_packet_filter(Deadline deadline) {
     PacketFilter filter;
     auto socket = NlSocket::open(NlProtocol::netfilter);
     if (!socket && socket.error().problem == Problem::unsupported) return filter;
     if (!socket) return fail(std::move(socket).error());
-    VFMGR_CHECK(read_set(*socket, nft::legs, deadline, [&](ByteView key) {
+    VFMGR_CHECK(read_set(*socket, family_inet, nft::legs, deadline, [&](ByteView key) {
         if (auto ifname = parse_ifname_key(key)) filter.legs.push_back(std::move(*ifname));
     }));
     for (auto const* const set : {nft::addresses4, nft::addresses6})
-        VFMGR_CHECK(read_set(*socket, set, deadline, [&](ByteView key) {
+        VFMGR_CHECK(read_set(*socket, family_inet, set, deadline, [&](ByteView key) {
             if (auto one = parse_address_key(key)) filter.addresses.push_back(std::move(*one));
         }));
+    VFMGR_CHECK(read_vms(*socket, filter, deadline));
+    VFMGR_CHECK(count_rules(*socket, family_inet, "inet", filter, deadline));
+    VFMGR_CHECK(count_rules(*socket, family_netdev, "netdev", filter, deadline));
     return filter;
 }
 

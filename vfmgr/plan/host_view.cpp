@@ -52,6 +52,13 @@ void fields(F& f, V& peer) {
     f.nullable("mac", peer.mac);
 }
 
+template <class F, Of<ClosedVm> V>
+void fields(F& f, V& vm) {
+    f.value("address", vm.address);
+    f.value("mac", vm.mac);
+    f.value("responder", vm.responder);
+}
+
 template <class F, Of<LegState> V>
 void fields(F& f, V& leg) {
     f.maybe("vlan", leg.id.vlan);
@@ -62,6 +69,7 @@ void fields(F& f, V& leg) {
     f.value("prefixes", leg.prefixes);
     f.value("addresses", leg.addresses);
     f.value("filtered", leg.filtered);
+    f.value("closed", leg.closed);
     f.value("peers", leg.peers);
 }
 
@@ -97,6 +105,14 @@ void to_json(nlohmann::json& out, PeerEntry const& peer) {
 
 void read(JsonReader& reader, PeerEntry& peer) {
     fields(reader, peer);
+}
+
+void to_json(nlohmann::json& out, ClosedVm const& vm) {
+    write(out, vm);
+}
+
+void read(JsonReader& reader, ClosedVm& vm) {
+    fields(reader, vm);
 }
 
 void to_json(nlohmann::json& out, LegState const& leg) {

@@ -22,6 +22,14 @@ struct PeerEntry {  // a route with a permanent neighbour entry, as AddPeer make
 };
 
 // A PF's netdev, or a VLAN device on it.
+// A VM that reaches only the responder over a leg, and from only this address.
+struct ClosedVm {
+    IpAddress address;
+    MacAddress mac;
+    IpAddress responder;
+    bool operator==(ClosedVm const&) const = default;
+};
+
 struct LegState {
     LegId id;
     std::string ifname;
@@ -32,6 +40,7 @@ struct LegState {
     std::vector<IpAddress> addresses;
     std::vector<PeerEntry> peers;
     std::vector<IpAddress> filtered{};  // addresses at which it reaches only the responder
+    std::vector<ClosedVm> closed{};
     bool operator==(LegState const&) const = default;
 };
 
@@ -90,6 +99,8 @@ struct HostView {
 class JsonReader;
 void to_json(nlohmann::json& out, PeerEntry const& peer);
 void read(JsonReader& reader, PeerEntry& peer);
+void to_json(nlohmann::json& out, ClosedVm const& vm);
+void read(JsonReader& reader, ClosedVm& vm);
 void to_json(nlohmann::json& out, LegState const& leg);
 void read(JsonReader& reader, LegState& leg);  // without the PF, which read(PfState) adds
 // {"info": …, "vfs": […], "legs": […], "stale": …, "stale_reason": …, "stuck": …, …}

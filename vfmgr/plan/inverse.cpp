@@ -77,7 +77,9 @@ struct Inverter {
         auto const* was = peer(step.leg, step.address);
         auto const* on = leg(step.leg);
         if (!was || !was->mac || on->addresses.empty()) return {};
-        return {AddPeer{step.leg, step.address, *was->mac, on->addresses.front()}};
+        auto const closed = std::ranges::find(on->closed, step.address, &ClosedVm::address);
+        auto const& source = closed == on->closed.end() ? on->addresses.front() : closed->responder;
+        return {AddPeer{step.leg, step.address, *was->mac, source}};
     }
     Steps operator()(AddRdmaLink const& step) const {
         auto const* pf = find_pf(before, step.pf);

@@ -35,6 +35,10 @@ bool lost_its_filter(LegState const& leg, PfBase const& base, IpAddress const& a
     return !contains(leg.filtered, address) && !there_before_vfmgr(leg, base, address);
 }
 
+bool is_open_to(LegState const& leg, IpAddress const& address, WantedPeer const& peer) {
+    return !contains(leg.closed, ClosedVm{address, peer.mac, peer.source});
+}
+
 // A tagged leg that does not exist yet starts from nothing.
 void leg_up(std::vector<Step>& steps, LegState const* leg, LegId const& id, WantedLeg const& want,
             PfBase const& base, bool up, std::uint32_t mtu) {
@@ -46,7 +50,7 @@ void leg_up(std::vector<Step>& steps, LegState const* leg, LegId const& id, Want
         if (!leg || !contains(leg->addresses, address) || lost_its_filter(*leg, base, address))
             steps.push_back(AddAddress{id, address});
     for (auto const& [address, peer] : want.peers)
-        if (!leg || !has_peer(*leg, address, peer))
+        if (!leg || !has_peer(*leg, address, peer) || is_open_to(*leg, address, peer))
             steps.push_back(AddPeer{id, address, peer.mac, peer.source});
 }
 

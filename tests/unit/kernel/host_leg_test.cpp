@@ -93,6 +93,7 @@ TEST_F(HostLeg, AddressesAndPeersComeAndGo) {
         }
         EXPECT_EQ(has(), 1);
         EXPECT_EQ(tree.untagged().peers, (std::vector<PeerEntry>{{other, mac}}));
+        EXPECT_EQ(tree.untagged().closed, (std::vector<ClosedVm>{{other, mac, own}}));
         for (int twice = 0; twice < 2; ++twice) {
             ASSERT_TRUE(tree.perform(RemovePeer{tree.leg, other}));
             ASSERT_TRUE(tree.perform(RemoveAddress{tree.leg, own}));

@@ -51,6 +51,39 @@ TEST(PacketFilter, WhatIsNoneIsNotTakenForOne) {
     EXPECT_THAT(parse_set_elements({}), IsEmpty());
 }
 
+// The same, with a MAC in its room of eight octets in between.
+Bytes vm_key(std::initializer_list<int> addresses) {
+    Bytes bytes;
+    std::array<char, 16> name{"enp1s0"};
+    bytes.add(name).add(std::array<std::uint8_t, 8>{2, 0, 0, 0, 0, 7, 0, 0});
+    for (auto const octet : addresses) bytes.add(static_cast<std::uint8_t>(octet));
+    return bytes;
+}
+
+TEST(PacketFilter, AVmIsAnInterfaceAMacAndTwoAddresses) {
+    MacAddress const mac{{2, 0, 0, 0, 0, 7}};
+    EXPECT_EQ(parse_vm_key(vm_key({10, 0, 0, 1, 10, 0, 0, 2}).view()),
+              (FilteredVm{"enp1s0", mac, IpAddress::parse("10.0.0.1").value(),
+                          IpAddress::parse("10.0.0.2").value()}));
+    EXPECT_EQ(parse_vm_key(vm_key({0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1,
+                                   0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2})
+                               .view()),
+              (FilteredVm{"enp1s0", mac, IpAddress::parse("fd00::1").value(),
+                          IpAddress::parse("fd00::2").value()}));
+    for (auto const& bad : {vm_key({}), vm_key({10, 0, 0, 1}), vm_key({10, 0, 0, 1, 10, 0, 0})})
+        EXPECT_EQ(parse_vm_key(bad.view()), std::nullopt);
+    EXPECT_EQ(parse_vm_key(vm_key({}).view().first(22)), std::nullopt);
+}
+
+TEST(PacketFilter, ARuleIsOfItsChain) {
+    auto const rule = Bytes()
+                          .add(nfgenmsg{1, 0, 0})
+                          .text(NFTA_RULE_TABLE, "vfmgr")
+                          .text(NFTA_RULE_CHAIN, "input");
+    EXPECT_EQ(parse_rule_chain(rule.view()), "input");
+    EXPECT_EQ(parse_rule_chain(Bytes().add(nfgenmsg{1, 0, 0}).view()), std::nullopt);
+}
+
 using PacketFilterOfTheKernel = test::Networked;
 
 TEST_F(PacketFilterOfTheKernel, IsEmptyWithoutATable) {

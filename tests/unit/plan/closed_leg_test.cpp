@@ -75,5 +75,16 @@ TEST(ClosedLeg, HoldsAVmToItsMacOnSomebodyElsesVlanDevice) {
     EXPECT_EQ(plan(view, desired(), ask()).value().attachment.settings.spoofchk, std::nullopt);
 }
 
+// The PF's own netdev has the host's addresses, too.
+TEST(ClosedLeg, APeerComesBackAsOneOfTheResponder) {
+    auto view = host();
+    auto& leg = view.kernel.pfs[pf_address].legs[0];
+    leg.addresses = {ip("10.1.2.3"), ip("192.168.50.1")};
+    leg.peers = {{ip("192.168.50.7"), mac(2)}};
+    leg.closed = {{ip("192.168.50.7"), mac(2), ip("192.168.50.1")}};
+    EXPECT_EQ(inverse(RemovePeer{leg.id, ip("192.168.50.7")}, view),
+              (std::vector<Step>{AddPeer{leg.id, ip("192.168.50.7"), mac(2), ip("192.168.50.1")}}));
+}
+
 }  // namespace
 }  // namespace vfmgr

@@ -209,7 +209,9 @@ TEST(PlanAttachment, SecondLeaseSharesTheLeg) {
     tagged.mtu = 9000;
     tagged.ours = true;
     tagged.addresses = tagged.filtered = {ip("192.168.100.3")};
-    tagged.peers = {{ip("192.168.100.1"), lent.attachments.at("bbbb0001").settings.mac}};
+    auto const lent_mac = lent.attachments.at("bbbb0001").settings.mac;
+    tagged.peers = {{ip("192.168.100.1"), lent_mac}};
+    tagged.closed = {{ip("192.168.100.1"), lent_mac.value(), ip("192.168.100.3")}};
     pf.legs.push_back(tagged);
     auto const planned = plan(view, lent, ask()).value();
     EXPECT_THAT(steps_of<SetLink>(planned.plan), IsEmpty());

@@ -110,6 +110,7 @@ inline HostView in_order(HostView const& host) {
             by_text(leg.addresses);
             by_text(leg.filtered);
             std::ranges::sort(leg.peers, {}, &PeerEntry::address);
+            std::ranges::sort(leg.closed, {}, &ClosedVm::address);
         }
         for (auto& vf : pf.vfs) std::ranges::sort(vf.holders, {}, &VfioHolder::pid);
     }
