@@ -57,6 +57,7 @@ void fields(F& f, V& attachment) {
     f.value("prefix_length", attachment.prefix_length);
     f.value("mtu", attachment.mtu);
     f.value("rdma", attachment.rdma);
+    f.maybe("dscp", attachment.dscp);
     f.value("responder", attachment.responder);
     f.value("echo_port", attachment.echo_port);
     f.nullable("run", attachment.run);

@@ -27,11 +27,12 @@ struct GuestAttachment {
     IpAddress address;
     std::uint8_t prefix_length = 24;
     std::uint32_t mtu = 1500;
-    RdmaMode rdma = RdmaMode::auto_;  // rxe: make SoftRoCE on the VF when it has no RDMA device
-    IpAddress responder;              // the host's address in the same network
-    std::uint16_t echo_port = 0;      // the responder's UDP echo, for reachability and path MTU
-    std::optional<std::string> run;   // a verification is wanted
-    std::string nonce;                // ties session and report to the run; empty without one
+    RdmaMode rdma = RdmaMode::auto_;     // rxe: make SoftRoCE on the VF when it has no RDMA device
+    std::optional<std::uint8_t> dscp{};  // of what is tested over RDMA, 0..63; absent: 0
+    IpAddress responder;                 // the host's address in the same network
+    std::uint16_t echo_port = 0;         // the responder's UDP echo, for reachability and path MTU
+    std::optional<std::string> run;      // a verification is wanted
+    std::string nonce;                   // ties session and report to the run; empty without one
     Profile profile = Profile::default_;
     bool operator==(GuestAttachment const&) const = default;
 };

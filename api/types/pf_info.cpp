@@ -48,6 +48,7 @@ void fields(F& f, V& network) {
     f.value("host_address", network.host_address);
     f.defaulted("mtu", network.mtu);
     f.defaulted("rdma", network.rdma);
+    f.maybe("dscp", network.dscp);
 }
 
 template <class F, Of<PfSpec> V>
@@ -158,6 +159,8 @@ void read(JsonReader& reader, Network& network) {
         reader.complain("vlan", "must be from 1 to 4094; leave it out for untagged");
     if (network.mtu < 1280 || network.mtu > 9216)
         reader.complain("mtu", "must be from 1280 to 9216 bytes");
+    if (network.dscp.value_or(0) > dscp_max)
+        reader.complain("dscp", "must be from 0 to 63; leave it out for best effort");
 }
 
 void to_json(nlohmann::json& out, PfSpec const& spec) {

@@ -68,6 +68,8 @@ template <>
 inline constexpr std::array<EnumName<RdmaMode>, 3> enum_names<RdmaMode> = {
     {{RdmaMode::auto_, "auto"}, {RdmaMode::rxe, "rxe"}, {RdmaMode::none, "none"}}};
 
+inline constexpr std::uint8_t dscp_max = 63;
+
 struct Network {
     std::string name;                   // unique on its PF; [a-z0-9-], at most 32
     std::optional<std::uint16_t> vlan;  // 1..4094; absent: untagged
@@ -75,6 +77,9 @@ struct Network {
     IpAddress host_address;           // the responder's, inside the prefix
     std::uint32_t mtu = 1500;         // bytes, 1280..9216
     RdmaMode rdma = RdmaMode::auto_;  // auto: hardware only; rxe: SoftRoCE allowed
+    // Of RoCE's packets there, 0..63, so that the class of traffic that its switches keep for RDMA
+    // is the one that is tested; absent: 0, best effort.
+    std::optional<std::uint8_t> dscp{};
     bool operator==(Network const&) const = default;
 };
 

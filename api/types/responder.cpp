@@ -45,6 +45,7 @@ void fields(F& f, V& permit) {
     f.value("peer_address", permit.peer_address);
     f.value("mtu", permit.mtu);
     f.value("rdma", permit.rdma);
+    f.maybe("dscp", permit.dscp);
     f.nullable("path", permit.path);
     f.defaulted("profile", permit.profile);
     f.defaulted("vf_tx_rate_mbps", permit.vf_tx_rate_mbps);
@@ -101,6 +102,7 @@ void read(JsonReader& reader, RemotePermit& permit) {
     check_text(reader, "run", permit.run, word_characters_max);
     check_text(reader, "nonce", permit.nonce, word_characters_max);
     check_mtu(reader, permit.mtu);
+    if (permit.dscp.value_or(0) > dscp_max) reader.complain("dscp", "must be from 0 to 63");
 }
 
 void to_json(nlohmann::json& out, SessionOpening const& opening) {

@@ -39,8 +39,9 @@ struct RunTerms {
     std::string nonce;
     IpAddress peer_address;  // the VF's
     std::uint32_t mtu = 1500;
-    RdmaMode rdma = RdmaMode::auto_;  // none: the network rules RDMA out, only IP is tested
-    std::optional<TestPath> path;     // absent: not known
+    RdmaMode rdma = RdmaMode::auto_;     // none: the network rules RDMA out, only IP is tested
+    std::optional<std::uint8_t> dscp{};  // of what is tested over RDMA, 0..63; absent: 0
+    std::optional<TestPath> path;        // absent: not known
     Profile profile = Profile::default_;
     std::uint32_t vf_tx_rate_mbps = 0;  // that the VF may send; 0: no limit, or not known
     bool operator==(RunTerms const&) const = default;

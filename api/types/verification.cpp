@@ -53,6 +53,7 @@ void fields(F& f, V& verification) {
     f.defaulted("losses", verification.losses);
     f.defaulted("warnings", verification.warnings);
     f.nullable("path", verification.path);
+    f.maybe("dscp", verification.dscp);
     f.nullable("responder", verification.responder);
     f.defaulted("detail", verification.detail);
     f.defaulted("remedy", verification.remedy);

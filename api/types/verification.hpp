@@ -95,9 +95,11 @@ struct Verification {
     std::vector<TestResult> tests;
     std::optional<std::string> peer_gid;  // as the QP saw it
     std::optional<MacAddress> vf_mac;
-    std::vector<Loss> losses;              // also of a run that passed
-    std::vector<Warning> warnings;         // the same
-    std::optional<TestPath> path;          // absent: not known
+    std::vector<Loss> losses;       // also of a run that passed
+    std::vector<Warning> warnings;  // the same
+    std::optional<TestPath> path;   // absent: not known
+    // That the host's queue pair sent with; absent: the network names none.
+    std::optional<std::uint8_t> dscp{};
     std::optional<std::string> responder;  // "host:port" of another host's; absent: this host's own
     std::string detail;                    // why it failed, in one sentence
     std::string remedy;

@@ -43,6 +43,7 @@ verify::SessionPermit permit_of(GuestAttachment const& attachment) {
     permit.peer_address = attachment.address;
     permit.mtu = attachment.mtu;
     permit.rdma = attachment.rdma;
+    permit.dscp = attachment.dscp;
     permit.path.reset();
     permit.profile = attachment.profile;
     return permit;

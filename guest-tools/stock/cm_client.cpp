@@ -91,6 +91,12 @@ Result<CmClient> CmClient::open(verify::CmWish const& wish, Deadline deadline) {
     VFMGR_TRY(auto rdma, open_rdma(wish));
     VFMGR_TRY(auto channel, make_cm_channel());
     VFMGR_TRY(auto id, make_cm_id(channel));
+    // The host's end takes it over from the request to connect.
+    auto traffic_class = verify::traffic_class_of(wish.own.dscp);
+    if (traffic_class != 0 && rdma_set_option(id.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_TOS,
+                                              &traffic_class, sizeof traffic_class) != 0)
+        return fail(
+            cm_error(Problem::unsupported, "RDMA CM takes no class of traffic", "rdma_set_option"));
     return CmClient(wish, deadline, std::move(rdma), std::move(channel), std::move(id));
 }
 

@@ -29,26 +29,24 @@ struct PingOrder {
 std::vector<std::string> words_of_ping(verify::CmWish const& wish, Deadline deadline) {
     auto const left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Steady::now());
-    return {to_string(wish.own.address),
-            wish.own.ifname,
-            to_string(wish.host),
-            std::to_string(wish.cm_port),
-            std::to_string(wish.message_bytes),
-            std::to_string(wish.pings),
-            std::to_string(std::max<long>(left.count(), 0))};
+    return {to_string(wish.own.address),   wish.own.ifname,
+            std::to_string(wish.own.dscp), to_string(wish.host),
+            std::to_string(wish.cm_port),  std::to_string(wish.message_bytes),
+            std::to_string(wish.pings),    std::to_string(std::max<long>(left.count(), 0))};
 }
 
 std::optional<PingOrder> order_in(std::vector<std::string> const& words) {
-    if (words.size() != 7) return std::nullopt;
+    if (words.size() != 8) return std::nullopt;
     auto const own = IpAddress::parse(words[0]);
-    auto const host = IpAddress::parse(words[2]);
-    auto const port = parse_digits(words[3], {10, 1, 5, 65535});
-    auto const bytes = parse_digits(words[4], {10, 1, 7, cm_bytes_max});
-    auto const pings = parse_digits(words[5], {10, 1, 7});
-    auto const milliseconds = parse_digits(words[6], {10, 1, 7});
-    if (!own || !host || !port || !bytes || *bytes == 0 || !pings || !milliseconds)
+    auto const dscp = parse_digits(words[2], {10, 1, 2, dscp_max});
+    auto const host = IpAddress::parse(words[3]);
+    auto const port = parse_digits(words[4], {10, 1, 5, 65535});
+    auto const bytes = parse_digits(words[5], {10, 1, 7, cm_bytes_max});
+    auto const pings = parse_digits(words[6], {10, 1, 7});
+    auto const milliseconds = parse_digits(words[7], {10, 1, 7});
+    if (!own || !dscp || !host || !port || !bytes || *bytes == 0 || !pings || !milliseconds)
         return std::nullopt;
-    return PingOrder{{{*own, words[1]},
+    return PingOrder{{{*own, words[1], static_cast<std::uint8_t>(*dscp)},
                       *host,
                       static_cast<std::uint16_t>(*port),
                       static_cast<std::uint32_t>(*bytes),

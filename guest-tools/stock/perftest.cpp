@@ -48,7 +48,8 @@ Result<void> Perftest::agree(std::string const& version, Deadline handshake) {
                     "use perftest 5.70 or later");
     auto const& permit = terms_.permit;
     VFMGR_TRY(auto const port,
-              verify::find_port({permit.host_address, permit.host_netdev}, port_time));
+              verify::find_port({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)},
+                                port_time));
     path_mtu_ = std::min(mtu, port.path_mtu);
     return client_.write(make_perftest_mtu(port.path_mtu), handshake);
 }

@@ -44,7 +44,9 @@ void RpingConversation::run() {
 // As the other tests open theirs: the port is found by the leg's address.
 Result<RpingConversation::Rdma> RpingConversation::open() const {
     auto const& permit = terms_.permit;
-    VFMGR_TRY(auto port, verify::find_port({permit.host_address, permit.host_netdev}, port_time));
+    VFMGR_TRY(auto port,
+              verify::find_port({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)},
+                                port_time));
     VFMGR_TRY(auto domain, verify::make_domain(port));
     auto* const pd = domain.get();
     VFMGR_TRY(auto messages,

@@ -168,6 +168,7 @@ Result<VerbsPort> describe(Found found, PortWish const& wish) {
     port.number = static_cast<std::uint8_t>(found.entry.port_num);
     port.gid_index = static_cast<std::uint8_t>(found.entry.gid_index);
     port.gid = wish.address.gid();
+    port.dscp = wish.dscp;
     ibv_port_attr attributes{};
     ibv_device_attr limits{};
     int const port_error = ibv_query_port(port.context.get(), port.number, &attributes);

@@ -15,7 +15,8 @@ namespace vfmgr::verify {
 
 struct PortWish {
     IpAddress address;
-    std::string ifname;  // empty: any netdev
+    std::string ifname;     // empty: any netdev
+    std::uint8_t dscp = 0;  // of what is sent from there, 0..63
 };
 
 struct VerbsPort {
@@ -24,6 +25,7 @@ struct VerbsPort {
     std::uint8_t number = 1;
     std::uint8_t gid_index = 0;
     std::array<std::uint8_t, 16> gid{};
+    std::uint8_t dscp = 0;          // of what is sent
     std::uint32_t path_mtu = 1024;  // bytes, of the active link
     std::uint8_t reads_max = 1;     // answered at once
     std::uint8_t reads_issued_max = 1;

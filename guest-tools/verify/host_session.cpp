@@ -73,7 +73,9 @@ CounterPlace HostSession::counted() const {
 
 Result<HostSession::Rdma> HostSession::open_rdma(SessionPermit const& permit,
                                                  ResponderLimits const& limits) {
-    VFMGR_TRY(auto port, find_port({permit.host_address, permit.host_netdev}, port_wait));
+    VFMGR_TRY(
+        auto port,
+        find_port({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)}, port_wait));
     VFMGR_TRY(auto domain, make_domain(port));
     // Each region allows what its test needs and nothing else.
     constexpr unsigned local = IBV_ACCESS_LOCAL_WRITE;
@@ -223,7 +225,10 @@ SessionFacts HostSession::finish() {
         facts_.transferred = transferred_;
     }
     on_completions();
-    if (auto const gid = rdma_->pair.peer_gid()) facts_.peer_gid = gid_text(*gid);
+    if (auto const route = rdma_->pair.route()) {
+        facts_.peer_gid = gid_text(std::to_array(route->grh.dgid.raw));
+        facts_.dscp = dscp_of(route->grh.traffic_class);
+    }
     // From here on nothing can change the regions.
     rdma_->pair.shut(Steady::now() + drain_wait);
     facts_.write_check =

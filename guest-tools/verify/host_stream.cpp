@@ -116,7 +116,9 @@ Result<std::unique_ptr<HostStream>> HostStream::open(SessionPermit const& permit
 
 Result<HostStream::Rdma> HostStream::open_rdma(SessionPermit const& permit,
                                                StreamRequest const& request) {
-    VFMGR_TRY(auto port, find_port({permit.host_address, permit.host_netdev}, port_wait));
+    VFMGR_TRY(
+        auto port,
+        find_port({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)}, port_wait));
     if (request.kind == StreamKind::ud_echo && request.message_bytes > port.path_mtu)
         return fail(Problem::limit_exceeded,
                     fmt::format("{} bytes do not fit into a datagram of {} here",

@@ -64,7 +64,9 @@ Result<std::unique_ptr<HostTransfers>> HostTransfers::open(SessionPermit const& 
 
 Result<HostTransfers::Rdma> HostTransfers::open_rdma(SessionPermit const& permit,
                                                      StreamRequest const& request) {
-    VFMGR_TRY(auto port, find_port({permit.host_address, permit.host_netdev}, port_wait));
+    VFMGR_TRY(
+        auto port,
+        find_port({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)}, port_wait));
     VFMGR_TRY(auto domain, make_domain(port));
     auto* const pd = domain.get();
     // Nothing here is the guest's to reach.

@@ -303,6 +303,28 @@ void add_losses(Verification& verification, Case const& c) {
     if (first.counter.source == CounterSource::qdisc) verification.remedy = first.remedy;
 }
 
+// The class of traffic that the network is about, sent by both ends: else another one was tested.
+void judge_dscp(Verification& verification, Case const& c) {
+    if (!c.permit.dscp) return;
+    verification.dscp = c.facts.dscp;
+    auto const wanted = std::to_string(*c.permit.dscp);
+    auto const told = c.report.facts.find("dscp");
+    if (c.facts.dscp != *c.permit.dscp)
+        verification.warnings.push_back(
+            {"",
+             fmt::format("the host's queue pair sent with DSCP {}, and the network has {}",
+                         c.facts.dscp, wanted),
+             "look for a newer driver of the host's RDMA device"});
+    if (told == c.report.facts.end() || told->second != wanted)
+        verification.warnings.push_back(
+            {"",
+             fmt::format("the VM's queue pair sent with DSCP {}, and the network has {}",
+                         told == c.report.facts.end() ? "0, or does not say"
+                                                      : printable(told->second, figure_name_max),
+                         wanted),
+             "use the vf-guest of the host's version"});
+}
+
 Verification blank(SessionPermit const& permit) {
     Verification verification;
     verification.run = permit.run;
@@ -341,6 +363,7 @@ Verification judge(SessionPermit const& permit, SessionFacts const& facts,
         verification.tests.push_back(judge_write(c));
         verification.tests.push_back(judge_read(c));
         judge_all_figures(c, verification);
+        judge_dscp(verification, c);
     }
     sum_up(verification, permit);
     add_losses(verification, c);

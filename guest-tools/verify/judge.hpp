@@ -36,6 +36,7 @@ struct SessionFacts {
     std::vector<Counter> lost;  // on the host: counters that grew
     PathFacts path;             // what limits the rate
     std::string peer_gid;       // as the queue pair had it
+    std::uint8_t dscp = 0;      // the same
     std::string device_error;   // the host's own RDMA failure, in a sentence
     std::string device_remedy;
 };

@@ -62,6 +62,10 @@ Result<ibv_ah_attr> address_of(VerbsPort const& port, QueuePairEnd const& peer) 
     address.port_num = port.number;
     address.grh.sgid_index = port.gid_index;
     address.grh.hop_limit = hop_limit;
+    // A NIC that trusts DSCP takes the priority from the one; one that trusts the VLAN's priority,
+    // from the other: that which Linux has for this DSCP.
+    address.grh.traffic_class = traffic_class_of(port.dscp);
+    address.sl = static_cast<std::uint8_t>(port.dscp >> 3U);
     std::memcpy(address.grh.dgid.raw, gid.data(), gid.size());
     return address;
 }
@@ -275,15 +279,13 @@ void QueuePair::shut(Deadline deadline) {
     }
 }
 
-Result<std::array<std::uint8_t, 16>> QueuePair::peer_gid() const {
+Result<ibv_ah_attr> QueuePair::route() const {
     ibv_qp_attr attributes{};
     ibv_qp_init_attr made{};
     if (int const error = ibv_query_qp(pair_.get(), &attributes, IBV_QP_AV, &made); error != 0)
         return fail(verbs_error(pair_->context, "the queue pair does not tell its peer",
                                 "ibv_query_qp", error));
-    std::array<std::uint8_t, 16> gid{};
-    std::memcpy(gid.data(), attributes.ah_attr.grh.dgid.raw, gid.size());
-    return gid;
+    return attributes.ah_attr;
 }
 
 Result<QueuePairs> QueuePairs::make(ibv_pd* domain, VerbsPort const& port, QueuePairWish size,

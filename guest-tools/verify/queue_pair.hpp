@@ -47,7 +47,15 @@ struct RemoteTransfer {
 
 inline constexpr std::uint8_t rnr_timer_640_us = 12;  // ibv_modify_qp(3), min_rnr_timer
 
-// How `port` reaches the peer: a route by GID, as RoCE needs it.
+// DSCP is the upper six bits of the traffic class; the lower two are the device's, for ECN.
+[[nodiscard]] constexpr std::uint8_t traffic_class_of(std::uint8_t dscp) {
+    return static_cast<std::uint8_t>(dscp << 2U);
+}
+[[nodiscard]] constexpr std::uint8_t dscp_of(std::uint8_t traffic_class) {
+    return static_cast<std::uint8_t>(traffic_class >> 2U);
+}
+
+// How `port` reaches the peer: a route by GID, as RoCE needs it, in the port's class of traffic.
 [[nodiscard]] Result<ibv_ah_attr> address_of(VerbsPort const& port, QueuePairEnd const& peer);
 
 class QueuePair {
@@ -83,8 +91,8 @@ class QueuePair {
     // To ERR, and every outstanding request's completion taken, before anything is destroyed: a
     // queue pair destroyed while packets arrive is where rxe crashes (verification.md, 3.6).
     void shut(Deadline deadline);
-    // The peer's GID as the device has it, for the report.
-    [[nodiscard]] Result<std::array<std::uint8_t, 16>> peer_gid() const;
+    // How it reaches its peer as the device has it, for the report.
+    [[nodiscard]] Result<ibv_ah_attr> route() const;
 
   private:
     QueuePair(std::shared_ptr<CompletionQueue> completions, VerbsPair pair, QueuePairEnd end)

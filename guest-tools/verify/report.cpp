@@ -52,6 +52,7 @@ std::string describe(Verification const& verification) {
         text += fmt::format("  warning: {}\n    remedy: {}\n", warning.detail, warning.remedy);
     text += fmt::format("  path: {}\n",
                         verification.path ? enum_name(*verification.path) : "not known");
+    if (verification.dscp) text += fmt::format("  DSCP: {}\n", *verification.dscp);
     if (verification.responder) text += fmt::format("  responder: {}\n", *verification.responder);
     return text;
 }

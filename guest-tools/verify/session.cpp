@@ -67,7 +67,10 @@ Result<std::unique_ptr<GuestSession>> GuestSession::prepare(Subject subject) {
 }
 
 Result<GuestSession::Rdma> GuestSession::open_rdma() const {
-    VFMGR_TRY(auto port, find_port({subject_.attachment.address, subject_.ifname}, port_wait));
+    auto const& attachment = subject_.attachment;
+    VFMGR_TRY(
+        auto port,
+        find_port({attachment.address, subject_.ifname, attachment.dscp.value_or(0)}, port_wait));
     VFMGR_TRY(auto domain, make_domain(port));
     // The host never writes here by itself: no remote access.
     VFMGR_TRY(auto pair,
@@ -140,6 +143,8 @@ bool GuestSession::prove(GuestReport& report, SessionOffer const& offer, Deadlin
         add(report, measured_failure(proofs.front().name, ready.error()));
         return false;
     }
+    if (auto const route = rdma_->pair.route())
+        report.facts["dscp"] = std::to_string(dscp_of(route->grh.traffic_class));
     std::string broken;  // the test after which the queue pair is of no more use
     for (auto const& proof : proofs) {
         if (!broken.empty()) {
@@ -171,7 +176,7 @@ Measured GuestSession::measure_one(Measurement const& what, Measuring const& mea
         return measure(what, measuring.host, rdma_->port, deadline);
     auto const& attachment = subject_.attachment;
     CmWish wish;
-    wish.own = {attachment.address, subject_.ifname};
+    wish.own = {attachment.address, subject_.ifname, attachment.dscp.value_or(0)};
     wish.host = attachment.responder;
     wish.message_bytes = what.load.size.message_bytes;
     if (what.load.messages > 0) wish.pings = what.load.messages;

@@ -127,7 +127,8 @@ void add_set(CLI::App& pf, Session& session) {
         ->excludes(file);
     command
         ->add_option("--network", arguments->networks,
-                     "name=…,prefix=…,host=…[,vlan=…|none][,mtu=…][,rdma=auto|rxe|none]")
+                     "name=…,prefix=…,host=…[,vlan=…|none][,mtu=…][,rdma=auto|rxe|none]"
+                     "[,dscp=…|none]")
         ->excludes(file)
         ->expected(1)
         ->take_all();

@@ -13,7 +13,7 @@ namespace vfmgr {
 namespace {
 
 constexpr auto network_remedy =
-    "give name=…,prefix=…,host=… and, if wanted, vlan=…, mtu=…, rdma=auto|rxe|none";
+    "give name=…,prefix=…,host=… and, if wanted, vlan=…, mtu=…, rdma=auto|rxe|none, dscp=…";
 
 Result<std::map<std::string, std::string>> members_of(std::string_view text) {
     std::map<std::string, std::string> members;
@@ -51,6 +51,11 @@ Result<void> set_member(Network& network, std::string const& key, std::string co
         VFMGR_TRY(network.mtu, number("mtu", value, 1280, 9216));
     } else if (key == "rdma") {
         VFMGR_TRY(network.rdma, parse_choice<RdmaMode>("rdma", value, network_remedy));
+    } else if (key == "dscp" && value == "none") {
+        network.dscp.reset();
+    } else if (key == "dscp") {
+        VFMGR_TRY(auto const dscp, number("dscp", value, 0, dscp_max));
+        network.dscp = static_cast<std::uint8_t>(dscp);
     } else {
         return fail(Problem::invalid_request, fmt::format("--network knows no '{}'", key),
                     network_remedy);

@@ -19,7 +19,8 @@ struct PfEdit {
     std::vector<std::string> networks_removed;
 };
 
-// A network of the same name keeps what `text` doesn't name; vlan=none makes it untagged.
+// A network of the same name keeps what `text` doesn't name; vlan=none makes it untagged,
+// dscp=none best effort.
 [[nodiscard]] Result<Network> edit_network(PfSpec const& spec, std::string const& text);
 [[nodiscard]] Result<PfSpec> edit(PfSpec spec, PfEdit const& wanted);
 

@@ -222,7 +222,8 @@ std::string pf_page(json const& pf, Options const& options) {
                                                            {"PREFIX", "/prefix"},
                                                            {"HOST", "/host_address"},
                                                            {"MTU", "/mtu"},
-                                                           {"RDMA", "/rdma"}}),
+                                                           {"RDMA", "/rdma"},
+                                                           {"DSCP", "/dscp"}}),
                    options);
     out += section("host's interfaces",
                    rows_of(list_at(pf, "/legs"), {{"NETDEV", "/ifname"},
@@ -242,6 +243,7 @@ std::string verification_page(json const& verification, Options const& options) 
                       {"verdict", cell(verification, "/verdict")},
                       {"responder", responder == "-" ? "this host" : responder},
                       {"path", path == "-" ? "not known" : path},
+                      {"DSCP", cell(verification, "/dscp")},
                       {"peer GID", cell(verification, "/peer_gid")},
                       {"VF's MAC", cell(verification, "/vf_mac")}});
     if (cell(verification, "/detail") != "-") out += cell(verification, "/detail") + "\n";

@@ -18,6 +18,7 @@ GuestAttachment for_guest(Attachment const& lease, Network const& network,
     attachment.prefix_length = network.prefix.length;
     attachment.mtu = network.mtu;
     attachment.rdma = network.rdma;
+    attachment.dscp = network.dscp;
     attachment.responder = network.host_address;
     attachment.echo_port = echo_port;
     return attachment;
@@ -34,6 +35,7 @@ verify::SessionPermit permit(Attachment const& lease, Network const& network,
     permit.host_address = network.host_address;
     permit.mtu = network.mtu;
     permit.rdma = network.rdma;
+    permit.dscp = network.dscp;
     permit.path = TestPath::internal_switch;
     permit.profile = run.profile;
     permit.vf_tx_rate_mbps = lease.settings.max_tx_rate_mbps.value_or(0);

@@ -127,6 +127,17 @@ TEST(PfEdit, ADriverOfUnusedVfsIsNamedOrNone) {
     EXPECT_EQ(edit(named, wanted), lab());
 }
 
+TEST(PfEdit, ANetworksDscpIsSetAndTakenAway) {
+    auto const set = edit_network(lab(), "name=lab,dscp=26").value();
+    EXPECT_EQ(set.dscp, 26);
+    PfSpec spec = lab();
+    spec.networks[0] = set;
+    EXPECT_EQ(edit_network(spec, "name=lab,mtu=9000")->dscp, 26) << "what is not named is kept";
+    EXPECT_EQ(edit_network(spec, "name=lab,dscp=none"), lab().networks[0]);
+    EXPECT_EQ(refusal(edit_network(spec, "name=lab,dscp=64")),
+              "dscp is a number from 0 to 63, not '64'");
+}
+
 TEST(PfEdit, AddsAndRemovesNetworks) {
     PfEdit wanted;
     wanted.networks = {"name=b,prefix=fd00:1::/64,host=fd00:1::1", "name=lab,vlan=none"};

@@ -74,6 +74,7 @@ Snapshot with_run(std::optional<RemoteEnd> remote, std::vector<LegState> legs) {
     Network network;
     network.name = "train";
     network.vlan = 100;
+    network.dscp = 26;
     network.host_address = IpAddress::parse("192.168.100.3").value();
     auto desired = std::make_shared<DesiredState>();
     desired->pfs[pf].spec.networks = {network};
@@ -114,6 +115,8 @@ TEST(GuestAccess, ARunOfThisHostNamesThisHost) {
     EXPECT_EQ(to_string(access.attachments.at(0).responder), "192.168.100.3");
     EXPECT_EQ(access.permits.at(0).host_netdev, "enp1s0.100");
     EXPECT_EQ(access.permits.at(0).path, TestPath::internal_switch);
+    EXPECT_EQ(access.attachments.at(0).dscp, 26);
+    EXPECT_EQ(access.permits.at(0).dscp, 26);
     EXPECT_TRUE(access.remotes.empty());
     EXPECT_TRUE(guest_access(with_run({}, {}), "u1", 8472).permits.empty()) << "no leg";
 }
@@ -125,6 +128,7 @@ TEST(GuestAccess, ARunOfAnotherHostNamesThatHost) {
     EXPECT_EQ(attachment.echo_port, 9000);
     EXPECT_EQ(attachment.run, "r1");
     EXPECT_EQ(access.permits.at(0).path, TestPath::wire);
+    EXPECT_EQ(access.permits.at(0).dscp, 26) << "its responder sends so, too";
     EXPECT_EQ(access.remotes.at("r1"), second_machine().target);
     EXPECT_TRUE(guest_access(with_run(second_machine(), {}), "u2", 8472).remotes.empty());
 }

@@ -190,6 +190,17 @@ TEST(PlanPf, RefusesToChangeANetworkInUse) {
     EXPECT_THAT(error.detail, HasSubstr("can't be removed"));
 }
 
+// Tests send with it; what VMs send is theirs to mark.
+TEST(PlanPf, TakesAnotherDscpOfANetworkInUse) {
+    auto const lent = with_lease(desired(), host(), "aaaa0001", ask());
+    auto spec = want_vfs(7);
+    spec.networks[0].dscp = 26;
+    auto const planned = plan_pf(host(), lent, pf_address, spec);
+    ASSERT_TRUE(planned) << planned.error().detail;
+    spec.networks[0].vlan = 101;
+    EXPECT_EQ(plan_pf(host(), lent, pf_address, spec).error().problem, Problem::conflict);
+}
+
 TEST(PlanPf, RefusesANetworkThatCoversAHostRoute) {
     auto view = host(0);
     view.kernel.routes.push_back({prefix("192.168.0.0/16"), "eno1"});

@@ -13,7 +13,7 @@ using Steady = std::chrono::steady_clock;
 
 TestResult ping(std::string const& script,
                 Deadline deadline = Steady::now() + std::chrono::seconds(60)) {
-    verify::CmWish const wish{{IpAddress::parse("192.168.100.10").value(), "enp7s0"},
+    verify::CmWish const wish{{IpAddress::parse("192.168.100.10").value(), "enp7s0", 26},
                               IpAddress::parse("192.168.100.3").value(),
                               45671,
                               64,
@@ -27,7 +27,7 @@ TEST(CmPinger, TheChildIsToldWhatToDoAndTellsHowItWent) {
     EXPECT_EQ(result.verdict, Verdict::pass) << result.detail;
     EXPECT_EQ(result.figures.at("sent"), 10);
     EXPECT_THAT(result.detail,
-                MatchesRegex("192.168.100.10 enp7s0 192.168.100.3 45671 64 10 [0-9]+"));
+                MatchesRegex("192.168.100.10 enp7s0 26 192.168.100.3 45671 64 10 [0-9]+"));
 }
 
 TEST(CmPinger, AChildThatSaysNothingFails) {
@@ -48,8 +48,8 @@ TEST(CmPinger, AProgramThatIsNotThereFails) {
 }
 
 TEST(CmPinger, TheChildRefusesOtherWords) {
-    std::vector<std::string> const good{
-        "192.168.100.10", "enp7s0", "192.168.100.3", "45671", "64", "10", "1000"};
+    std::vector<std::string> const good{"192.168.100.10", "enp7s0", "26", "192.168.100.3",
+                                        "45671",          "64",     "10", "1000"};
     for (std::size_t i = 0; i < good.size(); ++i) {
         if (i == 1) continue;  // any name
         auto bad = good;
@@ -59,9 +59,12 @@ TEST(CmPinger, TheChildRefusesOtherWords) {
     auto short_one = good;
     short_one.pop_back();
     EXPECT_EQ(ping_by_cm(short_one), 2);
+    auto other_class = good;
+    other_class[2] = "64";
+    EXPECT_EQ(ping_by_cm(other_class), 2);
     for (auto const* bytes : {"0", "1048577"}) {
         auto bad = good;
-        bad[4] = bytes;
+        bad[5] = bytes;
         EXPECT_EQ(ping_by_cm(bad), 2) << bytes;
     }
 }

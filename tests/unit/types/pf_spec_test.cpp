@@ -46,6 +46,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "must be a whole number from 0 to 65535"},
         Refused{"mtu_1279", read_network, v4, R"({"mtu": 1279})", "/mtu", sizes},
         Refused{"mtu_9217", read_network, v4, R"({"mtu": 9217})", "/mtu", sizes},
+        Refused{"dscp_64", read_network, v4, R"({"dscp": 64})", "/dscp",
+                "must be from 0 to 63; leave it out for best effort"},
+        Refused{"dscp_negative", read_network, v4, R"({"dscp": -1})", "/dscp",
+                "must be a whole number from 0 to 255"},
         Refused{"rdma", read_network, v4, R"({"rdma": "hardware"})", "/rdma",
                 "must be one of auto, rxe, none"},
         Refused{"prefix_with_host", read_network, v4, R"({"prefix": "192.168.100.1/24"})",
@@ -89,8 +93,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Network, SurvivesItsJson) {
     for (auto const* base : {v4, v6})
         for (auto const* patch :
-             {"{}", R"({"vlan": 1, "mtu": 1280, "rdma": "rxe"})",
-              R"({"vlan": 4094, "mtu": 9216, "rdma": "none"})",
+             {"{}", R"({"vlan": 1, "mtu": 1280, "rdma": "rxe", "dscp": 0})",
+              R"({"vlan": 4094, "mtu": 9216, "rdma": "none", "dscp": 63})",
               R"({"name": "0123456789-abcdefghijklmnopqrstu"})",
               R"({"prefix": "10.0.0.0/31", "host_address": "10.0.0.0"})",
               R"({"prefix": "10.0.0.0/31", "host_address": "10.0.0.1"})",

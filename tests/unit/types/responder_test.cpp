@@ -49,6 +49,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "/rdma_device", "must not contain control characters"},
         Refused{"permit_mtu", read_opening, opening, R"({"permit": {"mtu": 65536}})", "/permit/mtu",
                 "must be from 68 to 65535"},
+        Refused{"permit_dscp", read_opening, opening, R"({"permit": {"dscp": 64}})", "/permit/dscp",
+                "must be from 0 to 63"},
         Refused{"permit_path", read_opening, opening, R"({"permit": {"path": "loop"}})",
                 "/permit/path", "must be one of internal_switch, wire"},
         Refused{"permit_nonce", read_opening, opening, R"({"permit": {"nonce": "\u0000"}})",
@@ -60,6 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ResponderMessages, SurviveBeingWritten) {
     test::expect_survives<ResponderInfo>(responder);
     test::expect_survives<SessionOpening>(opening);
+    test::expect_survives<SessionOpening>(test::patched(opening, R"({"permit": {"dscp": 63}})"));
     EXPECT_EQ(from_json_text<ResponderTarget>(target)->place, (HostPort{"10.99.0.2", 8473}));
 }
 

@@ -71,6 +71,7 @@ struct Shares : testing::Test {
         attachment.address = permit.peer_address;
         attachment.responder = permit.host_address;
         attachment.mtu = permit.mtu;
+        attachment.dscp = permit.dscp;
         attachment.echo_port = limits.echo_port;
         return GuestSession::prepare(subject).value();
     }
@@ -131,6 +132,34 @@ TEST_F(Shares, ThirtyTwoVmsVerifyAtOnceInTheOrderTheyCame) {
         EXPECT_NEAR(place, static_cast<double>(i), static_cast<double>(limits.sessions_max))
             << all[i].permit.vm << " was served out of turn";
     }
+}
+
+// A report says which class of traffic it is about, as the queue pairs of both ends had it.
+TEST_F(Shares, AReportNamesTheDscpThatBothEndsSentWith) {
+    auto const tested = [this](std::optional<std::uint8_t> of_network,
+                               std::optional<std::uint8_t> of_guest) {
+        auto permit = permit_of(0);
+        permit.dscp = of_guest;
+        auto const guest = guest_of(permit);
+        permit.dscp = of_network;
+        auto const offer =
+            std::get<SessionOffer>(responder->open(permit, guest->request()).value());
+        auto const report = guest->run(offer);
+        return responder->close(offer.session, report).value();
+    };
+    auto const plain = tested({}, {});
+    EXPECT_EQ(plain.verdict, Verdict::pass) << plain.detail;
+    EXPECT_EQ(plain.dscp, std::nullopt);
+    EXPECT_THAT(plain.warnings, testing::IsEmpty());
+    auto const marked = tested(26, 26);
+    EXPECT_EQ(marked.verdict, Verdict::pass) << marked.detail;
+    EXPECT_EQ(marked.dscp, 26);
+    EXPECT_THAT(marked.warnings, testing::IsEmpty());
+    auto const half = tested(26, {});
+    EXPECT_EQ(half.dscp, 26);
+    ASSERT_EQ(half.warnings.size(), 1U);
+    EXPECT_EQ(half.warnings[0].detail,
+              "the VM's queue pair sent with DSCP 0, and the network has 26");
 }
 
 TEST_F(Shares, AVmWithManyVfsLeavesOthersTheirPlaces) {

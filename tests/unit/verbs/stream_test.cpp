@@ -20,6 +20,7 @@ constexpr std::uint32_t rxe_vendor = 0xffffff, siw_vendor = 0x626d74, mellanox =
 struct Streams : testing::Test {
     IpAddress const host_address = *IpAddress::parse("10.0.0.1");
     IpAddress const guest_address = *IpAddress::parse("10.0.0.2");
+    std::optional<std::uint8_t> dscp;  // the network's
     std::unique_ptr<HostStream> at_host;
 
     void SetUp() override { fakes::plug_in({host_address.gid(), guest_address.gid()}); }
@@ -32,6 +33,7 @@ struct Streams : testing::Test {
         SessionPermit permit;
         permit.host_address = host_address;
         permit.peer_address = guest_address;
+        permit.dscp = dscp;
         return permit;
     }
     Result<StreamOffer> open_at_host(StreamRequest const& request) {
@@ -39,7 +41,8 @@ struct Streams : testing::Test {
         return at_host->offer();
     }
     Result<GuestStream> open(StreamKind kind, StreamSize const& size = {64, 4, 2}) {
-        VFMGR_TRY(auto const port, find_port({guest_address, ""}, milliseconds(0)));
+        VFMGR_TRY(auto const port,
+                  find_port({guest_address, "", dscp.value_or(0)}, milliseconds(0)));
         return GuestStream::open({[this](auto const& request) { return open_at_host(request); },
                                   [this](std::string const&) { at_host.reset(); }},
                                  port, kind, size);
@@ -84,6 +87,23 @@ TEST_F(Streams, ThatAreAnsweredKeepTheOrderOfWrites) {
         auto const stream = open(kind, {64, 4, 1});
         ASSERT_TRUE(stream) << stream.error().detail;
         EXPECT_THAT(relaxed(), testing::AllOf(SizeIs(4), Each(false))) << enum_name(kind);
+    }
+}
+
+// Of queue pairs and of datagrams' addresses, at both ends.
+TEST_F(Streams, SendInTheNetworksClassOfTraffic) {
+    for (auto const kind : {StreamKind::one_sided, StreamKind::ud_echo}) {
+        for (auto const& [wanted, traffic_class, level] :
+             {std::tuple(std::optional<std::uint8_t>(), 0U, 0U),
+              {26, 26U << 2U, 3U},
+              {63, 63U << 2U, 7U}}) {
+            fabric().classes.clear();
+            dscp = wanted;
+            auto const stream = open(kind, {64, 4, 1});
+            ASSERT_TRUE(stream) << stream.error().detail;
+            EXPECT_THAT(fabric().classes, testing::ElementsAre(std::pair(traffic_class, level)))
+                << enum_name(kind);
+        }
     }
 }
 

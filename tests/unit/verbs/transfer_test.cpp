@@ -38,6 +38,7 @@ struct Transfers : testing::Test {
     std::unique_ptr<HostTransfers> stream;
     TransferFacts facts;
     std::size_t asked = 0;
+    std::uint8_t dscp = 0;  // the network's
 
     void SetUp() override { fakes::plug_in({host_address.gid(), guest_address.gid()}); }
     void TearDown() override {
@@ -53,6 +54,7 @@ struct Transfers : testing::Test {
         SessionPermit permit;
         permit.host_address = host_address;
         permit.peer_address = guest_address;
+        permit.dscp = dscp;
         VFMGR_TRY(auto const arrived, sent(request));
         VFMGR_TRY(stream, HostTransfers::open(permit, arrived, {}, at_host));
         return sent(stream->offer());
@@ -66,7 +68,7 @@ struct Transfers : testing::Test {
                 }};
     }
     TestResult run(milliseconds limit = milliseconds(10'000)) {
-        auto const port = find_port({guest_address, ""}, milliseconds(0));
+        auto const port = find_port({guest_address, "", dscp}, milliseconds(0));
         if (!port) return measured_failure("transfer", port.error()).result;
         Load load;
         load.window = milliseconds(20);
@@ -95,6 +97,13 @@ TEST_F(Transfers, GoOverDcWhereBothEndsHaveIt) {
     EXPECT_EQ(fabric().rc_writes + fabric().rc_reads, 0U);
     EXPECT_GE(facts.bytes_kept, bytes_of_a_round);
     EXPECT_EQ(facts.error, "");
+}
+
+TEST_F(Transfers, OverDcGoInTheNetworksClassOfTraffic) {
+    dscp = 26;
+    auto const result = run();
+    EXPECT_EQ(result.detail, "over DC");
+    EXPECT_THAT(fabric().classes, testing::ElementsAre(std::pair(26U << 2U, 3U)));
 }
 
 TEST_P(TransfersWithoutDc, GoOverRcAndSayWhy) {

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is tested over RDMA has the network's DSCP on the wire, sent by either end, as reported."""
+
+from vflab.product import TRAIN, Product
+
+VM = "vm1"
+CAPTURE = "/run/roce.pcap"
+WISHES = (26, 46, None)  # one after the other, while the VF is lent
+PACKETS_MIN = 50  # from each end: 4 MiB were written and 4 MiB read, besides pings
+DATA_PACKETS_MIN = 1000  # of both
+# RoCE version 2, but what RDMA CM and others of the kernel send between queue pairs 1.
+ROCE = "udp dst port 4791 and udp[12:4] & 0xffffff != 1"
+
+
+def run(lab):
+    lab.expect("packets of the host", "packets of the VM", "reports that name it",
+               "datagrams and pings by RDMA CM")
+    product = Product(lab)
+    product.manage(num_vfs=1, networks=[{**TRAIN, "dscp": WISHES[0]}])
+    vm = lab.vm(VM).wait_ready()
+    lease = product.lend(VM, network="train", verify="required", verify_profile="quick")
+    lab.check_equal(lease["verification"].get("dscp"), WISHES[0], "the first report's DSCP")
+    leg = next(link["ifname"] for link in lab.observe.links()
+               if TRAIN["host_address"] in str(lab.observe.addresses(link["ifname"])))
+    for dscp in WISHES:
+        if dscp != WISHES[0]:
+            lab.vfctl("pf", "set", product.pf, "--network",
+                      f"name=train,dscp={'none' if dscp is None else dscp}")
+        proved(lab, product, lease, leg, dscp)
+    other_ways(lab, product, vm, leg)
+    product.leave()
+
+
+class Capture:
+    """What tcpdump sees on a network device of the host, apart from what vfmgr says."""
+
+    def __init__(self, lab, device):
+        self.lab = lab
+        self.command = (f"tcpdump -Z root -i {device} -nn -s 96 -B 16384 -U -w {CAPTURE} "
+                        "'udp port 4791'")
+
+    def __enter__(self):
+        self.lab.host.run(f"rm -f {CAPTURE}")
+        self.running = self.lab.host.background(self.command)
+        # Its head is written once packets are taken.
+        self.lab.host.wait_for("tcpdump listens", f"test -s {CAPTURE}", 30)
+        return self
+
+    def __exit__(self, *_):
+        said = self.running.stop().stdout
+        self.lab.step("; ".join(line for line in said.splitlines() if "packets" in line))
+
+    def count(self, wanted):
+        shown = self.lab.host.run(f"tcpdump -r {CAPTURE} -nn '{wanted}' 2>/dev/null | wc -l")
+        return int(shown.stdout)
+
+
+def proved(lab, product, lease, leg, dscp):
+    """By the host, which asks for it: how many packets of each end there were, and with what."""
+    lab.step(f"DSCP {dscp}")
+    with Capture(lab, leg) as capture:
+        product.must("POST", f"/v1/attachments/{lease['id']}/verifications", {"profile": "quick"})
+    report = product.attachment(lease["id"])["verification"]
+    if lab.check_equal((report["verdict"], report.get("dscp"), report["warnings"]),
+                       ("pass", dscp, []), "the report"):
+        lab.count("reports that name it", dscp is not None)
+    total = 0
+    for who, address in (("host", TRAIN["host_address"]), ("VM", lease["address"])):
+        found = judge_packets(lab, capture, f"{ROCE} and src host {address}", dscp or 0, who)
+        if lab.check(found >= PACKETS_MIN, f"only {found} RoCE packets of the {who}"):
+            lab.count(f"packets of the {who}", found)
+        total += found
+    lab.check(total >= DATA_PACKETS_MIN, f"only {total} RoCE packets for 8 MiB")
+
+
+def judge_packets(lab, capture, which, dscp, who):
+    """How many there are; each must have that DSCP."""
+    found = capture.count(which)
+    strangers = capture.count(f"{which} and ip[1] & 0xfc != {dscp << 2}")
+    lab.check_equal(strangers, 0, f"of {found} packets of the {who}, those without DSCP {dscp}")
+    return found
+
+
+def other_ways(lab, product, vm, leg):
+    """Datagrams have an address of their own, and RDMA CM makes its queue pairs by itself."""
+    dscp = WISHES[0]
+    lab.vfctl("pf", "set", product.pf, "--network", f"name=train,dscp={dscp}")
+    for test in ("ud_ping", "cm_ping"):
+        with Capture(lab, leg) as capture:
+            report = vm.run(f"vf-guest verify --profile quick -o json {test}",
+                            timeout=240).json()[0]
+        made = next(one for one in report["tests"] if one["name"] == test)
+        lab.check_equal((made["verdict"], report["dscp"]), ("pass", dscp), f"{test}: {made}")
+        found = judge_packets(lab, capture, ROCE, dscp, f"run with {test}")
+        if lab.check(found >= DATA_PACKETS_MIN, f"only {found} RoCE packets with {test}"):
+            lab.count("datagrams and pings by RDMA CM", found)
