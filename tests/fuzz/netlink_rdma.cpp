@@ -3,7 +3,7 @@
 // something of it.
 #include <cstdlib>
 
-#include "vfmgr/netlink/rdma_link.hpp"
+#include "vfmgr/netlink/rdma_listener.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     auto const bytes = std::as_bytes(std::span(data, size));
@@ -15,5 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     static_cast<void>(vfmgr::parse_rdma_driver(bytes));
     for (auto const& user : vfmgr::parse_rdma_users(bytes))
         if (user.holds.empty() || user.comm.find('\0') != user.comm.npos) std::abort();
+    for (auto const& listener : vfmgr::parse_cm_listeners(bytes))
+        if (listener.comm.find('\0') != listener.comm.npos ||
+            listener.address == vfmgr::IpAddress{})
+            std::abort();
     return 0;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/kernel/network_snapshot.hpp"
 
+#include <algorithm>
+
 namespace vfmgr {
 namespace {
 
@@ -11,11 +13,22 @@ Result<HostNetdevs> read_with(NlSocket& socket, Deadline deadline) {
     return host;
 }
 
-Result<std::vector<RdmaDevice>> read_rdma(Deadline deadline) {
+Result<void> read_rdma(NetworkSnapshot& snapshot, Deadline deadline) {
     auto rdma = NlSocket::open(NlProtocol::rdma);
-    if (rdma) return list_rdma_devices(*rdma, deadline);
-    if (rdma.error().problem == Problem::unsupported) return std::vector<RdmaDevice>{};
-    return fail(std::move(rdma).error());
+    if (!rdma && rdma.error().problem == Problem::unsupported) return {};
+    if (!rdma) return fail(std::move(rdma).error());
+    VFMGR_TRY(snapshot.rdma_devices, list_rdma_devices(*rdma, deadline));
+    for (auto const& device : snapshot.rdma_devices) {
+        auto listeners = list_cm_listeners(*rdma, device, deadline);
+        if (!listeners) {  // as of a device that has gone since
+            VFMGR_TRY(auto const now, list_rdma_devices(*rdma, deadline));
+            if (std::ranges::find(now, device.index, &RdmaDevice::index) != now.end())
+                return fail(std::move(listeners).error());
+        } else if (!listeners->empty()) {
+            snapshot.listeners[device.name] = std::move(*listeners);
+        }
+    }
+    return {};
 }
 
 }  // namespace
@@ -31,7 +44,7 @@ Result<NetworkSnapshot> take_snapshot(Deadline deadline) {
     VFMGR_TRY(snapshot.host, read_with(socket, deadline));
     VFMGR_TRY(snapshot.routes, list_routes(socket, deadline));
     VFMGR_TRY(snapshot.neighbours, list_neighbours(socket, deadline));
-    VFMGR_TRY(snapshot.rdma_devices, read_rdma(deadline));
+    VFMGR_CHECK(read_rdma(snapshot, deadline));
     VFMGR_TRY(snapshot.filter, read_packet_filter(deadline));
     return snapshot;
 }

@@ -7,6 +7,7 @@
 #include "vfmgr/netlink/neighbour.hpp"
 #include "vfmgr/netlink/packet_filter.hpp"
 #include "vfmgr/netlink/rdma_link.hpp"
+#include "vfmgr/netlink/rdma_listener.hpp"
 #include "vfmgr/netlink/route.hpp"
 
 namespace vfmgr {
@@ -22,6 +23,8 @@ struct NetworkSnapshot {
     std::vector<IpRoute> routes;
     std::vector<Neighbour> neighbours;
     std::vector<RdmaDevice> rdma_devices;  // none where the kernel has no RDMA
+    std::map<std::string, std::vector<CmListener>>
+        listeners;  // by RDMA device; only where some are
     PacketFilter filter;
 };
 [[nodiscard]] Result<NetworkSnapshot> take_snapshot(Deadline deadline);

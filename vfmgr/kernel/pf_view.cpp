@@ -127,6 +127,22 @@ std::optional<Guid> node_guid_of(LinuxKernelRoots const& roots, PciAddress const
     return guid && guid->value != 0 ? std::optional(*guid) : std::nullopt;
 }
 
+// A process that ended since is none any more; its name may be gone with it.
+std::vector<RdmaListener> view_listeners(LinuxKernelRoots const& roots,
+                                         NetworkSnapshot const& network,
+                                         std::optional<std::string> const& device) {
+    std::vector<RdmaListener> listeners;
+    auto const found = device ? network.listeners.find(*device) : network.listeners.end();
+    if (found == network.listeners.end()) return listeners;
+    for (auto const& [pid, comm, address, port] : found->second) {
+        listeners.push_back({pid, comm, address, port});
+        if (pid)
+            listeners.back().comm =
+                read_text(roots.proc / std::to_string(*pid) / "comm").value_or("");
+    }
+    return listeners;
+}
+
 void add_netdev_facts(PfInfo& info, Netdev const& netdev) {
     info.identity.mac = netdev.permanent_mac;
     info.ifname = netdev.name;
@@ -202,10 +218,12 @@ Result<PfState> view_pf(LinuxKernelRoots const& roots, DeviceBooks& books, PfSou
             find_netdev(sources.network.host.netdevs, netdev->controller_ifindex))
         state.info.controller = controller->name;
     state.legs = view_legs(sources.network, pf, *netdev);
+    state.listeners = view_listeners(roots, sources.network, state.info.rdma_device);
     if (state.info.rdma_device) return state;
     if (auto const* const soft = rdma_device_on(sources.network.rdma_devices, netdev->ifindex)) {
         state.info.rdma_device = soft->name;
         state.info.rdma_driver = soft->driver;
+        state.listeners = view_listeners(roots, sources.network, state.info.rdma_device);
     }
     return state;
 }

@@ -70,6 +70,26 @@ void compare_links(DesiredPf const& wanted, PfState const& pf,
     }
 }
 
+// Of each network that a lease is in. Nobody's program is ended for it.
+void compare_listeners(DesiredPf const& wanted, PfState const& pf,
+                       std::vector<Attachment> const& leases, std::vector<Drift>& into) {
+    for (auto const& network : wanted.spec.networks) {
+        auto const used = std::ranges::find_if(
+            leases, [&](Attachment const& lease) { return lease.spec.network == network.name; });
+        if (used == leases.end()) continue;
+        for (auto const& each : reached_listeners(pf, wanted.spec, network))
+            into.push_back({pf.info.pci,
+                            {},
+                            fmt::format("rdma listener {} {}", network.name, each.port),
+                            each.comm,
+                            fmt::format("{}, where VMs on network {} reach it: stop it, or have it "
+                                        "listen elsewhere",
+                                        sentence(each, pf.info), network.name),
+                            {},
+                            {}});
+    }
+}
+
 // Who looks too early sees it in the XML still: QEMU lets go of it first, or the kernel does.
 bool is_lost(MissingHostdev const& missing, bool gone, Attachment const& lease, VmInfo const& vm) {
     return missing.live || (gone && lease.live && runs(vm));
@@ -115,6 +135,7 @@ void compare_pf(DesiredPf const& wanted, PfState const& pf, HostView const& host
                         {}});
     auto const leases = attached_leases(desired, pci);
     compare_links(wanted, pf, leases, into);
+    compare_listeners(wanted, pf, leases, into);
     for (auto const& lease : leases) compare_lease(lease, pf, host, into);
     auto const unbound = bind_unused(host, desired, pf, spec);
     for (auto const index : unbound ? unbound->vfs : std::vector<std::uint16_t>()) {

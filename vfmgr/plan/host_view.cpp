@@ -59,6 +59,14 @@ void fields(F& f, V& vm) {
     f.value("responder", vm.responder);
 }
 
+template <class F, Of<RdmaListener> V>
+void fields(F& f, V& listener) {
+    f.nullable("pid", listener.pid);
+    f.value("comm", listener.comm);
+    f.nullable("address", listener.address);
+    f.value("port", listener.port);
+}
+
 template <class F, Of<LegState> V>
 void fields(F& f, V& leg) {
     f.maybe("vlan", leg.id.vlan);
@@ -78,6 +86,7 @@ void fields(F& f, V& pf) {
     f.value("info", pf.info);
     f.value("vfs", pf.vfs);
     f.value("legs", pf.legs);
+    f.value("listeners", pf.listeners);
     f.value("stale", pf.stale);
     f.value("stale_reason", pf.stale_reason);
     f.nullable("stuck", pf.stuck);
@@ -113,6 +122,14 @@ void to_json(nlohmann::json& out, ClosedVm const& vm) {
 
 void read(JsonReader& reader, ClosedVm& vm) {
     fields(reader, vm);
+}
+
+void to_json(nlohmann::json& out, RdmaListener const& listener) {
+    write(out, listener);
+}
+
+void read(JsonReader& reader, RdmaListener& listener) {
+    fields(reader, listener);
 }
 
 void to_json(nlohmann::json& out, LegState const& leg) {

@@ -44,11 +44,21 @@ struct LegState {
     bool operator==(LegState const&) const = default;
 };
 
+// A program that waits for RDMA CM's connections on the PF's RDMA device.
+struct RdmaListener {
+    std::optional<std::int32_t> pid;   // absent: the kernel itself
+    std::string comm;                  // "rping", "nvmet_rdma"
+    std::optional<IpAddress> address;  // absent: every address
+    std::uint16_t port = 0;
+    bool operator==(RdmaListener const&) const = default;
+};
+
 struct PfState {
     PfInfo info;
     std::vector<VfState> vfs;    // by index, ascending; may have gaps while VFs appear
     std::vector<LegState> legs;  // the untagged one first
-    bool stale = false;          // could not be read now; the rest is from observed_at
+    std::vector<RdmaListener> listeners{};
+    bool stale = false;  // could not be read now; the rest is from observed_at
     std::string stale_reason;
     // Something hangs in the kernel with it, a sentence: no step is begun on this PF.
     std::optional<std::string> stuck;
@@ -101,6 +111,8 @@ void to_json(nlohmann::json& out, PeerEntry const& peer);
 void read(JsonReader& reader, PeerEntry& peer);
 void to_json(nlohmann::json& out, ClosedVm const& vm);
 void read(JsonReader& reader, ClosedVm& vm);
+void to_json(nlohmann::json& out, RdmaListener const& listener);
+void read(JsonReader& reader, RdmaListener& listener);
 void to_json(nlohmann::json& out, LegState const& leg);
 void read(JsonReader& reader, LegState& leg);  // without the PF, which read(PfState) adds
 // {"info": …, "vfs": […], "legs": […], "stale": …, "stale_reason": …, "stuck": …, …}

@@ -146,6 +146,30 @@ Result<void> require_own_leg(PfInfo const& pf, Network const& network) {
                             display_name(pf)));
 }
 
+std::vector<RdmaListener> reached_listeners(PfState const& pf, PfSpec const& spec,
+                                            Network const& network) {
+    auto const* const leg = leg_of(pf, LegId{pf.info.pci, network.vlan});
+    auto const is_responders = [&](IpAddress const& address) {
+        return std::ranges::find(spec.networks, address, &Network::host_address) !=
+               spec.networks.end();
+    };
+    std::vector<RdmaListener> reached;
+    // Whoever lies to RDMA CM about the address that it calls reaches all of an interface's.
+    for (auto const& each : pf.listeners)
+        if (!each.address ||
+            (leg && contains(leg->addresses, *each.address) && !is_responders(*each.address)))
+            reached.push_back(each);
+    return reached;
+}
+
+std::string sentence(RdmaListener const& listener, PfInfo const& pf) {
+    auto const who = listener.pid ? fmt::format("{} (pid {})", listener.comm, *listener.pid)
+                                  : fmt::format("{} of the kernel", listener.comm);
+    return fmt::format("{} listens by RDMA CM on {} of {}, port {}", who,
+                       listener.address ? to_string(*listener.address) : "every address",
+                       pf.rdma_device.value_or(display_name(pf)), listener.port);
+}
+
 std::vector<Step> links_up(PfState const& pf, WantedLinks const& want, PfBase const& base) {
     std::vector<Step> steps;
     LegId const untagged{pf.info.pci, {}};

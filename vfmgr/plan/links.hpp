@@ -40,6 +40,13 @@ struct WantedLinks {
 // into a network. Its VFs can be lent without one.
 [[nodiscard]] Result<void> require_own_leg(PfInfo const& pf, Network const& network);
 
+// Those whom a VM in `network` would reach beside the responder: RDMA CM has one UDP port for all
+// who listen, so that no packet filter keeps them apart.
+[[nodiscard]] std::vector<RdmaListener> reached_listeners(PfState const& pf, PfSpec const& spec,
+                                                          Network const& network);
+// "rping (pid 812) listens by RDMA CM on every address of rxe0, port 7174".
+[[nodiscard]] std::string sentence(RdmaListener const& listener, PfInfo const& pf);
+
 // Additions, in the order in which they can be made.
 [[nodiscard]] std::vector<Step> links_up(PfState const& pf, WantedLinks const& want,
                                          PfBase const& base);

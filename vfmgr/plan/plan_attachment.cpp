@@ -119,6 +119,20 @@ std::string open_it_knowingly(Ask const& ask) {
         settings.trust == true ? " --trust on" : "");
 }
 
+Result<void> check_listeners(Ask const& ask) {
+    if (!ask.network) return {};
+    auto const reached = reached_listeners(ask.pf, ask.pf_spec, *ask.network);
+    if (reached.empty()) return {};
+    auto const& first = reached.front();
+    return fail(Problem::conflict,
+                fmt::format("{}, and VM {} would reach it on network {}: nftables sees one port "
+                            "for all of RDMA CM",
+                            sentence(first, ask.pf.info), ask.vm.name, ask.network->name),
+                fmt::format("stop it, or have it listen only on an address of another interface "
+                            "than {} (see who does: rdma resource show cm_id); {}",
+                            display_name(ask.pf.info), open_it_knowingly(ask)));
+}
+
 // Every InfiniBand lease has GUIDs of its own. A VF may hold those of who had it before, which mlx5
 // gives to VFs made anew, or none, with which rdma_cm does not work (kernel-and-libvirt.md, 4 and
 // operators' list 4).
@@ -239,6 +253,7 @@ Result<AttachmentPlan> lend(Ask const& ask, DesiredPf const& pf, Attachment leas
     VFMGR_CHECK(place(ask, attachment));
     VFMGR_CHECK(check_verification(ask, attachment));
     VFMGR_CHECK(check_leg(ask));
+    VFMGR_CHECK(check_listeners(ask));
     VFMGR_TRY(VfState const* vf, choose_vf(ask.host, ask.desired, ask.pf, ask.spec.vf));
     attachment.vf = VfId{ask.pf.info.pci, vf->index};
     attachment.vf_pci = vf->pci;

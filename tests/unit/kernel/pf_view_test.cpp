@@ -216,6 +216,20 @@ TEST(ViewPf, HardwareRdmaComesFromTheDeviceAndSoftwareFromTheNetdev) {
     EXPECT_EQ(tree.view().info.rdma_driver, std::nullopt);
 }
 
+TEST(ViewPf, ListenersAreThoseOfItsRdmaDeviceWithTheirNames) {
+    TwoVfs tree;
+    tree.network.rdma_devices = {{0, "rxe0", {}, "roce", "rxe", {{1, 4, 3, "enp1s0"}}}};
+    tree.network.listeners = {{"rxe0", {{812, "", {}, 7174}, {{}, "nvmet_rdma", {}, 4420}}},
+                              {"rxe1", {{813, "", {}, 7174}}}};
+    tree.write(tree.roots().proc / "812/comm", "rping\n");
+    std::vector<RdmaListener> const both{{812, "rping", {}, 7174}, {{}, "nvmet_rdma", {}, 4420}};
+    EXPECT_EQ(tree.view().listeners, both);
+    tree.write(tree.device("0000:01:00.0") / "infiniband/mlx5_0/node_type", "1: CA\n");
+    EXPECT_TRUE(tree.view().listeners.empty()) << "of the other device";
+    tree.network.listeners["mlx5_0"] = tree.network.listeners.at("rxe0");
+    EXPECT_EQ(tree.view().listeners, both);
+}
+
 TEST(ViewPf, WithoutANetworkDeviceItHasNoLegs) {
     TwoVfs tree;
     fs::remove_all(tree.device("0000:01:00.0") / "net");

@@ -5,6 +5,7 @@
 #include <rdma/rdma_netlink.h>
 
 #include "network_namespace.hpp"
+#include "vfmgr/netlink/rdma_listener.hpp"
 
 namespace vfmgr {
 namespace {
@@ -124,8 +125,10 @@ TEST(RdmaLinks, ListOrUnsupported) {
     }
     auto const devices = list_rdma_devices(*rdma, soon());
     ASSERT_TRUE(devices);
-    for (auto const& device : *devices)
+    for (auto const& device : *devices) {
         EXPECT_TRUE(list_rdma_users(*rdma, device, soon())) << device.name;
+        EXPECT_TRUE(list_cm_listeners(*rdma, device, soon())) << device.name;
+    }
 }
 
 }  // namespace

@@ -86,5 +86,30 @@ TEST(ClosedLeg, APeerComesBackAsOneOfTheResponder) {
               (std::vector<Step>{AddPeer{leg.id, ip("192.168.50.7"), mac(2), ip("192.168.50.1")}}));
 }
 
+TEST(ClosedLeg, RefusesWhereAnotherRdmaListenerWouldBeReached) {
+    auto view = host();
+    auto& pf = view.kernel.pfs[pf_address];
+    pf.info.rdma_device = "vfmgr_enp1s0";
+    pf.listeners = {{7, "vfmgrd", ip("192.168.100.3"), 7174}, {8, "rping", ip("10.9.9.9"), 7174}};
+    EXPECT_TRUE(plan(view, desired(), ask())) << "the responder's, and one on another interface";
+    pf.listeners.push_back({std::nullopt, "nvmet_rdma", std::nullopt, 4420});
+    auto const error = plan(view, desired(), ask()).error();
+    EXPECT_EQ(error.problem, Problem::conflict);
+    EXPECT_THAT(error.detail,
+                HasSubstr("nvmet_rdma of the kernel listens by RDMA CM on every address of "
+                          "vfmgr_enp1s0, port 4420, and VM vm1 would reach it on network train"));
+    EXPECT_THAT(error.remedy, HasSubstr("rdma resource show cm_id"));
+    EXPECT_THAT(error.remedy, EndsWith("vfctl attach vm1 --pf 0000:01:00.0 --vlan 100"));
+    auto spec = ask();
+    spec.network.reset();
+    EXPECT_TRUE(plan(view, desired(), spec)) << "the host is not in its network";
+    spec.network = "plain";
+    pf.listeners = {{8, "rping", ip("10.1.2.3"), 7174}};
+    EXPECT_TRUE(plan(view, desired(), spec));
+    pf.legs[0].addresses = {ip("10.1.2.3")};
+    EXPECT_THAT(plan(view, desired(), spec).error().detail,
+                HasSubstr("rping (pid 8) listens by RDMA CM on 10.1.2.3"));
+}
+
 }  // namespace
 }  // namespace vfmgr

@@ -113,6 +113,22 @@ TEST_F(DriftTest, OfAVmThatRunsWithoutItsVfIsALoss) {
     EXPECT_THAT(told(), IsEmpty()) << "an undefined VM has lost nothing";
 }
 
+// It came after the VF was lent: the plan would have refused.
+TEST_F(DriftTest, OfAListenerOfRdmaCmThatTheVmReaches) {
+    auto& pf = view.kernel.pfs.at(pf_address);
+    pf.info.rdma_device = "rxe0";
+    pf.listeners = {{812, "rping", std::nullopt, 7174}};
+    desired.pfs[pf_address].spec.networks = {train()};
+    EXPECT_THAT(told(), IsEmpty()) << "no lease is in it";
+    lease.spec.network = "train";
+    keep();
+    expect_told(
+        {"rping (pid 812) listens by RDMA CM on every address of rxe0, port 7174, where VMs on "
+         "network train reach it: stop it, or have it listen elsewhere"});
+    pf.listeners = {{812, "vfmgrd", train().host_address, 7174}};
+    EXPECT_THAT(told(), IsEmpty()) << "the responder's";
+}
+
 TEST_F(DriftTest, OfVfsThatNobodyHasIsTheirDriver) {
     desired.pfs[pf_address].spec.vf_driver = "vfio-pci";
     for (auto& one : view.kernel.pfs.at(pf_address).vfs) one.driver = "vfio-pci";
