@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
     Bell bell;
     LibvirtHypervisor hypervisor(config->libvirt_uri, [&bell] { bell.ring(); });
     GuestSeam const guests{
-        [&hypervisor](std::uint32_t cid) { return hypervisor.resolve_cid(cid); }, check_peer,
+        check_peer,
         [port = config->guest_plane_vsock_port](http::Server& server, http::Handler handler) {
             return server.listen(http::VsockListen{port, http::SourcePort::privileged},
                                  std::move(handler));

@@ -6,12 +6,14 @@
 #include <signal.h>
 #include <systemd/sd-daemon.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "guest-tools/serve/remote_responder.hpp"
 #include "guest-tools/stock/cm_stream.hpp"
 #include "service/auth/authenticate.hpp"
 #include "service/guest/access.hpp"
+#include "service/guest/identity.hpp"
 #include "service/log.hpp"
 #include "service/routes/api.hpp"
 #include "vfmgr/checks/collect.hpp"
@@ -135,33 +137,45 @@ Result<void> listen_for_api(Config const& config, http::Server& server,
     return server.listen(where, handler);
 }
 
-GuestPlaneHooks guest_hooks(Engine& engine, ResolveCid const& resolve_cid, std::uint16_t echo_port,
-                            Clock& clock) {
+// What the guest plane asks the daemon.
+struct Asked {
+    Engine& engine;
+    Hypervisor& hypervisor;
+    Bell const& bell;
+    Clock& clock;
+};
+
+GuestPlaneHooks guest_hooks(Asked const& asked, std::uint16_t echo_port) {
     GuestPlaneHooks hooks;
-    hooks.identify = resolve_cid;
-    hooks.access = [&engine, echo_port](VmIdentity const& vm) -> Result<GuestAccess> {
-        return guest_access(engine.snapshot(), vm.uuid, echo_port);
+    hooks.identify = [asked](std::uint32_t cid) {
+        auto const host = asked.engine.snapshot().host;
+        return identify_vm({host->hypervisor, asked.bell.rung_at()}, asked.hypervisor, cid);
     };
-    hooks.topology = [&engine](VmIdentity const& vm) -> Result<HostTopology> {
-        auto const host = engine.snapshot().host;
+    hooks.confirm = [asked](VmIdentity const& vm, std::uint32_t cid) {
+        return confirm_vm(asked.hypervisor, vm, cid);
+    };
+    hooks.access = [asked, echo_port](VmIdentity const& vm) {
+        return guest_access(asked.engine.snapshot(), vm, echo_port);
+    };
+    hooks.topology = [asked](VmIdentity const& vm) -> Result<HostTopology> {
+        auto const host = asked.engine.snapshot().host;
         auto const* const info = find_vm(*host, vm.uuid);
         if (!info) return HostTopology{};
         auto const facts = checks::collect_places({}, info->live);
         return checks::lent_topology(checks::read_machine(facts), info->live);
     };
-    hooks.start_run = [&engine, &clock](VmIdentity const& vm,
-                                        RunTicket const& ticket) -> Result<void> {
-        auto const now = clock.now();
-        return engine.begin_run(
+    hooks.start_run = [asked](VmIdentity const& vm, RunTicket const& ticket) -> Result<void> {
+        auto const now = asked.clock.now();
+        return asked.engine.begin_run(
             ticket.attachment, vm.uuid,
             {ticket.run, ticket.nonce, now, now + guest_run_time_max, ticket.profile, {}});
     };
-    hooks.on_verification = [&engine](Verification& verification) {
-        explain_failure(engine.snapshot(), verification);
+    hooks.on_verification = [asked](Verification& verification) {
+        explain_failure(asked.engine.snapshot(), verification);
         log(Severity::info, "verification",
             {{"attachment", verification.attachment},
              {"verdict", std::string(enum_name(verification.verdict))}});
-        engine.verification_done(verification);
+        asked.engine.verification_done(verification);
     };
     return hooks;
 }
@@ -236,6 +250,45 @@ stock::StockHooks stock_hooks(Engine const& engine, GuestSeam const& guests) {
             }};
 }
 
+// Who serves VMs.
+struct Serving {
+    GuestPlane& plane;
+    stock::StockResponder& stock;
+    http::Server& server;
+};
+
+void end_runs(Engine& engine, std::vector<std::string> runs) {
+    if (runs.empty()) return;
+    engine.control().post([runs = std::move(runs)](Control::State& state) {
+        std::erase_if(state.runs, [&](auto const& entry) {
+            return std::ranges::find(runs, entry.second.run) != runs.end();
+        });
+    });
+}
+
+// A VM that stops has all cut: its connections, also where its CID has gone to another at once, and
+// the runs that were its. What was begun since the last change may be the next life's already.
+void follow_changes(Engine& engine, Serving const& serving, Clock& clock) {
+    struct Seen {
+        std::shared_ptr<HostView const> host;
+        Time at{};
+    };
+    Seen const first{engine.snapshot().host, clock.now()};
+    engine.control().on_change([&engine, serving, &clock, before = first]() mutable {
+        auto const& [plane, stock, server] = serving;
+        auto const now = engine.snapshot();
+        auto const ended = ended_lives(before.host->hypervisor, now.host->hypervisor);
+        for (auto const& life : ended) {
+            plane.cut(life.cid);
+            server.cut_vsock(life.cid);
+        }
+        end_runs(engine, runs_of(ended, now, before.at));
+        if (!now.host->hypervisor.stale) before = {now.host, clock.now()};
+        plane.changed();
+        stock.look_again();
+    });
+}
+
 // Heard as long as this lives.
 class Hearing {
   public:
@@ -301,15 +354,11 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     VFMGR_CHECK(engine.recover());
     VFMGR_TRY(auto responder, verify::Responder::start(verify::ResponderLimits{}, guests.check_peer,
                                                        stock::cm_streams(rping_program)));
-    GuestPlane plane(guest_hooks(engine, guests.resolve_cid, responder->echo_port(), clock),
+    GuestPlane plane(guest_hooks({engine, hypervisor, bell, clock}, responder->echo_port()),
                      *responder, clock, GuestPlaneLimits{});
     stock::StockLimits stock_limits;
     stock_limits.rping_program = rping_program;
     stock::StockResponder stock(stock_limits, clock, stock_hooks(engine, guests));
-    engine.control().on_change([&plane, &stock] {
-        plane.changed();
-        stock.look_again();
-    });
     HostChecks host_checks([] { return checks::collect({CheckedMachine::host}); });
     FirmwareLook firmware([&kernel] { return kernel.read_firmware(std::nullopt); });
     http::Server server(config.limits);
@@ -319,6 +368,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
         log(Severity::warning, "no guest plane, VMs can't report",
             {{"detail", vsock.error().detail}, {"remedy", vsock.error().remedy}});
     engine.on_event(log_event);
+    follow_changes(engine, {plane, stock, server}, clock);
     engine.start_observing();
     engine.start_schedule(schedule_hooks(plane));
     server.start();

@@ -8,16 +8,12 @@
 #include "guest-tools/verify/responder.hpp"
 #include "service/config.hpp"
 #include "vfmgr/hypervisor/hypervisor.hpp"
-#include "vfmgr/hypervisor/vm_identity.hpp"
 #include "vfmgr/kernel/kernel.hpp"
 
 namespace vfmgr {
 
-// Identity on the guest plane: the CID resolved against live domain XML.
-using ResolveCid = std::function<Result<VmIdentity>(std::uint32_t cid)>;
 // The third seam beside kernel and hypervisor: how VMs call, and what is asked about them.
 struct GuestSeam {
-    ResolveCid resolve_cid;
     verify::Responder::CheckPeer check_peer;
     // Their requests go to the handler.
     std::function<Result<void>(http::Server&, http::Handler)> listen;
@@ -27,7 +23,13 @@ class Bell {
   public:
     void ring() {
         std::lock_guard const lock(mutex_);
+        rung_at_ = std::chrono::system_clock::now();
         if (heard_) heard_();
+    }
+    // As libvirt's views say when they were read.
+    [[nodiscard]] Time rung_at() const {
+        std::lock_guard const lock(mutex_);
+        return rung_at_;
     }
     void on_ring(std::function<void()> heard) {
         std::lock_guard const lock(mutex_);
@@ -35,8 +37,9 @@ class Bell {
     }
 
   private:
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::function<void()> heard_;
+    Time rung_at_{};
 };
 
 [[nodiscard]] Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,

@@ -50,7 +50,8 @@ Result<GuestAttachment> HostClient::start_run(std::string const& attachment, Run
 
 Result<OrTurn<SessionOffer>> HostClient::open_session(SessionRequest const& request) {
     paces_->sessions.await();
-    VFMGR_TRY(auto const response, send(make("POST", "/guest/v1/sessions", request), answer_time));
+    VFMGR_TRY(auto const response,
+              send(serve::that_waits(make("POST", "/guest/v1/sessions", request)), answer_time));
     if (response.status == serve::others_first) paces_->sessions.give_back();
     return serve::read_offer_or_turn<SessionOffer>(response, from_json_text<SessionOffer>);
 }
@@ -58,7 +59,8 @@ Result<OrTurn<SessionOffer>> HostClient::open_session(SessionRequest const& requ
 Result<OrTurn<StreamOffer>> HostClient::open_stream(std::string const& session,
                                                     StreamRequest const& request) {
     auto const path = "/guest/v1/sessions/" + session + "/streams";
-    VFMGR_TRY(auto const response, send(make("POST", path, request), answer_time));
+    VFMGR_TRY(auto const response,
+              send(serve::that_waits(make("POST", path, request)), answer_time));
     return serve::read_offer_or_turn<StreamOffer>(response, from_json_text<StreamOffer>);
 }
 

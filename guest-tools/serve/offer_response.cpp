@@ -1,26 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/serve/offer_response.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/http/uri.hpp"
 #include "api/types/json.hpp"
 
 namespace vfmgr::serve {
 namespace {
 
+constexpr std::string_view waits = "respond-async";
+
+// Among other preferences, each with parameters of its own.
+bool says_that_it_waits(http::Request const& request) {
+    auto const said = request.headers.find("prefer");
+    if (said == request.headers.end()) return false;
+    auto const all = http::lower_case(said->second);
+    for (std::size_t at = 0; at < all.size();) {
+        auto const end = std::min(all.find(',', at), all.size());
+        auto one = std::string_view(all).substr(at, end - at);
+        one = one.substr(0, one.find(';'));
+        auto const first = std::min(one.find_first_not_of(" \t"), one.size());
+        auto const last = one.find_last_not_of(" \t");
+        if (last != std::string_view::npos && one.substr(first, last + 1 - first) == waits)
+            return true;
+        at = end + 1;
+    }
+    return false;
+}
+
+http::Response try_again(http::Request const& request, Turn const& turn) {
+    auto response = http::problem_response(
+        {Problem::unavailable,
+         fmt::format("others come first: {} of them, about {} s", turn.position, turn.seconds),
+         fmt::format("try again in {} s; the vf-guest of the host's version waits by itself",
+                     turn.seconds)},
+        request);
+    response.headers["Retry-After"] = std::to_string(turn.seconds);
+    return response;
+}
+
 template <class T>
-http::Response response_of(OrTurn<T> const& answer) {
+http::Response response_of(http::Request const& request, OrTurn<T> const& answer) {
     if (auto const* const turn = std::get_if<Turn>(&answer))
-        return http::json_response(others_first, *turn);
+        return says_that_it_waits(request) ? http::json_response(others_first, *turn)
+                                           : try_again(request, *turn);
     return http::json_response(offered, std::get<T>(answer));
 }
 
 }  // namespace
 
-http::Response offer_response(OrTurn<SessionOffer> const& answer) {
-    return response_of(answer);
+http::Response offer_response(http::Request const& request, OrTurn<SessionOffer> const& answer) {
+    return response_of(request, answer);
 }
 
-http::Response offer_response(OrTurn<StreamOffer> const& answer) {
-    return response_of(answer);
+http::Response offer_response(http::Request const& request, OrTurn<StreamOffer> const& answer) {
+    return response_of(request, answer);
+}
+
+http::Request that_waits(http::Request request) {
+    request.headers["prefer"] = waits;
+    return request;
 }
 
 Result<std::optional<Turn>> turn_in(http::Response const& response) {

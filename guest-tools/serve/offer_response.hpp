@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a responder answers over HTTP, written and read: 201 with an offer, 202 with a turn.
+// What a responder answers over HTTP, written and read: 201 with an offer, 202 with a turn. A turn
+// is for who says that it waits, with "Prefer: respond-async" (RFC 7240): others, as the vf-guest
+// of a version without turns, would read it as an offer, and are told in words to try again.
 #pragma once
 
 #include <optional>
@@ -12,8 +14,13 @@ namespace vfmgr::serve {
 
 inline constexpr int offered = 201, others_first = 202;
 
-[[nodiscard]] http::Response offer_response(OrTurn<SessionOffer> const& answer);
-[[nodiscard]] http::Response offer_response(OrTurn<StreamOffer> const& answer);
+[[nodiscard]] http::Response offer_response(http::Request const& request,
+                                            OrTurn<SessionOffer> const& answer);
+[[nodiscard]] http::Response offer_response(http::Request const& request,
+                                            OrTurn<StreamOffer> const& answer);
+
+// The same request, of who waits.
+[[nodiscard]] http::Request that_waits(http::Request request);
 
 // Nothing where it is an offer.
 [[nodiscard]] Result<std::optional<Turn>> turn_in(http::Response const& response);

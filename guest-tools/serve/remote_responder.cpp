@@ -139,8 +139,8 @@ Result<ResponderInfo> RemoteResponder::info() const {
 Result<OrTurn<SessionOffer>> RemoteResponder::open(verify::SessionPermit const& permit,
                                                    SessionRequest const& request) const {
     SessionOpening const opening{wire_form(permit), request};
-    return ask_for(http::make_request("POST", sessions_path, nlohmann::json(opening)), answer_time,
-                   [](http::Response const& response) {
+    return ask_for(that_waits(http::make_request("POST", sessions_path, nlohmann::json(opening))),
+                   answer_time, [](http::Response const& response) {
                        return read_offer_or_turn<SessionOffer>(response, read_session_offer);
                    });
 }
@@ -148,8 +148,8 @@ Result<OrTurn<SessionOffer>> RemoteResponder::open(verify::SessionPermit const& 
 Result<OrTurn<StreamOffer>> RemoteResponder::open_stream(std::string const& session,
                                                          StreamRequest const& request) const {
     auto const path = fmt::format("{}/{}/streams", sessions_path, session);
-    return ask_for(http::make_request("POST", path, nlohmann::json(request)), answer_time,
-                   [](http::Response const& response) {
+    return ask_for(that_waits(http::make_request("POST", path, nlohmann::json(request))),
+                   answer_time, [](http::Response const& response) {
                        return read_offer_or_turn<StreamOffer>(response, read_stream_offer);
                    });
 }

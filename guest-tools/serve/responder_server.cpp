@@ -67,6 +67,7 @@ void ResponderServer::accept(http::Request request, http::Respond respond) {
     if (auto const known = check_token(request); !known) return refuse(known.error());
     auto route = responder_route(request.method, request.path);
     if (!route) return refuse(route.error());
+    if (auto const known = http::check_query(request, {}); !known) return refuse(known.error());
     if (auto other = http::refuse_other_media(request)) return respond(std::move(*other));
     if (auto const queued = enqueue({request, std::move(*route), respond}); !queued)
         refuse(queued.error());
@@ -118,7 +119,7 @@ Result<http::Response> ResponderServer::answer(Job const& job) {
         case To::open_stream: {
             VFMGR_TRY(auto const request, from_json_text<StreamRequest>(job.request.body));
             VFMGR_TRY(auto const answer, responder_.open_stream(ids[0], request));
-            return offer_response(answer);
+            return offer_response(job.request, answer);
         }
         case To::close_stream:
             responder_.close_stream(ids[0], ids[1]);
@@ -136,7 +137,7 @@ Result<http::Response> ResponderServer::open_session(Job const& job) {
     VFMGR_TRY(auto const answer,
               responder_.open(permit_of(opening.permit, served_), opening.request));
     if (auto const* const offer = std::get_if<SessionOffer>(&answer)) remember(offer->session);
-    return offer_response(answer);
+    return offer_response(job.request, answer);
 }
 
 Result<http::Response> ResponderServer::close_session(Job const& job) {

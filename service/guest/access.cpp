@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "service/guest/identity.hpp"
 #include "vfmgr/plan/step.hpp"
 #include "vfmgr/plan/vf_values.hpp"
 
@@ -67,11 +68,17 @@ void add_run(GuestAccess& access, GuestAttachment& attachment, verify::SessionPe
 
 }  // namespace
 
-GuestAccess guest_access(Snapshot const& now, std::string const& vm_uuid, std::uint16_t echo_port) {
+Result<GuestAccess> guest_access(Snapshot const& now, VmIdentity const& vm,
+                                 std::uint16_t echo_port) {
+    // While libvirt can't be asked it is taken for running: its connection would have ended.
+    auto const& vms = now.host->hypervisor;
+    if (!vms.stale && !find_life(vms, vm))
+        return fail(Problem::not_found, fmt::format("VM {} has stopped", vm.name),
+                    "ask again when it runs");
     GuestAccess access;
     for (auto const& [id, lease] : now.desired->attachments) {
         // While it is made or taken back the VF is not the guest's to configure.
-        bool const mine = lease.vm_uuid == vm_uuid && lease.state == AttachmentState::attached;
+        bool const mine = lease.vm_uuid == vm.uuid && lease.state == AttachmentState::attached;
         if (!mine || !lease.spec.network || !lease.address || !lease.settings.mac) continue;
         auto const pf = now.desired->pfs.find(lease.vf.pf);
         if (pf == now.desired->pfs.end()) continue;

@@ -8,8 +8,9 @@
 
 namespace vfmgr {
 
-[[nodiscard]] GuestAccess guest_access(Snapshot const& now, std::string const& vm_uuid,
-                                       std::uint16_t echo_port);
+// not_found when this life of the VM is over.
+[[nodiscard]] Result<GuestAccess> guest_access(Snapshot const& now, VmIdentity const& vm,
+                                               std::uint16_t echo_port);
 
 // Without a run, for the VM's stock clients. not_found, conflict while it is not attached or
 // without a network.

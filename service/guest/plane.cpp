@@ -7,6 +7,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "api/http/places.hpp"
 #include "api/types/guarded.hpp"
 #include "api/types/json.hpp"
 #include "guest-tools/verify/digest.hpp"
@@ -16,7 +17,6 @@ namespace {
 
 using http::json_response;
 
-constexpr std::uint32_t privileged_port_end = 1024;
 // A verdict takes a second, other hosts (remote_calls_max) may hang; meanwhile others are answered.
 constexpr std::size_t threads = 4;
 // A guest that was answered asks again, when it has done what it was told.
@@ -61,6 +61,7 @@ GuestPlane::GuestPlane(GuestPlaneHooks hooks, verify::Responder& responder, Cloc
       responders_(responder, limits.remote_calls_max),
       clock_(clock),
       limits_(limits),
+      jobs_(limits.jobs),
       request_rates_(limits.requests),
       session_rates_(limits.sessions) {
     for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
@@ -89,19 +90,22 @@ void GuestPlane::changed() {
     wake_.notify_one();
 }
 
+void GuestPlane::cut(std::uint32_t cid) {
+    std::lock_guard const lock(mutex_);
+    jobs_.drop(cid);
+}
+
 // On the io thread: everything that needs no hook.
 void GuestPlane::accept(http::Request request, http::Respond respond) {
-    auto const* peer = std::get_if<http::VsockPeer>(&request.peer);
-    if (!peer || peer->port >= privileged_port_end)
-        return respond(
-            refusal(request, {Problem::forbidden,
-                              "the guest plane takes vsock connections from source ports "
-                              "below 1024 only",
-                              "run vf-guest as root in the VM"}));
+    // Also where it listens by itself: there they take no place either.
+    if (auto const good = http::check_source(http::SourcePort::privileged, request.peer); !good)
+        return respond(refusal(request, good.error()));
     auto route = guest_route(request.method, request.path);
     if (!route) return respond(refusal(request, route.error()));
+    if (auto const known = http::check_query(request, route->query); !known)
+        return respond(refusal(request, known.error()));
     if (auto other = http::refuse_other_media(request)) return respond(std::move(*other));
-    auto const cid = peer->cid;
+    auto const cid = std::get<http::VsockPeer>(request.peer).cid;
     if (auto const queued = enqueue({request, std::move(*route), cid, respond}); !queued)
         respond(refusal(request, queued.error()));
 }
@@ -113,9 +117,8 @@ Result<void> GuestPlane::enqueue(Job job) {
         job.route.to == GuestRoute::To::open_session || job.route.to == GuestRoute::To::start_run;
     if (!request_rates_.take(job.cid, now) || (session && !session_rates_.take(job.cid, now)))
         return fail(Problem::unavailable, "this VM asks too often", "wait 10 seconds");
-    if (jobs_.size() >= limits_.jobs_max)
-        return fail(Problem::unavailable, "the guest plane is busy", "try again in a second");
-    jobs_.push_back(std::move(job));
+    auto const cid = job.cid;
+    VFMGR_CHECK(jobs_.push(cid, std::move(job)));
     wake_.notify_one();
     return {};
 }
@@ -133,9 +136,9 @@ void GuestPlane::work() {
             lock.lock();
             continue;
         }
-        if (!jobs_.empty()) {
-            auto job = std::move(jobs_.front());
-            jobs_.pop_front();
+        if (auto next = jobs_.take()) {
+            auto const cid = next->first;
+            auto& job = next->second;
             lock.unlock();
             auto const request = job.request;
             auto const respond = job.respond;
@@ -145,6 +148,7 @@ void GuestPlane::work() {
             });
             if (!done) respond(refusal(request, done.error()));
             lock.lock();
+            jobs_.done(cid);
             continue;
         }
         auto const first = std::ranges::min_element(waiters_, {}, &Waiter::until);
@@ -160,12 +164,17 @@ void GuestPlane::work() {
 void GuestPlane::look_again() {
     answer_waiters();
     end_forbidden_sessions();
+    forget_stopped();
 }
 
+// What is only read is answered from what is known of the VMs.
 void GuestPlane::serve(Job job) {
     auto const vm = hooks_.identify(job.cid);
     if (!vm) return job.respond(refusal(job.request, vm.error()));
     if (job.route.to == GuestRoute::To::config) return serve_config(std::move(job), *vm);
+    if (job.request.method != "GET")
+        if (auto const still = hooks_.confirm(*vm, job.cid); !still)
+            return job.respond(refusal(job.request, still.error()));
     auto response = answer(job, *vm);
     job.respond(response ? std::move(*response) : refusal(job.request, response.error()));
 }
@@ -236,8 +245,22 @@ void GuestPlane::serve_config(Job job, VmIdentity const& vm) {
 
 void GuestPlane::remember_waiting(VmIdentity const& vm) {
     std::lock_guard const lock(mutex_);
-    std::erase_if(waited_, [&](auto const& entry) { return !still_there(entry.second); });
-    waited_[vm.uuid] = clock_.steady_now();
+    std::erase_if(waited_, [&](auto const& entry) { return !still_there(entry.second.at); });
+    waited_[vm.uuid] = {vm, clock_.steady_now()};
+}
+
+// In its next life the VM may have no vf-guest.
+void GuestPlane::forget_stopped() {
+    std::vector<VmIdentity> vms;
+    {
+        std::lock_guard const lock(mutex_);
+        for (auto const& [uuid, waited] : waited_) vms.push_back(waited.vm);
+    }
+    for (auto const& vm : vms) {
+        if (hooks_.access(vm)) continue;
+        std::lock_guard const lock(mutex_);
+        std::erase_if(waited_, [&](auto const& entry) { return entry.second.vm == vm; });
+    }
 }
 
 void GuestPlane::wait_for_change(Job job, VmIdentity const& vm, std::uint64_t revision) {
@@ -278,7 +301,7 @@ void GuestPlane::answer_waiters() {
 bool GuestPlane::guest_waits(std::string const& vm_uuid) const {
     std::lock_guard const lock(mutex_);
     auto const found = waited_.find(vm_uuid);
-    return found != waited_.end() && still_there(found->second);
+    return found != waited_.end() && still_there(found->second.at);
 }
 
 bool GuestPlane::still_there(Deadline waited) const {

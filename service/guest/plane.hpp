@@ -6,7 +6,6 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <list>
 #include <map>
@@ -23,6 +22,7 @@
 #include "service/guest/rate_limit.hpp"
 #include "service/guest/responders.hpp"
 #include "service/guest/route.hpp"
+#include "service/guest/vm_queue.hpp"
 #include "vfmgr/hypervisor/vm_identity.hpp"
 
 namespace vfmgr {
@@ -44,8 +44,10 @@ struct RunTicket {
 
 // The plane's view of the daemon. All are called on the plane's threads and may block for a while.
 struct GuestPlaneHooks {
-    // not_found when no running VM has this CID.
+    // not_found when no running VM has this CID, as far as is known.
     std::function<Result<VmIdentity>(std::uint32_t cid)> identify;
+    // Before a request changes something: not_found when this life of the VM is over, now.
+    std::function<Result<void>(VmIdentity const&, std::uint32_t cid)> confirm;
     // not_found when this life of the VM is over.
     std::function<Result<GuestAccess>(VmIdentity const&)> access;
     // Where on this host the PCI functions are that this VM was given.
@@ -58,7 +60,7 @@ struct GuestPlaneHooks {
 };
 
 struct GuestPlaneLimits {
-    std::size_t jobs_max = 64;
+    VmQueueLimits jobs{};
     std::size_t waiting_per_vm_max = 4;  // long polls; the oldest is answered when there are more
     std::uint32_t wait_seconds_max = 60;
     RateLimit requests{.burst = 30, .per_second = 5};
@@ -74,11 +76,14 @@ class GuestPlane {
     GuestPlane(GuestPlane const&) = delete;
     GuestPlane& operator=(GuestPlane const&) = delete;
 
-    // For Server::listen(VsockListen{}). Valid as long as the plane is; stop the server first.
+    // For Server::listen(VsockListen{…, privileged}). Valid as long as the plane is; stop the
+    // server first.
     [[nodiscard]] http::Handler handler();
     // Attachments, runs or VMs changed: answers the long polls that this concerns, and ends the
     // sessions that are no longer permitted. Any thread; returns at once.
     void changed();
+    // The VM with this CID has stopped: what it asked is not done any more. Any thread.
+    void cut(std::uint32_t cid);
     // Whether vf-guest of that VM waits for something to do, or did a moment ago. Any thread.
     [[nodiscard]] bool guest_waits(std::string const& vm_uuid) const;
 
@@ -115,6 +120,7 @@ class GuestPlane {
     [[nodiscard]] Result<http::Response> answer(Job& job, VmIdentity const& vm);
     void serve_config(Job job, VmIdentity const& vm);
     void remember_waiting(VmIdentity const& vm);
+    void forget_stopped();
     [[nodiscard]] bool still_there(Deadline waited) const;
     void wait_for_change(Job job, VmIdentity const& vm, std::uint64_t revision);
     [[nodiscard]] Result<GuestConfig> config_of(VmIdentity const& vm);
@@ -148,10 +154,14 @@ class GuestPlane {
     mutable std::mutex
         mutex_;  // guards what follows; never held while a hook or the responder works
     std::condition_variable wake_;
-    std::deque<Job> jobs_;
+    VmQueue<Job> jobs_;
     std::list<Waiter> waiters_;  // the oldest first
     std::uint64_t waiters_so_far_ = 0;
-    std::map<std::string, Deadline> waited_;  // by VM's UUID: when it last began to
+    struct Waited {
+        VmIdentity vm;
+        Deadline at{};
+    };
+    std::map<std::string, Waited> waited_;  // by VM's UUID: when it last began to
     Sessions sessions_;
     // By attachment, the last: left out of the configuration, since `verify` does them.
     std::map<std::string, std::string> manual_runs_;

@@ -77,7 +77,7 @@ Result<http::Response> GuestPlane::open_session(Job const& job, VmIdentity const
         VFMGR_CHECK(keep(*offer, {vm, run, started_at}));
     else
         give_session_back(job.cid);
-    return serve::offer_response(*answer);
+    return serve::offer_response(job.request, *answer);
 }
 
 // To wait costs nothing: asked again, it is the same session.
@@ -156,7 +156,7 @@ Result<http::Response> GuestPlane::open_stream(Job const& job, VmIdentity const&
     VFMGR_TRY(auto const run, require_session(job, vm));
     VFMGR_TRY(auto const request, from_json_text<StreamRequest>(job.request.body));
     VFMGR_TRY(auto const answer, responders_.open_stream(run, job.route.id, request));
-    return serve::offer_response(answer);
+    return serve::offer_response(job.request, answer);
 }
 
 Result<http::Response> GuestPlane::close_stream(Job const& job, VmIdentity const& vm) {

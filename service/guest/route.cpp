@@ -29,7 +29,9 @@ Result<GuestRoute> guest_route(std::string_view method, std::string_view path) {
                                    {Problem::not_found, "the guest plane has no such path",
                                     "use the vf-guest of the host's version"}));
     found.ids.resize(2);
-    return GuestRoute{found.to, std::move(found.ids[0]), std::move(found.ids[1])};
+    GuestRoute route{found.to, std::move(found.ids[0]), std::move(found.ids[1]), {}};
+    if (route.to == To::config) route.query = {"revision", "wait"};
+    return route;
 }
 
 }  // namespace vfmgr

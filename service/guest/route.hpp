@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/types/problem.hpp"
 
@@ -22,6 +23,7 @@ struct GuestRoute {
     } to = To::config;
     std::string id;      // of the attachment, session or run in the path; [A-Za-z0-9-], at most 64
     std::string stream;  // of close_stream; the same characters
+    std::vector<std::string> query;  // the parameters that it knows
 };
 
 [[nodiscard]] Result<GuestRoute> guest_route(std::string_view method, std::string_view path);

@@ -204,10 +204,6 @@ Result<void> FakeHost::check_peer() {
     return {};
 }
 
-Result<HypervisorView> FakeHost::vms() {
-    return timed_hypervisor_.observe(std::nullopt);
-}
-
 Result<KernelView> FakeHost::TimedKernel::observe(KernelScope const& scope) {
     auto const now = system_clock().now();
     VFMGR_TRY(auto view, host_.kernel_.observe(scope));

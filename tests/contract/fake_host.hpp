@@ -44,8 +44,6 @@ class FakeHost final {
     [[nodiscard]] Hypervisor& hypervisor() { return timed_hypervisor_; }
     // What is asked of a VM's address before a session opens.
     [[nodiscard]] Result<void> check_peer();
-    // A copy of the hypervisor's view, or why there is none.
-    [[nodiscard]] Result<HypervisorView> vms();
 
   private:
     // Beside the fake, what a test may change while threads run: when it was observed, how long

@@ -45,6 +45,9 @@ RULES = {"open_stream": {"kind": "others have no back or no dct", "pairs": "a tr
                          "back": "a transfer needs it", "back/length": "for a whole message"}}
 
 
+WAITS = {"Prefer": "respond-async"}
+
+
 class Guests:
     """The VMs of a daemon, each with a CID; those that are asked for get a VF."""
 
@@ -76,7 +79,7 @@ class Guests:
             body = REPORT if operation.startswith("report") else {}
         return self.asker.ask(one, self.daemon.call, one.method, one.path.format(**ids) + query,
                               body=body, connection=self.connect(),
-                              **{"X_Vsock_Cid": cid or self.cid, **(headers or {})})
+                              **{"X_Vsock_Cid": cid or self.cid, **WAITS, **(headers or {})})
 
     def provoke(self, operation, status, schema):
         own = getattr(self, f"{operation}_{status}", None)
@@ -235,7 +238,7 @@ class Responders:
     def __init__(self, asker, daemon, connect, token):
         self.asker, self.daemon, self.connect = asker, daemon, connect
         self.operations, self.number = asker.document.operations, 0
-        self.headers = {"Authorization": f"Bearer {token}"}
+        self.headers = {"Authorization": f"Bearer {token}", **WAITS}
 
     def ask(self, operation, body=None, headers=None, session="none", **ids):
         one = self.operations[operation]

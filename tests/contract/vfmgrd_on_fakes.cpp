@@ -50,10 +50,6 @@ http::Handler as_guests(http::Handler handler) {
 
 GuestSeam guest_seam(FakeHost& host, std::string const& socket) {
     GuestSeam guests;
-    guests.resolve_cid = [&host](std::uint32_t cid) -> Result<VmIdentity> {
-        VFMGR_TRY(auto const view, host.vms());
-        return vm_with_cid(view, cid);
-    };
     guests.check_peer = [&host](verify::SessionPermit const&) { return host.check_peer(); };
     guests.listen = [socket](http::Server& server, http::Handler handler) -> Result<void> {
         if (socket.empty()) return {};

@@ -121,11 +121,6 @@ Result<void> LibvirtHypervisor::settle(std::string const& vm_uuid, Deadline dead
     }
 }
 
-Result<VmIdentity> LibvirtHypervisor::resolve_cid(std::uint32_t cid) {
-    VFMGR_TRY(HypervisorView const view, observe(std::nullopt));
-    return vm_with_cid(view, cid);
-}
-
 Result<LibvirtDomain> LibvirtHypervisor::read(std::string const& uuid, Deadline deadline) {
     return session_.call<LibvirtDomain>(deadline, fmt::format("describe VM {}", uuid),
                                         [uuid](virConnectPtr connection) -> Result<LibvirtDomain> {

@@ -15,7 +15,6 @@
 #include "vfmgr/hypervisor/libvirt_events.hpp"
 #include "vfmgr/hypervisor/libvirt_session.hpp"
 #include "vfmgr/hypervisor/shared_look.hpp"
-#include "vfmgr/hypervisor/vm_identity.hpp"
 
 namespace vfmgr {
 
@@ -44,9 +43,6 @@ class LibvirtHypervisor final : public Hypervisor {
     [[nodiscard]] Result<HypervisorView> observe(HypervisorScope const& scope) override;
     [[nodiscard]] Result<Observed> perform(HypervisorStep const& step, Deadline deadline) override;
     [[nodiscard]] Result<void> settle(std::string const& vm_uuid, Deadline deadline) override;
-
-    // Looks now: a CID may have gone to another VM a moment ago.
-    [[nodiscard]] Result<VmIdentity> resolve_cid(std::uint32_t cid);
 
   private:
     [[nodiscard]] Result<HypervisorView> describe(HypervisorScope const& scope);

@@ -89,6 +89,12 @@ Snapshot with_run(std::optional<RemoteEnd> remote, std::vector<LegState> legs) {
     desired->attachments["a1"] = lease;
     auto host = std::make_shared<HostView>();
     host->kernel.pfs[pf].legs = std::move(legs);
+    VmInfo vm;
+    vm.uuid = "u1";
+    vm.start_id = 7;
+    host->hypervisor.vms["u1"] = vm;
+    vm.uuid = "u2";
+    host->hypervisor.vms["u2"] = vm;
     auto runs = std::make_shared<std::map<std::string, PendingRun>>();
     (*runs)["a1"] = {"r1", "n1", {}, {}, Profile::quick, std::move(remote)};
     return {host, desired, runs, nullptr};
@@ -110,19 +116,37 @@ RemoteEnd second_machine() {
     return remote;
 }
 
+VmIdentity const u1{"u1", "one", 7};
+VmIdentity const u2{"u2", "two", 7};
+
+TEST(GuestAccess, EndsWithTheLifeOfTheVm) {
+    auto now = with_run({}, {leg_of_train()});
+    EXPECT_TRUE(guest_access(now, u1, 8472));
+    auto const next = guest_access(now, {"u1", "one", 8}, 8472);
+    ASSERT_FALSE(next);
+    EXPECT_EQ(next.error().problem, Problem::not_found);
+    auto host = std::make_shared<HostView>(*now.host);
+    host->hypervisor.vms.erase("u1");
+    now.host = host;
+    EXPECT_FALSE(guest_access(now, u1, 8472));
+    // Nobody knows whether it runs.
+    host->hypervisor.stale = true;
+    EXPECT_TRUE(guest_access(now, u1, 8472));
+}
+
 TEST(GuestAccess, ARunOfThisHostNamesThisHost) {
-    auto const access = guest_access(with_run({}, {leg_of_train()}), "u1", 8472);
+    auto const access = guest_access(with_run({}, {leg_of_train()}), u1, 8472).value();
     EXPECT_EQ(to_string(access.attachments.at(0).responder), "192.168.100.3");
     EXPECT_EQ(access.permits.at(0).host_netdev, "enp1s0.100");
     EXPECT_EQ(access.permits.at(0).path, TestPath::internal_switch);
     EXPECT_EQ(access.attachments.at(0).dscp, 26);
     EXPECT_EQ(access.permits.at(0).dscp, 26);
     EXPECT_TRUE(access.remotes.empty());
-    EXPECT_TRUE(guest_access(with_run({}, {}), "u1", 8472).permits.empty()) << "no leg";
+    EXPECT_TRUE(guest_access(with_run({}, {}), u1, 8472)->permits.empty()) << "no leg";
 }
 
 TEST(GuestAccess, ARunOfAnotherHostNamesThatHost) {
-    auto const access = guest_access(with_run(second_machine(), {}), "u1", 8472);
+    auto const access = guest_access(with_run(second_machine(), {}), u1, 8472).value();
     auto const& attachment = access.attachments.at(0);
     EXPECT_EQ(to_string(attachment.responder), "192.168.100.200");
     EXPECT_EQ(attachment.echo_port, 9000);
@@ -130,7 +154,7 @@ TEST(GuestAccess, ARunOfAnotherHostNamesThatHost) {
     EXPECT_EQ(access.permits.at(0).path, TestPath::wire);
     EXPECT_EQ(access.permits.at(0).dscp, 26) << "its responder sends so, too";
     EXPECT_EQ(access.remotes.at("r1"), second_machine().target);
-    EXPECT_TRUE(guest_access(with_run(second_machine(), {}), "u2", 8472).remotes.empty());
+    EXPECT_TRUE(guest_access(with_run(second_machine(), {}), u2, 8472)->remotes.empty());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <future>
 #include <nlohmann/json.hpp>
 
@@ -31,6 +32,9 @@ struct Daemon {
     std::vector<Verification> verdicts;
     std::vector<RunTicket> tickets;
     std::string throwing;  // UUID of the VM for which access() has a bug
+    std::string slow;      // UUID of the VM for which it takes until this is changed
+    std::condition_variable quick;
+    std::size_t confirmed = 0;
 };
 
 inline std::uint16_t echo_port() {
@@ -93,19 +97,31 @@ struct Plane : testing::Test {
     }
     void TearDown() override { plane.reset(); }
 
-    void start() {
+    Result<VmIdentity> running(std::uint32_t cid) {
+        std::lock_guard const lock(daemon.mutex);
+        auto const found = daemon.vms.find(cid);
+        if (found != daemon.vms.end()) return found->second;
+        return fail(Problem::not_found, "no running VM has this CID", "");
+    }
+    void start(std::function<Result<VmIdentity>(std::uint32_t)> identify = {}) {
         plane.reset();
         GuestPlaneHooks hooks;
-        hooks.identify = [this](std::uint32_t cid) -> Result<VmIdentity> {
+        hooks.identify =
+            identify ? std::move(identify) : [this](std::uint32_t cid) { return running(cid); };
+        hooks.confirm = [this](VmIdentity const& vm, std::uint32_t cid) -> Result<void> {
             std::lock_guard const lock(daemon.mutex);
+            ++daemon.confirmed;
             auto const found = daemon.vms.find(cid);
-            if (found != daemon.vms.end()) return found->second;
-            return fail(Problem::not_found, "no running VM has this CID", "");
+            if (found != daemon.vms.end() && found->second == vm) return {};
+            return fail(Problem::not_found, "this VM has stopped", "");
         };
         hooks.access = [this](VmIdentity const& vm) -> Result<GuestAccess> {
-            std::lock_guard const lock(daemon.mutex);
+            std::unique_lock lock(daemon.mutex);
             if (vm.uuid == daemon.throwing) throw std::runtime_error("no memory");
-            return daemon.access[vm.uuid];
+            daemon.quick.wait(lock, [&] { return vm.uuid != daemon.slow; });
+            for (auto const& [cid, running] : daemon.vms)
+                if (running == vm) return daemon.access[vm.uuid];
+            return fail(Problem::not_found, "this VM has stopped", "");
         };
         hooks.topology = [](VmIdentity const& vm) -> Result<HostTopology> {
             return HostTopology{{{"00/02.1/00.0 of " + vm.name, 0x15b3, 0x101e, {}}}, {}};
@@ -124,7 +140,8 @@ struct Plane : testing::Test {
     }
 
     std::future<http::Response> send(http::Request request) {
-        // As http::Client does.
+        // As vf-guest does.
+        request.headers.emplace("prefer", "respond-async");
         if (!request.body.empty()) request.headers.emplace("content-type", "application/json");
         auto promise = std::make_shared<std::promise<http::Response>>();
         auto answer = promise->get_future();
@@ -149,6 +166,7 @@ struct Plane : testing::Test {
             std::lock_guard const lock(daemon.mutex);
             how(daemon);
         }
+        daemon.quick.notify_all();
         plane->changed();
     }
     GuestConfig config(http::Peer peer = http::VsockPeer{cid_a, 700}) {

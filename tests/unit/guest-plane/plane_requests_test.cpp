@@ -52,6 +52,20 @@ TEST_F(Plane, PathsAndMethodsAreExact) {
     EXPECT_EQ(ask("PUT", "/guest/v1/sessions/" + std::string(65, 'a') + "/report").status, 404);
 }
 
+TEST_F(Plane, AParameterThatNobodyReadsIsRefused) {
+    http::Peer const a = http::VsockPeer{cid_a, 700};
+    EXPECT_EQ(ask("GET", "/guest/v1/config", {}, a, {{"wait", "0"}, {"revision", "0"}}).status,
+              200);
+    auto const typo = ask("GET", "/guest/v1/config", {}, a, {{"wiat", "30"}});
+    EXPECT_EQ(typo.status, 400);
+    EXPECT_THAT(typo.body, HasSubstr("has no parameter 'wiat'"));
+    EXPECT_THAT(typo.body, HasSubstr("those that it knows: revision, wait"));
+    EXPECT_EQ(ask("GET", "/guest/v1/topology", {}, a, {{"wait", "1"}}).status, 400);
+    EXPECT_EQ(ask("POST", "/guest/v1/attachments/a1/runs", {}, a, {{"dry_run", "true"}}).status,
+              400);
+    EXPECT_TRUE(daemon.tickets.empty());
+}
+
 TEST_F(Plane, AVmThatAsksTooOftenWaits) {
     limits.requests = {.burst = 2, .per_second = 0.001};
     start();
@@ -60,6 +74,54 @@ TEST_F(Plane, AVmThatAsksTooOftenWaits) {
     EXPECT_EQ(ask("GET", "/guest/v1/config").status, 503);
     // Others are not concerned.
     EXPECT_EQ(ask("GET", "/guest/v1/config", {}, http::VsockPeer{cid_b, 1}).status, 200);
+}
+
+// One VM floods: it waits for itself, and all others are answered meanwhile.
+TEST_F(Plane, AVmThatFloodsHoldsNobodyUp) {
+    for (std::uint32_t cid = 5; cid < 36; ++cid)
+        daemon.vms[cid] = {"uuid-" + std::to_string(cid), "vm", 1};
+    change([](Daemon& d) { d.slow = "uuid-a"; });
+    std::vector<std::future<http::Response>> flood;
+    for (int i = 0; i < 100; ++i)
+        flood.push_back(send({"GET", "/guest/v1/config", {}, {}, {}, http::VsockPeer{cid_a, 700}}));
+    for (std::uint32_t cid = 4; cid < 36; ++cid)
+        EXPECT_EQ(ask("GET", "/guest/v1/config", {}, http::VsockPeer{cid, 700}).status, 200) << cid;
+    change([](Daemon& d) { d.slow.clear(); });
+    std::size_t answered = 0;
+    for (auto& one : flood) {
+        ASSERT_EQ(one.wait_for(seconds(20)), std::future_status::ready);
+        auto const response = one.get();
+        if (response.status == 200) {
+            ++answered;
+            continue;
+        }
+        EXPECT_EQ(response.status, 503);
+        EXPECT_TRUE(response.headers.contains("Retry-After"));
+    }
+    EXPECT_GE(answered, limits.jobs.waiting_each_max);
+    EXPECT_LE(answered, limits.jobs.waiting_each_max + limits.jobs.at_work_each_max);
+}
+
+// The VM that it came from has stopped, and another has its CID.
+TEST_F(Plane, WhatAStoppedVmAskedIsNotDone) {
+    change([](Daemon& d) { d.slow = "uuid-a"; });
+    std::vector<std::future<http::Response>> asked;
+    for (std::size_t i = 0; i < limits.jobs.at_work_each_max + 1; ++i)
+        asked.push_back(send(
+            {"POST", "/guest/v1/attachments/a1/runs", {}, {}, {}, http::VsockPeer{cid_a, 700}}));
+    auto const at_work = [&] {
+        std::lock_guard const lock(daemon.mutex);
+        return daemon.confirmed;
+    };
+    auto const deadline = std::chrono::steady_clock::now() + seconds(20);
+    while (at_work() < limits.jobs.at_work_each_max && std::chrono::steady_clock::now() < deadline)
+        std::this_thread::yield();
+    plane->cut(cid_a);
+    change([](Daemon& d) { d.slow.clear(); });
+    EXPECT_THROW(asked.back().get(), std::future_error) << "it was answered";
+    asked.pop_back();
+    for (auto& one : asked) EXPECT_EQ(one.get().status, 201);
+    EXPECT_EQ(daemon.tickets.size(), limits.jobs.at_work_each_max);
 }
 
 TEST_F(Plane, AGuestThatWaitsIsThereUntilItAsksNoMore) {

@@ -80,6 +80,49 @@ TEST_F(Plane, TheNextVmWithTheSameCidGetsNothingOfTheOldOne) {
               404);
 }
 
+TEST_F(Plane, AVmThatStopsLosesItsSessionAndItsPoll) {
+    change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
+    ASSERT_EQ(open("r1", "n1").status, 201);
+    auto const revision = std::to_string(config().revision);
+    auto poll = send({"GET",
+                      "/guest/v1/config",
+                      {{"wait", "30"}, {"revision", revision}},
+                      {},
+                      {},
+                      http::VsockPeer{cid_a, 700}});
+    EXPECT_EQ(poll.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+    EXPECT_TRUE(plane->guest_waits("uuid-a"));
+    // Its next life has the same UUID and CID.
+    change([](Daemon& d) { d.vms[cid_a] = {"uuid-a", "a", 5}; });
+    ASSERT_EQ(poll.wait_for(seconds(20)), std::future_status::ready);
+    EXPECT_EQ(poll.get().status, 404);
+    auto const deadline = std::chrono::steady_clock::now() + seconds(20);
+    auto const still = [&] { return responder->sessions() != 0 || plane->guest_waits("uuid-a"); };
+    while (still() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    EXPECT_EQ(responder->sessions(), 0U);
+    EXPECT_FALSE(plane->guest_waits("uuid-a")) << "its next life may have no vf-guest";
+}
+
+// What is known of the VMs may be older than the VM: libvirt is asked before anything changes.
+TEST_F(Plane, OnlyAChangeAsksWhoItIsOnceMore) {
+    config();
+    ask("GET", "/guest/v1/topology");
+    EXPECT_EQ(daemon.confirmed, 0U);
+    ASSERT_EQ(ask("POST", "/guest/v1/attachments/a1/runs").status, 201);
+    EXPECT_EQ(daemon.confirmed, 1U);
+    auto const known = daemon.vms.at(cid_a);
+    plane.reset();
+    start([known](std::uint32_t) -> Result<VmIdentity> { return known; });
+    change([](Daemon& d) { d.vms[cid_a] = {"uuid-a", "a", 5}; });
+    for (auto const* path :
+         {"/guest/v1/attachments/a1/runs", "/guest/v1/sessions", "/guest/v1/sessions/s/streams"})
+        EXPECT_EQ(ask("POST", path, "{}").status, 404) << path;
+    EXPECT_EQ(ask("DELETE", "/guest/v1/sessions/s/streams/t").status, 404);
+    EXPECT_EQ(ask("PUT", "/guest/v1/sessions/s/report", "{}").status, 404);
+    EXPECT_EQ(ask("PUT", "/guest/v1/runs/r1/error", "{}").status, 404);
+    EXPECT_EQ(daemon.tickets.size(), 1U);
+}
+
 TEST_F(Plane, AWrongNonceOpensNothing) {
     change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
     EXPECT_EQ(open("r1", "n2").status, 403);
@@ -141,6 +184,20 @@ TEST_F(Plane, WhoHasToWaitIsToldItsTurnAndFailsNothing) {
         ASSERT_EQ(answer.status, 202) << answer.body;
         EXPECT_EQ(from_json_text<Turn>(answer.body)->position, 1U);
     }
+    EXPECT_TRUE(verdicts().empty());
+    // One of a version without turns would read the turn as an offer.
+    SessionRequest const request{"a1", "r1", "n1", queue_pair()};
+    auto const older = send({"POST",
+                             "/guest/v1/sessions",
+                             {},
+                             {{"prefer", ""}},
+                             body_of(request),
+                             http::VsockPeer{cid_a, 700}})
+                           .get();
+    EXPECT_EQ(older.status, 503);
+    EXPECT_EQ(older.headers.at("Retry-After"), "1");
+    EXPECT_THAT(older.body, HasSubstr("others come first: 1 of them, about 1 s"));
+    EXPECT_THAT(older.body, HasSubstr("the vf-guest of the host's version waits by itself"));
     EXPECT_TRUE(verdicts().empty());
 }
 

@@ -8,6 +8,8 @@
 
 #include <future>
 
+#include "vfmgr/hypervisor/vm_identity.hpp"
+
 namespace vfmgr {
 namespace {
 
@@ -23,6 +25,10 @@ constexpr char const* nobody = "11111111-2222-3333-4444-00000000000f";
 
 PciAddress pci(std::string_view text) {
     return PciAddress::parse(text).value();
+}
+Result<VmIdentity> vm_now(LibvirtHypervisor& hypervisor, std::uint32_t cid) {
+    VFMGR_TRY(auto const view, hypervisor.observe(std::nullopt));
+    return vm_with_cid(view, cid);
 }
 Deadline in(std::chrono::milliseconds time) {
     return std::chrono::steady_clock::now() + time;
@@ -153,15 +159,15 @@ TEST_F(LibvirtHypervisorTest, ObserveOfNobodyIsEmpty) {
     EXPECT_THAT(view->vms, IsEmpty());
 }
 
-TEST_F(LibvirtHypervisorTest, ResolveCidFollowsTheRunningVm) {
-    auto const found = hypervisor_.resolve_cid(7);
+TEST_F(LibvirtHypervisorTest, ACidFollowsTheRunningVm) {
+    auto const found = vm_now(hypervisor_, 7);
     ASSERT_TRUE(found) << found.error().detail;
     EXPECT_EQ(found->uuid, transient_uuid);
     EXPECT_EQ(found->start_id, static_cast<int>(virDomainGetID(transient_.get())));
     ASSERT_EQ(virDomainDestroy(transient_.get()), 0);
-    EXPECT_EQ(hypervisor_.resolve_cid(7).error().problem, Problem::not_found);
+    EXPECT_EQ(vm_now(hypervisor_, 7).error().problem, Problem::not_found);
     ASSERT_EQ(virDomainCreate(persistent_.get()), 0);
-    auto const next = hypervisor_.resolve_cid(7);
+    auto const next = vm_now(hypervisor_, 7);
     ASSERT_TRUE(next);
     EXPECT_EQ(next->uuid, persistent_uuid);
 }
@@ -306,7 +312,7 @@ TEST(LibvirtHypervisor, WithoutLibvirtEverythingIsUnavailable) {
     LibvirtHypervisor hypervisor("qemu+unix:///system?socket=/nonexistent/libvirt-sock", nullptr,
                                  {20s, 10s, 10ms, 50ms});
     EXPECT_EQ(hypervisor.observe(std::nullopt).error().problem, Problem::unavailable);
-    EXPECT_EQ(hypervisor.resolve_cid(3).error().problem, Problem::unavailable);
+    EXPECT_EQ(vm_now(hypervisor, 3).error().problem, Problem::unavailable);
     EXPECT_EQ(hypervisor.settle(nobody, in(20s)).error().problem, Problem::unavailable);
     DetachHostdev step;
     step.vm_uuid = nobody;

@@ -182,7 +182,7 @@ TEST(ServedResponders, NobodyThereIsNamed) {
 // --- requests as others may send them -----------------------------------------------------------
 
 http::Response send(ServedResponder const& served, std::string method, std::string path,
-                    std::string body = {}) {
+                    std::string body = {}, std::map<std::string, std::string> query = {}) {
     http::TlsTarget target;
     target.host = "127.0.0.1";
     target.port = served.port;
@@ -191,6 +191,7 @@ http::Response send(ServedResponder const& served, std::string method, std::stri
     client.set_bearer_token(served.credentials.token);
     auto request = http::make_request(std::move(method), std::move(path));
     request.body = std::move(body);
+    request.query = std::move(query);
     return client.send(request, std::chrono::seconds(20)).value();
 }
 
@@ -203,6 +204,9 @@ TEST(ServedResponders, BadPathsAndBodiesAreNamed) {
     EXPECT_EQ(send(served, "DELETE", "/responder/v1/sessions/none").status, 204);
     EXPECT_EQ(send(served, "POST", "/responder/v1/sessions", "{").status, 400);
     EXPECT_EQ(send(served, "PUT", "/responder/v1/sessions/none/report", "null").status, 400);
+    auto const parameter = send(served, "GET", "/responder/v1", {}, {{"verbose", "true"}});
+    EXPECT_EQ(parameter.status, 400);
+    EXPECT_THAT(parameter.body, HasSubstr("has no parameter 'verbose'"));
     auto const large = send(served, "POST", "/responder/v1/sessions", std::string(300 << 10, ' '));
     EXPECT_EQ(large.status, 413);
 }

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What many VMs ask, each VM's in a bounded queue of its own, served in turn: one of each VM, then
+// the next of each. A VM that asks much waits behind itself. Not synchronised: the owner's lock
+// guards it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "api/types/problem.hpp"
+
+namespace vfmgr {
+
+struct VmQueueLimits {
+    std::size_t waiting_each_max = 8;
+    std::size_t at_work_each_max = 2;  // so that no VM has all threads
+};
+
+template <class Job>
+class VmQueue {
+  public:
+    explicit VmQueue(VmQueueLimits limits) : limits_(limits) {}
+
+    // unavailable when as many of this VM wait as may.
+    [[nodiscard]] Result<void> push(std::uint32_t cid, Job job) {
+        auto& vm = vms_[cid];
+        if (vm.waiting.size() >= limits_.waiting_each_max)
+            return fail(Problem::unavailable, "this VM has asked for more than the host is at",
+                        "wait for answers before asking more");
+        vm.waiting.push_back(std::move(job));
+        return {};
+    }
+    // The next whose turn it is, until done() with its CID.
+    [[nodiscard]] std::optional<std::pair<std::uint32_t, Job>> take() {
+        auto at = vms_.upper_bound(last_);
+        for (std::size_t seen = 0; seen < vms_.size(); ++seen, ++at) {
+            if (at == vms_.end()) at = vms_.begin();
+            auto& [cid, vm] = *at;
+            if (vm.waiting.empty() || vm.at_work >= limits_.at_work_each_max) continue;
+            last_ = cid;
+            ++vm.at_work;
+            std::pair<std::uint32_t, Job> next{cid, std::move(vm.waiting.front())};
+            vm.waiting.pop_front();
+            return next;
+        }
+        return std::nullopt;
+    }
+    void done(std::uint32_t cid) {
+        --vms_.at(cid).at_work;
+        forget_idle(cid);
+    }
+    // The VM has gone: nobody waits for what it asked.
+    void drop(std::uint32_t cid) {
+        auto const found = vms_.find(cid);
+        if (found == vms_.end()) return;
+        found->second.waiting.clear();
+        forget_idle(cid);
+    }
+    [[nodiscard]] std::size_t tracked() const { return vms_.size(); }
+
+  private:
+    struct Vm {
+        std::deque<Job> waiting;
+        std::size_t at_work = 0;
+    };
+    void forget_idle(std::uint32_t cid) {
+        auto const found = vms_.find(cid);
+        if (found->second.waiting.empty() && found->second.at_work == 0) vms_.erase(found);
+    }
+
+    VmQueueLimits limits_;
+    std::map<std::uint32_t, Vm> vms_;  // by CID
+    std::uint32_t last_ = 0;           // whose turn it was
+};
+
+}  // namespace vfmgr
