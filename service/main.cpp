@@ -55,10 +55,11 @@ int main(int argc, char** argv) {
     }
     auto const worker = worker_program();
     if (!worker) return failed(worker.error());
+    SpareDescriptors spare(worker_start_descriptors);
     RemoteKernel kernel([] { return list_pfs({}); }, [] { return list_cards({}); },
-                        [&worker, locks = config->state_dir + "/workers"](
+                        [&worker, &spare, locks = config->state_dir + "/workers"](
                             KernelSubject const& subject, Deadline deadline) {
-                            return start_worker({worker->get(), locks}, subject, deadline);
+                            return start_worker({worker->get(), locks, spare}, subject, deadline);
                         });
     if (boot) {
         auto const restored = run_restore(*config, kernel, system_clock());

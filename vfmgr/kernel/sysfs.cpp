@@ -43,6 +43,19 @@ std::optional<std::uint16_t> virtfn_index(std::string_view name) {
     return index;
 }
 
+// Or why they can't be read: to see none would be an answer.
+Result<std::vector<std::string>> list_entries(fs::path const& folder) {
+    std::error_code error;
+    fs::directory_iterator it(folder, error);
+    if (error) return fail(unreadable(folder, "opendir", error.value()));
+    std::vector<std::string> names;
+    // Entries may go while we read: increment() with an error code ends the loop then.
+    for (fs::directory_iterator const end; !error && it != end; it.increment(error))
+        names.push_back(it->path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
 }  // namespace
 
 fs::path running_kernels_modules() {
@@ -93,13 +106,7 @@ std::optional<std::string> link_name(fs::path const& link) {
 }
 
 std::vector<std::string> entries(fs::path const& folder) {
-    std::vector<std::string> names;
-    std::error_code error;
-    // Entries may go while we read: increment() with an error code ends the loop then.
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-        names.push_back(it->path().filename().string());
-    std::sort(names.begin(), names.end());
-    return names;
+    return list_entries(folder).value_or(std::vector<std::string>());
 }
 
 fs::path pci_folder(LinuxKernelRoots const& roots, PciAddress const& pci) {
@@ -112,8 +119,9 @@ Result<std::vector<PciAddress>> list_pfs(LinuxKernelRoots const& roots) {
     std::error_code error;
     if (!fs::is_directory(devices, error))
         return fail(unreadable(devices, "opendir", error ? error.value() : ENOTDIR));
+    VFMGR_TRY(auto const names, list_entries(devices));
     std::vector<PciAddress> pfs;
-    for (auto const& name : entries(devices)) {
+    for (auto const& name : names) {
         if (!fs::exists(devices / name / "sriov_totalvfs", error)) continue;
         if (auto const pci = PciAddress::parse(name)) pfs.push_back(*pci);
     }
@@ -133,8 +141,9 @@ Result<VfAddresses> list_vfs(LinuxKernelRoots const& roots, PciAddress const& pf
     std::error_code error;
     if (!fs::is_directory(folder, error))
         return fail(no_such_device(roots, pf, error ? error.value() : ENOENT));
+    VFMGR_TRY(auto const names, list_entries(folder));
     VfAddresses vfs;
-    for (auto const& name : entries(folder)) {
+    for (auto const& name : names) {
         auto const index = virtfn_index(name);
         auto const target = index ? link_name(folder / name) : std::nullopt;
         if (!target) continue;

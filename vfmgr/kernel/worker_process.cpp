@@ -126,6 +126,11 @@ Result<WorkerProcess> spawn_worker(fs::path const& program,
     FileDescriptor const end(ends[1]);
     FileDescriptor const theirs(::fcntl(end.get(), F_DUPFD_CLOEXEC, worker_lock_fd + 1));
     FileDescriptor const kept(lock ? ::fcntl(lock.get(), F_DUPFD_CLOEXEC, worker_lock_fd + 1) : -1);
+    if (!theirs || (lock && !kept))
+        return fail({Problem::unavailable,
+                     "no worker could be started",
+                     "look whether vfmgrd has descriptors left",
+                     {errno_cause("fcntl F_DUPFD_CLOEXEC", errno)}});
     VFMGR_TRY(auto const pid, spawn(program, arguments, theirs.get(), kept.get()));
     if (lock) {
         auto const text = std::to_string(pid) + "\n";
@@ -150,10 +155,12 @@ Result<FileDescriptor> worker_program() {
 
 Result<WorkerProcess> start_worker(WorkerFiles const& files, KernelSubject const& subject,
                                    Deadline deadline) {
-    VFMGR_TRY(auto lock, lock_subject(files.locks, subject, deadline));
     // Of this process: the child has closed its own when it starts the program.
     auto const program = fmt::format("/proc/{}/fd/{}", ::getpid(), files.program);
-    return spawn_worker(program, {"vfmgrd-worker", worker_word(subject)}, std::move(lock));
+    return files.spare.try_with([&]() -> Result<WorkerProcess> {
+        VFMGR_TRY(auto lock, lock_subject(files.locks, subject, deadline));
+        return spawn_worker(program, {"vfmgrd-worker", worker_word(subject)}, std::move(lock));
+    });
 }
 
 }  // namespace vfmgr

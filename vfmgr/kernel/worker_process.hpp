@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "api/types/spare_descriptors.hpp"
 #include "vfmgr/kernel/worker.hpp"
 
 namespace vfmgr {
@@ -22,7 +23,11 @@ inline constexpr int worker_socket_fd = 3;
 struct WorkerFiles {
     int program = -1;  // open
     std::filesystem::path locks;
+    // A PF can be looked at, and its VFs guarded, also when everybody else has all descriptors.
+    SpareDescriptors& spare;
 };
+// What the start of one takes.
+inline constexpr std::size_t worker_start_descriptors = 8;
 // A file of `locks` for each subject is locked as long as a worker of it lives, so that a worker
 // that hangs is known after a restart of the daemon, too: it is waited for until the deadline, and
 // then an Error, pf_stuck of a PF, names it.

@@ -2,6 +2,7 @@
 #include "vfmgr/kernel/sysfs.hpp"
 
 #include "host_tree.hpp"
+#include "tests/unit/no_descriptors_left.hpp"
 
 namespace vfmgr {
 namespace {
@@ -54,6 +55,18 @@ TEST(ListPfs, WithoutSysfsIsAnErrorNotAnEmptyHost) {
     auto roots = tree.roots();
     roots.sysfs /= "elsewhere";
     EXPECT_FALSE(list_pfs(roots));
+}
+
+// Or all PFs would have gone, and no VF be guarded.
+TEST(ListPfs, NoneAreNotSeenWhereDescriptorsAreScarce) {
+    HostTree const tree;
+    tree.add_pf("0000:81:00.1", 8);
+    tree.add_vf("0000:81:00.1", 0, "0000:81:10.0");
+    test::NoDescriptorsLeft const none;
+    auto const pfs = list_pfs(tree.roots());
+    ASSERT_FALSE(pfs);
+    EXPECT_EQ(pfs.error().causes.at(0).code, "EMFILE");
+    EXPECT_FALSE(list_vfs(tree.roots(), pci("0000:81:00.1")));
 }
 
 TEST(ListVfs, ComeFromTheLinks) {

@@ -2,9 +2,11 @@
 // Real child processes: a shell stands for vfmgrd.
 #include "vfmgr/kernel/worker_process.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "tests/unit/no_descriptors_left.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 namespace vfmgr {
@@ -20,6 +22,23 @@ Deadline in(std::chrono::milliseconds time) {
 
 Result<WorkerProcess> shell(std::string const& script, FileDescriptor lock = {}) {
     return spawn_worker("/bin/sh", {"sh", "-c", script}, std::move(lock));
+}
+
+// What guards VFs is started also when clients have taken every descriptor.
+TEST(StartWorker, GoesOnWhereDescriptorsAreScarce) {
+    test::TemporaryFolder const folder;
+    FileDescriptor const program(::open("/bin/true", O_PATH | O_CLOEXEC));
+    SpareDescriptors spare(worker_start_descriptors);
+    SpareDescriptors without(0);
+    std::vector<WorkerProcess> kept;  // what they gave back would lie below the limit
+    for (int again = 0; again < 3; ++again) {
+        test::NoDescriptorsLeft const none;
+        EXPECT_FALSE(start_worker({program.get(), folder.file("locks"), without}, pf, in(10s)));
+        auto started = start_worker({program.get(), folder.file("locks"), spare}, pf, in(10s));
+        ASSERT_TRUE(started) << detail_with_causes(started.error());
+        EXPECT_EQ(started->end(), "exit status 0");
+        kept.push_back(std::move(*started));
+    }
 }
 
 TEST(SpawnWorker, ItsSocketIsDescriptor3AndEndsWithIt) {

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descriptors kept back for what must go on when all others are taken. They are given up for the
+// moment that needs them, and taken again after it. Any thread.
+#pragma once
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "api/types/file_descriptor.hpp"
+#include "api/types/problem.hpp"
+
+namespace vfmgr {
+
+class SpareDescriptors {
+  public:
+    explicit SpareDescriptors(std::size_t count) : kept_(count) { keep(); }
+    SpareDescriptors(SpareDescriptors const&) = delete;
+    SpareDescriptors& operator=(SpareDescriptors const&) = delete;
+
+    // Does `work`, and once more with them where it fails for want of descriptors.
+    template <class Work>
+    auto try_with(Work work) -> decltype(work()) {
+        {
+            std::lock_guard const lock(mutex_);
+            keep();  // those that were not to be had the last time
+        }
+        auto done = work();
+        if (done || !wants_descriptors(done.error())) return done;
+        std::lock_guard const lock(mutex_);
+        for (auto& one : kept_) one.reset();
+        done = work();
+        keep();
+        return done;
+    }
+
+  private:
+    static bool wants_descriptors(Error const& error) {
+        return std::ranges::any_of(error.causes, [](Cause const& cause) {
+            return cause.code == "EMFILE" || cause.code == "ENFILE";
+        });
+    }
+    void keep() {
+        for (auto& one : kept_)
+            if (!one) one = FileDescriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    }
+
+    std::mutex mutex_;
+    std::vector<FileDescriptor> kept_;  // mutex_
+};
+
+}  // namespace vfmgr
