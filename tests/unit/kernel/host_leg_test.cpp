@@ -133,8 +133,8 @@ TEST_F(HostLeg, ANameThatSomebodyElseHasIsAConflict) {
               "the interface near0.100 exists and is not VLAN 100 of near0");
 }
 
-// Kernels without 8021q say unsupported with a remedy; the lab's have it.
-TEST_F(HostLeg, VlanDeviceIsOursOrUnsupported) {
+// A kernel without 8021q says so, with a remedy; the lab's has it.
+TEST_F(HostLeg, AVlanDeviceIsOurs) {
     VethPf tree;
     LegId const vlan{tree.pf, 100};
     tree.write(tree.roots().proc / "sys/net/ipv6/conf/near0.100/accept_ra", "1\n");
@@ -143,7 +143,7 @@ TEST_F(HostLeg, VlanDeviceIsOursOrUnsupported) {
     if (!added) {
         EXPECT_EQ(added.error().problem, Problem::unsupported);
         EXPECT_NE(added.error().remedy.find("modprobe 8021q"), std::string::npos);
-        return;
+        GTEST_SKIP() << "this kernel makes no VLAN devices: " << added.error().detail;
     }
     EXPECT_TRUE(tree.perform(AddVlanLeg{vlan}));
     EXPECT_EQ(tree.read(tree.roots().proc / "sys/net/ipv6/conf/near0.100/accept_ra"), "0");
@@ -161,13 +161,13 @@ TEST_F(HostLeg, HardwareRdmaNeedsNoLink) {
     EXPECT_TRUE(tree.perform(AddRdmaLink{tree.pf}));
 }
 
-// rxe is bound to the first network namespace: here it is refused, or there is no RDMA at all.
+// Where the kernel has SoftRoCE, it is made in a network namespace, too, and of no use there.
 TEST_F(HostLeg, SoftRdmaThatCannotBeMadeHasARemedy) {
     VethPf tree;
     auto const refused = tree.perform(AddRdmaLink{tree.pf});
     if (refused) {
         EXPECT_TRUE(tree.perform(RemoveRdmaLink{tree.pf}));
-        return;
+        GTEST_SKIP() << "this kernel makes SoftRoCE";
     }
     EXPECT_FALSE(refused.error().remedy.empty());
     EXPECT_FALSE(refused.error().causes.empty());

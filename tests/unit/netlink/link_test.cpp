@@ -149,8 +149,8 @@ TEST_F(Links, RefusalNamesDeviceValueAndErrno) {
     EXPECT_EQ(missing.error().causes[0].code, "ENODEV");
 }
 
-// Kernels without 8021q, and every one with it: no third outcome.
-TEST_F(Links, VlanDeviceIsOursOrUnsupportedWithARemedy) {
+// A kernel without 8021q says so, with a remedy; the lab's has it.
+TEST_F(Links, AVlanDeviceIsOurs) {
     auto socket = NlSocket::open(NlProtocol::route).value();
     ASSERT_TRUE(test::make_veth(socket, {"near0", "far0"}));
     auto const parent = get_netdev(socket, "near0", soon()).value();
@@ -160,7 +160,7 @@ TEST_F(Links, VlanDeviceIsOursOrUnsupportedWithARemedy) {
         EXPECT_EQ(added.error().problem, Problem::unsupported) << added.error().detail;
         EXPECT_NE(added.error().remedy.find("modprobe 8021q"), std::string::npos);
         EXPECT_EQ(get_netdev(socket, "near0.100", soon()).error().problem, Problem::not_found);
-        return;
+        GTEST_SKIP() << "this kernel makes no VLAN devices: " << added.error().detail;
     }
     auto const made = get_netdev(socket, "near0.100", soon()).value();
     EXPECT_EQ(made.vlan, 100);

@@ -115,13 +115,13 @@ TEST(RdmaDeviceOn, FindsByPort) {
     EXPECT_EQ(rdma_device_on(devices, 8), nullptr);
 }
 
-// Kernels without RDMA say unsupported with a remedy; those with it list what they have.
-TEST(RdmaLinks, ListOrUnsupported) {
+// A kernel without RDMA says so, with a remedy; the lab's has it.
+TEST(RdmaLinks, AreListedWithTheirUsers) {
     auto rdma = NlSocket::open(NlProtocol::rdma);
     if (!rdma) {
         EXPECT_EQ(rdma.error().problem, Problem::unsupported) << rdma.error().detail;
         EXPECT_NE(rdma.error().remedy.find("modprobe"), std::string::npos);
-        return;
+        GTEST_SKIP() << "this kernel lists no RDMA devices: " << rdma.error().detail;
     }
     auto const devices = list_rdma_devices(*rdma, soon());
     ASSERT_TRUE(devices);
