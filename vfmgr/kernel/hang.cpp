@@ -87,4 +87,15 @@ std::string describe(LinuxKernelRoots const& roots, NumVfsWriter const& writer) 
                        writer.pid, to_string(writer.pf), where_it_hangs(roots.proc, writer.pid));
 }
 
+std::optional<HeldRemoval> find_held_removal(PfState const& pf) {
+    for (auto const& vf : pf.vfs)
+        if (!vf.driver && !vf.holders.empty()) return HeldRemoval{vf.index, vf.holders.front()};
+    return std::nullopt;
+}
+
+std::string describe(PciAddress const& pf, HeldRemoval const& removal) {
+    return fmt::format("the removal of VF {} of {} hangs: {} (pid {}) holds it open", removal.vf,
+                       to_string(pf), removal.holder.comm, removal.holder.pid);
+}
+
 }  // namespace vfmgr

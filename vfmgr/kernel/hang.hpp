@@ -7,10 +7,12 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "vfmgr/kernel/sysfs.hpp"
+#include "vfmgr/plan/host_view.hpp"
 
 namespace vfmgr {
 
@@ -26,6 +28,16 @@ struct NumVfsWriter {
 };
 // Processes whose descriptors can't be read are left out: this explains, it does not guard.
 [[nodiscard]] std::vector<NumVfsWriter> find_numvfs_writers(LinuxKernelRoots const& roots);
+
+// A VF that is taken from its driver while a process has it open: the kernel waits for that, and
+// whoever removes the VF, or its PF, waits with it. The driver's link is gone from the beginning.
+struct HeldRemoval {
+    std::uint16_t vf = 0;
+    VfioHolder holder;
+    bool operator==(HeldRemoval const&) const = default;
+};
+[[nodiscard]] std::optional<HeldRemoval> find_held_removal(PfState const& pf);
+[[nodiscard]] std::string describe(PciAddress const& pf, HeldRemoval const& removal);
 
 // A change of the number of VFs by somebody else that takes longer is called a hang: a hundred VFs
 // of a driver that loads firmware settings for each take seconds.

@@ -121,6 +121,19 @@ void LinuxKernel::look_for_hang(PfState& pf) {
         pf.stuck = describe(roots_, writer);
         pf.pci_busy = true;
     }
+    look_for_held_removal(pf, now);
+}
+
+// The card may be on its way out, without a process that writes anything. mutex_ is held.
+void LinuxKernel::look_for_held_removal(PfState& pf, Deadline now) {
+    auto const removal = find_held_removal(pf);
+    if (!removal) {
+        removals_.erase(pf.info.pci);
+        return;
+    }
+    if (now - removals_.try_emplace(pf.info.pci, now).first->second < hang_time || pf.stuck) return;
+    pf.stuck = describe(pf.info.pci, *removal);
+    pf.pci_busy = true;
 }
 
 Result<std::vector<FirmwareCard>> LinuxKernel::read_firmware(

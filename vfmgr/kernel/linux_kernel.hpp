@@ -26,12 +26,14 @@ class LinuxKernel : public Kernel {
     [[nodiscard]] Result<Observed> configure(ConfigureVfs const& step, Deadline deadline);
     [[nodiscard]] std::optional<OpenPf> take_open(PciAddress const& pf);
     void look_for_hang(PfState& pf);
+    void look_for_held_removal(PfState& pf, Deadline now);
 
     LinuxKernelRoots roots_;
     DeviceBooks books_;
     LinkModules modules_;
     std::mutex mutex_;
     std::map<std::pair<PciAddress, std::int32_t>, Deadline> writers_;  // mutex_; first seen
+    std::map<PciAddress, Deadline> removals_;                          // the same
     std::map<PciAddress, OpenPf> open_;  // mutex_; while no step uses it
 };
 

@@ -56,5 +56,21 @@ TEST(WhereItHangs, IsWhereTheTaskThatNothingWakesSleeps) {
     EXPECT_EQ(where_it_hangs(tree.proc, 7), " in msleep");
 }
 
+TEST(HeldRemoval, IsAVfWithoutADriverThatSomebodyHolds) {
+    PfState pf;
+    pf.info.pci = pci("0000:01:00.0");
+    pf.vfs.resize(2);
+    pf.vfs[1].index = 1;
+    EXPECT_EQ(find_held_removal(pf), std::nullopt) << "unbound, and nobody has them";
+    pf.vfs[1].driver = "vfio-pci";
+    pf.vfs[1].holders = {{812, "qemu"}};
+    EXPECT_EQ(find_held_removal(pf), std::nullopt) << "in a VM";
+    pf.vfs[1].driver.reset();
+    auto const removal = find_held_removal(pf);
+    ASSERT_TRUE(removal);
+    EXPECT_EQ(describe(pf.info.pci, *removal),
+              "the removal of VF 1 of 0000:01:00.0 hangs: qemu (pid 812) holds it open");
+}
+
 }  // namespace
 }  // namespace vfmgr
