@@ -21,10 +21,13 @@ enum class OperationKind {
     restore,
     configure_firmware,
     add_rdma_link,
-    remove_rdma_link
+    remove_rdma_link,
+    end_gone_pf,
+    confirm_gone_pf,
+    rekey_pf
 };
 template <>
-inline constexpr std::array<EnumName<OperationKind>, 8> enum_names<OperationKind> = {
+inline constexpr std::array<EnumName<OperationKind>, 11> enum_names<OperationKind> = {
     {{OperationKind::configure_pf, "configure_pf"},
      {OperationKind::attach, "attach"},
      {OperationKind::detach, "detach"},
@@ -32,7 +35,10 @@ inline constexpr std::array<EnumName<OperationKind>, 8> enum_names<OperationKind
      {OperationKind::restore, "restore"},
      {OperationKind::configure_firmware, "configure_firmware"},
      {OperationKind::add_rdma_link, "add_rdma_link"},
-     {OperationKind::remove_rdma_link, "remove_rdma_link"}}};
+     {OperationKind::remove_rdma_link, "remove_rdma_link"},
+     {OperationKind::end_gone_pf, "end_gone_pf"},
+     {OperationKind::confirm_gone_pf, "confirm_gone_pf"},
+     {OperationKind::rekey_pf, "rekey_pf"}}};
 
 enum class OperationState { queued, running, succeeded, failed };
 template <>

@@ -113,6 +113,71 @@ Result<void> set(Options const& options, SetArguments const& arguments) {
     return {};
 }
 
+Result<void> tell_pf(Options const& options, ApiRequest request, std::string const& said) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const done, change(connection, options, std::move(request)));
+    if (done) say(said, options);
+    return {};
+}
+
+// By its address alone: a PF that is not there has no name.
+Result<PciAddress> address(std::string const& text) {
+    auto const pci = PciAddress::parse(text);
+    if (pci) return *pci;
+    return fail(Problem::invalid_request, fmt::format("'{}' is not a PCI address", text),
+                "name the PF by its address: vfctl pf list");
+}
+
+Result<void> end_gone(Options const& options, std::string const& pf) {
+    VFMGR_TRY(auto const pci, address(pf));
+    return tell_pf(options,
+                   {.method = "POST", .path = fmt::format("/v1/pfs/{}/gone", to_string(pci))},
+                   fmt::format("nothing is lent of {} any more; its addresses stay reserved until "
+                               "vfctl pf confirm-gone {}",
+                               to_string(pci), to_string(pci)));
+}
+
+Result<void> confirm_gone(Options const& options, std::string const& pf) {
+    VFMGR_TRY(auto const pci, address(pf));
+    return tell_pf(
+        options, {.method = "POST", .path = fmt::format("/v1/pfs/{}/confirm-gone", to_string(pci))},
+        fmt::format("nothing is kept of {} any more", to_string(pci)));
+}
+
+Result<void> rekey(Options const& options, std::string const& from, std::string const& to) {
+    VFMGR_TRY(auto const old_pci, address(from));
+    VFMGR_TRY(auto const new_pci, address(to));
+    return tell_pf(
+        options,
+        {.method = "POST",
+         .path = fmt::format("/v1/pfs/{}/rekey", to_string(old_pci)),
+         .body = nlohmann::json{{"to", to_string(new_pci)}}.dump()},
+        fmt::format("what was kept of {} is kept of {}", to_string(old_pci), to_string(new_pci)));
+}
+
+void add_gone(CLI::App& pf, Session& session, std::string const& verb, std::string const& help,
+              Result<void> (*run)(Options const&, std::string const&)) {
+    auto* const command = pf.add_subcommand(verb, help)->fallthrough();
+    auto const name = std::make_shared<std::string>();
+    command->add_option("PF", *name, "PCI address")->required();
+    command->callback([&session, name, run] {
+        session.run = [&session, name, run] { return run(session.options, *name); };
+    });
+}
+
+void add_rekey(CLI::App& pf, Session& session) {
+    auto* const command =
+        pf.add_subcommand("rekey", "take along what is kept of a PF that is elsewhere now")
+            ->fallthrough();
+    auto const from = std::make_shared<std::string>();
+    auto const to = std::make_shared<std::string>();
+    command->add_option("FROM", *from, "PCI address that it had")->required();
+    command->add_option("TO", *to, "PCI address that it has now")->required();
+    command->callback([&session, from, to] {
+        session.run = [&session, from, to] { return rekey(session.options, *from, *to); };
+    });
+}
+
 void add_set(CLI::App& pf, Session& session) {
     auto* const command = pf.add_subcommand("set", "change what is wanted of a PF")->fallthrough();
     auto const arguments = std::make_shared<SetArguments>();
@@ -156,6 +221,9 @@ void add_pf_commands(CLI::App& app, Session& session) {
         session.run = [&session, name] { return show(session.options, *name); };
     });
     add_set(*pf, session);
+    add_gone(*pf, session, "gone", "end what is lent of a PF that is not there any more", end_gone);
+    add_gone(*pf, session, "confirm-gone", "forget a PF that does not come back", confirm_gone);
+    add_rekey(*pf, session);
 }
 
 }  // namespace vfmgr

@@ -87,6 +87,7 @@ Table pf_table(json const& items) {
                                  {"VFS", "/info/num_vfs"},
                                  {"MAX", "/info/total_vfs"},
                                  {"MODE", "/spec/mode"},
+                                 {"STANDING", "/standing/is"},
                                  {"UP", "/info/up"},
                                  {"CARRIER", "/info/carrier"},
                                  {"MTU", "/info/mtu"},
@@ -198,6 +199,7 @@ std::string pf_page(json const& pf, Options const& options) {
                {"device", cell(pf, "/info/vendor_name") + " " + cell(pf, "/info/device_name")},
                {"driver", cell(pf, "/info/driver")},
                {"MAC", cell(pf, "/info/mac")},
+               {"standing", cell(pf, "/standing/is")},
                {"VFs", cell(pf, "/info/num_vfs") + " of " + cell(pf, "/info/total_vfs")},
                {"mode", cell(pf, "/spec/mode")},
                {"VFs wanted", cell(pf, "/spec/num_vfs")},
@@ -212,6 +214,9 @@ std::string pf_page(json const& pf, Options const& options) {
                {"RDMA device", cell(pf, "/info/rdma_device")},
                {"RDMA driver", cell(pf, "/info/rdma_driver")},
                {"observed", cell(pf, "/observed_at")}});
+    if (cell(pf, "/standing/detail") != "-")
+        out += fmt::format("{}: {}: {}\n", cell(pf, "/standing/is"), cell(pf, "/standing/detail"),
+                           cell(pf, "/standing/remedy"));
     if (pf.contains("stuck") && pf["stuck"].is_string())
         out += "stuck: " + cell(pf, "/stuck") + "\n";
     if (cell(pf, "/stale") == "yes")

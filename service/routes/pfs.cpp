@@ -7,6 +7,7 @@
 
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
+#include "vfmgr/plan/pf_standing.hpp"
 
 namespace vfmgr {
 namespace {
@@ -44,8 +45,20 @@ nlohmann::json vfs_json(DesiredState const& desired, Leases const& leases, PfSta
     return vfs;
 }
 
-nlohmann::json pf_json(DesiredState const& desired, Leases const& leases, PfState const& pf) {
+nlohmann::json standing_json(Snapshot const& now, PciAddress const& pf) {
+    auto const standing = standing_of(now.host->kernel, *now.desired, pf);
+    nlohmann::json out{{"is", enum_name(standing.is)}, {"detail", nullptr}, {"remedy", nullptr}};
+    if (auto const trouble = standing_trouble(standing, pf)) {
+        out["detail"] = trouble->detail;
+        out["remedy"] = trouble->remedy;
+    }
+    return out;
+}
+
+nlohmann::json pf_json(Snapshot const& now, Leases const& leases, PfState const& pf) {
+    auto const& desired = *now.desired;
     nlohmann::json out = pf;
+    out["standing"] = standing_json(now, pf.info.pci);
     out["vfs"] = vfs_json(desired, leases, pf);
     auto const managed = desired.pfs.find(pf.info.pci);
     out["spec"] = nullptr;
@@ -62,20 +75,39 @@ Error no_pf(std::string const& pci) {
             "GET /v1/pfs lists those of this host"};
 }
 
+// Something is kept of it, and there is no device at its address: what is known of it, and no more.
+PfState missing_pf(Snapshot const& now, PciAddress const& pci) {
+    PfState pf;
+    pf.info.pci = pci;
+    if (auto const known = now.desired->identities.find(pci);
+        known != now.desired->identities.end())
+        pf.info.identity = known->second;
+    if (pf.info.identity.guid) pf.info.link_layer = LinkLayer::infiniband;
+    pf.stale = true;
+    pf.stale_reason = "no device is at this address";
+    pf.observed_at = now.host->hypervisor.observed_at;
+    for (auto const& [other, seen] : now.host->kernel.pfs)
+        pf.observed_at = std::max(pf.observed_at, seen.observed_at);
+    return pf;
+}
+
 // The PF named in the path, or the refusal.
 Result<PfState> named_pf(Call const& call, Snapshot const& now) {
     VFMGR_TRY(PciAddress const pci, pf_id(call));
-    auto const* pf = find_pf(*now.host, pci);
-    if (!pf) return fail(no_pf(to_string(pci)));
-    return *pf;
+    if (auto const* pf = find_pf(*now.host, pci)) return *pf;
+    auto const kept = kept_pfs(*now.desired);
+    if (std::ranges::binary_search(kept, pci)) return missing_pf(now, pci);
+    return fail(no_pf(to_string(pci)));
 }
 
 void list_pfs(Engine& engine, http::Respond const& respond) {
     auto const now = engine.snapshot();
     auto items = nlohmann::json::array();
     auto const leases = leases_of(*now.desired);
-    for (auto const& [pci, pf] : now.host->kernel.pfs)
-        items.push_back(pf_json(*now.desired, leases, pf));
+    auto pfs = now.host->kernel.pfs;
+    for (auto const& pci : kept_pfs(*now.desired))
+        if (!pfs.contains(pci)) pfs.emplace(pci, missing_pf(now, pci));
+    for (auto const& [pci, pf] : pfs) items.push_back(pf_json(now, leases, pf));
     respond(list_response(std::move(items)));
 }
 
@@ -83,7 +115,7 @@ http::Response show_pf(Engine& engine, Call const& call) {
     auto const now = engine.snapshot();
     auto const pf = named_pf(call, now);
     if (!pf) return refusal(call, pf.error());
-    return json_response(200, pf_json(*now.desired, leases_of(*now.desired), *pf));
+    return json_response(200, pf_json(now, leases_of(*now.desired), *pf));
 }
 
 http::Response show_spec(Engine& engine, Call const& call) {
@@ -128,6 +160,31 @@ void forget(Engine& engine, Call const& call, http::Respond respond) {
     if (!pci) return respond(refusal(call, pci.error()));
     submit(engine, call, ForgetPf{*pci}, std::move(respond),
            [&engine, call] { return show_spec(engine, call); });
+}
+
+// A command about the PF in the path that may end where nothing is left to show of it.
+template <class Command>
+void command_pf(Engine& engine, Call const& call, http::Respond respond) {
+    auto const pci = pf_id(call);
+    if (!pci) return respond(refusal(call, pci.error()));
+    submit(engine, call, Command{*pci}, std::move(respond),
+           [&engine, call] { return show_pf(engine, call); });
+}
+
+struct RekeyRequest {
+    PciAddress to;
+};
+void read(JsonReader& reader, RekeyRequest& request) {
+    reader.value("to", request.to);
+}
+
+void rekey(Engine& engine, Call const& call, http::Respond respond) {
+    auto const pci = pf_id(call);
+    if (!pci) return respond(refusal(call, pci.error()));
+    auto const request = from_json_text<RekeyRequest>(call.request.body);
+    if (!request) return respond(refusal(call, request.error()));
+    submit(engine, call, RekeyPf{*pci, request->to}, std::move(respond),
+           [&engine, call] { return show_pf(engine, call); });
 }
 
 void lift_quarantine(Engine& engine, Call const& call, http::Respond respond) {
@@ -198,6 +255,27 @@ std::vector<Route> pf_routes(Engine& engine) {
          Role::admin,
          [&engine](Call const& call, http::Respond respond) {
              forget(engine, call, std::move(respond));
+         },
+         {"dry_run"}},
+        {"POST",
+         "/v1/pfs/{pci}/gone",
+         Role::admin,
+         [&engine](Call const& call, http::Respond respond) {
+             command_pf<EndGonePf>(engine, call, std::move(respond));
+         },
+         {"dry_run"}},
+        {"POST",
+         "/v1/pfs/{pci}/confirm-gone",
+         Role::admin,
+         [&engine](Call const& call, http::Respond respond) {
+             command_pf<ConfirmGonePf>(engine, call, std::move(respond));
+         },
+         {"dry_run"}},
+        {"POST",
+         "/v1/pfs/{pci}/rekey",
+         Role::admin,
+         [&engine](Call const& call, http::Respond respond) {
+             rekey(engine, call, std::move(respond));
          },
          {"dry_run"}},
         {"GET", "/v1/pfs/{pci}/vfs", Role::viewer,

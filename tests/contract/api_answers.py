@@ -9,6 +9,7 @@ import json
 from described import API
 
 PF, SPARE, CARD = "0000:01:00.0", "0000:02:00.0", "0000:03:00.0"
+LOOSE, ELSEWHERE = "0000:04:00.0", "0000:05:00.0"  # a PF that is taken out, and put in there
 NETWORK = {"name": "lab", "prefix": "192.168.100.0/24", "host_address": "192.168.100.1",
            "rdma": "rxe"}
 # Its address is no RDMA device's.
@@ -35,7 +36,8 @@ def card():
 
 
 HOST = {"pfs": [{"model": "igb", "pci": PF, "ifname": "enp1s0", "total_vfs": 16},
-                {"model": "igb", "pci": SPARE, "ifname": "enp2s0"}],
+                {"model": "igb", "pci": SPARE, "ifname": "enp2s0"},
+                {"model": "igb", "pci": LOOSE, "ifname": "enp4s0"}],
         "vms": [*({"name": name, "uuid": f"{number:08}-1111-1111-1111-111111111111",
                    "free_pcie_ports": 8} for number, name in enumerate(VMS)),
                 {"name": "off", "uuid": "99999999-1111-1111-1111-111111111111", "runs": False}],
@@ -48,7 +50,8 @@ CONFIG = '[rdma_links]\ntrusted_netdevs = ["eno2", "lo", "eno9"]\n'
 # Bodies that are taken. Those of which others are generated have a value for every member.
 BODIES = {"replacePfSpec": SPEC, "attach": {"vm": "vm1", "pf": PF}, "verify": {},
           "changeFirmware": {"settings": {"NUM_OF_VFS": 4}}, "openStockClients": {},
-          "addRdmaLink": {"type": "rxe", "netdev": "eno2"}, "createToken": {"role": "viewer"}}
+          "addRdmaLink": {"type": "rxe", "netdev": "eno2"}, "createToken": {"role": "viewer"},
+          "rekeyPf": {"to": ELSEWHERE}}
 WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf", "networks": [{**NETWORK, "vlan": 100,
                                                                      "mtu": 1500}]},
          "attach": {**example("attachment_spec-all"), "pf": PF},
@@ -56,7 +59,7 @@ WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf", "networks": [{**NETWORK
          "changeFirmware": {"settings": {"SRIOV_EN": True, "NUM_OF_VFS": 4, "LINK_TYPE_P1": "IB",
                                          "LINK_TYPE_P2": "ETH", "ATS_ENABLED": True}},
          "openStockClients": example("stock_request"), "addRdmaLink": example("rdma_link_spec"),
-         "createToken": example("token_request")}
+         "createToken": example("token_request"), "rekeyPf": example("rekey_request")}
 
 # What the server knows better than the schema, at the path that is changed.
 RULES = {"replacePfSpec": {"networks": "names are unique"},
@@ -242,6 +245,57 @@ class Api:
 
     def forgetPf_409(self):
         self.ask("forgetPf")  # VFs of it are lent
+
+    # A PF that is taken out, and perhaps put in elsewhere, asked about, and put back.
+
+    def taken_out(self, operation, query="", to=None, libvirt="up", **card):
+        spec = self.daemon.call("PUT", f"/v1/pfs/{LOOSE}/spec", {"num_vfs": 2})
+        if spec.status == 202:
+            assert self.daemon.ended(spec.body)["state"] == "succeeded", spec
+        self.daemon.happen(libvirt=libvirt)
+        self.daemon.happen(take_out=LOOSE)
+        if to:
+            self.daemon.happen(put_in={"pf": LOOSE, "to": to, **card})
+        answer = self.ask(operation, query, pci=LOOSE)
+        if answer.status == 202:
+            assert self.daemon.ended(answer.body)["state"] == "succeeded", answer
+        if to:
+            self.daemon.happen(take_out=to)
+        self.daemon.happen(put_in={"pf": LOOSE, "to": LOOSE})
+        self.daemon.happen(libvirt="up")
+        self.readyz(200)
+
+    def endGonePf_200(self):
+        self.taken_out("endGonePf", "?dry_run=true")
+
+    def endGonePf_202(self):
+        self.taken_out("endGonePf")
+
+    def endGonePf_503(self):
+        self.taken_out("endGonePf", libvirt="down")
+
+    def confirmGonePf_200(self):
+        self.taken_out("confirmGonePf", "?dry_run=true")
+
+    def confirmGonePf_202(self):
+        self.taken_out("confirmGonePf")
+
+    def confirmGonePf_503(self):
+        self.taken_out("confirmGonePf", libvirt="down")
+
+    def rekeyPf_200(self):
+        self.taken_out("rekeyPf", "?dry_run=true", to=ELSEWHERE)
+
+    def rekeyPf_202(self):
+        self.taken_out("rekeyPf", to=ELSEWHERE)
+        answer = self.ask("rekeyPf", body={"to": LOOSE}, pci=ELSEWHERE)  # and back, as the PF is
+        assert self.daemon.ended(answer.body)["state"] == "succeeded", answer
+
+    def rekeyPf_422(self):
+        self.taken_out("rekeyPf", to=ELSEWHERE, total_vfs=1)
+
+    def rekeyPf_503(self):
+        self.taken_out("rekeyPf", to=ELSEWHERE, libvirt="down")
 
     def getFirmware_422(self):
         self.ask("getFirmware", pci=PF)  # no ConnectX

@@ -103,12 +103,24 @@ void read(JsonReader& reader, Hanging& hanging) {
     reader.value("why", hanging.why);
 }
 
+struct Moving {
+    PciAddress pf;
+    PciAddress to;
+    std::optional<std::uint16_t> total_vfs;
+};
+void read(JsonReader& reader, Moving& moving) {
+    reader.value("pf", moving.pf);
+    reader.value("to", moving.to);
+    reader.maybe("total_vfs", moving.total_vfs);
+}
+
 struct Happening {
     std::optional<std::string> start_vm, stop_vm, refuse_step;
     std::optional<Libvirt> libvirt;
     std::optional<Holding> hold, release;
     std::optional<Hanging> stuck;
-    std::optional<PciAddress> unstick;
+    std::optional<PciAddress> unstick, take_out;
+    std::optional<Moving> put_in;
     std::optional<DetachBehaviour> detach;
     std::optional<Peers> peers;
     std::optional<std::uint32_t> step_milliseconds;
@@ -122,6 +134,8 @@ void read(JsonReader& reader, Happening& happening) {
     reader.maybe("release", happening.release);
     reader.maybe("stuck", happening.stuck);
     reader.maybe("unstick", happening.unstick);
+    reader.maybe("take_out", happening.take_out);
+    reader.maybe("put_in", happening.put_in);
     reader.maybe("detach", happening.detach);
     reader.maybe("peers", happening.peers);
     reader.maybe("step_milliseconds", happening.step_milliseconds);
@@ -132,6 +146,19 @@ void set_stuck(FakeKernel& kernel, PciAddress const& pf, std::optional<std::stri
         if (auto const found = view.pfs.find(pf); found != view.pfs.end())
             found->second.stuck = why;
     });
+}
+
+void take_out(FakeKernel& kernel, PciAddress const& pf) {
+    kernel.change([&](KernelView& view) { view.pfs.erase(pf); });
+}
+
+// As a boot finds it: without VFs, with the MAC or GUID that it had.
+void put_in(FakeKernel& kernel, DriverModel const& model, PfState const& card,
+            Moving const& moving) {
+    auto pf = make_pf(model, to_string(moving.to), card.info.ifname);
+    pf.info.total_vfs = moving.total_vfs.value_or(card.info.total_vfs);
+    pf.info.identity = card.info.identity;
+    kernel.change([&](KernelView& view) { view.pfs.insert_or_assign(moving.to, std::move(pf)); });
 }
 
 }  // namespace
@@ -146,6 +173,7 @@ Result<void> FakeHost::load(nlohmann::json const& document) {
         kernel_.models[one.pci] = model;
         kernel_.change([&](KernelView& view) { view.pfs.insert_or_assign(one.pci, pf); });
     }
+    cards_ = kernel_.view().pfs;
     kernel_.change([&](KernelView& view) { view.network = host.network; });
     kernel_.change_firmware([&](std::vector<FirmwareCard>& cards) { cards = host.firmware; });
     std::vector<std::array<std::uint8_t, 16>> gids;
@@ -172,6 +200,10 @@ Result<void> FakeHost::happen(std::string_view line) {
     if (what.release) kernel_.release(what.release->pci, what.release->pid);
     if (what.stuck) set_stuck(kernel_, what.stuck->pf, what.stuck->why);
     if (what.unstick) set_stuck(kernel_, *what.unstick, {});
+    if (what.take_out) take_out(kernel_, *what.take_out);
+    if (what.put_in)
+        put_in(kernel_, kernel_.models.at(what.put_in->pf), cards_.at(what.put_in->pf),
+               *what.put_in);
     if (what.libvirt) libvirt_down_ = *what.libvirt == Libvirt::down;
     std::lock_guard const lock(mutex_);
     if (what.detach) hypervisor_.detach = *what.detach;

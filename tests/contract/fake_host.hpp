@@ -36,6 +36,8 @@ class FakeHost final {
     // "pid"}} {"stuck": {"pf", "why"}} {"unstick": PF} {"libvirt": "down" or "up"}
     // {"detach": "works", "not_done" or "times_out"} {"step_milliseconds": 200}; with 0 those that
     // wait go on
+    // {"take_out": PF}, its card is out; {"put_in": {"pf", "to", "total_vfs"}}, the one that the
+    // document has at `pf`, with that many or as many VFs
     // {"refuse_step": "reset_vf"}, or "read_firmware", until it is {"refuse_step": ""}
     // {"peers": "wrong"}, or another of Peers, until it is {"peers": "right"}
     [[nodiscard]] Result<void> happen(std::string_view line);
@@ -71,6 +73,7 @@ class FakeHost final {
     };
 
     FakeKernel kernel_;
+    std::map<PciAddress, PfState> cards_;  // as the document has them
     FakeHypervisor hypervisor_{kernel_};
     TimedKernel timed_kernel_{*this};
     TimedHypervisor timed_hypervisor_{*this};

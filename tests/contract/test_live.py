@@ -104,3 +104,54 @@ def test_guests_say_who_they_are(daemon):
     refused(config(), 403)
     refused(daemon.ask("POST", "/guest/v1/sessions", {}, socket=daemon.guests, X_Vsock_Cid="3",
                        Content_Type="text/plain"), 415, "text/plain")
+
+
+def test_a_pf_that_is_gone_ends_by_a_persons_word(tmp_path):
+    daemon = Daemon(tmp_path, HOST)
+    daemon.do("PUT", PF + "/spec", SPEC)
+    lease = daemon.do("POST", "/v1/attachments", ATTACH)["subject"]
+    mac = daemon.ask("GET", lease)[1]["settings"]["mac"]
+    assert daemon.ask("GET", PF)[1]["standing"] == {"is": "here", "detail": None, "remedy": None}
+    refused(daemon.ask("POST", PF + "/gone"), 409, "is on this host")
+    daemon.happen(take_out="0000:01:00.0")
+    # Nobody has looked since; what is refused looks, and finds it gone.
+    refused(daemon.ask("POST", PF + "/confirm-gone"), 409, "vfctl pf gone")
+    refused(daemon.ask("DELETE", lease), 409, "vfctl pf gone 0000:01:00.0")
+    shown = daemon.ask("GET", PF)[1]
+    assert shown["standing"]["is"] == "gone" and shown["info"]["identity"]["mac"], shown
+    assert [pf["info"]["pci"] for pf in daemon.ask("GET", "/v1/pfs")[1]["items"]] == [
+        "0000:01:00.0"]
+    plan = daemon.ask("POST", PF + "/gone?dry_run=true")[1]["plan"]
+    assert len(plan["steps"]) == 1 and mac in " ".join(plan["notes"]), plan
+    assert daemon.ask("GET", lease)[0].status == 200, "a dry run"
+    ended = daemon.do("POST", PF + "/gone")
+    assert (ended["kind"], ended["subject"]) == ("end_gone_pf", PF)
+    assert daemon.ask("GET", lease)[0].status == 404
+    assert daemon.do("POST", PF + "/confirm-gone")["steps"] == []
+    refused(daemon.ask("GET", PF), 404)
+    refused(daemon.ask("POST", PF + "/gone"), 404)
+    daemon.end()
+
+
+def test_a_pf_that_is_elsewhere_is_rekeyed(tmp_path):
+    daemon = Daemon(tmp_path, HOST)
+    daemon.do("PUT", PF + "/spec", SPEC)
+    daemon.happen(stop_vm=VM)
+    lease = daemon.do("POST", "/v1/attachments", {**ATTACH, "persistence": "config"})["subject"]
+    before = daemon.ask("GET", lease)[1]
+    refused(daemon.ask("POST", PF + "/rekey", {"to": "0000:02:00.0"}), 409, "is where it was")
+    refused(daemon.ask("POST", PF + "/rekey", {}), 400)
+    refused(daemon.ask("POST", PF + "/rekey", {"to": "x"}), 400)
+    daemon.happen(take_out="0000:01:00.0")
+    daemon.happen(put_in={"pf": "0000:01:00.0", "to": "0000:02:00.0"})
+    for method, path in (("POST", PF + "/gone"), ("DELETE", lease)):
+        refused(daemon.ask(method, path), 409, "vfctl pf rekey 0000:01:00.0 0000:02:00.0")
+    assert daemon.ask("GET", PF)[1]["standing"]["is"] == "renumbered"
+    ended = daemon.do("POST", PF + "/rekey", {"to": "0000:02:00.0"})
+    assert ended["kind"] == "rekey_pf"
+    after = daemon.ask("GET", lease)[1]
+    assert after["vf"] == {"pf": "0000:02:00.0", "index": before["vf"]["index"]}
+    assert after["settings"] == before["settings"]
+    assert daemon.ask("GET", "/v1/pfs/0000:02:00.0")[1]["standing"]["is"] == "here"
+    daemon.do("DELETE", lease)
+    daemon.end()

@@ -9,6 +9,7 @@
 #include "vfmgr/engine/firmware.hpp"
 #include "vfmgr/engine/revision.hpp"
 #include "vfmgr/plan/firmware.hpp"
+#include "vfmgr/plan/gone.hpp"
 #include "vfmgr/plan/schedule.hpp"
 
 namespace vfmgr {
@@ -37,7 +38,7 @@ std::uint64_t revision_of(std::map<Key, Value> const& all, Key const& key) {
     return now == all.end() ? 0 : now->second.revision;
 }
 
-// A PF of which VFs are lent is not forgotten.
+// A PF of which VFs are lent, or are to be cleaned with what is known of it, is not forgotten.
 Result<void> check_unlent(DesiredState const& desired, PciAddress const& pf) {
     for (auto const& [id, lease] : desired.attachments)
         if (lease.vf.pf == pf)
@@ -45,6 +46,13 @@ Result<void> check_unlent(DesiredState const& desired, PciAddress const& pf) {
                         fmt::format("VF {} is lent to {} (attachment {})", to_string(lease.vf),
                                     lease.vm_name, id),
                         fmt::format("detach it first: vfctl detach {}", id));
+    for (auto const& [vf, quarantine] : desired.quarantine)
+        if (vf.pf == pf)
+            return fail(Problem::conflict,
+                        fmt::format("VF {} is in quarantine, which {} had", to_string(vf),
+                                    quarantine.attachment.vm_name),
+                        fmt::format("clean it first: vfctl vf release-quarantine {} {}",
+                                    to_string(pf), vf.index));
     return {};
 }
 
@@ -263,6 +271,41 @@ Result<Answer> Engine::admit_one(Control::State& state, RemoveLink const& comman
                   [this, what, if_match = intent.if_match](Operation& running) {
                       remove_link(running, what, if_match);
                   });
+}
+
+Result<Answer> Engine::admit_one(Control::State& state, EndGonePf const& command,
+                                 Intent const& intent) {
+    auto const host = control_->snapshot().host;
+    VFMGR_TRY(Plan plan, plan_gone(*host, state.desired(), command.pf));
+    if (intent.dry_run) return Answer{{}, std::move(plan), {}, 0};
+    auto operation = new_operation(OperationKind::end_gone_pf, "/v1/pfs/" + to_string(command.pf),
+                                   intent, clock_.now());
+    operation.steps = planned_steps(plan);
+    return accept(state, std::move(operation), intent,
+                  [this, pf = command.pf](Operation& running) { end_gone(running, pf); });
+}
+
+Result<Answer> Engine::admit_one(Control::State& state, ConfirmGonePf const& command,
+                                 Intent const& intent) {
+    auto const host = control_->snapshot().host;
+    VFMGR_TRY(Plan plan, plan_gone_confirmed(*host, state.desired(), command.pf));
+    if (intent.dry_run) return Answer{{}, std::move(plan), {}, 0};
+    auto operation = new_operation(OperationKind::confirm_gone_pf,
+                                   "/v1/pfs/" + to_string(command.pf), intent, clock_.now());
+    return accept(state, std::move(operation), intent,
+                  [this, pf = command.pf](Operation& running) { confirm_gone(running, pf); });
+}
+
+Result<Answer> Engine::admit_one(Control::State& state, RekeyPf const& command,
+                                 Intent const& intent) {
+    auto const host = control_->snapshot().host;
+    VFMGR_TRY(RekeyPlan rekeying, plan_rekey(*host, state.desired(), command.from, command.to));
+    if (intent.dry_run) return Answer{{}, std::move(rekeying.plan), {}, 0};
+    auto operation = new_operation(OperationKind::rekey_pf, "/v1/pfs/" + to_string(command.from),
+                                   intent, clock_.now());
+    operation.steps = planned_steps(rekeying.plan);
+    return accept(state, std::move(operation), intent,
+                  [this, command](Operation& running) { rekey(running, command); });
 }
 
 Result<Answer> Engine::admit_one(Control::State& state, Verify const& command,

@@ -20,6 +20,7 @@
 #include "vfmgr/engine/repair.hpp"
 #include "vfmgr/engine/schedule.hpp"
 #include "vfmgr/plan/rdma_links.hpp"
+#include "vfmgr/plan/rekey.hpp"
 
 namespace vfmgr {
 
@@ -68,8 +69,22 @@ struct AddLink {
 struct RemoveLink {
     RdmaLinkRemoval what;
 };
-using Command = std::variant<ReplacePfSpec, ForgetPf, Lend, Release, LiftQuarantine, Verify,
-                             ChangeFirmware, AddLink, RemoveLink>;
+// A person says that the PF, which is not there, is gone: its attachments end.
+struct EndGonePf {
+    PciAddress pf;
+};
+// And that it does not come back: nothing is kept of it any more.
+struct ConfirmGonePf {
+    PciAddress pf;
+};
+// What is kept of the PF at `from` is kept of the one at `to`.
+struct RekeyPf {
+    PciAddress from;
+    PciAddress to;
+};
+using Command =
+    std::variant<ReplacePfSpec, ForgetPf, Lend, Release, LiftQuarantine, Verify, ChangeFirmware,
+                 AddLink, RemoveLink, EndGonePf, ConfirmGonePf, RekeyPf>;
 
 // dry run: plan (and attachment). Nothing to do: neither. Otherwise: operation.
 struct Answer {
@@ -152,6 +167,9 @@ class Engine {
     Result<Answer> admit_one(Control::State& state, ChangeFirmware const& command, Intent const&);
     Result<Answer> admit_one(Control::State& state, AddLink const& command, Intent const&);
     Result<Answer> admit_one(Control::State& state, RemoveLink const& command, Intent const&);
+    Result<Answer> admit_one(Control::State& state, EndGonePf const& command, Intent const&);
+    Result<Answer> admit_one(Control::State& state, ConfirmGonePf const& command, Intent const&);
+    Result<Answer> admit_one(Control::State& state, RekeyPf const& command, Intent const&);
     Result<Answer> accept(Control::State& state, Operation operation, Intent const& intent,
                           Work work, PlaceWanted const& place = {});
 
@@ -169,10 +187,15 @@ class Engine {
                   std::optional<std::uint64_t> if_match);
     void remove_link(Operation& operation, RdmaLinkRemoval const& what,
                      std::optional<std::uint64_t> if_match);
+    void end_gone(Operation& operation, PciAddress const& pf);
+    void confirm_gone(Operation& operation, PciAddress const& pf);
+    void rekey(Operation& operation, RekeyPf const& command);
 
     // Parts of them.
     [[nodiscard]] std::uint64_t next_revision();
     Result<Plan> begin_firmware(Operation& operation, ChangeFirmware const& command);
+    Result<RekeyPlan> begin_rekey(Operation& operation, RekeyPf const& command,
+                                  std::vector<PfMove> const& claimed);
     Result<AttachmentPlan> begin_lease(Operation& operation, std::string const& id,
                                        AttachmentSpec const& spec);
     Result<void> prove(Operation& operation, Verify const& wanted,
@@ -193,6 +216,7 @@ class Engine {
     bool commit_at_last(std::function<Batch(DesiredState const&)> const& make);
     void recover_one(UnfinishedOperation& unfinished);
     void recover_lease(UnfinishedOperation& unfinished);
+    std::vector<std::string> undo_here(Operation& operation, std::vector<JournalRecord> records);
 
     // After each look, on the control thread: what PFs are, from the first look that reads it and
     // for as long as anything is kept of them.

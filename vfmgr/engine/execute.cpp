@@ -74,6 +74,10 @@ Result<void> commit(Seams const& seams, Operation const& operation, Batch& batch
     return seams.control.wait([&](Control::State& state) { return state.commit(batch); });
 }
 
+std::string could_not(Step const& step, Error const& error) {
+    return fmt::format("could not {}: {}", sentence(step), error.detail);
+}
+
 // Returns the record, which is long, as it was given.
 Result<JournalRecord> write(Seams const& seams, Operation const& operation, JournalRecord record) {
     Batch batch;
@@ -174,7 +178,7 @@ std::vector<std::string> undo(Seams const& seams, Operation& operation,
             auto const back = perform(seams, step);
             if (back) continue;
             all = false;
-            residue.push_back(fmt::format("could not {}: {}", sentence(step), back.error().detail));
+            residue.push_back(could_not(step, back.error()));
         }
         if (!all) continue;
         record->state = StepState::undone;
@@ -204,9 +208,15 @@ tl::expected<SeenOnTheWay, Failure> execute(Seams const& seams, Operation& opera
                                             Plan const& plan, OnFailure on_failure) {
     std::vector<JournalRecord> records;
     SeenOnTheWay seen;
+    std::optional<Failure> first;
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
         auto done = do_step(seams, operation, i, plan.steps[i], records, seen);
         if (done) continue;
+        if (on_failure == OnFailure::go_on) {
+            if (!first) first = Failure{done.error(), plan.steps[i], {}};
+            first->residue.push_back(could_not(plan.steps[i], done.error()));
+            continue;
+        }
         Failure failure{done.error(), plan.steps[i], {}};
         // The failed step is undone too: it may be half done.
         if (on_failure == OnFailure::undo)
@@ -215,6 +225,7 @@ tl::expected<SeenOnTheWay, Failure> execute(Seams const& seams, Operation& opera
         return tl::unexpected(std::move(failure));
     }
     publish_end(seams, plan);
+    if (first) return tl::unexpected(std::move(*first));
     return seen;
 }
 

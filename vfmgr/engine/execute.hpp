@@ -21,13 +21,15 @@ struct Seams {
     Clock& clock;
 };
 
-// undo: put everything back that was done. stop: leave it; the caller goes on from what is.
-enum class OnFailure { undo, stop };
+// undo: put everything back that was done. stop: leave it; the caller goes on from what is. go_on:
+// do the steps that are left, which do not need the one that failed.
+enum class OnFailure { undo, stop, go_on };
 
 struct Failure {
     Error error;
-    Step step;                         // the one that failed
-    std::vector<std::string> residue;  // what could not be put back; empty: nothing is left
+    Step step;  // the first one that failed
+    // What could not be put back, or could not be done where others were; empty: nothing is left.
+    std::vector<std::string> residue;
 };
 
 // What was seen on the way and is not to be seen any more; absent: no VF was reset.

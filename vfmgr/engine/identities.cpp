@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/engine/identities.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "vfmgr/engine/engine.hpp"
@@ -26,6 +28,37 @@ void Engine::learn_identities(Control::State& state) {
     // A store that can't be written: the next look finds the same.
     if (!batch.save_identities.empty() || !batch.erase_identities.empty())
         static_cast<void>(state.commit(std::move(batch)).has_value());
+}
+
+namespace {
+
+std::optional<PciAddress> pf_of(Step const& step) {
+    return std::visit(
+        []<class S>(S const& one) -> std::optional<PciAddress> {
+            if constexpr (std::is_constructible_v<KernelStep, S>) {
+                KernelSubject const subject = subject_in(one);
+                if (auto const* const pf = std::get_if<PciAddress>(&subject)) return *pf;
+            }
+            return std::nullopt;
+        },
+        step);
+}
+
+}  // namespace
+
+std::vector<std::string> take_out_others(std::vector<JournalRecord>& records, HostView const& host,
+                                         DesiredState const& desired) {
+    std::vector<std::string> left;
+    std::erase_if(records, [&](JournalRecord const& record) {
+        auto const pf = pf_of(record.step);
+        auto const same = pf ? require_same_pf(host, desired, *pf) : Result<void>();
+        if (same) return false;
+        if (record.state != StepState::undone)
+            left.push_back(
+                fmt::format("did not undo \"{}\": {}", sentence(record.step), same.error().detail));
+        return true;
+    });
+    return left;
 }
 
 }  // namespace vfmgr

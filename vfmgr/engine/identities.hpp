@@ -12,4 +12,10 @@ namespace vfmgr {
 void keep_identity(Batch& batch, KernelView const& host, DesiredState const& desired,
                    PciAddress const& pf);
 
+// What was done to a PF is not undone on another device that answers in its place now: such records
+// go from `records`. Says of each what is not undone, and why. VMs' XML is put back all the same.
+[[nodiscard]] std::vector<std::string> take_out_others(std::vector<JournalRecord>& records,
+                                                       HostView const& host,
+                                                       DesiredState const& desired);
+
 }  // namespace vfmgr

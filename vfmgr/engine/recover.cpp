@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "vfmgr/engine/engine.hpp"
+#include "vfmgr/engine/identities.hpp"
 
 namespace vfmgr {
 namespace {
@@ -42,14 +45,24 @@ void Engine::recover_one(UnfinishedOperation& unfinished) {
     auto& operation = unfinished.operation;
     if (operation.kind == OperationKind::attach || operation.kind == OperationKind::detach)
         return recover_lease(unfinished);
-    // What was to be restored is wanted all the same.
-    if (operation.kind == OperationKind::verify || operation.kind == OperationKind::restore)
+    // What was to be restored is wanted all the same, and a PF that is gone has nothing any more.
+    if (operation.kind == OperationKind::verify || operation.kind == OperationKind::restore ||
+        operation.kind == OperationKind::end_gone_pf)
         return finish(operation, fail(cut_short("nothing on the host had to be undone")), {});
-    auto const residue = undo(seams_, operation, unfinished.records);
+    auto const residue = undo_here(operation, std::move(unfinished.records));
     auto end = residue.empty()
                    ? std::string("what it had done is undone")
                    : fmt::format("this could not be undone: {}", fmt::join(residue, "; "));
     finish(operation, fail(cut_short(end)), {});
+}
+
+// The host may have been off meanwhile, and a card elsewhere.
+std::vector<std::string> Engine::undo_here(Operation& operation,
+                                           std::vector<JournalRecord> records) {
+    auto const now = control_->snapshot();
+    auto residue = take_out_others(records, *now.host, *now.desired);
+    std::ranges::move(undo(seams_, operation, std::move(records)), std::back_inserter(residue));
+    return residue;
 }
 
 void Engine::recover_lease(UnfinishedOperation& unfinished) {
@@ -73,7 +86,7 @@ void Engine::recover_lease(UnfinishedOperation& unfinished) {
         auto const end = back ? std::string("the VF was taken back") : back.error().detail;
         return finish(operation, fail(cut_short(end)), {});
     }
-    auto const residue = undo(seams_, operation, unfinished.records);
+    auto const residue = undo_here(operation, std::move(unfinished.records));
     if (residue.empty())
         return finish(operation, fail(cut_short("what it had done is undone")), without(lease));
     finish(operation, fail(cut_short("the VF is in quarantine")),

@@ -12,6 +12,7 @@ namespace {
 
 // VFs, then what is on them, then nothing left to do.
 constexpr int rounds_max = 4;
+constexpr auto at_boot = "boot";
 
 // libvirt is not there yet at boot, and restore plans hold no step for it.
 class NoHypervisor final : public Hypervisor {
@@ -29,13 +30,13 @@ class NoHypervisor final : public Hypervisor {
 
 // Returns what was done.
 Result<std::vector<std::string>> carry_out(Seams const& seams, Plan const& plan,
-                                           std::string subject) {
+                                           std::string subject, std::string const& requested_by) {
     Operation operation;
     operation.id = random_id(16);
     operation.kind = OperationKind::restore;
     operation.state = OperationState::running;
     operation.subject = std::move(subject);
-    operation.requested_by = "boot";
+    operation.requested_by = requested_by;
     operation.created_at = seams.clock.now();
     operation.steps = planned_steps(plan);
     auto const outcome = execute(seams, operation, plan, OnFailure::stop);
@@ -57,20 +58,6 @@ std::string said(std::string const& what, std::vector<std::string> const& done) 
                         : fmt::format("{}: {}", what, fmt::join(done, "; "));
 }
 
-Result<std::string> restore_pf(Seams const& seams, PciAddress const& pf) {
-    std::vector<std::string> done;
-    for (int round = 0; round < rounds_max; ++round) {
-        HostView host;
-        VFMGR_TRY(host.kernel, seams.kernel.observe(std::nullopt));
-        VFMGR_TRY(Plan plan, plan_restore(host, *seams.control.snapshot().desired, pf));
-        done.insert(done.end(), plan.notes.begin(), plan.notes.end());
-        if (plan.steps.empty()) break;
-        VFMGR_TRY(auto const steps, carry_out(seams, plan, "/v1/pfs/" + to_string(pf)));
-        done.insert(done.end(), steps.begin(), steps.end());
-    }
-    return said(to_string(pf), done);
-}
-
 // A link whose netdev is not there yet, a bond of a network service that starts later, is the
 // daemon's to make when it comes.
 Result<std::string> restore_link(Seams const& seams, TrustedNetdevs const& trusted,
@@ -82,12 +69,28 @@ Result<std::string> restore_link(Seams const& seams, TrustedNetdevs const& trust
     auto const plan = plan_rdma_link_restore(*view.network, trusted, link);
     auto done = plan.notes;
     if (!plan.steps.empty()) {
-        VFMGR_TRY(done, carry_out(seams, plan, "/v1/rdma-links/" + link.name));
+        VFMGR_TRY(done, carry_out(seams, plan, "/v1/rdma-links/" + link.name, at_boot));
     }
     return said(link.name, done);
 }
 
 }  // namespace
+
+Result<std::string> restore_pf(Seams const& seams, PciAddress const& pf,
+                               std::string const& requested_by) {
+    std::vector<std::string> done;
+    for (int round = 0; round < rounds_max; ++round) {
+        HostView host;
+        VFMGR_TRY(host.kernel, seams.kernel.observe(std::nullopt));
+        VFMGR_TRY(Plan plan, plan_restore(host, *seams.control.snapshot().desired, pf));
+        done.insert(done.end(), plan.notes.begin(), plan.notes.end());
+        if (plan.steps.empty()) break;
+        VFMGR_TRY(auto const steps,
+                  carry_out(seams, plan, "/v1/pfs/" + to_string(pf), requested_by));
+        done.insert(done.end(), steps.begin(), steps.end());
+    }
+    return said(to_string(pf), done);
+}
 
 Result<std::vector<std::string>> restore(Kernel& kernel, Control& control, Clock& clock,
                                          TrustedNetdevs const& trusted_netdevs) {
@@ -102,7 +105,7 @@ Result<std::vector<std::string>> restore(Kernel& kernel, Control& control, Clock
         sentences.push_back(done ? *done : fmt::format("{}: {}", name, done.error().detail));
     }
     for (auto const& [pf, desired] : now.desired->pfs) {
-        auto const done = restore_pf(seams, pf);
+        auto const done = restore_pf(seams, pf, at_boot);
         sentences.push_back(done ? *done
                                  : fmt::format("{}: {}", to_string(pf), done.error().detail));
     }

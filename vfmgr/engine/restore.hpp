@@ -9,10 +9,15 @@
 #include <vector>
 
 #include "vfmgr/engine/control.hpp"
+#include "vfmgr/engine/execute.hpp"
 #include "vfmgr/kernel/kernel.hpp"
 #include "vfmgr/plan/rdma_links.hpp"
 
 namespace vfmgr {
+
+// Of one PF: what was done, or why not. `requested_by` stands in its operations.
+[[nodiscard]] Result<std::string> restore_pf(Seams const& seams, PciAddress const& pf,
+                                             std::string const& requested_by);
 
 // One sentence for each PF and each RDMA link: what was done, or why not. One that fails does not
 // stop the others.

@@ -162,9 +162,7 @@ void compare_there(PfStanding const& standing, DesiredPf const& wanted, PfState 
                         {},
                         "driver",
                         driver_name({}),
-                        fmt::format("{0} has no driver, and so no VFs; what is lent of it goes on: "
-                                    "echo {0} > /sys/bus/pci/drivers_probe",
-                                    to_string(pci)),
+                        told(standing_trouble(standing, pci).value_or(Error{})),
                         {},
                         {}});
     compare_pf(wanted, pf, host, desired, into);

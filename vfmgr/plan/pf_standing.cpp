@@ -77,17 +77,17 @@ PfStanding standing_of(KernelView const& host, DesiredState const& desired, PciA
 std::optional<Error> wrong_standing(PfStanding const& standing, PciAddress const& pf) {
     auto const address = to_string(pf);
     auto const known = to_string(standing.known);
-    auto const back = fmt::format("put the card of {} ({}) back into its slot", address, known);
     if (standing.is == Standing::gone)
-        return Error{Problem::pf_gone,
-                     fmt::format("the PF of {} ({}) is not on this host", address, known), back};
+        return Error{
+            Problem::pf_gone, fmt::format("the PF of {} ({}) is not on this host", address, known),
+            fmt::format("put the card back, or end what is lent of it: vfctl pf gone {}", address)};
     if (standing.is != Standing::renumbered) return std::nullopt;
     if (standing.was_at)
         return Error{
             Problem::pf_renumbered,
-            fmt::format("the PF at {} was at {} before, and what is kept of it is there", address,
-                        to_string(*standing.was_at)),
-            fmt::format("put the card back into the slot of {}", to_string(*standing.was_at))};
+            fmt::format("the PF at {} was at {} before", address, to_string(*standing.was_at)),
+            fmt::format("take along what is kept of it: vfctl pf rekey {} {}",
+                        to_string(*standing.was_at), address)};
     auto const there = standing.other
                            ? fmt::format("another device ({}) is there", to_string(*standing.other))
                            : std::string("what is there can't be told");
@@ -96,10 +96,22 @@ std::optional<Error> wrong_standing(PfStanding const& standing, PciAddress const
             Problem::pf_renumbered,
             fmt::format("the PF of {} ({}) is at {} now{}", address, known,
                         to_string(*standing.now_at), standing.other ? ", and " + there : ""),
-            back};
-    return Error{Problem::pf_renumbered,
-                 fmt::format("the PF of {} ({}) is not on this host: {}", address, known, there),
-                 back};
+            fmt::format("take along what is kept of it: vfctl pf rekey {} {}", address,
+                        to_string(*standing.now_at))};
+    return Error{
+        Problem::pf_renumbered,
+        fmt::format("the PF of {} ({}) is not on this host: {}", address, known, there),
+        fmt::format("where that one takes its place: vfctl pf rekey {0} {0}; to end what is lent "
+                    "of the one that is gone: vfctl pf gone {0}",
+                    address)};
+}
+
+std::optional<Error> standing_trouble(PfStanding const& standing, PciAddress const& pf) {
+    if (standing.is != Standing::driver_unbound) return wrong_standing(standing, pf);
+    return Error{
+        Problem::unavailable,
+        fmt::format("{} has no driver, and so no VFs; what is lent of it goes on", to_string(pf)),
+        fmt::format("echo {} > /sys/bus/pci/drivers_probe", to_string(pf))};
 }
 
 Result<void> require_same_pf(HostView const& host, DesiredState const& desired,

@@ -8,18 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "api/types/pf_standing.hpp"
 #include "vfmgr/plan/desired_state.hpp"
 #include "vfmgr/plan/host_view.hpp"
 
 namespace vfmgr {
-
-enum class Standing {
-    here,            // it is at its address, or nothing says that it is not
-    driver_unbound,  // a PCI function is there that no driver serves: nothing ends
-    renumbered,      // another device is at its address, or it answers at another one
-    gone,            // it is nowhere on this host
-    unknown          // it could not be looked at
-};
 
 struct PfStanding {
     Standing is = Standing::unknown;
@@ -36,6 +29,9 @@ struct PfStanding {
                                      PciAddress const& pf);
 // What is wrong and the command that mends it: pf_renumbered or pf_gone. Nothing otherwise.
 [[nodiscard]] std::optional<Error> wrong_standing(PfStanding const& standing, PciAddress const& pf);
+// The same, also of one without a driver, which is a state to be told, and no reason to refuse.
+[[nodiscard]] std::optional<Error> standing_trouble(PfStanding const& standing,
+                                                    PciAddress const& pf);
 // Plans on the PF are for the device that was meant.
 [[nodiscard]] Result<void> require_same_pf(HostView const& host, DesiredState const& desired,
                                            PciAddress const& pf);

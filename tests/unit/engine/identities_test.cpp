@@ -51,7 +51,7 @@ TEST_F(IdentitiesTest, AreKeptWithTheFirstSpec) {
         << "without a further look";
     bench.engine.start_observing();
     look(bench);
-    EXPECT_TRUE(bench.submit(ForgetPf{pf0}));
+    EXPECT_EQ(bench.run(ForgetPf{pf0}).state, OperationState::succeeded);
     look(bench);
     EXPECT_THAT(bench.desired().identities, IsEmpty()) << "nothing is kept of the PF any more";
 }

@@ -64,16 +64,17 @@ TEST_F(PfStandingTest, IsRenumberedWhereAnotherDeviceAnswers) {
     EXPECT_EQ(refusal().problem, Problem::pf_renumbered);
     EXPECT_THAT(refusal().detail, AllOf(HasSubstr("0000:01:00.0"), HasSubstr(to_string(strange)),
                                         HasSubstr("not on this host")));
-    EXPECT_THAT(refusal().remedy, HasSubstr("put the card of 0000:01:00.0 (MAC"));
+    EXPECT_THAT(refusal().remedy, AllOf(HasSubstr("vfctl pf rekey 0000:01:00.0 0000:01:00.0"),
+                                        HasSubstr("vfctl pf gone 0000:01:00.0")));
 }
 
 TEST_F(PfStandingTest, IsRenumberedWhereItAnswersElsewhere) {
     move_pf(other);
     EXPECT_EQ(standing().is, Standing::renumbered);
     EXPECT_EQ(standing().now_at, other);
-    EXPECT_THAT(refusal().detail, HasSubstr("is at 0000:02:00.0 now"));
-    EXPECT_THAT(require_same_pf(view, wish, other).error().detail,
-                HasSubstr("was at 0000:01:00.0 before"))
+    EXPECT_THAT(refusal().remedy, HasSubstr("vfctl pf rekey 0000:01:00.0 0000:02:00.0"));
+    EXPECT_THAT(require_same_pf(view, wish, other).error().remedy,
+                HasSubstr("vfctl pf rekey 0000:01:00.0 0000:02:00.0"))
         << "and nobody manages it twice";
     put_another_in_its_place();
     EXPECT_EQ(standing().now_at, other);
@@ -102,7 +103,7 @@ TEST_F(PfStandingTest, IsGoneOnlyFromAHostThatWasLookedAtAsAWhole) {
     view.kernel.pfs.clear();
     EXPECT_EQ(standing().is, Standing::gone);
     EXPECT_EQ(refusal().problem, Problem::pf_gone);
-    EXPECT_THAT(refusal().detail, HasSubstr("0000:01:00.0"));
+    EXPECT_THAT(refusal().remedy, HasSubstr("vfctl pf gone 0000:01:00.0"));
     view.kernel.complete = false;
     EXPECT_EQ(standing().is, Standing::unknown);
     EXPECT_EQ(wrong_standing(standing(), pf_address), std::nullopt);
@@ -151,7 +152,7 @@ TEST_F(PfStandingTest, IsDriftWithItsRemedy) {
     auto const drift = find_drift(view, wish);
     ASSERT_EQ(drift.size(), 1U) << "another device is compared with nothing";
     EXPECT_EQ(drift[0].what, "device");
-    EXPECT_THAT(drift[0].sentence, HasSubstr("put the card"));
+    EXPECT_THAT(drift[0].sentence, HasSubstr("vfctl pf rekey"));
     EXPECT_TRUE(can_be_judged(view, wish, pf_address));
     view.kernel.pfs.clear();
     ASSERT_EQ(find_drift(view, wish).size(), 1U);

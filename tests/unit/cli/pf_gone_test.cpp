@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A PF that is not where it was, in the words of vfctl.
+#include <gmock/gmock.h>
+
+#include "tests/unit/cli/answering_api.hpp"
+
+namespace vfmgr {
+namespace {
+
+using test::Api;
+using test::vfctl;
+using testing::HasSubstr;
+
+nlohmann::json const gone = nlohmann::json::parse(R"({"info": {"pci": "0000:01:00.0",
+    "ifname": "", "num_vfs": 0, "total_vfs": 0, "driver": ""}, "vfs": [], "spec": null,
+    "standing": {"is": "gone", "detail": "the PF of 0000:01:00.0 is not on this host",
+                 "remedy": "vfctl pf gone 0000:01:00.0"}})");
+
+nlohmann::json ended(std::string const& kind) {
+    return {{"id", "op1"},
+            {"kind", kind},
+            {"state", "succeeded"},
+            {"subject", "/v1/pfs/0000:01:00.0"},
+            {"steps", nlohmann::json::array()},
+            {"problem", nullptr}};
+}
+
+TEST(PfGone, IsShownWithItsStandingAndTheRemedy) {
+    Api api;
+    api.on("GET /v1/pfs/0000:01:00.0", 200, gone);
+    auto const page = vfctl(api, {"pf", "show", "01:00.0"});
+    EXPECT_EQ(page.code, 0) << page.err;
+    EXPECT_THAT(page.out, HasSubstr("gone: the PF of 0000:01:00.0 is not on this host: "
+                                    "vfctl pf gone 0000:01:00.0"));
+    api.on("GET /v1/pfs", 200, {{"items", {gone}}, {"next", nullptr}});
+    EXPECT_THAT(vfctl(api, {"pf", "list"}).out, HasSubstr("STANDING"));
+}
+
+TEST(PfGone, EndsAndIsConfirmedByCommands) {
+    for (std::string const verb : {"gone", "confirm-gone"}) {
+        Api api;
+        auto const path = "POST /v1/pfs/0000:01:00.0/" + verb;
+        api.on(path, 202, ended("end_gone_pf"));
+        api.on("GET /v1/operations/op1", 200, ended("end_gone_pf"));
+        auto const done = vfctl(api, {"pf", verb, "0000:01:00.0"});
+        EXPECT_EQ(done.code, 0) << done.err;
+        EXPECT_THAT(done.err, HasSubstr("0000:01:00.0"));
+        auto const named = vfctl(api, {"pf", verb, "ens1"});
+        EXPECT_EQ(named.code, 2) << "a PF that is not there has no name";
+        EXPECT_THAT(named.err, HasSubstr("'ens1' is not a PCI address"));
+    }
+}
+
+TEST(PfRekey, SaysFromWhereAndWhereTo) {
+    Api api;
+    api.on("POST /v1/pfs/0000:01:00.0/rekey", 202, ended("rekey_pf"));
+    api.on("GET /v1/operations/op1", 200, ended("rekey_pf"));
+    auto const done = vfctl(api, {"pf", "rekey", "01:00.0", "0000:02:00.0"});
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_THAT(done.err, HasSubstr("what was kept of 0000:01:00.0 is kept of 0000:02:00.0"));
+    EXPECT_NE(vfctl(api, {"pf", "rekey", "01:00.0"}).code, 0);
+}
+
+}  // namespace
+}  // namespace vfmgr

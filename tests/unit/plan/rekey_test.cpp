@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is kept of a PF goes along to where it answers now.
+#include "vfmgr/plan/rekey.hpp"
+
+#include <gmock/gmock.h>
+
+#include "example_host.hpp"
+#include "vfmgr/plan/pf_standing.hpp"
+
+namespace vfmgr {
+namespace {
+
+using namespace example;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+PciAddress const second{0, 2, 0, 0};
+MacAddress const other_mac{{0x52, 0x54, 0, 0xbb, 0, 9}};
+
+// A PF as of example_host.hpp, elsewhere.
+PfState at(PciAddress const& address, MacAddress const& permanent, std::uint16_t vfs) {
+    auto state = pf(vfs);
+    state.info.pci = address;
+    state.info.mac = permanent;
+    state.info.identity.mac = permanent;
+    for (auto& leg : state.legs) leg.id.pf = address;
+    for (auto& vf : state.vfs) vf.pci.bus = address.bus;
+    return state;
+}
+
+struct RekeyTest : testing::Test {
+    HostView view = host();
+    DesiredState wish = desired();
+    MacAddress first_mac = *view.kernel.pfs.at(pf_address).info.mac;
+
+    RekeyTest() {
+        view.kernel.complete = true;
+        wish.identities[pf_address] = view.kernel.pfs.at(pf_address).info.identity;
+        wish = with_lease(wish, view, "aaaa0001", ask());
+        wish.firmware_tries[pf_address] = {};
+        in_xml(vm1_uuid, "aaaa0001");
+    }
+    void in_xml(char const* uuid, std::string const& id) {
+        view.hypervisor.vms[uuid].state = VmState::shut_off;
+        view.hypervisor.vms[uuid].config = {{wish.attachments.at(id).vf_pci, hostdev_alias(id)}};
+    }
+    void move_pf(std::uint16_t vfs = 7) {
+        view.kernel.pfs.clear();
+        view.kernel.pfs[second] = at(second, first_mac, vfs);
+    }
+    // A second PF, at `second`, whose VF 2 vm2 has.
+    void manage_second() {
+        view.kernel.pfs[second] = at(second, other_mac, 7);
+        wish.pfs[second] = wish.pfs.at(pf_address);
+        wish.identities[second].mac = other_mac;
+        auto lease = wish.attachments.at("aaaa0001");
+        lease.id = "aaaa0002";
+        lease.vm_uuid = vm2_uuid;
+        lease.vm_name = "vm2";
+        lease.spec.pf = second;
+        lease.vf = {second, 2};
+        lease.vf_pci = view.kernel.pfs.at(second).vfs[2].pci;
+        wish.attachments["aaaa0002"] = lease;
+        in_xml(vm2_uuid, "aaaa0002");
+    }
+    void swap(std::uint16_t vfs = 7) {
+        view.kernel.pfs[pf_address] = at(pf_address, other_mac, vfs);
+        view.kernel.pfs[second] = at(second, first_mac, vfs);
+    }
+    [[nodiscard]] Result<RekeyPlan> rekey(PciAddress const& to = second) const {
+        return plan_rekey(view, wish, pf_address, to);
+    }
+    [[nodiscard]] Error refusal(PciAddress const& to = second) const {
+        auto const plan = rekey(to);
+        return plan ? Error{} : plan.error();
+    }
+    [[nodiscard]] PciAddress vf_pci(PciAddress const& pf, std::size_t index) const {
+        return view.kernel.pfs.at(pf).vfs[index].pci;
+    }
+};
+
+TEST_F(RekeyTest, AllThatIsKeptGoesAlongAndTheXmlNamesTheNewAddress) {
+    auto const before = wish.attachments.at("aaaa0001");
+    move_pf();
+    auto const planned = rekey().value();
+    EXPECT_THAT(planned.moves, ElementsAre(PfMove{pf_address, second}));
+    EXPECT_FALSE(planned.makes_vfs);
+    EXPECT_EQ(planned.plan.steps,
+              (std::vector<Step>{
+                  DetachHostdev{vm1_uuid, "aaaa0001", before.vf, before.vf_pci, false, true, "vm1"},
+                  AttachHostdev{vm1_uuid,
+                                "aaaa0001",
+                                {second, 0},
+                                vf_pci(second, 0),
+                                before.settings.mac,
+                                false,
+                                true,
+                                "vm1"}}));
+    auto const after = rekeyed(view, wish, planned.moves);
+    EXPECT_FALSE(after.pfs.contains(pf_address));
+    EXPECT_EQ(after.pfs.at(second).spec, wish.pfs.at(pf_address).spec);
+    EXPECT_EQ(after.identities, (std::map<PciAddress, PfIdentity>{{second, {first_mac, {}, {}}}}));
+    EXPECT_TRUE(after.firmware_tries.contains(second));
+    auto const& lease = after.attachments.at("aaaa0001");
+    EXPECT_EQ(lease.vf, (VfId{second, 0}));
+    EXPECT_EQ(lease.vf_pci, vf_pci(second, 0));
+    EXPECT_EQ(lease.settings, before.settings) << "the VM finds its own MAC";
+    EXPECT_EQ(lease.address, before.address);
+    EXPECT_EQ(standing_of(view.kernel, after, second).is, Standing::here);
+    EXPECT_TRUE(require_same_pf(view, after, second));
+}
+
+TEST_F(RekeyTest, VfsComeFirst) {
+    move_pf(0);
+    auto const planned = rekey().value();
+    EXPECT_TRUE(planned.makes_vfs);
+    EXPECT_EQ(steps_of<SetNumVfs>(planned.plan), (std::vector<SetNumVfs>{{second, 7}}));
+    EXPECT_THAT(steps_of<DetachHostdev>(planned.plan), IsEmpty());
+    view.kernel.pfs.at(second).info.total_vfs = 6;
+    EXPECT_EQ(refusal().problem, Problem::limit_exceeded);
+}
+
+TEST_F(RekeyTest, PfsThatSwappedSlotsMoveTogether) {
+    manage_second();
+    swap(0);
+    EXPECT_EQ(steps_of<SetNumVfs>(rekey()->plan).size(), 2U);
+    swap();
+    auto const planned = rekey().value();
+    EXPECT_THAT(planned.moves, ElementsAre(PfMove{pf_address, second}, PfMove{second, pf_address}));
+    ASSERT_EQ(planned.plan.steps.size(), 4U);
+    for (std::size_t i = 0; i < 4; ++i)
+        EXPECT_EQ(std::holds_alternative<DetachHostdev>(planned.plan.steps[i]), i < 2) << i;
+    auto const after = rekeyed(view, wish, planned.moves);
+    EXPECT_EQ(after.attachments.at("aaaa0001").vf_pci, vf_pci(second, 0));
+    EXPECT_EQ(after.attachments.at("aaaa0002").vf_pci, vf_pci(pf_address, 2));
+    EXPECT_EQ(after.attachments.size(), 2U);
+    for (auto const& address : {pf_address, second})
+        EXPECT_EQ(standing_of(view.kernel, after, address).is, Standing::here);
+}
+
+TEST_F(RekeyTest, WhatNobodyKnowsToBeElsewhereIsNotPushedAside) {
+    manage_second();
+    view.kernel.pfs.erase(pf_address);
+    view.kernel.pfs[second] = at(second, first_mac, 7);
+    EXPECT_EQ(refusal().problem, Problem::conflict);
+    EXPECT_THAT(refusal().remedy, HasSubstr("vfctl pf gone 0000:02:00.0"));
+}
+
+TEST_F(RekeyTest, IsRefusedOfWhatStandsWhereItStood) {
+    view.kernel.pfs[second] = at(second, other_mac, 7);
+    EXPECT_THAT(refusal().detail, HasSubstr("is where it was"));
+    EXPECT_THAT(refusal(pf_address).detail, HasSubstr("is where it was"));
+    view.kernel.pfs.at(pf_address).stale = true;
+    EXPECT_EQ(refusal().problem, Problem::unavailable);
+    EXPECT_EQ(plan_rekey(view, wish, second, pf_address).error().problem, Problem::not_found);
+}
+
+TEST_F(RekeyTest, GoesOnlyWhereItIs) {
+    move_pf();
+    view.kernel.pfs[{0, 3, 0, 0}] = at({0, 3, 0, 0}, other_mac, 7);
+    EXPECT_EQ(refusal({0, 3, 0, 0}).problem, Problem::conflict);
+    EXPECT_THAT(refusal({0, 3, 0, 0}).remedy, HasSubstr("rekey 0000:01:00.0 0000:02:00.0"));
+}
+
+TEST_F(RekeyTest, AnotherCardTakesThePlaceByAPersonsWord) {
+    view.kernel.pfs[pf_address] = at(pf_address, other_mac, 7);
+    auto const planned = rekey(pf_address).value();
+    EXPECT_THAT(planned.plan.blast_radius.front(), HasSubstr("takes the place of"));
+    EXPECT_THAT(planned.plan.steps, IsEmpty()) << "the XML names the same address";
+    auto const after = rekeyed(view, wish, planned.moves);
+    EXPECT_EQ(after.identities.at(pf_address).mac, other_mac);
+    EXPECT_EQ(after.attachments.size(), 1U);
+    view.kernel.pfs.at(pf_address).info.identity = {};
+    EXPECT_NE(refusal(pf_address).detail, "") << "nobody knows what it is";
+}
+
+TEST_F(RekeyTest, NobodyLosesAVf) {
+    move_pf();
+    view.kernel.pfs.at(second).vfs[3].holders = {{812, "qemu"}};
+    EXPECT_EQ(refusal().problem, Problem::vf_in_use);
+    view.kernel.pfs.at(second).vfs[3].holders.clear();
+    view.hypervisor.vms[vm2_uuid].config = {{vf_pci(second, 3), "mine"}};
+    EXPECT_EQ(refusal().problem, Problem::vf_in_use);
+    view.hypervisor.vms[vm2_uuid].config.clear();
+    view.hypervisor.vms[vm1_uuid].live = view.hypervisor.vms[vm1_uuid].config;
+    EXPECT_THAT(refusal().remedy, HasSubstr("shut it down first"));
+}
+
+TEST_F(RekeyTest, QuarantinesGoAlong) {
+    auto const lease = wish.attachments.at("aaaa0001");
+    wish.quarantine[lease.vf] = {lease.vf, lease, "not clean", {"mac"}, {}};
+    wish.attachments.clear();
+    move_pf();
+    auto const after = rekeyed(view, wish, rekey()->moves);
+    ASSERT_EQ(after.quarantine.size(), 1U);
+    EXPECT_EQ(after.quarantine.begin()->first, (VfId{second, 0}));
+    EXPECT_EQ(after.quarantine.begin()->second.vf, (VfId{second, 0}));
+    EXPECT_EQ(after.quarantine.begin()->second.attachment.vf_pci, vf_pci(second, 0));
+}
+
+}  // namespace
+}  // namespace vfmgr

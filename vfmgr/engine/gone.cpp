@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// A PF that is gone, by a person's word.
+#include "vfmgr/plan/gone.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "vfmgr/engine/engine.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr auto gone_reason = "its PF is gone";
+
+std::vector<std::string> keys_of(PciAddress const& pf, std::vector<Attachment> const& leases) {
+    std::vector<std::string> keys{"pf " + to_string(pf)};
+    for (auto const& lease : leases) keys.push_back("vm " + lease.vm_uuid);
+    std::ranges::sort(keys);
+    auto const same = std::ranges::unique(keys);
+    keys.erase(same.begin(), same.end());
+    return keys;
+}
+
+// The steps of this attachment that are not done, a sentence each.
+std::vector<std::string> left_of(Plan const& plan, Operation const& operation,
+                                 std::string const& attachment) {
+    std::vector<std::string> residue;
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+        auto const* const detach = std::get_if<DetachHostdev>(&plan.steps[i]);
+        if (detach && detach->attachment == attachment &&
+            operation.steps[i].state != StepState::done)
+            residue.push_back("still to do: " + operation.steps[i].sentence);
+    }
+    return residue;
+}
+
+void append(Batch& to, Batch&& from) {
+    std::ranges::move(from.erase_attachments, std::back_inserter(to.erase_attachments));
+    std::ranges::move(from.save_quarantines, std::back_inserter(to.save_quarantines));
+    std::ranges::move(from.save_events, std::back_inserter(to.save_events));
+}
+
+// What brought a VF into quarantine before its PF went stays said.
+Quarantine after_gone(DesiredState const& desired, Attachment const& lease,
+                      std::vector<std::string> residue, Time now) {
+    auto const earlier = desired.quarantine.find(lease.vf);
+    if (earlier == desired.quarantine.end())
+        return {lease.vf, lease, gone_reason, std::move(residue), now};
+    auto quarantine = earlier->second;
+    if (quarantine.reason == gone_reason) quarantine.residue = std::move(residue);
+    return quarantine;
+}
+
+}  // namespace
+
+// Attachments become quarantines before anything is touched, so that a crash leaves those, with
+// what is still to be done; the command may be given again.
+void Engine::end_gone(Operation& operation, PciAddress const& pf) {
+    auto const claim = claims_.take(keys_of(pf, lent_of(*control_->snapshot().desired, pf)));
+    auto const host = observe_for(seams_, std::nullopt);
+    if (!host) return finish(operation, fail(host.error()), {});
+    auto const desired = control_->snapshot().desired;
+    auto const plan = plan_gone(*host, *desired, pf);
+    if (!plan) return finish(operation, fail(plan.error()), {});
+    operation.state = OperationState::running;
+    operation.steps = planned_steps(*plan);
+    auto const lent = lent_of(*desired, pf);
+    Batch begin;
+    for (auto const& lease : lent)
+        if (desired->attachments.contains(lease.id))
+            append(begin, quarantined(lease, gone_reason, left_of(*plan, operation, lease.id)));
+    begin.save_operations.push_back(operation);
+    if (!commit_at_last(begin)) return;
+    control_->wait([&](Control::State& state) {
+        for (auto const& lease : lent) state.runs.erase(lease.id);
+        return true;
+    });
+    auto const done = execute(seams_, operation, *plan, OnFailure::go_on);
+    Batch end;
+    for (auto const& lease : lent)
+        end.save_quarantines.push_back(
+            after_gone(*desired, lease, left_of(*plan, operation, lease.id), clock_.now()));
+    if (done) return finish(operation, {}, std::move(end));
+    auto error = done.error().error;
+    error.detail = fmt::format("{}", fmt::join(done.error().residue, "; "));
+    error.remedy =
+        fmt::format("put right what is named, then again: vfctl pf gone {}", to_string(pf));
+    finish(operation, fail(std::move(error)), std::move(end));
+}
+
+void Engine::confirm_gone(Operation& operation, PciAddress const& pf) {
+    auto const claim = claims_.take(keys_of(pf, lent_of(*control_->snapshot().desired, pf)));
+    auto const host = observe_for(seams_, std::nullopt);
+    if (!host) return finish(operation, fail(host.error()), {});
+    auto const desired = control_->snapshot().desired;
+    auto const plan = plan_gone_confirmed(*host, *desired, pf);
+    if (!plan) return finish(operation, fail(plan.error()), {});
+    Batch batch;
+    batch.erase_pfs.push_back(pf);
+    batch.erase_identities.push_back(pf);
+    batch.erase_firmware_tries.push_back(pf);
+    for (auto const& lease : lent_of(*desired, pf)) batch.erase_quarantines.push_back(lease.vf);
+    finish(operation, {}, std::move(batch));
+}
+
+}  // namespace vfmgr

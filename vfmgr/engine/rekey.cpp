@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is kept of a PF goes along to where it answers now.
+#include "vfmgr/plan/rekey.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "vfmgr/engine/engine.hpp"
+#include "vfmgr/engine/restore.hpp"
+#include "vfmgr/plan/gone.hpp"
+
+namespace vfmgr {
+namespace {
+
+std::vector<std::string> keys_of(std::vector<PfMove> const& moves, DesiredState const& desired) {
+    std::set<std::string> keys;
+    for (auto const& move : moves) {
+        for (auto const& pf : {move.from, move.to}) keys.insert("pf " + to_string(pf));
+        for (auto const& lease : lent_of(desired, move.from)) keys.insert("vm " + lease.vm_uuid);
+    }
+    return {keys.begin(), keys.end()};
+}
+
+template <class Value>
+void add_changes(std::map<PciAddress, Value> const& before,
+                 std::map<PciAddress, Value> const& after,
+                 std::vector<std::pair<PciAddress, Value>>& save, std::vector<PciAddress>& erase) {
+    for (auto const& [pf, value] : after)
+        if (auto const was = before.find(pf); was == before.end() || !(was->second == value))
+            save.emplace_back(pf, value);
+    for (auto const& [pf, value] : before)
+        if (!after.contains(pf)) erase.push_back(pf);
+}
+
+// What makes `after` of `before`. Erased is only what is not saved: PFs may have swapped.
+Batch changes_of(DesiredState const& before, DesiredState const& after) {
+    Batch batch;
+    add_changes(before.pfs, after.pfs, batch.save_pfs, batch.erase_pfs);
+    add_changes(before.identities, after.identities, batch.save_identities, batch.erase_identities);
+    add_changes(before.firmware_tries, after.firmware_tries, batch.save_firmware_tries,
+                batch.erase_firmware_tries);
+    for (auto const& [id, lease] : after.attachments)
+        if (!(before.attachments.at(id) == lease)) batch.save_attachments.push_back(lease);
+    for (auto const& [vf, quarantine] : after.quarantine)
+        if (auto const was = before.quarantine.find(vf);
+            was == before.quarantine.end() || !(was->second == quarantine))
+            batch.save_quarantines.push_back(quarantine);
+    for (auto const& [vf, quarantine] : before.quarantine)
+        if (!after.quarantine.contains(vf)) batch.erase_quarantines.push_back(vf);
+    return batch;
+}
+
+Error moved_again() {
+    return {Problem::conflict, "the PFs moved, or what is lent of them changed, meanwhile",
+            "ask again"};
+}
+
+}  // namespace
+
+// VFs first, whose addresses nobody can tell before.
+Result<RekeyPlan> Engine::begin_rekey(Operation& operation, RekeyPf const& command,
+                                      std::vector<PfMove> const& claimed) {
+    for (bool made = false;; made = true) {
+        VFMGR_TRY(HostView host, observe_for(seams_, std::nullopt));
+        VFMGR_TRY(RekeyPlan plan,
+                  plan_rekey(host, *control_->snapshot().desired, command.from, command.to));
+        if (plan.moves != claimed) return fail(moved_again());
+        if (!plan.makes_vfs) return plan;
+        if (made)
+            return fail(Problem::kernel_refused, "fewer VFs were made than are needed",
+                        "look in the kernel's log for the reason");
+        VFMGR_CHECK(do_plan(operation, plan.plan, OnFailure::undo));
+        Batch batch;
+        batch.erase_records_of.push_back(operation.id);
+        batch.save_operations.push_back(operation);
+        if (!commit_at_last(batch))
+            return fail(Problem::unavailable, "vfmgrd is stopping", "ask again when it runs");
+    }
+}
+
+// Then the XML, which is undone where it can't be changed as a whole; then what is kept; and then
+// what a boot would do for it.
+void Engine::rekey(Operation& operation, RekeyPf const& command) {
+    auto const before = control_->snapshot();
+    auto const first = plan_rekey(*before.host, *before.desired, command.from, command.to);
+    if (!first) return finish(operation, fail(first.error()), {});
+    auto const claim = claims_.take(keys_of(first->moves, *before.desired));
+    auto const plan = begin_rekey(operation, command, first->moves);
+    if (!plan) return finish(operation, fail(plan.error()), {});
+    if (auto const changed = do_plan(operation, plan->plan, OnFailure::undo); !changed)
+        return finish(operation, changed, {});
+    auto const host = control_->snapshot().host;
+    auto const revision = next_revision();
+    auto const written = commit_at_last([&](DesiredState const& desired) {
+        auto batch = changes_of(desired, rekeyed(*host, desired, plan->moves));
+        for (auto& [pf, kept] : batch.save_pfs) kept.revision = revision;
+        batch.save_operations.push_back(operation);
+        batch.erase_records_of.push_back(operation.id);
+        return batch;
+    });
+    if (!written) return;
+    std::vector<std::string> left;
+    for (auto const& move : plan->moves) {
+        auto const restored = restore_pf(seams_, move.to, operation.requested_by);
+        if (!restored)
+            left.push_back(fmt::format("{}: {}", to_string(move.to), restored.error().detail));
+    }
+    if (left.empty()) return finish(operation, {}, {});
+    finish(operation,
+           fail(Problem::kernel_refused,
+                fmt::format("what is kept was re-keyed, and VFs could not be set up for it: {}",
+                            fmt::join(left, "; ")),
+                "put right what is named, then: systemctl start vfmgr-restore"),
+           {});
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/plan/gone.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "vfmgr/plan/pf_standing.hpp"
+
+namespace vfmgr {
+namespace {
+
+// By the alias alone: at the VF's address there may be another device by now, which is somebody's.
+bool has_alias(std::vector<VmHostdev> const& hostdevs, Attachment const& lease) {
+    return std::ranges::find(hostdevs, hostdev_alias(lease.id), &VmHostdev::alias) !=
+           hostdevs.end();
+}
+
+Result<void> require_gone(HostView const& host, DesiredState const& desired, PciAddress const& pf) {
+    auto const kept = kept_pfs(desired);
+    if (!std::ranges::binary_search(kept, pf))
+        return fail(Problem::not_found, fmt::format("nothing is kept of a PF at {}", to_string(pf)),
+                    "nothing is to be done");
+    auto const standing = standing_of(host.kernel, desired, pf);
+    // With another device in its place it is as gone.
+    if (standing.is == Standing::gone || (standing.is == Standing::renumbered && standing.other &&
+                                          !standing.now_at && host.kernel.complete))
+        return {};
+    if (auto wrong = wrong_standing(standing, pf)) return fail(std::move(*wrong));
+    if (standing.is == Standing::unknown)
+        return fail(
+            Problem::unavailable,
+            fmt::format("whether {} is gone can't be told: it was not looked at", to_string(pf)),
+            "end what holds its VFs, or reboot the host; then look again: vfctl pf list");
+    return fail(Problem::conflict,
+                standing.is == Standing::driver_unbound
+                    ? fmt::format("{} is on this host, without a driver", to_string(pf))
+                    : fmt::format("{} is on this host", to_string(pf)),
+                standing.is == Standing::driver_unbound
+                    ? fmt::format("bind it: echo {} > /sys/bus/pci/drivers_probe", to_string(pf))
+                    : "end what is lent of it one by one: vfctl detach ATTACHMENT");
+}
+
+Result<void> require_libvirt(HostView const& host) {
+    if (!host.hypervisor.stale) return {};
+    return fail(Problem::unavailable,
+                fmt::format("libvirt can't be asked: {}", host.hypervisor.stale_reason),
+                "start libvirtd and try again");
+}
+
+std::string reserved(Attachment const& lease) {
+    std::vector<std::string> what;
+    auto const& settings = lease.settings;
+    if (settings.mac) what.push_back("MAC " + to_string(*settings.mac));
+    if (settings.port_guid) what.push_back("GUID " + to_string(*settings.port_guid));
+    if (lease.address) what.push_back("address " + to_string(*lease.address));
+    return fmt::format("{}", fmt::join(what, ", "));
+}
+
+}  // namespace
+
+std::vector<Attachment> lent_of(DesiredState const& desired, PciAddress const& pf) {
+    std::vector<Attachment> lent;
+    for (auto const& [id, lease] : desired.attachments)
+        if (lease.vf.pf == pf) lent.push_back(lease);
+    for (auto const& [vf, quarantine] : desired.quarantine)
+        if (vf.pf == pf) lent.push_back(quarantine.attachment);
+    std::ranges::sort(lent, {}, [](Attachment const& lease) { return lease.vf.index; });
+    return lent;
+}
+
+Result<Plan> plan_gone(HostView const& host, DesiredState const& desired, PciAddress const& pf) {
+    VFMGR_CHECK(require_gone(host, desired, pf));
+    VFMGR_CHECK(require_libvirt(host));
+    Plan plan;
+    for (auto const& lease : lent_of(desired, pf)) {
+        auto const* const vm = find_vm(host, lease.vm_uuid);
+        if (auto const kept = reserved(lease); !kept.empty())
+            plan.notes.push_back(
+                fmt::format("{} of VF {} stays reserved", kept, to_string(lease.vf)));
+        if (desired.attachments.contains(lease.id))
+            plan.blast_radius.push_back(fmt::format("attachment {} of VM {} ends: VF {}", lease.id,
+                                                    lease.vm_name, to_string(lease.vf)));
+        if (!vm) {
+            plan.notes.push_back(fmt::format("VM {} is gone", lease.vm_name));
+            continue;
+        }
+        DetachHostdev const detach{vm->uuid,
+                                   lease.id,
+                                   lease.vf,
+                                   lease.vf_pci,
+                                   has_alias(vm->live, lease),
+                                   has_alias(vm->config, lease),
+                                   vm->name};
+        if (detach.live || detach.config) plan.steps.emplace_back(detach);
+    }
+    plan.notes.push_back(
+        fmt::format("if it does not come back: vfctl pf confirm-gone {}", to_string(pf)));
+    return plan;
+}
+
+Result<Plan> plan_gone_confirmed(HostView const& host, DesiredState const& desired,
+                                 PciAddress const& pf) {
+    VFMGR_CHECK(require_gone(host, desired, pf));
+    VFMGR_CHECK(require_libvirt(host));
+    Plan plan;
+    for (auto const& lease : lent_of(desired, pf)) {
+        if (desired.attachments.contains(lease.id))
+            return fail(Problem::conflict,
+                        fmt::format("VF {} is lent to VM {} (attachment {})", to_string(lease.vf),
+                                    lease.vm_name, lease.id),
+                        fmt::format("end it first: vfctl pf gone {}", to_string(pf)));
+        if (auto const* const vm = find_vm(host, lease.vm_uuid);
+            vm && (has_alias(vm->live, lease) || has_alias(vm->config, lease)))
+            return fail(
+                Problem::vf_in_use,
+                fmt::format("VM {} still has VF {} in its XML", vm->name, to_string(lease.vf)),
+                fmt::format("take it out: vfctl pf gone {}", to_string(pf)));
+        if (auto const kept = reserved(lease); !kept.empty())
+            plan.blast_radius.push_back(
+                fmt::format("{} of VM {} may be given to others", kept, lease.vm_name));
+    }
+    plan.blast_radius.push_back(fmt::format("what was wanted of {} is forgotten", to_string(pf)));
+    return plan;
+}
+
+}  // namespace vfmgr

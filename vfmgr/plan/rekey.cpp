@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/plan/rekey.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "vfmgr/plan/gone.hpp"
+#include "vfmgr/plan/pf_standing.hpp"
+#include "vfmgr/plan/readable.hpp"
+
+namespace vfmgr {
+namespace {
+
+struct Ask {
+    HostView const& host;
+    DesiredState const& desired;
+    std::vector<PciAddress> kept;
+
+    [[nodiscard]] bool is_kept(PciAddress const& pf) const {
+        return std::ranges::binary_search(kept, pf);
+    }
+    [[nodiscard]] PfStanding standing(PciAddress const& pf) const {
+        return standing_of(host.kernel, desired, pf);
+    }
+};
+
+// A PF whose new address is another's old one takes that one along, and so on.
+Result<std::vector<PfMove>> moves_of(Ask const& ask, PfMove const& first) {
+    std::vector<PfMove> moves{first};
+    while (moves.back().to != first.from && ask.is_kept(moves.back().to)) {
+        auto const next = moves.back().to;
+        auto const standing = ask.standing(next);
+        if (!standing.now_at)
+            return fail(Problem::conflict,
+                        fmt::format("something is kept of another PF at {} ({}), which is not "
+                                    "known to be elsewhere",
+                                    to_string(next), to_string(standing.known)),
+                        fmt::format("if that one is gone: vfctl pf gone {0}, then vfctl pf "
+                                    "confirm-gone {0}; if it is not managed any more, end what is "
+                                    "lent of it and forget it",
+                                    to_string(next)));
+        moves.push_back({next, *standing.now_at});
+        if (moves.size() > ask.kept.size())
+            return fail(Problem::internal, "PFs that move in a circle without an end",
+                        "report this as a bug");
+    }
+    return moves;
+}
+
+// The device is the one that was known, or a person says that it takes that one's place.
+Result<void> check_device(Ask const& ask, PfMove const& move, PfState const& there, Plan& plan) {
+    auto const standing = ask.standing(move.from);
+    auto const from = to_string(move.from);
+    if (standing.now_at && *standing.now_at != move.to)
+        return fail(
+            Problem::conflict,
+            fmt::format("the PF of {} ({}) is at {}, not at {}", from, to_string(standing.known),
+                        to_string(*standing.now_at), to_string(move.to)),
+            fmt::format("vfctl pf rekey {} {}", from, to_string(*standing.now_at)));
+    if (standing.now_at) return {};
+    if (standing.is == Standing::here || standing.is == Standing::driver_unbound)
+        return fail(Problem::conflict, fmt::format("the PF of {} is where it was", from),
+                    "nothing is to be done");
+    if (standing.is == Standing::unknown)
+        return fail(Problem::unavailable,
+                    fmt::format("where the PF of {} is can't be told: it was not looked at", from),
+                    "try again when the kernel answers for it");
+    auto const& seen = there.info.identity;
+    if (empty(seen))
+        return fail(Problem::unsupported,
+                    fmt::format("{} has no MAC or GUID that can be read", to_string(move.to)),
+                    "load its driver");
+    if ((standing.known.mac && !seen.mac) || (standing.known.guid && !seen.guid))
+        return fail(Problem::unsupported,
+                    fmt::format("{} is of another kind: it was {}, and {} is {}", from,
+                                to_string(standing.known), to_string(move.to), to_string(seen)),
+                    "end what is lent of it, and configure the other one anew");
+    plan.blast_radius.push_back(fmt::format("another device ({}) takes the place of {} ({})",
+                                            to_string(seen), from, to_string(standing.known)));
+    return {};
+}
+
+// As it is but for what the moves themselves take out of VMs' XML: PFs that swap slots have each
+// other's addresses there.
+HostView but_for_ours(Ask const& ask, std::vector<PfMove> const& moves) {
+    auto host = ask.host;
+    std::set<std::string> ours;
+    for (auto const& move : moves)
+        for (auto const& lease : lent_of(ask.desired, move.from))
+            ours.insert(hostdev_alias(lease.id));
+    for (auto& [uuid, vm] : host.hypervisor.vms)
+        std::erase_if(vm.config, [&](VmHostdev const& hostdev) {
+            return hostdev.alias && ours.contains(*hostdev.alias);
+        });
+    return host;
+}
+
+std::uint16_t vfs_needed(Ask const& ask, PciAddress const& pf) {
+    std::uint16_t needed = 0;
+    for (auto const& lease : lent_of(ask.desired, pf))
+        needed = std::max(needed, static_cast<std::uint16_t>(lease.vf.index + 1));
+    auto const managed = ask.desired.pfs.find(pf);
+    if (managed == ask.desired.pfs.end()) return needed;
+    return std::max(needed, managed->second.spec.num_vfs.value_or(0));
+}
+
+// Its attachments need VFs of theirs at the new address, which nobody else may have.
+Result<void> make_vfs(Ask const& ask, PfMove const& move, PfState const& there, RekeyPlan& result) {
+    auto const needed = vfs_needed(ask, move.from);
+    if (needed > there.info.total_vfs)
+        return fail(
+            Problem::limit_exceeded,
+            fmt::format("{} allows {} VFs, and {} are needed for what is kept of {}",
+                        to_string(move.to), there.info.total_vfs, needed, to_string(move.from)),
+            "enable more in its firmware: vfctl firmware set");
+    if (auto const uses = vf_uses(but_for_ours(ask, result.moves), {}, move.to); !uses.empty())
+        return fail(Problem::vf_in_use,
+                    fmt::format("VF {} is {}", to_string(uses.front().vf), uses.front().reason),
+                    "take it from there first");
+    if (there.vfs.size() >= needed) return {};
+    VFMGR_CHECK(require_free_pci(ask.host));
+    if (!there.info.up)
+        result.plan.steps.emplace_back(SetLink{LegId{move.to, {}}, true, there.info.mtu});
+    result.plan.steps.emplace_back(SetNumVfs{move.to, needed});
+    result.makes_vfs = true;
+    return {};
+}
+
+bool has_alias(std::vector<VmHostdev> const& hostdevs, Attachment const& lease) {
+    return std::ranges::find(hostdevs, hostdev_alias(lease.id), &VmHostdev::alias) !=
+           hostdevs.end();
+}
+
+struct XmlSteps {
+    std::vector<Step> out;  // all of them first: PFs that swap slots swap addresses
+    std::vector<Step> in;
+};
+
+Result<void> change_xml(Ask const& ask, Attachment const& lease, PfMove const& move,
+                        XmlSteps& steps, Plan& plan) {
+    auto const* const vm = find_vm(ask.host, lease.vm_uuid);
+    if (!vm) {
+        plan.notes.push_back(fmt::format("VM {} is gone", lease.vm_name));
+        return {};
+    }
+    if (has_alias(vm->live, lease))
+        return fail(Problem::vf_in_use,
+                    fmt::format("VM {} runs with the device of attachment {}, at {}", vm->name,
+                                lease.id, to_string(lease.vf_pci)),
+                    "shut it down first: a device of a VM that runs can't be moved");
+    if (!has_alias(vm->config, lease)) return {};
+    VfId const after{move.to, lease.vf.index};
+    auto const* const vf = find_vf(ask.host, after);
+    if (!vf) {
+        plan.notes.push_back(
+            fmt::format("VM {} gets the address of VF {} once that is there, instead of {}",
+                        vm->name, to_string(after), to_string(lease.vf_pci)));
+        return {};
+    }
+    if (vf->pci == lease.vf_pci) return {};
+    plan.blast_radius.push_back(fmt::format("the XML of VM {} names {} instead of {}", vm->name,
+                                            to_string(vf->pci), to_string(lease.vf_pci)));
+    steps.out.emplace_back(
+        DetachHostdev{vm->uuid, lease.id, lease.vf, lease.vf_pci, false, true, vm->name});
+    steps.in.emplace_back(AttachHostdev{vm->uuid, lease.id, after, vf->pci, lease.settings.mac,
+                                        false, true, vm->name});
+    return {};
+}
+
+Result<void> plan_move(Ask const& ask, PfMove const& move, RekeyPlan& result, XmlSteps& xml) {
+    VFMGR_TRY(PfState const* there, readable_pf(ask.host, move.to));
+    VFMGR_CHECK(check_device(ask, move, *there, result.plan));
+    VFMGR_CHECK(make_vfs(ask, move, *there, result));
+    for (auto const& lease : lent_of(ask.desired, move.from))
+        VFMGR_CHECK(change_xml(ask, lease, move, xml, result.plan));
+    result.plan.notes.push_back(fmt::format("what is kept of {} is kept of {} from now on",
+                                            to_string(move.from), to_string(move.to)));
+    return {};
+}
+
+// The address of a VF that is not there stays what it was: no VM can start with it, and drift
+// tells.
+void move_lease(HostView const& host, Attachment& lease, PciAddress const& to) {
+    lease.vf.pf = to;
+    lease.spec.pf = to;
+    if (auto const* const vf = find_vf(host, lease.vf)) lease.vf_pci = vf->pci;
+}
+
+template <class Value>
+void move_key(std::map<PciAddress, Value> const& before, std::map<PciAddress, Value>& after,
+              PfMove const& move) {
+    if (auto const found = before.find(move.from); found != before.end())
+        after[move.to] = found->second;
+}
+
+}  // namespace
+
+Result<RekeyPlan> plan_rekey(HostView const& host, DesiredState const& desired,
+                             PciAddress const& from, PciAddress const& to) {
+    Ask const ask{host, desired, kept_pfs(desired)};
+    if (!ask.is_kept(from))
+        return fail(Problem::not_found,
+                    fmt::format("nothing is kept of a PF at {}", to_string(from)),
+                    "vfctl pf list shows the PFs of this host");
+    if (host.hypervisor.stale)
+        return fail(Problem::unavailable,
+                    fmt::format("libvirt can't be asked: {}", host.hypervisor.stale_reason),
+                    "start libvirtd and try again");
+    RekeyPlan result;
+    VFMGR_TRY(result.moves, moves_of(ask, {from, to}));
+    XmlSteps xml;
+    for (auto const& move : result.moves) VFMGR_CHECK(plan_move(ask, move, result, xml));
+    if (result.makes_vfs) return result;
+    std::ranges::move(xml.out, std::back_inserter(result.plan.steps));
+    std::ranges::move(xml.in, std::back_inserter(result.plan.steps));
+    return result;
+}
+
+DesiredState rekeyed(HostView const& host, DesiredState desired, std::vector<PfMove> const& moves) {
+    auto const before = desired;
+    for (auto const& [from, to] : moves) {
+        desired.pfs.erase(from);
+        desired.identities.erase(from);
+        desired.firmware_tries.erase(from);
+        std::erase_if(desired.quarantine, [&](auto const& one) { return one.first.pf == from; });
+    }
+    for (auto const& move : moves) {
+        move_key(before.pfs, desired.pfs, move);
+        move_key(before.firmware_tries, desired.firmware_tries, move);
+        if (auto const* const there = find_pf(host, move.to))
+            desired.identities[move.to] = there->info.identity;
+        for (auto const& [id, lease] : before.attachments)
+            if (lease.vf.pf == move.from) move_lease(host, desired.attachments.at(id), move.to);
+        for (auto [vf, quarantine] : before.quarantine) {
+            if (vf.pf != move.from) continue;
+            quarantine.vf.pf = move.to;
+            move_lease(host, quarantine.attachment, move.to);
+            desired.quarantine[quarantine.vf] = quarantine;
+        }
+    }
+    return desired;
+}
+
+}  // namespace vfmgr
