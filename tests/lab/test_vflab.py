@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from vflab import disk, panic, parts, plan  # noqa: E402
+from vflab import disk, panic, parts, plan, qemu  # noqa: E402
 from vflab.host import Result  # noqa: E402
 from vflab.paths import LAB, Lock  # noqa: E402
 from vflab.vm import VM  # noqa: E402
@@ -207,3 +207,15 @@ def test_a_slice_is_named_after_its_scenario():
 def test_what_a_run_without_names_runs():
     assert plan.names(with_long=False)[:-1] == plan.core()
     assert set(plan.core()) < set(plan.names(with_long=True))
+
+
+def test_a_scenario_says_which_nic_is_in_which_slot():
+    settings = {"run": "r", "name": "n", "cpus": 2, "iommu": True, "ssh_port": 1, "api_port": 2}
+
+    def nics(**more):
+        words = qemu.arguments({**settings, **more}, "")
+        return [word for word in words if word.startswith("igb,")]
+    assert nics() == ["igb,id=igb,bus=port1,netdev=wire,mac=" + qemu.PF_MAC]
+    assert nics(slots={"igb2": "port1", "igb": "port2"}) == [
+        "igb,id=igb2,bus=port1,netdev=wire2,mac=" + qemu.SECOND_MAC,
+        "igb,id=igb,bus=port2,netdev=wire,mac=" + qemu.PF_MAC]

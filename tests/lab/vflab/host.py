@@ -197,8 +197,10 @@ class Host:
             pass  # the connection may end before the command's answer
         return self.machine.wait_ready(boot + 1, deadline_seconds)
 
-    def power_cycle(self, deadline_seconds=500):
-        """Pulls the plug and puts it back: nothing in the host is told."""
+    def power_cycle(self, deadline_seconds=500, slots=None):
+        """Pulls the plug and puts it back: nothing in the host is told. `slots`, from then on:
+        which NIC is where, as in qemu.SLOTS.
+        """
         boot = self.machine.refresh()["boot"]
-        self.machine.request(do="power-cycle")
+        self.machine.request(do="power-cycle", slots=slots)
         return self.machine.wait_ready(boot + 1, deadline_seconds)

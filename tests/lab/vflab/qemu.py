@@ -18,6 +18,11 @@ MEMORY = "6G"
 # emulated host answered nobody any more.
 IOMMU = ("-device", "intel-iommu,intremap=on,device-iotlb=on")
 PF_MAC = "52:54:00:aa:00:01"
+SECOND_MAC = "52:54:00:b0:00:02"
+# The igb NICs, by QEMU's id: netdev and MAC; and those that are there at a boot, with their slots,
+# where no scenario puts them elsewhere.
+NICS = {"igb": ("wire", PF_MAC), "igb2": ("wire2", SECOND_MAC)}
+SLOTS = {"igb": "port1"}
 WIRE = "wire.sock"  # in the run's folder
 NVMES = 8
 
@@ -53,7 +58,6 @@ def arguments(settings, command_line):
         # another machine is plugged in there (vflab.second_machine).
         "-device", "pcie-root-port,id=port1,slot=1",
         "-netdev", f"stream,id=wire,server=on,addr.type=unix,addr.path={run}/{WIRE}",
-        "-device", f"igb,id=igb,bus=port1,netdev=wire,mac={PF_MAC}",
         # The lab's own way in; restrict: what runs inside does not reach the network outside.
         "-netdev", f"user,id=way-in,restrict=on{forwards}",
         "-device", "virtio-net-pci,netdev=way-in,romfile=",
@@ -61,9 +65,15 @@ def arguments(settings, command_line):
         # For a second PF that a scenario plugs in (vflab.second_pf).
         "-device", "pcie-root-port,id=port2,slot=2,mem-reserve=32M,bus-reserve=2",
         "-netdev", "user,id=wire2,restrict=on",
+        *[word for name, port in settings.get("slots", SLOTS).items() for word in nic(name, port)],
         *[word for number in range(1, NVMES + 1) for word in nvme_port(number)],
         "-kernel", f"{run}/vmlinuz", "-initrd", f"{run}/initrd", "-append", command_line,
     ]
+
+
+def nic(name, port):
+    netdev, mac = NICS[name]
+    return ["-device", f"igb,id={name},bus={port},netdev={netdev},mac={mac}"]
 
 
 def nvme_port(number):

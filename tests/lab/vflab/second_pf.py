@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A second igb PF, plugged into the running emulated host and taken out again."""
 
-MAC = "52:54:00:b0:00:02"
+from vflab.qemu import SECOND_MAC as MAC
 
 
 class SecondPf:
@@ -16,7 +16,7 @@ class SecondPf:
             f"grep -l {MAC} /sys/class/net/*/address | cut -d/ -f5").stdout.strip()
         self.pci = lab.observe.pf_pci(self.netdev)
 
-    def unplug(self):
+    def unplug(self, deadline_seconds=60):
         self.lab.qmp("device_del", id="igb2")
         self.lab.host.wait_for("the second PF is gone",
-                               f"[ ! -e /sys/bus/pci/devices/{self.pci} ]", 60)
+                               f"[ ! -e /sys/bus/pci/devices/{self.pci} ]", deadline_seconds)

@@ -221,6 +221,8 @@ class Supervisor:
             self.quit()
         elif action == "power-cycle":
             self.next_boot = True
+            if request.get("slots"):
+                self.settings["slots"] = request["slots"]
             self.kill_qemu() if self.process else self.boot()
         elif action == "power-off":
             self.shutdown_reason = "power cut"
