@@ -361,7 +361,9 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     stock::StockResponder stock(stock_limits, clock, stock_hooks(engine, guests));
     HostChecks host_checks([] { return checks::collect({CheckedMachine::host}); });
     FirmwareLook firmware([&kernel] { return kernel.read_firmware(std::nullopt); });
-    http::Server server(config.limits);
+    http::Server server(config.limits, [](std::string const& what) {
+        log(Severity::error, "an exception ended a connection", {{"detail", what}});
+    });
     VFMGR_CHECK(listen_for_api(config, server,
                                api_handler(config, {engine, stock, host_checks, firmware}, clock)));
     if (auto const vsock = guests.listen(server, plane.handler()); !vsock)

@@ -15,6 +15,7 @@
 #include <boost/beast/ssl.hpp>
 #include <optional>
 
+#include "api/http/call_handler.hpp"
 #include "api/http/listening.hpp"
 #include "api/http/parser.hpp"
 #include "api/http/wire.hpp"
@@ -35,6 +36,9 @@ namespace {
 // Closing at once with unread input would reset the connection and destroy the answer on its way.
 constexpr std::chrono::seconds linger_seconds_max{5};
 constexpr std::size_t read_chunk_bytes = 16 * 1024;
+// A cancellation reaches only a read that waits. One that has ended already, with its callback
+// still to come, goes on to the next read, which is cancelled when this is over.
+constexpr std::chrono::seconds cancel_again_seconds{1};
 
 Message message_of(Response response, std::string const& request_id) {
     response = sendable(std::move(response), request_id);
@@ -78,6 +82,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
             operation(socket_);
     }
     void enter(Phase phase, std::chrono::seconds limit);
+    void arm(std::chrono::seconds limit);
     void expired();
     void watch_for_end();
     void wait_for_request();
@@ -181,6 +186,10 @@ void Connection::finish(Finish when) {
 void Connection::enter(Phase phase, std::chrono::seconds limit) {
     phase_ = phase;
     expired_ = false;
+    arm(limit);
+}
+
+void Connection::arm(std::chrono::seconds limit) {
     deadline_.expires_after(limit);
     deadline_.async_wait([self = shared_from_this(), arming = ++arming_](ErrorCode error) {
         if (!error && arming == self->arming_) self->expired();
@@ -193,7 +202,7 @@ void Connection::expired() {
             expired_ = true;  // the aborted read answers 408
             ErrorCode ignored;
             socket_.cancel(ignored);
-            return;
+            return arm(cancel_again_seconds);
         }
         case Phase::answering:
             return send(problem_response({Problem::timed_out,
@@ -244,6 +253,7 @@ void Connection::read_header() {
 void Connection::on_header(ErrorCode error) {
     if (error) return on_read_failed(error);
     if (phase_ == Phase::closed) return;
+    if (expired_) return refuse(too_slow(setup_.limits));
     auto request = request_of(header_of(*parser_), setup_.peer);
     if (!request) return refuse(request.error());
     request_ = std::move(*request);
@@ -293,14 +303,7 @@ void Connection::dispatch() {
         [connection = weak_from_this(), sequence = sequence_](std::optional<Response> response) {
             if (auto alive = connection.lock()) alive->answer(sequence, std::move(response));
         });
-    try {
-        setup_.handler(std::move(request_), respond);
-    } catch (std::exception const& bug) {
-        respond(problem_response(
-            {Problem::internal, fmt::format("an exception ended the request: {}", bug.what()),
-             "report this with the daemon's log"},
-            path_, id_));
-    }
+    call_handler(setup_.handler, std::move(request_), respond, id_);
 }
 
 void Connection::answer(std::uint64_t sequence, std::optional<Response> response) {

@@ -90,10 +90,13 @@ struct VsockListen {
 };
 using Listen = std::variant<UnixListen, InheritedListen, TlsListen, VsockListen>;
 
+// An exception on the io thread, which ended a connection or less: called there.
+using OnBug = std::function<void(std::string const& what)>;
+
 // Owns the io thread and every connection. start() and stop() from the owner's thread.
 class Server {
   public:
-    explicit Server(Limits limits);
+    explicit Server(Limits limits, OnBug on_bug = [](std::string const&) {});
     ~Server();
     Server(Server const&) = delete;
     Server& operator=(Server const&) = delete;

@@ -54,15 +54,31 @@ SourcePort source_of(Listen const& where) {
     return vsock ? vsock->source : SourcePort::any;
 }
 
+// An exception that leaves the io thread ends the daemon, and all that it serves: it ends what it
+// happened in.
+template <class Work>
+bool returns(OnBug const& on_bug, Work work) {
+    try {
+        work();
+        return true;
+    } catch (std::exception const& bug) {
+        on_bug(bug.what());
+    } catch (...) {
+        on_bug("of a type that tells nothing");
+    }
+    return false;
+}
+
 // A listening socket with its connections. Lives on the io thread; owned by Server::Impl. Caps are
 // its own, so that guests on vsock can't take an administrator's place on the unix socket.
 class Listener {
   public:
     Listener(asio::io_context& io, std::shared_ptr<Mailbox> mailbox, Limits const& limits,
              ListeningSocket socket, SourcePort source, SslContext tls, Handler handler,
-             std::function<void()> on_empty)
+             std::function<void()> on_empty, OnBug const& on_bug)
         : io_(io),
           mailbox_(std::move(mailbox)),
+          on_bug_(on_bug),
           limits_(limits),
           file_(std::move(socket.file)),
           descriptor_(io, socket.fd.release()),
@@ -88,6 +104,7 @@ class Listener {
 
     asio::io_context& io_;
     std::shared_ptr<Mailbox> mailbox_;
+    OnBug const& on_bug_;
     Limits limits_;
     SocketFile file_;
     asio::posix::stream_descriptor descriptor_;
@@ -122,7 +139,8 @@ Listener::Accepted Listener::accept_one() {
     FileDescriptor fd(
         ::accept4(descriptor_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd) {
-        admit(std::move(fd));
+        // One that can't be served is closed; others are accepted all the same.
+        returns(on_bug_, [&] { admit(std::move(fd)); });
         return Accepted::yes;
     }
     switch (errno) {
@@ -150,7 +168,6 @@ void Listener::admit(FileDescriptor fd) {
     int const one = 1;
     if (std::holds_alternative<TcpPeer>(*peer))
         (void)::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    ++by_peer_[key];
     auto const connection =
         make_connection({.io = io_,
                          .mailbox = mailbox_,
@@ -160,8 +177,15 @@ void Listener::admit(FileDescriptor fd) {
                          .limits = limits_,
                          .handler = handler_,
                          .on_end = [this](Connection const& ended) { forget(ended); }});
+    auto& of_peer = by_peer_[key];
     connections_.emplace(connection.get(), Kept{connection, so_far_++});
-    http::start(*connection);
+    ++of_peer;
+    try {
+        http::start(*connection);
+    } catch (...) {
+        http::close(*connection);  // gives its place back
+        throw;
+    }
 }
 
 Result<void> Listener::make_room(std::string const& peer) {
@@ -217,9 +241,14 @@ void Listener::cut_vsock(std::uint32_t cid) {
 }  // namespace
 
 struct Server::Impl {
-    explicit Impl(Limits given) : limits(given) {}
+    Impl(Limits given, OnBug told) : limits(given), on_bug(std::move(told)) {}
+    // A connection whose callback threw ends by its deadline.
+    void run_io() {
+        while (!returns(on_bug, [this] { io.run(); })) continue;
+    }
 
     Limits limits;
+    OnBug on_bug;
     asio::io_context io{1};
     std::shared_ptr<Mailbox> mailbox = std::make_shared<Mailbox>(
         [this](std::function<void()> task) { asio::post(io, std::move(task)); });
@@ -235,7 +264,8 @@ struct Server::Impl {
     }
 };
 
-Server::Server(Limits limits) : impl_(std::make_unique<Impl>(limits)) {}
+Server::Server(Limits limits, OnBug on_bug)
+    : impl_(std::make_unique<Impl>(limits, std::move(on_bug))) {}
 
 Server::~Server() {
     stop();
@@ -249,7 +279,8 @@ Result<void> Server::listen(Listen const& where, Handler handler) {
     VFMGR_TRY(ListeningSocket socket, open_listening(where));
     auto listener = std::make_shared<std::unique_ptr<Listener>>(std::make_unique<Listener>(
         impl_->io, impl_->mailbox, impl_->limits, std::move(socket), source_of(where),
-        std::move(tls), std::move(handler), [impl = impl_.get()] { impl->look_whether_empty(); }));
+        std::move(tls), std::move(handler), [impl = impl_.get()] { impl->look_whether_empty(); },
+        impl_->on_bug));
     impl_->mailbox->post([this, listener] {
         impl_->listeners.push_back(std::move(*listener));
         impl_->listeners.back()->accept_next();
@@ -264,7 +295,7 @@ void Server::start() {
     sigset_t before;
     sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    impl_->thread = std::thread([impl = impl_.get()] { impl->io.run(); });
+    impl_->thread = std::thread([impl = impl_.get()] { impl->run_io(); });
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -277,7 +308,7 @@ void Server::stop() {
     if (impl_->thread.joinable())
         impl_->thread.join();
     else
-        impl_->io.run();  // never started: closes what listen() opened
+        impl_->run_io();  // never started: closes what listen() opened
     impl_->listeners.clear();
 }
 

@@ -39,7 +39,9 @@ inline void echo(Request request, Respond respond) {
 }
 
 struct TestServer {
-    explicit TestServer(Handler handler = echo, Limits limits = {}) : server(limits) {
+    explicit TestServer(
+        Handler handler = echo, Limits limits = {}, OnBug on_bug = [](std::string const&) {})
+        : server(limits, std::move(on_bug)) {
         auto const listening =
             server.listen(UnixListen{.path = path, .group = {}, .mode = 0600}, std::move(handler));
         EXPECT_TRUE(listening) << listening.error().detail;
@@ -92,9 +94,9 @@ class RawClient {
             << std::strerror(errno);
     }
     // False: the server does not listen any more.
-    bool send(std::string_view text) {
+    bool send(std::string_view text, int flags = 0) {
         while (!text.empty()) {
-            auto const sent = ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
+            auto const sent = ::send(fd_.get(), text.data(), text.size(), flags | MSG_NOSIGNAL);
             if (sent <= 0) return false;
             text.remove_prefix(static_cast<std::size_t>(sent));
         }

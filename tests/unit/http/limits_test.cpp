@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "tests/unit/http/harness.hpp"
@@ -128,6 +129,33 @@ TEST(Limits, TricklingDoesNotExtendTheDeadline) {
     expect_problem(client.reply(), 408, "timed_out");
     EXPECT_GE(sent, 3);
     EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
+}
+
+// Another request holds the io thread until the deadline is over. Urgent data wakes who looks for
+// the connection's end, and the read that has ended with it has its callback still to come when the
+// deadline cancels what waits.
+TEST(Limits, ADeadlineThatComesBetweenTwoReadsIs408) {
+    Counter held;
+    std::promise<void> go_on;
+    TestServer const test(
+        [&](Request request, Respond respond) {
+            if (request.path == "/hold") {
+                held.add();
+                go_on.get_future().wait();
+            }
+            echo(std::move(request), std::move(respond));
+        },
+        small());
+    RawClient slow(test.path);
+    ASSERT_TRUE(slow.send(post(900)));
+    RawClient other(test.path);
+    ASSERT_TRUE(other.send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\n"));
+    ASSERT_TRUE(held.reaches(1));
+    ASSERT_TRUE(slow.send(std::string(100, 'a')));
+    ASSERT_TRUE(slow.send("b", MSG_OOB)) << "CONFIG_AF_UNIX_OOB";
+    EXPECT_FALSE(slow.readable_within(small().read_seconds_max));  // who answers is held
+    go_on.set_value();
+    expect_problem(slow.reply(), 408, "timed_out");
 }
 
 TEST(Limits, SilentAndIdleConnectionsEnd) {

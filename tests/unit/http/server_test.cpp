@@ -334,5 +334,27 @@ TEST(Server, ADroppedRequestAndAnExceptionAnswer500) {
     EXPECT_EQ(body["request_id"], thrown->headers.at("x-request-id"));
 }
 
+TEST(Server, AnythingMayBeThrown) {
+    TestServer const test([](Request, Respond) { throw 1; });
+    EXPECT_EQ(test.client().send(get("/"), 20s)->status, 500);
+    EXPECT_EQ(test.client().send(get("/"), 20s)->status, 500);
+}
+
+// What no HTTP message can hold is noticed when the answer is made, outside of the handler.
+TEST(Server, AnExceptionOnTheIoThreadEndsNothingElse) {
+    Counter bugs;
+    Limits limits;
+    limits.answer_seconds_max = 1s;
+    TestServer const test(
+        [](Request request, Respond respond) {
+            if (request.path == "/fine") return echo(std::move(request), std::move(respond));
+            respond({.status = 200, .headers = {{"X", std::string(100'000, 'a')}}, .body = {}});
+        },
+        limits, [&](std::string const&) { bugs.add(); });
+    EXPECT_EQ(test.client().send(get("/"), 20s)->status, 504);
+    EXPECT_TRUE(bugs.reaches(1));
+    EXPECT_EQ(test.client().send(get("/fine"), 20s)->status, 200);
+}
+
 }  // namespace
 }  // namespace vfmgr::http
