@@ -56,11 +56,13 @@ int main(int argc, char** argv) {
     auto const worker = worker_program();
     if (!worker) return failed(worker.error());
     SpareDescriptors spare(worker_start_descriptors);
-    RemoteKernel kernel([] { return list_pfs({}); }, [] { return list_cards({}); },
-                        [&worker, &spare, locks = config->state_dir + "/workers"](
-                            KernelSubject const& subject, Deadline deadline) {
-                            return start_worker({worker->get(), locks, spare}, subject, deadline);
-                        });
+    WorkerFiles const workers{worker->get(), config->state_dir + "/workers", spare};
+    RemoteKernel kernel(
+        [] { return list_pfs({}); }, [] { return list_cards({}); },
+        {[&workers](KernelSubject const& subject) { return start_worker(workers, subject); },
+         [&workers](KernelSubject const& subject, Deadline deadline) {
+             await_predecessor(workers.locks, subject, deadline);
+         }});
     if (boot) {
         auto const restored = run_restore(*config, kernel, system_clock());
         return restored ? 0 : failed(restored.error());

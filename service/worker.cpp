@@ -23,8 +23,8 @@ int failed(std::string const& why) {
 
 }  // namespace
 
-// It ends with the daemon, by the end of its socket: signals that stop the service must not cut a
-// step in two.
+// It ends after the daemon, by the end of its socket, with the step that it is at: neither that end
+// nor the signals that stop the service may cut a step in two. A new daemon waits for it.
 int main(int argc, char** argv) {
     using namespace vfmgr;
     if (argc != 2) return failed("one argument is wanted");
@@ -38,5 +38,6 @@ int main(int argc, char** argv) {
     LinuxKernel kernel{{}};
     WorkerService service(FileDescriptor(worker_socket_fd), kernel, *subject);
     service.run();
+    service.finish_steps();
     ::_exit(0);  // whatever still hangs ends with the process, when the kernel lets go
 }

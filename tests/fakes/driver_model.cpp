@@ -226,6 +226,7 @@ PfState make_pf(DriverModel const& model, std::string_view pci, std::string ifna
     pf.info.identity.mac = pf.info.mac;
     if (!pf.info.mac) pf.info.identity.guid = Guid{0x2c9b'b400'0000'0000U + pf.info.pci.bus};
     pf.info.total_vfs = 7;
+    pf.drivers_autoprobe = true;
     pf.info.mtu = 1500;
     pf.info.up = true;
     pf.info.carrier = true;

@@ -17,6 +17,7 @@ struct FakeKernel::Effects {
     std::map<VfId, VfSpec>& guids;
     std::map<VfId, VfCounters>& counters;
     std::vector<FirmwareCard>& cards;
+    std::map<PciAddress, std::string>& overrides;
     Extent extent = Extent::whole;
 
     using Outcome = Result<Observed>;
@@ -25,6 +26,7 @@ struct FakeKernel::Effects {
     Outcome operator()(ConfigureVfs const& step) const;
     Outcome operator()(BindVfs const& step) const;
     Outcome operator()(ResetVf const& step) const;
+    Outcome operator()(SetPciValues const& step) const;
     Outcome operator()(SetLink const& step) const;
     Outcome operator()(AddVlanLeg const& step) const;
     Outcome operator()(RemoveVlanLeg const& step) const;

@@ -53,9 +53,9 @@ Result<Observed> FakeKernel::effect(KernelStep const& step, FaultPoint until) {
     auto const extent = until == FaultPoint::halfway ? Extent::half : Extent::whole;
     auto const subject = subject_of(step);
     auto const* const pf = std::get_if<PciAddress>(&subject);
-    return std::visit(
-        Effects{host_, model(pf ? *pf : PciAddress{}), resets_, guids_, counters, cards_, extent},
-        step);
+    return std::visit(Effects{host_, model(pf ? *pf : PciAddress{}), resets_, guids_, counters,
+                              cards_, overrides, extent},
+                      step);
 }
 
 Result<Observed> FakeKernel::perform(KernelStep const& step, Deadline) {

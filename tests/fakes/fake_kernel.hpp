@@ -28,6 +28,8 @@ class FakeKernel final : public Kernel {
     std::map<PciAddress, DriverModel> models;
     // What drivers that count have counted of VFs; a reset clears it. igb counts nothing.
     std::map<VfId, VfCounters> counters;
+    // driver_override of functions that have one, which no look shows.
+    std::map<PciAddress, std::string> overrides;
     std::optional<Fault> fail_at;
     std::optional<Fault> die_at;
     std::optional<Error> observe_error;

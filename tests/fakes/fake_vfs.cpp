@@ -102,10 +102,16 @@ Result<Observed> FakeKernel::Effects::operator()(SetNumVfs const& step) const {
                                 to_string(step.pf), owner->vfs.size()),
                     "look in the kernel's log for the driver's reason, or ask for fewer VFs");
     owner->vfs.clear();
+    owner->reset_methods.clear();
     owner->info.num_vfs = 0;
-    if (extent == Extent::half) return Observed{};
+    if (extent == Extent::half) {
+        owner->drivers_autoprobe = false;
+        return Observed{};
+    }
     for (std::uint16_t index = 0; index < step.count; ++index) {
         owner->vfs.push_back(new_vf(model, step.pf, index));
+        owner->reset_methods.push_back({index, "flr bus"});
+        overrides.erase(owner->vfs.back().pci);
         auto& settings = owner->vfs.back().settings;
         if (auto const kept = guids.find({step.pf, index}); kept != guids.end())
             settings = overlay(settings, kept->second);
@@ -145,7 +151,7 @@ Result<Observed> FakeKernel::Effects::operator()(ConfigureVfs const& step) const
     return observed;
 }
 
-// Half: the last one lost its driver and got none.
+// Half: the last one lost its driver and got none, though one is named for it.
 Result<Observed> FakeKernel::Effects::operator()(BindVfs const& step) const {
     std::vector<VfState*> changing;
     for (auto const index : step.vfs) {
@@ -155,10 +161,13 @@ Result<Observed> FakeKernel::Effects::operator()(BindVfs const& step) const {
         changing.push_back(target);
     }
     for (auto* const target : changing) {
+        if (step.driver) overrides[target->pci] = *step.driver;
         target->driver.reset();
         target->ifname.reset();
         if (extent == Extent::half && target == changing.back()) break;
-        if (step.driver) VFMGR_CHECK(bind(step.pf, *target, *step.driver));
+        auto const bound = step.driver ? bind(step.pf, *target, *step.driver) : Result<void>{};
+        overrides.erase(target->pci);
+        VFMGR_CHECK(bound);
     }
     return Observed{};
 }
@@ -184,10 +193,26 @@ Result<void> FakeKernel::Effects::bind(PciAddress const& pf_address, VfState& ta
 Result<Observed> FakeKernel::Effects::operator()(ResetVf const& step) const {
     VFMGR_TRY(auto* const target, vf(step.vf));
     VFMGR_CHECK(nobody_holds(*target, step.vf.pf));
-    if (extent == Extent::half) return Observed{};
+    if (extent == Extent::half) {
+        VFMGR_TRY(auto* const owner, pf(step.vf.pf));
+        for (auto& one : owner->reset_methods)
+            if (one.index == step.vf.index) one.methods = "flr";
+        return Observed{};
+    }
     ++resets[step.vf];
     auto const counted = counters.extract(step.vf);
     return Observed{{}, counted ? std::optional(counted.mapped()) : std::nullopt};
+}
+
+FakeKernel::Effects::Outcome FakeKernel::Effects::operator()(SetPciValues const& step) const {
+    VFMGR_TRY(auto* const owner, pf(step.pf));
+    if (step.drivers_autoprobe) owner->drivers_autoprobe = step.drivers_autoprobe;
+    for (auto const index : step.no_override)
+        if (auto const found = vf({step.pf, index})) overrides.erase((*found)->pci);
+    for (auto const& wanted : step.reset_methods)
+        for (auto& one : owner->reset_methods)
+            if (one.index == wanted.index) one.methods = wanted.methods;
+    return Observed{};
 }
 
 // The tool sets one after the other; nothing holds before the card's reset.

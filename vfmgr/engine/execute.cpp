@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <ranges>
 #include <set>
 
 namespace vfmgr {
@@ -13,8 +14,8 @@ using namespace std::chrono_literals;
 // What is done to many VFs and an unplug that a guest is slow to allow take long; the rest is
 // quick.
 std::chrono::seconds step_seconds_max(Step const& step) {
-    if (std::holds_alternative<SetNumVfs>(step)) return 180s;
-    if (std::holds_alternative<BindVfs>(step)) return 180s;
+    if (std::holds_alternative<SetNumVfs>(step)) return longest_kernel_step;
+    if (std::holds_alternative<BindVfs>(step)) return longest_kernel_step;
     if (std::holds_alternative<DetachHostdev>(step)) return 120s;
     return 60s;
 }
@@ -192,6 +193,18 @@ std::vector<std::string> undo(Seams const& seams, Operation& operation,
     return residue;
 }
 
+std::vector<std::string> put_values_back(Seams const& seams,
+                                         std::vector<JournalRecord> const& records) {
+    std::vector<std::string> residue;
+    for (auto const& record : std::views::reverse(records))
+        for (auto const& step : record.undo) {
+            if (!std::holds_alternative<SetPciValues>(step)) continue;
+            if (auto const back = perform(seams, step); !back)
+                residue.push_back(could_not(step, back.error()));
+        }
+    return residue;
+}
+
 namespace {
 
 // What the operation left, published before it is called ended: who then asks sees it. A part that
@@ -221,6 +234,8 @@ tl::expected<SeenOnTheWay, Failure> execute(Seams const& seams, Operation& opera
         // The failed step is undone too: it may be half done.
         if (on_failure == OnFailure::undo)
             failure.residue = undo(seams, operation, std::move(records));
+        else if (records.size() == i + 1)
+            failure.residue = put_values_back(seams, {records.back()});
         publish_end(seams, plan);
         return tl::unexpected(std::move(failure));
     }

@@ -21,8 +21,9 @@ struct Seams {
     Clock& clock;
 };
 
-// undo: put everything back that was done. stop: leave it; the caller goes on from what is. go_on:
-// do the steps that are left, which do not need the one that failed.
+// undo: put everything back that was done. stop: leave it, but for what the failed step changed
+// only for as long as it lasts; the caller goes on from what is. go_on: do the steps that are left,
+// which do not need the one that failed.
 enum class OnFailure { undo, stop, go_on };
 
 struct Failure {
@@ -45,6 +46,11 @@ struct SeenOnTheWay {
 // Performs the journal's undo steps, newest first. Returns the residue.
 [[nodiscard]] std::vector<std::string> undo(Seams const& seams, Operation& operation,
                                             std::vector<JournalRecord> records);
+
+// Of that undo only what steps change for as long as they last, for who goes on from what is.
+// Returns the residue.
+[[nodiscard]] std::vector<std::string> put_values_back(Seams const& seams,
+                                                       std::vector<JournalRecord> const& records);
 
 // A part of what the kernel has, as it is now; published on the way.
 [[nodiscard]] Result<KernelView> observe_kernel(Seams const& seams, KernelScope const& scope);

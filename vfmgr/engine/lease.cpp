@@ -274,7 +274,9 @@ Result<void> Engine::put_back(Operation& operation, Attachment const& lease) {
     } else if (known && std::holds_alternative<DetachHostdev>(done.error().step)) {
         keeps_it = true;  // the VM would not let go: the lease goes on
     } else {
-        end = quarantined(lease, done.error().error.detail, left_undone(operation));
+        auto residue = left_undone(operation);
+        std::ranges::copy(done.error().residue, std::back_inserter(residue));
+        end = quarantined(lease, done.error().error.detail, std::move(residue));
     }
     if (!done) outcome = fail(done.error().error);
     end.save_operations.push_back(operation);

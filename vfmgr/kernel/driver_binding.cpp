@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "vfmgr/kernel/in_use.hpp"
+#include "vfmgr/kernel/pci_values.hpp"
 #include "vfmgr/kernel/pf_view.hpp"
 #include "vfmgr/netlink/monitor.hpp"
 #include "vfmgr/netlink/vf.hpp"
@@ -21,13 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds counters_seconds_max{5};
-
-Error refused_write(fs::path const& file, std::string detail, int error) {
-    return {Problem::kernel_refused,
-            fmt::format("{}: {}", detail, std::generic_category().message(error)),
-            "look in the kernel's log for the driver's reason",
-            {errno_cause("write " + file.string(), error)}};
-}
 
 std::string module_of(std::string name) {
     std::replace(name.begin(), name.end(), '-', '_');
@@ -81,16 +75,6 @@ Result<void> check_group(LinuxKernelRoots const& roots, VfAt const& vf,
             fmt::format("unbind {} from its driver, or use a slot behind a switch with ACS", name));
     }
     return {};
-}
-
-Result<void> set_override(LinuxKernelRoots const& roots, PciAddress const& pci,
-                          std::string const& driver) {
-    auto const file = pci_folder(roots, pci) / "driver_override";
-    // "\n" clears it; an empty write would do nothing.
-    auto const error = write_text(file, driver + "\n");
-    if (error == 0) return {};
-    return fail(refused_write(
-        file, fmt::format("the driver of {} could not be chosen", to_string(pci)), error));
 }
 
 Result<void> unbind(LinuxKernelRoots const& roots, PciAddress const& pci) {
@@ -189,7 +173,7 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, ResetVf const& step
     VFMGR_TRY(auto const pci, vf_address(roots, step.vf));
     VfAt const vf{step.vf, pci};
     auto const method = pci_folder(roots, pci) / "reset_method";
-    auto const methods = read_text(method).value_or("");
+    auto const methods = read_reset_methods(roots, pci);
     if ((" " + methods + " ").find(" flr ") == std::string::npos)
         return fail(Problem::unsupported,
                     fmt::format("VF {} of {} ({}) has no function level reset; it offers {}",

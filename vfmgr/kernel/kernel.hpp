@@ -5,12 +5,17 @@
 // the kernel hangs.
 #pragma once
 
+#include <chrono>
 #include <optional>
 
 #include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/plan/step.hpp"
 
 namespace vfmgr {
+
+// No step of the kernel is given more time; what waits for a worker to end, and the unit's
+// TimeoutStopSec, fit it.
+inline constexpr std::chrono::seconds longest_kernel_step{180};
 
 // nullopt: everything.
 using KernelScope = std::optional<KernelSubject>;

@@ -9,6 +9,7 @@
 #include "vfmgr/kernel/firmware.hpp"
 #include "vfmgr/kernel/hang.hpp"
 #include "vfmgr/kernel/host_leg.hpp"
+#include "vfmgr/kernel/pci_values.hpp"
 #include "vfmgr/kernel/pf_view.hpp"
 #include "vfmgr/kernel/rdma_links.hpp"
 #include "vfmgr/kernel/vf_count.hpp"

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "vfmgr/kernel/leg_filter.hpp"
+#include "vfmgr/kernel/pci_values.hpp"
 #include "vfmgr/kernel/vf_files.hpp"
 
 namespace vfmgr {
@@ -201,8 +202,12 @@ Result<PfState> view_pf(LinuxKernelRoots const& roots, DeviceBooks& books, PfSou
     state.info.numa_node = numa_node_of(roots, pf);
     VFMGR_TRY(auto const vfs, list_vfs(roots, pf));
     state.info.num_vfs = static_cast<std::uint16_t>(vfs.size());
-    for (auto const& [index, pci] : vfs)
+    state.drivers_autoprobe = read_drivers_autoprobe(roots, pf);
+    for (auto const& [index, pci] : vfs) {
         state.vfs.push_back(view_vf(roots, sources, pf, index, pci));
+        if (auto methods = read_reset_methods(roots, pci); !methods.empty())
+            state.reset_methods.push_back({index, std::move(methods)});
+    }
     if (!vfs.empty()) state.info.vfio_variant = books.vfio.variant_of(roots, vfs.begin()->second);
     // The device link is the only safe map between RDMA and network devices of hardware.
     if (auto const hardware = rdma_devices_of(roots, pf); !hardware.empty()) {

@@ -41,20 +41,18 @@ std::uint64_t milliseconds_until(Deadline deadline) {
 
 }  // namespace
 
-RemoteKernel::RemoteKernel(ListPfs list_pfs, ListCards list_cards, StartWorker start_worker,
+RemoteKernel::RemoteKernel(ListPfs list_pfs, ListCards list_cards, WorkerStarter workers,
                            RemoteKernelTimes times)
     : list_pfs_(std::move(list_pfs)),
       list_cards_(std::move(list_cards)),
-      start_worker_(std::move(start_worker)),
-      times_(times) {}
+      workers_(std::move(workers)),
+      times_(times),
+      no_predecessor_after_(Steady::now() + times.predecessor) {}
 
 RemoteKernel::Slot& RemoteKernel::slot_of(KernelSubject const& subject) {
     std::lock_guard const lock(mutex_);
     auto& slot = slots_[subject];
-    if (!slot) {
-        slot = std::make_unique<Slot>();
-        slot->patience = times_.predecessor;
-    }
+    if (!slot) slot = std::make_unique<Slot>();
     return *slot;
 }
 
@@ -70,11 +68,22 @@ Result<std::shared_ptr<Worker>> RemoteKernel::worker_of(KernelSubject const& sub
                                  slot.worker->pid(), slot.hang->what, slot.worker->where(),
                                  to_rfc3339(slot.hang->since))));
     if (!slot.worker) {
-        auto const patience = std::exchange(slot.patience, 0ms);
-        VFMGR_TRY(auto process, start_worker_(subject, Steady::now() + patience));
+        VFMGR_TRY(auto process, workers_.start(subject));
         slot.worker = std::make_shared<Worker>(std::move(process));
     }
     return slot.worker;
+}
+
+// Where the daemon has a worker of its own there is none, and nothing is waited for.
+void RemoteKernel::await_predecessor(KernelSubject const& subject) {
+    auto& slot = slot_of(subject);
+    while (Steady::now() < no_predecessor_after_ && !worker_of(subject, slot)) {
+        {
+            std::lock_guard const lock(slot.mutex);
+            if (slot.worker) return;  // and it hangs
+        }
+        workers_.await_predecessor(subject, no_predecessor_after_);
+    }
 }
 
 Result<WorkerAnswer> RemoteKernel::ask(KernelSubject const& subject, WorkerRequest request,
@@ -106,13 +115,18 @@ Error RemoteKernel::give_up(KernelSubject const& subject, Slot& slot, Worker& wo
                                    worker.pid(), hang.what, worker.where()));
 }
 
+// A predecessor's time is not the step's.
 Result<Observed> RemoteKernel::perform(KernelStep const& step, Deadline deadline) {
+    auto const came = Steady::now();
+    await_predecessor(subject_of(step));
+    deadline += Steady::now() - came;
     VFMGR_TRY(auto answer, ask(subject_of(step), {0, step, 0, false}, deadline));
     return Observed{std::move(answer.remarks), answer.counters};
 }
 
 Result<KernelView> RemoteKernel::observe(KernelScope const& scope) {
     VFMGR_TRY(auto pfs, list_pfs_());
+    if (scope) await_predecessor(*scope);
     if (scope)
         std::erase_if(pfs, [&](PciAddress const& pf) { return *scope != KernelSubject(pf); });
     std::vector<std::future<PfState>> states;

@@ -18,10 +18,19 @@ namespace vfmgr {
 
 struct RemoteKernelTimes {
     std::chrono::milliseconds observe{20'000};
-    std::chrono::milliseconds grace{3'000};  // beyond a step's deadline, for the way back
-    std::chrono::milliseconds end{2'000};    // for a killed worker to be gone
-    // For a worker of an earlier vfmgrd to end what it does, when the first one is started.
-    std::chrono::milliseconds predecessor{30'000};
+    std::chrono::milliseconds grace = step_grace;
+    std::chrono::milliseconds end{2'000};  // for a killed worker to be gone
+    // For a worker of an earlier vfmgrd to end the step that it is at: the longest one, and its
+    // grace.
+    std::chrono::milliseconds predecessor = longest_kernel_step + step_grace;
+};
+
+// How workers are started: parts of worker_process.hpp.
+struct WorkerStarter {
+    // At once: pf_stuck while one of an earlier vfmgrd is still there.
+    std::function<Result<WorkerProcess>(KernelSubject const&)> start;
+    // Until it seems worth another try, at the latest until the deadline.
+    std::function<void(KernelSubject const&, Deadline)> await_predecessor;
 };
 
 class RemoteKernel final : public Kernel {
@@ -29,10 +38,11 @@ class RemoteKernel final : public Kernel {
     using ListPfs = std::function<Result<std::vector<PciAddress>>()>;
     // Each by its functions, the first of which its worker is of.
     using ListCards = std::function<Result<std::vector<CardFunctions>>()>;
-    // Waits until the deadline for one that is still there, and then says pf_stuck.
-    using StartWorker = std::function<Result<WorkerProcess>(KernelSubject const&, Deadline)>;
-    RemoteKernel(ListPfs list_pfs, ListCards list_cards, StartWorker start_worker,
+    RemoteKernel(ListPfs list_pfs, ListCards list_cards, WorkerStarter workers,
                  RemoteKernelTimes times = {});
+
+    // While a worker of an earlier vfmgrd is at its step, its PF is stuck: a look at everything
+    // says so at once, whereas who looks at that PF alone, or is to change it, waits for the end.
 
     [[nodiscard]] Result<KernelView> observe(KernelScope const& scope) override;
     [[nodiscard]] Result<Observed> perform(KernelStep const& step, Deadline deadline) override;
@@ -51,12 +61,12 @@ class RemoteKernel final : public Kernel {
         std::shared_ptr<Worker> worker;
         std::optional<Hang> hang;  // of that worker
         KernelView last;
-        std::chrono::milliseconds patience{};  // with a predecessor
     };
 
     [[nodiscard]] Slot& slot_of(KernelSubject const& subject);
     [[nodiscard]] Result<std::shared_ptr<Worker>> worker_of(KernelSubject const& subject,
                                                             Slot& slot);
+    void await_predecessor(KernelSubject const& subject);
     [[nodiscard]] Result<WorkerAnswer> ask(KernelSubject const& subject, WorkerRequest request,
                                            Deadline deadline);
     [[nodiscard]] FirmwareCard read_one(CardFunctions const& card);
@@ -68,8 +78,9 @@ class RemoteKernel final : public Kernel {
 
     ListPfs const list_pfs_;
     ListCards const list_cards_;
-    StartWorker const start_worker_;
+    WorkerStarter const workers_;
     RemoteKernelTimes const times_;
+    Deadline const no_predecessor_after_;
     std::mutex mutex_;  // guards what follows
     std::map<KernelSubject, std::unique_ptr<Slot>> slots_;
     std::vector<HostRoute> routes_;  // as last seen

@@ -2,6 +2,7 @@
 // What daemon and worker say to each other: one JSON object on a line, each way. Values.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +13,9 @@
 #include "vfmgr/plan/step.hpp"
 
 namespace vfmgr {
+
+// Beyond a step's deadline, for the way back. A worker that takes longer hangs: it is killed.
+inline constexpr std::chrono::milliseconds step_grace{3'000};
 
 struct WorkerRequest {
     std::uint64_t id = 0;            // the answer has it again

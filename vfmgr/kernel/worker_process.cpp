@@ -13,6 +13,9 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <future>
+#include <memory>
+#include <thread>
 
 #include "api/types/child_process.hpp"
 #include "vfmgr/kernel/hang.hpp"
@@ -42,17 +45,18 @@ std::int32_t pid_in(int fd) {
     return pid;
 }
 
-bool locked(int fd) {
-    return ::flock(fd, LOCK_EX | LOCK_NB) == 0;
+fs::path lock_file(fs::path const& folder, KernelSubject const& subject) {
+    return folder / (worker_word(subject) + ".lock");
 }
 
 Error still_there(KernelSubject const& subject, std::int32_t pid) {
     bool const of_pf = std::holds_alternative<PciAddress>(subject);
     return {of_pf ? Problem::pf_stuck : Problem::unavailable,
-            fmt::format("{}: a worker of an earlier vfmgrd (pid {}) hangs in the kernel{}",
+            fmt::format("{}: a worker of an earlier vfmgrd (pid {}) has not ended its step{}",
                         to_string(subject), pid, where_it_hangs("/proc", pid)),
-            !of_pf ? "look in the kernel's log for what it waits for, or reboot the host"
-                   : "end what holds its VFs, or reboot the host"};
+            !of_pf ? "wait for it; if it does not end, look in the kernel's log for what it waits "
+                     "for, or reboot the host"
+                   : "wait for it; if it does not end, end what holds its VFs, or reboot the host"};
 }
 
 // Nothing of the daemon but the socket and the lock; no signal blocked.
@@ -99,18 +103,14 @@ Result<KernelSubject> worker_subject(std::string const& word) {
     return pf;
 }
 
-Result<FileDescriptor> lock_subject(fs::path const& folder, KernelSubject const& subject,
-                                    Deadline deadline) {
+Result<FileDescriptor> lock_subject(fs::path const& folder, KernelSubject const& subject) {
     std::error_code error;
     fs::create_directories(folder, error);
-    auto const file = folder / (worker_word(subject) + ".lock");
+    auto const file = lock_file(folder, subject);
     FileDescriptor lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!lock) return fail(no_worker(subject, "open " + file.string(), errno));
-    if (locked(lock.get())) return lock;
-    auto const holder = pid_in(lock.get());
-    if (holder > 0) static_cast<void>(await_end_of(holder, deadline));
-    if (locked(lock.get())) return lock;
-    return fail(still_there(subject, holder));
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
+    return fail(still_there(subject, pid_in(lock.get())));
 }
 
 Result<WorkerProcess> spawn_worker(fs::path const& program,
@@ -153,12 +153,27 @@ Result<FileDescriptor> worker_program() {
                  {errno_cause("open " + file.string(), errno)}});
 }
 
-Result<WorkerProcess> start_worker(WorkerFiles const& files, KernelSubject const& subject,
-                                   Deadline deadline) {
+void await_predecessor(fs::path const& locks, KernelSubject const& subject, Deadline deadline) {
+    FileDescriptor lock(::open(lock_file(locks, subject).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!lock) return;
+    // For the lock, not for the process that the file names: a program that the worker began may
+    // outlive it. flock() knows no deadline, so it waits on a thread, which ends with the holder.
+    auto free = std::make_shared<std::promise<void>>();
+    auto const freed = free->get_future();
+    std::thread([free, lock = std::move(lock)]() mutable {
+        while (::flock(lock.get(), LOCK_SH) != 0 && errno == EINTR) {
+        }
+        lock.reset();
+        free->set_value();
+    }).detach();
+    static_cast<void>(freed.wait_until(deadline));
+}
+
+Result<WorkerProcess> start_worker(WorkerFiles const& files, KernelSubject const& subject) {
     // Of this process: the child has closed its own when it starts the program.
     auto const program = fmt::format("/proc/{}/fd/{}", ::getpid(), files.program);
     return files.spare.try_with([&]() -> Result<WorkerProcess> {
-        VFMGR_TRY(auto lock, lock_subject(files.locks, subject, deadline));
+        VFMGR_TRY(auto lock, lock_subject(files.locks, subject));
         return spawn_worker(program, {"vfmgrd-worker", worker_word(subject)}, std::move(lock));
     });
 }

@@ -28,18 +28,20 @@ struct WorkerFiles {
 };
 // What the start of one takes.
 inline constexpr std::size_t worker_start_descriptors = 8;
-// A file of `locks` for each subject is locked as long as a worker of it lives, so that a worker
-// that hangs is known after a restart of the daemon, too: it is waited for until the deadline, and
-// then an Error, pf_stuck of a PF, names it.
+// A file of `locks` for each subject is locked as long as a worker of it lives, so that one that is
+// at a step is known after a restart of the daemon, too: an Error, pf_stuck of a PF, names it.
 [[nodiscard]] Result<WorkerProcess> start_worker(WorkerFiles const& files,
-                                                 KernelSubject const& subject, Deadline deadline);
+                                                 KernelSubject const& subject);
+// Until nobody has the lock, or the deadline.
+void await_predecessor(std::filesystem::path const& locks, KernelSubject const& subject,
+                       Deadline deadline);
 
 // --- parts, for tests ---
 
-// The lock, with this process's number in the file for people.
 [[nodiscard]] Result<FileDescriptor> lock_subject(std::filesystem::path const& folder,
-                                                  KernelSubject const& subject, Deadline deadline);
-// `program` gets the socket as descriptor 3, and keeps `lock` open.
+                                                  KernelSubject const& subject);
+// `program` gets the socket as descriptor 3, and keeps `lock` open, which has its number for
+// people.
 [[nodiscard]] Result<WorkerProcess> spawn_worker(std::filesystem::path const& program,
                                                  std::vector<std::string> const& arguments,
                                                  FileDescriptor lock);

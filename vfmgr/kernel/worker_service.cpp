@@ -34,14 +34,29 @@ void WorkerService::run() {
 }
 
 void WorkerService::begin(WorkerRequest request) {
+    std::optional<Deadline> step;
+    if (request.step)
+        step = std::chrono::steady_clock::now() + std::chrono::milliseconds(request.milliseconds);
     std::lock_guard const lock(mutex_);
     ++underway_;
-    std::thread([this, request = std::move(request)] {
+    if (step) steps_.insert(*step);
+    std::thread([this, step, request = std::move(request)] {
         send(answer(request));
-        std::lock_guard const guard(mutex_);
-        --underway_;
-        ended_.notify_all();
+        end(step);
     }).detach();
+}
+
+void WorkerService::end(std::optional<Deadline> step) {
+    std::lock_guard const lock(mutex_);
+    --underway_;
+    if (step) steps_.erase(steps_.find(*step));
+    ended_.notify_all();
+}
+
+void WorkerService::finish_steps() {
+    std::unique_lock lock(mutex_);
+    auto const all = [this] { return steps_.empty(); };
+    if (!all()) ended_.wait_until(lock, *steps_.rbegin() + step_grace, all);
 }
 
 WorkerAnswer WorkerService::answer(WorkerRequest const& request) {

@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <set>
 
 #include "api/types/file_descriptor.hpp"
 #include "vfmgr/kernel/kernel.hpp"
@@ -22,18 +23,23 @@ class WorkerService {
 
     // Until the daemon is gone, or says what it never says.
     void run();
+    // After run(): until the steps that had begun are done, because nobody else would end what one
+    // has begun. Not for ever: a step that lasts beyond its deadline hangs. Observations are left.
+    void finish_steps();
 
   private:
     void begin(WorkerRequest request);
+    void end(std::optional<Deadline> step);
     [[nodiscard]] WorkerAnswer answer(WorkerRequest const& request);
     void send(WorkerAnswer const& answer);
 
     FileDescriptor const socket_;
     Kernel& kernel_;
     KernelSubject const subject_;
-    std::mutex mutex_;  // guards underway_, and keeps answers apart on the socket
+    std::mutex mutex_;  // guards what follows, and keeps answers apart on the socket
     std::condition_variable ended_;
     std::size_t underway_ = 0;
+    std::multiset<Deadline> steps_;  // those of underway_ that change something, by their deadlines
 };
 
 }  // namespace vfmgr

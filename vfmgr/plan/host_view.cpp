@@ -87,6 +87,8 @@ void fields(F& f, V& pf) {
     f.value("vfs", pf.vfs);
     f.value("legs", pf.legs);
     f.value("listeners", pf.listeners);
+    f.maybe("drivers_autoprobe", pf.drivers_autoprobe);
+    f.defaulted("reset_methods", pf.reset_methods);
     f.value("stale", pf.stale);
     f.value("stale_reason", pf.stale_reason);
     f.nullable("stuck", pf.stuck);

@@ -58,6 +58,10 @@ struct PfState {
     std::vector<VfState> vfs;    // by index, ascending; may have gaps while VFs appear
     std::vector<LegState> legs;  // the untagged one first
     std::vector<RdmaListener> listeners{};
+    // What steps change while they last. driver_override is not read: the kernel takes the device's
+    // lock for it, which whoever hangs in an unbind has (kernel-and-libvirt.md, 1).
+    std::optional<bool> drivers_autoprobe{};
+    std::vector<VfResetMethods> reset_methods{};  // as `vfs`, without those that have none
     bool stale = false;  // could not be read now; the rest is from observed_at
     std::string stale_reason;
     // Something hangs in the kernel with it, a sentence: no step is begun on this PF.

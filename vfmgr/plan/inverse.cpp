@@ -18,7 +18,9 @@ struct Inverter {
     Steps operator()(SetNumVfs const& step) const {
         auto const* pf = find_pf(before, step.pf);
         if (!pf || pf->info.num_vfs == step.count) return {};
-        return {SetNumVfs{step.pf, pf->info.num_vfs}};
+        Steps steps{SetNumVfs{step.pf, pf->info.num_vfs}};
+        if (pf->drivers_autoprobe) steps.push_back(SetPciValues{step.pf, pf->drivers_autoprobe});
+        return steps;
     }
     Steps operator()(ConfigureVfs const& step) const {
         ConfigureVfs back{step.pf, {}, {}};
@@ -39,10 +41,25 @@ struct Inverter {
                 vf && vf->driver != step.driver)
                 had[vf->driver].push_back(index);
         Steps steps;
-        for (auto& [driver, vfs] : had) steps.push_back(BindVfs{step.pf, std::move(vfs), driver});
+        // Cleared, whatever it was: so it is after every bind, too.
+        SetPciValues chosen{step.pf};
+        for (auto& [driver, vfs] : had) {
+            if (step.driver)
+                chosen.no_override.insert(chosen.no_override.end(), vfs.begin(), vfs.end());
+            steps.push_back(BindVfs{step.pf, std::move(vfs), driver});
+        }
+        if (!chosen.no_override.empty()) steps.push_back(std::move(chosen));
         return steps;
     }
-    Steps operator()(ResetVf const&) const { return {}; }
+    Steps operator()(ResetVf const& step) const {
+        auto const* pf = find_pf(before, step.vf.pf);
+        if (!pf) return {};
+        for (auto const& vf : pf->reset_methods)
+            if (vf.index == step.vf.index) return {SetPciValues{step.vf.pf, {}, {}, {vf}}};
+        return {};
+    }
+    // A step of an undo alone. What it puts back is no more exact when it is done twice.
+    Steps operator()(SetPciValues const&) const { return {}; }
     Steps operator()(SetLink const& step) const {
         auto const* was = leg(step.leg);
         if (!was || (was->up == step.up && was->mtu == step.mtu)) return {};

@@ -62,6 +62,16 @@ struct Sentence {
     std::string operator()(ResetVf const& step) const {
         return fmt::format("reset {} (FLR)", text(step.vf));
     }
+    std::string operator()(SetPciValues const& step) const {
+        std::vector<std::string> parts;
+        if (step.drivers_autoprobe)
+            parts.push_back(fmt::format("sriov_drivers_autoprobe of {}", to_string(step.pf)));
+        for (auto const index : step.no_override)
+            parts.push_back("driver_override of " + text({step.pf, index}));
+        for (auto const& vf : step.reset_methods)
+            parts.push_back("reset_method of " + text({step.pf, vf.index}));
+        return fmt::format("put back {}", fmt::join(parts, ", "));
+    }
     std::string operator()(SetLink const& step) const {
         return fmt::format("set {} {} with MTU {}", to_string(step.leg), step.up ? "up" : "down",
                            step.mtu);

@@ -27,6 +27,12 @@ void fields(F& f, V& change) {
     f.with("settings", change.settings, write_settings, read_reported);
 }
 
+template <class F, Of<VfResetMethods> V>
+void fields(F& f, V& vf) {
+    f.value("index", vf.index);
+    f.value("methods", vf.methods);
+}
+
 // The discriminator of each step in the journal. Names are for ever: old journals hold them.
 template <class S>
 constexpr std::string_view step_name;
@@ -62,6 +68,16 @@ constexpr std::string_view step_name<ResetVf> = "reset_vf";
 template <class F, Of<ResetVf> V>
 void fields(F& f, V& step) {
     f.value("vf", step.vf);
+}
+
+template <>
+constexpr std::string_view step_name<SetPciValues> = "set_pci_values";
+template <class F, Of<SetPciValues> V>
+void fields(F& f, V& step) {
+    f.value("pf", step.pf);
+    f.maybe("drivers_autoprobe", step.drivers_autoprobe);
+    f.defaulted("no_override", step.no_override);
+    f.defaulted("reset_methods", step.reset_methods);
 }
 
 template <>
@@ -260,6 +276,20 @@ void append_json(std::string& text, VfChange const& change) {
 
 void read(JsonReader& reader, VfChange& change) {
     fields(reader, change);
+}
+
+void to_json(nlohmann::json& out, VfResetMethods const& vf) {
+    JsonWriter writer(out);
+    fields(writer, vf);
+}
+
+void append_json(std::string& text, VfResetMethods const& vf) {
+    JsonText writer(text);
+    fields(writer, vf);
+}
+
+void read(JsonReader& reader, VfResetMethods& vf) {
+    fields(reader, vf);
 }
 
 void to_json(nlohmann::json& out, Step const& step) {

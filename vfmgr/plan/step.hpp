@@ -60,6 +60,21 @@ struct ResetVf {
     VfId vf;
     bool operator==(ResetVf const&) const = default;
 };
+// By which means the kernel may reset a VF, in its order: "flr bus".
+struct VfResetMethods {
+    std::uint16_t index = 0;
+    std::string methods;
+    auto operator<=>(VfResetMethods const&) const = default;
+};
+// What other steps change for as long as they last: part of their undo, because whoever dies in the
+// middle of one leaves it so. In no plan.
+struct SetPciValues {
+    PciAddress pf;
+    std::optional<bool> drivers_autoprobe{};
+    std::vector<std::uint16_t> no_override{};  // VFs for which no driver is named any more
+    std::vector<VfResetMethods> reset_methods{};
+    bool operator==(SetPciValues const&) const = default;
+};
 struct SetLink {
     LegId leg;
     bool up = false;
@@ -166,12 +181,13 @@ struct AwaitVerification {
 using KernelStep =
     std::variant<SetNumVfs, ConfigureVfs, BindVfs, ResetVf, SetLink, AddVlanLeg, RemoveVlanLeg,
                  AddAddress, RemoveAddress, AddPeer, RemovePeer, AddRdmaLink, RemoveRdmaLink,
-                 SetFirmware, AddSoftRdmaLink, RemoveSoftRdmaLink>;
+                 SetFirmware, AddSoftRdmaLink, RemoveSoftRdmaLink, SetPciValues>;
 using HypervisorStep = std::variant<AttachHostdev, DetachHostdev>;
-using Step = std::variant<SetNumVfs, ConfigureVfs, BindVfs, ResetVf, SetLink, AddVlanLeg,
-                          RemoveVlanLeg, AddAddress, RemoveAddress, AddPeer, RemovePeer,
-                          AddRdmaLink, RemoveRdmaLink, SetFirmware, AddSoftRdmaLink,
-                          RemoveSoftRdmaLink, AttachHostdev, DetachHostdev, AwaitVerification>;
+using Step =
+    std::variant<SetNumVfs, ConfigureVfs, BindVfs, ResetVf, SetLink, AddVlanLeg, RemoveVlanLeg,
+                 AddAddress, RemoveAddress, AddPeer, RemovePeer, AddRdmaLink, RemoveRdmaLink,
+                 SetFirmware, AddSoftRdmaLink, RemoveSoftRdmaLink, SetPciValues, AttachHostdev,
+                 DetachHostdev, AwaitVerification>;
 
 [[nodiscard]] KernelSubject subject_of(KernelStep const& step);
 // Of one kind of KernelStep.
@@ -197,6 +213,9 @@ void to_json(nlohmann::json& out, LegId const& leg);
 void read(JsonReader& reader, LegId& leg);
 void to_json(nlohmann::json& out, VfChange const& change);
 void read(JsonReader& reader, VfChange& change);
+void to_json(nlohmann::json& out, VfResetMethods const& vf);
+void append_json(std::string& text, VfResetMethods const& vf);
+void read(JsonReader& reader, VfResetMethods& vf);
 // {"step": "reset_vf", "vf": …}
 void to_json(nlohmann::json& out, Step const& step);
 void append_json(std::string& text, VfChange const& change);

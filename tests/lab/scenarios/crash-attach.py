@@ -4,27 +4,40 @@
 strace kills it as it enters the Nth fsync or fdatasync of the request, for N = 1, 2, … until the
 request ends by itself; systemd starts it again. What is then so is judged by virsh, sysfs and
 iproute2: the VF is in the VM, or free and as before, or in quarantine with the residue listed.
+
+Then it is killed in the middle of a step: strace stops the worker of the PF after a write to sysfs,
+vfmgrd is killed, and the worker goes on, or is killed as well. None of the values that a step
+changes for its own time may stay.
 """
 
 from vflab.host import CommandFailed, NotInTime
 from vflab.product import Before, Product
 
-DEADLINE_SECONDS = 3000
+DEADLINE_SECONDS = 4000
 SYNCS = "fsync,fdatasync"
 TRACE = "/run/crash-attach.strace"
 VM = "victim"
+DEVICES = "/sys/bus/pci/devices"
+# Which request writes these, in a step of its own: {pf} and {vf} are their folders.
+WRITES = {
+    "attach": ("{vf}/driver_override", "/sys/bus/pci/drivers_probe"),
+    "detach": ("{vf}/reset_method", "{vf}/reset", "/sys/bus/pci/drivers/vfio-pci/unbind"),
+    "resize": ("{pf}/sriov_drivers_autoprobe", "{pf}/sriov_numvfs"),
+}
 
 
 def run(lab):
-    lab.expect("points of the attach", "points of the detach", "attached", "not attached")
+    lab.expect("points of the attach", "points of the detach", "attached", "not attached",
+               "steps that a worker ended", "steps that nobody ended")
     product = Product(lab)
     product.manage(num_vfs=2)
     lab.vm(VM).wait_ready()
     before = Before(product)
 
+    wish = {"vm": VM, "pf": product.pci, "vf": 0, "network": "train", "settings": {"trust": True}}
+
     def attach():
-        product.ask("POST", "/v1/attachments",
-                    {"vm": VM, "pf": product.pci, "network": "train", "settings": {"trust": True}})
+        product.ask("POST", "/v1/attachments", wish)
 
     def detach():
         product.ask("DELETE", f"/v1/attachments/{product.attachments()[0]['id']}")
@@ -42,8 +55,93 @@ def run(lab):
             lab.count(f"points of the {name}")
             lab.count(end)
             point += 1
+    steps_killed(lab, product, before, wish, attach)
+    resizes_killed(lab, product)
     lab.count("violations", len(lab.failures))
     product.leave()
+
+
+def steps_killed(lab, product, before, wish, attach):
+    values = temporary_values(lab, product)
+    for name, prepare, begin in (
+            ("attach", lambda: None, lambda: lab.api("POST", "/v1/attachments", wish)),
+            ("detach", attach, lambda: lab.api(
+                "DELETE", f"/v1/attachments/{product.attachments()[0]['id']}"))):
+        for path in WRITES[name]:
+            for worker_goes_on in (True, False):
+                prepare()
+                text = killed_inside(lab, product, path, begin, worker_goes_on)
+                lab.check_equal(temporary_values(lab, product), values, text)
+                end = judge(lab, product, before)
+                lab.step(f"{text}: {end}")
+                lab.count(end)
+                restore(lab, product, before, text)
+
+
+def resizes_killed(lab, product):
+    """VFs made anew are not compared with those before."""
+    def begin():
+        return lab.api("PUT", f"/v1/pfs/{product.pci}/spec", {"mode": "manage", "num_vfs": 3})
+
+    product.manage(num_vfs=2, networks=())
+    for path in WRITES["resize"]:
+        for worker_goes_on in (True, False):
+            text = killed_inside(lab, product, path, begin, worker_goes_on)
+            autoprobe = lab.host.read(f"{DEVICES}/{product.pci}/sriov_drivers_autoprobe").strip()
+            lab.check_equal(autoprobe, "1", f"{text}: sriov_drivers_autoprobe")
+            spec = lab.api("GET", f"/v1/pfs/{product.pci}/spec").body
+            lab.check_equal(lab.observe.numvfs(product.pf), spec["num_vfs"], f"{text}: VFs")
+            lab.step(f"{text}: {spec['num_vfs']} VFs")
+            product.manage(num_vfs=2, networks=())
+
+
+def temporary_values(lab, product):
+    """What steps change for as long as they last."""
+    return lab.observe.lines(f"cd {DEVICES}/{product.pci} && grep . sriov_drivers_autoprobe "
+                             "virtfn*/driver_override virtfn*/reset_method")
+
+
+def killed_inside(lab, product, path, begin, worker_goes_on):
+    """Begins the request, and kills vfmgrd while the worker is stopped after a write to `path`."""
+    host = lab.host
+    path = path.format(pf=f"{DEVICES}/{product.pci}",
+                       vf=f"{DEVICES}/{lab.observe.vf_pci(product.pf, 0)}")
+    text = f"killed after a write to {path}, the worker {'goes on' if worker_goes_on else 'too'}"
+    host.run("systemctl reset-failed vfmgrd; systemctl restart vfmgrd")
+    pid = host.run("systemctl show -P MainPID vfmgrd").stdout.strip()
+    lab.check_equal(lab.api("GET", "/v1/pfs").status, 200, "GET /v1/pfs")
+    worker = host.wait_for("the PF has a worker",
+                           f"pgrep -P {pid} -xf 'vfmgrd-worker {product.pci}'")
+    tracer = host.background(f"strace -f -q -p {worker} -o {TRACE} -P {path} -e trace=write"
+                             " -e inject=write:signal=STOP:when=1")
+    host.wait_for("every thread of the worker is traced",
+                  f"! grep -q '^TracerPid:.0$' /proc/{worker}/task/*/status")
+    answer = begin()
+    lab.check_equal(answer.status, 202, f"{text}: the request")
+    host.wait_for(f"the worker is stopped after a write to {path}",
+                  f"grep -q 'stopped by SIGSTOP' {TRACE}", 120)
+    host.run(f"kill -KILL {pid}")
+    if not worker_goes_on:
+        host.run(f"kill -KILL {worker}")
+    tracer.stop("INT")
+    if worker_goes_on:
+        host.run(f"kill -CONT {worker}")
+    lab.count("steps that a worker ended" if worker_goes_on else "steps that nobody ended")
+    served_again(lab, pid)
+    lab.check(not running(lab, worker), f"{text}: process {worker} is still there")
+    return text
+
+
+def served_again(lab, pid):
+    """Until another vfmgrd has ended what that one had begun."""
+    lab.host.wait_for("vfmgrd serves again", "systemctl is-active vfmgrd && "
+                      f"[ $(systemctl show -P MainPID vfmgrd) != {pid} ]", 120)
+    lab.host.wait_for("vfmgrd has recovered", lambda: not unfinished(lab), 240)
+
+
+def unfinished(lab):
+    return [one["id"] for one in lab.api("GET", "/v1/operations").body["items"]
+            if one["state"] not in ("succeeded", "failed")]
 
 
 def killed_at(lab, point, request):
@@ -68,8 +166,7 @@ def killed_at(lab, point, request):
               f"write {point} {'killed' if killed else 'not reached'}, traced were {seen}")
     if not killed:
         return False
-    host.wait_for("vfmgrd has recovered and serves", "systemctl is-active vfmgrd && "
-                  f"[ $(systemctl show -P MainPID vfmgrd) != {pid} ]", 120)
+    served_again(lab, pid)
     return True
 
 
@@ -80,9 +177,7 @@ def running(lab, pid):
 def judge(lab, product, before):
     """Which of the three ends it is; anything else is a violation."""
     observe = lab.observe
-    operations = lab.api("GET", "/v1/operations").body["items"]
-    lab.check_equal([one["id"] for one in operations
-                     if one["state"] not in ("succeeded", "failed")], [], "unfinished operations")
+    lab.check_equal(unfinished(lab), [], "unfinished operations")
     inside = [[device["pci"] for device in observe.hostdevs(VM, which)]
               for which in ("live", "config")]
     leases, quarantined = product.attachments(), product.quarantined()

@@ -18,6 +18,7 @@ struct Moment {
     bool answered = false;      // the operation had ended, and somebody was told so
     LossyDisk::Files disk;
     HostView host;
+    std::map<PciAddress, std::string> overrides;
 };
 
 // A host that was switched off: neither VFs nor running VMs.
@@ -39,7 +40,7 @@ class Watched final : public Kernel, public Hypervisor {
     Watched(FakeKernel& kernel, FakeHypervisor& hypervisor, LossyDisk& disk)
         : kernel_(kernel), hypervisor_(hypervisor), disk_(disk) {
         disk_.on_sync = [this](std::string const& when) {
-            if (taking_) take(when, now());
+            if (taking_) take(when, kernel_, hypervisor_);
         };
     }
     ~Watched() override { disk_.on_sync = {}; }
@@ -47,11 +48,11 @@ class Watched final : public Kernel, public Hypervisor {
     Watched& operator=(Watched const&) = delete;
 
     Result<KernelView> observe(KernelScope const& scope) override {
-        take("observe the kernel", now());
+        take("observe the kernel", kernel_, hypervisor_);
         return kernel_.observe(scope);
     }
     Result<HypervisorView> observe(HypervisorScope const& scope) override {
-        take("observe libvirt", now());
+        take("observe libvirt", kernel_, hypervisor_);
         return hypervisor_.observe(scope);
     }
     Result<Observed> perform(KernelStep const& step, Deadline deadline) override {
@@ -72,20 +73,19 @@ class Watched final : public Kernel, public Hypervisor {
         taking_ = true;
         work();
         ended_ = true;
-        take("after all", now());
+        take("after all", kernel_, hypervisor_);
         taking_ = false;
         return std::move(moments_);
     }
     [[nodiscard]] std::size_t points() const { return points_; }
 
   private:
-    [[nodiscard]] HostView now() const { return {kernel_.view(), hypervisor_.view()}; }
-
     template <class Fake, class AnyStep>
     Result<Observed> around(Fake& fake, AnyStep const& step, Deadline deadline) {
         auto const text = std::visit([](auto const& one) { return sentence(Step{one}); }, step);
-        take("before: " + text, now());
+        take("before: " + text, kernel_, hypervisor_);
         FakeKernel kernel{kernel_.view()};
+        kernel.overrides = kernel_.overrides;
         FakeHypervisor hypervisor{kernel};
         hypervisor.change([this](HypervisorView& view) { view = hypervisor_.view(); });
         kernel.fail_at = hypervisor.fail_at = Fault{0, FaultPoint::halfway};
@@ -93,14 +93,15 @@ class Watched final : public Kernel, public Hypervisor {
             static_cast<void>(kernel.perform(step, deadline).has_value());
         else
             static_cast<void>(hypervisor.perform(step, deadline).has_value());
-        take("half way: " + text, {kernel.view(), hypervisor.view()});
+        take("half way: " + text, kernel, hypervisor);
         auto result = fake.perform(step, deadline);
-        take("after: " + text, now());
+        take("after: " + text, kernel_, hypervisor_);
         return result;
     }
 
     // The control thread writes while an operation's thread goes on.
-    void take(std::string const& what, HostView const& host) {
+    void take(std::string const& what, FakeKernel const& kernel, FakeHypervisor const& hypervisor) {
+        HostView const host{kernel.view(), hypervisor.view()};
         std::lock_guard const lock(mutex_);
         if (!taking_) return;
         for (auto const survives : {Survives::all_writes, Survives::synced, Survives::reordered}) {
@@ -109,8 +110,11 @@ class Watched final : public Kernel, public Hypervisor {
                 what + (survives == Survives::reordered ? ", and the power fails amid writes"
                         : power_failed                  ? ", and the power fails"
                                                         : ", killed"),
-                power_failed, ended_, disk_.after_crash(survives),
-                power_failed ? switched_on(host) : host};
+                power_failed,
+                ended_,
+                disk_.after_crash(survives),
+                power_failed ? switched_on(host) : host,
+                power_failed ? decltype(kernel.overrides){} : kernel.overrides};
             ++points_;
             if (seen_.insert(key(moment)).second) moments_.push_back(std::move(moment));
         }
@@ -119,6 +123,7 @@ class Watched final : public Kernel, public Hypervisor {
     static std::string key(Moment const& moment) {
         auto all = text(moment.host.kernel) + (moment.power_failed ? "off" : "on") +
                    (moment.answered ? "answered" : "");
+        for (auto const& [pci, driver] : moment.overrides) all += to_string(pci) + driver;
         for (auto const& [uuid, vm] : moment.host.hypervisor.vms) all += nlohmann::json(vm).dump();
         for (auto const& [path, content] : moment.disk)
             all += path + std::to_string(std::hash<std::string>{}(content));
@@ -181,6 +186,9 @@ inline bool has_owner(DesiredState const& desired, VmHostdev const& device) {
 // listed; empty when it is.
 inline std::string fault_of(HostView const& host, DesiredState const& desired, bool vm_runs) {
     auto const& pf = host.kernel.pfs.at(pf0);
+    if (pf.drivers_autoprobe != true) return "sriov_drivers_autoprobe is left off";
+    for (auto const& vf : pf.reset_methods)
+        if (vf.methods != "flr bus") return "a VF's reset_method is left changed";
     auto const wish = desired.pfs.find(pf0);
     if (wish != desired.pfs.end() && wish->second.spec.num_vfs &&
         pf.vfs.size() != *wish->second.spec.num_vfs)

@@ -34,6 +34,7 @@ struct CrashTest : FaultTest {
     std::string fault_after(Moment const& moment, DesiredState const& told) {
         disk.start_from(moment.disk);
         FakeKernel host{moment.host.kernel};
+        host.overrides = moment.overrides;
         FakeHypervisor libvirt{host};
         libvirt.change([&](HypervisorView& view) { view = moment.host.hypervisor; });
         bool const boots = moment.power_failed || boots_after_kill;
@@ -47,6 +48,7 @@ struct CrashTest : FaultTest {
             [](Control::State& state) { return state.store.unfinished(); });
         if (!left || !left->empty()) return "an operation is left unfinished";
         if (moment.answered && bench.desired() != told) return "what was answered is forgotten";
+        if (!host.overrides.empty()) return "a driver_override is left behind";
         return fault_of({host.view(), libvirt.view()}, bench.desired(), !boots);
     }
 
@@ -183,6 +185,28 @@ TEST_F(FaultTest, EveryFailingStepOfAnAttachIsUndone) {
             EXPECT_TRUE(bench.desired().quarantine.empty());
         }
     EXPECT_GE(failures, 24U);
+}
+
+// A detach goes on from what is: what the step that failed changed for its time is put back.
+TEST_F(FaultTest, AFailingStepOfADetachLeavesNoneOfItsValues) {
+    Bench bench(kernel, hypervisor, folder.path());
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
+    std::size_t failures = 0;
+    for (std::size_t n = 0; n < 9; ++n) {
+        bench.run(Lend{ask()});
+        auto const id = only_lease(bench);
+        kernel.fail_at = Fault{kernel.performed() + n, FaultPoint::halfway};
+        auto const released = bench.run(Release{id});
+        kernel.fail_at.reset();
+        failures += released.state == OperationState::failed ? 1 : 0;
+        EXPECT_TRUE(kernel.overrides.empty()) << "step " << n;
+        auto const view = kernel.view();
+        for (auto const& vf : view.pfs.at(pf0).reset_methods)
+            EXPECT_EQ(vf.methods, "flr bus") << "step " << n;
+        auto const desired = bench.desired();
+        for (auto const& [vf, quarantine] : desired.quarantine) bench.run(LiftQuarantine{vf});
+    }
+    EXPECT_GE(failures, 4U);
 }
 
 TEST_F(FaultTest, AHypervisorThatFailsIsUndone) {

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <future>
 
 #include "tests/fakes/fake_kernel.hpp"
 #include "vfmgr/kernel/worker_service.hpp"
@@ -47,20 +48,25 @@ class Gate {
 struct Host {
     FakeKernel fake;
     std::mutex mutex;  // guards started to workers: PFs are observed at once
-    RemoteKernelTimes times{300ms, 100ms, 100ms, 0ms};
+    RemoteKernelTimes times;
     std::vector<PciAddress> pfs{pf0, pf1};
     std::map<KernelSubject, int> started;
     std::map<KernelSubject, int> kills;
     bool dies_when_killed = true;
+    bool has_predecessor = false;                     // pf0
+    Gate predecessor;                                 // its end
     std::vector<std::pair<KernelSubject, int>> ends;  // the workers' ends of their sockets
     std::vector<std::thread> workers;
     std::unique_ptr<RemoteKernel> kernel;
 
-    Host() : fake(two_pfs()) {
+    explicit Host(RemoteKernelTimes given = {300ms, 100ms, 100ms, 0ms})
+        : fake(two_pfs()), times(given) {
         kernel = std::make_unique<RemoteKernel>(
             [this]() -> Result<std::vector<PciAddress>> { return pfs; },
             [] { return Result<std::vector<CardFunctions>>{{{pf1, {pf1}}}}; },
-            [this](KernelSubject const& subject, Deadline) { return start(subject); }, times);
+            WorkerStarter{[this](KernelSubject const& subject) { return start(subject); },
+                          [this](KernelSubject const&, Deadline) { predecessor.pass(); }},
+            times);
     }
     ~Host() {
         dies_when_killed = true;
@@ -78,6 +84,8 @@ struct Host {
     }
     Result<WorkerProcess> start(KernelSubject const& pf) {
         std::lock_guard const lock(mutex);
+        if (has_predecessor && pf == KernelSubject(pf0))
+            return fail(Problem::pf_stuck, "a worker of an earlier vfmgrd is at its step");
         ++started[pf];
         std::array<int, 2> pair{};
         EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()), 0);
@@ -276,14 +284,46 @@ TEST(RemoteKernel, AWorkerThatTalksNonsenseIsKilledAndReplaced) {
     EXPECT_TRUE(host.kernel->perform(SetNumVfs{pf0, 3}, soon()));
 }
 
+TEST(RemoteKernel, AWorkerOfAnEarlierDaemonIsWaitedForByWhoActsOnItsPf) {
+    Host host({300ms, 100ms, 100ms, 60s});
+    host.has_predecessor = true;
+    auto acting = std::async(std::launch::async, [&] {
+        return host.kernel->perform(SetNumVfs{pf0, 3}, std::chrono::steady_clock::now() + 300ms);
+    });
+    auto planning = std::async(std::launch::async, [&] { return host.kernel->observe(pf0); });
+    // Whoever looks at everything does not wait.
+    auto const view = host.look();
+    EXPECT_EQ(view.pfs.at(pf0).stuck, "a worker of an earlier vfmgrd is at its step");
+    EXPECT_FALSE(view.pfs.at(pf1).stale);
+    EXPECT_EQ(acting.wait_for(400ms), std::future_status::timeout) << "longer than the step has";
+    EXPECT_EQ(planning.wait_for(0ms), std::future_status::timeout);
+    {
+        std::lock_guard const lock(host.mutex);
+        host.has_predecessor = false;
+    }
+    host.predecessor.open();
+    auto const done = acting.get();
+    EXPECT_TRUE(done) << done.error().detail;
+    EXPECT_FALSE(planning.get()->pfs.at(pf0).stale);
+    EXPECT_EQ(host.started[pf0], 1);
+}
+
+TEST(RemoteKernel, AWorkerOfAnEarlierDaemonThatNeverEndsIsGivenUp) {
+    Host host({300ms, 100ms, 100ms, 50ms});
+    host.has_predecessor = true;
+    host.predecessor.open();
+    EXPECT_EQ(host.kernel->perform(SetNumVfs{pf0, 3}, soon()).error().problem, Problem::pf_stuck);
+}
+
 TEST(RemoteKernel, APfWhoseWorkerDoesNotStartIsStaleWithTheReason) {
     Host host;
     RemoteKernel kernel([&]() -> Result<std::vector<PciAddress>> { return host.pfs; },
                         [] { return Result<std::vector<CardFunctions>>{}; },
-                        [&](KernelSubject const& pf, Deadline) -> Result<WorkerProcess> {
-                            if (pf == KernelSubject(pf1)) return host.start(pf);
-                            return fail(Problem::pf_stuck, "a worker of an earlier vfmgrd hangs");
-                        },
+                        {[&](KernelSubject const& pf) -> Result<WorkerProcess> {
+                             if (pf == KernelSubject(pf1)) return host.start(pf);
+                             return fail(Problem::pf_stuck, "a worker of an earlier vfmgrd hangs");
+                         },
+                         [](KernelSubject const&, Deadline) {}},
                         host.times);
     auto const view = kernel.observe(std::nullopt).value();
     EXPECT_TRUE(view.pfs.at(pf0).stale);

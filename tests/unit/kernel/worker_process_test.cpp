@@ -33,8 +33,8 @@ TEST(StartWorker, GoesOnWhereDescriptorsAreScarce) {
     std::vector<WorkerProcess> kept;  // what they gave back would lie below the limit
     for (int again = 0; again < 3; ++again) {
         test::NoDescriptorsLeft const none;
-        EXPECT_FALSE(start_worker({program.get(), folder.file("locks"), without}, pf, in(10s)));
-        auto started = start_worker({program.get(), folder.file("locks"), spare}, pf, in(10s));
+        EXPECT_FALSE(start_worker({program.get(), folder.file("locks"), without}, pf));
+        auto started = start_worker({program.get(), folder.file("locks"), spare}, pf);
         ASSERT_TRUE(started) << detail_with_causes(started.error());
         EXPECT_EQ(started->end(), "exit status 0");
         kept.push_back(std::move(*started));
@@ -80,19 +80,24 @@ TEST(SpawnWorker, AProgramThatIsNotThereIsAnError) {
 
 TEST(LockPf, IsHeldByTheWorkerAsLongAsItLives) {
     test::TemporaryFolder const folder;
-    auto lock = lock_subject(folder.path(), pf, in(0ms));
+    auto lock = lock_subject(folder.path(), pf);
     ASSERT_TRUE(lock);
     auto process = shell("read -r line <&3", std::move(*lock));
     ASSERT_TRUE(process);
-    auto const held = lock_subject(folder.path(), pf, in(50ms));
+    auto const held = lock_subject(folder.path(), pf);
     ASSERT_FALSE(held);
     EXPECT_EQ(held.error().problem, Problem::pf_stuck);
     EXPECT_NE(held.error().detail.find("pid " + std::to_string(process->pid)), std::string::npos)
         << held.error().detail;
-    EXPECT_TRUE(lock_subject(folder.path(), PciAddress{0, 2, 0, 0}, in(0ms))) << "another PF";
-    EXPECT_TRUE(lock_subject(folder.path(), HostNetwork{}, in(0ms))) << "the host's network";
+    EXPECT_TRUE(lock_subject(folder.path(), PciAddress{0, 2, 0, 0})) << "another PF";
+    EXPECT_TRUE(lock_subject(folder.path(), HostNetwork{})) << "the host's network";
+    auto const began = std::chrono::steady_clock::now();
+    await_predecessor(folder.path(), pf, in(50ms));
+    EXPECT_GE(std::chrono::steady_clock::now() - began, 50ms) << "its end is waited for";
     process->kill();
-    EXPECT_TRUE(lock_subject(folder.path(), pf, in(10s))) << "its end is waited for";
+    await_predecessor(folder.path(), pf, in(10s));
+    // The kernel gives its descriptors back before it is seen to have ended.
+    EXPECT_TRUE(lock_subject(folder.path(), pf));
     EXPECT_EQ(process->end(), "signal 9");
 }
 

@@ -49,7 +49,11 @@ inline PfState pf(std::uint16_t num_vfs) {
     leg.ifname = "enp1s0";
     leg.mtu = 1500;
     state.legs.push_back(leg);
-    for (std::uint16_t i = 0; i < num_vfs; ++i) state.vfs.push_back(vf(i));
+    state.drivers_autoprobe = true;
+    for (std::uint16_t i = 0; i < num_vfs; ++i) {
+        state.vfs.push_back(vf(i));
+        state.reset_methods.push_back({i, "flr bus"});
+    }
     return state;
 }
 

@@ -209,7 +209,7 @@ TEST(PlanRestore, LeavesAHalfMadeLeaseToRecovery) {
 TEST(Inverse, IsMadeOfWhatWasSeenBefore) {
     auto const before = host(3);
     EXPECT_EQ(inverse(SetNumVfs{pf_address, 7}, before),
-              (std::vector<Step>{SetNumVfs{pf_address, 3}}));
+              (std::vector<Step>{SetNumVfs{pf_address, 3}, SetPciValues{pf_address, true}}));
     VfSpec change;
     change.mac = mac(9);
     change.link_state = LinkState::enable;  // not reported before: can't be put back
@@ -219,12 +219,17 @@ TEST(Inverse, IsMadeOfWhatWasSeenBefore) {
               (std::vector<Step>{ConfigureVfs{pf_address, {{1, back}}, {}}}));
     VfId const vf1{pf_address, 1};
     EXPECT_EQ(inverse(BindVfs{pf_address, {1}, "vfio-pci"}, before),
-              (std::vector<Step>{BindVfs{pf_address, {1}, {}}}));
+              (std::vector<Step>{BindVfs{pf_address, {1}, {}}, SetPciValues{pf_address, {}, {1}}}));
     auto mixed = before;
     mixed.kernel.pfs[pf_address].vfs[2].driver = "igbvf";
-    EXPECT_EQ(
-        inverse(BindVfs{pf_address, {0, 1, 2, 9}, "vfio-pci"}, mixed),
-        (std::vector<Step>{BindVfs{pf_address, {0, 1}, {}}, BindVfs{pf_address, {2}, "igbvf"}}));
+    EXPECT_EQ(inverse(BindVfs{pf_address, {0, 1, 2, 9}, "vfio-pci"}, mixed),
+              (std::vector<Step>{BindVfs{pf_address, {0, 1}, {}}, BindVfs{pf_address, {2}, "igbvf"},
+                                 SetPciValues{pf_address, {}, {0, 1, 2}}}));
+    EXPECT_EQ(inverse(BindVfs{pf_address, {1, 2}, {}}, mixed),
+              (std::vector<Step>{BindVfs{pf_address, {2}, "igbvf"}}))
+        << "an unbind names no driver";
+    EXPECT_EQ(inverse(ResetVf{vf1}, before),
+              (std::vector<Step>{SetPciValues{pf_address, {}, {}, {{1, "flr bus"}}}}));
     LegId const untagged{pf_address, {}};
     EXPECT_EQ(inverse(SetLink{untagged, true, 9000}, before),
               (std::vector<Step>{SetLink{untagged, false, 1500}}));
@@ -249,7 +254,7 @@ TEST(Inverse, WhatAlreadyHeldIsNotUndone) {
     EXPECT_THAT(inverse(BindVfs{pf_address, {1}, "vfio-pci"}, before), IsEmpty());
     EXPECT_THAT(inverse(AddRdmaLink{pf_address}, before), IsEmpty());
     EXPECT_THAT(inverse(AddAddress{{pf_address, {}}, ip("10.0.0.1")}, before), IsEmpty());
-    EXPECT_THAT(inverse(ResetVf{vf1}, before), IsEmpty());
+    EXPECT_THAT(inverse(ResetVf{{pf_address, 9}}, before), IsEmpty()) << "there is no such VF";
     EXPECT_EQ(inverse(AttachHostdev{vm1_uuid, "x", vf1, pci, {}, true, true}, before),
               (std::vector<Step>{DetachHostdev{vm1_uuid, "x", vf1, pci, true, false}}));
 }

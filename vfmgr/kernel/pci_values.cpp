@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/kernel/pci_values.hpp"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+namespace vfmgr {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<void> put_back(fs::path const& file, std::string const& value) {
+    if (read_text(file) == value) return {};
+    auto const error = write_text(file, value);
+    if (error == 0) return {};
+    return fail(refused_write(
+        file, fmt::format("{} could not be put back to \"{}\"", file.string(), value), error));
+}
+
+}  // namespace
+
+Error refused_write(fs::path const& file, std::string const& detail, int error) {
+    return {Problem::kernel_refused,
+            fmt::format("{}: {}", detail, std::generic_category().message(error)),
+            "look in the kernel's log for the driver's reason",
+            {errno_cause("write " + file.string(), error)}};
+}
+
+std::optional<bool> read_drivers_autoprobe(LinuxKernelRoots const& roots, PciAddress const& pf) {
+    auto const text = read_text(pci_folder(roots, pf) / "sriov_drivers_autoprobe");
+    if (!text || (*text != "0" && *text != "1")) return std::nullopt;
+    return *text == "1";
+}
+
+std::string read_reset_methods(LinuxKernelRoots const& roots, PciAddress const& pci) {
+    return read_text(pci_folder(roots, pci) / "reset_method").value_or("");
+}
+
+Result<void> set_override(LinuxKernelRoots const& roots, PciAddress const& pci,
+                          std::string const& driver) {
+    auto const file = pci_folder(roots, pci) / "driver_override";
+    // "\n" clears it; an empty write would do nothing.
+    auto const error = write_text(file, driver + "\n");
+    if (error == 0) return {};
+    return fail(refused_write(
+        file, fmt::format("the driver of {} could not be chosen", to_string(pci)), error));
+}
+
+// Each is tried, whatever becomes of the others.
+Result<Observed> perform_step(LinuxKernelRoots const& roots, SetPciValues const& step, Deadline) {
+    VFMGR_TRY(auto const vfs, list_vfs(roots, step.pf));
+    Result<void> outcome;
+    auto const note = [&](Result<void> const& done) {
+        if (!done && outcome) outcome = done;
+    };
+    if (step.drivers_autoprobe)
+        note(put_back(pci_folder(roots, step.pf) / "sriov_drivers_autoprobe",
+                      *step.drivers_autoprobe ? "1" : "0"));
+    for (auto const index : step.no_override)
+        if (auto const vf = vfs.find(index); vf != vfs.end())
+            note(set_override(roots, vf->second, ""));
+    for (auto const& [index, methods] : step.reset_methods)
+        if (auto const vf = vfs.find(index); vf != vfs.end())
+            note(put_back(pci_folder(roots, vf->second) / "reset_method", methods));
+    VFMGR_CHECK(outcome);
+    return Observed{};
+}
+
+}  // namespace vfmgr
