@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <systemd/sd-daemon.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include "guest-tools/serve/remote_responder.hpp"
 #include "guest-tools/stock/cm_stream.hpp"
 #include "service/auth/authenticate.hpp"
+#include "service/event_log.hpp"
 #include "service/guest/access.hpp"
 #include "service/guest/identity.hpp"
 #include "service/log.hpp"
@@ -180,35 +182,6 @@ GuestPlaneHooks guest_hooks(Asked const& asked, std::uint16_t echo_port) {
     return hooks;
 }
 
-// What was asked for and done the operation tells by itself.
-void log_event(HistoryEvent const& event) {
-    std::string_view message;
-    auto severity = Severity::notice;
-    if (event.kind == EventKind::lost) {
-        message = "a VM has lost its VF";
-        severity = Severity::error;
-    } else if (event.kind == EventKind::drift) {
-        message = "drift";
-        severity = Severity::warning;
-    } else if (event.kind == EventKind::settled) {
-        message = "drift is over";
-    } else if (event.kind == EventKind::repaired) {
-        message = "drift repaired";
-    } else if (event.kind == EventKind::repair_failed) {
-        message = "drift can't be repaired";
-        severity = Severity::warning;
-    } else {
-        return;
-    }
-    log(severity, message,
-        {{"pf", to_string(event.pf)},
-         {"vf", event.vf ? std::to_string(*event.vf) : ""},
-         {"vm", event.vm_name.value_or("")},
-         {"attachment", event.attachment.value_or("")},
-         {"event", std::to_string(event.number)},
-         {"detail", event.detail}});
-}
-
 ScheduleHooks schedule_hooks(GuestPlane const& plane) {
     ScheduleHooks hooks;
     hooks.guest_waits = [&plane](std::string const& vm_uuid) { return plane.guest_waits(vm_uuid); };
@@ -330,6 +303,18 @@ int wait_for_signal(Engine& engine, Clock& clock) {
     }
 }
 
+// Who asked gets an answer first. What waits for a guest that does not answer, or behind such an
+// operation, is cut short by the end of this process: the next one's recovery goes on with it.
+void stop(Engine& engine, http::Server& server, Clock& clock) {
+    engine.stop_waiting();
+    server.finish(last_answers_time);
+    engine.on_event({});
+    engine.control().on_change([] {});
+    if (engine.stop(clock.steady_now() + stop_patience)) return;
+    log(Severity::notice, "operations are left to the next start");
+    ::_exit(0);
+}
+
 }  // namespace
 
 Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
@@ -351,7 +336,8 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     // Before the first look: what changes after it is seen by the next one.
     Hearing const hearing(bell, [&engine] { engine.look_at_once(); });
     VFMGR_TRY(auto const events, HostEvents::start([&engine] { engine.look_again(); }));
-    VFMGR_CHECK(engine.recover());
+    engine.on_event(log_event);
+    VFMGR_CHECK(engine.recover(log_recovered));
     VFMGR_TRY(auto responder, verify::Responder::start(verify::ResponderLimits{}, guests.check_peer,
                                                        stock::cm_streams(rping_program)));
     GuestPlane plane(guest_hooks({engine, hypervisor, bell, clock}, responder->echo_port()),
@@ -369,7 +355,6 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     if (auto const vsock = guests.listen(server, plane.handler()); !vsock)
         log(Severity::warning, "no guest plane, VMs can't report",
             {{"detail", vsock.error().detail}, {"remedy", vsock.error().remedy}});
-    engine.on_event(log_event);
     follow_changes(engine, {plane, stock, server}, clock);
     engine.start_observing();
     engine.start_schedule(schedule_hooks(plane));
@@ -379,10 +364,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     auto const signal = wait_for_signal(engine, clock);
     sd_notify(0, "STOPPING=1");
     log(Severity::notice, "stopping", {{"signal", std::to_string(signal)}});
-    engine.stop_schedule();
-    engine.on_event({});
-    engine.control().on_change([] {});
-    server.stop();
+    stop(engine, server, clock);
     return {};
 }
 

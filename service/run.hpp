@@ -12,6 +12,12 @@
 
 namespace vfmgr {
 
+// After SIGTERM whoever waits for an answer gets it within this time, or a refusal.
+inline constexpr std::chrono::seconds last_answers_time{2};
+// Operations then have this long to end. The step of the kernel that one is at then has
+// its own time. TimeoutStopSec of the unit is more than both.
+inline constexpr std::chrono::seconds stop_patience{20};
+
 // The third seam beside kernel and hypervisor: how VMs call, and what is asked about them.
 struct GuestSeam {
     verify::Responder::CheckPeer check_peer;
@@ -42,6 +48,7 @@ class Bell {
     Time rung_at_{};
 };
 
+// Ends the process (0) when operations are left to recovery.
 [[nodiscard]] Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
                                GuestSeam const& guests, Bell& bell, Clock& clock);
 

@@ -19,9 +19,9 @@ nlohmann::json about() {
               "/v1/tokens"}}};
 }
 
-// Ready means: the journal is recovered (nothing is served before), the host was seen, libvirt
-// answers. What differs then from what is wanted is told beside it: who may be sent requests is
-// another question.
+// Ready means: the host was seen, libvirt answers. What a crash cut short may still be in recovery,
+// and says so to who would change it. What differs then from what is wanted is told beside it: who
+// may be sent requests is another question.
 http::Response ready(Engine& engine) {
     auto const now = engine.snapshot();
     auto reasons = nlohmann::json::array();

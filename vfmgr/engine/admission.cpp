@@ -92,6 +92,7 @@ Result<Answer> Engine::admit_known(Control::State& state, Command const& command
             if (operation) return Answer{std::move(operation), {}, {}, 0};
         }
     }
+    VFMGR_CHECK(check_recovered(command));
     return std::visit([&](auto const& one) { return admit_one(state, one, intent); }, command);
 }
 

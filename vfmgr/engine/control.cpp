@@ -96,6 +96,10 @@ void Control::watch(Deadline deadline, std::function<bool(State&, Watch)> ready)
     });
 }
 
+void Control::expire_watches() {
+    post([this](State&) { expiring_ = true; });
+}
+
 void Control::on_change(std::function<void()> changed) {
     // Waited for, so that the one replaced is not running any more when this returns.
     wait([&](State&) { return (changed_ = std::move(changed), true); });
@@ -220,7 +224,7 @@ Deadline Control::next_deadline() const {
 
 void Control::ask_watchers(Deadline now) {
     std::erase_if(watchers_, [&](Watcher& watcher) {
-        bool const expired = watcher.deadline <= now;
+        bool const expired = expiring_ || watcher.deadline <= now;
         bool ready = false;
         bool const asked = guarded(
             [&] { ready = watcher.ready(state_, expired ? Watch::expired : Watch::again); });

@@ -120,6 +120,9 @@ class Control {
     // Asks `ready` after every task, and once more as expired at the deadline, until it says true.
     void watch(Deadline deadline, std::function<bool(State&, Watch)> ready);
 
+    // Those who watch, and who will, are asked as if their deadline had come.
+    void expire_watches();
+
     // Merges what was observed into what is published. Looks overlap and a slow one comes late: of
     // each PF, of the network, of libvirt and of each VM the one that was read later stays.
     void publish(KernelView const& seen, KernelScope const& scope, LookTime const& when);
@@ -153,6 +156,7 @@ class Control {
 
     State state_;
     std::vector<Watcher> watchers_;  // control thread only
+    bool expiring_ = false;          // control thread only
     std::function<void()> changed_;  // control thread only
     // Control thread only.
     std::function<void(std::string const&)> bug_ = [](std::string const&) {};

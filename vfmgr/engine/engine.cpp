@@ -35,15 +35,30 @@ Engine::Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> 
       ask_responder_(std::move(ask_responder)),
       trusted_netdevs_(std::move(trusted_netdevs)),
       find_owners_(std::move(find_owners)),
-      seams_{kernel_, hypervisor_, *control_, clock_},
+      seams_{kernel_, hypervisor_, *control_, clock_, &gate_},
       // What was being changed was not judged: now it can be.
       claims_([this] { look_again(); }) {}
 
-Engine::~Engine() {
+void Engine::stop_waiting() {
     stopping_ = true;
     look_again();
     stop_schedule();
-    control_->post([](Control::State&) {});  // so that watchers see it
+    control_->expire_watches();
+}
+
+bool Engine::stop(Deadline patience) {
+    {
+        std::unique_lock lock(threads_mutex_);
+        if (threads_changed_.wait_until(lock, patience, [this] { return running_ == 0; }))
+            return true;
+    }
+    gate_.shut();
+    return false;
+}
+
+Engine::~Engine() {
+    gate_.open();
+    stop_waiting();
     if (observer_.joinable()) observer_.join();
     control_->wait([](Control::State&) { return true; });  // every command has had its reply
     std::unique_lock lock(threads_mutex_);
@@ -134,6 +149,14 @@ void Engine::observe_loop() {
 }
 
 Result<void> Engine::launch(Operation operation, Work work) {
+    return spawn([this, operation = std::move(operation), work = std::move(work)]() mutable {
+        if (auto const what = exception_of([&] { work(operation); }))
+            end_by_exception(operation, *what);
+        places_.leave(operation.id);
+    });
+}
+
+Result<void> Engine::spawn(std::function<void()> work) {
     {
         std::lock_guard const lock(threads_mutex_);
         ++running_;
@@ -143,10 +166,8 @@ Result<void> Engine::launch(Operation operation, Work work) {
         --running_;
         threads_changed_.notify_all();
     };
-    auto run = [this, operation = std::move(operation), work = std::move(work), ended]() mutable {
-        if (auto const what = exception_of([&] { work(operation); }))
-            end_by_exception(operation, *what);
-        places_.leave(operation.id);
+    auto run = [work = std::move(work), ended]() {
+        work();
         ended();
     };
     auto const none = exception_of([&] { std::thread(std::move(run)).detach(); });

@@ -115,8 +115,17 @@ class Engine {
     Engine(Engine const&) = delete;
     Engine& operator=(Engine const&) = delete;
 
-    // Before anything is served: observes, then ends every operation that a crash cut short.
-    [[nodiscard]] Result<void> recover();
+    // Before anything is served: observes, and claims what the operations that were cut short are
+    // about. They end afterwards, those of each PF by themselves, and `ended` is called with each,
+    // on its thread. Until then commands that would change what is claimed are refused.
+    using Recovered = std::function<void(Operation const&)>;
+    [[nodiscard]] Result<void> recover(Recovered ended = [](Operation const&) {});
+    // Nobody waits any more for a guest's report, or to see an operation's end.
+    void stop_waiting();
+    // After it: operations may go on until `patience`. False: some still do, none of them in the
+    // middle of a step of the kernel, and none begins one any more; the process may end now, and
+    // leaves them to recovery.
+    [[nodiscard]] bool stop(Deadline patience);
     // Starts looking at the host again and again: on look_again() and every few seconds. What
     // recover() has seen is judged first, where nothing has told of a change since. Call it before
     // commands are submitted from other threads.
@@ -148,6 +157,8 @@ class Engine {
   private:
     using Work = std::function<void(Operation&)>;
     [[nodiscard]] Result<void> launch(Operation operation, Work work);
+    // What runs on a thread of its own, and throws nothing.
+    [[nodiscard]] Result<void> spawn(std::function<void()> work);
     void end_by_exception(Operation& operation, std::string const& what);
     void observe_loop();
     void judge_what_is_seen();
@@ -214,6 +225,9 @@ class Engine {
     bool commit_at_last(Batch const& batch);
     // The same of what is made on the control thread from what is there by then.
     bool commit_at_last(std::function<Batch(DesiredState const&)> const& make);
+    [[nodiscard]] Result<void> check_recovered(Command const& command) const;
+    void recover_group(std::vector<UnfinishedOperation>& group,
+                       std::vector<std::string> const& claimed, Recovered const& ended);
     void recover_one(UnfinishedOperation& unfinished);
     void recover_lease(UnfinishedOperation& unfinished);
     std::vector<std::string> undo_here(Operation& operation, std::vector<JournalRecord> records);
@@ -269,6 +283,8 @@ class Engine {
     // By attachment: as it was proved, with a verdict that could not be stored so far. Control
     // thread only.
     std::map<std::string, Attachment> unwritten_;
+    // What is claimed by recovery, and the operation with which that ends. Control thread only.
+    std::map<std::string, std::string> recovering_;
     Schedule schedule_;  // its watcher ends with the control thread: it goes after that
     std::unique_ptr<Control> control_;
     AskResponder const ask_responder_;
@@ -276,6 +292,7 @@ class Engine {
     FindOwners const find_owners_;
     OwnersOfPfs owners_;                // observer's thread only
     std::set<std::string> drift_seen_;  // the same
+    StepGate gate_;
     Seams seams_;
     Claims claims_;
     Places places_;

@@ -63,8 +63,11 @@ Result<HostView> observe(Seams const& seams, Subject const& subject) {
 
 Result<Observed> perform(Seams const& seams, Step const& step) {
     auto const deadline = seams.clock.steady_now() + step_seconds_max(step);
-    if (auto kernel_step = narrowed<KernelStep>(step))
+    if (auto kernel_step = narrowed<KernelStep>(step)) {
+        std::optional<StepGate::Passage> passage;
+        if (seams.gate) passage.emplace(*seams.gate);
         return seams.kernel.perform(*kernel_step, deadline);
+    }
     if (auto vm_step = narrowed<HypervisorStep>(step))
         return seams.hypervisor.perform(*vm_step, deadline);
     return Observed{};

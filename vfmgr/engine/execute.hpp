@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "vfmgr/engine/control.hpp"
+#include "vfmgr/engine/step_gate.hpp"
 #include "vfmgr/hypervisor/hypervisor.hpp"
 #include "vfmgr/kernel/kernel.hpp"
 #include "vfmgr/plan/plan.hpp"
@@ -19,6 +20,7 @@ struct Seams {
     Hypervisor& hypervisor;
     Control& control;
     Clock& clock;
+    StepGate* gate = nullptr;  // absent: nobody stops between two steps
 };
 
 // undo: put everything back that was done. stop: leave it, but for what the failed step changed

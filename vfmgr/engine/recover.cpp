@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// After a crash: each operation that was cut short ends in the old state, the new state, or
-// quarantine with the residue listed. Runs before anything is served, so nobody else changes the
-// host.
+// After a crash, or a stop that did not wait: each operation that was cut short ends in the old
+// state, the new state, or quarantine with the residue listed. Its claims are taken before anything
+// is served, so nobody else changes what it is about, and the rest of the host is served meanwhile.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "vfmgr/engine/engine.hpp"
+#include "vfmgr/engine/exception_of.hpp"
 #include "vfmgr/engine/identities.hpp"
 
 namespace vfmgr {
@@ -25,9 +27,166 @@ std::string lease_id(Operation const& operation) {
     return operation.subject.substr(operation.subject.rfind('/') + 1);
 }
 
+using Keys = std::set<std::string>;
+std::string const pf_key = "pf ";
+
+void add_lease(Keys& keys, Attachment const& lease) {
+    keys.insert(pf_key + to_string(lease.vf.pf));
+    keys.insert("vm " + lease.vm_uuid);
+}
+
+void add_link(Keys& keys, SoftRdmaLink const& link) {
+    keys.insert("rdma link " + link.name);
+    keys.insert("netdev " + link.netdev);
+}
+
+// What a step changes.
+void add_step(Keys& keys, Step const& step) {
+    std::visit(
+        [&]<class S>(S const& one) {
+            if constexpr (std::is_same_v<S, AddSoftRdmaLink>) {
+                add_link(keys, one.link);
+            } else if constexpr (std::is_same_v<S, RemoveSoftRdmaLink>) {
+                keys.insert("rdma link " + one.name);
+            } else if constexpr (std::is_constructible_v<KernelStep, S>) {
+                KernelSubject const subject = subject_in(one);
+                if (auto const* pf = std::get_if<PciAddress>(&subject))
+                    keys.insert(pf_key + to_string(*pf));
+            } else if constexpr (std::is_constructible_v<HypervisorStep, S>) {
+                keys.insert("vm " + one.vm_uuid);
+            }
+        },
+        step);
+}
+
+// "/v1/attachments/ID", "/v1/pfs/PF", "/v1/pfs/PF/vfs/3", "/v1/rdma-links/NAME".
+void add_subject(Keys& keys, std::string_view subject, DesiredState const& desired) {
+    auto const after = [&](std::string_view prefix) -> std::optional<std::string> {
+        if (!subject.starts_with(prefix)) return std::nullopt;
+        auto const rest = subject.substr(prefix.size());
+        return std::string(rest.substr(0, rest.find('/')));
+    };
+    if (auto const pf = after("/v1/pfs/")) {
+        keys.insert(pf_key + *pf);
+        for (auto const& [vf, quarantine] : desired.quarantine)
+            if (subject.ends_with(fmt::format("{}/vfs/{}", to_string(vf.pf), vf.index)))
+                add_lease(keys, quarantine.attachment);
+    } else if (auto const link = after("/v1/rdma-links/")) {
+        keys.insert("rdma link " + *link);
+        if (auto const known = desired.rdma_links.find(*link); known != desired.rdma_links.end())
+            add_link(keys, known->second.link);
+    } else if (auto const id = after("/v1/attachments/")) {
+        if (auto const lease = desired.attachments.find(*id); lease != desired.attachments.end())
+            add_lease(keys, lease->second);
+    }
+}
+
+void add_pfs_of_netdevs(Keys& keys, HostView const& host) {
+    for (auto const& [pci, pf] : host.kernel.pfs)
+        if (keys.contains("netdev " + pf.info.ifname)) keys.insert(pf_key + to_string(pci));
+}
+
+// What a command will claim when it is accepted.
+struct Claiming {
+    Snapshot const& now;
+
+    Keys operator()(ReplacePfSpec const& command) const { return of_pf(command.pf); }
+    Keys operator()(ForgetPf const& command) const { return of_pf(command.pf); }
+    Keys operator()(EndGonePf const& command) const { return of_pf(command.pf); }
+    Keys operator()(ConfirmGonePf const& command) const { return of_pf(command.pf); }
+    Keys operator()(RekeyPf const& command) const {
+        auto keys = of_pf(command.from);
+        keys.merge(of_pf(command.to));
+        return keys;
+    }
+    Keys operator()(Lend const& command) const {
+        auto keys = of_pf(command.spec.pf);
+        if (auto const* const vm = find_vm(*now.host, command.spec.vm))
+            keys.insert("vm " + vm->uuid);
+        return keys;
+    }
+    Keys operator()(Release const& command) const {
+        return of_subject("/v1/attachments/" + command.attachment);
+    }
+    Keys operator()(LiftQuarantine const& command) const { return of_pf(command.vf.pf); }
+    Keys operator()(Verify const&) const { return {}; }  // changes nothing
+    Keys operator()(ChangeFirmware const& command) const {
+        Keys keys;
+        for (auto const& function : command.card.functions) keys.merge(of_pf(function));
+        return keys;
+    }
+    Keys operator()(AddLink const& command) const {
+        Keys keys;
+        add_link(keys, command.link);
+        add_pfs_of_netdevs(keys, *now.host);
+        return keys;
+    }
+    Keys operator()(RemoveLink const& command) const {
+        auto keys = of_subject("/v1/rdma-links/" + command.what.name);
+        add_pfs_of_netdevs(keys, *now.host);
+        return keys;
+    }
+
+  private:
+    static Keys of_pf(PciAddress const& pf) { return {pf_key + to_string(pf)}; }
+    [[nodiscard]] Keys of_subject(std::string const& subject) const {
+        Keys keys;
+        add_subject(keys, subject, *now.desired);
+        return keys;
+    }
+};
+
+// All that the operation claimed, or would have claimed next.
+Keys keys_of(UnfinishedOperation const& unfinished, Snapshot const& now) {
+    Keys keys;
+    add_subject(keys, unfinished.operation.subject, *now.desired);
+    for (auto const& record : unfinished.records) {
+        add_step(keys, record.step);
+        for (auto const& step : record.undo) add_step(keys, step);
+    }
+    add_pfs_of_netdevs(keys, *now.host);
+    return keys;
+}
+
+// What has claims in common, one behind the other in the order in which it began.
+struct Group {
+    Keys keys;
+    std::vector<UnfinishedOperation> operations;
+};
+
+std::vector<Group> groups_of(std::vector<UnfinishedOperation> unfinished, Snapshot const& now) {
+    std::vector<std::pair<Keys, std::vector<std::size_t>>> groups;
+    for (std::size_t i = 0; i < unfinished.size(); ++i) {
+        auto keys = keys_of(unfinished[i], now);
+        std::vector<std::size_t> members{i};
+        std::erase_if(groups, [&](auto& group) {
+            if (std::ranges::none_of(group.first,
+                                     [&](auto const& key) { return keys.contains(key); }))
+                return false;
+            keys.merge(group.first);
+            members.insert(members.end(), group.second.begin(), group.second.end());
+            return true;
+        });
+        groups.emplace_back(std::move(keys), std::move(members));
+    }
+    std::vector<Group> all;
+    for (auto& [keys, members] : groups) {
+        std::ranges::sort(members);
+        all.push_back({std::move(keys), {}});
+        for (auto const i : members) all.back().operations.push_back(std::move(unfinished[i]));
+    }
+    return all;
+}
+
+std::optional<PciAddress> claimed_pf(std::string_view key) {
+    if (!key.starts_with(pf_key)) return std::nullopt;
+    auto const pf = PciAddress::parse(key.substr(pf_key.size()));
+    return pf ? std::optional(*pf) : std::nullopt;
+}
+
 }  // namespace
 
-Result<void> Engine::recover() {
+Result<void> Engine::recover(Recovered ended) {
     VFMGR_TRY(auto unfinished,
               control_->wait([](Control::State& state) { return state.store.unfinished(); }));
     auto const seen = observe_for(seams_, std::nullopt);
@@ -36,9 +195,56 @@ Result<void> Engine::recover() {
         std::lock_guard const lock(look_mutex_);
         seen_at_start_ = seen && unfinished.empty();
     }
-    // Newest first: what a later operation built on an earlier one's goes first.
-    for (auto one = unfinished.rbegin(); one != unfinished.rend(); ++one) recover_one(*one);
+    auto groups = groups_of(std::move(unfinished), control_->snapshot());
+    control_->wait([&](Control::State&) {
+        for (auto const& group : groups)  // which ends with what began first
+            for (auto const& key : group.keys)
+                recovering_.emplace(key, group.operations.front().operation.id);
+        return true;
+    });
+    // Claimed before anybody else can ask for it. Nobody has a claim yet, so none is waited for.
+    for (auto& group : groups) {
+        std::vector<std::string> const keys(group.keys.begin(), group.keys.end());
+        auto claim = std::make_shared<Claim>(claims_.take(keys));
+        auto const all =
+            std::make_shared<std::vector<UnfinishedOperation>>(std::move(group.operations));
+        VFMGR_CHECK(spawn([this, claim, all, keys, ended]() mutable {
+            recover_group(*all, keys, ended);
+            control_->post([this, keys](Control::State&) {
+                for (auto const& key : keys) recovering_.erase(key);
+            });
+            claim.reset();
+        }));
+    }
     return {};
+}
+
+// Refused, not queued: how long a guest keeps recovery waiting nobody knows, and whoever asks may
+// want something else once it is over.
+Result<void> Engine::check_recovered(Command const& command) const {
+    if (recovering_.empty()) return {};
+    for (auto const& key : std::visit(Claiming{control_->snapshot()}, command))
+        if (auto const found = recovering_.find(key); found != recovering_.end())
+            return fail(
+                Problem::unavailable,
+                fmt::format("{} is in recovery: operation {} was cut short by the end of "
+                            "vfmgrd, and is being ended; nothing else is begun there",
+                            key, found->second),
+                fmt::format("try again when it has ended: vfctl op wait {}", found->second));
+    return {};
+}
+
+// Newest first: what a later operation built on an earlier one's goes first.
+void Engine::recover_group(std::vector<UnfinishedOperation>& group,
+                           std::vector<std::string> const& claimed, Recovered const& ended) {
+    // A worker of the vfmgrd that was cut short may still be at its step, and is waited for.
+    for (auto const& key : claimed)
+        if (auto const pf = claimed_pf(key)) static_cast<void>(kernel_.observe(*pf).has_value());
+    for (auto one = group.rbegin(); one != group.rend(); ++one) {
+        if (auto const what = exception_of([&] { recover_one(*one); }))
+            end_by_exception(one->operation, *what);
+        ended(one->operation);
+    }
 }
 
 void Engine::recover_one(UnfinishedOperation& unfinished) {

@@ -72,6 +72,13 @@ class Bench {
         : engine(kernel, hypervisor, open_control(folder), clock, std::move(ask_responder),
                  std::move(trusted_netdevs), std::move(find_owners)) {
         recovered = engine.recover().has_value();
+        engine.control().watch(Deadline::max(), [this](Control::State& state, Watch) {
+            auto const left = state.store.unfinished();
+            if (left && !left->empty()) return false;
+            all_recovered_.set_value();
+            return true;
+        });
+        all_recovered_.get_future().get();
     }
 
     Engine engine;
@@ -119,6 +126,7 @@ class Bench {
     [[nodiscard]] DesiredState desired() const { return *engine.snapshot().desired; }
 
   private:
+    std::promise<void> all_recovered_;
     static Operation refused(Error const& error) {
         Operation operation;
         operation.state = OperationState::failed;

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What systemd is told about vfmgrd fits what vfmgrd does.
+#include <gtest/gtest.h>
+
+#include <charconv>
+#include <fstream>
+#include <map>
+
+#include "service/run.hpp"
+#include "vfmgr/kernel/remote_kernel.hpp"
+
+namespace vfmgr {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto libvirt_time = 30s;  // of the first look
+
+std::map<std::string, std::string> unit() {
+    std::ifstream file(VFMGR_REPOSITORY "/deploy/systemd/vfmgrd.service");
+    std::map<std::string, std::string> settings;
+    for (std::string line; std::getline(file, line);)
+        if (auto const at = line.find('='); at != std::string::npos && line[0] != '#')
+            settings[line.substr(0, at)] = line.substr(at + 1);
+    return settings;
+}
+
+std::chrono::seconds seconds(std::string const& text) {
+    int count = 0;
+    std::from_chars(text.data(), text.data() + text.size(), count);
+    EXPECT_EQ(text, std::to_string(count) + "s");
+    return std::chrono::seconds(count);
+}
+
+TEST(Unit, GivesAStopTheTimeOfTheLongestStep) {
+    RemoteKernelTimes const times;
+    EXPECT_GT(seconds(unit().at("TimeoutStopSec")),
+              last_answers_time + stop_patience + longest_kernel_step + times.grace + times.end);
+}
+
+TEST(Unit, LeavesAWorkerItsStep) {
+    EXPECT_EQ(unit().at("KillMode"), "process");
+    EXPECT_FALSE(unit().contains("RuntimeMaxSec"));
+}
+
+TEST(Unit, GivesAStartTheTimeOfTheFirstLook) {
+    EXPECT_GT(seconds(unit().at("TimeoutStartSec")), RemoteKernelTimes{}.observe + libvirt_time);
+}
+
+}  // namespace
+}  // namespace vfmgr
