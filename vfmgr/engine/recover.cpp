@@ -251,7 +251,10 @@ void Engine::recover_one(UnfinishedOperation& unfinished) {
     auto& operation = unfinished.operation;
     // Whichever way it goes on from here. What can't be put back now is tried again by the undo, or
     // named by the kernel when a step needs it.
-    static_cast<void>(put_values_back(seams_, unfinished.records));
+    auto same_device = unfinished.records;
+    auto const now = control_->snapshot();
+    static_cast<void>(take_out_others(same_device, *now.host, *now.desired));
+    static_cast<void>(put_values_back(seams_, same_device));
     if (operation.kind == OperationKind::attach || operation.kind == OperationKind::detach)
         return recover_lease(unfinished);
     // What was to be restored is wanted all the same, and a PF that is gone has nothing any more.

@@ -191,7 +191,11 @@ TEST_F(GoneTest, RecoveryUndoesNothingOnAnotherDevice) {
         Batch batch;
         batch.save_operations.push_back(operation);
         batch.save_records.push_back(
-            {"dead", {0, SetNumVfs{pf0, 7}, {SetNumVfs{pf0, 0}}, StepState::done}});
+            {"dead",
+             {0,
+              SetNumVfs{pf0, 7},
+              {SetPciValues{pf0, true}, SetNumVfs{pf0, 0}},
+              StepState::intended}});
         ASSERT_TRUE(bench.engine.control().wait(
             [&](Control::State& state) { return state.commit(batch); }));
     }
