@@ -14,17 +14,17 @@ using namespace std::chrono_literals;
 using namespace example;
 using testing::HasSubstr;
 
-PciAddress const pf1{0, 2, 0, 0};
+PciAddress const other_pf{0, 2, 0, 0};
 
 struct RecoverTest : testing::Test {
     TemporaryFolder folder;
-    FakeKernel kernel{two_pfs()};
+    FakeKernel kernel{host_with_two()};
     FakeHypervisor hypervisor{kernel};
     std::vector<std::string> leases;
 
-    static KernelView two_pfs() {
+    static KernelView host_with_two() {
         auto view = igb_host();
-        view.pfs[pf1] = make_igb_pf("0000:02:00.0", "enp2s0");
+        view.pfs[other_pf] = make_igb_pf("0000:02:00.0", "enp2s0");
         return view;
     }
     // Two VMs, each with a VF of its own PF.
@@ -34,11 +34,11 @@ struct RecoverTest : testing::Test {
             ASSERT_TRUE(hypervisor.start(uuid));
         }
         Bench bench(kernel, hypervisor, folder.path());
-        for (auto const& pf : {pf0, pf1}) {
+        for (auto const& pf : {pf0, other_pf}) {
             auto spec = spec_with_vfs(3);
             auto wish = ask(pf == pf0 ? "vm1" : "vm2");
             wish.pf = pf;
-            if (pf == pf1) {
+            if (pf == other_pf) {
                 spec.networks[0].vlan = 200;
                 spec.networks[0].prefix = IpPrefix::parse("192.168.200.0/24").value();
                 spec.networks[0].host_address = IpAddress::parse("192.168.200.3").value();
@@ -130,7 +130,7 @@ TEST_F(RecoverTest, IsOverForOnePfWhileAGuestKeepsAnotherWaiting) {
     EXPECT_THAT(refused.error().detail, HasSubstr("pf 0000:01:00.0 is in recovery"));
     EXPECT_THAT(refused.error().remedy, HasSubstr("vfctl op wait cut-" + leases[0]));
     auto elsewhere = ask("vm1");
-    elsewhere.pf = pf1;
+    elsewhere.pf = other_pf;
     for (Command const& command :
          {Command(Release{leases[0]}), Command(Lend{ask("vm2")}), Command(Lend{elsewhere}),
           Command(ForgetPf{pf0}), Command(LiftQuarantine{{pf0, 0}})}) {
@@ -138,7 +138,7 @@ TEST_F(RecoverTest, IsOverForOnePfWhileAGuestKeepsAnotherWaiting) {
         ASSERT_FALSE(also);
         EXPECT_THAT(also.error().detail, HasSubstr("is in recovery")) << command.index();
     }
-    auto const accepted = respec(pf1);
+    auto const accepted = respec(other_pf);
     while (!ended_well(engine, accepted)) std::this_thread::yield();
     guest_lets_go.count_down();
     ended.await(2);
@@ -164,13 +164,13 @@ TEST_F(RecoverTest, AStopDoesNotWaitForAGuestAndEndsBetweenStepsOfTheKernel) {
     guest_is_asked.wait();
     std::atomic<int> steps = 0;
     kernel.on_perform = [&](KernelStep const& step) {
-        if (subject_of(step) != KernelSubject(pf1)) return;
+        if (subject_of(step) != KernelSubject(other_pf)) return;
         if (steps++ != 0) return;
         in_step.count_down();
         step_ends.wait();
     };
     AttachmentSpec more = ask("vm2");
-    more.pf = pf1;
+    more.pf = other_pf;
     more.network.reset();
     more.vf = 2;
     EXPECT_TRUE(submit(engine, Lend{more}));
