@@ -299,9 +299,10 @@ TEST_F(VmFilter, TheRespondersMacIsToldToWhoAsks) {
 TEST_F(VmFilter, TheRespondersMacIsToldToWhoeverHasAStablePrivacyAddress) {
     auto const far0 = get_netdev(*theirs, "far0", soon()).value().ifindex;
     auto const all = list_addresses(*theirs, soon()).value();
-    for (auto const& each : all)
-        if (each.ifindex == far0 && to_string(each.address).starts_with("fe80:"))
-            ASSERT_TRUE(remove_address(*theirs, each, soon()));
+    for (auto const& each : all) {
+        if (each.ifindex != far0 || !to_string(each.address).starts_with("fe80:")) continue;
+        ASSERT_TRUE(remove_address(*theirs, each, soon()));
+    }
     ASSERT_TRUE(add_address(*theirs, {far0, ip("fe80::1234:5678:9abc:def0"), 64}, soon()));
     lend(untagged, "fd00:77::1", "fd00:77::9");
     ASSERT_TRUE(remove_neighbour(*theirs, ip("fd00:77::1"), far0, soon()));
