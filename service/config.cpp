@@ -183,7 +183,11 @@ class FileReader {
              {"connections_per_peer_max", integer(limits.connections_per_peer_max, {1, 65536})},
              {"read_seconds_max", seconds(limits.read_seconds_max)},
              {"idle_seconds_max", seconds(limits.idle_seconds_max)},
-             {"answer_seconds_max", seconds(limits.answer_seconds_max)}});
+             {"answer_seconds_max", seconds(limits.answer_seconds_max)},
+             {"strangers_per_peer_max", integer(limits.strangers_per_peer_max, {1, 65536})},
+             {"first_request_seconds_max", seconds(limits.first_request_seconds_max)},
+             {"changes_burst", integer(config_.changes.burst, {1, 1'000'000})},
+             {"changes_per_second", integer(config_.changes.per_second, {1, 1'000'000})}});
     }
     Setter group_roles() {
         return entries("roles.groups.", [this](std::string const& name, toml::node const& node) {

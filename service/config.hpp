@@ -11,6 +11,7 @@
 
 #include "api/http/http.hpp"
 #include "service/auth/principal.hpp"
+#include "service/rate_limit.hpp"
 
 namespace vfmgr {
 
@@ -44,6 +45,8 @@ struct Config {
     RoleSettings roles;
     std::vector<std::string> trusted_netdevs;  // on which RDMA links may be made
     http::Limits limits;
+    // Of each principal: requests that change something or are denied.
+    RateLimit changes{.burst = 100, .per_second = 20};
 };
 
 [[nodiscard]] inline std::string store_file(Config const& config) {

@@ -2,6 +2,8 @@
 #include "service/event_log.hpp"
 
 #include "service/log.hpp"
+#include "service/rate_limit.hpp"
+#include "service/routes/router.hpp"
 
 namespace vfmgr {
 
@@ -39,6 +41,28 @@ void log_recovered(Operation const& operation) {
          {"kind", std::string(enum_name(operation.kind))},
          {"subject", operation.subject},
          {"detail", operation.problem ? operation.problem->detail : ""}});
+}
+
+void log_operation(Operation const& operation) {
+    bool const well = operation.state == OperationState::succeeded;
+    log(well ? Severity::info : Severity::warning, "operation",
+        {{"operation", operation.id},
+         {"kind", std::string(enum_name(operation.kind))},
+         {"subject", operation.subject},
+         {"state", std::string(enum_name(operation.state))},
+         {"who", operation.requested_by},
+         {"request_id", operation.request_id},
+         {"detail", operation.problem ? operation.problem->detail : ""}});
+}
+
+std::function<void(http::Peer const&, Error const&)> log_turned_away(Clock& clock) {
+    RateLimit const lines{.burst = 3, .per_second = 0.1};
+    return [limiter = std::make_shared<RateLimiter<std::string>>(lines), &clock](
+               http::Peer const& peer, Error const& why) {
+        auto const who = stranger_name(peer);
+        if (limiter->take(who, clock.steady_now()))
+            log(Severity::warning, "connection refused", {{"who", who}, {"detail", why.detail}});
+    };
 }
 
 }  // namespace vfmgr

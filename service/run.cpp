@@ -12,12 +12,13 @@
 
 #include "guest-tools/serve/remote_responder.hpp"
 #include "guest-tools/stock/cm_stream.hpp"
-#include "service/auth/authenticate.hpp"
+#include "service/audit_trail.hpp"
 #include "service/event_log.hpp"
 #include "service/guest/access.hpp"
 #include "service/guest/identity.hpp"
 #include "service/log.hpp"
 #include "service/routes/api.hpp"
+#include "service/routes/gate.hpp"
 #include "vfmgr/checks/collect.hpp"
 #include "vfmgr/checks/find_owners.hpp"
 #include "vfmgr/checks/lent_topology.hpp"
@@ -58,51 +59,9 @@ std::vector<Route> all_routes(Answerers const& answerers, Clock& clock) {
          {root_routes(engine), host_routes(checks), pf_routes(engine),
           firmware_routes(engine, firmware), vm_routes(engine), rdma_link_routes(engine),
           attachment_routes(engine), stock_routes(engine, stock), operation_routes(engine, clock),
-          token_routes(engine, clock)})
+          token_routes(engine, clock), audit_routes(engine)})
         all.insert(all.end(), routes.begin(), routes.end());
     return all;
-}
-
-Result<std::optional<KnownToken>> known_token(Engine const& engine, std::string const& sha256) {
-    auto const tokens = engine.snapshot().tokens;
-    auto const found = tokens->find(sha256);
-    if (found == tokens->end()) return std::nullopt;
-    auto const& token = found->second;
-    auto const role = enum_value<Role>(token.role);
-    if (!role) return std::nullopt;
-    return KnownToken{token.id, token.sha256, *role, token.expires_at};
-}
-
-http::Handler api_handler(Config const& config, Answerers const& answerers, Clock& clock) {
-    auto& engine = answerers.engine;
-    auto roles = resolve_roles(config.roles.groups, config.roles.uids);
-    for (auto const& group : roles.unknown_groups)
-        log(Severity::warning, "this host has no such group, nobody has its role",
-            {{"group", group}});
-    auto authenticated = [rules = roles.rules, &engine,
-                          &clock](http::Request const& request) -> Result<Principal> {
-        return authenticate(
-            request.peer, request.headers, rules,
-            [&engine](std::string const& sha256) { return known_token(engine, sha256); },
-            clock.now());
-    };
-    auto audit = [&engine, &clock](Call const& call, http::Response const& response) {
-        auto const id = call.request.headers.find("x-request-id");
-        AuditEntry entry{clock.now(),
-                         call.who.name,
-                         id == call.request.headers.end() ? "" : id->second,
-                         call.request.method + " " + call.request.path,
-                         call.request.path,
-                         std::to_string(response.status),
-                         response.status >= 400};
-        log(Severity::info, "request",
-            {{"who", entry.who}, {"action", entry.action}, {"status", entry.outcome}});
-        engine.control().post([entry = std::move(entry)](Control::State& state) {
-            // A store that can't be written answers writes with 503 by itself.
-            static_cast<void>(state.store.append_audit(entry).has_value());
-        });
-    };
-    return router(all_routes(answerers, clock), std::move(authenticated), std::move(audit));
 }
 
 Result<void> listen_for_api(Config const& config, http::Server& server,
@@ -277,7 +236,7 @@ class Hearing {
 };
 
 // READY when everything is served; then only signals are waited for.
-int wait_for_signal(Engine& engine, Clock& clock) {
+int wait_for_signal(Engine& engine, AuditTrail& trail, Clock& clock) {
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
@@ -294,6 +253,7 @@ int wait_for_signal(Engine& engine, Clock& clock) {
         if (got > 0) return got;
         // Only a control thread that makes progress feeds the watchdog.
         engine.control().post([](Control::State&) { sd_notify(0, "WATCHDOG=1"); });
+        trail.write_minutes(clock.now());
         if (clock.steady_now() < prune_at) continue;
         prune_at = clock.steady_now() + std::chrono::hours(24);
         engine.control().post([&clock](Control::State& state) {
@@ -305,11 +265,13 @@ int wait_for_signal(Engine& engine, Clock& clock) {
 
 // Who asked gets an answer first. What waits for a guest that does not answer, or behind such an
 // operation, is cut short by the end of this process: the next one's recovery goes on with it.
-void stop(Engine& engine, http::Server& server, Clock& clock) {
+void stop(Engine& engine, http::Server& server, AuditTrail& trail, Clock& clock) {
     engine.stop_waiting();
     server.finish(last_answers_time);
     engine.on_event({});
+    engine.on_operation({});
     engine.control().on_change([] {});
+    trail.finish();
     if (engine.stop(clock.steady_now() + stop_patience)) return;
     log(Severity::notice, "operations are left to the next start");
     ::_exit(0);
@@ -347,24 +309,28 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     stock::StockResponder stock(stock_limits, clock, stock_hooks(engine, guests));
     HostChecks host_checks([] { return checks::collect({CheckedMachine::host}); });
     FirmwareLook firmware([&kernel] { return kernel.read_firmware(std::nullopt); });
+    auto const trail = std::make_shared<AuditTrail>(engine.control());
     http::Server server(config.limits, [](std::string const& what) {
         log(Severity::error, "an exception ended a connection", {{"detail", what}});
     });
+    server.on_turned_away(log_turned_away(clock));
     VFMGR_CHECK(listen_for_api(config, server,
-                               api_handler(config, {engine, stock, host_checks, firmware}, clock)));
+                               router(all_routes({engine, stock, host_checks, firmware}, clock),
+                                      api_gate(config, engine, trail, clock))));
     if (auto const vsock = guests.listen(server, plane.handler()); !vsock)
         log(Severity::warning, "no guest plane, VMs can't report",
             {{"detail", vsock.error().detail}, {"remedy", vsock.error().remedy}});
+    engine.on_operation(log_operation);
     follow_changes(engine, {plane, stock, server}, clock);
     engine.start_observing();
     engine.start_schedule(schedule_hooks(plane));
     server.start();
     sd_notify(0, "READY=1");
     log(Severity::notice, "ready", {{"version", VFMGR_VERSION}});
-    auto const signal = wait_for_signal(engine, clock);
+    auto const signal = wait_for_signal(engine, *trail, clock);
     sd_notify(0, "STOPPING=1");
     log(Severity::notice, "stopping", {{"signal", std::to_string(signal)}});
-    stop(engine, server, clock);
+    stop(engine, server, *trail, clock);
     return {};
 }
 

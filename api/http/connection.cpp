@@ -40,30 +40,18 @@ constexpr std::size_t read_chunk_bytes = 16 * 1024;
 // still to come, goes on to the next read, which is cancelled when this is over.
 constexpr std::chrono::seconds cancel_again_seconds{1};
 
-Message message_of(Response response, std::string const& request_id) {
-    response = sendable(std::move(response), request_id);
-    Message message;
-    message.result(static_cast<unsigned>(response.status));
-    for (auto const& [name, value] : response.headers) message.set(name, value);
-    message.body() = std::move(response.body);
-    return message;
-}
-
 }  // namespace
 
 class Connection : public std::enable_shared_from_this<Connection> {
   public:
-    explicit Connection(ConnectionSetup setup)
-        : setup_(std::move(setup)),
-          socket_(setup_.io),
-          deadline_(setup_.io),
-          buffer_(setup_.limits.header_bytes_max + 64 * 1024) {}
+    explicit Connection(ConnectionSetup setup) : setup_(std::move(setup)), socket_(setup_.io) {}
 
     void start();
     void close();
     void give_way(std::string const& refusal);
-    [[nodiscard]] bool idle() const {
-        return phase_ != Phase::answering && phase_ != Phase::writing;
+    [[nodiscard]] Standing standing() const {
+        return {phase_ != Phase::answering && phase_ != Phase::writing,
+                setup_.tls && !presence_->known};
     }
     void finish(Finish when);
     void answer(std::uint64_t sequence, std::optional<Response> response);
@@ -101,14 +89,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Socket socket_;
     std::optional<asio::ssl::context> context_;
     std::optional<asio::ssl::stream<Socket&>> tls_;
-    asio::steady_timer deadline_;
-    beast::flat_buffer buffer_;
+    asio::steady_timer deadline_{setup_.io};
+    asio::steady_timer hold_{setup_.io};  // of an answer that is kept back
+    beast::flat_buffer buffer_{setup_.limits.header_bytes_max + 64 * 1024};
     std::optional<Parser> parser_;
     std::optional<Message> message_;
     std::optional<wire::response_serializer<wire::string_body>> serializer_;
     Request request_;
     std::string path_;  // of the request that is read or answered
     std::string id_;    // its X-Request-Id
+    std::shared_ptr<Presence> presence_ = std::make_shared<Presence>();
     Phase phase_ = Phase::handshake;
     std::uint64_t sequence_ = 0;  // of the request being answered
     std::uint64_t arming_ = 0;    // of the deadline
@@ -123,7 +113,8 @@ void Connection::start() {
     if (error) return close();
     (void)setup_.fd.release();
     watch_for_end();
-    enter(Phase::handshake, setup_.limits.read_seconds_max);
+    enter(Phase::handshake,
+          setup_.tls ? setup_.limits.first_request_seconds_max : setup_.limits.read_seconds_max);
     if (!setup_.tls) return wait_for_request();
     SSL_CTX_up_ref(setup_.tls);
     context_.emplace(setup_.tls);
@@ -159,9 +150,11 @@ void Connection::watch_vsock_peer() {
 void Connection::close() {
     if (phase_ == Phase::closed) return;
     phase_ = Phase::closed;
+    presence_->gone = true;
     ErrorCode ignored;
     socket_.close(ignored);
     deadline_.cancel();
+    hold_.cancel();
     setup_.on_end(*this);
 }
 
@@ -237,7 +230,10 @@ void Connection::wait_for_request() {
 
 void Connection::read_header() {
     if (phase_ == Phase::closed) return;
-    enter(Phase::reading, setup_.limits.read_seconds_max);
+    // The first request of a stranger has what is left of the handshake's time.
+    if (!standing().stranger || sequence_ > 0)
+        enter(Phase::reading, setup_.limits.read_seconds_max);
+    phase_ = Phase::reading;
     request_ = {};
     path_.clear();
     id_ = random_request_id();
@@ -295,6 +291,7 @@ void Connection::on_read_failed(ErrorCode error) {
 
 void Connection::dispatch() {
     request_.body = std::move(parser_->get().body());
+    request_.presence = presence_;
     enter(Phase::answering, setup_.limits.answer_seconds_max);
     ++sequence_;
     if (std::holds_alternative<VsockPeer>(setup_.peer)) watch_vsock_peer();
@@ -312,7 +309,11 @@ void Connection::answer(std::uint64_t sequence, std::optional<Response> response
         response = problem_response({Problem::internal, "the request was dropped without an answer",
                                      "report this with the daemon's log"},
                                     path_, id_);
-    send(std::move(*response), After::keep);
+    if (!response->hold.count()) return send(std::move(*response), After::keep);
+    hold_.expires_after(std::exchange(response->hold, std::chrono::milliseconds(0)));
+    hold_.async_wait([self = shared_from_this(), sequence, held = std::move(response)](auto gone) {
+        if (!gone) self->answer(sequence, held);
+    });
 }
 
 void Connection::refuse(Refusal const& refusal) {
@@ -321,9 +322,9 @@ void Connection::refuse(Refusal const& refusal) {
 
 void Connection::send(Response response, After after) {
     auto const& header = parser_->get();
-    message_ = message_of(std::move(response), id_);
-    bool const keep =
-        after == After::keep && !finishing_ && parser_->is_done() && header.keep_alive();
+    message_ = message_of<Message>(std::move(response), id_);
+    bool const keep = after == After::keep && !finishing_ && !standing().stranger &&
+                      parser_->is_done() && header.keep_alive();
     message_->version(header.version() == 10 ? 10 : 11);
     message_->keep_alive(keep);
     if (message_->result_int() != 204 && message_->result_int() != 304)
@@ -384,8 +385,8 @@ void give_way(Connection& connection, std::string const& refusal) {
     connection.give_way(refusal);
 }
 
-bool idle(Connection const& connection) {
-    return connection.idle();
+Standing standing(Connection const& connection) {
+    return connection.standing();
 }
 
 void finish(Connection& connection, Finish when) {

@@ -36,8 +36,11 @@ void start(Connection& connection);
 void close(Connection& connection);
 // For another: where it is owed an answer, or none has begun, it is told `refusal`, a whole one.
 void give_way(Connection& connection, std::string const& refusal);
-// It waits for what the peer sends or takes, and owes it no answer.
-[[nodiscard]] bool idle(Connection const& connection);
+struct Standing {
+    bool idle = false;      // it waits for what the peer sends or takes, and owes it no answer
+    bool stranger = false;  // it came from the network, and no handler has known who it is
+};
+[[nodiscard]] Standing standing(Connection const& connection);
 // At once where nobody has asked anything; otherwise after the handler's answer, or with one made
 // here for a handler that has not answered.
 enum class Finish { when_answered, now };

@@ -4,6 +4,7 @@
 // it; a Client belongs to one thread at a time.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -35,6 +36,12 @@ struct VsockPeer {
 };
 using Peer = std::variant<UnixPeer, TcpPeer, VsockPeer>;
 
+// Of a connection, for whoever answers later: shared by it and by its requests; any thread.
+struct Presence {
+    std::atomic<bool> gone = false;   // nobody is there any more to take an answer
+    std::atomic<bool> known = false;  // set by a handler: it knows who asks
+};
+
 struct Request {
     std::string method;  // "GET"; HEAD arrives as GET, and its answer leaves without the body
     std::string path{};  // decoded, without query
@@ -43,6 +50,7 @@ struct Request {
     std::map<std::string, std::string> headers;
     std::string body;
     Peer peer;
+    std::shared_ptr<Presence> presence{};  // null: it came on no connection of a server
 };
 
 struct Response {
@@ -50,6 +58,7 @@ struct Response {
     std::map<std::string, std::string> headers{};  // from a Client: names in lower case
     std::string body{};
     std::string content_type = "application/json";
+    std::chrono::milliseconds hold{0};  // a server keeps it back so long: for who asks too much
 };
 
 // Called once, from any thread, at any time after the handler was called, also when the client or
@@ -66,6 +75,9 @@ struct Limits {
     std::chrono::seconds read_seconds_max{30};  // a whole request; taking a whole answer
     std::chrono::seconds idle_seconds_max{120};
     std::chrono::seconds answer_seconds_max{300};
+    // With TLS, of an address on which no handler has known anybody yet.
+    std::size_t strangers_per_peer_max = 8;
+    std::chrono::seconds first_request_seconds_max{10};  // with the handshake, from accept
 };
 
 struct UnixListen {
@@ -102,6 +114,8 @@ class Server {
     Server& operator=(Server const&) = delete;
     // Adds a listener whose requests go to `handler` (on the io thread: it must not block).
     [[nodiscard]] Result<void> listen(Listen const& where, Handler handler);
+    // Told of each connection that is turned away; on the io thread, before start().
+    void on_turned_away(std::function<void(Peer const&, Error const&)> tell);
     void start();
     void stop();
     // Accepts nobody any more, waits so long for what is being answered, answers the rest with 503,
@@ -171,6 +185,10 @@ class Client {
 // invalid_request where there is a parameter that is not one of `known`.
 [[nodiscard]] Result<void> check_query(Request const& request,
                                        std::vector<std::string> const& known);
+// The same with a status that HTTP itself asks for: 408, 413, 417, 429, 431.
+[[nodiscard]] Response problem_response_as(int status, Error const& error,
+                                           std::string const& instance,
+                                           std::string const& request_id);
 // 415 where there is a body that is not said to be JSON, which all that is served here takes.
 [[nodiscard]] std::optional<Response> refuse_other_media(Request const& request);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What vfmgr reads from Beast's request parser. Templates, so that Beast stays in the .cpp files;
-// no state. Called on the io thread.
+// What vfmgr reads from Beast's request parser, and writes into its messages. Templates, so that
+// Beast stays in the .cpp files; no state. Called on the io thread.
 #pragma once
 
 #include <boost/system/error_code.hpp>
@@ -30,6 +30,16 @@ ReceivedHeader header_of(Parser const& parser) {
     for (auto const& field : message)
         header.fields.emplace_back(std::string(field.name_string()), std::string(field.value()));
     return header;
+}
+
+template <class Message>
+Message message_of(Response response, std::string const& request_id) {
+    response = sendable(std::move(response), request_id);
+    Message message;
+    message.result(static_cast<unsigned>(response.status));
+    for (auto const& [name, value] : response.headers) message.set(name, value);
+    message.body() = std::move(response.body);
+    return message;
 }
 
 // nullopt: the peer has gone, there is nobody to answer.

@@ -29,7 +29,7 @@ Response problem_response(Error const& error, std::string const& instance,
     // unless told to replace it.
     response.body = body.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
     if (error.problem == Problem::unauthorized) response.headers["WWW-Authenticate"] = "Bearer";
-    if (response.status == 503 || response.status == 429) response.headers["Retry-After"] = "5";
+    if (response.status == 503) response.headers["Retry-After"] = "5";
     return response;
 }
 
@@ -40,6 +40,7 @@ Response problem_response_as(int status, Error const& error, std::string const& 
     body["status"] = status;
     response.status = status;
     response.body = body.dump(2) + "\n";
+    if (status == 429) response.headers["Retry-After"] = "1";
     return response;
 }
 

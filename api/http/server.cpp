@@ -16,6 +16,7 @@
 
 #include "api/http/connection.hpp"
 #include "api/http/http.hpp"
+#include "api/http/known_peers.hpp"
 #include "api/http/listening.hpp"
 #include "api/http/places.hpp"
 #include "api/http/wire.hpp"
@@ -29,6 +30,9 @@ namespace {
 
 constexpr std::chrono::seconds accept_retry_seconds{1};
 constexpr std::chrono::seconds last_word_time{1};  // to write an answer that is there
+constexpr std::size_t known_peers_max = 1024;
+
+using TurnedAway = std::function<void(Peer const&, Error const&)>;
 
 // A whole answer to who gets no connection, or has to give up its own.
 std::string refusal_text(Error const& error) {
@@ -75,7 +79,7 @@ class Listener {
   public:
     Listener(asio::io_context& io, std::shared_ptr<Mailbox> mailbox, Limits const& limits,
              ListeningSocket socket, SourcePort source, SslContext tls, Handler handler,
-             std::function<void()> on_empty, OnBug const& on_bug)
+             TurnedAway const& turned_away, std::function<void()> on_empty, OnBug const& on_bug)
         : io_(io),
           mailbox_(std::move(mailbox)),
           on_bug_(on_bug),
@@ -86,6 +90,7 @@ class Listener {
           source_(source),
           tls_(std::move(tls)),
           handler_(std::move(handler)),
+          turned_away_(turned_away),
           on_empty_(std::move(on_empty)) {}
 
     void accept_next();
@@ -100,6 +105,7 @@ class Listener {
     Accepted accept_one();
     void admit(FileDescriptor fd);
     [[nodiscard]] Result<void> make_room(std::string const& peer);
+    [[nodiscard]] Result<void> admit_by_name(std::string const& peer);
     void forget(Connection const& connection);
 
     asio::io_context& io_;
@@ -112,6 +118,8 @@ class Listener {
     SourcePort const source_;
     SslContext tls_;
     Handler handler_;
+    TurnedAway const& turned_away_;
+    KnownPeers known_{known_peers_max};
     struct Kept {
         std::shared_ptr<Connection> connection;
         std::uint64_t number = 0;
@@ -160,7 +168,10 @@ void Listener::admit(FileDescriptor fd) {
     if (auto const good = check_source(source_, *peer); !good)
         return turn_away(fd.get(), good.error());
     auto const key = peer_key(*peer);
-    if (auto const room = make_room(key); !room) {
+    auto room = tls_ ? admit_by_name(key) : Result<void>{};
+    if (room) room = make_room(key);
+    if (!room) {
+        if (turned_away_) turned_away_(*peer, room.error());
         if (!tls_) turn_away(fd.get(), room.error());
         return;
     }
@@ -196,7 +207,7 @@ Result<void> Listener::make_room(std::string const& peer) {
     std::vector<Place> taken;
     taken.reserve(connections_.size());
     for (auto const& [key, kept] : connections_)
-        taken.push_back({peer_key(http::peer(*key)), kept.number, idle(*key)});
+        taken.push_back({peer_key(http::peer(*key)), kept.number, standing(*key).idle});
     VFMGR_TRY(auto const leaves, find_place(taken, peer, limits));
     for (auto const& [key, kept] : connections_) {
         if (kept.number != leaves) continue;
@@ -209,8 +220,21 @@ Result<void> Listener::make_room(std::string const& peer) {
     return {};
 }
 
+Result<void> Listener::admit_by_name(std::string const& peer) {
+    std::vector<std::string> strangers;
+    for (auto const& [key, kept] : connections_) {
+        auto const other = peer_key(http::peer(*key));
+        if (!standing(*key).stranger)
+            known_.remember(other);
+        else if (!known_.contains(other))
+            strangers.push_back(other);
+    }
+    return known_.contains(peer) ? Result<void>{} : admit_stranger(strangers, peer, limits_);
+}
+
 void Listener::forget(Connection const& connection) {
     auto const key = peer_key(peer(connection));
+    if (tls_ && !standing(connection).stranger) known_.remember(key);
     if (--by_peer_[key] == 0) by_peer_.erase(key);
     connections_.erase(&connection);
     if (connections_.empty()) on_empty_();
@@ -256,6 +280,7 @@ struct Server::Impl {
         io.get_executor()};
     std::vector<std::unique_ptr<Listener>> listeners;  // touched by the io thread only
     std::thread thread;
+    TurnedAway turned_away;                       // set before start()
     std::shared_ptr<std::promise<void>> emptied;  // of finish(); io thread only
 
     void look_whether_empty() {
@@ -279,13 +304,17 @@ Result<void> Server::listen(Listen const& where, Handler handler) {
     VFMGR_TRY(ListeningSocket socket, open_listening(where));
     auto listener = std::make_shared<std::unique_ptr<Listener>>(std::make_unique<Listener>(
         impl_->io, impl_->mailbox, impl_->limits, std::move(socket), source_of(where),
-        std::move(tls), std::move(handler), [impl = impl_.get()] { impl->look_whether_empty(); },
-        impl_->on_bug));
+        std::move(tls), std::move(handler), impl_->turned_away,
+        [impl = impl_.get()] { impl->look_whether_empty(); }, impl_->on_bug));
     impl_->mailbox->post([this, listener] {
         impl_->listeners.push_back(std::move(*listener));
         impl_->listeners.back()->accept_next();
     });
     return {};
+}
+
+void Server::on_turned_away(std::function<void(Peer const&, Error const&)> tell) {
+    impl_->turned_away = std::move(tell);
 }
 
 void Server::start() {

@@ -10,11 +10,6 @@
 
 namespace vfmgr::http {
 
-// problem_response() with a status that HTTP itself asks for: 408, 413, 417, 431.
-[[nodiscard]] Response problem_response_as(int status, Error const& error,
-                                           std::string const& instance,
-                                           std::string const& request_id);
-
 // [A-Za-z0-9._-]{1,64}: what X-Request-Id may hold to be taken over.
 [[nodiscard]] bool valid_request_id(std::string_view text);
 [[nodiscard]] std::string random_request_id();  // 32 hex digits

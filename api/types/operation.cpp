@@ -24,6 +24,7 @@ void fields(F& f, V& operation) {
     f.nullable("problem", operation.problem);
     f.nullable("certificate", operation.certificate);
     f.value("requested_by", operation.requested_by);
+    f.defaulted("request_id", operation.request_id);
     f.value("created_at", operation.created_at);
     f.nullable("finished_at", operation.finished_at);
 }

@@ -75,6 +75,7 @@ struct Operation {
     std::optional<Error> problem;
     std::optional<Certificate> certificate;  // of the VF that it took back
     std::string requested_by;                // uid:0, token:<id>, daemon
+    std::string request_id{};                // of the request that it was accepted by; or empty
     Time created_at{};
     std::optional<Time> finished_at;
     bool operator==(Operation const&) const = default;

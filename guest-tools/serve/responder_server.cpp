@@ -65,6 +65,7 @@ void ResponderServer::accept(http::Request request, http::Respond respond) {
         respond(http::problem_response(error, request));
     };
     if (auto const known = check_token(request); !known) return refuse(known.error());
+    if (request.presence) request.presence->known = true;
     auto route = responder_route(request.method, request.path);
     if (!route) return refuse(route.error());
     if (auto const known = http::check_query(request, {}); !known) return refuse(known.error());

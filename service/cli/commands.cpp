@@ -93,6 +93,7 @@ int run_vfctl(std::vector<std::string> arguments) {
     add_stock_commands(app, session);
     add_operation_commands(app, session);
     add_token_commands(app, session);
+    add_audit_command(app, session);
     add_rdma_commands(app, session);
     add_doctor_commands(app, session);
     add_drained_command(app, session);

@@ -2,11 +2,15 @@
 #include "service/cli/connection.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 
+#include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace vfmgr {
 namespace {
@@ -17,6 +21,18 @@ Result<http::Target> target_of(Options const& options) {
     if (options.url.empty()) return http::UnixTarget{options.socket};
     VFMGR_TRY(HostPort const server, parse_url(options.url));
     return http::TlsTarget{server.host, server.port, options.ca_file, options.fingerprint};
+}
+
+// Who asked too often did nothing by it, and asks again when the server says: for so long.
+constexpr std::chrono::seconds patience{60};
+
+std::optional<std::chrono::seconds> pause_of(http::Response const& response) {
+    if (response.status != 429) return std::nullopt;
+    auto const said = response.headers.find("retry-after");
+    std::uint32_t seconds = 1;
+    if (said != response.headers.end())
+        std::from_chars(said->second.data(), said->second.data() + said->second.size(), seconds);
+    return std::chrono::seconds(std::max(seconds, 1U));
 }
 
 std::string trimmed(std::string text) {
@@ -75,7 +91,14 @@ Result<http::Response> Connection::exchange(ApiRequest const& request) const {
     message.query = request.query;
     message.headers = request.headers;
     message.body = request.body;
-    return client_.send(message, request.timeout);
+    auto const until = std::chrono::steady_clock::now() + patience;
+    for (;;) {
+        VFMGR_TRY(http::Response response, client_.send(message, request.timeout));
+        auto const pause = pause_of(response);
+        if (!pause || std::chrono::steady_clock::now() + *pause > until) return response;
+        // No event tells earlier than the server has.
+        ::poll(nullptr, 0, static_cast<int>(std::chrono::milliseconds(*pause).count()));
+    }
 }
 
 Result<http::Response> Connection::send(ApiRequest const& request) const {

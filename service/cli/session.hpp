@@ -51,6 +51,7 @@ void add_vf_commands(CLI::App& app, Session& session);
 void add_attachment_commands(CLI::App& app, Session& session);
 void add_stock_commands(CLI::App& app, Session& session);
 void add_operation_commands(CLI::App& app, Session& session);
+void add_audit_command(CLI::App& app, Session& session);
 void add_token_commands(CLI::App& app, Session& session);
 void add_rdma_commands(CLI::App& app, Session& session);
 void add_rdma_link_commands(CLI::App& rdma, Session& session);

@@ -139,6 +139,15 @@ Table history_table(json const& items) {
                            {"DETAIL", "/detail"}});
 }
 
+Table audit_table(json const& items) {
+    return rows_of(items, {{"AT", "/at"},
+                           {"WHO", "/who"},
+                           {"ACTION", "/action"},
+                           {"OUTCOME", "/outcome"},
+                           {"REQUESTS", "/requests"},
+                           {"REQUEST ID", "/request_id"}});
+}
+
 Table token_table(json const& items) {
     return rows_of(items, {{"ID", "/id"},
                            {"ROLE", "/role"},

@@ -15,6 +15,7 @@ namespace vfmgr {
 [[nodiscard]] Table vm_table(nlohmann::json const& items);
 [[nodiscard]] Table attachment_table(nlohmann::json const& items);
 [[nodiscard]] Table operation_table(nlohmann::json const& items);
+[[nodiscard]] Table audit_table(nlohmann::json const& items);
 [[nodiscard]] Table token_table(nlohmann::json const& items);
 // The VFs of PFs: items of /v1/pfs, each with its vfs.
 [[nodiscard]] Table vf_table(nlohmann::json const& pfs);

@@ -19,10 +19,10 @@
 #include "api/types/time.hpp"
 #include "api/types/topology.hpp"
 #include "guest-tools/verify/responder.hpp"
-#include "service/guest/rate_limit.hpp"
 #include "service/guest/responders.hpp"
 #include "service/guest/route.hpp"
 #include "service/guest/vm_queue.hpp"
+#include "service/rate_limit.hpp"
 #include "vfmgr/hypervisor/vm_identity.hpp"
 
 namespace vfmgr {
@@ -165,8 +165,8 @@ class GuestPlane {
     Sessions sessions_;
     // By attachment, the last: left out of the configuration, since `verify` does them.
     std::map<std::string, std::string> manual_runs_;
-    RateLimiter request_rates_;
-    RateLimiter session_rates_;
+    RateLimiter<std::uint32_t> request_rates_;
+    RateLimiter<std::uint32_t> session_rates_;
     bool look_again_ = false;
     bool stopping_ = false;
     std::vector<std::thread> threads_;

@@ -20,7 +20,13 @@ namespace vfmgr {
 [[nodiscard]] std::vector<Route> stock_routes(Engine& engine, stock::StockResponder& responder);
 [[nodiscard]] std::vector<Route> rdma_link_routes(Engine& engine);
 [[nodiscard]] std::vector<Route> operation_routes(Engine& engine, Clock& clock);
+[[nodiscard]] std::vector<Route> audit_routes(Engine& engine);
 [[nodiscard]] std::vector<Route> token_routes(Engine& engine, Clock& clock);
+
+// Answers with what `work` makes of the state, on the control thread in the caller's turn, when
+// readers see what it did: a token that is said to be revoked works no more.
+void answer_in_turn(Engine& engine, Call const& call, http::Respond respond,
+                    std::function<http::Response(Control::State&)> work);
 
 // Submits and answers: 202 with the operation, 200 with the plan of a dry run, 200 with `nothing`
 // when there was nothing to do.

@@ -79,26 +79,25 @@ void prove(Engine& engine, Call const& call, http::Respond respond) {
 }
 
 void list_verifications(Engine& engine, Call const& call, http::Respond respond) {
-    engine.control().post([call, respond = std::move(respond)](Control::State& state) {
+    answer_in_turn(engine, call, std::move(respond), [call](Control::State& state) {
         auto const& id = call.ids.at("id");
         auto const all = state.store.verifications(id);
-        if (!all) return respond(refusal(call, all.error()));
+        if (!all) return refusal(call, all.error());
         // The runs of an attachment that ended are kept for a while.
         if (all->empty() && !state.desired().attachments.contains(id))
-            return respond(refusal(call, no_attachment(id)));
-        respond(list_response(*all));
+            return refusal(call, no_attachment(id));
+        return list_response(*all);
     });
 }
 
 // Of a lease that ended, however long ago.
 void show_certificate(Engine& engine, Call const& call, http::Respond respond) {
-    engine.control().post([call, respond = std::move(respond)](Control::State& state) {
+    answer_in_turn(engine, call, std::move(respond), [call](Control::State& state) {
         auto const& id = call.ids.at("id");
         auto const events = state.store.events(id);
-        if (!events) return respond(refusal(call, events.error()));
+        if (!events) return refusal(call, events.error());
         auto const certificate = find_certificate(state.desired(), *events, id);
-        if (!certificate) return respond(refusal(call, certificate.error()));
-        respond(json_response(200, *certificate));
+        return certificate ? json_response(200, *certificate) : refusal(call, certificate.error());
     });
 }
 

@@ -212,18 +212,20 @@ void list_of_vf(Engine& engine, Call const& call, std::string_view of_it, Read r
     if (!pci) return respond(refusal(call, pci.error()));
     auto const index = vf_index(call);
     if (!index) return respond(refusal(call, index.error()));
-    engine.control().post([&engine, call, of_it, read, vf = VfId{*pci, *index},
-                           respond = std::move(respond)](Control::State& state) {
-        auto const all = read(state.store, vf);
-        if (!all) return respond(refusal(call, all.error()));
-        bool const any = std::ranges::any_of(*all, [](auto const& one) { return is_of_vf(one); });
-        if (!any && !find_vf(*engine.snapshot().host, vf))
-            return respond(refusal(
-                call, Error{Problem::not_found,
-                            fmt::format("there is no VF {}, nor any {} it", to_string(vf), of_it),
-                            "GET /v1/pfs lists those of this host"}));
-        respond(list_response(*all));
-    });
+    answer_in_turn(engine, call, std::move(respond),
+                   [&engine, call, of_it, read, vf = VfId{*pci, *index}](Control::State& state) {
+                       auto const all = read(state.store, vf);
+                       if (!all) return refusal(call, all.error());
+                       bool const any =
+                           std::ranges::any_of(*all, [](auto const& one) { return is_of_vf(one); });
+                       if (!any && !find_vf(*engine.snapshot().host, vf))
+                           return refusal(call,
+                                          Error{Problem::not_found,
+                                                fmt::format("there is no VF {}, nor any {} it",
+                                                            to_string(vf), of_it),
+                                                "GET /v1/pfs lists those of this host"});
+                       return list_response(*all);
+                   });
 }
 
 http::Response list_vfs(Engine& engine, Call const& call) {

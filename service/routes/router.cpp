@@ -8,6 +8,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "api/types/text.hpp"
+
 namespace vfmgr {
 namespace {
 
@@ -78,35 +80,68 @@ std::optional<Number> whole(std::string_view text) {
     return value;
 }
 
-void dispatch(std::vector<Route> const& routes, Authenticate const& authenticate,
-              Audit const& audit, http::Request request, http::Respond respond) {
-    auto found = find(routes, request);
-    auto who = authenticate(request);
-    auto call = std::make_shared<Call>(Call{std::move(request), {}, std::move(found.ids)});
-    if (!who) return respond(refusal(*call, who.error()));
+// Held back, so that who asks as fast as it can asks once a second on each connection.
+constexpr std::chrono::seconds hold{1};
+
+http::Response too_many(Call const& call) {
+    auto response = http::problem_response_as(
+        429,
+        {Problem::limit_exceeded, fmt::format("{} asks too often", call.who.name),
+         "wait as long as Retry-After says; limits.changes_per_second in /etc/vfmgr/vfmgr.toml is "
+         "how often is not too often"},
+        call.request.path, request_id(call));
+    response.hold = hold;
+    return response;
+}
+
+void refuse_stranger(Gate const& gate, Call& call, Error const& why, http::Respond const& respond) {
+    call.who.name = stranger_name(call.request.peer);
+    auto response = gate.take_failure(call.who.name) ? refusal(call, why) : too_many(call);
+    gate.unknown(call, response);
+    respond(std::move(response));
+}
+
+Error needs_role(Call const& call, Role role) {
+    return {Problem::forbidden,
+            fmt::format("{} has role {}, this needs {}", call.who.name, enum_name(call.who.role),
+                        enum_name(role)),
+            "ask an admin of this host for it"};
+}
+
+struct Table {
+    std::vector<Route> routes;
+    Gate gate;
+};
+
+void dispatch(std::shared_ptr<Table const> const& table, http::Request request,
+              http::Respond const& respond) {
+    auto const& gate = table->gate;
+    auto found = find(table->routes, request);
+    auto who = gate.authenticate(request);
+    auto const call = std::make_shared<Call>(Call{std::move(request), {}, std::move(found.ids)});
+    if (!who) return refuse_stranger(gate, *call, who.error(), respond);
     call->who = *who;
-    if (!found.route) {
-        auto response = refusal(*call, no_route(call->request, found.allowed));
-        if (!found.allowed.empty()) response.headers["Allow"] = joined(found.allowed);
-        return respond(std::move(response));
-    }
-    bool const changes = call->request.method != "GET";
-    // `call` and `audit` live as long as the answer is outstanding.
-    auto answer = [call, &audit, changes, respond](http::Response response) {
-        if (changes) audit(*call, response);
+    if (call->request.presence) call->request.presence->known = true;
+    auto const* const route = found.route;
+    bool const denied = route && call->who.role < route->role;
+    bool const counts = denied || call->request.method != "GET";
+    // `call` and `table` live as long as the answer is outstanding.
+    auto answer = [call, table, counts, respond](http::Response response) {
+        if (counts) table->gate.answered(*call, response);
         respond(std::move(response));
     };
-    if (call->who.role < found.route->role)
-        return answer(refusal(
-            *call, Error{Problem::forbidden,
-                         fmt::format("{} has role {}, this needs {}", call->who.name,
-                                     enum_name(call->who.role), enum_name(found.route->role)),
-                         "ask an admin of this host for it"}));
-    if (auto const known = http::check_query(call->request, found.route->query); !known)
+    if (counts && !gate.take_change(call->who.name)) return answer(too_many(*call));
+    if (!route) {
+        auto response = refusal(*call, no_route(call->request, found.allowed));
+        if (!found.allowed.empty()) response.headers["Allow"] = joined(found.allowed);
+        return answer(std::move(response));
+    }
+    if (denied) return answer(refusal(*call, needs_role(*call, route->role)));
+    if (auto const known = http::check_query(call->request, route->query); !known)
         return answer(refusal(*call, known.error()));
     if (auto other = http::refuse_other_media(call->request)) return answer(std::move(*other));
     try {
-        found.route->handle(*call, answer);
+        route->handle(*call, answer);
     } catch (std::exception const& bug) {
         answer(refusal(*call, Error{Problem::internal, bug.what(), "report this as a bug"}));
     }
@@ -114,20 +149,24 @@ void dispatch(std::vector<Route> const& routes, Authenticate const& authenticate
 
 }  // namespace
 
-http::Handler router(std::vector<Route> routes, Authenticate authenticate, Audit audit) {
-    struct Table {
-        std::vector<Route> routes;
-        Authenticate authenticate;
-        Audit audit;
+http::Handler router(std::vector<Route> routes, Gate gate) {
+    auto const table = std::make_shared<Table const>(Table{std::move(routes), std::move(gate)});
+    return [table](http::Request request, http::Respond const& respond) {
+        dispatch(table, std::move(request), respond);
     };
-    auto table = std::make_shared<Table const>(
-        Table{std::move(routes), std::move(authenticate), std::move(audit)});
-    return [table](http::Request request, http::Respond respond) {
-        dispatch(table->routes, table->authenticate, table->audit, std::move(request),
-                 [table, respond = std::move(respond)](http::Response response) {
-                     respond(std::move(response));
-                 });
-    };
+}
+
+std::string stranger_name(http::Peer const& peer) {
+    if (auto const* local = std::get_if<http::UnixPeer>(&peer))
+        return fmt::format("uid:{}", local->uid);
+    if (auto const* guest = std::get_if<http::VsockPeer>(&peer))
+        return fmt::format("cid:{}", guest->cid);
+    return "address:" + std::get<http::TcpPeer>(peer).address;
+}
+
+std::string request_id(Call const& call) {
+    auto const id = call.request.headers.find("x-request-id");
+    return id == call.request.headers.end() ? std::string() : id->second;
 }
 
 http::Response refusal(Call const& call, Error const& error) {
@@ -177,16 +216,16 @@ Result<std::optional<std::uint64_t>> if_match(Call const& call) {
                 "send the ETag that the GET answered with");
 }
 
-Result<std::uint32_t> wait_seconds(Call const& call, std::uint32_t most) {
-    auto const it = call.request.query.find("wait");
-    if (it == call.request.query.end()) return 0;
-    std::string_view text = it->second;
-    if (text.ends_with('s')) text.remove_suffix(1);
-    auto const seconds = whole<std::uint32_t>(text);
-    if (seconds && *seconds <= most) return *seconds;
+Result<std::uint32_t> whole_number(Call const& call, std::string const& name,
+                                   Bounds const& bounds) {
+    auto const it = call.request.query.find(name);
+    if (it == call.request.query.end()) return bounds.absent;
+    auto const number = whole<std::uint32_t>(it->second);
+    if (number && *number >= bounds.least && *number <= bounds.most) return *number;
     return fail(Problem::invalid_request,
-                fmt::format("wait is a number of seconds up to {}, not {}", most, it->second),
-                fmt::format("ask with ?wait={}", most));
+                fmt::format("{} is a whole number from {} to {}, not {}", name, bounds.least,
+                            bounds.most, vfmgr::quoted(it->second)),
+                fmt::format("ask with ?{}={}", name, bounds.most));
 }
 
 }  // namespace vfmgr

@@ -29,16 +29,30 @@ struct Route {
     std::vector<std::string> query{};  // the parameters that it knows; others are refused
 };
 
-using Authenticate = std::function<Result<Principal>(http::Request const&)>;
-// Told of every request that could change something, once it was answered.
-using Audit = std::function<void(Call const&, http::Response const&)>;
+// Who may ask, how often, and who is told of it.
+struct Gate {
+    using Told = std::function<void(Call const&, http::Response const&)>;
 
-[[nodiscard]] http::Handler router(std::vector<Route> routes, Authenticate authenticate,
-                                   Audit audit);
+    std::function<Result<Principal>(http::Request const&)> authenticate;
+    // Takes one of what a principal may change, or be denied, in a while. False: it has to wait.
+    std::function<bool(std::string const& who)> take_change;
+    // The same of what fails to authenticate.
+    std::function<bool(std::string const& who)> take_failure;
+    // Every request that could change something, or was denied, once it was answered.
+    Told answered;
+    // Every one of somebody unknown, who is named by uid or address.
+    Told unknown;
+};
+
+[[nodiscard]] http::Handler router(std::vector<Route> routes, Gate gate);
+// "address:10.0.0.9", "uid:1000", "cid:3": who is not known by any other name.
+[[nodiscard]] std::string stranger_name(http::Peer const& peer);
 
 // --- what handlers parse and answer with ---------------------------------------------------
 
 using http::json_response;
+// Its X-Request-Id, which the transport gave it if the client did not.
+[[nodiscard]] std::string request_id(Call const& call);
 // The problem of `error` for this call.
 [[nodiscard]] http::Response refusal(Call const& call, Error const& error);
 // {"items": […], "next": null}
@@ -51,7 +65,13 @@ using http::json_response;
 [[nodiscard]] Result<bool> wants_dry_run(Call const& call);
 // If-Match: "7", with or without quotes.
 [[nodiscard]] Result<std::optional<std::uint64_t>> if_match(Call const& call);
-// ?wait=30, in seconds, at most `most`; absent: 0.
-[[nodiscard]] Result<std::uint32_t> wait_seconds(Call const& call, std::uint32_t most);
+struct Bounds {
+    std::uint32_t least = 0;
+    std::uint32_t most = 0;
+    std::uint32_t absent = 0;  // what it is when it is not given
+};
+// ?wait=30: a whole number, as the document says.
+[[nodiscard]] Result<std::uint32_t> whole_number(Call const& call, std::string const& name,
+                                                 Bounds const& bounds);
 
 }  // namespace vfmgr

@@ -30,6 +30,7 @@ std::string hash_of(http::Request const& request) {
 Result<Intent> intent_of(Call const& call) {
     Intent intent;
     intent.requested_by = call.who.name;
+    intent.request_id = request_id(call);
     VFMGR_TRY(intent.dry_run, wants_dry_run(call));
     VFMGR_TRY(intent.if_match, if_match(call));
     auto const key = call.request.headers.find("idempotency-key");
@@ -61,6 +62,19 @@ http::Response answered(Answer const& answer, bool replaces,
 }
 
 }  // namespace
+
+void answer_in_turn(Engine& engine, Call const& call, http::Respond respond,
+                    std::function<http::Response(Control::State&)> work) {
+    // Stays empty when `work` throws: who drops `respond` has the client told.
+    auto const response = std::make_shared<std::optional<http::Response>>();
+    auto const taken = engine.control().offer(
+        call.who.name,
+        [response, work = std::move(work)](Control::State& state) { *response = work(state); },
+        [response, respond] {
+            if (*response) respond(std::move(**response));
+        });
+    if (!taken) respond(refusal(call, taken.error()));
+}
 
 void submit(Engine& engine, Call const& call, Command command, http::Respond respond,
             std::function<http::Response()> nothing) {

@@ -2,9 +2,6 @@
 // Bearer tokens for the TLS listener. The secret is in the answer that made it, and nowhere else.
 #include <fmt/format.h>
 
-#include <functional>
-#include <memory>
-
 #include "api/types/json.hpp"
 #include "service/auth/token.hpp"
 #include "service/routes/api.hpp"
@@ -39,15 +36,6 @@ nlohmann::json token_json(Token const& token) {
     return out;
 }
 
-// Answers when readers see what was done: a token that is said to be revoked works no more.
-void answer(Engine& engine, http::Respond respond,
-            std::function<http::Response(Control::State&)> work) {
-    auto const response = std::make_shared<http::Response>();
-    engine.control().post(
-        [response, work = std::move(work)](Control::State& state) { *response = work(state); },
-        [response, respond = std::move(respond)] { respond(std::move(*response)); });
-}
-
 void create(Engine& engine, Clock& clock, Call const& call, http::Respond respond) {
     auto const request = from_json_text<TokenRequest>(call.request.body);
     if (!request) return respond(refusal(call, request.error()));
@@ -66,16 +54,18 @@ void create(Engine& engine, Clock& clock, Call const& call, http::Respond respon
                 clock.now(),
                 {}};
     if (request->days) token.expires_at = clock.now() + std::chrono::hours(24) * *request->days;
-    answer(engine, respond, [call, token, secret = made->secret](Control::State& state) {
-        if (auto const saved = state.save_token(token); !saved) return refusal(call, saved.error());
-        auto body = token_json(token);
-        body["token"] = secret;
-        return json_response(201, body);
-    });
+    answer_in_turn(engine, call, std::move(respond),
+                   [call, token, secret = made->secret](Control::State& state) {
+                       if (auto const saved = state.save_token(token); !saved)
+                           return refusal(call, saved.error());
+                       auto body = token_json(token);
+                       body["token"] = secret;
+                       return json_response(201, body);
+                   });
 }
 
 void list(Engine& engine, Call const& call, http::Respond respond) {
-    answer(engine, respond, [call](Control::State& state) {
+    answer_in_turn(engine, call, std::move(respond), [call](Control::State& state) {
         auto const tokens = state.store.tokens();
         if (!tokens) return refusal(call, tokens.error());
         auto items = nlohmann::json::array();
@@ -101,7 +91,7 @@ void revoke(Engine& engine, Call const& call, http::Respond respond) {
     auto const dry_run = wants_dry_run(call);
     if (!dry_run) return respond(refusal(call, dry_run.error()));
     if (*dry_run) return respond(would_revoke(engine, call));
-    answer(engine, respond, [call](Control::State& state) {
+    answer_in_turn(engine, call, std::move(respond), [call](Control::State& state) {
         auto const erased = state.erase_token(call.ids.at("id"));
         if (!erased) return refusal(call, erased.error());
         if (!*erased) return refusal(call, no_token(call.ids.at("id")));

@@ -13,6 +13,9 @@ answer_seconds_max = 2
 """
 
 
+STRANGERS_TRIES_MAX = 500
+
+
 class Place:
     def __init__(self, asker, connect, path, headers=None):
         self.asker, self.connect, self.path = asker, connect, path
@@ -72,6 +75,17 @@ TRANSPORT = {"405": method_not_allowed, "408": slow_request, "413": long_body,
              "417": expectation, "431": long_headers}
 
 
+def stranger_who_insists(place, _):
+    for _ in range(STRANGERS_TRIES_MAX):
+        connection = place.connect()
+        connection.request("GET", "/livez", headers={"Authorization": "Bearer vfm_0"})
+        answer = connection.getresponse()
+        if answer.status == 429:
+            return place.asker.judge(None, answer, connection)
+        connection.close()
+    return None
+
+
 def nobodys(place, daemon):
     with somebody():
         place.ask(daemon.call, "GET")
@@ -91,6 +105,7 @@ def long_answer(place, daemon):
     assert daemon.ended(operation)["state"] == "succeeded"
 
 
-API = {**TRANSPORT, "403": nobodys, "502": refused_by_the_kernel, "503": full,
+API = {**TRANSPORT, "403": nobodys, "429": stranger_who_insists,
+       "502": refused_by_the_kernel, "503": full,
        "504": long_answer}
 GUESTS = {**TRANSPORT, "503": full}

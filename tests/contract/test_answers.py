@@ -54,7 +54,7 @@ def folder():
 
 @pytest.fixture(scope="module")
 def wide(folder):
-    daemon = Daemon(folder / "wide", api_answers.HOST, api_answers.CONFIG,
+    daemon = Daemon(folder / "wide", api_answers.HOST, api_answers.CONFIG + api_answers.LIMITS,
                     addresses=guest_answers.ADDRESSES)
     daemon.do("PUT", f"/v1/pfs/{api_answers.PF}/spec", api_answers.SPEC)
     yield daemon

@@ -21,6 +21,7 @@ Operation new_operation(OperationKind kind, std::string subject, Intent const& i
     operation.kind = kind;
     operation.subject = std::move(subject);
     operation.requested_by = intent.requested_by;
+    operation.request_id = intent.request_id;
     operation.created_at = now;
     return operation;
 }
@@ -59,15 +60,18 @@ Result<void> check_unlent(DesiredState const& desired, PciAddress const& pf) {
 }  // namespace
 
 void Engine::submit(Command command, Intent intent, Reply reply) {
-    control_->post([this, command = std::move(command), intent = std::move(intent),
-                    reply = std::move(reply)](Control::State& state) {
+    auto const client = intent.requested_by;
+    auto admitting = [this, command = std::move(command), intent = std::move(intent),
+                      reply](Control::State& state) {
         auto answer = admit(state, command, intent);
-        if (!answer && after_a_look([this, command, intent, reply](Control::State& later) {
-                reply(admit(later, command, intent));
-            }))
-            return;
+        auto const again = [this, command, intent, reply](Control::State& later) {
+            reply(admit(later, command, intent));
+        };
+        if (!answer && after_a_look(intent.requested_by, again)) return;
         reply(std::move(answer));
-    });
+    };
+    if (auto taken = control_->offer(client, std::move(admitting)); !taken)
+        reply(fail(std::move(taken.error())));
 }
 
 Result<Answer> Engine::admit(Control::State& state, Command const& command, Intent const& intent) {

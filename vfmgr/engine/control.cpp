@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/engine/control.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "vfmgr/engine/exception_of.hpp"
@@ -32,6 +34,8 @@ Result<void> Control::State::commit(Batch batch) {
     apply(batch, desired_);
     for (auto const& event : batch.save_events)
         if (tell) tell(event);
+    for (auto const& operation : batch.save_operations)
+        if (ended && finished(operation)) ended(operation);
     return {};
 }
 
@@ -90,6 +94,31 @@ void Control::post(std::function<void(State&)> task, std::function<void()> publi
     wake_.notify_all();
 }
 
+Result<void> Control::offer(std::string const& client, std::function<void(State&)> task,
+                            std::function<void()> published) {
+    bool taken = false;
+    {
+        std::lock_guard const lock(mutex_);
+        taken = offered_.offer(client, {std::move(task), std::move(published)});
+    }
+    if (!taken)
+        return fail(Problem::unavailable,
+                    fmt::format("too many requests of {} are waiting already", client),
+                    "wait for their answers before asking for more");
+    wake_.notify_all();
+    return {};
+}
+
+void Control::finish_offers() {
+    for (bool more = true; more;) {
+        {
+            std::lock_guard const lock(mutex_);
+            more = !offered_.empty();
+        }
+        wait([](State&) { return true; });  // a turn
+    }
+}
+
 void Control::watch(Deadline deadline, std::function<bool(State&, Watch)> ready) {
     post([this, deadline, ready = std::move(ready)](State&) mutable {
         watchers_.push_back({deadline, std::move(ready)});
@@ -98,6 +127,28 @@ void Control::watch(Deadline deadline, std::function<bool(State&, Watch)> ready)
 
 void Control::expire_watches() {
     post([this](State&) { expiring_ = true; });
+}
+
+Result<void> Control::watch(Client client, Deadline deadline,
+                            std::function<bool(State&, Watch)> ready) {
+    auto const name = client.name;
+    return offer(name, [this, watcher = Watcher{deadline, std::move(ready), std::move(client)}](
+                           State&) mutable { add_watcher(std::move(watcher)); });
+}
+
+bool Control::has_gone(Watcher const& watcher) {
+    return watcher.client.gone && *watcher.client.gone;
+}
+
+void Control::add_watcher(Watcher watcher) {
+    if (watcher.ready(state_, Watch::again)) return;
+    auto const others = std::ranges::count_if(watchers_, [&](Watcher const& other) {
+        return other.client.name == watcher.client.name && !has_gone(other);
+    });
+    if (static_cast<std::size_t>(others) < watchers_each_max)
+        watchers_.push_back(std::move(watcher));
+    else
+        watcher.ready(state_, Watch::crowded);
 }
 
 void Control::on_change(std::function<void()> changed) {
@@ -224,6 +275,7 @@ Deadline Control::next_deadline() const {
 
 void Control::ask_watchers(Deadline now) {
     std::erase_if(watchers_, [&](Watcher& watcher) {
+        if (has_gone(watcher)) return true;
         bool const expired = expiring_ || watcher.deadline <= now;
         bool ready = false;
         bool const asked = guarded(
@@ -235,15 +287,16 @@ void Control::ask_watchers(Deadline now) {
 void Control::run() {
     std::unique_lock lock(mutex_);
     for (;;) {
-        auto const something = [this] { return stopping_ || !tasks_.empty(); };
+        auto const something = [this] { return stopping_ || !tasks_.empty() || !offered_.empty(); };
         // wait_until(max) overflows in libstdc++ 12, so no deadline is a plain wait.
         if (auto const next = next_deadline(); next == Deadline::max())
             wake_.wait(lock, something);
         else
             wake_.wait_until(lock, next, something);
-        if (stopping_ && tasks_.empty()) return;
+        if (stopping_ && tasks_.empty() && offered_.empty()) return;
         auto tasks = std::move(tasks_);
         tasks_.clear();
+        std::ranges::move(offered_.take(), std::back_inserter(tasks));
         lock.unlock();
         for (auto& task : tasks) guarded([&] { task.run(state_); });
         if (!tasks.empty()) guarded([this] { publish_state(); });

@@ -4,6 +4,7 @@
 // thread, wait() from any but the control thread itself.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "api/types/responder.hpp"
+#include "vfmgr/engine/fair_queue.hpp"
 #include "vfmgr/hypervisor/hypervisor.hpp"
 #include "vfmgr/kernel/kernel.hpp"
 #include "vfmgr/plan/host_view.hpp"
@@ -49,7 +51,16 @@ struct Snapshot {
     std::shared_ptr<std::map<std::string, Token> const> tokens;     // by the secret's SHA-256
 };
 
-enum class Watch { again, expired };
+// crowded: a client's that is one too many, which is asked no more.
+enum class Watch { again, expired, crowded };
+
+// Who asks from outside, where many do: each has a share of what they all wait for.
+struct Client {
+    std::string name{};                               // uid:0, token:<id>
+    std::shared_ptr<std::atomic<bool> const> gone{};  // its connection; null: it stays
+};
+
+inline constexpr std::size_t watchers_each_max = 32;  // of one client
 
 struct LookTime {
     Time began;
@@ -74,6 +85,7 @@ class Control {
         [[nodiscard]] std::uint64_t next_revision() { return ++last_revision_; }
         // Called with each event, on the control thread; returns at once.
         std::function<void(HistoryEvent const&)> tell{};
+        std::function<void(Operation const&)> ended{};  // the same, with each that has
         [[nodiscard]] Result<void> save_token(Token const& token);
         [[nodiscard]] Result<bool> erase_token(std::string const& id);  // false: there was none
 
@@ -93,8 +105,16 @@ class Control {
     Control(Control const&) = delete;
     Control& operator=(Control const&) = delete;
 
-    // `published` is called on the control thread once readers can see what the task did.
+    // The daemon's own work. `published` is called on the control thread once readers can see what
+    // the task did.
     void post(std::function<void(State&)> task, std::function<void()> published = [] {});
+    // A client's: after all own work, in turn with other clients'. Refused where too many of this
+    // client wait already.
+    [[nodiscard]] Result<void> offer(
+        std::string const& client, std::function<void(State&)> task,
+        std::function<void()> published = [] {});
+    // Returns when everything that was offered before is done.
+    void finish_offers();
 
     // Returns when what the task did is published; what it throws comes out here.
     template <class F>
@@ -119,6 +139,9 @@ class Control {
 
     // Asks `ready` after every task, and once more as expired at the deadline, until it says true.
     void watch(Deadline deadline, std::function<bool(State&, Watch)> ready);
+    // The same for a client, in its turn; asked no more when the client has gone.
+    [[nodiscard]] Result<void> watch(Client client, Deadline deadline,
+                                     std::function<bool(State&, Watch)> ready);
 
     // Those who watch, and who will, are asked as if their deadline had come.
     void expire_watches();
@@ -152,7 +175,10 @@ class Control {
     struct Watcher {
         Deadline deadline;
         std::function<bool(State&, Watch)> ready;
+        Client client{};  // without a name: the daemon itself
     };
+    static bool has_gone(Watcher const& watcher);
+    void add_watcher(Watcher watcher);
 
     State state_;
     std::vector<Watcher> watchers_;  // control thread only
@@ -162,9 +188,10 @@ class Control {
     std::function<void(std::string const&)> bug_ = [](std::string const&) {};
     mutable std::mutex mutex_;
     std::condition_variable wake_;
-    std::deque<Task> tasks_;  // mutex_
-    bool stopping_ = false;   // mutex_
-    Snapshot published_;      // mutex_
+    std::deque<Task> tasks_;   // mutex_
+    FairQueue<Task> offered_;  // mutex_
+    bool stopping_ = false;    // mutex_
+    Snapshot published_;       // mutex_
     // When what is published was read, where the view itself does not say it. mutex_
     Time all_pfs_at_{};
     Time routes_at_{};

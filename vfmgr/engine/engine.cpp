@@ -15,6 +15,8 @@ using namespace std::chrono_literals;
 
 // A look at a thousand VFs takes seconds where CPUs are slow or taken.
 constexpr auto rest_max = 15s;
+// Refused commands of one client that wait for one look; the next is refused without.
+constexpr std::ptrdiff_t awaiting_each_max = 16;
 
 std::string random_id(std::size_t digits) {
     std::array<unsigned char, 16> bytes{};
@@ -60,7 +62,7 @@ Engine::~Engine() {
     gate_.open();
     stop_waiting();
     if (observer_.joinable()) observer_.join();
-    control_->wait([](Control::State&) { return true; });  // every command has had its reply
+    control_->finish_offers();  // every command has had its reply
     std::unique_lock lock(threads_mutex_);
     threads_changed_.wait(lock, [this] { return running_ == 0; });
 }
@@ -89,11 +91,13 @@ void Engine::look_at_once() {
     look_wake_.notify_all();
 }
 
-bool Engine::after_a_look(std::function<void(Control::State&)> task) {
+bool Engine::after_a_look(std::string const& client, std::function<void(Control::State&)> task) {
     {
         std::lock_guard const lock(look_mutex_);
         if (!observing_) return false;
-        awaiting_.push_back(std::move(task));
+        if (std::ranges::count(awaiting_, client, &Awaiting::client) >= awaiting_each_max)
+            return false;
+        awaiting_.push_back({client, std::move(task)});
     }
     look_wake_.notify_all();
     return true;
@@ -135,7 +139,7 @@ void Engine::observe_loop() {
         };
         if (auto const bug = exception_of(look))
             control_->report_bug("an exception ended a look at the host: " + *bug);
-        for (auto const& task : awaiting) control_->post(task);
+        for (auto const& one : awaiting) control_->post(one.task);
         auto const took = clock_.steady_now() - began;
         lock.lock();
         auto const asked = [this] { return !awaiting_.empty() || stopping_.load(); };
@@ -218,6 +222,10 @@ bool Engine::commit_at_last(std::function<Batch(DesiredState const&)> const& mak
 
 void Engine::on_event(std::function<void(HistoryEvent const&)> tell) {
     control_->wait([&](Control::State& state) { return (state.tell = std::move(tell), true); });
+}
+
+void Engine::on_operation(std::function<void(Operation const&)> tell) {
+    control_->wait([&](Control::State& state) { return (state.ended = std::move(tell), true); });
 }
 
 HistoryEvent Engine::event_of(EventKind kind, Attachment const& lease, Operation const* operation,

@@ -33,6 +33,7 @@ struct Intent {
     std::string idempotency_key;            // empty: none
     std::string request_hash;               // of the body, for the key
     std::optional<std::uint64_t> if_match;  // revision
+    std::string request_id{};
 };
 
 struct ReplacePfSpec {
@@ -134,8 +135,9 @@ class Engine {
     // The same, before many others: for what happens to VMs, which is seldom, and matters.
     void look_at_once();
 
-    // Replies once, on the control thread. A command that the published view refuses is admitted
-    // once more after a look that began after it came: what was just plugged in is not "not found".
+    // Replies once: on the control thread, or at once where too much of `intent.requested_by` waits
+    // already. A command that the published view refuses is admitted once more after a look that
+    // began after it came: what was just plugged in is not "not found".
     void submit(Command command, Intent intent, Reply reply);
 
     [[nodiscard]] Snapshot snapshot() const { return control_->snapshot(); }
@@ -143,6 +145,8 @@ class Engine {
     [[nodiscard]] TrustedNetdevs const& trusted_netdevs() const { return trusted_netdevs_; }
     // Each event as it becomes durable: called on the control thread, returns at once.
     void on_event(std::function<void(HistoryEvent const&)> tell);
+    // Each operation that has ended: the same.
+    void on_operation(std::function<void(Operation const&)> tell);
     // A run that the guest of `vm_uuid` asked for. It is over at its end, reported or not.
     [[nodiscard]] Result<void> begin_run(std::string const& attachment, std::string const& vm_uuid,
                                          PendingRun run);
@@ -162,8 +166,9 @@ class Engine {
     void end_by_exception(Operation& operation, std::string const& what);
     void observe_loop();
     void judge_what_is_seen();
-    // False: nobody looks (any more).
-    [[nodiscard]] bool after_a_look(std::function<void(Control::State&)> task);
+    // False: nobody looks (any more), or this client has too much waiting for it.
+    [[nodiscard]] bool after_a_look(std::string const& client,
+                                    std::function<void(Control::State&)> task);
 
     // Admission, on the control thread.
     Result<Answer> admit(Control::State& state, Command const& command, Intent const& intent);
@@ -303,11 +308,15 @@ class Engine {
     std::size_t running_ = 0;  // threads_mutex_
     std::mutex look_mutex_;
     std::condition_variable look_wake_;
-    bool observing_ = false;                                      // look_mutex_
-    bool seen_at_start_ = false;                                  // look_mutex_
-    bool look_ = false;                                           // look_mutex_
-    bool at_once_ = false;                                        // look_mutex_
-    std::vector<std::function<void(Control::State&)>> awaiting_;  // a look; look_mutex_
+    bool observing_ = false;      // look_mutex_
+    bool seen_at_start_ = false;  // look_mutex_
+    bool look_ = false;           // look_mutex_
+    bool at_once_ = false;        // look_mutex_
+    struct Awaiting {
+        std::string client;
+        std::function<void(Control::State&)> task;
+    };
+    std::vector<Awaiting> awaiting_;  // a look; look_mutex_
     std::thread observer_;
 };
 

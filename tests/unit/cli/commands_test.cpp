@@ -42,6 +42,36 @@ TEST(Vfctl, ListsInEveryFormat) {
                 testing::StartsWith("0000:01:00.0,ens1,igb,2,7,"));
 }
 
+TEST(Vfctl, WhoAskedTooOftenWaitsAndAsksAgain) {
+    Api api;
+    nlohmann::json const problem{{"code", "limit_exceeded"}, {"detail", "too often"}};
+    api.on("DELETE /v1/tokens/t", 429, problem, {{"Retry-After", "1"}});
+    api.on("DELETE /v1/tokens/t", 204, nullptr);
+    EXPECT_EQ(vfctl(api, {"token", "revoke", "t"}).code, 0);
+    EXPECT_EQ(api.all_asked("DELETE /v1/tokens/t").size(), 2U);
+    api.on("DELETE /v1/tokens/u", 429, problem, {{"Retry-After", "3600"}});
+    auto const given_up = vfctl(api, {"token", "revoke", "u"});
+    EXPECT_EQ(given_up.code, 4);
+    EXPECT_THAT(given_up.err, HasSubstr("too often"));
+}
+
+TEST(Vfctl, ShowsTheAudit) {
+    Api api;
+    api.on("GET /v1/audit limit=5", 200,
+           {{"items",
+             {{{"at", "2026-01-31T12:00:00.000Z"},
+               {"who", "address:192.0.2.9"},
+               {"action", "requests"},
+               {"outcome", "401"},
+               {"requests", 5214},
+               {"request_id", ""}}}},
+            {"next", nullptr}});
+    auto const shown = vfctl(api, {"audit", "--limit", "5"});
+    EXPECT_EQ(shown.code, 0) << shown.err;
+    EXPECT_THAT(shown.out, HasSubstr("address:192.0.2.9"));
+    EXPECT_THAT(shown.out, HasSubstr("5214"));
+}
+
 TEST(Vfctl, ServesStockClientsForAWhile) {
     Api api;
     std::string const path = "/v1/attachments/3f9c2a1b/stock-clients";

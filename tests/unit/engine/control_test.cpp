@@ -127,5 +127,118 @@ TEST(Control, AClockThatWasSetBackHoldsNothingUp) {
     EXPECT_EQ(host->hypervisor.vms.at("a").state, VmState::shut_off);
 }
 
+// Holds the control thread until it goes: what is asked meanwhile waits.
+class Held {
+  public:
+    explicit Held(Control& control) {
+        std::promise<void> holds;
+        auto held = holds.get_future();
+        control.post([&holds, until = until_.get_future().share()](Control::State&) {
+            holds.set_value();
+            until.wait();
+        });
+        held.wait();
+    }
+    ~Held() { until_.set_value(); }
+    Held(Held const&) = delete;
+    Held& operator=(Held const&) = delete;
+
+  private:
+    std::promise<void> until_;
+};
+
+TEST(Control, ClientsTakeTurnsBehindItsOwnWork) {
+    example::TemporaryFolder const folder;
+    auto const control = start(folder);
+    std::string order;
+    auto const note = [&order](char who) {
+        return [&order, who](Control::State&) { order += who; };
+    };
+    {
+        Held const held(*control);
+        for (int i = 0; i < 3; ++i) ASSERT_TRUE(control->offer("greedy", note('g')));
+        ASSERT_TRUE(control->offer("honest", note('h')));
+        control->post(note('o'));
+    }
+    control->finish_offers();
+    EXPECT_EQ(order, "oghgg");
+}
+
+TEST(Control, AClientsQueueIsBoundedAndOwnWorkIsNeverRefused) {
+    example::TemporaryFolder const folder;
+    auto const control = start(folder);
+    std::size_t taken = 0;
+    std::size_t done = 0;
+    auto const count = [&done](Control::State&) { ++done; };
+    {
+        Held const held(*control);
+        while (taken < 10'000 && control->offer("greedy", count)) ++taken;
+        EXPECT_EQ(taken, FairQueueLimits{}.each);
+        EXPECT_EQ(control->offer("greedy", count).error().problem, Problem::unavailable);
+        EXPECT_TRUE(control->offer("honest", count)) << "its share is its own";
+        for (std::size_t i = 0; i < 10 * taken; ++i) control->post(count);
+    }
+    control->finish_offers();
+    EXPECT_EQ(done, 11 * taken + 1);
+    EXPECT_TRUE(control->offer("greedy", count)) << "there is room again";
+}
+
+TEST(Control, AFullQueueKeepsAPlaceForWhoHasNothingInIt) {
+    FairQueue<int> queue({.each = 4, .all = 6, .turn = 2});
+    for (int i = 0; i < 4; ++i) ASSERT_TRUE(queue.offer("a", i));
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(queue.offer("b", 10 + i));
+    EXPECT_FALSE(queue.offer("b", 12));
+    EXPECT_TRUE(queue.offer("c", 20));
+    EXPECT_FALSE(queue.offer("c", 21));
+    EXPECT_EQ(queue.take(), (std::vector{0, 10}));
+    EXPECT_EQ(queue.take(), (std::vector{20, 1}));
+    EXPECT_EQ(queue.take(), (std::vector{11, 2}));
+    EXPECT_EQ(queue.take(), (std::vector{3}));
+    EXPECT_TRUE(queue.empty());
+}
+
+TEST(Control, AWatcherGoesWithItsClient) {
+    example::TemporaryFolder const folder;
+    auto const control = start(folder);
+    auto const gone = std::make_shared<std::atomic<bool>>(false);
+    auto const asked = std::make_shared<int>(0);
+    ASSERT_TRUE(control->watch({"a", gone}, Deadline::max(),
+                               [asked](Control::State&, Watch) { return ++*asked, false; }));
+    control->finish_offers();
+    auto const before = *asked;
+    EXPECT_GT(before, 0);
+    *gone = true;
+    for (int i = 0; i < 3; ++i) control->wait([](Control::State&) { return true; });
+    EXPECT_EQ(*asked, before);
+    EXPECT_EQ(asked.use_count(), 1) << "nothing of it is kept";
+}
+
+TEST(Control, AClientsWatchersAreBoundedWithoutThoseThatWent) {
+    example::TemporaryFolder const folder;
+    auto const control = start(folder);
+    auto const gone = std::make_shared<std::atomic<bool>>(false);
+    int crowded = 0;
+    auto const watch = [&](char const* client) {
+        ASSERT_TRUE(
+            control->watch({client, gone}, Deadline::max(), [&crowded](Control::State&, Watch how) {
+                if (how == Watch::crowded) ++crowded;
+                return false;
+            }));
+        control->finish_offers();
+    };
+    for (std::size_t i = 0; i < watchers_each_max; ++i) watch("greedy");
+    watch("honest");
+    EXPECT_EQ(crowded, 0);
+    watch("greedy");
+    EXPECT_EQ(crowded, 1);
+    *gone = true;
+    ASSERT_TRUE(control->watch({"greedy", {}}, Deadline::max(), [&](Control::State&, Watch how) {
+        if (how == Watch::crowded) ++crowded;
+        return how == Watch::again;
+    }));
+    control->finish_offers();
+    EXPECT_EQ(crowded, 1);
+}
+
 }  // namespace
 }  // namespace vfmgr

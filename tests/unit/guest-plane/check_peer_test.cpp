@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "service/guest/rate_limit.hpp"
+#include "service/rate_limit.hpp"
 
 namespace vfmgr {
 namespace {
@@ -71,7 +71,7 @@ TEST(CheckPeer, TheRouteMustBeTheLegs) {
 }
 
 TEST(RateLimiter, FillsWithTime) {
-    RateLimiter limiter({.burst = 2, .per_second = 1});
+    RateLimiter<std::uint32_t> limiter({.burst = 2, .per_second = 1});
     Deadline const start{};
     EXPECT_TRUE(limiter.take(3, start));
     EXPECT_TRUE(limiter.take(3, start));
@@ -84,11 +84,19 @@ TEST(RateLimiter, FillsWithTime) {
 }
 
 TEST(RateLimiter, ForgetsCidsThatWent) {
-    RateLimiter limiter({.burst = 1, .per_second = 1});
+    RateLimiter<std::uint32_t> limiter({.burst = 1, .per_second = 1});
     Deadline const start{};
     for (std::uint32_t cid = 0; cid < 1024; ++cid) EXPECT_TRUE(limiter.take(cid, start));
     EXPECT_TRUE(limiter.take(5000, start + std::chrono::hours(1)));
     EXPECT_EQ(limiter.tracked(), 1U);
+}
+
+TEST(RateLimiter, KnowsABoundedNumberOfThoseWhoAsk) {
+    RateLimiter<std::uint32_t> limiter({.burst = 2, .per_second = 1});
+    Deadline const start{};
+    for (std::uint32_t who = 0; who < 100'000; ++who) static_cast<void>(limiter.take(who, start));
+    EXPECT_EQ(limiter.tracked(), 4096U);
+    EXPECT_TRUE(limiter.take(0, start)) << "who is known has a share";
 }
 
 }  // namespace

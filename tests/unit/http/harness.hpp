@@ -28,8 +28,9 @@ namespace vfmgr::http {
 
 using Folder = test::TemporaryFolder;
 
-// "GET /path?key=value body" back to whoever asks.
+// "GET /path?key=value body" back to whoever asks, who is known whoever it is.
 inline void echo(Request request, Respond respond) {
+    if (request.presence) request.presence->known = true;
     Response response;
     response.body = request.method + " " + request.path;
     for (auto const& [name, value] : request.query) response.body += " " + name + "=" + value;

@@ -2,6 +2,7 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
+#include "api/http/known_peers.hpp"
 #include "tests/unit/http/harness.hpp"
 
 namespace vfmgr::http {
@@ -270,6 +271,65 @@ TEST(Limits, AWaitingClientThatLeavesGivesItsPlaceBack) {
     EXPECT_EQ(test.client().send(get("/"), 20s)->status, 503);
     waiting.close();
     EXPECT_EQ(test.client().send(get("/"), 20s)->status, 200);
+}
+
+TEST(Limits, AnAnswerIsHeldBackAsLongAsItSays) {
+    TestServer const test([](Request request, Respond respond) {
+        Response response;
+        response.body = request.path;
+        if (request.path == "/held") response.hold = 300ms;
+        respond(std::move(response));
+    });
+    auto const begin = std::chrono::steady_clock::now();
+    RawClient held(test.path);
+    ASSERT_TRUE(held.send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n"));
+    EXPECT_EQ(test.client().send(get("/other"), 20s)->body, "/other");
+    EXPECT_FALSE(held.readable_within(0ms)) << "the others don't wait for it";
+    EXPECT_EQ(held.reply()->body, "/held");
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, 300ms);
+    ASSERT_TRUE(held.send("GET /again HTTP/1.1\r\nHost: a\r\n\r\n"));
+    EXPECT_EQ(held.reply()->body, "/again");
+}
+
+TEST(Limits, AHandlerSeesThatItsClientIsGone) {
+    std::shared_ptr<Presence> presence;
+    Counter called;
+    TestServer const test([&](Request request, Respond) {
+        if (!presence) presence = request.presence;
+        called.add();
+    });
+    RawClient waiting(test.path);
+    ASSERT_TRUE(waiting.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+    ASSERT_TRUE(called.reaches(1));
+    waiting.close();
+    RawClient other(test.path);  // its request is read after that end
+    ASSERT_TRUE(other.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+    ASSERT_TRUE(called.reaches(2));
+    EXPECT_TRUE(presence->gone);
+}
+
+TEST(KnownPeers, TheLastKnownAreKept) {
+    KnownPeers known(2);
+    known.remember("a");
+    known.remember("b");
+    known.remember("a");
+    known.remember("c");
+    EXPECT_TRUE(known.contains("a"));
+    EXPECT_FALSE(known.contains("b"));
+    EXPECT_TRUE(known.contains("c"));
+}
+
+TEST(KnownPeers, StrangersLeaveAQuarterToThoseWhoAreKnown) {
+    Limits limits;
+    limits.connections_max = 8;
+    limits.strangers_per_peer_max = 2;
+    std::vector<std::string> strangers{"a", "a", "b"};
+    EXPECT_FALSE(admit_stranger(strangers, "a", limits));
+    EXPECT_TRUE(admit_stranger(strangers, "b", limits));
+    strangers = {"a", "b", "c", "d", "e", "f"};
+    EXPECT_EQ(admit_stranger(strangers, "g", limits).error().problem, Problem::unavailable);
+    strangers.pop_back();
+    EXPECT_TRUE(admit_stranger(strangers, "g", limits));
 }
 
 TEST(Limits, ManyConnectionsAtOnceAreAllAnsweredOrRefused) {

@@ -20,7 +20,7 @@ using test::free_port;
 
 struct TlsServer {
     explicit TlsServer(std::vector<std::string> const& names = {"localhost", "127.0.0.1"},
-                       Limits limits = {})
+                       Limits limits = {}, Handler handler = echo)
         : server(limits) {
         auto const made = make_self_signed(certificate, key, names);
         EXPECT_TRUE(made) << made.error().detail;
@@ -28,7 +28,7 @@ struct TlsServer {
                                                        .port = port,
                                                        .certificate_file = certificate,
                                                        .key_file = key},
-                                             echo);
+                                             std::move(handler));
         EXPECT_TRUE(listening) << listening.error().detail;
         server.start();
     }
@@ -169,13 +169,86 @@ TEST(Tls, PipelinedRequestsAndAnOrderlyEnd) {
 
 TEST(Tls, ASlowRequestIs408) {
     Limits limits;
-    limits.read_seconds_max = 1s;
+    limits.first_request_seconds_max = 1s;
     TlsServer const test({"a"}, limits);
     RawTls client(test.port);
     client.send("GET / HTTP/1.1\r\nHost");
     auto const answer = client.everything();
     EXPECT_TRUE(answer.starts_with("HTTP/1.1 408 ")) << answer;
     EXPECT_NE(answer.find("\"timed_out\""), std::string::npos);
+}
+
+// Knows who says so.
+void know(Request request, Respond respond) {
+    if (request.path == "/known") request.presence->known = true;
+    Response response;
+    response.body = request.path;
+    respond(std::move(response));
+}
+
+FileDescriptor connected(std::uint16_t port) {
+    FileDescriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    timeval const deadline{.tv_sec = 20, .tv_usec = 0};
+    (void)::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof deadline);
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    return fd;
+}
+
+// True: the server has ended it, and said nothing.
+bool ended(FileDescriptor const& fd) {
+    char octet = 0;
+    return ::recv(fd.get(), &octet, 1, 0) == 0;
+}
+
+TEST(Tls, WhoShakesNoHandEndsSoon) {
+    Limits limits;
+    limits.first_request_seconds_max = 1s;
+    limits.read_seconds_max = 300s;
+    TlsServer const test({"a"}, limits);
+    auto const silent = connected(test.port);
+    auto const start = std::chrono::steady_clock::now();
+    EXPECT_TRUE(ended(silent));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 15s);
+}
+
+TEST(Tls, AStrangersConnectionEndsWithItsAnswer) {
+    TlsServer const test({"a"}, {}, know);
+    RawTls client(test.port);
+    client.send("GET /unknown HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_NE(client.everything().find("Connection: close"), std::string::npos);
+}
+
+TEST(Tls, StrangersHaveAShareAndKnownPeersAPlace) {
+    Limits limits;
+    limits.strangers_per_peer_max = 2;
+    Counter turned_away;
+    std::string why;
+    TlsServer test({"a"}, limits, know);
+    test.server.on_turned_away([&](Peer const& peer, Error const& error) {
+        why = std::get<TcpPeer>(peer).address + ": " + error.detail;
+        turned_away.add();
+    });
+    std::vector<FileDescriptor> silent;
+    for (int i = 0; i < 2; ++i) silent.push_back(connected(test.port));
+    EXPECT_TRUE(ended(connected(test.port)));
+    ASSERT_TRUE(turned_away.reaches(1));
+    EXPECT_NE(why.find("127.0.0.1: all connections that 127.0.0.1 may have before it is known"),
+              std::string::npos)
+        << why;
+    silent.pop_back();  // the next connection is seen after its end
+    auto const fingerprint = *certificate_fingerprint(test.certificate);
+    auto const ask = [&](std::string const& path) {
+        return Client(TlsTarget{"127.0.0.1", test.port, {}, fingerprint}).send(get(path), 20s);
+    };
+    ASSERT_TRUE(ask("/known"));
+    silent.push_back(connected(test.port));
+    for (int i = 0; i < 4; ++i) silent.push_back(connected(test.port));
+    EXPECT_TRUE(ask("/unknown")) << "somebody at this address is known";
+    EXPECT_EQ(turned_away.count(), 1);
 }
 
 TEST(Tls, OlderVersionsAreRefused) {

@@ -144,6 +144,10 @@ connections_per_peer_max = 3
 read_seconds_max = 1
 idle_seconds_max = 2
 answer_seconds_max = 3600
+strangers_per_peer_max = 2
+first_request_seconds_max = 5
+changes_burst = 11
+changes_per_second = 4
 )");
     auto const config = load();
     ASSERT_TRUE(config) << config.error().detail;
@@ -164,6 +168,9 @@ answer_seconds_max = 3600
     EXPECT_EQ(config->limits.read_seconds_max, std::chrono::seconds(1));
     EXPECT_EQ(config->limits.idle_seconds_max, std::chrono::seconds(2));
     EXPECT_EQ(config->limits.answer_seconds_max, std::chrono::seconds(3600));
+    EXPECT_EQ(config->limits.strangers_per_peer_max, 2u);
+    EXPECT_EQ(config->limits.first_request_seconds_max, std::chrono::seconds(5));
+    EXPECT_EQ(config->changes, (RateLimit{.burst = 11, .per_second = 4}));
 }
 
 TEST_F(ConfigTest, LaterFilesWinKeyByKey) {

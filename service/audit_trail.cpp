@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/audit_trail.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace vfmgr {
+namespace {
+
+constexpr std::size_t minutes_kept = 8;
+
+Time minute_of(Time time) {
+    return std::chrono::floor<std::chrono::minutes>(time);
+}
+
+}  // namespace
+
+void AuditTrail::add(AuditEntry entry) {
+    std::lock_guard const lock(mutex_);
+    if (waiting_.size() >= limits_.waiting)
+        count_locked(entry);
+    else
+        waiting_.push_back(std::move(entry));
+    begin_writing();
+}
+
+void AuditTrail::count(AuditEntry const& entry) {
+    std::lock_guard const lock(mutex_);
+    count_locked(entry);
+}
+
+void AuditTrail::write_minutes(Time now) {
+    std::lock_guard const lock(mutex_);
+    over_ = minute_of(now);
+    if (!counted_.empty() && std::get<0>(counted_.begin()->first) < over_) begin_writing();
+}
+
+void AuditTrail::finish() {
+    {
+        std::lock_guard const lock(mutex_);
+        over_ = Time::max();
+    }
+    control_.wait([self = shared_from_this()](Control::State& state) {
+        self->write(state);
+        return true;
+    });
+}
+
+// The names of those who ask come from the network, and a full store takes nothing for hours: so
+// many rows, and no more.
+void AuditTrail::count_locked(AuditEntry const& entry) {
+    auto minute = minute_of(entry.at);
+    auto who = entry.who;
+    if (!counted_.contains({minute, who, entry.outcome})) {
+        auto const of_minute = std::ranges::count_if(
+            counted_, [&](auto const& one) { return std::get<0>(one.first) == minute; });
+        if (static_cast<std::size_t>(of_minute) >= limits_.counted) who = "others";
+        if (counted_.size() >= minutes_kept * limits_.counted)
+            std::tie(minute, who) = std::tuple(std::get<0>(counted_.begin()->first), "others");
+    }
+    auto& row = counted_[{minute, who, entry.outcome}];
+    auto const before = row.who.empty() ? 0 : row.requests;
+    row = {minute,
+           who,
+           "",
+           "requests that have no entries of their own",
+           "",
+           entry.outcome,
+           entry.refused,
+           before + entry.requests};
+}
+
+void AuditTrail::begin_writing() {
+    if (writing_) return;
+    writing_ = true;
+    control_.post([self = shared_from_this()](Control::State& state) { self->write(state); });
+}
+
+// What a store that is full can't take is counted, and tried again with the next.
+void AuditTrail::write(Control::State& state) {
+    std::vector<AuditEntry> entries;
+    {
+        std::lock_guard const lock(mutex_);
+        writing_ = false;
+        entries = std::exchange(waiting_, {});
+        std::erase_if(counted_, [&](auto const& one) {
+            if (std::get<0>(one.first) >= over_) return false;
+            entries.push_back(one.second);
+            return true;
+        });
+    }
+    if (entries.empty() || state.store.append_audits(entries)) return;
+    std::lock_guard const lock(mutex_);
+    for (auto const& entry : entries) count_locked(entry);
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/routes/gate.hpp"
+
+#include "service/auth/authenticate.hpp"
+#include "service/log.hpp"
+
+namespace vfmgr {
+namespace {
+
+// Of one address or uid that nobody knows: what is beyond is counted, not logged.
+constexpr RateLimit failures{.burst = 60, .per_second = 1};
+
+Result<std::optional<KnownToken>> known_token(Engine const& engine, std::string const& sha256) {
+    auto const tokens = engine.snapshot().tokens;
+    auto const found = tokens->find(sha256);
+    if (found == tokens->end()) return std::nullopt;
+    auto const& token = found->second;
+    auto const role = enum_value<Role>(token.role);
+    if (!role) return std::nullopt;
+    return KnownToken{token.id, token.sha256, *role, token.expires_at};
+}
+
+// A request's path may be as long as its header.
+constexpr std::size_t action_bytes_logged = 256;
+
+AuditEntry entry_of(Call const& call, http::Response const& response, Time now) {
+    return {now,
+            call.who.name,
+            request_id(call),
+            call.request.method + " " + call.request.path,
+            call.request.path,
+            std::to_string(response.status),
+            response.status >= 400};
+}
+
+void log_request(Severity severity, std::string_view message, AuditEntry const& entry,
+                 std::string operation = {}) {
+    log(severity, message,
+        {{"who", entry.who},
+         {"action", entry.action.substr(0, action_bytes_logged)},
+         {"status", entry.outcome},
+         {"request_id", entry.request_id},
+         {"operation", std::move(operation)}});
+}
+
+// Of what comes too often only the number is kept.
+bool is_too_often(http::Response const& response) {
+    return response.status == 429;
+}
+
+}  // namespace
+
+Gate api_gate(Config const& config, Engine const& engine, std::shared_ptr<AuditTrail> const& trail,
+              Clock& clock) {
+    auto roles = resolve_roles(config.roles.groups, config.roles.uids);
+    for (auto const& group : roles.unknown_groups)
+        log(Severity::warning, "this host has no such group, nobody has its role",
+            {{"group", group}});
+    auto authenticated = [rules = roles.rules, &engine,
+                          &clock](http::Request const& request) -> Result<Principal> {
+        return authenticate(
+            request.peer, request.headers, rules,
+            [&engine](std::string const& sha256) { return known_token(engine, sha256); },
+            clock.now());
+    };
+    // The io thread's alone.
+    auto const limiter = [&clock](RateLimit limit) {
+        return [limiter = std::make_shared<RateLimiter<std::string>>(limit),
+                &clock](std::string const& who) { return limiter->take(who, clock.steady_now()); };
+    };
+    Gate gate;
+    gate.authenticate = std::move(authenticated);
+    gate.take_change = limiter(config.changes);
+    gate.take_failure = limiter(failures);
+    gate.answered = [trail, &clock](Call const& call, http::Response const& response) {
+        auto entry = entry_of(call, response, clock.now());
+        if (is_too_often(response)) return trail->count(entry);
+        auto const operation = response.headers.find("Location");
+        log_request(Severity::info, "request", entry,
+                    operation == response.headers.end() ? "" : operation->second);
+        trail->add(std::move(entry));
+    };
+    gate.unknown = [trail, &clock](Call const& call, http::Response const& response) {
+        auto const entry = entry_of(call, response, clock.now());
+        trail->count(entry);
+        if (!is_too_often(response)) log_request(Severity::warning, "authentication failed", entry);
+    };
+    return gate;
+}
+
+}  // namespace vfmgr
