@@ -31,7 +31,7 @@ class Rdma:
                              "grep '\"complete\": true'", 120)
         self.host_address, self.vm_address = TRAIN["host_address"], lease["address"]
         # perftest agrees on its queue pairs over TCP, which vfmgr keeps from the tenant.
-        lab.host.run("nft flush ruleset")
+        self.product.open_host()
         self.on_host = device_of(lab.host.run, self.host_address)
         self.on_vm = device_of(self.vm.run, self.vm_address)
 
@@ -79,6 +79,7 @@ class Rdma:
 
     def leave(self):
         self.product.leave()
+        self.product.close_host()
 
 
 def device_of(run, address):

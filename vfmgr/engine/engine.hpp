@@ -249,6 +249,10 @@ class Engine {
     void repair_drift(Control::State& state, DriftWatch::Seen const& seen);
     void repair_drift_of(Control::State& state, HostView const& host, PciAddress const& pf,
                          DriftWatch::Seen const& seen);
+    void close_again(Control::State& state, HostView const& host, PciAddress const& pf,
+                     DriftWatch::Seen const& seen);
+    [[nodiscard]] Repair repair_of_filter(PciAddress const& pf,
+                                          std::optional<std::uint64_t> because_of) const;
     [[nodiscard]] Repair repair_of_pf(PciAddress const& pf,
                                       std::optional<std::uint64_t> because_of) const;
     [[nodiscard]] Repair repair_of_lease(Attachment const& lease,

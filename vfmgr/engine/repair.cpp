@@ -16,13 +16,13 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::seconds first_wait = 1s;
-// Of what somebody breaks again, or disturbs.
-constexpr std::chrono::seconds wait_max = 30s;
 // Of what fails the same way each time: nobody wants to read of it every few seconds.
 constexpr std::chrono::seconds failed_wait_max = 10min;
 constexpr auto calm = 1min;
 // Where VMs come and go all the time, no look finds a PF at rest.
 constexpr auto patience = 5s;
+
+constexpr auto filter_aspect = " filter";
 
 std::chrono::seconds doubled(unsigned times, std::chrono::seconds longest) {
     return std::min(first_wait * (1 << std::min(times, 16U)), longest);
@@ -70,8 +70,8 @@ void RepairPace::begun(std::string const& subject) {
     paces_[subject].going_on = true;
 }
 
-bool RepairPace::ended(std::string const& subject, std::optional<std::string> failure,
-                       Deadline now) {
+bool RepairPace::ended(std::string const& subject, std::optional<std::string> failure, Deadline now,
+                       std::chrono::seconds wait_max) {
     auto& pace = paces_[subject];
     pace.going_on = false;
     if (now > pace.not_before + calm) pace.in_a_row = 0;
@@ -139,7 +139,7 @@ void Engine::do_repair(Operation& operation, Repair const& repair) {
         if (did_something && repair.gives_back)
             if (auto end = drift_watch_.given_back(*repair.gives_back, clock_.now()))
                 batch.save_events.push_back(std::move(*end));
-        return repairs_.ended(repair.subject, failure, clock_.steady_now());
+        return repairs_.ended(repair.pace(), failure, clock_.steady_now(), repair.wait_max);
     });
     if (repair.event && (did_something || news)) {
         auto event = *repair.event;
@@ -166,18 +166,18 @@ void Engine::tell_refused(Control::State& state, HistoryEvent event, Error const
 // refused has failed, and is told once.
 bool Engine::begin_repair(Control::State& state, HostView const& host, Repair repair) {
     auto const now = clock_.steady_now();
-    if (repairs_.going_on(repair.subject)) return true;
+    if (repairs_.going_on(repair.pace())) return true;
     auto const plan = repair.plan(host, state.desired());
     if (!plan) {
-        if (repairs_.refused(repair.subject, plan.error().detail, now) && repair.event)
+        if (repairs_.refused(repair.pace(), plan.error().detail, now) && repair.event)
             tell_refused(state, std::move(*repair.event), plan.error());
         return false;
     }
     if (plan->steps.empty()) {
-        repairs_.all_right(repair.subject);
+        repairs_.all_right(repair.pace());
         return false;
     }
-    if (!repairs_.may_begin(repair.subject, now)) return !repairs_.failed(repair.subject);
+    if (!repairs_.may_begin(repair.pace(), now)) return !repairs_.failed(repair.pace());
     Operation operation;
     operation.id = random_id(16);
     operation.kind = OperationKind::restore;
@@ -185,13 +185,13 @@ bool Engine::begin_repair(Control::State& state, HostView const& host, Repair re
     operation.requested_by = "daemon";
     operation.created_at = clock_.now();
     operation.steps = planned_steps(*plan);
-    auto const subject = repair.subject;
+    auto const pace = repair.pace();
     // Too many operations, or a store that can't be written: after the next look again.
     if (!accept(
             state, std::move(operation), Intent{},
             [this, repair = std::move(repair)](Operation& running) { do_repair(running, repair); }))
         return false;
-    repairs_.begun(subject);
+    repairs_.begun(pace);
     return true;
 }
 
@@ -209,6 +209,18 @@ Repair Engine::repair_of_pf(PciAddress const& pf, std::optional<std::uint64_t> b
             std::move(event),
             {},
             {}};
+}
+
+// Whoever flushes it again and again finds it back within a second.
+Repair Engine::repair_of_filter(PciAddress const& pf,
+                                std::optional<std::uint64_t> because_of) const {
+    auto repair = repair_of_pf(pf, because_of);
+    repair.plan = [pf](HostView const& host, DesiredState const& desired) {
+        return plan_closing(host, desired, pf);
+    };
+    repair.aspect = filter_aspect;
+    repair.wait_max = first_wait;
+    return repair;
 }
 
 Repair Engine::repair_of_lease(Attachment const& lease, std::optional<std::uint64_t> because_of) {
@@ -242,8 +254,25 @@ void Engine::repair_drift(Control::State& state, DriftWatch::Seen const& seen) {
     repairs_.forget_old(clock_.steady_now());
     auto const host = control_->snapshot().host;
     for (auto const& [pf, wanted] : state.desired().pfs) {
+        if (!seen.managed.contains(pf)) continue;
+        close_again(state, *host, pf, seen);
         if (wanted.spec.mode == PfMode::enforce) repair_drift_of(state, *host, pf, seen);
     }
+}
+
+// In every mode: while it is open a VM reaches what it must not, whoever decides about the rest.
+// What still lacks while an operation goes on may be that one's to do.
+void Engine::close_again(Control::State& state, HostView const& host, PciAddress const& pf,
+                         DriftWatch::Seen const& seen) {
+    auto const subject = pf_subject(pf) + filter_aspect;
+    bool const at_rest = seen.judged.contains(pf);
+    if (at_rest) repairs_.seen_at_rest(subject);
+    if (!at_rest && !repairs_.kept_waiting(subject, clock_.steady_now())) return;
+    if (!can_be_judged(find_pf(host, pf))) return;
+    auto const drift = std::ranges::find(seen.drift, pf, &Drift::pf);
+    begin_repair(state, host,
+                 repair_of_filter(
+                     pf, drift == seen.drift.end() ? std::nullopt : drift_watch_.told_as(*drift)));
 }
 
 void Engine::repair_drift_of(Control::State& state, HostView const& host, PciAddress const& pf,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is not as it is wanted is put right: RDMA links always, PFs and their leases in mode
-// enforce. One repair at a time for each thing, and what somebody undoes again and again waits
-// longer each time.
+// What is not as it is wanted is put right: RDMA links and the host's filter always, PFs and their
+// leases in mode enforce. One repair at a time for each thing, and what somebody undoes again and
+// again waits longer each time.
 #pragma once
 
 #include <functional>
@@ -16,6 +16,9 @@
 
 namespace vfmgr {
 
+// Of what somebody breaks again and again, or disturbs.
+inline constexpr std::chrono::seconds repair_wait_max{30};
+
 struct Repair {
     std::string subject;              // of its operation: "/v1/pfs/0000:01:00.0"
     KernelScope scope;                // of the kernel's view that it is planned from
@@ -26,6 +29,9 @@ struct Repair {
     std::optional<HistoryEvent> event{};     // of whose history its end is; absent: of none
     std::optional<Attachment> gives_back{};  // to whose VM
     std::function<void()> afterwards{};      // when something was done
+    std::string aspect{};                    // of the subject; absent: all of it
+    std::chrono::seconds wait_max = repair_wait_max;
+    [[nodiscard]] std::string pace() const { return subject + aspect; }
 };
 
 // Control thread only.
@@ -37,7 +43,7 @@ class RepairPace {
     void begun(std::string const& subject);
     // Absent `failure`: it went well. True when that failure is not the last one's.
     [[nodiscard]] bool ended(std::string const& subject, std::optional<std::string> failure,
-                             Deadline now);
+                             Deadline now, std::chrono::seconds wait_max = repair_wait_max);
     // Nothing was begun, since the plan was refused: it holds nothing else up. True when that was
     // not told before, and nothing like it within a minute.
     [[nodiscard]] bool refused(std::string const& subject, std::string const& why, Deadline now);

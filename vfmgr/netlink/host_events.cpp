@@ -3,6 +3,7 @@
 
 #include "api/types/event.hpp"
 #include "vfmgr/netlink/monitor.hpp"
+#include "vfmgr/netlink/packet_filter.hpp"
 
 namespace vfmgr {
 namespace {
@@ -11,15 +12,19 @@ namespace {
 // those of the moment after it together; waking up for each takes an eighth of an emulated CPU.
 constexpr std::chrono::milliseconds crowd{100};
 
-void follow(EventMonitor monitor, int stop_fd, std::function<void()> const& changed) {
+void follow(EventMonitor monitor, std::optional<FilterMonitor> filter, int stop_fd,
+            std::function<void()> const& changed) {
     auto const [links, objects] = monitor.fds();
-    std::array const fds{links, objects, stop_fd};
+    std::array const host{links, objects};
+    std::array const fds{links, objects, filter ? filter->fd() : -1, stop_fd};
     std::array const stop{stop_fd};
     while (await_readable(fds, Deadline::max())) {
         auto const now = std::chrono::steady_clock::now();
         if (await_readable(stop, now) == Readiness::readable) return;
+        bool news = await_readable(host, now) == Readiness::readable;
         static_cast<void>(monitor.wait(now).has_value());
-        changed();
+        if (filter && filter->take()) news = true;
+        if (news) changed();
         if (await_readable(stop, now + crowd) == Readiness::readable) return;
     }
 }
@@ -29,11 +34,14 @@ void follow(EventMonitor monitor, int stop_fd, std::function<void()> const& chan
 Result<std::unique_ptr<HostEvents>> HostEvents::start(std::function<void()> changed) {
     // Not neighbours: on a busy network there is always one that changes, and no view shows them.
     VFMGR_TRY(auto monitor, EventMonitor::open(EventMonitor::Scope::links));
+    VFMGR_TRY(auto filter, FilterMonitor::open());
     VFMGR_TRY(auto stop, make_event());
     std::unique_ptr<HostEvents> events(new HostEvents(std::move(stop)));
-    events->thread_ = std::thread(
-        [monitor = std::move(monitor), stop_fd = events->stop_.get(),
-         changed = std::move(changed)]() mutable { follow(std::move(monitor), stop_fd, changed); });
+    events->thread_ =
+        std::thread([monitor = std::move(monitor), filter = std::move(filter),
+                     stop_fd = events->stop_.get(), changed = std::move(changed)]() mutable {
+            follow(std::move(monitor), std::move(filter), stop_fd, changed);
+        });
     return events;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel tells by itself: links and addresses change, devices come, go and bind. Says only
+// What the kernel tells by itself: links and addresses change, devices come, go and bind,
+// somebody changes vfmgr's packet filter. Says only
 // "look again", from a thread of its own.
 #pragma once
 

@@ -15,20 +15,6 @@ namespace {
 
 constexpr unsigned uevent_group_kernel = 1;  // 2 is udev's own
 
-Result<NlSocketHandle> listen_to(int protocol, unsigned groups) {
-    NlSocketHandle handle(nl_socket_alloc());
-    if (!handle) return fail(Problem::internal, "out of memory", "free memory and try again");
-    nl_join_groups(handle.get(), static_cast<int>(groups));
-    errno = 0;
-    if (nl_connect(handle.get(), protocol) == 0) return handle;
-    auto const error = errno != 0 ? errno : EIO;
-    return fail({Problem::kernel_refused,
-                 fmt::format("the kernel's events can't be listened to: {}",
-                             std::generic_category().message(error)),
-                 "allow AF_NETLINK in the unit",
-                 {errno_cause(fmt::format("bind netlink protocol {}", protocol), error)}});
-}
-
 // Events that were dropped for want of buffer (ENOBUFS) are events too: look again.
 void take_all(int fd) {
     std::array<std::byte, 16> scrap{};
@@ -39,12 +25,29 @@ void take_all(int fd) {
 
 }  // namespace
 
+Result<std::optional<NlSocketHandle>> listen_to(int protocol, unsigned groups) {
+    NlSocketHandle handle(nl_socket_alloc());
+    if (!handle) return fail(Problem::internal, "out of memory", "free memory and try again");
+    nl_join_groups(handle.get(), static_cast<int>(groups));
+    errno = 0;
+    if (nl_connect(handle.get(), protocol) == 0) return std::optional(std::move(handle));
+    auto const error = errno != 0 ? errno : EIO;
+    if (error == EPROTONOSUPPORT) return std::optional<NlSocketHandle>{};
+    return fail({Problem::kernel_refused,
+                 fmt::format("the kernel's events can't be listened to: {}",
+                             std::generic_category().message(error)),
+                 "allow AF_NETLINK in the unit",
+                 {errno_cause(fmt::format("bind netlink protocol {}", protocol), error)}});
+}
+
 Result<EventMonitor> EventMonitor::open(Scope scope) {
     unsigned groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR;
     if (scope == Scope::all) groups |= RTMGRP_NEIGH;
     VFMGR_TRY(auto links, listen_to(NETLINK_ROUTE, groups));
     VFMGR_TRY(auto objects, listen_to(NETLINK_KOBJECT_UEVENT, uevent_group_kernel));
-    return EventMonitor(std::move(links), std::move(objects));
+    if (links && objects) return EventMonitor(std::move(*links), std::move(*objects));
+    return fail(Problem::unsupported, "the kernel tells of no changes",
+                "vfmgr needs a kernel with rtnetlink and uevents");
 }
 
 std::array<int, 2> EventMonitor::fds() const {

@@ -11,6 +11,9 @@
 
 namespace vfmgr {
 
+// A socket in those groups; nothing where the kernel has no such protocol.
+[[nodiscard]] Result<std::optional<NlSocketHandle>> listen_to(int protocol, unsigned groups);
+
 class EventMonitor {
   public:
     enum class Scope {

@@ -5,8 +5,13 @@
 #include <linux/if.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "vfmgr/netlink/monitor.hpp"
 
 namespace vfmgr {
 namespace {
@@ -98,6 +103,39 @@ Result<void> read_vms(NlSocket& socket, PacketFilter& filter, Deadline deadline)
 }
 
 }  // namespace
+
+Result<std::optional<FilterMonitor>> FilterMonitor::open() {
+    constexpr unsigned group = 1U << (NFNLGRP_NFTABLES - 1U);
+    VFMGR_TRY(auto socket, listen_to(NETLINK_NETFILTER, group));
+    if (!socket) return std::optional<FilterMonitor>{};
+    return FilterMonitor(std::move(*socket));
+}
+
+bool FilterMonitor::take() {
+    std::array<std::byte, 8192> room{};
+    bool ours = false;
+    while (true) {
+        auto const got = ::recv(fd(), room.data(), room.size(), MSG_DONTWAIT | MSG_TRUNC);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0 && errno != ENOBUFS) return ours;
+        // What was lost, or is longer than the room, may have been about it.
+        auto const size = static_cast<std::size_t>(got);
+        ours = ours || got < 0 || size > room.size() || tells_of_our_filter({room.data(), size});
+    }
+}
+
+bool tells_of_our_filter(ByteView datagram) {
+    // The name of its table is the first attribute of every message that has one, whatever it is
+    // of.
+    static_assert(NFTA_TABLE_NAME == 1 && NFTA_CHAIN_TABLE == 1 && NFTA_RULE_TABLE == 1 &&
+                  NFTA_SET_TABLE == 1 && NFTA_SET_ELEM_LIST_TABLE == 1);
+    return std::ranges::any_of(split_messages(datagram), [](NlAnswer const& message) {
+        return message.type >> 8U == NFNL_SUBSYS_NFTABLES &&
+               message.type != message_type(NFT_MSG_NEWGEN) &&
+               Attributes(after(message.payload, sizeof(nfgenmsg))).text(NFTA_TABLE_NAME) ==
+                   nft::table;
+    });
+}
 
 std::vector<ByteView> parse_set_elements(ByteView payload) {
     std::vector<ByteView> keys;

@@ -47,7 +47,28 @@ struct PacketFilter {
 // Empty where there is no such table, or a kernel without nftables.
 [[nodiscard]] Result<PacketFilter> read_packet_filter(Deadline deadline);
 
+// Hears of each change of vfmgr's own tables, by whomever, and not of the many of others'. Owned by
+// one thread.
+class FilterMonitor {
+  public:
+    // Nothing on a kernel without nftables.
+    [[nodiscard]] static Result<std::optional<FilterMonitor>> open();
+
+    // Readable: take() has something to take.
+    [[nodiscard]] int fd() const { return nl_socket_get_fd(socket_.get()); }
+    // Takes all that is there. True when something of it was about vfmgr's own tables, or was lost.
+    [[nodiscard]] bool take();
+
+  private:
+    explicit FilterMonitor(NlSocketHandle socket) : socket_(std::move(socket)) {}
+
+    NlSocketHandle socket_;
+};
+
 // --- parsing ---
+
+// Of a datagram of the group nftables: whether it is about vfmgr's own tables.
+[[nodiscard]] bool tells_of_our_filter(ByteView datagram);
 
 // The keys of the elements in one NFT_MSG_NEWSETELEM, as they are.
 [[nodiscard]] std::vector<ByteView> parse_set_elements(ByteView payload);

@@ -184,6 +184,21 @@ std::vector<Step> links_up(PfState const& pf, WantedLinks const& want, PfBase co
     return steps;
 }
 
+std::vector<Step> links_closed(PfState const& pf, WantedLinks const& want, PfBase const& base) {
+    std::vector<Step> steps;
+    for (auto const& [id, wanted] : want.legs) {
+        auto const* const leg = leg_of(pf, id);
+        if (!leg || !leg->up) continue;
+        for (auto const& address : wanted.addresses)
+            if (contains(leg->addresses, address) && lost_its_filter(*leg, base, address))
+                steps.push_back(AddAddress{id, address});
+        for (auto const& [address, peer] : wanted.peers)
+            if (is_open_to(*leg, address, peer) && contains(leg->addresses, peer.source))
+                steps.push_back(AddPeer{id, address, peer.mac, peer.source});
+    }
+    return steps;
+}
+
 std::vector<Step> links_down(PfState const& pf, WantedLinks const& want, PfSpec const& spec,
                              PfBase const& base) {
     std::vector<Step> steps;

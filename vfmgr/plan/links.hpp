@@ -50,6 +50,9 @@ struct WantedLinks {
 // Additions, in the order in which they can be made.
 [[nodiscard]] std::vector<Step> links_up(PfState const& pf, WantedLinks const& want,
                                          PfBase const& base);
+// Those of them that close the host again where its filter is gone, and add nothing else.
+[[nodiscard]] std::vector<Step> links_closed(PfState const& pf, WantedLinks const& want,
+                                             PfBase const& base);
 // Removals of what vfmgr made and nobody uses any more.
 [[nodiscard]] std::vector<Step> links_down(PfState const& pf, WantedLinks const& want,
                                            PfSpec const& spec, PfBase const& base);

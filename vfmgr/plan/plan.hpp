@@ -74,6 +74,10 @@ struct HandOver {
 // one, and names who: in the notes, or as the Error when nothing else can be put right.
 [[nodiscard]] Result<Plan> plan_repair(HostView const& host, DesiredState const& desired,
                                        PciAddress const& pf);
+// The host's filter as its leases need it, where somebody flushed it: in every mode that lends VFs.
+// Nothing where all of it is there.
+[[nodiscard]] Result<Plan> plan_closing(HostView const& host, DesiredState const& desired,
+                                        PciAddress const& pf);
 // And a lease's VF back in its VM, once it is there with the lease's driver; before: nothing.
 [[nodiscard]] Result<Plan> plan_return(HostView const& host, Attachment const& lease);
 

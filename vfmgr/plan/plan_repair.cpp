@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mode enforce: from what is, back to what is wanted. Nothing here takes a VF from who has it.
+// Mode enforce: from what is, back to what is wanted; in every mode: the host closed. Nothing here
+// takes a VF from who has it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -191,6 +192,19 @@ Result<Plan> plan_repair(HostView const& host, DesiredState const& desired, PciA
     if (auto bind = bind_unused(host, desired, *state, spec); bind && !host.hypervisor.stale)
         plan.steps.emplace_back(std::move(*bind));
     return what_can_be_done(std::move(plan), refused);
+}
+
+Result<Plan> plan_closing(HostView const& host, DesiredState const& desired, PciAddress const& pf) {
+    VFMGR_TRY(PfState const* state, readable_pf(host, pf));
+    auto const managed = desired.pfs.find(pf);
+    Plan plan;
+    if (managed == desired.pfs.end() || !managed->second.base) return plan;
+    auto const& [spec, revision, base] = managed->second;
+    auto leases = leases_on(desired, pf, "");  // also of VMs that are still to prove RDMA
+    std::erase_if(
+        leases, [](Attachment const& lease) { return lease.state == AttachmentState::detaching; });
+    plan.steps = links_closed(*state, wanted_links(pf, spec, *base, leases), *base);
+    return plan;
 }
 
 Result<Plan> plan_return(HostView const& host, Attachment const& lease) {

@@ -44,7 +44,7 @@ def run(lab):
                          verify_profile="quick")
     lab.host.copy_in(programs.built(lab, "vf-guest", "../guest-tools/vf-guest"), PROGRAM)
     # vfmgr keeps perftest's TCP port, and the stream's, from the tenant.
-    lab.host.run("nft flush ruleset")
+    product.open_host()
     leg = next(link["ifname"] for link in lab.observe.links()
                if TRAIN["host_address"] in str(lab.observe.addresses(link["ifname"])))
     streams = Streams(lab, vm, lease, leg)
@@ -59,6 +59,7 @@ def run(lab):
     in_gpu(lab, streams, half)
     lab.host.run(f"rm -r {PROGRAM} {STANDIN}")
     product.leave()
+    product.close_host()
 
 
 def in_gpu(lab, streams, half):

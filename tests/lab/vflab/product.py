@@ -10,6 +10,8 @@ TRAIN = {"name": "train", "vlan": 100, "prefix": "192.168.100.0/24",
 PLAIN = {"name": "plain", "prefix": "192.168.50.0/24", "host_address": "192.168.50.1",
          "mtu": 1500, "rdma": "rxe"}
 
+NFT = "/usr/sbin/nft"
+
 
 class Refused(AssertionError):
     """The answer was a problem where success was needed."""
@@ -83,6 +85,13 @@ class Product:
     def quarantined(self):
         return [vf for vf in self.lab.api("GET", f"/v1/pfs/{self.pci}/vfs").body["items"]
                 if vf["quarantine"]]
+
+    def open_host(self):
+        """VMs reach all of the host until close_host(): vfmgrd can't put back what is flushed."""
+        self.lab.host.run(f"cp -p {NFT} /run/nft && chmod -x {NFT} && /run/nft flush ruleset")
+
+    def close_host(self):
+        self.lab.host.run(f"chmod +x {NFT}; rm /run/nft")
 
     def leave(self):
         """Everything back, VFs removed, PF no longer managed."""

@@ -189,6 +189,32 @@ TEST_F(RepairTest, WhatIsBackIsProvedAgain) {
               await(EventKind::repaired, "VM vm1").number);
 }
 
+// Whoever may decide about the rest of it: while it is open the VM reaches all of the host.
+TEST_F(RepairTest, AFlushedFilterIsBackInModeManageToo) {
+    auto pf = spec_with_vfs(2);
+    pf.mode = PfMode::manage;
+    bench->run(ReplacePfSpec{pf0, pf});
+    auto const before = kernel.view().pfs.at(pf0).legs;
+    ASSERT_FALSE(before.at(1).closed.empty());
+    kernel.change([](KernelView& view) {
+        for (auto& leg : view.pfs.at(pf0).legs) {
+            leg.filtered.clear();
+            leg.closed.clear();
+        }
+        view.pfs.at(pf0).vfs.at(0).settings.trust = false;
+    });
+    bench->engine.look_at_once();
+    std::promise<void> back;
+    bench->engine.control().watch(Deadline::max(), [&](Control::State&, Watch) {
+        auto const legs = kernel.view().pfs.at(pf0).legs;
+        if (legs != before) return false;
+        back.set_value();
+        return true;
+    });
+    ASSERT_EQ(back.get_future().wait_for(std::chrono::seconds(10)), std::future_status::ready);
+    EXPECT_EQ(vf().settings.trust, false) << "that is somebody else's, and no danger";
+}
+
 TEST_F(RepairTest, ASettingIsPutBackWhileTheVmRuns) {
     auto const mac = vf().settings.mac;
     kernel.change([&](KernelView& view) {

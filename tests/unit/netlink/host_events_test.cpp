@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/netlink/host_events.hpp"
 
+#include <cstdlib>
 #include <semaphore>
 
 #include "network_namespace.hpp"
@@ -45,6 +46,17 @@ TEST_F(HostEventsTest, TellsOfACrowdTogether) {
     auto const tenths = (std::chrono::steady_clock::now() - begin) / std::chrono::milliseconds(100);
     EXPECT_LE(told, 2 + tenths);
     EXPECT_LT(told, 100);
+}
+
+// A firewall's restart begins with that, and opens the host to VMs.
+TEST_F(HostEventsTest, TellsOfOurFilterAndOfNobodyElses) {
+    ASSERT_EQ(std::system("nft 'add table inet vfmgr; add table inet theirs'"), 0);
+    auto const events = HostEvents::start([this] { changes.release(); });
+    ASSERT_TRUE(events) << events.error().detail;
+    ASSERT_EQ(std::system("nft 'add chain inet theirs other; delete table inet theirs'"), 0);
+    EXPECT_FALSE(changes.try_acquire_for(std::chrono::milliseconds(500))) << "of theirs";
+    ASSERT_EQ(std::system("nft flush ruleset"), 0);
+    EXPECT_TRUE(heard());
 }
 
 TEST_F(HostEventsTest, EndsAtOnceThoughNothingHappens) {

@@ -75,12 +75,30 @@ TEST(PacketFilter, AVmIsAnInterfaceAMacAndTwoAddresses) {
     EXPECT_EQ(parse_vm_key(vm_key({}).view().first(22)), std::nullopt);
 }
 
-TEST(PacketFilter, ARuleIsOfItsChain) {
-    auto const rule = Bytes()
-                          .add(nfgenmsg{1, 0, 0})
-                          .text(NFTA_RULE_TABLE, "vfmgr")
-                          .text(NFTA_RULE_CHAIN, "input");
-    EXPECT_EQ(parse_rule_chain(rule.view()), "input");
+Bytes datagram(int type, Bytes const& payload) {
+    Bytes bytes;
+    nlmsghdr header{};
+    header.nlmsg_len = static_cast<std::uint32_t>(sizeof header + payload.view().size());
+    header.nlmsg_type = static_cast<std::uint16_t>(type);
+    bytes.add(header);
+    for (auto const octet : payload.view()) bytes.add(octet);
+    return bytes;
+}
+
+TEST(PacketFilter, AnEventNamesItsTableFirst) {
+    auto const of = [](char const* table) {
+        return Bytes()
+            .add(nfgenmsg{1, 0, 0})
+            .text(NFTA_RULE_TABLE, table)
+            .text(NFTA_RULE_CHAIN, "input");
+    };
+    constexpr int deleted = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_DELRULE;
+    EXPECT_TRUE(tells_of_our_filter(datagram(deleted, of("vfmgr")).view()));
+    EXPECT_FALSE(tells_of_our_filter(datagram(deleted, of("vfmgr2")).view()));
+    EXPECT_FALSE(tells_of_our_filter(datagram(NFT_MSG_DELRULE, of("vfmgr")).view()))
+        << "of another subsystem";
+    EXPECT_FALSE(tells_of_our_filter({}));
+    EXPECT_EQ(parse_rule_chain(of("vfmgr").view()), "input");
     EXPECT_EQ(parse_rule_chain(Bytes().add(nfgenmsg{1, 0, 0}).view()), std::nullopt);
 }
 

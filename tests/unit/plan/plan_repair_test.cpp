@@ -64,6 +64,41 @@ struct PlanRepairTest : testing::Test {
     }
 };
 
+// The lease is in network plain, on the PF's own netdev, which has a hole each.
+TEST_F(PlanRepairTest, ClosesTheHostInEveryModeAndDoesNothingElse) {
+    lease.spec.network = "plain";
+    lease.address = ip("192.168.50.7");
+    keep();
+    auto& wanted = desired.pfs.at(pf_address);
+    wanted.spec.networks = {plain()};
+    wanted.spec.mode = PfMode::manage;
+    LegId const leg{pf_address, {}};
+    auto& is = pf_now().legs[0];
+    is.addresses = is.filtered = {ip("192.168.50.1")};
+    is.peers = {{ip("192.168.50.7"), mac(2)}};
+    is.closed = {{ip("192.168.50.7"), mac(2), ip("192.168.50.1")}};
+    vf_now().settings.trust = false;
+    auto const steps = [&] { return plan_closing(view, desired, pf_address)->steps; };
+    AddPeer const peer{leg, ip("192.168.50.7"), mac(2), ip("192.168.50.1")};
+    EXPECT_THAT(steps(), IsEmpty()) << "all is closed; the rest is not its own to repair";
+    is.closed.clear();
+    EXPECT_THAT(steps(), ElementsAre(Step{peer}));
+    is.closed = {{ip("192.168.50.7"), mac(9), ip("192.168.50.1")}};
+    EXPECT_THAT(steps(), ElementsAre(Step{peer})) << "for another MAC";
+    is.closed = {{ip("192.168.50.7"), mac(2), ip("10.1.2.3")}};
+    EXPECT_THAT(steps(), ElementsAre(Step{peer})) << "but for another address of the host";
+    is.filtered.clear();
+    EXPECT_THAT(steps(), ElementsAre(Step{AddAddress{leg, ip("192.168.50.1")}}, Step{peer}));
+    lease.state = AttachmentState::detaching;
+    keep();
+    EXPECT_THAT(steps(), IsEmpty());
+    lease.state = AttachmentState::attaching;  // its VM is still to prove RDMA
+    keep();
+    EXPECT_EQ(steps().size(), 2U);
+    is.addresses.clear();
+    EXPECT_THAT(steps(), IsEmpty()) << "there is nothing to close yet";
+}
+
 TEST_F(PlanRepairTest, DoesNothingWhereAllIsAsWanted) {
     EXPECT_THAT(steps(), IsEmpty());
     EXPECT_THAT(find_drift(view, desired), IsEmpty());
