@@ -3,15 +3,17 @@
 
 import json
 
-from vflab.product import TRAIN, Product
+from vflab.knocks import ROUTER_MAC, Knocks
+from vflab.product import PLAIN, TRAIN, Product
 from vflab.programs import built, send
 
 PROGRAM = "/run/hostile_guest"
 
 
 def run(lab):
-    lab.expect("unheard knocks", "heard without the filter", "claims refused",
-               "other NICs refused", "hoarding refused", "honest pass")
+    lab.expect("unheard knocks", "filters put back", "claims refused", "other NICs refused",
+               "hoarding refused", "honest pass", "knocks that arrive", "closed to all knocks",
+               "claims of an address", "listeners named")
     program = built(lab, "hostile_guest").read_bytes()
     product = Product(lab)
     product.manage(num_vfs=3)
@@ -19,9 +21,9 @@ def run(lab):
     lab.step("the VM is lent a VF of network train, and knocks at the host's ssh")
     first = product.lend("liar", network="train", verify="required")
     knock(lab, vm, "unheard knocks", "")
-    lab.step("again after somebody flushed the host's packet filter")
-    lab.host.run("nft flush ruleset")
-    knock(lab, vm, "heard without the filter", "SSH")
+    lab.step("again after somebody flushed the host's packet filter, which is put back at once")
+    flush(lab)
+    knock(lab, vm, "unheard knocks", "")
     lab.step("and when it was lent a second VF")
     second = product.lend("liar", network="train", verify="required")
     knock(lab, vm, "unheard knocks", "")
@@ -66,7 +68,84 @@ def run(lab):
                                timeout=300).stdout)
     lab.check_equal(honest[0]["verdict"], "pass", f"the honest verdict: {honest[0]['detail']}")
     lab.count("honest pass")
+    for lease in (second, first):
+        product.take_back(lease)
+    everywhere(lab, product, vm)
     product.leave()
+
+
+def flush(lab):
+    """In mode manage: nobody but vfmgrd puts it back."""
+    lab.host.run("nft flush ruleset")
+    lab.host.wait_for("the filter is back", "nft list table netdev vfmgr | grep -q talks4 && "
+                      "nft list table inet vfmgr | grep -q responder", 30)
+    lab.count("filters put back")
+
+
+def everywhere(lab, product, vm):
+    """At every address and every open port of the host, tagged and untagged, and through it."""
+    knocks = Knocks(lab, product, vm)
+    with knocks.witness():
+        lab.step("a VM whose host is not in its network knocks at all of it: that arrives")
+        lease = product.lend("liar", vf=0)
+        knocks.begin(lease)
+        knocks.at_all()
+        lab.host.wait_for("a knock arrives", lambda: knocks.counted("input") > 0)
+        knocks.through()
+        lab.host.wait_for("one is forwarded", lambda: knocks.counted("forward") > 0)
+        knocks.claim()
+        lab.host.wait_for("it is believed to be the router",
+                          lambda: knocks.router() == lease["settings"]["mac"])
+        lab.count("knocks that arrive")
+        product.take_back(lease)
+
+    lab.step("an rping that listens everywhere keeps VMs out, and is named when it comes later")
+    with Rping(lab, product):
+        problem = product.refused(vm="liar", network="plain")
+        lab.check_equal(problem["code"], "conflict", "the code of the refusal")
+        lab.check("rping (pid " in problem["detail"], f"the refusal: {problem}")
+        lab.check("vfctl attach liar" in problem["remedy"], f"what opens it: {problem}")
+    lease = product.lend("liar", vf=0, network="plain", verify="required")
+    lab.check(lab.observe.ip_link_vf(product.pf, 0)["spoofchk"], "the VF's spoof check is off")
+    cursor = lab.host.journal_cursor()
+    with Rping(lab, product):
+        lab.host.wait_for_journal(r"rping \(pid [0-9]+\) listens by RDMA CM", cursor, "vfmgrd", 90)
+    lab.count("listeners named")
+
+    knocks.begin(lease)
+    for when in ("", ", after somebody flushed the filter"):
+        lab.step(f"a VM in the untagged network knocks at all of the host{when}")
+        if when:
+            flush(lab)
+        with knocks.witness():
+            knocks.at_all(besides=PLAIN["host_address"])
+            knocks.through()
+            knocks.claim()
+            knocks.end()
+            lab.check_equal(knocks.counted("input"), 0, "knocks that arrive")
+            lab.check_equal(knocks.counted("forward"), 0, "what the host forwarded")
+            lab.count("closed to all knocks")
+            lab.check_equal(knocks.router(), ROUTER_MAC, "who has the router's address")
+            lab.count("claims of an address")
+    product.take_back(lease)
+
+
+class Rping:
+    """rping's server of the host, at every address, and an RDMA device on the PF for it."""
+
+    def __init__(self, lab, product):
+        self.lab, self.pf = lab, product.pf
+        self.server = None
+
+    def __enter__(self):
+        self.lab.host.run("modprobe rdma_rxe; rdma link | grep -q 'netdev %s ' || "
+                          "rdma link add knocked type rxe netdev %s" % (self.pf, self.pf))
+        self.server = self.lab.host.background("rping -s -v -P -p 7199")
+        self.lab.host.wait_for("rping listens", "rdma res show cm_id | grep LISTEN", 30)
+
+    def __exit__(self, *_):
+        self.server.stop()
+        self.lab.host.run("rdma link del knocked", check=False)
 
 
 def knock(lab, vm, count, wanted):
