@@ -30,6 +30,7 @@ struct Load {
 
 class GuestStream {
   public:
+    // `port` outlives the stream: its device is theirs.
     [[nodiscard]] static Result<GuestStream> open(StreamHost const& host, VerbsPort const& port,
                                                   StreamKind kind, StreamSize const& size);
     GuestStream(GuestStream&&) = default;
