@@ -50,9 +50,8 @@ Result<std::vector<PfMove>> moves_of(Ask const& ask, PfMove const& first) {
     return moves;
 }
 
-// The device is the one that was known, or a person says that it takes that one's place.
-Result<void> check_device(Ask const& ask, PfMove const& move, PfState const& there, Plan& plan) {
-    auto const standing = ask.standing(move.from);
+// It is at no other address than the move says, and not where it was.
+Result<void> check_left(PfStanding const& standing, PfMove const& move) {
     auto const from = to_string(move.from);
     if (standing.now_at && *standing.now_at != move.to)
         return fail(
@@ -68,6 +67,14 @@ Result<void> check_device(Ask const& ask, PfMove const& move, PfState const& the
         return fail(Problem::unavailable,
                     fmt::format("where the PF of {} is can't be told: it was not looked at", from),
                     "try again when the kernel answers for it");
+    return {};
+}
+
+// The device is the one that was known, or a person says that it takes that one's place.
+Result<void> check_device(PfStanding const& standing, PfMove const& move, PfState const& there,
+                          Plan& plan) {
+    if (standing.now_at) return {};
+    auto const from = to_string(move.from);
     auto const& seen = there.info.identity;
     if (empty(seen))
         return fail(Problem::unsupported,
@@ -171,8 +178,10 @@ Result<void> change_xml(Ask const& ask, Attachment const& lease, PfMove const& m
 }
 
 Result<void> plan_move(Ask const& ask, PfMove const& move, RekeyPlan& result, XmlSteps& xml) {
+    auto const standing = ask.standing(move.from);
+    VFMGR_CHECK(check_left(standing, move));
     VFMGR_TRY(PfState const* there, readable_pf(ask.host, move.to));
-    VFMGR_CHECK(check_device(ask, move, *there, result.plan));
+    VFMGR_CHECK(check_device(standing, move, *there, result.plan));
     VFMGR_CHECK(make_vfs(ask, move, *there, result));
     for (auto const& lease : lent_of(ask.desired, move.from))
         VFMGR_CHECK(change_xml(ask, lease, move, xml, result.plan));

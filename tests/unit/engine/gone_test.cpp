@@ -190,12 +190,11 @@ TEST_F(GoneTest, RecoveryUndoesNothingOnAnotherDevice) {
         operation.subject = "/v1/pfs/0000:01:00.0";
         Batch batch;
         batch.save_operations.push_back(operation);
-        batch.save_records.push_back(
-            {"dead",
-             {0,
-              SetNumVfs{pf0, 7},
-              {SetPciValues{pf0, true}, SetNumVfs{pf0, 0}},
-              StepState::intended}});
+        batch.save_records.push_back({"dead",
+                                      {0,
+                                       SetNumVfs{pf0, 7},
+                                       {SetPciValues{pf0, true}, SetNumVfs{pf0, 0}},
+                                       StepState::intended}});
         ASSERT_TRUE(bench.engine.control().wait(
             [&](Control::State& state) { return state.commit(batch); }));
     }
