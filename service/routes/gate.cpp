@@ -66,7 +66,10 @@ Gate api_gate(Config const& config, Engine const& engine, std::shared_ptr<AuditT
     // The io thread's alone.
     auto const limiter = [&clock](RateLimit limit) {
         return [limiter = std::make_shared<RateLimiter<std::string>>(limit),
-                &clock](std::string const& who) { return limiter->take(who, clock.steady_now()); };
+                &clock](std::string const& who) -> std::chrono::milliseconds {
+            auto const now = clock.steady_now();
+            return limiter->take(who, now) ? std::chrono::milliseconds(0) : limiter->hold(who, now);
+        };
     };
     Gate gate;
     gate.authenticate = std::move(authenticated);

@@ -80,10 +80,7 @@ std::optional<Number> whole(std::string_view text) {
     return value;
 }
 
-// Held back, so that who asks as fast as it can asks once a second on each connection.
-constexpr std::chrono::seconds hold{1};
-
-http::Response too_many(Call const& call) {
+http::Response too_many(Call const& call, std::chrono::milliseconds hold) {
     auto response = http::problem_response_as(
         429,
         {Problem::limit_exceeded, fmt::format("{} asks too often", call.who.name),
@@ -96,7 +93,8 @@ http::Response too_many(Call const& call) {
 
 void refuse_stranger(Gate const& gate, Call& call, Error const& why, http::Respond const& respond) {
     call.who.name = stranger_name(call.request.peer);
-    auto response = gate.take_failure(call.who.name) ? refusal(call, why) : too_many(call);
+    auto const hold = gate.take_failure(call.who.name);
+    auto response = hold.count() ? too_many(call, hold) : refusal(call, why);
     gate.unknown(call, response);
     respond(std::move(response));
 }
@@ -130,7 +128,9 @@ void dispatch(std::shared_ptr<Table const> const& table, http::Request request,
         if (counts) table->gate.answered(*call, response);
         respond(std::move(response));
     };
-    if (counts && !gate.take_change(call->who.name)) return answer(too_many(*call));
+    if (counts)
+        if (auto const hold = gate.take_change(call->who.name); hold.count())
+            return answer(too_many(*call, hold));
     if (!route) {
         auto response = refusal(*call, no_route(call->request, found.allowed));
         if (!found.allowed.empty()) response.headers["Allow"] = joined(found.allowed);

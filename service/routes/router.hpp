@@ -3,6 +3,7 @@
 // here blocks; answers that take time are given later through the Respond.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -32,12 +33,12 @@ struct Route {
 // Who may ask, how often, and who is told of it.
 struct Gate {
     using Told = std::function<void(Call const&, http::Response const&)>;
+    // Takes one of what `who` may do in a while. Zero, or how long its refusal is held back.
+    using Take = std::function<std::chrono::milliseconds(std::string const& who)>;
 
     std::function<Result<Principal>(http::Request const&)> authenticate;
-    // Takes one of what a principal may change, or be denied, in a while. False: it has to wait.
-    std::function<bool(std::string const& who)> take_change;
-    // The same of what fails to authenticate.
-    std::function<bool(std::string const& who)> take_failure;
+    Take take_change;   // of a principal, what may change something or is denied
+    Take take_failure;  // what fails to authenticate
     // Every request that could change something, or was denied, once it was answered.
     Told answered;
     // Every one of somebody unknown, who is named by uid or address.
