@@ -92,11 +92,14 @@ TEST_F(EngineTest, EveryCommandIsAnsweredThoughTheEngineEnds) {
     {
         Bench bench(kernel, hypervisor, folder.path());
         bench.engine.start_observing();
-        for (int i = 0; i < commands; ++i)
-            bench.engine.submit(Release{"none"}, {}, [&](Result<Answer> const& answer) {
+        for (int i = 0; i < commands; ++i) {
+            Intent intent;
+            intent.requested_by = "uid:" + std::to_string(i);  // of each only so many may wait
+            bench.engine.submit(Release{"none"}, intent, [&](Result<Answer> const& answer) {
                 EXPECT_EQ(answer.error().problem, Problem::not_found);
                 ++answers;
             });
+        }
     }
     EXPECT_EQ(answers, commands);
 }
