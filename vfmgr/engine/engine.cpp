@@ -155,7 +155,7 @@ void Engine::observe_loop() {
 Result<void> Engine::launch(Operation operation, Work work) {
     return spawn([this, operation = std::move(operation), work = std::move(work)]() mutable {
         if (auto const what = exception_of([&] { work(operation); }))
-            end_by_exception(operation, *what);
+            recover_from(operation, *what);
         places_.leave(operation.id);
     });
 }
@@ -182,8 +182,8 @@ Result<void> Engine::spawn(std::function<void()> work) {
                 "TasksMax");
 }
 
-// On the operation's thread. Where even that throws, the journal has the operation still, and
-// recovery ends it.
+// What it had done is not undone. Where even that throws, the journal has the operation still, and
+// the next start's recovery ends it.
 void Engine::end_by_exception(Operation& operation, std::string const& what) {
     auto const detail = fmt::format("an exception ended operation {}: {}", operation.id, what);
     auto const again = exception_of([&] {

@@ -163,6 +163,7 @@ class Engine {
     [[nodiscard]] Result<void> launch(Operation operation, Work work);
     // What runs on a thread of its own, and throws nothing.
     [[nodiscard]] Result<void> spawn(std::function<void()> work);
+    void recover_from(Operation& operation, std::string const& exception);
     void end_by_exception(Operation& operation, std::string const& what);
     void observe_loop();
     void judge_what_is_seen();
@@ -233,8 +234,10 @@ class Engine {
     [[nodiscard]] Result<void> check_recovered(Command const& command) const;
     void recover_group(std::vector<UnfinishedOperation>& group,
                        std::vector<std::string> const& claimed, Recovered const& ended);
-    void recover_one(UnfinishedOperation& unfinished);
-    void recover_lease(UnfinishedOperation& unfinished);
+    // What is told of it; `end`: what became of what it had done.
+    using CutShort = std::function<Error(std::string const& end)>;
+    void recover_one(UnfinishedOperation& unfinished, CutShort const& cut_short);
+    void recover_lease(UnfinishedOperation& unfinished, CutShort const& cut_short);
     std::vector<std::string> undo_here(Operation& operation, std::vector<JournalRecord> records);
 
     // After each look, on the control thread: what PFs are, from the first look that reads it and

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Error cut_short(std::string const& end) {
+Error by_the_end_of_vfmgrd(std::string const& end) {
     return {Problem::unavailable, "vfmgrd was stopped while this ran; " + end,
             "look at the host's state and ask again"};
 }
@@ -241,13 +241,34 @@ void Engine::recover_group(std::vector<UnfinishedOperation>& group,
     for (auto const& key : claimed)
         if (auto const pf = claimed_pf(key)) static_cast<void>(kernel_.observe(*pf).has_value());
     for (auto one = group.rbegin(); one != group.rend(); ++one) {
-        if (auto const what = exception_of([&] { recover_one(*one); }))
+        if (auto const what = exception_of([&] { recover_one(*one, by_the_end_of_vfmgrd); }))
             end_by_exception(one->operation, *what);
         ended(one->operation);
     }
 }
 
-void Engine::recover_one(UnfinishedOperation& unfinished) {
+// On the operation's thread, as after a crash.
+void Engine::recover_from(Operation& operation, std::string const& exception) {
+    auto const what = fmt::format("an exception ended operation {}: {}", operation.id, exception);
+    auto const cut_short = [&](std::string const& end) {
+        return Error{Problem::internal, fmt::format("{}; {}", what, end),
+                     "report this with the daemon's log"};
+    };
+    auto const again = exception_of([&] {
+        control_->report_bug(what);
+        auto all = control_->wait([](Control::State& state) { return state.store.unfinished(); });
+        if (!all) throw std::runtime_error(all.error().detail);
+        auto const one = std::ranges::find(
+            *all, operation.id, [](UnfinishedOperation const& each) { return each.operation.id; });
+        if (one == all->end()) return;  // it had ended
+        auto const keys = keys_of(*one, control_->snapshot());
+        auto const claim = claims_.take({keys.begin(), keys.end()});
+        recover_one(*one, cut_short);
+    });
+    if (again) end_by_exception(operation, fmt::format("{}; its recovery: {}", exception, *again));
+}
+
+void Engine::recover_one(UnfinishedOperation& unfinished, CutShort const& cut_short) {
     auto& operation = unfinished.operation;
     // Whichever way it goes on from here. What can't be put back now is tried again by the undo, or
     // named by the kernel when a step needs it.
@@ -256,7 +277,7 @@ void Engine::recover_one(UnfinishedOperation& unfinished) {
     static_cast<void>(take_out_others(same_device, *now.host, *now.desired));
     static_cast<void>(put_values_back(seams_, same_device));
     if (operation.kind == OperationKind::attach || operation.kind == OperationKind::detach)
-        return recover_lease(unfinished);
+        return recover_lease(unfinished, cut_short);
     // What was to be restored is wanted all the same, and a PF that is gone has nothing any more.
     if (operation.kind == OperationKind::verify || operation.kind == OperationKind::restore ||
         operation.kind == OperationKind::end_gone_pf)
@@ -277,7 +298,7 @@ std::vector<std::string> Engine::undo_here(Operation& operation,
     return residue;
 }
 
-void Engine::recover_lease(UnfinishedOperation& unfinished) {
+void Engine::recover_lease(UnfinishedOperation& unfinished, CutShort const& cut_short) {
     auto& operation = unfinished.operation;
     auto const desired = control_->snapshot().desired;
     auto const found = desired->attachments.find(lease_id(operation));

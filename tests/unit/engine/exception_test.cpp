@@ -60,9 +60,35 @@ TEST_F(ExceptionTest, EndsItsOperation) {
     ASSERT_TRUE(failed.problem);
     EXPECT_EQ(failed.problem->problem, Problem::internal);
     EXPECT_THAT(failed.problem->detail, HasSubstr("broken"));
-    EXPECT_THAT(bugs(), ElementsAre(HasSubstr("broken")));
+    EXPECT_THAT(bugs(), testing::Contains(HasSubstr("broken")));
     EXPECT_EQ(bench.run(ReplacePfSpec{pf0, spec_with_vfs(2)}).state, OperationState::succeeded)
         << "its claims are given back";
+}
+
+// Nothing stays half-done: the VF is as it was, and may be lent again.
+TEST_F(ExceptionTest, UndoesWhatItsOperationHadDone) {
+    hypervisor.add(make_vm("vm1", vm1));
+    ASSERT_TRUE(hypervisor.start(vm1));
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(2)});
+    auto const before = text(kernel.view());
+    bool configured = false;
+    bool thrown = false;
+    hypervisor.on_perform = [&](HypervisorStep const&) {
+        if (std::exchange(thrown, true)) return;
+        configured = text(kernel.view()) != before;
+        throw std::runtime_error("broken");
+    };
+    auto const failed = bench.run(Lend{ask()});
+    hypervisor.on_perform = {};
+    ASSERT_TRUE(failed.problem);
+    ASSERT_TRUE(configured) << failed.problem->detail;
+    EXPECT_EQ(failed.problem->problem, Problem::internal);
+    EXPECT_THAT(failed.problem->detail, HasSubstr("broken; what it had done is undone"));
+    EXPECT_EQ(text(kernel.view()), before);
+    EXPECT_THAT(bench.desired().attachments, testing::IsEmpty());
+    EXPECT_THAT(bench.desired().quarantine, testing::IsEmpty());
+    EXPECT_EQ(bench.run(Lend{ask()}).state, OperationState::succeeded);
+    EXPECT_THAT(bugs(), ElementsAre(HasSubstr("broken")));
 }
 
 TEST_F(ExceptionTest, OfAnyTypeEndsItsOperation) {
