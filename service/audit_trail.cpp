@@ -73,7 +73,17 @@ void AuditTrail::count_locked(AuditEntry const& entry) {
 void AuditTrail::begin_writing() {
     if (writing_) return;
     writing_ = true;
-    control_.post([self = shared_from_this()](Control::State& state) { self->write(state); });
+    auto const now = std::chrono::steady_clock::now();
+    auto const at = std::max(next_write_, now);
+    next_write_ = at + limits_.pause;
+    auto const task = [self = shared_from_this()](Control::State& state) { self->write(state); };
+    // Whoever asks for the audit next sees it.
+    if (at == now) return control_.post(task);
+    control_.watch(at, [task](Control::State& state, Watch why) {
+        if (why == Watch::again) return false;
+        task(state);
+        return true;
+    });
 }
 
 // What a store that is full can't take is counted, and tried again with the next.

@@ -5,6 +5,7 @@
 // Shared by run() and by whoever answers later; any thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -20,6 +21,8 @@ namespace vfmgr {
 struct AuditLimits {
     std::size_t waiting = 256;  // to be written one by one
     std::size_t counted = 256;  // of one minute; the others of that minute are one row
+    // Between two writes, which each wait for the disk, and everybody's requests with them.
+    std::chrono::milliseconds pause{1000};
 };
 
 class AuditTrail : public std::enable_shared_from_this<AuditTrail> {
@@ -28,6 +31,7 @@ class AuditTrail : public std::enable_shared_from_this<AuditTrail> {
     explicit AuditTrail(Control& control, AuditLimits limits = {})
         : control_(control), limits_(limits) {}
 
+    // Written at once, or with others at the end of the pause.
     void add(AuditEntry entry);
     // As one more of those who asked in that minute with this outcome.
     void count(AuditEntry const& entry);
@@ -49,7 +53,8 @@ class AuditTrail : public std::enable_shared_from_this<AuditTrail> {
     std::vector<AuditEntry> waiting_;  // to be written one by one
     Counted counted_;                  // by minute, who and outcome
     Time over_{};                      // minutes before this one are to be written
-    bool writing_ = false;             // a task is on its way
+    bool writing_ = false;             // it will be
+    Deadline next_write_{};            // not before
 };
 
 }  // namespace vfmgr

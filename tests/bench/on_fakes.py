@@ -8,11 +8,9 @@ import os
 import socket
 import ssl
 import subprocess
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-BUILD = Path(os.environ.get("VFMGR_BUILD_DIR", ROOT / "build/asan"))
-DAEMON = BUILD / "tests/vfmgrd_on_fakes"
+from vflab.programs import built_here
+
 PF = "0000:01:00.0"
 HOST = {"pfs": [{"model": "igb", "pci": PF, "ifname": "enp1s0"}],
         "vms": [{"name": "vm1", "uuid": "11111111-1111-1111-1111-111111111111"}]}
@@ -67,7 +65,8 @@ class Daemon:
         ready.bind(str(folder / "notify"))
         self.log = (folder / "log").open("w+")
         self.process = subprocess.Popen(
-            [DAEMON, "--config", folder / "vfmgr.toml", "--host", folder / "host.json"],
+            [built_here("vfmgrd_on_fakes"), "--config", folder / "vfmgr.toml",
+             "--host", folder / "host.json"],
             env={**os.environ, "NOTIFY_SOCKET": str(folder / "notify")},
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self.log)
         ready.settimeout(READY_SECONDS)

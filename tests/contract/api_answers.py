@@ -7,6 +7,7 @@ Api.provoke(); what an operation alone can do stands in a method named after bot
 import json
 
 from described import API
+from live_daemon import until
 
 PF, SPARE, CARD = "0000:01:00.0", "0000:02:00.0", "0000:03:00.0"
 LOOSE, ELSEWHERE = "0000:04:00.0", "0000:05:00.0"  # a PF that is taken out, and put in there
@@ -216,8 +217,7 @@ class Api:
     # --- of single operations -------------------------------------------------------------------
 
     def readyz(self, wanted):
-        while self.ask("ready").status != wanted:
-            pass
+        until(lambda: self.ask("ready").status == wanted, f"readyz did not answer {wanted}")
 
     def ready_503(self):
         self.daemon.happen(libvirt="down")

@@ -74,6 +74,7 @@ struct HostDocument {
     std::vector<FirmwareCard> firmware;
     HostNetworkView network;
     std::vector<IpAddress> gids;
+    std::uint32_t step_milliseconds = 0;
 };
 void read(JsonReader& reader, HostDocument& host) {
     reader.defaulted("pfs", host.pfs);
@@ -81,6 +82,7 @@ void read(JsonReader& reader, HostDocument& host) {
     reader.defaulted("firmware", host.firmware);
     reader.defaulted("network", host.network);
     reader.defaulted("gids", host.gids);
+    reader.defaulted("step_milliseconds", host.step_milliseconds);
 }
 
 struct Holding {
@@ -179,6 +181,7 @@ Result<void> FakeHost::load(nlohmann::json const& document) {
     std::vector<std::array<std::uint8_t, 16>> gids;
     for (auto const& address : host.gids) gids.push_back(address.gid());
     plug_in(gids);
+    step_time_ = std::chrono::milliseconds(host.step_milliseconds);
     for (auto const& one : host.vms) {
         auto vm = make_vm(one.name, one.uuid);
         vm.has_vsock = one.vsock;

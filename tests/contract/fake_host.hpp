@@ -25,7 +25,8 @@ enum class Peers { right, wrong, silent, refused, hanging, broken };
 //  "vms": [{"name": "vm1", "uuid": "1111…", "runs": true, "vsock": true, "free_pcie_ports": 2}],
 //  "firmware": [a card as GET /v1/host/firmware shows it, without pending, in_use and tries],
 //  "network": {"netdevs": {…}, "rdma": {…}, …},        // as in the store of views
-//  "gids": ["192.168.100.1"]}                          // addresses of the process's RDMA device
+//  "gids": ["192.168.100.1"],                          // addresses of the process's RDMA device
+//  "step_milliseconds": 200}                           // of each step of the kernel
 // All of it may be left out.
 class FakeHost final {
   public:

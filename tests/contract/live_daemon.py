@@ -8,12 +8,22 @@ import json
 import os
 import socket
 import subprocess
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = Path(os.environ.get("VFMGR_BUILD_DIR", ROOT / "build/asan"))
 DAEMON = BUILD / "tests/vfmgrd_on_fakes"
 NOBODY = 65534  # a uid that has no role
+
+
+def until(asked, what, seconds=60):
+    """Asks again and again for what nobody tells of; returns the first answer that is true."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if answer := asked():
+            return answer
+    raise AssertionError(f"{what} within {seconds} s")
 
 
 class UnixConnection(http.client.HTTPConnection):

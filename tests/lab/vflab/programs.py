@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of tests/ that a scenario runs in the emulated host or in a VM."""
+"""Programs of tests/ that a scenario runs in the emulated host or in a VM, or a bench here."""
 
 import base64
 import gzip
@@ -14,16 +14,19 @@ CHUNK = 90_000  # one argument of a command has room for 128 KiB
 
 
 def built(lab, target, output=None):
-    """The stripped program, or library: {output} of the build folder's tests/. Built with the
-    packages' flags: the compiler's cache knows most of it.
-
-    It is built on this machine, so it runs where the emulated host is of the machine's release or
-    a later one: the libraries that it loads have the same sonames in both, and glibc is upward
-    compatible.
+    """As built_here(). It runs where the emulated host is of this machine's release or a later one:
+    the libraries that it loads have the same sonames in both, and glibc is upward compatible.
     """
     suite = lab.machine.settings["suite"]
     if SUITES.index(suite) < SUITES.index(machine_suite()):
         lab.skip(f"{target} is built on this machine, for {machine_suite()}; {suite} is older")
+    return built_here(target, output)
+
+
+def built_here(target, output=None):
+    """The stripped program, or library: {output} of the build folder's tests/. Built with the
+    packages' flags: the compiler's cache knows most of it.
+    """
     apt.install_here([*build_dependencies(), *test_dependencies()])
     program = BUILD / target
     output = output or target

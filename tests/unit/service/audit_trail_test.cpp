@@ -58,6 +58,29 @@ TEST_F(AuditTrailTest, AMinuteIsWrittenWhenItIsOver) {
     EXPECT_EQ(requests_of("a"), 4U);
 }
 
+// Each write waits for the disk, and keeps the control thread from everybody else.
+TEST_F(AuditTrailTest, IsWrittenAtOnceAndThenTogether) {
+    trail = std::make_shared<AuditTrail>(*control, AuditLimits{.pause = 1h});
+    for (auto const* who : {"a", "b", "c"}) {
+        trail->add(entry(who, 60s));
+        EXPECT_EQ(written().size(), 1U) << who;
+    }
+    trail->finish();
+    EXPECT_EQ(written().size(), 3U);
+}
+
+TEST_F(AuditTrailTest, IsWrittenWhenThePauseIsOver) {
+    trail = std::make_shared<AuditTrail>(*control, AuditLimits{.pause = 20ms});
+    for (auto const* who : {"a", "b"}) trail->add(entry(who, 60s));
+    auto const all = std::make_shared<std::promise<void>>();
+    control->watch(Deadline::max(), [all](Control::State& state, Watch) {
+        if (state.store.audit(1000).value().size() < 2) return false;
+        all->set_value();
+        return true;
+    });
+    EXPECT_EQ(all->get_future().wait_for(30s), std::future_status::ready);
+}
+
 TEST_F(AuditTrailTest, ManyNamesAreOneRow) {
     for (int who = 0; who < 100; ++who) trail->count(entry(std::to_string(who), 60s));
     trail->finish();
