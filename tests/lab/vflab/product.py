@@ -88,10 +88,10 @@ class Product:
 
     def open_host(self):
         """VMs reach all of the host until close_host(): vfmgrd can't put back what is flushed."""
-        self.lab.host.run(f"cp -p {NFT} /run/nft && chmod -x {NFT} && /run/nft flush ruleset")
+        self.lab.host.run(f"mv {NFT} {NFT}.away && {NFT}.away flush ruleset")
 
     def close_host(self):
-        self.lab.host.run(f"chmod +x {NFT}; rm /run/nft")
+        self.lab.host.run(f"mv {NFT}.away {NFT}")
 
     def leave(self):
         """Everything back, VFs removed, PF no longer managed."""
