@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "api/types/text.hpp"
 
@@ -126,6 +127,13 @@ std::string make_perftest_line(PerftestLine const& line) {
     text += fmt::format("{:08x}:", 0);
     text.resize(perftest_line_bytes);
     return text;
+}
+
+std::uint32_t perftest_page_bytes(std::string_view text) {
+    constexpr std::uint32_t least = 4096, most = 65536;  // Linux's base pages
+    if (text.size() != perftest_page_size) return 0;
+    auto const bytes = big_endian<std::uint32_t>(std::as_bytes(std::span(text)));
+    return bytes < least || bytes > most || !std::has_single_bit(bytes) ? 0 : bytes;
 }
 
 std::uint32_t perftest_mtu_bytes(std::string_view text) {

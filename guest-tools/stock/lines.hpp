@@ -45,6 +45,11 @@ struct PerftestLine {
 [[nodiscard]] std::optional<PerftestLine> parse_perftest_line(std::string_view line);
 [[nodiscard]] std::string make_perftest_line(PerftestLine const& line);
 
+inline constexpr std::size_t perftest_page_size = 4;  // of what follows
+// Four bytes, the most significant first. Messages that are shorter than half of such a page each
+// go further into it, until it is full (perftest's increase_rem_addr). 0 for what is none.
+[[nodiscard]] std::uint32_t perftest_page_bytes(std::string_view text);
+
 // "5" for 4096 bytes, as ibv_mtu numbers them; 0 for what is none.
 [[nodiscard]] std::uint32_t perftest_mtu_bytes(std::string_view text);
 [[nodiscard]] std::string make_perftest_mtu(std::uint32_t bytes);

@@ -11,7 +11,7 @@
 namespace vfmgr::stock {
 namespace {
 
-constexpr std::size_t page_bytes = 4, cache_line_bytes = 4, mtu_bytes = 2;
+constexpr std::size_t cache_line_bytes = 4, mtu_bytes = 2;
 // Of ib_send_bw and ib_send_lat: as many as its client keeps outstanding, and more.
 constexpr std::uint32_t receives = 512;
 
@@ -37,10 +37,14 @@ Result<void> Perftest::agree(std::string const& version, Deadline handshake) {
     std::string own(perftest_version);
     own.resize(version.size());
     VFMGR_CHECK(client_.write(own, handshake));
-    for (auto const bytes : {page_bytes, cache_line_bytes}) {
-        VFMGR_TRY(auto const told, client_.read(bytes, handshake));
-        VFMGR_CHECK(client_.write(told, handshake));
-    }
+    VFMGR_TRY(auto const page, client_.read(perftest_page_size, handshake));
+    page_bytes_ = perftest_page_bytes(page);
+    if (page_bytes_ == 0)
+        return fail(Problem::invalid_request, "perftest's page is none of 4 to 64 KiB",
+                    "use perftest 5.70 or later");
+    VFMGR_CHECK(client_.write(page, handshake));
+    VFMGR_TRY(auto const cache_line, client_.read(cache_line_bytes, handshake));
+    VFMGR_CHECK(client_.write(cache_line, handshake));
     VFMGR_TRY(auto const told, client_.read(mtu_bytes, handshake));
     auto const mtu = perftest_mtu_bytes(told);
     if (mtu == 0)
@@ -97,28 +101,29 @@ Result<Perftest::Pair*> Perftest::pair_of(PerftestLine const& line) {
     return &pairs_.emplace_back(std::move(opened));
 }
 
+// Whoever writes or reads short messages walks through a page with them.
+std::uint32_t Perftest::bytes_of_a_pair() const {
+    auto const message = terms_.request.message_bytes;
+    return terms_.request.test == StockTest::one_sided ? std::max(message, page_bytes_) : message;
+}
+
 // Of the bytes; how many there may be is for all clients together.
 Result<void> Perftest::check_size() const {
     if (!pairs_.empty() && terms_.request.test == StockTest::write_echo)
         return fail(Problem::limit_exceeded, "write_echo takes a CPU for its one queue pair",
                     "start it without -q");
-    if ((pairs_.size() + 1) * std::uint64_t{terms_.request.message_bytes} <= conversation_bytes_max)
-        return {};
-    return fail(
-        Problem::limit_exceeded,
-        fmt::format("{} queue pairs of {} bytes each are more than {} bytes", pairs_.size() + 1,
-                    terms_.request.message_bytes, conversation_bytes_max),
-        "open it with a smaller message_bytes");
+    if ((pairs_.size() + 1) * std::uint64_t{bytes_of_a_pair()} <= conversation_bytes_max) return {};
+    return fail(Problem::limit_exceeded,
+                fmt::format("{} queue pairs of {} bytes each are more than {} bytes",
+                            pairs_.size() + 1, bytes_of_a_pair(), conversation_bytes_max),
+                "open it with a smaller message_bytes");
 }
 
 Result<Perftest::Pair> Perftest::open(PerftestLine const& line) const {
     VFMGR_TRY(auto share,
               shares_.take(terms_.permit.attachment, taken_by_pair(terms_.request.test)));
-    StreamRequest request{kind_of(terms_.request.test),
-                          terms_.request.message_bytes,
-                          receives,
-                          {line.end},
-                          std::nullopt};
+    StreamRequest request{
+        kind_of(terms_.request.test), bytes_of_a_pair(), receives, {line.end}, std::nullopt};
     request.pairs.front().path_mtu = path_mtu_;
     if (request.kind == StreamKind::write_echo) {
         request.back = line.memory;

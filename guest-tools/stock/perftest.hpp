@@ -45,6 +45,10 @@ class Perftest {
     Terms const& terms_;
     Shares& shares_;
     std::function<Result<void>()> begin_test_;
+    // Of the memory behind one queue pair.
+    [[nodiscard]] std::uint32_t bytes_of_a_pair() const;
+
+    std::uint32_t page_bytes_ = 0;   // of the client's memory
     std::uint32_t path_mtu_ = 1024;  // bytes, of both ends
     std::vector<Pair> pairs_;
 };

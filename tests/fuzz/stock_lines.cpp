@@ -20,6 +20,8 @@ void read_lines(std::string_view text) {
         require(parse_perftest_line(make_perftest_line(*line)) == line);
     }
     if (auto const mtu = perftest_mtu_bytes(text)) require(make_perftest_mtu(mtu) == text);
+    auto const page = perftest_page_bytes(text.substr(0, perftest_page_size));
+    require(page == 0 || (page >= 4096 && page <= 65536));
     static_cast<void>(is_perftest_version(text));
 }
 

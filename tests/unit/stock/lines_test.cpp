@@ -84,6 +84,14 @@ TEST(PerftestVersion, From570On) {
     EXPECT_TRUE(is_perftest_version(padded(std::string(perftest_version))));
 }
 
+TEST(PerftestPage, IsOneOfLinux) {
+    EXPECT_EQ(perftest_page_bytes("\0\0\x10\0"s), 4096U);
+    EXPECT_EQ(perftest_page_bytes("\0\x1\0\0"s), 65536U);
+    for (auto const& none :
+         {"\0\0\0\x1"s, "\0\x2\0\0"s, "\0\0\x10\x1"s, "\xff\0\0\0"s, "\0\0\x10"s})
+        EXPECT_EQ(perftest_page_bytes(none), 0U);
+}
+
 TEST(PerftestMtu, IsNumberedAsVerbsDo) {
     auto text = "1\0"s;
     for (std::uint32_t const bytes : {256, 512, 1024, 2048, 4096}) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+
 #include "guest-tools/stock/lines.hpp"
 #include "guest-tools/stock/tcp_server.hpp"
 #include "guest-tools/verify/device.hpp"
@@ -79,6 +81,26 @@ TEST_F(StockPairs, MessagesOfTwoBytesDoNotMakeThemMany) {
     while (shares.taken().pairs > 0) ASSERT_LT(std::chrono::steady_clock::now(), soon());
     auto later = call();
     EXPECT_EQ(pairs(later, 10), 10U);
+}
+
+// perftest's client puts each of them a cache line further, until the page that it told of is full.
+TEST_F(StockPairs, ShortMessagesHaveAPageToWalkThrough) {
+    for (auto const& [message, memory] :
+         {std::pair(2U, 4096U), {4096U, 4096U}, {65'536U, 65'536U}}) {
+        serve(StockTest::one_sided, message);
+        auto client = call();
+        PerftestLine line;
+        line.end.gid = verify::gid_hex(loopback.gid());
+        line.end.reads_max = 1;
+        ASSERT_TRUE(client.write(make_perftest_line(line), soon()));
+        auto const told = parse_perftest_line(client.read(perftest_line_bytes, soon()).value());
+        ASSERT_TRUE(told);
+        auto const& regions = fakes::objects().regions;
+        EXPECT_TRUE(std::ranges::any_of(regions, [&](fakes::Region const& each) {
+            return each.verbs.rkey == told->memory.rkey && each.verbs.length >= memory;
+        })) << message;
+        server.reset();
+    }
 }
 
 TEST_F(StockPairs, ThoseThatTakeACpuAreFew) {
