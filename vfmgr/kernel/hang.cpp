@@ -5,8 +5,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
+
+#include "vfmgr/kernel/in_use.hpp"
 
 namespace vfmgr {
 namespace {
@@ -53,6 +56,22 @@ char state_in(std::string const& stat) {
     return end != stat.npos && end + 2 < stat.size() ? stat[end + 2] : '?';
 }
 
+// Where a VF is by what the PF's capability says (SR-IOV 1.1, 2.1.2), whether or not it is there.
+std::optional<PciAddress> computed_address(LinuxKernelRoots const& roots, PciAddress pf,
+                                           std::uint16_t index) {
+    auto const offset = read_number(pci_folder(roots, pf) / "sriov_offset");
+    auto const stride = read_number(pci_folder(roots, pf) / "sriov_stride");
+    if (!offset || !stride) return std::nullopt;
+    auto const routing_id = (std::uint64_t{pf.bus} << 8U | std::uint64_t{pf.device} << 3U |
+                             std::uint64_t{pf.function}) +
+                            *offset + *stride * index;
+    if (routing_id > 0xffff) return std::nullopt;
+    pf.bus = static_cast<std::uint8_t>(routing_id >> 8U);
+    pf.device = static_cast<std::uint8_t>(routing_id >> 3U & 0x1fU);
+    pf.function = static_cast<std::uint8_t>(routing_id & 7U);
+    return pf;
+}
+
 }  // namespace
 
 std::string where_it_hangs(fs::path const& proc, std::int32_t pid) {
@@ -87,9 +106,20 @@ std::string describe(LinuxKernelRoots const& roots, NumVfsWriter const& writer) 
                        writer.pid, to_string(writer.pf), where_it_hangs(roots.proc, writer.pid));
 }
 
-std::optional<HeldRemoval> find_held_removal(PfState const& pf) {
+std::optional<HeldRemoval> find_held_removal(LinuxKernelRoots const& roots, PfState const& pf) {
     for (auto const& vf : pf.vfs)
         if (!vf.driver && !vf.holders.empty()) return HeldRemoval{vf.index, vf.holders.front()};
+    if (!pf.info.driver.empty()) return std::nullopt;
+    for (std::uint16_t index = 0; index < pf.info.total_vfs; ++index) {
+        if (std::ranges::find(pf.vfs, index, &VfState::index) != pf.vfs.end()) continue;
+        auto const vf = computed_address(roots, pf.info.pci, index);
+        if (!vf || driver_of(roots, *vf)) continue;
+        auto const nodes = vfio_nodes_of(roots, *vf);
+        auto const holders = nodes.empty() ? Holders{} : find_holders(roots, nodes);
+        if (!holders) continue;
+        if (auto const all = holders_of(*holders, nodes); !all.empty())
+            return HeldRemoval{index, all.front()};
+    }
     return std::nullopt;
 }
 

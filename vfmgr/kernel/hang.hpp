@@ -30,13 +30,16 @@ struct NumVfsWriter {
 [[nodiscard]] std::vector<NumVfsWriter> find_numvfs_writers(LinuxKernelRoots const& roots);
 
 // A VF that is taken from its driver while a process has it open: the kernel waits for that, and
-// whoever removes the VF, or its PF, waits with it. The driver's link is gone from the beginning.
+// whoever removes the VF, or its PF, waits with it. The driver's link is gone from the beginning;
+// and where the PF's driver goes, so are the links between VF and PF [src pci/iov.c,
+// pci_iov_remove_virtfn]: such a VF is none of `pf` any more, and is found by its address.
 struct HeldRemoval {
     std::uint16_t vf = 0;
     VfioHolder holder;
     bool operator==(HeldRemoval const&) const = default;
 };
-[[nodiscard]] std::optional<HeldRemoval> find_held_removal(PfState const& pf);
+[[nodiscard]] std::optional<HeldRemoval> find_held_removal(LinuxKernelRoots const& roots,
+                                                           PfState const& pf);
 [[nodiscard]] std::string describe(PciAddress const& pf, HeldRemoval const& removal);
 
 // A change of the number of VFs by somebody else that takes longer is called a hang: a hundred VFs

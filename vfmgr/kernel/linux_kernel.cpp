@@ -127,7 +127,7 @@ void LinuxKernel::look_for_hang(PfState& pf) {
 
 // The card may be on its way out, without a process that writes anything. mutex_ is held.
 void LinuxKernel::look_for_held_removal(PfState& pf, Deadline now) {
-    auto const removal = find_held_removal(pf);
+    auto const removal = find_held_removal(roots_, pf);
     if (!removal) {
         removals_.erase(pf.info.pci);
         return;

@@ -57,19 +57,45 @@ TEST(WhereItHangs, IsWhereTheTaskThatNothingWakesSleeps) {
 }
 
 TEST(HeldRemoval, IsAVfWithoutADriverThatSomebodyHolds) {
+    HostTree tree;
     PfState pf;
+    pf.info.driver = "igb";
     pf.info.pci = pci("0000:01:00.0");
     pf.vfs.resize(2);
     pf.vfs[1].index = 1;
-    EXPECT_EQ(find_held_removal(pf), std::nullopt) << "unbound, and nobody has them";
+    EXPECT_EQ(find_held_removal(tree.roots(), pf), std::nullopt) << "unbound, and nobody has them";
     pf.vfs[1].driver = "vfio-pci";
     pf.vfs[1].holders = {{812, "qemu"}};
-    EXPECT_EQ(find_held_removal(pf), std::nullopt) << "in a VM";
+    EXPECT_EQ(find_held_removal(tree.roots(), pf), std::nullopt) << "in a VM";
     pf.vfs[1].driver.reset();
-    auto const removal = find_held_removal(pf);
+    auto const removal = find_held_removal(tree.roots(), pf);
     ASSERT_TRUE(removal);
     EXPECT_EQ(describe(pf.info.pci, *removal),
               "the removal of VF 1 of 0000:01:00.0 hangs: qemu (pid 812) holds it open");
+}
+
+// The PF's driver goes first, then the links between VF and PF, and only then the VF's driver asks
+// who has it.
+TEST(HeldRemoval, IsAlsoOfAVfWhoseLinksAreGone) {
+    HostTree tree;
+    tree.add_pf("0000:02:00.0", 7);
+    tree.write(tree.device("0000:02:00.0") / "sriov_offset", "128\n");
+    tree.write(tree.device("0000:02:00.0") / "sriov_stride", "2\n");
+    tree.add_vf("0000:02:00.0", 1, "0000:02:10.2");
+    tree.add_device("0000:02:10.0");
+    tree.put_in_group("0000:02:10.0", 5);
+    tree.make_group_node(5);
+    tree.add_process(812, "qemu");
+    PfState pf;
+    pf.info.pci = pci("0000:02:00.0");
+    pf.info.total_vfs = 7;
+    pf.vfs.resize(1);
+    pf.vfs[0].index = 1;
+    EXPECT_EQ(find_held_removal(tree.roots(), pf), std::nullopt) << "nobody has it";
+    tree.give_descriptor(812, 9, "/dev/null");
+    EXPECT_EQ(find_held_removal(tree.roots(), pf), (HeldRemoval{0, {812, "qemu"}}));
+    tree.bind("0000:02:10.0", "vfio-pci");
+    EXPECT_EQ(find_held_removal(tree.roots(), pf), std::nullopt) << "it is no VF in removal";
 }
 
 }  // namespace
