@@ -45,8 +45,9 @@ class Knocks:
         """With a host that has addresses on the PF and a VLAN device of it, and routes."""
         pf = self.product.pf
         self.host.write("/run/witness.nft", WITNESS, "600")
+        # Without a locktime the first claim counts: usually none does in the second after a change.
         self.host.run("nft -f /run/witness.nft; sysctl -qw net.ipv4.ip_forward=1 "
-                      "net.ipv6.conf.all.forwarding=1; "
+                      f"net.ipv6.conf.all.forwarding=1 net.ipv4.neigh.{pf}.locktime=0; "
                       f"ip link set {pf} up; ip link add beyond type dummy; ip link set beyond up; "
                       f"ip link add link {pf} name vlan{VLAN} type vlan id {VLAN}; "
                       f"ip link set vlan{VLAN} up; ip addr add 10.99.0.3/24 dev vlan{VLAN}; "
@@ -60,7 +61,8 @@ class Knocks:
             self.host.run("nft delete table inet witness; ip link del beyond; "
                           f"ip link del vlan{VLAN}; ip neigh del {ROUTER} dev {pf}; "
                           f"ip addr del 10.77.0.3/24 dev {pf}; ip addr del fd00:77::3/64 dev {pf}; "
-                          "sysctl -qw net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0",
+                          "sysctl -qw net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0 "
+                          f"net.ipv4.neigh.{pf}.locktime=100",
                           check=False)
 
     def begin(self, lease):
