@@ -123,6 +123,7 @@ def swap(lab, product):
                      settings={"mac": MACS["first"]}),
         second.lend("clings-not", network="other", persistence="config", verify="none",
                     settings={"mac": MACS["second"]})]
+    lab.host.run("sync")  # who swaps cards shuts the host down: libvirt's files are on the disk
     lab.power_cycle(slots=SWAPPED)
     lab.host.wait_for("vfmgrd serves", "systemctl is-active vfmgrd", 120)
     for vm, mac in (("first", PF_MAC), ("second", SECOND_MAC)):
