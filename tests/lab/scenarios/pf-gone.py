@@ -6,7 +6,7 @@ stuck, and the others serve. What is bound for a VM at a boot is its own device,
 """
 
 from vflab.product import PLAIN, Product
-from vflab.qemu import PF_MAC, SECOND_MAC
+from vflab.qemu import PF_MAC, SECOND_MAC, SLOTS
 from vflab.second_pf import SecondPf
 
 BOOT = "own"
@@ -158,6 +158,8 @@ def swap(lab, product):
         product.take_back(lease)
     for mac in (PF_MAC, SECOND_MAC):
         Product(lab, netdev_of(lab, mac)).leave()
+    lab.host.run("sync")
+    lab.power_cycle(slots=SLOTS)
 
 
 def netdev_of(lab, mac):
