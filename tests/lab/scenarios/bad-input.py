@@ -17,7 +17,9 @@ def run(lab):
     before = Before(product)
 
     def refuse(code, word, **wish):
-        problem = product.refused(**{"network": "plain", **wish})
+        wish = {"network": "plain", **wish}
+        problem = product.refused(**{name: value for name, value in wish.items()
+                                     if value is not None})
         lab.check_equal(problem["code"], code, f"code for {wish}")
         lab.check(word in problem["detail"], f"{wish}: '{word}' is not in: {problem['detail']}")
         lab.check(problem["remedy"], f"{wish}: no remedy in {problem}")
