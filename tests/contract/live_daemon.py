@@ -63,7 +63,7 @@ def somebody():
 
 
 class Daemon:
-    def __init__(self, folder, host, config="", addresses=(), words=()):
+    def __init__(self, folder, host, config="", addresses=(), words=(), program=DAEMON):
         """With `addresses` it has a network of its own, whose enp1s0 has them."""
         self.folder, self.socket, self.guests = folder, folder / "api.sock", folder / "guests.sock"
         (folder / "vfmgr.toml").write_text(
@@ -72,9 +72,7 @@ class Daemon:
             f'[roles.uids]\n{os.getuid()} = "admin"\n{config}')
         (folder / "host.json").write_text(json.dumps(host))
         self.log = (folder / "log").open("w+")
-        self.ready = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.ready.bind(str(folder / "notify"))
-        command = [DAEMON, "--config", folder / "vfmgr.toml", "--host", folder / "host.json",
+        command = [program, "--config", folder / "vfmgr.toml", "--host", folder / "host.json",
                    "--guests", self.guests, *words]
         if addresses:
             # The loopback device, renamed: it is the one that is there, and ifindex 1, which the
@@ -87,16 +85,20 @@ class Daemon:
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen(
-            self.command, env={**os.environ, "NOTIFY_SOCKET": str(self.folder / "notify")},
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
-        # What systemd waits for; the daemon's end closes no datagram socket of ours.
-        self.ready.settimeout(60)
-        try:
-            while self.ready.recv(100) != b"READY=1":
-                pass
-        except TimeoutError:
-            raise AssertionError(self.said()) from None
+        notify = self.folder / "notify"
+        notify.unlink(missing_ok=True)
+        # What systemd waits for. Closed then: a queue that nobody reads blocks who writes to it.
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
+            ready.bind(str(notify))
+            self.process = subprocess.Popen(
+                self.command, env={**os.environ, "NOTIFY_SOCKET": str(notify)},
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
+            ready.settimeout(60)  # the daemon's end closes no datagram socket of ours
+            try:
+                while ready.recv(100) != b"READY=1":
+                    pass
+            except TimeoutError:
+                raise AssertionError(self.said()) from None
 
     def said(self):
         self.log.seek(0)
