@@ -56,21 +56,29 @@ char state_in(std::string const& stat) {
     return end != stat.npos && end + 2 < stat.size() ? stat[end + 2] : '?';
 }
 
-// Where a VF is by what the PF's capability says (SR-IOV 1.1, 2.1.2), whether or not it is there.
-std::optional<PciAddress> computed_address(LinuxKernelRoots const& roots, PciAddress pf,
-                                           std::uint16_t index) {
-    auto const offset = read_number(pci_folder(roots, pf) / "sriov_offset");
-    auto const stride = read_number(pci_folder(roots, pf) / "sriov_stride");
-    if (!offset || !stride) return std::nullopt;
-    auto const routing_id = (std::uint64_t{pf.bus} << 8U | std::uint64_t{pf.device} << 3U |
-                             std::uint64_t{pf.function}) +
-                            *offset + *stride * index;
-    if (routing_id > 0xffff) return std::nullopt;
-    pf.bus = static_cast<std::uint8_t>(routing_id >> 8U);
-    pf.device = static_cast<std::uint8_t>(routing_id >> 3U & 0x1fU);
-    pf.function = static_cast<std::uint8_t>(routing_id & 7U);
-    return pf;
-}
+// Where VFs are by what the PF's capability says (SR-IOV 1.1, 2.1.2), whether or not they are
+// there.
+struct VfRouting {
+    std::uint64_t offset = 0, stride = 0;
+
+    [[nodiscard]] static std::optional<VfRouting> of(LinuxKernelRoots const& roots,
+                                                     PciAddress const& pf) {
+        auto const offset = read_number(pci_folder(roots, pf) / "sriov_offset");
+        auto const stride = read_number(pci_folder(roots, pf) / "sriov_stride");
+        if (!offset || !stride) return std::nullopt;
+        return VfRouting{*offset, *stride};
+    }
+    [[nodiscard]] std::optional<PciAddress> address(PciAddress pf, std::uint16_t index) const {
+        auto const routing_id = (std::uint64_t{pf.bus} << 8U | std::uint64_t{pf.device} << 3U |
+                                 std::uint64_t{pf.function}) +
+                                offset + stride * index;
+        if (routing_id > 0xffff) return std::nullopt;
+        pf.bus = static_cast<std::uint8_t>(routing_id >> 8U);
+        pf.device = static_cast<std::uint8_t>(routing_id >> 3U & 0x1fU);
+        pf.function = static_cast<std::uint8_t>(routing_id & 7U);
+        return pf;
+    }
+};
 
 }  // namespace
 
@@ -110,9 +118,11 @@ std::optional<HeldRemoval> find_held_removal(LinuxKernelRoots const& roots, PfSt
     for (auto const& vf : pf.vfs)
         if (!vf.driver && !vf.holders.empty()) return HeldRemoval{vf.index, vf.holders.front()};
     if (!pf.info.driver.empty()) return std::nullopt;
+    auto const routing = VfRouting::of(roots, pf.info.pci);
+    if (!routing) return std::nullopt;
     for (std::uint16_t index = 0; index < pf.info.total_vfs; ++index) {
         if (std::ranges::find(pf.vfs, index, &VfState::index) != pf.vfs.end()) continue;
-        auto const vf = computed_address(roots, pf.info.pci, index);
+        auto const vf = routing->address(pf.info.pci, index);
         if (!vf || driver_of(roots, *vf)) continue;
         auto const nodes = vfio_nodes_of(roots, *vf);
         auto const holders = nodes.empty() ? Holders{} : find_holders(roots, nodes);
