@@ -36,7 +36,7 @@ struct VsockPeer {
 };
 using Peer = std::variant<UnixPeer, TcpPeer, VsockPeer>;
 
-// Of a connection, for whoever answers later: shared by it and by its requests; any thread.
+// What a later answer has to know of its connection. Both share it; any thread may use it.
 struct Presence {
     std::atomic<bool> gone = false;   // nobody is there any more to take an answer
     std::atomic<bool> known = false;  // set by a handler: it knows who asks

@@ -77,8 +77,8 @@ struct Network {
     IpAddress host_address;           // the responder's, inside the prefix
     std::uint32_t mtu = 1500;         // bytes, 1280..9216
     RdmaMode rdma = RdmaMode::auto_;  // auto: hardware only; rxe: SoftRoCE allowed
-    // Of RoCE's packets there, 0..63, so that the class of traffic that its switches keep for RDMA
-    // is the one that is tested; absent: 0, best effort.
+    // RoCE packets carry it, 0..63, so that a test uses the traffic class that the network's
+    // switches keep for RDMA. Absent: 0, best effort.
     std::optional<std::uint8_t> dscp{};
     bool operator==(Network const&) const = default;
 };

@@ -107,7 +107,7 @@ std::uint32_t Perftest::bytes_of_a_pair() const {
     return terms_.request.test == StockTest::one_sided ? std::max(message, page_bytes_) : message;
 }
 
-// Of the bytes; how many there may be is for all clients together.
+// Limits the bytes of one client. `Shares` limits the number of pairs, for all clients.
 Result<void> Perftest::check_size() const {
     if (!pairs_.empty() && terms_.request.test == StockTest::write_echo)
         return fail(Problem::limit_exceeded, "write_echo takes a CPU for its one queue pair",

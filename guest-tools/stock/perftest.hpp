@@ -39,15 +39,14 @@ class Perftest {
     [[nodiscard]] Result<void> answer_line(std::string const& line, Deadline deadline);
     [[nodiscard]] Result<Pair*> pair_of(PerftestLine const& line);
     [[nodiscard]] Result<Pair> open(PerftestLine const& line) const;
+    // How much memory one queue pair has behind it.
+    [[nodiscard]] std::uint32_t bytes_of_a_pair() const;
     [[nodiscard]] Result<void> check_size() const;
 
     TcpStream& client_;
     Terms const& terms_;
     Shares& shares_;
     std::function<Result<void>()> begin_test_;
-    // Of the memory behind one queue pair.
-    [[nodiscard]] std::uint32_t bytes_of_a_pair() const;
-
     std::uint32_t page_bytes_ = 0;   // of the client's memory
     std::uint32_t path_mtu_ = 1024;  // bytes, of both ends
     std::vector<Pair> pairs_;

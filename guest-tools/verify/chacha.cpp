@@ -45,7 +45,7 @@ template <class S>
 
 template <class S>
 [[gnu::always_inline]] inline void begin_at(S& x, ChaCha const& of, std::uint32_t first) {
-    // Of zeros until here.
+    // The caller leaves x zero, so adding sets it.
     std::array<std::uint32_t, words> one{0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
     std::memcpy(&one[4], of.key.data(), of.key.size());
     std::memcpy(&one[13], &of.nonce, sizeof of.nonce);

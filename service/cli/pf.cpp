@@ -221,7 +221,8 @@ void add_pf_commands(CLI::App& app, Session& session) {
         session.run = [&session, name] { return show(session.options, *name); };
     });
     add_set(*pf, session);
-    add_gone(*pf, session, "gone", "end what is lent of a PF that is not there any more", end_gone);
+    add_gone(*pf, session, "gone", "end the attachments of a PF that is not there any more",
+             end_gone);
     add_gone(*pf, session, "confirm-gone", "forget a PF that does not come back", confirm_gone);
     add_rekey(*pf, session);
 }

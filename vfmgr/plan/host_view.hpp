@@ -21,8 +21,7 @@ struct PeerEntry {  // a route with a permanent neighbour entry, as AddPeer make
     bool operator==(PeerEntry const&) const = default;
 };
 
-// A PF's netdev, or a VLAN device on it.
-// A VM that reaches only the responder over a leg, and from only this address.
+// A VM that reaches only the responder over a host interface, and from only this address.
 struct ClosedVm {
     IpAddress address;
     MacAddress mac;
@@ -30,6 +29,7 @@ struct ClosedVm {
     bool operator==(ClosedVm const&) const = default;
 };
 
+// A PF's netdev, or a VLAN device on it.
 struct LegState {
     LegId id;
     std::string ifname;
@@ -58,8 +58,8 @@ struct PfState {
     std::vector<VfState> vfs;    // by index, ascending; may have gaps while VFs appear
     std::vector<LegState> legs;  // the untagged one first
     std::vector<RdmaListener> listeners{};
-    // What steps change while they last. driver_override is not read: the kernel takes the device's
-    // lock for it, which whoever hangs in an unbind has (kernel-and-libvirt.md, 1).
+    // What steps change while they last. driver_override is not read: reading it takes the device's
+    // lock, and an unbind that hangs holds that lock.
     std::optional<bool> drivers_autoprobe{};
     std::vector<VfResetMethods> reset_methods{};  // as `vfs`, without those that have none
     bool stale = false;  // could not be read now; the rest is from observed_at
