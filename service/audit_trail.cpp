@@ -46,8 +46,7 @@ void AuditTrail::finish() {
     });
 }
 
-// The names of those who ask come from the network, and a full store takes nothing for hours: so
-// many rows, and no more.
+// Limits the rows: names come from the network, and a full store may take nothing for hours.
 void AuditTrail::count_locked(AuditEntry const& entry) {
     auto minute = minute_of(entry.at);
     auto who = entry.who;
@@ -77,7 +76,7 @@ void AuditTrail::begin_writing() {
     auto const at = std::max(next_write_, now);
     next_write_ = at + limits_.pause;
     auto const task = [self = shared_from_this()](Control::State& state) { self->write(state); };
-    // Whoever asks for the audit next sees it.
+    // Posted now, so that the next reader of the audit sees it.
     if (at == now) return control_.post(task);
     control_.watch(at, [task](Control::State& state, Watch why) {
         if (why == Watch::again) return false;
@@ -86,7 +85,7 @@ void AuditTrail::begin_writing() {
     });
 }
 
-// What a store that is full can't take is counted, and tried again with the next.
+// Counts what a full store can't take, and tries again with the next write.
 void AuditTrail::write(Control::State& state) {
     std::vector<AuditEntry> entries;
     {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who asked for what, on its way into the store: together, by one task of the control thread at a
-// time, so that nobody who asks waits for it and no queue of it grows. What is too much to be
-// written one by one, and what is not worth it, is counted: a row for each who, outcome and minute.
-// Shared by run() and by whoever answers later; any thread.
+// Collects audit entries and writes them to the store in batches, by one task of the control thread
+// at a time, so that no request waits for the disk and no queue grows. Entries beyond the limit,
+// and those not worth a row of their own, are counted: one row for each principal, outcome and
+// minute. run() and whoever answers later share it; any thread.
 #pragma once
 
 #include <chrono>
@@ -19,9 +19,9 @@
 namespace vfmgr {
 
 struct AuditLimits {
-    std::size_t waiting = 256;  // to be written one by one
-    std::size_t counted = 256;  // of one minute; the others of that minute are one row
-    // Between two writes, which each wait for the disk, and everybody's requests with them.
+    std::size_t waiting = 256;  // entries that wait for a row of their own
+    std::size_t counted = 256;  // rows of counts in a minute; the rest of the minute shares one
+    // Between two writes. Each write waits for the disk, and holds up everybody's requests.
     std::chrono::milliseconds pause{1000};
 };
 
@@ -31,13 +31,14 @@ class AuditTrail : public std::enable_shared_from_this<AuditTrail> {
     explicit AuditTrail(Control& control, AuditLimits limits = {})
         : control_(control), limits_(limits) {}
 
-    // Written at once, or with others at the end of the pause.
+    // Writes the entry at once, or with others at the end of the pause.
     void add(AuditEntry entry);
-    // As one more of those who asked in that minute with this outcome.
+    // Adds one to the count of the entry's principal, outcome and minute.
     void count(AuditEntry const& entry);
-    // Those of the minutes before `now`. Call it now and then.
+    // Writes the counts of all minutes before `now`. Call it every few seconds.
     void write_minutes(Time now);
-    // All that is counted. Returns when it is written, or can't be. Not on the control thread.
+    // Writes all counts. Returns when they are written, or can't be. Never call it on the control
+    // thread.
     void finish();
 
   private:
@@ -50,11 +51,11 @@ class AuditTrail : public std::enable_shared_from_this<AuditTrail> {
     Control& control_;
     AuditLimits const limits_;
     std::mutex mutex_;                 // guards what follows
-    std::vector<AuditEntry> waiting_;  // to be written one by one
-    Counted counted_;                  // by minute, who and outcome
-    Time over_{};                      // minutes before this one are to be written
-    bool writing_ = false;             // it will be
-    Deadline next_write_{};            // not before
+    std::vector<AuditEntry> waiting_;  // each gets a row of its own
+    Counted counted_;                  // by minute, principal and outcome
+    Time over_{};                      // the next task writes the counts of earlier minutes
+    bool writing_ = false;             // a task is queued or runs
+    Deadline next_write_{};            // no write before this
 };
 
 }  // namespace vfmgr

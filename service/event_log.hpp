@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What engine and server report, as lines of the log. Free functions; any thread.
+// Logs what engine and server report. Free functions; any thread.
 #pragma once
 
 #include "api/http/http.hpp"
@@ -7,13 +7,14 @@
 
 namespace vfmgr {
 
-// What was asked for and done the operation tells by itself.
+// Skips what an operation has asked for and done: the operation logs that itself.
 void log_event(HistoryEvent const& event);
-// Of the recovery after a crash, or a stop that did not wait.
+// Logs an operation that recovery has ended, after a crash or a stop that did not wait.
 void log_recovered(Operation const& operation);
-// Each that has ended.
+// Logs the end of an operation.
 void log_operation(Operation const& operation);
-// Connections that got no place: three lines of each peer, and then one every ten seconds, at most.
+// Logs connections that got no place: at most three lines for each peer, then one every ten
+// seconds.
 [[nodiscard]] std::function<void(http::Peer const&, Error const&)> log_turned_away(Clock& clock);
 
 }  // namespace vfmgr

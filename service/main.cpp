@@ -70,8 +70,8 @@ int main(int argc, char** argv) {
     // Threads come and go with operations and connections; each would leave memory behind in an
     // arena of its own.
     ::mallopt(M_ARENA_MAX, arenas);
-    // Before anything is lent: vfctl drained takes a vfmgrd that is down for one that lent nothing
-    // only where there was none since the host booted.
+    // Leave the mark before anything is lent. Without it, vfctl drained concludes that no vfmgrd
+    // has run since the host booted, and that nothing is lent.
     if (auto const marked = leave_start_mark(start_mark_file, store_file(*config)); !marked)
         return failed(marked.error());
     Bell bell;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often each of many may ask: a bucket of `burst` that fills with `per_second`. Not
-// synchronised: the owner's lock guards it.
+// Limits how often each client may ask, by a token bucket of size `burst` that refills at
+// `per_second`. Not synchronised: the owner's lock guards it.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class RateLimiter {
   public:
     explicit RateLimiter(RateLimit limit) : limit_(limit) {}
 
-    // Takes one; false when there is none left, or when too many others are known to ask.
+    // Takes a token. False when none is left, or when too many clients are tracked.
     [[nodiscard]] bool take(Who const& who, Deadline now) {
         forget_full(now);
         if (buckets_.size() >= tracked_max && !buckets_.contains(who)) return false;
@@ -33,8 +33,8 @@ class RateLimiter {
         bucket.left -= 1;
         return true;
     }
-    // How long the answer to who was refused is held back. They are answered one after another: a
-    // client is not faster for having many connections.
+    // How long to hold back the answer to a refused client. A client's refusals are answered one
+    // after another, so that more connections make it no faster.
     [[nodiscard]] std::chrono::milliseconds hold(Who const& who, Deadline now) {
         auto const found = buckets_.find(who);
         if (found == buckets_.end()) return hold_max;
@@ -42,7 +42,7 @@ class RateLimiter {
         last = std::min(std::max(last, now) + hold_each, now + hold_max);
         return std::chrono::ceil<std::chrono::milliseconds>(last - now);
     }
-    // What take() took.
+    // Returns the token of take().
     void give_back(Who const& who) {
         auto const found = buckets_.find(who);
         if (found != buckets_.end())
@@ -52,20 +52,20 @@ class RateLimiter {
 
   private:
     static constexpr std::chrono::milliseconds hold_each{250};
-    static constexpr std::chrono::seconds hold_max{10};  // less than clients wait for an answer
+    static constexpr std::chrono::seconds hold_max{10};  // below the time-outs of clients
     static constexpr std::size_t tidy_at = 1024;
     static constexpr std::size_t tracked_max = 4096;
 
     struct Bucket {
         double left = 0;
         Deadline at{};
-        Deadline last_answer{};  // of those that are held back
+        Deadline last_answer{};  // when the last refusal held back is answered
     };
     [[nodiscard]] double filled(Bucket const& bucket, Deadline now) const {
         auto const seconds = std::chrono::duration<double>(now - bucket.at).count();
         return std::min(limit_.burst, bucket.left + std::max(0.0, seconds) * limit_.per_second);
     }
-    // They come and go; a full bucket says nothing that a new one would not.
+    // Clients come and go; a full bucket is the same as a new one.
     void forget_full(Deadline now) {
         if (buckets_.size() < tidy_at) return;
         std::erase_if(buckets_,

@@ -182,7 +182,7 @@ stock::StockHooks stock_hooks(Engine const& engine, GuestSeam const& guests) {
             }};
 }
 
-// Who serves VMs.
+// The parts that serve VMs.
 struct Serving {
     GuestPlane& plane;
     stock::StockResponder& stock;
@@ -198,8 +198,8 @@ void end_runs(Engine& engine, std::vector<std::string> runs) {
     });
 }
 
-// A VM that stops has all cut: its connections, also where its CID has gone to another at once, and
-// the runs that were its. What was begun since the last change may be the next life's already.
+// Cuts the connections and ends the runs of a VM that has stopped, even if another VM has its CID
+// at once. Runs that began after the change stay: they may belong to the VM's next start.
 void follow_changes(Engine& engine, Serving const& serving, Clock& clock) {
     struct Seen {
         std::shared_ptr<HostView const> host;
@@ -263,8 +263,8 @@ int wait_for_signal(Engine& engine, AuditTrail& trail, Clock& clock) {
     }
 }
 
-// Who asked gets an answer first. What waits for a guest that does not answer, or behind such an
-// operation, is cut short by the end of this process: the next one's recovery goes on with it.
+// Answers open requests first. An operation that waits for a guest, or behind such an operation, is
+// cut short by the end of this process; the next start's recovery ends it.
 void stop(Engine& engine, http::Server& server, AuditTrail& trail, Clock& clock) {
     engine.stop_waiting();
     server.finish(last_answers_time);

@@ -23,8 +23,8 @@ int failed(std::string const& why) {
 
 }  // namespace
 
-// It ends after the daemon, by the end of its socket, with the step that it is at: neither that end
-// nor the signals that stop the service may cut a step in two. A new daemon waits for it.
+// The worker ends when the daemon's socket ends, but finishes its step first: neither that nor the
+// signals that stop the service may interrupt a step. A new daemon waits for it.
 int main(int argc, char** argv) {
     using namespace vfmgr;
     if (argc != 2) return failed("one argument is wanted");

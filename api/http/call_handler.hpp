@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A handler's exception is an answer. Internal to api/http; on the io thread.
+// Turns a handler's exception into an answer. Internal to api/http; runs on the io thread.
 #pragma once
 
 #include <string>

@@ -36,8 +36,8 @@ namespace {
 // Closing at once with unread input would reset the connection and destroy the answer on its way.
 constexpr std::chrono::seconds linger_seconds_max{5};
 constexpr std::size_t read_chunk_bytes = 16 * 1024;
-// A cancellation reaches only a read that waits. One that has ended already, with its callback
-// still to come, goes on to the next read, which is cancelled when this is over.
+// A cancellation reaches only a pending read. After a read that has completed, with its callback
+// still queued, the next read starts; the deadline is armed again for this long to cancel that one.
 constexpr std::chrono::seconds cancel_again_seconds{1};
 
 }  // namespace

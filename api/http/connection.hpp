@@ -34,15 +34,16 @@ struct ConnectionSetup {
 [[nodiscard]] std::shared_ptr<Connection> make_connection(ConnectionSetup setup);
 void start(Connection& connection);
 void close(Connection& connection);
-// For another: where it is owed an answer, or none has begun, it is told `refusal`, a whole one.
+// Ends the connection to make room for another. `refusal` is a whole response; the peer gets it
+// where an answer is due, or where none has begun.
 void give_way(Connection& connection, std::string const& refusal);
 struct Standing {
-    bool idle = false;      // it waits for what the peer sends or takes, and owes it no answer
-    bool stranger = false;  // it came from the network, and no handler has known who it is
+    bool idle = false;      // it waits for the peer to send or take data, and owes no answer
+    bool stranger = false;  // it came over the network and has not authenticated
 };
 [[nodiscard]] Standing standing(Connection const& connection);
-// At once where nobody has asked anything; otherwise after the handler's answer, or with one made
-// here for a handler that has not answered.
+// Ends the connection: at once when no request is open, otherwise after the handler's answer
+// (when_answered), or with a 503 in its place (now).
 enum class Finish { when_answered, now };
 void finish(Connection& connection, Finish when);
 [[nodiscard]] Peer const& peer(Connection const& connection);

@@ -36,10 +36,10 @@ struct VsockPeer {
 };
 using Peer = std::variant<UnixPeer, TcpPeer, VsockPeer>;
 
-// What a later answer has to know of its connection. Both share it; any thread may use it.
+// The state of a connection that a later answer needs. Both share it; any thread may use it.
 struct Presence {
-    std::atomic<bool> gone = false;   // nobody is there any more to take an answer
-    std::atomic<bool> known = false;  // set by a handler: it knows who asks
+    std::atomic<bool> gone = false;   // the peer has left and takes no answer
+    std::atomic<bool> known = false;  // set by a handler that has authenticated the peer
 };
 
 struct Request {
@@ -50,7 +50,7 @@ struct Request {
     std::map<std::string, std::string> headers;
     std::string body;
     Peer peer;
-    std::shared_ptr<Presence> presence{};  // null: it came on no connection of a server
+    std::shared_ptr<Presence> presence{};  // null: no server received it
 };
 
 struct Response {
@@ -58,7 +58,7 @@ struct Response {
     std::map<std::string, std::string> headers{};  // from a Client: names in lower case
     std::string body{};
     std::string content_type = "application/json";
-    std::chrono::milliseconds hold{0};  // a server keeps it back so long: for who asks too much
+    std::chrono::milliseconds hold{0};  // a server delays it this long, to slow down a flood
 };
 
 // Called once, from any thread, at any time after the handler was called, also when the client or
@@ -70,14 +70,14 @@ using Handler = std::function<void(Request, Respond)>;
 struct Limits {
     std::size_t body_bytes_max = 256 * 1024;
     std::size_t header_bytes_max = 16 * 1024;
-    std::size_t connections_max = 256;          // for each listener; places.hpp says who has them
+    std::size_t connections_max = 256;          // of each listener; places.hpp shares them
     std::size_t connections_per_peer_max = 32;  // by uid, address or CID
     std::chrono::seconds read_seconds_max{30};  // a whole request; taking a whole answer
     std::chrono::seconds idle_seconds_max{120};
     std::chrono::seconds answer_seconds_max{300};
-    // With TLS, of an address on which no handler has known anybody yet.
+    // With TLS, of an address from which nobody has authenticated yet.
     std::size_t strangers_per_peer_max = 8;
-    std::chrono::seconds first_request_seconds_max{10};  // with the handshake, from accept
+    std::chrono::seconds first_request_seconds_max{10};  // from accept, handshake included
 };
 
 struct UnixListen {
@@ -94,15 +94,16 @@ struct TlsListen {
     std::string certificate_file{};  // PEM
     std::string key_file{};          // PEM
 };
-// privileged: source ports below 1024, which the guest plane asks for (root in the VM).
+// privileged: source ports below 1024, which only root in the VM can bind. The guest plane
+// requires them.
 enum class SourcePort { any, privileged };
 struct VsockListen {
     std::uint32_t port = 8471;
-    SourcePort source = SourcePort::any;  // others take no place
+    SourcePort source = SourcePort::any;  // connections from other ports are refused at accept
 };
 using Listen = std::variant<UnixListen, InheritedListen, TlsListen, VsockListen>;
 
-// An exception on the io thread, which ended a connection or less: called there.
+// Called on the io thread with an exception that it caught, and that ended at most one connection.
 using OnBug = std::function<void(std::string const& what)>;
 
 // Owns the io thread and every connection. start() and stop() from the owner's thread.
@@ -114,12 +115,12 @@ class Server {
     Server& operator=(Server const&) = delete;
     // Adds a listener whose requests go to `handler` (on the io thread: it must not block).
     [[nodiscard]] Result<void> listen(Listen const& where, Handler handler);
-    // Told of each connection that is turned away; on the io thread, before start().
+    // Calls `tell` on the io thread for each connection that is turned away. Set it before start().
     void on_turned_away(std::function<void(Peer const&, Error const&)> tell);
     void start();
     void stop();
-    // Accepts nobody any more, waits so long for what is being answered, answers the rest with 503,
-    // and stops.
+    // Stops accepting, waits up to `patience` for answers under way, answers the rest with 503, and
+    // stops.
     void finish(std::chrono::milliseconds patience);
     // Cuts every vsock connection of a CID: its domain has stopped.
     void cut_vsock(std::uint32_t cid);
@@ -167,7 +168,7 @@ class Client {
                                             std::string const& key_file,
                                             std::vector<std::string> const& names);
 [[nodiscard]] Result<std::string> certificate_fingerprint(std::string const& certificate_file);
-// Whether a server could show this certificate with this key.
+// Checks that a server can serve with this certificate and key.
 [[nodiscard]] Result<void> check_certificate(TlsListen const& where);
 
 [[nodiscard]] Request make_request(std::string method, std::string path);
@@ -182,14 +183,14 @@ class Client {
 [[nodiscard]] Response problem_response(Error const& error, std::string const& instance,
                                         std::string const& request_id);
 [[nodiscard]] Response problem_response(Error const& error, Request const& request);
-// invalid_request where there is a parameter that is not one of `known`.
+// Fails with invalid_request when the query has a parameter that is not in `known`.
 [[nodiscard]] Result<void> check_query(Request const& request,
                                        std::vector<std::string> const& known);
 // The same with a status that HTTP itself asks for: 408, 413, 417, 429, 431.
 [[nodiscard]] Response problem_response_as(int status, Error const& error,
                                            std::string const& instance,
                                            std::string const& request_id);
-// 415 where there is a body that is not said to be JSON, which all that is served here takes.
+// Returns 415 for a body whose Content-Type is not JSON; no route takes anything else.
 [[nodiscard]] std::optional<Response> refuse_other_media(Request const& request);
 
 }  // namespace vfmgr::http

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who of the network has shown who they are, and the part of a listener that the others may have.
+// Remembers which network peers have authenticated, and limits the connections of all others.
 // Values; not synchronised.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace vfmgr::http {
 
-// Peers on whose connections a handler has known who asked; those that were so last.
+// The peers that a handler has authenticated most recently.
 class KnownPeers {
   public:
     explicit KnownPeers(std::size_t most) : most_(most) {}
@@ -25,9 +25,9 @@ class KnownPeers {
     std::uint64_t so_far_ = 0;
 };
 
-// One more connection of a peer that nobody knows, beside `strangers`, one entry for each
-// connection of such a peer: it has a share of its own, and all of them three quarters of a
-// listener. unavailable.
+// Admits one more connection of a peer that has not authenticated. `strangers` has an entry for
+// each connection of such a peer. Each of them has a share, and all together have three quarters of
+// a listener. Fails with unavailable.
 [[nodiscard]] Result<void> admit_stranger(std::span<std::string const> strangers,
                                           std::string const& peer, Limits const& limits);
 

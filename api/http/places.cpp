@@ -11,7 +11,7 @@ constexpr std::uint32_t privileged_port_end = 1024;
 
 using Counts = std::map<std::string_view, std::size_t>;
 
-// The oldest of those that may go, of the peer that has the most.
+// Finds the peer with the most places, and its oldest connection that may go.
 Place const* first_to_go(std::span<Place const> taken, Counts const& counts, auto may_go) {
     Place const* found = nullptr;
     for (auto const& one : taken) {
@@ -41,7 +41,7 @@ Result<std::optional<std::uint64_t>> find_place(std::span<Place const> taken,
         return fail(no_place("all connections that " + peer + " may have are taken"));
     }
     if (taken.size() < limits.all) return std::nullopt;
-    // Who gives one up keeps at least as many as the other has then.
+    // A peer that gives one up still has at least as many as the other has then.
     auto const of_who_has_more = [&](Place const& one) { return counts[one.peer] >= mine + 2; };
     auto const idle_of_those = [&](Place const& one) { return one.idle && of_who_has_more(one); };
     if (auto const* const one = first_to_go(taken, counts, idle_of_those)) return one->number;

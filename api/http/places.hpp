@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who of many peers has a connection of a listener. Each may have a part of them; where all are
-// taken, who has the most gives one up for who has fewer, so that everybody comes to as many as
-// there are for all, and what says nothing holds nobody out. Values; any thread.
+// Shares a listener's connections among its peers. Each peer may have a part of them. When all are
+// taken, the peer with the most gives one up to a peer with fewer, so that shares even out and idle
+// connections keep nobody out. Values; any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace vfmgr::http {
 
-// A connection that is there.
+// An open connection.
 struct Place {
     std::string peer;          // peer_key()
     std::uint64_t number = 0;  // in order of arrival
-    bool idle = false;         // it waits for its peer, and owes it nothing
+    bool idle = false;         // it waits for its peer and owes no answer
 };
 
 struct PlaceLimits {
@@ -25,13 +25,14 @@ struct PlaceLimits {
     std::size_t each = 32;
 };
 
-// For one more connection of `peer`: the number of the one that ends for it; nothing: there is room
-// beside all of `taken`. unavailable.
+// Finds a place for one more connection of `peer`. Returns the number of the connection to end for
+// it, or nothing while there is room beside `taken`. Fails with unavailable.
 [[nodiscard]] Result<std::optional<std::uint64_t>> find_place(std::span<Place const> taken,
                                                               std::string const& peer,
                                                               PlaceLimits const& limits);
 
-// forbidden for an unprivileged process of a VM: it takes no place of those that its root has.
+// Refuses an unprivileged process of a VM with forbidden, before it takes a place from the VM's
+// root.
 [[nodiscard]] Result<void> check_source(SourcePort source, Peer const& peer);
 
 }  // namespace vfmgr::http

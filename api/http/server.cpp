@@ -34,7 +34,7 @@ constexpr std::size_t known_peers_max = 1024;
 
 using TurnedAway = std::function<void(Peer const&, Error const&)>;
 
-// A whole answer to who gets no connection, or has to give up its own.
+// A whole response, for a peer that gets no connection or has to give up its own.
 std::string refusal_text(Error const& error) {
     auto const id = random_request_id();
     auto const response = problem_response(error, "", id);
@@ -47,7 +47,7 @@ std::string refusal_text(Error const& error) {
            response.body;
 }
 
-// Nobody waits for the peer: what fits into the socket at once is sent.
+// Sends what the socket takes at once, and never waits for the peer.
 void turn_away(int fd, Error const& error) {
     auto const text = refusal_text(error);
     (void)::send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -58,8 +58,8 @@ SourcePort source_of(Listen const& where) {
     return vsock ? vsock->source : SourcePort::any;
 }
 
-// An exception that leaves the io thread ends the daemon, and all that it serves: it ends what it
-// happened in.
+// An exception that leaves the io thread ends the daemon. Contain it, so that it ends only the
+// connection that it happened in.
 template <class Work>
 bool returns(OnBug const& on_bug, Work work) {
     try {

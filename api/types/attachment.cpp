@@ -31,7 +31,8 @@ void write_wish(nlohmann::json& out, AttachmentSpec const& spec) {
     out = spec;
 }
 
-// It was judged when it came; what a later vfmgr refuses must not close the store.
+// The spec was checked when it was accepted. A later vfmgr with stricter rules must still open the
+// store.
 void read_kept_wish(JsonReader& reader, AttachmentSpec& spec) {
     fields(reader, spec);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An exception that leaves a thread ends the program; what one request does must not. Pure; any
-// thread.
+// An exception that leaves a thread ends the program, and a single request must never do that.
+// Pure; any thread.
 #pragma once
 
 #include <exception>
@@ -10,7 +10,7 @@
 
 namespace vfmgr {
 
-// What `work` returns, a Result; internal where it throws.
+// Runs `work` and returns its Result; fails with internal if it throws.
 template <class Work>
 [[nodiscard]] std::invoke_result_t<Work> guarded(Work work) {
     try {

@@ -59,7 +59,7 @@ SamePf same_pf(PfIdentity const& known, PfIdentity const& seen) {
 PfIdentity completed(PfIdentity known, PfIdentity const& seen) {
     auto const same = same_pf(known, seen);
     bool const first_look = empty(known);
-    // It was read without its driver: there is nothing yet that another PF of the card lacks.
+    // The identity was read without a driver, so that only the card's serial is known.
     bool const one_card = both(known.serial, seen.serial) && !known.mac && !known.guid;
     if (same == SamePf::no || !(same == SamePf::yes || first_look || one_card)) return known;
     if (!known.mac) known.mac = seen.mac;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a PF is, wherever it stands: its slot may change, and with it its address; udev and people
-// rename its netdev. A value.
+// Identifies a PF independently of its address, which changes with its slot, and of its netdev's
+// name, which udev and people change. A value.
 #pragma once
 
 #include <optional>
@@ -18,16 +18,16 @@ struct PfIdentity {
     bool operator==(PfIdentity const&) const = default;
 };
 
-// Nothing of it could be read: no driver is bound, say.
+// True when nothing of it could be read, for example because no driver is bound.
 [[nodiscard]] bool empty(PfIdentity const& identity);
 // For people: "MAC 52:54:00:00:01:01, serial MT2108X00001"; "an unknown identity" where empty.
 [[nodiscard]] std::string to_string(PfIdentity const& identity);
 
-// unknown: there is nothing that both have and that tells PFs apart; a serial tells cards apart.
+// unknown: the two have no MAC or GUID to compare. A serial tells cards apart, but not the PFs of
+// one card.
 enum class SamePf { yes, no, unknown };
 [[nodiscard]] SamePf same_pf(PfIdentity const& known, PfIdentity const& seen);
-// `known` with what `seen` has besides, where both are of one device or at least of one card;
-// otherwise `known`.
+// Adds to `known` what `seen` has besides, if both are of one device or at least of one card.
 [[nodiscard]] PfIdentity completed(PfIdentity known, PfIdentity const& seen);
 
 class JsonReader;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether what answers at a PF's address is that PF. A value.
+// Tells whether the device at a PF's address is that PF. A value.
 #pragma once
 
 #include "api/types/enum_names.hpp"
@@ -7,11 +7,11 @@
 namespace vfmgr {
 
 enum class Standing {
-    here,            // it is at its address, or nothing says that it is not
-    driver_unbound,  // a PCI function is there that no driver serves: nothing ends
-    renumbered,      // another device is at its address, or it answers at another one
-    gone,            // it is nowhere on this host
-    unknown          // it could not be looked at
+    here,            // the PF is at its address, or nothing contradicts that
+    driver_unbound,  // a function is at its address without a driver; nothing ends
+    renumbered,      // another device is at its address, or the PF is at another address
+    gone,            // the PF is nowhere on this host
+    unknown          // the PF could not be observed
 };
 template <>
 inline constexpr std::array<EnumName<Standing>, 5> enum_names<Standing> = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors kept back for what must go on when all others are taken. They are given up for the
-// moment that needs them, and taken again after it. Any thread.
+// Keeps file descriptors in reserve for work that must succeed even when the process has no others
+// left. Any thread.
 #pragma once
 
 #include <fcntl.h>
@@ -20,12 +20,13 @@ class SpareDescriptors {
     SpareDescriptors(SpareDescriptors const&) = delete;
     SpareDescriptors& operator=(SpareDescriptors const&) = delete;
 
-    // Does `work`, and once more with them where it fails for want of descriptors.
+    // Runs `work`. If it fails with EMFILE or ENFILE, frees the reserve, runs it once more, and
+    // refills the reserve.
     template <class Work>
     auto try_with(Work work) -> decltype(work()) {
         {
             std::lock_guard const lock(mutex_);
-            keep();  // those that were not to be had the last time
+            keep();  // refills what the last call could not
         }
         auto done = work();
         if (done || !wants_descriptors(done.error())) return done;

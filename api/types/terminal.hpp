@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text on somebody's terminal: names from guests, libvirt and the kernel must neither steer it nor
-// turn the order in which the rest is read. And whether it got there. Pure but for flush_output();
+// Writes untrusted text to a terminal safely: names from guests, libvirt and the kernel must
+// neither control it nor change the direction of the text around them. Pure but for flush_output();
 // any thread.
 #pragma once
 
@@ -12,19 +12,19 @@
 namespace vfmgr {
 
 enum class Shown {
-    word,  // no new lines either
-    text,  // its lines, and their tabs, are its own
-    json,  // escaped as JSON does it: the same document
+    word,  // newlines and tabs are escaped, too
+    text,  // newlines and tabs stay
+    json,  // escaped as in JSON strings, so that the document means the same
 };
 
-// Controls (C0, DEL, C1), line separators, and what sets the direction of writing become "\x1b" and
-// "\u202e"; bytes that are no UTF-8 "\x9b".
+// Escapes controls (C0, DEL, C1), line separators and bidirectional controls, as "\x1b" or
+// "\u202e", and bytes that are not UTF-8, as "\x9b".
 [[nodiscard]] std::string escaped(std::string_view text, Shown as);
 
-// Code points, which JSON Schema's maxLength counts.
+// Counts code points, as JSON Schema's maxLength does.
 [[nodiscard]] std::size_t characters_in(std::string_view utf8);
 
-// An error when anything that was written to standard output did not get there.
+// Fails if any write to standard output has failed.
 [[nodiscard]] Result<void> flush_output();
 
 }  // namespace vfmgr

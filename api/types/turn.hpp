@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host answers while others come first: not a refusal, but a place in its queue. Values.
+// A place in a host's queue: what a responder answers instead of a refusal while others come
+// first. Values.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +9,11 @@
 
 namespace vfmgr {
 
-// Who asks again keeps the place; who does not for a while, loses it.
+// The guest keeps its place by asking again, and loses it when it stops asking.
 struct Turn {
     std::uint32_t position = 1;  // 1: the next
     std::uint32_t seconds = 1;   // estimated
-    bool own = false;            // what has to end first is the asker's own
+    bool own = false;            // only sessions or streams of the same VM are ahead
     bool operator==(Turn const&) const = default;
 };
 

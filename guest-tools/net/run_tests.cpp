@@ -10,7 +10,7 @@ namespace vfmgr::guest {
 namespace {
 
 using Steady = std::chrono::steady_clock;
-// Longer than a busy host's sessions take, one after the other; then it says so.
+// Longer than a busy host takes for the sessions ahead; after that it reports an error.
 constexpr std::chrono::minutes session_patience{5};
 
 verify::StreamHost streams_of(HostClient& host, std::string const& session) {
@@ -25,7 +25,7 @@ verify::StreamHost streams_of(HostClient& host, std::string const& session) {
             }};
 }
 
-// Whether it was a turn that came last.
+// Keeps the turn in `last` if the host's last answer was one.
 Result<OrTurn<SessionOffer>> remember_turn(Result<OrTurn<SessionOffer>> answer,
                                            std::optional<Turn>& last) {
     last.reset();
@@ -63,7 +63,7 @@ Result<VfReport> run_tests(TestHost const& host, verify::Subject const& subject,
     std::optional<Turn> last;
     auto const opened = verify::await_turn<SessionOffer>(
         [&] { return remember_turn(host.open((*session)->request()), last); }, waiting);
-    // The host knows nothing of it that it gives up.
+    // The host does not know that this guest gives up: report it.
     if (!opened && last) return with_verdict(std::move(done), host.cannot(opened.error()));
     VFMGR_TRY(auto const offer, opened);
     verify::Measuring const measuring{std::move(measured), host.streams(offer.session),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a responder answers over HTTP, written and read: 201 with an offer, 202 with a turn. A turn
-// is for who says that it waits, with "Prefer: respond-async" (RFC 7240): others, as the vf-guest
-// of a version without turns, would read it as an offer, and are told in words to try again.
+// Writes and reads a responder's HTTP answers: 201 with an offer, 202 with a turn. A client gets a
+// turn only if it sends "Prefer: respond-async" (RFC 7240). A vf-guest that knows no turns would
+// read one as an offer; it gets an error that says to try again.
 #pragma once
 
 #include <optional>
@@ -19,13 +19,13 @@ inline constexpr int offered = 201, others_first = 202;
 [[nodiscard]] http::Response offer_response(http::Request const& request,
                                             OrTurn<StreamOffer> const& answer);
 
-// The same request, of who waits.
+// Adds "Prefer: respond-async" to the request.
 [[nodiscard]] http::Request that_waits(http::Request request);
 
-// Nothing where it is an offer.
+// Returns nothing if the response is an offer.
 [[nodiscard]] Result<std::optional<Turn>> turn_in(http::Response const& response);
 
-// `read` reads the offer from its text.
+// `read` parses the offer's text.
 template <class T, class Read>
 [[nodiscard]] Result<OrTurn<T>> read_offer_or_turn(http::Response const& response, Read read) {
     VFMGR_TRY(auto const turn, turn_in(response));

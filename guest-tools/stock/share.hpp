@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stock clients take of this host while they test: queue pairs, threads that spin,
-// descriptors. Of each attachment a part, and a limit for all together. Any thread.
+// Limits what stock clients take from this host while they test: queue pairs, spinning threads and
+// descriptors, for each attachment and for all together. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace vfmgr::stock {
 
 struct Taken {
     std::size_t pairs = 0;
-    std::size_t spinning = 0;     // threads that look for messages all the time
+    std::size_t spinning = 0;     // threads that poll without sleeping
     std::size_t descriptors = 0;  // of this process
 };
 
@@ -25,8 +25,8 @@ struct ShareLimits {
     Taken all{128, 16, 512};
 };
 
-// What one client's connection takes, and each queue pair that it opens: the device's two
-// descriptors, and its completion channel.
+// A client's connection takes one descriptor. Each queue pair takes three more: two of the device
+// and one of the completion channel.
 inline constexpr Taken taken_by_client{0, 0, 1};
 [[nodiscard]] constexpr Taken taken_by_pair(StockTest test) {
     bool const spins = test == StockTest::send_echo || test == StockTest::write_echo;
@@ -39,7 +39,7 @@ class Shares {
     Shares(Shares const&) = delete;
     Shares& operator=(Shares const&) = delete;
 
-    // Given back when it is destroyed.
+    // Returns its part on destruction.
     class Share {
       public:
         Share(Shares& owner, std::string attachment, Taken taken);
@@ -52,7 +52,7 @@ class Shares {
         };
         std::unique_ptr<Shares, GiveBack> owner_;
     };
-    // limit_exceeded, which names what there is no more of.
+    // Fails with limit_exceeded and names the resource that has run out.
     [[nodiscard]] Result<Share> take(std::string const& attachment, Taken const& wanted);
 
     [[nodiscard]] Taken taken() const;

@@ -90,7 +90,7 @@ void TcpServer::serve(FileDescriptor socket, bool welcome) {
         [this] { return begin_test(); }, [this](bool tested) { end(tested); }));
 }
 
-// Who stays in the listener's queue keeps it readable, and this thread at it.
+// A client left in the listener's queue would keep it readable, and this thread spinning.
 void TcpServer::turn_away_without_descriptors() {
     spare_.reset();
     FileDescriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -101,7 +101,7 @@ void TcpServer::turn_away_without_descriptors() {
     }
     spare_ = keep_one_back();
     if (came) return;
-    // Others were faster: those that come wait in the queue meanwhile.
+    // Another thread took the freed descriptor. Pause; clients wait in the queue meanwhile.
     static_cast<void>(await_readable(std::array{wake_.get()}, Steady::now() + look_again));
 }
 

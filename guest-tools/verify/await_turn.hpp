@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A place in a host's queue is kept by asking again. Blocking; one thread.
+// Waits for a place in a host's queue, and keeps it by asking again. Blocking; one thread.
 #pragma once
 
 #include <functional>
@@ -11,25 +11,25 @@
 
 namespace vfmgr::verify {
 
-// How long a measurement waits for its stream; then it is skipped, and says why.
+// A measurement waits this long for its stream; then it is skipped with the reason.
 inline constexpr std::chrono::seconds stream_patience{30};
 
 struct Waiting {
-    Deadline until;       // then it gives up
-    bool for_own = true;  // also while only the asker's own has to end first
+    Deadline until;       // it gives up then
+    bool for_own = true;  // it also waits for sessions or streams of its own VM
     std::function<Deadline()> now = [] { return std::chrono::steady_clock::now(); };
-    // Time is all that is waited for: a host tells nobody that it is free.
+    // Sleeps between two tries: the host sends no event when a place becomes free.
     std::function<void(std::chrono::milliseconds)> pause{};
 };
 [[nodiscard]] Waiting wait_until(Deadline until);
 
-// How long until it is asked again; nothing when that is given up.
+// Returns the time until the next try, or nothing when it gives up.
 [[nodiscard]] std::optional<std::chrono::milliseconds> next_try(Turn const& turn,
                                                                 Waiting const& waiting);
-// unavailable.
+// The error, unavailable, that names the position in the queue and the time left.
 [[nodiscard]] Error gave_up(Turn const& turn);
 
-// Asks until it is its turn, or has an error.
+// Asks until the host offers a place or fails.
 template <class T>
 [[nodiscard]] Result<T> await_turn(std::function<Result<OrTurn<T>>()> const& ask,
                                    Waiting const& waiting) {

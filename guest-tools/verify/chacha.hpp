@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ChaCha as in RFC 8439, with 8 rounds in place of 20, so that a GPU checks a payload as fast as it
-// reads its memory. No attack is known that tells the stream from chance at 8 rounds, or foretells
-// it. Not for encryption. Pure; any thread.
+// reads its memory. No known attack distinguishes the stream of 8 rounds from random bytes, or
+// predicts it. Not for encryption. Pure; any thread.
 #pragma once
 
 #include <array>
@@ -15,10 +15,10 @@ inline constexpr std::size_t chacha_block_bytes = 64;
 
 struct ChaCha {
     std::array<std::byte, 32> key{};
-    std::uint64_t nonce = 0;  // its first 8 bytes; 4 of zeros follow
+    std::uint64_t nonce = 0;  // the nonce's first 8 bytes; the last 4 are zero
 };
 
-// Whole blocks of the stream, from block `first` on; after block 2^32 - 1 comes block 0 again.
+// Writes whole blocks of the stream, starting at block `first`. Block 0 follows block 2^32 - 1.
 void chacha_blocks(ChaCha const& of, std::uint32_t first, std::span<std::byte> out);
 
 }  // namespace vfmgr::verify

@@ -303,7 +303,7 @@ void add_losses(Verification& verification, Case const& c) {
     if (first.counter.source == CounterSource::qdisc) verification.remedy = first.remedy;
 }
 
-// The class of traffic that the network is about, sent by both ends: else another one was tested.
+// Both ends must send in the network's traffic class; otherwise the run tested another one.
 void judge_dscp(Verification& verification, Case const& c) {
     if (!c.permit.dscp) return;
     verification.dscp = c.facts.dscp;

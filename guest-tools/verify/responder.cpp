@@ -107,7 +107,7 @@ std::size_t Responder::sessions() const {
     return sessions_.size();
 }
 
-// One at a time opens for each attachment, so that it never has two.
+// Only one session of an attachment opens at a time, so that it never has two.
 Result<std::optional<Turn>> Responder::reserve(SessionPermit const& permit) {
     std::lock_guard const lock(mutex_);
     if (opening_.contains(permit.attachment)) return Turn{1, 1, true};
@@ -159,7 +159,7 @@ Responder::Session Responder::take(std::string const& session) {
         sessions_.erase(found);
         streams = take_streams(session);
         auto const& attachment = taken->permit().attachment;
-        // Whoever opens the attachment's next has its place.
+        // A session that is opening for the same attachment keeps the place.
         if (!opening_.contains(attachment)) session_turns_.end(attachment, Steady::now());
     }
     raise_event(wake_);
@@ -195,9 +195,10 @@ Result<void> Responder::open_echo(SessionPermit const& permit) {
     return {};
 }
 
-// A leg's socket goes with its last session: the leg itself may go next. Not while one opens there,
-// which has its socket already and is not in sessions_ yet. Only by the thread that waits for
-// datagrams: while it does, a socket that another thread closes keeps its port.
+// Closes a leg's socket with its last session, because the leg itself may go next. A session that
+// is opening there keeps the socket: it uses it already, but is not in sessions_ yet. Only the
+// thread that waits for datagrams calls this: a socket that another thread closes meanwhile keeps
+// its port.
 void Responder::forget_unused_echo() {
     std::erase_if(echoes_, [&](auto const& echo) {
         bool const opens = std::ranges::any_of(
@@ -229,7 +230,8 @@ int Responder::wait_milliseconds() const {
     return static_cast<int>(std::max<long>(left.count(), 0));
 }
 
-// Whose time is over: a stream gives its place to the next, also if its guest never closes it.
+// Takes out what has used up its time: a stream gives its place to the next even if its guest never
+// closes it.
 Responder::Over Responder::take_over() {
     Over over;
     auto const now = Steady::now();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The responder's streams: whose turn it is, and how they end.
+// The responder's streams: they take turns, run, and end.
 #include <algorithm>
 
 #include "api/types/event.hpp"
@@ -16,7 +16,7 @@ Result<OrTurn<StreamOffer>> Responder::open_stream(std::string const& session,
     VFMGR_TRY(auto reserved_or_turn, reserve_stream(session, request));
     if (auto const* const turn = std::get_if<Turn>(&reserved_or_turn)) return *turn;
     auto const& reserved = std::get<Reserved>(reserved_or_turn);
-    // Ended, if it is, after the lock is given back: its thread is waited for.
+    // Outlives the lock below: a stream that is dropped waits for its thread without it.
     auto opened = open_end(reserved.owner->permit(), request);
     std::lock_guard const lock(mutex_);
     auto const place = streams_.find(reserved.number);
@@ -30,7 +30,7 @@ Result<OrTurn<StreamOffer>> Responder::open_stream(std::string const& session,
     if (offer.seconds > 0)
         place->second.until = Steady::now() + std::chrono::seconds(offer.seconds);
     place->second.end = std::move(*opened);
-    raise_event(wake_);  // it has a time of its own
+    raise_event(wake_);  // the stream has a deadline of its own
     return offer;
 }
 
@@ -46,7 +46,7 @@ Result<std::unique_ptr<StreamEnd>> Responder::open_end(SessionPermit const& perm
                 "use a vfmgrd or vf-guest serve that does");
 }
 
-// Those that spin take a CPU, so they have turns of their own.
+// Echoes spin and take a whole CPU, so they have turns of their own.
 Turns& Responder::turns_of(StreamKind kind) {
     return is_echo(kind) ? echo_turns_ : stream_turns_;
 }
@@ -56,7 +56,7 @@ Result<OrTurn<Responder::Reserved>> Responder::reserve_stream(std::string const&
     std::lock_guard const lock(mutex_);
     auto const owner = sessions_.find(session);
     if (owner == sessions_.end()) return fail(no_session(session));
-    // What one session takes, others miss.
+    // One stream for each session leaves places for others.
     if (std::ranges::any_of(streams_,
                             [&](auto const& entry) { return entry.second.session == session; }))
         return fail(Problem::limit_exceeded, "the session measures already",
@@ -68,7 +68,7 @@ Result<OrTurn<Responder::Reserved>> Responder::reserve_stream(std::string const&
     return Reserved{streams_so_far_, owner->second};
 }
 
-// Under the lock; its end is the caller's to wait for without.
+// Called under the lock. The caller waits for the stream's end after releasing it.
 Responder::Stream Responder::take_stream(std::map<std::uint64_t, Stream>::iterator stream) {
     auto taken = std::move(stream->second);
     streams_.erase(stream);
@@ -98,7 +98,7 @@ std::vector<Responder::Stream> Responder::take_streams(std::string const& sessio
         auto const one = at++;
         if (one->second.session == session) taken.push_back(take_stream(one));
     }
-    // Nor does it wait for one any more.
+    // The session leaves the queues, too.
     stream_turns_.end(session, Steady::now());
     echo_turns_.end(session, Steady::now());
     return taken;

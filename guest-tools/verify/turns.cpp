@@ -34,7 +34,7 @@ Result<std::optional<Turn>> Turns::take(std::string const& vm, std::string const
     return std::nullopt;
 }
 
-// Into the queue, or only to say that it still waits.
+// Adds `key` to the queue, or notes that it still waits.
 Result<void> Turns::enter(std::string const& vm, std::string const& key, Deadline now) {
     auto const known = std::ranges::find(waiting_, key, &Waiting::key);
     if (known != waiting_.end()) {
@@ -58,7 +58,7 @@ Result<void> Turns::enter(std::string const& vm, std::string const& key, Deadlin
     return {};
 }
 
-// A VM that has all that it may is passed over until something of its own ends.
+// Passes over a VM that holds all places that it may, until one of them ends.
 Turn Turns::place_of(std::string const& key) const {
     Turn turn{0, 1, false};
     std::map<std::string, std::size_t> taken;
@@ -76,7 +76,7 @@ Turn Turns::place_of(std::string const& key) const {
     return turn;
 }
 
-// With so many that have to end before it.
+// Estimates the seconds until `before` others have ended.
 std::uint32_t Turns::estimate(std::size_t before) const {
     auto const rounds = static_cast<double>(before) / static_cast<double>(limits_.places);
     return static_cast<std::uint32_t>(std::max(1.0, std::ceil(rounds * usual_)));
@@ -105,7 +105,7 @@ void Turns::end(std::string const& key, Deadline now) {
     forget_idle(now);
 }
 
-// Where nobody holds or waits, nobody has used more than another.
+// Forgets past use once nobody holds a place or waits for one.
 void Turns::forget_idle(Deadline now) {
     if (held_.empty() && waiting_.empty()) {
         used_.clear();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who of many VMs comes next where there is room for few: a fair queue of values, without clock,
-// lock or thread of its own. A VM's turns are ordered by the time that it has used already, so that
-// one that wants much waits behind all that want little (start-time fair queueing, Goyal 1996). Not
-// synchronised: the owner's lock guards it.
+// A fair queue for places that many VMs share. It orders a VM's turns by the time that the VM has
+// already used, so that a VM that wants much waits behind those that want little (start-time fair
+// queueing, Goyal 1996). It has no clock, lock or thread of its own: callers pass the time, and the
+// owner's lock guards it.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,11 @@ struct TurnLimits {
     std::size_t places_each = 1;  // of them by one VM
     std::size_t waiting_max = 512;
     std::size_t waiting_each_max = 16;
-    // A place in the queue is kept for so long after it was asked for.
+    // Who waits loses its place in the queue when it does not ask again for this long.
     std::chrono::seconds patience{15};
-    std::chrono::seconds usual{10};  // how long a place is held, as long as nothing is known
-    // Time that a VM may save up, and how much it regains each second; without, it may always.
+    std::chrono::seconds usual{10};  // estimate of how long a place is held, until some have ended
+    // The time that a VM may save up, and how much of it returns each second. Without an allowance
+    // a VM's time is not limited.
     struct Allowance {
         std::chrono::seconds saved_max{60};
         double regained = 1;
@@ -37,10 +38,11 @@ struct TurnLimits {
 class Turns {
   public:
     explicit Turns(TurnLimits limits);
-    // Nothing: `key` holds a place from now on, until end(). limit_exceeded: the queue is full.
+    // Returns nothing when `key` gets a place, which it holds until end(); a turn when it has to
+    // wait; limit_exceeded when the queue is full.
     [[nodiscard]] Result<std::optional<Turn>> take(std::string const& vm, std::string const& key,
                                                    Deadline now);
-    // Gives the place back, or leaves the queue.
+    // Returns the place of `key`, or takes it out of the queue.
     void end(std::string const& key, Deadline now);
     [[nodiscard]] std::size_t held() const { return held_.size(); }
     [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
@@ -52,7 +54,7 @@ class Turns {
     };
     struct Waiting {
         std::string vm, key;
-        double start = 0;  // in seconds of use: the least comes first
+        double start = 0;  // in seconds of use; the lowest is served first
         Deadline asked_at{};
     };
     struct Saved {
@@ -69,11 +71,11 @@ class Turns {
     void forget_idle(Deadline now);
 
     TurnLimits limits_;
-    double usual_;                        // seconds, of those that ended
-    double served_ = 0;                   // where the last that came was in the order
+    double usual_;                        // seconds; average of the places that have ended
+    double served_ = 0;                   // start of the last that was served
     std::map<std::string, Held> held_;    // by key
     std::vector<Waiting> waiting_;        // the next first
-    std::map<std::string, double> used_;  // by VM: where its next starts
+    std::map<std::string, double> used_;  // by VM: start of its next turn
     std::map<std::string, Saved> saved_;  // by VM
 };
 

@@ -23,7 +23,7 @@ Result<http::Target> target_of(Options const& options) {
     return http::TlsTarget{server.host, server.port, options.ca_file, options.fingerprint};
 }
 
-// Who asked too often did nothing by it, and asks again when the server says: for so long.
+// A request answered with 429 changed nothing. It is repeated as the server says, for this long.
 constexpr std::chrono::seconds patience{60};
 
 std::optional<std::chrono::seconds> pause_of(http::Response const& response) {
@@ -96,7 +96,7 @@ Result<http::Response> Connection::exchange(ApiRequest const& request) const {
         VFMGR_TRY(http::Response response, client_.send(message, request.timeout));
         auto const pause = pause_of(response);
         if (!pause || std::chrono::steady_clock::now() + *pause > until) return response;
-        // No event tells earlier than the server has.
+        // Retry-After is a time; no event announces it.
         ::poll(nullptr, 0, static_cast<int>(std::chrono::milliseconds(*pause).count()));
     }
 }

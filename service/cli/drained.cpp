@@ -56,9 +56,9 @@ Result<Names> left_in_store(std::string const& store, Error const& no_answer) {
     return unseen(names.error(), "start vfmgrd, and ask again: systemctl restart vfmgrd");
 }
 
-// What is lent to VMs, whether they run or not. Before vfmgrd has run there is nobody to ask: its
-// socket would start it, and then what VMs get at this boot would keep openibd from loading the
-// drivers that it takes. A socket or a host that was named is asked all the same.
+// Returns the VMs that have VFs, running or not. Before vfmgrd's first start of a boot it does not
+// ask the default socket: that would start vfmgrd, and the VFs that it then attaches would keep
+// openibd from loading drivers. A socket or URL that the user names is asked all the same.
 Result<Names> lent(Options const& options, DrainSources const& sources) {
     bool const named = !options.url.empty() || options.socket != Options{}.socket;
     auto const mark = read_start_mark(sources.start_mark);

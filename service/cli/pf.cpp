@@ -71,9 +71,8 @@ Result<Edited> edited_spec(Connection const& connection, std::string const& path
     return out;
 }
 
-// Somebody else who changed the spec between our read and our write gets to keep that: it is read
-// again, and the edit made in what there is now. Of those who edit at the same time one wins each
-// time, so this many can.
+// Keeps a change that somebody else made between our read and our write: reads the spec again and
+// repeats the edit in it. Of several editors one wins in each round, so this many can edit at once.
 Result<std::optional<nlohmann::json>> edit_until_written(Connection const& connection,
                                                          Options const& options,
                                                          std::string const& path,

@@ -70,7 +70,7 @@ void add_run(GuestAccess& access, GuestAttachment& attachment, verify::SessionPe
 
 Result<GuestAccess> guest_access(Snapshot const& now, VmIdentity const& vm,
                                  std::uint16_t echo_port) {
-    // While libvirt can't be asked it is taken for running: its connection would have ended.
+    // While libvirt can't be asked, the VM counts as running: its connection is still open.
     auto const& vms = now.host->hypervisor;
     if (!vms.stale && !find_life(vms, vm))
         return fail(Problem::not_found, fmt::format("VM {} has stopped", vm.name),

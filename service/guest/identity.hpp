@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which VM calls on the guest plane. Requests are answered from what is published, and cost libvirt
-// nothing; it is asked where it has told of a change that is not published yet, and about one VM
-// before a request changes something. May block; any thread.
+// Tells which VM calls on the guest plane. The published view answers, so that a request costs
+// libvirt nothing. libvirt is asked only after it has announced a change that is not published yet,
+// and about a single VM before a request changes something. May block; any thread.
 #pragma once
 
 #include <vector>
@@ -12,31 +12,32 @@
 
 namespace vfmgr {
 
-// The last change that libvirt told of, and what was published of its VMs.
+// The published view of VMs, and the time of libvirt's last event.
 struct KnownVms {
     HypervisorView const& published;
     Time changed_at{};
 };
 
-// not_found when no running VM has this CID.
+// Fails with not_found when no running VM has this CID.
 [[nodiscard]] Result<VmIdentity> identify_vm(KnownVms const& known, Hypervisor& hypervisor,
                                              std::uint32_t cid);
-// not_found when this life of the VM is over.
+// Fails with not_found when the VM has stopped or restarted since.
 [[nodiscard]] Result<void> confirm_vm(Hypervisor& hypervisor, VmIdentity const& vm,
                                       std::uint32_t cid);
 
-// The running VM in this life of it, as published; nothing when that is over. Pure.
+// Finds the running VM if it has not restarted since; null otherwise. Pure.
 [[nodiscard]] VmInfo const* find_life(HypervisorView const& view, VmIdentity const& vm);
-// A VM's life that has ended, or that has another CID now.
+// One run of a VM, from start to stop, that has ended or has another CID now.
 struct EndedLife {
     std::string uuid;
     std::uint32_t cid = 0;
     bool operator==(EndedLife const&) const = default;
 };
-// Between two views. Pure.
+// Those that ended between two views. Pure.
 [[nodiscard]] std::vector<EndedLife> ended_lives(HypervisorView const& before,
                                                  HypervisorView const& now);
-// The runs that were begun before `at` for those, which nobody can answer any more. Pure.
+// The verification runs that began before `at` for those VMs; no guest can answer them any more.
+// Pure.
 [[nodiscard]] std::vector<std::string> runs_of(std::vector<EndedLife> const& ended,
                                                Snapshot const& now, Time at);
 

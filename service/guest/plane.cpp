@@ -97,7 +97,7 @@ void GuestPlane::cut(std::uint32_t cid) {
 
 // On the io thread: everything that needs no hook.
 void GuestPlane::accept(http::Request request, http::Respond respond) {
-    // Also where it listens by itself: there they take no place either.
+    // Vsock listeners refuse unprivileged ports at accept; this check serves other callers.
     if (auto const good = http::check_source(http::SourcePort::privileged, request.peer); !good)
         return respond(refusal(request, good.error()));
     auto route = guest_route(request.method, request.path);
@@ -167,7 +167,7 @@ void GuestPlane::look_again() {
     forget_stopped();
 }
 
-// What is only read is answered from what is known of the VMs.
+// Answers reads from the published view of the VMs.
 void GuestPlane::serve(Job job) {
     auto const vm = hooks_.identify(job.cid);
     if (!vm) return job.respond(refusal(job.request, vm.error()));
@@ -249,7 +249,7 @@ void GuestPlane::remember_waiting(VmIdentity const& vm) {
     waited_[vm.uuid] = {vm, clock_.steady_now()};
 }
 
-// In its next life the VM may have no vf-guest.
+// A VM that restarted may run no vf-guest any more.
 void GuestPlane::forget_stopped() {
     std::vector<VmIdentity> vms;
     {

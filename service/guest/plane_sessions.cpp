@@ -36,7 +36,7 @@ Result<http::Response> GuestPlane::start_run(Job const& job, VmIdentity const& v
         return fail(Problem::not_found, "this VM has no such attachment",
                     "read /guest/v1/config for the ones it has");
     {
-        // Before it is there, or the resident vf-guest would see it for a moment.
+        // Before the run begins, or the resident vf-guest would see it for a moment.
         std::lock_guard const lock(mutex_);
         manual_runs_[ticket.attachment] = ticket.run;
     }
@@ -80,13 +80,13 @@ Result<http::Response> GuestPlane::open_session(Job const& job, VmIdentity const
     return serve::offer_response(job.request, *answer);
 }
 
-// To wait costs nothing: asked again, it is the same session.
+// A turn costs no token: the guest asks for the same session again.
 void GuestPlane::give_session_back(std::uint32_t cid) {
     std::lock_guard const lock(mutex_);
     session_rates_.give_back(cid);
 }
 
-// What the VM may do may have changed while the session was opened: then it ends at once.
+// The VM's access may have changed while the session was opened; then the session ends at once.
 Result<void> GuestPlane::keep(SessionOffer const& offer, Session session) {
     auto const run = session.run;
     auto const vm = session.vm;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What many VMs ask, each VM's in a bounded queue of its own, served in turn: one of each VM, then
-// the next of each. A VM that asks much waits behind itself. Not synchronised: the owner's lock
-// guards it.
+// Queues the requests of many VMs. Each VM has a bounded queue of its own, and the queues are
+// served round robin, so that a VM that asks much waits behind its own requests. Not synchronised:
+// the owner's lock guards it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace vfmgr {
 
 struct VmQueueLimits {
     std::size_t waiting_each_max = 8;
-    std::size_t at_work_each_max = 2;  // so that no VM has all threads
+    std::size_t at_work_each_max = 2;  // so that no VM takes all threads
 };
 
 template <class Job>
@@ -24,7 +24,7 @@ class VmQueue {
   public:
     explicit VmQueue(VmQueueLimits limits) : limits_(limits) {}
 
-    // unavailable when as many of this VM wait as may.
+    // Fails with unavailable when the VM's queue is full.
     [[nodiscard]] Result<void> push(std::uint32_t cid, Job job) {
         auto& vm = vms_[cid];
         if (vm.waiting.size() >= limits_.waiting_each_max)
@@ -33,7 +33,7 @@ class VmQueue {
         vm.waiting.push_back(std::move(job));
         return {};
     }
-    // The next whose turn it is, until done() with its CID.
+    // Takes the next request. The caller calls done() with its CID afterwards.
     [[nodiscard]] std::optional<std::pair<std::uint32_t, Job>> take() {
         auto at = vms_.upper_bound(last_);
         for (std::size_t seen = 0; seen < vms_.size(); ++seen, ++at) {
@@ -52,7 +52,7 @@ class VmQueue {
         --vms_.at(cid).at_work;
         forget_idle(cid);
     }
-    // The VM has gone: nobody waits for what it asked.
+    // Drops the requests of a VM that has stopped.
     void drop(std::uint32_t cid) {
         auto const found = vms_.find(cid);
         if (found == vms_.end()) return;
@@ -73,7 +73,7 @@ class VmQueue {
 
     VmQueueLimits limits_;
     std::map<std::uint32_t, Vm> vms_;  // by CID
-    std::uint32_t last_ = 0;           // whose turn it was
+    std::uint32_t last_ = 0;           // CID that was served last
 };
 
 }  // namespace vfmgr

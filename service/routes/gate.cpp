@@ -7,7 +7,7 @@
 namespace vfmgr {
 namespace {
 
-// Of one address or uid that nobody knows: what is beyond is counted, not logged.
+// For each address or uid that fails to authenticate; beyond it, failures are counted, not logged.
 constexpr RateLimit failures{.burst = 60, .per_second = 1};
 
 Result<std::optional<KnownToken>> known_token(Engine const& engine, std::string const& sha256) {
@@ -43,7 +43,7 @@ void log_request(Severity severity, std::string_view message, AuditEntry const& 
          {"operation", std::move(operation)}});
 }
 
-// Of what comes too often only the number is kept.
+// Requests beyond the rate are only counted.
 bool is_too_often(http::Response const& response) {
     return response.status == 429;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The API's gate: who asks, by token or as a user of this host; how often each may; and that it is
-// logged and audited.
+// The API's gate authenticates each request by token or by the local user, limits its rate, logs it
+// and audits it.
 #pragma once
 
 #include "service/audit_trail.hpp"
@@ -10,8 +10,8 @@
 
 namespace vfmgr {
 
-// What it refers to outlives it. Its functions are called on the io thread, but for `answered`,
-// which any thread may call.
+// Its arguments outlive it. Its functions run on the io thread, except `answered`, which any thread
+// may call.
 [[nodiscard]] Gate api_gate(Config const& config, Engine const& engine,
                             std::shared_ptr<AuditTrail> const& trail, Clock& clock);
 

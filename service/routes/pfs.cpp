@@ -75,7 +75,7 @@ Error no_pf(std::string const& pci) {
             "GET /v1/pfs lists those of this host"};
 }
 
-// Something is kept of it, and there is no device at its address: what is known of it, and no more.
+// Describes a PF that the store knows, but that has no device at its address.
 PfState missing_pf(Snapshot const& now, PciAddress const& pci) {
     PfState pf;
     pf.info.pci = pci;
@@ -162,7 +162,7 @@ void forget(Engine& engine, Call const& call, http::Respond respond) {
            [&engine, call] { return show_spec(engine, call); });
 }
 
-// A command about the PF in the path that may end where nothing is left to show of it.
+// Runs a command about the PF in the path, after which there may be nothing left to show of it.
 template <class Command>
 void command_pf(Engine& engine, Call const& call, http::Respond respond) {
     auto const pci = pf_id(call);
@@ -196,7 +196,7 @@ void lift_quarantine(Engine& engine, Call const& call, http::Respond respond) {
            [&engine, call] { return show_vf(engine, call); });
 }
 
-// Events of its PF are in the history of each VF, also of those that never were.
+// A PF's own events are in the history of every VF; only events with a VF prove that it existed.
 bool is_of_vf(HistoryEvent const& event) {
     return event.vf.has_value();
 }

@@ -19,9 +19,8 @@ nlohmann::json about() {
               "/v1/tokens"}}};
 }
 
-// Ready means: the host was seen, libvirt answers. What a crash cut short may still be in recovery,
-// and says so to who would change it. What differs then from what is wanted is told beside it: who
-// may be sent requests is another question.
+// Ready means that the host was observed and libvirt answers. Recovery may still run; it refuses
+// changes to what it works on. Drift is reported beside it and does not make the daemon unready.
 http::Response ready(Engine& engine) {
     auto const now = engine.snapshot();
     auto reasons = nlohmann::json::array();

@@ -27,26 +27,26 @@ struct Route {
     std::string path;  // "/v1/pfs/{pci}/vfs/{index}"
     Role role;
     std::function<void(Call const&, http::Respond)> handle;
-    std::vector<std::string> query{};  // the parameters that it knows; others are refused
+    std::vector<std::string> query{};  // the parameters that it reads; others are refused
 };
 
-// Who may ask, how often, and who is told of it.
+// Authenticates, limits rates, and reports each answer.
 struct Gate {
     using Told = std::function<void(Call const&, http::Response const&)>;
-    // Takes one of what `who` may do in a while. Zero, or how long its refusal is held back.
+    // Takes a token of `who`. Returns zero, or how long to hold back the refusal.
     using Take = std::function<std::chrono::milliseconds(std::string const& who)>;
 
     std::function<Result<Principal>(http::Request const&)> authenticate;
-    Take take_change;   // of a principal, what may change something or is denied
-    Take take_failure;  // what fails to authenticate
-    // Every request that could change something, or was denied, once it was answered.
+    Take take_change;   // by principal: requests that may change something, or are denied
+    Take take_failure;  // by uid or address: requests that fail to authenticate
+    // Called with the answer of every request that may change something, or is denied.
     Told answered;
-    // Every one of somebody unknown, who is named by uid or address.
+    // Called with the answer of every request that fails to authenticate.
     Told unknown;
 };
 
 [[nodiscard]] http::Handler router(std::vector<Route> routes, Gate gate);
-// "address:10.0.0.9", "uid:1000", "cid:3": who is not known by any other name.
+// Names a peer that has not authenticated: "address:10.0.0.9", "uid:1000", "cid:3".
 [[nodiscard]] std::string stranger_name(http::Peer const& peer);
 
 // --- what handlers parse and answer with ---------------------------------------------------
@@ -60,7 +60,7 @@ using http::json_response;
 [[nodiscard]] http::Response list_response(nlohmann::json items);
 [[nodiscard]] Result<PciAddress> pf_id(Call const& call);
 [[nodiscard]] Result<std::uint16_t> vf_index(Call const& call);
-// The answer to a dry run of what has no steps on the host: these sentences say what would be.
+// Answers a dry run that has no steps on the host. `notes` say in sentences what would happen.
 [[nodiscard]] http::Response dry_run_response(std::vector<std::string> notes);
 // ?dry_run=true; anything but true and false is refused.
 [[nodiscard]] Result<bool> wants_dry_run(Call const& call);
@@ -69,9 +69,9 @@ using http::json_response;
 struct Bounds {
     std::uint32_t least = 0;
     std::uint32_t most = 0;
-    std::uint32_t absent = 0;  // what it is when it is not given
+    std::uint32_t absent = 0;  // the value when the parameter is absent
 };
-// ?wait=30: a whole number, as the document says.
+// Reads a whole number such as ?wait=30, within the bounds of the API's document.
 [[nodiscard]] Result<std::uint32_t> whole_number(Call const& call, std::string const& name,
                                                  Bounds const& bounds);
 

@@ -10,8 +10,8 @@
 namespace vfmgr {
 namespace {
 
-// So that an Idempotency-Key can't be used for another request, which the query makes it, too:
-// ?force=true is another one.
+// Tells whether two requests with one Idempotency-Key are the same. The query counts: ?force=true
+// makes another request.
 std::string hash_of(http::Request const& request) {
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
     unsigned length = 0;
@@ -65,7 +65,7 @@ http::Response answered(Answer const& answer, bool replaces,
 
 void answer_in_turn(Engine& engine, Call const& call, http::Respond respond,
                     std::function<http::Response(Control::State&)> work) {
-    // Stays empty when `work` throws: who drops `respond` has the client told.
+    // Stays empty when `work` throws; dropping `respond` then answers 500.
     auto const response = std::make_shared<std::optional<http::Response>>();
     auto const taken = engine.control().offer(
         call.who.name,

@@ -22,8 +22,8 @@ namespace {
 constexpr std::size_t output_bytes_max = 1 << 20;
 constexpr std::chrono::seconds kill_time_max{2};  // for a killed program to be gone
 
-// Children that were killed and went on all the same: those that hang in the kernel, or have become
-// another user's. Whoever runs a program later buries those that have ended.
+// Children that did not end after SIGKILL: they hang in the kernel, or run as another user. Later
+// calls reap those that have ended.
 class Lingering {
   public:
     void add(pid_t child) {

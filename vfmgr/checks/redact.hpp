@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Secrets out of text of any format: what a name of a secret (secret_names.hpp) says, keys between
-// "-----BEGIN" and "-----END", credentials in URLs, and what is known by its form. Where a format
-// leaves it open how far a secret goes, more is removed rather than less. Pure; any thread.
+// Removes secrets from text of any format: values behind a secret's name (secret_names.hpp), keys
+// between "-----BEGIN" and "-----END", credentials in URLs, and secrets with a known form. Where a
+// format leaves the end of a secret open, it removes more rather than less. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace vfmgr::checks {
 
-// Again on what it gave: the same.
+// Idempotent.
 [[nodiscard]] std::string redact(std::string_view text);
 
 }  // namespace vfmgr::checks

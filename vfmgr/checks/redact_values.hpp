@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For redact.cpp only: where a name is in text, and how far its value goes. Pure; any thread.
+// Finds names in text, and the end of their values. For redact.cpp only. Pure; any thread.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,10 @@ namespace vfmgr::checks {
 struct Span {
     std::size_t begin = 0;
     std::size_t end = 0;
-    bool below = false;  // lines of YAML below a name
+    bool below = false;  // a YAML block in the lines below its name
 };
 
-// A set of characters: texts are long, and looked through several times.
+// A set of characters with a fast lookup, because texts are long and searched several times.
 class Letters {
   public:
     constexpr explicit Letters(std::string_view all) {
@@ -37,9 +37,9 @@ class Letters {
     std::array<bool, 256> has_{};
 };
 
-// What stands in place of a secret.
+// Replaces a secret.
 inline constexpr std::string_view removed = "(removed)";
-// A line ends with a newline, or as in /proc/*/environ.
+// A line ends with a newline, or with a NUL as in /proc/*/environ.
 inline constexpr std::string_view line_ends{"\n\0", 2};
 inline constexpr Letters name_letters{
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"};
@@ -47,7 +47,7 @@ inline constexpr Letters name_letters{
 [[nodiscard]] std::size_t end_of_line(std::string_view text, std::size_t at);
 // The next word that can be a name, from `at` on.
 [[nodiscard]] std::optional<Span> next_name(std::string_view text, std::size_t at);
-// The value of a name of that secrecy; nullopt: it has none.
+// Returns the value that follows a name of that secrecy, or nullopt if none does.
 [[nodiscard]] std::optional<Span> value_of(std::string_view text, Span const& name,
                                            Secrecy secrecy);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which names stand before a secret, in whatever format. Pure; any thread.
+// Tells which names introduce a secret, in any format. Pure; any thread.
 #pragma once
 
 #include <string_view>
@@ -8,11 +8,12 @@ namespace vfmgr::checks {
 
 enum class Secrecy {
     none,
-    told,   // "key", "pin", "pwd": words of other things, too, so that '=' or ':' must follow
-    plain,  // "password", "token", "psk": what follows is secret also behind a blank
+    told,   // "key", "pin", "pwd": ambiguous words, secret only with '=' or ':' behind them
+    plain,  // "password", "token", "psk": the value is secret also behind a blank
 };
 
-// "PrivateKey", "--api-key", "wep-key0", "MYSQL_PWD". RDMA's keys (lkey, pkey …) are none.
+// Knows "PrivateKey", "--api-key", "wep-key0", "MYSQL_PWD". RDMA's keys (lkey, pkey …) are no
+// secrets.
 [[nodiscard]] Secrecy secrecy_of(std::string_view name);
 
 }  // namespace vfmgr::checks

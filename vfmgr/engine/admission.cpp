@@ -39,7 +39,8 @@ std::uint64_t revision_of(std::map<Key, Value> const& all, Key const& key) {
     return now == all.end() ? 0 : now->second.revision;
 }
 
-// A PF of which VFs are lent, or are to be cleaned with what is known of it, is not forgotten.
+// A PF with attachments or quarantines is not forgotten: what is stored of it is needed to clean
+// them.
 Result<void> check_unlent(DesiredState const& desired, PciAddress const& pf) {
     for (auto const& [id, lease] : desired.attachments)
         if (lease.vf.pf == pf)
@@ -114,7 +115,7 @@ Result<Answer> Engine::accept(Control::State& state, Operation operation, Intent
     }
     if (auto const launched = launch(operation, std::move(work)); !launched) {
         places_.leave(operation.id);
-        // It is known already, also by its Idempotency-Key: there it says why it did nothing.
+        // The operation is recorded already, with its Idempotency-Key, so it records why it failed.
         operation.state = OperationState::failed;
         operation.problem = launched.error();
         operation.finished_at = clock_.now();

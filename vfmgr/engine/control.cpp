@@ -194,7 +194,7 @@ void mark_stale(HostNetworkView& known, HostNetworkView const& seen) {
     known.stale_reason = seen.stale_reason;
 }
 
-// That it can't be read now is news, also where what was last read of it is not.
+// A reading that failed is news, even if the values in it are older than the known ones.
 template <class Part>
 void replace(Part& known, Part const& seen, Time now) {
     if (!is_newer(known.observed_at, seen.observed_at, now))

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 // A look at a thousand VFs takes seconds where CPUs are slow or taken.
 constexpr auto rest_max = 15s;
-// Refused commands of one client that wait for one look; the next is refused without.
+// Refusals of one client that wait for a fresh look; further ones are answered without it.
 constexpr std::ptrdiff_t awaiting_each_max = 16;
 
 std::string random_id(std::size_t digits) {
@@ -182,8 +182,8 @@ Result<void> Engine::spawn(std::function<void()> work) {
                 "TasksMax");
 }
 
-// What it had done is not undone. Where even that throws, the journal has the operation still, and
-// the next start's recovery ends it.
+// Ends the operation without undoing its steps. If even that throws, the journal still has the
+// operation, and the next start's recovery ends it.
 void Engine::end_by_exception(Operation& operation, std::string const& what) {
     auto const detail = fmt::format("an exception ended operation {}: {}", operation.id, what);
     auto const again = exception_of([&] {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a thread of the daemon serves many: what one throws must not end it for all.
+// Contains exceptions on threads that serve many clients: one client's exception must not end the
+// thread for all.
 #pragma once
 
 #include <exception>
@@ -8,7 +9,7 @@
 
 namespace vfmgr {
 
-// What `work` has thrown; nothing when it returned.
+// Runs `work`. Returns what it threw, or nothing.
 template <class Work>
 [[nodiscard]] std::optional<std::string> exception_of(Work&& work) {
     try {

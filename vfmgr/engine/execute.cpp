@@ -143,8 +143,8 @@ Result<KernelView> observe_kernel(Seams const& seams, KernelScope const& scope) 
     return seen;
 }
 
-// Not from what is published alone: a full look that began before, and took longer, may have put
-// what it read into that meanwhile.
+// Returns what this operation read itself, not the published view: a slower full look that began
+// earlier may have published older values meanwhile.
 Result<HostView> observe_for(Seams const& seams, KernelScope const& scope) {
     VFMGR_TRY(KernelView seen, observe_kernel(seams, scope));
     auto const began = seams.clock.now();

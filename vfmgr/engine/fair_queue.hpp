@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What many clients wait for, in turn: one bounded queue for each of them. A value; not
-// synchronised.
+// Queues tasks of many clients: each client has a bounded queue of its own, and the queues are
+// served round robin. A value; not synchronised.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 namespace vfmgr {
 
 struct FairQueueLimits {
-    std::size_t each = 32;  // waiting, of one client
-    std::size_t all = 512;  // of all; a client that has none waiting still gets one in
-    std::size_t turn = 8;   // clients served at once, one of each
+    std::size_t each = 32;  // tasks of one client
+    std::size_t all = 512;  // tasks of all; beyond it, a client without any may still add one
+    std::size_t turn = 8;   // tasks taken at once, from as many clients
 };
 
 template <class Task>
@@ -26,7 +26,7 @@ class FairQueue {
 
     [[nodiscard]] bool empty() const { return waiting_.empty(); }
 
-    // False: the queue of this client is full.
+    // False when the client's queue is full.
     [[nodiscard]] bool offer(std::string const& client, Task task) {
         auto const found = waiting_.find(client);
         auto const waiting = found == waiting_.end() ? 0 : found->second.size();
@@ -37,7 +37,7 @@ class FairQueue {
         return true;
     }
 
-    // The oldest of each client whose turn it is.
+    // Takes the oldest task of each of the next clients.
     [[nodiscard]] std::vector<Task> take() {
         std::vector<Task> taken;
         for (auto clients = std::min(limits_.turn, turns_.size()); clients > 0; --clients) {
@@ -58,7 +58,7 @@ class FairQueue {
   private:
     FairQueueLimits limits_;
     std::map<std::string, std::deque<Task>> waiting_;
-    std::deque<std::string> turns_;  // who has something waiting
+    std::deque<std::string> turns_;  // clients with tasks, the next first
     std::size_t count_ = 0;
 };
 

@@ -23,7 +23,7 @@ std::vector<std::string> keys_of(PciAddress const& pf, std::vector<Attachment> c
     return keys;
 }
 
-// The steps of this attachment that are not done, a sentence each.
+// Returns a sentence for each step of this attachment that was not done.
 std::vector<std::string> left_of(Plan const& plan, Operation const& operation,
                                  std::string const& attachment) {
     std::vector<std::string> residue;
@@ -42,7 +42,7 @@ void append(Batch& to, Batch&& from) {
     std::ranges::move(from.save_events, std::back_inserter(to.save_events));
 }
 
-// What brought a VF into quarantine before its PF went stays said.
+// A VF that was in quarantine before keeps its earlier reasons.
 Quarantine after_gone(DesiredState const& desired, Attachment const& lease,
                       std::vector<std::string> residue, Time now) {
     auto const earlier = desired.quarantine.find(lease.vf);
@@ -55,8 +55,8 @@ Quarantine after_gone(DesiredState const& desired, Attachment const& lease,
 
 }  // namespace
 
-// Attachments become quarantines before anything is touched, so that a crash leaves those, with
-// what is still to be done; the command may be given again.
+// Turns attachments into quarantines before it touches anything, so that a crash leaves quarantines
+// that name what is still to be done. The command may be repeated.
 void Engine::end_gone(Operation& operation, PciAddress const& pf) {
     auto const claim = claims_.take(keys_of(pf, lent_of(*control_->snapshot().desired, pf)));
     auto const host = observe_for(seams_, std::nullopt);

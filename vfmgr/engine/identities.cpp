@@ -16,7 +16,7 @@ void keep_identity(Batch& batch, KernelView const& host, DesiredState const& des
         batch.save_identities.emplace_back(pf, std::move(*identity));
 }
 
-// A store of an earlier form has none: what is at the address at the first look is what was there.
+// A store of an earlier form has no identities. The first look takes what is at the address.
 void Engine::learn_identities(Control::State& state) {
     auto const host = control_->snapshot().host;
     auto const& desired = state.desired();

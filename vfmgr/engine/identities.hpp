@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PFs are becomes durable: with what is first kept of them, or after the first look that reads
-// it. A free function; any thread.
+// Makes PFs' identities durable: with the first state that is kept of a PF, or after the first look
+// that reads its identity. Free functions; any thread.
 #pragma once
 
 #include "vfmgr/plan/host_view.hpp"
@@ -8,12 +8,13 @@
 
 namespace vfmgr {
 
-// Adds to `batch` what is to be kept of the PF and is not yet.
+// Adds the PF's identity to `batch`, as far as it is not stored yet.
 void keep_identity(Batch& batch, KernelView const& host, DesiredState const& desired,
                    PciAddress const& pf);
 
-// What was done to a PF is not undone on another device that answers in its place now: such records
-// go from `records`. Says of each what is not undone, and why. VMs' XML is put back all the same.
+// Removes from `records` the steps on a PF whose address now belongs to another device: recovery
+// must not undo them there. Returns a sentence for each that says what is not undone, and why.
+// Changes to VMs' XML stay in `records`.
 [[nodiscard]] std::vector<std::string> take_out_others(std::vector<JournalRecord>& records,
                                                        HostView const& host,
                                                        DesiredState const& desired);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many operations there may be at once. Those that wait for a guest are counted apart, and each
-// VM has its share of them; those that take a VF back have places that nothing else takes. Any
-// thread.
+// Limits how many operations run at once. Operations that wait for a guest are counted apart, with
+// a share for each VM. Operations that take a VF back have places that no other operation can take.
+// Any thread.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ struct PlaceLimits {
     std::size_t waiting_of_a_vm_max = 16;
 };
 
-// What an operation does on the host, and for the guest of which VM it waits.
+// What an operation does on the host, and which VM's guest it waits for.
 struct PlaceWanted {
     enum class Work { none, changes, detaches };
     Work work = Work::changes;
@@ -31,9 +31,10 @@ class Places {
   public:
     explicit Places(PlaceLimits limits = {}) : limits_(limits) {}
 
-    // For all that the operation will do, so that nothing is refused once it has begun.
+    // Takes all places that the operation will need, so that it is not refused half-way.
     [[nodiscard]] Result<void> enter(std::string const& operation, PlaceWanted const& wanted);
-    // While it waits for its guest others may have its place; afterwards it works whoever does.
+    // rest() frees the operation's working place while it waits for its guest. resume() takes one
+    // again, also beyond the limit.
     void rest(std::string const& operation);
     void resume(std::string const& operation);
     void leave(std::string const& operation);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// After a crash, or a stop that did not wait: each operation that was cut short ends in the old
-// state, the new state, or quarantine with the residue listed. Its claims are taken before anything
-// is served, so nobody else changes what it is about, and the rest of the host is served meanwhile.
+// Recovery after a crash, or a stop that did not wait. Each interrupted operation ends in the old
+// state, the new state, or quarantine with the residue listed. Recovery takes their claims before
+// anything is served, so that nobody else changes their PFs and VMs; the rest of the host is served
+// meanwhile.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -148,7 +149,7 @@ Keys keys_of(UnfinishedOperation const& unfinished, Snapshot const& now) {
     return keys;
 }
 
-// What has claims in common, one behind the other in the order in which it began.
+// Operations that share claims, in the order in which they began.
 struct Group {
     Keys keys;
     std::vector<UnfinishedOperation> operations;
@@ -202,7 +203,7 @@ Result<void> Engine::recover(Recovered ended) {
                 recovering_.emplace(key, group.operations.front().operation.id);
         return true;
     });
-    // Claimed before anybody else can ask for it. Nobody has a claim yet, so none is waited for.
+    // Nobody has a claim yet, so that this does not wait.
     for (auto& group : groups) {
         std::vector<std::string> const keys(group.keys.begin(), group.keys.end());
         auto claim = std::make_shared<Claim>(claims_.take(keys));
@@ -219,8 +220,8 @@ Result<void> Engine::recover(Recovered ended) {
     return {};
 }
 
-// Refused, not queued: how long a guest keeps recovery waiting nobody knows, and whoever asks may
-// want something else once it is over.
+// Refuses commands and does not queue them: a guest may keep recovery waiting for long, and the
+// client may want something else afterwards.
 Result<void> Engine::check_recovered(Command const& command) const {
     if (recovering_.empty()) return {};
     for (auto const& key : std::visit(Claiming{control_->snapshot()}, command))
@@ -237,7 +238,7 @@ Result<void> Engine::check_recovered(Command const& command) const {
 // Newest first: what a later operation built on an earlier one's goes first.
 void Engine::recover_group(std::vector<UnfinishedOperation>& group,
                            std::vector<std::string> const& claimed, Recovered const& ended) {
-    // A worker of the vfmgrd that was cut short may still be at its step, and is waited for.
+    // Waits for a worker of the previous vfmgrd that may still be at its step.
     for (auto const& key : claimed)
         if (auto const pf = claimed_pf(key)) static_cast<void>(kernel_.observe(*pf).has_value());
     for (auto one = group.rbegin(); one != group.rend(); ++one) {
@@ -270,15 +271,15 @@ void Engine::recover_from(Operation& operation, std::string const& exception) {
 
 void Engine::recover_one(UnfinishedOperation& unfinished, CutShort const& cut_short) {
     auto& operation = unfinished.operation;
-    // Whichever way it goes on from here. What can't be put back now is tried again by the undo, or
-    // named by the kernel when a step needs it.
+    // Needed whatever happens next. If it fails, the undo tries again, or the kernel names the
+    // value when a step needs it.
     auto same_device = unfinished.records;
     auto const now = control_->snapshot();
     static_cast<void>(take_out_others(same_device, *now.host, *now.desired));
     static_cast<void>(put_values_back(seams_, same_device));
     if (operation.kind == OperationKind::attach || operation.kind == OperationKind::detach)
         return recover_lease(unfinished, cut_short);
-    // What was to be restored is wanted all the same, and a PF that is gone has nothing any more.
+    // A restore is repeated at every start, and a PF that is gone has nothing to undo.
     if (operation.kind == OperationKind::verify || operation.kind == OperationKind::restore ||
         operation.kind == OperationKind::end_gone_pf)
         return finish(operation, fail(cut_short("nothing on the host had to be undone")), {});

@@ -35,7 +35,8 @@ void add_changes(std::map<PciAddress, Value> const& before,
         if (!after.contains(pf)) erase.push_back(pf);
 }
 
-// What makes `after` of `before`. Erased is only what is not saved: PFs may have swapped.
+// Returns the changes from `before` to `after`. It erases only what it does not save, because PFs
+// may have swapped.
 Batch changes_of(DesiredState const& before, DesiredState const& after) {
     Batch batch;
     add_changes(before.pfs, after.pfs, batch.save_pfs, batch.erase_pfs);
@@ -60,7 +61,7 @@ Error moved_again() {
 
 }  // namespace
 
-// VFs first, whose addresses nobody can tell before.
+// Makes the VFs first, since their addresses are unknown before.
 Result<RekeyPlan> Engine::begin_rekey(Operation& operation, RekeyPf const& command,
                                       std::vector<PfMove> const& claimed) {
     for (bool made = false;; made = true) {
@@ -81,8 +82,8 @@ Result<RekeyPlan> Engine::begin_rekey(Operation& operation, RekeyPf const& comma
     }
 }
 
-// Then the XML, which is undone where it can't be changed as a whole; then what is kept; and then
-// what a boot would do for it.
+// Changes the XML next, and undoes that unless all of it succeeds; then moves the stored state, and
+// does what a boot would do for the PF.
 void Engine::rekey(Operation& operation, RekeyPf const& command) {
     auto const before = control_->snapshot();
     auto const first = plan_rekey(*before.host, *before.desired, command.from, command.to);

@@ -261,7 +261,7 @@ void Engine::repair_drift(Control::State& state, DriftWatch::Seen const& seen) {
 }
 
 // In every mode: while it is open a VM reaches what it must not, whoever decides about the rest.
-// What still lacks while an operation goes on may be that one's to do.
+// While an operation runs on the PF, it may be about to set what is missing.
 void Engine::close_again(Control::State& state, HostView const& host, PciAddress const& pf,
                          DriftWatch::Seen const& seen) {
     auto const subject = pf_subject(pf) + filter_aspect;

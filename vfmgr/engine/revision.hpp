@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a change was made from what is wanted now: asked at admission, and once more under the
-// claim, since another change may have been ahead in the queue. Free functions; any thread.
+// Checks that a change is based on the current revision: at admission, and again under the claim,
+// because another change may be ahead in the queue. Free functions; any thread.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace vfmgr {
 
-// What is not wanted yet is at revision 0. Without `if_match` any revision will do.
+// A PF or link without a spec is at revision 0. Without `if_match` every revision passes.
 [[nodiscard]] Result<void> check_revision(DesiredState const& desired, PciAddress const& pf,
                                           std::optional<std::uint64_t> if_match);
 [[nodiscard]] Result<void> check_revision(DesiredState const& desired, std::string const& link,

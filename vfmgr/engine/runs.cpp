@@ -60,8 +60,8 @@ void Engine::verification_done(Verification verification) {
         proved.verification->started_at = run->second.started_at;
         proved.verification->finished_at = clock_.now();
         state.runs.erase(run);
-        // Not told to the guest, whose VF may have been another tenant's before. A history that
-        // can't be read takes nothing from the verdict.
+        // Never told to the guest: the VF may have been another tenant's before. The verdict stands
+        // even if the history can't be read.
         if (auto const earlier = state.store.verifications(proved.vf))
             std::ranges::copy(slower_than_before(*proved.verification, *earlier),
                               std::back_inserter(proved.verification->warnings));

@@ -112,7 +112,7 @@ void Engine::begin_scheduled(Control::State& state, Attachment const& lease) {
     schedule_.told.erase(lease.id);
     auto const run = random_id(16);
     std::chrono::seconds const timeout(lease.spec.verify_timeout_seconds);
-    // Not after the run is over, which would be taken for an answer.
+    // Its deadline is no later than the run's end: a run that has ended would count as answered.
     schedule_.going_on = Schedule::GoingOn{lease.id, run, clock_.steady_now() + timeout};
     start_run(state, lease.id,
               {run, random_id(32), now, now + timeout, lease.spec.verify_profile, {}});

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets a daemon that stops end between two steps of the kernel, not in one. Owned by the engine;
-// any thread.
+// Makes a stop fall between two kernel steps, never inside one. Owned by the engine; any thread.
 #pragma once
 
 #include <condition_variable>
@@ -10,7 +9,7 @@ namespace vfmgr {
 
 class StepGate {
   public:
-    // A step; while the gate is shut, it does not begin.
+    // Held during a step. Its constructor waits while the gate is shut.
     class Passage {
       public:
         explicit Passage(StepGate& gate);
@@ -22,7 +21,7 @@ class StepGate {
         StepGate& gate_;
     };
 
-    void shut();  // returns when no step is under way any more
+    void shut();  // returns when no step is under way
     void open();
 
   private:

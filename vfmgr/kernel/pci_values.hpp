@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What steps change in sysfs only for as long as they last, and what puts it back when one was cut
-// in two. Free functions; the caller holds the PF's claim.
+// Reads and restores the sysfs values that a step changes only while it lasts, for steps that were
+// interrupted. Free functions; the caller holds the PF's claim.
 #pragma once
 
 #include "vfmgr/kernel/kernel.hpp"
@@ -8,17 +8,17 @@
 
 namespace vfmgr {
 
-// Absent where the kernel has no such file, or does not say.
+// Absent when the kernel has no such file, or can't read it.
 [[nodiscard]] std::optional<bool> read_drivers_autoprobe(LinuxKernelRoots const& roots,
                                                          PciAddress const& pf);
-// "flr bus"; empty where the kernel can't reset it.
+// Such as "flr bus"; empty when the kernel can't reset the function.
 [[nodiscard]] std::string read_reset_methods(LinuxKernelRoots const& roots, PciAddress const& pci);
 
-// The driver that the next probe is to bind; empty: whichever fits.
+// Sets the driver that the next probe binds. Empty: any driver that matches.
 [[nodiscard]] Result<void> set_override(LinuxKernelRoots const& roots, PciAddress const& pci,
                                         std::string const& driver);
 
-// Writes only what is not so already. A VF that is gone has nothing to be put back.
+// Writes only values that differ. Skips VFs that are gone.
 [[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots, SetPciValues const& step,
                                             Deadline deadline);
 

@@ -74,7 +74,7 @@ Result<std::shared_ptr<Worker>> RemoteKernel::worker_of(KernelSubject const& sub
     return slot.worker;
 }
 
-// Where the daemon has a worker of its own there is none, and nothing is waited for.
+// Once the daemon has a worker of its own, no predecessor is left to wait for.
 void RemoteKernel::await_predecessor(KernelSubject const& subject) {
     auto& slot = slot_of(subject);
     while (Steady::now() < no_predecessor_after_ && !worker_of(subject, slot)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vital product data: what a card's maker wrote on it (PCI Local Bus Specification 3.0, appendix
-// I). Each byte of it takes the device a while, so it is read once for each device that comes. Safe
-// to call from any thread.
+// Reads vital product data, which the card's maker wrote (PCI Local Bus Specification 3.0, appendix
+// I). Devices read it slowly, byte by byte, so it is read once for each device that appears. Any
+// thread.
 #pragma once
 
 #include <map>
@@ -13,8 +13,7 @@
 
 namespace vfmgr {
 
-// The serial number of the read-only part; nothing where there is none, or where the bytes end
-// before it.
+// Returns the serial number of the read-only part, or nothing when it has none or is cut before it.
 [[nodiscard]] std::optional<std::string> vpd_serial(std::string_view vpd);
 
 class VpdBook {
@@ -24,7 +23,7 @@ class VpdBook {
 
   private:
     struct Known {
-        std::uint64_t file = 0;  // inode of its sysfs file: another device's is another
+        std::uint64_t file = 0;  // inode of its sysfs file, which another device does not share
         std::optional<std::string> serial;
     };
     std::mutex mutex_;

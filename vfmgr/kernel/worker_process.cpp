@@ -156,8 +156,8 @@ Result<FileDescriptor> worker_program() {
 void await_predecessor(fs::path const& locks, KernelSubject const& subject, Deadline deadline) {
     FileDescriptor lock(::open(lock_file(locks, subject).c_str(), O_RDONLY | O_CLOEXEC));
     if (!lock) return;
-    // For the lock, not for the process that the file names: a program that the worker began may
-    // outlive it. flock() knows no deadline, so it waits on a thread, which ends with the holder.
+    // Waits for the lock, not for the process that the file names: a program that the worker
+    // started may outlive it. flock() takes no deadline, so a thread waits, until the holder ends.
     auto free = std::make_shared<std::promise<void>>();
     auto const freed = free->get_future();
     std::thread([free, lock = std::move(lock)]() mutable {

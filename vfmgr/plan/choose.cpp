@@ -34,7 +34,7 @@ std::string vf_with(HostView const& host, DesiredState const& desired, VfId cons
         if (has(lease.settings, identity) && lease.vf != vf)
             return fmt::format("VF {} lent to {} (attachment {})", to_string(lease.vf),
                                lease.vm_name, id);
-    // The VM may have it still, and a PF that is gone may come back with it.
+    // The VM may still use the address, and a PF that is gone may come back with it.
     for (auto const& [id, quarantine] : desired.quarantine)
         if (has(quarantine.attachment.settings, identity) && id != vf)
             return fmt::format("VF {} in quarantine, which {} had", to_string(id),
