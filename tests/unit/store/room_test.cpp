@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A store at its own limit: what was remembered makes room for what happens now, and what ends
 // something finds room that nothing else may take.
+#include <sqlite3.h>
+#include <unistd.h>
+
 #include "store_bench.hpp"
-#include "tests/unit/file_size_limit.hpp"
 
 namespace vfmgr {
 namespace {
@@ -102,16 +104,67 @@ TEST_F(RoomTest, WhatEndsAnAttachmentHasAReserve) {
     EXPECT_TRUE(store.commit(beginning("attach", OperationKind::attach))) << "by itself";
 }
 
-// Whose disk it is: a file system that others fill takes no history.
-TEST_F(RoomTest, AFullDiskCostsNoHistory) {
-    auto store = open();
-    for (std::uint32_t number = 1; number <= 20; ++number) ASSERT_TRUE(store.commit(ended(number)));
-    {
-        test::FileSizeLimit const limit(file_bytes());
-        for (std::uint32_t number = 21; number <= 400; ++number)
-            if (!store.commit(ended(number))) break;
+// A disk that is full: SQLite's writes beyond `bytes` of a file fail with ENOSPC. With RLIMIT_FSIZE
+// they fail with EFBIG, which SQLite takes for a broken disk.
+class FullDisk {
+  public:
+    explicit FullDisk(std::uint64_t bytes) {
+        room = bytes;
+        EXPECT_EQ(set(reinterpret_cast<sqlite3_syscall_ptr>(&write)), SQLITE_OK);
     }
-    EXPECT_TRUE(store.operation(fmt::format("{:032x}", 1)).value());
+    ~FullDisk() { EXPECT_EQ(set(nullptr), SQLITE_OK); }
+    FullDisk(FullDisk const&) = delete;
+    FullDisk& operator=(FullDisk const&) = delete;
+
+  private:
+    static inline std::uint64_t room = 0;
+
+    static ssize_t write(int fd, void const* data, std::size_t size, off_t at) {
+        if (static_cast<std::uint64_t>(at) + size <= room) return ::pwrite(fd, data, size, at);
+        errno = ENOSPC;
+        return -1;
+    }
+    static int set(sqlite3_syscall_ptr call) {
+        auto* const vfs = ::sqlite3_vfs_find(nullptr);
+        auto const* const name = vfs->xGetSystemCall(vfs, "pwrite64") ? "pwrite64" : "pwrite";
+        return vfs->xSetSystemCall(vfs, name, call);
+    }
+};
+
+Batch ended(std::uint32_t first, std::uint32_t count) {
+    Batch batch;
+    for (auto number = first; number < first + count; ++number)
+        batch.save_operations.push_back(ended(number).save_operations.front());
+    return batch;
+}
+
+// A file system that others fill: forgetting history would not empty it. The store has so much
+// history here that it would forget some if its own limit were the reason.
+TEST_F(RoomTest, AFullDiskCostsNoHistory) {
+    constexpr StoreLimits limits{4 * 1024 * 1024};
+    constexpr std::uint32_t each = 50;
+    auto const first = fmt::format("{:032x}", 1);
+    std::uint32_t most = 1;  // operations that such a store has room for
+    {
+        auto full = open(limits);
+        for (; full.commit(ended(most, each)) && full.operation(first).value(); most += each)
+            ASSERT_LT(most, 100'000U);
+    }
+    std::filesystem::remove(path());
+    auto const kept = most / 5 * 4;
+    ASSERT_TRUE(open(limits).commit(ended(1, kept)));
+
+    auto store = open(limits);
+    {
+        // Room for the eighth that is forgotten at a time, and not for what comes.
+        FullDisk const disk(file_bytes() / 5);
+        auto const refused = store.commit(ended(kept + 1, kept / 9 * 2));
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().causes.at(0).code, "SQLITE_FULL");
+        EXPECT_TRUE(store.operation(first).value());
+    }
+    EXPECT_TRUE(store.commit(ended(kept + 1, 1)));
+    EXPECT_TRUE(store.operation(first).value());
 }
 
 AuditEntry refused(std::size_t bytes) {
