@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A full disk stops changes and nothing else; a store at its own limit makes room by itself."""
 
-from vflab.product import Before, Product
+from vflab.product import SERVICES, STATE, STORE, Before, Product
 
-STATE = "/var/lib/vfmgr"
 IMAGE = "/run/vfmgr-state.img"
-SERVICES = "vfmgrd.socket vfmgrd.service"
-STORE = f"{STATE}/vfmgr.db"
 STORE_BYTES_MAX = 1 << 30
 DRY_RUNS = 60
 # As years of requests would: rows of the audit, of 1 MiB each, to the last page.

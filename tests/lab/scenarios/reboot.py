@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """After a reboot VFs, settings, RDMA links and the VM's device are back, before libvirt's VM."""
 
-from vflab.product import Product
+from vflab.product import SERVICES, Product
 
 MAC = "52:54:00:11:22:44"
 # As openibd's gate asks, earlier than vfmgr's own units.
@@ -83,10 +83,10 @@ def run(lab):
     if lab.check_equal(lab.host.read(SAID).split(), ["0"], "drained at boot, before vfmgrd"):
         lab.count("drained at boot")
     lab.check_equal(lab.vfctl("drained", check=False).status, 4, "drained, with a VF lent again")
-    lab.host.run("systemctl stop vfmgrd.socket vfmgrd")
+    lab.host.run(f"systemctl stop {SERVICES}")
     held = lab.vfctl("drained", check=False)
     lab.check(held.status == 4 and "keeper" in held.stderr, f"drained without vfmgrd: {held}")
-    lab.host.run(f"systemctl start vfmgrd.socket vfmgrd; systemctl disable {GATE} 2>&1; "
+    lab.host.run(f"systemctl start {SERVICES}; systemctl disable {GATE} 2>&1; "
                  f"rm {SAID} /etc/systemd/system/{GATE}; systemctl daemon-reload")
     rdma_link_again(lab)
     lab.host.run("virsh -q autostart --disable keeper")

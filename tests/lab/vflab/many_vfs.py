@@ -20,15 +20,13 @@ from contextlib import closing
 from pathlib import Path
 
 from vflab import lab_pf
-from vflab.product import Product
+from vflab.product import SERVICES, STORE, Product
 from vflab.vm import VM
 
 KINDS = ("ethernet", "infiniband") * 4
 PFS, VFS = len(KINDS), 120
 SETTINGS = {"ethernet": {"vlan": {"id": 100}, "trust": True}, "infiniband": {}}
-STORE = "/var/lib/vfmgr/vfmgr.db"
-STOP = "systemctl stop vfmgrd.socket vfmgrd"
-START = "systemctl start vfmgrd.socket vfmgrd"
+STOP, START = f"systemctl stop {SERVICES}", f"systemctl start {SERVICES}"
 BIND = """cd {folder} && for vf in virtfn*; do
   [ -e $vf/vfio-dev ] && continue
   pci=$(readlink $vf); pci=${{pci##*/}}

@@ -8,7 +8,7 @@ import sys
 import time
 
 from vflab import apt
-from vflab.paths import LAB, REPO, LabError, machine_suite
+from vflab.paths import LAB, REPO, LabError, machine_suite, names_in
 from vflab.parts import hash_of, part
 
 SOURCES = ["api", "vfmgr", "guest-tools", "service", "deploy", "CMakeLists.txt",
@@ -59,13 +59,6 @@ def build_dependencies():
 
 def test_dependencies():
     return names_in(TEST_DEPENDENCIES)
-
-
-def names_in(path):
-    if not path.exists():
-        raise LabError(f"no {path.relative_to(REPO)}: it names what a build needs")
-    lines = [line.split("#")[0].strip() for line in path.read_text().splitlines()]
-    return [line for line in lines if line]
 
 
 def build_packages(suite, output):

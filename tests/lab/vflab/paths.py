@@ -27,6 +27,14 @@ def state_dir():
     return state
 
 
+def names_in(path):
+    """Of a list with a name in each line, and comments from # on."""
+    if not path.exists():
+        raise LabError(f"no {path.relative_to(REPO)}")
+    lines = [line.split("#")[0].strip() for line in path.read_text().splitlines()]
+    return [line for line in lines if line]
+
+
 def run_dir(name):
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,23}", name):
         raise LabError(f"a lab's name is 1 to 24 letters, digits, dots or dashes, not '{name}'")

@@ -10,14 +10,13 @@ import re
 import subprocess
 
 from . import scenario
-from .paths import LAB, REPO, SCENARIOS
+from .paths import LAB, REPO, SCENARIOS, names_in
 
 CORE = LAB / "core.txt"
 
 
 def core():
-    lines = (line.split("#")[0].strip() for line in CORE.read_text().splitlines())
-    return [line for line in lines if line]
+    return names_in(CORE)
 
 
 def slices(name):

@@ -11,6 +11,9 @@ PLAIN = {"name": "plain", "prefix": "192.168.50.0/24", "host_address": "192.168.
          "mtu": 1500, "rdma": "rxe"}
 
 NFT = "/usr/sbin/nft"
+STATE = "/var/lib/vfmgr"
+STORE = f"{STATE}/vfmgr.db"
+SERVICES = "vfmgrd.socket vfmgrd.service"
 
 
 class Refused(AssertionError):

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs scenarios: shares boots, judges, keeps the evidence of failures."""
 
-import os
 import signal
 import time
 import traceback
-from pathlib import Path
 
 from vflab import panic, plan, scenario
 from vflab.build import build
@@ -14,10 +12,12 @@ from vflab.host import Host
 from vflab.machine import HostGone, Machine
 from vflab.observe import Observe
 from vflab.parts import PartsInUse
+from vflab.passed import Passed
 from vflab.paths import SCENARIOS, LabError, new_results_dir
 from vflab.shell import say
 
 EMULATOR_RETRIES_MAX = 1  # in a run
+PASSED = Passed("lab")
 DEADLINE_SECONDS = 900  # of one scenario that names no DEADLINE_SECONDS of its own
 
 
@@ -83,11 +83,9 @@ class Runner:
         return modules
 
     def told_before(self, name):
-        kept = passed_file(name)
-        if kept is None or not kept.exists():
+        if not PASSED.told(name):
             return False
         self.passed += 1
-        print(kept.read_text().rstrip(), flush=True)
         return True
 
     def run_one(self, name, module):
@@ -114,9 +112,7 @@ class Runner:
         if not failures:
             self.passed += 1
             line = f"PASS {name} ({seconds:.1f} s) {counts}".rstrip()
-            if (kept := passed_file(name)) is not None:
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                kept.write_text(line + "\n")
+            PASSED.keep(name, line)
             return print(line, flush=True)
         self.failed += 1
         print(f"FAIL {name}: {failures[0]}", flush=True)
@@ -222,11 +218,6 @@ class Runner:
             return gather(self.machine, new_results_dir(name))
         except (LabError, OSError) as error:
             return f"(could not be gathered: {error})"
-
-
-def passed_file(name):
-    folder = os.environ.get("VFMGR_PASSED")
-    return Path(folder) / "lab" / name.replace("/", "-") if folder else None
 
 
 def out_of_time(*_):
