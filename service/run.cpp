@@ -273,7 +273,7 @@ void stop(Engine& engine, http::Server& server, AuditTrail& trail, Clock& clock)
     engine.control().on_change([] {});
     trail.finish();
     if (engine.stop(clock.steady_now() + stop_patience)) return;
-    log(Severity::notice, "operations are left to the next start");
+    log(Severity::notice, "operations are left to the next start's recovery");
     ::_exit(0);
 }
 

@@ -20,7 +20,7 @@ Result<void> admit_stranger(std::span<std::string const> strangers, std::string 
                     "all connections that " + peer + " may have before it is known are taken",
                     "close other connections, then try again with a token");
     if (strangers.size() >= limits.connections_max - limits.connections_max / 4)
-        return fail(Problem::unavailable, "all connections of peers that nobody knows are taken",
+        return fail(Problem::unavailable, "all connections of unauthenticated peers are taken",
                     "try again with a token when some have ended");
     return {};
 }

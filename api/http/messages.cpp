@@ -64,7 +64,7 @@ Result<void> check_query(Request const& request, std::vector<std::string> const&
                     fmt::format("{} {} has no parameter {}", request.method, request.path,
                                 vfmgr::quoted(name)),
                     known.empty() ? "leave it out: there are none here"
-                                  : fmt::format("those that it knows: {}", fmt::join(known, ", ")));
+                                  : fmt::format("its parameters are: {}", fmt::join(known, ", ")));
     }
     return {};
 }

@@ -60,7 +60,7 @@ Result<std::string> decode(std::string_view text, Part part) {
     }
     if (!valid_utf8(out)) return refuse("the request target is not UTF-8");
     if (escaped(out, Shown::word) != out)
-        return refuse("the request target has a character that steers terminals");
+        return refuse("the request target has a control or bidirectional character");
     return out;
 }
 

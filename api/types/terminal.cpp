@@ -89,7 +89,7 @@ Result<void> flush_output() {
     bool const flushed = std::fflush(stdout) == 0;
     auto const error = errno;
     if (flushed && std::ferror(stdout) == 0) return {};
-    Error out{Problem::internal, "what was to be shown could not be written to standard output",
+    Error out{Problem::internal, "the answer could not be written to standard output",
               "write to a place that has room, and try again"};
     if (!flushed) out.causes.push_back(errno_cause("write", error));
     return fail(std::move(out));

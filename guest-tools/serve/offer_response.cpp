@@ -34,7 +34,8 @@ bool says_that_it_waits(http::Request const& request) {
 http::Response try_again(http::Request const& request, Turn const& turn) {
     auto response = http::problem_response(
         {Problem::unavailable,
-         fmt::format("others come first: {} of them, about {} s", turn.position, turn.seconds),
+         fmt::format("others come first: position {} in the queue, about {} s", turn.position,
+                     turn.seconds),
          fmt::format("try again in {} s; the vf-guest of the host's version waits by itself",
                      turn.seconds)},
         request);

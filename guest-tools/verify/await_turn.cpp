@@ -31,12 +31,12 @@ std::optional<milliseconds> next_try(Turn const& turn, Waiting const& waiting) {
 
 Error gave_up(Turn const& turn) {
     if (turn.own)
-        return {Problem::unavailable, "the host serves no more of this VM at the same time",
+        return {Problem::unavailable, "the host serves no more sessions of this VM at once",
                 "verify fewer VFs at once, or one after the other"};
     return {Problem::unavailable,
-            fmt::format("gave up waiting for the host, which serves others: {} {} before this one, "
-                        "which takes about {} s more",
-                        turn.position, turn.position == 1 ? "place" : "places", turn.seconds),
+            fmt::format("gave up waiting for the host, which serves others first: position {} in "
+                        "its queue, about {} s to go",
+                        turn.position, turn.seconds),
             "verify again when fewer VMs do"};
 }
 

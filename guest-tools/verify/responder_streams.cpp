@@ -59,7 +59,7 @@ Result<OrTurn<Responder::Reserved>> Responder::reserve_stream(std::string const&
     // One stream for each session leaves places for others.
     if (std::ranges::any_of(streams_,
                             [&](auto const& entry) { return entry.second.session == session; }))
-        return fail(Problem::limit_exceeded, "the session measures already",
+        return fail(Problem::limit_exceeded, "the session has a stream already",
                     "end its stream before the next");
     VFMGR_TRY(auto const turn,
               turns_of(request.kind).take(sharer(owner->second->permit()), session, Steady::now()));

@@ -140,7 +140,7 @@ Result<void> confirm_gone(Options const& options, std::string const& pf) {
     VFMGR_TRY(auto const pci, address(pf));
     return tell_pf(
         options, {.method = "POST", .path = fmt::format("/v1/pfs/{}/confirm-gone", to_string(pci))},
-        fmt::format("nothing is kept of {} any more", to_string(pci)));
+        fmt::format("nothing is stored of {} any more", to_string(pci)));
 }
 
 Result<void> rekey(Options const& options, std::string const& from, std::string const& to) {

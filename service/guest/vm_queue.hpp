@@ -28,8 +28,8 @@ class VmQueue {
     [[nodiscard]] Result<void> push(std::uint32_t cid, Job job) {
         auto& vm = vms_[cid];
         if (vm.waiting.size() >= limits_.waiting_each_max)
-            return fail(Problem::unavailable, "this VM has asked for more than the host is at",
-                        "wait for answers before asking more");
+            return fail(Problem::unavailable, "this VM has too many requests waiting",
+                        "wait for an answer before the next request");
         vm.waiting.push_back(std::move(job));
         return {};
     }

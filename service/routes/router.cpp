@@ -223,7 +223,7 @@ Result<std::uint32_t> whole_number(Call const& call, std::string const& name,
     auto const number = whole<std::uint32_t>(it->second);
     if (number && *number >= bounds.least && *number <= bounds.most) return *number;
     return fail(Problem::invalid_request,
-                fmt::format("{} is a whole number from {} to {}, not {}", name, bounds.least,
+                fmt::format("{} must be a whole number from {} to {}, not {}", name, bounds.least,
                             bounds.most, vfmgr::quoted(it->second)),
                 fmt::format("ask with ?{}={}", name, bounds.most));
 }

@@ -82,8 +82,7 @@ Error no_token(std::string const& id) {
 http::Response would_revoke(Engine const& engine, Call const& call) {
     auto const& id = call.ids.at("id");
     for (auto const& [sha256, token] : *engine.snapshot().tokens)
-        if (token.id == id)
-            return dry_run_response({fmt::format("token {} is worth nothing any more", id)});
+        if (token.id == id) return dry_run_response({fmt::format("token {} is revoked", id)});
     return refusal(call, no_token(id));
 }
 

@@ -52,7 +52,7 @@ fs::path lock_file(fs::path const& folder, KernelSubject const& subject) {
 Error still_there(KernelSubject const& subject, std::int32_t pid) {
     bool const of_pf = std::holds_alternative<PciAddress>(subject);
     return {of_pf ? Problem::pf_stuck : Problem::unavailable,
-            fmt::format("{}: a worker of an earlier vfmgrd (pid {}) has not ended its step{}",
+            fmt::format("{}: a worker of an earlier vfmgrd (pid {}) has not finished its step{}",
                         to_string(subject), pid, where_it_hangs("/proc", pid)),
             !of_pf ? "wait for it; if it does not end, look in the kernel's log for what it waits "
                      "for, or reboot the host"

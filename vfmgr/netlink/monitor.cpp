@@ -46,7 +46,7 @@ Result<EventMonitor> EventMonitor::open(Scope scope) {
     VFMGR_TRY(auto links, listen_to(NETLINK_ROUTE, groups));
     VFMGR_TRY(auto objects, listen_to(NETLINK_KOBJECT_UEVENT, uevent_group_kernel));
     if (links && objects) return EventMonitor(std::move(*links), std::move(*objects));
-    return fail(Problem::unsupported, "the kernel tells of no changes",
+    return fail(Problem::unsupported, "the kernel sends no events of changes",
                 "vfmgr needs a kernel with rtnetlink and uevents");
 }
 

@@ -20,7 +20,8 @@ bool has_alias(std::vector<VmHostdev> const& hostdevs, Attachment const& lease) 
 Result<void> require_gone(HostView const& host, DesiredState const& desired, PciAddress const& pf) {
     auto const kept = kept_pfs(desired);
     if (!std::ranges::binary_search(kept, pf))
-        return fail(Problem::not_found, fmt::format("nothing is kept of a PF at {}", to_string(pf)),
+        return fail(Problem::not_found,
+                    fmt::format("nothing is stored of a PF at {}", to_string(pf)),
                     "nothing is to be done");
     auto const standing = standing_of(host.kernel, desired, pf);
     // With another device in its place it is as gone.
@@ -121,7 +122,7 @@ Result<Plan> plan_gone_confirmed(HostView const& host, DesiredState const& desir
             plan.blast_radius.push_back(
                 fmt::format("{} of VM {} may be given to others", kept, lease.vm_name));
     }
-    plan.blast_radius.push_back(fmt::format("what was wanted of {} is forgotten", to_string(pf)));
+    plan.blast_radius.push_back(fmt::format("the spec of {} is forgotten", to_string(pf)));
     return plan;
 }
 

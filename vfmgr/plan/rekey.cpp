@@ -212,7 +212,7 @@ Result<RekeyPlan> plan_rekey(HostView const& host, DesiredState const& desired,
     Ask const ask{host, desired, kept_pfs(desired)};
     if (!ask.is_kept(from))
         return fail(Problem::not_found,
-                    fmt::format("nothing is kept of a PF at {}", to_string(from)),
+                    fmt::format("nothing is stored of a PF at {}", to_string(from)),
                     "vfctl pf list shows the PFs of this host");
     if (host.hypervisor.stale)
         return fail(Problem::unavailable,

@@ -71,7 +71,7 @@ def about_its_proof(lab, product, vm):
 
     lab.step("it wants more of the host's streams than one session needs")
     refused = lie(vm, "hoard", first["id"], vm.netdev(first["settings"]["mac"]))
-    if lab.check("the session measures already" in refused.get("refused", ""), f"{refused}"):
+    if lab.check("the session has a stream already" in refused.get("refused", ""), f"{refused}"):
         lab.count("hoarding refused")
 
     lab.step("and is believed when it is honest again")

@@ -59,7 +59,7 @@ TEST_F(Plane, AParameterThatNobodyReadsIsRefused) {
     auto const typo = ask("GET", "/guest/v1/config", {}, a, {{"wiat", "30"}});
     EXPECT_EQ(typo.status, 400);
     EXPECT_THAT(typo.body, HasSubstr("has no parameter 'wiat'"));
-    EXPECT_THAT(typo.body, HasSubstr("those that it knows: revision, wait"));
+    EXPECT_THAT(typo.body, HasSubstr("its parameters are: revision, wait"));
     EXPECT_EQ(ask("GET", "/guest/v1/topology", {}, a, {{"wait", "1"}}).status, 400);
     EXPECT_EQ(ask("POST", "/guest/v1/attachments/a1/runs", {}, a, {{"dry_run", "true"}}).status,
               400);

@@ -196,7 +196,7 @@ TEST_F(Plane, WhoHasToWaitIsToldItsTurnAndFailsNothing) {
                            .get();
     EXPECT_EQ(older.status, 503);
     EXPECT_EQ(older.headers.at("Retry-After"), "1");
-    EXPECT_THAT(older.body, HasSubstr("others come first: 1 of them, about 1 s"));
+    EXPECT_THAT(older.body, HasSubstr("others come first: position 1 in the queue, about 1 s"));
     EXPECT_THAT(older.body, HasSubstr("the vf-guest of the host's version waits by itself"));
     EXPECT_TRUE(verdicts().empty());
 }

@@ -261,8 +261,8 @@ TEST(AwaitTurn, GivesUpAndSaysWhy) {
     ASSERT_FALSE(got);
     EXPECT_EQ(got.error().problem, Problem::unavailable);
     EXPECT_EQ(got.error().detail,
-              "gave up waiting for the host, which serves others: 3 places before this one, which "
-              "takes about 40 s more");
+              "gave up waiting for the host, which serves others first: position 3 in its queue, "
+              "about 40 s to go");
     EXPECT_LE(waiter.now, start + seconds(60));
     EXPECT_GE(waiter.now, start + seconds(50));
 }
