@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A disk without room, as this process sees it. For tests only.
+// A disk that fails, as this process sees it: writes end with EFBIG, which SQLite takes for a fault
+// of the disk, not for a full one (room_test.cpp has that). For tests only.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -162,11 +162,13 @@ TEST_F(GoneTest, ADaemonThatDiesMeanwhileGivesNothingBackToTheVms) {
         operation.kind = OperationKind::end_gone_pf;
         operation.state = OperationState::running;
         operation.subject = "/v1/pfs/0000:01:00.0";
-        Attachment lease;
+        Attachment attached;
         for (auto const& [id, each] : bench.desired().attachments)
-            if (each.vm_uuid == vm1) lease = each;
-        DetachHostdev const step{vm1, lease.id, lease.vf, lease.vf_pci, false, true, "vm1"};
-        AttachHostdev const undo{vm1, lease.id, lease.vf, lease.vf_pci, {}, false, true, "vm1"};
+            if (each.vm_uuid == vm1) attached = each;
+        DetachHostdev const step{vm1,   attached.id, attached.vf, attached.vf_pci,
+                                 false, true,        "vm1"};
+        AttachHostdev const undo{vm1, attached.id, attached.vf, attached.vf_pci,
+                                 {},  false,       true,        "vm1"};
         ASSERT_TRUE(hypervisor.perform(step, Deadline::max()));
         Batch batch;
         batch.save_operations.push_back(operation);

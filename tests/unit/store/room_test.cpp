@@ -16,10 +16,11 @@ class RoomTest : public test::StoreTest {
     [[nodiscard]] std::uint64_t file_bytes() const { return std::filesystem::file_size(path()); }
 };
 
-Batch ended(std::uint32_t number) {
+Batch ended(std::uint32_t first, std::uint32_t count = 1) {
     Batch batch;
-    batch.save_operations = {
-        test::operation(fmt::format("{:032x}", number), OperationState::failed, number)};
+    for (auto number = first; number < first + count; ++number)
+        batch.save_operations.push_back(
+            test::operation(fmt::format("{:032x}", number), OperationState::failed, number));
     return batch;
 }
 
@@ -130,13 +131,6 @@ class FullDisk {
         return vfs->xSetSystemCall(vfs, name, call);
     }
 };
-
-Batch ended(std::uint32_t first, std::uint32_t count) {
-    Batch batch;
-    for (auto number = first; number < first + count; ++number)
-        batch.save_operations.push_back(ended(number).save_operations.front());
-    return batch;
-}
 
 // A file system that others fill: forgetting history would not empty it. The store has so much
 // history here that it would forget some if its own limit were the reason.
