@@ -70,8 +70,8 @@ int main(int argc, char** argv) {
     // Threads come and go with operations and connections; each would leave memory behind in an
     // arena of its own.
     ::mallopt(M_ARENA_MAX, arenas);
-    // Leave the mark before anything is lent. Without it, vfctl drained concludes that no vfmgrd
-    // has run since the host booted, and that nothing is lent.
+    // Leave the mark before anything is attached. Without it, vfctl drained concludes that no
+    // vfmgrd has run since the host booted, and that there are no attachments.
     if (auto const marked = leave_start_mark(start_mark_file, store_file(*config)); !marked)
         return failed(marked.error());
     Bell bell;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits what stock clients take from this host while they test: queue pairs, spinning threads and
-// descriptors, for each attachment and for all together. Any thread.
+// Limits what interop clients take from this host while they test: queue pairs, spinning threads
+// and descriptors, for each attachment and for all together. Any thread.
 #pragma once
 
 #include <cstddef>

@@ -31,7 +31,8 @@ std::optional<milliseconds> next_try(Turn const& turn, Waiting const& waiting) {
 
 Error gave_up(Turn const& turn) {
     if (turn.own)
-        return {Problem::unavailable, "the host serves no more sessions of this VM at once",
+        return {Problem::unavailable,
+                "the host serves no more sessions or streams of this VM at once",
                 "verify fewer VFs at once, or one after the other"};
     return {Problem::unavailable,
             fmt::format("gave up waiting for the host, which serves others first: position {} in "

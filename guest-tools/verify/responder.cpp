@@ -195,10 +195,10 @@ Result<void> Responder::open_echo(SessionPermit const& permit) {
     return {};
 }
 
-// Closes a leg's socket with its last session, because the leg itself may go next. A session that
-// is opening there keeps the socket: it uses it already, but is not in sessions_ yet. Only the
-// thread that waits for datagrams calls this: a socket that another thread closes meanwhile keeps
-// its port.
+// Closes a host interface's socket with its last session, because the interface may go next. A
+// session that is opening there keeps the socket: it uses it already, but is not in sessions_ yet.
+// Only the thread that waits for datagrams calls this: a socket that another thread closes
+// meanwhile keeps its port.
 void Responder::forget_unused_echo() {
     std::erase_if(echoes_, [&](auto const& echo) {
         bool const opens = std::ranges::any_of(

@@ -94,7 +94,7 @@ Result<void> GuestPlane::keep(SessionOffer const& offer, Session session) {
     for (auto const& [id, replaced] : kept.replaced) responders_.drop(replaced.run, id);
     if (!kept.is_new) {
         responders_.drop(run, offer.session);
-        return fail(Problem::conflict, "the session belongs to another attachment", "verify again");
+        return fail(Problem::conflict, "another session has this id already", "verify again");
     }
     if (end_unless_permitted(offer.session, vm, run)) return {};
     return fail(Problem::not_found, "this run has ended meanwhile",

@@ -17,7 +17,7 @@ std::vector<std::string> keys(PciAddress const& pf, std::string const& vm_uuid) 
     return {"pf " + to_string(pf), "vm " + vm_uuid};
 }
 
-// Saves the lease as it is now, because a guest's report changes it without a claim.
+// Saves the attachment as it is now, because a guest's report changes it without a claim.
 void save_as(AttachmentState state, std::string const& id, DesiredState const& now, Batch& batch) {
     auto const lease = now.attachments.find(id);
     if (lease == now.attachments.end()) return;
@@ -297,7 +297,7 @@ HandOver Engine::see_handed_over(Attachment const& lease, ReleaseNotes const& no
     return hand_over(HostView{std::move(*after), {}}, lease, notes);
 }
 
-// Takes a lease back, unless somebody else already has.
+// Detaches, unless somebody else already has.
 Result<void> Engine::take_back(Operation& operation, Attachment const& lent) {
     auto const claim = claims_.take(keys(lent.vf.pf, lent.vm_uuid));
     auto const desired = control_->snapshot().desired;
@@ -327,7 +327,7 @@ void Engine::lift(Operation& operation, VfId const& vf) {
     if (found == before->quarantine.end()) return over();
     auto const& had_it = found->second.attachment;
     auto const claim = claims_.take(keys(vf.pf, had_it.vm_uuid));
-    // Another lift may have been ahead in the queue, and the VF may have been lent since.
+    // Another lift may have been ahead in the queue, and the VF may be attached again.
     auto const desired = control_->snapshot().desired;
     auto const quarantine = desired->quarantine.find(vf);
     if (quarantine == desired->quarantine.end()) return over();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits how many operations run at once. Operations that wait for a guest are counted apart, with
-// a share for each VM. Operations that take a VF back have places that no other operation can take.
+// a share for each VM. Operations that detach a VF have places that no other operation can take.
 // Any thread.
 #pragma once
 

@@ -154,7 +154,7 @@ void Engine::end_scheduled(Control::State& state) {
         auto why = no_report(lease, lease.spec.verify_timeout_seconds);
         tell(End::failed, std::move(why.detail), std::move(why.remedy));
     } else if (lease.state == AttachmentState::attached) {
-        tell(End::skipped, "the VF is being detached", "nothing is to be done");
+        tell(End::skipped, "a detach of the VF began meanwhile", "nothing is to be done");
     }
 }
 

@@ -70,7 +70,7 @@ void compare_links(DesiredPf const& wanted, PfState const& pf,
     }
 }
 
-// Reports listeners on each network with a lease. It never ends anybody's program.
+// Reports listeners on each network with an attachment. It never ends anybody's program.
 void compare_listeners(DesiredPf const& wanted, PfState const& pf,
                        std::vector<Attachment> const& leases, std::vector<Drift>& into) {
     for (auto const& network : wanted.spec.networks) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what a daemon that is down has left: whether it ran since this host booted, and the leases
-// in its store. For vfctl, which must not take silence for "nothing is lent". It never changes the
+// Reads what a daemon that is down has left: whether it ran since this host booted, and the
+// attachments in its store. For vfctl, which must not take silence for "none". It never changes the
 // store. Free functions; any thread.
 #pragma once
 

@@ -28,9 +28,9 @@ def state_dir():
 
 
 def names_in(path):
-    """Of a list with a name in each line, and comments from # on."""
+    """Reads a list with a name in each line; a # begins a comment."""
     if not path.exists():
-        raise LabError(f"no {path.relative_to(REPO)}")
+        raise LabError(f"no {path.relative_to(REPO)}: git checkout it, the lab reads names there")
     lines = [line.split("#")[0].strip() for line in path.read_text().splitlines()]
     return [line for line in lines if line]
 
