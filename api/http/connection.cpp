@@ -334,7 +334,7 @@ void Connection::send(Response response, After after) {
     auto done = [self = shared_from_this(), keep](ErrorCode error, std::size_t) {
         if (error)
             self->close();
-        else if (keep)
+        else if (keep && !self->finishing_)  // which may have begun since
             self->wait_for_request();
         else
             self->linger();

@@ -302,6 +302,27 @@ TEST(Server, ThatFinishesAnswersWhatItHasBegunToRead) {
     EXPECT_EQ(finished.wait_for(20s), std::future_status::ready);
 }
 
+// An answer says that its connection stays, and the server begins to finish before it is written.
+TEST(Server, ThatFinishesEndsWhatItIsWriting) {
+    TestServer test([](Request const& request, Respond const& respond) {
+        // More than a socket takes while nobody reads.
+        std::size_t const bytes = request.path == "/long" ? 8 << 20 : 1;
+        respond({.status = 200, .headers = {}, .body = std::string(bytes, 'x')});
+    });
+    RawClient idle(test.path);
+    ASSERT_TRUE(idle.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+    ASSERT_TRUE(idle.reply());
+    RawClient slow(test.path);
+    ASSERT_TRUE(slow.send("GET /long HTTP/1.1\r\nHost: a\r\n\r\n"));
+    ASSERT_TRUE(slow.readable_within(20s));
+    auto finished = std::async(std::launch::async, [&] { test.server.finish(60s); });
+    EXPECT_TRUE(idle.ended()) << "the server does not finish";
+    EXPECT_TRUE(slow.reply());
+    EXPECT_TRUE(slow.ended());
+    slow.close();
+    EXPECT_EQ(finished.wait_for(20s), std::future_status::ready);
+}
+
 TEST(Server, ThatNeverStartedFinishes) {
     Server server(Limits{});
     server.finish(60s);
