@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vf-guest: finds the VFs that the host has lent to this VM, configures them, proves RDMA over
-// them; and serves the other end of that proof.
+// vf-guest: finds the VFs that the host has attached to this VM, configures them, and proves RDMA
+// over them. Also serves the other end of that proof.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -13,16 +13,16 @@
 #include "guest-tools/command/doctor.hpp"
 #include "guest-tools/command/gpu.hpp"
 #include "guest-tools/command/peermem.hpp"
+#include "guest-tools/command/print.hpp"
 #include "guest-tools/command/report.hpp"
 #include "guest-tools/command/stop.hpp"
 #include "guest-tools/command/stream_commands.hpp"
-#include "guest-tools/command/tell.hpp"
 #include "guest-tools/command/verify.hpp"
 #include "guest-tools/gpu/all_reduce_process.hpp"
+#include "guest-tools/interop/cm_pinger.hpp"
+#include "guest-tools/interop/rping_process.hpp"
 #include "guest-tools/net/resident.hpp"
 #include "guest-tools/net/run_tests.hpp"
-#include "guest-tools/stock/cm_pinger.hpp"
-#include "guest-tools/stock/rping_process.hpp"
 
 namespace {
 
@@ -33,30 +33,30 @@ using namespace vfmgr::guest::command;
 constexpr char const* serve_rping_command = "serve-rping";
 
 int up(Options const& options, bool watch) {
-    Resident resident(options.host, records_of(options), tell);
+    Resident resident(options.host, records_of(options), print_line);
     if (!watch) {
         auto const done = resident.once();
-        return done ? 0 : told(done.error());
+        return done ? 0 : print_error(done.error());
     }
     auto const stop = stop_signals();
-    if (!stop) return told(stop.error());
+    if (!stop) return print_error(stop.error());
     auto const watched = resident.watch(stop->get());
-    if (!watched) return told(watched.error());
-    // Without waiting for the poll thread, which holds nothing that has to be undone.
+    if (!watched) return print_error(watched.error());
+    // Does not wait for the poll thread, which holds nothing that has to be undone.
     std::fflush(nullptr);
     std::_Exit(0);
 }
 
 int serve_others(Options const& options) {
     auto const stop = stop_signals();
-    if (!stop) return told(stop.error());
+    if (!stop) return print_error(stop.error());
     auto const served =
         serve::serve(options.serving, stop->get(), [&](serve::ServeReady const& ready) {
-            if (options.output == Output::text) return tell(serve::ready_text(ready));
+            if (options.output == Output::text) return print_line(serve::ready_text(ready));
             print_document(serve::ready_json(ready));
             std::fflush(stdout);
         });
-    return served ? 0 : told(served.error());
+    return served ? 0 : print_error(served.error());
 }
 
 void print_status(std::vector<Configured> const& configured, Result<GuestConfig> const& config) {
@@ -87,27 +87,28 @@ int status(Options const& options) {
 }
 
 void add_verify_options(CLI::App& command, Options& options) {
-    auto& wanted = options.wanted;
-    command.add_option("test", wanted.tests, "measured after the proofs; default the profile's");
+    auto& selection = options.selection;
+    command.add_option("test", selection.tests, "measured after the proofs; default the profile's");
     auto* const attachment =
         command.add_option("--attachment", options.attachment, "one attachment; default all");
     command.add_option_function<std::string>(
         "--profile",
-        [&wanted](std::string const& text) {
+        [&selection](std::string const& text) {
             auto const profile = enum_value<Profile>(text);
             if (!profile)
                 throw CLI::ValidationError("--profile", "is one of " + enum_choices<Profile>());
-            wanted.profile = *profile;
+            selection.profile = *profile;
         },
         "quick, default or deep");
-    command.add_option("--size", wanted.message_bytes, "bytes of a message")
+    command.add_option("--size", selection.message_bytes, "bytes of a message")
         ->check(CLI::Range(1, 8 << 20));
-    command.add_option("--depth", wanted.depth, "outstanding messages of a queue pair")
+    command.add_option("--depth", selection.depth, "outstanding messages of a queue pair")
         ->check(CLI::Range(1, 1024));
-    command.add_option("--queue-pairs", wanted.queue_pairs, "how many")->check(CLI::Range(1, 16));
-    command.add_option("--messages", wanted.messages, "how many, in place of a time")
+    command.add_option("--queue-pairs", selection.queue_pairs, "how many")
+        ->check(CLI::Range(1, 16));
+    command.add_option("--messages", selection.messages, "how many, in place of a time")
         ->check(CLI::Range(1, 1'000'000));
-    command.add_option("--seconds", wanted.seconds, "how long")->check(CLI::Range(0.1, 20.0));
+    command.add_option("--seconds", selection.seconds, "how long")->check(CLI::Range(0.1, 20.0));
     auto& served = options.served;
     auto* const responder = command.add_option(
         "--responder", served.responder, "HOST:PORT of vf-guest serve; default: this VM's host");
@@ -122,28 +123,28 @@ void add_verify_options(CLI::App& command, Options& options) {
         ->excludes(attachment);
 }
 
-void add_serve_options(CLI::App& command, serve::ServeWish& wish) {
-    command.add_option("--address", wish.address, "of a netdev with RDMA, tested against")
+void add_serve_options(CLI::App& command, serve::ServeOptions& chosen) {
+    command.add_option("--address", chosen.address, "of a netdev with RDMA, tested against")
         ->required();
-    command.add_option("--listen", wish.listen, "address for control; default the one above");
-    command.add_option("--port", wish.port, "for control, TCP with TLS")
+    command.add_option("--listen", chosen.listen, "address for control; default the one above");
+    command.add_option("--port", chosen.port, "for control, TCP with TLS")
         ->check(CLI::Range(1, 65535))
         ->capture_default_str();
-    command.add_option("--state", wish.state_folder, "folder of certificate and token")
+    command.add_option("--state", chosen.state_folder, "folder of certificate and token")
         ->capture_default_str();
-    command.add_option("--token-file", wish.token_file, "default one in the state folder");
-    command.add_option("--sessions", wish.sessions, "at once")
+    command.add_option("--token-file", chosen.token_file, "default one in the state folder");
+    command.add_option("--sessions", chosen.sessions, "at once")
         ->check(CLI::Range(1, 64))
         ->capture_default_str();
 }
 
-// What looks at this machine, and which command of it was chosen.
-struct LookCommands {
+// The commands that read this machine, and which of them was chosen.
+struct ReadCommands {
     CLI::App* doctor = nullptr;
     CLI::App* rdma = nullptr;
 
-    LookCommands(CLI::App& app, DoctorOptions& options)
-        : doctor(app.add_subcommand("doctor", "is this VM ready for RDMA, and what cures it")),
+    ReadCommands(CLI::App& app, DoctorOptions& options)
+        : doctor(app.add_subcommand("doctor", "is this VM ready for RDMA, and what remedies it")),
           rdma(app.add_subcommand("rdma", "RDMA ports with netdev, PCI function and GIDs")) {
         doctor->add_option("--symptom", options.symptom, "only what may explain it, to the cause");
         doctor->add_flag("--all", options.all, "what is well, too");
@@ -181,7 +182,7 @@ void add_peermem_options(CLI::App& command, PeermemOptions& options) {
         ->excludes(wait);
 }
 
-// What looks at GPUs, and which command of it was chosen.
+// The commands that read GPUs, and which of them was chosen.
 struct GpuCommands {
     CLI::App* gpu = nullptr;
     CLI::App* test = nullptr;
@@ -211,8 +212,8 @@ struct GpuCommands {
     }
 };
 
-// What vf-guest starts of itself, for RDMA CM (guest-tools/stock/child.hpp) and NCCL: not in its
-// help.
+// The commands that vf-guest starts itself, for RDMA CM (guest-tools/interop/child.hpp) and NCCL.
+// Its help does not list them.
 struct ChildCommands {
     CLI::App* serve_rping = nullptr;
     CLI::App* ping = nullptr;
@@ -227,15 +228,15 @@ struct ChildCommands {
             command->add_option("words", words);
     }
     [[nodiscard]] std::optional<int> run() const {
-        if (serve_rping->parsed()) return stock::serve_rping(words);
-        if (ping->parsed()) return stock::ping_by_cm(words);
+        if (serve_rping->parsed()) return interop::serve_rping(words);
+        if (ping->parsed()) return interop::ping_by_cm(words);
         if (all_reduce->parsed()) return gpu::run_all_reduce(words);
         return std::nullopt;
     }
 };
 
 int run(int count, char** arguments) {
-    CLI::App app{"Configures the VFs lent to this VM and proves RDMA over them"};
+    CLI::App app{"Configures the VFs attached to this VM and proves RDMA over them"};
     app.require_subcommand(1);
     app.set_version_flag("--version", "vf-guest " VFMGR_VERSION);
     Options options;
@@ -257,7 +258,7 @@ int run(int count, char** arguments) {
     report_command->add_option("--attachment", options.attachment, "one attachment; default all");
     report_command->add_option("--bundle", options.bundle_file,
                                "instead, what doctor reads, into this file; - is standard output");
-    LookCommands const look(app, options.doctor);
+    ReadCommands const read_commands(app, options.doctor);
     auto* const peermem_command =
         app.add_subcommand("peermem", "load what brings GPU memory to the NIC, where it is needed");
     add_peermem_options(*peermem_command, options.peermem);
@@ -271,9 +272,9 @@ int run(int count, char** arguments) {
     for (auto* command : {up_command, verify_command, report_command})
         command->add_option("--metrics", options.metrics_file,
                             "file for Prometheus, of all that is configured and reported");
-    for (auto* command :
-         {verify_command, report_command, look.doctor, look.rdma, peermem_command, gpus.gpu,
-          gpus.test, gpus.topology, streams.receive, streams.send, serve_command, status_command})
+    for (auto* command : {verify_command, report_command, read_commands.doctor, read_commands.rdma,
+                          peermem_command, gpus.gpu, gpus.test, gpus.topology, streams.receive,
+                          streams.send, serve_command, status_command})
         command->add_option("-o,--output", output, "text or json")
             ->check(CLI::IsMember({"text", "json"}));
     ChildCommands children(app);
@@ -287,17 +288,17 @@ int run(int count, char** arguments) {
     if (auto const status_of_child = children.run()) return *status_of_child;
     if (version_command->parsed())
         return print_text(fmt::format("vf-guest {}\n", VFMGR_VERSION)), 0;
-    if (auto const looked = look.run(options)) return *looked;
+    if (auto const status = read_commands.run(options)) return *status;
     if (auto const shown = gpus.run(options)) return *shown;
     if (auto const streamed = streams.run(options)) return *streamed;
     if (peermem_command->parsed()) return run_peermem(options);
     if (report_command->parsed())
         return options.bundle_file.empty() ? run_report(options) : write_bundle(options);
     if (::geteuid() != 0)
-        return told({Problem::forbidden,
-                     "vf-guest must be root: it configures netdevs, and the host "
-                     "takes source ports below 1024 only",
-                     "run it with sudo"});
+        return print_error({Problem::forbidden,
+                            "vf-guest must be root: it configures netdevs, and the host "
+                            "takes source ports below 1024 only",
+                            "run it with sudo"});
     if (up_command->parsed()) return up(options, watch);
     if (verify_command->parsed()) return run_verify(options);
     if (serve_command->parsed()) return serve_others(options);

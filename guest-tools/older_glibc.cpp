@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of newer glibc that the C++ runtime and g++'s headers call, so that a vf-guest built
-// here starts where glibc is 2.34 (RHEL 9): the newest symbol decides, and tests/packages judges
-// it. Hidden: the VM's own libraries keep their glibc's.
+// Functions of newer glibc that the C++ runtime and g++'s headers call. With them, a vf-guest built
+// here starts where glibc is 2.34 (RHEL 9): the newest symbol decides, and tests/packages checks
+// it. They are hidden, so the VM's own libraries keep their glibc's.
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/random.h>
@@ -13,10 +13,10 @@ namespace {
 
 struct Search {
     std::uintptr_t address = 0;
-    void* unwind_table = nullptr;  // of the object that has the address
+    void* unwind_table = nullptr;  // of the object that contains the address
 };
 
-int look_into(dl_phdr_info* object, std::size_t, void* search_of_caller) {
+int inspect(dl_phdr_info* object, std::size_t, void* search_of_caller) {
     auto& search = *static_cast<Search*>(search_of_caller);
     bool inside = false;
     void* unwind_table = nullptr;
@@ -34,17 +34,17 @@ int look_into(dl_phdr_info* object, std::size_t, void* search_of_caller) {
 
 extern "C" {
 
-// 2.35. libgcc's unwinder reads nothing but dlfo_eh_frame (unwind-dw2-fde-dip.c), and before 2.35
-// it looked for it in this way itself.
+// glibc 2.35. libgcc's unwinder reads only dlfo_eh_frame (unwind-dw2-fde-dip.c). Before 2.35 it
+// searched for it in this way itself.
 [[gnu::visibility("hidden")]] int _dl_find_object(void* address, dl_find_object* result) noexcept {
     Search search{reinterpret_cast<std::uintptr_t>(address), nullptr};
-    ::dl_iterate_phdr(look_into, &search);
+    ::dl_iterate_phdr(inspect, &search);
     if (!search.unwind_table) return -1;
     result->dlfo_eh_frame = search.unwind_table;
     return 0;
 }
 
-// 2.36. For std::random_device, which libstdc++'s old strings bring along, used or not.
+// glibc 2.36. For std::random_device, which libstdc++'s old strings bring along, used or not.
 [[gnu::visibility("hidden")]] std::uint32_t arc4random() noexcept {
     std::uint32_t number = 0;
     while (::getrandom(&number, sizeof number, 0) != sizeof number) {
@@ -53,7 +53,8 @@ extern "C" {
 }
 
 #if __GLIBC_PREREQ(2, 38)
-// 2.38, C23: they also read 0b101, which nobody here hands to them. By their older names.
+// glibc 2.38, C23: these also parse 0b101, which no caller here passes. Forwards to the older
+// names.
 long older_strtol(char const*, char**, int) noexcept __asm__("strtol");
 unsigned long older_strtoul(char const*, char**, int) noexcept __asm__("strtoul");
 long long older_strtoll(char const*, char**, int) noexcept __asm__("strtoll");

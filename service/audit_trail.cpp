@@ -46,7 +46,7 @@ void AuditTrail::finish() {
     });
 }
 
-// Limits the rows: names come from the network, and a full store may take nothing for hours.
+// Limits the rows: names come from the network, and a full store may accept no write for hours.
 void AuditTrail::count_locked(AuditEntry const& entry) {
     auto minute = minute_of(entry.at);
     auto who = entry.who;
@@ -76,7 +76,7 @@ void AuditTrail::begin_writing() {
     auto const at = std::max(next_write_, now);
     next_write_ = at + limits_.pause;
     auto const task = [self = shared_from_this()](Control::State& state) { self->write(state); };
-    // Posted now, so that the next reader of the audit sees it.
+    // Posted now, so that the next audit query includes it.
     if (at == now) return control_.post(task);
     control_.watch(at, [task](Control::State& state, Watch why) {
         if (why == Watch::again) return false;
@@ -85,7 +85,7 @@ void AuditTrail::begin_writing() {
     });
 }
 
-// Counts what a full store can't take, and tries again with the next write.
+// Counts the entries that a full store can't take, and retries with the next write.
 void AuditTrail::write(Control::State& state) {
     std::vector<AuditEntry> entries;
     {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collects audit entries and writes them to the store in batches, by one task of the control thread
 // at a time, so that no request waits for the disk and no queue grows. Entries beyond the limit,
-// and those not worth a row of their own, are counted: one row for each principal, outcome and
-// minute. run() and whoever answers later share it; any thread.
+// and those that don't merit their own row, are counted: one row per principal, outcome and minute.
+// Shared by run() and later answers; any thread.
 #pragma once
 
 #include <chrono>
@@ -19,9 +19,9 @@
 namespace vfmgr {
 
 struct AuditLimits {
-    std::size_t waiting = 256;  // entries that wait for a row of their own
-    std::size_t counted = 256;  // rows of counts in a minute; the rest of the minute shares one
-    // Between two writes. Each write waits for the disk, and holds up everybody's requests.
+    std::size_t waiting = 256;  // entries that wait for their own row
+    std::size_t counted = 256;  // rows of counts per minute; the rest of the minute shares one
+    // Between two writes. Each write waits for the disk and delays all clients' requests.
     std::chrono::milliseconds pause{1000};
 };
 
@@ -33,7 +33,7 @@ class AuditTrail : public std::enable_shared_from_this<AuditTrail> {
 
     // Writes the entry at once, or with others at the end of the pause.
     void add(AuditEntry entry);
-    // Adds one to the count of the entry's principal, outcome and minute.
+    // Increments the count of the entry's principal, outcome and minute.
     void count(AuditEntry const& entry);
     // Writes the counts of all minutes before `now`. Call it every few seconds.
     void write_minutes(Time now);
@@ -50,8 +50,8 @@ class AuditTrail : public std::enable_shared_from_this<AuditTrail> {
 
     Control& control_;
     AuditLimits const limits_;
-    std::mutex mutex_;                 // guards what follows
-    std::vector<AuditEntry> waiting_;  // each gets a row of its own
+    std::mutex mutex_;                 // guards the members below
+    std::vector<AuditEntry> waiting_;  // each gets its own row
     Counted counted_;                  // by minute, principal and outcome
     Time over_{};                      // the next task writes the counts of earlier minutes
     bool writing_ = false;             // a task is queued or runs

@@ -22,9 +22,9 @@ namespace {
 
 constexpr std::size_t file_bytes_max = 1024 * 1024;
 
-// Takes a value or says what is wrong with it: "must be a string".
+// Takes a value or returns what is wrong with it: "must be a string".
 using Setter = std::function<std::string(toml::node const&)>;
-// What a table may hold.
+// The keys that a table may hold.
 using Keys = std::map<std::string, Setter, std::less<>>;
 
 Setter text(std::string& out) {
@@ -55,7 +55,7 @@ Setter ip_address(std::string& out) {
     };
 }
 
-// A later file's list takes the place of an earlier one's.
+// A later file's list replaces an earlier one's.
 Setter netdevs(std::vector<std::string>& out) {
     return [&out](toml::node const& node) -> std::string {
         auto const* const list = node.as_array();
@@ -109,7 +109,7 @@ Setter seconds(std::chrono::seconds& out) {
     };
 }
 
-// "none" takes back a role that the defaults or an earlier file gave.
+// "none" removes a role that the defaults or an earlier file assigned.
 template <class Map>
 std::string set_role(Map& roles, typename Map::key_type const& who, toml::node const& node) {
     auto const value = node.value_exact<std::string>();
@@ -134,7 +134,7 @@ class FileReader {
         } catch (toml::parse_error const& error) {
             complain(error.source(), std::string(error.description()));
         }
-        // toml++ gives keys by name; people read files by line.
+        // toml++ returns keys by name; admins read files by line.
         std::ranges::stable_sort(faults_, {}, &Fault::line);
         for (auto& fault : faults_)
             violations_.push_back(
@@ -214,7 +214,7 @@ class FileReader {
             return {};
         };
     }
-    // A table whose keys the administrator chooses.
+    // A table whose keys the admin chooses.
     Setter entries(std::string prefix,
                    std::function<std::string(std::string const&, toml::node const&)> set) {
         return [this, prefix = std::move(prefix),

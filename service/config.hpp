@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's settings: /etc/vfmgr/vfmgr.toml, then each file of /etc/vfmgr/conf.d in the order of
-// their names, a later one winning key by key. What is wanted of PFs and VFs is not here: that is
-// in the store. A value; read once at start and again on reload.
+// The daemon's settings: /etc/vfmgr/vfmgr.toml, then each file of /etc/vfmgr/conf.d in order of
+// name; a later file wins key by key. The desired state of PFs and VFs is not here but in the
+// store. A value; read once at start and again on reload.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace vfmgr {
 
 struct UnixSettings {
-    std::string path = "/run/vfmgr/vfmgr.sock";  // unused when systemd hands the socket over
+    std::string path = "/run/vfmgr/vfmgr.sock";  // unused with systemd socket activation
     std::string group = "vfmgr";
     bool operator==(UnixSettings const&) const = default;
 };
@@ -25,7 +25,7 @@ struct TlsSettings {
     bool enabled = false;
     std::string address = "127.0.0.1";
     std::uint16_t port = 8470;
-    std::string certificate_file;  // both empty: self-signed, made in state_dir at first start
+    std::string certificate_file;  // both empty: self-signed, created in state_dir at first start
     std::string key_file;
     bool operator==(TlsSettings const&) const = default;
 };
@@ -43,9 +43,9 @@ struct Config {
     TlsSettings tls;
     std::uint32_t guest_plane_vsock_port = 8471;
     RoleSettings roles;
-    std::vector<std::string> trusted_netdevs;  // on which RDMA links may be made
+    std::vector<std::string> trusted_netdevs;  // RDMA links may be created on these
     http::Limits limits;
-    // Of each principal: requests that change something or are denied.
+    // Per principal: requests that change something or are denied.
     RateLimit changes{.burst = 100, .per_second = 20};
 };
 
@@ -56,15 +56,15 @@ struct Config {
 struct ConfigPaths {
     std::string file = "/etc/vfmgr/vfmgr.toml";
     std::string folder = "/etc/vfmgr/conf.d";
-    bool named = false;  // by somebody: the file must be there
+    bool named = false;  // given by the admin: the file must exist
 };
 
-// Files that are not there and that nobody named leave the defaults. Every fault is a violation
-// whose pointer is "file:line"; an unknown key is one.
+// Missing files that the admin did not name leave the defaults. Every fault is a violation whose
+// pointer is "file:line"; an unknown key is one.
 [[nodiscard]] Result<Config> load_config(ConfigPaths const& paths);
 
-// Looks for what the configuration names: groups, the certificate and its key. Each that is not
-// there, or can't be used, is a violation whose pointer is the setting.
+// Checks that what the configuration names exists: groups, the certificate and its key. Each one
+// that is missing or unusable is a violation whose pointer is the setting.
 [[nodiscard]] Result<void> check_named(Config const& config);
 
 }  // namespace vfmgr

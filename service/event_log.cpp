@@ -29,7 +29,7 @@ void log_event(HistoryEvent const& event) {
     log(severity, message,
         {{"pf", to_string(event.pf)},
          {"vf", event.vf ? std::to_string(*event.vf) : ""},
-         {"vm", event.vm_name.value_or("")},
+         {"vm", event.vm.value_or("")},
          {"attachment", event.attachment.value_or("")},
          {"event", std::to_string(event.number)},
          {"detail", event.detail}});

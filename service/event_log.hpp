@@ -7,14 +7,13 @@
 
 namespace vfmgr {
 
-// Skips what an operation has asked for and done: the operation logs that itself.
+// Skips events that an operation requested and caused: the operation logs those itself.
 void log_event(HistoryEvent const& event);
-// Logs an operation that recovery has ended, after a crash or a stop that did not wait.
+// Logs an operation that recovery ended, after a crash or a stop that did not wait.
 void log_recovered(Operation const& operation);
 // Logs the end of an operation.
 void log_operation(Operation const& operation);
-// Logs connections that got no place: at most three lines for each peer, then one every ten
-// seconds.
+// Logs connections that got no place: at most three lines per peer, then one every ten seconds.
 [[nodiscard]] std::function<void(http::Peer const&, Error const&)> log_turned_away(Clock& clock);
 
 }  // namespace vfmgr

@@ -42,8 +42,8 @@ std::string shown(std::string_view value) {
     return plain ? std::string(value) : '"' + escaped(value) + '"';
 }
 
-// systemd sets JOURNAL_STREAM to the device and inode of the stderr it made; a child whose stderr
-// was redirected inherits the variable, so it counts only while stderr still is that stream.
+// systemd sets JOURNAL_STREAM to the device and inode of the stderr it created. A child whose
+// stderr was redirected inherits the variable, so it counts only while stderr still is that stream.
 bool stderr_is_journal() {
     char const* const stream = std::getenv("JOURNAL_STREAM");
     struct stat status{};
@@ -78,8 +78,7 @@ std::string log_line(std::string_view message, std::initializer_list<LogField> f
 void log(Severity severity, std::string_view message, std::initializer_list<LogField> fields) {
     auto const line = log_line(message, fields);
     if (stderr_is_journal() && send_to_journal(severity, line, fields)) return;
-    // One write, so that lines of several threads do not mix. There is nobody to tell when it
-    // fails.
+    // One write, so that lines of several threads do not mix. A failure can't be reported anywhere.
     auto const text = fmt::format("<{}>{}\n", static_cast<int>(severity), line);
     [[maybe_unused]] auto const written = ::write(STDERR_FILENO, text.data(), text.size());
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line for each event, with fields: to the journal when systemd started us, otherwise to
-// stderr. Only main, run() and the control loop log; library code returns errors. Never a secret.
-// Any thread; no state.
+// One line per event, with fields: to the journal if systemd started us, otherwise to stderr. Only
+// main, run() and the control loop log; library code returns errors. Never logs a secret. Any
+// thread; no state.
 #pragma once
 
 #include <initializer_list>
@@ -20,8 +20,8 @@ struct LogField {
 
 void log(Severity severity, std::string_view message, std::initializer_list<LogField> fields = {});
 
-// "message pf=0000:01:00.0 vm=\"my vm\"": values that hold anything but plain characters are quoted
-// and escaped, so that no value can look like another field or line.
+// Returns "message pf=0000:01:00.0 vm=\"my vm\"": quotes and escapes values with anything but plain
+// characters, so that no value can pass for another field or line.
 [[nodiscard]] std::string log_line(std::string_view message,
                                    std::initializer_list<LogField> fields);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// vfmgrd: lends VFs to VMs. Everything it does is in run().
+// vfmgrd: attaches VFs to VMs. All of its work is in run().
 #include <fmt/format.h>
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>
 
-#include "guest-tools/stock/rping_process.hpp"
+#include "guest-tools/interop/rping_process.hpp"
 #include "service/guest/check_peer.hpp"
 #include "service/log.hpp"
 #include "service/run.hpp"
@@ -30,7 +30,8 @@ int failed(vfmgr::Error const& error) {
 
 int main(int argc, char** argv) {
     using namespace vfmgr;
-    CLI::App app{"Lends SR-IOV virtual functions to virtual machines and proves that RDMA works."};
+    CLI::App app{
+        "Attaches SR-IOV virtual functions to virtual machines and proves that RDMA works."};
     ConfigPaths paths;
     bool check = false;
     bool boot = false;
@@ -39,13 +40,14 @@ int main(int argc, char** argv) {
     app.add_option("--config-dir", paths.folder, "folder of further ones")->capture_default_str();
     app.add_flag("--check-config", check,
                  "read the configuration, look for what it names, and exit");
-    app.add_flag("--restore", boot, "put VFs and links back as they were lent, and exit (at boot)");
+    app.add_flag("--restore", boot,
+                 "put VFs and links back as they were attached, and exit (at boot)");
     std::vector<std::string> rping;
     app.add_option("--rping", rping, "serve rping of one guest for vfmgrd")->group("");
     app.set_version_flag("--version", VFMGR_VERSION);
     CLI11_PARSE(app, argc, argv);
 
-    if (!rping.empty()) return stock::serve_rping(rping);
+    if (!rping.empty()) return interop::serve_rping(rping);
     paths.named = named->count() > 0;
     auto const config = load_config(paths);
     if (!config) return failed(config.error());
@@ -67,8 +69,8 @@ int main(int argc, char** argv) {
         auto const restored = run_restore(*config, kernel, system_clock());
         return restored ? 0 : failed(restored.error());
     }
-    // Threads come and go with operations and connections; each would leave memory behind in an
-    // arena of its own.
+    // Threads come and go with operations and connections; each would leave memory behind in its
+    // own arena.
     ::mallopt(M_ARENA_MAX, arenas);
     // Leave the mark before anything is attached. Without it, vfctl drained concludes that no
     // vfmgrd has run since the host booted, and that there are no attachments.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits how often each client may ask, by a token bucket of size `burst` that refills at
-// `per_second`. Not synchronised: the owner's lock guards it.
+// Limits each client's request rate by a token bucket of size `burst` that refills at `per_second`.
+// Not synchronised: the owner's lock guards it.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class RateLimiter {
   public:
     explicit RateLimiter(RateLimit limit) : limit_(limit) {}
 
-    // Takes a token. False when none is left, or when too many clients are tracked.
+    // Takes a token. False if none is left, or if too many clients are tracked.
     [[nodiscard]] bool take(Who const& who, Deadline now) {
         forget_full(now);
         if (buckets_.size() >= tracked_max && !buckets_.contains(who)) return false;
@@ -33,8 +33,8 @@ class RateLimiter {
         bucket.left -= 1;
         return true;
     }
-    // How long to hold back the answer to a refused client. A client's refusals are answered one
-    // after another, so that more connections make it no faster.
+    // Returns how long to hold back the answer to a refused client. A client's refusals are
+    // answered one after another, so that more connections make it no faster.
     [[nodiscard]] std::chrono::milliseconds hold(Who const& who, Deadline now) {
         auto const found = buckets_.find(who);
         if (found == buckets_.end()) return hold_max;
@@ -43,7 +43,7 @@ class RateLimiter {
         return std::chrono::ceil<std::chrono::milliseconds>(last - now);
     }
     // Returns the token of take().
-    void give_back(Who const& who) {
+    void free(Who const& who) {
         auto const found = buckets_.find(who);
         if (found != buckets_.end())
             found->second.left = std::min(limit_.burst, found->second.left + 1);
@@ -59,13 +59,13 @@ class RateLimiter {
     struct Bucket {
         double left = 0;
         Deadline at{};
-        Deadline last_answer{};  // when the last refusal held back is answered
+        Deadline last_answer{};  // when the last held-back refusal is answered
     };
     [[nodiscard]] double filled(Bucket const& bucket, Deadline now) const {
         auto const seconds = std::chrono::duration<double>(now - bucket.at).count();
         return std::min(limit_.burst, bucket.left + std::max(0.0, seconds) * limit_.per_second);
     }
-    // Clients come and go; a full bucket is the same as a new one.
+    // Clients come and go; a full bucket equals a new one.
     void forget_full(Deadline now) {
         if (buckets_.size() < tidy_at) return;
         std::erase_if(buckets_,

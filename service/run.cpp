@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "guest-tools/interop/cm_stream.hpp"
 #include "guest-tools/serve/remote_responder.hpp"
-#include "guest-tools/stock/cm_stream.hpp"
 #include "service/audit_trail.hpp"
 #include "service/event_log.hpp"
 #include "service/guest/access.hpp"
@@ -21,16 +21,16 @@
 #include "service/routes/gate.hpp"
 #include "vfmgr/checks/collect.hpp"
 #include "vfmgr/checks/find_owners.hpp"
-#include "vfmgr/checks/lent_topology.hpp"
+#include "vfmgr/checks/topology_for_vm.hpp"
 #include "vfmgr/engine/restore.hpp"
 #include "vfmgr/netlink/host_events.hpp"
 
 namespace vfmgr {
 namespace {
 
-// For a run that a guest began and may never report.
+// For a run that a guest started and may never report.
 constexpr std::chrono::minutes guest_run_time_max{10};
-// main() runs stock::serve_rping() on what follows.
+// main() runs interop::serve_rping() on the arguments that follow.
 std::vector<std::string> const rping_program{"/proc/self/exe", "--rping"};
 
 Result<std::unique_ptr<Control>> open_control(Config const& config) {
@@ -44,22 +44,22 @@ Result<std::unique_ptr<Control>> open_control(Config const& config) {
     return Control::start(std::move(store));
 }
 
-// What the routes answer from.
+// The objects that the routes answer from.
 struct Answerers {
     Engine& engine;
-    stock::StockResponder& stock;
+    interop::InteropResponder& interop;
     HostChecks& checks;
-    FirmwareLook& firmware;
+    FirmwareQuery& firmware;
 };
 
 std::vector<Route> all_routes(Answerers const& answerers, Clock& clock) {
-    auto& [engine, stock, checks, firmware] = answerers;
+    auto& [engine, interop, checks, firmware] = answerers;
     std::vector<Route> all;
     for (auto& routes :
          {root_routes(engine), host_routes(checks), pf_routes(engine),
           firmware_routes(engine, firmware), vm_routes(engine), rdma_link_routes(engine),
-          attachment_routes(engine), stock_routes(engine, stock), operation_routes(engine, clock),
-          token_routes(engine, clock), audit_routes(engine)})
+          attachment_routes(engine), interop_routes(engine, interop),
+          operation_routes(engine, clock), token_routes(engine, clock), audit_routes(engine)})
         all.insert(all.end(), routes.begin(), routes.end());
     return all;
 }
@@ -98,7 +98,7 @@ Result<void> listen_for_api(Config const& config, http::Server& server,
     return server.listen(where, handler);
 }
 
-// What the guest plane asks the daemon.
+// The daemon's answers to the guest plane.
 struct Asked {
     Engine& engine;
     Hypervisor& hypervisor;
@@ -123,7 +123,7 @@ GuestPlaneHooks guest_hooks(Asked const& asked, std::uint16_t echo_port) {
         auto const* const info = find_vm(*host, vm.uuid);
         if (!info) return HostTopology{};
         auto const facts = checks::collect_places({}, info->live);
-        return checks::lent_topology(checks::read_machine(facts), info->live);
+        return checks::topology_for_vm(checks::read_machine(facts), info->live);
     };
     hooks.start_run = [asked](VmIdentity const& vm, RunTicket const& ticket) -> Result<void> {
         auto const now = asked.clock.now();
@@ -144,7 +144,7 @@ GuestPlaneHooks guest_hooks(Asked const& asked, std::uint16_t echo_port) {
 ScheduleHooks schedule_hooks(GuestPlane const& plane) {
     ScheduleHooks hooks;
     hooks.guest_waits = [&plane](std::string const& vm_uuid) { return plane.guest_waits(vm_uuid); };
-    hooks.tell = [](ScheduledRun const& run) {
+    hooks.report = [](ScheduledRun const& run) {
         using End = ScheduledRun::End;
         bool const bad = run.end == End::failed || run.end == End::warned;
         std::string_view const message = run.end == End::skipped  ? "scheduled verification skipped"
@@ -175,9 +175,9 @@ OwnersOfPfs other_owners(std::vector<PfInfo> const& pfs) {
     return owners;
 }
 
-stock::StockHooks stock_hooks(Engine const& engine, GuestSeam const& guests) {
+interop::InteropHooks interop_hooks(Engine const& engine, GuestSeam const& guests) {
     return {guests.check_peer, [&engine](verify::SessionPermit const& permit) {
-                auto const now = stock_permit(engine.snapshot(), permit.attachment);
+                auto const now = interop_permit(engine.snapshot(), permit.attachment);
                 return now && *now == permit;
             }};
 }
@@ -185,7 +185,7 @@ stock::StockHooks stock_hooks(Engine const& engine, GuestSeam const& guests) {
 // The parts that serve VMs.
 struct Serving {
     GuestPlane& plane;
-    stock::StockResponder& stock;
+    interop::InteropResponder& interop;
     http::Server& server;
 };
 
@@ -198,16 +198,16 @@ void end_runs(Engine& engine, std::vector<std::string> runs) {
     });
 }
 
-// Cuts the connections and ends the runs of a VM that has stopped, even if another VM has its CID
-// at once. Runs that began after the change stay: they may belong to the VM's next start.
+// Closes the connections and ends the runs of a stopped VM, even if another VM gets its CID at
+// once. Runs that began after the change stay: they may belong to the VM's next start.
 void follow_changes(Engine& engine, Serving const& serving, Clock& clock) {
-    struct Seen {
+    struct Observed {
         std::shared_ptr<HostView const> host;
         Time at{};
     };
-    Seen const first{engine.snapshot().host, clock.now()};
+    Observed const first{engine.snapshot().host, clock.now()};
     engine.control().on_change([&engine, serving, &clock, before = first]() mutable {
-        auto const& [plane, stock, server] = serving;
+        auto const& [plane, interop, server] = serving;
         auto const now = engine.snapshot();
         auto const ended = ended_lives(before.host->hypervisor, now.host->hypervisor);
         for (auto const& life : ended) {
@@ -217,25 +217,25 @@ void follow_changes(Engine& engine, Serving const& serving, Clock& clock) {
         end_runs(engine, runs_of(ended, now, before.at));
         if (!now.host->hypervisor.stale) before = {now.host, clock.now()};
         plane.changed();
-        stock.look_again();
+        interop.observe_again();
     });
 }
 
-// Heard as long as this lives.
-class Hearing {
+// Receives the bell's rings while it lives.
+class RingCallback {
   public:
-    Hearing(Bell& bell, std::function<void()> heard) : bell_(bell) {
-        bell_.on_ring(std::move(heard));
+    RingCallback(Bell& bell, std::function<void()> notify) : bell_(bell) {
+        bell_.on_ring(std::move(notify));
     }
-    Hearing(Hearing const&) = delete;
-    Hearing& operator=(Hearing const&) = delete;
-    ~Hearing() { bell_.on_ring({}); }
+    RingCallback(RingCallback const&) = delete;
+    RingCallback& operator=(RingCallback const&) = delete;
+    ~RingCallback() { bell_.on_ring({}); }
 
   private:
     Bell& bell_;
 };
 
-// READY when everything is served; then only signals are waited for.
+// Reports READY when everything is served; waits only for signals from then on.
 int wait_for_signal(Engine& engine, AuditTrail& trail, Clock& clock) {
     sigset_t signals;
     sigemptyset(&signals);
@@ -243,7 +243,7 @@ int wait_for_signal(Engine& engine, AuditTrail& trail, Clock& clock) {
     sigaddset(&signals, SIGINT);
     std::uint64_t watchdog_us = 0;
     sd_watchdog_enabled(0, &watchdog_us);
-    // Twice in each watchdog period, as sd_watchdog_enabled(3) advises; without one, now and then.
+    // Twice per watchdog period, as sd_watchdog_enabled(3) advises; without one, now and then.
     auto const tick_us = watchdog_us > 0 ? watchdog_us / 2 : 30'000'000;
     timespec const tick{static_cast<time_t>(tick_us / 1'000'000),
                         static_cast<long>(tick_us % 1'000'000) * 1000};
@@ -257,14 +257,14 @@ int wait_for_signal(Engine& engine, AuditTrail& trail, Clock& clock) {
         if (clock.steady_now() < prune_at) continue;
         prune_at = clock.steady_now() + std::chrono::hours(24);
         engine.control().post([&clock](Control::State& state) {
-            // A store that can't be written says so to those who ask for a change.
+            // A store that can't be written reports that to clients that request a change.
             static_cast<void>(state.store.prune(clock.now()).has_value());
         });
     }
 }
 
-// Answers open requests first. An operation that waits for a guest, or behind such an operation, is
-// cut short by the end of this process; the next start's recovery ends it.
+// Answers open requests first. The end of this process cuts short an operation that waits for a
+// guest, or behind such an operation; recovery ends it at the next start.
 void stop(Engine& engine, http::Server& server, AuditTrail& trail, Clock& clock) {
     engine.stop_waiting();
     server.finish(last_answers_time);
@@ -281,7 +281,7 @@ void stop(Engine& engine, http::Server& server, AuditTrail& trail, Clock& clock)
 
 Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
                  GuestSeam const& guests, Bell& bell, Clock& clock) {
-    // Blocked here, so in every thread made from here on: only wait_for_signal() takes them.
+    // Blocked here, and so in every thread created later: only wait_for_signal() takes them.
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
@@ -295,33 +295,33 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     engine.control().on_bug([](std::string const& what) {
         log(Severity::error, "a fault of vfmgrd", {{"detail", what}});
     });
-    // Before the first look: what changes after it is seen by the next one.
-    Hearing const hearing(bell, [&engine] { engine.look_at_once(); });
-    VFMGR_TRY(auto const events, HostEvents::start([&engine] { engine.look_again(); }));
+    // Before the first observation: the next observation finds later changes.
+    RingCallback const hearing(bell, [&engine] { engine.observe_at_once(); });
+    VFMGR_TRY(auto const events, HostEvents::start([&engine] { engine.observe_again(); }));
     engine.on_event(log_event);
     VFMGR_CHECK(engine.recover(log_recovered));
     VFMGR_TRY(auto responder, verify::Responder::start(verify::ResponderLimits{}, guests.check_peer,
-                                                       stock::cm_streams(rping_program)));
+                                                       interop::cm_streams(rping_program)));
     GuestPlane plane(guest_hooks({engine, hypervisor, bell, clock}, responder->echo_port()),
                      *responder, clock, GuestPlaneLimits{});
-    stock::StockLimits stock_limits;
-    stock_limits.rping_program = rping_program;
-    stock::StockResponder stock(stock_limits, clock, stock_hooks(engine, guests));
+    interop::InteropLimits interop_limits;
+    interop_limits.rping_program = rping_program;
+    interop::InteropResponder interop(interop_limits, clock, interop_hooks(engine, guests));
     HostChecks host_checks([] { return checks::collect({CheckedMachine::host}); });
-    FirmwareLook firmware([&kernel] { return kernel.read_firmware(std::nullopt); });
+    FirmwareQuery firmware([&kernel] { return kernel.read_firmware(std::nullopt); });
     auto const trail = std::make_shared<AuditTrail>(engine.control());
     http::Server server(config.limits, [](std::string const& what) {
         log(Severity::error, "an exception ended a connection", {{"detail", what}});
     });
     server.on_turned_away(log_turned_away(clock));
     VFMGR_CHECK(listen_for_api(config, server,
-                               router(all_routes({engine, stock, host_checks, firmware}, clock),
+                               router(all_routes({engine, interop, host_checks, firmware}, clock),
                                       api_gate(config, engine, trail, clock))));
     if (auto const vsock = guests.listen(server, plane.handler()); !vsock)
         log(Severity::warning, "no guest plane, VMs can't report",
             {{"detail", vsock.error().detail}, {"remedy", vsock.error().remedy}});
     engine.on_operation(log_operation);
-    follow_changes(engine, {plane, stock, server}, clock);
+    follow_changes(engine, {plane, interop, server}, clock);
     engine.start_observing();
     engine.start_schedule(schedule_hooks(plane));
     server.start();

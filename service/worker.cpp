@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vfmgrd-worker: a child process of vfmgrd, for one PF or the host's network. A program of its own,
-// with little in it: a host has many of them, and each is started while somebody waits.
+// vfmgrd-worker: a child process of vfmgrd, for one PF or the host's network. A separate, small
+// program: a host has many of them, and a request waits while each one starts.
 #include <fmt/format.h>
 #include <malloc.h>
 #include <sys/prctl.h>
@@ -23,21 +23,21 @@ int failed(std::string const& why) {
 
 }  // namespace
 
-// The worker ends when the daemon's socket ends, but finishes its step first: neither that nor the
-// signals that stop the service may interrupt a step. A new daemon waits for it.
+// The worker ends when the daemon's socket closes, but finishes its step first: neither that nor
+// the signals that stop the service may interrupt a step. A new daemon waits for it.
 int main(int argc, char** argv) {
     using namespace vfmgr;
     if (argc != 2) return failed("one argument is wanted");
     auto const subject = worker_subject(argv[1]);
     if (!subject) return failed(subject.error().detail);
-    // The program is started by its descriptor, which would be its name.
+    // The program is started through its descriptor, whose number would become its name.
     ::prctl(PR_SET_NAME, worker_comm);
     ::signal(SIGTERM, SIG_IGN);
     ::signal(SIGINT, SIG_IGN);
-    ::mallopt(M_ARENA_MAX, 1);  // each request has a thread, which would have memory of its own
+    ::mallopt(M_ARENA_MAX, 1);  // each request has a thread, which would have its own arena
     LinuxKernel kernel{{}};
     WorkerService service(FileDescriptor(worker_socket_fd), kernel, *subject);
     service.run();
     service.finish_steps();
-    ::_exit(0);  // whatever still hangs ends with the process, when the kernel lets go
+    ::_exit(0);  // anything that still hangs ends with the process, when the kernel releases it
 }

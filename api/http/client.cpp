@@ -61,7 +61,7 @@ Result<wire::request<wire::string_body>> message_of(Request const& request, Targ
     return message;
 }
 
-// One request over one connection. Every operation runs on `io`, within the deadline.
+// Runs one request over one connection. Every operation runs on `io`, within the deadline.
 class Exchange {
   public:
     Exchange(Target const& target, Deadline deadline)
@@ -86,7 +86,7 @@ class Exchange {
     std::optional<asio::ssl::stream<Socket&>> tls_;
     beast::flat_buffer buffer_;
     wire::response_parser<wire::string_body> parser_;
-    std::optional<ErrorCode> result_;  // of the operation that was started last
+    std::optional<ErrorCode> result_;  // result of the last operation started
 };
 
 Result<void> Exchange::open() {
@@ -112,7 +112,7 @@ Result<void> Exchange::handshake(TlsTarget const& target) {
     return check_fingerprint(tls_->native_handle(), target);
 }
 
-// Runs what was started until it ended or the deadline came.
+// Runs the started operation until it ends or the deadline passes.
 Result<void> Exchange::finish(char const* doing, Sent sent) {
     result_.reset();
     io_.restart();
@@ -154,12 +154,12 @@ Result<Response> Exchange::send(wire::request<wire::string_body> const& message)
     else
         wire::async_write(socket_, message, done);
     auto const written = finish("the request", Sent::maybe);
-    // A server that refuses early answers and stops reading: its answer counts, not the failed
+    // A server may refuse early, answer, and stop reading. Its answer counts then, not the failed
     // write.
     if (!written && written.error().problem == Problem::timed_out) return fail(written.error());
     if (message.method() == wire::verb::head) parser_.skip(true);
-    // Header first: when both come at once, Beast 1.74 forgets that the header broke the body limit
-    // and reserves what Content-Length claims.
+    // Read the header first: when header and body arrive together, Beast 1.74 forgets that the
+    // header exceeded the body limit and reserves what Content-Length claims.
     if (tls_)
         wire::async_read_header(*tls_, buffer_, parser_, done);
     else

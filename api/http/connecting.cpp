@@ -66,8 +66,8 @@ tl::unexpected<Error> unreachable(Target const& target, std::string call, int er
     return fail(std::move(out));
 }
 
-// A full backlog makes a non-blocking connect() on a unix socket fail at once and gives no event to
-// wait for; a blocking one waits, for as long as the send timeout says (unix(7), socket(7)).
+// On a unix socket with a full backlog, a non-blocking connect() fails at once and leaves no event
+// to wait for. A blocking one waits up to the send timeout (unix(7), socket(7)).
 Result<FileDescriptor> connect_unix(UnixTarget const& target, Deadline deadline) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -123,16 +123,15 @@ FileDescriptor new_socket(int family) {
 constexpr unsigned privileged_begin = 512;
 constexpr unsigned privileged_end = 1024;
 
-// Each port comes once in 512: a vsock port is free again before the other side has buried its last
-// connection, whose late reset would end the new one (net/vmw_vsock/virtio_transport_common.c:
+// Uses each port once in 512 calls. A vsock port is free again before the peer has torn down its
+// last connection, whose late reset would end the new one (net/vmw_vsock/virtio_transport_common.c:
 // virtio_transport_close() answers a peer's shutdown with a second reset).
 unsigned next_privileged_port() {
     static std::atomic<unsigned> next{std::random_device{}()};
     return privileged_begin + next++ % (privileged_end - privileged_begin);
 }
 
-// Linux chooses vsock ports from 1024 on; a privileged one must be named
-// (net/vmw_vsock/af_vsock.c).
+// Linux picks vsock ports from 1024 up; a privileged port must be named (net/vmw_vsock/af_vsock.c).
 Result<void> bind_privileged(int fd) {
     sockaddr_vm source{};
     source.svm_family = AF_VSOCK;
@@ -184,7 +183,7 @@ Resolved resolve(std::string const& host, std::string const& port) {
     return resolved;
 }
 
-// getaddrinfo() knows no deadline, so it runs in a thread that is left behind when it is too late.
+// getaddrinfo() takes no deadline, so it runs in a thread that is abandoned at the deadline.
 std::optional<Resolved> resolve_until(TlsTarget const& target, Deadline deadline) {
     auto promise = std::make_shared<std::promise<Resolved>>();
     auto future = promise->get_future();
@@ -210,7 +209,7 @@ Result<FileDescriptor> connect_tls(TlsTarget const& target, Deadline deadline) {
             last = unreachable(target, "socket", errno);
             continue;
         }
-        // The request must not wait for the acknowledgement of the handshake's last message.
+        // The request must not wait for the ACK of the handshake's last message.
         int const one = 1;
         (void)::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
         last = connect_stream(std::move(fd), address, target, deadline);

@@ -32,12 +32,12 @@ using Message = wire::response<wire::string_body>;
 
 namespace {
 
-// What a connection is closed with: time for the peer to take the answer and to go by itself.
-// Closing at once with unread input would reset the connection and destroy the answer on its way.
+// How long a closing connection lingers: the peer takes the answer and closes first. Closing at
+// once with unread input would reset the connection and destroy the answer in flight.
 constexpr std::chrono::seconds linger_seconds_max{5};
 constexpr std::size_t read_chunk_bytes = 16 * 1024;
-// A cancellation reaches only a pending read. After a read that has completed, with its callback
-// still queued, the next read starts; the deadline is armed again for this long to cancel that one.
+// A cancellation reaches only a pending read. If a read has completed but its callback is still
+// queued, the next read starts anyway; the deadline is re-armed for this long to cancel that one.
 constexpr std::chrono::seconds cancel_again_seconds{1};
 
 }  // namespace
@@ -61,7 +61,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     enum class Phase { handshake, idle, reading, answering, writing, lingering, closed };
     enum class After { keep, close };
 
-    // Asio's and Beast's operations are templates over the stream: the one place that chooses it.
+    // Asio's and Beast's operations are templates over the stream; only this function chooses it.
     template <class Operation>
     void with_stream(Operation operation) {
         if (tls_)
@@ -90,18 +90,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::optional<asio::ssl::context> context_;
     std::optional<asio::ssl::stream<Socket&>> tls_;
     asio::steady_timer deadline_{setup_.io};
-    asio::steady_timer hold_{setup_.io};  // of an answer that is kept back
+    asio::steady_timer hold_{setup_.io};  // delays a held-back answer
     beast::flat_buffer buffer_{setup_.limits.header_bytes_max + 64 * 1024};
     std::optional<Parser> parser_;
     std::optional<Message> message_;
     std::optional<wire::response_serializer<wire::string_body>> serializer_;
     Request request_;
-    std::string path_;  // of the request that is read or answered
+    std::string path_;  // path of the request being read or answered
     std::string id_;    // its X-Request-Id
     std::shared_ptr<Presence> presence_ = std::make_shared<Presence>();
     Phase phase_ = Phase::handshake;
-    std::uint64_t sequence_ = 0;  // of the request being answered
-    std::uint64_t arming_ = 0;    // of the deadline
+    std::uint64_t sequence_ = 0;  // number of the request being answered
+    std::uint64_t arming_ = 0;    // number of the deadline's last arming
     bool expired_ = false;
     bool finishing_ = false;
 };
@@ -126,8 +126,8 @@ void Connection::start() {
                           });
 }
 
-// A long poll whose client has gone gives its place back. The kernel is asked again: Asio also ends
-// a wait for an event that is left over from a closed descriptor whose memory this one got.
+// Frees the place of a long poll whose client has gone. Asks the kernel again, because Asio also
+// completes a wait for an event left over from a closed descriptor whose memory this one got.
 void Connection::watch_for_end() {
     socket_.async_wait(Socket::wait_error, [self = shared_from_this()](ErrorCode failed) {
         if (failed || self->phase_ == Phase::closed) return;
@@ -136,15 +136,15 @@ void Connection::watch_for_end() {
     });
 }
 
-// A vsock peer's end wakes readers only.
+// The end of a vsock peer wakes only readers.
 void Connection::watch_vsock_peer() {
-    auto const looked = [self = shared_from_this(), sequence = sequence_](ErrorCode failed) {
+    auto const readable = [self = shared_from_this(), sequence = sequence_](ErrorCode failed) {
         if (failed || self->phase_ != Phase::answering || sequence != self->sequence_) return;
         auto const state = peer_state(self->socket_.native_handle());
         if (state == PeerState::gone) return self->close();
         if (state == PeerState::quiet) self->watch_vsock_peer();
     };
-    socket_.async_wait(Socket::wait_read, looked);
+    socket_.async_wait(Socket::wait_read, readable);
 }
 
 void Connection::close() {
@@ -158,7 +158,7 @@ void Connection::close() {
     setup_.on_end(*this);
 }
 
-// What fits into the socket at once is sent.
+// Sends what fits into the socket at once.
 void Connection::give_way(std::string const& refusal) {
     if (!tls_ && phase_ != Phase::writing && phase_ != Phase::lingering)
         (void)::send(socket_.native_handle(), refusal.data(), refusal.size(),
@@ -215,8 +215,8 @@ void Connection::expired() {
 
 void Connection::wait_for_request() {
     if (phase_ == Phase::closed) return;
-    if (buffer_.size() > 0) return read_header();  // pipelined
-    // The first request's time runs from accept.
+    if (buffer_.size() > 0) return read_header();  // pipelined request
+    // The time of the first request runs from accept.
     if (phase_ != Phase::handshake) enter(Phase::idle, setup_.limits.idle_seconds_max);
     with_stream([this](auto& stream) {
         stream.async_read_some(buffer_.prepare(read_chunk_bytes),
@@ -230,7 +230,7 @@ void Connection::wait_for_request() {
 
 void Connection::read_header() {
     if (phase_ == Phase::closed) return;
-    // The first request of a stranger has what is left of the handshake's time.
+    // The first request of a stranger gets what is left of the handshake's time.
     if (!standing().stranger || sequence_ > 0)
         enter(Phase::reading, setup_.limits.read_seconds_max);
     phase_ = Phase::reading;
@@ -334,7 +334,7 @@ void Connection::send(Response response, After after) {
     auto done = [self = shared_from_this(), keep](ErrorCode error, std::size_t) {
         if (error)
             self->close();
-        else if (keep && !self->finishing_)  // which may have begun since
+        else if (keep && !self->finishing_)  // finish() may have begun since
             self->wait_for_request();
         else
             self->linger();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One accepted connection: reads requests one after the other, calls the handler, writes answers,
-// each under its deadline. Internal to api/http. Lives on the io thread; owned by its listener and
-// by its own pending operations.
+// One accepted connection. It reads requests one after the other, calls the handler and writes the
+// answers, each under its deadline. Internal to api/http. Lives on the io thread; owned by its
+// listener and by its own pending operations.
 #pragma once
 
 #include <functional>
@@ -34,12 +34,12 @@ struct ConnectionSetup {
 [[nodiscard]] std::shared_ptr<Connection> make_connection(ConnectionSetup setup);
 void start(Connection& connection);
 void close(Connection& connection);
-// Ends the connection to make room for another. `refusal` is a whole response; the peer gets it
-// where an answer is due, or where none has begun.
+// Ends the connection to make room for another. `refusal` is a whole response; the peer gets it if
+// an answer is due, or if none has begun.
 void give_way(Connection& connection, std::string const& refusal);
 struct Standing {
-    bool idle = false;      // it waits for the peer to send or take data, and owes no answer
-    bool stranger = false;  // it came over the network and has not authenticated
+    bool idle = false;      // waits for the peer to send or take data, and owes no answer
+    bool stranger = false;  // came over the network and has not authenticated
 };
 [[nodiscard]] Standing standing(Connection const& connection);
 // Ends the connection: at once when no request is open, otherwise after the handler's answer

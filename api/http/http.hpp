@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP/1.1 with JSON over unix sockets, TLS and vsock. All of Beast is behind this header, in
-// server.cpp, connection.cpp and client.cpp. A Server and its io thread are owned by whoever makes
-// it; a Client belongs to one thread at a time.
+// HTTP/1.1 with JSON over unix sockets, TLS and vsock. This header hides all of Beast, which is
+// used in server.cpp, connection.cpp and client.cpp. A Server and its io thread belong to the code
+// that creates it; a Client belongs to one thread at a time.
 #pragma once
 
 #include <atomic>
@@ -20,12 +20,12 @@
 
 namespace vfmgr::http {
 
-// Who is on the other end, from the socket itself.
+// The peer's identity, taken from the socket itself.
 struct UnixPeer {
     std::uint32_t uid = 0;
     std::uint32_t gid = 0;
     std::int32_t pid = 0;
-    std::vector<std::uint32_t> groups{};  // supplementary, as the process had them on connect
+    std::vector<std::uint32_t> groups{};  // supplementary; the process's at connect time
 };
 struct TcpPeer {
     std::string address{};
@@ -36,21 +36,21 @@ struct VsockPeer {
 };
 using Peer = std::variant<UnixPeer, TcpPeer, VsockPeer>;
 
-// The state of a connection that a later answer needs. Both share it; any thread may use it.
+// Connection state that a later answer needs. Shared by both; any thread may use it.
 struct Presence {
     std::atomic<bool> gone = false;   // the peer has left and takes no answer
     std::atomic<bool> known = false;  // set by a handler that has authenticated the peer
 };
 
 struct Request {
-    std::string method;  // "GET"; HEAD arrives as GET, and its answer leaves without the body
+    std::string method;  // "GET"; HEAD arrives as GET, and its answer is sent without the body
     std::string path{};  // decoded, without query
     std::map<std::string, std::string> query;
-    // Names in lower case; repeated ones joined with ", ". x-request-id is always there.
+    // Names in lower case; repeated fields joined with ", ". x-request-id is always present.
     std::map<std::string, std::string> headers;
     std::string body;
     Peer peer;
-    std::shared_ptr<Presence> presence{};  // null: no server received it
+    std::shared_ptr<Presence> presence{};  // null: not received by a server
 };
 
 struct Response {
@@ -58,24 +58,23 @@ struct Response {
     std::map<std::string, std::string> headers{};  // from a Client: names in lower case
     std::string body{};
     std::string content_type = "application/json";
-    std::chrono::milliseconds hold{0};  // a server delays it this long, to slow down a flood
+    std::chrono::milliseconds hold{0};  // a server delays the answer by this, to slow down a flood
 };
 
-// Called once, from any thread, at any time after the handler was called, also when the client or
-// the server is gone: then nothing happens. When every copy is dropped without a call, the client
-// gets 500.
+// Called once, from any thread, at any time after the handler was called. Does nothing if the
+// client or the server is gone. If every copy is dropped without a call, the client gets 500.
 using Respond = std::function<void(Response)>;
 using Handler = std::function<void(Request, Respond)>;
 
 struct Limits {
     std::size_t body_bytes_max = 256 * 1024;
     std::size_t header_bytes_max = 16 * 1024;
-    std::size_t connections_max = 256;          // of each listener; places.hpp shares them
+    std::size_t connections_max = 256;          // per listener; places.hpp shares them
     std::size_t connections_per_peer_max = 32;  // by uid, address or CID
     std::chrono::seconds read_seconds_max{30};  // a whole request; taking a whole answer
     std::chrono::seconds idle_seconds_max{120};
     std::chrono::seconds answer_seconds_max{300};
-    // With TLS, of an address from which nobody has authenticated yet.
+    // With TLS: per address from which no client has authenticated yet.
     std::size_t strangers_per_peer_max = 8;
     std::chrono::seconds first_request_seconds_max{10};  // from accept, handshake included
 };
@@ -94,8 +93,8 @@ struct TlsListen {
     std::string certificate_file{};  // PEM
     std::string key_file{};          // PEM
 };
-// privileged: source ports below 1024, which only root in the VM can bind. The guest plane
-// requires them.
+// privileged: source ports below 1024, which only root in the VM can bind. The guest plane requires
+// them.
 enum class SourcePort { any, privileged };
 struct VsockListen {
     std::uint32_t port = 8471;
@@ -103,26 +102,26 @@ struct VsockListen {
 };
 using Listen = std::variant<UnixListen, InheritedListen, TlsListen, VsockListen>;
 
-// Called on the io thread with an exception that it caught, and that ended at most one connection.
+// Called on the io thread with an exception it caught, which ended at most one connection.
 using OnBug = std::function<void(std::string const& what)>;
 
-// Owns the io thread and every connection. start() and stop() from the owner's thread.
+// Owns the io thread and every connection. Call start() and stop() from the owner's thread.
 class Server {
   public:
     explicit Server(Limits limits, OnBug on_bug = [](std::string const&) {});
     ~Server();
     Server(Server const&) = delete;
     Server& operator=(Server const&) = delete;
-    // Adds a listener whose requests go to `handler` (on the io thread: it must not block).
+    // Adds a listener. Its requests go to `handler` on the io thread, which must not block.
     [[nodiscard]] Result<void> listen(Listen const& where, Handler handler);
-    // Calls `tell` on the io thread for each connection that is turned away. Set it before start().
-    void on_turned_away(std::function<void(Peer const&, Error const&)> tell);
+    // Calls `report` on the io thread for each connection turned away. Set it before start().
+    void on_turned_away(std::function<void(Peer const&, Error const&)> report);
     void start();
     void stop();
-    // Stops accepting, waits up to `patience` for answers under way, answers the rest with 503, and
-    // stops.
+    // Stops accepting, waits up to `patience` for answers in progress, answers the rest with 503,
+    // and stops.
     void finish(std::chrono::milliseconds patience);
-    // Cuts every vsock connection of a CID: its domain has stopped.
+    // Closes every vsock connection of a CID whose domain has stopped.
     void cut_vsock(std::uint32_t cid);
 
   private:
@@ -146,7 +145,7 @@ struct VsockTarget {
 };
 using Target = std::variant<UnixTarget, TlsTarget, VsockTarget>;
 
-// A blocking client; one connection for each request. Errors: unavailable (nobody there),
+// A blocking client that opens one connection per request. Errors: unavailable (no listener),
 // timed_out.
 class Client {
   public:
@@ -159,11 +158,11 @@ class Client {
     std::string token_;
 };
 
-// The token of "Bearer <token>", an Authorization header's value; empty when it is none, or longer
-// than 256 bytes.
+// Returns the token of "Bearer <token>", an Authorization header's value. Empty if the value has
+// another form, or if the token is longer than 256 bytes.
 [[nodiscard]] std::string_view bearer_token(std::string_view authorization);
 
-// A self-signed certificate with an ECDSA P-256 key, for `names`; key file 0600, never overwritten.
+// Creates a self-signed ECDSA P-256 certificate for `names`; key file 0600, never overwritten.
 [[nodiscard]] Result<void> make_self_signed(std::string const& certificate_file,
                                             std::string const& key_file,
                                             std::vector<std::string> const& names);
@@ -174,23 +173,23 @@ class Client {
 [[nodiscard]] Request make_request(std::string method, std::string path);
 [[nodiscard]] Request make_request(std::string method, std::string path,
                                    nlohmann::json const& body);
-// An answer of status 2xx; a problem becomes the Error that it describes.
+// Returns an answer of status 2xx; turns a problem document into the Error that it describes.
 [[nodiscard]] Result<Response> success_of(Response response);
 
-// "application/json".
+// Sent as "application/json".
 [[nodiscard]] Response json_response(int status, nlohmann::json const& body);
-// "application/problem+json" with instance and request_id.
+// Sent as "application/problem+json" with instance and request_id.
 [[nodiscard]] Response problem_response(Error const& error, std::string const& instance,
                                         std::string const& request_id);
 [[nodiscard]] Response problem_response(Error const& error, Request const& request);
-// Fails with invalid_request when the query has a parameter that is not in `known`.
+// Fails with invalid_request if the query has a parameter that is not in `known`.
 [[nodiscard]] Result<void> check_query(Request const& request,
                                        std::vector<std::string> const& known);
-// The same with a status that HTTP itself asks for: 408, 413, 417, 429, 431.
+// As problem_response(), with a status that HTTP itself requires: 408, 413, 417, 429, 431.
 [[nodiscard]] Response problem_response_as(int status, Error const& error,
                                            std::string const& instance,
                                            std::string const& request_id);
-// Returns 415 for a body whose Content-Type is not JSON; no route takes anything else.
+// Returns 415 for a body whose Content-Type is not JSON; no route accepts anything else.
 [[nodiscard]] std::optional<Response> refuse_other_media(Request const& request);
 
 }  // namespace vfmgr::http

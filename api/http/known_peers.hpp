@@ -12,7 +12,7 @@
 
 namespace vfmgr::http {
 
-// The peers that a handler has authenticated most recently.
+// The peers that a handler authenticated most recently.
 class KnownPeers {
   public:
     explicit KnownPeers(std::size_t most) : most_(most) {}
@@ -25,9 +25,9 @@ class KnownPeers {
     std::uint64_t so_far_ = 0;
 };
 
-// Admits one more connection of a peer that has not authenticated. `strangers` has an entry for
-// each connection of such a peer. Each of them has a share, and all together have three quarters of
-// a listener. Fails with unavailable.
+// Admits one more connection of a peer that has not authenticated. `strangers` has one entry per
+// connection of such peers. Each peer gets a share, and together they get three quarters of a
+// listener. Fails with unavailable.
 [[nodiscard]] Result<void> admit_stranger(std::span<std::string const> strangers,
                                           std::string const& peer, Limits const& limits);
 

@@ -79,7 +79,7 @@ Result<gid_t> group_id(std::string const& name) {
     return entry.gr_gid;
 }
 
-// A socket file outlives its process; only connecting tells whether somebody still listens.
+// A socket file outlives its process. Only connecting shows whether a process still listens.
 Result<void> remove_stale(std::string const& path, sockaddr_un address) {
     struct stat status{};
     if (::lstat(path.c_str(), &status) != 0) return {};
@@ -99,9 +99,9 @@ Result<void> remove_stale(std::string const& path, sockaddr_un address) {
     return {};
 }
 
-// bind() makes the file with the socket inode's own mode less the umask (unix_bind in the kernel),
-// so the file is born 0600, gets its group, and only then its mode: it is never wider than asked,
-// and the process-wide umask is left alone.
+// bind() creates the file with the socket inode's mode less the umask (unix_bind in the kernel).
+// The file is therefore created 0600, gets its group, and only then its mode: it is never wider
+// than configured, and the process-wide umask stays untouched.
 Result<ListeningSocket> open_unix(UnixListen const& where) {
     VFMGR_TRY(sockaddr_un address, unix_address(where.path));
     gid_t group = static_cast<gid_t>(-1);
@@ -172,7 +172,7 @@ Result<ListeningSocket> open_tcp(TlsListen const& where) {
                     "give an address such as 127.0.0.1, 0.0.0.0 or ::");
     }
     VFMGR_TRY(FileDescriptor fd, open_socket(address->sa_family));
-    // A restarted daemon takes its port back while old connections are in TIME_WAIT.
+    // A restarted daemon rebinds its port while old connections are in TIME_WAIT.
     int const one = 1;
     (void)::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     auto const name = fmt::format("{} port {}", where.address, where.port);
@@ -202,12 +202,12 @@ struct Opener {
     Result<ListeningSocket> operator()(VsockListen const& where) const { return open_vsock(where); }
 };
 
-// SO_PEERCRED tells only the primary group. The kernel allows a process 65536 supplementary ones.
+// SO_PEERCRED gives only the primary group. The kernel allows a process 65536 supplementary groups.
 std::optional<std::vector<std::uint32_t>> peer_groups(int fd) {
     std::vector<std::uint32_t> groups(32);
     auto size = static_cast<socklen_t>(groups.size() * sizeof(std::uint32_t));
     int result = ::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size);
-    if (result != 0 && errno == ERANGE) {  // `size` is now what it takes
+    if (result != 0 && errno == ERANGE) {  // `size` is now the required size
         groups.resize(size / sizeof(std::uint32_t));
         result = ::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size);
     }
@@ -234,7 +234,7 @@ Address as(sockaddr_storage const& storage) {
 
 std::string v6_text(in6_addr const& address) {
     char text[INET6_ADDRSTRLEN] = {};
-    // One client is one peer, whether it came over ::ffff:a.b.c.d or a.b.c.d.
+    // A client is one peer, whether it connects from ::ffff:a.b.c.d or a.b.c.d.
     if (IN6_IS_ADDR_V4MAPPED(&address))
         ::inet_ntop(AF_INET, &address.s6_addr[12], text, sizeof text);
     else

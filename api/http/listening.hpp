@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listening sockets of every kind, and who connected. Plain sockets: no Asio here.
+// Listening sockets of every kind, and the identity of connected peers. Plain sockets, no Asio.
 // Called from the owner's thread at start; peer_of() from the io thread.
 #pragma once
 
@@ -13,11 +13,11 @@
 
 namespace vfmgr::http {
 
-// A socket file that was made here; removed when it goes, if it is still the same one.
+// A socket file created here. The destructor removes it if it is still the same file.
 class SocketFile {
   public:
     SocketFile() = default;
-    // Remembers which file lies at `path` now.
+    // Remembers which file is at `path` now.
     explicit SocketFile(std::string path);
     SocketFile(SocketFile&& other) noexcept;
     SocketFile& operator=(SocketFile&& other) noexcept;
@@ -36,19 +36,19 @@ struct ListeningSocket {
 
 [[nodiscard]] Result<ListeningSocket> open_listening(Listen const& where);
 
-// AF_UNIX, AF_INET, …; AF_UNSPEC for what is no socket.
+// Returns AF_UNIX, AF_INET, …; AF_UNSPEC if `fd` is not a socket.
 [[nodiscard]] int family_of(int fd);
 enum class PeerState {
     quiet,
-    sent_more,  // and may have gone after it
+    sent_more,  // and may have gone since
     gone,       // closed both directions, or reset
 };
-// A vsock peer that ended its output counts as gone: a reset looks the same, as the kernel reports
-// a hang-up only when this side has shut down, too (net/vmw_vsock/af_vsock.c, vsock_poll).
+// A vsock peer that shut down its output counts as gone. A reset looks the same, because the kernel
+// reports a hang-up only after this side has shut down too (net/vmw_vsock/af_vsock.c, vsock_poll).
 [[nodiscard]] PeerState peer_state(int fd);
-// nullopt: the connection is already gone.
+// Returns nullopt if the connection is already gone.
 [[nodiscard]] std::optional<Peer> peer_of(int fd);
-// "uid:0", "10.0.0.1", "cid:3": what connections_per_peer_max counts by.
+// Returns "uid:0", "10.0.0.1" or "cid:3": the key that connections_per_peer_max counts by.
 [[nodiscard]] std::string peer_key(Peer const& peer);
 
 }  // namespace vfmgr::http

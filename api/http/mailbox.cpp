@@ -6,7 +6,7 @@
 namespace vfmgr::http {
 namespace {
 
-// What every copy of one Respond shares.
+// State shared by all copies of one Respond.
 class Answer {
   public:
     Answer(std::shared_ptr<Mailbox> mailbox, std::function<void(std::optional<Response>)> deliver)

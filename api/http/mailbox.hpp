@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How other threads reach the io thread. Internal to api/http. Shared by the server and every
-// Respond it gave away; any thread.
+// Lets other threads reach the io thread. Internal to api/http. Shared by the server and every
+// Respond it created; any thread.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace vfmgr::http {
 
-// Work posted after close() is dropped: a Respond may outlive the server.
+// Drops work posted after close(): a Respond may outlive the server.
 class Mailbox {
   public:
     using Post = std::function<void(std::function<void()>)>;
@@ -25,7 +25,7 @@ class Mailbox {
     Post post_;
 };
 
-// On its first call `deliver` gets the response on the io thread; when the last copy goes without a
+// The first call passes the response to `deliver` on the io thread. If the last copy goes without a
 // call, `deliver` gets nullopt.
 [[nodiscard]] Respond make_respond(std::shared_ptr<Mailbox> mailbox,
                                    std::function<void(std::optional<Response>)> deliver);

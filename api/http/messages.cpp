@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clients and handlers say in the same way everywhere.
+// Message parts that all clients and handlers share.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,8 +21,8 @@ constexpr std::string_view bearer_scheme = "bearer ";  // in any case (RFC 9110,
 
 std::string_view bearer_token(std::string_view authorization) {
     auto const scheme = authorization.substr(0, bearer_scheme.size());
-    auto const same = [](char given, char wanted) {
-        return (given >= 'A' && given <= 'Z' ? given - 'A' + 'a' : given) == wanted;
+    auto const same = [](char given, char expected) {
+        return (given >= 'A' && given <= 'Z' ? given - 'A' + 'a' : given) == expected;
     };
     if (authorization.size() > authorization_bytes_max ||
         !std::ranges::equal(scheme, bearer_scheme, same))
@@ -56,7 +56,7 @@ Response problem_response(Error const& error, Request const& request) {
                             id == request.headers.end() ? std::string() : id->second);
 }
 
-// A parameter that nobody reads would be a wish that nobody fulfils: ?dryrun=true must not attach.
+// An unknown parameter must not be ignored: ?dryrun=true must not attach.
 Result<void> check_query(Request const& request, std::vector<std::string> const& known) {
     for (auto const& [name, value] : request.query) {
         if (std::ranges::find(known, name) != known.end()) continue;
@@ -71,8 +71,8 @@ Result<void> check_query(Request const& request, std::vector<std::string> const&
 
 std::optional<Response> refuse_other_media(Request const& request) {
     if (request.body.empty()) return std::nullopt;
-    auto const said = request.headers.find("content-type");
-    auto type = said == request.headers.end() ? std::string() : lower_case(said->second);
+    auto const header = request.headers.find("content-type");
+    auto type = header == request.headers.end() ? std::string() : lower_case(header->second);
     type.erase(std::min(type.find(';'), type.size()));
     while (type.ends_with(' ') || type.ends_with('\t')) type.pop_back();
     if (type == "application/json") return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What vfmgr reads from Beast's request parser, and writes into its messages. Templates, so that
-// Beast stays in the .cpp files; no state. Called on the io thread.
+// Reads what vfmgr needs from Beast's request parser, and writes into its messages. Templates keep
+// Beast in the .cpp files; no state. Called on the io thread.
 #pragma once
 
 #include <boost/system/error_code.hpp>
@@ -17,7 +17,7 @@ void prepare(Parser& parser, Limits const& limits) {
     parser.body_limit(limits.body_bytes_max);
 }
 
-// Taken when the header is complete and before the body is read: trailers of a chunked body come
+// Called when the header is complete and before the body is read. Trailers of a chunked body go
 // into the same container and must not pass for headers.
 template <class Parser>
 ReceivedHeader header_of(Parser const& parser) {
@@ -42,7 +42,7 @@ Message message_of(Response response, std::string const& request_id) {
     return message;
 }
 
-// nullopt: the peer has gone, there is nobody to answer.
+// Returns nullopt if the peer has gone, as there is no peer to answer.
 std::optional<Refusal> refusal_of(boost::system::error_code const& error, Limits const& limits);
 
 }  // namespace vfmgr::http

@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t id_bytes_max = 64;
 constexpr std::string_view id_place = "{}";
 
-// The segment at the front, taken off `rest` with the '/' behind it.
+// Removes the first segment and the '/' after it from `rest`, and returns the segment.
 std::string_view take_segment(std::string_view& rest) {
     auto const end = std::min(rest.find('/'), rest.size());
     auto const segment = rest.substr(0, end);
@@ -32,10 +32,10 @@ std::optional<std::vector<std::string>> ids_in_path(std::string_view pattern,
     std::vector<std::string> ids;
     if (std::ranges::count(pattern, '/') != std::ranges::count(path, '/')) return std::nullopt;
     while (!pattern.empty() || !path.empty()) {
-        auto const wanted = take_segment(pattern);
+        auto const expected = take_segment(pattern);
         auto const given = take_segment(path);
-        bool const is_id = wanted == id_place;
-        if (is_id ? !is_path_id(given) : wanted != given) return std::nullopt;
+        bool const is_id = expected == id_place;
+        if (is_id ? !is_path_id(given) : expected != given) return std::nullopt;
         if (is_id) ids.emplace_back(given);
     }
     return ids;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of routes whose paths hold ids: the guest plane's and a served responder's. Pure; any
+// Tables of routes whose paths hold ids, for the guest plane and a served responder. Pure; any
 // thread.
 #pragma once
 
@@ -15,10 +15,10 @@
 
 namespace vfmgr::http {
 
-// What may stand in a path: [A-Za-z0-9-], 1 to 64 of them.
+// Accepts an id in a path: 1 to 64 of [A-Za-z0-9-].
 [[nodiscard]] bool is_path_id(std::string_view text);
-// The ids in the places of "{}" in `pattern`: "/guest/v1/sessions/{}/report". nullopt: another
-// path.
+// Returns the ids at the "{}" places of `pattern`, e.g. "/guest/v1/sessions/{}/report". Returns
+// nullopt if `path` does not match.
 [[nodiscard]] std::optional<std::vector<std::string>> ids_in_path(std::string_view pattern,
                                                                   std::string_view path);
 
@@ -35,7 +35,7 @@ struct FoundRoute {
     std::vector<std::string> ids;
 };
 
-// `otherwise`: the refusal of a path that no pattern has.
+// Refuses with `otherwise` a path that matches no pattern.
 template <class To>
 [[nodiscard]] Result<FoundRoute<To>> find_route(std::span<PathRoute<To> const> routes,
                                                 std::string_view method, std::string_view path,

@@ -41,7 +41,7 @@ Result<std::optional<std::uint64_t>> find_place(std::span<Place const> taken,
         return fail(no_place("all connections that " + peer + " may have are taken"));
     }
     if (taken.size() < limits.all) return std::nullopt;
-    // A peer that gives one up still has at least as many as the other has then.
+    // After giving one place up, that peer still has at least as many places as the new one.
     auto const of_who_has_more = [&](Place const& one) { return counts[one.peer] >= mine + 2; };
     auto const idle_of_those = [&](Place const& one) { return one.idle && of_who_has_more(one); };
     if (auto const* const one = first_to_go(taken, counts, idle_of_those)) return one->number;

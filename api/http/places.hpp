@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shares a listener's connections among its peers. Each peer may have a part of them. When all are
-// taken, the peer with the most gives one up to a peer with fewer, so that shares even out and idle
-// connections keep nobody out. Values; any thread.
+// taken, the peer with the most gives one up to a peer with fewer. Shares even out, and idle
+// connections lock no peer out. Values; any thread.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace vfmgr::http {
 struct Place {
     std::string peer;          // peer_key()
     std::uint64_t number = 0;  // in order of arrival
-    bool idle = false;         // it waits for its peer and owes no answer
+    bool idle = false;         // waits for its peer and owes no answer
 };
 
 struct PlaceLimits {
@@ -26,7 +26,7 @@ struct PlaceLimits {
 };
 
 // Finds a place for one more connection of `peer`. Returns the number of the connection to end for
-// it, or nothing while there is room beside `taken`. Fails with unavailable.
+// it, or nullopt while `taken` leaves room. Fails with unavailable.
 [[nodiscard]] Result<std::optional<std::uint64_t>> find_place(std::span<Place const> taken,
                                                               std::string const& peer,
                                                               PlaceLimits const& limits);

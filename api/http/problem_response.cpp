@@ -25,8 +25,8 @@ Response problem_response(Error const& error, std::string const& instance,
     Response response;
     response.status = http_status(error.problem);
     response.content_type = "application/problem+json";
-    // A detail may quote octets from the kernel or a guest; dump() throws on what is not UTF-8
-    // unless told to replace it.
+    // A detail may quote octets from the kernel or a guest. By default, dump() throws on text that
+    // is not UTF-8; replace makes it substitute.
     response.body = body.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
     if (error.problem == Problem::unauthorized) response.headers["WWW-Authenticate"] = "Bearer";
     if (response.status == 503) response.headers["Retry-After"] = "5";
@@ -54,7 +54,7 @@ bool valid_request_id(std::string_view text) {
 std::string random_request_id() {
     constexpr std::string_view digits = "0123456789abcdef";
     std::array<unsigned char, 16> octets{};
-    // Without randomness the id is all zeros: it names a log line, it guards nothing.
+    // Without randomness the id is all zeros: it names a log line and protects nothing.
     if (RAND_bytes(octets.data(), static_cast<int>(octets.size())) != 1) octets = {};
     std::string id;
     for (auto octet : octets) {

@@ -9,7 +9,7 @@
 namespace vfmgr::http {
 namespace {
 
-// Joins repeated fields as RFC 9110, 5.3 says. `host` tells where a request goes: never two.
+// Joins repeated fields as RFC 9110, 5.3 defines. `host` routes the request and must not repeat.
 tl::expected<void, Refusal> add_field(std::map<std::string, std::string>& headers, std::string name,
                                       std::string value) {
     name = lower_case(std::move(name));
@@ -81,7 +81,7 @@ Response sendable(Response response, std::string const& request_id) {
     for (auto const& [name, value] : response.headers)
         if (valid_header_name(name) && valid_header_value(value)) out.headers[name] = value;
     out.headers["X-Request-Id"] = request_id;
-    // RFC 9110, 6.4.1: these have no content.
+    // RFC 9110, 6.4.1: these responses have no content.
     if (response.status == 204 || response.status == 304) return out;
     if (!response.body.empty()) out.headers["Content-Type"] = response.content_type;
     out.body = std::move(response.body);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request must be beyond HTTP's grammar, and what an answer may hold. Internal to api/http.
-// Pure functions, any thread.
+// Checks requests beyond HTTP's grammar, and cleans answers. Internal to api/http. Pure functions,
+// any thread.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace vfmgr::http {
 
-// A request that is answered here, with HTTP's own status.
+// A refusal that the transport answers itself, with HTTP's own status.
 struct Refusal {
     int status = 400;
     Error error;
@@ -30,7 +30,7 @@ struct ReceivedHeader {
 };
 [[nodiscard]] tl::expected<Request, Refusal> request_of(ReceivedHeader header, Peer const& peer);
 
-// The response with the headers that every answer has, without those that would break the message.
+// Adds the headers that every answer has, and drops those that would break the message.
 [[nodiscard]] Response sendable(Response response, std::string const& request_id);
 
 }  // namespace vfmgr::http

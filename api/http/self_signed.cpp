@@ -43,7 +43,7 @@ tl::unexpected<Error> file_refused(std::string call, std::string const& path) {
     return fail(std::move(out));
 }
 
-// "DNS:host" or "IP:10.0.0.1". OpenSSL parses this text, so a name must not hold its separators.
+// Returns "DNS:host" or "IP:10.0.0.1". OpenSSL parses it, so a name must not hold separators.
 Result<std::string> alternative_name(std::string const& name) {
     in6_addr scratch{};
     if (::inet_pton(AF_INET, name.c_str(), &scratch) == 1 ||
@@ -96,7 +96,7 @@ Result<Certificate> sign(EVP_PKEY* key, std::vector<std::string> const& names) {
     Certificate certificate(X509_new());
     if (!certificate || X509_set_pubkey(certificate.get(), key) != 1)
         return openssl_refused("can't make a certificate");
-    // X.520 bounds a common name to 64 characters; clients look at the alternative names only.
+    // X.520 limits a common name to 64 characters; clients check only the alternative names.
     VFMGR_CHECK(set_identity(certificate.get(), names.front().substr(0, 64)));
     VFMGR_CHECK(add_extension(certificate.get(), NID_subject_alt_name, alternatives));
     VFMGR_CHECK(add_extension(certificate.get(), NID_basic_constraints, "critical,CA:FALSE"));
@@ -116,7 +116,7 @@ std::string text_of(BIO* memory) {
 
 enum class Visibility : mode_t { secret = 0600, shared = 0644 };
 
-// Appears whole, with its mode from the first moment, or not at all; never over an existing file.
+// Publishes the file whole and with its final mode, or not at all; never over an existing file.
 Result<void> publish(std::string const& path, std::string const& content, Visibility visibility) {
     auto const temporary = fmt::format("{}.{}.new", path, ::getpid());
     ::unlink(temporary.c_str());
@@ -124,7 +124,7 @@ Result<void> publish(std::string const& path, std::string const& content, Visibi
                              static_cast<mode_t>(visibility)));
     if (!fd) return file_refused("open", temporary);
     bool const written =
-        // The umask may have taken bits from 0644; it never adds any to 0600.
+        // The umask may have cleared bits of 0644; it never adds any to 0600.
         ::fchmod(fd.get(), static_cast<mode_t>(visibility)) == 0 &&
         ::write(fd.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size()) &&
         ::fsync(fd.get()) == 0 &&
@@ -153,8 +153,8 @@ Result<Key> load_or_make_key(std::string const& key_file) {
 
 }  // namespace
 
-// The key comes first and a key that is there is used: after a crash in between, the next call
-// makes the certificate that is missing. A certificate without its key is somebody's mistake.
+// Writes the key first, and reuses an existing key. After a crash in between, the next call creates
+// the missing certificate. A certificate without its key is an admin's mistake.
 Result<void> make_self_signed(std::string const& certificate_file, std::string const& key_file,
                               std::vector<std::string> const& names) {
     if (names.empty())

@@ -29,12 +29,12 @@ using ErrorCode = boost::system::error_code;
 namespace {
 
 constexpr std::chrono::seconds accept_retry_seconds{1};
-constexpr std::chrono::seconds last_word_time{1};  // to write an answer that is there
+constexpr std::chrono::seconds last_word_time{1};  // to write a pending answer
 constexpr std::size_t known_peers_max = 1024;
 
 using TurnedAway = std::function<void(Peer const&, Error const&)>;
 
-// A whole response, for a peer that gets no connection or has to give up its own.
+// Returns a whole response for a peer that gets no connection or has to give up its own.
 std::string refusal_text(Error const& error) {
     auto const id = random_request_id();
     auto const response = problem_response(error, "", id);
@@ -47,7 +47,7 @@ std::string refusal_text(Error const& error) {
            response.body;
 }
 
-// Sends what the socket takes at once, and never waits for the peer.
+// Sends what the socket takes at once; never waits for the peer.
 void turn_away(int fd, Error const& error) {
     auto const text = refusal_text(error);
     (void)::send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -58,8 +58,8 @@ SourcePort source_of(Listen const& where) {
     return vsock ? vsock->source : SourcePort::any;
 }
 
-// An exception that leaves the io thread ends the daemon. Contain it, so that it ends only the
-// connection that it happened in.
+// Contains exceptions. One that leaves the io thread ends the daemon; this limits the damage to the
+// connection that threw.
 template <class Work>
 bool returns(OnBug const& on_bug, Work work) {
     try {
@@ -73,8 +73,8 @@ bool returns(OnBug const& on_bug, Work work) {
     return false;
 }
 
-// A listening socket with its connections. Lives on the io thread; owned by Server::Impl. Caps are
-// its own, so that guests on vsock can't take an administrator's place on the unix socket.
+// A listening socket with its connections. Lives on the io thread; owned by Server::Impl. Each
+// listener has its own caps, so guests on vsock can't take an admin's place on the unix socket.
 class Listener {
   public:
     Listener(asio::io_context& io, std::shared_ptr<Mailbox> mailbox, Limits const& limits,
@@ -126,16 +126,16 @@ class Listener {
     };
     std::map<Connection const*, Kept> connections_;
     std::uint64_t so_far_ = 0;
-    std::function<void()> on_empty_;  // whenever the last connection has ended
+    std::function<void()> on_empty_;  // called when the last connection has ended
     std::map<std::string, std::size_t> by_peer_;
 };
 
 void Listener::accept_next() {
     descriptor_.async_wait(asio::posix::stream_descriptor::wait_read, [this](ErrorCode error) {
         if (error) return;
-        // One at a time, so that what happened before on other connections is seen before it.
+        // Accept one at a time, so that earlier events on other connections are handled first.
         if (accept_one() == Accepted::yes) return accept_next();
-        // The kernel reports no event when descriptors or memory are free again.
+        // The kernel reports no event when descriptors or memory become free.
         retry_.expires_after(accept_retry_seconds);
         retry_.async_wait([this](ErrorCode cancelled) {
             if (!cancelled) accept_next();
@@ -147,7 +147,7 @@ Listener::Accepted Listener::accept_one() {
     FileDescriptor fd(
         ::accept4(descriptor_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd) {
-        // One that can't be served is closed; others are accepted all the same.
+        // Close a connection that can't be served, and keep accepting others.
         returns(on_bug_, [&] { admit(std::move(fd)); });
         return Accepted::yes;
     }
@@ -157,7 +157,7 @@ Listener::Accepted Listener::accept_one() {
         case ENOBUFS:
         case ENOMEM:
             return Accepted::no_resources;
-        default:  // EAGAIN, or errors of the connection that was to be accepted: accept(2)
+        default:  // EAGAIN, or an error of the connection to accept: accept(2)
             return Accepted::yes;
     }
 }
@@ -175,7 +175,7 @@ void Listener::admit(FileDescriptor fd) {
         if (!tls_) turn_away(fd.get(), room.error());
         return;
     }
-    // An answer's last segment must not wait for the acknowledgement of the one before.
+    // The last segment of an answer must not wait for the ACK of the one before.
     int const one = 1;
     if (std::holds_alternative<TcpPeer>(*peer))
         (void)::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
@@ -194,7 +194,7 @@ void Listener::admit(FileDescriptor fd) {
     try {
         http::start(*connection);
     } catch (...) {
-        http::close(*connection);  // gives its place back
+        http::close(*connection);  // frees its place
         throw;
     }
 }
@@ -211,7 +211,7 @@ Result<void> Listener::make_room(std::string const& peer) {
     VFMGR_TRY(auto const leaves, find_place(taken, peer, limits));
     for (auto const& [key, kept] : connections_) {
         if (kept.number != leaves) continue;
-        auto const connection = kept.connection;  // it takes itself out of the map
+        auto const connection = kept.connection;  // it removes itself from the map
         give_way(*connection, refusal_text({Problem::unavailable,
                                             "this connection was given to another, which waited",
                                             "connect again"}));
@@ -265,7 +265,7 @@ void Listener::cut_vsock(std::uint32_t cid) {
 }  // namespace
 
 struct Server::Impl {
-    Impl(Limits given, OnBug told) : limits(given), on_bug(std::move(told)) {}
+    Impl(Limits given, OnBug report) : limits(given), on_bug(std::move(report)) {}
     // A connection whose callback threw ends by its deadline.
     void run_io() {
         while (!returns(on_bug, [this] { io.run(); })) continue;
@@ -278,12 +278,12 @@ struct Server::Impl {
         [this](std::function<void()> task) { asio::post(io, std::move(task)); });
     std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work{
         io.get_executor()};
-    std::vector<std::unique_ptr<Listener>> listeners;  // touched by the io thread only
+    std::vector<std::unique_ptr<Listener>> listeners;  // io thread only
     std::thread thread;
     TurnedAway turned_away;                       // set before start()
-    std::shared_ptr<std::promise<void>> emptied;  // of finish(); io thread only
+    std::shared_ptr<std::promise<void>> emptied;  // set by finish(); io thread only
 
-    void look_whether_empty() {
+    void check_empty() {
         bool const empty = std::ranges::all_of(listeners, &Listener::empty);
         if (empty && emptied) std::exchange(emptied, nullptr)->set_value();
     }
@@ -305,7 +305,7 @@ Result<void> Server::listen(Listen const& where, Handler handler) {
     auto listener = std::make_shared<std::unique_ptr<Listener>>(std::make_unique<Listener>(
         impl_->io, impl_->mailbox, impl_->limits, std::move(socket), source_of(where),
         std::move(tls), std::move(handler), impl_->turned_away,
-        [impl = impl_.get()] { impl->look_whether_empty(); }, impl_->on_bug));
+        [impl = impl_.get()] { impl->check_empty(); }, impl_->on_bug));
     impl_->mailbox->post([this, listener] {
         impl_->listeners.push_back(std::move(*listener));
         impl_->listeners.back()->accept_next();
@@ -313,13 +313,13 @@ Result<void> Server::listen(Listen const& where, Handler handler) {
     return {};
 }
 
-void Server::on_turned_away(std::function<void(Peer const&, Error const&)> tell) {
-    impl_->turned_away = std::move(tell);
+void Server::on_turned_away(std::function<void(Peer const&, Error const&)> report) {
+    impl_->turned_away = std::move(report);
 }
 
 void Server::start() {
     if (impl_->thread.joinable()) return;
-    // Signals are for the thread that waits for them, never for this one.
+    // Signals go to the thread that waits for them, never to this one.
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -348,7 +348,7 @@ void Server::finish(std::chrono::milliseconds patience) {
         impl_->mailbox->post([this, emptied] {
             impl_->emptied = emptied;
             for (auto const& listener : impl_->listeners) listener->finish(Finish::when_answered);
-            impl_->look_whether_empty();
+            impl_->check_empty();
         });
         if (all_answered.wait_for(patience) != std::future_status::ready) {
             impl_->mailbox->post([this] {

@@ -48,7 +48,7 @@ Result<std::string> fingerprint(X509 const* certificate) {
     return hex(digest.data(), size);
 }
 
-// "AB:CD:…" as openssl prints it, and "abcd…" as we do, are the same fingerprint.
+// Normalizes a fingerprint: "AB:CD:…", as openssl prints it, equals our "abcd…".
 std::string plain_hex(std::string_view text) {
     std::string out;
     for (char c : text)
@@ -86,7 +86,7 @@ Result<SslContext> server_context(TlsListen const& where) {
                                           where.key_file, where.certificate_file),
                               "give the unencrypted PEM key that belongs to the certificate"));
     SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);
-    // No session tickets: nothing to resume, and no ticket key to rotate.
+    // No session tickets: there is nothing to resume and no ticket key to rotate.
     SSL_CTX_set_num_tickets(context.get(), 0);
     return context;
 }
@@ -121,7 +121,7 @@ Result<SslContext> client_context(TlsTarget const& target) {
 Result<void> expect_host(SSL* session, TlsTarget const& target) {
     bool const address = is_address(target.host);
     bool fits = true;
-    // What SSL_set_tlsext_host_name() stands for; the macro itself is an old-style cast.
+    // Expands SSL_set_tlsext_host_name(); the macro itself uses an old-style cast.
     if (!address)
         fits = SSL_ctrl(session, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
                         const_cast<char*>(target.host.c_str())) == 1;
@@ -141,11 +141,11 @@ Result<void> check_fingerprint(SSL const* session, TlsTarget const& target) {
     if (!certificate)
         return fail(Problem::unavailable, fmt::format("{} showed no certificate", target.host),
                     "check that the port is vfmgrd's");
-    VFMGR_TRY(std::string seen, fingerprint(certificate.get()));
-    if (seen == plain_hex(target.fingerprint)) return {};
+    VFMGR_TRY(std::string found, fingerprint(certificate.get()));
+    if (found == plain_hex(target.fingerprint)) return {};
     return fail(Problem::unavailable,
                 fmt::format("{} port {} showed a certificate with SHA-256 {}, not the expected {}",
-                            target.host, target.port, seen, plain_hex(target.fingerprint)),
+                            target.host, target.port, found, plain_hex(target.fingerprint)),
                 "compare with the fingerprint that vfmgrd printed on that host; if it was not "
                 "renewed there, somebody is in between");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS 1.3 contexts for server and client, from OpenSSL. Internal to api/http.
-// A context is owned by its caller; any thread.
+// TLS 1.3 contexts for server and client, from OpenSSL. Internal to api/http. The caller owns a
+// context; any thread.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -24,16 +24,16 @@ using SslContext = std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>>;
 
 [[nodiscard]] Result<SslContext> server_context(TlsListen const& where);
 
-// Trusts the CA file, or checks nothing when a fingerprint is given: then check_fingerprint() after
-// the handshake decides.
+// Trusts the CA file. With a fingerprint it checks nothing; check_fingerprint() decides after the
+// handshake.
 [[nodiscard]] Result<SslContext> client_context(TlsTarget const& target);
-// Server name indication, and with a CA file the name that the certificate must hold.
+// Sets the server name indication and, with a CA file, the name that the certificate must hold.
 [[nodiscard]] Result<void> expect_host(SSL* session, TlsTarget const& target);
 [[nodiscard]] Result<void> check_fingerprint(SSL const* session, TlsTarget const& target);
 
-// What the certificate check said, for an error's detail: "self-signed certificate".
+// Returns the result of the certificate check, for an error's detail: "self-signed certificate".
 [[nodiscard]] std::string verify_text(SSL const* session);
-// OpenSSL's own oldest queued error as text; the queue is emptied.
+// Returns OpenSSL's oldest queued error as text, and empties the queue.
 [[nodiscard]] std::string take_ssl_error();
 
 }  // namespace vfmgr::http

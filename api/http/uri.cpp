@@ -35,7 +35,7 @@ tl::unexpected<Error> refuse(std::string detail) {
                 "send a path as in api/openapi.yaml, with other characters percent-encoded");
 }
 
-// A path keeps its '+'; in a query it is a space, as HTML forms and curl --data-urlencode mean it.
+// In a path '+' stays; in a query it is a space, as HTML forms and curl --data-urlencode encode it.
 enum class Part { path, query };
 
 Result<std::string> decode(std::string_view text, Part part) {
@@ -96,7 +96,7 @@ void encode(std::string& out, std::string_view text, std::string_view also_allow
     }
 }
 
-// How many octets follow this first one; nullopt for what cannot come first.
+// Returns how many octets follow this first one; nullopt if it can't come first.
 std::optional<unsigned> utf8_followers(std::uint8_t first) {
     if (first < 0x80) return 0;
     if (first >= 0xc2 && first <= 0xdf) return 1;
@@ -105,7 +105,7 @@ std::optional<unsigned> utf8_followers(std::uint8_t first) {
     return std::nullopt;
 }
 
-// Overlong forms, surrogates, and beyond U+10FFFF (RFC 3629, 4) show in the second octet.
+// The second octet shows overlong forms, surrogates and values over U+10FFFF (RFC 3629, 4).
 bool utf8_second_fits(std::uint8_t first, std::uint8_t second) {
     if (first == 0xe0) return second >= 0xa0;
     if (first == 0xed) return second <= 0x9f;

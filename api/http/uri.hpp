@@ -17,16 +17,16 @@ struct RequestTarget {
     bool operator==(RequestTarget const&) const = default;
 };
 
-// "/v1/pfs?dry_run=true", or the absolute form "http://host/v1/pfs". Refuses what two readers could
-// understand differently: an encoded '/', a parameter given twice, control characters, text that is
-// not UTF-8.
+// Parses "/v1/pfs?dry_run=true", or the absolute form "http://host/v1/pfs". Refuses what two
+// parsers could read differently: an encoded '/', a repeated parameter, control characters, text
+// that is not UTF-8.
 [[nodiscard]] Result<RequestTarget> parse_target(std::string_view text);
 
-// The inverse, for the client.
+// The inverse of parse_target(), for the client.
 [[nodiscard]] std::string format_target(RequestTarget const& target);
 
 [[nodiscard]] bool valid_utf8(std::string_view text);
-// A header's value may hold no control characters: they would start another header.
+// A header's value must hold no control characters: they would start another header.
 [[nodiscard]] bool valid_header_value(std::string_view value);
 [[nodiscard]] std::string lower_case(std::string text);  // ASCII only
 [[nodiscard]] bool valid_header_name(std::string_view name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of the transport that need no Beast, and the server's request parser as a pure function.
-// Internal to api/http and its tests; any thread.
+// Transport code that needs no Beast, and the server's request parser as a pure function. Internal
+// to api/http and its tests; any thread.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace vfmgr::http {
 
-// [A-Za-z0-9._-]{1,64}: what X-Request-Id may hold to be taken over.
+// Accepts [A-Za-z0-9._-]{1,64}: an X-Request-Id of this form is kept.
 [[nodiscard]] bool valid_request_id(std::string_view text);
 [[nodiscard]] std::string random_request_id();  // 32 hex digits
 
-// The first request in `bytes`, exactly as the server reads it, or what the server would answer.
+// Parses the first request in `bytes` exactly as the server does, or returns its answer.
 [[nodiscard]] tl::expected<Request, Response> read_request(std::string_view bytes,
                                                            Limits const& limits);
 

@@ -27,26 +27,26 @@ void fields(F& f, V& spec) {
     f.defaulted("verify_every_seconds", spec.verify_every_seconds);
 }
 
-void write_wish(nlohmann::json& out, AttachmentSpec const& spec) {
+void write_spec(nlohmann::json& out, AttachmentSpec const& spec) {
     out = spec;
 }
 
-// The spec was checked when it was accepted. A later vfmgr with stricter rules must still open the
-// store.
-void read_kept_wish(JsonReader& reader, AttachmentSpec& spec) {
+// The spec was checked when it was accepted. A later vfmgr with stricter rules must still be able
+// to open the store.
+void read_stored_spec(JsonReader& reader, AttachmentSpec& spec) {
     fields(reader, spec);
 }
 
 template <class F, Of<Attachment> V>
 void fields(F& f, V& attachment) {
     f.value("id", attachment.id);
-    f.with("spec", attachment.spec, write_wish, read_kept_wish);
+    f.with("spec", attachment.spec, write_spec, read_stored_spec);
     f.value("vf", attachment.vf);
     f.value("vf_pci", attachment.vf_pci);
-    f.defaulted("driver", attachment.driver);  // older leases in the store have none
+    f.defaulted("driver", attachment.driver);  // absent in older attachments in the store
     f.value("vm_uuid", attachment.vm_uuid);
-    f.value("vm_name", attachment.vm_name);
-    // As resolved they may hold what was observed, so no rules of a wish apply.
+    f.value("vm", attachment.vm);
+    // Resolved settings may hold observed values, so the rules for requested values don't apply.
     f.with("settings", attachment.settings, known_to_json, read_reported);
     f.with("baseline", attachment.baseline, known_to_json, read_reported);
     f.nullable("address", attachment.address);
@@ -60,13 +60,13 @@ void fields(F& f, V& attachment) {
 }
 
 void check_best_effort(JsonReader& reader, std::vector<std::string> const& names) {
-    std::set<std::string_view> seen;
+    std::set<std::string_view> known;
     for (std::size_t i = 0; i < names.size(); ++i) {
         auto const pointer = fmt::format("best_effort/{}", i);
         if (!enum_value<VfAttribute>(names[i]))
             reader.complain(pointer, fmt::format("must be a member of settings: {}",
                                                  enum_choices<VfAttribute>()));
-        else if (!seen.insert(names[i]).second)
+        else if (!known.insert(names[i]).second)
             reader.complain(pointer, "is listed twice");
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AttachmentSpec: a wish that a VM gets a VF. Attachment: the lease that came of it. Values.
+// AttachmentSpec: a request to attach a VF to a VM. Attachment: the resulting attachment. Values.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@
 
 namespace vfmgr {
 
-// Where the device goes. `auto`: the running VM and its persistent XML, whichever exist.
+// Where the device is attached. `auto`: the running VM and its persistent XML, whichever exist.
 enum class Persistence { auto_, live, config };
 template <>
 inline constexpr std::array<EnumName<Persistence>, 3> enum_names<Persistence> = {
     {{Persistence::auto_, "auto"}, {Persistence::live, "live"}, {Persistence::config, "config"}}};
 
-// required: the attachment stands only when RDMA over it was proved; otherwise it is undone.
+// required: the attachment stands only after RDMA over it is proved; otherwise it is undone.
 // background: verified when the guest reports; the attachment stands meanwhile.
 enum class VerifyMode { none, background, required };
 template <>
@@ -33,9 +33,9 @@ inline constexpr std::array<EnumName<VerifyMode>, 3> enum_names<VerifyMode> = {
 struct AttachmentSpec {
     std::string vm;  // name or UUID
     PciAddress pf;
-    std::optional<std::uint16_t> vf;  // absent: any free one
+    std::optional<std::uint16_t> vf;  // absent: any free VF
     std::optional<std::string> network;
-    std::optional<IpAddress> address;  // absent with a network: the first free one
+    std::optional<IpAddress> address;  // absent with a network: its first free address
     VfSpec settings;
     std::vector<std::string> best_effort;  // members of settings that the driver may refuse
     Persistence persistence = Persistence::auto_;
@@ -55,22 +55,22 @@ inline constexpr std::array<EnumName<AttachmentState>, 3> enum_names<AttachmentS
 
 struct Attachment {
     std::string id;       // 8 hex digits; the libvirt alias is ua-vfmgr-<id>
-    AttachmentSpec spec;  // as asked
+    AttachmentSpec spec;  // as requested
     VfId vf;
-    PciAddress vf_pci;                // where the VF was then; the VM's XML names it
-    std::string driver = "vfio-pci";  // that the VF has for the VM: vfio-pci or a variant
+    PciAddress vf_pci;                // the VF's address at attach time; the VM's XML names it
+    std::string driver = "vfio-pci";  // the VF's driver for the VM: vfio-pci or a variant
     std::string vm_uuid;
-    std::string vm_name;
-    VfSpec settings;  // as resolved: with the MAC chosen and the network's VLAN
-    VfSpec baseline;  // what the VF had before, of the same members: put back at release
+    std::string vm;
+    VfSpec settings;  // as resolved: with the chosen MAC and the network's VLAN
+    VfSpec baseline;  // the VF's values of the same members before; restored at detach
     std::optional<IpAddress> address;
     bool live = false;    // in the running VM
     bool config = false;  // in the persistent XML
     AttachmentState state = AttachmentState::attaching;
     std::optional<Verification> verification;  // the latest run
     Time created_at{};
-    // Absent: the lease is older than the vfmgrd that notes it, or a dry run's.
-    std::optional<std::string> operation{};     // that lent it; gone from the store after 30 days
+    // Absent: from an older vfmgrd that did not record it, or from a dry run.
+    std::optional<std::string> operation{};     // that attached it; leaves the store after 30 days
     std::optional<std::string> requested_by{};  // uid:0, token:<id>
     bool operator==(Attachment const&) const = default;
 };

@@ -7,7 +7,7 @@ namespace vfmgr {
 
 namespace {
 
-template <class F, Of<LeaseMark> V>
+template <class F, Of<CertificateMark> V>
 void fields(F& f, V& mark) {
     f.nullable("at", mark.at);
     f.nullable("operation", mark.operation);
@@ -20,10 +20,10 @@ void fields(F& f, V& reset) {
     f.value("done_at", reset.done_at);
 }
 
-template <class F, Of<PutBack> V>
-void fields(F& f, V& put_back) {
-    f.with("was", put_back.was, known_to_json, read_reported);
-    f.with("is", put_back.is, known_to_json, read_reported);
+template <class F, Of<Restored> V>
+void fields(F& f, V& restored) {
+    f.with("was", restored.was, known_to_json, read_reported);
+    f.with("is", restored.is, known_to_json, read_reported);
 }
 
 template <class F, class Address>
@@ -49,27 +49,27 @@ void fields(F& f, V& certificate) {
     f.value("vf", certificate.vf);
     f.value("vf_pci", certificate.vf_pci);
     f.value("attachment", certificate.attachment);
-    f.value("vm_name", certificate.vm_name);
+    f.value("vm", certificate.vm);
     f.with("settings", certificate.settings, known_to_json, read_reported);
     f.nullable("driver", certificate.driver);
-    f.value("seen_at", certificate.seen_at);
-    // Those that earlier vfmgrds kept have none of these.
-    f.defaulted("lent", certificate.lent);
-    f.defaulted("released", certificate.released);
+    f.value("observed_at", certificate.observed_at);
+    // Certificates from earlier vfmgrds have none of these.
+    f.defaulted("attached", certificate.attached);
+    f.defaulted("detached", certificate.detached);
     f.nullable("reset", certificate.reset);
-    f.defaulted("put_back", certificate.put_back);
+    f.defaulted("restored", certificate.restored);
     f.defaulted("rotated", certificate.rotated);
     f.nullable("counters", certificate.counters);
 }
 
 }  // namespace
 
-// Its parts' are found through their argument, so they are not in the unnamed namespace.
-void to_json(nlohmann::json& out, LeaseMark const& part) {
+// Found by argument-dependent lookup, so these can't be in the unnamed namespace.
+void to_json(nlohmann::json& out, CertificateMark const& part) {
     JsonWriter writer(out);
     fields(writer, part);
 }
-void read(JsonReader& reader, LeaseMark& part) {
+void read(JsonReader& reader, CertificateMark& part) {
     fields(reader, part);
 }
 void to_json(nlohmann::json& out, VfReset const& part) {
@@ -79,11 +79,11 @@ void to_json(nlohmann::json& out, VfReset const& part) {
 void read(JsonReader& reader, VfReset& part) {
     fields(reader, part);
 }
-void to_json(nlohmann::json& out, PutBack const& part) {
+void to_json(nlohmann::json& out, Restored const& part) {
     JsonWriter writer(out);
     fields(writer, part);
 }
-void read(JsonReader& reader, PutBack& part) {
+void read(JsonReader& reader, Restored& part) {
     fields(reader, part);
 }
 template <class Address>

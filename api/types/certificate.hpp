@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host saw of a VF when its last lease had ended: function level reset done, every setting
-// that was lent at its baseline again, nothing of the tenant's addresses left, held open by nobody.
-// A VF without one is in quarantine. Whole in itself: what it names may be gone. A value.
+// What the host observed of a VF after its last attachment ended: function level reset done, every
+// attached setting at its baseline again, none of the tenant's addresses left, no process holding
+// it open. A VF without a certificate is in quarantine. Self-contained: the objects it names may be
+// gone. A value.
 #pragma once
 
 #include <optional>
@@ -13,15 +14,15 @@
 
 namespace vfmgr {
 
-// The beginning or the end of the lease. Absent: not noted, by an earlier vfmgrd.
-struct LeaseMark {
-    std::optional<Time> at;                   // when it began to be done
+// The start or the end of the attachment. Absent: not recorded, by an earlier vfmgrd.
+struct CertificateMark {
+    std::optional<Time> at;                   // when the work on it began
     std::optional<std::string> operation;     // that did it
     std::optional<std::string> requested_by;  // uid:0, token:<id>, daemon
-    bool operator==(LeaseMark const&) const = default;
+    bool operator==(CertificateMark const&) const = default;
 };
 
-// As the kernel's reset_method names them. No other is good enough.
+// Named as in the kernel's reset_method. No other method is good enough.
 enum class ResetMethod { flr };
 template <>
 inline constexpr std::array<EnumName<ResetMethod>, 1> enum_names<ResetMethod> = {
@@ -33,22 +34,22 @@ struct VfReset {
     bool operator==(VfReset const&) const = default;
 };
 
-// Of the settings that were lent, what the driver reported.
-struct PutBack {
-    VfSpec was;  // when the release began
-    VfSpec is;   // when the VF was looked at
-    bool operator==(PutBack const&) const = default;
+// The attached settings, as the driver reported them.
+struct Restored {
+    VfSpec was;  // when the detach began
+    VfSpec is;   // when the VF was observed
+    bool operator==(Restored const&) const = default;
 };
 
-// An address that the tenant had and the VF has no more.
+// An address that the tenant had and the VF no longer has.
 template <class Address>
 struct Rotated {
     Address was{};
-    std::optional<Address> is;  // absent: the driver does not tell
+    std::optional<Address> is;  // absent: the driver does not report it
     bool operator==(Rotated const&) const = default;
 };
 
-// Absent: the lease gave none, or the one that the VF had before.
+// Absent: the attachment set none, or set the address that the VF had before.
 struct RotatedAddresses {
     std::optional<Rotated<MacAddress>> mac;
     std::optional<Rotated<Guid>> node_guid;
@@ -59,17 +60,17 @@ struct RotatedAddresses {
 struct Certificate {
     VfId vf;
     PciAddress vf_pci;
-    std::string attachment;  // the lease that ended
-    std::string vm_name;
+    std::string attachment;  // the attachment that ended
+    std::string vm;
     VfSpec settings;                    // as the driver reports them
-    std::optional<std::string> driver;  // that the VF waits with
-    Time seen_at{};
-    LeaseMark lent{};
-    LeaseMark released{};
-    std::optional<VfReset> reset{};  // absent: not noted, by an earlier vfmgrd
-    PutBack put_back{};
+    std::optional<std::string> driver;  // that the free VF is bound to
+    Time observed_at{};
+    CertificateMark attached{};
+    CertificateMark detached{};
+    std::optional<VfReset> reset{};  // absent: not recorded, by an earlier vfmgrd
+    Restored restored{};
     RotatedAddresses rotated{};
-    // Right before the reset, which may clear them; absent: the PF's driver does not tell.
+    // Read right before the reset, which may clear them; absent: not reported by the PF's driver.
     std::optional<VfCounters> counters{};
     bool operator==(Certificate const&) const = default;
 };

@@ -9,12 +9,12 @@ namespace vfmgr {
 
 namespace {
 
-template <class F, Of<Cure> V>
-void fields(F& f, V& cure) {
-    f.value("commands", cure.commands);
-    f.value("blast_radius", cure.blast_radius);
-    f.value("note", cure.note);
-    f.value("drain", cure.drain);
+template <class F, Of<Remedy> V>
+void fields(F& f, V& remedy) {
+    f.value("commands", remedy.commands);
+    f.value("blast_radius", remedy.blast_radius);
+    f.value("note", remedy.note);
+    f.value("drain", remedy.drain);
 }
 
 template <class F, Of<Evidence> V>
@@ -30,7 +30,7 @@ void fields(F& f, V& finding) {
     f.value("result", finding.result);
     f.value("detail", finding.detail);
     f.value("evidence", finding.evidence);
-    f.nullable("cure", finding.cure);
+    f.nullable("remedy", finding.remedy);
 }
 
 template <class F, Of<CheckReport> V>
@@ -49,12 +49,12 @@ CheckResult worst(CheckReport const& report) {
     return result;
 }
 
-void to_json(nlohmann::json& out, Cure const& cure) {
+void to_json(nlohmann::json& out, Remedy const& remedy) {
     JsonWriter writer(out);
-    fields(writer, cure);
+    fields(writer, remedy);
 }
-void read(JsonReader& reader, Cure& cure) {
-    fields(reader, cure);
+void read(JsonReader& reader, Remedy& remedy) {
+    fields(reader, remedy);
 }
 void to_json(nlohmann::json& out, Evidence const& evidence) {
     JsonWriter writer(out);

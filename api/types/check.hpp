@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks of a host or a VM found: GET /v1/host/checks, vfctl doctor, vf-guest doctor.
+// Results of the checks of a host or a VM: GET /v1/host/checks, vfctl doctor, vf-guest doctor.
 // Values; any thread.
 #pragma once
 
@@ -14,11 +14,11 @@
 namespace vfmgr {
 
 enum class CheckResult {
-    failed,          // it can't work like this
-    warning,         // it works, and will hurt
-    unknown,         // not to be seen from here: see `detail`
+    failed,          // it can't work this way
+    warning,         // it works, but will cause trouble
+    unknown,         // can't be read from here: see `detail`
     ok,              //
-    not_applicable,  // this machine has nothing of the kind
+    not_applicable,  // this machine has nothing of this kind
 };
 template <>
 inline constexpr std::array<EnumName<CheckResult>, 5> enum_names<CheckResult> = {
@@ -28,11 +28,11 @@ inline constexpr std::array<EnumName<CheckResult>, 5> enum_names<CheckResult> = 
      {CheckResult::ok, "ok"},
      {CheckResult::not_applicable, "not_applicable"}}};
 
-// What a cure does to others besides curing.
+// Side effects of a remedy on others.
 enum class BlastRadius {
-    none,    // nothing that runs notices
+    none,    // no running program notices
     netdev,  // traffic of one network interface stops for a while
-    host,    // every VF and RDMA device of a driver, so every VM that was lent a VF
+    host,    // every VF and RDMA device of a driver, hence every VM with a VF attached
     reboot,  // everything
 };
 template <>
@@ -42,17 +42,17 @@ inline constexpr std::array<EnumName<BlastRadius>, 4> enum_names<BlastRadius> = 
      {BlastRadius::host, "host"},
      {BlastRadius::reboot, "reboot"}}};
 
-struct Cure {
-    // In this order, as a root shell takes them. Empty while VMs are to be drained first, and where
-    // no command does it (firmware set-up, a cable).
+struct Remedy {
+    // To run in this order from a root shell. Empty while VMs must be drained first, and where no
+    // command does it (firmware setup, a cable).
     std::vector<std::string> commands;
     BlastRadius blast_radius = BlastRadius::none;
-    std::string note;                // what no command says: "enable VT-d in the firmware's set-up"
-    std::vector<std::string> drain;  // VMs that hold VFs; the commands are told when there are none
-    bool operator==(Cure const&) const = default;
+    std::string note;  // a step without a command: "enable VT-d in the firmware's set-up"
+    std::vector<std::string> drain;  // VMs that hold VFs; commands are shown once there are none
+    bool operator==(Remedy const&) const = default;
 };
 
-// Where it was seen: a path, a command or a netlink request; and what stood there.
+// Where it was read (a path, a command or a netlink request), and what was there.
 struct Evidence {
     std::string source;
     std::string text;
@@ -65,7 +65,7 @@ struct Finding {
     CheckResult result = CheckResult::unknown;
     std::string detail;  // one sentence
     std::vector<Evidence> evidence;
-    std::optional<Cure> cure;  // of failed and warning
+    std::optional<Remedy> remedy;  // for failed and warning
     bool operator==(Finding const&) const = default;
 };
 
@@ -77,17 +77,17 @@ inline constexpr std::array<EnumName<CheckedMachine>, 2> enum_names<CheckedMachi
 struct CheckReport {
     CheckedMachine machine = CheckedMachine::host;
     Time collected_at{};
-    std::string kernel;             // its release; empty when it is not known
+    std::string kernel;             // release; empty if unknown
     std::vector<Finding> findings;  // in the rules' order
     bool operator==(CheckReport const&) const = default;
 };
 
-// The worst of all: `failed` before `warning` before the rest.
+// Returns the worst result: `failed` before `warning` before the rest.
 [[nodiscard]] CheckResult worst(CheckReport const& report);
 
 class JsonReader;
-void to_json(nlohmann::json& out, Cure const& cure);
-void read(JsonReader& reader, Cure& cure);
+void to_json(nlohmann::json& out, Remedy const& remedy);
+void read(JsonReader& reader, Remedy& remedy);
 void to_json(nlohmann::json& out, Evidence const& evidence);
 void read(JsonReader& reader, Evidence& evidence);
 void to_json(nlohmann::json& out, Finding const& finding);

@@ -20,7 +20,7 @@ bool await_end_of(pid_t pid, Deadline deadline) {
     return ready && *ready == Readiness::readable;
 }
 
-ProcessEnd bury(pid_t pid) {
+ProcessEnd reap(pid_t pid) {
     int status = 0;
     while (::waitpid(pid, &status, 0) < 0)
         if (errno != EINTR) return {false, "nobody knows how"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a process that this one started. Free functions; any thread, one for each process.
+// Waits for the end of a process started here. Free functions; any thread, one per process.
 #pragma once
 
 #include <sys/types.h>
@@ -10,14 +10,14 @@
 
 namespace vfmgr {
 
-// Until it has ended, or the deadline: whether it has. Any process, not only a child.
+// Waits until any process, not only a child, ends or the deadline passes. True if it ended.
 [[nodiscard]] bool await_end_of(pid_t pid, Deadline deadline);
 
 struct ProcessEnd {
-    bool well = false;  // with exit status 0
+    bool well = false;  // exit status 0
     std::string how;    // "exit status 1", "signal 9"
 };
-// Waits for a child without a deadline, and buries it.
-[[nodiscard]] ProcessEnd bury(pid_t pid);
+// Waits for a child without a deadline, and reaps it.
+[[nodiscard]] ProcessEnd reap(pid_t pid);
 
 }  // namespace vfmgr

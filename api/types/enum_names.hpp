@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of an enumerator, in JSON and on the command line. One table for each enum.
+// The text of an enumerator, in JSON and on the command line. One table per enum.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ using EnumName = std::pair<E, std::string_view>;
 
 template <class E>
 [[nodiscard]] constexpr std::string_view enum_name(E value) {
-    // Most tables are in the enum's order.
+    // Most tables follow the enum's order.
     auto const at = static_cast<std::size_t>(value);
     if (at < enum_names<E>.size() && enum_names<E>[at].first == value)
         return enum_names<E>[at].second;
@@ -29,9 +29,9 @@ template <class E>
 }
 
 template <class E>
-[[nodiscard]] constexpr std::optional<E> enum_value(std::string_view wanted) {
+[[nodiscard]] constexpr std::optional<E> enum_value(std::string_view expected) {
     for (auto const& [enumerator, text] : enum_names<E>)
-        if (text == wanted) return enumerator;
+        if (text == expected) return enumerator;
     return std::nullopt;
 }
 

@@ -23,13 +23,13 @@ Result<FileDescriptor> make_event() {
 
 void raise_event(FileDescriptor const& event) {
     std::uint64_t const one = 1;
-    // Fails only when it is raised already.
+    // Fails only if it is already raised.
     [[maybe_unused]] auto const written = ::write(event.get(), &one, sizeof one);
 }
 
 void take_event(FileDescriptor const& event) {
     std::uint64_t count = 0;
-    // Fails only when it was not raised.
+    // Fails only if it is not raised.
     [[maybe_unused]] auto const read = ::read(event.get(), &count, sizeof count);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waking a thread that waits for descriptors, and its waiting. Any thread.
+// Wakes a thread that waits for descriptors, and does its waiting. Any thread.
 #pragma once
 
 #include <span>
@@ -10,17 +10,17 @@
 
 namespace vfmgr {
 
-// Readable while it is raised. limit_exceeded without a descriptor for it.
+// Readable while raised. Fails with limit_exceeded if no descriptor is left.
 [[nodiscard]] Result<FileDescriptor> make_event();
 void raise_event(FileDescriptor const& event);
-// What was raised has been seen.
+// Clears a raised event.
 void take_event(FileDescriptor const& event);
 
-// Until `deadline`, readable or not: one of them. Errors are poll's own.
+// Waits until a descriptor is readable or `deadline` passes. Errors are poll's own.
 enum class Readiness { readable, deadline_passed };
 [[nodiscard]] Result<Readiness> await_readable(std::span<int const> fds, Deadline deadline);
 
-// Now, without waiting; no descriptor (-1) never is.
+// Returns at once; an absent descriptor (-1) is never readable.
 [[nodiscard]] bool is_readable(int fd);
 
 }  // namespace vfmgr

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An open file descriptor. Owned by exactly one holder, closed with it; any thread.
+// An open file descriptor. Has exactly one owner, and closes with it; any thread.
 #pragma once
 
 #include <unistd.h>

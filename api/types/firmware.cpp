@@ -68,18 +68,18 @@ bool empty(FirmwareSettings const& settings) {
     return settings == FirmwareSettings{};
 }
 
-FirmwareSettings only_named(FirmwareSettings const& of, FirmwareSettings const& wanted) {
+FirmwareSettings only_named(FirmwareSettings const& of, FirmwareSettings const& desired) {
     FirmwareSettings part;
     for_each_firmware_setting([&](char const*, auto member) {
-        if (wanted.*member) part.*member = of.*member;
+        if (desired.*member) part.*member = of.*member;
     });
     return part;
 }
 
-FirmwareSettings differing(FirmwareSettings const& wanted, FirmwareSettings const& is) {
+FirmwareSettings differing(FirmwareSettings const& desired, FirmwareSettings const& is) {
     FirmwareSettings part;
     for_each_firmware_setting([&](char const*, auto member) {
-        if (wanted.*member && wanted.*member != is.*member) part.*member = wanted.*member;
+        if (desired.*member && desired.*member != is.*member) part.*member = desired.*member;
     });
     return part;
 }

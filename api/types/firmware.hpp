@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a ConnectX card keeps in its firmware and reads at its reset: the settings that matter to
-// lent VFs, under mlxconfig's own names. Values; any thread.
+// The settings that a ConnectX card keeps in its firmware and reads at its reset: those that matter
+// to attached VFs, under mlxconfig's own names. Values; any thread.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,17 @@ template <>
 inline constexpr std::array<EnumName<PortType>, 3> enum_names<PortType> = {
     {{PortType::ib, "IB"}, {PortType::eth, "ETH"}, {PortType::vpi, "VPI"}}};
 
-// Wanted: absent means "leave alone". Reported: absent means that the card shows no such setting.
+// Desired: absent means "leave alone". Reported: absent means that the card has no such setting.
 struct FirmwareSettings {
     std::optional<bool> sriov_en;
-    std::optional<std::uint16_t> num_of_vfs;  // of each port
+    std::optional<std::uint16_t> num_of_vfs;  // per port
     std::optional<PortType> link_type_p1;
     std::optional<PortType> link_type_p2;
     std::optional<bool> ats_enabled;
     bool operator==(FirmwareSettings const&) const = default;
 };
 
-// f(name, member) for each; the names are what the tools and the API call them.
+// Calls f(name, member) for each setting, with the tools' and the API's name for it.
 template <class F>
 void for_each_firmware_setting(F f) {
     f("SRIOV_EN", &FirmwareSettings::sriov_en);
@@ -42,25 +42,25 @@ void for_each_firmware_setting(F f) {
 }
 
 [[nodiscard]] bool empty(FirmwareSettings const& settings);
-// Of `of`, the members that `wanted` names.
+// Returns the members of `of` that `desired` names.
 [[nodiscard]] FirmwareSettings only_named(FirmwareSettings const& of,
-                                          FirmwareSettings const& wanted);
-// The wanted members that `is` has not, or has otherwise.
-[[nodiscard]] FirmwareSettings differing(FirmwareSettings const& wanted,
+                                          FirmwareSettings const& desired);
+// Returns the desired members that `is` lacks or has with another value.
+[[nodiscard]] FirmwareSettings differing(FirmwareSettings const& desired,
                                          FirmwareSettings const& is);
 [[nodiscard]] FirmwareSettings overlay(FirmwareSettings base, FirmwareSettings const& over);
-// "SRIOV_EN=True", "NUM_OF_VFS=16", "LINK_TYPE_P1=ETH": for people.
+// Returns "SRIOV_EN=True", "NUM_OF_VFS=16", "LINK_TYPE_P1=ETH": for display.
 [[nodiscard]] std::vector<std::string> assignments(FirmwareSettings const& settings);
-// The same with numbers, which every version of the tools takes: "LINK_TYPE_P1=2".
+// The same with numbers, which every version of the tools accepts: "LINK_TYPE_P1=2".
 [[nodiscard]] std::vector<std::string> numeric_assignments(FirmwareSettings const& settings);
 
 struct FirmwareTool {
     std::string name;     // mstconfig, mlxconfig
-    std::string version;  // as it says itself; empty: it does not
+    std::string version;  // as the tool reports it; empty: it does not
     bool operator==(FirmwareTool const&) const = default;
 };
 
-// When a value of devlink's holds: at once, after the driver's next start, after the card's reset.
+// When a devlink value takes effect: at once, at the driver's next start, at the card's reset.
 enum class DevlinkMode { runtime, driverinit, permanent };
 template <>
 inline constexpr std::array<EnumName<DevlinkMode>, 3> enum_names<DevlinkMode> = {
@@ -68,7 +68,7 @@ inline constexpr std::array<EnumName<DevlinkMode>, 3> enum_names<DevlinkMode> = 
      {DevlinkMode::driverinit, "driverinit"},
      {DevlinkMode::permanent, "permanent"}}};
 
-// A parameter that the kernel's driver offers through devlink; as it is, vfmgr sets none.
+// A parameter that the kernel driver offers through devlink. Reported only; vfmgr sets none.
 struct DevlinkParameter {
     std::string name;  // "enable_roce", "total_vfs"
     DevlinkMode mode = DevlinkMode::runtime;
@@ -76,25 +76,25 @@ struct DevlinkParameter {
     bool operator==(DevlinkParameter const&) const = default;
 };
 
-// One device for mlxconfig, however many ports it has.
+// One mlxconfig device, however many ports it has.
 struct FirmwareCard {
     PciAddress pci;                     // its first function
     std::vector<PciAddress> functions;  // its ports, ascending
-    std::string device_type;            // "ConnectX6DX"; empty: not known
+    std::string device_type;            // "ConnectX6DX"; empty: unknown
     std::optional<FirmwareTool> tool;   // absent: none is installed
     std::optional<FirmwareSettings> by_default;
-    std::optional<FirmwareSettings> current;  // absent: this tool or card does not show it
-    std::optional<FirmwareSettings> next;     // after its reset; absent: see problem
-    // NUM_OF_VFS means nothing then: each port has a count of its own (PF_NUM_OF_VF_VALID).
+    std::optional<FirmwareSettings> current;  // absent: this tool or card does not report it
+    std::optional<FirmwareSettings> next;     // after the reset; absent: see problem
+    // NUM_OF_VFS is meaningless then: each port has its own count (PF_NUM_OF_VF_VALID).
     bool counts_per_port = false;
     std::vector<DevlinkParameter> devlink;
-    std::string boot_id;           // of the kernel that looked
+    std::string boot_id;           // of the kernel that read it
     std::optional<Error> problem;  // why the settings could not be read
     bool operator==(FirmwareCard const&) const = default;
 };
 
-// What it takes that `next` becomes `current`. A reboot that did not do it, but for a card that
-// keeps its power: the host has to be switched off.
+// What it takes for `next` to become `current`. power_cycle: a reboot was not enough, because the
+// card kept its power; the host has to be switched off.
 enum class FirmwarePending { none, reboot, power_cycle };
 template <>
 inline constexpr std::array<EnumName<FirmwarePending>, 3> enum_names<FirmwarePending> = {
@@ -102,7 +102,7 @@ inline constexpr std::array<EnumName<FirmwarePending>, 3> enum_names<FirmwarePen
      {FirmwarePending::reboot, "reboot"},
      {FirmwarePending::power_cycle, "power_cycle"}}};
 
-// The body of a change.
+// The body of a change request.
 struct FirmwareRequest {
     FirmwareSettings settings;
     bool operator==(FirmwareRequest const&) const = default;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fmt library's own code, once, from its headers: Debian has it as a shared library only, whose
-// name differs with each release (libfmt.so.9, .10), and vf-guest runs on other distributions, too.
-// Header-only in each file would cost a second of compiling for each.
+// Compiles the fmt library's own code once, from its headers. Debian ships it only as a shared
+// library whose name differs by release (libfmt.so.9, .10), and vf-guest also runs on other
+// distributions. Header-only use would cost a second of compile time per file.
 #include <fmt/format-inl.h>
 
 #include <locale>
 
-// What the headers declare and leave to the library, besides functions: its src/format.cc.
+// What the headers declare but leave to the library, besides functions: its src/format.cc.
 FMT_BEGIN_NAMESPACE
 namespace detail {
 

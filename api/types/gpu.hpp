@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU as GPUDirect RDMA needs it, and what a test of it found: vf-guest gpu, vf-guest gpu test.
-// Values; any thread.
+// A GPU's GPUDirect RDMA properties, and the results of testing it: vf-guest gpu, vf-guest gpu
+// test. Values; any thread.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace vfmgr {
 
-// How its memory comes within reach of a NIC.
+// How a NIC can reach the GPU's memory.
 enum class GpuRoute {
-    dma_buf,      // the way to prefer
+    dma_buf,      // preferred
     peermem,      // nvidia-peermem, which is loaded
-    none,         // the GPU offers it, and something lacks: see detail and remedy
-    not_offered,  // a limit of the product, as of a GeForce, and no fault
+    none,         // the GPU supports it, but something is missing: see detail and remedy
+    not_offered,  // a product limit, as on a GeForce; not a fault
 };
 template <>
 inline constexpr std::array<EnumName<GpuRoute>, 4> enum_names<GpuRoute> = {
@@ -29,13 +29,13 @@ inline constexpr std::array<EnumName<GpuRoute>, 4> enum_names<GpuRoute> = {
      {GpuRoute::none, "none"},
      {GpuRoute::not_offered, "not_offered"}}};
 
-// Of NVIDIA's kernel modules.
+// Flavour of NVIDIA's kernel modules.
 enum class DriverFlavour { open, proprietary };
 template <>
 inline constexpr std::array<EnumName<DriverFlavour>, 2> enum_names<DriverFlavour> = {
     {{DriverFlavour::open, "open"}, {DriverFlavour::proprietary, "proprietary"}}};
 
-// For whom what a NIC wrote is in order without a flush.
+// Which devices can read a NIC's writes in order without a flush.
 enum class WritesOrdering { none, owner, all_devices };
 template <>
 inline constexpr std::array<EnumName<WritesOrdering>, 3> enum_names<WritesOrdering> = {
@@ -45,25 +45,25 @@ inline constexpr std::array<EnumName<WritesOrdering>, 3> enum_names<WritesOrderi
 
 struct GpuInfo {
     PciAddress pci;
-    std::string name;                // for people only: nothing is decided by it
+    std::string name;                // for display only: no decision depends on it
     std::string compute_capability;  // "9.0"
     std::uint64_t memory_bytes = 0;
-    std::optional<std::uint64_t> bar1_bytes;  // what of it NICs can reach at a time
-    std::string cuda_version;                 // "13.0": the newest that the driver knows
+    std::optional<std::uint64_t> bar1_bytes;  // how much of it NICs can reach at a time
+    std::string cuda_version;                 // "13.0": the newest that the driver supports
     std::optional<std::string> driver_version;
     std::optional<DriverFlavour> driver_flavour;
-    // CUDA's attributes; absent where the driver is older than they are.
+    // CUDA attributes; absent if the driver is older than the attribute.
     std::optional<bool> gpu_direct_rdma;            // 116
     std::optional<bool> dma_buf;                    // 124
     std::optional<bool> vmm_gpu_direct_rdma;        // 110
     std::optional<bool> flush_writes;               // 117: cuFlushGPUDirectRDMAWrites() works
     std::optional<WritesOrdering> writes_ordering;  // 118
     bool peermem_loaded = false;
-    std::string peermem;  // why it is, is not, or would not load
+    std::string peermem;  // why it is loaded, is not, or would not load
     std::optional<PciAddress> nearest_nic;
-    std::optional<PciDistance> distance;  // of that one
+    std::optional<PciDistance> distance;  // to nearest_nic
     GpuRoute route = GpuRoute::none;
-    std::string detail;  // of the route, one sentence
+    std::string detail;  // one sentence about the route
     std::string remedy;
     bool operator==(GpuInfo const&) const = default;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An exception that leaves a thread ends the program, and a single request must never do that.
-// Pure; any thread.
+// Contains exceptions. One that leaves a thread ends the program, and a single request must never
+// do that. Pure; any thread.
 #pragma once
 
 #include <exception>

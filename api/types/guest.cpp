@@ -9,7 +9,7 @@ namespace vfmgr {
 
 namespace {
 
-// Limits of what a guest may send (DESIGN.md, 6.6).
+// Limits on what a guest may send (DESIGN.md, 6.6).
 constexpr std::size_t id_characters_max = 64;
 constexpr std::size_t sentence_characters_max = 1024;
 constexpr std::size_t fact_characters_max = 256;
@@ -71,9 +71,9 @@ void fields(F& f, V& config) {
     f.value("attachments", config.attachments);
 }
 
-template <class F, Of<RunWish> V>
-void fields(F& f, V& wish) {
-    f.defaulted("profile", wish.profile);
+template <class F, Of<RunRequest> V>
+void fields(F& f, V& request) {
+    f.defaulted("profile", request.profile);
 }
 
 template <class F, Of<QueuePairEnd> V>
@@ -94,10 +94,10 @@ void fields(F& f, V& request) {
 }
 
 template <class F, Of<MemoryRegion> V>
-void fields(F& f, V& region) {
-    f.value("address", region.address);
-    f.value("rkey", region.rkey);
-    f.value("length", region.length);
+void fields(F& f, V& mr) {
+    f.value("address", mr.address);
+    f.value("rkey", mr.rkey);
+    f.value("length", mr.length);
 }
 
 template <class F, Of<SessionOffer> V>
@@ -143,13 +143,13 @@ void read(JsonReader& reader, GuestConfig& config) {
     fields(reader, config);
 }
 
-void to_json(nlohmann::json& out, RunWish const& wish) {
+void to_json(nlohmann::json& out, RunRequest const& request) {
     JsonWriter writer(out);
-    fields(writer, wish);
+    fields(writer, request);
 }
 
-void read(JsonReader& reader, RunWish& wish) {
-    fields(reader, wish);
+void read(JsonReader& reader, RunRequest& request) {
+    fields(reader, request);
 }
 
 void to_json(nlohmann::json& out, QueuePairEnd const& end) {
@@ -181,13 +181,13 @@ void read(JsonReader& reader, SessionRequest& request) {
     check_text(reader, "nonce", request.nonce, id_characters_max);
 }
 
-void to_json(nlohmann::json& out, MemoryRegion const& region) {
+void to_json(nlohmann::json& out, MemoryRegion const& mr) {
     JsonWriter writer(out);
-    fields(writer, region);
+    fields(writer, mr);
 }
 
-void read(JsonReader& reader, MemoryRegion& region) {
-    fields(reader, region);
+void read(JsonReader& reader, MemoryRegion& mr) {
+    fields(reader, mr);
 }
 
 void to_json(nlohmann::json& out, SessionOffer const& offer) {
@@ -207,7 +207,7 @@ void to_json(nlohmann::json& out, GuestReport const& report) {
 void read(JsonReader& reader, GuestReport& report) {
     auto const start = reader.mark();
     fields(reader, report);
-    // Tests that could not be read are missing from the list: its numbers are not the guest's.
+    // Tests that could not be read are missing from the list: its indices are not the guest's.
     if (!reader.clean_since(start)) return;
     check_text(reader, "nonce", report.nonce, id_characters_max);
     if (check_count(reader, "tests", report.tests.size(), tests_max))

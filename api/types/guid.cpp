@@ -11,7 +11,7 @@ namespace vfmgr {
 
 namespace {
 
-// `groups` of `digits` hexadecimal digits each with ':' between them.
+// Parses `groups` groups of `digits` hexadecimal digits each, separated by ':'.
 std::optional<std::uint64_t> parse_groups(std::string_view text, std::size_t groups,
                                           std::size_t digits) {
     if (text.size() != groups * digits + groups - 1) return std::nullopt;

@@ -14,7 +14,7 @@ namespace vfmgr {
 struct Guid {
     std::uint64_t value = 0;
 
-    // Eight octets with ':', 0x and 16 digits, or ibstat's 248a:0703:008d:ae2e.
+    // Accepts eight octets with ':', 0x and 16 digits, or ibstat's 248a:0703:008d:ae2e.
     [[nodiscard]] static Result<Guid> parse(std::string_view text);
     auto operator<=>(Guid const&) const = default;
 };

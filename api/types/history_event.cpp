@@ -14,7 +14,7 @@ void fields(F& f, V& event) {
     f.value("pf", event.pf);
     f.nullable("vf", event.vf);
     f.nullable("attachment", event.attachment);
-    f.nullable("vm_name", event.vm_name);
+    f.nullable("vm", event.vm);
     f.nullable("operation", event.operation);
     f.nullable("because_of", event.because_of);
     f.value("detail", event.detail);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Something that happened to a PF, or to one of its VFs. Kept in the order in which it was seen,
-// longer than the lease and the VF that it tells of. A value.
+// An event in the life of a PF or one of its VFs. Events are kept in the order of observation,
+// longer than the attachment and the VF they describe. A value.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace vfmgr {
 
-// drift: the host is not as it is wanted, and no operation of vfmgr's made it so. settled: it is
-// as it is wanted again. lost: a drift by which a VM that runs has no VF any more. repaired,
+// drift: the host differs from the desired state, and no vfmgr operation caused that. settled: it
+// matches the desired state again. lost: drift that left a running VM without its VF. repaired,
 // repair_failed: what mode enforce did about it. The others are ends of operations, and verdicts.
 enum class EventKind {
     pf_configured,
-    lent,
-    lending_failed,
+    attached,
+    attach_failed,
     verified,
     returned,
     quarantined,
@@ -33,10 +33,10 @@ enum class EventKind {
 template <>
 inline constexpr std::array<EnumName<EventKind>, 11> enum_names<EventKind> = {
     {{EventKind::pf_configured, "pf_configured"},
-     {EventKind::lent, "lent"},
-     {EventKind::lending_failed, "lending_failed"},
+     {EventKind::attached, "attached"},
+     {EventKind::attach_failed, "attach_failed"},
      {EventKind::verified, "verified"},
-     {EventKind::returned, "returned"},
+     {EventKind::returned, "detached"},
      {EventKind::quarantined, "quarantined"},
      {EventKind::drift, "drift"},
      {EventKind::settled, "settled"},
@@ -45,17 +45,17 @@ inline constexpr std::array<EnumName<EventKind>, 11> enum_names<EventKind> = {
      {EventKind::lost, "lost"}}};
 
 struct HistoryEvent {
-    std::uint64_t number = 0;  // rises with time on this host; the store gives it
+    std::uint64_t number = 0;  // rises with time on this host; assigned by the store
     Time at{};
     EventKind kind = EventKind::drift;
     PciAddress pf;
     std::optional<std::uint16_t> vf;  // absent: the PF, and with it all of its VFs
     std::optional<std::string> attachment;
-    std::optional<std::string> vm_name;
-    std::optional<std::string> operation;     // that did it, and says more
-    std::optional<std::uint64_t> because_of;  // number of the event that led to it
-    std::string detail;                       // a sentence
-    std::optional<Certificate> certificate;   // of the VF that was returned
+    std::optional<std::string> vm;
+    std::optional<std::string> operation;     // that caused it; has the details
+    std::optional<std::uint64_t> because_of;  // number of the event that caused it
+    std::string detail;                       // one sentence
+    std::optional<Certificate> certificate;   // of the returned VF
     bool operator==(HistoryEvent const&) const = default;
 };
 

@@ -17,7 +17,7 @@ struct HostPort {
 
 [[nodiscard]] std::optional<HostPort> parse_host_port(std::string_view text,
                                                       std::uint16_t default_port);
-// A name or an address; what would be more than that in a URL or a Host header is refused.
+// Accepts a name or an address. Refuses anything that would mean more in a URL or a Host header.
 [[nodiscard]] bool valid_host(std::string_view host);
 [[nodiscard]] std::string to_string(HostPort const& place);
 

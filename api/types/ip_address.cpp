@@ -18,7 +18,7 @@ std::size_t octet_count(IpAddress const& address) {
     return address.bits() / 8;
 }
 
-// The octet of a netmask of `length` bits at position `at`.
+// Returns octet `at` of a netmask of `length` bits.
 std::uint8_t mask_octet(unsigned length, std::size_t at) {
     auto const bits = std::clamp(static_cast<int>(length) - static_cast<int>(at) * 8, 0, 8);
     return static_cast<std::uint8_t>(0xff00U >> bits);
@@ -33,7 +33,7 @@ IpAddress masked(IpAddress address, unsigned length) {
 }  // namespace
 
 Result<IpAddress> IpAddress::parse(std::string_view text) {
-    // inet_pton takes a C string: a NUL inside would hide what follows.
+    // inet_pton takes a C string: a NUL inside would hide the rest of the text.
     if (text.size() < INET6_ADDRSTRLEN && text.find('\0') == std::string_view::npos) {
         std::string const terminated(text);
         IpAddress address;

@@ -16,11 +16,11 @@ namespace vfmgr {
 struct IpAddress {
     enum class Family : std::uint8_t { v4, v6 };
     Family family = Family::v4;
-    std::array<std::uint8_t, 16> octets{};  // network order; the first four for v4, rest zero
+    std::array<std::uint8_t, 16> octets{};  // network order; v4: the first four, rest zero
 
     [[nodiscard]] static Result<IpAddress> parse(std::string_view text);
     [[nodiscard]] unsigned bits() const { return family == Family::v4 ? 32 : 128; }
-    // RoCE v2 GID: the v6 address itself, or ::ffff:a.b.c.d for v4.
+    // Returns the RoCE v2 GID: the v6 address itself, or ::ffff:a.b.c.d for v4.
     [[nodiscard]] std::array<std::uint8_t, 16> gid() const;
     auto operator<=>(IpAddress const&) const = default;
 };
@@ -35,15 +35,15 @@ struct IpPrefix {
     [[nodiscard]] static Result<IpPrefix> parse(std::string_view text);
     [[nodiscard]] bool contains(IpAddress const& other) const;
     [[nodiscard]] bool overlaps(IpPrefix const& other) const;
-    // Host number n of the prefix (0 is the network itself); nullopt outside it.
+    // Returns host number n of the prefix (0 is the network itself); nullopt outside the prefix.
     [[nodiscard]] std::optional<IpAddress> host(std::uint64_t n) const;
-    // The all-ones address of a v4 prefix shorter than /31; nullopt otherwise.
+    // Returns the all-ones address of a v4 prefix shorter than /31; nullopt otherwise.
     [[nodiscard]] std::optional<IpAddress> broadcast() const;
     auto operator<=>(IpPrefix const&) const = default;
 };
 
 [[nodiscard]] std::string to_string(IpPrefix const& prefix);
-// The network of an address: 192.168.100.0/24 of 192.168.100.10 and 24.
+// Returns the network of an address: 192.168.100.0/24 for 192.168.100.10 and 24.
 [[nodiscard]] IpPrefix network_of(IpAddress const& address, std::uint8_t length);
 
 }  // namespace vfmgr

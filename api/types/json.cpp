@@ -12,15 +12,15 @@ namespace {
 constexpr int depth_max = 32;
 constexpr std::size_t pointer_token_bytes_max = 64;
 
-// nlohmann keeps the last of two equal keys without a word; on a host the first may be the one
-// that was meant.
+// nlohmann silently keeps the last of two equal keys; on a host the first may be the one that was
+// meant.
 struct StrictParse {
     std::vector<std::set<std::string, std::less<>>> keys;
     std::string complaint;
 
     bool see(int depth, nlohmann::json::parse_event_t event, nlohmann::json const& parsed) {
         using Event = nlohmann::json::parse_event_t;
-        // What begins here is one level deeper than where it begins.
+        // A value that begins here is one level deeper than its container.
         bool const opens = event == Event::object_start || event == Event::array_start;
         if (depth + (opens ? 1 : 0) > depth_max)
             complaint = fmt::format("is nested deeper than {}", depth_max);
@@ -73,7 +73,7 @@ Result<nlohmann::json> parse_json(std::string_view text) {
     auto const callback = [&](int depth, nlohmann::json::parse_event_t event,
                               nlohmann::json& parsed) { return strict.see(depth, event, parsed); };
     auto document = nlohmann::json::parse(text, callback, false);
-    // nlohmann takes a NUL for the end of the text, and whatever follows for nothing.
+    // nlohmann takes a NUL for the end of the text and ignores what follows.
     if (document.is_discarded() || text.find('\0') != std::string_view::npos)
         return fail(Problem::invalid_request, "the body is not valid JSON",
                     "send one JSON object in UTF-8");

@@ -25,18 +25,18 @@
 
 namespace vfmgr {
 
-// A value whose JSON is one string: PciAddress, MacAddress, IpAddress, …
+// A value whose JSON is a single string: PciAddress, MacAddress, IpAddress, …
 template <class T>
 concept Textual = requires(T const& value, std::string_view text) {
     { to_string(value) } -> std::convertible_to<std::string>;
     { T::parse(text) } -> std::same_as<Result<T>>;
 };
 
-// One reference token of a JSON pointer (RFC 6901, 4), cut at 64 bytes.
+// Returns one reference token of a JSON pointer (RFC 6901, 4), cut at 64 bytes.
 [[nodiscard]] std::string pointer_token(std::string_view key);
 
-// `template <class F, Of<Network> V> void fields(F& f, V& network)`: one description for the
-// writer, which passes a Network const, and the reader, which passes a Network.
+// `template <class F, Of<Network> V> void fields(F& f, V& network)`: one description serves the
+// writer, which passes a const Network, and the reader, which passes a Network.
 template <class V, class T>
 concept Of = std::same_as<std::remove_const_t<V>, T>;
 
@@ -47,23 +47,23 @@ class JsonWriter {
     void value(char const* key, T const& value) {
         out_[key] = encode(value);
     }
-    // Always written; may be absent when read, and then keeps the value it had.
+    // Always written; may be absent when read, and then keeps its value.
     template <class T>
     void defaulted(char const* key, T const& value) {
         out_[key] = encode(value);
     }
-    // A wish: absent means "leave alone".
+    // A desired value: absent means "leave alone".
     template <class T>
     void maybe(char const* key, std::optional<T> const& value) {
         if (value) out_[key] = encode(*value);
     }
-    // A fact: null means "not reported".
+    // A reported value: null means "not reported".
     template <class T>
     void nullable(char const* key, std::optional<T> const& value) {
         out_[key] = value ? encode(*value) : nlohmann::json(nullptr);
     }
 
-    // Written and read in a way of its own, where a type has more than one.
+    // Uses the given functions, for a type with more than one way to be written and read.
     template <class T, class Write, class Read>
     void with(char const* key, T const& value, Write write, Read) {
         write(out_[key], value);
@@ -91,7 +91,7 @@ class JsonWriter {
     nlohmann::json& out_;
 };
 
-// Reads one JSON object. Ends with finish(), which reports keys nobody asked for.
+// Reads one JSON object. Ends with finish(), which reports the keys that no read consumed.
 class JsonReader {
   public:
     JsonReader(nlohmann::json const& in, std::string pointer, std::vector<Violation>& violations)
@@ -135,19 +135,19 @@ class JsonReader {
     void finish() {
         if (!in_.is_object()) return;
         for (auto const& [key, unused] : in_.items())
-            if (!seen_.contains(key))
+            if (!accepted_.contains(key))
                 complain_at(pointer_ + "/" + pointer_token(key), "is not known here");
     }
-    // Rules between members look only when the members themselves were read:
+    // Rules between members apply only if the members themselves were read:
     // `auto const start = reader.mark(); fields(…); if (reader.clean_since(start)) …`.
     [[nodiscard]] std::size_t mark() const { return violations_.size(); }
-    // What is no object was complained about before the mark, and has no members.
+    // A value that is no object was reported before the mark, and has no members.
     [[nodiscard]] bool clean_since(std::size_t mark) const {
         return in_.is_object() && violations_.size() == mark;
     }
-    // For variants: look at a discriminator without consuming the object.
+    // For variants: reads a discriminator without consuming the object.
     [[nodiscard]] nlohmann::json const& json() const { return in_; }
-    void accept(char const* key) { seen_.insert(key); }
+    void accept(char const* key) { accepted_.insert(key); }
 
   private:
     static constexpr std::size_t violations_max = 64;
@@ -160,13 +160,13 @@ class JsonReader {
         if (in_.is_object()) complain(key, "is required");
     }
     nlohmann::json const* find(char const* key) {
-        seen_.insert(key);
+        accepted_.insert(key);
         if (!in_.is_object()) return nullptr;
         auto it = in_.find(key);
         return it == in_.end() ? nullptr : &*it;
     }
-    // null is a fact's value and no wish's: whoever sends it may mean "take it away", which absent
-    // does not.
+    // null is valid for a reported value only. In a request a client may mean "remove it" by null;
+    // absent does not mean that.
     nlohmann::json const* find_given(char const* key) {
         auto const* found = find(key);
         if (!found || !found->is_null()) return found;
@@ -286,15 +286,15 @@ class JsonReader {
     nlohmann::json const& in_;
     std::string pointer_;
     std::vector<Violation>& violations_;
-    std::set<std::string, std::less<>> seen_;
+    std::set<std::string, std::less<>> accepted_;
 };
 
-// Texts from outside may end in a table on somebody's terminal: one line, and nothing that steers
-// it. `pointer` is relative to the reader's object.
+// Text from outside may end up in a table on a terminal: one line, no control sequences. `pointer`
+// is relative to the reader's object.
 void check_text(JsonReader& reader, std::string const& pointer, std::string_view text,
                 std::size_t characters_max);
 
-// The whole document, or every violation at once.
+// Returns the whole document, or every violation at once.
 template <class T>
 [[nodiscard]] Result<T> from_json_document(nlohmann::json const& in) {
     std::vector<Violation> violations;

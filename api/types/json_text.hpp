@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of what is long and written often, the journal's steps of a thousand VFs: appended as it
-// is described, without a document in between. Of a ConfigureVfs of 1000 VFs (142 kB) that takes
-// 0.35 ms, where the document and its text take 1.85 ms. It parses to what JsonWriter writes of the
-// same value. Include in .cpp files only; no state, any thread.
+// Writes JSON that is long and written often, such as the journal's steps for a thousand VFs. It
+// appends the text directly, without building a document. A ConfigureVfs of 1000 VFs (142 kB) takes
+// 0.35 ms; building the document and its text takes 1.85 ms. The text parses to what JsonWriter
+// writes for the same value. Include in .cpp files only; no state, any thread.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace vfmgr {
 
-// A writer as JsonWriter is one: `{ JsonText writer(text); fields(writer, value); }`. A nested type
-// is appended by its own append_json(std::string&, T const&), and by way of a document without one.
+// A writer like JsonWriter: `{ JsonText writer(text); fields(writer, value); }`. Appends a nested
+// type by its append_json(std::string&, T const&), or through a document if it has none.
 class JsonText {
   public:
     explicit JsonText(std::string& out) : out_(out) { out_ += '{'; }
@@ -75,22 +75,22 @@ class JsonText {
     void name(std::string_view key) {
         append_all(out_, out_.back() == '{' ? "\"" : ",\"", key, "\":");
     }
-    // Of our own words and addresses, which hold nothing to escape.
+    // Quotes our own words and addresses, which need no escaping.
     static void quote(std::string& out, std::string_view text) {
         append_all(out, "\"", text, "\"");
     }
-    // In one piece: a name is written for each member of each VF.
+    // Appends all at once: a name is written for each member of each VF.
     static void append_all(std::string& out, std::string_view before, std::string_view text,
                            std::string_view after) {
-        std::array<char, 64> piece;
-        if (before.size() + text.size() + after.size() > piece.size()) {
+        std::array<char, 64> joined;
+        if (before.size() + text.size() + after.size() > joined.size()) {
             out.append(before).append(text).append(after);
             return;
         }
-        auto* end = std::copy(before.begin(), before.end(), piece.begin());
+        auto* end = std::copy(before.begin(), before.end(), joined.begin());
         end = std::copy(text.begin(), text.end(), end);
         end = std::copy(after.begin(), after.end(), end);
-        out.append(piece.data(), static_cast<std::size_t>(end - piece.begin()));
+        out.append(joined.data(), static_cast<std::size_t>(end - joined.begin()));
     }
 
     std::string& out_;

@@ -15,7 +15,7 @@ namespace vfmgr {
 struct MacAddress {
     std::array<std::uint8_t, 6> octets{};
 
-    // Six hex octets with ':' or '-' between them.
+    // Accepts six hex octets separated by ':' or '-'.
     [[nodiscard]] static Result<MacAddress> parse(std::string_view text);
     [[nodiscard]] bool multicast() const { return (octets[0] & 1) != 0; }
     [[nodiscard]] bool zero() const {

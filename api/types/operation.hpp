@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan being done: durable, readable while it runs and for 30 days after. A value.
+// A plan in execution: durable, readable while it runs and for 30 days after. A value.
 #pragma once
 
 #include <optional>
@@ -60,8 +60,8 @@ inline constexpr std::array<EnumName<StepState>, 5> enum_names<StepState> = {
 struct OperationStep {
     std::string sentence;  // "bind VF 2 (0000:01:10.4) to vfio-pci"
     StepState state = StepState::planned;
-    // Refusals that best_effort allowed, what could not be read back, and what to look at after it;
-    // a sentence each.
+    // Refusals that best_effort allowed, values that could not be read back, and what to check
+    // afterwards; one sentence each.
     std::vector<std::string> remarks{};
     bool operator==(OperationStep const&) const = default;
 };
@@ -70,12 +70,12 @@ struct Operation {
     std::string id;
     OperationKind kind = OperationKind::configure_pf;
     OperationState state = OperationState::queued;
-    std::string subject;  // API path of what it is about: /v1/attachments/3f9c2b1d
+    std::string subject;  // API path of the object: /v1/attachments/3f9c2b1d
     std::vector<OperationStep> steps;
     std::optional<Error> problem;
-    std::optional<Certificate> certificate;  // of the VF that it took back
+    std::optional<Certificate> certificate;  // of the VF that it detached
     std::string requested_by;                // uid:0, token:<id>, daemon
-    std::string request_id{};                // of the request that it was accepted by; or empty
+    std::string request_id{};                // id of the request that started it; may be empty
     Time created_at{};
     std::optional<Time> finished_at;
     bool operator==(Operation const&) const = default;

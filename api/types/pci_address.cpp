@@ -23,7 +23,7 @@ std::optional<PciAddress> parse_function(std::string_view text) {
     if (!first) return std::nullopt;
     std::string_view bus_text = *first;
     if (auto const second = take_until(rest, ':')) {
-        // 32 bits behind VMD: five to eight digits then, never padded beyond four.
+        // A 32-bit domain behind VMD has five to eight digits, never padded beyond four.
         auto const parsed = parse_digits(*first, {.base = 16, .digits_min = 4, .digits_max = 8});
         if (!parsed) return std::nullopt;
         domain = *parsed;
@@ -50,7 +50,7 @@ Result<PciAddress> PciAddress::parse(std::string_view text) {
 }
 
 std::string to_string(PciAddress const& address) {
-    // A look at a thousand VFs writes some ten thousand of these.
+    // One observation of a thousand VFs formats some ten thousand of these.
     return fmt::format(FMT_COMPILE("{:04x}:{:02x}:{:02x}.{:x}"), address.domain, address.bus,
                        address.device, address.function);
 }

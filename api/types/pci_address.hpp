@@ -17,15 +17,15 @@ struct PciAddress {
     std::uint8_t device = 0;  // 0..31; always 0 with ARI
     std::uint8_t function = 0;
 
-    // "0000:3b:00.2"; the domain may be left out.
+    // Accepts "0000:3b:00.2"; the domain may be omitted.
     [[nodiscard]] static Result<PciAddress> parse(std::string_view text);
     auto operator<=>(PciAddress const&) const = default;
 };
 
 [[nodiscard]] std::string to_string(PciAddress const& address);
 
-// One VF: its PF and its number under it (sysfs virtfnN). Its own PCI address may change with the
-// number of VFs, so it is never identity (kernel-and-libvirt.md, 1).
+// One VF: its PF and its number under it (sysfs virtfnN). The VF's own PCI address may change with
+// the number of VFs, so it never identifies the VF (kernel-and-libvirt.md, 1).
 struct VfId {
     PciAddress pf;
     std::uint16_t index = 0;

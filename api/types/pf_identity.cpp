@@ -30,7 +30,7 @@ void add(std::string& text, char const* name, std::string const& value) {
 }
 
 bool acceptable_serial(std::string_view serial) {
-    constexpr std::size_t length_max = 255;  // VPD's own
+    constexpr std::size_t length_max = 255;  // the limit of VPD
     auto const printable = [](char c) { return c >= ' ' && c <= '~'; };
     return !serial.empty() && serial.size() <= length_max && std::ranges::all_of(serial, printable);
 }
@@ -49,22 +49,23 @@ std::string to_string(PfIdentity const& identity) {
     return text.empty() ? "an unknown identity" : text;
 }
 
-SamePf same_pf(PfIdentity const& known, PfIdentity const& seen) {
-    if (differ(known.mac, seen.mac) || differ(known.guid, seen.guid) ||
-        differ(known.serial, seen.serial))
+SamePf same_pf(PfIdentity const& known, PfIdentity const& observed) {
+    if (differ(known.mac, observed.mac) || differ(known.guid, observed.guid) ||
+        differ(known.serial, observed.serial))
         return SamePf::no;
-    return both(known.mac, seen.mac) || both(known.guid, seen.guid) ? SamePf::yes : SamePf::unknown;
+    return both(known.mac, observed.mac) || both(known.guid, observed.guid) ? SamePf::yes
+                                                                            : SamePf::unknown;
 }
 
-PfIdentity completed(PfIdentity known, PfIdentity const& seen) {
-    auto const same = same_pf(known, seen);
-    bool const first_look = empty(known);
-    // The identity was read without a driver, so that only the card's serial is known.
-    bool const one_card = both(known.serial, seen.serial) && !known.mac && !known.guid;
-    if (same == SamePf::no || !(same == SamePf::yes || first_look || one_card)) return known;
-    if (!known.mac) known.mac = seen.mac;
-    if (!known.guid) known.guid = seen.guid;
-    if (!known.serial) known.serial = seen.serial;
+PfIdentity completed(PfIdentity known, PfIdentity const& observed) {
+    auto const same = same_pf(known, observed);
+    bool const is_first = empty(known);
+    // The identity was read without a driver, so only the card's serial is known.
+    bool const one_card = both(known.serial, observed.serial) && !known.mac && !known.guid;
+    if (same == SamePf::no || !(same == SamePf::yes || is_first || one_card)) return known;
+    if (!known.mac) known.mac = observed.mac;
+    if (!known.guid) known.guid = observed.guid;
+    if (!known.serial) known.serial = observed.serial;
     return known;
 }
 

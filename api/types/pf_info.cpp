@@ -59,7 +59,7 @@ void fields(F& f, V& spec) {
     f.defaulted("networks", spec.networks);
 }
 
-// One name below /sys/bus/pci/drivers.
+// Accepts a single name below /sys/bus/pci/drivers.
 bool can_be_a_drivers(std::string_view name) {
     constexpr std::size_t length_max = 63;
     auto const allowed = [](char c) {
@@ -68,7 +68,7 @@ bool can_be_a_drivers(std::string_view name) {
     return !name.empty() && name.size() <= length_max && std::ranges::all_of(name, allowed);
 }
 
-// Unicast, and not the loop-back or the unspecified address.
+// Accepts a unicast address, except loopback and the unspecified address.
 bool can_be_a_hosts(IpAddress const& address) {
     auto const first = address.octets[0];
     if (address.family == IpAddress::Family::v4) return first != 0 && first != 127 && first < 224;
@@ -89,7 +89,7 @@ void check_host_address(JsonReader& reader, Network const& network) {
         reader.complain("host_address", "must not be the prefix's broadcast address");
 }
 
-// Two networks in one VLAN share the wire: an address must belong to one of them only.
+// Two networks in one VLAN share the wire, so an address must belong to only one of them.
 void check_networks(JsonReader& reader, std::vector<Network> const& networks) {
     for (std::size_t later = 0; later < networks.size(); ++later) {
         for (std::size_t earlier = 0; earlier < later; ++earlier) {
@@ -152,7 +152,7 @@ void read(JsonReader& reader, Network& network) {
     fields(reader, network);
     bool const was_read = reader.clean_since(start);
     if (was_read) check_host_address(reader, network);
-    // Empty it may be because it is missing, which was said.
+    // The name may be empty because it is missing, which is already reported.
     if ((was_read || !network.name.empty()) && !can_be_a_networks(network.name))
         reader.complain("name", rule_of_network_names);
     if (network.vlan && (*network.vlan < 1 || *network.vlan > 4094))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PfInfo: what a PF is. PfSpec: what is wanted of it. Network: a subnet lent over its VFs, with the
-// host's leg into it, over which the host proves RDMA. Values.
+// PfInfo: the observed state of a PF. PfSpec: its desired state. Network: a subnet attached over
+// the PF's VFs, with the host's interface into it, over which the host proves RDMA. Values.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/types/ip_address.hpp"
+#include "api/types/link_layer.hpp"
 #include "api/types/mac_address.hpp"
 #include "api/types/pci_address.hpp"
 #include "api/types/pf_identity.hpp"
@@ -16,20 +17,15 @@
 
 namespace vfmgr {
 
-enum class LinkLayer { ethernet, infiniband };
-template <>
-inline constexpr std::array<EnumName<LinkLayer>, 2> enum_names<LinkLayer> = {
-    {{LinkLayer::ethernet, "ethernet"}, {LinkLayer::infiniband, "infiniband"}}};
-
 // How the NIC forwards between its VFs (devlink's eswitch mode). In switchdev mode each VF has a
-// network device on the host that stands for it, and VLANs, rates and trust are set elsewhere.
+// representor netdev on the host, and VLANs, rates and trust are set elsewhere.
 enum class EswitchMode { legacy, switchdev };
 template <>
 inline constexpr std::array<EnumName<EswitchMode>, 2> enum_names<EswitchMode> = {
     {{EswitchMode::legacy, "legacy"}, {EswitchMode::switchdev, "switchdev"}}};
 
-// A VFIO driver made for these devices, which knows more of them than vfio-pci does: mlx5_vfio_pci
-// can migrate its VFs.
+// A VFIO driver made for these devices, with more device support than vfio-pci: mlx5_vfio_pci can
+// migrate its VFs.
 struct VfioVariant {
     std::string module;                 // as in modules.alias
     std::optional<std::string> driver;  // as in /sys/bus/pci/drivers; absent: not loaded
@@ -38,9 +34,9 @@ struct VfioVariant {
 
 struct PfInfo {
     PciAddress pci;
-    std::string ifname;  // a name, not identity: udev and people rename netdevs
+    std::string ifname;  // not an identity: udev and admins rename netdevs
     std::string driver;
-    std::string vendor_name;  // libpci's
+    std::string vendor_name;  // from libpci
     std::string device_name;
     LinkLayer link_layer = LinkLayer::ethernet;
     std::optional<MacAddress> mac;  // absent on IPoIB (20-byte address)
@@ -49,18 +45,18 @@ struct PfInfo {
     std::uint32_t mtu = 0;      // bytes
     bool up = false;            // administratively (IFF_UP)
     bool carrier = false;
-    std::optional<std::string> controller;  // the bond's or bridge's interface that it is part of
+    std::optional<std::string> controller;  // interface of the bond or bridge that it is part of
     std::optional<std::int32_t> numa_node;
-    std::optional<std::string> rdma_device;     // "mlx5_0" or a software one made on it
-    std::optional<std::string> rdma_driver;     // absent or "rxe" or "siw" where software
-    std::optional<VfioVariant> vfio_variant{};  // of its VFs; absent: vfio-pci, or no VFs
+    std::optional<std::string> rdma_device;     // "mlx5_0", or a software device on it
+    std::optional<std::string> rdma_driver;     // absent: hardware; "rxe" or "siw": software
+    std::optional<VfioVariant> vfio_variant{};  // for its VFs; absent: vfio-pci, or no VFs
     std::optional<EswitchMode> eswitch_mode{};  // absent: the driver has no such switch
-    PfIdentity identity{};                      // as it was read now
+    PfIdentity identity{};                      // as read now
     bool operator==(PfInfo const&) const = default;
 };
 
-// For people: the interface's name, or the address of a PF that has none now (vfio-pci's, or
-// InfiniBand without IPoIB).
+// For display: the interface's name, or the address of a PF that has none now (bound to vfio-pci,
+// or InfiniBand without IPoIB).
 [[nodiscard]] std::string display_name(PfInfo const& pf);
 
 enum class RdmaMode { auto_, rxe, none };
@@ -77,13 +73,13 @@ struct Network {
     IpAddress host_address;           // the responder's, inside the prefix
     std::uint32_t mtu = 1500;         // bytes, 1280..9216
     RdmaMode rdma = RdmaMode::auto_;  // auto: hardware only; rxe: SoftRoCE allowed
-    // RoCE packets carry it, 0..63, so that a test uses the traffic class that the network's
-    // switches keep for RDMA. Absent: 0, best effort.
+    // DSCP of the RoCE packets, 0..63, so that a test uses the traffic class that the network's
+    // switches reserve for RDMA. Absent: 0, best effort.
     std::optional<std::uint8_t> dscp{};
     bool operator==(Network const&) const = default;
 };
 
-// [a-z0-9-], at most 32.
+// Accepts [a-z0-9-], at most 32.
 [[nodiscard]] bool can_be_a_networks(std::string_view name);
 inline constexpr char const* rule_of_network_names = "must be 1 to 32 of a-z, 0-9 and '-'";
 
@@ -96,7 +92,7 @@ struct PfSpec {
     PfMode mode = PfMode::manage;
     std::optional<std::uint16_t> num_vfs;
     std::vector<Network> networks;
-    // Of VFs that nobody uses, as in /sys/bus/pci/drivers; absent: none is bound.
+    // Driver of free VFs, as in /sys/bus/pci/drivers; absent: none is bound.
     std::optional<std::string> vf_driver{};
     bool operator==(PfSpec const&) const = default;
 };

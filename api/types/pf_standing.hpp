@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells whether the device at a PF's address is that PF. A value.
+// States whether the device at a PF's address is that PF. A value.
 #pragma once
 
 #include "api/types/enum_names.hpp"
@@ -7,7 +7,7 @@
 namespace vfmgr {
 
 enum class Standing {
-    here,            // the PF is at its address, or nothing contradicts that
+    here,            // the PF is at its address, or no evidence contradicts it
     driver_unbound,  // a function is at its address without a driver; nothing ends
     renumbered,      // another device is at its address, or the PF is at another address
     gone,            // the PF is nowhere on this host

@@ -32,7 +32,7 @@ constexpr std::array rows = {
     Row{Problem::pf_gone, "pf_gone", "PF is gone", 409, 4},
     Row{Problem::unsupported, "unsupported", "Not supported by this host, driver or VM", 422, 4},
     Row{Problem::limit_exceeded, "limit_exceeded", "Limit is exceeded", 422, 4},
-    // What is behind us said no.
+    // A layer below us refused.
     Row{Problem::kernel_refused, "kernel_refused", "Kernel refused", 502, 1},
     Row{Problem::hypervisor_refused, "hypervisor_refused", "Hypervisor refused", 502, 1},
     Row{Problem::guest_refused, "guest_refused", "Guest refused or verification failed", 502, 1},
@@ -59,7 +59,7 @@ std::string text_at(nlohmann::json const& object, char const* key) {
     return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// The members of `array` that are objects; an absent or wrong member is an empty list.
+// Returns the members of `array` that are objects. An absent or wrong member yields an empty list.
 std::vector<nlohmann::json> objects_at(nlohmann::json const& object, char const* key) {
     std::vector<nlohmann::json> objects;
     auto const found = object.find(key);
@@ -77,7 +77,7 @@ std::string errno_name(int error) {
 }
 
 Cause errno_cause(std::string call, int error) {
-    // strerrordesc_np, unlike strerror, is the same in every locale and safe in every thread.
+    // Unlike strerror, strerrordesc_np is the same in every locale and thread-safe.
     char const* text = strerrordesc_np(error);
     return {std::move(call), errno_name(error), text != nullptr ? text : "unknown error"};
 }
@@ -106,7 +106,7 @@ std::string detail_with_causes(Error const& error) {
 }
 
 void to_json(nlohmann::json& out, Error const& error) {
-    // The type is the section's name in api/problems.md, and sections are named in kebab case.
+    // The type is the section's name in api/problems.md; sections are named in kebab case.
     std::string kebab(code(error.problem));
     std::replace(kebab.begin(), kebab.end(), '_', '-');
     out = {{"type", "https://vfmgr.example/problems/" + kebab},
@@ -127,9 +127,9 @@ Error error_from_json(nlohmann::json const& problem_document) {
         error.detail = "the answer is not a problem document";
         return error;
     }
-    auto const wanted = text_at(problem_document, "code");
+    auto const expected = text_at(problem_document, "code");
     for (auto const& known : rows)
-        if (known.code == wanted) error.problem = known.problem;
+        if (known.code == expected) error.problem = known.problem;
     error.detail = text_at(problem_document, "detail");
     error.remedy = text_at(problem_document, "remedy");
     for (auto const& cause : objects_at(problem_document, "cause"))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can go wrong, in one vocabulary: Problem (stable code), Error (value), Result<T>.
-// An Error is a value, owned by whoever holds it; any thread.
-// Code, title, HTTP status and exit code of each are one row of a table.
+// One vocabulary of failures: Problem (stable code), Error (value), Result<T>. An Error is a value,
+// owned by its holder; any thread.
+// Each problem's code, title, HTTP status and exit code are one row of a table.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,31 +14,30 @@ namespace vfmgr {
 
 enum class Problem {
     invalid_request,      // unparsable, or values that no host could accept; see violations
-    unauthorized,         // no or unknown credentials
-    forbidden,            // credentials without the role for this
-    not_found,            // the named thing does not exist
+    unauthorized,         // missing or unknown credentials
+    forbidden,            // credentials without the required role
+    not_found,            // the named object does not exist
     method_not_allowed,   // the path exists, the method does not
-    conflict,             // contradicts something that exists
-    precondition_failed,  // If-Match names another revision than there is now
-    vf_in_use,            // the VF, or one that would go with it, is used by a VM or process
-    link_in_use,          // somebody uses the RDMA link that would go
-    other_owner,          // something else manages this PF
-    pf_renumbered,        // another device is at the PF's address, or the PF at another address
-    pf_gone,              // the PF is not on this host
-    unsupported,          // this host, driver or VM can't do it
-    limit_exceeded,       // more than there is or than is allowed
-    kernel_refused,       // the kernel or a driver answered with an error
-    hypervisor_refused,   // libvirt or QEMU answered with an error
-    guest_refused,        // the guest reported failure, or verification failed
-    timed_out,            // no answer within the deadline
-    unavailable,          // for now: read-only store, libvirt down
-    pf_stuck,             // something hangs in the kernel with this PF
-    pci_busy,             // a PF that hangs keeps VFs from being made or removed on this host
-    internal,             // a bug in vfmgr
+    conflict,             // contradicts an existing object
+    precondition_failed,  // If-Match names a revision that is not the current one
+    vf_in_use,           // the VF, or one that would be removed with it, is used by a VM or process
+    link_in_use,         // the RDMA link to remove is in use
+    other_owner,         // another program manages this PF
+    pf_renumbered,       // another device is at the PF's address, or the PF at another address
+    pf_gone,             // the PF is not on this host
+    unsupported,         // this host, driver or VM can't do it
+    limit_exceeded,      // more than exists or is allowed
+    kernel_refused,      // the kernel or a driver answered with an error
+    hypervisor_refused,  // libvirt or QEMU answered with an error
+    guest_refused,       // the guest reported failure, or verification failed
+    timed_out,           // no answer within the deadline
+    unavailable,         // temporarily: read-only store, libvirt down
+    pf_stuck,            // a kernel call for this PF hangs
+    pci_busy,            // a hanging PF blocks creating and removing VFs on this host
+    internal,            // a bug in vfmgr
 };
 
-// One call that failed beneath an Error: {"write sriov_numvfs", "EBUSY", "Device or resource
-// busy"}.
+// One failed call beneath an Error: {"write sriov_numvfs", "EBUSY", "Device or resource busy"}.
 struct Cause {
     std::string call;
     std::string code;
@@ -56,7 +55,7 @@ struct Violation {
 struct Error {
     Problem problem = Problem::internal;
     std::string detail;  // one sentence; names the device and the value
-    std::string remedy;  // what to do about it; empty only where nobody can do anything
+    std::string remedy;  // how to fix it; empty only where nothing helps
     std::vector<Cause> causes{};
     std::vector<Violation> violations{};
     bool operator==(Error const&) const = default;
@@ -72,11 +71,11 @@ using Result = tl::expected<T, Error>;
 [[nodiscard]] inline tl::unexpected<Error> fail(Error error) {
     return tl::unexpected<Error>(std::move(error));
 }
-// "ENODEV" for 19: the symbolic name that strace and man pages use.
+// Returns "ENODEV" for 19: the symbolic name that strace and man pages use.
 [[nodiscard]] std::string errno_name(int error);
 [[nodiscard]] Cause errno_cause(std::string call, int error);
 
-// "detail (call: EBUSY)", where there is room for one sentence.
+// Returns "detail (call: EBUSY)", for places with room for one sentence.
 [[nodiscard]] std::string detail_with_causes(Error const& error);
 
 [[nodiscard]] std::string_view code(Problem problem);   // "vf_in_use"
@@ -85,14 +84,14 @@ using Result = tl::expected<T, Error>;
 // vfctl: 1 failed, 2 usage, 3 not found, 4 refused, 5 not permitted, 6 unreachable, 7 timed out.
 [[nodiscard]] int exit_code(Problem problem);
 
-// RFC 9457 members without `instance` and `request_id`, which the HTTP layer adds.
+// Writes the RFC 9457 members without `instance` and `request_id`, which the HTTP layer adds.
 void to_json(nlohmann::json& out, Error const& error);
-// Lenient: what a server sent, or what the journal holds; never fails.
+// Lenient: accepts what a server sent or the journal holds; never fails.
 [[nodiscard]] Error error_from_json(nlohmann::json const& problem_document);
 
 }  // namespace vfmgr
 
-// The two macros of the project: propagate an error, or bind the value.
+// The project's two macros: propagate an error, or bind the value.
 #define VFMGR_CONCAT_INNER(a, b) a##b
 #define VFMGR_CONCAT(a, b) VFMGR_CONCAT_INNER(a, b)
 #define VFMGR_TRY_IMPL(result, declaration, expression)              \

@@ -8,7 +8,7 @@
 namespace vfmgr {
 namespace {
 
-// IB_DEVICE_NAME_MAX and IFNAMSIZ are 64 and 16 with the NUL.
+// IB_DEVICE_NAME_MAX and IFNAMSIZ are 64 and 16, including the NUL.
 constexpr std::size_t rdma_name_max = 63;
 constexpr std::size_t netdev_name_max = 15;
 
@@ -31,14 +31,14 @@ std::optional<std::string> wrong_name(std::string_view name, std::size_t charact
 template <class F, Of<RdmaLinkSpec> V>
 void fields(F& f, V& spec) {
     f.value("type", spec.type);
-    f.value("netdev", spec.netdev);
+    f.value("ifname", spec.ifname);
 }
 
 template <class F, Of<SoftRdmaLink> V>
 void fields(F& f, V& link) {
     f.value("name", link.name);
     f.value("type", link.type);
-    f.value("netdev", link.netdev);
+    f.value("ifname", link.ifname);
 }
 
 template <class F, Of<RdmaUser> V>
@@ -51,7 +51,7 @@ void fields(F& f, V& user) {
 template <class F, Of<ObservedRdmaLink> V>
 void fields(F& f, V& observed) {
     f.nullable("type", observed.type);
-    f.nullable("netdev", observed.netdev);
+    f.nullable("ifname", observed.ifname);
     f.value("active", observed.active);
     f.value("users", observed.users);
     f.nullable("users_unknown", observed.users_unknown);
@@ -64,7 +64,7 @@ void fields(F& f, V& link) {
     f.value("state", link.state);
     f.value("detail", link.detail);
     f.value("revision", link.revision);
-    f.nullable("wanted", link.wanted);
+    f.nullable("desired", link.desired);
     f.nullable("observed", link.observed);
 }
 
@@ -90,7 +90,7 @@ void read(JsonReader& reader, RdmaLinkSpec& spec) {
     auto const start = reader.mark();
     fields(reader, spec);
     if (!reader.clean_since(start)) return;
-    if (auto wrong = wrong_netdev_name(spec.netdev)) reader.complain("netdev", std::move(*wrong));
+    if (auto wrong = wrong_netdev_name(spec.ifname)) reader.complain("ifname", std::move(*wrong));
 }
 void to_json(nlohmann::json& out, SoftRdmaLink const& link) {
     write(out, link);

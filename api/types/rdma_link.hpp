@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RDMA in software on a network device: SoftRoCE (rxe) or iWARP (siw). What is wanted of it, and
-// what there is. Values; any thread.
+// RDMA in software on a network device: SoftRoCE (rxe) or iWARP (siw); desired and observed.
+// Values; any thread.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,25 @@ template <>
 inline constexpr std::array<EnumName<SoftRdmaType>, 2> enum_names<SoftRdmaType> = {
     {{SoftRdmaType::rxe, "rxe"}, {SoftRdmaType::siw, "siw"}}};
 
-// What a PUT says of the link that its path names.
+// The body of a PUT, for the link that its path names.
 struct RdmaLinkSpec {
     SoftRdmaType type = SoftRdmaType::rxe;
-    std::string netdev;
+    std::string ifname;
     bool operator==(RdmaLinkSpec const&) const = default;
 };
 struct SoftRdmaLink {
-    std::string name;  // of the RDMA device
+    std::string name;  // the RDMA device's
     SoftRdmaType type = SoftRdmaType::rxe;
-    std::string netdev;
+    std::string ifname;
     bool operator==(SoftRdmaLink const&) const = default;
 };
 
-// As the kernel takes them, and as they are safe in a path and on a terminal. Nothing: it will do;
-// otherwise what is wrong with it.
+// Checks a name that the kernel accepts and that is safe in a path and on a terminal. Returns
+// nullopt if it is valid, otherwise what is wrong with it.
 [[nodiscard]] std::optional<std::string> wrong_rdma_name(std::string_view name);
 [[nodiscard]] std::optional<std::string> wrong_netdev_name(std::string_view name);
 
-// Somebody who has something of an RDMA device: a process, or a part of the kernel.
+// A user of an RDMA device's objects: a process, or a part of the kernel.
 struct RdmaUser {
     std::optional<std::int32_t> pid;  // absent: the kernel itself
     std::string comm;                 // "ibv_rc_pingpong", "nvme_rdma"
@@ -50,11 +50,11 @@ inline constexpr std::array<EnumName<RdmaLinkOwner>, 2> enum_names<RdmaLinkOwner
     {{RdmaLinkOwner::vfmgr, "vfmgr"}, {RdmaLinkOwner::other, "other"}}};
 
 enum class RdmaLinkState {
-    present,    // as it is wanted, or somebody else's
-    waiting,    // its netdev is not there: made when it comes
-    missing,    // its netdev is there, and it is not (yet); `detail` says why
-    untrusted,  // not there, and its netdev is not among the trusted ones any more
-    conflict,   // something else has its name
+    present,    // as desired, or not managed by vfmgr
+    waiting,    // its netdev is absent; created when the netdev appears
+    missing,    // its netdev is present but the link is not (yet); `detail` has the reason
+    untrusted,  // absent, and its netdev is no longer among the trusted ones
+    conflict,   // another device has its name
 };
 template <>
 inline constexpr std::array<EnumName<RdmaLinkState>, 5> enum_names<RdmaLinkState> = {
@@ -65,22 +65,22 @@ inline constexpr std::array<EnumName<RdmaLinkState>, 5> enum_names<RdmaLinkState
      {RdmaLinkState::conflict, "conflict"}}};
 
 struct ObservedRdmaLink {
-    std::optional<SoftRdmaType> type;   // absent: neither rxe nor siw, or the kernel does not say
-    std::optional<std::string> netdev;  // absent: it is gone, or in another network namespace
+    std::optional<SoftRdmaType> type;   // absent: neither rxe nor siw, or not reported
+    std::optional<std::string> ifname;  // absent: gone, or in another network namespace
     bool active = false;                // the port's state
     std::vector<RdmaUser> users;
-    std::optional<std::string> users_unknown;  // why nobody can say who uses it: counts as used
+    std::optional<std::string> users_unknown;  // why its users can't be determined; counts as used
     bool operator==(ObservedRdmaLink const&) const = default;
 };
 
-// A link of this host, as GET shows it.
+// A link of this host, as returned by GET.
 struct RdmaLink {
     std::string name;
     RdmaLinkOwner owner = RdmaLinkOwner::other;
     RdmaLinkState state = RdmaLinkState::present;
-    std::string detail;                  // a sentence; empty where there is nothing to say
-    std::uint64_t revision = 0;          // ETag; 0: not wanted of vfmgr
-    std::optional<RdmaLinkSpec> wanted;  // absent: somebody else's
+    std::string detail;                   // one sentence; may be empty
+    std::uint64_t revision = 0;           // ETag; 0: not requested from vfmgr
+    std::optional<RdmaLinkSpec> desired;  // absent: not managed by vfmgr
     std::optional<ObservedRdmaLink> observed;
     bool operator==(RdmaLink const&) const = default;
 };

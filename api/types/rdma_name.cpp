@@ -12,7 +12,7 @@ void fields(F& f, V& gid) {
     f.value("gid", gid.gid);
     f.value("type", gid.type);
     f.nullable("address", gid.address);
-    f.nullable("netdev", gid.netdev);
+    f.nullable("ifname", gid.ifname);
 }
 
 template <class F, Of<RdmaName> V>
@@ -20,7 +20,7 @@ void fields(F& f, V& name) {
     f.value("kind", name.kind);
     f.value("rdma_device", name.rdma_device);
     f.value("port", name.port);
-    f.nullable("netdev", name.netdev);
+    f.nullable("ifname", name.ifname);
     f.nullable("master", name.master);
     f.nullable("pci", name.pci);
     f.nullable("vf", name.vf);

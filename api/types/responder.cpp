@@ -14,7 +14,7 @@ constexpr std::size_t token_characters_max = 256;
 constexpr std::uint32_t mtu_min = 68;  // RFC 791
 constexpr std::uint32_t mtu_max = 65535;
 
-// "abcd…" or "AB:CD:…".
+// Accepts "abcd…" or "AB:CD:…".
 bool is_fingerprint(std::string_view text) {
     auto const digits = [](char ch) { return ch != ':'; };
     return std::ranges::count_if(text, digits) == 64 &&

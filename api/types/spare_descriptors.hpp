@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps file descriptors in reserve for work that must succeed even when the process has no others
-// left. Any thread.
+// Reserves file descriptors for work that must succeed even when the process has no others left.
+// Any thread.
 #pragma once
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ class SpareDescriptors {
             keep();  // refills what the last call could not
         }
         auto done = work();
-        if (done || !wants_descriptors(done.error())) return done;
+        if (done || !lacks_descriptors(done.error())) return done;
         std::lock_guard const lock(mutex_);
         for (auto& one : kept_) one.reset();
         done = work();
@@ -38,7 +38,7 @@ class SpareDescriptors {
     }
 
   private:
-    static bool wants_descriptors(Error const& error) {
+    static bool lacks_descriptors(Error const& error) {
         return std::ranges::any_of(error.causes, [](Cause const& cause) {
             return cause.code == "EMFILE" || cause.code == "ENFILE";
         });
@@ -49,7 +49,7 @@ class SpareDescriptors {
     }
 
     std::mutex mutex_;
-    std::vector<FileDescriptor> kept_;  // mutex_
+    std::vector<FileDescriptor> kept_;  // guarded by mutex_
 };
 
 }  // namespace vfmgr

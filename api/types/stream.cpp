@@ -6,7 +6,7 @@
 namespace vfmgr {
 namespace {
 
-// What a guest may ask for; an answer of the host has the same shape.
+// What a guest may request; the host's answer has the same shape.
 constexpr std::uint32_t receives_max = 1024;
 constexpr std::size_t pairs_max = 16;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream of the guest plane (api/openapi-guest.yaml): queue pairs beside a session's own, on
+// A stream of the guest plane (api/openapi-guest.yaml): queue pairs beside the session's own, on
 // which one thing is measured. What comes from a guest is data with limits. Values.
 #pragma once
 
@@ -13,21 +13,21 @@ namespace vfmgr {
 
 // What the host does on the stream's queue pairs.
 enum class StreamKind {
-    one_sided,   // nothing: the guest writes to the host's memory, or reads it
-    send_sink,   // takes sends
-    send_echo,   // answers each send with one as long
-    write_echo,  // answers each write with one to the guest's memory, ended by the same byte
-    ud_echo,     // of unreliable datagrams: answers each with one that begins with the same 8
-                 // bytes and is as long
-    cm_ping,     // no queue pairs of the stream's: takes connections by RDMA CM, as rping's server
-    transfer,    // takes orders (guest-tools/verify/transfer_order.hpp): writes to the guest's
-                 // memory, or reads it, and answers how that went
-    gpu_transfer,  // the same, of memory of the guest's GPU: counted apart
+    one_sided,     // nothing: the guest writes to the host's memory, or reads it
+    send,          // receives sends
+    send_echo,     // answers each send with one of the same length
+    write_echo,    // answers each write with one to the guest's memory, ended by the same byte
+    ud_echo,       // echoes unreliable datagrams: answers each with one that begins with the same 8
+                   // bytes and is as long
+    cm_ping,       // no queue pairs of its own: accepts connections by RDMA CM, as rping's server
+    transfer,      // executes orders (guest-tools/verify/transfer_order.hpp): writes to the guest's
+                   // memory, or reads it, and answers with the outcome
+    gpu_transfer,  // the same for memory of the guest's GPU; counted separately
 };
 template <>
 inline constexpr std::array<EnumName<StreamKind>, 8> enum_names<StreamKind> = {
     {{StreamKind::one_sided, "one_sided"},
-     {StreamKind::send_sink, "send_sink"},
+     {StreamKind::send, "send"},
      {StreamKind::send_echo, "send_echo"},
      {StreamKind::write_echo, "write_echo"},
      {StreamKind::ud_echo, "ud_echo"},
@@ -35,13 +35,13 @@ inline constexpr std::array<EnumName<StreamKind>, 8> enum_names<StreamKind> = {
      {StreamKind::transfer, "transfer"},
      {StreamKind::gpu_transfer, "gpu_transfer"}}};
 
-// The host answers each message: only then does it spin, or nearly so.
+// The host answers each message. Only for these kinds does it spin, or nearly so.
 [[nodiscard]] constexpr bool is_echo(StreamKind kind) {
     return kind == StreamKind::send_echo || kind == StreamKind::write_echo ||
            kind == StreamKind::ud_echo;
 }
 
-// The host counts what it answered, so that what a guest reports can be compared.
+// The host counts its answers, to compare them with what a guest reports.
 [[nodiscard]] constexpr bool is_answered(StreamKind kind) {
     return is_echo(kind) || kind == StreamKind::cm_ping;
 }
@@ -50,48 +50,48 @@ inline constexpr std::array<EnumName<StreamKind>, 8> enum_names<StreamKind> = {
     return kind == StreamKind::transfer || kind == StreamKind::gpu_transfer;
 }
 
-// By which transport the host writes and reads: the stream's own RC queue pair, or mlx5's
-// dynamically connected one, from an initiator of the host's to the guest's target.
+// The transport of the host's writes and reads: the stream's own RC queue pair, or mlx5's
+// dynamically connected transport, from an initiator of the host to the guest's target.
 enum class TransferTransport { rc, dc };
 template <>
 inline constexpr std::array<EnumName<TransferTransport>, 2> enum_names<TransferTransport> = {
     {{TransferTransport::rc, "rc"}, {TransferTransport::dc, "dc"}}};
 
-// The guest's target of DC, a DCT: reached by whoever knows its GID, its number and its key.
+// The guest's DC target (DCT). Reachable by anyone who knows its GID, number and key.
 struct DcTargetEnd {
     std::uint32_t qp_num = 0;  // 24 bits
-    std::uint64_t key = 0;     // random, and of this stream alone
+    std::uint64_t key = 0;     // random, for this stream only
     bool operator==(DcTargetEnd const&) const = default;
 };
 
-// The shortest and longest datagram of ud_echo: a number, and the largest path MTU.
+// The shortest and longest datagram of ud_echo: a sequence number, and the largest path MTU.
 inline constexpr std::uint32_t ud_bytes_min = 8, ud_bytes_max = 4096;
-inline constexpr std::uint32_t cm_bytes_max = 1 << 20;  // of one ping of cm_ping
+inline constexpr std::uint32_t cm_bytes_max = 1 << 20;  // of one cm_ping ping
 inline constexpr std::uint32_t stream_message_bytes_max = 8 << 20;
-inline constexpr std::uint32_t transfer_chunk_bytes = 64;  // transfers are of whole ones
+inline constexpr std::uint32_t transfer_chunk_bytes = 64;  // transfers are multiples of this
 
 struct StreamRequest {
     StreamKind kind = StreamKind::one_sided;
-    std::uint32_t message_bytes = 1;   // 1..8 MiB; of ud_echo 8..4096, one queue pair;
-                                       // of cm_ping 1..1 MiB; of transfer the longest, whole chunks
-                                       // of 64, one queue pair
+    std::uint32_t message_bytes = 1;   // 1..8 MiB; cm_ping: 1..1 MiB; ud_echo: 8..4096, one queue
+                                       // pair; transfer: the longest, whole chunks of 64, one queue
+                                       // pair
     std::uint32_t depth = 1;           // receives that the host keeps posted on each queue pair
-    std::vector<QueuePairEnd> pairs;   // the guest's ends, 1..16; none of cm_ping
+    std::vector<QueuePairEnd> pairs;   // the guest's ends, 1..16; none for cm_ping
     std::optional<MemoryRegion> back;  // write_echo: where the host writes its answers; transfer:
-                                       // what orders are about, as long as a message at least
-    std::optional<DcTargetEnd> dct{};  // transfer: where the host may go over DC; at the pair's GID
+                                       // what orders refer to, at least as long as a message
+    std::optional<DcTargetEnd> dct{};  // transfer: target for the host over DC; at the pair's GID
     bool operator==(StreamRequest const&) const = default;
 };
 
 struct StreamOffer {
-    std::string stream;               // its id, until the session ends
+    std::string stream;               // id, valid until the session ends
     std::vector<QueuePairEnd> pairs;  // the host's ends, in the order of the guest's
-    MemoryRegion memory;              // message_bytes for each pair, one after the other
-    std::uint32_t seconds = 0;        // then it ends
-    // Of cm_ping, and of no other: where RDMA CM listens, in the port space TCP.
+    MemoryRegion memory;              // message_bytes per pair, one after the other
+    std::uint32_t seconds = 0;        // the stream ends after this time
+    // Only for cm_ping: where RDMA CM listens, in the TCP port space.
     std::optional<std::uint16_t> cm_port;
-    std::optional<std::uint64_t> seed;  // of transfer: of the payload that both ends know
-    // Of a transfer whose request names a target of DC, and of no other.
+    std::optional<std::uint64_t> seed;  // for transfer: seed of the payload, known to both ends
+    // Only for a transfer whose request names a DC target.
     std::optional<TransferTransport> transport;
     std::optional<std::string> transport_reason;  // why it is rc
     bool operator==(StreamOffer const&) const = default;

@@ -16,7 +16,7 @@ struct Character {
     bool valid = false;
 };
 
-// The shortest form of a code point that is one, as UTF-8 wants it.
+// Decodes the first code point; only the shortest form is valid UTF-8.
 Character first_of(std::string_view text) {
     auto const lead = static_cast<unsigned char>(text[0]);
     if (lead < 0x80) return {lead, 1, true};
@@ -83,7 +83,7 @@ std::size_t characters_in(std::string_view utf8) {
         utf8, [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) != 0x80; }));
 }
 
-// A write that failed before leaves a mark, and no errno.
+// An earlier failed write leaves a mark, but no errno.
 Result<void> flush_output() {
     errno = 0;
     bool const flushed = std::fflush(stdout) == 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes untrusted text to a terminal safely: names from guests, libvirt and the kernel must
-// neither control it nor change the direction of the text around them. Pure but for flush_output();
+// neither control it nor change the direction of the text around them. Pure except flush_output();
 // any thread.
 #pragma once
 
@@ -12,9 +12,9 @@
 namespace vfmgr {
 
 enum class Shown {
-    word,  // newlines and tabs are escaped, too
+    word,  // newlines and tabs are escaped too
     text,  // newlines and tabs stay
-    json,  // escaped as in JSON strings, so that the document means the same
+    json,  // escaped as in JSON strings, so the document keeps its meaning
 };
 
 // Escapes controls (C0, DEL, C1), line separators and bidirectional controls, as "\x1b" or

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strict scanning of short texts, for the parse() functions of the value types. Nobody owns
-// anything; any thread.
+// Strict scanning of short texts, for the parse() functions of the value types. No ownership; any
+// thread.
 #pragma once
 
 #include <charconv>
@@ -13,8 +13,8 @@
 
 namespace vfmgr {
 
-// Digits of `base` only, at least `digits_min` and at most `digits_max` of them, up to `max`.
-// No sign, no space, no prefix: stoi and strtoul accept all three.
+// Accepts only digits of `base`, at least `digits_min` and at most `digits_max` of them, up to
+// `max`. No sign, space or prefix: stoi and strtoul accept all three.
 struct DigitRules {
     int base = 10;
     std::size_t digits_min = 1;
@@ -33,8 +33,8 @@ struct DigitRules {
     return value;
 }
 
-// "0a:1b:2c". By hand: a journal of a thousand VFs has some thousand of these, and one takes fmt
-// fourteen times as many instructions (callgrind).
+// Returns "0a:1b:2c". Hand-written: a journal of a thousand VFs has some thousand of these, and fmt
+// takes fourteen times as many instructions for one (callgrind).
 [[nodiscard]] inline std::string colon_hex(std::span<std::uint8_t const> octets) {
     constexpr std::string_view digits = "0123456789abcdef";
     std::string text(octets.empty() ? 0 : octets.size() * 3 - 1, ':');
@@ -45,7 +45,7 @@ struct DigitRules {
     return text;
 }
 
-// The text up to `separator`, which is taken off `rest` with it; nullopt without a separator.
+// Returns the text up to `separator` and removes both from `rest`; nullopt without a separator.
 [[nodiscard]] inline std::optional<std::string_view> take_until(std::string_view& rest,
                                                                 char separator) {
     auto const at = rest.find(separator);

@@ -19,7 +19,7 @@ using std::chrono::seconds;
 
 class RealClock final : public Clock {
   public:
-    // As exact as its text, so that what is stored and read again is equal.
+    // Only as precise as its text, so a stored value reads back equal.
     Time now() const override { return floor<milliseconds>(std::chrono::system_clock::now()); }
     Deadline steady_now() const override { return std::chrono::steady_clock::now(); }
 };
@@ -37,13 +37,13 @@ class Scanner {
             rest_.remove_prefix(digits);
         return value ? static_cast<unsigned>(*value) : 0;
     }
-    bool skip(char wanted) {
-        if (rest_.empty() || rest_.front() != wanted) return false;
+    bool skip(char expected) {
+        if (rest_.empty() || rest_.front() != expected) return false;
         rest_.remove_prefix(1);
         return true;
     }
-    void require(char wanted) {
-        if (!skip(wanted)) failed_ = true;
+    void require(char expected) {
+        if (!skip(expected)) failed_ = true;
     }
     nanoseconds fraction() {
         auto const digits = std::min(rest_.find_first_not_of("0123456789"), rest_.size());
@@ -87,7 +87,7 @@ std::string to_rfc3339(Time time) {
 
 std::optional<Time> parse_rfc3339(std::string_view text) {
     Scanner scanner(text);
-    auto const year = scanner.number(4, 2200);  // nanoseconds in 64 bits end in 2262
+    auto const year = scanner.number(4, 2200);  // 64-bit nanoseconds end in 2262
     scanner.require('-');
     auto const month = scanner.number(2, 12);
     scanner.require('-');
@@ -105,7 +105,7 @@ std::optional<Time> parse_rfc3339(std::string_view text) {
     if (!scanner.ended_well() || year < 1970 || !date.ok()) return std::nullopt;
     Time const instant = std::chrono::sys_days(date) + hours(hour) + minutes(minute) +
                          seconds(second) + fraction - offset;
-    // What an offset leads out of these years could not be read again.
+    // An instant that its offset moves out of these years could not be read again.
     constexpr std::chrono::sys_days end{std::chrono::year(2201) / 1 / 1};
     if (instant < Time{} || instant >= end) return std::nullopt;
     return instant;

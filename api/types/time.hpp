@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wall-clock instants as RFC 3339 UTC with milliseconds; Clock is where time comes from.
+// Wall-clock instants as RFC 3339 UTC with milliseconds; Clock is the source of time.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ using Deadline = std::chrono::steady_clock::time_point;
 [[nodiscard]] std::string to_rfc3339(Time time);
 [[nodiscard]] std::optional<Time> parse_rfc3339(std::string_view text);
 
-// Injected wherever time decides something, so that tests own it. Any thread.
+// Injected wherever a decision depends on time, so that tests control it. Any thread.
 class Clock {
   public:
     virtual ~Clock() = default;

@@ -10,17 +10,17 @@ namespace vfmgr {
 
 namespace {
 
-// A switch is two ports, the one above its bus and one below: as many as are on the way between
-// two functions that are below one port.
+// A switch is two ports, one above its bus and one below: as many as lie between two functions
+// below one port.
 std::size_t switches_between(PciPlace const& one, PciPlace const& other, std::size_t common) {
     auto const below_one = one.above.size() - common;
     auto const below_other = other.above.size() - common;
-    // Of the switch that parts them, each way has the lower port only.
+    // Each path has only the lower port of the switch where the two paths part.
     bool const parted = below_one % 2 == 1 || below_other % 2 == 1;
     return below_one / 2 + below_other / 2 + (parted ? 1 : 0);
 }
 
-// The bus of the host bridge.
+// Returns the bus of the host bridge.
 std::pair<std::uint32_t, std::uint8_t> root_bus(PciPlace const& place) {
     auto const& first = place.above.empty() ? place.address : place.above.front().address;
     return {first.domain, first.bus};
@@ -44,7 +44,7 @@ void fields(F& f, V& place) {
     f.nullable("width", place.width);
 }
 
-template <class F, Of<LentFunction> V>
+template <class F, Of<AttachedFunction> V>
 void fields(F& f, V& function) {
     f.value("in_guest", function.in_guest);
     f.value("vendor", function.vendor);
@@ -100,12 +100,12 @@ void read(JsonReader& reader, PciPlace& place) {
     fields(reader, place);
 }
 
-void to_json(nlohmann::json& out, LentFunction const& function) {
+void to_json(nlohmann::json& out, AttachedFunction const& function) {
     JsonWriter writer(out);
     fields(writer, function);
 }
 
-void read(JsonReader& reader, LentFunction& function) {
+void read(JsonReader& reader, AttachedFunction& function) {
     fields(reader, function);
 }
 

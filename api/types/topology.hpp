@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the PCI functions that a VM was given are on its host. In the VM the PCI tree is virtual,
-// so only the host knows how far a GPU is from a NIC. Values; any thread.
+// Where the PCI functions attached to a VM are on its host. In the VM the PCI tree is virtual, so
+// only the host knows how far a GPU is from a NIC. Values; any thread.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace vfmgr {
 
-// What lies between two PCI functions, in the words of `nvidia-smi topo` (and NCCL's), the nearest
-// last. In a VM the PCI tree is virtual: there it tells what NCCL takes for true.
+// What lies between two PCI functions, in the terms of `nvidia-smi topo` (and NCCL's), nearest
+// last. In a VM the PCI tree is virtual; there the value is what NCCL assumes.
 enum class PciDistance {
     unknown,
     sys,   // the link between NUMA nodes
@@ -33,7 +33,7 @@ inline constexpr std::array<EnumName<PciDistance>, 6> enum_names<PciDistance> = 
      {PciDistance::pxb, "PXB"},
      {PciDistance::pix, "PIX"}}};
 
-// A port or bridge on the way to a function. Ids that nobody tells are 0.
+// A port or bridge on the path to a function. Unknown ids are 0.
 struct PciPort {
     PciAddress address;
     std::uint16_t vendor = 0, device = 0, subsystem_vendor = 0, subsystem_device = 0;
@@ -43,24 +43,24 @@ struct PciPort {
 struct PciPlace {
     PciAddress address;
     std::vector<PciPort> above;          // from the root down
-    std::optional<int> numa_node;        // that has CPUs; absent: nobody tells
-    std::optional<double> speed_gts;     // GT/s of its link; of a VF, the PF's
+    std::optional<int> numa_node;        // the node, if it has CPUs; absent: not reported
+    std::optional<double> speed_gts;     // GT/s of its link; for a VF, the PF's
     std::optional<std::uint32_t> width;  // lanes
     bool operator==(PciPlace const&) const = default;
 };
 
 [[nodiscard]] PciDistance distance(PciPlace const& one, PciPlace const& other);
 
-struct LentFunction {
+struct AttachedFunction {
     std::string in_guest;  // as VmHostdev.in_guest
     std::uint16_t vendor = 0, device = 0;
     PciPlace host;
-    bool operator==(LentFunction const&) const = default;
+    bool operator==(AttachedFunction const&) const = default;
 };
 
 struct HostTopology {
-    std::vector<LentFunction> functions;
-    // What of the host keeps a GPU and a NIC from each other's direct way, for its admin: ACS, ATS.
+    std::vector<AttachedFunction> functions;
+    // Host settings that block direct access between a GPU and a NIC, for its admin: ACS, ATS.
     std::vector<std::string> notes;
     bool operator==(HostTopology const&) const = default;
 };
@@ -68,8 +68,8 @@ struct HostTopology {
 // A GPU and a NIC of this machine, and whether NCCL would use GPUDirect between them.
 struct GpuNicPair {
     PciAddress gpu, nic;
-    PciDistance here = PciDistance::unknown;  // by this machine's PCI tree, which NCCL looks at
-    std::optional<PciDistance> on_host;       // in a VM whose host told
+    PciDistance here = PciDistance::unknown;  // by this machine's PCI tree, which NCCL reads
+    std::optional<PciDistance> on_host;       // in a VM whose host reported it
     bool nccl_uses_gpudirect = false;
     std::string because;
     std::string remedy;
@@ -81,8 +81,8 @@ void to_json(nlohmann::json& out, PciPort const& port);
 void read(JsonReader& reader, PciPort& port);
 void to_json(nlohmann::json& out, PciPlace const& place);
 void read(JsonReader& reader, PciPlace& place);
-void to_json(nlohmann::json& out, LentFunction const& function);
-void read(JsonReader& reader, LentFunction& function);
+void to_json(nlohmann::json& out, AttachedFunction const& function);
+void read(JsonReader& reader, AttachedFunction& function);
 void to_json(nlohmann::json& out, HostTopology const& topology);
 void read(JsonReader& reader, HostTopology& topology);
 void to_json(nlohmann::json& out, GpuNicPair const& pair);

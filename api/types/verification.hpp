@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proof: what was tested over a VF, by whom it was judged, with which figures. Values.
+// The proof: what was tested over a VF, which side judged it, and the figures. Values.
 #pragma once
 
 #include <cstdint>
@@ -33,14 +33,14 @@ template <>
 inline constexpr std::array<EnumName<TestPath>, 2> enum_names<TestPath> = {
     {{TestPath::internal_switch, "internal_switch"}, {TestPath::wire, "wire"}}};
 
-// How much is tested. quick: the proofs, with every byte checked. default: figures, too. deep: more
-// of them, and longer.
+// How much is tested. quick: the proofs, with every byte checked. default: figures as well. deep:
+// more of them, and longer.
 enum class Profile { quick, default_, deep };
 template <>
 inline constexpr std::array<EnumName<Profile>, 3> enum_names<Profile> = {
     {{Profile::quick, "quick"}, {Profile::default_, "default"}, {Profile::deep, "deep"}}};
 
-// What counts packets that did not get through: a queueing discipline (tc), statistics of a netdev,
+// A source of counters of lost packets: a queueing discipline (tc), statistics of a netdev,
 // hw_counters of an RDMA device. In the order in which they are a cause.
 enum class CounterSource { qdisc, netdev, rdma };
 template <>
@@ -52,7 +52,7 @@ inline constexpr std::array<EnumName<CounterSource>, 3> enum_names<CounterSource
 struct Counter {
     CounterSource source = CounterSource::netdev;
     std::string device;  // "enp1s0.100", "rxe0"
-    std::string name;    // "rx_dropped"; of a qdisc its kind: "ingress", "tbf"
+    std::string name;    // "rx_dropped"; for a qdisc its kind: "ingress", "tbf"
     std::uint64_t count = 0;
     bool operator==(Counter const&) const = default;
 };
@@ -66,9 +66,9 @@ struct Loss {
     bool operator==(Loss const&) const = default;
 };
 
-// What a passed test does not prove to be wrong, but should be looked at.
+// A finding that a passed test does not prove wrong, but that needs attention.
 struct Warning {
-    std::string test;  // "write_bandwidth"; empty: of no one test
+    std::string test;  // "write_bandwidth"; empty: no single test
     std::string detail;
     std::string remedy;
     bool operator==(Warning const&) const = default;
@@ -93,12 +93,12 @@ struct Verification {
     std::string attachment;
     Verdict verdict = Verdict::pending;
     std::vector<TestResult> tests;
-    std::optional<std::string> peer_gid;  // as the QP saw it
+    std::optional<std::string> peer_gid;  // as the QP reports it
     std::optional<MacAddress> vf_mac;
-    std::vector<Loss> losses;       // also of a run that passed
-    std::vector<Warning> warnings;  // the same
-    std::optional<TestPath> path;   // absent: not known
-    // That the host's queue pair sent with; absent: the network names none.
+    std::vector<Loss> losses;       // also for a run that passed
+    std::vector<Warning> warnings;  // likewise
+    std::optional<TestPath> path;   // absent: unknown
+    // DSCP of the host's queue pair; absent: the network names none.
     std::optional<std::uint8_t> dscp{};
     std::optional<std::string> responder;  // "host:port" of another host's; absent: this host's own
     std::string detail;                    // why it failed, in one sentence

@@ -7,7 +7,7 @@ namespace vfmgr {
 
 namespace {
 
-constexpr std::uint16_t msix_vectors_max = 2048;  // PCI: the table's size has 11 bits
+constexpr std::uint16_t msix_vectors_max = 2048;  // PCI: the table size field has 11 bits
 
 template <class Writer>
 void write_members(Writer& writer, VfSpec const& spec) {

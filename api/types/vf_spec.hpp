@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wanted of a VF. An absent member means "leave alone". A value.
+// The desired settings of a VF. An absent member means "leave alone". A value.
 #pragma once
 
 #include <array>
@@ -26,17 +26,17 @@ struct VfSpec {
     std::optional<bool> spoofchk;
     std::optional<bool> trust;
     std::optional<LinkState> link_state;
-    std::optional<bool> query_rss;                  // the VF may ask for the PF's RSS setting
+    std::optional<bool> query_rss;                  // the VF may query the PF's RSS configuration
     std::optional<std::uint32_t> min_tx_rate_mbps;  // 0: no guarantee
     std::optional<std::uint32_t> max_tx_rate_mbps;  // 0: no limit
     std::optional<Guid> node_guid;
     std::optional<Guid> port_guid;
-    std::optional<std::uint16_t> msix_vectors;  // wanted 0: the driver's default
-    std::optional<bool> roce{};  // the VF may use RoCE; by devlink, in switchdev mode
+    std::optional<std::uint16_t> msix_vectors;  // desired 0: the driver's default
+    std::optional<bool> roce{};  // the VF may use RoCE; via devlink, in switchdev mode
     bool operator==(VfSpec const&) const = default;
 };
 
-// Of the VF with this number.
+// Settings for the VF with this number.
 struct VfChange {
     std::uint16_t index = 0;
     VfSpec settings;
@@ -44,7 +44,7 @@ struct VfChange {
 };
 
 // The members of VfSpec, in the order in which the kernel applies those of one message
-// (do_setvfinfo()). The names are JSON's, and those that `best_effort` lists.
+// (do_setvfinfo()). The names are those in JSON and in `best_effort`.
 enum class VfAttribute {
     mac,
     vlan,
@@ -74,8 +74,8 @@ inline constexpr std::array<EnumName<VfAttribute>, 12> enum_names<VfAttribute> =
      {VfAttribute::msix_vectors, "msix_vectors"},
      {VfAttribute::roce, "roce"}}};
 
-// The one list of members for code that treats them alike: f(attribute, pointer to member), in
-// that order.
+// The single list of members for code that treats them alike: calls f(attribute, pointer to member)
+// in that order.
 template <class F>
 void for_each_member(F f) {
     f(VfAttribute::mac, &VfSpec::mac);
@@ -92,18 +92,18 @@ void for_each_member(F f) {
     f(VfAttribute::roce, &VfSpec::roce);
 }
 
-// That member alone, or an empty spec when it is absent.
+// Returns only that member, or an empty spec if it is absent.
 [[nodiscard]] VfSpec only(VfSpec const& spec, VfAttribute attribute);
-// The wish with every member that `over` has taken from there.
+// Returns `base` with every member of `over` that is present replacing its own.
 [[nodiscard]] VfSpec overlay(VfSpec base, VfSpec const& over);
 [[nodiscard]] bool empty(VfSpec const& spec);
 
 void to_json(nlohmann::json& out, VfSpec const& spec);
 void append_json(std::string& text, VfSpec const& spec);  // the same members
-void read(JsonReader& reader, VfSpec& spec);              // with the rules of a wish
+void read(JsonReader& reader, VfSpec& spec);              // with the rules for requested values
 
-// The same members as a fact: what is not reported is left out. There are no rules, because a
-// driver may well report the zero MAC; an earlier vfmgr wrote null for what was not reported.
+// The same members as reported values: unreported ones are omitted. No rules apply, because a
+// driver may well report the zero MAC. An earlier vfmgr wrote null for unreported values.
 void known_to_json(nlohmann::json& out, VfSpec const& spec);
 void read_reported(JsonReader& reader, VfSpec& spec);
 

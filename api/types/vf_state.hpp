@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a VF is, as sysfs and rtnetlink say it. A value that the driver does not report is absent
-// (JSON null), never false or zero.
+// The state of a VF, as reported by sysfs and rtnetlink. A value that the driver does not report is
+// absent (JSON null), never false or zero.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ struct VfState {
     PciAddress pci;                            // from the virtfnN link; changes with num_vfs
     std::optional<std::string> driver;         // "vfio-pci", "igbvf"; absent: unbound
     std::optional<std::uint32_t> iommu_group;  // absent: no IOMMU
-    std::optional<std::string> ifname;         // netdev on this host, if its driver made one
+    std::optional<std::string> ifname;         // netdev on this host, if its driver created one
     VfSpec settings;                           // what rtnetlink reports; absent: not reported
     std::vector<VfioHolder> holders;
     bool operator==(VfState const&) const = default;
 };
 
-// What passed the VF, as its PF's driver counts it: received is what the VF received. Drivers begin
-// to count at different times, and a reset of the VF clears them with some.
+// Traffic through the VF, as counted by its PF's driver: received means received by the VF. Drivers
+// start counting at different times, and with some a reset of the VF clears the counters.
 struct VfCounters {
     std::optional<std::uint64_t> rx_packets, rx_bytes, rx_dropped;
     std::optional<std::uint64_t> tx_packets, tx_bytes, tx_dropped;

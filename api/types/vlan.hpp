@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The VLAN tag that the NIC puts on a VF's frames. A value; field names are iproute2's.
+// The VLAN tag that the NIC puts on a VF's frames. A value; field names follow iproute2.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ template <>
 inline constexpr std::array<EnumName<VlanProtocol>, 2> enum_names<VlanProtocol> = {
     {{VlanProtocol::dot1q, "802.1q"}, {VlanProtocol::dot1ad, "802.1ad"}}};
 
-// id 0 means "no tag, set it so"; an absent Vlan means "leave alone".
+// id 0 means "set to no tag"; an absent Vlan means "leave alone".
 struct Vlan {
     std::uint16_t id = 0;  // 0..4094
     std::uint8_t qos = 0;  // 0..7, the PCP

@@ -27,7 +27,7 @@ void fields(F& f, V& vm) {
     f.value("free_pcie_ports", vm.free_pcie_ports);
     f.value("live", vm.live);
     f.value("config", vm.config);
-    f.value("hostdev_pools", vm.hostdev_pools);
+    f.value("hostdev_networks", vm.hostdev_networks);
 }
 
 }  // namespace

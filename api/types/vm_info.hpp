@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A virtual machine as libvirt describes it, as far as lending a VF concerns. A value.
+// A virtual machine as libvirt describes it, limited to what attaching a VF needs. A value.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ inline constexpr std::array<EnumName<VmState>, 4> enum_names<VmState> = {
 struct VmHostdev {
     PciAddress pci;
     std::optional<std::string> alias;  // "ua-vfmgr-…" for ours
-    // Where the VM sees it, whatever bus numbers its firmware gives: the root bus's number, then
-    // slot and function of each port on the way, and its own, as in sysfs: "00/02.1/00.0". Absent:
+    // Where the VM finds it, independent of the firmware's bus numbers: the root bus number, then
+    // slot and function of each port on the path, and its own, as in sysfs: "00/02.1/00.0". Absent:
     // libvirt has not placed it yet.
     std::optional<std::string> in_guest{};
     bool operator==(VmHostdev const&) const = default;
@@ -37,13 +37,13 @@ struct VmInfo {
     VmState state = VmState::other;
     bool persistent = false;
     bool autostart = false;
-    std::optional<std::int32_t> start_id;    // libvirt's domain id; changes with each start
-    std::optional<std::uint32_t> vsock_cid;  // live; absent: no vsock device, or not running
-    bool has_vsock = false;                  // in the persistent XML, or live if transient
-    std::uint32_t free_pcie_ports = 0;       // root or downstream ports that can take a hot-plug
-    std::vector<VmHostdev> live;             // empty when not running
-    std::vector<VmHostdev> config;           // empty when transient
-    std::vector<std::string> hostdev_pools;  // libvirt networks of forward mode hostdev it uses
+    std::optional<std::int32_t> start_id;       // libvirt's domain id; changes with each start
+    std::optional<std::uint32_t> vsock_cid;     // live; absent: no vsock device, or not running
+    bool has_vsock = false;                     // in the persistent XML, or live if transient
+    std::uint32_t free_pcie_ports = 0;          // root or downstream ports that can take a hot-plug
+    std::vector<VmHostdev> live;                // empty when not running
+    std::vector<VmHostdev> config;              // empty when transient
+    std::vector<std::string> hostdev_networks;  // hostdev-mode libvirt networks that it uses
     bool operator==(VmInfo const&) const = default;
 };
 

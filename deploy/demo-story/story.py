@@ -28,14 +28,14 @@ class Story:
         self.vm = None
         self.api = None
         self.attachment = None
-        self.untouched = None  # the VF as iproute2 showed it before it was lent
+        self.untouched = None  # the VF as iproute2 showed it before it was attached
 
     def tell(self):
         self.reach_the_api()
         self.create_vfs()
         self.start_a_vm()
-        self.lend_and_prove()
-        self.take_back()
+        self.attach_and_prove()
+        self.detach()
 
     # --- the chapters ---
 
@@ -74,7 +74,7 @@ class Story:
             expect(netdevs == ["lo"], f"the VM has network devices already: {netdevs}")
             observed.update(virsh_domstate=self.vm.state(), netdevs_in_vm=netdevs)
 
-    def lend_and_prove(self):
+    def attach_and_prove(self):
         """One request. Configured, attached, proved: each is recorded when it is seen."""
         packets_before = self.rdma_packets()
         free = {index: self.observe.ip_link_vf(self.pf, index) for index in range(VF_COUNT)}
@@ -119,9 +119,9 @@ class Story:
                 "vfio_group_held_by": f"{holders[0][1]} (pid {holders[0][0]})"}
 
     def see_proof(self, packets_before, began):
-        leases = self.api.get(f"/v1/attachments?vm={VM}")["items"]
-        expect(len(leases) == 1, f"{VM} has {len(leases)} attachments, not 1")
-        self.attachment = leases[0]
+        attachments = self.api.get(f"/v1/attachments?vm={VM}")["items"]
+        expect(len(attachments) == 1, f"{VM} has {len(attachments)} attachments, not 1")
+        self.attachment = attachments[0]
         proof = self.attachment["verification"] or {}
         self.report.verification = {
             "tests": [{key: test[key] for key in ("name", "verdict", "by", "bytes_checked",
@@ -165,8 +165,8 @@ class Story:
                    f"{name} needs at least {least}")
         return {"host_rdma_packets": f"{received} received, {sent} sent"}
 
-    def take_back(self):
-        with self.report.step("vf_taken_back", "The VF is back, and clean") as observed:
+    def detach(self):
+        with self.report.step("vf_detached", "The VF is back, and clean") as observed:
             vf = self.attachment["vf_pci"]
             self.follow("DELETE", f"/v1/attachments/{self.attachment['id']}")
             for which in ("live", "config"):
@@ -190,9 +190,9 @@ class Story:
     def index(self):
         vf = self.attachment["vf"] if self.attachment else None
         if vf is None:
-            leases = self.api.get(f"/v1/attachments?vm={VM}")["items"]
-            expect(leases, f"{VM} has no attachment")
-            vf = leases[0]["vf"]
+            attachments = self.api.get(f"/v1/attachments?vm={VM}")["items"]
+            expect(attachments, f"{VM} has no attachment")
+            vf = attachments[0]["vf"]
         return vf["index"]
 
     def follow(self, method, path, body=None, meanwhile=lambda: None):

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "guest-tools/command/tell.hpp"
+#include "guest-tools/command/print.hpp"
 #include "vfmgr/checks/bundle.hpp"
 #include "vfmgr/checks/collect.hpp"
 #include "vfmgr/checks/doctor.hpp"
@@ -42,12 +42,12 @@ Result<checks::Facts> facts_of(std::string const& bundle) {
 
 int run_doctor(Options const& options) {
     auto const facts = facts_of(options.doctor.from);
-    if (!facts) return told(facts.error());
+    if (!facts) return print_error(facts.error());
     auto report = checks::diagnose(*facts);
     auto all = options.doctor.all;
     if (!options.doctor.symptom.empty()) {
         auto const symptom = named_symptom(options.doctor.symptom);
-        if (!symptom) return told(symptom.error());
+        if (!symptom) return print_error(symptom.error());
         report = checks::narrow(report, *symptom);
         all = true;
     }
@@ -60,7 +60,7 @@ int run_doctor(Options const& options) {
 
 int list_rdma(Options const& options) {
     auto const facts = facts_of(options.doctor.from);
-    if (!facts) return told(facts.error());
+    if (!facts) return print_error(facts.error());
     auto const names = checks::rdma_names(checks::read_machine(*facts));
     auto const kind = options.doctor.gids ? checks::RdmaTable::gids : checks::RdmaTable::names;
     if (options.output == Output::json)
@@ -78,8 +78,9 @@ int write_bundle(Options const& options) {
     out << bundle;
     out.close();
     if (out) return 0;
-    return told({Problem::invalid_request, fmt::format("{} can't be written", options.bundle_file),
-                 "choose another file, or - for standard output"});
+    return print_error({Problem::invalid_request,
+                        fmt::format("{} can't be written", options.bundle_file),
+                        "choose another file, or - for standard output"});
 }
 
 }  // namespace vfmgr::guest::command

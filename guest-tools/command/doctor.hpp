@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is this VM ready for RDMA: `doctor`, and what it read as a bundle for somebody else.
+// Whether this VM is ready for RDMA: `doctor`, and the facts that it read as a bundle for others.
 #pragma once
 
 #include "guest-tools/command/options.hpp"
@@ -7,12 +7,12 @@
 
 namespace vfmgr::guest::command {
 
-// A bundle's, by its file's name; of this VM where it is empty.
+// Returns the facts of a bundle, by its file's name; of this VM where it is empty.
 [[nodiscard]] Result<checks::Facts> facts_of(std::string const& bundle);
 
-// What vf-guest leaves with: 1 when a check fails.
+// Returns vf-guest's exit status: 1 when a check fails.
 [[nodiscard]] int run_doctor(Options const& options);
-// Which RDMA port is which netdev and PCI function.
+// Lists which RDMA port is which netdev and PCI function.
 [[nodiscard]] int list_rdma(Options const& options);
 // Writes options.bundle_file; "-" is standard output.
 [[nodiscard]] int write_bundle(Options const& options);

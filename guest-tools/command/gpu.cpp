@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "guest-tools/command/tell.hpp"
+#include "guest-tools/command/print.hpp"
 #include "guest-tools/gpu/find_gpus.hpp"
 #include "guest-tools/gpu/gpu_test.hpp"
 #include "guest-tools/gpu/gpu_text.hpp"
@@ -17,17 +17,17 @@ namespace vfmgr::guest::command {
 namespace {
 
 Result<gpu::FoundGpus> find() {
-    auto const facts = gpu::look({});
+    auto const facts = gpu::collect_facts({});
     return gpu::find_gpus(checks::read_machine(facts));
 }
 
 Result<GpuTestReport> run_test(Options const& options) {
     VFMGR_TRY(auto const found, find());
-    std::optional<PciAddress> wanted;
+    std::optional<PciAddress> selection;
     if (!options.gpu.pci.empty()) {
-        VFMGR_TRY(wanted, PciAddress::parse(options.gpu.pci));
+        VFMGR_TRY(selection, PciAddress::parse(options.gpu.pci));
     }
-    VFMGR_TRY(auto const at, gpu::choose_gpu(found.infos, wanted));
+    VFMGR_TRY(auto const at, gpu::choose_gpu(found.infos, selection));
     bool const live = options.output == Output::text && ::isatty(STDERR_FILENO) == 1;
     auto const on_test = [live](TestResult const& test) {
         if (live) warn_text(fmt::format("  {}: {}\n", test.name, enum_name(test.verdict)));
@@ -45,7 +45,7 @@ Result<GpuTestReport> run_test(Options const& options) {
 
 int list_gpus(Options const& options) {
     auto const found = find();
-    if (!found) return told(found.error());
+    if (!found) return print_error(found.error());
     if (options.output == Output::json)
         print_json(nlohmann::json(found->infos));
     else
@@ -55,7 +55,7 @@ int list_gpus(Options const& options) {
 
 int test_gpu(Options const& options) {
     auto const report = run_test(options);
-    if (!report) return told(report.error());
+    if (!report) return print_error(report.error());
     if (options.output == Output::json)
         print_json(nlohmann::json(*report));
     else

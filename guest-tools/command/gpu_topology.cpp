@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "guest-tools/command/gpu.hpp"
-#include "guest-tools/command/tell.hpp"
+#include "guest-tools/command/print.hpp"
 #include "guest-tools/gpu/find_gpus.hpp"
 #include "guest-tools/gpu/load_peermem.hpp"
 #include "guest-tools/gpu/topology.hpp"
@@ -25,7 +25,7 @@ std::string text_of(std::filesystem::path const& file) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Of each NUMA node, in order.
+// Returns the CPU mask of each NUMA node, in order.
 std::vector<std::string> cpus_of_nodes() {
     std::vector<std::string> masks;
     for (int node = 0;; ++node) {
@@ -36,7 +36,7 @@ std::vector<std::string> cpus_of_nodes() {
     }
 }
 
-// As NCCL reads them: what the environment has stays, then the user's file, then the machine's.
+// Reads them in NCCL's order: the environment first, then the user's file, then the machine's.
 gpu::NcclState nccl_state(std::string const& current) {
     gpu::NcclState state;
     for (char** one = environ; *one; ++one) gpu::add_nccl_file(*one, state.settings);
@@ -53,28 +53,29 @@ gpu::NcclState nccl_state(std::string const& current) {
     return state;
 }
 
-// Only a VM has a host to ask; that it does not answer is no reason to show nothing.
+// Only a VM has a host to query. Without its answer, the rest is still shown.
 std::optional<HostTopology> ask_host(Options const& options, checks::Machine const& machine) {
     if (machine.kind != CheckedMachine::guest) return std::nullopt;
-    auto told = HostClient(options.host).topology();
-    if (told) return std::move(*told);
+    auto print_error = HostClient(options.host).topology();
+    if (print_error) return std::move(*print_error);
     warn(fmt::format("the host does not tell where its GPUs and NICs are: {}",
-                     detail_with_causes(told.error())));
+                     detail_with_causes(print_error.error())));
     return std::nullopt;
 }
 
 int write_file(std::string const& file, std::string const& text) {
     constexpr mode_t mode = 0644;
     if (text.empty())
-        return told({Problem::unavailable,
-                     "there is nothing to write: the host has not told where a GPU and a NIC of "
-                     "this VM are",
-                     "run it as root in a VM with a GPU and a VF that vfmgrd lent"});
+        return print_error(
+            {Problem::unavailable,
+             "there is nothing to write: the host has not told where a GPU and a NIC of "
+             "this VM are",
+             "run it as root in a VM with a GPU and a VF that vfmgrd attached"});
     if (auto const written = replace_file(file, text, mode); !written) {
         auto error = written.error();
         error.detail = fmt::format("{} can't be written", file);
         error.remedy = "choose a folder that is there, as root";
-        return told(error);
+        return print_error(error);
     }
     print_text(
         fmt::format("{} says what the host told; NCCL reads it with this line in /etc/nccl.conf:\n"
@@ -86,7 +87,7 @@ int write_file(std::string const& file, std::string const& text) {
 }  // namespace
 
 int show_topology(Options const& options) {
-    auto const facts = gpu::look({});
+    auto const facts = gpu::collect_facts({});
     auto const machine = checks::read_machine(facts);
     auto const host = ask_host(options, machine);
     auto const functions = host ? gpu::placed(machine, *host) : std::vector<gpu::PlacedFunction>();
@@ -94,7 +95,7 @@ int show_topology(Options const& options) {
         functions.empty() ? std::string() : gpu::topology_file(functions, cpus_of_nodes());
     if (!options.gpu.topology_file.empty()) return write_file(options.gpu.topology_file, text);
     auto const found = gpu::find_gpus(machine);
-    if (!found) return told(found.error());
+    if (!found) return print_error(found.error());
     auto const notes = host ? host->notes : std::vector<std::string>();
     auto const pairs = gpu::judge(machine, found->infos, host, nccl_state(text));
     if (options.output == Output::json)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line asked for. Values.
+// The parsed command line. Values.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ namespace vfmgr::guest::command {
 enum class Output { text, json };
 
 // What `verify` measures after the proofs.
-struct Wanted {
+struct Selection {
     std::vector<std::string> tests;  // empty: the profile's
     Profile profile = Profile::default_;
     std::optional<std::uint32_t> message_bytes, depth, queue_pairs;
@@ -36,7 +36,7 @@ struct ServedOptions {
     std::string address;
 };
 
-// What `doctor` and `rdma` tell.
+// What `doctor` and `rdma` print.
 struct DoctorOptions {
     std::string from;     // a bundle; empty: this VM
     std::string symptom;  // empty: everything
@@ -58,17 +58,17 @@ struct GpuOptions {
     std::string pci;                     // empty: the GPU that is nearest to a NIC
     std::optional<std::uint64_t> bytes;  // of the checked buffer; absent: 1 GiB, or what fits
     unsigned rounds = 200;
-    std::string topology_file;  // empty: what is known is shown
+    std::string topology_file;  // empty: prints what is known
 };
 
-// What `stream receive` and `stream send` do; addresses as they were written.
+// What `stream receive` and `stream send` do; addresses as they were typed.
 struct StreamOptions {
-    std::string local;  // of send: empty when the kernel chooses
+    std::string local;  // for send: empty if the kernel chooses
     std::string to;
     stream::Memory memory = stream::Memory::host;  // of the receiver's ring
-    std::string gpu;  // empty: the GPU that is nearest to the NIC that receives
-    stream::ReceiveWish receive;
-    stream::SendWish send;
+    std::string gpu;  // empty: the GPU nearest to the NIC that receives
+    stream::ReceiveOptions receive;
+    stream::SendOptions send;
 };
 
 struct Options {
@@ -79,14 +79,14 @@ struct Options {
     std::string attachment;    // empty: all
     bool at_once = false;
     Output output = Output::text;
-    Wanted wanted;
+    Selection selection;
     ServedOptions served;
     DoctorOptions doctor;
     PeermemOptions peermem;
     GpuOptions gpu;
     StreamOptions stream;
     std::string bundle_file;  // empty: none
-    serve::ServeWish serving;
+    serve::ServeOptions serving;
 };
 
 [[nodiscard]] inline Records records_of(Options const& options) {

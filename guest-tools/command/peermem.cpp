@@ -8,7 +8,7 @@
 
 #include "api/types/text.hpp"
 #include "guest-tools/command/doctor.hpp"
-#include "guest-tools/command/tell.hpp"
+#include "guest-tools/command/print.hpp"
 #include "guest-tools/gpu/at_boot.hpp"
 #include "guest-tools/gpu/load_peermem.hpp"
 #include "vfmgr/checks/doctor.hpp"
@@ -22,7 +22,7 @@ using gpu::PeermemNext;
 using gpu::PeermemOutcome;
 using gpu::PeermemPlan;
 
-// The command's answer, of which a part may be missing.
+// The command's answer; a part of it may be missing.
 struct Answer {
     std::optional<PeermemPlan> plan;
     std::optional<PeermemEnd> end;
@@ -52,7 +52,7 @@ void print_answer(Answer const& answer) {
         print_text(fmt::format("{}\n", sentence_of(answer)));
         if (!answer.end || *answer.end == PeermemEnd::not_in_time)
             for (auto const& one : answer.plan->awaited)
-                print_text(fmt::format("awaited  {}: {}\n", one.what, one.seen));
+                print_text(fmt::format("awaited  {}: {}\n", one.what, one.observed));
         CheckReport bad;
         bad.findings = answer.plan->hindrances;
         if (answer.refusal) bad.findings.push_back(*answer.refusal);
@@ -77,7 +77,7 @@ void print_answer(Options const& options, Answer const& answer) {
                {"refusal", answer.refusal ? nlohmann::json(*answer.refusal) : nlohmann::json()},
                {"remarks", plan.remarks}};
         for (auto const& one : plan.awaited)
-            out["awaited"].push_back({{"what", one.what}, {"seen", one.seen}});
+            out["awaited"].push_back({{"what", one.what}, {"seen", one.observed}});
     }
     out["at_boot"] = nullptr;
     if (answer.at_boot)
@@ -88,14 +88,14 @@ void print_answer(Options const& options, Answer const& answer) {
 
 int explain(Options const& options) {
     auto const facts = facts_of(options.peermem.from);
-    if (!facts) return told(facts.error());
+    if (!facts) return print_error(facts.error());
     auto const machine = checks::read_machine(*facts);
     Answer answer;
     answer.plan = gpu::peermem_plan(machine, {options.peermem.despite_dma_buf});
     auto const next = answer.plan->next;
     bool const possible = next != PeermemNext::impossible;
-    bool const wanted = answer.plan->loaded || (possible && next != PeermemNext::nothing);
-    if (options.peermem.at_boot && wanted)
+    bool const selection = answer.plan->loaded || (possible && next != PeermemNext::nothing);
+    if (options.peermem.at_boot && selection)
         answer.at_boot = gpu::choose_at_boot(machine, answer.plan->module);
     print_answer(options, answer);
     return possible ? 0 : 1;
@@ -103,7 +103,7 @@ int explain(Options const& options) {
 
 int leave_at_boot(Options const& options) {
     auto const left = gpu::leave_at_boot({});
-    if (!left) return told(left.error());
+    if (!left) return print_error(left.error());
     Answer answer;
     answer.at_boot = *left;
     print_answer(options, answer);
@@ -140,29 +140,30 @@ std::optional<std::chrono::seconds> parse_wait(std::string_view text) {
 }
 
 int run_peermem(Options const& options) {
-    auto const& wanted = options.peermem;
-    if (wanted.explain) return explain(options);
+    auto const& selection = options.peermem;
+    if (selection.explain) return explain(options);
     if (::geteuid() != 0)
-        return told({Problem::forbidden, "vf-guest peermem must be root: it loads a kernel module",
-                     "run it with sudo; --explain tells any user what it would do"});
-    if (wanted.not_at_boot) return leave_at_boot(options);
+        return print_error({Problem::forbidden,
+                            "vf-guest peermem must be root: it loads a kernel module",
+                            "run it with sudo; --explain tells any user what it would do"});
+    if (selection.not_at_boot) return leave_at_boot(options);
     std::optional<Deadline> until;
-    if (wanted.wait) until = std::chrono::steady_clock::now() + *wanted.wait;
+    if (selection.wait) until = std::chrono::steady_clock::now() + *selection.wait;
     auto const quiet = [](std::string const&) {};
     auto const outcome = options.output == Output::text
-                             ? gpu::load_peermem({}, {wanted.despite_dma_buf}, until, tell)
-                             : gpu::load_peermem({}, {wanted.despite_dma_buf}, until, quiet);
-    if (!outcome) return told(outcome.error());
-    Answer answer{outcome->plan, outcome->end, outcome->refusal, {}, wanted.wait.has_value()};
+                             ? gpu::load_peermem({}, {selection.despite_dma_buf}, until, print_line)
+                             : gpu::load_peermem({}, {selection.despite_dma_buf}, until, quiet);
+    if (!outcome) return print_error(outcome.error());
+    Answer answer{outcome->plan, outcome->end, outcome->refusal, {}, selection.wait.has_value()};
     bool const there = outcome->end == PeermemEnd::loaded || outcome->end == PeermemEnd::was_loaded;
-    if (wanted.at_boot && there) {
+    if (selection.at_boot && there) {
         auto kept = gpu::keep_at_boot({}, outcome->plan.module);
         if (!kept) {
             print_answer(options, answer);
-            return told(kept.error());
+            return print_error(kept.error());
         }
         answer.at_boot = *kept;
-    } else if (wanted.at_boot) {
+    } else if (selection.at_boot) {
         answer.at_boot = AtBoot{gpu::BootBy::nobody, status_of(outcome->end) == 0
                                                          ? "nothing is set up, as nothing is needed"
                                                          : "nothing is set up before it loads"};

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "guest-tools/command/tell.hpp"
+#include "guest-tools/command/print.hpp"
 #include "guest-tools/net/records.hpp"
 
 namespace vfmgr::guest::command {
@@ -27,14 +27,14 @@ int run_report(Options const& options) {
     auto const& folder = records.reports;
     auto const kept = options.attachment.empty() ? folder.load() : folder.load(options.attachment);
     auto const written = write_metrics(records);
-    int worst = written ? 0 : told(written.error());
+    int worst = written ? 0 : print_error(written.error());
     for (auto const& each : kept.reports) {
         worst = std::max(worst, exit_code(each));
         if (options.output == Output::text) print_text(describe(each));
     }
     if (options.output == Output::json) print_json(nlohmann::json(kept.reports));
-    for (auto const& each : kept.damaged) worst = std::max(worst, told(each.error));
-    if (kept.reports.empty() && kept.damaged.empty()) return told(nothing_kept(options));
+    for (auto const& each : kept.damaged) worst = std::max(worst, print_error(each.error));
+    if (kept.reports.empty() && kept.damaged.empty()) return print_error(nothing_kept(options));
     return worst;
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// vf-guest report: what was found at the last verification of each VF. Runs nothing, asks nobody.
+// vf-guest report: the findings of the last verification of each VF. Runs nothing, queries nothing.
 #pragma once
 
 #include "guest-tools/command/options.hpp"
 
 namespace vfmgr::guest::command {
 
-// What vf-guest leaves with.
+// Returns vf-guest's exit status.
 [[nodiscard]] int run_report(Options const& options);
 
 }  // namespace vfmgr::guest::command

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a command is asked to end.
+// How a command is stopped.
 #pragma once
 
 #include "api/types/file_descriptor.hpp"
@@ -7,8 +7,8 @@
 
 namespace vfmgr::guest::command {
 
-// Readable after SIGTERM or SIGINT, which do nothing else from now on. Before any thread is
-// started, so that none of them is interrupted.
+// Returns a descriptor that is readable after SIGTERM or SIGINT, which do nothing else from then
+// on. Call it before starting any thread, so none of them is interrupted.
 [[nodiscard]] Result<FileDescriptor> stop_signals();
 
 }  // namespace vfmgr::guest::command

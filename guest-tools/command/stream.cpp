@@ -8,8 +8,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "guest-tools/command/print.hpp"
 #include "guest-tools/command/stop.hpp"
-#include "guest-tools/command/tell.hpp"
 #include "guest-tools/gpu/gpu_ring.hpp"
 #include "guest-tools/gpu/load_peermem.hpp"
 #include "guest-tools/stream/text.hpp"
@@ -18,7 +18,7 @@
 namespace vfmgr::guest::command {
 namespace {
 
-// A line for each thing that happens, at once: who reads it may be a program that waits for it.
+// Prints a line for each event, at once: the reader may be a program that waits for it.
 void print_line(nlohmann::json const& document) {
     print_document(document.dump());
     std::fflush(stdout);
@@ -49,20 +49,20 @@ stream::ReceiveEvents events(Options const& options) {
     stream::ReceiveEvents made;
     made.ready = [json, local](std::uint16_t port) {
         if (json) return print_line({{"type", "ready"}, {"local", local}, {"port", port}});
-        tell(fmt::format("waits for a sender on {} port {}", local, port));
+        print_line(fmt::format("waits for a sender on {} port {}", local, port));
     };
     made.begun = [json](stream::Opening const& opening, IpAddress const& sender,
                         stream::RingPlace const& ring) {
         if (!json)
-            return tell(fmt::format("{} sends {}; received {}", to_string(sender),
-                                    begun_text(opening), stream::describe(ring)));
+            return print_line(fmt::format("{} sends {}; received {}", to_string(sender),
+                                          begun_text(opening), stream::describe(ring)));
         auto document = begun_document(opening);
         document["sender"] = to_string(sender);
         document.update(nlohmann::json(ring));
         print_line(document);
     };
     made.refused = [](Error const& error) {
-        told(error);
+        print_error(error);
         warn_text(fmt::format("vf-guest: waits for the next sender\n"));
     };
     made.second = [json](stream::Interval const& second) {
@@ -73,7 +73,7 @@ stream::ReceiveEvents events(Options const& options) {
     return made;
 }
 
-// That has the address; empty where none does.
+// Returns the netdev that has the address; empty where none does.
 std::string netdev_of(IpAddress const& address) {
     ifaddrs* all = nullptr;
     if (::getifaddrs(&all) != 0) return {};
@@ -90,58 +90,58 @@ std::string netdev_of(IpAddress const& address) {
 }
 
 Result<std::unique_ptr<gpu::GpuRings>> open_rings(Options const& options, IpAddress const& local) {
-    auto const facts = gpu::look({});
+    auto const facts = gpu::collect_facts({});
     auto const machine = checks::read_machine(facts);
     VFMGR_TRY(auto found, gpu::find_gpus(machine));
-    std::optional<PciAddress> wanted;
+    std::optional<PciAddress> selection;
     if (!options.stream.gpu.empty()) {
-        VFMGR_TRY(wanted, PciAddress::parse(options.stream.gpu));
+        VFMGR_TRY(selection, PciAddress::parse(options.stream.gpu));
     }
     gpu::measure_from(machine, netdev_of(local), found.infos);
-    VFMGR_TRY(auto const at, gpu::choose_gpu(found.infos, wanted));
+    VFMGR_TRY(auto const at, gpu::choose_gpu(found.infos, selection));
     return gpu::GpuRings::open(std::move(found), at);
 }
 
 Result<stream::Summary> receive_counted(Options const& options, int stop) {
-    stream::ReceiveWish wish = options.stream.receive;
-    VFMGR_TRY(wish.local, IpAddress::parse(options.stream.local));
+    stream::ReceiveOptions chosen = options.stream.receive;
+    VFMGR_TRY(chosen.local, IpAddress::parse(options.stream.local));
     if (options.stream.memory == stream::Memory::host) {
-        if (options.stream.gpu.empty()) return stream::receive(wish, events(options), stop);
+        if (options.stream.gpu.empty()) return stream::receive(chosen, events(options), stop);
         return fail(Problem::invalid_request, "main memory has no --gpu",
                     "give --memory gpu, or leave --gpu out");
     }
-    auto const rings = open_rings(options, wish.local);
+    auto const rings = open_rings(options, chosen.local);
     if (!rings) {
         auto error = rings.error();
         error.remedy += "; or receive with --memory host";
         return fail(std::move(error));
     }
-    wish.rings = rings->get();
+    chosen.rings = rings->get();
     if (options.output == Output::text)
-        tell(fmt::format("the ring will be in GPU {}, {}", to_string((*rings)->gpu().pci),
-                         (*rings)->gpu().name));
-    return stream::receive(wish, events(options), stop);
+        print_line(fmt::format("the ring will be in GPU {}, {}", to_string((*rings)->gpu().pci),
+                               (*rings)->gpu().name));
+    return stream::receive(chosen, events(options), stop);
 }
 
 Result<stream::Summary> send_counted(Options const& options, int stop) {
-    stream::SendWish wish = options.stream.send;
-    VFMGR_TRY(wish.to, IpAddress::parse(options.stream.to));
+    stream::SendOptions chosen = options.stream.send;
+    VFMGR_TRY(chosen.to, IpAddress::parse(options.stream.to));
     if (!options.stream.local.empty()) {
-        VFMGR_TRY(wish.local, IpAddress::parse(options.stream.local));
+        VFMGR_TRY(chosen.local, IpAddress::parse(options.stream.local));
     }
     auto const begun = [&](stream::Opening const& opening) {
         if (options.output == Output::json) return print_line(begun_document(opening));
-        tell(fmt::format("sends {} {}", to_string(wish.to), begun_text(opening)));
+        print_line(fmt::format("sends {} {}", to_string(chosen.to), begun_text(opening)));
     };
-    return stream::send(wish, begun, stop);
+    return stream::send(chosen, begun, stop);
 }
 
 template <class Run>
 int with_stop(Options const& options, Run run) {
     auto const stop = stop_signals();
-    if (!stop) return told(stop.error());
+    if (!stop) return print_error(stop.error());
     auto const summary = run(options, stop->get());
-    return summary ? finish(options, *summary) : told(summary.error());
+    return summary ? finish(options, *summary) : print_error(summary.error());
 }
 
 }  // namespace

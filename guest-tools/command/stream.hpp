@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// vf-guest stream: paced packets from one machine to another, counted there.
-// Blocks; the main thread.
+// vf-guest stream: sends paced packets from one machine to another, and counts them there. Blocks;
+// the main thread.
 #pragma once
 
 #include "guest-tools/command/options.hpp"
 
 namespace vfmgr::guest::command {
 
-// What vf-guest leaves with: 0 when every packet came, 1 when some did not, or when nobody knows.
+// Return vf-guest's exit status: 0 when every packet arrived, 1 when some did not or that is
+// unknown.
 [[nodiscard]] int receive_stream(Options const& options);
 [[nodiscard]] int send_stream(Options const& options);
 

@@ -8,9 +8,9 @@ namespace {
 
 constexpr double seconds_max = 30.0 * 86'400;
 constexpr double packets_max = 1e14;
-// As ints: a check of another type is another copy of what CLI11 makes of it.
+// These are ints: each other type of check adds another instance of CLI11's templates.
 constexpr int packet_bytes_min = stream::packet_bytes_min;
-constexpr int packet_bytes_max = 65'507;  // of UDP over IPv4; ud says itself what fits
+constexpr int packet_bytes_max = 65'507;  // of UDP over IPv4; ud checks what fits itself
 constexpr int chunk_max = stream::chunk_max;
 
 std::chrono::milliseconds milliseconds(double seconds) {
@@ -31,19 +31,20 @@ void add_port(CLI::App& command, std::uint16_t& port) {
 }
 
 void add_receive_options(CLI::App& command, StreamOptions& options) {
-    auto& wish = options.receive;
+    auto& chosen = options.receive;
     command.add_option("--local", options.local, "address of a netdev here, to receive at")
         ->required();
-    add_port(command, wish.port);
+    add_port(command, chosen.port);
     command.add_option_function<std::string>(
-        "--over", [&wish](std::string const& text) { wish.over = over_of(text); },
+        "--over", [&chosen](std::string const& text) { chosen.over = over_of(text); },
         "udp or ud; default as the sender wants it");
     auto* const bytes = command
-                            .add_option("--ring-bytes", wish.ring.bytes,
+                            .add_option("--ring-bytes", chosen.ring.bytes,
                                         "of packets, received one after the "
                                         "other; as 16MiB")
                             ->transform(CLI::AsSizeValue(false));
-    command.add_option("--chunks", wish.ring.chunks, "of the ring, in place of bytes; default 256")
+    command
+        .add_option("--chunks", chosen.ring.chunks, "of the ring, in place of bytes; default 256")
         ->check(CLI::Range(1, 1 << 20))
         ->excludes(bytes);
     auto* const memory = command.add_option_function<std::string>(
@@ -60,44 +61,45 @@ void add_receive_options(CLI::App& command, StreamOptions& options) {
         ->needs(memory);
     command
         .add_option_function<double>(
-            "--seconds", [&wish](double seconds) { wish.time = milliseconds(seconds); },
+            "--seconds", [&chosen](double seconds) { chosen.time = milliseconds(seconds); },
             "at most, waiting included; default no limit")
         ->check(CLI::Range(0.1, seconds_max));
 }
 
 void add_send_options(CLI::App& command, StreamOptions& options) {
-    auto& wish = options.send;
+    auto& chosen = options.send;
     command.add_option("--to", options.to, "address that the receiver has as --local")->required();
     command.add_option("--local", options.local, "address here, to send from");
-    add_port(command, wish.port);
+    add_port(command, chosen.port);
     command.add_option_function<std::string>(
-        "--over", [&wish](std::string const& text) { wish.over = over_of(text); },
+        "--over", [&chosen](std::string const& text) { chosen.over = over_of(text); },
         "udp (sockets, the default) or ud (RDMA)");
     command
-        .add_option("--packet-bytes", wish.packet_bytes,
+        .add_option("--packet-bytes", chosen.packet_bytes,
                     "without headers; default what an MTU of 1500, or a datagram, holds")
         ->check(CLI::Range(packet_bytes_min, packet_bytes_max));
-    command.add_option("--chunk", wish.chunk, "packets handed over at once")
+    command.add_option("--chunk", chosen.chunk, "packets handed over at once")
         ->check(CLI::Range(1, chunk_max))
         ->capture_default_str();
     auto* const rate = command.add_option_function<std::string>(
         "--rate",
-        [&wish](std::string const& text) {
+        [&chosen](std::string const& text) {
             auto const parsed = stream::parse_rate(text);
             if (!parsed) throw CLI::ValidationError("--rate", parsed.error().remedy);
-            wish.bits_per_second = *parsed;
+            chosen.bits_per_second = *parsed;
         },
         "of packets, as 100mbit (the default) or 2.5gbit");
-    command.add_option("--rate-packets", wish.packets_per_second, "in its place, packets a second")
+    command
+        .add_option("--rate-packets", chosen.packets_per_second, "in its place, packets a second")
         ->check(CLI::Range(1, 1'000'000'000))
         ->excludes(rate);
     auto* const seconds =
         command
             .add_option_function<double>(
-                "--seconds", [&wish](double time) { wish.time = milliseconds(time); },
+                "--seconds", [&chosen](double time) { chosen.time = milliseconds(time); },
                 "how long; default 10")
             ->check(CLI::Range(0.1, seconds_max));
-    command.add_option("--packets", wish.packets, "how many, in place of a time")
+    command.add_option("--packets", chosen.packets, "how many, in place of a time")
         ->check(CLI::Range(1.0, packets_max))
         ->excludes(seconds);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of vf-guest stream. Once, in main().
+// The command line of vf-guest stream. Created once, in main().
 #pragma once
 
 #include <CLI/CLI.hpp>

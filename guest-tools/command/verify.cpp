@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <ranges>
 
-#include "guest-tools/command/tell.hpp"
+#include "guest-tools/command/print.hpp"
 #include "guest-tools/net/configure.hpp"
 #include "guest-tools/net/find_vf.hpp"
 #include "guest-tools/net/reconcile.hpp"
@@ -24,7 +24,7 @@ namespace {
 constexpr std::chrono::seconds kernel_time{10};
 constexpr std::chrono::seconds configure_time{30};
 
-// The VF's netdev, configured: by the resident vf-guest, or else now.
+// Returns the VF's netdev, configured by the resident vf-guest or else now.
 Result<std::string> ready_netdev(Options const& options, GuestAttachment const& attachment) {
     auto const deadline = std::chrono::steady_clock::now() + kernel_time;
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
@@ -42,21 +42,21 @@ Result<std::string> ready_netdev(Options const& options, GuestAttachment const& 
     return configured.ifname;
 }
 
-void set_load(verify::Load& load, Wanted const& wanted) {
-    if (wanted.message_bytes) load.size.message_bytes = *wanted.message_bytes;
-    if (wanted.depth) load.size.depth = *wanted.depth;
-    if (wanted.queue_pairs) load.size.pairs = *wanted.queue_pairs;
-    if (wanted.messages) load.messages = *wanted.messages;
-    if (wanted.seconds)
+void set_load(verify::Load& load, Selection const& selection) {
+    if (selection.message_bytes) load.size.message_bytes = *selection.message_bytes;
+    if (selection.depth) load.size.depth = *selection.depth;
+    if (selection.queue_pairs) load.size.pairs = *selection.queue_pairs;
+    if (selection.messages) load.messages = *selection.messages;
+    if (selection.seconds)
         load.window = std::chrono::duration_cast<std::chrono::milliseconds>(
-            std::chrono::duration<double>(*wanted.seconds));
+            std::chrono::duration<double>(*selection.seconds));
 }
 
-Result<std::vector<verify::Measurement>> measurements(Wanted const& wanted) {
-    if (wanted.tests.empty()) return verify::measurements_of(wanted.profile);
+Result<std::vector<verify::Measurement>> measurements(Selection const& selection) {
+    if (selection.tests.empty()) return verify::measurements_of(selection.profile);
     auto const all = verify::all_measurements();
     std::vector<verify::Measurement> chosen;
-    for (auto const& name : wanted.tests) {
+    for (auto const& name : selection.tests) {
         auto const* const found = verify::find_measurement(all, name);
         if (!found)
             return fail(Problem::invalid_request, fmt::format("there is no test {}", name),
@@ -64,13 +64,13 @@ Result<std::vector<verify::Measurement>> measurements(Wanted const& wanted) {
                                     fmt::join(all | std::views::transform(
                                                         [](auto const& each) { return each.name; }),
                                               ", ")));
-        set_load(chosen.emplace_back(*found).load, wanted);
+        set_load(chosen.emplace_back(*found).load, selection);
     }
     return chosen;
 }
 
-// Lines of several verifications at once are told apart by `who`; none is mixed with another's,
-// since each is one write.
+// Prefixes the lines of several verifications at once with `who`. Each line is one write, so lines
+// are never mixed.
 verify::GuestSession::OnTest on_test(Options const& options, std::string const& who) {
     bool const live = options.output == Output::text && ::isatty(STDERR_FILENO) == 1;
     if (!live) return {};
@@ -79,21 +79,21 @@ verify::GuestSession::OnTest on_test(Options const& options, std::string const& 
     };
 }
 
-// Tests that are named come on top of the proofs, whatever the profile.
-Profile profile_of(Wanted const& wanted) {
-    return wanted.tests.empty() ? wanted.profile : Profile::quick;
+// Tests that are named run in addition to the proofs, whatever the profile.
+Profile profile_of(Selection const& selection) {
+    return selection.tests.empty() ? selection.profile : Profile::quick;
 }
 
-// `configuring` is held while a netdev is: that of another VF is another's turn.
+// `configuring` is held while a netdev is configured: those of other VFs wait for their turn.
 Result<VfReport> verify_one(Options const& options, HostClient& host, std::mutex& configuring,
                             std::string const& attachment,
                             std::vector<verify::Measurement> const& measured,
                             std::function<void()> const& ready) {
-    VFMGR_TRY(auto const wanted, host.start_run(attachment, {profile_of(options.wanted)}));
-    auto plane = guest_plane(host, wanted);
+    VFMGR_TRY(auto const selection, host.start_run(attachment, {profile_of(options.selection)}));
+    auto plane = guest_plane(host, selection);
     auto const ifname = [&] {
         std::lock_guard const lock(configuring);
-        return ready_netdev(options, wanted);
+        return ready_netdev(options, selection);
     }();
     if (!ifname) {
         VfReport failed;
@@ -106,7 +106,7 @@ Result<VfReport> verify_one(Options const& options, HostClient& host, std::mutex
         if (answer && std::holds_alternative<SessionOffer>(*answer)) ready();
         return answer;
     };
-    return run_tests(plane, {wanted, *ifname}, measured, on_test(options, attachment));
+    return run_tests(plane, {selection, *ifname}, measured, on_test(options, attachment));
 }
 
 Result<ServedTest> served_test(Options const& options) {
@@ -121,21 +121,22 @@ Result<ServedTest> served_test(Options const& options) {
     if (!options.served.address.empty()) {
         VFMGR_TRY(test.address, IpAddress::parse(options.served.address));
     }
-    test.profile = profile_of(options.wanted);
+    test.profile = profile_of(options.selection);
     return test;
 }
 
-// What several verifications leave behind.
+// The outcome of several verifications.
 struct Outcome {
     std::vector<VfReport> reports;
-    int worst = 0;  // of what vf-guest leaves with
+    int worst = 0;  // of vf-guest's exit statuses
 };
 
-// That a report could not be kept is said, and is no failure of the VF's.
+// A report that could not be kept is reported, but is no failure of the VF.
 void take(Options const& options, VfReport const& report, Outcome& outcome) {
     outcome.worst = std::max(outcome.worst, exit_code(report));
     if (options.output == Output::text) print_text(describe(report));
-    if (auto const kept = records_of(options).reports.save(report); !kept) told(kept.error());
+    if (auto const kept = records_of(options).reports.save(report); !kept)
+        print_error(kept.error());
     outcome.reports.push_back(report);
 }
 
@@ -144,25 +145,25 @@ int finish(Options const& options, Outcome outcome) {
                       [](VfReport const& each) { return each.verification.attachment; });
     if (options.output == Output::json) print_json(nlohmann::json(outcome.reports));
     auto const written = write_metrics(records_of(options));
-    return written ? outcome.worst : std::max(outcome.worst, told(written.error()));
+    return written ? outcome.worst : std::max(outcome.worst, print_error(written.error()));
 }
 
 int verify_against_served(Options const& options,
                           std::vector<verify::Measurement> const& measured) {
     auto const test = served_test(options);
-    if (!test) return told(test.error());
+    if (!test) return print_error(test.error());
     auto const report = verify_served(*test, measured, on_test(options, {}));
     Outcome outcome;
     if (report)
         take(options, *report, outcome);
     else
-        outcome.worst = told(report.error());
+        outcome.worst = print_error(report.error());
     return finish(options, std::move(outcome));
 }
 
-Outcome verify_lent(Options const& options, HostClient const& host,
-                    std::vector<std::string> const& attachments,
-                    std::vector<verify::Measurement> const& measured) {
+Outcome verify_attachments(Options const& options, HostClient const& host,
+                           std::vector<std::string> const& attachments,
+                           std::vector<verify::Measurement> const& measured) {
     std::mutex configuring;
     std::vector<OneVerification> all;
     for (auto const& attachment : attachments)
@@ -175,7 +176,7 @@ Outcome verify_lent(Options const& options, HostClient const& host,
     verify_all(all, order, [&](std::string const& attachment, Result<VfReport> report) {
         if (report) return take(options, *report, outcome);
         report.error().detail = fmt::format("attachment {}: {}", attachment, report.error().detail);
-        outcome.worst = std::max(outcome.worst, told(report.error()));
+        outcome.worst = std::max(outcome.worst, print_error(report.error()));
     });
     return outcome;
 }
@@ -183,22 +184,22 @@ Outcome verify_lent(Options const& options, HostClient const& host,
 }  // namespace
 
 int run_verify(Options const& options) {
-    auto const measured = measurements(options.wanted);
-    if (!measured) return told(measured.error());
+    auto const measured = measurements(options.selection);
+    if (!measured) return print_error(measured.error());
     if (!options.served.responder.empty()) return verify_against_served(options, *measured);
     HostClient host(options.host);
     auto const config = host.config(std::chrono::seconds(0), 0);
-    if (!config) return told(config.error());
+    if (!config) return print_error(config.error());
     if (auto const cleared = records_of(options).reports.keep_only(config->attachments); !cleared)
-        told(cleared.error());
+        print_error(cleared.error());
     std::vector<std::string> chosen;
     for (auto const& attachment : config->attachments)
         if (options.attachment.empty() || options.attachment == attachment.attachment)
             chosen.push_back(attachment.attachment);
-    int const code = finish(options, verify_lent(options, host, chosen, *measured));
+    int const code = finish(options, verify_attachments(options, host, chosen, *measured));
     if (!chosen.empty()) return code;
-    return told({Problem::not_found, "the host has lent no such VF to this VM",
-                 "attach one on the host: vfctl attach"});
+    return print_error({Problem::not_found, "the host has attached no such VF to this VM",
+                        "attach one on the host: vfctl attach"});
 }
 
 }  // namespace vfmgr::guest::command

@@ -6,7 +6,7 @@
 
 namespace vfmgr::guest::command {
 
-// What vf-guest leaves with: the worst of all.
+// Returns vf-guest's exit status: the worst of all.
 [[nodiscard]] int run_verify(Options const& options);
 
 }  // namespace vfmgr::guest::command

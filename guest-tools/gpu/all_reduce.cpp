@@ -34,14 +34,14 @@ class Clique {
         : cuda_(cuda), nccl_(nccl), ears_(ears) {}
     Clique(Clique const&) = delete;
     Clique& operator=(Clique const&) = delete;
-    // What still runs is ended before its memory goes.
+    // Aborts what still runs before its memory is freed.
     ~Clique() {
         for (auto* const comm : comms_)
             if (comm) nccl_.calls.ncclCommAbort(comm);
     }
 
     Result<void> open(std::vector<CudaGpu> const& gpus, std::uint64_t bytes_max);
-    // Fills in what was checked and measured, as far as it came.
+    // Fills in what was checked and measured, as far as it got.
     Result<void> prove(TestResult& result);
     Result<void> close();
 
@@ -52,7 +52,7 @@ class Clique {
                        TestResult& result);
     Result<void> start(std::size_t bytes, Place place);
     Result<void> wait();
-    Result<void> look_for_errors();
+    Result<void> check_errors();
     Result<void> run(std::size_t bytes, Place place) {
         VFMGR_CHECK(start(bytes, place));
         return wait();
@@ -62,7 +62,7 @@ class Clique {
     Cuda const& cuda_;
     Nccl const& nccl_;
     AllReduceEars const& ears_;
-    std::uint64_t bytes_ = 0;  // of the largest
+    std::uint64_t bytes_ = 0;  // size of the largest all-reduce
     std::vector<std::unique_ptr<AllReduceRank>> ranks_;
     std::vector<NcclComm> comms_;
 };
@@ -110,8 +110,8 @@ Result<void> Clique::start(std::size_t bytes, Place place) {
     return nccl_.done("ncclGroupEnd", ended);
 }
 
-// NCCL tells what goes wrong only to who asks: until somebody aborts, the streams go on.
-Result<void> Clique::look_for_errors() {
+// NCCL reports errors only when queried. Until an abort, the streams keep running.
+Result<void> Clique::check_errors() {
     for (auto* const comm : comms_) {
         NcclResult found = nccl_success;
         VFMGR_CHECK(
@@ -129,7 +129,7 @@ Result<void> Clique::wait() {
             if (now == cuda_success) break;
             if (now != cuda_not_ready)
                 return fail(of_gpu(rank->pci(), cuda_.refusal("cuStreamQuery", now)));
-            VFMGR_CHECK(look_for_errors());
+            VFMGR_CHECK(check_errors());
             std::this_thread::yield();
         }
     }
@@ -166,7 +166,7 @@ Result<void> Clique::check(AllReduceValues const& values, std::size_t bytes, Pla
     return {};
 }
 
-// Seconds of one, of many that follow each other as in nccl-tests.
+// Returns the seconds of one all-reduce, from many back to back as in nccl-tests.
 Result<double> Clique::measure(std::size_t bytes) {
     constexpr double times_max = 20, seconds_max = 2;
     auto begin = Steady::now();
@@ -190,7 +190,7 @@ Result<void> Clique::prove_size(std::size_t bytes, TestResult& result) {
     if (bytes == bytes_) {
         VFMGR_CHECK(fill(values, bytes));
         VFMGR_TRY(auto const seconds, measure(bytes));
-        // What was measured was an all-reduce.
+        // Verifies that the measured work was an all-reduce.
         VFMGR_CHECK(check(values, bytes, Place::out_of_place, result));
         auto const n = static_cast<double>(ranks_.size());
         auto const rate = static_cast<double>(bytes) / seconds / 1e9;
@@ -204,7 +204,7 @@ Result<void> Clique::prove_size(std::size_t bytes, TestResult& result) {
 }
 
 Result<void> Clique::prove(TestResult& result) {
-    // By them NCCL's three protocols come to their turn; no multiple of anything among them.
+    // These sizes exercise NCCL's three protocols; they include one that is no round multiple.
     std::uint64_t smallest = 0;
     for (auto const bytes : {std::uint64_t{4}, std::uint64_t{4096}, std::uint64_t{262'148},
                              std::uint64_t{4} << 20U, bytes_}) {
@@ -230,14 +230,14 @@ Result<void> Clique::close() {
 
 }  // namespace
 
-void all_reduce(Cuda const& cuda, std::vector<CudaGpu> const& gpus, AllReduceWish const& wish,
+void all_reduce(Cuda const& cuda, std::vector<CudaGpu> const& gpus, AllReduceOptions const& options,
                 AllReduceEars const& ears) {
-    ears.on_step("loading " + wish.library);
-    auto const nccl = Nccl::open(wish.library);
+    ears.on_step("loading " + options.library);
+    auto const nccl = Nccl::open(options.library);
     if (!nccl) return ears.on_result(not_passed(Verdict::skip, nccl.error()));
     Clique clique(cuda, **nccl, ears);
     auto result = passed({});
-    auto done = clique.open(gpus, wish.bytes_max);
+    auto done = clique.open(gpus, options.bytes_max);
     if (done) done = clique.prove(result);
     if (done) done = clique.close();
     if (!done) {

@@ -11,13 +11,13 @@
 #include "api/types/json.hpp"
 #include "api/types/text.hpp"
 #include "guest-tools/gpu/gpu_bench.hpp"
-#include "guest-tools/stock/child.hpp"
+#include "guest-tools/interop/child.hpp"
 #include "guest-tools/verify/judge.hpp"
 
 namespace vfmgr::guest::gpu {
 namespace {
 
-constexpr std::size_t all_reduce_sentence_max = 1500;  // of two, in one message
+constexpr std::size_t all_reduce_sentence_max = 1500;  // each of two in one message
 
 TestResult one_gpu() {
     std::string detail = "an all-reduce takes two GPUs, and CUDA lists one";
@@ -35,12 +35,12 @@ TestResult hangs(std::string const& step, std::chrono::seconds limit) {
         "the communicators, name a network device that works: NCCL_SOCKET_IFNAME=lo");
 }
 
-// One message: its end would not be read.
-void tell_result(TestResult result) {
+// Truncates the sentences to fit one message: the end of a longer one would not be read.
+void report_result(TestResult result) {
     result.detail = verify::printable(result.detail, all_reduce_sentence_max);
     result.remedy = verify::printable(result.remedy, all_reduce_sentence_max);
-    stock::tell_parent(to_json_text(nlohmann::json(result)));
-    // Nothing is given back here: that may wait for ever, and the end of the process does it.
+    interop::report_to_parent(to_json_text(nlohmann::json(result)));
+    // Frees nothing: that may block forever, and the end of the process frees it anyway.
     std::_Exit(0);
 }
 
@@ -52,25 +52,26 @@ TestResult test_all_reduce(Cuda const& cuda, AllReduceOrder const& order) {
     if (!counted) return not_passed(Verdict::fail, counted.error());
     if (gpus < 2) return one_gpu();
     auto program = order.program;
-    program.push_back(std::to_string(order.wish.bytes_max));
-    program.push_back(order.wish.library);
-    auto const child = stock::Child::start(std::move(program), "the process of the all-reduce");
+    program.push_back(std::to_string(order.options.bytes_max));
+    program.push_back(order.options.library);
+    auto const child = interop::Child::start(std::move(program), "the process of the all-reduce");
     if (!child) return not_passed(Verdict::fail, child.error());
     std::string step = "starting";
     while (true) {
         auto const until = std::chrono::steady_clock::now() + order.step_max;
-        auto said = (*child)->receive(until);
-        if (!said && std::chrono::steady_clock::now() >= until) return hangs(step, order.step_max);
-        if (!said)
+        auto message = (*child)->receive(until);
+        if (!message && std::chrono::steady_clock::now() >= until)
+            return hangs(step, order.step_max);
+        if (!message)
             return failed(
                 fmt::format("its process ended with {} during: {}", (*child)->how_ended(), step),
                 "NCCL_DEBUG=INFO vf-guest gpu test shows what NCCL did before; plugins "
                 "of NCCL's are left out with NCCL_NET_PLUGIN=none NCCL_TUNER_PLUGIN=none");
-        if (!said->starts_with('{')) {
-            step = std::move(*said);
+        if (!message->starts_with('{')) {
+            step = std::move(*message);
             continue;
         }
-        auto result = from_json_text<TestResult>(*said);
+        auto result = from_json_text<TestResult>(*message);
         return result ? std::move(*result) : not_passed(Verdict::fail, result.error());
     }
 }
@@ -79,17 +80,17 @@ int run_all_reduce(std::vector<std::string> const& words) {
     auto const bytes = words.size() == 2 ? parse_digits(words[0], {10, 1, 12}) : std::nullopt;
     if (!bytes) return 2;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // What NCCL has to say there would end up in the middle of a document.
+    // Keeps NCCL's output out of standard output, where it would land inside a document.
     ::dup2(STDERR_FILENO, STDOUT_FILENO);
-    // Calls that come back unfinished are for programs that have something else to do.
+    // Calls that return unfinished are for programs that have other work to do.
     ::setenv("NCCL_COMM_BLOCKING", "1", 1);
-    stock::tell_parent(std::string("asking ") + cuda_library);
+    interop::report_to_parent(std::string("asking ") + cuda_library);
     auto const cuda = Cuda::open();
-    if (!cuda) tell_result(not_passed(Verdict::fail, cuda.error()));
+    if (!cuda) report_result(not_passed(Verdict::fail, cuda.error()));
     auto const gpus = list_gpus(**cuda);
-    if (!gpus) tell_result(not_passed(Verdict::fail, gpus.error()));
+    if (!gpus) report_result(not_passed(Verdict::fail, gpus.error()));
     all_reduce(**cuda, *gpus, {*bytes, words[1]},
-               {[](std::string const& step) { stock::tell_parent(step); }, tell_result});
+               {[](std::string const& step) { interop::report_to_parent(step); }, report_result});
     return 0;
 }
 

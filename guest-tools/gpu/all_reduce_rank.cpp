@@ -14,13 +14,13 @@ namespace {
 
 constexpr std::size_t block_elements = std::size_t{1} << 20U;  // on the host at a time
 
-std::string wrong_sum_text(float found, std::uint32_t wanted) {
+std::string wrong_sum_text(float found, std::uint32_t expected) {
     constexpr auto poison = std::to_integer<std::uint32_t>(verify::poison_byte) * 0x01010101U;
     if (std::bit_cast<std::uint32_t>(found) == poison) return "was never written";
-    return fmt::format("is {}, and not {}", found, wanted);
+    return fmt::format("is {}, and not {}", found, expected);
 }
 
-// One GPU's fault explains more than a number does.
+// Finds the rank whose values are missing: one faulty GPU explains more than a number.
 std::optional<std::uint32_t> lacking(AllReduceValues const& values, std::size_t element,
                                      float found) {
     auto const sum = values.sum(element);
@@ -73,7 +73,7 @@ Result<void> AllReduceRank::fill(AllReduceValues const& values, std::uint32_t ra
             block[at] = static_cast<float>(values.of(rank, begin + at));
         VFMGR_CHECK(sent_->write(begin * sizeof(float), std::as_bytes(std::span(block))));
     }
-    // A stream that blocks nobody does not wait for these copies either.
+    // The non-blocking stream does not wait for these copies either.
     return context_.synchronize();
 }
 
@@ -87,11 +87,11 @@ Result<WrongSums> AllReduceRank::check(AllReduceValues const& values, GpuMemory 
         block.resize(std::min(block.size(), elements - begin));
         VFMGR_CHECK(memory.read(begin * sizeof(float), std::as_writable_bytes(std::span(block))));
         for (std::size_t at = 0; at < block.size(); ++at) {
-            auto const wanted = values.sum(begin + at);
-            if (block[at] == static_cast<float>(wanted)) continue;
+            auto const expected = values.sum(begin + at);
+            if (block[at] == static_cast<float>(expected)) continue;
             if (found.wrong++ > 0) continue;
             found.first = begin + at;
-            found.what = wrong_sum_text(block[at], wanted);
+            found.what = wrong_sum_text(block[at], expected);
             found.lacks = lacking(values, found.first, block[at]);
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One GPU's part in an all-reduce: its context, its stream, what it adds and what it receives.
-// Owned by the clique; its thread.
+// Owned by the clique; runs on its thread.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,10 @@
 namespace vfmgr::guest::gpu {
 
 struct WrongSums {
-    std::uint64_t wrong = 0;             // elements
-    std::size_t first = 0;               //
-    std::string what;                    // of the first: "is 7, and not 9"
-    std::optional<std::uint32_t> lacks;  // the rank without which the sum is what was found
+    std::uint64_t wrong = 0;  // elements
+    std::size_t first = 0;
+    std::string what;                    // first wrong element: "is 7, and not 9"
+    std::optional<std::uint32_t> lacks;  // the rank without which the sum is the one found
 };
 
 class AllReduceRank {
@@ -28,10 +28,10 @@ class AllReduceRank {
     ~AllReduceRank();
 
     [[nodiscard]] Result<void> allocate(std::size_t bytes);
-    // Its values, and poison where the sums will be.
+    // Writes the rank's values, and poison where the sums will be.
     [[nodiscard]] Result<void> fill(AllReduceValues const& values, std::uint32_t rank,
                                     std::size_t bytes) const;
-    // Every element, on the host.
+    // Checks every element, on the host.
     [[nodiscard]] Result<WrongSums> check(AllReduceValues const& values, GpuMemory const& memory,
                                           std::size_t bytes) const;
 
@@ -50,7 +50,7 @@ class AllReduceRank {
     std::optional<GpuMemory> sent_, received_;
 };
 
-// The same error, which tells of which GPU it is.
+// Returns the same error with the GPU named in it.
 [[nodiscard]] Error of_gpu(PciAddress const& pci, Error error);
 
 }  // namespace vfmgr::guest::gpu

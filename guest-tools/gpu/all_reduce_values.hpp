@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each rank adds in an all-reduce of the test: whole numbers whose sum a float holds exactly,
-// in whatever order it is made, and which differ by run, rank and place, so that a sum that is
-// stale, misplaced or lacks a rank is not the one that is expected. Pure.
+// What each rank adds in the test's all-reduce: whole numbers whose sum a float holds exactly,
+// whatever the order of addition. They differ by run, rank and place, so a sum that is stale,
+// misplaced or lacks a rank never equals the expected one. Pure.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,7 @@ struct AllReduceValues {
     std::uint32_t ranks = 1;
 
     [[nodiscard]] std::uint32_t of(std::uint32_t rank, std::size_t element) const {
-        constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio
+        constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio
         constexpr int exact_bits = 24;                     // of a float
         auto mixed = (seed + (std::uint64_t{rank} << 40U) + element) * odd;
         mixed = (mixed ^ mixed >> 32U) * odd;

@@ -40,7 +40,7 @@ bool unit_is_enabled(Places const& places) {
         places.root + "/etc/systemd/system/multi-user.target.wants/" + boot_unit.data(), ignored);
 }
 
-// A file of that name which somebody else has written stays as it is.
+// A file of that name that vf-guest did not write stays as it is.
 bool is_ours(fs::path const& file) {
     std::ifstream in(file);
     std::string line;
@@ -48,10 +48,10 @@ bool is_ours(fs::path const& file) {
 }
 
 Result<void> ask_systemd(Places const& places, std::string const& verb) {
-    auto const said = checks::run_command({places.systemctl, verb, std::string(boot_unit)},
-                                          std::chrono::steady_clock::now() + systemctl_time_max);
-    if (said.error == 0 && said.exit_status == 0) return {};
-    auto words = said.error != 0 ? errno_name(said.error) : said.err;
+    auto const ended = checks::run_command({places.systemctl, verb, std::string(boot_unit)},
+                                           std::chrono::steady_clock::now() + systemctl_time_max);
+    if (ended.error == 0 && ended.exit_status == 0) return {};
+    auto words = ended.error != 0 ? errno_name(ended.error) : ended.err;
     words = words.substr(0, words.find('\n'));
     return fail(Problem::unsupported,
                 fmt::format("systemctl {} {} failed: {}", verb, boot_unit, words),
@@ -114,7 +114,7 @@ AtBoot choose_at_boot(checks::Machine const& machine, std::string const& module)
 }
 
 Result<AtBoot> keep_at_boot(Places const& places, std::string const& module) {
-    auto const facts = look(places);
+    auto const facts = collect_facts(places);
     auto chosen = choose_at_boot(checks::read_machine(facts), module);
     if (chosen.by == BootBy::unit && !unit_is_installed(places)) {
         chosen.by = BootBy::file;
@@ -146,7 +146,7 @@ Result<AtBoot> leave_at_boot(Places const& places) {
         done += fmt::format("{}{} is disabled", done.empty() ? "" : "; ", boot_unit);
     }
     if (done.empty()) done = "vf-guest had set up nothing for the next boot";
-    auto const facts = look(places);
+    auto const facts = collect_facts(places);
     auto const left = choose_at_boot(checks::read_machine(facts), "nvidia-peermem");
     if (left.by != BootBy::other) return AtBoot{BootBy::nobody, done};
     return AtBoot{BootBy::other, done + "; and left as it is: " + left.detail};

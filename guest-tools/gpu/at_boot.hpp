@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the module loaded over a boot: by a line for systemd-modules-load, or, where that comes too
-// early, by vf-guest-peermem.service, which waits. Only what is ours is ever taken away.
-// Blocks; any thread.
+// Keeps the module loaded across boots: by a line for systemd-modules-load or, where that runs too
+// early, by vf-guest-peermem.service, which waits. Removes only what vf-guest set up. Blocks; any
+// thread.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 namespace vfmgr::guest::gpu {
 
 enum class BootBy {
-    nobody,  //
-    file,    // ours in modules-load.d
-    unit,    // vf-guest-peermem.service
-    other,   // somebody else's line, or the GPU operator
+    nobody,
+    file,   // vf-guest's own in modules-load.d
+    unit,   // vf-guest-peermem.service
+    other,  // a line that vf-guest did not write, or the GPU operator
 };
 
 struct AtBoot {
@@ -22,11 +22,11 @@ struct AtBoot {
     std::string detail;  // one sentence
 };
 
-// How it is to be, and why; changes nothing.
+// Chooses the way, with the reason; changes nothing.
 [[nodiscard]] AtBoot choose_at_boot(checks::Machine const& machine, std::string const& module);
-// Does that.
+// Sets up what choose_at_boot() chooses.
 [[nodiscard]] Result<AtBoot> keep_at_boot(Places const& places, std::string const& module);
-// Takes both away, where they are ours.
+// Removes both the file and the unit, where they are vf-guest's own.
 [[nodiscard]] Result<AtBoot> leave_at_boot(Places const& places);
 
 }  // namespace vfmgr::guest::gpu

@@ -73,33 +73,42 @@ void load_kernels(Symbols& from, CudaCalls& to) {
         .need(to.cuEventElapsedTime, "cuEventElapsedTime");
 }
 
-struct Cured {
+struct ErrorRemedy {
     CudaResult result;
     Problem problem;
     std::string_view remedy;
 };
-// The meanings are those of cuda.h. What is not here is a fault of the GPU or of ours.
-constexpr std::array cures{
-    Cured{cuda_out_of_memory, Problem::limit_exceeded,
-          "end what uses the GPU's memory (nvidia-smi lists it), or ask for less with --size"},
-    Cured{46, Problem::conflict,
-          "another process has the GPU for itself: end it, or allow several with nvidia-smi -c 0"},
-    Cured{cuda_no_device, Problem::not_found,
-          "see that a GPU is there and that NVIDIA's driver has it: vf-guest doctor, nvidia-smi"},
-    Cured{101, Problem::not_found, "vf-guest gpu lists the GPUs that there are"},
-    Cured{209, Problem::unsupported, "the GPU is older than what NVIDIA's driver compiles for"},
-    Cured{218, Problem::unsupported,
-          "install a newer driver of NVIDIA's: it can't compile PTX 6.4"},
-    Cured{222, Problem::unsupported,
-          "install a newer driver of NVIDIA's: it can't compile PTX 6.4"},
-    Cured{cuda_not_supported, Problem::unsupported, "this GPU, or its driver, does not offer it"},
-    Cured{802, Problem::unavailable,
-          "GPUs with NVSwitch wait for nvidia-fabricmanager: systemctl start nvidia-fabricmanager"},
-    Cured{803, Problem::unsupported,
-          "libcuda.so.1 and the kernel modules are of two versions: reboot, or load the modules "
-          "anew"},
-    Cured{804, Problem::unsupported,
-          "libcuda.so.1 is of a newer CUDA than the kernel modules: install the driver's own"},
+// The meanings are those of cuda.h. An error that is not listed is a fault of the GPU or of
+// vf-guest.
+constexpr std::array remedies{
+    ErrorRemedy{
+        cuda_out_of_memory, Problem::limit_exceeded,
+        "end what uses the GPU's memory (nvidia-smi lists it), or ask for less with --size"},
+    ErrorRemedy{
+        46, Problem::conflict,
+        "another process has the GPU for itself: end it, or allow several with nvidia-smi -c 0"},
+    ErrorRemedy{
+        cuda_no_device, Problem::not_found,
+        "see that a GPU is there and that NVIDIA's driver has it: vf-guest doctor, nvidia-smi"},
+    ErrorRemedy{101, Problem::not_found, "vf-guest gpu lists the GPUs that there are"},
+    ErrorRemedy{209, Problem::unsupported,
+                "the GPU is older than what NVIDIA's driver compiles for"},
+    ErrorRemedy{218, Problem::unsupported,
+                "install a newer driver of NVIDIA's: it can't compile PTX 6.4"},
+    ErrorRemedy{222, Problem::unsupported,
+                "install a newer driver of NVIDIA's: it can't compile PTX 6.4"},
+    ErrorRemedy{cuda_not_supported, Problem::unsupported,
+                "this GPU, or its driver, does not offer it"},
+    ErrorRemedy{
+        802, Problem::unavailable,
+        "GPUs with NVSwitch wait for nvidia-fabricmanager: systemctl start nvidia-fabricmanager"},
+    ErrorRemedy{
+        803, Problem::unsupported,
+        "libcuda.so.1 and the kernel modules are of two versions: reboot, or load the modules "
+        "anew"},
+    ErrorRemedy{
+        804, Problem::unsupported,
+        "libcuda.so.1 is of a newer CUDA than the kernel modules: install the driver's own"},
 };
 
 }  // namespace
@@ -115,10 +124,10 @@ Error Cuda::refusal(std::string const& call, CudaResult result) const {
     if (calls.cuGetErrorString(result, &text) != cuda_success || !text) text = "not explained";
     Error error{Problem::kernel_refused, fmt::format("NVIDIA's driver refused {}", call),
                 "look for \"NVRM: Xid\" in the kernel's log: dmesg | grep NVRM"};
-    for (auto const& cured : cures) {
-        if (cured.result != result) continue;
-        error.problem = cured.problem;
-        error.remedy = cured.remedy;
+    for (auto const& remedied : remedies) {
+        if (remedied.result != result) continue;
+        error.problem = remedied.problem;
+        error.remedy = remedied.remedy;
     }
     error.causes.push_back({call, fmt::format("{} {}", name, result), text});
     return error;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's driver API, opened where it runs. It is never closed: libcuda has threads of its own.
-// Owned by the command; one thread.
+// NVIDIA's driver API, opened at run time. Never closed: libcuda has threads of its own. Owned by
+// the command; one thread.
 #pragma once
 
 #include <memory>
@@ -21,9 +21,9 @@ class Cuda {
         std::string const& library = cuda_library);
 
     CudaCalls calls{};
-    int version = 0;  // 12080 for 12.8: the newest that the driver knows
+    int version = 0;  // 12080 for 12.8: the newest that the driver supports
 
-    // Of a call that answered with anything but 0: its name, what it means, and the cure.
+    // Describes a call that returned anything but 0: its name, its meaning, and the remedy.
     [[nodiscard]] Error refusal(std::string const& call, CudaResult result) const;
     [[nodiscard]] Result<void> done(char const* call, CudaResult result) const;
     [[nodiscard]] Result<int> attribute(CudaAttribute attribute, CudaDevice device) const;

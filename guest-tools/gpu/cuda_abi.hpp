@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of libcuda.so.1 is used, declared here: vf-guest is built without CUDA, and opens the
-// library where it runs. Names and numbers are those of NVIDIA's cuda.h (CUDA driver API); a
-// function's name is the symbol's, whose _v2 is part of it. Values.
+// Declares what vf-guest uses of libcuda.so.1: it is built without CUDA and opens the library at
+// run time. Names and numbers are those of NVIDIA's cuda.h (CUDA driver API). A function's name is
+// its symbol, including _v2. Values.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@ using CudaResult = int;  // CUresult
 using CudaDevice = int;
 using CudaPointer = unsigned long long;  // CUdeviceptr
 using CudaMemory = unsigned long long;   // CUmemGenericAllocationHandle
-using CudaContext = struct CUctx_st*;    //
-using CudaModule = struct CUmod_st*;     //
-using CudaFunction = struct CUfunc_st*;  //
+using CudaContext = struct CUctx_st*;
+using CudaModule = struct CUmod_st*;
+using CudaFunction = struct CUfunc_st*;
 using CudaStream = struct CUstream_st*;  // null: the context's default stream
-using CudaEvent = struct CUevent_st*;    //
+using CudaEvent = struct CUevent_st*;
 
 inline constexpr CudaResult cuda_success = 0;
 inline constexpr CudaResult cuda_invalid_value = 1;
@@ -39,8 +39,9 @@ enum class CudaAttribute : int {
     gpu_direct_rdma_writes_ordering = 118,
     dma_buf_supported = 124,
 };
-inline constexpr int flush_option_host = 1;        // cuFlushGPUDirectRDMAWrites() works
-inline constexpr int writes_ordering_owner = 100;  // and to 200, all devices: no flush is needed
+inline constexpr int flush_option_host = 1;  // cuFlushGPUDirectRDMAWrites() works
+inline constexpr int writes_ordering_owner =
+    100;  // from here to 200 (all devices) no flush is needed
 
 // CU_POINTER_ATTRIBUTE_…
 inline constexpr int pointer_sync_memops = 6;
@@ -48,7 +49,7 @@ inline constexpr int pointer_is_managed = 8;
 
 inline constexpr unsigned context_sync_memops = 0x80;  // CU_CTX_SYNC_MEMOPS
 inline constexpr unsigned mem_attach_global = 1;       // CU_MEM_ATTACH_GLOBAL
-inline constexpr unsigned stream_non_blocking = 1;     // CU_STREAM_NON_BLOCKING
+inline constexpr unsigned stream_non_blocking = 1;     // to 200 (all devices): no flush needed
 inline constexpr int range_handle_dma_buf = 1;         // CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD
 inline constexpr int jit_error_log_buffer = 5;         // CU_JIT_ERROR_LOG_BUFFER
 inline constexpr int jit_error_log_bytes = 6;          // CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
@@ -76,7 +77,7 @@ static_assert(sizeof(CudaAllocation) == 32 && sizeof(CudaAccess) == 12);
 template <class... Arguments>
 using CudaCall = CudaResult (*)(Arguments...);
 
-// Each is the symbol of its name.
+// Each member holds the symbol of its name.
 struct CudaCalls {
     CudaCall<unsigned> cuInit;
     CudaCall<int*> cuDriverGetVersion;
@@ -89,7 +90,7 @@ struct CudaCalls {
     CudaCall<int*, CudaAttribute, CudaDevice> cuDeviceGetAttribute;
 
     CudaCall<CudaContext*, CudaDevice> cuDevicePrimaryCtxRetain;
-    CudaCall<CudaDevice> cuDevicePrimaryCtxRelease;  // _v2, where there is one
+    CudaCall<CudaDevice> cuDevicePrimaryCtxRelease;  // _v2 where it exists
     CudaCall<CudaContext> cuCtxSetCurrent;
     CudaCall<> cuCtxSynchronize;
     CudaCall<unsigned*> cuCtxGetFlags;
@@ -106,7 +107,7 @@ struct CudaCalls {
     CudaCall<void const*, int, CudaPointer> cuPointerSetAttribute;
     CudaCall<void*, int, CudaPointer> cuPointerGetAttribute;
 
-    // Since CUDA 10.2, else null, all of them.
+    // All since CUDA 10.2, else null.
     CudaCall<std::size_t*, CudaAllocation const*, int> cuMemGetAllocationGranularity;
     CudaCall<CudaMemory*, std::size_t, CudaAllocation const*, unsigned long long> cuMemCreate;
     CudaCall<CudaPointer*, std::size_t, std::size_t, CudaPointer, unsigned long long>

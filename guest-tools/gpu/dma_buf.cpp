@@ -20,11 +20,11 @@ Error export_refused(Cuda const& cuda, PageRange const& range, CudaResult result
     return error;
 }
 
-Result<void> refuse_managed(Cuda const& cuda, GpuRange wished) {
+Result<void> refuse_managed(Cuda const& cuda, GpuRange requested) {
     unsigned managed = 0;
-    VFMGR_CHECK(
-        cuda.done("cuPointerGetAttribute(IS_MANAGED)",
-                  cuda.calls.cuPointerGetAttribute(&managed, pointer_is_managed, wished.address)));
+    VFMGR_CHECK(cuda.done(
+        "cuPointerGetAttribute(IS_MANAGED)",
+        cuda.calls.cuPointerGetAttribute(&managed, pointer_is_managed, requested.address)));
     if (managed == 0) return {};
     return fail(Problem::invalid_request,
                 "managed memory can't be exported: it may be the host's at any time, and no NIC "
@@ -39,22 +39,22 @@ std::size_t host_page_bytes() {
     return bytes > 0 ? static_cast<std::size_t>(bytes) : 4096;
 }
 
-PageRange whole_pages(GpuRange wished, std::size_t page_bytes) {
-    auto const offset = static_cast<std::size_t>(wished.address % page_bytes);
-    auto const bytes = (offset + wished.bytes + page_bytes - 1) / page_bytes * page_bytes;
-    return {{wished.address - offset, bytes}, offset};
+PageRange whole_pages(GpuRange requested, std::size_t page_bytes) {
+    auto const offset = static_cast<std::size_t>(requested.address % page_bytes);
+    auto const bytes = (offset + requested.bytes + page_bytes - 1) / page_bytes * page_bytes;
+    return {{requested.address - offset, bytes}, offset};
 }
 
-Result<DmaBufExport> export_dma_buf(GpuContext const& context, GpuRange wished) {
+Result<DmaBufExport> export_dma_buf(GpuContext const& context, GpuRange requested) {
     auto const& cuda = context.cuda();
-    VFMGR_CHECK(refuse_managed(cuda, wished));
+    VFMGR_CHECK(refuse_managed(cuda, requested));
     auto const call = cuda.calls.cuMemGetHandleForAddressRange;
     if (!call)
         return fail(Problem::unsupported,
                     fmt::format("NVIDIA's driver, of CUDA {}, has no DMA-BUF",
                                 cuda_version_text(cuda.version)),
                     "install 515 or newer, with its open kernel modules");
-    DmaBufExport made{{}, whole_pages(wished, host_page_bytes())};
+    DmaBufExport made{{}, whole_pages(requested, host_page_bytes())};
     auto const& pages = made.range.pages;
     int descriptor = -1;
     auto const result = call(&descriptor, pages.address, pages.bytes, range_handle_dma_buf, 0);

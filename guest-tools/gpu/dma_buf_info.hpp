@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel tells of a DMA-BUF descriptor, and of what this process has.
-// No state; any thread.
+// What the kernel reports about a DMA-BUF descriptor and about what this process holds. No state;
+// any thread.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 
 namespace vfmgr::guest::gpu {
 
-// Who made it, of /proc/self/fdinfo/N: "nv_dmabuf"; absent where it is no DMA-BUF. At most 64
-// bytes, all printable.
+// Returns the exporter from /proc/self/fdinfo/N: "nv_dmabuf"; absent if it is not a DMA-BUF. At
+// most 64 bytes, all printable.
 [[nodiscard]] std::optional<std::string> parse_exporter(std::string_view fdinfo);
 [[nodiscard]] std::optional<std::string> exporter_of(int descriptor);
 
-// Of this process, now.
+// Counts this process's descriptors now.
 [[nodiscard]] std::size_t open_descriptors();
-// By RDMA drivers and the like, VmPin of proc_pid_status(5); what GPUs have does not count.
+// Pinned by RDMA drivers and the like, VmPin of proc_pid_status(5). Excludes memory of GPUs.
 [[nodiscard]] std::uint64_t pinned_bytes();
-[[nodiscard]] std::uint64_t parse_pinned_bytes(std::string_view status);  // 0 where it lacks
+[[nodiscard]] std::uint64_t parse_pinned_bytes(std::string_view status);  // 0 if it is missing
 
 }  // namespace vfmgr::guest::gpu

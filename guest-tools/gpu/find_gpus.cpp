@@ -9,10 +9,10 @@ Result<FoundGpus> find_gpus(checks::Machine const& machine) {
     FoundGpus found;
     auto cuda = Cuda::open();
     if (!cuda) {
-        // Without a GPU nobody misses the library.
+        // Without a GPU, a missing library is no fault.
         if (machine.pci && checks::own_gpus(machine).empty())
             return fail(Problem::not_found, "there is no NVIDIA GPU that this machine uses itself",
-                        "lend one to this VM; vf-guest rdma lists its NICs");
+                        "attach one to this VM; vf-guest rdma lists its NICs");
         return fail(std::move(cuda.error()));
     }
     found.cuda = std::move(*cuda);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPUs of this machine, asked for once: the library, what it knows of each, and the same joined
-// with what the machine's files say. Owned by whoever uses them; one thread.
+// The GPUs of this machine, queried once: the library, what it reports about each, and the same
+// joined with what the machine's files report. Owned by the user; one thread.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,11 @@ namespace vfmgr::guest::gpu {
 struct FoundGpus {
     std::unique_ptr<Cuda const> cuda;
     std::vector<CudaGpu> gpus;
-    std::vector<GpuInfo> infos;  // of each, in the same order
+    std::vector<GpuInfo> infos;  // one for each, in the same order
 };
 
-// not_found where the machine has no NVIDIA GPU of its own; else what is wrong with the library.
+// Fails with not_found where the machine has no NVIDIA GPU of its own, else with what is wrong with
+// the library.
 [[nodiscard]] Result<FoundGpus> find_gpus(checks::Machine const& machine);
 
 }  // namespace vfmgr::guest::gpu

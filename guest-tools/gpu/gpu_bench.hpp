@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of a GPU work on, and the results that they give. The thread of the context.
+// What the tests of a GPU work on, and the results that they return. The thread of the context.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace vfmgr::guest::gpu {
 struct GpuBench {
     GpuContext const& context;
     CudaGpu const& gpu;
-    std::uint64_t bytes = 0;  // of the checked buffer, whole chunks
+    std::uint64_t bytes = 0;  // of the checked buffer, in whole chunks
     unsigned rounds = 0;
 };
 
@@ -21,12 +21,12 @@ struct GpuBench {
 [[nodiscard]] TestResult not_passed(Verdict verdict, Error const& error);
 [[nodiscard]] TestResult failed(std::string detail, std::string remedy);
 
-// "64 KiB", "1 GiB", "100 bytes": a power of 1024 only where it is one.
+// "64 KiB", "1 GiB", "100 bytes": divides by 1024 only without a remainder.
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 
-// gpu_rounds.cpp: `round` takes and gives back round_bytes of the GPU's memory, bench.rounds times
-// and once before: the driver keeps what it took first. A pass when this process has as many
-// descriptors, as much memory pinned, and the GPU as much free as before; `what` is done in one.
+// gpu_rounds.cpp: `round` allocates and frees round_bytes of the GPU's memory. Runs it once,
+// because the driver keeps what it allocates first, and then bench.rounds times. Passes when
+// descriptors, pinned memory and the GPU's free memory are as before. `what` describes one round.
 inline constexpr std::uint64_t round_bytes = 64 << 10;
 [[nodiscard]] TestResult in_rounds(GpuBench const& bench, char const* what,
                                    std::function<Result<void>()> const& round);
@@ -35,7 +35,7 @@ inline constexpr std::uint64_t round_bytes = 64 << 10;
 [[nodiscard]] TestResult test_export(GpuBench const& bench, Allocation how);
 [[nodiscard]] TestResult test_rounds(GpuBench const& bench);
 [[nodiscard]] TestResult test_managed(GpuBench const& bench);
-// gpu_registration_test.cpp: with each RDMA device of this machine.
+// gpu_registration_test.cpp: tries each RDMA device of this machine.
 [[nodiscard]] TestResult test_registration(GpuBench const& bench);
 // gpu_payload_tests.cpp
 [[nodiscard]] TestResult test_payload(GpuBench const& bench, GpuPayload const& kernels,

@@ -22,20 +22,20 @@ constexpr std::array sizes{4 * kibibyte, 64 * kibibyte, 2 * mebibyte, 64 * mebib
 
 struct Exported {
     double milliseconds = 0;
-    std::string exporter;  // empty: it is no DMA-BUF
+    std::string exporter;  // empty: not a DMA-BUF
 };
 
-// As a NIC's driver would take it: whole pages of the host, as long as was asked, and with the wish
-// inside.
-Result<Exported> export_once(GpuContext const& context, GpuRange wished) {
+// Checks the export as a NIC's driver would use it: whole host pages, of the exported length, with
+// the requested range inside.
+Result<Exported> export_once(GpuContext const& context, GpuRange requested) {
     auto const page = host_page_bytes();
     auto const begin = steady_clock::now();
-    VFMGR_TRY(auto const made, export_dma_buf(context, wished));
+    VFMGR_TRY(auto const made, export_dma_buf(context, requested));
     std::chrono::duration<double, std::milli> const took = steady_clock::now() - begin;
     auto const& pages = made.range.pages;
     bool const aligned = pages.address % page == 0 && pages.bytes % page == 0;
-    bool const inside = pages.address + made.range.offset == wished.address &&
-                        made.range.offset + wished.bytes <= pages.bytes;
+    bool const inside = pages.address + made.range.offset == requested.address &&
+                        made.range.offset + requested.bytes <= pages.bytes;
     auto const length = ::lseek(made.descriptor.get(), 0, SEEK_END);
     if (aligned && inside && std::cmp_equal(length, pages.bytes))
         return Exported{took.count(), exporter_of(made.descriptor.get()).value_or("")};
@@ -45,7 +45,7 @@ Result<Exported> export_once(GpuContext const& context, GpuRange wished) {
         "report it, with NVIDIA's driver's version");
 }
 
-// The whole of it, and a part that begins and ends within pages.
+// Exports the whole, and a part that begins and ends within pages.
 Result<Exported> export_size(GpuContext const& context, Allocation how, std::uint64_t bytes) {
     VFMGR_TRY(auto const memory, GpuMemory::allocate(context, how, bytes));
     VFMGR_TRY(auto whole, export_once(context, {memory.range().address, bytes}));
@@ -69,7 +69,7 @@ struct AllExported {
     std::uint64_t largest = 0;
 };
 
-// Each size that fits.
+// Exports each size that fits.
 Result<AllExported> export_all(GpuContext const& context, Allocation how, std::uint64_t free) {
     AllExported all;
     for (auto const bytes : sizes) {
@@ -93,7 +93,7 @@ TestResult test_export(GpuBench const& bench, Allocation how) {
     if (auto const refused = refused_before(bench, how)) return *refused;
     auto const free = bench.context.free_bytes();
     if (!free) return not_passed(Verdict::fail, free.error());
-    // The driver opens descriptors of its own at the first time.
+    // The driver opens descriptors of its own the first time.
     auto const first = export_all(bench.context, how, *free);
     if (!first) return not_passed(Verdict::fail, first.error());
     auto const descriptors = open_descriptors();
@@ -119,7 +119,8 @@ TestResult test_rounds(GpuBench const& bench) {
     });
 }
 
-// What would be measured in place of the GPU's memory: perftest's users have been there.
+// Managed memory must be refused: otherwise it is measured in place of the GPU's memory, as has
+// happened to users of perftest.
 TestResult test_managed(GpuBench const& bench) {
     if (bench.gpu.managed.value_or(0) == 0)
         return not_passed(Verdict::not_applicable,

@@ -31,7 +31,7 @@ Result<CudaGpu> read_gpu(Cuda const& cuda, int ordinal) {
     gpu.memory_bytes = bytes;
     VFMGR_TRY(gpu.major, cuda.attribute(CudaAttribute::compute_capability_major, gpu.device));
     VFMGR_TRY(gpu.minor, cuda.attribute(CudaAttribute::compute_capability_minor, gpu.device));
-    // An attribute that the driver does not know yet is an invalid value to it.
+    // The driver rejects an attribute that it does not know yet as an invalid value.
     auto const maybe = [&](CudaAttribute attribute) -> std::optional<int> {
         int value = 0;
         auto const result = calls.cuDeviceGetAttribute(&value, attribute, gpu.device);
@@ -62,38 +62,38 @@ std::string attribute_text(std::optional<bool> value) {
 }
 
 std::string remedy_of(Finding const& finding) {
-    if (!finding.cure) return {};
-    auto text = fmt::format("{}", fmt::join(finding.cure->commands, "; "));
-    if (finding.cure->note.empty()) return text;
-    return text.empty() ? finding.cure->note : text + ": " + finding.cure->note;
+    if (!finding.remedy) return {};
+    auto text = fmt::format("{}", fmt::join(finding.remedy->commands, "; "));
+    if (finding.remedy->note.empty()) return text;
+    return text.empty() ? finding.remedy->note : text + ": " + finding.remedy->note;
 }
 
 void judge_route(GpuInfo& info, checks::Machine const& machine, PeermemPlan const& plan) {
-    auto const seen =
+    auto const observed =
         fmt::format("GPU_DIRECT_RDMA_SUPPORTED is {}, DMA_BUF_SUPPORTED is {}",
                     attribute_text(info.gpu_direct_rdma), attribute_text(info.dma_buf));
     if (info.dma_buf.value_or(false)) {
         info.route = GpuRoute::dma_buf;
-        info.detail = "the GPU offers DMA-BUF: " + seen;
+        info.detail = "the GPU offers DMA-BUF: " + observed;
     } else if (info.gpu_direct_rdma == false) {
         info.route = GpuRoute::not_offered;
         info.detail = fmt::format(
             "{} does not offer GPUDirect RDMA ({}). This is a limit of the product, as of every "
             "GeForce, and no fault of the set-up: RDMA goes through the host's memory",
-            info.name, seen);
+            info.name, observed);
     } else if (plan.loaded) {
         info.route = GpuRoute::peermem;
-        info.detail = fmt::format("by nvidia-peermem, which is loaded: {}", seen);
+        info.detail = fmt::format("by nvidia-peermem, which is loaded: {}", observed);
         info.remedy = "DMA-BUF is the way to prefer, where it can be used: " +
                       checks::judge_dma_buf(machine).why;
     } else if (!info.gpu_direct_rdma) {
         info.route = GpuRoute::none;
         info.detail = fmt::format("NVIDIA's driver, of CUDA {}, is too old to tell: {}",
-                                  info.cuda_version, seen);
+                                  info.cuda_version, observed);
         info.remedy = "install a newer driver: 515 or newer, with its open kernel modules";
     } else {
         info.route = GpuRoute::none;
-        info.detail = fmt::format("{}; {}", seen, plan.reason);
+        info.detail = fmt::format("{}; {}", observed, plan.reason);
         info.remedy = plan.hindrances.empty()
                           ? "vf-guest peermem loads what is needed; or DMA-BUF: "
                             "install NVIDIA's open kernel modules, 515 or newer"
@@ -175,7 +175,7 @@ void measure_from(checks::Machine const& machine, std::string_view netdev,
 }
 
 Result<std::size_t> choose_gpu(std::vector<GpuInfo> const& gpus,
-                               std::optional<PciAddress> const& wanted) {
+                               std::optional<PciAddress> const& expected) {
     std::string addresses;
     std::optional<std::size_t> best;
     auto const rank = [](GpuInfo const& gpu) {
@@ -183,15 +183,15 @@ Result<std::size_t> choose_gpu(std::vector<GpuInfo> const& gpus,
                          gpu.distance.value_or(PciDistance::unknown));
     };
     for (std::size_t at = 0; at < gpus.size(); ++at) {
-        if (wanted && gpus[at].pci == *wanted) return at;
+        if (expected && gpus[at].pci == *expected) return at;
         addresses += (addresses.empty() ? "" : ", ") + to_string(gpus[at].pci);
         if (!best || rank(gpus[at]) > rank(gpus[*best])) best = at;
     }
     if (!best)
         return fail(Problem::not_found, "CUDA has no GPU on this machine",
                     "vf-guest doctor tells what NVIDIA's driver lacks");
-    if (!wanted) return *best;
-    return fail(Problem::not_found, fmt::format("CUDA has no GPU at {}", to_string(*wanted)),
+    if (!expected) return *best;
+    return fail(Problem::not_found, fmt::format("CUDA has no GPU at {}", to_string(*expected)),
                 "choose one of: " + addresses);
 }
 

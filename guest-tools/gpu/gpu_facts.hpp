@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPUs that CUDA has, by what its attributes say and never by name (verification.md, 4.6),
-// joined with what the machine's files say of driver, BAR1, nvidia-peermem and NICs.
-// Values; any thread.
+// The GPUs that CUDA lists, judged by their attributes and never by name (verification.md, 4.6),
+// joined with what the machine's files report about driver, BAR1, nvidia-peermem and NICs. Values;
+// any thread.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace vfmgr::guest::gpu {
 
-// One GPU as CUDA knows it. What the driver is too old to know is absent.
+// One GPU as CUDA reports it. What an older driver does not report is absent.
 struct CudaGpu {
     CudaDevice device = 0;
     PciAddress pci;
@@ -26,25 +26,26 @@ struct CudaGpu {
 };
 [[nodiscard]] Result<std::vector<CudaGpu>> list_gpus(Cuda const& cuda);
 
-// GPUDirect RDMA, in any way; where the driver is too old to tell, it may.
+// Whether the GPU may offer GPUDirect RDMA in any way; true where the driver is too old to report
+// it.
 [[nodiscard]] bool offers_gpudirect(CudaGpu const& gpu);
 
-// Whether cuFlushGPUDirectRDMAWrites() is there and works, whatever the order of writes.
+// Whether cuFlushGPUDirectRDMAWrites() exists and works, whatever the order of writes.
 [[nodiscard]] bool offers_flush(Cuda const& cuda, CudaGpu const& gpu);
-// What a NIC wrote before is seen by the GPU of the current context after. Only where it is
-// offered.
+// Makes a NIC's earlier writes visible to the GPU of the current context. Only where
+// offers_flush().
 [[nodiscard]] Result<void> flush_writes(Cuda const& cuda);
 
 [[nodiscard]] GpuInfo join(CudaGpu const& gpu, int cuda_version, checks::Machine const& machine);
 
-// `gpus` as they are seen from that netdev's NIC: it is the nearest of each. As they were where the
-// netdev is none of a PCI function.
+// Measures `gpus` from that netdev's NIC, which becomes the nearest NIC of each. Leaves them
+// unchanged where the netdev belongs to no PCI function.
 void measure_from(checks::Machine const& machine, std::string_view netdev,
                   std::vector<GpuInfo>& gpus);
 
-// The one at that address; without an address, of those that offer GPUDirect the one whose nearest
-// NIC is nearest, else the first.
+// Returns the GPU at that address. Without an address, prefers GPUs that offer GPUDirect, then the
+// one whose nearest NIC is nearest, then the first.
 [[nodiscard]] Result<std::size_t> choose_gpu(std::vector<GpuInfo> const& gpus,
-                                             std::optional<PciAddress> const& wanted);
+                                             std::optional<PciAddress> const& expected);
 
 }  // namespace vfmgr::guest::gpu

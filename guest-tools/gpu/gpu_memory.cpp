@@ -4,7 +4,7 @@
 namespace vfmgr::guest::gpu {
 namespace {
 
-// nvidia_p2p_get_pages() and DMA-BUF have pages of 64 KiB: two allocations never share one.
+// nvidia_p2p_get_pages() and DMA-BUF use pages of 64 KiB; two allocations never share one.
 constexpr std::size_t gpu_page_bytes = 64 * 1024;
 
 constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) {
@@ -12,10 +12,10 @@ constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) {
 }
 
 CudaAllocation vmm_allocation(GpuContext const& context, int gpu_direct_rdma) {
-    CudaAllocation wanted;
-    wanted.location.id = context.device();
-    wanted.gpu_direct_rdma_capable = gpu_direct_rdma == 1 ? 1 : 0;
-    return wanted;
+    CudaAllocation expected;
+    expected.location.id = context.device();
+    expected.gpu_direct_rdma_capable = gpu_direct_rdma == 1 ? 1 : 0;
+    return expected;
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ Result<void> GpuContext::use() const {
     return cuda_->done("cuCtxSetCurrent", cuda_->calls.cuCtxSetCurrent(handle_));
 }
 
-// The flags that there are first; some drivers take this one only alone, as UCX sets it.
+// Adds to the flags already set. Some drivers accept this one only alone, as UCX sets it.
 void GpuContext::set_sync_memops() {
     auto const& calls = cuda_->calls;
     unsigned flags = 0;
@@ -77,15 +77,15 @@ Result<GpuMemory> GpuMemory::allocate(GpuContext const& context, Allocation how,
 
 Result<void> GpuMemory::allocate_plain(std::size_t bytes) {
     auto const& cuda = context_->cuda();
-    auto const wanted = rounded_up(bytes, gpu_page_bytes);
-    VFMGR_CHECK(cuda.done("cuMemAlloc", cuda.calls.cuMemAlloc_v2(&range_.address, wanted)));
-    range_.bytes = wanted;
+    auto const expected = rounded_up(bytes, gpu_page_bytes);
+    VFMGR_CHECK(cuda.done("cuMemAlloc", cuda.calls.cuMemAlloc_v2(&range_.address, expected)));
+    range_.bytes = expected;
     unsigned const on = 1;
     return cuda.done("cuPointerSetAttribute(SYNC_MEMOPS)",
                      cuda.calls.cuPointerSetAttribute(&on, pointer_sync_memops, range_.address));
 }
 
-// As far as it comes: what was done is undone by the destructor.
+// Goes as far as it can: the destructor undoes what was done.
 Result<void> GpuMemory::map_physical(std::size_t bytes) {
     auto const& cuda = context_->cuda();
     auto const& calls = cuda.calls;
@@ -96,19 +96,19 @@ Result<void> GpuMemory::map_physical(std::size_t bytes) {
                     "install a driver of NVIDIA's that is 470 or newer");
     VFMGR_TRY(int const rdma, cuda.attribute(CudaAttribute::gpu_direct_rdma_with_cuda_vmm_supported,
                                              context_->device()));
-    auto const wanted = vmm_allocation(*context_, rdma);
+    auto const expected = vmm_allocation(*context_, rdma);
     std::size_t granularity = 0;
     VFMGR_CHECK(cuda.done("cuMemGetAllocationGranularity",
-                          calls.cuMemGetAllocationGranularity(&granularity, &wanted, 0)));
+                          calls.cuMemGetAllocationGranularity(&granularity, &expected, 0)));
     auto const whole = rounded_up(bytes, granularity == 0 ? gpu_page_bytes : granularity);
     VFMGR_CHECK(cuda.done("cuMemAddressReserve",
                           calls.cuMemAddressReserve(&range_.address, whole, 0, 0, 0)));
     range_.bytes = whole;
     CudaMemory physical = 0;
-    VFMGR_CHECK(cuda.done("cuMemCreate", calls.cuMemCreate(&physical, whole, &wanted, 0)));
+    VFMGR_CHECK(cuda.done("cuMemCreate", calls.cuMemCreate(&physical, whole, &expected, 0)));
     auto const mapped = calls.cuMemMap(range_.address, whole, 0, physical, 0);
     mapped_ = mapped == cuda_success;
-    // The mapping holds it from here on.
+    // The mapping keeps the memory alive from here on.
     calls.cuMemRelease(physical);
     VFMGR_CHECK(cuda.done("cuMemMap", mapped));
     CudaAccess const access{{1, context_->device()}, 3};

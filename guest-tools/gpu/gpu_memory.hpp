@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU's primary context, and memory in it, given back with their owners: memory before context.
-// Memory is such that a NIC may reach it: synchronous copies wait for what others write to it.
-// One thread, whose current context it is.
+// A GPU's primary context and memory in it, released with their owners: memory before context. A
+// NIC may access the memory: synchronous copies wait for what other devices write to it. One
+// thread, whose current context it is.
 #pragma once
 
 #include <cstddef>
@@ -26,10 +26,11 @@ class GpuContext {
 
     [[nodiscard]] Cuda const& cuda() const { return *cuda_; }
     [[nodiscard]] CudaDevice device() const { return device_; }
-    // It is the thread's current one from open() on; where there are several, the last that was
-    // opened or used.
+    // Makes the context current. open() does so too; with several contexts, the last one opened or
+    // used is current.
     [[nodiscard]] Result<void> use() const;
-    // SYNC_MEMOPS holds for all memory of the context: VMM memory has no such attribute itself.
+    // Whether SYNC_MEMOPS is set for all memory of the context: VMM memory has no such attribute
+    // itself.
     [[nodiscard]] bool syncs_all() const { return syncs_all_; }
     [[nodiscard]] Result<std::size_t> free_bytes() const;
     [[nodiscard]] Result<void> synchronize() const;
@@ -53,7 +54,7 @@ struct GpuRange {
 
 class GpuMemory {
   public:
-    // At least so many bytes. The context outlives it.
+    // Allocates at least this many bytes. The context outlives the memory.
     [[nodiscard]] static Result<GpuMemory> allocate(GpuContext const& context, Allocation how,
                                                     std::size_t bytes);
     GpuMemory(GpuMemory&& other) noexcept

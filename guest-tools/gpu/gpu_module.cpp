@@ -8,7 +8,7 @@
 
 namespace vfmgr::guest::gpu {
 
-// The driver's compiler says what it did not like.
+// Reports the log of the driver's compiler on failure.
 Result<GpuModule> GpuModule::load(Cuda const& cuda) {
     std::array<char, 2048> log{};
     std::array<int, 2> options{jit_error_log_buffer, jit_error_log_bytes};

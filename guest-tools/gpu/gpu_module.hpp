@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of payload.ptx, compiled by NVIDIA's driver for its GPU, in the current context,
-// which outlives them. One thread, of that context.
+// The kernels of payload.ptx, compiled by NVIDIA's driver for its GPU in the current context, which
+// outlives them. One thread, that of the context.
 #pragma once
 
 #include <utility>

@@ -14,12 +14,12 @@ using verify::payload_chunk_bytes;
 constexpr std::size_t listed_max = 16;
 constexpr std::uint64_t none = ~std::uint64_t{0};
 
-// As vfmgr_check writes it: make_payload_ptx.
+// Layout that vfmgr_check writes: make_payload_ptx.
 struct Found {
     std::uint64_t chunks_wrong = 0;
     std::uint64_t bytes_wrong = 0;
     std::uint64_t lowest = none;
-    std::uint64_t told = 0;  // threads that found something
+    std::uint64_t reporters = 0;  // threads that found something
     std::array<std::uint64_t, listed_max> wrong{};
 };
 
@@ -38,14 +38,14 @@ Result<GpuPayload> GpuPayload::load(GpuContext const& context) {
     return payload;
 }
 
-// Several blocks for each processor, so that all are busy to the end.
+// Starts several blocks per multiprocessor to keep all of them busy to the end.
 Result<void> GpuPayload::launch(CudaFunction kernel, std::uint64_t chunks,
                                 std::span<void*> arguments) const {
     constexpr std::uint64_t blocks_of_processor = 32;
     auto const& cuda = context_->cuda();
-    auto const wanted = (chunks + payload_threads - 1) / payload_threads;
+    auto const expected = (chunks + payload_threads - 1) / payload_threads;
     auto const most = static_cast<std::uint64_t>(std::max(processors_, 1)) * blocks_of_processor;
-    auto const blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(wanted, 1, most));
+    auto const blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(expected, 1, most));
     return cuda.done("cuLaunchKernel",
                      cuda.calls.cuLaunchKernel(kernel, blocks, 1, 1, payload_threads, 1, 1, 0,
                                                nullptr, arguments.data(), nullptr));
@@ -68,7 +68,7 @@ Result<void> GpuPayload::launch(CudaFunction kernel, verify::Payload const& payl
 Result<void> GpuPayload::start_read(GpuMemory const& memory, Chunks chunks) const {
     auto address = memory.range().address;
     auto count = chunks.count;
-    auto result = found_.range().address;  // check() begins it anew
+    auto result = found_.range().address;  // check() resets it
     std::array<void*, 3> arguments{&address, &count, &result};
     return launch(read_, count, arguments);
 }
@@ -98,9 +98,9 @@ Result<GpuCheck> GpuPayload::check(verify::Payload const& payload, GpuMemory con
     VFMGR_CHECK(found_.read(0, std::as_writable_bytes(std::span(&found, 1))));
     GpuCheck check{chunks.count, found.chunks_wrong, found.bytes_wrong, {}, {}};
     if (found.chunks_wrong == 0) return check;
-    auto const listed = std::min<std::uint64_t>(found.told, listed_max);
+    auto const listed = std::min<std::uint64_t>(found.reporters, listed_max);
     check.wrong.assign(found.wrong.begin(), found.wrong.begin() + static_cast<long>(listed));
-    // More threads than are listed may have told: the lowest may be none of these.
+    // More threads than are listed may have reported: the lowest may not be among the listed.
     check.wrong.push_back(found.lowest);
     std::ranges::sort(check.wrong);
     auto const same = std::ranges::unique(check.wrong);

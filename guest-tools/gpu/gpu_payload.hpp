@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The payload of guest-tools/verify/payload.hpp, made and checked on the GPU, where it lies: what a
-// NIC wrote is judged without a copy through the host. NVIDIA's driver compiles the kernels.
-// Owned by whoever tests; the thread of the context, which outlives it.
+// The payload of guest-tools/verify/payload.hpp, generated and checked on the GPU, in place: what a
+// NIC wrote is checked without a copy through the host. NVIDIA's driver compiles the kernels. Owned
+// by the test; the thread of the context, which outlives it.
 #pragma once
 
 #include <span>
@@ -15,14 +15,14 @@ namespace vfmgr::guest::gpu {
 
 // What the GPU found.
 struct GpuCheck {
-    std::uint64_t chunks = 0;          // checked
-    std::uint64_t chunks_wrong = 0;    //
-    std::uint64_t bytes_wrong = 0;     //
-    std::vector<std::uint64_t> wrong;  // chunks: the first that is, and some more, in order
-    std::string detail;                // of the first, as verify::check() puts it; empty: none
+    std::uint64_t chunks = 0;  // checked
+    std::uint64_t chunks_wrong = 0;
+    std::uint64_t bytes_wrong = 0;
+    std::vector<std::uint64_t> wrong;  // chunks: the lowest, and some more, sorted
+    std::string detail;                // about the lowest, as verify::check() puts it; empty: none
 };
 
-// Where a buffer begins in the payload, in chunks, and how many there are.
+// Where a buffer begins in the payload, in chunks, and how many chunks it has.
 struct Chunks {
     std::uint64_t first = 0;
     std::uint64_t count = 0;
@@ -32,17 +32,17 @@ class GpuPayload {
   public:
     [[nodiscard]] static Result<GpuPayload> load(GpuContext const& context);
 
-    // Both begin at the memory's begin and wait for the GPU.
+    // Both start at the beginning of the memory and wait for the GPU.
     [[nodiscard]] Result<void> fill(verify::Payload const& payload, GpuMemory const& memory,
                                     Chunks chunks) const;
     [[nodiscard]] Result<GpuCheck> check(verify::Payload const& payload, GpuMemory const& memory,
                                          Chunks chunks) const;
-    // Only begin, for who measures.
+    // These only start the kernels, for measurements.
     [[nodiscard]] Result<void> start_fill(verify::Payload const& payload, GpuMemory const& memory,
                                           Chunks chunks) const;
     [[nodiscard]] Result<void> start_check(verify::Payload const& payload, GpuMemory const& memory,
                                            Chunks chunks) const;
-    // No more than to load the bytes, which a check can't be faster than.
+    // Only loads the bytes: a check can't be faster than that.
     [[nodiscard]] Result<void> start_read(GpuMemory const& memory, Chunks chunks) const;
 
   private:

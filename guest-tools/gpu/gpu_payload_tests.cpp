@@ -24,7 +24,7 @@ Chunks whole(std::uint64_t bytes) {
     return {0, bytes / payload_chunk_bytes};
 }
 
-// What must not be found in good memory, or must be found in bad.
+// Fails when good memory is found bad, or bad memory good.
 Result<void> expect(bool promise, std::string detail, char const* remedy) {
     if (promise) return {};
     return fail(Problem::internal, std::move(detail), remedy);
@@ -35,7 +35,7 @@ std::string wrong_text(GpuCheck const& found) {
                        found.chunks, found.detail);
 }
 
-// A second judge: the host, of what lies at both ends.
+// The host as a second judge, of both ends of the memory.
 Result<void> check_on_host(Payload const& payload, GpuMemory const& memory, std::uint64_t bytes) {
     constexpr std::uint64_t sample_max = 1U << 20U;
     std::vector<std::byte> sample(std::min(sample_max, bytes));
@@ -74,7 +74,7 @@ Result<void> prove_payload(GpuBench const& bench, GpuPayload const& kernels,
     return expect(again.chunks_wrong == 0, wrong_text(again), broken_memory);
 }
 
-// One bit, changed by a copy from the host, found and changed back.
+// Flips one bit by a copy from the host, checks that it is found, and flips it back.
 Result<void> flip_one(GpuPayload const& kernels, Payload const& payload, GpuMemory const& memory,
                       std::uint64_t at, Chunks chunks) {
     auto const bit = std::byte{1} << static_cast<int>(at % 8);
@@ -136,7 +136,7 @@ struct Event {
     }
 };
 
-// Gigabytes (10^9) in a second: the median of several, after one that is not counted.
+// Returns gigabytes (10^9) per second: the median of several runs, after one that is not counted.
 Result<double> measure(GpuBench const& bench, std::function<Result<void>()> const& start) {
     constexpr int times = 7;
     auto const& cuda = bench.context.cuda();
@@ -182,7 +182,7 @@ Result<Rates> measure_all(GpuBench const& bench, GpuPayload const& kernels) {
     VFMGR_TRY(rates.read, measure(bench, [&] { return kernels.start_read(target, chunks); }));
     VFMGR_TRY(rates.check,
               measure(bench, [&] { return kernels.start_check(payload, target, chunks); }));
-    // What was measured was a check: of the copy.
+    // Verifies that the measured work was a check of the copy.
     VFMGR_TRY(auto const found, kernels.check(payload, target, chunks));
     VFMGR_CHECK(expect(found.chunks_wrong == 0, "of a copy, " + wrong_text(found), broken_memory));
     return rates;
@@ -232,7 +232,7 @@ TestResult test_damage(GpuBench const& bench, GpuPayload const& kernels) {
 }
 
 TestResult test_rate(GpuBench const& bench, GpuPayload const& kernels) {
-    constexpr double wanted_percent = 90, percent = 100;
+    constexpr double percent_required = 90, percent = 100;
     auto const rates = measure_all(bench, kernels);
     if (!rates) return not_passed(Verdict::fail, rates.error());
     auto const of_copy = [&](double rate) { return rate / rates->copy * percent; };
@@ -246,11 +246,11 @@ TestResult test_rate(GpuBench const& bench, GpuPayload const& kernels) {
                       {"read_gb_per_s", rates->read},
                       {"check_percent_of_read", of_read},
                       {"bytes", static_cast<double>(bench.bytes)}};
-    if (of_read < wanted_percent)
+    if (of_read < percent_required)
         result.detail = fmt::format(
             "the check runs at {:.0f} % of a plain read, which of 1 GiB on hardware should be "
             "{:.0f}; what is found is the same",
-            of_read, wanted_percent);
+            of_read, percent_required);
     result.bytes_checked = bench.bytes;
     return result;
 }

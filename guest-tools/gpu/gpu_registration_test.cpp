@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The test "registration": whether the RDMA devices of this machine take the GPU's memory, and give
-// it back. What it is good for, a transfer shows (gpudirect.cpp).
+// The test "registration": whether the RDMA devices of this machine register the GPU's memory, and
+// release it again. Only a transfer proves that it works (gpudirect.cpp).
 #include <fmt/format.h>
 
 #include <cerrno>
 
 #include "guest-tools/gpu/gpu_bench.hpp"
-#include "guest-tools/gpu/gpu_region.hpp"
+#include "guest-tools/gpu/gpu_mr.hpp"
 #include "guest-tools/verify/device.hpp"
 #include "guest-tools/verify/faults.hpp"
 
@@ -27,7 +27,7 @@ constexpr std::array ways{Way{"DMA-BUF", Allocation::plain, true},
                           Way{"DMA-BUF of virtual memory", Allocation::vmm, true},
                           Way{"nvidia-peermem", Allocation::plain, false}};
 
-// What one device said.
+// What one device reported.
 struct Asked {
     std::string text;
     bool software = false;
@@ -57,7 +57,7 @@ TestResult take_in_rounds(GpuBench const& bench, ibv_pd* domain, Way const& way)
 void ask(GpuBench const& bench, ibv_pd* domain, Asked& asked) {
     std::string taken, refused;
     for (auto const& way : ways) {
-        // It would be refused for the same reason.
+        // Skips a way that would be refused for the same reason.
         if (way.how == Allocation::vmm && (bench.gpu.vmm.value_or(0) == 0 || taken.empty()))
             continue;
         auto const done = take_all(bench, domain, way);

@@ -8,7 +8,7 @@
 #include <bit>
 #include <vector>
 
-#include "guest-tools/gpu/gpu_region.hpp"
+#include "guest-tools/gpu/gpu_mr.hpp"
 #include "guest-tools/gpu/payload_ptx.hpp"
 #include "guest-tools/stream/sequence.hpp"
 
@@ -24,25 +24,25 @@ using verify::Route;
 
 constexpr char const* or_host = ", or receive with --memory host";
 
-// A batch: what came, and behind it the numbers that the GPU finds.
+// A batch: the arrivals, followed by the packet numbers that the GPU finds.
 constexpr std::size_t numbers_at = arrivals_max * sizeof(Arrival);
 constexpr std::size_t batch_bytes = numbers_at + arrivals_max * sizeof(std::uint64_t);
-// A thread looks at a packet, and one block has them all.
+// One thread reads one packet, and one block covers a whole batch.
 static_assert(arrivals_max <= payload_threads);
 
-// What all rings of a GPU share.
+// What all rings of one GPU share.
 struct RingGpu {
     CudaGpu const& gpu;
     GpuContext const& context;
     CudaFunction packets;
 };
 
-// Packets lie in the GPU's memory; how they come there is the derived classes'.
+// Packets are in the GPU's memory; the derived classes define how they get there.
 class RingOnGpu : public stream::RingMemory {
   public:
     RingPlace place() const override { return {stream::Memory::gpu, gpu_.gpu.pci, route_}; }
 
-    // What a driver does for the first time it does slowly, and then a socket would overflow.
+    // A driver's first calls are slow, and a socket would overflow meanwhile.
     Result<void> warm_up() {
         std::array const none{Arrival{}};
         return find(none);
@@ -66,7 +66,7 @@ class RingOnGpu : public stream::RingMemory {
           route_(route),
           memory_(std::move(memory)),
           batch_(std::move(batch)) {}
-    // Makes that the GPU sees them where they belong.
+    // Makes the packets visible to the GPU in their slots.
     virtual Result<void> arrive(std::span<Arrival const> arrived) = 0;
 
     RingGpu const gpu_;
@@ -76,17 +76,17 @@ class RingOnGpu : public stream::RingMemory {
     GpuMemory memory_;
 
   private:
-    // The number of each, or what is no number.
+    // Finds the number of each packet, or a value that is not a number.
     Result<void> find(std::span<Arrival const> arrived) {
         VFMGR_CHECK(arrive(arrived));
         VFMGR_CHECK(batch_.write(0, std::as_bytes(arrived)));
-        VFMGR_CHECK(look(arrived.size()));
-        // It waits for the kernel, which was started on the same stream.
+        VFMGR_CHECK(check(arrived.size()));
+        // The read waits for the kernel, which was started on the same stream.
         return batch_.read(numbers_at,
                            std::as_writable_bytes(std::span(numbers_).first(arrived.size())));
     }
 
-    Result<void> look(std::uint64_t count) {
+    Result<void> check(std::uint64_t count) {
         auto memory = memory_.range().address;
         std::uint64_t stride = stride_;
         auto arrived = batch_.range().address;
@@ -103,35 +103,35 @@ class RingOnGpu : public stream::RingMemory {
     std::array<std::uint64_t, arrivals_max> numbers_{};
 };
 
-// The NIC writes there itself.
+// The NIC writes to the GPU's memory directly.
 class DirectRing final : public RingOnGpu {
   public:
     DirectRing(RingGpu const& gpu, RingShape const& shape, GpuMemory memory, GpuMemory batch,
-               Route route, verify::VerbsRegion region)
+               Route route, verify::VerbsMr mr)
         : RingOnGpu(gpu, shape, std::move(memory), std::move(batch), route),
           flushes_(gpu.gpu.writes_ordering.value_or(0) < writes_ordering_owner &&
                    offers_flush(gpu.context.cuda(), gpu.gpu)),
-          region_(std::move(region)) {}
+          mr_(std::move(mr)) {}
 
-    // An address of the GPU's, which nobody here reads or writes.
-    verify::Piece slot(std::uint32_t index) const override {
+    // Returns an address of the GPU's, which no code here reads or writes.
+    verify::Sge slot(std::uint32_t index) const override {
         auto* const at = std::bit_cast<std::byte*>(memory_.range().address + index * stride_);
-        return {{at, shape_.packet_bytes}, region_->lkey};
+        return {{at, shape_.packet_bytes}, mr_->lkey};
     }
 
   protected:
-    // Between the completion and the kernel (verification.md, 4.4). Where it is needed and not
-    // offered, what is not there yet when the GPU looks is foreign, and lost.
+    // Flushes between the completion and the kernel (verification.md, 4.4). Where a flush is needed
+    // and not offered, a packet that is not visible yet to the GPU counts as foreign, and as lost.
     Result<void> arrive(std::span<Arrival const>) override {
         return flushes_ ? flush_writes(gpu_.context.cuda()) : Result<void>{};
     }
 
   private:
     bool flushes_;
-    verify::VerbsRegion region_;  // goes before the memory
+    verify::VerbsMr mr_;  // destroyed before the memory
 };
 
-// A socket writes to main memory, as much as it fills at once.
+// A socket writes to main memory, into a stage as large as what it fills at once.
 class StagedRing final : public RingOnGpu {
   public:
     StagedRing(RingGpu const& gpu, RingShape const& shape, GpuMemory memory, GpuMemory batch)
@@ -140,10 +140,10 @@ class StagedRing final : public RingOnGpu {
           slots_({stage_, 0}, shape.packet_bytes,
                  static_cast<std::uint32_t>(stage_.size() / stride_)) {}
 
-    verify::Piece slot(std::uint32_t index) const override { return slots_.slot(index); }
+    verify::Sge slot(std::uint32_t index) const override { return slots_.slot(index); }
 
   protected:
-    // What lies together goes together: a batch is one copy, or two where the stage ends.
+    // Copies adjacent slots together: a batch is one copy, or two at the end of the stage.
     Result<void> arrive(std::span<Arrival const> arrived) override {
         while (!arrived.empty()) {
             auto const first = arrived.front().slot;
@@ -187,11 +187,10 @@ Error not_offered(CudaGpu const& gpu) {
 
 struct Registered {
     Route route;
-    verify::VerbsRegion region;
+    verify::VerbsMr mr;
 };
 
-// Never by way of main memory: who asks for a GPU's memory wants to know whether the NIC gets
-// there.
+// Never uses main memory: a user who requests GPU memory needs to know whether the NIC reaches it.
 Result<Registered> register_ring(RingGpu const& gpu, GpuRange range, stream::RingNic const& nic) {
     constexpr int access = IBV_ACCESS_LOCAL_WRITE;
     auto dma_buf = register_dma_buf(nic.domain, gpu.context, range, access);
@@ -204,7 +203,7 @@ Result<Registered> register_ring(RingGpu const& gpu, GpuRange range, stream::Rin
                     "nvidia-peermem: {}",
                     nic.port.device, to_string(gpu.gpu.pci), detail_with_causes(dma_buf.error()),
                     detail_with_causes(peermem.error())),
-        nic.port.software ? "a software RDMA device reaches no GPU: lend a VF whose driver "
+        nic.port.software ? "a software RDMA device reaches no GPU: attach a VF whose driver "
                             "does RDMA itself, stream over udp"
                           : dma_buf.error().remedy};
     error.remedy += or_host;
@@ -237,7 +236,7 @@ Result<std::unique_ptr<stream::RingMemory>> GpuRings::make(stream::RingShape con
     } else {
         VFMGR_TRY(auto registered, register_ring(gpu, {memory->range().address, bytes}, *nic));
         ring = std::make_unique<DirectRing>(gpu, shape, std::move(*memory), std::move(batch),
-                                            registered.route, std::move(registered.region));
+                                            registered.route, std::move(registered.mr));
     }
     VFMGR_CHECK(ring->warm_up());
     return ring;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ring of a stream's receiver in a GPU's memory: a NIC writes it itself, or packets of a socket
-// are copied there; the GPU looks at their numbers. One thread, of the GPU's context.
+// The ring of a stream's receiver in a GPU's memory. A NIC writes to it directly, or packets of a
+// socket are copied into it; the GPU reads their numbers. One thread, that of the GPU's context.
 #pragma once
 
 #include "guest-tools/gpu/find_gpus.hpp"
@@ -12,10 +12,10 @@ namespace vfmgr::guest::gpu {
 
 class GpuRings final : public stream::RingMaker {
   public:
-    // Of the GPU found.gpus[at].
+    // Opens the GPU found.gpus[at].
     [[nodiscard]] static Result<std::unique_ptr<GpuRings>> open(FoundGpus found, std::size_t at);
     [[nodiscard]] CudaGpu const& gpu() const { return gpu_; }
-    // With a NIC by DMA-BUF, else by nvidia-peermem, else not at all: an Error tells of both.
+    // With a NIC, registers by DMA-BUF, else by nvidia-peermem; the Error covers both.
     [[nodiscard]] Result<std::unique_ptr<stream::RingMemory>> make(
         stream::RingShape const& shape, stream::RingNic const* nic) const override;
 

@@ -35,7 +35,7 @@ TestResult compare(GpuBench const& bench, char const* what, Holdings const& befo
         result = failed(fmt::format("{} bytes of memory were pinned before, {} are after",
                                     before.pinned_bytes, after.pinned_bytes),
                         "report it, with the version of the NIC's driver");
-    // Others may use the GPU, too: only what grows with the rounds is a leak of this.
+    // Other programs may use the GPU, too: only a loss that grows with the rounds is a leak here.
     else if (lost >= bench.rounds * round_bytes && lost >= noticed)
         result = failed(fmt::format("{} of the GPU's memory are gone", bytes_text(lost)),
                         "see with nvidia-smi whether another process took them; if none did, "

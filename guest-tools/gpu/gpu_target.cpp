@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPU memory as what the host's transfers are about: registered by DMA-BUF or by peermem, or
-// copied through main memory.
-#include "guest-tools/gpu/gpu_region.hpp"
+// GPU memory as the target of the host's transfers: registered by DMA-BUF or by peermem, or copied
+// through main memory.
+#include "guest-tools/gpu/gpu_mr.hpp"
 #include "guest-tools/gpu/gpu_transfer.hpp"
 
 namespace vfmgr::guest::gpu {
@@ -13,7 +13,7 @@ using verify::PayloadCheck;
 using verify::poison_byte;
 using verify::transfer_access;
 
-// The GPU fills and checks; where that lies for the NIC is the derived classes'.
+// The GPU fills and checks; the derived classes define where the NIC accesses the data.
 class OnGpu : public verify::TransferTarget {
   public:
     Result<void> poison(std::uint64_t bytes) override {
@@ -45,25 +45,23 @@ class OnGpu : public verify::TransferTarget {
     GpuMemory memory_;
 };
 
-// The NIC reaches the GPU's memory itself.
+// The NIC reaches the GPU's memory directly.
 class Direct final : public OnGpu {
   public:
-    Direct(OpenGpu const& gpu, GpuMemory memory, verify::VerbsRegion region)
-        : OnGpu(gpu, std::move(memory)), region_(std::move(region)) {}
-    MemoryRegion region() const override {
-        return {memory_.range().address, region_->rkey, region_->length};
-    }
+    Direct(OpenGpu const& gpu, GpuMemory memory, verify::VerbsMr mr)
+        : OnGpu(gpu, std::move(memory)), mr_(std::move(mr)) {}
+    MemoryRegion mr() const override { return {memory_.range().address, mr_->rkey, mr_->length}; }
 
   private:
-    verify::VerbsRegion region_;  // goes before the memory
+    verify::VerbsMr mr_;  // destroyed before the memory
 };
 
-// The NIC reaches main memory, and each transfer is a copy more.
+// The NIC reaches main memory, and each transfer costs one more copy.
 class Staged final : public OnGpu {
   public:
     Staged(OpenGpu const& gpu, GpuMemory memory, verify::RegisteredMemory stage)
         : OnGpu(gpu, std::move(memory)), stage_(std::move(stage)) {}
-    MemoryRegion region() const override { return stage_.remote(); }
+    MemoryRegion mr() const override { return stage_.remote(); }
     Result<void> arrived(std::uint64_t bytes) override {
         VFMGR_CHECK(memory_.write(0, stage_.bytes().first(bytes)));
         return gpu_.context.synchronize();
@@ -71,7 +69,7 @@ class Staged final : public OnGpu {
     Result<void> leaving(std::uint64_t bytes) override {
         return memory_.read(0, stage_.bytes().first(bytes));
     }
-    Result<bool> flush() override { return false; }  // a copy is in order
+    Result<bool> flush() override { return false; }  // a copy is ordered
 
   private:
     verify::RegisteredMemory stage_;
@@ -90,10 +88,10 @@ Result<std::unique_ptr<verify::TransferTarget>> gpu_target(Route route, ibv_pd* 
                   verify::RegisteredMemory::make(domain, bytes, transfer_access, "the stage"));
         return std::make_unique<Staged>(gpu, std::move(memory), std::move(stage));
     }
-    VFMGR_TRY(auto region, route == Route::peermem
-                               ? register_peermem(domain, range, transfer_access)
-                               : register_dma_buf(domain, gpu.context, range, transfer_access));
-    return std::make_unique<Direct>(gpu, std::move(memory), std::move(region));
+    VFMGR_TRY(auto mr, route == Route::peermem
+                           ? register_peermem(domain, range, transfer_access)
+                           : register_dma_buf(domain, gpu.context, range, transfer_access));
+    return std::make_unique<Direct>(gpu, std::move(memory), std::move(mr));
 }
 
 }  // namespace vfmgr::guest::gpu

@@ -16,7 +16,7 @@ constexpr std::array names{"export_plain", "export_vmm", "export_rounds", "manag
                            "payload_vmm",  "damage",     "rate",          "all_reduce"};
 
 TestResult test_sync_memops(GpuBench const& bench) {
-    // Of plain memory: allocating it has set the attribute, or failed.
+    // Plain memory has the attribute set: allocating it sets it, or fails.
     auto const memory = GpuMemory::allocate(bench.context, Allocation::plain, 1);
     if (!memory) return not_passed(Verdict::fail, memory.error());
     if (bench.context.syncs_all())
@@ -45,10 +45,10 @@ TestResult test_flush(GpuBench const& bench) {
                          : "not needed: what a NIC writes is in order for the GPU; it works");
 }
 
-std::uint64_t bytes_of(GpuTestWish const& wish, std::uint64_t free) {
+std::uint64_t bytes_of(GpuTestOptions const& options, std::uint64_t free) {
     constexpr std::uint64_t usual = std::uint64_t{1} << 30U, least = 4096;
-    auto const wanted = wish.bytes.value_or(std::min(usual, free / 4));
-    return std::max(wanted, least) / verify::payload_chunk_bytes * verify::payload_chunk_bytes;
+    auto const expected = options.bytes.value_or(std::min(usual, free / 4));
+    return std::max(expected, least) / verify::payload_chunk_bytes * verify::payload_chunk_bytes;
 }
 
 class Run {
@@ -60,7 +60,7 @@ class Run {
         if (on_test_) on_test_(result);
         report_.tests.push_back(std::move(result));
     }
-    // All that are left of this GPU.
+    // Records all remaining tests of this GPU as not passed.
     void give_up(Verdict verdict, Error const& error) {
         while (report_.tests.size() + 1 < names.size()) take(not_passed(verdict, error));
     }
@@ -70,10 +70,11 @@ class Run {
     OnGpuTest const& on_test_;
 };
 
-Result<void> run_all(Cuda const& cuda, CudaGpu const& gpu, GpuTestWish const& wish, Run& run) {
+Result<void> run_all(Cuda const& cuda, CudaGpu const& gpu, GpuTestOptions const& options,
+                     Run& run) {
     VFMGR_TRY(auto const context, GpuContext::open(cuda, gpu.device));
     VFMGR_TRY(auto const free, context.free_bytes());
-    GpuBench const bench{context, gpu, bytes_of(wish, free), wish.rounds};
+    GpuBench const bench{context, gpu, bytes_of(options, free), options.rounds};
     run.take(test_export(bench, Allocation::plain));
     run.take(test_export(bench, Allocation::vmm));
     run.take(test_rounds(bench));
@@ -89,10 +90,11 @@ Result<void> run_all(Cuda const& cuda, CudaGpu const& gpu, GpuTestWish const& wi
     return {};
 }
 
-// Of what several GPUs do together: of no GPU alone, and whatever it offers.
-TestResult test_clique(Cuda const& cuda, GpuTestWish const& wish) {
-    auto order = wish.all_reduce;
-    order.wish.bytes_max = std::min(order.wish.bytes_max, wish.bytes.value_or(UINT64_MAX));
+// Tests what several GPUs do together: it belongs to no single GPU, and runs whatever that GPU
+// offers.
+TestResult test_clique(Cuda const& cuda, GpuTestOptions const& options) {
+    auto order = options.all_reduce;
+    order.options.bytes_max = std::min(order.options.bytes_max, options.bytes.value_or(UINT64_MAX));
     return test_all_reduce(cuda, order);
 }
 
@@ -101,7 +103,7 @@ Verdict verdict_of(std::vector<TestResult> const& tests, bool offered) {
         return std::ranges::any_of(tests, [&](auto const& one) { return one.verdict == verdict; });
     };
     if (any(Verdict::fail)) return Verdict::fail;
-    // What NCCL does without GPUDirect RDMA proves nothing of it.
+    // NCCL without GPUDirect RDMA proves nothing about GPUDirect RDMA.
     if (!offered) return Verdict::not_applicable;
     if (any(Verdict::pass)) return Verdict::pass;
     return any(Verdict::skip) ? Verdict::skip : Verdict::not_applicable;
@@ -139,16 +141,16 @@ std::string bytes_text(std::uint64_t bytes) {
 }
 
 GpuTestReport test_gpu(Cuda const& cuda, CudaGpu const& gpu, GpuInfo const& info,
-                       GpuTestWish const& wish, OnGpuTest const& on_test) {
+                       GpuTestOptions const& options, OnGpuTest const& on_test) {
     GpuTestReport report;
     report.gpu = info;
     Run run(report, on_test);
     bool const offered = offers_gpudirect(gpu);
     if (!offered)
         run.give_up(Verdict::not_applicable, {Problem::unsupported, info.detail, info.remedy});
-    else if (auto const done = run_all(cuda, gpu, wish, run); !done)
+    else if (auto const done = run_all(cuda, gpu, options, run); !done)
         run.give_up(Verdict::fail, done.error());
-    run.take(test_clique(cuda, wish));
+    run.take(test_clique(cuda, options));
     report.verdict = verdict_of(report.tests, offered);
     return report;
 }

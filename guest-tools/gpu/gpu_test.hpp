@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of GPUDirect can be proved without another machine: that the GPU's memory can be exported
-// and registered with the NICs there are, that bytes in it are checked where they lie and damage is
-// found and located, and how fast that is; and of all of the machine's GPUs, where there are
-// several, an all-reduce. Blocks for seconds; one thread.
+// Proves what can be proved of GPUDirect without another machine: that the GPU's memory can be
+// exported and registered with the NICs present, that bytes in it are checked in place and damage
+// is found and located, and how fast that is. With several GPUs, also runs an all-reduce over all
+// of them. Blocks for seconds; one thread.
 #pragma once
 
 #include <functional>
@@ -12,16 +12,16 @@
 
 namespace vfmgr::guest::gpu {
 
-struct GpuTestWish {
+struct GpuTestOptions {
     std::optional<std::uint64_t> bytes;  // of the checked buffer; absent: 1 GiB, or what fits
-    unsigned rounds = 200;               // of taking and giving back
-    AllReduceOrder all_reduce{};         // of `bytes` at most
+    unsigned rounds = 200;               // of allocating and freeing
+    AllReduceOrder all_reduce{};         // at most `bytes`
 };
 
 using OnGpuTest = std::function<void(TestResult const&)>;
 
-// Without started_at and finished_at. `on_test` is called after each test.
+// Does not set started_at and finished_at. Calls `on_test` after each test.
 [[nodiscard]] GpuTestReport test_gpu(Cuda const& cuda, CudaGpu const& gpu, GpuInfo const& info,
-                                     GpuTestWish const& wish, OnGpuTest const& on_test);
+                                     GpuTestOptions const& options, OnGpuTest const& on_test);
 
 }  // namespace vfmgr::guest::gpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs and tests of them as people read them. Pure.
+// GPUs and their tests as text for people. Pure.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace vfmgr::guest::gpu {
 
-// Several lines for each, each ended.
+// Several lines for each GPU, each ending in a newline.
 [[nodiscard]] std::string describe(std::vector<GpuInfo> const& gpus);
-// One line for each test, and what is to be said of it.
+// One line for each test, with its detail.
 [[nodiscard]] std::string describe(TestResult const& test);
 [[nodiscard]] std::string describe(GpuTestReport const& report);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPU memory that a NIC writes and reads: the host's transfers (guest-tools/verify/transfer.hpp) by
-// each of the ways there are, checked on the GPU. One thread, of the GPU's context.
+// each available route, checked on the GPU. One thread, that of the GPU's context.
 #pragma once
 
 #include "guest-tools/gpu/find_gpus.hpp"
@@ -17,16 +17,16 @@ struct OpenGpu {
     GpuContext const& context;
     GpuPayload const& kernels;
 };
-// What of `gpu` outlives the target; `bytes` are whole chunks. kernel_refused and unsupported where
-// that way is not there.
+// What `gpu` refers to outlives the target; `bytes` are whole chunks. Fails with kernel_refused or
+// unsupported where that route is not available.
 [[nodiscard]] Result<std::unique_ptr<verify::TransferTarget>> gpu_target(Route route,
                                                                          ibv_pd* domain,
                                                                          OpenGpu const& gpu,
                                                                          std::uint64_t bytes);
 
-// The test "gpudirect", of the GPU that choose_gpu() takes: each route's transfers, what is
-// recommended, and why the others are not there. not_applicable without a GPU, or with one whose
-// driver offers no GPUDirect; then the staged rate is measured all the same.
+// Runs the test "gpudirect" on the GPU that choose_gpu() returns: each route's transfers, which
+// route is recommended, and why others are not available. not_applicable without a GPU, or if its
+// driver offers no GPUDirect; in the latter case the staged rate is still measured.
 [[nodiscard]] verify::Measured gpudirect(verify::StreamHost const& host,
                                          verify::VerbsPort const& port,
                                          std::chrono::milliseconds window, Deadline deadline);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The test "gpudirect": each route's transfers in one run, compared.
+// The test "gpudirect": runs each route's transfers in one run and compares them.
 #include <fmt/format.h>
 
 #include <array>
@@ -17,12 +17,12 @@ constexpr char const* name = "gpudirect";
 constexpr std::uint64_t memory_bytes = 8 << 20;
 constexpr std::array routes{Route::dma_buf, Route::dma_buf_vmm, Route::peermem, Route::staged};
 
-// What one route came to.
+// The result of one route.
 struct Tried {
     Route route = Route::staged;
-    std::optional<Error> refused;  // it could not be registered
-    Measured made{};               // else
-    std::string over{};            // by which transport
+    std::optional<Error> refused;  // could not be registered
+    Measured made{};               // otherwise
+    std::string over{};            // the transport used
     [[nodiscard]] bool passed() const { return !refused && made.result.verdict == Verdict::pass; }
     [[nodiscard]] double figure(char const* which) const {
         auto const found = made.result.figures.find(which);
@@ -47,9 +47,8 @@ Result<Tried> attempt(Bench const& bench, Route route) {
         tried.refused = target.error();
         return tried;
     }
-    VFMGR_TRY(auto stream,
-              verify::TransferStream::open(bench.host, bench.port, domain.get(),
-                                           StreamKind::gpu_transfer, (*target)->region()));
+    VFMGR_TRY(auto stream, verify::TransferStream::open(bench.host, bench.port, domain.get(),
+                                                        StreamKind::gpu_transfer, (*target)->mr()));
     tried.over = stream.over();
     tried.made = verify::run_transfers(stream, **target, bench.window, bench.deadline);
     return tried;
@@ -69,7 +68,7 @@ std::string summary(Tried const& tried) {
                                   : fmt::format("{:.1f} of a million chunks stale", stale));
 }
 
-// Each on its own where they differ: what DC carries of one memory it need not of another.
+// Lists each transport where they differ: DC may carry one kind of memory and not another.
 std::string transports(std::vector<Tried> const& all) {
     std::string text;
     std::string_view last;
@@ -92,7 +91,7 @@ void add(TestResult& result, Tried const& tried) {
     result.bytes_checked += tried.made.result.bytes_checked;
 }
 
-// The NIC reaches the GPU by one way at least; of what fails, the first.
+// Passes when at least one route reaches the GPU. Reports the first of several failures.
 void conclude(Bench const& bench, std::vector<Tried> const& all, bool offers, TestResult& result) {
     std::string text;
     Tried const* best = nullptr;
@@ -122,7 +121,7 @@ void conclude(Bench const& bench, std::vector<Tried> const& all, bool offers, Te
     } else if (bench.port.software) {
         result.verdict = Verdict::skip;
         result.detail = "a software RDMA device reaches no GPU; " + text;
-        result.remedy = "lend a VF whose driver does RDMA itself";
+        result.remedy = "attach a VF whose driver does RDMA itself";
     } else {
         result.verdict = Verdict::fail;
         result.detail = "the NIC does not reach the GPU; " + text;
@@ -142,7 +141,7 @@ Result<Measured> test(FoundGpus const& found, verify::StreamHost const& host,
     std::vector<Tried> all;
     for (auto const route : routes) {
         if (!offers && route != Route::staged) continue;
-        // It would be refused for the same reason.
+        // Skips a route that would be refused for the same reason.
         if (route == Route::dma_buf_vmm && all.back().refused) continue;
         VFMGR_TRY(auto tried, attempt(bench, route));
         all.push_back(std::move(tried));
@@ -163,7 +162,7 @@ Measured not_tested(Verdict verdict, Error const& error) {
 
 Measured gpudirect(verify::StreamHost const& host, verify::VerbsPort const& port,
                    std::chrono::milliseconds window, Deadline deadline) {
-    auto const facts = look({});
+    auto const facts = collect_facts({});
     auto const found = find_gpus(checks::read_machine(facts));
     if (!found)
         return not_tested(

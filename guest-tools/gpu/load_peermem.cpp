@@ -21,38 +21,38 @@ constexpr std::chrono::seconds modprobe_time_max{60};
 std::string text_of(std::vector<Awaited> const& awaited) {
     std::string text;
     for (auto const& one : awaited)
-        text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", one.what, one.seen);
+        text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", one.what, one.observed);
     return text;
 }
 
-PeermemPlan plan_now(Places const& places, PeermemWish wish) {
-    auto const facts = look(places);
-    return peermem_plan(checks::read_machine(facts), wish);
+PeermemPlan plan_now(Places const& places, PeermemOptions options) {
+    auto const facts = collect_facts(places);
+    return peermem_plan(checks::read_machine(facts), options);
 }
 
-// Until the plan is another than to wait, or the deadline.
-Result<PeermemPlan> await_plan(Places const& places, PeermemWish wish,
+// Waits until the plan is no longer to wait, or until the deadline.
+Result<PeermemPlan> await_plan(Places const& places, PeermemOptions options,
                                std::optional<Deadline> wait_until,
-                               std::function<void(std::string const&)> const& tell) {
-    auto const release = checks::read_machine(look(places)).release;
+                               std::function<void(std::string const&)> const& report) {
+    auto const release = checks::read_machine(collect_facts(places)).release;
     VFMGR_TRY(auto watch, ModuleWatch::open(places.root, release));
-    auto plan = plan_now(places, wish);
-    std::vector<Awaited> told;
+    auto plan = plan_now(places, options);
+    std::vector<Awaited> reported;
     while (plan.next == PeermemNext::wait && wait_until) {
         auto const left =
             std::chrono::ceil<std::chrono::seconds>(*wait_until - steady_clock::now());
-        if (plan.awaited != told)
-            tell(fmt::format("waits for {} (not longer than {} s)", text_of(plan.awaited),
-                             std::max<long>(0, left.count())));
-        told = plan.awaited;
+        if (plan.awaited != reported)
+            report(fmt::format("waits for {} (not longer than {} s)", text_of(plan.awaited),
+                               std::max<long>(0, left.count())));
+        reported = plan.awaited;
         VFMGR_TRY(auto const ready, watch.wait(*wait_until));
         if (ready == Readiness::deadline_passed) break;
-        plan = plan_now(places, wish);
+        plan = plan_now(places, options);
     }
     return plan;
 }
 
-// What the log has now and had not before. The clock of its lines is the kernel's.
+// Returns the log lines that are new since then. Their clock is the kernel's.
 std::vector<std::string> logged_since(double seconds, checks::Machine const& machine) {
     std::vector<std::string> lines;
     if (!machine.log) return lines;
@@ -71,35 +71,35 @@ std::string kernel_name(std::string name) {
 }
 
 std::optional<Finding> load(Places const& places, std::string const& module) {
-    auto const before = look(places);
+    auto const before = collect_facts(places);
     auto const since = end_of_log(checks::read_machine(before));
-    auto const said =
+    auto const ended =
         checks::run_command({places.modprobe, module}, steady_clock::now() + modprobe_time_max);
-    auto const after = look(places);
+    auto const after = collect_facts(places);
     auto const machine = checks::read_machine(after);
     bool const is_there = checks::module_loaded(machine, kernel_name(module));
-    if (said.error == 0 && said.exit_status == 0 && is_there) return std::nullopt;
-    auto words = said.err + said.out;
-    if (said.error == ETIMEDOUT)
+    if (ended.error == 0 && ended.exit_status == 0 && is_there) return std::nullopt;
+    auto words = ended.err + ended.out;
+    if (ended.error == ETIMEDOUT)
         words = fmt::format("did not end in {} s, and was killed", modprobe_time_max.count());
-    else if (said.error != 0)
-        words = fmt::format("{} can't be run: {}", places.modprobe, errno_name(said.error));
-    else if (said.exit_status == 0)
+    else if (ended.error != 0)
+        words = fmt::format("{} can't be run: {}", places.modprobe, errno_name(ended.error));
+    else if (ended.exit_status == 0)
         words += "it ended with 0, and the module is not loaded";
     return explain_refusal(kernel_name(module), words, logged_since(since, machine));
 }
 
 }  // namespace
 
-checks::Facts look(Places const& places) {
+checks::Facts collect_facts(Places const& places) {
     return checks::collect({CheckedMachine::guest, places.root});
 }
 
-Result<PeermemOutcome> load_peermem(Places const& places, PeermemWish wish,
+Result<PeermemOutcome> load_peermem(Places const& places, PeermemOptions options,
                                     std::optional<Deadline> wait_until,
-                                    std::function<void(std::string const&)> const& tell) {
+                                    std::function<void(std::string const&)> const& report) {
     PeermemOutcome outcome;
-    VFMGR_TRY(outcome.plan, await_plan(places, wish, wait_until, tell));
+    VFMGR_TRY(outcome.plan, await_plan(places, options, wait_until, report));
     switch (outcome.plan.next) {
         case PeermemNext::nothing:
             outcome.end = outcome.plan.loaded ? PeermemEnd::was_loaded : PeermemEnd::not_needed;

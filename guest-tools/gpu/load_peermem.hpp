@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads what brings GPU memory to the NIC, when asked: by the plan, after what it waits for, and
-// with the kernel's word for it. Blocks; any thread.
+// Loads on request the module that lets the NIC reach GPU memory: follows the plan, waits for what
+// the plan awaits, and explains a refusal with the kernel's messages. Blocks; any thread.
 #pragma once
 
 #include <functional>
@@ -12,35 +12,35 @@
 
 namespace vfmgr::guest::gpu {
 
-// What tests put in place of this machine.
+// What tests replace of this machine.
 struct Places {
-    std::string root;                     // before every path; empty: this machine
-    std::string modprobe = "modprobe";    // programs, looked for in PATH
-    std::string systemctl = "systemctl";  //
+    std::string root;                   // prefix of every path; empty: this machine
+    std::string modprobe = "modprobe";  // programs, searched for in PATH
+    std::string systemctl = "systemctl";
 };
 
 enum class PeermemEnd {
-    not_needed,   // nothing to load
-    was_loaded,   //
+    not_needed,  // nothing to load
+    was_loaded,
     loaded,       // now
     impossible,   // nothing was tried: see the plan's hindrances
-    not_in_time,  // what is awaited did not come
+    not_in_time,  // what is awaited did not appear
     refused,      // modprobe failed: see `refusal`
 };
 
 struct PeermemOutcome {
     PeermemEnd end = PeermemEnd::not_needed;
-    PeermemPlan plan;                // the last
-    std::optional<Finding> refusal;  //
+    PeermemPlan plan;  // the last one
+    std::optional<Finding> refusal;
 };
 
-// Looks, waits at most until `wait_until` (not at all without), loads, and looks again. `tell` is
-// told what is awaited, each time that changes.
+// Observes, waits at most until `wait_until` (not at all without it), loads, and observes again.
+// Calls `report` with what is awaited each time that changes.
 [[nodiscard]] Result<PeermemOutcome> load_peermem(
-    Places const& places, PeermemWish wish, std::optional<Deadline> wait_until,
-    std::function<void(std::string const&)> const& tell);
+    Places const& places, PeermemOptions options, std::optional<Deadline> wait_until,
+    std::function<void(std::string const&)> const& report);
 
-[[nodiscard]] checks::Facts look(Places const& places);
+[[nodiscard]] checks::Facts collect_facts(Places const& places);
 
 }  // namespace vfmgr::guest::gpu
 

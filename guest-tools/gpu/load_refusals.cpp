@@ -17,7 +17,7 @@ std::string with(std::string text, char from, char to) {
     return text;
 }
 
-// To modprobe "-" and "_" are the same.
+// modprobe treats "-" and "_" as the same.
 bool same_module(std::string_view one, std::string_view other) {
     return with(std::string(one), '-', '_') == with(std::string(other), '-', '_');
 }
@@ -27,7 +27,7 @@ Finding named(std::string rule, Finding finding) {
     return finding;
 }
 
-// Words of a line, however they are spaced.
+// Splits a line into words, however they are spaced.
 std::vector<std::string_view> words_of(std::string_view line) {
     constexpr std::string_view space = " \t\r";
     std::vector<std::string_view> words;
@@ -40,9 +40,9 @@ std::vector<std::string_view> words_of(std::string_view line) {
     }
 }
 
-// "install nvidia-peermem /bin/false": modprobe then runs that in place of loading.
-void look_at_rules(checks::Machine const& machine, std::string const& module,
-                   std::vector<Finding>& hindrances) {
+// "install nvidia-peermem /bin/false": modprobe runs that instead of loading the module.
+void check_rules(checks::Machine const& machine, std::string const& module,
+                 std::vector<Finding>& hindrances) {
     for (auto const& [path, fact] : machine.facts.files) {
         if (path.find("/modprobe.d/") == path.npos) continue;
         for (std::string_view rest = fact.bytes; !rest.empty();) {
@@ -66,8 +66,8 @@ void look_at_rules(checks::Machine const& machine, std::string const& module,
     }
 }
 
-void look_at_parameters(checks::Machine const& machine, std::string const& module,
-                        std::vector<Finding>& hindrances) {
+void check_parameters(checks::Machine const& machine, std::string const& module,
+                      std::vector<Finding>& hindrances) {
     if (!machine.parameters) return;
     auto const* const list = checks::find_parameter(*machine.parameters, "module_blacklist");
     if (!list) return;
@@ -82,19 +82,19 @@ void look_at_parameters(checks::Machine const& machine, std::string const& modul
                                            module, list->value),
                                checks::by_hand("take it from the kernel's command line, and reboot",
                                                BlastRadius::reboot),
-                               {checks::seen(machine, "/proc/cmdline")})));
+                               {checks::evidence_of(machine, "/proc/cmdline")})));
         rest.remove_prefix(std::min(end + 1, rest.size()));
     }
 }
 
 // --- after the kernel has refused ---
 
-// What modprobe and the kernel write, from their sources: kmod's ERR(), kernel/module/main.c,
-// signing.c and version.c, security/lockdown. Of several the first that is found counts: the log
-// says more than the errno.
+// Messages of modprobe and the kernel, from their sources: kmod's ERR(), kernel/module/main.c,
+// signing.c and version.c, security/lockdown. The first that is found counts: the log is more
+// specific than the errno.
 struct KnownRefusal {
-    std::string_view said;  // in the log, or by modprobe
-    std::string_view rule, cause, cure;
+    std::string_view message;  // in the log, or from modprobe
+    std::string_view rule, cause, remedy;
     BlastRadius blast_radius = BlastRadius::none;
 };
 
@@ -143,7 +143,7 @@ constexpr auto known = std::to_array<KnownRefusal>({
      "the kernel's log says why: dmesg | grep NVRM"},
 });
 
-// Lines that name the module, or no module at all, as those about signatures did for long.
+// Whether a line names the module, or no module at all, as lines about signatures long did.
 bool is_about(std::string_view line, std::string const& module) {
     if (line.find(module) != line.npos || line.find(with(module, '_', '-')) != line.npos)
         return true;
@@ -155,8 +155,8 @@ constexpr std::size_t lines_max = 8;
 
 }  // namespace
 
-void look_at_kernel(checks::Machine const& machine, std::string const& module,
-                    std::vector<Finding>& hindrances) {
+void check_kernel(checks::Machine const& machine, std::string const& module,
+                  std::vector<Finding>& hindrances) {
     constexpr auto disabled = "/proc/sys/kernel/modules_disabled";
     if (machine.facts.text(disabled).value_or("") == "1")
         hindrances.push_back(named(
@@ -166,14 +166,14 @@ void look_at_kernel(checks::Machine const& machine, std::string const& module,
                                            "the module before it is set, and reboot",
                                            BlastRadius::reboot),
                            {{disabled, "1"}})));
-    look_at_parameters(machine, module, hindrances);
-    look_at_rules(machine, module, hindrances);
+    check_parameters(machine, module, hindrances);
+    check_rules(machine, module, hindrances);
     for (auto& finding : checks::judge_secure_boot(machine))
         if (finding.result == CheckResult::failed || finding.result == CheckResult::warning)
             hindrances.push_back(named("stack.secure_boot", std::move(finding)));
 }
 
-Finding explain_refusal(std::string const& module, std::string_view modprobe_said,
+Finding explain_refusal(std::string const& module, std::string_view modprobe_output,
                         std::span<std::string const> logged) {
     std::vector<Evidence> evidence;
     std::string all;
@@ -183,13 +183,13 @@ Finding explain_refusal(std::string const& module, std::string_view modprobe_sai
         if (evidence.size() < lines_max)
             evidence.push_back({"the kernel's log", line.substr(0, line_bytes_max)});
     }
-    while (modprobe_said.ends_with('\n')) modprobe_said.remove_suffix(1);
-    if (!modprobe_said.empty())
-        evidence.push_back({"modprobe", std::string(modprobe_said.substr(0, line_bytes_max))});
-    all += modprobe_said;
+    while (modprobe_output.ends_with('\n')) modprobe_output.remove_suffix(1);
+    if (!modprobe_output.empty())
+        evidence.push_back({"modprobe", std::string(modprobe_output.substr(0, line_bytes_max))});
+    all += modprobe_output;
     auto const found = std::ranges::find_if(known, [&](auto const& one) {
         bool const of_peers = one.rule == "gpu.install_order";
-        return all.find(one.said) != all.npos && (!of_peers || module == "nvidia_peermem");
+        return all.find(one.message) != all.npos && (!of_peers || module == "nvidia_peermem");
     });
     if (found == known.end())
         return named(module == "nvidia_p2p" ? "gpu.igpu" : "gpu.peermem",
@@ -198,7 +198,7 @@ Finding explain_refusal(std::string const& module, std::string_view modprobe_sai
                                     std::move(evidence)));
     return named(std::string(found->rule),
                  checks::failed("", fmt::format("{} did not load: {}", module, found->cause),
-                                checks::by_hand(std::string(found->cure), found->blast_radius),
+                                checks::by_hand(std::string(found->remedy), found->blast_radius),
                                 std::move(evidence)));
 }
 

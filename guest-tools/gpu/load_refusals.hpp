@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why the kernel takes no module: what is set against it on this machine, told before anything is
-// loaded; and what kernel and modprobe said when it was tried, with cause and cure.
-// Pure; any thread.
+// Why the kernel refuses a module: what on this machine prevents it, reported before anything is
+// loaded; and what kernel and modprobe reported when it was tried, with cause and remedy. Pure; any
+// thread.
 #pragma once
 
 #include <span>
@@ -14,13 +14,13 @@
 
 namespace vfmgr::guest::gpu {
 
-// `module` as the kernel writes it: "nvidia_peermem".
-void look_at_kernel(checks::Machine const& machine, std::string const& module,
-                    std::vector<Finding>& hindrances);
+// `module` is spelled as in the kernel: "nvidia_peermem".
+void check_kernel(checks::Machine const& machine, std::string const& module,
+                  std::vector<Finding>& hindrances);
 
-// The words of a modprobe that failed, and what the kernel's log has had since it was started. The
-// lines that are about this module become evidence. Any bytes.
-[[nodiscard]] Finding explain_refusal(std::string const& module, std::string_view modprobe_said,
+// Explains a failed modprobe from its output and from the kernel's log since it was started. Lines
+// about this module become evidence. Accepts any bytes.
+[[nodiscard]] Finding explain_refusal(std::string const& module, std::string_view modprobe_output,
                                       std::span<std::string const> logged);
 
 }  // namespace vfmgr::guest::gpu

@@ -18,16 +18,17 @@ Result<ModuleWatch> ModuleWatch::open(std::string root, std::string const& relea
     auto const folder = root + "/lib/modules/" + release;
     VFMGR_TRY(auto monitor, EventMonitor::open(EventMonitor::Scope::links));
     FileDescriptor lists(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-    // depmod writes beside, and renames. Without the folder nothing can be built for this kernel.
+    // depmod writes a new file and renames it. Without the folder, nothing can be built for this
+    // kernel.
     if (lists && ::inotify_add_watch(lists.get(), folder.c_str(), IN_MOVED_TO) < 0) lists.reset();
     ModuleWatch watch(std::move(monitor), std::move(lists), root + "/proc/modules",
                       folder + "/modules.dep", root + "/sys/bus/pci/drivers/nvidia");
-    watch.seen_ = watch.now();
+    watch.observed_ = watch.now();
     return watch;
 }
 
-// Names and states of modules, not their users, who come and go; which list there is; and which
-// GPUs the driver has.
+// Returns names and states of modules, but not their users, which come and go; the identity of the
+// list; and the GPUs of the driver.
 std::string ModuleWatch::now() const {
     std::string all;
     std::ifstream in(modules_);
@@ -53,8 +54,8 @@ Result<Readiness> ModuleWatch::wait(Deadline deadline) {
     if (lists_) fds.push_back(lists_.get());
     while (true) {
         auto const is = now();
-        if (is != seen_) {
-            seen_ = is;
+        if (is != observed_) {
+            observed_ = is;
             return Readiness::readable;
         }
         VFMGR_TRY(auto const ready, await_readable(fds, deadline));

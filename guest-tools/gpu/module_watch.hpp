@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits until other modules are loaded, or are there to be loaded: by the kernel's own events, and
-// by depmod putting a new list in place, never by time. Owned by one thread.
+// Waits until other modules are loaded or can be loaded: by the kernel's own events and by depmod's
+// replacing the list, never by time. Owned by one thread.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@ namespace vfmgr::guest::gpu {
 
 class ModuleWatch {
   public:
-    // Open it before the look whose result is waited to change. `root` is before every path.
+    // Open it before the observation whose change is awaited. `root` is the prefix of every path.
     [[nodiscard]] static Result<ModuleWatch> open(std::string root, std::string const& release);
 
-    // Until a module or a GPU of NVIDIA's driver came or went, or the list of modules was replaced;
-    // or the deadline.
+    // Waits until a module or a GPU of NVIDIA's driver comes or goes, the list of modules is
+    // replaced, or the deadline passes.
     [[nodiscard]] Result<Readiness> wait(Deadline deadline);
 
   private:
@@ -32,7 +32,7 @@ class ModuleWatch {
     EventMonitor monitor_;
     FileDescriptor lists_;  // inotify, where there is a folder to watch
     std::string modules_, list_, driver_;
-    std::string seen_;
+    std::string observed_;
 };
 
 }  // namespace vfmgr::guest::gpu

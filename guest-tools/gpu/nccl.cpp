@@ -14,8 +14,8 @@ struct Level {
     std::string_view word;
     PciDistance distance;
 };
-// Nearer ones first; a number is a place in this list, as in NCCL's older versions. LOC is the same
-// GPU, so no NIC is so near.
+// Nearest first; a number is an index into this list, as in NCCL's older versions. LOC is the same
+// GPU, so no NIC is that near.
 constexpr std::array<Level, 6> levels{{{"LOC", PciDistance::unknown},
                                        {"PIX", PciDistance::pix},
                                        {"PXB", PciDistance::pxb},
@@ -29,14 +29,14 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
 }
 
-// A switch of the host's: what is below it, by the port above its bus.
+// A switch of the host, by the port above its bus, with everything below it.
 struct Switch {
     PciPort upper;
     std::map<PciAddress, Switch> switches;
     std::vector<PlacedFunction const*> functions;
 };
 
-// Ports on the way are a root port, then an upper and a lower one of each switch.
+// The ports on the way are a root port, then an upstream and a downstream port of each switch.
 Switch& switch_of(Switch& root, std::vector<PciPort> const& above) {
     auto* at = &root;
     for (std::size_t upper = 1; upper + 1 < above.size(); upper += 2) {
@@ -46,8 +46,8 @@ Switch& switch_of(Switch& root, std::vector<PciPort> const& above) {
     return *at;
 }
 
-// Of a PEX switch, by its upper port; 0: another. NCCL tells the lower level of the fifth
-// generation from the upper one by the first digit of the last id.
+// Returns a PEX switch's generation from its upstream port; 0: another switch. NCCL distinguishes
+// the lower level of the fifth generation from the upper one by the first digit of the last id.
 int broadcom_generation(PciPort const& upper, bool is_lower_level) {
     constexpr std::uint16_t broadcom = 0x1000, fourth = 0xc010, fifth = 0xc030;
     if (upper.vendor != broadcom || upper.subsystem_vendor != broadcom) return 0;
@@ -67,7 +67,7 @@ PciPlace with_switches_as_nccl(PciPlace place) {
     return place;
 }
 
-// What NCCL knows a switch by; nothing where nobody tells.
+// Returns the ids by which NCCL recognizes a switch; empty where they are unknown.
 std::string ids_text(PciPort const& upper) {
     if (upper.vendor == 0) return {};
     return fmt::format(R"(vendor="0x{:04x}" device="0x{:04x}" subsystem_vendor="0x{:04x}" )"
@@ -75,7 +75,7 @@ std::string ids_text(PciPort const& upper) {
                        upper.vendor, upper.device, upper.subsystem_vendor, upper.subsystem_device);
 }
 
-// Of a switch, which the VM does not show, NCCL can't read it.
+// NCCL can't read the link of a switch, which the VM does not show.
 std::string link_text(PciPlace const* place) {
     constexpr double usual_speed = 16;
     constexpr std::uint32_t usual_width = 16;
@@ -91,7 +91,7 @@ PciPlace const* any_below(Switch const& one) {
 
 void write(Switch const& one, std::string const& indent, unsigned& number, std::string& out) {
     for (auto const& [port, below] : one.switches) {
-        // An address that no VM has; each switch needs its own.
+        // Uses an address that no VM has; each switch needs its own.
         auto const index = ++number;
         out += fmt::format("{}<pci busid=\"ffff:{:02x}:{:02x}.0\" class=\"0x060400\" {}{}>\n",
                            indent, 0xff - index / 32, index % 32, ids_text(below.upper),
@@ -105,7 +105,7 @@ void write(Switch const& one, std::string const& indent, unsigned& number, std::
                            link_text(&function->host));
 }
 
-// Of masks in hexadecimal digits, with commas at the same places.
+// Returns the union of masks in hexadecimal digits, with commas at the same places.
 std::string all(std::vector<std::string> const& masks) {
     constexpr std::string_view digits = "0123456789abcdef";
     std::string sum;
@@ -160,7 +160,7 @@ PciDistance nccl_distance(PciPlace const& one, PciPlace const& other) {
 
 std::string topology_file(std::vector<PlacedFunction> const& functions,
                           std::vector<std::string> const& affinities) {
-    constexpr int no_node = std::numeric_limits<int>::max();  // that anybody tells: the last
+    constexpr int no_node = std::numeric_limits<int>::max();  // unknown node: sorts last
     std::map<int, Switch> nodes;
     for (auto const& function : functions)
         switch_of(nodes[function.host.numa_node.value_or(no_node)], function.host.above)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of libnccl.so.2 is used, declared here: vf-guest is built without it, and opens the library
-// where it runs. Names and numbers are those of NVIDIA's nccl.h, which NCCL 2 only adds to; its
-// cudaStream_t is CUstream, and its device numbers are the order in which CUDA lists. Values.
+// Declares what vf-guest uses of libnccl.so.2: it is built without the library and opens it at run
+// time. Names and numbers are those of NVIDIA's nccl.h, which NCCL 2 only adds to. Its cudaStream_t
+// is CUstream, and its device numbers follow the order in which CUDA lists. Values.
 #pragma once
 
 #include "guest-tools/gpu/cuda_abi.hpp"
@@ -13,14 +13,14 @@ using NcclComm = struct ncclComm*;
 
 inline constexpr NcclResult nccl_success = 0;
 inline constexpr NcclResult nccl_system_error = 2;
-inline constexpr NcclResult nccl_in_progress = 7;  // of communicators that do not block
+inline constexpr NcclResult nccl_in_progress = 7;  // of non-blocking communicators
 inline constexpr int nccl_float32 = 7;             // ncclDataType_t
 inline constexpr int nccl_sum = 0;                 // ncclRedOp_t
 
 template <class... Arguments>
 using NcclCall = NcclResult (*)(Arguments...);
 
-// Each is the symbol of its name.
+// Each member holds the symbol of its name.
 struct NcclCalls {
     NcclCall<int*> ncclGetVersion;
     char const* (*ncclGetErrorString)(NcclResult);

@@ -63,13 +63,13 @@ bool is_integrated(Machine const& machine) {
 
 // --- NVIDIA's driver ---
 
-void look_at_driver(Machine const& machine, PeermemPlan& plan) {
+void check_driver(Machine const& machine, PeermemPlan& plan) {
     constexpr auto what = "NVIDIA's driver";
     if (module_loaded(machine, "nvidia")) {
         auto const gpus = checks::own_gpus(machine);
         bool const has_one =
             std::ranges::any_of(gpus, [](auto const* gpu) { return gpu->driver == "nvidia"; });
-        // So it looks while the driver starts, too.
+        // It is the same while the driver starts.
         if (!has_one)
             plan.awaited.push_back(
                 {what, "nvidia is loaded and has no GPU (dmesg | grep NVRM says why)"});
@@ -88,7 +88,7 @@ void look_at_driver(Machine const& machine, PeermemPlan& plan) {
             {what, fmt::format("akmods has not built nvidia for kernel {}", machine.release)});
         return;
     }
-    // Of several GPUs without a driver one says enough.
+    // One finding is enough for several GPUs without a driver.
     auto findings = checks::judge_gpu_driver(machine);
     auto const bad = std::ranges::find_if(findings, is_bad);
     plan.hindrances.push_back(of_rule(
@@ -100,14 +100,14 @@ void look_at_driver(Machine const& machine, PeermemPlan& plan) {
 
 // --- the RDMA stack ---
 
-// The stack that is installed has what the one that is loaded lacks: openibd has yet to replace it.
+// Whether the installed stack has what the loaded one lacks: openibd has yet to replace it.
 bool peers_are_installed(Machine const& machine) {
     auto const path = fmt::format("/lib/modules/{}/modules.symbols", machine.release);
     return machine.facts.text(path).value_or("").find("symbol:ib_register_peer_memory_client ") !=
            std::string_view::npos;
 }
 
-void look_at_rdma(Machine const& machine, checks::Peermem const& peermem, PeermemPlan& plan) {
+void check_rdma(Machine const& machine, checks::Peermem const& peermem, PeermemPlan& plan) {
     constexpr auto what = "OFED";
     bool const container = checks::runs_kubelet(machine);
     for (auto const* device : checks::own_connectx(machine)) {
@@ -138,7 +138,7 @@ void look_at_rdma(Machine const& machine, checks::Peermem const& peermem, Peerme
 
 // --- the module's file ---
 
-// "5.15.0-125-generic": kernels that DKMS has built NVIDIA's modules for.
+// "5.15.0-125-generic": kernels for which DKMS has built NVIDIA's modules.
 std::string built_for(Machine const& machine) {
     std::string kernels;
     for (auto const& [path, folder] : machine.facts.folders) {
@@ -150,7 +150,7 @@ std::string built_for(Machine const& machine) {
     return kernels;
 }
 
-// Loaded, and not among this machine's files.
+// Whether the driver is loaded but not among this machine's files.
 bool driver_is_a_containers(Machine const& machine) {
     return module_loaded(machine, "nvidia") && !checks::module_file(machine, "nvidia");
 }
@@ -168,7 +168,7 @@ Finding absent(Machine const& machine, checks::Peermem const& peermem) {
                           checks::rebuild_nvidia(machine), peermem.evidence);
 }
 
-void look_at_file(Machine const& machine, checks::Peermem const& peermem, PeermemPlan& plan) {
+void check_file(Machine const& machine, checks::Peermem const& peermem, PeermemPlan& plan) {
     using checks::PeermemBuild;
     auto const add = [&](char const* rule, Finding finding) {
         plan.hindrances.push_back(of_rule(rule, std::move(finding)));
@@ -214,11 +214,11 @@ PeermemPlan plan_integrated(Machine const& machine) {
     for (auto& finding : checks::judge_igpu(machine))
         if (there && !*there && is_bad(finding))
             plan.hindrances.push_back(of_rule("gpu.igpu", std::move(finding)));
-    look_at_kernel(machine, "nvidia_p2p", plan.hindrances);
+    check_kernel(machine, "nvidia_p2p", plan.hindrances);
     return decided(std::move(plan));
 }
 
-PeermemPlan plan_card(Machine const& machine, PeermemWish wish) {
+PeermemPlan plan_card(Machine const& machine, PeermemOptions options) {
     PeermemPlan plan;
     plan.module = "nvidia-peermem";
     auto const peermem = checks::examine_peermem(machine);
@@ -230,7 +230,7 @@ PeermemPlan plan_card(Machine const& machine, PeermemWish wish) {
                        fmt::format("nv_peer_mem is loaded and is what NVIDIA's driver {} has",
                                    driver->version));
     auto const dma_buf = checks::judge_dma_buf(machine);
-    if (dma_buf.can == checks::Can::yes && !wish.despite_dma_buf)
+    if (dma_buf.can == checks::Can::yes && !options.despite_dma_buf)
         return nothing(plan.module,
                        "DMA-BUF can be used, which is the way to prefer, and nothing has to be "
                        "loaded for it: " +
@@ -244,23 +244,23 @@ PeermemPlan plan_card(Machine const& machine, PeermemWish wish) {
         plan.remarks.emplace_back(
             "whether this GPU offers GPUDirect at all, only CUDA tells (a GeForce does not): the "
             "module loads all the same, and registering memory fails");
-    look_at_driver(machine, plan);
-    look_at_rdma(machine, peermem, plan);
-    // What is still to be installed brings its own file.
+    check_driver(machine, plan);
+    check_rdma(machine, peermem, plan);
+    // A driver that is still to be installed brings its own file.
     bool const file_may_come =
         !module_loaded(machine, "nvidia") && !checks::module_file(machine, "nvidia");
-    if (!file_may_come) look_at_file(machine, peermem, plan);
+    if (!file_may_come) check_file(machine, peermem, plan);
     if (old_loaded)
         for (auto& finding : checks::judge_nv_peer_mem(machine))
             if (is_bad(finding))
                 plan.hindrances.push_back(of_rule("gpu.nv_peer_mem", std::move(finding)));
-    look_at_kernel(machine, "nvidia_peermem", plan.hindrances);
+    check_kernel(machine, "nvidia_peermem", plan.hindrances);
     return decided(std::move(plan));
 }
 
 }  // namespace
 
-PeermemPlan peermem_plan(Machine const& machine, PeermemWish wish) {
+PeermemPlan peermem_plan(Machine const& machine, PeermemOptions options) {
     if (!machine.pci) {
         PeermemPlan plan;
         plan.module = "nvidia-peermem";
@@ -272,7 +272,7 @@ PeermemPlan peermem_plan(Machine const& machine, PeermemWish wish) {
     if (gpus.empty() && !integrated)
         return nothing({}, "there is no NVIDIA GPU that this machine uses itself");
     if (!checks::has_rdma_nic(machine)) return nothing({}, "there is no NIC with RDMA in hardware");
-    return integrated ? plan_integrated(machine) : plan_card(machine, wish);
+    return integrated ? plan_integrated(machine) : plan_card(machine, options);
 }
 
 }  // namespace vfmgr::guest::gpu

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the memory of this machine's GPUs comes within reach of its NICs: DMA-BUF, for which nothing
-// is loaded, or a module; what that module waits for, and all that would make the kernel refuse it,
-// found without loading anything (verification.md, 4.2 and 4.3).
-// Pure; values; any thread.
+// How the NICs of this machine can reach its GPUs' memory: by DMA-BUF, for which nothing is loaded,
+// or by a module. Lists what that module waits for, and all that would make the kernel refuse it,
+// found without loading anything (verification.md, 4.2 and 4.3). Pure; values; any thread.
 #pragma once
 
 #include <string>
@@ -15,32 +14,32 @@ namespace vfmgr::guest::gpu {
 
 enum class PeermemNext {
     nothing,     // it is loaded, or nothing here needs it
-    load,        // nothing known keeps it from loading
-    wait,        // for what comes by itself: a driver that is being built or started
-    impossible,  // somebody has to cure something first
+    load,        // no known reason keeps it from loading
+    wait,        // for what appears by itself: a driver that is being built or started
+    impossible,  // the admin has to remedy something first
 };
 
-// What comes by itself, and how it shows that it is not there yet.
+// What appears by itself, and the evidence that it is not there yet.
 struct Awaited {
-    std::string what;  // "NVIDIA's driver"
-    std::string seen;  // "nvidia is not loaded"
+    std::string what;      // "NVIDIA's driver"
+    std::string observed;  // "nvidia is not loaded"
     bool operator==(Awaited const&) const = default;
 };
 
 struct PeermemPlan {
     PeermemNext next = PeermemNext::nothing;
-    std::string module;               // as modprobe takes it; empty where no GPU would need one
-    bool loaded = false;              //
-    std::string reason;               // of `next`, one sentence
-    std::vector<Awaited> awaited;     //
-    std::vector<Finding> hindrances;  // all of them, each with its cure
+    std::string module;  // as modprobe takes it; empty where no GPU would need one
+    bool loaded = false;
+    std::string reason;  // for `next`, one sentence
+    std::vector<Awaited> awaited;
+    std::vector<Finding> hindrances;  // all of them, each with its remedy
     std::vector<std::string> remarks;
 };
 
-struct PeermemWish {
-    bool despite_dma_buf = false;  // for programs that know no DMA-BUF
+struct PeermemOptions {
+    bool despite_dma_buf = false;  // for programs that do not support DMA-BUF
 };
-[[nodiscard]] PeermemPlan peermem_plan(checks::Machine const& machine, PeermemWish wish);
+[[nodiscard]] PeermemPlan peermem_plan(checks::Machine const& machine, PeermemOptions options);
 
 }  // namespace vfmgr::guest::gpu
 

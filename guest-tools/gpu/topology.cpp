@@ -15,26 +15,28 @@ std::optional<std::string> path_of(checks::Machine const& machine, PciAddress co
     return target ? path_here(*target) : std::nullopt;
 }
 
-LentFunction const* find_told(HostTopology const& told, std::optional<std::string> const& path) {
-    auto const found = path ? std::ranges::find(told.functions, *path, &LentFunction::in_guest)
-                            : told.functions.end();
-    return found == told.functions.end() ? nullptr : &*found;
+AttachedFunction const* find_function(HostTopology const& host_topology,
+                                      std::optional<std::string> const& path) {
+    auto const found =
+        path ? std::ranges::find(host_topology.functions, *path, &AttachedFunction::in_guest)
+             : host_topology.functions.end();
+    return found == host_topology.functions.end() ? nullptr : &*found;
 }
 
-// Where a GPU and a NIC are.
+// The places of a GPU and a NIC.
 struct Ends {
     PciPlace gpu, nic;
 };
 struct Places {
     Ends here;
-    std::optional<Ends> on_host;  // absent where it did not tell
+    std::optional<Ends> on_host;  // absent if the host did not report them
 };
 
 std::optional<Ends> on_host(checks::Machine const& machine, GpuNicPair const& pair,
-                            std::optional<HostTopology> const& told) {
-    if (!told) return std::nullopt;
-    auto const* const gpu = find_told(*told, path_of(machine, pair.gpu));
-    auto const* const nic = find_told(*told, path_of(machine, pair.nic));
+                            std::optional<HostTopology> const& host_topology) {
+    if (!host_topology) return std::nullopt;
+    auto const* const gpu = find_function(*host_topology, path_of(machine, pair.gpu));
+    auto const* const nic = find_function(*host_topology, path_of(machine, pair.nic));
     if (!gpu || !nic) return std::nullopt;
     return Ends{gpu->host, nic->host};
 }
@@ -51,7 +53,8 @@ std::string remedy_for(Places const& places, PciDistance level, bool in_vm) {
         return "vf-guest gpu topology --write /etc/nccl-topology.xml, and in /etc/nccl.conf "
                "NCCL_TOPO_FILE=/etc/nccl-topology.xml";
     if (in_vm && !host)
-        return "vfmgrd on the host tells the real distance of VFs that it lent; without it, where "
+        return "vfmgrd on the host tells the real distance of VFs that it attached; without it, "
+               "where "
                "GPUDirect is known to be fast: NCCL_NET_GDR_LEVEL=SYS in /etc/nccl.conf";
     auto const& ends = host ? *host : places.here;
     auto const far = nccl_distance(ends.gpu, ends.nic) == PciDistance::sys ? "SYS" : "PHB";
@@ -61,7 +64,7 @@ std::string remedy_for(Places const& places, PciDistance level, bool in_vm) {
         far);
 }
 
-// Why NCCL's word for it is another than nvidia-smi's, in the middle of a sentence.
+// Why NCCL's level differs from nvidia-smi's, worded for the middle of a sentence.
 std::string_view difference(PciDistance as_nccl, PciDistance as_smi) {
     if (as_nccl == as_smi) return "";
     if (as_smi == PciDistance::pxb) return ", for two levels of a switch are one to NCCL,";
@@ -84,11 +87,11 @@ void judge_nccl(GpuNicPair& pair, GpuInfo const& gpu, NcclState const& nccl, Pla
     auto const farthest = level.value_or(PciDistance::pxb);
     bool const by_file = nccl.file_is_current && places.on_host;
     auto const& ends = by_file ? *places.on_host : places.here;
-    auto const seen = nccl_distance(ends.gpu, ends.nic);
-    pair.nccl_uses_gpudirect = within(seen, farthest);
+    auto const measured = nccl_distance(ends.gpu, ends.nic);
+    pair.nccl_uses_gpudirect = within(measured, farthest);
     if (!pair.because.empty()) pair.because += "; ";
     pair.because += fmt::format(
-        "{}{} is {} {}{}", enum_name(seen), difference(seen, distance(ends.gpu, ends.nic)),
+        "{}{} is {} {}{}", enum_name(measured), difference(measured, distance(ends.gpu, ends.nic)),
         pair.nccl_uses_gpudirect ? "within" : "beyond", level_text(nccl.settings),
         by_file ? fmt::format(", by {}", nccl.file) : "");
     if (!nccl.file.empty() && !nccl.file_is_current)
@@ -103,7 +106,7 @@ std::optional<std::string> path_here(std::string_view target) {
     auto const begin = target.find(root);
     if (begin == target.npos) return std::nullopt;
     target.remove_prefix(begin + root.size());
-    // "0000:00/0000:00:02.1/…": the root's number stands behind its domain.
+    // "0000:00/0000:00:02.1/…": the root's number follows its domain.
     std::string path;
     while (!target.empty()) {
         auto const end = std::min(target.find('/'), target.size());
@@ -116,19 +119,20 @@ std::optional<std::string> path_here(std::string_view target) {
     return path;
 }
 
-std::vector<PlacedFunction> placed(checks::Machine const& vm, HostTopology const& told) {
+std::vector<PlacedFunction> placed(checks::Machine const& vm, HostTopology const& host_topology) {
     std::vector<PlacedFunction> functions;
     if (!vm.pci) return functions;
     for (auto const& device : *vm.pci) {
         if (!checks::is_network(device) && !checks::is_nvidia_gpu(device)) continue;
-        if (auto const* const found = find_told(told, path_of(vm, device.address)))
+        if (auto const* const found = find_function(host_topology, path_of(vm, device.address)))
             functions.push_back({device.address, device.class_code, found->host});
     }
     return functions;
 }
 
 std::vector<GpuNicPair> judge(checks::Machine const& machine, std::vector<GpuInfo> const& gpus,
-                              std::optional<HostTopology> const& told, NcclState const& nccl) {
+                              std::optional<HostTopology> const& host_topology,
+                              NcclState const& nccl) {
     std::vector<GpuNicPair> pairs;
     if (!machine.pci) return pairs;
     for (auto const& gpu : gpus) {
@@ -139,7 +143,7 @@ std::vector<GpuNicPair> judge(checks::Machine const& machine, std::vector<GpuInf
             pair.gpu = gpu.pci;
             pair.nic = nic->address;
             Places const places{{place_of(machine, *device), place_of(machine, *nic)},
-                                on_host(machine, pair, told)};
+                                on_host(machine, pair, host_topology)};
             pair.here = distance(places.here.gpu, places.here.nic);
             if (auto const& host = places.on_host) pair.on_host = distance(host->gpu, host->nic);
             judge_nccl(pair, gpu, nccl, places, machine.kind == CheckedMachine::guest);

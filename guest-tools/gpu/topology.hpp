@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far each GPU of this machine is from each NIC with RDMA, really and as NCCL sees it, and what
-// NCCL makes of it: in a VM the host tells where its functions are. Pure; any thread.
+// How far each GPU of this machine is from each NIC with RDMA, really and by NCCL's rule, and how
+// NCCL uses it. In a VM, the host reports where its functions are. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -14,26 +14,26 @@
 
 namespace vfmgr::guest::gpu {
 
-// A function's place as VmHostdev.in_guest has it, from where its folder in sysfs is:
-// "../../../devices/pci0000:00/0000:00:02.1/0000:03:00.0" is "00/02.1/00.0".
+// Returns a function's place in the form of VmHostdev.in_guest, from the target of its folder in
+// sysfs: "../../../devices/pci0000:00/0000:00:02.1/0000:03:00.0" is "00/02.1/00.0".
 [[nodiscard]] std::optional<std::string> path_here(std::string_view target);
 
-// GPUs and NICs of this VM that the host has told of.
+// Returns the GPUs and NICs of this VM that the host has reported.
 [[nodiscard]] std::vector<PlacedFunction> placed(checks::Machine const& vm,
-                                                 HostTopology const& told);
+                                                 HostTopology const& host_topology);
 
 struct NcclState {
     NcclSettings settings;
     std::string file;              // the topology file that NCCL reads; empty: none
-    bool file_is_current = false;  // it says what the host told
+    bool file_is_current = false;  // it matches the host's report
 };
-// `told` is absent on bare metal, or where the host did not tell.
+// `host_topology` is absent on bare metal, or if the host did not report it.
 [[nodiscard]] std::vector<GpuNicPair> judge(checks::Machine const& machine,
                                             std::vector<GpuInfo> const& gpus,
-                                            std::optional<HostTopology> const& told,
+                                            std::optional<HostTopology> const& host_topology,
                                             NcclState const& nccl);
 
-// A line or more for each pair, each ended; then what the host notes.
+// One line or more for each pair, each ending in a newline; then the host's notes.
 [[nodiscard]] std::string describe(std::vector<GpuNicPair> const& pairs,
                                    std::vector<std::string> const& notes);
 

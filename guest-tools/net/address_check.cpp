@@ -22,7 +22,7 @@ using Steady = std::chrono::steady_clock;
 constexpr std::chrono::seconds ask_time{5};
 constexpr std::chrono::milliseconds probe_wait{300};
 
-// Of Ethernet and IPv4 (RFC 826).
+// ARP for Ethernet and IPv4 (RFC 826).
 struct Arp {
     std::uint16_t hardware = htons(ARPHRD_ETHER);
     std::uint16_t protocol = htons(ETH_P_IP);
@@ -30,7 +30,7 @@ struct Arp {
     std::uint8_t protocol_length = 4;
     std::uint16_t operation = htons(ARPOP_REQUEST);
     std::array<std::uint8_t, 6> sender_mac{};
-    std::array<std::uint8_t, 4> sender{};  // zeros: a probe, which changes nobody's cache
+    std::array<std::uint8_t, 4> sender{};  // zeros: a probe, which changes no ARP cache
     std::array<std::uint8_t, 6> target_mac{};
     std::array<std::uint8_t, 4> target{};
 };
@@ -62,8 +62,8 @@ Result<FileDescriptor> send_probe(Netdev const& netdev, IpAddress const& address
     return socket;
 }
 
-// Another NIC of this machine in the same network may answer, too (arp_ignore 0): `own` are its
-// netdevs.
+// Ignores this machine's netdevs `own`: another of its NICs on the same network may answer, too
+// (arp_ignore 0).
 Result<std::optional<MacAddress>> other_owner(Netdev const& netdev, IpAddress const& address,
                                               std::vector<Netdev> const& own) {
     VFMGR_TRY(auto const socket, send_probe(netdev, address));
@@ -103,7 +103,7 @@ Result<void> check_unclaimed(IpAddress const& address, Netdev const& netdev,
     return fail(Problem::conflict,
                 fmt::format("another machine has the address {} of {}, too: MAC {}",
                             to_string(address), netdev.name, to_string(*other)),
-                "take it from that machine, or lend the VF with another address");
+                "take it from that machine, or attach the VF with another address");
 }
 
 Result<void> check_address(GuestAttachment const& attachment, std::string const& ifname) {

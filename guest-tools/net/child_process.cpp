@@ -12,11 +12,11 @@
 namespace vfmgr::guest {
 namespace {
 
-// How the child ended, or an Error at the deadline, when it is killed.
+// Returns how the child ended. At the deadline, kills it and returns an Error.
 Result<ProcessEnd> await_child(pid_t child, std::string const& program, Deadline deadline) {
     bool const ended = await_end_of(child, deadline);
     if (!ended) ::kill(child, SIGKILL);
-    auto end = bury(child);
+    auto end = reap(child);
     if (ended) return end;
     return fail(Problem::timed_out, program + " did not end in time", "see the kernel log");
 }

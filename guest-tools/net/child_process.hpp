@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs another program of the VM and waits for it, not longer than a deadline. Any thread.
+// Runs another program of the VM and waits for it, no longer than a deadline. Any thread.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace vfmgr::guest {
 
-// `arguments` begins with the program, looked for in PATH. An Error when it can't be run, ends with
+// `arguments` begins with the program, searched for in PATH. Fails when it can't be run, exits with
 // another status than 0, or has to be killed at the deadline.
 [[nodiscard]] Result<void> run_program(std::vector<std::string> arguments, Deadline deadline);
 

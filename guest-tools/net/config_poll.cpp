@@ -10,7 +10,7 @@
 namespace vfmgr::guest {
 namespace {
 
-// Short, so that stopping is: the client can't be interrupted while it waits.
+// Short, to make stopping fast: the client can't be interrupted while it waits.
 constexpr std::chrono::seconds poll_time{30};
 constexpr std::chrono::milliseconds pause_min{500};
 constexpr std::chrono::milliseconds pause_max{10'000};

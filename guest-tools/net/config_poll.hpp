@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps asking the host for the configuration, on a thread of its own, and leaves the newest one in
-// a mailbox with a descriptor to wait on. Owned by the resident vf-guest.
+// Polls the host for the configuration on a thread of its own, and puts the newest one into a
+// mailbox with a descriptor to wait on. Owned by the resident vf-guest.
 #pragma once
 
 #include <mutex>
@@ -14,14 +14,15 @@ namespace vfmgr::guest {
 
 class ConfigPoll {
   public:
-    // `wake` and `stop`: eventfds, made by start().
+    // Creates the eventfds wake_ and stop_.
     [[nodiscard]] static Result<std::unique_ptr<ConfigPoll>> start(http::Target const& host);
     ~ConfigPoll();
     ConfigPoll(ConfigPoll const&) = delete;
     ConfigPoll& operator=(ConfigPoll const&) = delete;
 
     [[nodiscard]] int fd() const { return wake_.get(); }
-    // What came since the last call: a configuration, or why the host could not be asked.
+    // Returns what arrived since the last call: a configuration, or why the host could not be
+    // queried.
     [[nodiscard]] std::optional<Result<GuestConfig>> take();
 
   private:

@@ -19,12 +19,13 @@ constexpr char const* sysfs = "/sys";
 constexpr char const* proc = "/proc";
 constexpr std::chrono::seconds hardware_time{10};
 
-// By its number: udev renames a new netdev, until it is up, and since Linux 6.2 also then.
-Result<Netdev> netdev_now(NlSocket& socket, Netdev const& seen, Deadline deadline) {
+// Finds the netdev by its ifindex: udev renames a new netdev while it is down, and since Linux 6.2
+// also while it is up.
+Result<Netdev> netdev_now(NlSocket& socket, Netdev const& known, Deadline deadline) {
     VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
-    auto const found = std::ranges::find(netdevs, seen.ifindex, &Netdev::ifindex);
+    auto const found = std::ranges::find(netdevs, known.ifindex, &Netdev::ifindex);
     if (found != netdevs.end()) return *found;
-    return fail(Problem::not_found, fmt::format("{} has gone", seen.name),
+    return fail(Problem::not_found, fmt::format("{} has gone", known.name),
                 "check that the VF is plugged in");
 }
 
@@ -40,7 +41,7 @@ Result<Netdev> await_carrier(NlSocket& socket, EventMonitor& monitor, Netdev net
                 "disable");
 }
 
-// nullopt when the netdev has none.
+// Returns nullopt when the netdev has none.
 Result<std::optional<RdmaDevice>> rdma_device_of(int ifindex, Deadline deadline) {
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::rdma));
     VFMGR_TRY(auto const devices, list_rdma_devices(socket, deadline));
@@ -48,7 +49,7 @@ Result<std::optional<RdmaDevice>> rdma_device_of(int ifindex, Deadline deadline)
     return found ? std::optional(*found) : std::nullopt;
 }
 
-// A driver of the auxiliary bus makes the device some time after the netdev.
+// A driver on the auxiliary bus creates the device some time after the netdev.
 Result<std::optional<RdmaDevice>> await_hardware(EventMonitor& monitor, Netdev const& netdev,
                                                  Deadline deadline) {
     std::optional<RdmaDevice> found;
@@ -71,7 +72,7 @@ Result<void> add_soft_link(Configured& configured, StateFolder const& state, Dea
 
 Result<void> provide_rdma(Configured& configured, Netdev const& netdev, EventMonitor& monitor,
                           StateFolder const& state, Deadline deadline) {
-    // Without it there is no /dev/infiniband/uverbsN, whatever the hardware.
+    // Without this module there is no /dev/infiniband/uverbsN, whatever the hardware.
     VFMGR_CHECK(need_module(sysfs, "ib_uverbs", deadline));
     VFMGR_TRY(auto device, rdma_device_of(netdev.ifindex, deadline));
     if (!device && expects_rdma_device(sysfs, netdev.name)) {
@@ -93,21 +94,21 @@ NetdevAddress address_of(Configured const& configured) {
     return {configured.ifindex, configured.address, configured.prefix_length};
 }
 
-// Always with a route of its own, not only beside another NIC of the same network: that one may
+// Always adds a route of its own, not only beside another NIC on the same network: such a NIC may
 // come later, or be the VM's own, and what runs by then must not be set up anew.
-Result<void> give_address(NlSocket& socket, GuestAttachment const& wanted, Configured& configured,
+Result<void> give_address(NlSocket& socket, GuestAttachment const& desired, Configured& configured,
                           StateFolder const& state, Deadline deadline) {
     VFMGR_CHECK(set_arp(configured, state));
-    if (!wanted.run) {
+    if (!desired.run) {
         VFMGR_TRY(auto const own, list_netdevs(socket, deadline));
         auto const netdev = std::ranges::find(own, configured.ifindex, &Netdev::ifindex);
-        if (netdev != own.end()) VFMGR_CHECK(check_unclaimed(wanted.address, *netdev, own));
+        if (netdev != own.end()) VFMGR_CHECK(check_unclaimed(desired.address, *netdev, own));
     }
     VFMGR_CHECK(add_address(socket, address_of(configured), deadline));
     return add_source_route(socket, address_of(configured), deadline);
 }
 
-// The rule stays when the netdev goes, and is removed in any case.
+// Removes the rule in any case: it stays when the netdev goes.
 Result<void> take_address(NlSocket& socket, Configured const& configured, Deadline deadline) {
     VFMGR_CHECK(remove_source_route(socket, address_of(configured), deadline));
     VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
@@ -121,28 +122,28 @@ Result<void> take_address(NlSocket& socket, Configured const& configured, Deadli
 
 }  // namespace
 
-Result<Configured> configure(GuestAttachment const& wanted, Netdev const& seen,
+Result<Configured> configure(GuestAttachment const& desired, Netdev const& known,
                              StateFolder const& state, Deadline deadline) {
     VFMGR_TRY(auto monitor, EventMonitor::open());
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
-    Configured configured{.attachment = wanted.attachment,
-                          .mac = wanted.mac,
-                          .ifname = seen.name,
-                          .ifindex = seen.ifindex,
-                          .address = wanted.address,
-                          .prefix_length = wanted.prefix_length,
-                          .mtu = wanted.mtu,
+    Configured configured{.attachment = desired.attachment,
+                          .mac = desired.mac,
+                          .ifname = known.name,
+                          .ifindex = known.ifindex,
+                          .address = desired.address,
+                          .prefix_length = desired.prefix_length,
+                          .mtu = desired.mtu,
                           .rdma_device = {},
                           .rdma_device_ours = false,
                           .arp_before = {},
                           .complete = false};
     VFMGR_CHECK(state.save(configured));
-    VFMGR_CHECK(change_netdev(socket, seen.name,
-                              {.ifindex = seen.ifindex, .up = true, .mtu = wanted.mtu}, deadline));
-    VFMGR_TRY(auto const netdev, await_carrier(socket, monitor, seen, deadline));
+    VFMGR_CHECK(change_netdev(
+        socket, known.name, {.ifindex = known.ifindex, .up = true, .mtu = desired.mtu}, deadline));
+    VFMGR_TRY(auto const netdev, await_carrier(socket, monitor, known, deadline));
     configured.ifname = netdev.name;
-    VFMGR_CHECK(give_address(socket, wanted, configured, state, deadline));
-    if (wanted.rdma != RdmaMode::none)
+    VFMGR_CHECK(give_address(socket, desired, configured, state, deadline));
+    if (desired.rdma != RdmaMode::none)
         VFMGR_CHECK(provide_rdma(configured, netdev, monitor, state, deadline));
     configured.complete = true;
     VFMGR_CHECK(state.save(configured));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a VF's netdev what the host says, with an RDMA device, and takes it back. Waits by kernel
+// Configures a VF's netdev as the host desires, with an RDMA device, and undoes it. Waits by kernel
 // events. One thread.
 #pragma once
 
@@ -8,14 +8,14 @@
 
 namespace vfmgr::guest {
 
-// Up with MTU, carrier awaited, address with its ARP settings and source route, RDMA device:
-// hardware's, or else SoftRoCE unless the network has rdma: none. An address that another machine
-// has stops it, unless a run is wanted, which looks for that itself. `state` is saved as soon as
-// there is something to clean up.
-[[nodiscard]] Result<Configured> configure(GuestAttachment const& wanted, Netdev const& seen,
+// Sets the netdev up with its MTU, waits for the carrier, sets the address with its ARP settings
+// and source route, and provides the RDMA device: hardware's, or else SoftRoCE unless the network
+// has rdma: none. Fails when another machine has the address, unless a run is requested, which
+// checks that itself. Saves `state` as soon as there is something to clean up.
+[[nodiscard]] Result<Configured> configure(GuestAttachment const& desired, Netdev const& known,
                                            StateFolder const& state, Deadline deadline);
 
-// Removes what configure() made, and forgets it. Nothing of it stays when the netdev has gone.
+// Removes what configure() set up, and its state. Nothing of it remains when the netdev has gone.
 [[nodiscard]] Result<void> clean_up(Configured const& configured, StateFolder const& state,
                                     Deadline deadline);
 

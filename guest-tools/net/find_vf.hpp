@@ -9,15 +9,15 @@
 
 namespace vfmgr::guest {
 
-// The PCI function's own netdev: a failover pair, a bond and a VLAN device share its MAC. Not
-// nullptr for a device without a parent's name, as kernels before 5.14 report all of them.
+// Returns the PCI function's own netdev: a failover pair, a bond and a VLAN device share its MAC.
+// Also accepts a device without a parent's name: kernels before 5.14 report all devices so.
 [[nodiscard]] Netdev const* find_vf(std::vector<Netdev> const& netdevs, MacAddress const& mac);
 
-// Ethernet and InfiniBand functions without a driver, as "0000:05:00.0 [8086:10ca]": the reason why
-// there is no netdev.
+// Lists Ethernet and InfiniBand functions without a driver, as "0000:05:00.0 [8086:10ca]": the
+// reason why there is no netdev.
 [[nodiscard]] std::vector<std::string> driverless_functions(std::string const& sysfs);
 
-// True when the function has an RDMA part whose driver loads by itself, perhaps later:
+// Whether the function has an RDMA part whose driver loads by itself, perhaps later:
 // mlx5_core.rdma.0, bnxt_en.rdma.0, ice.roce.0 on the auxiliary bus.
 [[nodiscard]] bool expects_rdma_device(std::string const& sysfs, std::string const& ifname);
 

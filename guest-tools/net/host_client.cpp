@@ -9,7 +9,7 @@ namespace vfmgr::guest {
 namespace {
 
 constexpr std::chrono::seconds answer_time{30};
-constexpr std::size_t error_bytes_max = 900;  // the host refuses sentences beyond 1024 bytes
+constexpr std::size_t error_bytes_max = 900;  // the host refuses sentences over 1024 bytes
 
 template <class T>
 http::Request make(std::string method, std::string path, T const& value) {
@@ -42,17 +42,18 @@ Result<HostTopology> HostClient::topology() {
     return ask<HostTopology>(http::make_request("GET", "/guest/v1/topology"), answer_time);
 }
 
-Result<GuestAttachment> HostClient::start_run(std::string const& attachment, RunWish const& wish) {
+Result<GuestAttachment> HostClient::start_run(std::string const& attachment,
+                                              RunRequest const& request) {
     paces_->sessions.await();
-    return ask<GuestAttachment>(make("POST", "/guest/v1/attachments/" + attachment + "/runs", wish),
-                                answer_time);
+    return ask<GuestAttachment>(
+        make("POST", "/guest/v1/attachments/" + attachment + "/runs", request), answer_time);
 }
 
 Result<OrTurn<SessionOffer>> HostClient::open_session(SessionRequest const& request) {
     paces_->sessions.await();
     VFMGR_TRY(auto const response,
               send(serve::that_waits(make("POST", "/guest/v1/sessions", request)), answer_time));
-    if (response.status == serve::others_first) paces_->sessions.give_back();
+    if (response.status == serve::others_first) paces_->sessions.free();
     return serve::read_offer_or_turn<SessionOffer>(response, from_json_text<SessionOffer>);
 }
 

@@ -23,23 +23,24 @@ namespace fs = std::filesystem;
 constexpr std::chrono::seconds service_time{15};
 using Command = std::vector<std::string>;
 
-// One of the services that may configure the VM's networks.
+// A service that may configure the VM's networks.
 struct NetworkService {
-    char const* runs;    // below /run; made by the service when it starts, not before
+    char const* runs;    // below /run; created by the service when it starts, not before
     char const* folder;  // below /etc
-    char const* prefix;  // of the file's name; behind it the attachment
+    char const* prefix;  // of the file's name; followed by the attachment
     char const* suffix;
     mode_t mode;
     std::string (*text)(GuestAttachment const&);
     Command (*written)(std::string const& path);
-    Command (*used)(std::string const& name);  // may fail: the device need not be there yet
+    Command (*used)(std::string const& name);  // may fail: the device need not exist yet
     Command removed;
 };
 
-// networkd takes the first file that matches: those for any Ethernet device begin with 10 (netplan,
-// cloud-init) to 99, and 05 is before them. Each is told at once: networkd would go on with such a
-// file until the next boot, NetworkManager with a profile that it has made up for the new device.
-// That they run is seen by what networkd-state-file.c writes, and by NetworkManager's NMRUNDIR.
+// networkd uses the first file that matches: files for any Ethernet device begin with 10 (netplan,
+// cloud-init) to 99, and 05 sorts before them. Each service is notified at once: networkd would
+// otherwise keep using such a file until the next boot, and NetworkManager a profile that it
+// generated for the new device. What networkd-state-file.c writes and NetworkManager's NMRUNDIR
+// show that they run.
 std::array<NetworkService, 2> services() {
     return {{{"systemd/netif/state",
               "systemd/network",
@@ -78,7 +79,7 @@ std::optional<std::string> text_of(fs::path const& file) {
     return text.str();
 }
 
-// It is part of a file's name, and comes from the host.
+// The name is part of a file's name, and comes from the host.
 Result<void> check_name(std::string const& attachment) {
     bool const plain =
         !attachment.empty() && attachment.size() <= 64 &&
@@ -124,7 +125,7 @@ Result<void> KeptSetup::keep(GuestAttachment const& attachment) const {
     return {};
 }
 
-Result<void> KeptSetup::keep_only(std::vector<GuestAttachment> const& lent) const {
+Result<void> KeptSetup::keep_only(std::vector<GuestAttachment> const& attached) const {
     for (auto const& service : services()) {
         bool removed = false;
         std::error_code failed;
@@ -134,7 +135,7 @@ Result<void> KeptSetup::keep_only(std::vector<GuestAttachment> const& lent) cons
                 return service.prefix + one.attachment + service.suffix == name_of(it->path());
             };
             if (!name_of(it->path()).starts_with(service.prefix) ||
-                std::ranges::any_of(lent, is_this))
+                std::ranges::any_of(attached, is_this))
                 continue;
             auto const text = text_of(it->path());
             if (!text || !text->starts_with(network_file_mark)) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps a VF's set-up over a reboot of the VM, with the service that configures its networks:
-// files in /etc, and a word to the service. One process at a time.
+// Keeps a VF's set-up across a reboot of the VM, through the service that configures its networks:
+// writes files in /etc and notifies the service. One process at a time.
 #pragma once
 
 #include <filesystem>
@@ -19,23 +19,24 @@ struct KeptRoots {
 
 class KeptSetup {
   public:
-    // Tells a service by a program of its own: {"networkctl", "reload"}.
+    // Notifies a service by running its own program: {"networkctl", "reload"}.
     using Run = std::function<Result<void>(std::vector<std::string>)>;
     KeptSetup(KeptRoots roots, Run run) : roots_(std::move(roots)), run_(std::move(run)) {}
 
-    // Writes a file for each service that has run since the boot, none without. A service hears of
-    // it only when a file has changed: after a reboot it has read them all. A file of that name
-    // that somebody else wrote stays, with an Error.
+    // Writes a file for each service that has run since the boot, and none for others. Notifies a
+    // service only when a file has changed: after a reboot it has read them all. A file of that
+    // name that vf-guest did not write stays, with an Error.
     [[nodiscard]] Result<void> keep(GuestAttachment const& attachment) const;
-    // Removes what was kept for attachments that the host no longer lends, also before a reboot.
-    [[nodiscard]] Result<void> keep_only(std::vector<GuestAttachment> const& lent) const;
+    // Removes what was kept for attachments that the host no longer attaches, even from before a
+    // reboot.
+    [[nodiscard]] Result<void> keep_only(std::vector<GuestAttachment> const& attached) const;
 
   private:
     KeptRoots roots_;
     Run run_;
 };
 
-// In the VM itself, by its own programs.
+// Keeps set-ups in this VM itself, by running its own programs.
 [[nodiscard]] KeptSetup kept_in_this_vm();
 
 }  // namespace vfmgr::guest

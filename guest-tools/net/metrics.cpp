@@ -38,19 +38,19 @@ Labels operator+(Labels labels, Labels const& more) {
     return labels;
 }
 
-// All series of one name. `name` is with the unit, `type` as in a TYPE line.
+// All series of one name. `name` includes the unit; `type` is as in a TYPE line.
 class Family {
   public:
     Family(char const* name, char const* help, char const* type = "gauge")
         : name_(name), help_(help), type_(type) {}
 
-    // The first of several with the same labels is there.
+    // Keeps the first of several series with the same labels.
     void set(Labels const& labels, double value, char const* suffix = "") {
         series_.emplace(series(labels, suffix), value);
     }
     void add(Labels const& labels, double value) { series_[series(labels, "")] += value; }
 
-    // Nothing without a series.
+    // Empty without a series.
     [[nodiscard]] std::string text() const {
         if (series_.empty()) return {};
         auto text = fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", name_, help_, type_);
@@ -68,20 +68,20 @@ class Family {
     std::map<std::string, double> series_;
 };
 
-Labels vf_labels(std::string const& attachment, std::string const& netdev,
+Labels vf_labels(std::string const& attachment, std::string const& ifname,
                  std::string const& rdma_device) {
-    return {{"attachment", attachment}, {"netdev", netdev}, {"rdma_device", rdma_device}};
+    return {{"attachment", attachment}, {"ifname", ifname}, {"rdma_device", rdma_device}};
 }
 
 Labels vf_labels(VfReport const& report) {
-    return vf_labels(report.verification.attachment, report.netdev, report.rdma_device);
+    return vf_labels(report.verification.attachment, report.ifname, report.rdma_device);
 }
 
 double in_seconds(std::chrono::system_clock::duration time) {
     return std::chrono::duration<double>(time).count();
 }
 
-// A figure of a test, as a metric of its own: its value, times and divided by these.
+// A test's figure, exported as a metric of its own: its value, multiplied and divided by these.
 struct Converted {
     char const* figure;
     double times;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is configured and what the last verifications found, as Prometheus reads it: the text format
+// What is configured and what the last verifications found, in Prometheus's format: the text format
 // 0.0.4, base units. Pure.
 #pragma once
 
@@ -12,8 +12,7 @@
 
 namespace vfmgr::guest {
 
-// The texts are UTF-8. A series that would be there twice, which makes a reader refuse the whole
-// file, is there once.
+// The texts are UTF-8. Writes a duplicate series only once: a reader would refuse the whole file.
 [[nodiscard]] std::string metrics_text(std::string_view version,
                                        std::vector<Configured> const& configured,
                                        std::vector<VfReport> const& reports);

@@ -9,7 +9,7 @@
 
 namespace vfmgr::guest {
 
-// Success when the module is there, loaded or built in.
+// Succeeds when the module is present, loaded or built in.
 [[nodiscard]] Result<void> need_module(std::string const& sysfs, std::string const& module,
                                        Deadline deadline);
 

@@ -23,12 +23,12 @@ bool is_v4(GuestAttachment const& attachment) {
 
 }  // namespace
 
-// [Match]: the MAC is the VF's own and the only thing that stays; VLAN devices and bonds on top of
-// it (another Type) and the virtio NIC of a failover pair have the same one.
-// [Link]: a VF that is not there must not delay a boot.
-// [Network]: addresses that vf-guest has set before networkd looks are kept. Without a carrier
-// networkd would take everything away again. No other addresses: the peers know this one.
-// [Route], [RoutingPolicyRule]: as vf-guest makes them (source_route.hpp); networkd removes rules
+// [Match]: the MAC is the VF's own and the only property that stays; VLAN devices and bonds on top
+// of it (another Type) and the virtio NIC of a failover pair have the same one.
+// [Link]: a missing VF must not delay a boot.
+// [Network]: keeps addresses that vf-guest set before networkd manages the netdev. Without a
+// carrier, networkd would remove everything again. No other addresses: the peers know this one.
+// [Route], [RoutingPolicyRule]: as vf-guest creates them (source_route.hpp); networkd removes rules
 // and routes on its links that its files do not have.
 std::string networkd_text(GuestAttachment const& attachment) {
     auto const table = source_table(attachment.address);
@@ -49,8 +49,9 @@ std::string networkd_text(GuestAttachment const& attachment) {
                        source_rule_priority);
 }
 
-// The priority is above that of what NetworkManager makes up for a new Ethernet device (-999) and
-// of profiles for any device (0). mac-address is the permanent one, which a VF has from the host.
+// The priority is above that of profiles that NetworkManager generates for a new Ethernet device
+// (-999) and of profiles for any device (0). mac-address is the permanent one, which the host sets
+// for a VF.
 std::string network_manager_text(GuestAttachment const& attachment) {
     auto const table = source_table(attachment.address);
     auto const* const used = is_v4(attachment) ? "ipv4" : "ipv6";

@@ -18,7 +18,7 @@ Pace::Pace(Limit limit)
     : interval_(duration_of(1 / limit.per_second)),
       saved_max_(duration_of((limit.burst - 1) / limit.per_second)) {}
 
-// Turns are `interval_` apart; those of a pause are saved up for a burst, but not more of them.
+// Turns are `interval_` apart. A pause saves up its turns for a burst, up to saved_max_.
 Deadline Pace::turn(Deadline now) {
     std::lock_guard const lock(mutex_);
     auto const mine = std::max(next_, now - saved_max_);
@@ -26,12 +26,12 @@ Deadline Pace::turn(Deadline now) {
     return std::max(mine, now);
 }
 
-void Pace::give_back() {
+void Pace::free() {
     std::lock_guard const lock(mutex_);
     next_ -= interval_;
 }
 
-// Time is all that is waited for: nothing makes a turn come earlier.
+// Waits for time only: nothing makes a turn come earlier.
 void Pace::await() {
     auto const until = turn(std::chrono::steady_clock::now());
     while (true) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast one VM asks its host: somewhat slower than the host allows it (GuestPlaneLimits), since
-// what comes faster is refused, and a refusal ends a test. Any thread.
+// How fast one VM queries its host: somewhat slower than the host's limit (GuestPlaneLimits), since
+// the host refuses faster requests, and a refusal ends a test. Any thread.
 #pragma once
 
 #include <mutex>
@@ -11,18 +11,18 @@ namespace vfmgr::guest {
 
 class Pace {
   public:
-    // So many at once after a pause, then so many a second.
+    // This many at once after a pause, then this many per second.
     struct Limit {
         double burst = 1;  // at least 1
         double per_second = 1;
     };
     explicit Pace(Limit limit);
-    // When the next may begin that asks now: `now`, or later. Each call is one more turn.
+    // Returns when a request made now may begin: `now`, or later. Each call is one more turn.
     [[nodiscard]] Deadline turn(Deadline now);
-    // Takes a turn, and waits for it.
+    // Takes a turn and waits for it.
     void await();
-    // The host did not count the last.
-    void give_back();
+    // Cancels the last turn, which the host did not count.
+    void free();
 
   private:
     Deadline::duration const interval_;

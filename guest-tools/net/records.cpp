@@ -12,7 +12,7 @@ namespace {
 
 constexpr mode_t for_everybody = 0644;  // node_exporter is not root
 
-bool says(std::string const& file, std::string const& text) {
+bool holds(std::string const& file, std::string const& text) {
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(file, ignored)) return false;
     std::ifstream in(file, std::ios::binary);
@@ -31,7 +31,7 @@ Result<void> write_metrics(Records const& records) {
     if (records.metrics_file.empty()) return {};
     auto const text =
         metrics_text(VFMGR_VERSION, records.state.load(), records.reports.load().reports);
-    if (says(records.metrics_file, text)) return {};
+    if (holds(records.metrics_file, text)) return {};
     auto written = replace_file(records.metrics_file, text, for_everybody);
     if (!written)
         written.error().remedy =

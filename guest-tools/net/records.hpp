@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What vf-guest leaves behind of its work: reports for people, metrics for who watches the VM. Any
-// thread and process; files are replaced as a whole.
+// The records of vf-guest's work: reports for people, metrics for monitoring of the VM. Any thread
+// and process; files are replaced as a whole.
 #pragma once
 
 #include <string>
@@ -17,10 +17,10 @@ struct Records {
     std::string metrics_file{};  // empty: none
 };
 
-// After a verification, whoever wanted it: keeps its report and writes the metrics.
+// Runs after a verification, whatever requested it: saves its report and writes the metrics.
 [[nodiscard]] Result<void> record(Records const& records, VfReport const& report);
-// The metrics of all that is configured and kept now. A file that says so already stays as it is,
-// so that its time is that of the last change.
+// Writes the metrics of all that is configured and kept now. Leaves a file that would not change as
+// it is: its time is that of the last change.
 [[nodiscard]] Result<void> write_metrics(Records const& records);
 
 }  // namespace vfmgr::guest

@@ -42,7 +42,7 @@ Result<void> fill(FileDescriptor const& out, std::string_view text, mode_t mode,
     return {};
 }
 
-// A rename would put a file where /dev/stdout was.
+// A rename would replace /dev/stdout with a file.
 Result<void> check_place(fs::path const& file) {
     std::error_code ignored;
     auto const status = fs::symlink_status(file, ignored);
@@ -50,8 +50,8 @@ Result<void> check_place(fs::path const& file) {
     return fail(Problem::kernel_refused, fmt::format("{} is no plain file", file.string()));
 }
 
-// The folder's entry, too, survives a loss of power then. A file system that can't sync a folder
-// has the file all the same.
+// Makes the folder's entry survive a power loss, too. If the file system can't sync a folder, the
+// file is still there.
 void sync_folder(fs::path const& file) {
     auto const path = file.has_parent_path() ? file.parent_path() : fs::path(".");
     FileDescriptor const folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -60,7 +60,7 @@ void sync_folder(fs::path const& file) {
 
 }  // namespace
 
-// The draft's name is nobody else's, and ends unlike what services look for in their folders.
+// The draft's name is unique, and its suffix is not one that services read in their folders.
 Result<void> replace_file(fs::path const& file, std::string_view text, mode_t mode) {
     VFMGR_CHECK(check_place(file));
     auto draft = (file.parent_path() / ("." + file.filename().string() + ".XXXXXX")).string();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file as a whole, or as it was before: written beside, synced, renamed. Any thread, and any
-// process beside this one.
+// Replaces a file as a whole, or leaves it as it was: writes a draft beside it, syncs and renames
+// it. Any thread, and any process beside this one.
 #pragma once
 
 #include <sys/types.h>
@@ -13,8 +13,9 @@
 
 namespace vfmgr::guest {
 
-// The mode is the file's from the first byte on, whatever the umask. Nothing of a failure stays.
-// kernel_refused, with the call as its cause and without a remedy: the caller knows what for.
+// The file has its mode from the first byte on, whatever the umask. A failure leaves nothing
+// behind. Fails with kernel_refused, with the call as its cause and no remedy: the caller knows the
+// purpose.
 [[nodiscard]] Result<void> replace_file(std::filesystem::path const& file, std::string_view text,
                                         mode_t mode);
 

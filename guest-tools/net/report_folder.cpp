@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr char const* report_suffix = ".json";
 constexpr mode_t for_root_only = 0600;
 
-// It is a file's name here: an id, or an address.
+// It becomes a file's name: an id, or an address.
 Result<void> check_report_id(std::string const& attachment) {
     auto const is_plain = [](char letter) {
         return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
@@ -56,7 +56,7 @@ Result<VfReport> load_file(fs::path const& file) {
     std::ifstream in(file, std::ios::binary);
     if (!in) return fail(unreadable_report(file));
     std::ostringstream text;
-    errno = 0;  // an empty file is a failure to a stream, and none of reading
+    errno = 0;  // a stream fails on an empty file, without a read error
     text << in.rdbuf();
     if (!text && errno != 0) return fail(unreadable_report(file));
     auto report = from_json_text<VfReport>(text.str());
@@ -127,12 +127,12 @@ Result<void> ReportFolder::save(VfReport const& report) const {
     return saved;
 }
 
-Result<void> ReportFolder::keep_only(std::vector<GuestAttachment> const& lent) const {
+Result<void> ReportFolder::keep_only(std::vector<GuestAttachment> const& attached) const {
     VFMGR_TRY(auto const files, files_in(path_));
     for (auto const& each : files) {
         auto const attachment = each.stem().string();
         if (IpAddress::parse(attachment) ||
-            std::ranges::find(lent, attachment, &GuestAttachment::attachment) != lent.end())
+            std::ranges::find(attached, attachment, &GuestAttachment::attachment) != attached.end())
             continue;
         std::error_code failed;
         fs::remove(each, failed);

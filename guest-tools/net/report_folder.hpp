@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was found at the last verification of each VF of this VM, one file for each in
-// /var/lib/vf-guest/reports: known after a reboot, too. Files are replaced as a whole, so any
-// thread and process may save and load beside others.
+// The findings of the last verification of each VF of this VM, one file for each in
+// /var/lib/vf-guest/reports, which survives a reboot. Files are replaced as a whole, so any thread
+// and process may save and load beside others.
 #pragma once
 
 #include <filesystem>
@@ -13,9 +13,9 @@
 
 namespace vfmgr::guest {
 
-// A file that is there and can't be used. Its error names it, with a remedy.
+// A file that exists and can't be used. Its error names it, with a remedy.
 struct DamagedReport {
-    std::string attachment;  // by the file's name
+    std::string attachment;  // from the file's name
     Error error;
 };
 
@@ -28,14 +28,15 @@ class ReportFolder {
   public:
     explicit ReportFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
-    // A folder that is not there holds none. All of them, or one attachment's.
+    // A missing folder holds no reports. Loads all of them, or one attachment's.
     [[nodiscard]] KeptReports load() const;
     [[nodiscard]] KeptReports load(std::string const& attachment) const;
-    // Replaces that of the same attachment. invalid_request: its id is no file's name.
+    // Replaces the report of the same attachment. invalid_request: its id can't be a file's name.
     [[nodiscard]] Result<void> save(VfReport const& report) const;
-    // Removes those of attachments that the host no longer lends, also before a reboot. Those of
-    // `verify --responder`, by this machine's own address, are no host's to take.
-    [[nodiscard]] Result<void> keep_only(std::vector<GuestAttachment> const& lent) const;
+    // Removes the reports of attachments that the host no longer attaches, even from before a
+    // reboot. Keeps those of `verify --responder`, by this machine's own address: they are not the
+    // host's.
+    [[nodiscard]] Result<void> keep_only(std::vector<GuestAttachment> const& attached) const;
 
   private:
     [[nodiscard]] std::filesystem::path file(std::string const& attachment) const;

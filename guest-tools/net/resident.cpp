@@ -20,11 +20,11 @@ using Steady = std::chrono::steady_clock;
 constexpr std::chrono::seconds kernel_time{10};
 constexpr std::chrono::seconds configure_time{30};
 constexpr std::chrono::seconds udev_time{5};
-constexpr std::chrono::seconds netdev_time{30};  // from the wish to the VF's netdev
+constexpr std::chrono::seconds netdev_time{30};  // from the request to the VF's netdev
 constexpr std::chrono::seconds retry_time{15};
 constexpr std::size_t runs_remembered_max = 256;
 
-std::string told(Error const& error) {
+std::string text_of(Error const& error) {
     auto text = detail_with_causes(error);
     if (!error.remedy.empty()) text += fmt::format("; remedy: {}", error.remedy);
     return text;
@@ -45,8 +45,8 @@ Error no_netdev(GuestAttachment const& attachment) {
 
 void Resident::failed(std::string const& what, Error const& error) {
     if (!first_error_) first_error_ = error;
-    auto const line = fmt::format("{}: {}", what, told(error));
-    if (line != last_failure_) tell_(line);
+    auto const line = fmt::format("{}: {}", what, text_of(error));
+    if (line != last_failure_) report_(line);
     last_failure_ = line;
 }
 
@@ -54,13 +54,13 @@ bool Resident::run_is_due(GuestAttachment const& attachment) const {
     return attachment.run && !runs_done_.contains(*attachment.run);
 }
 
-// A VF that is not kept over a reboot, has another name or whose report is not kept is a VF all the
-// same.
+// Reports a failure once. A VF that is not kept across a reboot, has another name or whose report
+// is not kept still works.
 void Resident::remark(std::string const& about, Result<void> const& done) {
     if (done) return;
     auto& last = last_remarks_[about];
-    auto const line = told(done.error());
-    if (line != last) tell_(line);
+    auto const line = text_of(done.error());
+    if (line != last) report_(line);
     last = line;
 }
 
@@ -70,9 +70,9 @@ void Resident::configure_one(ToConfigure const& one) {
     auto const done =
         configure(attachment, one.netdev, records_.state, Steady::now() + configure_time);
     if (done)
-        return tell_(fmt::format("{} has {}/{} and MTU {}; RDMA device: {}", done->ifname,
-                                 to_string(done->address), done->prefix_length, done->mtu,
-                                 done->rdma_device.empty() ? "none" : done->rdma_device));
+        return report_(fmt::format("{} has {}/{} and MTU {}; RDMA device: {}", done->ifname,
+                                   to_string(done->address), done->prefix_length, done->mtu,
+                                   done->rdma_device.empty() ? "none" : done->rdma_device));
     failed(fmt::format("attachment {}", attachment.attachment), done.error());
     retry_at_ = Steady::now() + retry_time;
     if (!run_is_due(attachment)) return;
@@ -80,7 +80,8 @@ void Resident::configure_one(ToConfigure const& one) {
     report_failure(attachment, one.netdev.name, done.error());
 }
 
-// A run that can't even begin ends with the reason; the host's verdict on it is kept as any other.
+// A run that can't even begin ends with the reason; the host's verdict on it is kept like any
+// other.
 void Resident::report_failure(GuestAttachment const& attachment, std::string netdev,
                               Error const& error) {
     auto verdict = host_.report_error(*attachment.run, attachment.nonce, error);
@@ -90,7 +91,7 @@ void Resident::report_failure(GuestAttachment const& attachment, std::string net
 
 void Resident::clean_up_one(Configured const& one) {
     auto const done = clean_up(one, records_.state, Steady::now() + kernel_time);
-    if (done) return tell_(fmt::format("cleaned up after {} ({})", one.ifname, one.attachment));
+    if (done) return report_(fmt::format("cleaned up after {} ({})", one.ifname, one.attachment));
     failed(fmt::format("cleaning up after {}", one.ifname), done.error());
     retry_at_ = Steady::now() + retry_time;
 }
@@ -111,15 +112,15 @@ void Resident::verify_ready(std::vector<GuestAttachment> const& ready,
             continue;
         }
         auto const& verification = report->verification;
-        tell_(fmt::format("verification {} of {}: {}{}{}", verification.run, found->ifname,
-                          enum_name(verification.verdict), verification.detail.empty() ? "" : ", ",
-                          verification.detail));
+        report_(fmt::format("verification {} of {}: {}{}{}", verification.run, found->ifname,
+                            enum_name(verification.verdict),
+                            verification.detail.empty() ? "" : ", ", verification.detail));
         remark("report", record(records_, *report));
     }
 }
 
-// A VF that was plugged in a moment ago needs time to appear; a run that waits for one that never
-// does must end with the reason.
+// A VF that was just plugged in needs time to appear. A run that waits for one that never appears
+// must end with the reason.
 void Resident::note_missing(std::vector<GuestAttachment> const& missing) {
     std::map<std::string, Deadline> still;
     for (auto const& attachment : missing) {
@@ -142,21 +143,21 @@ void Resident::give_up_on(GuestAttachment const& attachment) {
     report_failure(attachment, {}, error);
 }
 
-Result<void> Resident::apply(std::vector<GuestAttachment> const& wanted) {
-    remark("report", records_.reports.keep_only(wanted));
-    // First, so that a service that looks at a new netdev finds it described.
-    remark("set-up", kept_.keep_only(wanted));
-    for (auto const& attachment : wanted) remark("set-up", kept_.keep(attachment));
+Result<void> Resident::apply(std::vector<GuestAttachment> const& desired) {
+    remark("report", records_.reports.keep_only(desired));
+    // Comes first: a service that handles a new netdev then finds its description.
+    remark("set-up", kept_.keep_only(desired));
+    for (auto const& attachment : desired) remark("set-up", kept_.keep(attachment));
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
     VFMGR_TRY(auto const netdevs, list_netdevs(socket, Steady::now() + kernel_time));
     retry_at_ = Deadline::max();
-    auto const work = compare(wanted, records_.state.load(), netdevs);
+    auto const work = compare(desired, records_.state.load(), netdevs);
     for (auto const& one : work.clean_up) clean_up_one(one);
     for (auto const& one : work.configure) configure_one(one);
     note_missing(work.missing);
     VFMGR_TRY(auto const now, list_netdevs(socket, Steady::now() + kernel_time));
     auto const configured = records_.state.load();
-    verify_ready(compare(wanted, configured, now).ready, configured);
+    verify_ready(compare(desired, configured, now).ready, configured);
     return {};
 }
 
@@ -177,14 +178,14 @@ int Resident::poll_milliseconds() const {
 void Resident::take(Result<GuestConfig> config) {
     if (!config) return failed("the host can't be asked", config.error());
     last_failure_.clear();
-    wanted_ = std::move(config->attachments);
+    desired_ = std::move(config->attachments);
 }
 
 Result<void> Resident::watch(int stop_fd) {
-    // Before the first look, so that no change is missed.
+    // Precedes the first observation, to miss no change.
     VFMGR_TRY(auto monitor, EventMonitor::open());
     VFMGR_TRY(poll_, ConfigPoll::start(target_));
-    bool known = false;  // before the host's first word nothing is cleaned up
+    bool known = false;  // nothing is cleaned up before the host's first answer
     while (true) {
         auto const events = monitor.fds();
         std::array<pollfd, 4> fds{{{stop_fd, POLLIN, 0},
@@ -199,7 +200,7 @@ Result<void> Resident::watch(int stop_fd) {
             take(std::move(*config));
         }
         if (!known) continue;
-        if (auto const applied = apply(wanted_); !applied) {
+        if (auto const applied = apply(desired_); !applied) {
             failed("the kernel can't be asked", applied.error());
             retry_at_ = Steady::now() + retry_time;
         }

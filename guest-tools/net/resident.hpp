@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vf-guest up: brings every VF of this VM to what the host wants, runs the verifications that are
-// wanted, and cleans up after VFs that went. One thread besides ConfigPoll's.
+// vf-guest up: brings every VF of this VM to the state that the host desires, runs the requested
+// verifications, and cleans up after VFs that are gone. One thread besides ConfigPoll's.
 #pragma once
 
 #include <functional>
@@ -16,23 +16,23 @@
 
 namespace vfmgr::guest {
 
-// One line for people, about something that happened.
-using Tell = std::function<void(std::string const&)>;
+// Prints one line for people about an event.
+using Report = std::function<void(std::string const&)>;
 
 class Resident {
   public:
-    Resident(http::Target const& host, Records records, Tell tell)
-        : target_(host), host_(host), records_(std::move(records)), tell_(std::move(tell)) {}
+    Resident(http::Target const& host, Records records, Report report)
+        : target_(host), host_(host), records_(std::move(records)), report_(std::move(report)) {}
 
-    // One configuration from the host, done. The Error of the first thing that failed. What is on
-    // record follows each change and each verification.
+    // Applies one configuration from the host. Returns the Error of the first step that failed.
+    // Updates the records after each change and each verification.
     [[nodiscard]] Result<void> once();
-    // Until `stop_fd` is readable (a signalfd). The poll thread may be in a request of half a
-    // minute then: the destructor waits for it, a process that ends need not.
+    // Runs until `stop_fd` is readable (a signalfd). The poll thread may then be in a request of
+    // half a minute: the destructor waits for it; a process that ends need not.
     [[nodiscard]] Result<void> watch(int stop_fd);
 
   private:
-    [[nodiscard]] Result<void> apply(std::vector<GuestAttachment> const& wanted);
+    [[nodiscard]] Result<void> apply(std::vector<GuestAttachment> const& desired);
     void take(Result<GuestConfig> config);
     void remark(std::string const& about, Result<void> const& done);
     void configure_one(ToConfigure const& one);
@@ -50,12 +50,12 @@ class Resident {
     HostClient host_;
     Records records_;
     KeptSetup kept_ = kept_in_this_vm();
-    Tell tell_;
-    std::vector<GuestAttachment> wanted_;
+    Report report_;
+    std::vector<GuestAttachment> desired_;
     std::set<std::string> runs_done_;
     std::map<std::string, Deadline> missing_until_;    // by run
-    std::string last_failure_;                         // told once, not at every try
-    std::map<std::string, std::string> last_remarks_;  // the same, by what they are about
+    std::string last_failure_;                         // reported once, not at every try
+    std::map<std::string, std::string> last_remarks_;  // the same, by subject
     std::optional<Error> first_error_;
     Deadline retry_at_ = Deadline::max();
     std::unique_ptr<ConfigPoll> poll_;

@@ -2,15 +2,15 @@
 #include "guest-tools/net/run_tests.hpp"
 
 #include "guest-tools/gpu/gpu_transfer.hpp"
+#include "guest-tools/interop/cm_pinger.hpp"
 #include "guest-tools/net/address_check.hpp"
-#include "guest-tools/stock/cm_pinger.hpp"
 #include "guest-tools/verify/await_turn.hpp"
 
 namespace vfmgr::guest {
 namespace {
 
 using Steady = std::chrono::steady_clock;
-// Longer than a busy host takes for the sessions ahead; after that it reports an error.
+// Longer than a busy host needs for the sessions ahead; after that, this guest reports an error.
 constexpr std::chrono::minutes session_patience{5};
 
 verify::StreamHost streams_of(HostClient& host, std::string const& session) {
@@ -19,7 +19,7 @@ verify::StreamHost streams_of(HostClient& host, std::string const& session) {
                     [&] { return host.open_stream(session, request); },
                     verify::wait_until(Steady::now() + verify::stream_patience));
             },
-            // What could not be ended now ends with the session.
+            // A stream that can't be closed now ends with the session.
             [&host, session](std::string const& stream) {
                 static_cast<void>(host.close_stream(session, stream));
             }};
@@ -53,7 +53,7 @@ Result<VfReport> run_tests(TestHost const& host, verify::Subject const& subject,
                            std::vector<verify::Measurement> measured,
                            verify::GuestSession::OnTest on_test) {
     VfReport done;
-    done.netdev = subject.ifname;
+    done.ifname = subject.ifname;
     if (auto const sound = check_address(subject.attachment, subject.ifname); !sound)
         return with_verdict(std::move(done), host.cannot(sound.error()));
     auto session = verify::GuestSession::prepare(subject);
@@ -63,11 +63,11 @@ Result<VfReport> run_tests(TestHost const& host, verify::Subject const& subject,
     std::optional<Turn> last;
     auto const opened = verify::await_turn<SessionOffer>(
         [&] { return remember_turn(host.open((*session)->request()), last); }, waiting);
-    // The host does not know that this guest gives up: report it.
+    // The host does not know that this guest gives up, so report it.
     if (!opened && last) return with_verdict(std::move(done), host.cannot(opened.error()));
     VFMGR_TRY(auto const offer, opened);
     verify::Measuring const measuring{std::move(measured), host.streams(offer.session),
-                                      stock::cm_pinger({"/proc/self/exe", cm_ping_command}),
+                                      interop::cm_pinger({"/proc/self/exe", cm_ping_command}),
                                       gpu::gpudirect};
     auto report = (*session)->run(offer, measuring, std::move(on_test));
     done.rdma_device = report.facts["rdma_device"];

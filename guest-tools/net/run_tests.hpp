@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One verification from beginning to end: session, tests, report, the verdict. Blocking, up to the
+// One verification from beginning to end: session, tests, report and verdict. Blocking, up to the
 // offer's deadline; one thread.
 #pragma once
 
@@ -9,26 +9,26 @@
 
 namespace vfmgr::guest {
 
-// vf-guest runs stock::ping_by_cm() on what follows this word.
+// vf-guest runs interop::ping_by_cm() on the arguments after this word.
 inline constexpr char const* cm_ping_command = "cm-ping";
 
-// The other end of the tests: the host's guest plane, or a responder that is served.
+// The other end of the tests: the host's guest plane, or a served responder.
 struct TestHost {
     std::function<Result<OrTurn<SessionOffer>>(SessionRequest const&)> open;
     std::function<verify::StreamHost(std::string const& session)> streams;
     std::function<Result<Verification>(std::string const& session, GuestReport const&)> report;
-    // The tests can't even start.
+    // Reports that the tests can't even start.
     std::function<Result<Verification>(Error const&)> cannot;
-    // Others of this VM wait for this one to begin, so that it must not wait for them.
+    // Other tests of this VM wait for this one to begin, so it must not wait for them.
     bool at_once = false;
 };
 
-// This VM's host. What could not be tested at all is told to it, too, and its verdict comes back.
-// `host` must outlive it; the attachment has a run.
+// Returns the TestHost of this VM's host. Reports also what could not be tested at all to the host,
+// and returns its verdict. `host` must outlive it; the attachment has a run.
 [[nodiscard]] TestHost guest_plane(HostClient& host, GuestAttachment const& attachment);
 
-// The subject's attachment has a run. An Error only when the other end can't be asked or refuses.
-// `measured` after the proofs; `on_test` is told of each test as it ends.
+// The subject's attachment has a run. Fails only when the other end can't be queried or refuses.
+// Runs `measured` after the proofs; calls `on_test` with each test as it ends.
 [[nodiscard]] Result<VfReport> run_tests(TestHost const& host, verify::Subject const& subject,
                                          std::vector<verify::Measurement> measured,
                                          verify::GuestSession::OnTest on_test = {});

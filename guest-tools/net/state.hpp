@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What vf-guest has configured, one small file for each attachment in /run/vf-guest, so that it
-// cleans up after itself also when it was restarted. One process at a time.
+// What vf-guest has configured, in one small file for each attachment in /run/vf-guest: vf-guest
+// cleans up after itself even after a restart. One process at a time.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,13 +16,13 @@ struct Configured {
     std::string attachment;
     MacAddress mac;
     std::string ifname;
-    std::int32_t ifindex = 0;  // a netdev that came anew has another
+    std::int32_t ifindex = 0;  // a new netdev has another one
     IpAddress address;
     std::uint8_t prefix_length = 24;
     std::uint32_t mtu = 1500;
     std::string rdma_device;
-    bool rdma_device_ours = false;  // a software link that we made
-    ArpSettings arp_before;         // what the netdev had, where we set others
+    bool rdma_device_ours = false;  // a software link that vf-guest created
+    ArpSettings arp_before;         // the netdev's own values of changed settings
     bool complete = false;          // configured to the end; otherwise only begun
     bool operator==(Configured const&) const = default;
 };
@@ -31,7 +31,7 @@ void to_json(nlohmann::json& out, Configured const& configured);
 class StateFolder {
   public:
     explicit StateFolder(std::string path) : path_(std::move(path)) {}
-    // Files that can't be read are left out: at worst something stays configured.
+    // Leaves out files that can't be read: at worst something stays configured.
     [[nodiscard]] std::vector<Configured> load() const;
     [[nodiscard]] Result<void> save(Configured const& configured) const;
     void forget(std::string const& attachment) const;

@@ -16,7 +16,7 @@
 namespace vfmgr::guest {
 namespace {
 
-// udev writes it when its rules are done, and once more after a rename, until which it says so.
+// udev writes it when its rules are done, and again after a rename; until then ID_RENAMING is 1.
 bool is_done(std::filesystem::path const& record) {
     std::ifstream in(record);
     if (!in) return false;
@@ -32,7 +32,7 @@ Result<void> await_udev(std::filesystem::path const& run, int ifindex, Deadline 
     std::error_code ignored;
     if (!std::filesystem::exists(run / "udev/control", ignored)) return {};
     FileDescriptor const changes(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-    // Before the first look. A record is replaced by a rename.
+    // Precedes the first check. udev replaces a record by renaming a new one over it.
     if (!changes || ::inotify_add_watch(changes.get(), folder.c_str(), IN_MOVED_TO) < 0)
         return fail({Problem::unavailable,
                      fmt::format("{} can't be watched", folder.string()),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for udev, which renames a new netdev only while it is down; systemd-networkd waits for that
-// in turn, and never touches a netdev that was set up before. Any thread.
+// Waits for udev, which renames a new netdev only while it is down. systemd-networkd in turn waits
+// for udev, and never touches a netdev that was set up before. Any thread.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@
 
 namespace vfmgr::guest {
 
-// Until udev is done with this netdev; at once where no udev runs. `run` is /run. An Error when it
-// was not in time.
+// Waits until udev is done with this netdev; returns at once where no udev runs. `run` is /run.
+// Fails at the deadline.
 [[nodiscard]] Result<void> await_udev(std::filesystem::path const& run, int ifindex,
                                       Deadline deadline);
 

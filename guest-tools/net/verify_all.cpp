@@ -13,7 +13,7 @@
 namespace vfmgr::guest {
 namespace {
 
-// Where those who are ready wait for the others.
+// Where verifications that are ready wait for the others.
 class StartLine {
   public:
     explicit StartLine(std::size_t expected) : missing_(expected) {}
@@ -28,7 +28,7 @@ class StartLine {
         std::lock_guard const lock(mutex_);
         one_less();
     }
-    // With whom this one began; nobody when it did not. After its end: then all have come.
+    // The attachments that began with this one; none when it did not. After its end, all are known.
     [[nodiscard]] std::vector<std::string> others(std::string const& attachment) {
         std::lock_guard const lock(mutex_);
         if (!there_.contains(attachment)) return {};
@@ -48,7 +48,7 @@ class StartLine {
     std::set<std::string> there_;
 };
 
-// A thread that an exception leaves takes the whole program with it, and the others' verdicts.
+// An uncaught exception in a thread ends the whole program, and loses the others' verdicts.
 Result<VfReport> run_guarded(OneVerification const& one, std::function<void()> const& ready) {
     try {
         return one.run(ready);
@@ -84,7 +84,7 @@ void verify_at_once(std::vector<OneVerification> const& all, OnEnd const& on_end
                 end(one, std::move(report));
             });
         } catch (std::system_error const& error) {
-            line.give_up();  // or the others would wait for it
+            line.give_up();  // otherwise the others wait for it
             end(one, fail(no_thread(error)));
         }
     }

@@ -20,7 +20,7 @@ verify::Subject subject_of(serve::LocalEnd const& end, ServedTest const& test,
     verify::Subject subject;
     subject.ifname = end.netdev.name;
     auto& attachment = subject.attachment;
-    // One address has one session: a test that was cut short is replaced by the next.
+    // One address has one session: the next test replaces one that was cut short.
     attachment.attachment = to_string(end.address.address);
     attachment.mac = end.netdev.mac.value_or(MacAddress{});
     attachment.address = end.address.address;

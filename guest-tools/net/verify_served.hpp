@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A verification against a responder that another machine serves, with no vfmgrd on either side:
-// run and nonce are made here, and nothing is configured. Blocking; one thread.
+// run and nonce are created here, and nothing is configured. Blocking; one thread.
 #pragma once
 
 #include "api/types/responder.hpp"
@@ -10,11 +10,11 @@ namespace vfmgr::guest {
 
 struct ServedTest {
     ResponderTarget responder;
-    std::optional<IpAddress> address;  // of this machine; absent: that which reaches the responder
+    std::optional<IpAddress> address;  // of this machine; absent: the one towards the responder
     Profile profile = Profile::default_;
 };
 
-// The responder's verdict; its path is not known.
+// Returns the responder's verdict, in which the path is unknown.
 [[nodiscard]] Result<VfReport> verify_served(ServedTest const& test,
                                              std::vector<verify::Measurement> measured,
                                              verify::GuestSession::OnTest on_test = {});

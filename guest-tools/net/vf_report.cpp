@@ -10,17 +10,17 @@
 namespace vfmgr::guest {
 namespace {
 
-// Of the VM's own members.
+// Visits the VM's own members.
 template <class F, Of<VfReport> V>
 void fields(F& f, V& report) {
-    f.defaulted("netdev", report.netdev);
+    f.defaulted("ifname", report.ifname);
     f.defaulted("rdma_device", report.rdma_device);
     f.defaulted("at_once_with", report.at_once_with);
 }
 
 std::string place_line(VfReport const& report) {
-    if (report.netdev.empty()) return {};
-    return fmt::format("  netdev: {}, RDMA device: {}\n", report.netdev,
+    if (report.ifname.empty()) return {};
+    return fmt::format("  interface: {}, RDMA device: {}\n", report.ifname,
                        report.rdma_device.empty() ? "none" : report.rdma_device);
 }
 

@@ -17,13 +17,13 @@ namespace vfmgr::serve {
 namespace {
 
 using Steady = std::chrono::steady_clock;
-// The kernel asks three times, a second apart, before it gives up.
+// The kernel sends three requests, a second apart, before it gives up.
 constexpr std::chrono::seconds resolve_time{4};
 constexpr std::chrono::seconds answer_of_kernel{2};
 constexpr std::uint16_t unused_port = 9;  // discard
 
-// An empty datagram: what it meets at its end does not matter, only that its way is looked for.
-Result<void> look_for(verify::SessionPermit const& permit) {
+// Sends an empty datagram, only to make the kernel resolve the neighbour; it need not arrive.
+Result<void> resolve(verify::SessionPermit const& permit) {
     VFMGR_TRY(auto const socket,
               verify::open_echo_socket({permit.host_address, 0, permit.host_netdev}));
     auto const to = verify::SocketAddress::of(permit.peer_address, unused_port);
@@ -38,7 +38,7 @@ Result<void> look_for(verify::SessionPermit const& permit) {
 
 Result<MacAddress> resolve(verify::SessionPermit const& permit, int ifindex, NlSocket& socket) {
     VFMGR_TRY(auto monitor, EventMonitor::open());
-    VFMGR_CHECK(look_for(permit));
+    VFMGR_CHECK(resolve(permit));
     std::optional<MacAddress> found;
     VFMGR_CHECK(wait_until(monitor, Steady::now() + resolve_time, [&]() -> Result<bool> {
         VFMGR_TRY(auto const neighbours, list_neighbours(socket, Steady::now() + answer_of_kernel));
@@ -82,7 +82,7 @@ Result<void> check_neighbour(verify::SessionPermit const& permit) {
     if (!on_link(permit.peer_address, netdev.ifindex, routes)) return {};
     VFMGR_TRY(auto mac, resolve(permit, netdev.ifindex, socket));
     if (mac != permit.vf_mac) {
-        // It may be of a VM that had the address before, so it is asked for anew.
+        // The entry may date from a VM that had the address before: resolve it again.
         VFMGR_CHECK(remove_neighbour(socket, permit.peer_address, netdev.ifindex,
                                      Steady::now() + answer_of_kernel));
         VFMGR_TRY(mac, resolve(permit, netdev.ifindex, socket));
@@ -92,7 +92,7 @@ Result<void> check_neighbour(verify::SessionPermit const& permit) {
         Problem::conflict,
         fmt::format("on {} {} is at {}, the VF has {}", permit.host_netdev,
                     to_string(permit.peer_address), to_string(mac), to_string(permit.vf_mac)),
-        "find the machine with the other MAC and take the address from it, or lend the VF "
+        "find the machine with the other MAC and take the address from it, or attach the VF "
         "with another one");
 }
 

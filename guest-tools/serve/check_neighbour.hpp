@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a served responder sends to a VF's address must reach that VF: the kernel's neighbour entry
-// for it has the VF's MAC. It is resolved when a session opens. Any thread; takes up to 5 s.
+// Checks that packets from a served responder to a VF's address reach that VF: the kernel's
+// neighbour entry for the address has the VF's MAC. Resolved when a session opens. Any thread;
+// takes up to 5 s.
 #pragma once
 
 #include "guest-tools/verify/permit.hpp"
@@ -9,14 +10,14 @@
 
 namespace vfmgr::serve {
 
-// For verify::Responder::start(). Success where nothing can be said: the permit has no MAC, or the
+// For verify::Responder::start(). Succeeds where it can't check: the permit has no MAC, or the
 // address is behind a router.
 [[nodiscard]] Result<void> check_neighbour(verify::SessionPermit const& permit);
 
-// Reached over the netdev without a router, by the longest prefix that it has a route for. Pure.
+// Whether the longest matching route over the netdev exists and has no gateway. Pure.
 [[nodiscard]] bool on_link(IpAddress const& address, int ifindex,
                            std::vector<IpRoute> const& routes);
-// The MAC that the kernel sends to; nullopt while it does not know. Pure.
+// The MAC that the kernel sends to; nullopt while it is unresolved. Pure.
 [[nodiscard]] std::optional<MacAddress> resolved(IpAddress const& address, int ifindex,
                                                  std::vector<Neighbour> const& neighbours);
 

@@ -19,7 +19,7 @@ namespace vfmgr::serve {
 namespace {
 
 constexpr std::size_t secret_bytes = 32;
-constexpr std::size_t token_length_max = 240;  // it must fit into a header
+constexpr std::size_t token_length_max = 240;  // must fit into an HTTP header
 
 tl::unexpected<Error> cant_write(std::string const& path, char const* call) {
     return fail({Problem::kernel_refused,

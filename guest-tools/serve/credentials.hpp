@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a served responder is known, and who may use it: certificate, key and token in files. Owned
-// by nobody; one thread.
+// The credentials of a served responder: certificate, key and token in files. The certificate
+// identifies it, the token authorises its clients. Values; one thread.
 #pragma once
 
 #include <string>
@@ -17,13 +17,14 @@ struct Credentials {
     std::string token;
 };
 
-// Those of `folder`; what is missing there is made: key and token 0600. `token_file` is the user's,
-// which must be there; empty: the folder's. `listen` is the certificate's name.
+// Reads the credentials in `folder`, and creates missing ones: key and token with mode 0600.
+// `token_file` is the user's and must exist; empty: the folder's. `listen` is the certificate's
+// name.
 [[nodiscard]] Result<Credentials> credentials_in(std::string const& folder,
                                                  std::string const& token_file,
                                                  std::string const& listen);
 
-// A token's file, without blanks at its ends.
+// Reads a token file and strips blanks at both ends.
 [[nodiscard]] Result<std::string> read_token_file(std::string const& file);
 
 }  // namespace vfmgr::serve

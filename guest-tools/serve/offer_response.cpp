@@ -13,11 +13,11 @@ namespace {
 
 constexpr std::string_view waits = "respond-async";
 
-// Among other preferences, each with parameters of its own.
-bool says_that_it_waits(http::Request const& request) {
-    auto const said = request.headers.find("prefer");
-    if (said == request.headers.end()) return false;
-    auto const all = http::lower_case(said->second);
+// The header may list other preferences too, each with parameters of its own.
+bool prefers_async(http::Request const& request) {
+    auto const header = request.headers.find("prefer");
+    if (header == request.headers.end()) return false;
+    auto const all = http::lower_case(header->second);
     for (std::size_t at = 0; at < all.size();) {
         auto const end = std::min(all.find(',', at), all.size());
         auto one = std::string_view(all).substr(at, end - at);
@@ -46,8 +46,8 @@ http::Response try_again(http::Request const& request, Turn const& turn) {
 template <class T>
 http::Response response_of(http::Request const& request, OrTurn<T> const& answer) {
     if (auto const* const turn = std::get_if<Turn>(&answer))
-        return says_that_it_waits(request) ? http::json_response(others_first, *turn)
-                                           : try_again(request, *turn);
+        return prefers_async(request) ? http::json_response(others_first, *turn)
+                                      : try_again(request, *turn);
     return http::json_response(offered, std::get<T>(answer));
 }
 

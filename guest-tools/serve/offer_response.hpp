@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes and reads a responder's HTTP answers: 201 with an offer, 202 with a turn. A client gets a
-// turn only if it sends "Prefer: respond-async" (RFC 7240). A vf-guest that knows no turns would
-// read one as an offer; it gets an error that says to try again.
+// Writes and reads a responder's HTTP responses: 201 with an offer, 202 with a turn. A client gets
+// a turn only if it sends "Prefer: respond-async" (RFC 7240). A vf-guest without support for turns
+// would parse one as an offer; it gets an error that asks it to retry.
 #pragma once
 
 #include <optional>

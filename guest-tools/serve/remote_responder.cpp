@@ -15,7 +15,7 @@ namespace {
 constexpr std::chrono::seconds info_time{10};
 constexpr std::chrono::seconds end_time{5};
 constexpr std::size_t verdict_tests_max = 64;
-constexpr std::size_t verdict_losses_max = 128;  // of two ends
+constexpr std::size_t verdict_losses_max = 128;  // of both ends together
 constexpr std::size_t verdict_warnings_max = 128;
 constexpr std::size_t verdict_text_max = 2048;
 constexpr char const* sessions_path = "/responder/v1/sessions";
@@ -35,7 +35,7 @@ Error of_responder(std::string const& name, Error error) {
     return error;
 }
 
-// No answer, whoever is there.
+// The error for a missing answer, whatever listens there.
 Error not_reached(std::string const& name, Error error) {
     error = of_responder(name, std::move(error));
     if (error.problem == Problem::unavailable || error.problem == Problem::timed_out)
@@ -154,7 +154,7 @@ Result<OrTurn<StreamOffer>> RemoteResponder::open_stream(std::string const& sess
                    });
 }
 
-// What could not be ended now ends with the session, and that with its time.
+// Ignores failure: a stream that is still open ends with its session, and the session times out.
 void RemoteResponder::close_stream(std::string const& session, std::string const& stream) const {
     auto const path = fmt::format("{}/{}/streams/{}", sessions_path, session, stream);
     static_cast<void>(ask(http::make_request("DELETE", path), answer_time));

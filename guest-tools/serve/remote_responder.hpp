@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another host's responder (vf-guest serve), asked as verify::Responder is: the same calls with the
-// same meaning, over TLS (api/openapi-responder.yaml). It is trusted with the verdict; what it
-// sends is read with limits all the same. Each call blocks, at most for `answer_time`; one thread.
+// Client of another host's responder (vf-guest serve): the calls of verify::Responder with the same
+// meaning, over TLS (api/openapi-responder.yaml). Its verdict is trusted; its messages are parsed
+// with limits all the same. Each call blocks, at most for `answer_time`; one thread.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace vfmgr::serve {
 
-// Less than a guest waits for its host.
+// Shorter than a guest's wait for its host.
 inline constexpr std::chrono::seconds answer_time{20};
 
 class RemoteResponder {
@@ -23,16 +23,17 @@ class RemoteResponder {
 
     // "host:port", for Verification.responder.
     [[nodiscard]] std::string const& name() const { return name_; }
-    // unavailable and timed_out: not reached, or not the one with this fingerprint. unauthorized:
-    // not with this token.
+    // Fails with unavailable or timed_out if the responder is not reached or has another
+    // fingerprint, and with unauthorized if it rejects the token.
     [[nodiscard]] Result<ResponderInfo> info() const;
-    // Of the permit, what the responder does not know itself.
+    // Sends those parts of the permit that the responder does not know itself.
     [[nodiscard]] Result<OrTurn<SessionOffer>> open(verify::SessionPermit const& permit,
                                                     SessionRequest const& request) const;
     [[nodiscard]] Result<OrTurn<StreamOffer>> open_stream(std::string const& session,
                                                           StreamRequest const& request) const;
     void close_stream(std::string const& session, std::string const& stream) const;
-    // Its verdict, as of this responder and of the permit's run, VF and path; without times.
+    // Returns its verdict with this responder's name and the permit's run, VF and path; without
+    // times.
     [[nodiscard]] Result<Verification> close(std::string const& session,
                                              verify::SessionPermit const& permit,
                                              GuestReport const& report) const;
@@ -41,7 +42,7 @@ class RemoteResponder {
   private:
     [[nodiscard]] Result<http::Response> ask(http::Request const& request,
                                              std::chrono::seconds timeout) const;
-    // Asks, and reads the answer by `read`.
+    // Sends the request and parses the answer with `read`.
     template <class Read>
     [[nodiscard]] auto ask_for(http::Request const& request, std::chrono::seconds timeout,
                                Read read) const -> decltype(read(http::Response()));
@@ -50,8 +51,7 @@ class RemoteResponder {
     http::Client client_;
 };
 
-// What a responder answers, from its bytes: ids that fit into a path, texts that fit onto a
-// terminal.
+// Parse a responder's answers from bytes: ids must fit into a path, texts onto a terminal.
 [[nodiscard]] Result<ResponderInfo> read_info(std::string_view text);
 [[nodiscard]] Result<SessionOffer> read_session_offer(std::string_view text);
 [[nodiscard]] Result<StreamOffer> read_stream_offer(std::string_view text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A served responder's routes, read from method and path. Pure; any thread.
+// A served responder's routes, parsed from method and path. Pure; any thread.
 #pragma once
 
 #include "api/http/path_route.hpp"
@@ -8,7 +8,7 @@ namespace vfmgr::serve {
 
 enum class To { info, open_session, open_stream, close_stream, report, drop_session };
 
-// Its ids: of the session, and of the stream where the path has one.
+// Its ids are the session's, and the stream's where the path has one.
 [[nodiscard]] Result<http::FoundRoute<To>> responder_route(std::string_view method,
                                                            std::string_view path);
 

@@ -11,11 +11,11 @@
 namespace vfmgr::serve {
 namespace {
 
-constexpr std::size_t threads_count = 4;  // a verdict takes a second, meanwhile others are answered
+constexpr std::size_t threads_count = 4;  // one verdict takes a second and must not block others
 constexpr std::size_t jobs_max = 64;
-constexpr std::chrono::minutes session_lasts{10};  // longer than any does
+constexpr std::chrono::minutes session_lasts{10};  // longer than any session
 
-// Digests are of one length, whatever somebody sent.
+// Compares digests, which have one length whatever the client sent.
 bool same_secret(std::string_view one, std::string_view other) {
     auto const digest = [](std::string_view text) {
         return verify::digest_hex("", std::as_bytes(std::span(text)));
@@ -25,9 +25,9 @@ bool same_secret(std::string_view one, std::string_view other) {
     return CRYPTO_memcmp(first.data(), second.data(), first.size()) == 0;
 }
 
-verify::SessionPermit permit_of(RemotePermit const& wish, Served const& served) {
+verify::SessionPermit permit_of(RemotePermit const& remote, Served const& served) {
     verify::SessionPermit permit{
-        wish, wish.vf_mac.value_or(MacAddress{}), served.info.address, served.ifname, {}};
+        remote, remote.vf_mac.value_or(MacAddress{}), served.info.address, served.ifname, {}};
     return permit;
 }
 
@@ -59,7 +59,7 @@ http::Handler ResponderServer::handler() {
     };
 }
 
-// On the io thread.
+// Runs on the io thread.
 void ResponderServer::accept(http::Request request, http::Respond respond) {
     auto const refuse = [&](Error const& error) {
         respond(http::problem_response(error, request));
@@ -150,7 +150,7 @@ Result<http::Response> ResponderServer::close_session(Job const& job) {
     return http::json_response(200, verification);
 }
 
-// Those that ended without a report are forgotten here.
+// Also forgets sessions that ended without a report.
 void ResponderServer::remember(std::string const& session) {
     auto const now = system_clock().now();
     std::lock_guard const lock(mutex_);

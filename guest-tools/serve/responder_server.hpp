@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A responder for other hosts (api/openapi-responder.yaml): who has the token may open sessions on
-// it. Owned by serve(); the handler is called on the io thread and never blocks, the work is done
-// on threads of its own.
+// A responder for other hosts (api/openapi-responder.yaml): clients with the token may open
+// sessions on it. Owned by serve(); the handler is called on the io thread and never blocks, and
+// the work runs on threads of its own.
 #pragma once
 
 #include <condition_variable>
@@ -33,7 +33,7 @@ class ResponderServer {
     ResponderServer(ResponderServer const&) = delete;
     ResponderServer& operator=(ResponderServer const&) = delete;
 
-    // For Server::listen(). Valid as long as this is; stop the server first.
+    // For Server::listen(). Valid during the lifetime of this object; stop the server first.
     [[nodiscard]] http::Handler handler();
 
   private:

@@ -5,9 +5,9 @@
 #include <poll.h>
 
 #include "api/types/json.hpp"
+#include "guest-tools/interop/cm_stream.hpp"
 #include "guest-tools/serve/check_neighbour.hpp"
 #include "guest-tools/serve/local_end.hpp"
-#include "guest-tools/stock/cm_stream.hpp"
 
 namespace vfmgr::serve {
 namespace {
@@ -28,19 +28,20 @@ Result<Served> find_served(IpAddress const& address, std::uint16_t echo_port) {
 
 }  // namespace
 
-Result<void> serve(ServeWish const& wish, int stop,
+Result<void> serve(ServeOptions const& options, int stop,
                    std::function<void(ServeReady const&)> const& ready) {
-    VFMGR_TRY(auto const address, IpAddress::parse(wish.address));
-    HostPort const listen{wish.listen.empty() ? to_string(address) : wish.listen, wish.port};
+    VFMGR_TRY(auto const address, IpAddress::parse(options.address));
+    HostPort const listen{options.listen.empty() ? to_string(address) : options.listen,
+                          options.port};
     verify::ResponderLimits limits;
-    limits.sessions_max = wish.sessions;
+    limits.sessions_max = options.sessions;
     VFMGR_TRY(auto served, find_served(address, limits.echo_port));
     VFMGR_TRY(auto const credentials,
-              credentials_in(wish.state_folder, wish.token_file, listen.host));
+              credentials_in(options.state_folder, options.token_file, listen.host));
     served.token = credentials.token;
-    VFMGR_TRY(
-        auto const responder,
-        verify::Responder::start(limits, check_neighbour, stock::cm_streams(wish.rping_program)));
+    VFMGR_TRY(auto const responder,
+              verify::Responder::start(limits, check_neighbour,
+                                       interop::cm_streams(options.rping_program)));
     ResponderServer answering(served, *responder);
     http::Server server{http::Limits{}};
     VFMGR_CHECK(server.listen(http::TlsListen{listen.host, listen.port,

@@ -10,14 +10,14 @@
 
 namespace vfmgr::serve {
 
-struct ServeWish {
-    std::string address;  // tested against, on a netdev of this machine
+struct ServeOptions {
+    std::string address;  // the address under test, on a netdev of this machine
     std::string listen;   // for control; empty: `address`
     std::uint16_t port = responder_tls_port;
     std::string state_folder = "/var/lib/vf-guest";
     std::string token_file;  // empty: one in the state folder
     std::size_t sessions = 4;
-    std::vector<std::string> rping_program;  // words that run stock::serve_rping()
+    std::vector<std::string> rping_program;  // the command that runs interop::serve_rping()
 };
 
 struct ServeReady {
@@ -27,11 +27,11 @@ struct ServeReady {
     Credentials credentials;
 };
 
-// Until `stop` is readable. `ready` is called once, when it can be asked.
-[[nodiscard]] Result<void> serve(ServeWish const& wish, int stop,
+// Serves until `stop` is readable. Calls `ready` once, when clients can connect.
+[[nodiscard]] Result<void> serve(ServeOptions const& options, int stop,
                                  std::function<void(ServeReady const&)> const& ready);
 
-// On one line: address, netdev, port, fingerprint and where the token is.
+// One line: address, netdev, port, fingerprint and the token's location.
 [[nodiscard]] std::string ready_text(ServeReady const& ready);
 [[nodiscard]] std::string ready_json(ServeReady const& ready);
 

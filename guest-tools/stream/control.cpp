@@ -30,7 +30,7 @@ bool again(int error_number) {
     return error_number == EAGAIN || error_number == EINTR;
 }
 
-// Milliseconds for poll(), at least one before the deadline.
+// Returns milliseconds for poll(), at least one before the deadline.
 int left(Deadline deadline) {
     auto const time = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now());
     return static_cast<int>(std::clamp<long>(time.count(), 0, 60'000));
@@ -84,7 +84,7 @@ Error stopped() {
     return {Problem::unavailable, "the test was stopped", "start it again"};
 }
 
-// An end whose machine has died says nothing: keepalives find out in 11 s.
+// An end whose machine has died sends nothing: keepalives detect that in 11 s.
 Control::Control(FileDescriptor socket, std::string who)
     : socket_(std::move(socket)), who_(std::move(who)) {
     set(fd(), SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -151,7 +151,7 @@ Result<std::string> Control::line(Deadline deadline, int stop) {
     }
 }
 
-Result<void> Control::say(std::string line, Deadline deadline) {
+Result<void> Control::send(std::string line, Deadline deadline) {
     line += '\n';
     std::string_view rest = line;
     while (!rest.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The TCP connection between the two ends of a stream test: lines of text, never longer than
-// line_bytes_max, never waited for beyond a deadline. One thread.
+// The TCP connection between the two ends of a stream test: lines of text, at most line_bytes_max
+// long, and never awaited beyond a deadline. One thread.
 #pragma once
 
 #include <optional>
@@ -16,35 +16,36 @@ namespace vfmgr::stream {
 
 class Control {
   public:
-    // `who` is the other end, in errors: "sender".
+    // `who` names the other end in errors: "sender".
     Control(FileDescriptor socket, std::string who);
     [[nodiscard]] int fd() const { return socket_.get(); }
     [[nodiscard]] IpAddress local() const;
     [[nodiscard]] IpAddress peer() const;
 
-    // `stop`: a descriptor that ends the waiting; -1: none.
+    // `stop`: a descriptor that ends the wait; -1: none.
     [[nodiscard]] Result<std::string> line(Deadline deadline, int stop);
-    // A whole line if there is one, without waiting. unavailable when the other end has gone.
+    // Returns a whole line if there is one, without waiting. unavailable when the other end has
+    // gone.
     [[nodiscard]] Result<std::optional<std::string>> line_now();
-    [[nodiscard]] Result<void> say(std::string line, Deadline deadline);
+    [[nodiscard]] Result<void> send(std::string line, Deadline deadline);
 
   private:
     [[nodiscard]] tl::unexpected<Error> gone(char const* call, int error_number) const;
 
     FileDescriptor socket_;
     std::string who_;
-    std::string read_;  // what came behind the last whole line
+    std::string read_;  // what followed the last whole line
 };
 
 struct ReceiverPlace {
     IpAddress address;
     std::uint16_t port = 0;
-    std::optional<IpAddress> local;  // to come from; absent: the kernel chooses
+    std::optional<IpAddress> local;  // the source; absent: the kernel chooses
 };
-// Until `deadline`, or until `stop` can be read.
+// Waits until `deadline`, or until `stop` is readable.
 [[nodiscard]] Result<Control> connect_to(ReceiverPlace const& place, Deadline deadline, int stop);
 
-// What ends a test that somebody has stopped.
+// The Error that ends a test that the user stopped.
 [[nodiscard]] Error stopped();
 
 }  // namespace vfmgr::stream

@@ -19,7 +19,7 @@ class HostRing final : public RingMemory {
                 shape.packets) {}
 
     RingPlace place() const override { return {}; }
-    verify::Piece slot(std::uint32_t index) const override { return ring_.slot(index); }
+    verify::Sge slot(std::uint32_t index) const override { return ring_.slot(index); }
     Result<void> take(std::span<Arrival const> arrived, Tally& tally) override {
         for (auto const& one : arrived) tally.take(ring_.slot(one.slot).bytes.first(one.bytes));
         return {};

@@ -82,7 +82,7 @@ void check_packet(JsonReader& reader, Over over, std::uint32_t packet_bytes) {
                                     packet_bytes_max(over), enum_name(over)));
 }
 
-// It ends on a terminal.
+// It is printed on a terminal.
 void check_refusal(JsonReader& reader, Error& refusal) {
     refusal.violations.clear();
     check_text(reader, "refusal/detail", refusal.detail, text_characters_max);
@@ -94,12 +94,12 @@ void check_refusal(JsonReader& reader, Error& refusal) {
                    text_characters_max);
 }
 
-// What the other end said, which is not what a vf-guest of this version says.
+// Reads a line of the other end; fails on one that a vf-guest of this version does not send.
 template <class T>
 Result<T> read_line(std::string_view line, char const* who) {
     auto value = from_json_text<T>(line);
     if (value) return value;
-    auto why = value.error().detail;  // which names its keys
+    auto why = value.error().detail;  // which contains the other end's keys
     std::ranges::replace_if(why, [](unsigned char ch) { return ch < 0x20 || ch == 0x7f; }, '?');
     return fail(Problem::guest_refused,
                 fmt::format("the {} says what is not understood: {}", who, why),
@@ -147,10 +147,10 @@ void read(JsonReader& reader, Acceptance& acceptance) {
     auto const start = reader.mark();
     fields(reader, acceptance);
     if (!reader.clean_since(start)) return;
-    int const said = static_cast<int>(acceptance.udp_port.has_value()) +
-                     static_cast<int>(acceptance.pair.has_value()) +
-                     static_cast<int>(acceptance.refusal.has_value());
-    if (said != 1) reader.complain("", "must have one of udp_port, pair and refusal");
+    int const present = static_cast<int>(acceptance.udp_port.has_value()) +
+                        static_cast<int>(acceptance.pair.has_value()) +
+                        static_cast<int>(acceptance.refusal.has_value());
+    if (present != 1) reader.complain("", "must have one of udp_port, pair and refusal");
     if (acceptance.udp_port == 0) reader.complain("udp_port", "must not be 0");
     if (acceptance.refusal) check_refusal(reader, *acceptance.refusal);
 }
@@ -196,7 +196,7 @@ void read(JsonReader& reader, Summary& summary) {
     bool const in_gpu = summary.ring.memory == Memory::gpu;
     if (summary.ring.gpu.has_value() != in_gpu || summary.ring.route.has_value() != in_gpu)
         reader.complain("memory", "must be gpu with gpu and route, and else without");
-    // What more came than was sent has no loss.
+    // There is no loss figure when more arrived than was sent.
     if (summary.lost && (!summary.sent || *summary.lost > summary.sent->packets ||
                          summary.received != summary.sent->packets - *summary.lost))
         reader.complain("lost", "must be what was sent and not received");
@@ -219,7 +219,7 @@ Result<Opening> read_opening(std::string_view line) {
 Result<Acceptance> read_acceptance(std::string_view line, Over over) {
     VFMGR_TRY(auto acceptance, read_line<Acceptance>(line, "receiver"));
     if (acceptance.refusal) {
-        // "this machine" is not the sender's.
+        // "this machine" in it is not the sender's.
         acceptance.refusal->detail = "the receiver says: " + acceptance.refusal->detail;
         return fail(std::move(*acceptance.refusal));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two ends of a stream test say to each other over TCP, a line of JSON each: the sender
+// The messages between the two ends of a stream test over TCP, a line of JSON each: the sender
 // opens, the receiver accepts or refuses; the sender ends with what it sent, the receiver answers
-// with what came. The other end may be anybody: all of it is data with limits. Values.
+// with what arrived. The other end is not trusted: all of it is data with limits. Values.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace vfmgr::stream {
 
 inline constexpr std::uint16_t default_port = 18525;
 inline constexpr std::size_t line_bytes_max = 4096;
-// Of what is said here and of the packets. The ends of a test must have the same.
+// The version of these messages and of the packets. Both ends of a test must have the same.
 inline constexpr std::uint32_t protocol_version = 1;
 
 enum class Over { udp, ud };  // sockets; unreliable datagrams of a queue pair
@@ -29,26 +29,26 @@ enum class Over { udp, ud };  // sockets; unreliable datagrams of a queue pair
 [[nodiscard]] std::uint32_t packet_bytes_max(Over over);
 inline constexpr std::uint32_t chunk_max = 1024;  // packets; sendmmsg() takes no more at once
 
-// From the sender.
+// Sent by the sender.
 struct Opening {
     std::uint32_t version = protocol_version;
     std::string run{};  // 16 hex digits, in each packet
     Over over = Over::udp;
     std::uint32_t packet_bytes = 0;
     std::uint32_t chunk = 1;
-    std::optional<QueuePairEnd> pair{};  // of ud, and of no other: the sender's
+    std::optional<QueuePairEnd> pair{};  // only with ud: the sender's
     bool operator==(Opening const&) const = default;
 };
 
-// From the receiver: it is ready, or why not.
+// Sent by the receiver: it is ready, or why not.
 struct Acceptance {
-    std::optional<std::uint16_t> udp_port{};  // of udp
-    std::optional<QueuePairEnd> pair{};       // of ud: the receiver's
+    std::optional<std::uint16_t> udp_port{};  // with udp
+    std::optional<QueuePairEnd> pair{};       // with ud: the receiver's
     std::optional<Error> refusal{};
     bool operator==(Acceptance const&) const = default;
 };
 
-// From the sender, behind its last packet.
+// Sent by the sender, after its last packet.
 struct Ending {
     std::uint64_t packets = 0;
     std::uint64_t microseconds = 0;  // from the first to the last
@@ -61,7 +61,7 @@ struct Ending {
 enum class Memory { host, gpu };  // main memory; a GPU's
 struct RingPlace {
     Memory memory = Memory::host;
-    // Of a GPU, and of nothing else: which, and how what is received comes there.
+    // Set only for a GPU: which one, and the route by which received packets get there.
     std::optional<PciAddress> gpu{};
     std::optional<verify::Route> route{};
     bool operator==(RingPlace const&) const = default;
@@ -70,24 +70,23 @@ struct RingPlace {
 // How the receiver's counting ended.
 enum class End { sent, sender_gone, time_over, stopped };
 
-// What both ends tell.
+// What both ends report.
 struct Summary {
     std::string run{};
     Over over = Over::udp;
     std::uint32_t packet_bytes = 0;
     End end = End::sent;
-    std::optional<Ending> sent{};  // absent: the sender did not say, and with it `lost` is unknown
+    std::optional<Ending> sent{};  // absent: not reported, and `lost` is unknown
     std::optional<std::uint64_t> lost{};
     std::uint64_t received = 0;  // each packet once
-    std::uint64_t missing = 0;   // before the newest that came: lost at least
+    std::uint64_t missing = 0;   // before the newest that arrived: lost at least
     std::uint64_t out_of_order = 0;
     std::uint64_t duplicates = 0;
     std::uint64_t too_late = 0;
     std::uint64_t foreign = 0;
-    std::uint64_t microseconds = 0;  // from the first that came to the last
-    std::uint64_t timed = 0;         // of the received: behind the first, in that time
-    std::optional<std::uint64_t>
-        socket_lost{};  // of the lost and foreign, by the receiver's socket
+    std::uint64_t microseconds = 0;              // from the first that arrived to the last
+    std::uint64_t timed = 0;                     // of the received: after the first, in that time
+    std::optional<std::uint64_t> socket_lost{};  // of lost and foreign: by the socket
     std::uint64_t ring_packets = 0;
     RingPlace ring{};
     bool operator==(Summary const&) const = default;
@@ -106,13 +105,13 @@ void to_json(nlohmann::json& out, RingPlace const& ring);
 void to_json(nlohmann::json& out, Summary const& summary);
 void read(JsonReader& reader, Summary& summary);
 
-// A sender of another version is refused for that, whatever else it says.
+// Refuses a sender of another version for its version, whatever else it sends.
 [[nodiscard]] Result<Opening> read_opening(std::string_view line);
-// What the receiver refused with, as an Error; and its end must be one of `over`.
+// Returns the receiver's refusal as an Error. An acceptance must have an end for `over`.
 [[nodiscard]] Result<Acceptance> read_acceptance(std::string_view line, Over over);
 [[nodiscard]] Result<Ending> read_ending(std::string_view line);
 [[nodiscard]] Result<Summary> read_summary(std::string_view line);
-// Of Opening::run.
+// Converts Opening::run.
 [[nodiscard]] std::uint64_t run_number(std::string_view run);
 
 }  // namespace vfmgr::stream

@@ -11,7 +11,7 @@ __extension__ using Wide = unsigned __int128;
 
 }  // namespace
 
-// In whole seconds and the rest: a stream of months has no rounding that adds up, and no overflow.
+// Splits off whole seconds: a stream of months neither accumulates rounding errors nor overflows.
 Deadline Pacer::due(std::uint64_t packet) const {
     constexpr std::uint64_t second = 1'000'000'000;
     constexpr std::uint64_t never = 1'000'000'000;  // seconds: 31 years
@@ -19,7 +19,7 @@ Deadline Pacer::due(std::uint64_t packet) const {
     auto const whole = cost / pace_.per_second;
     if (whole >= never) return start_ + std::chrono::seconds(never);
     auto const seconds = static_cast<std::uint64_t>(whole);
-    // Rounded up: never earlier than the rate allows.
+    // Rounds up: never earlier than the rate allows.
     auto const rest = (cost % pace_.per_second * second + pace_.per_second - 1) / pace_.per_second;
     return start_ + std::chrono::seconds(seconds) +
            std::chrono::nanoseconds(static_cast<std::uint64_t>(rest));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When each packet of a stream is due, by the clock and not by the packet before it: nothing
-// drifts, and what was late does not make the rest late. Pure: time comes from outside; one thread.
+// drifts, and a late packet does not delay the rest. Pure: time is passed in; one thread.
 #pragma once
 
 #include <chrono>
@@ -11,10 +11,10 @@
 
 namespace vfmgr::stream {
 
-// What of a stream was not sent when it was due.
+// How much of a stream was not sent when it was due.
 struct Lateness {
-    std::uint64_t chunks = 0;  // handed over at all
-    std::uint64_t late = 0;    // when the next one was due already, or later
+    std::uint64_t chunks = 0;  // all that were sent
+    std::uint64_t late = 0;    // sent when the next one was already due, or later
     std::uint64_t late_max_us = 0;
     bool operator==(Lateness const&) const = default;
 };
@@ -22,12 +22,12 @@ struct Lateness {
 class Pacer {
   public:
     Pacer(Deadline start, Pace pace) : start_(start), pace_(pace) {}
-    // Of packet number `packet`, from 0. A chunk is due with its first packet, so that no more is
-    // ever sent than the rate allows and one chunk.
+    // When packet number `packet`, from 0, is due. A chunk is due with its first packet: a stream
+    // never exceeds the rate by more than one chunk.
     [[nodiscard]] Deadline due(std::uint64_t packet) const;
-    // How many the rate allows in such a time; one at least.
+    // Returns how many packets the rate allows in that time; at least one.
     [[nodiscard]] std::uint64_t packets_in(std::chrono::milliseconds time) const;
-    // A chunk of `count` packets from `first` on was handed over.
+    // Counts a chunk of `count` packets from `first` on as sent.
     void handed_over(std::uint64_t first, std::uint64_t count, Deadline now);
     [[nodiscard]] Lateness const& lateness() const { return lateness_; }
 

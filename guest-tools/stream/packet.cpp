@@ -23,7 +23,8 @@ std::uint64_t get(std::span<std::byte const> packet, std::size_t at) {
     return le64toh(little);
 }
 
-// Of run, number and length: each bit of them changes about half of it (splitmix64's mixing).
+// Hashes run, number and length: each of their bits changes about half of the check (splitmix64's
+// mixing).
 std::uint64_t check_of(std::uint64_t run, std::uint64_t number, std::size_t bytes) {
     auto mixed = run ^ (number * 0x9e3779b97f4a7c15) ^ bytes;
     mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;

@@ -20,7 +20,7 @@ bool is_digit(char ch) {
     return ch >= '0' && ch <= '9';
 }
 
-// k, m, g, t, and with an i behind them powers of 1024; what is left is the unit.
+// Takes k, m, g or t, and powers of 1024 with an i after them; leaves the unit.
 double take_prefix(std::string_view& unit) {
     constexpr std::string_view prefixes = "kmgt";
     auto const at = unit.empty() ? std::string_view::npos : prefixes.find(unit.front());
@@ -33,10 +33,10 @@ double take_prefix(std::string_view& unit) {
     return factor;
 }
 
-// Digits, and a point with digits where there is a fraction; the rest is left.
+// Takes digits, and a point with digits if there is a fraction; leaves the rest.
 std::optional<double> take_number(std::string_view& text) {
     double number = 0;
-    double scale = 0;  // of the next digit behind the point
+    double scale = 0;  // of the next digit after the point
     std::size_t digits = 0;
     for (; !text.empty() && (is_digit(text.front()) || (text.front() == '.' && scale == 0));
          text.remove_prefix(1)) {
@@ -68,7 +68,7 @@ Result<std::uint64_t> parse_rate(std::string_view text) {
         factor *= 8;
     else
         good = good && (unit == "bit" || (unit.empty() && factor == 1));
-    // The fraction of a bit that binary fractions leave is none.
+    // Ignores the error of a bit's fraction that binary fractions leave.
     double const rate = good ? std::floor(*number * factor + 1e-6) : 0;
     if (rate >= 1 && rate <= rate_max) return static_cast<std::uint64_t>(rate);
     return fail(Problem::invalid_request, fmt::format("{} is no rate", quoted(text)),

@@ -11,9 +11,9 @@
 
 #include "api/types/event.hpp"
 #include "api/types/json.hpp"
-#include "guest-tools/stock/tcp_stream.hpp"
+#include "guest-tools/interop/tcp_stream.hpp"
 #include "guest-tools/stream/control.hpp"
-#include "guest-tools/stream/source.hpp"
+#include "guest-tools/stream/receiver.hpp"
 
 namespace vfmgr::stream {
 namespace {
@@ -21,9 +21,9 @@ namespace {
 using Steady = std::chrono::steady_clock;
 constexpr std::chrono::seconds opening_wait{5};
 constexpr std::chrono::seconds summary_wait{5};
-constexpr std::chrono::seconds tail_max{5};  // of a network that delivers and delivers
-// How often the sender's word, the clock and a stop are looked for while packets come and come.
-constexpr std::chrono::milliseconds look_interval{10};
+constexpr std::chrono::seconds tail_max{5};  // for a network that keeps delivering
+// How often the control connection, the clock and `stop` are checked while packets keep coming.
+constexpr std::chrono::milliseconds poll_interval{10};
 
 template <class Event, class... Values>
 void raise(Event const& event, Values const&... values) {
@@ -33,7 +33,8 @@ void raise(Event const& event, Values const&... values) {
 // A run, from its acceptance to its summary.
 class Reception {
   public:
-    Reception(Control& control, Source& source, Opening const& opening, ReceiveEvents const& events)
+    Reception(Control& control, Receiver& source, Opening const& opening,
+              ReceiveEvents const& events)
         : control_(control),
           source_(source),
           opening_(opening),
@@ -42,10 +43,10 @@ class Reception {
 
     Result<Summary> run(Deadline until, int stop) {
         auto next_second = Steady::now() + std::chrono::seconds(1);
-        Deadline next_look{};
+        Deadline next_poll{};
         bool waited = false;
         while (!end_) {
-            // Before what is there is taken: whoever was held up since has not found it quiet.
+            // Read before taking packets: after a delay in between, it must not seem quiet.
             auto const now = Steady::now();
             VFMGR_TRY(auto const taken, source_.take(tally_));
             tally_.taken_at(now);
@@ -54,10 +55,10 @@ class Reception {
                 raise(events_.second, tally_.interval(now, source_.lost()));
                 next_second += std::chrono::seconds(1);
             }
-            // Each look is two calls of the kernel: while packets come there are few.
-            if (gone_at_ || now >= next_look || (taken == 0 && waited)) {
-                look(now, until, stop, taken);
-                next_look = now + look_interval;
+            // Each poll is two system calls: few of them while packets come.
+            if (gone_at_ || now >= next_poll || (taken == 0 && waited)) {
+                poll_control(now, until, stop, taken);
+                next_poll = now + poll_interval;
             }
             waited = taken == 0 && !end_;
             if (waited) VFMGR_CHECK(wait(std::min({next_second, until, quiet_at()}), stop));
@@ -66,9 +67,9 @@ class Reception {
     }
 
   private:
-    // What the sender says, what the clock says, and whether somebody has stopped it.
-    void look(Deadline now, Deadline until, int stop, std::size_t taken) {
-        if (!gone_at_) hear(now);
+    // Checks the sender's messages, the clock, and whether the user has stopped the test.
+    void poll_control(Deadline now, Deadline until, int stop, std::size_t taken) {
+        if (!gone_at_) read_control(now);
         if (is_readable(stop)) end_ = End::stopped;
         if (now >= until) end_ = End::time_over;
         bool const all = ending_ && tally_.received() >= ending_->packets;
@@ -76,8 +77,8 @@ class Reception {
         if (gone_at_ && (all || quiet)) end_ = ending_ ? End::sent : End::sender_gone;
     }
 
-    // Its ending, or its end: both are behind its last packet.
-    void hear(Deadline now) {
+    // Reads the sender's ending, or its disconnection: both follow its last packet.
+    void read_control(Deadline now) {
         auto line = control_.line_now();
         if (line && !*line) return;
         gone_at_ = now;
@@ -85,7 +86,7 @@ class Reception {
         if (auto const ending = read_ending(**line)) ending_ = *ending;
     }
 
-    // When nothing more is waited for.
+    // Returns when to stop waiting for packets.
     [[nodiscard]] Deadline quiet_at() const {
         if (!gone_at_) return Deadline::max();
         return std::min(std::max(*gone_at_, tally_.last_at()) + quiet_time, *gone_at_ + tail_max);
@@ -112,14 +113,14 @@ class Reception {
         made.socket_lost = source_.lost();
         made.ring_packets = source_.ring_packets();
         made.ring = source_.ring_place();
-        // The sender may have gone: then nobody is told.
+        // Ignores a failure: the sender may have gone.
         static_cast<void>(
-            control_.say(to_json_text(nlohmann::json(made)), Steady::now() + summary_wait));
+            control_.send(to_json_text(nlohmann::json(made)), Steady::now() + summary_wait));
         return made;
     }
 
     Control& control_;
-    Source& source_;
+    Receiver& source_;
     Opening const& opening_;
     ReceiveEvents const& events_;
     Tally tally_;
@@ -131,49 +132,51 @@ class Reception {
 struct Met {
     Control control;
     Opening opening;
-    Source source;
+    Receiver source;
 };
 
-Result<Opening> hear_opening(Control& control, ReceiveWish const& wish, int stop) {
+Result<Opening> receive_opening(Control& control, ReceiveOptions const& options, int stop) {
     VFMGR_TRY(auto const line, control.line(Steady::now() + opening_wait, stop));
     VFMGR_TRY(auto opening, read_opening(line));
-    if (!wish.over || *wish.over == opening.over) return opening;
+    if (!options.over || *options.over == opening.over) return opening;
     return fail(Problem::unsupported,
                 fmt::format("the receiver takes packets over {}, the sender sends over {}",
-                            enum_name(*wish.over), enum_name(opening.over)),
+                            enum_name(*options.over), enum_name(opening.over)),
                 "give both ends the same --over");
 }
 
-Source::Wish source_wish(ReceiveWish const& wish, std::uint16_t port) {
+Receiver::Options receiver_options(ReceiveOptions const& options, std::uint16_t port) {
     static HostRings const main_memory;
-    return {wish.local, port, wish.ring, wish.rings != nullptr ? *wish.rings : main_memory};
+    return {options.local, port, options.ring,
+            options.rings != nullptr ? *options.rings : main_memory};
 }
 
-// One that has connected: taken, or told why not.
-Result<Met> meet(FileDescriptor socket, ReceiveWish const& wish, std::uint16_t port, int stop) {
+// Accepts a sender that has connected, or sends it the reason of the refusal.
+Result<Met> meet(FileDescriptor socket, ReceiveOptions const& options, std::uint16_t port,
+                 int stop) {
     Control control(std::move(socket), "sender");
     auto const refuse = [&](Error const& error) {
         Acceptance refusal;
         refusal.refusal = error;
         static_cast<void>(
-            control.say(to_json_text(nlohmann::json(refusal)), Steady::now() + opening_wait));
+            control.send(to_json_text(nlohmann::json(refusal)), Steady::now() + opening_wait));
         return fail(error);
     };
-    auto opening = hear_opening(control, wish, stop);
+    auto opening = receive_opening(control, options, stop);
     if (!opening) return refuse(opening.error());
-    auto source = Source::open(source_wish(wish, wish.port == 0 ? 0 : port), *opening);
+    auto source = Receiver::open(receiver_options(options, options.port == 0 ? 0 : port), *opening);
     if (!source) return refuse(source.error());
-    VFMGR_CHECK(control.say(to_json_text(nlohmann::json(source->acceptance())),
-                            Steady::now() + opening_wait));
+    VFMGR_CHECK(control.send(to_json_text(nlohmann::json(source->acceptance())),
+                             Steady::now() + opening_wait));
     return Met{std::move(control), std::move(*opening), std::move(*source)};
 }
 
-// The first that is taken. The listener is gone with its return: a second sender is told at once
-// that nobody listens.
-Result<Met> await_sender(ReceiveWish const& wish, ReceiveEvents const& events, Deadline until,
+// Returns the first sender that is accepted. The listener is closed by then: a second sender's
+// connection is refused at once.
+Result<Met> await_sender(ReceiveOptions const& options, ReceiveEvents const& events, Deadline until,
                          int stop) {
-    VFMGR_TRY(auto const listener, stock::listen_tcp({wish.local, wish.port, {}}));
-    auto const port = stock::port_of(listener);
+    VFMGR_TRY(auto const listener, interop::listen_tcp({options.local, options.port, {}}));
+    auto const port = interop::port_of(listener);
     raise(events.ready, port);
     std::vector<int> watched{listener.get()};
     if (stop >= 0) watched.push_back(stop);
@@ -181,10 +184,10 @@ Result<Met> await_sender(ReceiveWish const& wish, ReceiveEvents const& events, D
         VFMGR_TRY(auto const ready, await_readable(watched, until));
         if (ready == Readiness::deadline_passed)
             return fail(Problem::timed_out,
-                        fmt::format("no sender came to {} port {}", to_string(wish.local), port),
+                        fmt::format("no sender came to {} port {}", to_string(options.local), port),
                         fmt::format("start on the other machine: vf-guest stream send --to {}, and "
                                     "let TCP port {} through the firewalls between",
-                                    to_string(wish.local), port));
+                                    to_string(options.local), port));
         if (is_readable(stop)) return fail(stopped());
         FileDescriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
         if (!socket && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
@@ -192,8 +195,8 @@ Result<Met> await_sender(ReceiveWish const& wish, ReceiveEvents const& events, D
                          "a sender has come, and there is no descriptor for it",
                          "raise the limit of open files (ulimit -n), or free memory",
                          {errno_cause("accept4", errno)}});
-        if (!socket) continue;  // it has gone again
-        auto met = meet(std::move(socket), wish, port, stop);
+        if (!socket) continue;  // the sender has gone again
+        auto met = meet(std::move(socket), options, port, stop);
         if (met) return met;
         if (is_readable(stop)) return fail(stopped());
         raise(events.refused, met.error());
@@ -202,10 +205,10 @@ Result<Met> await_sender(ReceiveWish const& wish, ReceiveEvents const& events, D
 
 }  // namespace
 
-Result<Summary> receive(ReceiveWish const& wish, ReceiveEvents const& events, int stop) {
-    if (wish.over) VFMGR_CHECK(Source::check(source_wish(wish, 0), *wish.over));
-    auto const until = wish.time ? Steady::now() + *wish.time : Deadline::max();
-    VFMGR_TRY(auto met, await_sender(wish, events, until, stop));
+Result<Summary> receive(ReceiveOptions const& options, ReceiveEvents const& events, int stop) {
+    if (options.over) VFMGR_CHECK(Receiver::check(receiver_options(options, 0), *options.over));
+    auto const until = options.time ? Steady::now() + *options.time : Deadline::max();
+    VFMGR_TRY(auto met, await_sender(options, events, until, stop));
     raise(events.begun, met.opening, met.control.peer(), met.source.ring_place());
     return Reception(met.control, met.source, met.opening, events).run(until, stop);
 }

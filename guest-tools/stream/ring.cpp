@@ -14,23 +14,23 @@ constexpr std::size_t cache_line = 64;
 
 }  // namespace
 
-Result<std::uint32_t> ring_packets(RingWish const& wish, Opening const& opening,
+Result<std::uint32_t> ring_packets(RingOptions const& options, Opening const& opening,
                                    std::optional<std::uint32_t> most) {
     std::uint64_t const packet = opening.packet_bytes;
     std::uint64_t packets = 0;
-    if (wish.bytes)
-        packets = *wish.bytes / packet;
-    else if (wish.chunks)
-        packets = std::min(*wish.chunks, ring_bytes_max) * opening.chunk;
+    if (options.bytes)
+        packets = *options.bytes / packet;
+    else if (options.chunks)
+        packets = std::min(*options.chunks, ring_bytes_max) * opening.chunk;
     else
         packets = std::clamp<std::uint64_t>(chunks_by_default * opening.chunk, 1,
                                             std::max<std::uint64_t>(bytes_by_default / packet, 1));
-    bool const wished = wish.bytes || wish.chunks;
-    if (!wished && most) packets = std::min<std::uint64_t>(packets, *most);
+    bool const requested = options.bytes || options.chunks;
+    if (!requested && most) packets = std::min<std::uint64_t>(packets, *most);
     if (packets == 0)
         return fail(Problem::unsupported,
                     fmt::format("the receiver's ring of {} bytes holds no packet of {} bytes",
-                                wish.bytes.value_or(0), packet),
+                                options.bytes.value_or(0), packet),
                     "give the receiver a longer --ring-bytes, or send shorter packets");
     if (packets * packet > ring_bytes_max)
         return fail(Problem::limit_exceeded,
@@ -51,7 +51,7 @@ std::size_t Ring::stride(std::size_t slot_bytes) {
     return (slot_bytes + cache_line - 1) / cache_line * cache_line;
 }
 
-verify::Piece Ring::slot(std::uint64_t index) const {
+verify::Sge Ring::slot(std::uint64_t index) const {
     auto const at = static_cast<std::size_t>(index % count_) * stride(slot_bytes_);
     return {memory_.bytes.subspan(at, slot_bytes_), memory_.key};
 }

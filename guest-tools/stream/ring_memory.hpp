@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that a ring is made of, and who looks at the packets in it: this machine's CPU, in
-// main memory; a GPU, in its own (guest-tools/gpu/gpu_ring.hpp). One thread.
+// The memory that a ring is made of, and the processor that reads the packets in it: this machine's
+// CPU, in main memory; a GPU, in its own (guest-tools/gpu/gpu_ring.hpp). One thread.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -14,12 +14,12 @@
 
 namespace vfmgr::stream {
 
-// A packet that came. A GPU reads it so: make_payload_ptx.
+// A packet that arrived. A GPU reads this layout: make_payload_ptx.
 struct Arrival {
     std::uint32_t slot = 0;
     std::uint32_t bytes = 0;
 };
-inline constexpr std::size_t arrivals_max = 256;  // that are taken at once
+inline constexpr std::size_t arrivals_max = 256;  // taken at once
 
 struct RingShape {
     std::uint64_t run = 0;
@@ -31,14 +31,14 @@ class RingMemory {
   public:
     virtual ~RingMemory() = default;
     [[nodiscard]] virtual RingPlace place() const = 0;
-    // Where the NIC writes the packet of that slot, or a socket: then it is main memory. A socket
-    // fills slots in their order, arrivals_max at most and never beyond the last, before take().
-    [[nodiscard]] virtual verify::Piece slot(std::uint32_t index) const = 0;
-    // Looks at them and counts them; then their slots may be written anew.
+    // Where the NIC, or a socket, writes the packet of that slot; for a socket it is main memory. A
+    // socket fills slots in order, arrivals_max at most and never beyond the last, before take().
+    [[nodiscard]] virtual verify::Sge slot(std::uint32_t index) const = 0;
+    // Reads and counts the packets; afterwards their slots may be overwritten.
     [[nodiscard]] virtual Result<void> take(std::span<Arrival const> arrived, Tally& tally) = 0;
 };
 
-// What writes to a ring.
+// The NIC that writes to a ring.
 struct RingNic {
     verify::VerbsPort const& port;
     ibv_pd* domain;
@@ -47,12 +47,12 @@ struct RingNic {
 class RingMaker {
   public:
     virtual ~RingMaker() = default;
-    // `nic`: its domain outlives the ring; null: a socket writes.
+    // `nic`: its PD outlives the ring; null: a socket writes.
     [[nodiscard]] virtual Result<std::unique_ptr<RingMemory>> make(RingShape const& shape,
                                                                    RingNic const* nic) const = 0;
 };
 
-// Of main memory.
+// Makes rings in main memory.
 class HostRings final : public RingMaker {
   public:
     [[nodiscard]] Result<std::unique_ptr<RingMemory>> make(RingShape const& shape,

@@ -12,8 +12,8 @@
 #include "api/types/json.hpp"
 #include "guest-tools/stream/control.hpp"
 #include "guest-tools/stream/pacer.hpp"
+#include "guest-tools/stream/sender.hpp"
 #include "guest-tools/stream/sequence.hpp"
-#include "guest-tools/stream/sink.hpp"
 #include "guest-tools/verify/random.hpp"
 
 namespace vfmgr::stream {
@@ -24,29 +24,30 @@ constexpr std::chrono::seconds connect_wait{5};
 constexpr std::chrono::seconds accept_wait{15};  // the receiver may wait for its RDMA device
 constexpr std::chrono::seconds counts_wait{15};
 
-// From the first packet to the receiver's counts.
+// The run from the first packet to the receiver's counts.
 class Sending {
   public:
-    Sending(Control& control, Sink& sink, SendWish const& wish)
+    Sending(Control& control, Sender& sender, SendOptions const& options)
         : control_(control),
-          sink_(sink),
-          wish_(wish),
+          sender_(sender),
+          options_(options),
           start_(Steady::now()),
-          pacer_(start_, pace_of(wish, sink.packet_bytes())),
-          packets_(std::min(wish.packets.value_or(pacer_.packets_in(wish.time)), sequence_max)) {}
+          pacer_(start_, pace_of(options, sender.packet_bytes())),
+          packets_(
+              std::min(options.packets.value_or(pacer_.packets_in(options.time)), sequence_max)) {}
 
     Result<Summary> run(int stop) {
         while (!over()) {
             VFMGR_TRY(auto const next, await_turn(stop));
             if (next == Next::end) break;
             if (next == Next::listen) {
-                // Only one that ends early says anything now.
+                // Only a receiver that ends early sends anything now.
                 VFMGR_TRY(auto const line, control_.line_now());
                 if (line) return read_summary(*line);
                 continue;
             }
-            auto const count = std::min<std::uint64_t>(wish_.chunk, packets_ - sent_);
-            if (auto const put = sink_.send(sent_, count); !put) return instead_of(put.error());
+            auto const count = std::min<std::uint64_t>(options_.chunk, packets_ - sent_);
+            if (auto const put = sender_.send(sent_, count); !put) return instead_of(put.error());
             last_at_ = Steady::now();
             pacer_.handed_over(sent_, count, last_at_);
             sent_ += count;
@@ -57,23 +58,23 @@ class Sending {
   private:
     enum class Next { send, listen, end };
 
-    static Pace pace_of(SendWish const& wish, std::uint32_t packet_bytes) {
-        if (wish.packets_per_second) return {1, *wish.packets_per_second};
-        return {std::uint64_t{packet_bytes} * 8, wish.bits_per_second};
+    static Pace pace_of(SendOptions const& options, std::uint32_t packet_bytes) {
+        if (options.packets_per_second) return {1, *options.packets_per_second};
+        return {std::uint64_t{packet_bytes} * 8, options.bits_per_second};
     }
 
-    // By the clock as well: a sender that can't keep the pace ends in time.
+    // Checks the clock as well: a sender that can't keep the pace ends in time.
     [[nodiscard]] bool over() const {
-        return sent_ == packets_ || (!wish_.packets && Steady::now() >= start_ + wish_.time);
+        return sent_ == packets_ || (!options_.packets && Steady::now() >= start_ + options_.time);
     }
 
-    // A receiver that has ended says so before its kernel refuses packets.
+    // A receiver that has ended reports so before its kernel refuses packets.
     Result<Summary> instead_of(Error const& error) {
         auto const line = control_.line_now();
         return line && *line ? read_summary(**line) : fail(error);
     }
 
-    // Until the chunk is due, the receiver says something, or somebody stops it.
+    // Waits until the chunk is due, the receiver sends something, or the user stops the test.
     Result<Next> await_turn(int stop) {
         std::vector<int> watched{control_.fd()};
         if (stop >= 0) watched.push_back(stop);
@@ -83,22 +84,22 @@ class Sending {
     }
 
     Result<Summary> finish() {
-        VFMGR_CHECK(sink_.flush());
+        VFMGR_CHECK(sender_.flush());
         Ending ending;
         ending.packets = sent_;
         ending.microseconds = static_cast<std::uint64_t>(
             std::chrono::duration_cast<std::chrono::microseconds>(last_at_ - start_).count());
         ending.lateness = pacer_.lateness();
-        ending.filtered = sink_.filtered();
+        ending.filtered = sender_.filtered();
         auto const until = Steady::now() + counts_wait;
-        VFMGR_CHECK(control_.say(to_json_text(nlohmann::json(ending)), until));
+        VFMGR_CHECK(control_.send(to_json_text(nlohmann::json(ending)), until));
         VFMGR_TRY(auto const line, control_.line(until, -1));
         return read_summary(line);
     }
 
     Control& control_;
-    Sink& sink_;
-    SendWish const& wish_;
+    Sender& sender_;
+    SendOptions const& options_;
     Deadline const start_;
     Pacer pacer_;
     std::uint64_t const packets_;  // at most
@@ -108,27 +109,28 @@ class Sending {
 
 }  // namespace
 
-Result<Summary> send(SendWish const& wish, std::function<void(Opening const&)> const& begun,
+Result<Summary> send(SendOptions const& options, std::function<void(Opening const&)> const& begun,
                      int stop) {
-    // A chunk waits for its microsecond: the kernel may else be 50 us late.
+    // A chunk waits for its exact microsecond: otherwise the kernel may be 50 us late.
     ::prctl(PR_SET_TIMERSLACK, 1UL);
-    VFMGR_TRY(auto control,
-              connect_to({wish.to, wish.port, wish.local}, Steady::now() + connect_wait, stop));
+    VFMGR_TRY(auto control, connect_to({options.to, options.port, options.local},
+                                       Steady::now() + connect_wait, stop));
     Opening opening;
     opening.run = verify::random_hex(8);
-    opening.over = wish.over;
-    opening.chunk = wish.chunk;
-    VFMGR_TRY(auto sink, Sink::open({wish.over, control.local(), wish.to, wish.packet_bytes,
-                                     wish.chunk, run_number(opening.run)}));
-    opening.packet_bytes = sink.packet_bytes();
-    opening.pair = sink.end();
+    opening.over = options.over;
+    opening.chunk = options.chunk;
+    VFMGR_TRY(auto sender,
+              Sender::open({options.over, control.local(), options.to, options.packet_bytes,
+                            options.chunk, run_number(opening.run)}));
+    opening.packet_bytes = sender.packet_bytes();
+    opening.pair = sender.end();
     auto const until = Steady::now() + accept_wait;
-    VFMGR_CHECK(control.say(to_json_text(nlohmann::json(opening)), until));
+    VFMGR_CHECK(control.send(to_json_text(nlohmann::json(opening)), until));
     VFMGR_TRY(auto const line, control.line(until, stop));
-    VFMGR_TRY(auto const acceptance, read_acceptance(line, wish.over));
-    VFMGR_CHECK(sink.aim(acceptance));
+    VFMGR_TRY(auto const acceptance, read_acceptance(line, options.over));
+    VFMGR_CHECK(sender.aim(acceptance));
     if (begun) begun(opening);
-    return Sending(control, sink, wish).run(stop);
+    return Sending(control, sender, options).run(stop);
 }
 
 }  // namespace vfmgr::stream

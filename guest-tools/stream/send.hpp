@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sender of a stream test: chunks of packets, each when the clock says so. Blocks; one thread.
+// The sender of a stream test: sends chunks of packets, each when it is due by the clock. Blocks;
+// one thread.
 #pragma once
 
 #include <chrono>
@@ -11,7 +12,7 @@
 
 namespace vfmgr::stream {
 
-struct SendWish {
+struct SendOptions {
     IpAddress to;
     std::uint16_t port = default_port;
     std::optional<IpAddress> local{};  // absent: the kernel chooses
@@ -20,15 +21,15 @@ struct SendWish {
     std::optional<std::uint32_t> packet_bytes{};
     std::uint32_t chunk = 16;
     std::uint64_t bits_per_second = 100'000'000;        // of packets, without headers
-    std::optional<std::uint64_t> packets_per_second{};  // in its place
+    std::optional<std::uint64_t> packets_per_second{};  // instead of bits_per_second
     std::chrono::milliseconds time{10'000};
-    std::optional<std::uint64_t> packets{};  // in its place
+    std::optional<std::uint64_t> packets{};  // instead of time
 };
 
-// An Error when no stream began or the receiver's counts did not come; else what it counted.
-// `begun` is told the opening that was accepted, and may be empty. `stop` ends the sending when it
-// can be read, and the counts are exact all the same; -1: none.
-[[nodiscard]] Result<Summary> send(SendWish const& wish,
+// Returns an Error when no stream began or the receiver's counts did not arrive; else those counts.
+// Calls `begun`, which may be empty, with the accepted opening. `stop` ends the sending when it is
+// readable, and the counts are still exact; -1: none.
+[[nodiscard]] Result<Summary> send(SendOptions const& options,
                                    std::function<void(Opening const&)> const& begun, int stop);
 
 }  // namespace vfmgr::stream

@@ -17,19 +17,19 @@ constexpr std::uint64_t bit_of(std::uint64_t number) {
 }  // namespace
 
 bool Sequence::test(std::uint64_t number) const {
-    return (seen_[word_of(number)] & bit_of(number)) != 0;
+    return (received_[word_of(number)] & bit_of(number)) != 0;
 }
 
 void Sequence::set(std::uint64_t number) {
-    seen_[word_of(number)] |= bit_of(number);
+    received_[word_of(number)] |= bit_of(number);
 }
 
-// The places of the numbers from next_ to `number` held those of a window ago.
+// Clears the places of the numbers from next_ to `number`, which held those of a window ago.
 void Sequence::advance(std::uint64_t number) {
     if (number - next_ >= sequence_window)
-        std::ranges::fill(seen_, 0);
+        std::ranges::fill(received_, 0);
     else
-        for (auto each = next_; each <= number; ++each) seen_[word_of(each)] &= ~bit_of(each);
+        for (auto each = next_; each <= number; ++each) received_[word_of(each)] &= ~bit_of(each);
     counts_.missing += number - next_;
     next_ = number + 1;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of one run came, altogether and in each second. Pure: time comes from outside; one thread.
+// What arrived of one run, in total and in each second. Pure: time is passed in; one thread.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@
 
 namespace vfmgr::stream {
 
-// Since the one before.
+// Counts since the previous interval.
 struct Interval {
     std::uint64_t until_us = 0;  // since the run began
     std::uint64_t microseconds = 0;
     std::uint64_t packets = 0;
     std::uint64_t bytes = 0;
-    std::int64_t lost = 0;  // below zero when more that were missing came late than were missed
+    std::int64_t lost = 0;  // negative when more missing packets arrived late than went missing
     std::uint64_t out_of_order = 0;
     std::uint64_t duplicates = 0;
     std::uint64_t foreign = 0;
-    std::optional<std::uint64_t> socket_lost;  // where the socket tells
+    std::optional<std::uint64_t> socket_lost;  // where the socket reports it
     bool operator==(Interval const&) const = default;
 };
 
@@ -30,24 +30,26 @@ class Tally {
   public:
     Tally(std::uint64_t run, std::uint32_t packet_bytes, Deadline start)
         : run_(run), packet_bytes_(packet_bytes), start_(start), interval_from_(start) {}
-    // One that came, whole.
+    // Counts a packet that arrived, whole.
     void take(std::span<std::byte const> packet);
-    // One of so many bytes whose number was looked at elsewhere; nothing: it is none of this run.
+    // Counts a packet of so many bytes whose number was read elsewhere; nothing: it is not of this
+    // run.
     void take(std::size_t bytes, std::optional<std::uint64_t> number);
-    // One that is longer than a packet of this run.
+    // Counts one that is longer than a packet of this run.
     void take_longer() { ++foreign_; }
-    // When those were taken that came last, if any of them was of this run.
+    // Records when the last packets were taken, if any of them was of this run.
     void taken_at(Deadline now);
     [[nodiscard]] std::uint64_t received() const { return sequence_.counts().received; }
     [[nodiscard]] Deadline last_at() const { return last_at_; }
-    // `socket_lost` is what the socket has lost altogether.
+    // `socket_lost` is the socket's total.
     [[nodiscard]] Interval interval(Deadline now, std::optional<std::uint64_t> socket_lost);
-    // What came since the last whole second, until the last packet; nothing when none did.
+    // Returns what arrived since the last whole second, up to the last packet; nothing when none
+    // did.
     [[nodiscard]] std::optional<Interval> rest(std::optional<std::uint64_t> socket_lost);
     [[nodiscard]] Summary summary(std::optional<Ending> const& sent) const;
 
   private:
-    struct Seen {
+    struct Counted {
         SequenceCounts counts;
         std::uint64_t foreign = 0, socket_lost = 0;
     };
@@ -62,7 +64,7 @@ class Tally {
     std::uint64_t first_ = 0;  // received when first_at_ was set: they took no time
     Deadline last_at_{};
     Deadline interval_from_;
-    Seen before_;  // at the end of the last interval
+    Counted before_;  // at the end of the last interval
 };
 
 }  // namespace vfmgr::stream

@@ -20,7 +20,7 @@ std::optional<double> mbps(std::uint64_t bytes, std::uint64_t in_microseconds) {
     return rate ? std::optional(*rate * 8 / 1e6) : std::nullopt;
 }
 
-// The first took no time that anybody knows: with them the rate would be more than it was.
+// Excludes the first packets, whose time is unknown: with them the rate would be too high.
 std::uint64_t timed_bytes(Summary const& summary) {
     return summary.timed * summary.packet_bytes;
 }
@@ -59,7 +59,7 @@ std::string lost_text(Summary const& summary) {
     return fmt::format("lost       {} packets ({:.4g} %)\n", *summary.lost, share);
 }
 
-// Where, as far as anybody tells.
+// Names where packets were lost, as far as it is known.
 std::string place_text(Summary const& summary) {
     std::string text;
     if (summary.received == 0 && summary.foreign == 0 && summary.sent && summary.sent->packets > 0)

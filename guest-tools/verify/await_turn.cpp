@@ -10,7 +10,8 @@ namespace vfmgr::verify {
 namespace {
 
 using std::chrono::milliseconds;
-// Less than a host keeps a place for (TurnLimits::patience), with time for the question itself.
+// Less than the time a host keeps a place in its queue (TurnLimits::patience), minus the request's
+// own.
 constexpr milliseconds try_again_min{500}, try_again_max{5000};
 
 }  // namespace

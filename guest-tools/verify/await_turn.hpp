@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for a place in a host's queue, and keeps it by asking again. Blocking; one thread.
+// Waits for a place in a host's queue, and keeps it by repeating the request. Blocking; one thread.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ struct Waiting {
 // The error, unavailable, that names the position in the queue and the time left.
 [[nodiscard]] Error gave_up(Turn const& turn);
 
-// Asks until the host offers a place or fails.
+// Repeats the request until the host offers a place or fails.
 template <class T>
 [[nodiscard]] Result<T> await_turn(std::function<Result<OrTurn<T>>()> const& ask,
                                    Waiting const& waiting) {

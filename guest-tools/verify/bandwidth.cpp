@@ -7,25 +7,25 @@
 namespace vfmgr::verify {
 namespace {
 
-// Beyond it a message takes long enough to be posted and completed alone; perftest has the same
-// bound (verification.md, 3.2).
+// A longer message takes long enough to be posted and completed alone; perftest has the same bound
+// (verification.md, 3.2).
 constexpr std::uint32_t batched_bytes_max = 8192;
 constexpr std::uint32_t batch_max = 16;
 
-// Several messages in one post, the last of them signalled. Posted again and again.
+// Several messages in one post, the last of them signalled. Posted repeatedly.
 class Batch {
   public:
     Batch(GuestStream& stream, std::size_t pair, ibv_wr_opcode opcode, std::uint32_t messages)
-        : pieces_(messages), requests_(messages) {
+        : sges_(messages), requests_(messages) {
         auto const local = stream.local(pair);
         bool const reads = opcode == IBV_WR_RDMA_READ;
         for (std::uint32_t i = 0; i < messages; ++i) {
-            pieces_[i] = {reinterpret_cast<std::uint64_t>(local.bytes.data()),
-                          static_cast<std::uint32_t>(local.bytes.size()), local.key};
+            sges_[i] = {reinterpret_cast<std::uint64_t>(local.bytes.data()),
+                        static_cast<std::uint32_t>(local.bytes.size()), local.key};
             auto& request = requests_[i];
             request.wr_id = pair;
             request.opcode = opcode;
-            request.sg_list = &pieces_[i];
+            request.sg_list = &sges_[i];
             request.num_sge = 1;
             request.wr.rdma = {stream.remote_address(pair), stream.remote_key()};
             if (!reads && local.bytes.size() <= stream.pairs()[pair].inline_bytes_max())
@@ -37,13 +37,13 @@ class Batch {
     [[nodiscard]] ibv_send_wr& first() { return requests_.front(); }
 
   private:
-    std::vector<ibv_sge> pieces_;
+    std::vector<ibv_sge> sges_;
     std::vector<ibv_send_wr> requests_;
 };
 
 class Transfer {
   public:
-    // The queue pairs have the opcodes in turn.
+    // Opcodes are assigned to the queue pairs in rotation.
     Transfer(GuestStream& stream, Load const& load, std::span<ibv_wr_opcode const> opcodes)
         : stream_(stream),
           load_(load),
@@ -76,7 +76,7 @@ class Transfer {
         return result(static_cast<double>(now - start) / 1e9);
     }
 
-    // Of the pairs that have the opcode of this place.
+    // The share of messages completed on the pairs with the opcode at `place`.
     [[nodiscard]] double completed_share(std::size_t place, std::size_t opcodes) const {
         std::uint64_t share = 0;
         for (auto pair = place; pair < completed_of_.size(); pair += opcodes)

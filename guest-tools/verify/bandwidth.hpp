@@ -11,7 +11,7 @@ namespace vfmgr::verify {
 [[nodiscard]] Measured write_bandwidth(GuestStream& stream, Load const& load, Deadline deadline);
 [[nodiscard]] Measured read_bandwidth(GuestStream& stream, Load const& load, Deadline deadline);
 [[nodiscard]] Measured send_bandwidth(GuestStream& stream, Load const& load, Deadline deadline);
-// Queue pairs that write and queue pairs that read, at once. Their number is even.
+// Half of the queue pairs write while the other half read. Their number is even.
 [[nodiscard]] Measured bidirectional_bandwidth(GuestStream& stream, Load const& load,
                                                Deadline deadline);
 

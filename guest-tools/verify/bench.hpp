@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the guest's tests share: the queue pair to the host, the offer, and how a failure is told.
+// What the guest's tests share: the queue pair to the host, the offer, and the form of a failure.
 // One thread: the session's.
 #pragma once
 
@@ -19,7 +19,8 @@ struct Bench {
     Deadline deadline;
 };
 
-// A test as the guest saw it. The digest is of what the host sent; empty when nothing came.
+// A test's result as the guest measured it. The digest covers what the host sent; empty when
+// nothing arrived.
 struct Measured {
     TestResult result;
     std::string digest{};
@@ -28,13 +29,13 @@ struct Measured {
 [[nodiscard]] Measured measured(char const* name);
 [[nodiscard]] Measured measured_failure(char const* name, Error const& error);
 
-// CLOCK_MONOTONIC_RAW: not slewed while we measure.
+// CLOCK_MONOTONIC_RAW: not slewed during a measurement.
 [[nodiscard]] std::uint64_t raw_nanoseconds();
 
-// bandwidth_mbps is 10^6 bit/s, bandwidth_mib_per_s 2^20 bytes/s; and the time itself.
+// bandwidth_mbps in 10^6 bit/s, bandwidth_mib_per_s in 2^20 bytes/s, and the time itself.
 [[nodiscard]] std::map<std::string, double> rate_figures(std::uint64_t bytes, double seconds);
 
-// Waits for completions and takes them; the first bad one as an Error that names `what`.
+// Waits for completions and takes them. Returns the first bad one as an Error that names `what`.
 [[nodiscard]] Result<std::span<ibv_wc>> await(CompletionQueue& queue, std::span<ibv_wc> room,
                                               Deadline deadline, std::string_view what,
                                               unsigned polls = polls_by_default);

@@ -14,7 +14,7 @@ static_assert(std::endian::native == std::endian::little);
 constexpr int double_rounds = 4;
 constexpr std::size_t words = 16;
 
-// The same word of several blocks, one in each lane.
+// Holds the same word of several blocks, one block in each lane.
 using Four = std::uint32_t __attribute__((vector_size(16)));
 using Eight = std::uint32_t __attribute__((vector_size(32)));
 template <class Lanes>
@@ -94,7 +94,7 @@ void chacha_blocks(ChaCha const& of, std::uint32_t first, std::span<std::byte> o
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx2")) return make_with_avx2(of, first, out);
 #endif
-    make_blocks<Four>(of, first, out);  // as many as a register of SSE2, or NEON, has
+    make_blocks<Four>(of, first, out);  // as many blocks as an SSE2 or NEON register has lanes
 }
 
 }  // namespace vfmgr::verify

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ChaCha as in RFC 8439, with 8 rounds in place of 20, so that a GPU checks a payload as fast as it
-// reads its memory. No known attack distinguishes the stream of 8 rounds from random bytes, or
-// predicts it. Not for encryption. Pure; any thread.
+// ChaCha as in RFC 8439, but with 8 rounds instead of 20, which lets a GPU check a payload as fast
+// as it reads its memory. No known attack distinguishes the stream of 8 rounds from random bytes,
+// or predicts it. Not for encryption. Pure; any thread.
 #pragma once
 
 #include <array>

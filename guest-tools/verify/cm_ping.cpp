@@ -3,14 +3,15 @@
 
 namespace vfmgr::verify {
 
-Measured cm_ping(CmPinger const& pinger, StreamHost const& host, CmWish wish, Deadline deadline) {
+Measured cm_ping(CmPinger const& pinger, StreamHost const& host, CmOptions options,
+                 Deadline deadline) {
     if (!pinger) {
         auto made = measured("cm_ping");
         made.result.verdict = Verdict::skip;
         made.result.detail = "this program has no client of RDMA CM";
         return made;
     }
-    auto const offer = host.open({StreamKind::cm_ping, wish.message_bytes, 1, {}, {}});
+    auto const offer = host.open({StreamKind::cm_ping, options.message_bytes, 1, {}, {}});
     if (!offer) {
         auto made = measured_failure("cm_ping", offer.error());
         auto const problem = offer.error().problem;
@@ -18,8 +19,8 @@ Measured cm_ping(CmPinger const& pinger, StreamHost const& host, CmWish wish, De
             made.result.verdict = Verdict::skip;
         return made;
     }
-    wish.cm_port = offer->cm_port.value_or(0);
-    auto made = pinger(wish, deadline);
+    options.cm_port = offer->cm_port.value_or(0);
+    auto made = pinger(options, deadline);
     host.close(offer->stream);
     made.result.name = "cm_ping";
     return made;

@@ -14,10 +14,10 @@
 
 namespace vfmgr::verify {
 
-// How often wait() polls before it blocks. Where latency is measured the guest polls for long: to
-// idle and be woken costs a VM more than a round trip. The host does so on hardware only; SoftRoCE
-// works on the very CPUs that polling takes. (In the lab, p50 of sends in us, medians of 7 rounds:
-// guest polls, host waits 860; both poll 1160; both wait 1140; ib_send_lat, which polls, 1220.)
+// How often wait() polls before it blocks. For latency tests the guest polls for long: to sleep and
+// wake costs a VM more than a round trip. The host does so on hardware only, because SoftRoCE needs
+// the CPUs that polling takes. (In the lab, p50 of sends in us, medians of 7 rounds: guest polls,
+// host waits 860; both poll 1160; both wait 1140; ib_send_lat, which polls, 1220.)
 inline constexpr unsigned polls_by_default = 128;
 inline constexpr unsigned polls_for_latency = 8192;
 inline constexpr unsigned polls_of_a_software_echo = 4;
@@ -28,12 +28,14 @@ class CompletionQueue {
     [[nodiscard]] ibv_cq* get() const { return queue_.get(); }
     [[nodiscard]] int fd() const { return channel_->fd; }
 
-    // What is there now, in `room`.
+    // Takes the completions that are there, into `room`.
     [[nodiscard]] Result<std::span<ibv_wc>> poll(std::span<ibv_wc> room);
-    // At least one; timed_out at the deadline, kernel_refused when the device fails or goes.
+    // Returns at least one; timed_out at the deadline, kernel_refused when the device fails or
+    // goes.
     [[nodiscard]] Result<std::span<ibv_wc>> wait(std::span<ibv_wc> room, Deadline deadline,
                                                  unsigned polls = polls_by_default);
-    // For an event loop: the next completion makes fd() readable; poll() again after arming.
+    // For an event loop: the next completion makes fd() readable. Call poll() once more after
+    // arming.
     [[nodiscard]] Result<void> arm();
     // Takes the channel's pending events, without blocking.
     void take_events();
@@ -47,14 +49,15 @@ class CompletionQueue {
     VerbsQueue queue_;
 };
 
-// A device's pending asynchronous events; the first one that ends all work, as an Error.
+// Takes a device's pending asynchronous events. Returns the first one that ends all work, as an
+// Error.
 [[nodiscard]] Result<void> check_async(ibv_context* context);
 
-// The first that is not a success, as an Error that names `what`.
+// Returns the first unsuccessful one as an Error that names `what`.
 [[nodiscard]] Result<void> check_completions(std::span<ibv_wc const> completions,
                                              std::string_view what);
 
-// "transport retry counter exceeded (12)" with what to do about it.
+// "transport retry counter exceeded (12)", with a remedy.
 [[nodiscard]] Error completion_error(ibv_wc const& completion, std::string_view what);
 
 }  // namespace vfmgr::verify

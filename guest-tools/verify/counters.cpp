@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::chrono::seconds netlink_time{2};
-constexpr std::size_t counters_at_most = 64;  // a report has room for as many
+constexpr std::size_t counters_at_most = 64;  // a report has room for this many
 
 struct Meaning {
     CounterSource source;
@@ -25,8 +25,8 @@ struct Meaning {
     std::string_view remedy;
 };
 
-// The drivers' own names: rtnl_link_stats64; rxe's and mlx5's hw_counters. Retransmissions alone
-// are no loss: SoftRoCE's timer fires under load without one (verification.md, 3.6).
+// Names as the drivers use them: rtnl_link_stats64; rxe's and mlx5's hw_counters. Retransmissions
+// alone are no loss: SoftRoCE's timer fires under load without one (verification.md, 3.6).
 constexpr std::array<Meaning, 13> meanings{{
     {CounterSource::qdisc, "", "tc dropped {0} packets on {1} (qdisc {2}): a rate is limited there",
      "tc -s qdisc show dev {1}; tc -s filter show dev {1} {2}"},
@@ -93,7 +93,7 @@ void read_qdiscs(std::vector<Counter>& counters, std::vector<std::string> const&
     for (auto const& qdisc : *qdiscs) {
         auto const on = std::ranges::find(*netdevs, qdisc.ifindex, &Netdev::ifindex);
         if (on == netdevs->end() || std::ranges::find(stack, on->name) == stack.end()) continue;
-        // Of several of one kind, as of a multi-queue NIC, all together.
+        // Adds up several qdiscs of one kind, as on a multi-queue NIC.
         auto const same = std::ranges::find_if(counters, [&](Counter const& counter) {
             return counter.source == CounterSource::qdisc && counter.device == on->name &&
                    counter.name == qdisc.kind;
@@ -142,11 +142,12 @@ std::vector<Loss> explain_losses(std::vector<Counter> const& grown, Judge side) 
     for (auto const& counter : grown) {
         auto const* const meaning = meaning_of(counter);
         if (!meaning || counter.count == 0) continue;
-        auto const told = [&](std::string_view text) {
+        auto const filled_in = [&](std::string_view text) {
             return fmt::format(fmt::runtime(text), counter.count, counter.device, counter.name);
         };
         auto const* const where = side == Judge::host ? "on the host " : "in the VM ";
-        losses.push_back({side, counter, where + told(meaning->meaning), told(meaning->remedy)});
+        losses.push_back(
+            {side, counter, where + filled_in(meaning->meaning), filled_in(meaning->remedy)});
     }
     return losses;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counters of packets that did not get through, read before and after a run on both ends, and what
-// their growth means: so a loss is placed on a side, where the drivers count (verification.md, what
-// none of the peers has, 2). Reading asks sysfs and the kernel, some milliseconds; the rest is
+// their growth means: this places a loss on a side, where the drivers count (verification.md, what
+// none of the peers has, 2). Reading queries sysfs and the kernel, some milliseconds; the rest is
 // pure. Any thread.
 #pragma once
 
@@ -14,20 +14,20 @@
 namespace vfmgr::verify {
 
 struct CounterPlace {
-    std::string ifname;       // with what it lies on: a VLAN device's NIC
+    std::string ifname;       // and its lower devices: a VLAN device's NIC
     std::string rdma_device;  // empty: none
     std::uint8_t port = 1;
 };
 
-// What can't be read is left out.
+// Omits what can't be read.
 [[nodiscard]] std::vector<Counter> read_counters(CounterPlace const& place,
                                                  std::filesystem::path const& sysfs = "/sys");
 
-// Those that grew, and by how much. What was not there before has grown from nothing.
+// The counters that grew, and by how much. One that did not exist before counts from 0.
 [[nodiscard]] std::vector<Counter> growth(std::vector<Counter> const& before,
                                           std::vector<Counter> const& after);
 
-// Those that are known, each with what to do about it.
+// The losses that known counters show, each with a remedy.
 [[nodiscard]] std::vector<Loss> explain_losses(std::vector<Counter> const& grown, Judge side);
 
 }  // namespace vfmgr::verify

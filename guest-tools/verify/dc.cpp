@@ -13,11 +13,11 @@
 namespace vfmgr::verify {
 namespace {
 
-// 4.096 us * 2^14 = 67 ms, or four times that, and seven times again: what reaches no target has
-// ended after two seconds. Only SoftRoCE needs longer, and it has no DC.
+// 4.096 us * 2^14 = 67 ms, or up to four times that, with seven retries: a request that reaches no
+// target ends after two seconds. Only SoftRoCE needs longer, and it has no DC.
 constexpr std::uint8_t dc_timeout = 14;
-constexpr std::uint8_t dc_retries = 7;                    // for receiver-not-ready: without end
-constexpr std::uint64_t dc_last = ~std::uint64_t{0} - 1;  // QueuePair::shut() has its own
+constexpr std::uint8_t dc_retries = 7;                    // for receiver-not-ready: without limit
+constexpr std::uint64_t dc_last = ~std::uint64_t{0} - 1;  // QueuePair::shut() uses the next one
 
 Result<void> modify_dc(ibv_qp* pair, ibv_qp_attr& attributes, int mask, char const* what) {
     int const error = ibv_modify_qp(pair, &attributes, mask | IBV_QP_STATE);
@@ -26,15 +26,15 @@ Result<void> modify_dc(ibv_qp* pair, ibv_qp_attr& attributes, int mask, char con
                             "ibv_modify_qp", error));
 }
 
-Result<VerbsPair> make_dc_pair(Mlx5 const& mlx5, ibv_pd* domain, ibv_qp_init_attr_ex& wanted,
+Result<VerbsPair> make_dc_pair(Mlx5 const& mlx5, ibv_pd* domain, ibv_qp_init_attr_ex& expected,
                                mlx5dv_dc_init_attr const& dc, char const* what) {
-    wanted.qp_type = IBV_QPT_DRIVER;
-    wanted.pd = domain;
-    wanted.comp_mask |= IBV_QP_INIT_ATTR_PD;
+    expected.qp_type = IBV_QPT_DRIVER;
+    expected.pd = domain;
+    expected.comp_mask |= IBV_QP_INIT_ATTR_PD;
     mlx5dv_qp_init_attr own{};
     own.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC;
     own.dc_init_attr = dc;
-    VerbsPair pair(mlx5.mlx5dv_create_qp(domain->context, &wanted, &own));
+    VerbsPair pair(mlx5.mlx5dv_create_qp(domain->context, &expected, &own));
     if (pair) return pair;
     return fail(
         verbs_error(domain->context, fmt::format("no {}", what), "mlx5dv_create_qp", errno));
@@ -48,7 +48,7 @@ Result<void> require_dc(Result<Mlx5> const& mlx5, VerbsPort const& port) {
     if (!port.software && !mlx5) return fail(mlx5.error());
     return fail(Problem::unsupported,
                 fmt::format("{} is no device of mlx5, which alone has DC", port.device),
-                "lend a VF of a ConnectX-4 or newer");
+                "attach a VF of a ConnectX-4 or newer");
 }
 
 std::string reason_of(Error const& error) {
@@ -71,20 +71,20 @@ Result<DcTarget> DcTarget::make(Result<Mlx5> const& mlx5, ibv_pd* domain, VerbsP
     if (!receives)
         return fail(verbs_error(domain->context, "no shared receive queue, which a DC target needs",
                                 "ibv_create_srq", errno));
-    ibv_qp_init_attr_ex wanted{};
-    wanted.send_cq = queue->get();
-    wanted.recv_cq = queue->get();
-    wanted.srq = receives.get();
+    ibv_qp_init_attr_ex expected{};
+    expected.send_cq = queue->get();
+    expected.recv_cq = queue->get();
+    expected.srq = receives.get();
     mlx5dv_dc_init_attr dc{};
     dc.dc_type = MLX5DV_DCTYPE_DCT;
     dc.dct_access_key = random_number();
-    VFMGR_TRY(auto pair, make_dc_pair(*mlx5, domain, wanted, dc, "DC target"));
+    VFMGR_TRY(auto pair, make_dc_pair(*mlx5, domain, expected, dc, "DC target"));
     DcTarget target(std::move(queue), std::move(receives), std::move(pair), dc.dct_access_key);
     VFMGR_CHECK(target.make_ready(port));
     return target;
 }
 
-// It gets its number on the way to RTR, and goes no further.
+// The target gets its number in the transition to RTR, its last state.
 Result<void> DcTarget::make_ready(VerbsPort const& port) {
     ibv_qp_attr start{};
     start.qp_state = IBV_QPS_INIT;
@@ -96,7 +96,7 @@ Result<void> DcTarget::make_ready(VerbsPort const& port) {
     ready.qp_state = IBV_QPS_RTR;
     ready.min_rnr_timer = rnr_timer_640_us;
     VFMGR_TRY(ready.path_mtu, mtu_of_bytes(port.path_mtu));
-    // Whom it answers comes with the request; how, from here.
+    // Each request names the initiator to answer; this address says how to answer.
     VFMGR_TRY(ready.ah_attr, address_of(port, {.gid = gid_hex(port.gid)}));
     VFMGR_CHECK(modify_dc(pair_.get(), ready, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_MIN_RNR_TIMER,
                           "the DC target"));
@@ -121,16 +121,16 @@ Result<DcInitiator> DcInitiator::make(Result<Mlx5> const& mlx5, ibv_pd* domain,
                                       DcTargetEnd const& target,
                                       std::shared_ptr<CompletionQueue> queue) {
     VFMGR_CHECK(require_dc(mlx5, port));
-    ibv_qp_init_attr_ex wanted{};
-    wanted.send_cq = queue->get();
-    wanted.recv_cq = queue->get();
-    wanted.cap.max_send_wr = 2;  // one, and the one that shut() posts
-    wanted.cap.max_send_sge = 1;
-    wanted.comp_mask = IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-    wanted.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ;
+    ibv_qp_init_attr_ex expected{};
+    expected.send_cq = queue->get();
+    expected.recv_cq = queue->get();
+    expected.cap.max_send_wr = 2;  // one request, and the one that shut() posts
+    expected.cap.max_send_sge = 1;
+    expected.comp_mask = IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    expected.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ;
     mlx5dv_dc_init_attr dc{};
     dc.dc_type = MLX5DV_DCTYPE_DCI;
-    VFMGR_TRY(auto pair, make_dc_pair(*mlx5, domain, wanted, dc, "DC initiator"));
+    VFMGR_TRY(auto pair, make_dc_pair(*mlx5, domain, expected, dc, "DC initiator"));
     VFMGR_TRY(auto to, address_of(port, peer));
     VerbsAddress address(ibv_create_ah(domain, &to));
     if (!address)
@@ -143,8 +143,8 @@ Result<DcInitiator> DcInitiator::make(Result<Mlx5> const& mlx5, ibv_pd* domain,
     return initiator;
 }
 
-// Nobody reaches it: it has no access flags. Each request brings its address along, and older
-// kernels take none here.
+// No access flags, so a peer can't access anything. Each request carries its own address, and older
+// kernels accept none here.
 Result<void> DcInitiator::make_ready(VerbsPort const& port) {
     constexpr auto what = "the DC initiator";
     ibv_qp_attr attributes{};
@@ -158,7 +158,7 @@ Result<void> DcInitiator::make_ready(VerbsPort const& port) {
     attributes.timeout = dc_timeout;
     attributes.retry_cnt = dc_retries;
     attributes.rnr_retry = dc_retries;
-    attributes.max_rd_atomic = 1;  // no more is read at once, and RC's limit is not DC's
+    attributes.max_rd_atomic = 1;  // one read at a time; RC's limit does not apply to DC
     return modify_dc(pair_.get(), attributes,
                      IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                          IBV_QP_MAX_QP_RD_ATOMIC,
@@ -197,7 +197,7 @@ void DcInitiator::shut(Deadline deadline) {
     ibv_qp_attr failed{};
     failed.qp_state = IBV_QPS_ERR;
     if (ibv_modify_qp(pair_.get(), &failed, IBV_QP_STATE) != 0) return;  // the device has gone
-    // Flushed after everything that was posted before.
+    // This read is flushed after everything that was posted before.
     if (!read(dc_last, {})) return;
     std::array<ibv_wc, 8> room{};
     for (unsigned device_events = 0; device_events < 8;) {

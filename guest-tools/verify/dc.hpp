@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both ends of mlx5's dynamically connected transport (DC): a target (DCT), which whoever knows its
-// GID, number and key may reach, and an initiator (DCI), which says with each request whom it is
-// for. Nothing connects them before. The attributes are those that the kernel's driver asks for,
-// neither more nor fewer (mlx5_ib_modify_dct(), modify_dci_qp_is_ok()). Each is its owner's, one
-// thread at a time; domain and library outlive it.
+// Both ends of mlx5's dynamically connected transport (DC): a target (DCT), which any peer that
+// knows its GID, number and key may reach, and an initiator (DCI), which addresses each request to
+// a target. There is no connection set-up. The attributes are exactly those that the kernel's
+// driver requires (mlx5_ib_modify_dct(), modify_dci_qp_is_ok()). Each has one owner, and one thread
+// at a time; pd and library outlive it.
 #pragma once
 
 #include "api/types/stream.hpp"
@@ -12,14 +12,15 @@
 
 namespace vfmgr::verify {
 
-// unsupported where the device is not mlx5's, which alone has DC.
+// Fails with unsupported where the device is not mlx5's: only mlx5 has DC.
 [[nodiscard]] Result<void> require_dc(Result<Mlx5> const& mlx5, VerbsPort const& port);
 
-// Why there is no DC, in one line: "mlx5_0: … (mlx5dv_create_qp: EOPNOTSUPP, Operation not …)".
+// The reason for no DC, in one line: "mlx5_0: … (mlx5dv_create_qp: EOPNOTSUPP, Operation not
+// …)".
 [[nodiscard]] std::string reason_of(Error const& error);
 
-// The destructor is enough: the device lets what is under way end before a target goes, and has no
-// state of error for it.
+// The destructor is enough: the device completes requests in flight before it destroys a target,
+// and a target has no error state.
 class DcTarget {
   public:
     // The peer may write and read what is registered for that, and nothing else.
@@ -27,7 +28,8 @@ class DcTarget {
                                                VerbsPort const& port,
                                                std::shared_ptr<CompletionQueue> queue);
     [[nodiscard]] DcTargetEnd const& end() const { return end_; }
-    // For one write of the peer's that announces itself, and so completes here as well.
+    // Posts a receive for one write of the peer's with immediate data, which completes here as
+    // well.
     [[nodiscard]] Result<void> receive(std::uint64_t id);
 
   private:
@@ -38,7 +40,7 @@ class DcTarget {
           pair_(std::move(pair)),
           end_{0, key} {}
     [[nodiscard]] Result<void> make_ready(VerbsPort const& port);
-    std::shared_ptr<CompletionQueue> queue_;  // outlives the pair, as its receives do
+    std::shared_ptr<CompletionQueue> queue_;  // outlives the pair, whose receives complete here
     VerbsReceives receives_;
     VerbsPair pair_;
     DcTargetEnd end_;
@@ -46,15 +48,16 @@ class DcTarget {
 
 class DcInitiator {
   public:
-    // For requests to one target at one GID, one outstanding at a time. `queue` has room for two.
+    // For requests to one target at one GID, one outstanding at a time. `queue` must have room for
+    // two.
     [[nodiscard]] static Result<DcInitiator> make(Result<Mlx5> const& mlx5, ibv_pd* domain,
                                                   VerbsPort const& port, QueuePairEnd const& peer,
                                                   DcTargetEnd const& target,
                                                   std::shared_ptr<CompletionQueue> queue);
-    // Announced to the target with `transfer.notify`, always.
+    // Always carries `transfer.notify` to the target.
     [[nodiscard]] Result<void> write(std::uint64_t id, RemoteTransfer const& transfer);
     [[nodiscard]] Result<void> read(std::uint64_t id, RemoteTransfer const& transfer);
-    // As QueuePair's.
+    // As QueuePair::shut().
     void shut(Deadline deadline);
 
   private:
@@ -71,7 +74,7 @@ class DcInitiator {
     VerbsPair pair_;
     VerbsAddress address_;
     DcTargetEnd target_;
-    ibv_qp_ex* requests_ = nullptr;  // the pair, as requests are posted to it
+    ibv_qp_ex* requests_ = nullptr;  // the pair's interface for posting requests
     mlx5dv_qp_ex* addressed_ = nullptr;
 };
 

@@ -37,23 +37,24 @@ PortState port_state(ibv_context* context, std::uint8_t number, ibv_device_attr 
             .number = number,
             .node_guid = device.node_guid,
             .state = port.state,
-            // Unspecified is that of drivers older than the field: InfiniBand (ibv_query_port(3)).
+            // Drivers older than the field report unspecified, which means InfiniBand
+            // (ibv_query_port(3)).
             .layer = port.link_layer == IBV_LINK_LAYER_ETHERNET ? LinkLayer::ethernet
                                                                 : LinkLayer::infiniband};
 }
 
-// Every device that could be opened, and the entry if one of them has it.
+// Every device that could be opened, and the GID entry if one of them has it.
 struct Scan {
     std::vector<VerbsContext> opened;
     std::vector<std::string> names;
-    std::vector<std::string> reasons;  // why a device could not be asked
-    std::vector<PortState> ports;      // that may have been meant
+    std::vector<std::string> reasons;  // why a device could not be queried
+    std::vector<PortState> ports;      // candidates for the one that the caller means
     std::string remedy;                // for the last of the reasons
     std::optional<Found> found;
 };
 
-bool is_wanted(ibv_gid_entry const& entry, std::array<std::uint8_t, 16> const& gid,
-               unsigned ifindex) {
+bool matches(ibv_gid_entry const& entry, std::array<std::uint8_t, 16> const& gid,
+             unsigned ifindex) {
     return entry.gid_type == IBV_GID_TYPE_ROCE_V2 &&
            (ifindex == 0 || entry.ndev_ifindex == ifindex) &&
            std::ranges::equal(entry.gid.raw, gid);
@@ -66,7 +67,7 @@ std::vector<ibv_gid_entry> gid_table(ibv_context* context) {
     return entries;
 }
 
-// Not when its GIDs are all of other netdevs; InfiniBand's are of none.
+// False if all of its GIDs belong to other netdevs; InfiniBand's belong to none.
 bool may_be_on(std::vector<ibv_gid_entry> const& entries, unsigned ifindex) {
     return ifindex == 0 ||
            std::ranges::all_of(entries, [](auto const& one) { return one.ndev_ifindex == 0; }) ||
@@ -107,7 +108,7 @@ Scan scan_devices(std::array<std::uint8_t, 16> const& gid, unsigned ifindex) {
         scan.names.emplace_back(device->name);
         auto const entries = gid_table(context.get());
         auto const entry = std::ranges::find_if(
-            entries, [&](auto const& each) { return is_wanted(each, gid, ifindex); });
+            entries, [&](auto const& each) { return matches(each, gid, ifindex); });
         if (entry != entries.end()) {
             scan.found = Found{std::move(context), *entry};
             return scan;
@@ -119,7 +120,7 @@ Scan scan_devices(std::array<std::uint8_t, 16> const& gid, unsigned ifindex) {
     return scan;
 }
 
-// Until a device says that its GIDs changed, or a moment has passed (a new device says nothing).
+// Waits until a device reports that its GIDs changed, or for 50 ms (a new device sends no event).
 void wait_for_change(std::vector<VerbsContext> const& devices, Deadline deadline) {
     std::vector<pollfd> fds;
     fds.reserve(devices.size());
@@ -130,20 +131,20 @@ void wait_for_change(std::vector<VerbsContext> const& devices, Deadline deadline
     ::poll(fds.data(), fds.size(), static_cast<int>(moment));
 }
 
-Error nothing_found(PortWish const& wish, Scan const& scan) {
+Error nothing_found(PortOptions const& options, Scan const& scan) {
     if (auto const judged = judge_ports(scan.ports, LinkLayer::ethernet); !judged)
         return judged.error();
-    auto const where = wish.ifname.empty() ? std::string("this machine") : wish.ifname;
+    auto const where = options.ifname.empty() ? std::string("this machine") : options.ifname;
     Error error{Problem::unsupported, {}, {}};
     std::string reasons;
     for (auto const& reason : scan.reasons) reasons += "; " + reason;
     if (!scan.names.empty()) {
         error.detail =
             fmt::format("no RDMA device has a RoCE v2 GID for {} on {} (devices: {}{})",
-                        to_string(wish.address), where, fmt::join(scan.names, ", "), reasons);
+                        to_string(options.address), where, fmt::join(scan.names, ", "), reasons);
         error.remedy =
             fmt::format("give {} the address {} and set it up, or add an RDMA link to it", where,
-                        to_string(wish.address));
+                        to_string(options.address));
         return error;
     }
     error.detail = fmt::format("{} has no RDMA device{}", where, reasons);
@@ -161,14 +162,14 @@ Error nothing_found(PortWish const& wish, Scan const& scan) {
     return error;
 }
 
-Result<VerbsPort> describe(Found found, PortWish const& wish) {
+Result<VerbsPort> describe(Found found, PortOptions const& options) {
     VerbsPort port;
     port.context = std::move(found.context);
     port.device = port.context->device->name;
     port.number = static_cast<std::uint8_t>(found.entry.port_num);
     port.gid_index = static_cast<std::uint8_t>(found.entry.gid_index);
-    port.gid = wish.address.gid();
-    port.dscp = wish.dscp;
+    port.gid = options.address.gid();
+    port.dscp = options.dscp;
     ibv_port_attr attributes{};
     ibv_device_attr limits{};
     int const port_error = ibv_query_port(port.context.get(), port.number, &attributes);
@@ -195,19 +196,19 @@ bool is_software(ibv_device_attr const& device) {
     return device.vendor_id == rxe_vendor || device.vendor_id == siw_vendor;
 }
 
-Result<VerbsPort> find_port(PortWish const& wish, std::chrono::milliseconds wait) {
+Result<VerbsPort> find_port(PortOptions const& options, std::chrono::milliseconds wait) {
     auto const deadline = Steady::now() + wait;
-    unsigned const ifindex = wish.ifname.empty() ? 0 : ::if_nametoindex(wish.ifname.c_str());
-    if (!wish.ifname.empty() && ifindex == 0)
-        return fail(Problem::not_found, fmt::format("there is no netdev {}", wish.ifname),
+    unsigned const ifindex = options.ifname.empty() ? 0 : ::if_nametoindex(options.ifname.c_str());
+    if (!options.ifname.empty() && ifindex == 0)
+        return fail(Problem::not_found, fmt::format("there is no netdev {}", options.ifname),
                     "check that the VF is plugged in");
     while (true) {
-        auto scan = scan_devices(wish.address.gid(), ifindex);
+        auto scan = scan_devices(options.address.gid(), ifindex);
         if (scan.found) {
-            auto port = describe(std::move(*scan.found), wish);
+            auto port = describe(std::move(*scan.found), options);
             if (port || Steady::now() >= deadline) return port;
         } else if (Steady::now() >= deadline) {
-            return fail(nothing_found(wish, scan));
+            return fail(nothing_found(options, scan));
         }
         wait_for_change(scan.opened, deadline);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 digests, in hex, over a run's nonce and the bytes that travelled. Any thread.
+// SHA-256 digests, in hex, over a run's nonce and the bytes that were transferred. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace vfmgr::verify {
 
 [[nodiscard]] std::string to_hex(std::span<std::byte const> bytes);
-// Lower-case hex of SHA-256(nonce || bytes): a digest of an earlier run is of no use in this one.
+// Lower-case hex of SHA-256(nonce || bytes): an earlier run's digest is useless in this one.
 [[nodiscard]] std::string digest_hex(std::string_view nonce, std::span<std::byte const> bytes);
 
 }  // namespace vfmgr::verify

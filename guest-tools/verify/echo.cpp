@@ -87,7 +87,8 @@ std::optional<EchoDatagram> parse_question(std::span<std::byte const> datagram) 
 std::vector<std::byte> make_answer(EchoDatagram const& question, Payload const& secret) {
     auto const chunks = (question.bytes + payload_chunk_bytes - 1) / payload_chunk_bytes;
     std::vector<std::byte> answer(chunks * payload_chunk_bytes);
-    // The kind is the epoch: the answer to a small question is no prefix of the one to a big one.
+    // The kind is the epoch: the answer to a small question is no prefix of the answer to a big
+    // one.
     fill(Payload{secret.key, static_cast<std::uint64_t>(question.kind)}, 0, answer);
     answer.resize(question.bytes);
     return answer;

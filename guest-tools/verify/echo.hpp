@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The UDP datagrams of the reachability and path MTU tests, and the host's answer to one: as long
-// as the question, filled from a key that the guest doesn't know. Pure but for open_echo_socket();
+// as the question, filled from a key that the guest doesn't know. Pure except open_echo_socket();
 // any thread.
 #pragma once
 
@@ -27,11 +27,11 @@ struct EchoDatagram {
 inline constexpr std::size_t reachability_bytes = 256;
 inline constexpr std::size_t nonce_bytes_max = 128;
 
-// Room for UDP's payload in one packet of this MTU: less 28 (IPv4) or 48 (IPv6).
+// The UDP payload that fits one packet of this MTU: less 28 (IPv4) or 48 (IPv6).
 [[nodiscard]] std::size_t full_datagram_bytes(std::uint32_t mtu, IpAddress::Family family);
 
 [[nodiscard]] std::vector<std::byte> make_question(EchoDatagram const& question);
-// nullopt for what is no question; nothing else is read from it.
+// Returns nullopt for anything but a question; nothing else is read from it.
 [[nodiscard]] std::optional<EchoDatagram> parse_question(std::span<std::byte const> datagram);
 // As long as the question: an answer never amplifies.
 [[nodiscard]] std::vector<std::byte> make_answer(EchoDatagram const& question,
@@ -40,9 +40,9 @@ inline constexpr std::size_t nonce_bytes_max = 128;
 struct EchoEndpoint {
     IpAddress address;
     std::uint16_t port = 0;  // 0: any free one
-    std::string ifname;      // only datagrams of this netdev; empty: of any
+    std::string ifname;      // only datagrams on this netdev; empty: on any
 };
-// Non-blocking, never fragments (IP_PMTUDISC_PROBE), reads the sender's address from each datagram.
+// Non-blocking, never fragments (IP_PMTUDISC_PROBE), returns each datagram's sender address.
 [[nodiscard]] Result<FileDescriptor> open_echo_socket(EchoEndpoint const& endpoint);
 
 }  // namespace vfmgr::verify

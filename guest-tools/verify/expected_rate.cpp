@@ -13,10 +13,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Around the payload of each packet: Ethernet with preamble and gap 38, IPv4 20, UDP 8, BTH 12,
-// ICRC 4 (verification.md, 3.8). A RETH in the first packet of a message is not counted.
+// Overhead of each packet's payload: Ethernet with preamble and gap 38, IPv4 20, UDP 8, BTH 12,
+// ICRC 4 (verification.md, 3.8). The RETH in the first packet of a message is not counted.
 constexpr double packet_overhead_bytes = 82;
-// A TLP of 256 bytes, which most machines use, has some 24 around them.
+// A TLP of 256 bytes, which most machines use, has some 24 bytes of overhead.
 constexpr double tlp_efficiency = 256.0 / (256 + 24);
 constexpr double message_bytes_min = 8192;
 constexpr double percent_expected = 80;
@@ -30,7 +30,7 @@ std::optional<T> number_in(fs::path const& file) {
     return in >> number && number > 0 ? std::optional(number) : std::nullopt;
 }
 
-// From 8 GT/s on 128 of 130 bits are data, before 8 of 10.
+// From 8 GT/s on 128 of 130 bits are data, below that 8 of 10.
 double pcie_mbps(PcieLink const& link) {
     double const encoding = link.gigatransfers_per_s < 8 ? 8.0 / 10 : 128.0 / 130;
     return link.gigatransfers_per_s * 1000 * link.lanes * encoding * tlp_efficiency;
@@ -47,7 +47,7 @@ void consider(std::optional<Limit>& least, Limit limit) {
 std::optional<Limit> one_way(PathFacts const& facts, bool sent_by_vf) {
     std::optional<Limit> least;
     auto const efficiency = wire_efficiency(facts);
-    // What one VF sends to another function of its NIC never reaches the port.
+    // Traffic from a VF to another function of its NIC never reaches the port.
     if (facts.port_mbps && facts.path == TestPath::wire)
         consider(least, {*facts.port_mbps * efficiency,
                          fmt::format("the port's {} Mbit/s", *facts.port_mbps)});
@@ -108,7 +108,7 @@ std::optional<Warning> compare_rate(TestResult& test, PathFacts const& facts) {
     auto const measured = test.figures.find("bandwidth_mbps");
     if (!flow || measured == test.figures.end() || test.verdict != Verdict::pass)
         return std::nullopt;
-    // Of short messages the number is what is limited, not the bytes.
+    // For short messages the limit is their number, not the bytes.
     auto const message = test.figures.find("message_bytes");
     if (message != test.figures.end() && message->second < message_bytes_min) return std::nullopt;
     auto const limit = expected_rate(facts, *flow);
@@ -116,9 +116,9 @@ std::optional<Warning> compare_rate(TestResult& test, PathFacts const& facts) {
     auto const percent = 100 * measured->second / limit->mbps;
     test.figures["achievable_mbps"] = limit->mbps;
     test.figures["achieved_percent"] = percent;
-    auto const said = fmt::format("{:.3g} % of the {:.0f} Mbit/s that {} leaves for payload",
-                                  percent, limit->mbps, limit->what);
-    test.detail = test.detail.empty() ? said : test.detail + "; " + said;
+    auto const share = fmt::format("{:.3g} % of the {:.0f} Mbit/s that {} leaves for payload",
+                                   percent, limit->mbps, limit->what);
+    test.detail = test.detail.empty() ? share : test.detail + "; " + share;
     bool const limited = facts.vf_mbps > 0 && *flow == Flow::out &&
                          measured->second > facts.vf_mbps * percent_limited_max / 100;
     if (limited) return not_limited(test, facts);

@@ -35,7 +35,7 @@ constexpr Fault no_cm_device{
     "RDMA CM finds no device for the address: its GID is missing, or its node GUID is zero",
     "ibv_devinfo -v | grep -E 'hca_id|node_guid|GID'"};
 
-// The kernel's own number for "not supported", which has no name for programs.
+// The kernel's own "not supported" number, which has no name in user space.
 constexpr int kernel_enotsupp = 524;
 
 constexpr Fault no_dma_buf{
@@ -89,7 +89,7 @@ constexpr std::array<CallFault, 27> call_faults{{
     {"", EIO, gone},
 }};
 
-// As enum ib_cm_rej_reason of the kernel numbers them.
+// Numbered as in the kernel's enum ib_cm_rej_reason.
 constexpr int rejected_stale = 10, rejected_service = 8, rejected_gid = 12,
               rejected_by_program = 28;
 
@@ -122,7 +122,7 @@ constexpr Fault iommu_fault{
     "the IOMMU refused an access of the device to memory",
     "see which address: dmesg | grep -E 'DMAR|AMD-Vi'; with a GPU, check ACS and iommu=pt"};
 
-// In the words of the kernel's sources, 6.1 and 6.12.
+// Texts from the kernel's sources, 6.1 and 6.12.
 constexpr std::array<LogFault, 9> log_faults{{
     {"Link is Down",
      "",

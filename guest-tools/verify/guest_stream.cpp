@@ -28,10 +28,11 @@ Result<GuestStream::Rdma> GuestStream::open_rdma(VerbsPort const& port, StreamKi
     bool const datagrams = kind == StreamKind::ud_echo;
     auto const room = size.message_bytes + (datagrams ? ud_header_bytes : 0);
     VFMGR_TRY(auto back, RegisteredMemory::make(pd, room, local | remote, "answers"));
-    QueuePairWish const wish{.transport = datagrams ? Transport::ud : Transport::rc,
-                             .sends = size.depth,
-                             .receives = kind == StreamKind::send_echo || datagrams ? 2U : 0U};
-    VFMGR_TRY(auto pairs, QueuePairs::make(pd, port, wish, remote, size.pairs));
+    QueuePairOptions const options{
+        .transport = datagrams ? Transport::ud : Transport::rc,
+        .sends = size.depth,
+        .receives = kind == StreamKind::send_echo || datagrams ? 2U : 0U};
+    VFMGR_TRY(auto pairs, QueuePairs::make(pd, port, options, remote, size.pairs));
     return Rdma{std::move(domain), std::move(memory), std::move(back), std::move(pairs)};
 }
 
@@ -55,7 +56,7 @@ GuestStream::~GuestStream() {
     if (!offer_.stream.empty()) host_.close(offer_.stream);
 }
 
-Piece GuestStream::local(std::size_t pair) const {
+Sge GuestStream::local(std::size_t pair) const {
     return {rdma_.memory.bytes().subspan(pair * size_.message_bytes, size_.message_bytes),
             rdma_.memory.local_key()};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guest's end of a stream, connected; both ends are gone with it. One thread.
+// The guest's end of a stream, connected; the destructor ends both ends. One thread.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace vfmgr::verify {
 
-// How the host is asked: by the guest plane, or by whatever else carries a session.
+// Carries requests to the host: the guest plane, or any other carrier of a session.
 struct StreamHost {
     std::function<Result<StreamOffer>(StreamRequest const&)> open;
     std::function<void(std::string const& stream)> close;
@@ -30,7 +30,7 @@ struct Load {
 
 class GuestStream {
   public:
-    // `port` outlives the stream: its device is theirs.
+    // `port` outlives the stream, which uses its device.
     [[nodiscard]] static Result<GuestStream> open(StreamHost const& host, VerbsPort const& port,
                                                   StreamKind kind, StreamSize const& size);
     GuestStream(GuestStream&&) = default;
@@ -41,11 +41,11 @@ class GuestStream {
     [[nodiscard]] std::vector<QueuePair>& pairs() { return rdma_.all.pairs; }
     [[nodiscard]] ibv_pd* domain() const { return rdma_.domain.get(); }
     [[nodiscard]] CompletionQueue& queue() { return *rdma_.all.queue; }
-    // One message's bytes, here and there.
-    [[nodiscard]] Piece local(std::size_t pair) const;
+    // One message's memory, on this end and on the host.
+    [[nodiscard]] Sge local(std::size_t pair) const;
     [[nodiscard]] std::uint64_t remote_address(std::size_t pair) const;
     [[nodiscard]] std::uint32_t remote_key() const { return offer_.memory.rkey; }
-    // Where the host's answers arrive; of ud_echo behind ud_header_bytes.
+    // Where the host's answers arrive; for ud_echo after ud_header_bytes.
     [[nodiscard]] std::span<std::byte> back() const { return rdma_.back.bytes(); }
     [[nodiscard]] std::uint32_t back_key() const { return rdma_.back.local_key(); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners of verbs objects: freed once, in the right order, by whoever holds them.
-// Not shared between threads without the owner's lock.
+// Owners of verbs objects: each object is freed once, in the right order, by its owner. Not shared
+// between threads without the owner's lock.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -27,6 +27,6 @@ using VerbsQueue = Handle<ibv_cq, ibv_destroy_cq>;
 using VerbsReceives = Handle<ibv_srq, ibv_destroy_srq>;
 using VerbsPair = Handle<ibv_qp, ibv_destroy_qp>;
 using VerbsAddress = Handle<ibv_ah, ibv_destroy_ah>;
-using VerbsRegion = Handle<ibv_mr, ibv_dereg_mr>;
+using VerbsMr = Handle<ibv_mr, ibv_dereg_mr>;
 
 }  // namespace vfmgr::verify

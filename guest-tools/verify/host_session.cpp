@@ -15,7 +15,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 constexpr std::uint32_t notifications_max = 4;
-constexpr std::uint64_t answer_id = 1U << 20;  // of sends; receives are numbered from 0
+constexpr std::uint64_t answer_id = 1U << 20;  // for sends; receives are numbered from 0
 
 std::span<std::byte> part(RegisteredMemory const& memory, std::uint64_t index,
                           std::uint32_t bytes) {
@@ -77,7 +77,7 @@ Result<HostSession::Rdma> HostSession::open_rdma(SessionPermit const& permit,
         auto port,
         find_port({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)}, port_wait));
     VFMGR_TRY(auto domain, make_domain(port));
-    // Each region allows what its test needs and nothing else.
+    // Each MR allows what its test needs and nothing else.
     constexpr unsigned local = IBV_ACCESS_LOCAL_WRITE;
     constexpr unsigned written = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
     auto* const pd = domain.get();
@@ -87,8 +87,8 @@ Result<HostSession::Rdma> HostSession::open_rdma(SessionPermit const& permit,
               RegisteredMemory::make(pd, limits.read_bytes, IBV_ACCESS_REMOTE_READ, "read region"));
     VFMGR_TRY(auto pings, RegisteredMemory::make(pd, ping_bytes, local, "pings"));
     VFMGR_TRY(auto answers, RegisteredMemory::make(pd, ping_bytes, local, "answers"));
-    QueuePairWish const size{.sends = limits.ping_count + 1,
-                             .receives = limits.ping_count + notifications_max};
+    QueuePairOptions const size{.sends = limits.ping_count + 1,
+                                .receives = limits.ping_count + notifications_max};
     VFMGR_TRY(auto pair,
               QueuePair::make(pd, port, size, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ));
     return Rdma{std::move(port),  std::move(domain),  std::move(write), std::move(read),
@@ -102,7 +102,7 @@ Result<void> HostSession::prepare(SessionRequest const& request) {
     fill(read_secret_, 0, rdma_->read.bytes());
     fill(answer_secret_, 0, rdma_->answers.bytes());
     for (std::uint32_t i = 0; i < limits_.ping_count + notifications_max; ++i) {
-        // The last ones take notifications, which carry no bytes into them.
+        // The last ones are for notifications, which carry no bytes into them.
         auto const slot = std::min(i, limits_.ping_count - 1);
         VFMGR_CHECK(rdma_->pair.receive(
             i, {part(rdma_->pings, slot, limits_.ping_bytes), rdma_->pings.local_key()}));
@@ -129,7 +129,7 @@ void HostSession::on_completions() {
     if (!rdma_) return;
     auto& queue = rdma_->pair.completions();
     queue.take_events();
-    // Armed before polling: what completes in between raises a new event.
+    // Armed before polling: a completion in between raises a new event.
     if (auto const armed = queue.arm(); !armed) return device_failed(armed.error());
     std::array<ibv_wc, 32> room{};
     while (true) {
@@ -152,7 +152,7 @@ void HostSession::on_completion(ibv_wc const& completion) {
     if (completion.opcode == IBV_WC_RECV) return on_ping(completion);
     if (completion.opcode != IBV_WC_RECV_RDMA_WITH_IMM) return;
     auto const number = ntohl(completion.imm_data);
-    if (number == notify_write_region) facts_.write_notified = true;
+    if (number == notify_write_mr) facts_.write_notified = true;
 }
 
 void HostSession::on_ping(ibv_wc const& completion) {
@@ -229,7 +229,7 @@ SessionFacts HostSession::finish() {
         facts_.peer_gid = gid_text(std::to_array(route->grh.dgid.raw));
         facts_.dscp = dscp_of(route->grh.traffic_class);
     }
-    // From here on nothing can change the regions.
+    // From here on nothing can change the MRs.
     rdma_->pair.shut(Steady::now() + drain_wait);
     facts_.write_check =
         check(Payload::from_seed(offer_.write_seed, epoch_write), 0, rdma_->write.bytes());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host's end of one session: a queue pair that only the VF's GID can use, memory that is
 // poisoned before and checked after, keys that end with it. Owned by the responder, under its lock;
-// finish() once, by whoever took it out.
+// finish() once, by the thread that took it out.
 #pragma once
 
 #include <map>
@@ -27,7 +27,7 @@ class HostSession {
     [[nodiscard]] SessionOffer const& offer() const { return offer_; }
     [[nodiscard]] Deadline deadline() const { return deadline_; }
 
-    // What the event loop watches; nothing without a queue pair or after the device failed.
+    // The descriptors for the event loop; nothing without a queue pair or after the device failed.
     struct Watched {
         int completions = -1;
         int device = -1;
@@ -36,15 +36,16 @@ class HostSession {
     void on_completions();
     void on_device_event();
 
-    // The answer to a datagram that came from the permit's address; nullopt beyond the limit.
+    // Answers a datagram that came from the permit's address; nullopt beyond the limit.
     [[nodiscard]] std::optional<std::vector<std::byte>> answer(EchoDatagram const& question);
     void answer_refused(EchoDatagram const& question, int error_number);
 
-    // A stream of it has ended: so many messages were taken or answered. Any thread, no lock.
+    // Records that one of its streams has ended and how many messages it took or answered. Any
+    // thread, no lock.
     void add(StreamKind kind, std::uint64_t messages);
     void add(StreamKind kind, TransferFacts const& transferred);
 
-    // Ends all access from outside, then looks at what arrived. May take seconds.
+    // Ends all access from outside, then checks what arrived. May take seconds.
     [[nodiscard]] SessionFacts finish();
 
   private:
@@ -74,7 +75,7 @@ class HostSession {
     std::mutex streamed_mutex_;
     std::map<StreamKind, std::uint64_t> streamed_;     // streamed_mutex_
     std::map<StreamKind, TransferFacts> transferred_;  // streamed_mutex_
-    std::vector<Counter> counters_;                    // before
+    std::vector<Counter> counters_;                    // before the run
     std::uint32_t echoes_ = 0;
     bool device_gone_ = false;
     std::optional<Rdma> rdma_;

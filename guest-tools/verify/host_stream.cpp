@@ -17,38 +17,37 @@ using Steady = std::chrono::steady_clock;
 constexpr std::uint32_t echoes_outstanding_max = 16;
 
 bool receives(StreamKind kind) {
-    return kind == StreamKind::send_sink || kind == StreamKind::send_echo ||
-           kind == StreamKind::ud_echo;
+    return kind == StreamKind::send || kind == StreamKind::send_echo || kind == StreamKind::ud_echo;
 }
 
-// What a message takes where it arrives.
+// The bytes that a message occupies where it arrives.
 std::size_t room_of(StreamRequest const& request) {
     return request.message_bytes + (request.kind == StreamKind::ud_echo ? ud_header_bytes : 0);
 }
 
-// A datagram is looked at before the next may arrive where it lies.
+// A datagram is checked before the next may overwrite it.
 std::uint32_t receives_of(StreamRequest const& request) {
     if (request.kind == StreamKind::ud_echo) return 1;
     return receives(request.kind) ? request.depth : 0;
 }
 
-QueuePairWish wish_of(StreamRequest const& request) {
+QueuePairOptions options_of(StreamRequest const& request) {
     return {.transport = request.kind == StreamKind::ud_echo ? Transport::ud : Transport::rc,
             .sends = echoes_outstanding_max,
             .receives = receives_of(request)};
 }
 
-// Datagrams come from anybody: the sender's address is in the header, its queue pair in the
+// Datagrams may come from any sender: the sender's address is in the header, its queue pair in the
 // completion.
 bool is_from(QueuePairEnd const& peer, ibv_wc const& datagram, std::span<std::byte const> arrived) {
     auto const gid = parse_gid(peer.gid);
     if (!gid || datagram.src_qp != peer.qp_num || datagram.byte_len < ud_header_bytes) return false;
-    auto const wanted = std::as_bytes(std::span(*gid));
+    auto const expected = std::as_bytes(std::span(*gid));
     constexpr std::size_t ipv4_source = 32, gid_source = 8;
     constexpr std::array<std::uint8_t, 12> ipv4_mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
     if (std::ranges::equal(std::span(*gid).first(12), ipv4_mapped))
-        return std::ranges::equal(arrived.subspan(ipv4_source, 4), wanted.last(4));
-    return std::ranges::equal(arrived.subspan(gid_source, 16), wanted);
+        return std::ranges::equal(arrived.subspan(ipv4_source, 4), expected.last(4));
+    return std::ranges::equal(arrived.subspan(gid_source, 16), expected);
 }
 
 }  // namespace
@@ -59,7 +58,7 @@ Result<void> require_rdma(SessionPermit const& permit) {
                 "set rdma: auto or rxe on the network");
 }
 
-// The guest's end has the VF's address, as the session's has.
+// The guest's end must have the VF's address, as the session's end has.
 Result<void> check_stream(SessionPermit const& permit, StreamRequest const& request,
                           ResponderLimits const& limits) {
     VFMGR_CHECK(require_rdma(permit));
@@ -93,7 +92,7 @@ HostStream::~HostStream() {
 
 std::uint64_t HostStream::stop() {
     if (stopping_.exchange(true)) return messages_;
-    // Whoever waits for completions gets them; who polls memory sees stopping_.
+    // Breaking off completes pending waits; a thread that polls memory checks stopping_.
     if (receives(request_.kind))
         for (auto& pair : rdma_.all.pairs) pair.break_off();
     if (thread_.joinable()) thread_.join();
@@ -134,12 +133,12 @@ Result<HostStream::Rdma> HostStream::open_rdma(SessionPermit const& permit,
     VFMGR_TRY(auto answer, RegisteredMemory::make(pd, request.message_bytes, IBV_ACCESS_LOCAL_WRITE,
                                                   "stream's answers"));
     VFMGR_TRY(auto pairs,
-              QueuePairs::make(pd, port, wish_of(request), remote, request.pairs.size()));
+              QueuePairs::make(pd, port, options_of(request), remote, request.pairs.size()));
     return Rdma{std::move(port), std::move(domain), std::move(memory), std::move(answer),
                 std::move(pairs)};
 }
 
-// Receives are posted before the guest can send.
+// Posts the receives before the guest can send.
 Result<void> HostStream::connect() {
     for (std::size_t i = 0; i < rdma_.all.pairs.size(); ++i) {
         auto& pair = rdma_.all.pairs[i];
@@ -155,7 +154,7 @@ std::span<std::byte> HostStream::message(std::size_t pair) const {
     return rdma_.memory.bytes().subspan(pair * room, room);
 }
 
-// All of a pair's receives take the same bytes: what arrives is counted, not read.
+// All receives of a pair share one buffer: arrivals are counted, not read.
 Result<void> HostStream::receive(std::size_t pair) {
     return rdma_.all.pairs[pair].receive(pair, {message(pair), rdma_.memory.local_key()});
 }
@@ -179,9 +178,9 @@ Result<void> HostStream::take_sends() {
     return {};
 }
 
-// Whether it is the guest's.
+// Returns whether the message is from the guest.
 Result<bool> HostStream::answer_send(std::size_t pair, ibv_wc const& arrived) {
-    if (request_.kind == StreamKind::send_sink) return true;
+    if (request_.kind == StreamKind::send) return true;
     std::size_t bytes = arrived.byte_len;
     auto const answer = rdma_.answer.bytes();
     if (request_.kind == StreamKind::ud_echo) {
@@ -193,8 +192,9 @@ Result<bool> HostStream::answer_send(std::size_t pair, ibv_wc const& arrived) {
     return true;
 }
 
-// The guest's message ends with a number that counts on; the answer, too. As perftest's write
-// latency does it (verification.md, 3.4), where the host's number is one ahead if it leads.
+// The guest's message ends with a number that counts up, and so does the answer. This follows
+// perftest's write latency (verification.md, 3.4), where the host's number is one ahead if it
+// leads.
 Result<void> HostStream::answer_writes() {
     auto const number_at = request_.message_bytes - 1;
     auto const arrived = message(0);
@@ -223,13 +223,13 @@ Result<void> HostStream::write_number(std::uint8_t number) {
     answer.back() = std::byte{number};
     VFMGR_CHECK(rdma_.all.pairs.front().write(
         0, {{answer, rdma_.answer.local_key()}, request_.back->address, request_.back->rkey}));
-    // The guest's next message needs this one: that before has completed by then.
+    // The guest's next message needs this answer: by then the previous one has completed.
     std::array<ibv_wc, echoes_outstanding_max> room{};
     VFMGR_TRY(auto const done, rdma_.all.queue->poll(room));
     return check_completions(done, "a stream's answer");
 }
 
-// How it ends is the guest's to notice: what it measures ends, too.
+// The guest notices how the stream ends, because its measurement ends too.
 void HostStream::run() {
     static_cast<void>(request_.kind == StreamKind::write_echo ? answer_writes() : take_sends());
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's end of a stream of queue pairs, of all kinds but cm_ping and transfer: queue pairs and
-// memory of its own, and where it has to answer, a thread. Only an echo spins, and gives the CPU
-// away while it does; the rest waits for events. Owned by the responder; the destructor waits for
-// the thread, a second at most.
+// The host's end of a stream of queue pairs, of all kinds but cm_ping and transfer: owns queue
+// pairs, memory, and a thread where it has to answer. Only an echo spins, and yields the CPU while
+// it does; the rest waits for events. Owned by the responder; the destructor waits for the thread,
+// a second at most.
 #pragma once
 
 #include <atomic>
@@ -26,10 +26,10 @@ class HostStream final : public StreamEnd {
     HostStream& operator=(HostStream const&) = delete;
 
     [[nodiscard]] StreamOffer const& offer() const override { return offer_; }
-    // How many it took or answered so far. Any thread.
+    // How many messages it took or answered so far. Any thread.
     [[nodiscard]] std::uint64_t messages() const { return messages_; }
-    // Of a write_echo whose guest waits for the first number and answers it: the host goes first.
-    // Once, and when the guest is connected.
+    // For a write_echo whose guest waits for the first number and answers it: makes the host go
+    // first. Call once, when the guest is connected.
     void lead() { leads_ = true; }
     std::uint64_t stop() override;
 

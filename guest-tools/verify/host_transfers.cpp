@@ -12,9 +12,9 @@ namespace vfmgr::verify {
 namespace {
 
 using Steady = std::chrono::steady_clock;
-// Which request a completion is of.
+// Identify the request that a completion belongs to.
 constexpr std::uint64_t id_order = 1, id_transfer = 2, id_answer = 3, id_probe = 4;
-// Longer than what a request takes that reaches no target.
+// Longer than a request takes that reaches no target.
 constexpr std::chrono::seconds probe_wait{3};
 
 }  // namespace
@@ -69,7 +69,7 @@ Result<HostTransfers::Rdma> HostTransfers::open_rdma(SessionPermit const& permit
         find_port({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)}, port_wait));
     VFMGR_TRY(auto domain, make_domain(port));
     auto* const pd = domain.get();
-    // Nothing here is the guest's to reach.
+    // The guest can't access any memory here.
     constexpr unsigned local = IBV_ACCESS_LOCAL_WRITE, remote = 0;
     VFMGR_TRY(auto data, RegisteredMemory::make(pd, request.message_bytes, local, "transfers"));
     VFMGR_TRY(auto mail, TransferMail::make(pd));
@@ -87,8 +87,8 @@ void HostTransfers::choose_transport(Result<Mlx5> const& mlx5) {
     rdma_.dc.reset();
 }
 
-// To the GID that check_stream() found to be the VF's. DC is promised only when a read of the
-// guest's memory has come back by it: a test of the memory must not fail for want of a transport.
+// Connects to the GID that check_stream() found to be the VF's. Offers DC only after a read of the
+// guest's memory over DC has succeeded: a memory test must not fail for lack of a transport.
 Result<void> HostTransfers::reach_by_dc(Result<Mlx5> const& mlx5) {
     VFMGR_TRY(rdma_.dc, DcInitiator::make(mlx5, rdma_.domain.get(), rdma_.port,
                                           request_.pairs.front(), *request_.dct, rdma_.all.queue));
@@ -99,7 +99,8 @@ Result<void> HostTransfers::reach_by_dc(Result<Mlx5> const& mlx5) {
     return await(id_probe, "a first RDMA read over DC", Steady::now() + probe_wait);
 }
 
-// The guest's next order comes only after its answer: nothing is missed that another waits for.
+// Ignores other completions. The guest sends its next order only after the answer to this one, so
+// no awaited completion is lost.
 Result<void> HostTransfers::await(std::uint64_t id, std::string_view what, Deadline deadline) {
     std::array<ibv_wc, 8> room{};
     while (!stopping_) {
@@ -163,7 +164,7 @@ Result<void> HostTransfers::serve() {
     }
 }
 
-// An error breaks the queue pair off, so the guest can't be answered: the verdict tells it.
+// An error breaks the queue pair, so the guest gets no answer: the verdict reports the error.
 void HostTransfers::run() {
     auto const ended = serve();
     if (!ended && !stopping_) facts_.error = detail_with_causes(ended.error());

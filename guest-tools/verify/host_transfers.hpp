@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host's end of a stream of kind transfer: writes to the guest's memory and reads it, as the
 // guest orders, one order after the other. Waits for events, never spins. Owned by the responder;
-// the destructor waits for the thread, a second at most. It goes over DC where the guest has a
+// the destructor waits for the thread, a second at most. Transfers go over DC where the guest has a
 // target and the host's device an initiator that reaches it; over RC otherwise.
 #pragma once
 
@@ -55,7 +55,7 @@ class HostTransfers final : public StreamEnd {
     Payload seeded_, own_;  // keys; the epoch is the order's
     Rdma rdma_;
     std::atomic<bool> stopping_ = false;
-    TransferFacts facts_;  // the thread's, until stop() has waited for it
+    TransferFacts facts_;  // the thread's, until stop() has joined it
     std::thread thread_;
 };
 

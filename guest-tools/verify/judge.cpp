@@ -104,17 +104,18 @@ TestResult judge_reachability(Case const& c) {
 TestResult judge_path_mtu(Case const& c) {
     auto result = start(c, "path_mtu");
     auto const& facts = c.facts.path_mtu;
-    auto const wanted = full_datagram_bytes(c.permit.mtu, c.permit.peer_address.family);
+    auto const expected = full_datagram_bytes(c.permit.mtu, c.permit.peer_address.family);
     result.bytes_checked = facts.bytes_max;
     result.figures["mtu_bytes"] = c.permit.mtu;
-    if (facts.bytes_max < wanted)
-        failed(c, result,
-               fmt::format("no datagram of {} bytes (MTU {}) came from {}: the longest had {}",
-                           wanted, c.permit.mtu, to_string(c.permit.peer_address), facts.bytes_max),
-               fmt::format("set MTU {} on the VF, its PF and every switch between", c.permit.mtu));
+    if (facts.bytes_max < expected)
+        failed(
+            c, result,
+            fmt::format("no datagram of {} bytes (MTU {}) came from {}: the longest had {}",
+                        expected, c.permit.mtu, to_string(c.permit.peer_address), facts.bytes_max),
+            fmt::format("set MTU {} on the VF, its PF and every switch between", c.permit.mtu));
     else if (digest(c, "path_mtu") != facts.answer_digest)
         failed(c, result,
-               fmt::format("the host's answer of {} bytes did not arrive at {}{}", wanted,
+               fmt::format("the host's answer of {} bytes did not arrive at {}{}", expected,
                            to_string(c.permit.peer_address), and_refused(facts)),
                fmt::format("set MTU {} on {} and its PF", c.permit.mtu, c.permit.host_netdev));
     return result;
@@ -173,7 +174,7 @@ TestResult judge_read(Case const& c) {
     }
     result.bytes_checked = c.facts.read_bytes;
     if (given == c.facts.read_digest) return result;
-    result.mismatches = 1;  // at least: a digest does not say how many
+    result.mismatches = 1;  // at least one: a digest does not show how many
     failed(c, result,
            fmt::format("the guest's digest of the {} bytes it was to read is wrong",
                        c.facts.read_bytes),
@@ -181,7 +182,7 @@ TestResult judge_read(Case const& c) {
     return result;
 }
 
-// The figures are the guest's. That as many messages were answered is the host's to say.
+// The figures come from the guest. The host judges that as many messages were answered.
 TestResult judge_figures(Case const& c, Measurement const& measurement) {
     auto result = start(c, measurement.name);
     result.by = Judge::guest;
@@ -210,11 +211,11 @@ TestResult judge_figures(Case const& c, Measurement const& measurement) {
     return result;
 }
 
-// What the host read of the VM's memory is the host's to judge, and that it kept what only the host
-// knows; what the VM found in its memory is the VM's.
+// The host judges what it read from the VM's memory, and that the memory kept what only the host
+// knows; the VM judges what it found in its own memory.
 void judge_transfer(Case const& c, StreamKind kind, TestResult& result) {
     auto const found = c.facts.transferred.find(kind);
-    auto const seen = found == c.facts.transferred.end() ? TransferFacts() : found->second;
+    auto const transferred = found == c.facts.transferred.end() ? TransferFacts() : found->second;
     if (result.verdict != Verdict::pass && result.verdict != Verdict::fail) return;
     auto const refuse = [&](std::string detail, char const* remedy) {
         result.by = Judge::host;
@@ -222,25 +223,26 @@ void judge_transfer(Case const& c, StreamKind kind, TestResult& result) {
         result.detail = std::move(detail);
         result.remedy = remedy;
     };
-    if (!seen.error.empty())
-        return refuse("the host could not go on: " + seen.error,
+    if (!transferred.error.empty())
+        return refuse("the host could not go on: " + transferred.error,
                       "look for what the VM's kernel says of its NIC and its memory (dmesg)");
-    result.mismatches = seen.read.mismatches;
-    if (seen.read.mismatches != 0)
+    result.mismatches = transferred.read.mismatches;
+    if (transferred.read.mismatches != 0)
         return refuse(fmt::format("{} of {} bytes that the host read from the VM's memory differ: "
                                   "{}",
-                                  seen.read.mismatches, seen.read.bytes_checked, seen.read.detail),
+                                  transferred.read.mismatches, transferred.read.bytes_checked,
+                                  transferred.read.detail),
                       "suspect memory, IOMMU or NIC; run it again");
     auto const orders = result.figures.find("orders");
-    if (orders != result.figures.end() && orders->second > static_cast<double>(seen.orders))
+    if (orders != result.figures.end() && orders->second > static_cast<double>(transferred.orders))
         return refuse(fmt::format("the guest reports {} orders, the host obeyed {}", orders->second,
-                                  seen.orders),
+                                  transferred.orders),
                       cheated);
-    if (result.verdict == Verdict::pass && seen.bytes_kept == 0)
+    if (result.verdict == Verdict::pass && transferred.bytes_kept == 0)
         refuse("the host read nothing back of what only it knows", cheated);
 }
 
-// Those of the profile, and what else was asked for in the VM.
+// The profile's measurements, and any others that were requested in the VM.
 void judge_all_figures(Case const& c, Verification& verification) {
     auto path = c.facts.path;
     path.software |= c.report.facts.contains("rdma_software");
@@ -278,19 +280,19 @@ void sum_up(Verification& verification, SessionPermit const& permit) {
     verification.remedy = "set rdma: auto or rxe on the network to have RDMA proved";
 }
 
-// What was lost in the VM is what the guest says: printable, and no more than data.
+// Losses in the VM are the guest's claim: made printable, and no more than data.
 std::vector<Loss> losses_of(Case const& c) {
     auto losses = explain_losses(c.facts.lost, Judge::host);
-    auto told = c.report.counters;
-    for (auto& counter : told) {
+    auto counters = c.report.counters;
+    for (auto& counter : counters) {
         counter.device = printable(counter.device, figure_name_max);
         counter.name = printable(counter.name, figure_name_max);
     }
-    std::ranges::move(explain_losses(told, Judge::guest), std::back_inserter(losses));
+    std::ranges::move(explain_losses(counters, Judge::guest), std::back_inserter(losses));
     return losses;
 }
 
-// The surest cause first. A failure names it.
+// Sorts the surest cause first. A failure names it.
 void add_losses(Verification& verification, Case const& c) {
     verification.losses = losses_of(c);
     std::ranges::sort(verification.losses, {}, [](Loss const& loss) {
@@ -299,7 +301,7 @@ void add_losses(Verification& verification, Case const& c) {
     if (verification.verdict != Verdict::fail || verification.losses.empty()) return;
     auto const& first = verification.losses.front();
     verification.detail += "; " + first.detail;
-    // Only tc drops nothing but what it was told to.
+    // Only tc drops nothing but what it was configured to drop.
     if (first.counter.source == CounterSource::qdisc) verification.remedy = first.remedy;
 }
 
@@ -307,21 +309,22 @@ void add_losses(Verification& verification, Case const& c) {
 void judge_dscp(Verification& verification, Case const& c) {
     if (!c.permit.dscp) return;
     verification.dscp = c.facts.dscp;
-    auto const wanted = std::to_string(*c.permit.dscp);
-    auto const told = c.report.facts.find("dscp");
+    auto const expected = std::to_string(*c.permit.dscp);
+    auto const counters = c.report.facts.find("dscp");
     if (c.facts.dscp != *c.permit.dscp)
         verification.warnings.push_back(
             {"",
              fmt::format("the host's queue pair sent with DSCP {}, and the network has {}",
-                         c.facts.dscp, wanted),
+                         c.facts.dscp, expected),
              "look for a newer driver of the host's RDMA device"});
-    if (told == c.report.facts.end() || told->second != wanted)
+    if (counters == c.report.facts.end() || counters->second != expected)
         verification.warnings.push_back(
             {"",
              fmt::format("the VM's queue pair sent with DSCP {}, and the network has {}",
-                         told == c.report.facts.end() ? "0, or does not say"
-                                                      : printable(told->second, figure_name_max),
-                         wanted),
+                         counters == c.report.facts.end()
+                             ? "0, or does not say"
+                             : printable(counters->second, figure_name_max),
+                         expected),
              "use the vf-guest of the host's version"});
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict: from what the host saw itself, and from digests that only somebody who received the
-// host's bytes can name. What a guest claims is data beside it (DESIGN.md, rule 5). Pure.
+// The verdict: from the host's own measurements, and from digests that only a receiver of the
+// host's bytes can compute. A guest's claims are data beside it (DESIGN.md, rule 5). Pure.
 #pragma once
 
 #include "api/types/stream.hpp"
@@ -12,14 +12,14 @@
 namespace vfmgr::verify {
 
 struct EchoFacts {
-    std::uint32_t datagrams = 0;  // from the VF's address, on the leg, with the run's nonce
+    std::uint32_t datagrams = 0;  // from the VF's address, on the interface, with the run's nonce
     std::size_t bytes_max = 0;    // the longest of them
     std::string answer_digest;    // of the answer to a datagram of full length
     std::string refused;          // why the host could not answer, in a sentence
     bool operator==(EchoFacts const&) const = default;
 };
 
-// What the host knows at the end of a session.
+// The host's facts at the end of a session.
 struct SessionFacts {
     EchoFacts reachability;
     EchoFacts path_mtu;
@@ -36,22 +36,22 @@ struct SessionFacts {
     std::vector<Counter> lost;  // on the host: counters that grew
     PathFacts path;             // what limits the rate
     std::string peer_gid;       // as the queue pair had it
-    std::uint8_t dscp = 0;      // the same
+    std::uint8_t dscp = 0;      // likewise
     std::string device_error;   // the host's own RDMA failure, in a sentence
     std::string device_remedy;
 };
 
-// Without started_at and finished_at, which the caller's clock knows.
+// Leaves out started_at and finished_at, which only the caller's clock knows.
 [[nodiscard]] Verification judge(SessionPermit const& permit, SessionFacts const& facts,
                                  GuestReport const& report);
 
-// A run in which the guest could not even start a session.
+// A run in which the guest could not start a session.
 [[nodiscard]] Verification judge_error(SessionPermit const& permit, std::string_view guest_error);
 
-// A run whose session the host itself could not open.
+// A run whose session the host could not open.
 [[nodiscard]] Verification judge_refusal(SessionPermit const& permit, Error const& error);
 
-// What a guest wrote, fit to be shown: printable, at most `length_max` characters.
+// A guest's text, made fit for display: printable, at most `length_max` characters.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t length_max);
 
 }  // namespace vfmgr::verify

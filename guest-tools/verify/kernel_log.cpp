@@ -15,7 +15,7 @@ namespace vfmgr::verify {
 namespace {
 
 constexpr std::size_t record_bytes_max = 8192;  // CONSOLE_EXT_LOG_MAX
-constexpr int records_max = 2000;               // then somebody floods the log
+constexpr int records_max = 2000;               // more than this is a flooded log
 
 bool names_any(std::string_view line, std::vector<std::string> const& names) {
     return std::ranges::any_of(
@@ -38,16 +38,16 @@ KernelLog KernelLog::follow(std::string const& path) {
     return log;
 }
 
-std::optional<Said> KernelLog::find(std::vector<std::string> const& names) {
+std::optional<LoggedFault> KernelLog::find(std::vector<std::string> const& names) {
     std::array<char, record_bytes_max> room{};
     for (int i = 0; log_ && i < records_max; ++i) {
         auto const got = ::read(log_.get(), room.data(), room.size());
-        if (got < 0 && errno == EPIPE) continue;  // what was next has been overwritten
+        if (got < 0 && errno == EPIPE) continue;  // the next record has been overwritten
         if (got <= 0) break;
         auto const line = text_of_record({room.data(), static_cast<std::size_t>(got)});
         auto const fault = line ? log_fault(*line) : std::nullopt;
         if (fault && (fault->whole_machine || names_any(*line, names)))
-            return Said{std::string(*line), *fault};
+            return LoggedFault{std::string(*line), *fault};
     }
     return std::nullopt;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel said while we tested, as far as the fault dictionary knows it. Reads /dev/kmsg
-// (Documentation/ABI/testing/dev-kmsg), which needs root or CAP_SYSLOG; without it nothing is said.
-// One thread.
+// Kernel log lines during the tests, as far as the fault dictionary knows them. Reads /dev/kmsg
+// (Documentation/ABI/testing/dev-kmsg), which needs root or CAP_SYSLOG; without it nothing is
+// found. One thread.
 #pragma once
 
 #include <optional>
@@ -14,28 +14,28 @@
 
 namespace vfmgr::verify {
 
-struct Said {
+struct LoggedFault {
     std::string line;
     Fault fault;
 };
 
-// "6,1234,5678,-;igbvf 0000:00:05.0: Link is Down\n SUBSYSTEM=pci\n": the text between; nullopt for
-// what is no record.
+// "6,1234,5678,-;igbvf 0000:00:05.0: Link is Down\n SUBSYSTEM=pci\n": returns the text between;
+// nullopt if it is not a record.
 [[nodiscard]] std::optional<std::string_view> text_of_record(std::string_view record);
 
 class KernelLog {
   public:
-    // From now on.
+    // Starts with records logged from now on.
     [[nodiscard]] static KernelLog follow(std::string const& path = "/dev/kmsg");
-    // The first line since then that the dictionary knows and that names one of these; of what
-    // concerns the whole machine no name is needed. Nothing when there is none.
-    [[nodiscard]] std::optional<Said> find(std::vector<std::string> const& names);
+    // Returns the first line since then that the dictionary knows and that contains one of `names`;
+    // a fault of the whole machine needs no name. Nothing if there is none.
+    [[nodiscard]] std::optional<LoggedFault> find(std::vector<std::string> const& names);
 
   private:
     FileDescriptor log_;
 };
 
-// By which the kernel's drivers name a netdev: its own name, and its PCI address.
+// Names that kernel drivers use for a netdev: its own name, and its PCI address.
 [[nodiscard]] std::vector<std::string> names_in_log(std::string const& ifname,
                                                     std::string const& sysfs = "/sys");
 

@@ -18,7 +18,7 @@ constexpr std::size_t rounds_by_the_clock = 8;
 
 using Round = std::function<Result<void>()>;
 
-std::size_t rounds_wanted(Load const& load) {
+std::size_t rounds_for(Load const& load) {
     return load.messages > 0 ? std::min<std::size_t>(load.messages, samples_max) : samples_max;
 }
 
@@ -27,13 +27,13 @@ bool window_is_over(Load const& load, std::uint64_t nanoseconds) {
            nanoseconds >= static_cast<std::uint64_t>(std::chrono::nanoseconds(load.window).count());
 }
 
-// One round after the other; each takes from the end of the one before to its own.
+// Runs one round after the other; each is timed from the end of the previous one to its own end.
 Result<std::vector<std::uint64_t>> sample_by_the_clock(Load const& load, Round const& round) {
     std::vector<std::uint64_t> taken;
-    taken.reserve(rounds_wanted(load));
+    taken.reserve(rounds_for(load));
     auto const start = raw_nanoseconds();
     auto last = start;
-    while (taken.size() < rounds_wanted(load) && !window_is_over(load, last - start)) {
+    while (taken.size() < rounds_for(load) && !window_is_over(load, last - start)) {
         VFMGR_CHECK(round());
         auto const now = raw_nanoseconds();
         taken.push_back(now - last);
@@ -42,17 +42,16 @@ Result<std::vector<std::uint64_t>> sample_by_the_clock(Load const& load, Round c
     return taken;
 }
 
-// The same by the CPU's counter. Now and then the clock is read between two rounds, and in neither.
-// Empty when the counter turned out to be no clock.
+// Likewise, with the CPU's counter. Reads the clock between two rounds now and then, never within a
+// timed round. Returns an empty list when the counter turned out to be no clock.
 Result<std::vector<std::uint64_t>> sample_by_ticks(Load const& load, Round const& round) {
     std::vector<std::uint64_t> taken;
-    taken.reserve(rounds_wanted(load));
+    taken.reserve(rounds_for(load));
     std::vector<Mark> marks{{ticks(), raw_nanoseconds()}};
-    while (taken.size() < rounds_wanted(load) &&
+    while (taken.size() < rounds_for(load) &&
            !window_is_over(load, marks.back().nanoseconds - marks.front().nanoseconds)) {
         auto last = ticks();
-        for (std::size_t i = 0; i < rounds_by_the_clock && taken.size() < rounds_wanted(load);
-             ++i) {
+        for (std::size_t i = 0; i < rounds_by_the_clock && taken.size() < rounds_for(load); ++i) {
             VFMGR_CHECK(round());
             auto const now = ticks();
             taken.push_back(now - last);
@@ -84,7 +83,7 @@ Measured result(Load const& load, Result<std::vector<std::uint64_t>> taken, unsi
     return made;
 }
 
-// The answer arrives in memory; its number tells that it is this round's.
+// The answer arrives in memory; its number shows that it belongs to this round.
 class WrittenRounds {
   public:
     WrittenRounds(GuestStream& stream, Deadline deadline) : stream_(stream), deadline_(deadline) {}
@@ -125,7 +124,7 @@ class WrittenRounds {
     std::array<ibv_wc, 16> room_{};
 };
 
-// `awaited` completions end a round.
+// A round ends after `awaited` completions.
 Result<void> complete(GuestStream& stream, Deadline deadline, unsigned awaited,
                       std::string_view what) {
     std::array<ibv_wc, 4> room{};
@@ -155,7 +154,7 @@ Measured read_latency(GuestStream& stream, Load const& load, Deadline deadline) 
 
 Measured send_latency(GuestStream& stream, Load const& load, Deadline deadline) {
     auto& pair = stream.pairs().front();
-    Piece const answer{stream.back(), stream.back_key()};
+    Sge const answer{stream.back(), stream.back_key()};
     auto const round = [&]() -> Result<void> {
         VFMGR_CHECK(pair.receive(0, answer));
         VFMGR_CHECK(pair.send(0, stream.local(0)));

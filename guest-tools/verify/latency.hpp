@@ -16,7 +16,8 @@ namespace vfmgr::verify {
 [[nodiscard]] Measured read_latency(GuestStream& stream, Load const& load, Deadline deadline);
 [[nodiscard]] Measured send_latency(GuestStream& stream, Load const& load, Deadline deadline);
 
-// min, p50, p90, p99, p999 and max in microseconds, and how many samples; nothing is left out.
+// min, p50, p90, p99, p999 and max in microseconds, and the number of samples; no sample is
+// dropped.
 [[nodiscard]] std::map<std::string, double> summarise(std::vector<std::uint64_t> nanoseconds);
 
 }  // namespace vfmgr::verify

@@ -35,7 +35,7 @@ NearNic::NearNic(std::string const& ifname, std::string const& sysfs) {
     if (!near || ::sched_getaffinity(0, sizeof now, &now) != 0) return;
     CPU_AND(&*near, &*near, &now);
     if (CPU_EQUAL(&*near, &now)) return;
-    // Of no CPU the kernel says no.
+    // The kernel refuses an empty set of CPUs.
     if (::sched_setaffinity(0, sizeof *near, &*near) == 0) before_ = now;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a thread on the CPUs of the NIC's own NUMA node, and so puts what it touches first there:
-// across nodes a message takes longer and varies more.
+// Runs a thread on the CPUs of the NIC's NUMA node, which also places the memory that the thread
+// touches first there: across nodes a message takes longer and varies more.
 #pragma once
 
 #include <sched.h>
@@ -11,14 +11,14 @@
 
 namespace vfmgr::verify {
 
-// As sysfs has it: "0-15,32-47". nullopt for anything else, and for none.
+// Parses sysfs's format: "0-15,32-47". nullopt for anything else, and for an empty list.
 [[nodiscard]] std::optional<cpu_set_t> parse_cpu_list(std::string_view text);
 
-// The calling thread, as long as this lives; its destructor runs on the same one. Changes nothing
-// where the NIC's node is not known, or none of its CPUs is this thread's to use.
+// Moves the calling thread for the lifetime of this object; the destructor must run on the same
+// thread. Changes nothing where the NIC's node is unknown, or this thread may use none of its CPUs.
 class NearNic {
   public:
-    // The netdev, or the one below it, says it in device/local_cpulist.
+    // Reads device/local_cpulist of the netdev, or of the one below it.
     explicit NearNic(std::string const& ifname, std::string const& sysfs = "/sys");
     ~NearNic();
     NearNic(NearNic const&) = delete;

@@ -26,7 +26,7 @@ std::vector<Measurement> all_measurements() {
             {"cm_ping", StreamKind::cm_ping, nullptr, {datagram}},
             {"write_bandwidth", StreamKind::one_sided, write_bandwidth, {large}},
             {"read_bandwidth", StreamKind::one_sided, read_bandwidth, {large}},
-            {"send_bandwidth", StreamKind::send_sink, send_bandwidth, {large}},
+            {"send_bandwidth", StreamKind::send, send_bandwidth, {large}},
             {"write_latency", StreamKind::write_echo, write_latency, {small}},
             {"read_latency", StreamKind::one_sided, read_latency, {small}},
             {"send_latency", StreamKind::send_echo, send_latency, {small}},

@@ -14,19 +14,19 @@ struct Measurement {
     // Null: those without such a stream (cm_ping.hpp, transfer.hpp, gpu/gpu_transfer.hpp).
     Measured (*run)(GuestStream&, Load const&, Deadline);
     Load load;
-    Profile since = Profile::default_;  // the least profile that has it
+    Profile since = Profile::default_;  // the smallest profile that includes it
 };
 
-// All that there are, with the load that they have in the default profile.
+// All measurements, with their load in the default profile.
 [[nodiscard]] std::vector<Measurement> all_measurements();
-// Nothing when there is none of that name.
+// Null if none has that name.
 [[nodiscard]] Measurement const* find_measurement(std::vector<Measurement> const& among,
                                                   std::string_view name);
-// Those of a profile: none in quick.
+// The measurements of a profile: none in quick.
 [[nodiscard]] std::vector<Measurement> measurements_of(Profile profile);
 
-// Of any but cm_ping and gpudirect: opens the stream, measures, closes it. What goes wrong is in
-// the result; a host that is busy with another VM's stream makes it a skip.
+// For all but cm_ping and gpudirect: opens the stream, measures, closes it. Reports errors in the
+// result; if the host is busy with another VM's stream, the test is skipped.
 [[nodiscard]] Measured measure(Measurement const& what, StreamHost const& host,
                                VerbsPort const& port, Deadline deadline);
 

@@ -23,7 +23,7 @@ std::size_t round_up(std::size_t bytes) {
 }  // namespace
 
 unsigned write_order(StreamKind kind) {
-    bool const for_bandwidth = kind == StreamKind::one_sided || kind == StreamKind::send_sink;
+    bool const for_bandwidth = kind == StreamKind::one_sided || kind == StreamKind::send;
     return for_bandwidth ? unsigned{IBV_ACCESS_RELAXED_ORDERING} : 0U;
 }
 
@@ -31,9 +31,9 @@ void RegisteredMemory::Unmap::operator()(std::byte* pages) const noexcept {
     ::munmap(pages, bytes);
 }
 
-// From two MiB on it begins at a huge page, and the kernel is asked for such: a device's
-// translation then has one entry for 512 pages. Those of hugetlbfs, which perftest takes, were set
-// aside for VMs and databases: a test must not use them up.
+// From two MiB on, aligns to a huge page and requests transparent huge pages: a device's
+// translation then has one entry for 512 pages. It does not take pages of hugetlbfs, as perftest
+// does: those were set aside for VMs and databases, and a test must not use them up.
 Result<RegisteredMemory::Pages> RegisteredMemory::map(std::size_t bytes, std::string_view what) {
     auto const spare = bytes < huge_page_bytes ? 0 : huge_page_bytes;
     void* const mapped =
@@ -58,15 +58,15 @@ Result<RegisteredMemory::Pages> RegisteredMemory::map(std::size_t bytes, std::st
 Result<RegisteredMemory> RegisteredMemory::make(ibv_pd* domain, std::size_t bytes, unsigned access,
                                                 std::string_view what) {
     VFMGR_TRY(auto pages, map(bytes, what));
-    VerbsRegion region(ibv_reg_mr(domain, pages.get(), bytes, static_cast<int>(access)));
-    if (region) return RegisteredMemory(std::move(pages), std::move(region));
+    VerbsMr mr(ibv_reg_mr(domain, pages.get(), bytes, static_cast<int>(access)));
+    if (mr) return RegisteredMemory(std::move(pages), std::move(mr));
     return fail(verbs_error(domain->context,
                             fmt::format("{} bytes can't be registered as {}", bytes, what),
                             "ibv_reg_mr", errno));
 }
 
 MemoryRegion RegisteredMemory::remote() const {
-    return {reinterpret_cast<std::uint64_t>(pages_.get()), region_->rkey, bytes().size()};
+    return {reinterpret_cast<std::uint64_t>(pages_.get()), mr_->rkey, bytes().size()};
 }
 
 }  // namespace vfmgr::verify

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Page-aligned memory, huge pages where it is long, with a key for an RDMA device. Owned by one
+// Page-aligned memory, with huge pages for large sizes, with a key for an RDMA device. Owned by one
 // session; deregistered before it is unmapped. One thread.
 #pragma once
 
@@ -12,22 +12,22 @@
 
 namespace vfmgr::verify {
 
-// How the device may order its writes to the memory of such a stream, as an ibv_access_flag: as the
-// bus likes where only a completion says that they are there, which always comes after them. Not
-// where somebody looks into the memory for its last byte: the others must have come before it. One
-// that a kernel or device doesn't know is left out by libibverbs.
+// How the device may order its writes to the memory of such a stream, as an ibv_access_flag.
+// Relaxed where only a completion shows that the writes have arrived, because a completion always
+// follows them. Strict where a test polls memory for the last byte: all other bytes must have
+// arrived before it. libibverbs leaves out a flag that a kernel or device doesn't know.
 [[nodiscard]] unsigned write_order(StreamKind kind);
 
 class RegisteredMemory {
   public:
-    // `access` is ibv_access_flags. `what` names the region in errors: "write region".
+    // `access` is ibv_access_flags. `what` names the MR in errors: "write region".
     [[nodiscard]] static Result<RegisteredMemory> make(ibv_pd* domain, std::size_t bytes,
                                                        unsigned access, std::string_view what);
     [[nodiscard]] std::span<std::byte> bytes() const {
         return {pages_.get(), pages_.get_deleter().bytes};
     }
-    [[nodiscard]] std::uint32_t local_key() const { return region_->lkey; }
-    // As the other end needs it to write or read here.
+    [[nodiscard]] std::uint32_t local_key() const { return mr_->lkey; }
+    // The key and address that the other end needs to write or read here.
     [[nodiscard]] MemoryRegion remote() const;
 
   private:
@@ -37,11 +37,10 @@ class RegisteredMemory {
     };
     using Pages = std::unique_ptr<std::byte, Unmap>;
     [[nodiscard]] static Result<Pages> map(std::size_t bytes, std::string_view what);
-    RegisteredMemory(Pages pages, VerbsRegion region)
-        : pages_(std::move(pages)), region_(std::move(region)) {}
+    RegisteredMemory(Pages pages, VerbsMr mr) : pages_(std::move(pages)), mr_(std::move(mr)) {}
 
     Pages pages_;
-    VerbsRegion region_;
+    VerbsMr mr_;
 };
 
 }  // namespace vfmgr::verify

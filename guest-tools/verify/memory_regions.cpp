@@ -14,10 +14,10 @@ namespace {
 constexpr std::uint64_t mib = 1 << 20;
 constexpr std::uint64_t asked_bytes_max = 256 * mib;
 constexpr std::uint64_t needed_bytes = 64 * mib;
-constexpr std::size_t regions_wanted = 256;
+constexpr std::size_t mrs_requested = 256;
 constexpr std::size_t small_bytes = 4096;
 
-// MemAvailable of /proc/meminfo, in bytes; 0 when it does not say.
+// MemAvailable of /proc/meminfo, in bytes; 0 if it is missing.
 std::uint64_t available_memory() {
     std::ifstream file("/proc/meminfo");
     std::string name;
@@ -27,11 +27,11 @@ std::uint64_t available_memory() {
     return 0;
 }
 
-// The region is of use: the host's message is read into its end.
-Result<void> read_into(GuestStream& stream, RegisteredMemory const& region, Deadline deadline) {
-    auto const bytes = region.bytes().last(stream.size().message_bytes);
+// Proves that the MR works: reads the host's message into its end.
+Result<void> read_into(GuestStream& stream, RegisteredMemory const& mr, Deadline deadline) {
+    auto const bytes = mr.bytes().last(stream.size().message_bytes);
     VFMGR_CHECK(stream.pairs().front().read(
-        0, {{bytes, region.local_key()}, stream.remote_address(0), stream.remote_key()}));
+        0, {{bytes, mr.local_key()}, stream.remote_address(0), stream.remote_key()}));
     std::array<ibv_wc, 1> room{};
     VFMGR_TRY(auto const found, await(stream.queue(), room, deadline, "a read into the region"));
     static_cast<void>(found);
@@ -40,15 +40,15 @@ Result<void> read_into(GuestStream& stream, RegisteredMemory const& region, Dead
 
 struct Largest {
     std::uint64_t bytes = 0;
-    std::optional<Error> refused;  // that of twice as many
+    std::optional<Error> refused;  // why twice as many were refused
 };
 
 Largest find_largest(GuestStream& stream, std::uint64_t bytes_max, Deadline deadline) {
     Largest largest;
     for (auto bytes = mib; bytes <= bytes_max; bytes *= 2) {
-        auto const region =
+        auto const mr =
             RegisteredMemory::make(stream.domain(), bytes, IBV_ACCESS_LOCAL_WRITE, "region");
-        auto used = region ? read_into(stream, *region, deadline) : fail(region.error());
+        auto used = mr ? read_into(stream, *mr, deadline) : fail(mr.error());
         if (!used) {
             largest.refused = used.error();
             break;
@@ -58,15 +58,15 @@ Largest find_largest(GuestStream& stream, std::uint64_t bytes_max, Deadline dead
     return largest;
 }
 
-std::size_t count_regions(GuestStream const& stream) {
-    std::vector<RegisteredMemory> regions;
-    while (regions.size() < regions_wanted) {
-        auto region =
+std::size_t count_mrs(GuestStream const& stream) {
+    std::vector<RegisteredMemory> mrs;
+    while (mrs.size() < mrs_requested) {
+        auto mr =
             RegisteredMemory::make(stream.domain(), small_bytes, IBV_ACCESS_LOCAL_WRITE, "region");
-        if (!region) break;
-        regions.push_back(std::move(*region));
+        if (!mr) break;
+        mrs.push_back(std::move(*mr));
     }
-    return regions.size();
+    return mrs.size();
 }
 
 void add_limits(std::map<std::string, double>& figures, ibv_pd* domain) {
@@ -75,7 +75,7 @@ void add_limits(std::map<std::string, double>& figures, ibv_pd* domain) {
         figures["locked_limit_bytes"] = static_cast<double>(locked.rlim_cur);
     ibv_device_attr device{};
     if (ibv_query_device(domain->context, &device) != 0) return;
-    // SoftRoCE says ~0: no limit.
+    // SoftRoCE reports ~0: no limit.
     if (device.max_mr_size < (std::uint64_t{1} << 62))
         figures["device_region_bytes_max"] = static_cast<double>(device.max_mr_size);
     figures["device_regions_max"] = device.max_mr;
@@ -90,13 +90,13 @@ Measured memory_regions(GuestStream& stream, Load const&, Deadline deadline) {
     auto& figures = made.result.figures;
     add_limits(figures, stream.domain());
     figures["largest_bytes"] = static_cast<double>(largest.bytes);
-    figures["regions"] = static_cast<double>(count_regions(stream));
+    figures["regions"] = static_cast<double>(count_mrs(stream));
     made.result.detail = fmt::format("one region of {} MiB, {} regions of 4 KiB",
                                      largest.bytes / mib, figures["regions"]);
     if (!largest.refused) return made;
     made.result.remedy = largest.refused->remedy;
     made.result.detail = detail_with_causes(*largest.refused);
-    // Of what is free: twice as much was not asked for when it is not.
+    // Fails only for memory that is free: sizes beyond half of it are not tried.
     if (largest.bytes < needed_bytes) made.result.verdict = Verdict::fail;
     return made;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory can be registered in this VM, in one region and in how many: what MPI and NCCL
-// need long before they say why they failed. One thread.
+// How much memory can be registered in this VM, in one MR and in how many: MPI and NCCL depend on
+// it, and explain such failures late. One thread.
 #pragma once
 
 #include "guest-tools/verify/bench.hpp"
@@ -8,8 +8,8 @@
 
 namespace vfmgr::verify {
 
-// Regions twice as long each time, into whose last bytes the host's are read over RDMA. At most
-// half of the memory that is free, and 256 MiB. Fails below 64 MiB where that much is free.
+// Doubles the MR each time, and reads the host's bytes into its end over RDMA. At most half of the
+// free memory, and 256 MiB. Fails below 64 MiB where that much is free.
 [[nodiscard]] Measured memory_regions(GuestStream& stream, Load const& load, Deadline deadline);
 
 }  // namespace vfmgr::verify

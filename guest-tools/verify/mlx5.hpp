@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of libmlx5.so.1 is used, opened where it runs: it belongs to one maker's NICs, so nothing is
-// linked with it. It is never closed: libibverbs has the same file open as the devices' provider.
+// The functions used of libmlx5.so.1, opened at run time: it serves one maker's NICs, so nothing
+// links against it. It is never closed: libibverbs has the same file open as the devices' provider.
 // Values; any thread.
 #pragma once
 
@@ -14,17 +14,18 @@ namespace vfmgr::verify {
 
 inline constexpr char const* mlx5_library = "libmlx5.so.1";
 
-// Names are the symbols'.
+// Members are named after the symbols.
 struct Mlx5 {
     decltype(&::mlx5dv_is_supported) mlx5dv_is_supported = nullptr;
     decltype(&::mlx5dv_create_qp) mlx5dv_create_qp = nullptr;
     decltype(&::mlx5dv_qp_ex_from_ibv_qp_ex) mlx5dv_qp_ex_from_ibv_qp_ex = nullptr;
 };
 
-// not_found where it is not there; unsupported where it is too old to have all of them.
+// Fails with not_found if it is not installed, with unsupported if it is too old to have all of
+// them.
 [[nodiscard]] Result<Mlx5> open_mlx5(std::string const& library = mlx5_library);
 
-// This machine's, opened when it is first asked for.
+// This machine's library, opened on first use.
 [[nodiscard]] Result<Mlx5> const& mlx5_here();
 
 }  // namespace vfmgr::verify

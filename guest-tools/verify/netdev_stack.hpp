@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A netdev and what it lies on: a VLAN device has a NIC below it. From sysfs; any thread.
+// A netdev and its lower devices: a VLAN device has a NIC below it. From sysfs; any thread.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@ namespace vfmgr::verify {
 [[nodiscard]] std::vector<std::string> stack_of(std::filesystem::path const& sysfs,
                                                 std::string const& ifname);
 
-// The folder of the one in the stack that has a PCI device; the netdev's own when none has.
+// The folder of the netdev in the stack that has a PCI device; the netdev's own if none has.
 [[nodiscard]] std::filesystem::path pci_netdev(std::filesystem::path const& sysfs,
                                                std::string const& ifname);
 

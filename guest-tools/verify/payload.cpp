@@ -52,7 +52,7 @@ std::string first_byte_that_differs(std::size_t place, std::span<std::byte const
                        std::to_integer<unsigned>(*at.in2));
 }
 
-// Why the chunk at `offset` is wrong, in one sentence.
+// Explains in one sentence why the chunk at `offset` is wrong.
 std::string explain(Payload const& payload, std::uint64_t offset, std::span<std::byte const> found,
                     std::span<std::byte const> expected) {
     auto const place = offset / payload_chunk_bytes;
@@ -60,7 +60,7 @@ std::string explain(Payload const& payload, std::uint64_t offset, std::span<std:
         return fmt::format("chunk {} was never written", place);
     auto const stamp = read_stamp(found);
     std::array<std::byte, payload_chunk_bytes> other{};
-    // Beyond the stream's counter chunks come again: such an offset is no chunk's.
+    // Beyond the stream's counter, chunks repeat: such an offset belongs to no chunk.
     bool const possible = stamp.offset % payload_chunk_bytes == 0 &&
                           stamp.offset / payload_chunk_bytes <= counter_max;
     if (possible && stamp.offset != offset) {
@@ -119,15 +119,15 @@ PayloadCheck check(Payload const& payload, std::uint64_t offset,
     std::vector<std::byte> expected(std::min(block_bytes, memory.size()));
     for (std::size_t block = 0; block < memory.size(); block += block_bytes) {
         auto const found = memory.subspan(block, std::min(block_bytes, memory.size() - block));
-        auto const wanted = std::span(expected).first(found.size());
-        fill(payload, offset + block, wanted);
-        if (std::memcmp(found.data(), wanted.data(), found.size()) == 0) continue;
+        auto const block_expected = std::span(expected).first(found.size());
+        fill(payload, offset + block, block_expected);
+        if (std::memcmp(found.data(), block_expected.data(), found.size()) == 0) continue;
         for (std::size_t at = 0; at < found.size(); ++at)
-            if (found[at] != wanted[at]) ++result.mismatches;
+            if (found[at] != block_expected[at]) ++result.mismatches;
         if (!result.detail.empty()) continue;
         for (std::size_t at = 0; at < found.size(); at += payload_chunk_bytes) {
             auto const a = found.subspan(at, payload_chunk_bytes);
-            auto const b = wanted.subspan(at, payload_chunk_bytes);
+            auto const b = block_expected.subspan(at, payload_chunk_bytes);
             if (std::ranges::equal(a, b)) continue;
             result.detail = explain(payload, offset + block + at, a, b);
             break;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What travels in the tests: bytes from a key, in chunks of 64 that carry their own offset and an
-// epoch, so that a misplaced chunk is named ("chunk 17 landed at chunk 18"), not only counted.
-// The stream is ChaCha's, of 8 rounds: who has read part of it can't compute the rest. Pure; any
+// The data of the tests: bytes from a key, in chunks of 64 that carry their own offset and an
+// epoch, which names a misplaced chunk ("chunk 17 landed at chunk 18") instead of only counting it.
+// The stream is ChaCha with 8 rounds: a reader of one part can't compute the rest. Pure; any
 // thread.
 #pragma once
 
@@ -14,7 +14,7 @@
 namespace vfmgr::verify {
 
 inline constexpr std::size_t payload_chunk_bytes = 64;
-inline constexpr std::byte poison_byte{0xa5};  // of all poisoned memory
+inline constexpr std::byte poison_byte{0xa5};  // fills all poisoned memory
 
 struct Payload {
     std::array<std::byte, 32> key{};
@@ -26,18 +26,18 @@ struct Payload {
     [[nodiscard]] static Payload secret(std::uint64_t epoch);
 };
 
-// `memory` becomes the payload's bytes from `offset` on. Both are multiples of a chunk.
+// Fills `memory` with the payload's bytes from `offset` on. Both are multiples of a chunk.
 void fill(Payload const& payload, std::uint64_t offset, std::span<std::byte> memory);
-// Bytes that no payload has: what was not written is recognised.
+// Writes bytes that no payload has, which reveals memory that was not written.
 void poison(std::span<std::byte> memory);
 
 struct PayloadCheck {
     std::uint64_t bytes_checked = 0;
     std::uint64_t mismatches = 0;  // bytes
-    std::string detail;            // of the first bad chunk; empty when there is none
+    std::string detail;            // of the first bad chunk; empty if there is none
     bool untouched = false;        // every byte is still poison
 
-    // Sums, but for `untouched`; the first detail stays.
+    // Adds the counts, but not `untouched`; keeps the first detail.
     void add(PayloadCheck const& other);
 };
 [[nodiscard]] PayloadCheck check(Payload const& payload, std::uint64_t offset,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looking at something again and again: memory that a NIC writes, for which nobody raises an event,
-// or a completion queue before blocking on it. One thread.
+// Polls memory that a NIC writes, for which no event is raised, or a completion queue before
+// blocking on it. One thread.
 #pragma once
 
 #include <sched.h>
@@ -13,27 +13,27 @@
 
 namespace vfmgr::verify {
 
-// Read anew each time, and before whatever is read afterwards.
+// Loads the byte anew on each call, ordered before all later loads.
 [[nodiscard]] inline std::uint8_t read_byte(std::byte const& byte) {
     return __atomic_load_n(reinterpret_cast<std::uint8_t const*>(&byte), __ATOMIC_ACQUIRE);
 }
 
-// After some 50 us the CPU is given away between two looks: SoftRoCE's work may need this very one
-// (verification.md, 3.6). Looks are counted, because a clock may cost more than a look: in a VM
-// whose clock is an emulated HPET, each reading stops it.
+// After some 50 us it yields the CPU between two polls: SoftRoCE's work may need this very CPU
+// (verification.md, 3.6). It counts polls, because reading a clock may cost more than a poll: in a
+// VM whose clock is an emulated HPET, each reading stops the VM.
 class Spin {
   public:
-    // After a look that found nothing; false when the deadline has passed.
+    // Call after a poll that found nothing. Returns false when the deadline has passed.
     [[nodiscard]] bool again(Deadline deadline) {
-        if (++looks_ > busy_looks) ::sched_yield();
-        return looks_ % looks_by_the_clock != 0 || std::chrono::steady_clock::now() < deadline;
+        if (++polls_ > busy_polls) ::sched_yield();
+        return polls_ % polls_by_clock != 0 || std::chrono::steady_clock::now() < deadline;
     }
-    void found() { looks_ = 0; }
+    void found() { polls_ = 0; }
 
   private:
-    static constexpr unsigned busy_looks = 1024;
-    static constexpr unsigned looks_by_the_clock = 256;
-    unsigned looks_ = 0;
+    static constexpr unsigned busy_polls = 1024;
+    static constexpr unsigned polls_by_clock = 256;
+    unsigned polls_ = 0;
 };
 
 }  // namespace vfmgr::verify

@@ -40,14 +40,14 @@ char const* link_remedy(ibv_port_state state) {
 
 }  // namespace
 
-Result<void> judge_port(PortState const& port, LinkLayer wanted) {
+Result<void> judge_port(PortState const& port, LinkLayer expected) {
     auto const shown = fmt::format("{} port {}", port.device, port.number);
-    if (port.layer != wanted)
+    if (port.layer != expected)
         return fail(
             Problem::unsupported,
             fmt::format("{} is {}, and the network is {}", shown, name_of(port.layer),
-                        name_of(wanted)),
-            "lend a VF of a PF with that link layer, or set the PF's on the host: mlxconfig "
+                        name_of(expected)),
+            "attach a VF of a PF with that link layer, or set the PF's on the host: mlxconfig "
             "-d PCI set LINK_TYPE_P1=2 is Ethernet, 1 InfiniBand");
     if (port.node_guid == 0) return fail(no_guid(port.device));
     if (port.state == IBV_PORT_ACTIVE) return {};
@@ -56,10 +56,10 @@ Result<void> judge_port(PortState const& port, LinkLayer wanted) {
                 link_remedy(port.state));
 }
 
-Result<void> judge_ports(std::span<PortState const> ports, LinkLayer wanted) {
+Result<void> judge_ports(std::span<PortState const> ports, LinkLayer expected) {
     Result<void> first;
     for (auto const& port : ports) {
-        auto const judged = judge_port(port, wanted);
+        auto const judged = judge_port(port, expected);
         if (judged) return {};
         if (first) first = judged;
     }

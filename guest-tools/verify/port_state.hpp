@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether an RDMA port can carry what is wanted of it, and what to do where it can't. Pure.
+// Whether an RDMA port can do what is required of it, and a remedy where it can't. Pure.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -9,11 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "api/types/link_layer.hpp"
 #include "api/types/problem.hpp"
 
 namespace vfmgr::verify {
-
-enum class LinkLayer { ethernet, infiniband };
 
 struct PortState {
     std::string device;  // "mlx5_3"
@@ -23,11 +22,11 @@ struct PortState {
     LinkLayer layer = LinkLayer::ethernet;
 };
 
-// In the order of what explains what: the other link layer, no GUID, no link.
-[[nodiscard]] Result<void> judge_port(PortState const& port, LinkLayer wanted);
+// Checks the root cause first: the other link layer, no GUID, no link.
+[[nodiscard]] Result<void> judge_port(PortState const& port, LinkLayer expected);
 
-// Of several ports, none of which has the wanted GID: the Error of the first that has one, if each
-// has. One that is sound may have been meant.
-[[nodiscard]] Result<void> judge_ports(std::span<PortState const> ports, LinkLayer wanted);
+// For several ports, none of which has the required GID: returns the first port's Error if all of
+// them have one. A sound port may have been the intended one.
+[[nodiscard]] Result<void> judge_ports(std::span<PortState const> ports, LinkLayer expected);
 
 }  // namespace vfmgr::verify

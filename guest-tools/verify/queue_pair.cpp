@@ -15,42 +15,42 @@ namespace vfmgr::verify {
 namespace {
 
 constexpr std::uint32_t mask_24_bits = 0xffffff;
-constexpr std::uint32_t inline_bytes_wanted = 220;  // perftest's for write latency
-// 4.096 us * 2^14 = 67 ms, or up to four times that: what is lost stalls hardware for so long,
+constexpr std::uint32_t inline_bytes_requested = 220;  // perftest's for write latency
+// 4.096 us * 2^14 = 67 ms, or up to four times that: the time that a lost packet stalls hardware,
 // which acknowledges within microseconds.
 constexpr std::uint8_t ack_timeout_of_hardware = 14;
-// 1.07 s. SoftRoCE and siw acknowledge when a CPU comes to it: on a busy machine, or an emulated
+// 1.07 s. SoftRoCE and siw acknowledge when a CPU gets to it: on a busy machine, or an emulated
 // one, 14 fired 30 to 68 times in a run that lost nothing. Seven retries then take 7.5 s; sessions
 // and tests have their own deadlines.
 constexpr std::uint8_t ack_timeout_of_software = 18;
 constexpr std::uint8_t hop_limit = 64;
-// Guards nothing: who may be answered is looked at in each datagram. The highest bit would make it
-// a privileged one.
+// Protects nothing: each datagram is checked for whether its sender may be answered. The highest
+// bit would make it a privileged key.
 constexpr std::uint32_t datagram_q_key = 0x11111111;
-constexpr std::uint8_t retries = 7;  // for receiver-not-ready: without end
+constexpr std::uint8_t retries = 7;  // for receiver-not-ready: without limit
 
-ibv_sge element(Piece const& piece) {
-    return {reinterpret_cast<std::uint64_t>(piece.bytes.data()),
-            static_cast<std::uint32_t>(piece.bytes.size()), piece.key};
+ibv_sge element(Sge const& sge) {
+    return {reinterpret_cast<std::uint64_t>(sge.bytes.data()),
+            static_cast<std::uint32_t>(sge.bytes.size()), sge.key};
 }
 
 // Slack: rxe raises a fatal event on a full queue (verification.md, 3.6).
-int queue_entries(QueuePairWish size, std::size_t pairs) {
+int queue_entries(QueuePairOptions size, std::size_t pairs) {
     return static_cast<int>((size.sends + size.receives + 2) * pairs + 16);
 }
 
-VerbsPair create_pair(ibv_pd* domain, ibv_cq* queue, QueuePairWish size, std::uint32_t inline_bytes,
-                      ibv_qp_init_attr& wanted) {
-    wanted = {};
-    wanted.send_cq = queue;
-    wanted.recv_cq = queue;
-    wanted.cap.max_send_wr = size.sends + 1;  // and the one that shut() posts
-    wanted.cap.max_recv_wr = size.receives + 1;
-    wanted.cap.max_send_sge = 1;
-    wanted.cap.max_recv_sge = size.receive_pieces;
-    wanted.cap.max_inline_data = inline_bytes;
-    wanted.qp_type = size.transport == Transport::ud ? IBV_QPT_UD : IBV_QPT_RC;
-    return VerbsPair(ibv_create_qp(domain, &wanted));
+VerbsPair create_pair(ibv_pd* domain, ibv_cq* queue, QueuePairOptions size,
+                      std::uint32_t inline_bytes, ibv_qp_init_attr& expected) {
+    expected = {};
+    expected.send_cq = queue;
+    expected.recv_cq = queue;
+    expected.cap.max_send_wr = size.sends + 1;  // one more, which shut() posts
+    expected.cap.max_recv_wr = size.receives + 1;
+    expected.cap.max_send_sge = 1;
+    expected.cap.max_recv_sge = size.receive_sges;
+    expected.cap.max_inline_data = inline_bytes;
+    expected.qp_type = size.transport == Transport::ud ? IBV_QPT_UD : IBV_QPT_RC;
+    return VerbsPair(ibv_create_qp(domain, &expected));
 }
 
 }  // namespace
@@ -62,15 +62,15 @@ Result<ibv_ah_attr> address_of(VerbsPort const& port, QueuePairEnd const& peer) 
     address.port_num = port.number;
     address.grh.sgid_index = port.gid_index;
     address.grh.hop_limit = hop_limit;
-    // A NIC that trusts DSCP takes the priority from the one; one that trusts the VLAN's priority,
-    // from the other: that which Linux has for this DSCP.
+    // A NIC that trusts DSCP takes the priority from the traffic class. One that trusts the VLAN's
+    // priority takes it from sl, which is Linux's default priority for this DSCP.
     address.grh.traffic_class = traffic_class_of(port.dscp);
     address.sl = static_cast<std::uint8_t>(port.dscp >> 3U);
     std::memcpy(address.grh.dgid.raw, gid.data(), gid.size());
     return address;
 }
 
-Result<QueuePair> QueuePair::make(ibv_pd* domain, VerbsPort const& port, QueuePairWish size,
+Result<QueuePair> QueuePair::make(ibv_pd* domain, VerbsPort const& port, QueuePairOptions size,
                                   unsigned remote_access,
                                   std::shared_ptr<CompletionQueue> completions) {
     auto* const context = port.context.get();
@@ -78,10 +78,10 @@ Result<QueuePair> QueuePair::make(ibv_pd* domain, VerbsPort const& port, QueuePa
         VFMGR_TRY(auto own, CompletionQueue::make(context, queue_entries(size, 1)));
         completions = std::make_shared<CompletionQueue>(std::move(own));
     }
-    ibv_qp_init_attr wanted{};
-    auto pair = create_pair(domain, completions->get(), size, inline_bytes_wanted, wanted);
+    ibv_qp_init_attr expected{};
+    auto pair = create_pair(domain, completions->get(), size, inline_bytes_requested, expected);
     // Devices differ in what they inline; none of the tests needs it.
-    if (!pair) pair = create_pair(domain, completions->get(), size, 0, wanted);
+    if (!pair) pair = create_pair(domain, completions->get(), size, 0, expected);
     if (!pair)
         return fail(verbs_error(
             context,
@@ -93,7 +93,7 @@ Result<QueuePair> QueuePair::make(ibv_pd* domain, VerbsPort const& port, QueuePa
                      .path_mtu = port.path_mtu,
                      .reads_max = port.reads_max};
     QueuePair made(std::move(completions), std::move(pair), std::move(end));
-    made.inline_bytes_max_ = wanted.cap.max_inline_data;
+    made.inline_bytes_max_ = expected.cap.max_inline_data;
     VFMGR_CHECK(made.to_init(port.number, remote_access));
     return made;
 }
@@ -163,14 +163,14 @@ Result<void> QueuePair::connect(VerbsPort const& port, QueuePairEnd const& peer)
                   "RTS");
 }
 
-Result<void> QueuePair::receive(std::uint64_t id, Piece into) {
-    ibv_sge piece = element(into);
-    return post_receive(id, {&piece, 1});
+Result<void> QueuePair::receive(std::uint64_t id, Sge into) {
+    ibv_sge sge = element(into);
+    return post_receive(id, {&sge, 1});
 }
 
-Result<void> QueuePair::receive_split(std::uint64_t id, std::array<Piece, 2> const& into) {
-    std::array pieces{element(into[0]), element(into[1])};
-    return post_receive(id, pieces);
+Result<void> QueuePair::receive_split(std::uint64_t id, std::array<Sge, 2> const& into) {
+    std::array sges{element(into[0]), element(into[1])};
+    return post_receive(id, sges);
 }
 
 Result<void> QueuePair::post_receive(std::uint64_t id, std::span<ibv_sge> into) {
@@ -197,9 +197,9 @@ void QueuePair::address(ibv_send_wr& request) const {
     if (peer_address_) request.wr.ud = {peer_address_.get(), peer_number_, datagram_q_key};
 }
 
-Result<void> QueuePair::post_one(ibv_send_wr& request, Piece const& local) {
-    ibv_sge piece = element(local);
-    request.sg_list = &piece;
+Result<void> QueuePair::post_one(ibv_send_wr& request, Sge const& local) {
+    ibv_sge sge = element(local);
+    request.sg_list = &sge;
     request.num_sge = 1;
     request.send_flags = IBV_SEND_SIGNALED;
     bool const reads = request.opcode == IBV_WR_RDMA_READ;
@@ -207,7 +207,7 @@ Result<void> QueuePair::post_one(ibv_send_wr& request, Piece const& local) {
     return post(request);
 }
 
-Result<void> QueuePair::send(std::uint64_t id, Piece from) {
+Result<void> QueuePair::send(std::uint64_t id, Sge from) {
     ibv_send_wr request{};
     request.wr_id = id;
     request.opcode = IBV_WR_SEND;
@@ -241,15 +241,15 @@ bool QueuePair::to_error() {
     return ibv_modify_qp(pair_.get(), &failed, IBV_QP_STATE) == 0;
 }
 
-// Where that fails the device has gone, and with it who could be waited for.
+// If to_error() fails, the device has gone, and there is nothing left to wait for.
 void QueuePair::break_off() {
     broken_off_ = true;
     static_cast<void>(to_error());
 }
 
 void QueuePair::shut(Deadline deadline) {
-    // What is posted last is flushed after everything that was posted before. The receive comes
-    // before ERR: SoftRoCE does not look at what is received into once it has flushed.
+    // The last posted requests are flushed after all earlier ones. The receive is posted before
+    // ERR: SoftRoCE ignores receives posted after it has flushed.
     constexpr std::uint64_t last = ~std::uint64_t{0};
     ibv_recv_wr receive_last{};
     receive_last.wr_id = last;
@@ -263,12 +263,11 @@ void QueuePair::shut(Deadline deadline) {
     unsigned awaited = 0;
     if (!broken_off_ && ibv_post_recv(pair_.get(), &receive_last, &bad_receive) == 0) ++awaited;
     if (!to_error()) return;
-    // SoftRoCE's provider looks into the address of each datagram, and without a peer there is
-    // none.
+    // SoftRoCE's provider reads the address of each datagram, and without a peer there is none.
     bool const sends = pair_->qp_type != IBV_QPT_UD || peer_address_;
     if (sends && ibv_post_send(pair_.get(), &send_last, &bad_send) == 0) ++awaited;
     std::array<ibv_wc, 32> room{};
-    unsigned device_events = 0;  // each may report the end that shut() itself brought about
+    unsigned device_events = 0;  // shut() itself may cause each of these
     while (awaited > 0 && device_events < 8) {
         auto const found = completions_->wait(room, deadline);
         if (!found && found.error().problem == Problem::timed_out) return;
@@ -288,7 +287,7 @@ Result<ibv_ah_attr> QueuePair::route() const {
     return attributes.ah_attr;
 }
 
-Result<QueuePairs> QueuePairs::make(ibv_pd* domain, VerbsPort const& port, QueuePairWish size,
+Result<QueuePairs> QueuePairs::make(ibv_pd* domain, VerbsPort const& port, QueuePairOptions size,
                                     unsigned remote_access, std::size_t count) {
     VFMGR_TRY(auto queue, CompletionQueue::make(port.context.get(), queue_entries(size, count)));
     QueuePairs made{std::make_shared<CompletionQueue>(std::move(queue)), {}};

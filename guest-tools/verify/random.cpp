@@ -14,7 +14,7 @@ namespace vfmgr::verify {
 void random_bytes(std::span<std::byte> out) {
     while (!out.empty()) {
         auto const got = ::getrandom(out.data(), out.size(), 0);
-        // getrandom() fails only with EINTR here; without randomness no secret can be made.
+        // getrandom() fails only with EINTR here; without randomness no secret can be created.
         if (got < 0 && errno != EINTR) std::abort();
         if (got > 0) out = out.subspan(static_cast<std::size_t>(got));
     }

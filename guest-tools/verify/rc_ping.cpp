@@ -19,11 +19,11 @@ struct Pings {
     RegisteredMemory answers;
     double round_trip_us_min = 0;
 
-    [[nodiscard]] Piece question(SessionOffer const& offer, std::uint32_t index) const {
+    [[nodiscard]] Sge question(SessionOffer const& offer, std::uint32_t index) const {
         return {questions.bytes().subspan(std::size_t{index} * offer.ping_size, offer.ping_size),
                 questions.local_key()};
     }
-    [[nodiscard]] Piece answer(SessionOffer const& offer, std::uint32_t index) const {
+    [[nodiscard]] Sge answer(SessionOffer const& offer, std::uint32_t index) const {
         return {answers.bytes().subspan(std::size_t{index} * offer.ping_size, offer.ping_size),
                 answers.local_key()};
     }
@@ -42,7 +42,7 @@ Result<Pings> prepare(Bench& bench) {
     return pings;
 }
 
-// One ping: its own completion and the answer's, in either order.
+// One ping: waits for its own completion and the answer's, in either order.
 Result<void> ping(Bench& bench, Pings const& pings, std::uint32_t index) {
     VFMGR_CHECK(bench.pair.send(send_id + index, pings.question(bench.offer, index)));
     std::array<ibv_wc, 4> room{};

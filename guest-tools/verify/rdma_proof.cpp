@@ -17,7 +17,7 @@ enum class Direction { write, read };
 
 struct Stream {
     Direction direction = Direction::write;
-    Piece local;  // as long as the remote region
+    Sge local;  // as long as the remote MR
     MemoryRegion remote;
 
     [[nodiscard]] std::uint64_t messages() const {
@@ -37,7 +37,8 @@ Result<void> post(Bench& bench, Stream const& stream, std::uint64_t number,
     return bench.pair.write(number, transfer);
 }
 
-// Every byte of the region once; the last write tells the host that it is complete. In seconds.
+// Transfers every byte of the MR once; the last write notifies the host that the MR is complete.
+// Returns seconds.
 Result<double> transfer(Bench& bench, Stream const& stream) {
     std::array<ibv_wc, outstanding_max> room{};
     std::uint64_t posted = 0;
@@ -48,7 +49,7 @@ Result<double> transfer(Bench& bench, Stream const& stream) {
         while (posted < stream.messages() && posted - completed < outstanding_max) {
             bool const last = posted + 1 == stream.messages();
             VFMGR_CHECK(post(bench, stream, posted,
-                             writes && last ? std::optional(notify_write_region) : std::nullopt));
+                             writes && last ? std::optional(notify_write_mr) : std::nullopt));
             ++posted;
         }
         VFMGR_TRY(auto const found, await(bench, room, writes ? "an RDMA write" : "an RDMA read"));
@@ -57,7 +58,7 @@ Result<double> transfer(Bench& bench, Stream const& stream) {
     return static_cast<double>(raw_nanoseconds() - start) / 1e9;
 }
 
-Result<Measured> write_region(Bench& bench) {
+Result<Measured> write_mr(Bench& bench) {
     auto const& offer = bench.offer;
     VFMGR_TRY(auto const source, RegisteredMemory::make(bench.domain, offer.write.length,
                                                         IBV_ACCESS_LOCAL_WRITE, "written bytes"));
@@ -71,7 +72,7 @@ Result<Measured> write_region(Bench& bench) {
     return made;
 }
 
-Result<Measured> read_region(Bench& bench) {
+Result<Measured> read_mr(Bench& bench) {
     auto const& offer = bench.offer;
     VFMGR_TRY(auto const target, RegisteredMemory::make(bench.domain, offer.read.length,
                                                         IBV_ACCESS_LOCAL_WRITE, "read bytes"));
@@ -88,12 +89,12 @@ Result<Measured> read_region(Bench& bench) {
 }  // namespace
 
 Measured rdma_write(Bench& bench) {
-    auto made = write_region(bench);
+    auto made = write_mr(bench);
     return made ? std::move(*made) : measured_failure("rdma_write", made.error());
 }
 
 Measured rdma_read(Bench& bench) {
-    auto made = read_region(bench);
+    auto made = read_mr(bench);
     return made ? std::move(*made) : measured_failure("rdma_read", made.error());
 }
 

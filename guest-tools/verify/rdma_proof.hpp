@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guest's side of RDMA write and read: every byte of the checked regions once. What the host
-// checks is what arrived; the time that it took is data. One thread.
+// The guest's side of RDMA write and read: every byte of the checked MRs once. The host checks what
+// arrived; the duration is data. One thread.
 #pragma once
 
 #include "guest-tools/verify/bench.hpp"

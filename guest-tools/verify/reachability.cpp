@@ -16,9 +16,9 @@ namespace {
 using Steady = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds answer_wait{500};
 constexpr unsigned attempts_max = 12;  // ARP may take the first ones
-constexpr unsigned answers_wanted = 3;
-constexpr std::uint32_t smallest_mtu = 1280;  // that a network of vfmgr's may have
-constexpr std::uint32_t mtu_step = 4;         // as near as the largest MTU is looked for
+constexpr unsigned answers_required = 3;
+constexpr std::uint32_t smallest_mtu = 1280;  // the smallest that a vfmgr network may have
+constexpr std::uint32_t mtu_step = 4;         // precision of the search for the largest MTU
 constexpr unsigned tries_of_an_mtu = 2;
 constexpr std::chrono::milliseconds try_wait{150};
 
@@ -45,7 +45,8 @@ Error line_error(Line const& line, char const* call, int error_number) {
     else if (error_number == ECONNREFUSED)
         error.remedy = "the host's responder does not listen: is the session still open?";
     else if (error_number == EHOSTUNREACH)
-        error.remedy = "no answer to ARP: check carrier and VLAN of the VF and of the host's leg";
+        error.remedy =
+            "no answer to ARP: check carrier and VLAN of the VF and of the host's interface";
     error.causes.push_back(errno_cause(call, error_number));
     return error;
 }
@@ -60,7 +61,7 @@ Result<Line> open_line(EchoTest const& test, EchoDatagram const& question) {
     return line;
 }
 
-// Datagrams as long as the question; anything else is not an answer to it.
+// Accepts only datagrams as long as the question.
 Result<std::optional<Answer>> take_answer(Line& line, std::uint64_t asked, Deadline until) {
     std::vector<std::byte> room(line.question.size() + 1);
     while (true) {
@@ -93,34 +94,35 @@ struct Conversation {
 
 Result<Conversation> converse(EchoTest const& test, EchoDatagram const& question) {
     VFMGR_TRY(auto line, open_line(test, question));
-    Conversation heard;
-    while (heard.answered < answers_wanted && line.sent < attempts_max &&
+    Conversation answers;
+    while (answers.answered < answers_required && line.sent < attempts_max &&
            Steady::now() < test.deadline) {
         VFMGR_TRY(auto answer, ask(line));
         if (!answer) continue;
-        ++heard.answered;
+        ++answers.answered;
         auto const us = answer->round_trip_us;
-        heard.round_trip_us_min = heard.answered == 1 ? us : std::min(us, heard.round_trip_us_min);
-        heard.answer = std::move(answer->bytes);
+        answers.round_trip_us_min =
+            answers.answered == 1 ? us : std::min(us, answers.round_trip_us_min);
+        answers.answer = std::move(answer->bytes);
     }
-    heard.sent = line.sent;
-    if (heard.answered > 0) return heard;
+    answers.sent = line.sent;
+    if (answers.answered > 0) return answers;
     return fail(Problem::timed_out,
                 fmt::format("{} port {} answered none of {} datagrams of {} bytes over {}",
                             to_string(test.attachment.responder), test.attachment.echo_port,
-                            heard.sent, line.question.size(), test.ifname),
-                "check MTU, VLAN and firewall of the VF and of the host's leg");
+                            answers.sent, line.question.size(), test.ifname),
+                "check MTU, VLAN and firewall of the VF and of the host's interface");
 }
 
 Measured echo(EchoTest const& test, char const* name, EchoDatagram const& question) {
-    auto const heard = converse(test, question);
-    if (!heard) return measured_failure(name, heard.error());
+    auto const answers = converse(test, question);
+    if (!answers) return measured_failure(name, answers.error());
     auto made = measured(name);
-    made.digest = digest_hex(test.attachment.nonce, heard->answer);
+    made.digest = digest_hex(test.attachment.nonce, answers->answer);
     made.result.bytes_checked = question.bytes;
-    made.result.figures["round_trip_min_us"] = heard->round_trip_us_min;
-    made.result.figures["sent"] = heard->sent;
-    made.result.figures["answered"] = heard->answered;
+    made.result.figures["round_trip_min_us"] = answers->round_trip_us_min;
+    made.result.figures["sent"] = answers->sent;
+    made.result.figures["answered"] = answers->answered;
     return made;
 }
 
@@ -129,13 +131,13 @@ bool passes(EchoTest const& test, std::uint32_t mtu) {
     auto line = open_line(test, {EchoKind::path_mtu, test.attachment.nonce, bytes});
     for (unsigned i = 0; line && i < tries_of_an_mtu; ++i) {
         auto const answer = ask(*line, try_wait);
-        if (!answer) return false;  // longer than the interface itself takes
+        if (!answer) return false;  // longer than the interface itself accepts
         if (*answer) return true;
     }
     return false;
 }
 
-// 0 when even the smallest does not pass: then it is not the MTU.
+// Returns 0 if even the smallest does not pass: then the MTU is not the cause.
 std::uint32_t largest_mtu(EchoTest const& test) {
     if (!passes(test, smallest_mtu)) return 0;
     auto good = smallest_mtu;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guest's side of reachability and path MTU: UDP over the VF and nothing else, before RDMA,
-// which would only say "transport retry counter exceeded". One thread.
+// The guest's side of reachability and path MTU: UDP over the VF only. It runs before RDMA, which
+// would only report "transport retry counter exceeded". One thread.
 #pragma once
 
 #include "guest-tools/verify/bench.hpp"

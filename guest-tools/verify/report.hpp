@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A verification as people read it. Pure.
+// A verification as text for people. Pure.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace vfmgr::verify {
 
-// Several lines, each ended: the verdict, then one line for each test.
+// Several lines, each with a newline: the verdict, then one line for each test.
 [[nodiscard]] std::string describe(Verification const& verification);
 
 }  // namespace vfmgr::verify

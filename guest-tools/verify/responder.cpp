@@ -15,7 +15,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 constexpr std::size_t datagram_bytes_max = 65536;
-constexpr int datagrams_in_a_row_max = 64;  // then the other sessions have their turn
+constexpr int datagrams_in_a_row_max = 64;  // then the other sessions get their turn
 
 Result<void> match(SessionPermit const& permit, SessionRequest const& request) {
     auto const refuse = [&](std::string_view what) {
@@ -27,11 +27,11 @@ Result<void> match(SessionPermit const& permit, SessionRequest const& request) {
     if (request.run != permit.run) return refuse("run");
     if (permit.nonce.empty() || request.nonce != permit.nonce) return refuse("nonce");
     if (permit.rdma == RdmaMode::none) return {};
-    auto const wanted = gid_hex(permit.peer_address.gid());
-    if (request.guest.gid == wanted) return {};
+    auto const expected = gid_hex(permit.peer_address.gid());
+    if (request.guest.gid == expected) return {};
     return fail(Problem::forbidden,
                 fmt::format("the queue pair's GID {} is not {}, the GID of the VF's address {}",
-                            request.guest.gid, wanted, to_string(permit.peer_address)),
+                            request.guest.gid, expected, to_string(permit.peer_address)),
                 "test over the VF's RDMA device, not another one's");
 }
 
@@ -107,7 +107,7 @@ std::size_t Responder::sessions() const {
     return sessions_.size();
 }
 
-// Only one session of an attachment opens at a time, so that it never has two.
+// Only one session of an attachment opens at a time, because it may have only one.
 Result<std::optional<Turn>> Responder::reserve(SessionPermit const& permit) {
     std::lock_guard const lock(mutex_);
     if (opening_.contains(permit.attachment)) return Turn{1, 1, true};
@@ -147,7 +147,7 @@ Result<Responder::Session> Responder::open_reserved(SessionPermit const& permit,
     return HostSession::open(permit, request, limits_);
 }
 
-// Its streams end with it.
+// Ends the session's streams too.
 Responder::Session Responder::take(std::string const& session) {
     Session taken;
     std::vector<Stream> streams;
@@ -197,8 +197,8 @@ Result<void> Responder::open_echo(SessionPermit const& permit) {
 
 // Closes a host interface's socket with its last session, because the interface may go next. A
 // session that is opening there keeps the socket: it uses it already, but is not in sessions_ yet.
-// Only the thread that waits for datagrams calls this: a socket that another thread closes
-// meanwhile keeps its port.
+// Only the thread that waits for datagrams calls this: a socket closed by another thread during the
+// wait keeps its port.
 void Responder::forget_unused_echo() {
     std::erase_if(echoes_, [&](auto const& echo) {
         bool const opens = std::ranges::any_of(
@@ -230,8 +230,8 @@ int Responder::wait_milliseconds() const {
     return static_cast<int>(std::max<long>(left.count(), 0));
 }
 
-// Takes out what has used up its time: a stream gives its place to the next even if its guest never
-// closes it.
+// Takes out sessions and streams whose time is over: a stream frees its place for the next even if
+// its guest never closes it.
 Responder::Over Responder::take_over() {
     Over over;
     auto const now = Steady::now();
@@ -263,7 +263,8 @@ void Responder::run() {
         auto over = take_over();
         lock.unlock();
         for (auto& [owner, stream] : over.streams) end_stream(stream, *owner);
-        // Without a report there is no verdict: who waits for one has a deadline of its own.
+        // Without a report there is no verdict: a client that waits for one has a deadline of its
+        // own.
         for (auto const& id : over.sessions) drop(id);
         lock.lock();
     }
@@ -272,7 +273,7 @@ void Responder::run() {
 void Responder::handle(Event const& event) {
     if (event.of == Event::Of::wake) return take_event(wake_);
     if (event.of == Event::Of::echo) {
-        // Closed, and its number given to another, while this thread waited?
+        // The socket may have been closed, and its number reused, while this thread waited.
         auto const echo = echoes_.find(event.place);
         if (echo != echoes_.end()) handle_datagrams(event.place, echo->second.get());
         return;

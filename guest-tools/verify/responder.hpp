@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's end of all RDMA tests: opens a session for a permit, answers while it runs, and gives
-// the verdict when it is closed. Event-driven: one thread for all sessions, never busy.
+// The host's end of all RDMA tests: opens a session for a permit, answers while it runs, and
+// returns the verdict when it is closed. Event-driven: one thread for all sessions, never busy.
 // open(), close() and drop() from any thread; open() and close() may take seconds.
 #pragma once
 
@@ -18,8 +18,8 @@ namespace vfmgr::verify {
 
 class Responder {
   public:
-    // Asked when a session opens: does what the host sends to the permit's address reach only the
-    // VF's MAC? (check_peer.hpp asks the kernel.)
+    // Called when a session opens: checks that packets from the host to the permit's address reach
+    // only the VF's MAC. (check_peer.hpp queries the kernel.)
     using CheckPeer = std::function<Result<void>(SessionPermit const&)>;
 
     // Without `open_cm`, streams of kind cm_ping are refused as unsupported.
@@ -33,18 +33,19 @@ class Responder {
     // For GuestAttachment.echo_port.
     [[nodiscard]] std::uint16_t echo_port() const { return limits_.echo_port; }
 
-    // Replaces an unfinished session of the same attachment: the guest started again. A turn while
-    // others have all places; who asks again keeps it.
+    // Replaces an unfinished session of the same attachment: the guest started again. Returns a
+    // turn while others have all places; a client that asks again keeps its turn.
     [[nodiscard]] Result<OrTurn<SessionOffer>> open(SessionPermit const& permit,
                                                     SessionRequest const& request);
-    // For an open session. A turn while others' streams take what there is.
+    // For an open session. Returns a turn while other streams use all places.
     [[nodiscard]] Result<OrTurn<StreamOffer>> open_stream(std::string const& session,
                                                           StreamRequest const& request);
-    // Before the session ends, which ends its streams, too. Unknown ones are ended.
+    // Call before the session ends, which ends its streams too. Unknown ones count as ended.
     void close_stream(std::string const& session, std::string const& stream);
-    // The verdict, without times. not_found when the session's time is over.
+    // Returns the verdict, without times. Fails with not_found when the session's time is over.
     [[nodiscard]] Result<Verification> close(std::string const& session, GuestReport const& report);
-    // Ends a session without a verdict: detached, or its VM has stopped. Unknown ones are ended.
+    // Ends a session without a verdict: detached, or its VM has stopped. Unknown ones count as
+    // ended.
     void drop(std::string const& session);
     [[nodiscard]] std::size_t sessions() const;
 
@@ -55,7 +56,7 @@ class Responder {
         auto operator<=>(EchoPlace const&) const = default;
     };
     using Session = std::shared_ptr<HostSession>;
-    // Without its end yet while it opens.
+    // `end` is empty while the stream opens.
     struct Stream {
         std::string session;
         StreamKind kind = StreamKind::one_sided;
@@ -69,7 +70,7 @@ class Responder {
     struct Event;
     struct Over {
         std::vector<std::string> sessions;
-        std::vector<std::pair<Session, Stream>> streams;  // taken out
+        std::vector<std::pair<Session, Stream>> streams;  // with their sessions
     };
 
     Responder(ResponderLimits const& limits, CheckPeer check_peer, OpenCmStream open_cm,

@@ -16,7 +16,7 @@ Result<OrTurn<StreamOffer>> Responder::open_stream(std::string const& session,
     VFMGR_TRY(auto reserved_or_turn, reserve_stream(session, request));
     if (auto const* const turn = std::get_if<Turn>(&reserved_or_turn)) return *turn;
     auto const& reserved = std::get<Reserved>(reserved_or_turn);
-    // Outlives the lock below: a stream that is dropped waits for its thread without it.
+    // Declared before the lock: a dropped stream waits for its thread after the lock is released.
     auto opened = open_end(reserved.owner->permit(), request);
     std::lock_guard const lock(mutex_);
     auto const place = streams_.find(reserved.number);
@@ -98,13 +98,13 @@ std::vector<Responder::Stream> Responder::take_streams(std::string const& sessio
         auto const one = at++;
         if (one->second.session == session) taken.push_back(take_stream(one));
     }
-    // The session leaves the queues, too.
+    // The session leaves the queues too.
     stream_turns_.end(session, Steady::now());
     echo_turns_.end(session, Steady::now());
     return taken;
 }
 
-// Without the lock, as its thread is waited for.
+// Called without the lock, because it joins the stream's thread.
 void Responder::end_stream(Stream const& stream, HostSession& session) {
     if (!stream.end) return;
     session.add(stream.kind, stream.end->stop());

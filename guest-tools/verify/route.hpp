@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By which way what a NIC receives comes into a GPU's memory. Values; any thread.
+// The way from a NIC into a GPU's memory. Values; any thread.
 #pragma once
 
 #include "api/types/enum_names.hpp"
@@ -8,9 +8,9 @@ namespace vfmgr::verify {
 
 enum class Route {
     dma_buf,      // ibv_reg_dmabuf_mr of the GPU's memory
-    dma_buf_vmm,  // and of its virtual memory, cuMemCreate and cuMemMap
-    peermem,      // ibv_reg_mr of it, with nvidia-peermem or its older kin
-    staged,       // none of it: main memory, copied
+    dma_buf_vmm,  // ibv_reg_dmabuf_mr of its virtual memory, cuMemCreate and cuMemMap
+    peermem,      // ibv_reg_mr of it, with nvidia-peermem or its older variants
+    staged,       // none of these: main memory, copied
 };
 
 // For people.

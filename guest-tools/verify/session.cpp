@@ -21,17 +21,17 @@ namespace {
 using Steady = std::chrono::steady_clock;
 constexpr std::chrono::seconds echo_time{10};
 constexpr std::chrono::seconds test_time{20};
-constexpr std::chrono::seconds report_time{3};  // kept back from the host's deadline
+constexpr std::chrono::seconds report_time{3};  // subtracted from the host's deadline
 constexpr std::uint32_t pings_max = 64;
-constexpr std::uint64_t region_bytes_max = 64 << 20;
+constexpr std::uint64_t mr_bytes_max = 64 << 20;
 
 constexpr std::size_t sentence_max = 900;  // the host refuses sentences beyond 1024 bytes
 
 Result<void> check_offer(SessionOffer const& offer) {
     bool const good =
-        offer.ping_count <= pings_max && offer.ping_size <= region_bytes_max / pings_max &&
-        offer.ping_size % payload_chunk_bytes == 0 && offer.write.length <= region_bytes_max &&
-        offer.read.length <= region_bytes_max && offer.write.length % payload_chunk_bytes == 0;
+        offer.ping_count <= pings_max && offer.ping_size <= mr_bytes_max / pings_max &&
+        offer.ping_size % payload_chunk_bytes == 0 && offer.write.length <= mr_bytes_max &&
+        offer.read.length <= mr_bytes_max && offer.write.length % payload_chunk_bytes == 0;
     if (good) return {};
     return fail(Problem::invalid_request, "the host's offer is larger than vf-guest takes",
                 "use the same version on VM and host");
@@ -114,12 +114,12 @@ void GuestSession::add(GuestReport& report, Measured made) {
     report.tests.push_back(std::move(made.result));
 }
 
-// What the kernel knows is nearer to the cause than what a test saw of it.
+// The kernel's reason is closer to the cause than a test's symptom.
 void GuestSession::add_kernels_reason(TestResult& failed) {
-    auto const said = log_.find(names_in_log(subject_.ifname));
-    if (!said) return;
-    failed.detail += fmt::format("; this machine's kernel says: {}", said->line);
-    failed.remedy = remedy_of(said->fault);
+    auto const logged = log_.find(names_in_log(subject_.ifname));
+    if (!logged) return;
+    failed.detail += fmt::format("; this machine's kernel says: {}", logged->line);
+    failed.remedy = remedy_of(logged->fault);
 }
 
 void GuestSession::run_echo(GuestReport& report, Deadline deadline) {
@@ -145,7 +145,7 @@ bool GuestSession::prove(GuestReport& report, SessionOffer const& offer, Deadlin
     }
     if (auto const route = rdma_->pair.route())
         report.facts["dscp"] = std::to_string(dscp_of(route->grh.traffic_class));
-    std::string broken;  // the test after which the queue pair is of no more use
+    std::string broken;  // the test after which the queue pair is unusable
     for (auto const& proof : proofs) {
         if (!broken.empty()) {
             add(report, not_tried(proof.name, broken));
@@ -175,18 +175,18 @@ Measured GuestSession::measure_one(Measurement const& what, Measuring const& mea
     if (what.kind != StreamKind::cm_ping)
         return measure(what, measuring.host, rdma_->port, deadline);
     auto const& attachment = subject_.attachment;
-    CmWish wish;
-    wish.own = {attachment.address, subject_.ifname, attachment.dscp.value_or(0)};
-    wish.host = attachment.responder;
-    wish.message_bytes = what.load.size.message_bytes;
-    if (what.load.messages > 0) wish.pings = what.load.messages;
-    return cm_ping(measuring.cm_pinger, measuring.host, wish, deadline);
+    CmOptions options;
+    options.own = {attachment.address, subject_.ifname, attachment.dscp.value_or(0)};
+    options.host = attachment.responder;
+    options.message_bytes = what.load.size.message_bytes;
+    if (what.load.messages > 0) options.pings = what.load.messages;
+    return cm_ping(measuring.cm_pinger, measuring.host, options, deadline);
 }
 
-// Figures of a path that does not work would be of no use, and take their time.
+// Figures of a broken path are useless, and take time.
 void GuestSession::measure_all(GuestReport& report, Measuring const& measuring, bool proved,
                                Deadline deadline) {
-    for (auto const& each : measuring.wanted) {
+    for (auto const& each : measuring.expected) {
         if (!proved) {
             add(report, not_tried(each.name, "a proof"));
             continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guest's end of one session: prepares a queue pair on the VF's RDMA device, and once the host
-// has answered with an offer, runs the tests and writes the report. Owned by one thread.
+// The guest's end of one session: prepares a queue pair on the VF's RDMA device. Once the host has
+// answered with an offer, runs the tests and writes the report. Owned by one thread.
 #pragma once
 
 #include <memory>
@@ -18,25 +18,25 @@ struct Subject {
     std::string ifname;          // the VF's netdev
 };
 
-// The test gpudirect, for so long (gpu::gpudirect(), which this folder does not know).
+// The gpudirect test, run for the given time (gpu::gpudirect(), which this folder does not know).
 using GpuTransfers = std::function<Measured(StreamHost const&, VerbsPort const&,
                                             std::chrono::milliseconds, Deadline)>;
 
-// What is measured after the proofs.
+// The measurements that follow the proofs.
 struct Measuring {
-    std::vector<Measurement> wanted;
+    std::vector<Measurement> expected;
     StreamHost host;
-    CmPinger cm_pinger{};      // none: cm_ping is a skip
-    GpuTransfers gpudirect{};  // none: so is gpudirect
+    CmPinger cm_pinger{};      // null: cm_ping is skipped
+    GpuTransfers gpudirect{};  // null: gpudirect is skipped
 };
 
 class GuestSession {
   public:
-    // An Error when the guest can't test at all: no RDMA device, no GID, no memory.
+    // Returns an Error when the guest can't test at all: no RDMA device, no GID, no memory.
     [[nodiscard]] static Result<std::unique_ptr<GuestSession>> prepare(Subject subject);
-    // What the host is asked.
+    // The request for the host.
     [[nodiscard]] SessionRequest const& request() const { return request_; }
-    // Never fails: what goes wrong is in the report. `on_test` is told of each test as it ends.
+    // Never fails: errors are in the report. `on_test` is called after each test.
     using OnTest = std::function<void(TestResult const&)>;
     [[nodiscard]] GuestReport run(SessionOffer const& offer, Measuring const& measuring = {},
                                   OnTest on_test = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// IpAddress and port as the socket calls want them, and back. Pure; any thread.
+// IpAddress and port in the form of the socket calls, and back. Pure; any thread.
 #pragma once
 
 #include <netinet/in.h>
@@ -19,7 +19,7 @@ struct SocketAddress {
     [[nodiscard]] static SocketAddress of(IpAddress const& address, std::uint16_t port);
     [[nodiscard]] std::optional<IpAddress> address() const;
     [[nodiscard]] sockaddr const* get() const;
-    [[nodiscard]] sockaddr* room();  // for calls that fill it: sets length to all there is
+    [[nodiscard]] sockaddr* room();  // for calls that fill it: sets `length` to the full size
 };
 
 }  // namespace vfmgr::verify

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes symbols out of a library that was opened where it runs; keeps the name of the first that
-// was missing. One thread.
+// Resolves symbols of a library opened at run time; keeps the name of the first missing one. One
+// thread.
 #pragma once
 
 #include <dlfcn.h>

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double disagreement_max = 0.02;
 
-// 0 when the counter stands or goes back, as it may when CPUs have counters of their own.
+// Returns 0 when the counter stands still or goes back, as it may when CPUs have separate counters.
 double rate_between(Mark const& from, Mark const& to) {
     if (to.ticks <= from.ticks || to.nanoseconds <= from.nanoseconds) return 0;
     return static_cast<double>(to.nanoseconds - from.nanoseconds) /

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU's own counter, to time rounds of some microseconds. Reading a clock may cost more than a
-// round: in a VM whose clock is an emulated HPET each reading leaves the VM. perftest reads the
-// counter, too, and asks the CPU for its rate; here clock and counter are compared while it counts.
-// Pure but for the reading; one thread.
+// round: in a VM whose clock is an emulated HPET each reading leaves the VM. perftest also reads
+// the counter, and asks the CPU for its rate; here clock and counter are compared while it counts.
+// Pure except the reading; one thread.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace vfmgr::verify {
     asm volatile("mrs %0, cntvct_el0" : "=r"(count));
     return count;
 #else
-    return 0;  // no rate can be found, so the clock is taken
+    return 0;  // no rate can be found, so the clock is used
 #endif
 }
 
@@ -29,8 +29,8 @@ struct Mark {
     std::uint64_t nanoseconds = 0;
 };
 
-// Nanoseconds of a tick, when the first half of the time and the second say the same within 2 %.
-// Nothing when they don't, or there are fewer than three marks: the counter is no clock here.
+// Nanoseconds per tick, if the first and second half of the time agree within 2 %. Nothing if they
+// don't, or with fewer than three marks: the counter is no clock here.
 [[nodiscard]] std::optional<double> tick_nanoseconds(std::span<Mark const> marks);
 
 }  // namespace vfmgr::verify

@@ -13,17 +13,17 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 constexpr std::uint64_t id_order = 1, id_answer = 2, id_arrived = 3;
-constexpr std::size_t reason_bytes_max = 250;    // gpudirect's detail may have three of them
+constexpr std::size_t reason_bytes_max = 250;    // gpudirect's detail may hold three of them
 constexpr std::uint64_t memory_bytes = 4 << 20;  // of main memory
 constexpr std::array<std::uint64_t, 6> sizes{64, 4096, 65536, 1 << 20, 4 << 20, 8 << 20};
-constexpr std::uint64_t always_bytes_max = 1 << 20;  // longer ones only while there is time
+constexpr std::uint64_t always_bytes_max = 1 << 20;  // larger sizes only while there is time
 constexpr auto over_dc = "over DC";
 constexpr auto remedy = "suspect memory, IOMMU or NIC; run it again";
 
 class MainMemory final : public TransferTarget {
   public:
     explicit MainMemory(RegisteredMemory memory) : memory_(std::move(memory)) {}
-    MemoryRegion region() const override { return memory_.remote(); }
+    MemoryRegion mr() const override { return memory_.remote(); }
     Result<void> poison(std::uint64_t bytes) override {
         verify::poison(memory_.bytes().first(bytes));
         return {};
@@ -35,7 +35,7 @@ class MainMemory final : public TransferTarget {
     Result<PayloadCheck> check(Payload const& payload, std::uint64_t bytes) override {
         return verify::check(payload, 0, memory_.bytes().first(bytes));
     }
-    Result<bool> flush() override { return false; }  // a CPU sees it with the completion
+    Result<bool> flush() override { return false; }  // a CPU reads it once the completion is there
 
   private:
     RegisteredMemory memory_;
@@ -76,7 +76,7 @@ class Rounds {
     std::uint64_t checked() const { return written_ + read_; }
 
   private:
-    // In nanoseconds, copies included.
+    // Returns nanoseconds, copies included.
     Result<std::uint64_t> order(TransferOrder const& what) {
         bool const writes = what.direction == TransferDirection::write;
         auto const start = raw_nanoseconds();
@@ -135,7 +135,7 @@ Result<Measured> run(TransferStream& stream, TransferTarget& target,
                      std::chrono::milliseconds window, Deadline deadline) {
     Rounds rounds(stream, target, deadline);
     auto const until = Steady::now() + window;
-    auto const most = std::min(stream.message_bytes(), target.region().length);
+    auto const most = std::min(stream.message_bytes(), target.mr().length);
     do {
         for (auto const bytes : sizes) {
             bool const in_time = bytes <= always_bytes_max || Steady::now() < until;
@@ -174,7 +174,7 @@ Result<TransferStream> TransferStream::open(StreamHost const& host, VerbsPort co
     return stream;
 }
 
-// A host that knows nothing of DC refuses the whole request: then it is asked without.
+// A host that does not know DC refuses the whole request; the guest then repeats it without DC.
 Result<void> TransferStream::ask(StreamRequest request) {
     auto offered = host_.open(request);
     if (!offered && request.dct && offered.error().problem == Problem::invalid_request) {
@@ -241,7 +241,7 @@ Measured transfer(StreamHost const& host, VerbsPort const& port, Load const& loa
                                                       "main memory"));
         MainMemory target(std::move(memory));
         VFMGR_TRY(auto stream, TransferStream::open(host, port, domain.get(), StreamKind::transfer,
-                                                    target.region(), mlx5));
+                                                    target.mr(), mlx5));
         return run_transfers(stream, target, load.window, deadline);
     };
     auto made = all();

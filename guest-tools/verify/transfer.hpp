@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host writes to this machine's memory and reads it, by RDMA and as ordered here: what
-// Mellanox's gpu_direct_rdma_access does, for whatever memory a NIC can reach. One thread.
+// Has the host write to this machine's memory and read it, by RDMA and on orders sent from here:
+// what Mellanox's gpu_direct_rdma_access does, for any memory that a NIC can reach. One thread.
 #pragma once
 
 #include "guest-tools/verify/bench.hpp"
@@ -11,21 +11,22 @@
 
 namespace vfmgr::verify {
 
-// Memory that the host reaches, registered with the NIC; the domain outlives it. All of it begins
-// where the payload does; `bytes` are whole chunks.
+// Memory that the host accesses, registered with the NIC; the pd outlives it. Its start is the
+// payload's start; `bytes` are whole chunks.
 class TransferTarget {
   public:
     virtual ~TransferTarget() = default;
-    [[nodiscard]] virtual MemoryRegion region() const = 0;
+    [[nodiscard]] virtual MemoryRegion mr() const = 0;
     [[nodiscard]] virtual Result<void> poison(std::uint64_t bytes) = 0;
     [[nodiscard]] virtual Result<void> fill(Payload const& payload, std::uint64_t bytes) = 0;
-    // What the NIC wrote, by whoever uses this memory.
+    // Checks what the NIC wrote, from the side of the processor that uses this memory.
     [[nodiscard]] virtual Result<PayloadCheck> check(Payload const& payload,
                                                      std::uint64_t bytes) = 0;
-    // Makes what the NIC wrote seen by whoever uses this memory. False: nothing can, or need be.
+    // Makes the NIC's writes visible to the processor that uses this memory. False: impossible, or
+    // not needed.
     [[nodiscard]] virtual Result<bool> flush() = 0;
-    // After the host wrote, and before it reads: where the NIC does not reach the memory itself,
-    // copies. The time that they take is the transfer's.
+    // Called after the host wrote, and before it reads: copies where the NIC does not reach the
+    // memory itself. The copies count towards the transfer's time.
     [[nodiscard]] virtual Result<void> arrived(std::uint64_t) { return {}; }
     [[nodiscard]] virtual Result<void> leaving(std::uint64_t) { return {}; }
 };
@@ -34,12 +35,12 @@ class TransferTarget {
 inline constexpr int transfer_access =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
-// The guest's end of a stream of kind transfer; both ends are gone with it. Orders and answers go
-// over an RC queue pair, and so do the host's writes and reads, unless both ends have DC.
+// The guest's end of a stream of kind transfer; the destructor ends both ends. Orders and answers
+// go over an RC queue pair, and so do the host's writes and reads, unless both ends have DC.
 class TransferStream {
   public:
-    // `kind` is one of the transfers', `target` what orders are about. The domain and the target
-    // outlive it.
+    // `kind` is one of the transfer kinds, `target` the memory that orders refer to. The pd and the
+    // target outlive the stream.
     [[nodiscard]] static Result<TransferStream> open(StreamHost const& host, VerbsPort const& port,
                                                      ibv_pd* domain, StreamKind kind,
                                                      MemoryRegion const& target,
@@ -49,14 +50,15 @@ class TransferStream {
     ~TransferStream();
 
     [[nodiscard]] std::uint64_t message_bytes() const { return message_bytes_; }
-    // "over DC", or "over RC: " and why.
+    // "over DC", or "over RC: " and the reason.
     [[nodiscard]] std::string const& over() const { return over_; }
-    // Of what both ends know.
+    // The payload from the seed that both ends know.
     [[nodiscard]] Payload payload(std::uint64_t epoch) const {
         return Payload::from_seed(*offer_.seed, epoch);
     }
-    // Returns when the host has done it: what it wrote is where the NIC put it. That holds for DC,
-    // too, as its writes complete at both ends: an answer over another queue pair proves nothing.
+    // Returns when the host has carried it out: its writes are where the NIC put them. That holds
+    // for DC too, because its writes complete at both ends: an answer over another queue pair
+    // proves nothing.
     [[nodiscard]] Result<TransferAnswer> order(TransferOrder const& order, Deadline deadline);
 
   private:
@@ -68,18 +70,18 @@ class TransferStream {
     std::uint64_t message_bytes_ = 0;
     TransferMail mail_;
     QueuePairs all_;
-    std::optional<DcTarget> target_;  // where the host goes over DC
+    std::optional<DcTarget> target_;  // null unless the host goes over DC
     std::string over_;
 };
 
-// Rounds of many sizes until the window is over, each: poison, the host writes, check; fill, the
-// host reads and checks; the host writes what only it knows, and reads it back. Figures: rounds,
-// orders, bytes, stale_per_million (chunks that were not seen at once, and were after a flush or a
-// second look), the host's write and read rates in MiB/s.
+// Runs rounds of many sizes until the window is over, each: poison, the host writes, check; fill,
+// the host reads and checks; the host writes what only it knows, and reads it back. Figures:
+// rounds, orders, bytes, stale_per_million (chunks that were stale at first, and correct after a
+// flush or a second read), the host's write and read rates in MiB/s.
 [[nodiscard]] Measured run_transfers(TransferStream& stream, TransferTarget& target,
                                      std::chrono::milliseconds window, Deadline deadline);
 
-// Of main memory: opens the stream, runs, closes it.
+// The transfer test of main memory: opens the stream, runs, closes it.
 [[nodiscard]] Measured transfer(StreamHost const& host, VerbsPort const& port, Load const& load,
                                 Deadline deadline, Result<Mlx5> const& mlx5 = mlx5_here());
 

@@ -15,11 +15,11 @@ Result<TransferMail> TransferMail::make(ibv_pd* domain) {
     return TransferMail(std::move(memory));
 }
 
-Piece TransferMail::order() const {
+Sge TransferMail::order() const {
     return {memory_.bytes().first(transfer_order_bytes), memory_.local_key()};
 }
 
-Piece TransferMail::answer() const {
+Sge TransferMail::answer() const {
     return {memory_.bytes().last(transfer_answer_bytes), memory_.local_key()};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory that each end of a stream of kind transfer sends from and receives into: an order, and
-// its answer. Owned by that end; the domain outlives it.
+// its answer. Owned by that end; the pd outlives it.
 #pragma once
 
 #include "guest-tools/verify/memory.hpp"
@@ -12,8 +12,8 @@ namespace vfmgr::verify {
 class TransferMail {
   public:
     [[nodiscard]] static Result<TransferMail> make(ibv_pd* domain);
-    [[nodiscard]] Piece order() const;
-    [[nodiscard]] Piece answer() const;
+    [[nodiscard]] Sge order() const;
+    [[nodiscard]] Sge answer() const;
 
   private:
     explicit TransferMail(RegisteredMemory memory) : memory_(std::move(memory)) {}

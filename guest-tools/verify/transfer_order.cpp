@@ -36,7 +36,7 @@ class Writer {
     std::span<std::byte> out_;
 };
 
-// Of a message that is long enough.
+// Reads the fields of a message that is long enough.
 class Reader {
   public:
     explicit Reader(std::span<std::byte const> in) : in_(in) {}
@@ -103,12 +103,12 @@ Result<TransferOrder> parse_order(std::span<std::byte const> message,
             fmt::format("an order is about {} bytes: it must be about 64 to {}, a "
                         "multiple of 64",
                         order.bytes, limits.message_bytes));
-    if (order.offset % payload_chunk_bytes != 0 || order.offset > limits.region_bytes ||
-        order.bytes > limits.region_bytes - order.offset)
+    if (order.offset % payload_chunk_bytes != 0 || order.offset > limits.mr_bytes ||
+        order.bytes > limits.mr_bytes - order.offset)
         return refused(
             fmt::format("an order is about {} bytes at {}, which is not a place in the "
                         "guest's {}",
-                        order.bytes, order.offset, limits.region_bytes));
+                        order.bytes, order.offset, limits.mr_bytes));
     return order;
 }
 
@@ -139,7 +139,7 @@ Result<TransferAnswer> parse_answer(std::span<std::byte const> message) {
                                    transfer_detail_max));
     answer.detail.resize(length);
     in.copy(answer.detail.data(), length);
-    // It is shown on terminals.
+    // The detail is shown on terminals.
     if (!std::ranges::all_of(answer.detail, [](char c) { return c >= ' ' && c <= '~'; }))
         return refused("the detail of an answer has characters that can't be shown");
     return answer;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a stream of kind transfer carries in its sends: the guest's orders to the host, and the
-// host's answers, in bytes (api/openapi-guest.yaml). What comes from the other end is data with
-// limits. Values; pure; any thread.
+// host's answers, in bytes (api/openapi-guest.yaml). Data from the other end is untrusted and
+// limited. Values; pure; any thread.
 #pragma once
 
 #include <array>
@@ -15,28 +15,28 @@ namespace vfmgr::verify {
 
 // What the host does to the guest's memory.
 enum class TransferDirection : std::uint32_t { write = 1, read = 2 };
-// What the bytes are made from: the offer's seed, which both ends know, or a key that only the host
-// has; what it reads back of that was truly kept by the memory that it wrote to.
+// The source of the payload: the offer's seed, which both ends know, or a key that only the host
+// has. Reading the latter back proves that the memory it wrote to truly kept the bytes.
 enum class PayloadOf : std::uint32_t { seed = 1, host = 2 };
 
 struct TransferOrder {
     TransferDirection direction = TransferDirection::write;
     PayloadOf payload = PayloadOf::seed;
     std::uint64_t epoch = 0;   // of the payload
-    std::uint64_t offset = 0;  // in the guest's memory, and in the payload; whole chunks, as bytes
+    std::uint64_t offset = 0;  // in the guest's memory and the payload; whole chunks, like `bytes`
     std::uint64_t bytes = 0;
     bool operator==(TransferOrder const&) const = default;
 };
 
 struct TransferLimits {
-    std::uint64_t region_bytes = 0;   // of the guest's memory
+    std::uint64_t mr_bytes = 0;       // of the guest's memory
     std::uint64_t message_bytes = 0;  // of one transfer
 };
 
 struct TransferAnswer {
     std::uint32_t status = 0;      // ibv_wc_status
-    std::uint64_t mismatches = 0;  // bytes, of a read
-    std::string detail;            // of the first that is wrong; at most transfer_detail_max
+    std::uint64_t mismatches = 0;  // bytes, in a read
+    std::string detail;            // of the first bad chunk; at most transfer_detail_max
     bool operator==(TransferAnswer const&) const = default;
 };
 
@@ -46,7 +46,7 @@ inline constexpr std::size_t transfer_detail_max = transfer_answer_bytes - 24;
 [[nodiscard]] std::array<std::byte, transfer_order_bytes> encode(TransferOrder const& order);
 [[nodiscard]] Result<TransferOrder> parse_order(std::span<std::byte const> message,
                                                 TransferLimits const& limits);
-// What of the detail does not fit is cut off.
+// Cuts off what does not fit of the detail.
 [[nodiscard]] std::array<std::byte, transfer_answer_bytes> encode(TransferAnswer const& answer);
 [[nodiscard]] Result<TransferAnswer> parse_answer(std::span<std::byte const> message);
 

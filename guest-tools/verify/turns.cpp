@@ -58,7 +58,7 @@ Result<void> Turns::enter(std::string const& vm, std::string const& key, Deadlin
     return {};
 }
 
-// Passes over a VM that holds all places that it may, until one of them ends.
+// Passes over a VM that holds all places it may, until one of them ends.
 Turn Turns::place_of(std::string const& key) const {
     Turn turn{0, 1, false};
     std::map<std::string, std::size_t> taken;
@@ -105,7 +105,7 @@ void Turns::end(std::string const& key, Deadline now) {
     forget_idle(now);
 }
 
-// Forgets past use once nobody holds a place or waits for one.
+// Forgets past use once no place is held and none is waited for.
 void Turns::forget_idle(Deadline now) {
     if (held_.empty() && waiting_.empty()) {
         used_.clear();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fair queue for places that many VMs share. It orders a VM's turns by the time that the VM has
-// already used, so that a VM that wants much waits behind those that want little (start-time fair
-// queueing, Goyal 1996). It has no clock, lock or thread of its own: callers pass the time, and the
-// owner's lock guards it.
+// already used: a VM that needs much waits behind those that need little (start-time fair queueing,
+// Goyal 1996). It has no clock, lock or thread of its own: callers pass the time, and the owner's
+// lock guards it.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@ namespace vfmgr::verify {
 struct TurnLimits {
     std::string what;             // "RDMA sessions", in errors
     std::size_t places = 1;       // held at once
-    std::size_t places_each = 1;  // of them by one VM
+    std::size_t places_each = 1;  // by one VM
     std::size_t waiting_max = 512;
     std::size_t waiting_each_max = 16;
-    // Who waits loses its place in the queue when it does not ask again for this long.
+    // A waiting client that does not ask again for this long loses its place in the queue.
     std::chrono::seconds patience{15};
     std::chrono::seconds usual{10};  // estimate of how long a place is held, until some have ended
     // The time that a VM may save up, and how much of it returns each second. Without an allowance
@@ -42,7 +42,7 @@ class Turns {
     // wait; limit_exceeded when the queue is full.
     [[nodiscard]] Result<std::optional<Turn>> take(std::string const& vm, std::string const& key,
                                                    Deadline now);
-    // Returns the place of `key`, or takes it out of the queue.
+    // Frees the place of `key`, or removes it from the queue.
     void end(std::string const& key, Deadline now);
     [[nodiscard]] std::size_t held() const { return held_.size(); }
     [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
@@ -72,9 +72,9 @@ class Turns {
 
     TurnLimits limits_;
     double usual_;                        // seconds; average of the places that have ended
-    double served_ = 0;                   // start of the last that was served
+    double served_ = 0;                   // start of the last one served
     std::map<std::string, Held> held_;    // by key
-    std::vector<Waiting> waiting_;        // the next first
+    std::vector<Waiting> waiting_;        // in order of service
     std::map<std::string, double> used_;  // by VM: start of its next turn
     std::map<std::string, Saved> saved_;  // by VM
 };

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t pings_by_default = 64;
 constexpr std::chrono::milliseconds ud_answer_time{500};
-constexpr std::uint64_t lost_in_a_row_max = 4;  // then nothing comes any more
+constexpr std::uint64_t lost_in_a_row_max = 4;  // then the path counts as dead
 constexpr double lost_share_max = 0.05;
 constexpr std::uint64_t ud_answer = 1, ud_question = 2;
 
@@ -33,8 +33,8 @@ class UdPings {
     }
 
   private:
-    // Whether the answer came. One that is late is no answer to a later question: it has another
-    // number.
+    // Returns whether the answer arrived. A late answer has another number, so it can't answer a
+    // later question.
     Result<bool> ping() {
         ++sent_;
         if (!receiving_) VFMGR_CHECK(receive());

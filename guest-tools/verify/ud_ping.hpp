@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unreliable datagrams that the host answers: what ibping can't do on RoCE (verification.md, 5.4),
-// with what was lost on the way. One thread.
+// with the losses on the way. One thread.
 #pragma once
 
 #include "guest-tools/verify/bench.hpp"
@@ -8,8 +8,8 @@
 
 namespace vfmgr::verify {
 
-// `load.messages` questions, one after the other; the stream is one of ud_echo. Figures: the round
-// trip as of latency.hpp, and sent and lost. Fails when more than one in twenty is lost.
+// Sends `load.messages` questions, one after the other, on a stream of kind ud_echo. Figures: the
+// round trip as in latency.hpp, and sent and lost. Fails when more than one in twenty is lost.
 [[nodiscard]] Measured ud_ping(GuestStream& stream, Load const& load, Deadline deadline);
 
 }  // namespace vfmgr::verify

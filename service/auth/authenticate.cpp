@@ -50,7 +50,7 @@ Result<Principal> by_credentials(http::UnixPeer const& peer, RoleRules const& ru
     return Principal{name, *role};
 }
 
-// Asks anew with a larger buffer as long as the entry (a group with many members) does not fit.
+// Retries with a larger buffer while the entry (a group with many members) does not fit.
 std::optional<std::uint32_t> group_id(std::string const& name) {
     std::vector<char> buffer(4096);
     group entry{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a connection and its headers to a name and a role. Values and pure functions, but for
+// Maps a connection and its headers to a name and a role. Values and pure functions, except
 // resolve_roles(); any thread.
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace vfmgr {
 
-// Who on the unix socket has which role. Somebody with several has the highest; uid 0 is always an
-// admin; somebody with none may do nothing.
+// Roles of the unix socket's users. A user with several roles has the highest; uid 0 is always an
+// admin; a user with none may do nothing.
 struct RoleRules {
     std::map<std::uint32_t, Role> uids;
     std::map<std::uint32_t, Role> gids;
@@ -25,13 +25,13 @@ struct RoleRules {
 
 struct ResolvedRoles {
     RoleRules rules;
-    std::vector<std::string> unknown_groups;  // this host has no such group: nobody is in it
+    std::vector<std::string> unknown_groups;  // groups that this host lacks; they have no members
 };
-// Asks the host for the groups' numbers: at start and on reload, never for a request.
+// Resolves the groups' ids on the host: at start and on reload, never for a request.
 [[nodiscard]] ResolvedRoles resolve_roles(std::map<std::string, Role> const& groups,
                                           std::map<std::uint32_t, Role> const& uids);
 
-// A token as the store has it.
+// A token as stored.
 struct KnownToken {
     std::string id;
     std::string sha256;  // hex
@@ -40,8 +40,8 @@ struct KnownToken {
 };
 using TokenLookup = std::function<Result<std::optional<KnownToken>>(std::string const& sha256)>;
 
-// An Authorization header decides when there is one, on any socket; otherwise the unix socket's
-// peer does. Never names the secret. A guest (vsock) is nobody here.
+// The Authorization header decides if present, on any socket; otherwise the unix socket's peer
+// does. Errors never contain the secret. A guest (vsock) has no principal.
 [[nodiscard]] Result<Principal> authenticate(http::Peer const& peer,
                                              std::map<std::string, std::string> const& headers,
                                              RoleRules const& rules, TokenLookup const& find_token,

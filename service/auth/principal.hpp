@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who asks, and what they may do. Values.
+// The caller's name and role. Values.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace vfmgr {
 
-// Each may what the one before may: read; lend and release; PF specs, quarantine, tokens.
+// Each role includes those before it: read; attach and detach; PF specs, quarantine, tokens.
 enum class Role { viewer, operator_, admin };
 template <>
 inline constexpr std::array<EnumName<Role>, 3> enum_names<Role> = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bearer tokens: 256 random bits behind "vfm_". The secret is shown once, to whoever made it; what
-// is kept is its SHA-256. Pure but for the random numbers; any thread.
+// Bearer tokens: 256 random bits after "vfm_". The secret is shown once, to its creator; only its
+// SHA-256 is kept. Pure except for the random numbers; any thread.
 #pragma once
 
 #include <string>
@@ -18,10 +18,10 @@ struct NewToken {
 
 [[nodiscard]] Result<NewToken> make_token();
 
-// In hex; what the store looks a token up by.
+// Returns hex; the store's lookup key for a token.
 [[nodiscard]] std::string token_sha256(std::string_view secret);
 
-// Takes as long for every pair of the same length, wherever they differ.
+// Constant time for inputs of one length, wherever they differ.
 [[nodiscard]] bool same_digest(std::string_view one, std::string_view other);
 
 }  // namespace vfmgr

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the options of `vfctl attach` to the wish that the API takes. Pure, any thread.
+// Turns the options of `vfctl attach` into the API's AttachmentSpec. Pure, any thread.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct AttachArguments {
     std::optional<std::uint32_t> verify_every_seconds;
 };
 
-// `pf` is resolved by the caller: it may be a name.
+// The caller resolves `pf`, which may be a name.
 [[nodiscard]] Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments,
                                                      PciAddress const& pf);
 

@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-// Sent again after a lost answer, the same key finds the same operation.
+// Makes retries safe: after a lost answer, the same key finds the same operation.
 std::string random_key() {
     std::ifstream file("/proc/sys/kernel/random/uuid");
     std::string key;
@@ -50,7 +50,7 @@ Result<void> attach(Options const& options, AttachArguments const& arguments) {
     VFMGR_TRY(auto const done, change(connection, options, std::move(request)));
     if (!done || done->is_null()) return {};
     auto const subject = cell(*done, "/subject");
-    say(fmt::format("{} has its VF", arguments.vm), options);
+    print_sentence(fmt::format("{} has its VF", arguments.vm), options);
     return print_attachment(connection, options, subject);
 }
 
@@ -60,8 +60,9 @@ Result<void> detach(Options const& options, std::string const& name) {
     ApiRequest request{.method = "DELETE", .path = "/v1/attachments/" + id};
     VFMGR_TRY(auto const done, change(connection, options, std::move(request)));
     if (!done) return {};
-    bool const seen_clean = cell(*done, "/certificate") != "-";
-    say(fmt::format("attachment {} is gone and its VF is {}", id, seen_clean ? "clean" : "too"),
+    bool const is_clean = cell(*done, "/certificate") != "-";
+    print_sentence(
+        fmt::format("attachment {} is gone and its VF is {}", id, is_clean ? "clean" : "too"),
         options);
     if (options.format == Format::json) print({}, done->dump(), options);
     return {};
@@ -87,7 +88,7 @@ Result<void> verifications(Options const& options, std::string const& name) {
     return show_verifications(connection, options, "/v1/attachments/" + id + "/verifications");
 }
 
-// An attachment that ended is in no list: what can be an id is taken for one.
+// An ended attachment is in no list, so any text that can be an id is taken for one.
 Result<void> certificate(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     auto id = name;
@@ -122,7 +123,7 @@ Result<json> responder_of(VerifyArguments const& arguments) {
                 {"token", token}};
 }
 
-// The run's report is shown whether it passed or not; a failed run is the exit code's matter.
+// Shows the run's report whether it passed or failed; only the exit code reports a failed run.
 Result<void> verify(Options const& options, std::string const& name,
                     VerifyArguments const& arguments) {
     VFMGR_CHECK(refuse_dry_run(options));
@@ -212,7 +213,7 @@ void add_verify_options(CLI::App& command, VerifyArguments& arguments) {
     auto* const responder =
         command.add_option("--responder", arguments.responder,
                            "HOST:PORT of vf-guest serve on another host; left out: this host");
-    // Not --fingerprint and --token-file, which are vfctl's own way to the daemon.
+    // Not --fingerprint and --token-file: those are for vfctl's own connection to the daemon.
     auto* const fingerprint =
         command.add_option("--responder-fingerprint", arguments.responder_fingerprint,
                            "SHA-256 of the responder's certificate, as it printed it");

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// "2026-01-31T12:30:00.000Z, asked for by uid:0 (operation 01hkz3vb4m)"
+// Returns "2026-01-31T12:30:00.000Z, asked for by uid:0 (operation 01hkz3vb4m)".
 std::string mark_text(json const& certificate, std::string const& mark) {
     return fmt::format("{}, asked for by {} (operation {})", cell(certificate, mark + "/at"),
                        cell(certificate, mark + "/requested_by"),
@@ -27,10 +27,10 @@ std::string setting_text(json const& settings, std::string const& name) {
 }
 
 Table settings_table(json const& certificate) {
-    Table table{{"SETTING", "BEFORE THE RELEASE", "NOW"}, {}};
-    auto const put_back = certificate.value("put_back", json::object());
-    auto const was = put_back.value("was", json::object());
-    auto const is = put_back.value("is", json::object());
+    Table table{{"SETTING", "BEFORE THE DETACH", "NOW"}, {}};
+    auto const restored = certificate.value("restored", json::object());
+    auto const was = restored.value("was", json::object());
+    auto const is = restored.value("is", json::object());
     for (auto const& [attribute, name] : enum_names<VfAttribute>) {
         std::string const member(name);
         if (was.contains(member) || is.contains(member))
@@ -63,15 +63,15 @@ Table counter_table(json const& certificate) {
 }  // namespace
 
 Table certificate_table(json const& certificate) {
-    return {{"ATTACHMENT", "VM", "PF", "VF", "LENT", "LENT BY", "RELEASED", "RELEASED BY", "RESET",
-             "RESET DONE", "SEEN CLEAN", "MAC WAS", "MAC"},
-            {{cell(certificate, "/attachment"), cell(certificate, "/vm_name"),
-              cell(certificate, "/vf/pf"), cell(certificate, "/vf/index"),
-              cell(certificate, "/lent/at"), cell(certificate, "/lent/requested_by"),
-              cell(certificate, "/released/at"), cell(certificate, "/released/requested_by"),
-              cell(certificate, "/reset/method"), cell(certificate, "/reset/done_at"),
-              cell(certificate, "/seen_at"), cell(certificate, "/rotated/mac/was"),
-              cell(certificate, "/settings/mac")}}};
+    return {
+        {"ATTACHMENT", "VM", "PF", "VF", "ATTACHED", "ATTACHED BY", "DETACHED", "DETACHED BY",
+         "RESET", "RESET DONE", "CLEAN AT", "MAC WAS", "MAC"},
+        {{cell(certificate, "/attachment"), cell(certificate, "/vm"), cell(certificate, "/vf/pf"),
+          cell(certificate, "/vf/index"), cell(certificate, "/attached/at"),
+          cell(certificate, "/attached/requested_by"), cell(certificate, "/detached/at"),
+          cell(certificate, "/detached/requested_by"), cell(certificate, "/reset/method"),
+          cell(certificate, "/reset/done_at"), cell(certificate, "/observed_at"),
+          cell(certificate, "/rotated/mac/was"), cell(certificate, "/settings/mac")}}};
 }
 
 std::string certificate_page(json const& certificate, Options const& options) {
@@ -83,11 +83,11 @@ std::string certificate_page(json const& certificate, Options const& options) {
     Table const facts{{"", ""},
                       {{"VF:", vf},
                        {"attachment:", cell(certificate, "/attachment")},
-                       {"VM:", cell(certificate, "/vm_name")},
-                       {"lent:", mark_text(certificate, "/lent")},
-                       {"released:", mark_text(certificate, "/released")},
+                       {"VM:", cell(certificate, "/vm")},
+                       {"attached:", mark_text(certificate, "/attached")},
+                       {"detached:", mark_text(certificate, "/detached")},
                        {"reset:", reset},
-                       {"seen clean:", cell(certificate, "/seen_at")},
+                       {"seen clean:", cell(certificate, "/observed_at")},
                        {"waits with driver:", cell(certificate, "/driver")}}};
     auto page = as_table(facts, Headers::hidden);
     for (auto const& table :

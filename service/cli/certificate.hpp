@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The certificate of an attachment that ended, for people. Pure functions, any thread.
+// Formats the certificate of an ended attachment for display. Pure functions, any thread.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,7 +9,7 @@
 
 namespace vfmgr {
 
-// One row, so that those of several attachments can be put together.
+// Returns one row, so that the rows of several attachments can be combined.
 [[nodiscard]] Table certificate_table(nlohmann::json const& certificate);
 [[nodiscard]] std::string certificate_page(nlohmann::json const& certificate,
                                            Options const& options);

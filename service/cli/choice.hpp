@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An option's value that is one of an enum's names. Pure.
+// Parses an option whose value is one of an enum's names. Pure.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 
 namespace vfmgr {
 
-// invalid_request with all of them, and where to read more.
+// Fails with invalid_request, which lists all names and where to read more.
 template <class E>
 [[nodiscard]] Result<E> parse_choice(std::string_view option, std::string_view text,
                                      std::string_view remedy) {

@@ -32,7 +32,7 @@ void print_problem(Error const& error) {
     std::fputs(out.c_str(), stderr);
 }
 
-// An answer that did not get there is none.
+// Output that could not be written counts as a failure.
 int ended_with(Result<void> done) {
     auto const written = flush_output();
     if (done && !written) done = written;
@@ -81,7 +81,7 @@ void add_global_options(CLI::App& app, Session& session) {
 
 int run_vfctl(std::vector<std::string> arguments) {
     Session session;
-    CLI::App app("Lends SR-IOV virtual functions to virtual machines.", "vfctl");
+    CLI::App app("Attaches SR-IOV virtual functions to virtual machines.", "vfctl");
     app.footer(exit_codes);
     app.require_subcommand(1);
     app.set_version_flag("--version", "vfctl " VFMGR_VERSION);
@@ -90,7 +90,7 @@ int run_vfctl(std::vector<std::string> arguments) {
     add_firmware_commands(app, session);
     add_vf_commands(app, session);
     add_attachment_commands(app, session);
-    add_stock_commands(app, session);
+    add_interop_commands(app, session);
     add_operation_commands(app, session);
     add_token_commands(app, session);
     add_audit_command(app, session);
@@ -99,7 +99,7 @@ int run_vfctl(std::vector<std::string> arguments) {
     add_drained_command(app, session);
     add_query_commands(app, session);
     try {
-        std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes a vector
+        std::reverse(arguments.begin(), arguments.end());  // CLI11 takes a vector in reverse
         app.parse(std::move(arguments));
         return ended_with(session.run());
     } catch (CLI::ParseError const& error) {

@@ -7,7 +7,7 @@
 
 namespace vfmgr {
 
-// `arguments` without the program's name. Data goes to standard output, all else to standard error.
+// `arguments` excludes the program's name. Data goes to standard output, all else to stderr.
 [[nodiscard]] int run_vfctl(std::vector<std::string> arguments);
 
 }  // namespace vfmgr

@@ -23,15 +23,16 @@ Result<http::Target> target_of(Options const& options) {
     return http::TlsTarget{server.host, server.port, options.ca_file, options.fingerprint};
 }
 
-// A request answered with 429 changed nothing. It is repeated as the server says, for this long.
+// A request answered with 429 changed nothing. It is repeated after Retry-After, for this long.
 constexpr std::chrono::seconds patience{60};
 
 std::optional<std::chrono::seconds> pause_of(http::Response const& response) {
     if (response.status != 429) return std::nullopt;
-    auto const said = response.headers.find("retry-after");
+    auto const header = response.headers.find("retry-after");
     std::uint32_t seconds = 1;
-    if (said != response.headers.end())
-        std::from_chars(said->second.data(), said->second.data() + said->second.size(), seconds);
+    if (header != response.headers.end())
+        std::from_chars(header->second.data(), header->second.data() + header->second.size(),
+                        seconds);
     return std::chrono::seconds(std::max(seconds, 1U));
 }
 
@@ -96,7 +97,7 @@ Result<http::Response> Connection::exchange(ApiRequest const& request) const {
         VFMGR_TRY(http::Response response, client_.send(message, request.timeout));
         auto const pause = pause_of(response);
         if (!pause || std::chrono::steady_clock::now() + *pause > until) return response;
-        // Retry-After is a time; no event announces it.
+        // Retry-After is a time; no event announces its end.
         ::poll(nullptr, 0, static_cast<int>(std::chrono::milliseconds(*pause).count()));
     }
 }

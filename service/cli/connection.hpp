@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// vfctl's way to the API: over the daemon's unix socket, or HTTPS with a token. One thread.
+// vfctl's connection to the API: the daemon's unix socket, or HTTPS with a token. One thread.
 #pragma once
 
 #include <chrono>
@@ -25,9 +25,9 @@ struct ApiRequest {
 class Connection {
   public:
     [[nodiscard]] static Result<Connection> open(Options const& options);
-    // Any answer, also a problem.
+    // Returns any answer, including a problem.
     [[nodiscard]] Result<http::Response> exchange(ApiRequest const& request) const;
-    // An answer of status 2xx; a problem becomes the Error that it describes.
+    // Returns an answer of status 2xx; turns a problem document into the Error that it describes.
     [[nodiscard]] Result<http::Response> send(ApiRequest const& request) const;
 
   private:
@@ -40,12 +40,12 @@ class Connection {
                                               std::map<std::string, std::string> query = {});
 [[nodiscard]] Error problem_of(http::Response const& response);
 
-// "https://host", "https://host:8470", "https://[::1]:8470".
+// Accepts "https://host", "https://host:8470", "https://[::1]:8470".
 [[nodiscard]] Result<HostPort> parse_url(std::string const& url);
 
-// The content of a file, "-" for standard input.
+// Returns the content of a file; "-" is standard input.
 [[nodiscard]] Result<std::string> read_text(std::string const& file);
-// The same without blanks at its ends.
+// As read_text(), without leading and trailing blanks.
 [[nodiscard]] Result<std::string> read_token(std::string const& file);
 
 }  // namespace vfmgr

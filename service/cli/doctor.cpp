@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a host ready: asked of the daemon, seen by vfctl itself, or read from a bundle.
+// Checks whether a host is ready: through the daemon, by vfctl itself, or from a bundle.
 #include "vfmgr/checks/doctor.hpp"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ Result<CheckReport> report_for(Options const& options, FactsSource const& source
     if (source.from.empty() && !source.local) {
         auto const answer = ask_host(options, "/v1/host/checks");
         if (answer) return from_json_document<CheckReport>(*answer);
-        if (!may_look_itself(options, answer.error())) return fail(answer.error());
+        if (!may_collect_here(options, answer.error())) return fail(answer.error());
     }
     VFMGR_TRY(auto const facts, facts_of(source));
     return checks::diagnose(facts);
@@ -58,7 +58,7 @@ void print_rules() {
         write_out(fmt::format("{}: {} ({})\n", rule.id, rule.title, rule.source), Shown::text);
 }
 
-// Ends well unless a check fails, so that scripts may ask.
+// Succeeds unless a check fails, so that scripts can use the exit code.
 Result<void> doctor(Options const& options, DoctorArguments const& arguments) {
     if (arguments.rules) return print_rules(), Result<void>();
     std::optional<checks::Symptom> symptom;
@@ -78,7 +78,7 @@ Result<std::string> bundle_of(Options const& options, FactsSource const& source)
     if (!source.local) {
         auto const answer = ask_host(options, "/v1/host/bundle");
         if (answer) return answer->dump(1) + "\n";
-        if (!may_look_itself(options, answer.error())) return fail(answer.error());
+        if (!may_collect_here(options, answer.error())) return fail(answer.error());
     }
     VFMGR_TRY(auto facts, facts_of(source));
     return checks::to_bundle(checks::without_secrets(std::move(facts)));
@@ -96,7 +96,8 @@ Result<void> support_bundle(Options const& options, std::string const& file, boo
     if (!out)
         return fail(Problem::invalid_request, fmt::format("{} can't be written", printable(file)),
                     "choose another file, or - for standard output");
-    say(fmt::format("{} holds what the checks read of this host, without secrets; look at it with: "
+    print_sentence(
+        fmt::format("{} holds what the checks read of this host, without secrets; look at it with: "
                     "vfctl doctor --from {}",
                     file, file),
         options);
@@ -107,7 +108,7 @@ Result<void> support_bundle(Options const& options, std::string const& file, boo
 
 void add_doctor_commands(CLI::App& app, Session& session) {
     auto* const command =
-        app.add_subcommand("doctor", "is this host ready, and what cures it")->fallthrough();
+        app.add_subcommand("doctor", "is this host ready, and what remedies it")->fallthrough();
     auto const arguments = std::make_shared<DoctorArguments>();
     command->add_option("--symptom", arguments->symptom, "only what may explain it, to the cause");
     add_source_options(*command, arguments->source);

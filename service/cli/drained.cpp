@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// May drivers be taken from under the VFs of this host? For scripts, and for openibd's unit.
+// Checks whether this host's VFs allow unloading drivers. For scripts, and for openibd's unit.
 #include "service/cli/drained.hpp"
 
 #include <fmt/format.h>
@@ -28,8 +28,8 @@ tl::unexpected<Error> unseen(Error const& why, std::string remedy) {
     return fail(std::move(error));
 }
 
-// Also those of VMs that are shut off: their VFs would be gone when they start.
-Result<Names> lent_by_daemon(Options const& options, std::chrono::seconds time_max) {
+// Includes VMs that are shut off: their VFs would be missing at their next start.
+Result<Names> attached_by_daemon(Options const& options, std::chrono::seconds time_max) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const response,
               connection.send({.path = "/v1/attachments", .timeout = time_max}));
@@ -38,32 +38,32 @@ Result<Names> lent_by_daemon(Options const& options, std::chrono::seconds time_m
         return fail(Problem::internal, "the server's answer is no list of attachments",
                     "check that this is vfmgrd, and that its version fits vfctl's");
     Names names;
-    for (auto const& item : body["items"]) names.insert(printable(cell(item, "/vm_name")));
+    for (auto const& item : body["items"]) names.insert(printable(cell(item, "/vm")));
     return names;
 }
 
-Result<Names> lent_by_store(std::string const& store) {
-    VFMGR_TRY(auto const leases, read_leases(store));
+Result<Names> attached_by_store(std::string const& store) {
+    VFMGR_TRY(auto const attachments, read_attachments(store));
     Names names;
-    for (auto const& lease : leases) names.insert(printable(lease.vm_name));
+    for (auto const& attachment : attachments) names.insert(printable(attachment.vm));
     return names;
 }
 
 Result<Names> left_in_store(std::string const& store, Error const& no_answer) {
-    auto names = lent_by_store(store);
+    auto names = attached_by_store(store);
     if (names) return names;
     names.error().causes.push_back({"GET /v1/attachments", "", no_answer.detail});
     return unseen(names.error(), "start vfmgrd, and ask again: systemctl restart vfmgrd");
 }
 
 // Returns the VMs that have VFs, running or not. Before vfmgrd's first start of a boot it does not
-// ask the default socket: that would start vfmgrd, and the VFs that it then attaches would keep
-// openibd from loading drivers. A socket or URL that the user names is asked all the same.
-Result<Names> lent(Options const& options, DrainSources const& sources) {
+// query the default socket: that would start vfmgrd, and the VFs that it then attaches would keep
+// openibd from loading drivers. A socket or URL given by the user is queried anyway.
+Result<Names> attached(Options const& options, DrainSources const& sources) {
     bool const named = !options.url.empty() || options.socket != Options{}.socket;
     auto const mark = read_start_mark(sources.start_mark);
     if (mark && !*mark && !named) return Names{};
-    auto const answer = lent_by_daemon(options, sources.answer_time_max);
+    auto const answer = attached_by_daemon(options, sources.answer_time_max);
     if (answer || answer.error().problem == Problem::invalid_request) return answer;
     if (options.url.empty() && mark && *mark) return left_in_store(**mark, answer.error());
     return unseen(answer.error(), answer.error().remedy);
@@ -84,20 +84,20 @@ Result<Names> held_by_processes(checks::Facts const& facts) {
 
 Result<void> drained(Options const& options) {
     VFMGR_CHECK(require_drained(options));
-    say("no VM has a VF of this host", options);
+    print_sentence("no VM has a VF of this host", options);
     return {};
 }
 
 }  // namespace
 
 Result<void> require_drained(Options const& options, DrainSources const& sources) {
-    VFMGR_TRY(auto names, lent(options, sources));
-    if (options.url.empty()) {  // of another host only its daemon tells
+    VFMGR_TRY(auto names, attached(options, sources));
+    if (options.url.empty()) {  // only its daemon knows about another host
         VFMGR_TRY(auto const holders, held_by_processes(sources.vfio_holders()));
         names.insert(holders.begin(), holders.end());
     }
     if (names.empty()) return {};
-    return fail(Problem::vf_in_use, fmt::format("VFs are lent to {}", fmt::join(names, ", ")),
+    return fail(Problem::vf_in_use, fmt::format("VFs are attached to {}", fmt::join(names, ", ")),
                 drain_remedy);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether any VM has a VF of a host. One thread.
+// Checks whether any VM has a VF of a host. One thread.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ struct DrainSources {
     std::chrono::seconds answer_time_max{20};
 };
 
-// vf_in_use, with the VMs' names, where one has; also when it can't be seen.
+// Fails with vf_in_use and the VMs' names if any VM has a VF; also if that can't be determined.
 [[nodiscard]] Result<void> require_drained(Options const& options,
                                            DrainSources const& sources = {});
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Firmware settings of ConnectX cards: shown, changed on several cards by one plan, and the one
-// reboot after it.
+// Firmware settings of ConnectX cards: shows them, changes them on several cards by one plan, and
+// does the single reboot afterwards.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -49,8 +49,8 @@ Result<void> show_firmware(Options const& options, std::string const& name) {
     return {};
 }
 
-// The cards that the PFs are ports of, each once. Of a PF that is no card's, itself: the API says
-// why it can't be changed.
+// Returns the cards of the given PFs, each once. A PF that belongs to no card stands for itself:
+// the API reports why it can't be changed.
 Result<std::vector<std::string>> cards_of(Connection const& connection,
                                           std::vector<std::string> const& pfs) {
     VFMGR_TRY(auto const response, read_firmware_at(connection, all_cards));
@@ -76,7 +76,7 @@ ApiRequest change(std::string const& card, FirmwareSettings const& settings) {
             .timeout = firmware_time_max};
 }
 
-// Of all cards before the first is touched: one that refuses stops all.
+// Plans all cards before the first is changed: one refusal stops all.
 Result<nlohmann::json> plan_all(Connection const& connection, std::vector<std::string> const& cards,
                                 FirmwareSettings const& settings) {
     std::vector<nlohmann::json> dry_runs;
@@ -99,10 +99,11 @@ Result<void> check_reboot(Options const& options) {
     return require_drained(options);
 }
 
-// The very last: everything else was done, and nobody came in between.
+// The very last step: all else is done. Checks once more that no VM has attached a VF meanwhile.
 Result<void> reboot(Options const& options) {
     VFMGR_CHECK(require_drained(options));
-    say("every card has it for its next reset, and no VM has a VF: systemd reboots this host",
+    print_sentence(
+        "every card has it for its next reset, and no VM has a VF: systemd reboots this host",
         options);
     auto const asked = checks::run_command({"systemctl", "reboot"},
                                            std::chrono::steady_clock::now() + reboot_time_max);
@@ -122,17 +123,18 @@ bool any_is(nlohmann::json const& cards, std::initializer_list<std::string_view>
     });
 }
 
-Result<void> tell_what_is_pending(nlohmann::json const& cards, Options const& options) {
+Result<void> print_pending(nlohmann::json const& cards, Options const& options) {
     bool const pending = any_is(cards, {"reboot", "power_cycle", "-"});
-    say(pending
+    print_sentence(
+        pending
             ? "pending reboot: the cards take it over at their next reset, one reboot serves all"
             : "every card has it already: no reboot is needed",
         options);
     return {};
 }
 
-// A card that does not say what holds now could make a host that asks at every boot reboot for
-// ever.
+// Refuses a card that does not report its current settings: a host that runs this at every boot
+// could reboot forever.
 Result<void> reboot_for(nlohmann::json const& cards, Options const& options) {
     if (any_is(cards, {"-"}))
         return fail(Problem::unsupported,
@@ -140,22 +142,22 @@ Result<void> reboot_for(nlohmann::json const& cards, Options const& options) {
                     "so nothing would end a loop of reboots",
                     "reboot it by hand; a newer mstflint may show it");
     if (any_is(cards, {"reboot", "power_cycle"})) return reboot(options);
-    return tell_what_is_pending(cards, options);
+    return print_pending(cards, options);
 }
 
 Result<void> set_firmware(Options const& options, std::vector<std::string> const& words,
-                          bool wants_reboot) {
-    VFMGR_TRY(auto const wanted, firmware_words(words));
-    if (wants_reboot) VFMGR_CHECK(check_reboot(options));
+                          bool reboots) {
+    VFMGR_TRY(auto const desired, firmware_words(words));
+    if (reboots) VFMGR_CHECK(check_reboot(options));
     VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const cards, cards_of(connection, wanted.pfs));
-    VFMGR_TRY(auto const planned, plan_all(connection, cards, wanted.settings));
+    VFMGR_TRY(auto const cards, cards_of(connection, desired.pfs));
+    VFMGR_TRY(auto const planned, plan_all(connection, cards, desired.settings));
     if (options.dry_run) {
         print(step_table(planned.at("plan")), plan_page(planned), planned.dump(), options);
         return {};
     }
     for (auto const& card : cards) {
-        VFMGR_TRY(auto const response, connection.send(change(card, wanted.settings)));
+        VFMGR_TRY(auto const response, connection.send(change(card, desired.settings)));
         VFMGR_TRY(auto const done, settle(connection, options, response));
         static_cast<void>(done);
     }
@@ -167,7 +169,7 @@ Result<void> set_firmware(Options const& options, std::vector<std::string> const
         if (std::ranges::find(cards, cell(item, "/pci")) != cards.end()) changed.push_back(item);
     print(card_table(changed), nlohmann::json{{"items", changed}, {"next", nullptr}}.dump(),
           options);
-    return wants_reboot ? reboot_for(changed, options) : tell_what_is_pending(changed, options);
+    return reboots ? reboot_for(changed, options) : print_pending(changed, options);
 }
 
 void add_set_firmware(CLI::App& firmware, Session& session) {
@@ -175,13 +177,13 @@ void add_set_firmware(CLI::App& firmware, Session& session) {
         firmware.add_subcommand("set", "change settings, of several cards by one plan")
             ->fallthrough();
     auto const words = std::make_shared<std::vector<std::string>>();
-    auto const wants_reboot = std::make_shared<bool>(false);
+    auto const reboots = std::make_shared<bool>(false);
     command->add_option("WORDS", *words, "PF… NAME=VALUE…")->required();
-    command->add_flag("--reboot", *wants_reboot,
+    command->add_flag("--reboot", *reboots,
                       "reboot this host when all cards have it and no VM has a VF");
-    command->callback([&session, words, wants_reboot] {
-        session.run = [&session, words, wants_reboot] {
-            return set_firmware(session.options, *words, *wants_reboot);
+    command->callback([&session, words, reboots] {
+        session.run = [&session, words, reboots] {
+            return set_firmware(session.options, *words, *reboots);
         };
     });
 }

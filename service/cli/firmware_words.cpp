@@ -78,7 +78,7 @@ std::string value_of(nlohmann::json const& card, char const* when, char const* n
     return cell(value);
 }
 
-// "8", or "8 -> 16" where it changes at the next reset.
+// Returns "8", or "8 -> 16" if it changes at the next reset.
 std::string change_of(nlohmann::json const& card, char const* name) {
     auto const current = value_of(card, "current", name);
     auto next = value_of(card, "next", name);

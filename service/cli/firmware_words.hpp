@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of `vfctl firmware`: what is written on the command line, and how a card looks to
-// people. Pure functions, any thread.
+// The words of `vfctl firmware`: parses the command line and formats cards for display. Pure
+// functions, any thread.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,7 +16,7 @@ struct FirmwareWords {
     std::vector<std::string> pfs;
     FirmwareSettings settings;
 };
-// PFs and NAME=VALUE in any order, at least one of each; values as mlxconfig takes them: 1, True,
+// Accepts PFs and NAME=VALUE in any order, at least one of each; values as in mlxconfig: 1, True,
 // ETH or 2.
 [[nodiscard]] Result<FirmwareWords> firmware_words(std::vector<std::string> const& words);
 
@@ -24,7 +24,7 @@ struct FirmwareWords {
 [[nodiscard]] Table card_table(nlohmann::json const& cards);
 [[nodiscard]] Table setting_table(nlohmann::json const& card);
 [[nodiscard]] std::string card_page(nlohmann::json const& card, Options const& options);
-// {"plan": …} of several cards as one: each step in order, each sentence once.
+// Joins the {"plan": …} of several cards into one: each step in order, each sentence once.
 [[nodiscard]] nlohmann::json joined_plans(std::vector<nlohmann::json> const& dry_runs);
 
 }  // namespace vfmgr

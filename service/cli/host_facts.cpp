@@ -15,7 +15,7 @@
 namespace vfmgr {
 namespace {
 
-constexpr std::chrono::seconds look_time_max{60};
+constexpr std::chrono::seconds collect_time_max{60};
 
 }  // namespace
 
@@ -33,15 +33,15 @@ Result<checks::Facts> facts_of(FactsSource const& source) {
 
 Result<nlohmann::json> ask_host(Options const& options, std::string const& path) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const response, connection.send({.path = path, .timeout = look_time_max}));
+    VFMGR_TRY(auto const response, connection.send({.path = path, .timeout = collect_time_max}));
     return json_of(response);
 }
 
-bool may_look_itself(Options const& options, Error const& error) {
+bool may_collect_here(Options const& options, Error const& error) {
     bool const no_answer =
         error.problem == Problem::unavailable || error.problem == Problem::forbidden;
     if (!options.url.empty() || !no_answer) return false;
-    say(fmt::format("vfctl looks itself: {}", error.detail), options);
+    print_sentence(fmt::format("vfctl looks itself: {}", error.detail), options);
     return true;
 }
 

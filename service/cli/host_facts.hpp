@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where vfctl gets to know a host from: the daemon, its own eyes, or a bundle. One thread.
+// Where vfctl gets facts about a host: the daemon, its own reads, or a bundle. One thread.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,12 +16,12 @@ struct FactsSource {
 };
 void add_source_options(CLI::App& command, FactsSource& source);
 
-// Of the bundle, or else of this host as this process may see it.
+// Reads the bundle's facts, or else this host's, as far as this process may read them.
 [[nodiscard]] Result<checks::Facts> facts_of(FactsSource const& source);
-// A document of the daemon's that takes it a look at its host.
+// Gets a document for which the daemon has to read its host.
 [[nodiscard]] Result<nlohmann::json> ask_host(Options const& options, std::string const& path);
-// The daemon sees more. That it is down, or not for this user, is no reason to say nothing; then
-// this says on standard error that vfctl looks itself.
-[[nodiscard]] bool may_look_itself(Options const& options, Error const& error);
+// The daemon has more access. If it is down or refuses this user, vfctl can still read the host
+// itself; this function reports that on standard error then.
+[[nodiscard]] bool may_collect_here(Options const& options, Error const& error);
 
 }  // namespace vfmgr

@@ -10,7 +10,7 @@
 namespace vfmgr {
 namespace {
 
-constexpr int exit_interrupted = 130;  // 128 + SIGINT, as shells have it
+constexpr int exit_interrupted = 130;  // 128 + SIGINT, as in shells
 
 sigset_t interrupt_only() {
     sigset_t set;

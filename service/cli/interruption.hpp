@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// While it lives, Ctrl-C ends the program with a sentence about what goes on without it.
+// While it lives, Ctrl-C ends the program and prints a sentence about what continues without it.
 #pragma once
 
 #include <string>

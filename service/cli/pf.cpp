@@ -44,20 +44,21 @@ Result<void> show(Options const& options, std::string const& name) {
 }
 
 Result<PfEdit> edit_of(SetArguments const& arguments) {
-    PfEdit wanted{
+    PfEdit desired{
         arguments.num_vfs, {}, arguments.vf_driver, arguments.networks, arguments.networks_removed};
-    if (arguments.mode.empty()) return wanted;
-    VFMGR_TRY(wanted.mode, parse_choice<PfMode>("mode", arguments.mode, "see vfctl pf set --help"));
-    return wanted;
+    if (arguments.mode.empty()) return desired;
+    VFMGR_TRY(desired.mode,
+              parse_choice<PfMode>("mode", arguments.mode, "see vfctl pf set --help"));
+    return desired;
 }
 
 struct Edited {
     std::string body;
-    std::string revision;  // the ETag that it was made from
+    std::string revision;  // the ETag of the spec it was made from
 };
 
-// The present spec with what the arguments name changed. A PF that nobody has managed so far
-// answers with mode "observe": changing it means managing it, unless --mode says otherwise.
+// Returns the current spec with the changes that the arguments name. A PF that is not managed yet
+// answers with mode "observe". Changing it starts managing it, unless --mode says otherwise.
 Result<Edited> edited_spec(Connection const& connection, std::string const& path,
                            SetArguments const& arguments) {
     VFMGR_TRY(auto const response, connection.send({.path = path}));
@@ -65,14 +66,14 @@ Result<Edited> edited_spec(Connection const& connection, std::string const& path
     Edited out{{}, etag == response.headers.end() ? "" : etag->second};
     VFMGR_TRY(PfSpec present, from_json_text<PfSpec>(response.body));
     if (out.revision == "\"0\"") present.mode = PfMode::manage;
-    VFMGR_TRY(PfEdit const wanted, edit_of(arguments));
-    VFMGR_TRY(PfSpec const spec, edit(std::move(present), wanted));
+    VFMGR_TRY(PfEdit const desired, edit_of(arguments));
+    VFMGR_TRY(PfSpec const spec, edit(std::move(present), desired));
     out.body = nlohmann::json(spec).dump();
     return out;
 }
 
-// Keeps a change that somebody else made between our read and our write: reads the spec again and
-// repeats the edit in it. Of several editors one wins in each round, so this many can edit at once.
+// Preserves another client's change between our read and our write: reads the spec again and
+// repeats the edit. One of several editors wins each round, so this many can edit at once.
 Result<std::optional<nlohmann::json>> edit_until_written(Connection const& connection,
                                                          Options const& options,
                                                          std::string const& path,
@@ -85,7 +86,7 @@ Result<std::optional<nlohmann::json>> edit_until_written(Connection const& conne
         auto done = change(connection, options, std::move(request));
         if (done || done.error().problem != Problem::precondition_failed) return done;
         if (tries == tries_max) return done;
-        say(fmt::format("{}, so the edit is made again", done.error().detail), options);
+        print_sentence(fmt::format("{}, so the edit is made again", done.error().detail), options);
     }
 }
 
@@ -103,23 +104,23 @@ Result<void> set(Options const& options, SetArguments const& arguments) {
                                {.method = "PUT", .path = spec_path, .body = std::move(whole)}));
     }
     if (!done) return {};
-    say(done->is_null() ? fmt::format("{} is so already", arguments.pf)
-                        : fmt::format("{} is configured", arguments.pf),
-        options);
+    print_sentence(done->is_null() ? fmt::format("{} is so already", arguments.pf)
+                                   : fmt::format("{} is configured", arguments.pf),
+                   options);
     VFMGR_TRY(auto const after, connection.send({.path = pf_path}));
     VFMGR_TRY(auto const pf, json_of(after));
     print(pf_table(nlohmann::json::array({pf})), after.body, options);
     return {};
 }
 
-Result<void> tell_pf(Options const& options, ApiRequest request, std::string const& said) {
+Result<void> report_pf(Options const& options, ApiRequest request, std::string const& sentence) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const done, change(connection, options, std::move(request)));
-    if (done) say(said, options);
+    if (done) print_sentence(sentence, options);
     return {};
 }
 
-// By its address alone: a PF that is not there has no name.
+// Identifies the PF by address only: an absent PF has no name.
 Result<PciAddress> address(std::string const& text) {
     auto const pci = PciAddress::parse(text);
     if (pci) return *pci;
@@ -129,16 +130,16 @@ Result<PciAddress> address(std::string const& text) {
 
 Result<void> end_gone(Options const& options, std::string const& pf) {
     VFMGR_TRY(auto const pci, address(pf));
-    return tell_pf(options,
-                   {.method = "POST", .path = fmt::format("/v1/pfs/{}/gone", to_string(pci))},
-                   fmt::format("nothing is lent of {} any more; its addresses stay reserved until "
-                               "vfctl pf confirm-gone {}",
-                               to_string(pci), to_string(pci)));
+    return report_pf(
+        options, {.method = "POST", .path = fmt::format("/v1/pfs/{}/gone", to_string(pci))},
+        fmt::format("nothing is attached of {} any more; its addresses stay reserved until "
+                    "vfctl pf confirm-gone {}",
+                    to_string(pci), to_string(pci)));
 }
 
 Result<void> confirm_gone(Options const& options, std::string const& pf) {
     VFMGR_TRY(auto const pci, address(pf));
-    return tell_pf(
+    return report_pf(
         options, {.method = "POST", .path = fmt::format("/v1/pfs/{}/confirm-gone", to_string(pci))},
         fmt::format("nothing is stored of {} any more", to_string(pci)));
 }
@@ -146,7 +147,7 @@ Result<void> confirm_gone(Options const& options, std::string const& pf) {
 Result<void> rekey(Options const& options, std::string const& from, std::string const& to) {
     VFMGR_TRY(auto const old_pci, address(from));
     VFMGR_TRY(auto const new_pci, address(to));
-    return tell_pf(
+    return report_pf(
         options,
         {.method = "POST",
          .path = fmt::format("/v1/pfs/{}/rekey", to_string(old_pci)),

@@ -92,16 +92,16 @@ Result<Network> edit_network(PfSpec const& spec, std::string const& text) {
     return network;
 }
 
-Result<PfSpec> edit(PfSpec spec, PfEdit const& wanted) {
-    if (wanted.num_vfs) spec.num_vfs = wanted.num_vfs;
-    if (wanted.mode) spec.mode = *wanted.mode;
-    if (wanted.vf_driver) spec.vf_driver = wanted.vf_driver;
-    if (wanted.vf_driver == "none") spec.vf_driver.reset();
-    for (auto const& name : wanted.networks_removed)
+Result<PfSpec> edit(PfSpec spec, PfEdit const& desired) {
+    if (desired.num_vfs) spec.num_vfs = desired.num_vfs;
+    if (desired.mode) spec.mode = *desired.mode;
+    if (desired.vf_driver) spec.vf_driver = desired.vf_driver;
+    if (desired.vf_driver == "none") spec.vf_driver.reset();
+    for (auto const& name : desired.networks_removed)
         if (std::erase_if(spec.networks, [&](Network const& n) { return n.name == name; }) == 0)
             return fail(Problem::not_found, fmt::format("the PF has no network '{}'", name),
                         "vfctl pf show PF lists its networks");
-    for (auto const& text : wanted.networks) {
+    for (auto const& text : desired.networks) {
         VFMGR_TRY(Network network, edit_network(spec, text));
         auto const same = [&](Network const& n) { return n.name == network.name; };
         auto const at = std::find_if(spec.networks.begin(), spec.networks.end(), same);

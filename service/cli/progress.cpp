@@ -15,7 +15,7 @@
 namespace vfmgr {
 namespace {
 
-constexpr std::uint32_t poll_seconds = 1;  // steps are shown as they change
+constexpr std::uint32_t poll_seconds = 1;  // shows steps as they change
 
 bool ended(nlohmann::json const& operation) {
     auto const state = cell(operation, "/state");
@@ -33,7 +33,7 @@ nlohmann::json list_in(nlohmann::json const& document, char const* name) {
     return found != document.end() && found->is_array() ? *found : nlohmann::json::array();
 }
 
-// On a terminal one line that is rewritten; elsewhere a line for each change.
+// Rewrites one line on a terminal; prints one line per change elsewhere.
 class Display {
   public:
     explicit Display(Options const& options)
@@ -79,8 +79,8 @@ std::vector<std::string> StepChanges::since_last(nlohmann::json const& operation
     auto const steps = list_in(operation, "steps");
     for (std::size_t i = 0; i < steps.size(); ++i) {
         auto const state = cell(steps[i], "/state");
-        if (state == "planned" || seen_[i] == state) continue;
-        seen_[i] = state;
+        if (state == "planned" || shown_[i] == state) continue;
+        shown_[i] = state;
         auto const word = state == "intended" ? std::string("doing") : state;
         lines.push_back(fmt::format("{:<7} {}", word, cell(steps[i], "/sentence")));
         if (state != "done") continue;
@@ -101,7 +101,7 @@ std::string status_line(nlohmann::json const& operation, std::size_t columns) {
     }
     auto line = fmt::format("[{}/{}] {}", done, steps.size(), now);
     if (line.size() <= columns) return line;
-    // Not in the middle of a character.
+    // Do not cut inside a character.
     auto cut = columns;
     while (cut > 0 && (line[cut] & 0xc0) == 0x80) --cut;
     return line.substr(0, cut);
@@ -113,7 +113,7 @@ Result<nlohmann::json> follow(Connection const& connection, Options const& optio
     Interruption const interruption(
         fmt::format("\nvfctl: operation {} goes on; wait for it with: {}\n", operation_id, resume));
     Display display(options);
-    auto wait = std::chrono::seconds(0);  // what is there already is shown at once
+    auto wait = std::chrono::seconds(0);  // shows the current state at once
     while (true) {
         auto const response = connection.send({.path = "/v1/operations/" + operation_id,
                                                .query = {{"wait", std::to_string(wait.count())}},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Following an operation: its steps on standard error while it runs. One thread.
+// Follows an operation: prints its steps to standard error while it runs. One thread.
 #pragma once
 
 #include <map>
@@ -12,30 +12,30 @@
 
 namespace vfmgr {
 
-// What changed since the last time, as lines: "done    bind VF 2 of 0000:01:00.0 to vfio-pci".
+// Lists changes since the last call: "done    bind VF 2 of 0000:01:00.0 to vfio-pci".
 class StepChanges {
   public:
     [[nodiscard]] std::vector<std::string> since_last(nlohmann::json const& operation);
 
   private:
-    std::map<std::size_t, std::string> seen_;  // step -> state
+    std::map<std::size_t, std::string> shown_;  // step -> state
 };
 
-// "[3/7] bind VF 2 of 0000:01:00.0 to vfio-pci", cut to `columns`.
+// Returns "[3/7] bind VF 2 of 0000:01:00.0 to vfio-pci", cut to `columns`.
 [[nodiscard]] std::string status_line(nlohmann::json const& operation, std::size_t columns);
 
-// Until it has ended: the operation, or why it failed. Ctrl-C ends vfctl, not the operation.
+// Waits for the end. Returns the operation, or why it failed. Ctrl-C ends vfctl only.
 [[nodiscard]] Result<nlohmann::json> follow(Connection const& connection, Options const& options,
                                             std::string const& operation_id);
 
-// What a write answered: 202 and an operation is followed (or its id printed, with --no-wait);
-// nullopt: there is nothing to show any more; otherwise the operation, or null for "nothing to do".
+// Handles a write's answer: follows the operation of a 202 (or prints its id, with --no-wait).
+// nullopt: there is nothing left to show; otherwise the operation, or null for "nothing to do".
 [[nodiscard]] Result<std::optional<nlohmann::json>> settle(Connection const& connection,
                                                            Options const& options,
                                                            http::Response const& response);
 
-// Sends a change and settles it. With --dry-run it is planned only, and the plan is printed: then,
-// too, there is nothing to show any more.
+// Sends a change and settles it. With --dry-run it only plans and prints the plan; there is nothing
+// left to show then, either.
 [[nodiscard]] Result<std::optional<nlohmann::json>> change(Connection const& connection,
                                                            Options const& options,
                                                            ApiRequest request);

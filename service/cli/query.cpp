@@ -37,7 +37,7 @@ Result<std::map<std::string, std::string>> headers_of(std::vector<std::string> c
     return headers;
 }
 
-// The body goes to standard output whatever the status is: this is the API without vfctl's views.
+// Writes the body to standard output whatever the status: this is the API without vfctl's views.
 Result<void> query(Options const& options, QueryArguments const& arguments) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto target, http::parse_target(arguments.path));
@@ -65,7 +65,7 @@ Result<void> version(Options const& options) {
     if (about)
         out += fmt::format("vfmgrd {}\n", cell(*about, "/version"));
     else
-        say("vfmgrd: " + about.error().detail, options);
+        print_sentence("vfmgrd: " + about.error().detail, options);
     write_out(out, Shown::text);
     return {};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which RDMA port is which netdev, PCI function and VF.
+// Shows which RDMA port is which netdev, PCI function and VF.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -35,7 +35,7 @@ Result<std::vector<RdmaName>> names_of(Options const& options, FactsSource const
             VFMGR_TRY(auto list, from_json_document<NameList>(*answer));
             return std::move(list.items);
         }
-        if (!may_look_itself(options, answer.error())) return fail(answer.error());
+        if (!may_collect_here(options, answer.error())) return fail(answer.error());
     }
     VFMGR_TRY(auto const facts, facts_of(source));
     return checks::rdma_names(checks::read_machine(facts));
@@ -43,10 +43,10 @@ Result<std::vector<RdmaName>> names_of(Options const& options, FactsSource const
 
 Table table_of(nlohmann::json const& items) {
     Table table{
-        {"rdma_device", "port", "netdev", "pci", "pf", "vf", "state", "link_layer", "driver"}, {}};
+        {"rdma_device", "port", "ifname", "pci", "pf", "vf", "state", "link_layer", "driver"}, {}};
     for (auto const& item : items) {
         std::vector<std::string> row;
-        for (auto const* const pointer : {"/rdma_device", "/port", "/netdev", "/pci", "/vf/pf",
+        for (auto const* const pointer : {"/rdma_device", "/port", "/ifname", "/pci", "/vf/pf",
                                           "/vf/index", "/state", "/link_layer", "/driver"})
             row.push_back(cell(item, pointer));
         table.rows.push_back(std::move(row));

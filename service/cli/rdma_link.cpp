@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RDMA links in software, in the words of iproute2's rdma.
+// RDMA links in software, with the syntax of iproute2's rdma.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -26,15 +26,15 @@ struct LinkArguments {
 };
 
 Table link_table(nlohmann::json const& items) {
-    Table table{{"LINK", "TYPE", "NETDEV", "STATE", "ACTIVE", "OWNER", "USERS", "DETAIL"}, {}};
+    Table table{{"LINK", "TYPE", "IFNAME", "STATE", "ACTIVE", "OWNER", "USERS", "DETAIL"}, {}};
     for (auto const& item : items) {
-        auto const& of = item.at(item.at("wanted").is_null() ? "observed" : "wanted");
+        auto const& of = item.at(item.at("desired").is_null() ? "observed" : "desired");
         std::string users;
         for (auto const& user : item.value("/observed/users"_json_pointer, nlohmann::json::array()))
             users += fmt::format("{}{}({})", users.empty() ? "" : ", ", cell(user, "/comm"),
                                  user.at("pid").is_null() ? "kernel" : cell(user, "/pid"));
         if (cell(item, "/observed/users_unknown") != "-") users = "can't be seen";
-        table.rows.push_back({cell(item, "/name"), cell(of, "/type"), cell(of, "/netdev"),
+        table.rows.push_back({cell(item, "/name"), cell(of, "/type"), cell(of, "/ifname"),
                               cell(item, "/state"), cell(item, "/observed/active"),
                               cell(item, "/owner"), users.empty() ? "-" : users,
                               cell(item, "/detail")});
@@ -59,7 +59,7 @@ Result<void> list_links(Options const& options) {
     return {};
 }
 
-// A path of the API is made of it: what is none is refused before it is sent.
+// The name becomes part of an API path: an invalid one is refused before it is sent.
 Result<std::string> link_path(std::string const& name) {
     if (auto const wrong = wrong_rdma_name(name))
         return fail(Problem::invalid_request, fmt::format("the name of an RDMA link {}", *wrong),
@@ -72,14 +72,14 @@ Result<void> change_link(Options const& options, ApiRequest request,
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const done, change(connection, options, std::move(request)));
     if (!done) return {};
-    say(done_sentence, options);
+    print_sentence(done_sentence, options);
     return {};
 }
 
 Result<void> add_link(Options const& options, LinkArguments const& arguments) {
     VFMGR_TRY(auto const path, link_path(arguments.name));
     ApiRequest request{.method = "PUT", .path = path};
-    request.body = nlohmann::json{{"type", arguments.type}, {"netdev", arguments.netdev}}.dump();
+    request.body = nlohmann::json{{"type", arguments.type}, {"ifname", arguments.netdev}}.dump();
     return change_link(options, std::move(request),
                        fmt::format("{} is there, and is made again at boot", arguments.name));
 }
@@ -91,7 +91,7 @@ Result<void> remove_link(Options const& options, std::string const& name, bool f
     return change_link(options, std::move(request), fmt::format("{} is deleted", name));
 }
 
-// "rdma link add NAME type rxe netdev DEV": the two words are iproute2's.
+// "rdma link add NAME type rxe netdev DEV": both keywords are iproute2's.
 void add_link_add(CLI::App& link, Session& session) {
     auto* const command =
         link.add_subcommand("add", "make one, now and at each boot: NAME type rxe netdev DEV")

@@ -36,7 +36,7 @@ Result<std::string> attachment_among(nlohmann::json const& list, std::string con
     for (auto const& attachment : list.at("items")) {
         auto id = cell(attachment, "/id");
         if (id == text) return id;
-        if (cell(attachment, "/vm_name") == text || cell(attachment, "/vm_uuid") == text)
+        if (cell(attachment, "/vm") == text || cell(attachment, "/vm_uuid") == text)
             matches.push_back(std::move(id));
     }
     if (matches.size() == 1) return matches.front();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of vfctl: what was asked for on the command line, and what to do about it.
-// Owned by main; one thread.
+// One run of vfctl: the parsed command line and the command to run. Owned by main; one thread.
 #pragma once
 
 #include <functional>
@@ -40,7 +39,7 @@ struct Session {
     std::function<Result<void>()> run;  // set by the command that the user chose
 };
 
-// For writes that the API can't plan without doing them.
+// For writes that the API can't plan without executing them.
 [[nodiscard]] Result<void> refuse_dry_run(Options const& options);
 
 // Each adds its commands to the tree. `session` outlives the tree.
@@ -49,7 +48,7 @@ void add_pf_commands(CLI::App& app, Session& session);
 void add_firmware_commands(CLI::App& app, Session& session);
 void add_vf_commands(CLI::App& app, Session& session);
 void add_attachment_commands(CLI::App& app, Session& session);
-void add_stock_commands(CLI::App& app, Session& session);
+void add_interop_commands(CLI::App& app, Session& session);
 void add_operation_commands(CLI::App& app, Session& session);
 void add_audit_command(CLI::App& app, Session& session);
 void add_token_commands(CLI::App& app, Session& session);

@@ -34,7 +34,7 @@ std::string vlan_text(json const& settings) {
     return qos == "-" || qos == "0" ? id : id + ":" + qos;
 }
 
-// "RATE 100-1000", "max 1000": what the VF may send, in Mbit/s.
+// Returns "RATE 100-1000" or "max 1000": the VF's send rate, in Mbit/s.
 std::string rate_text(json const& settings) {
     auto const most = cell(settings, "/max_tx_rate_mbps");
     auto const least = cell(settings, "/min_tx_rate_mbps");
@@ -47,7 +47,7 @@ std::string every_text(json const& attachment) {
     return seconds == "-" || seconds == "0" ? "-" : seconds + " s";
 }
 
-// "bandwidth_mbps=941.2 p50_us=18.3"
+// Returns "bandwidth_mbps=941.2 p50_us=18.3".
 std::string figures_text(json const& test) {
     std::string text;
     if (!test.contains("figures") || !test["figures"].is_object()) return "-";
@@ -59,7 +59,7 @@ std::string figures_text(json const& test) {
     return text.empty() ? "-" : text;
 }
 
-// "key:  value" lines, the values in one column.
+// Returns "key:  value" lines with the values in one column.
 std::string facts(std::vector<std::pair<std::string, std::string>> const& lines) {
     Table table{{"", ""}, {}};
     for (auto const& [key, value] : lines) table.rows.push_back({key + ":", value});
@@ -82,7 +82,7 @@ std::string bullets(std::string const& title, json const& lines) {
 
 Table pf_table(json const& items) {
     auto table = rows_of(items, {{"PF", "/info/pci"},
-                                 {"NETDEV", "/info/ifname"},
+                                 {"IFNAME", "/info/ifname"},
                                  {"DRIVER", "/info/driver"},
                                  {"VFS", "/info/num_vfs"},
                                  {"MAX", "/info/total_vfs"},
@@ -107,7 +107,7 @@ Table vm_table(json const& items) {
 
 Table attachment_table(json const& items) {
     return rows_of(items, {{"ID", "/id"},
-                           {"VM", "/vm_name"},
+                           {"VM", "/vm"},
                            {"PF", "/vf/pf"},
                            {"VF", "/vf/index"},
                            {"PCI", "/vf_pci"},
@@ -133,7 +133,7 @@ Table history_table(json const& items) {
     return rows_of(items, {{"EVENT", "/number"},
                            {"AT", "/at"},
                            {"KIND", "/kind"},
-                           {"VM", "/vm_name"},
+                           {"VM", "/vm"},
                            {"ATTACHMENT", "/attachment"},
                            {"BECAUSE OF", "/because_of"},
                            {"DETAIL", "/detail"}});
@@ -156,7 +156,7 @@ Table token_table(json const& items) {
                            {"EXPIRES", "/expires_at"}});
 }
 
-Table stock_table(json const& clients) {
+Table interop_table(json const& clients) {
     return rows_of(json::array({clients}), {{"ATTACHMENT", "/attachment"},
                                             {"ADDRESS", "/address"},
                                             {"TEST", "/test"},
@@ -167,7 +167,7 @@ Table stock_table(json const& clients) {
 }
 
 Table vf_table(json const& pfs) {
-    Table table{{"VF", "PF", "NETDEV", "INDEX", "PCI", "DRIVER", "MAC", "VLAN", "SPOOFCHK", "TRUST",
+    Table table{{"VF", "PF", "IFNAME", "INDEX", "PCI", "DRIVER", "MAC", "VLAN", "SPOOFCHK", "TRUST",
                  "LINK", "RATE", "VM", "STATE"},
                 {}};
     for (auto const& pf : pfs) {
@@ -176,7 +176,7 @@ Table vf_table(json const& pfs) {
             auto const settings = vf.value("settings", json::object());
             auto const index = cell(vf, "/index");
             auto const state = cell(vf, "/quarantine") != "-"   ? "quarantined"
-                               : cell(vf, "/attachment") != "-" ? "lent"
+                               : cell(vf, "/attachment") != "-" ? "attached"
                                                                 : "free";
             table.rows.push_back(
                 {fmt::format("{}/{}", pci, index), pci, cell(pf, "/info/ifname"), index,
@@ -204,7 +204,7 @@ Table step_table(json const& operation) {
 std::string pf_page(json const& pf, Options const& options) {
     auto out =
         facts({{"PF", cell(pf, "/info/pci")},
-               {"netdev", cell(pf, "/info/ifname")},
+               {"ifname", cell(pf, "/info/ifname")},
                {"device", cell(pf, "/info/vendor_name") + " " + cell(pf, "/info/device_name")},
                {"driver", cell(pf, "/info/driver")},
                {"MAC", cell(pf, "/info/mac")},
@@ -240,12 +240,12 @@ std::string pf_page(json const& pf, Options const& options) {
                                                            {"DSCP", "/dscp"}}),
                    options);
     out += section("host's interfaces",
-                   rows_of(list_at(pf, "/legs"), {{"NETDEV", "/ifname"},
-                                                  {"VLAN", "/vlan"},
-                                                  {"UP", "/up"},
-                                                  {"MTU", "/mtu"},
-                                                  {"ADDRESSES", "/addresses"},
-                                                  {"OURS", "/ours"}}),
+                   rows_of(list_at(pf, "/host_interfaces"), {{"IFNAME", "/ifname"},
+                                                             {"VLAN", "/vlan"},
+                                                             {"UP", "/up"},
+                                                             {"MTU", "/mtu"},
+                                                             {"ADDRESSES", "/addresses"},
+                                                             {"OURS", "/ours"}}),
                    options);
     return out + section("VFs", vf_table(json::array({pf})), options);
 }
@@ -272,7 +272,7 @@ std::string verification_page(json const& verification, Options const& options) 
     return out + section("tests", test_table(verification), options);
 }
 
-std::string stock_page(json const& clients) {
+std::string interop_page(json const& clients) {
     auto out = facts({{"attachment", cell(clients, "/attachment")},
                       {"served until", cell(clients, "/open_until")},
                       {"perftest's test", cell(clients, "/test")},
@@ -288,23 +288,22 @@ std::string stock_page(json const& clients) {
 }
 
 std::string attachment_page(json const& attachment, Options const& options) {
-    auto out =
-        facts({{"attachment", cell(attachment, "/id")},
-               {"state", cell(attachment, "/state")},
-               {"VM", cell(attachment, "/vm_name") + " (" + cell(attachment, "/vm_uuid") + ")"},
-               {"VF", cell(attachment, "/vf/pf") + "/" + cell(attachment, "/vf/index") + " (" +
-                          cell(attachment, "/vf_pci") + ")"},
-               {"MAC", cell(attachment, "/settings/mac")},
-               {"VLAN", cell(attachment, "/settings/vlan/id")},
-               {"trust", cell(attachment, "/settings/trust")},
-               {"spoofchk", cell(attachment, "/settings/spoofchk")},
-               {"network", cell(attachment, "/spec/network")},
-               {"address", cell(attachment, "/address")},
-               {"verified every", every_text(attachment)},
-               {"running VM", cell(attachment, "/live")},
-               {"persistent XML", cell(attachment, "/config")},
-               {"created", cell(attachment, "/created_at")},
-               {"asked by", cell(attachment, "/requested_by")}});
+    auto out = facts({{"attachment", cell(attachment, "/id")},
+                      {"state", cell(attachment, "/state")},
+                      {"VM", cell(attachment, "/vm") + " (" + cell(attachment, "/vm_uuid") + ")"},
+                      {"VF", cell(attachment, "/vf/pf") + "/" + cell(attachment, "/vf/index") +
+                                 " (" + cell(attachment, "/vf_pci") + ")"},
+                      {"MAC", cell(attachment, "/settings/mac")},
+                      {"VLAN", cell(attachment, "/settings/vlan/id")},
+                      {"trust", cell(attachment, "/settings/trust")},
+                      {"spoofchk", cell(attachment, "/settings/spoofchk")},
+                      {"network", cell(attachment, "/spec/network")},
+                      {"address", cell(attachment, "/address")},
+                      {"verified every", every_text(attachment)},
+                      {"running VM", cell(attachment, "/live")},
+                      {"persistent XML", cell(attachment, "/config")},
+                      {"created", cell(attachment, "/created_at")},
+                      {"asked by", cell(attachment, "/requested_by")}});
     auto const found = attachment.find("verification");
     if (found != attachment.end() && found->is_object())
         out += "\n" + verification_page(*found, options);
@@ -325,7 +324,7 @@ std::string operation_page(json const& operation, Options const& options) {
     if (cell(operation, "/certificate") != "-") {
         auto const settings = operation["certificate"].value("settings", json::object());
         out += facts({{"VF is clean", cell(operation, "/certificate/vf_pci")},
-                      {"seen", cell(operation, "/certificate/seen_at")},
+                      {"seen", cell(operation, "/certificate/observed_at")},
                       {"MAC", cell(settings, "/mac")},
                       {"VLAN", vlan_text(settings)},
                       {"driver", cell(operation, "/certificate/driver")}});
@@ -363,7 +362,7 @@ void print(Table const& table, std::string const& body, Options const& options) 
               options.format == Format::json ? Shown::json : Shown::text);
 }
 
-void say(std::string const& sentence, Options const& options) {
+void print_sentence(std::string const& sentence, Options const& options) {
     if (!options.quiet) std::fputs(("vfctl: " + printable(sentence) + "\n").c_str(), stderr);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of vfctl: how the API's documents look to people. Pure functions, any thread.
+// vfctl's tables: how the API's documents are displayed. Pure functions, any thread.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,7 +10,7 @@
 
 namespace vfmgr {
 
-// From the items of a list.
+// Built from the items of a list.
 [[nodiscard]] Table pf_table(nlohmann::json const& items);
 [[nodiscard]] Table vm_table(nlohmann::json const& items);
 [[nodiscard]] Table attachment_table(nlohmann::json const& items);
@@ -21,7 +21,7 @@ namespace vfmgr {
 [[nodiscard]] Table vf_table(nlohmann::json const& pfs);
 [[nodiscard]] Table history_table(nlohmann::json const& items);
 [[nodiscard]] Table test_table(nlohmann::json const& verification);
-[[nodiscard]] Table stock_table(nlohmann::json const& clients);
+[[nodiscard]] Table interop_table(nlohmann::json const& clients);
 [[nodiscard]] Table step_table(nlohmann::json const& operation);
 
 // Whole pages.
@@ -29,18 +29,18 @@ namespace vfmgr {
 [[nodiscard]] std::string attachment_page(nlohmann::json const& attachment, Options const& options);
 [[nodiscard]] std::string verification_page(nlohmann::json const& verification,
                                             Options const& options);
-[[nodiscard]] std::string stock_page(nlohmann::json const& clients);
+[[nodiscard]] std::string interop_page(nlohmann::json const& clients);
 [[nodiscard]] std::string operation_page(nlohmann::json const& operation, Options const& options);
-// {"plan": …}: what would be done, and to whom.
+// Formats {"plan": …}: what would be done, and who is affected.
 [[nodiscard]] std::string plan_page(nlohmann::json const& dry_run);
 
-// To standard output, as all that vfctl answers; run_vfctl() sees whether it got there.
+// Writes to standard output, as all answers of vfctl; run_vfctl() checks that the write succeeded.
 void write_out(std::string_view text, Shown as);
-// Prints to standard output: JSON as the API gave it, `page` for people, `table` otherwise.
+// Prints to standard output: JSON as the API returned it, `page` for people, `table` otherwise.
 void print(Table const& table, std::string const& page, std::string const& body,
            Options const& options);
 void print(Table const& table, std::string const& body, Options const& options);
-// A sentence for people on standard error; nothing with --quiet.
-void say(std::string const& sentence, Options const& options);
+// Prints a sentence for the user on standard error; nothing with --quiet.
+void print_sentence(std::string const& sentence, Options const& options);
 
 }  // namespace vfmgr

@@ -9,7 +9,7 @@
 namespace vfmgr {
 namespace {
 
-// Code points; every UTF-8 octet but the continuing ones begins one.
+// Counts code points: every UTF-8 octet except continuation octets begins one.
 std::size_t width(std::string const& text) {
     return static_cast<std::size_t>(
         std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
@@ -37,7 +37,7 @@ std::string quoted(std::string const& text) {
 }
 
 void add_record(std::string& out, std::vector<std::string> const& cells) {
-    // "-" is for people; programs get an empty field.
+    // "-" is for display; programs get an empty field.
     for (std::size_t i = 0; i < cells.size(); ++i)
         out += (i > 0 ? "," : "") + (cells[i] == "-" ? std::string{} : quoted(cells[i]));
     out += "\r\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What vfctl prints: rows of text as a table, CSV or names. Pure functions, any thread.
+// vfctl's output: rows of text as a table, CSV or names. Pure functions, any thread.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,7 +13,7 @@ namespace vfmgr {
 
 struct Table {
     std::vector<std::string> columns;
-    std::vector<std::vector<std::string>> rows;  // the first cell names the thing
+    std::vector<std::vector<std::string>> rows;  // the first cell names the object
 };
 
 enum class Headers { shown, hidden };
@@ -21,14 +21,14 @@ enum class Headers { shown, hidden };
 [[nodiscard]] std::string as_table(Table const& table, Headers headers);
 [[nodiscard]] std::string as_csv(Table const& table, Headers headers);  // RFC 4180
 [[nodiscard]] std::string as_names(Table const& table);
-// In the format that was asked for; `body` is what the API answered, for JSON.
+// Renders in the requested format; `body` is the API's answer, for JSON.
 [[nodiscard]] std::string rendered(Table const& table, std::string const& body,
                                    Options const& options);
 
-// The value at a JSON pointer for people: "-" for null and absent, yes/no, lists with commas.
+// Formats the value at a JSON pointer: "-" for null and absent, yes/no, lists with commas.
 [[nodiscard]] std::string cell(nlohmann::json const& document, std::string const& pointer);
 [[nodiscard]] std::string cell(nlohmann::json const& value);
-// On one line, and a VM's name does not steer the terminal.
+// Keeps text on one line, and keeps a VM's name from controlling the terminal.
 [[nodiscard]] std::string printable(std::string_view text);
 
 }  // namespace vfmgr

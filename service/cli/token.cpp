@@ -17,8 +17,8 @@ struct CreateArguments {
     std::optional<std::uint32_t> days;
 };
 
-// A secret that nobody has is not left valid.
-Result<void> take_back(Connection const& connection, std::string const& id, Error error) {
+// Revokes a token whose secret could not be delivered: it must not stay valid.
+Result<void> revoke(Connection const& connection, std::string const& id, Error error) {
     auto const revoked = connection.send({.method = "DELETE", .path = "/v1/tokens/" + id});
     error.detail = fmt::format("the secret of token {} is lost: {}", id, error.detail);
     error.remedy = revoked ? "the token is revoked: create another where there is room"
@@ -26,7 +26,7 @@ Result<void> take_back(Connection const& connection, std::string const& id, Erro
     return fail(std::move(error));
 }
 
-// The secret alone on standard output, so that it can go straight into a file.
+// Prints only the secret to standard output, so that it can be redirected to a file.
 Result<void> create(Options const& options, CreateArguments const& arguments) {
     VFMGR_CHECK(refuse_dry_run(options));
     VFMGR_TRY(auto const connection, Connection::open(options));
@@ -36,13 +36,13 @@ Result<void> create(Options const& options, CreateArguments const& arguments) {
     VFMGR_TRY(auto const response,
               connection.send({.method = "POST", .path = "/v1/tokens", .body = body.dump()}));
     VFMGR_TRY(auto const token, json_of(response));
-    say(fmt::format("token {} has role {}; its secret is shown this once", cell(token, "/id"),
-                    cell(token, "/role")),
-        options);
+    print_sentence(fmt::format("token {} has role {}; its secret is shown this once",
+                               cell(token, "/id"), cell(token, "/role")),
+                   options);
     print(token_table(nlohmann::json::array({token})), cell(token, "/token") + "\n", response.body,
           options);
     if (auto const written = flush_output(); !written)
-        return take_back(connection, cell(token, "/id"), written.error());
+        return revoke(connection, cell(token, "/id"), written.error());
     return {};
 }
 
@@ -58,7 +58,7 @@ Result<void> revoke(Options const& options, std::string const& id) {
     VFMGR_CHECK(refuse_dry_run(options));
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_CHECK(connection.send({.method = "DELETE", .path = "/v1/tokens/" + id}));
-    say(fmt::format("token {} is revoked", id), options);
+    print_sentence(fmt::format("token {} is revoked", id), options);
     return {};
 }
 

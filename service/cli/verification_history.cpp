@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// "rdma_write=193.4 write=941.5": the tests that have that figure.
+// Returns "rdma_write=193.4 write=941.5": the tests that have that figure.
 std::string figure_of_tests(json const& verification, std::string const& figure) {
     constexpr std::string_view kinds[] = {"_bandwidth", "_latency"};
     std::string out;
@@ -27,7 +27,7 @@ std::string figure_of_tests(json const& verification, std::string const& figure)
     return out.empty() ? "-" : out;
 }
 
-// The tests that warned.
+// Returns the tests that warned.
 std::string warned(json const& verification) {
     std::string out;
     for (auto const& warning : verification.value("warnings", json::array()))

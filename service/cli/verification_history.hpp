@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of the RDMA tests, one after the other: of a VF, of an attachment. Pure but for the one that
-// asks and prints. One thread.
+// Successive runs of the RDMA tests of a VF or an attachment. Pure, except show_verifications().
+// One thread.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,13 +11,13 @@
 
 namespace vfmgr {
 
-// From the items of a list of verifications, the latest first.
+// Built from the items of a list of verifications, the latest first.
 [[nodiscard]] Table verification_table(nlohmann::json const& items);
-// The table, then what failed or warned, with its remedy.
+// The table, then failures and warnings, with their remedies.
 [[nodiscard]] std::string verification_list_page(nlohmann::json const& items,
                                                  Options const& options);
 
-// Asks for the list at `path` and prints it.
+// Gets the list at `path` and prints it.
 [[nodiscard]] Result<void> show_verifications(Connection const& connection, Options const& options,
                                               std::string const& path);
 

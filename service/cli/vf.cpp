@@ -30,14 +30,15 @@ Result<void> list(Options const& options, std::string const& pf_name) {
     return {};
 }
 
-Result<void> release_quarantine(Options const& options, std::string const& pf_name,
-                                std::uint16_t index) {
+Result<void> lift_quarantine(Options const& options, std::string const& pf_name,
+                             std::uint16_t index) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const pci, resolve_pf(connection, pf_name));
     ApiRequest request{.method = "DELETE",
                        .path = fmt::format("/v1/pfs/{}/vfs/{}/quarantine", to_string(pci), index)};
     VFMGR_TRY(auto const done, change(connection, options, std::move(request)));
-    if (done) say(fmt::format("VF {} of {} may be lent again", index, pf_name), options);
+    if (done)
+        print_sentence(fmt::format("VF {} of {} may be attached again", index, pf_name), options);
     return {};
 }
 
@@ -61,7 +62,7 @@ Result<void> history_of_vf(Options const& options, std::string const& pf_name,
     return {};
 }
 
-// A command for one VF, named by its PF and its number.
+// Adds a command for one VF, named by its PF and its number.
 template <class Run>
 void add_of_vf(CLI::App& parent, Session& session, std::string const& verb, std::string const& help,
                Run run) {
@@ -97,8 +98,8 @@ void add_vf_commands(CLI::App& app, Session& session) {
     add_of_vf(*vf, session, "history", "what happened to a VF, whoever had it", history_of_vf);
     add_of_vf(*vf, session, "verifications", "runs of the RDMA tests over a VF, whoever had it",
               verifications_of_vf);
-    add_of_vf(*vf, session, "release-quarantine", "try once more to clean a VF, and lend it again",
-              release_quarantine);
+    add_of_vf(*vf, session, "lift-quarantine", "try once more to clean a VF, and attach it again",
+              lift_quarantine);
 
     auto* const vm = app.add_subcommand("vm", "virtual machines")->fallthrough();
     vm->require_subcommand(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one VM may see and do, from what is published: its leases with a network, and a permit for
-// each run that is wanted. Pure.
+// What one VM may read and do, from the published state: its attachments with a network, and a
+// permit for each requested run. Pure.
 #pragma once
 
 #include "service/guest/plane.hpp"
@@ -8,17 +8,17 @@
 
 namespace vfmgr {
 
-// not_found when this life of the VM is over.
+// Fails with not_found if this life of the VM is over.
 [[nodiscard]] Result<GuestAccess> guest_access(Snapshot const& now, VmIdentity const& vm,
                                                std::uint16_t echo_port);
 
-// Without a run, for the VM's stock clients. not_found, conflict while it is not attached or
-// without a network.
-[[nodiscard]] Result<verify::SessionPermit> stock_permit(Snapshot const& now,
-                                                         std::string const& attachment);
+// A permit without a run, for the VM's interop clients. Fails with not_found; with conflict while
+// it is not attached or has no network.
+[[nodiscard]] Result<verify::SessionPermit> interop_permit(Snapshot const& now,
+                                                           std::string const& id);
 
-// Adds to a failure what the host knows and the test can't: that the VF's settings are no longer
-// those of the lease.
+// Adds to a failure what only the host knows: that the VF's settings no longer match the
+// attachment.
 void explain_failure(Snapshot const& now, Verification& verification);
 
 }  // namespace vfmgr

@@ -35,7 +35,7 @@ Result<void> judge_peer(verify::SessionPermit const& permit, int ifindex,
                      fmt::format("the neighbour entry of {} says {}, the VF has {}", address,
                                  neighbour->mac ? to_string(*neighbour->mac) : "nothing",
                                  to_string(permit.vf_mac)));
-    // The longest prefix wins: with a host route to it, no other route takes its traffic.
+    // The longest prefix wins: with a host route to the peer, no other route takes its traffic.
     auto const is_host_route = [&](IpRoute const& route) {
         return route.prefix.address == permit.peer_address &&
                route.prefix.length == permit.peer_address.bits();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host sends to a VF's address must reach that VF or nobody: a permanent neighbour entry
-// with its MAC, and a route of ours over the leg (the AddPeer step made both). Asked of the kernel
-// when a session opens. Any thread.
+// The host's packets to a VF's address must reach that VF or be dropped: this takes a permanent
+// neighbour entry with its MAC, and our route over the interface (the AddPeer step creates both).
+// Reads both from the kernel when a session opens. Any thread.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ namespace vfmgr {
 // For Responder::start().
 [[nodiscard]] Result<void> check_peer(verify::SessionPermit const& permit);
 
-// Its judgement, pure: `ifindex` is the leg's.
+// The judgement alone, pure: `ifindex` is the interface's.
 [[nodiscard]] Result<void> judge_peer(verify::SessionPermit const& permit, int ifindex,
                                       std::vector<Neighbour> const& neighbours,
                                       std::vector<IpRoute> const& routes);

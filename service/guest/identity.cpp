@@ -29,7 +29,7 @@ VmInfo const* find_life(HypervisorView const& view, VmIdentity const& vm) {
 
 std::vector<EndedLife> ended_lives(HypervisorView const& before, HypervisorView const& now) {
     std::vector<EndedLife> ended;
-    if (now.stale) return ended;  // nobody knows
+    if (now.stale) return ended;  // unknown
     for (auto const& [uuid, vm] : before.vms) {
         if (!vm.vsock_cid || !vm.start_id) continue;
         auto const* const life = find_life(now, {uuid, vm.name, *vm.start_id});
@@ -41,10 +41,10 @@ std::vector<EndedLife> ended_lives(HypervisorView const& before, HypervisorView 
 std::vector<std::string> runs_of(std::vector<EndedLife> const& ended, Snapshot const& now,
                                  Time at) {
     std::vector<std::string> runs;
-    for (auto const& [attachment, run] : *now.runs) {
-        auto const lease = now.desired->attachments.find(attachment);
-        if (lease == now.desired->attachments.end() || run.started_at >= at) continue;
-        if (std::ranges::find(ended, lease->second.vm_uuid, &EndedLife::uuid) != ended.end())
+    for (auto const& [id, run] : *now.runs) {
+        auto const attachment = now.desired->attachments.find(id);
+        if (attachment == now.desired->attachments.end() || run.started_at >= at) continue;
+        if (std::ranges::find(ended, attachment->second.vm_uuid, &EndedLife::uuid) != ended.end())
             runs.push_back(run.run);
     }
     return runs;

@@ -19,14 +19,14 @@ using http::json_response;
 
 // A verdict takes a second, other hosts (remote_calls_max) may hang; meanwhile others are answered.
 constexpr std::size_t threads = 4;
-// A guest that was answered asks again, when it has done what it was told.
+// An answered guest asks again within this time, when it has done its work.
 constexpr std::chrono::seconds ask_again_time{30};
 
 http::Response refusal(http::Request const& request, Error const& error) {
     return http::problem_response(error, request);
 }
 
-// 0 when absent. Digits only, as far as a number of that size can go.
+// Returns 0 if absent. Accepts only digits, within T's range.
 template <class T>
 Result<T> number_in_query(http::Request const& request, std::string const& name) {
     auto const found = request.query.find(name);
@@ -39,8 +39,8 @@ Result<T> number_in_query(http::Request const& request, std::string const& name)
                 "leave it out or send digits");
 }
 
-// The configuration's content decides: no counter to keep over a restart. 53 bits, so that every
-// JSON reader keeps it; never 0, which a guest sends that has none yet.
+// The revision is a hash of the configuration's content, so no counter must survive a restart. 53
+// bits, so that every JSON reader preserves it. Never 0: a guest without a configuration sends 0.
 std::uint64_t revision_of(GuestConfig const& config) {
     auto without = config;
     without.revision = 0;
@@ -85,7 +85,7 @@ http::Handler GuestPlane::handler() {
 void GuestPlane::changed() {
     {
         std::lock_guard const lock(mutex_);
-        look_again_ = true;
+        observe_again_ = true;
     }
     wake_.notify_one();
 }
@@ -95,7 +95,7 @@ void GuestPlane::cut(std::uint32_t cid) {
     jobs_.drop(cid);
 }
 
-// On the io thread: everything that needs no hook.
+// Runs on the io thread: does everything that needs no hook.
 void GuestPlane::accept(http::Request request, http::Respond respond) {
     // Vsock listeners refuse unprivileged ports at accept; this check serves other callers.
     if (auto const good = http::check_source(http::SourcePort::privileged, request.peer); !good)
@@ -126,11 +126,11 @@ Result<void> GuestPlane::enqueue(Job job) {
 void GuestPlane::work() {
     std::unique_lock lock(mutex_);
     while (!stopping_) {
-        if (look_again_) {
-            look_again_ = false;
+        if (observe_again_) {
+            observe_again_ = false;
             lock.unlock();
             static_cast<void>(guarded([this]() -> Result<void> {
-                look_again();
+                observe_again();
                 return {};
             }));
             lock.lock();
@@ -156,12 +156,12 @@ void GuestPlane::work() {
             wake_.wait(lock);
             continue;
         }
-        auto const until = first->until;  // the waiter may be gone when the wait is over
-        if (wake_.wait_until(lock, until) == std::cv_status::timeout) look_again_ = true;
+        auto const until = first->until;  // the waiter may be gone after the wait
+        if (wake_.wait_until(lock, until) == std::cv_status::timeout) observe_again_ = true;
     }
 }
 
-void GuestPlane::look_again() {
+void GuestPlane::observe_again() {
     answer_waiters();
     end_forbidden_sessions();
     forget_stopped();
@@ -182,7 +182,7 @@ void GuestPlane::serve(Job job) {
 Result<http::Response> GuestPlane::answer(Job& job, VmIdentity const& vm) {
     switch (job.route.to) {
         case GuestRoute::To::topology:
-            return tell_topology(vm);
+            return get_topology(vm);
         case GuestRoute::To::start_run:
             return start_run(job, vm);
         case GuestRoute::To::open_session:
@@ -220,12 +220,12 @@ Result<GuestConfig> GuestPlane::config_of(VmIdentity const& vm) {
     return config;
 }
 
-// The host's addresses concern only who was lent something.
-Result<http::Response> GuestPlane::tell_topology(VmIdentity const& vm) {
+// Only VMs with attachments get the host's addresses.
+Result<http::Response> GuestPlane::get_topology(VmIdentity const& vm) {
     VFMGR_TRY(auto const access, hooks_.access(vm));
     if (access.attachments.empty())
-        return fail(Problem::not_found, fmt::format("VM {} was lent no VF", vm.name),
-                    "ask the host's admin to lend it one");
+        return fail(Problem::not_found, fmt::format("VM {} was attached no VF", vm.name),
+                    "ask the host's admin to attach it one");
     VFMGR_TRY(auto const topology, hooks_.topology(vm));
     return json_response(200, topology);
 }
@@ -249,7 +249,7 @@ void GuestPlane::remember_waiting(VmIdentity const& vm) {
     waited_[vm.uuid] = {vm, clock_.steady_now()};
 }
 
-// A VM that restarted may run no vf-guest any more.
+// A restarted VM may no longer run vf-guest.
 void GuestPlane::forget_stopped() {
     std::vector<VmIdentity> vms;
     {
@@ -274,13 +274,13 @@ void GuestPlane::wait_for_change(Job job, VmIdentity const& vm, std::uint64_t re
         std::ranges::find_if(waiters_, waits)->until = Deadline{};
     waiters_.push_back({vm, revision, waiters_so_far_++,
                         clock_.steady_now() + std::chrono::seconds(seconds), std::move(job)});
-    // A change between reading the configuration and waiting here would be slept through.
-    look_again_ = true;
+    // A change between reading the configuration and waiting here would be missed.
+    observe_again_ = true;
     wake_.notify_one();
 }
 
-// A waiter stays in the list until it is answered, so that the limit counts all of them whatever
-// the other thread does meanwhile.
+// A waiter stays in the list until it is answered. The limit thus counts all waiters, whatever the
+// other thread does meanwhile.
 void GuestPlane::answer_waiters() {
     std::vector<VmIdentity> vms;
     std::uint64_t before = 0;
@@ -309,7 +309,7 @@ bool GuestPlane::still_there(Deadline waited) const {
            waited + std::chrono::seconds(limits_.wait_seconds_max) + ask_again_time;
 }
 
-// Those that came before `config` was read: the later ones may know a newer one.
+// Takes the waiters that came before `config` was read: later ones may know a newer one.
 std::list<GuestPlane::Waiter> GuestPlane::take_due(VmIdentity const& vm,
                                                    Result<GuestConfig> const& config,
                                                    std::uint64_t before) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The guest plane on vsock (api/openapi-guest.yaml): identity -> attachment -> permitted session,
-// nothing else. Guests are hostile: a VM reaches its own attachments only, and everything it sends
-// is data with limits. Owned by run(); the handler is called on the io thread and never blocks,
-// the work is done on the plane's own threads, where the hooks are called too.
+// nothing else. Guests are hostile: a VM reaches only its own attachments, and everything it sends
+// is data with limits. Owned by run(). The handler is called on the io thread and never blocks; the
+// plane's own threads do the work and call the hooks.
 #pragma once
 
 #include <condition_variable>
@@ -27,14 +27,14 @@
 
 namespace vfmgr {
 
-// What one VM may see and do now.
+// What one VM may read and do now.
 struct GuestAccess {
-    std::vector<GuestAttachment> attachments;          // `run` and `nonce` where one is wanted
-    std::vector<verify::SessionPermit> permits;        // of the attachments with a run
+    std::vector<GuestAttachment> attachments;          // `run` and `nonce` if one is requested
+    std::vector<verify::SessionPermit> permits;        // for the attachments with a run
     std::map<std::string, ResponderTarget> remotes{};  // by run: those that another host answers
 };
 
-// A verification that the guest asked for (`vf-guest verify`).
+// A verification requested by the guest (`vf-guest verify`).
 struct RunTicket {
     std::string attachment;
     std::string run;
@@ -42,30 +42,30 @@ struct RunTicket {
     Profile profile = Profile::default_;
 };
 
-// The plane's view of the daemon. All are called on the plane's threads and may block for a while.
+// The plane's calls to the daemon. All run on the plane's threads and may block for a while.
 struct GuestPlaneHooks {
-    // not_found when no running VM has this CID, as far as is known.
+    // Fails with not_found if no running VM is known to have this CID.
     std::function<Result<VmIdentity>(std::uint32_t cid)> identify;
-    // Before a request changes something: not_found when this life of the VM is over, now.
+    // Called before a change. Fails with not_found if this life of the VM is over by now.
     std::function<Result<void>(VmIdentity const&, std::uint32_t cid)> confirm;
-    // not_found when this life of the VM is over.
+    // Fails with not_found if this life of the VM is over.
     std::function<Result<GuestAccess>(VmIdentity const&)> access;
-    // Where on this host the PCI functions are that this VM was given.
+    // Returns where the PCI functions attached to this VM are on this host.
     std::function<Result<HostTopology>(VmIdentity const&)> topology;
-    // Afterwards access() has the ticket's run and a permit for it.
+    // Afterwards access() returns the ticket's run and a permit for it.
     std::function<Result<void>(VmIdentity const&, RunTicket const&)> start_run;
-    // The verdict on a run, to which the daemon adds what it knows. That none came by the run's
-    // deadline is the caller's to notice.
+    // Takes the verdict on a run; the daemon adds what it knows. The caller must notice that no
+    // verdict came by the run's deadline.
     std::function<void(Verification&)> on_verification;
 };
 
 struct GuestPlaneLimits {
     VmQueueLimits jobs{};
-    std::size_t waiting_per_vm_max = 4;  // long polls; the oldest is answered when there are more
+    std::size_t waiting_per_vm_max = 4;  // long polls; the oldest is answered if there are more
     std::uint32_t wait_seconds_max = 60;
     RateLimit requests{.burst = 30, .per_second = 5};
     RateLimit sessions{.burst = 12, .per_second = 0.5};
-    std::size_t remote_calls_max = 2;  // to responders of other hosts, at once
+    std::size_t remote_calls_max = 2;  // concurrent calls to responders of other hosts
 };
 
 class GuestPlane {
@@ -79,12 +79,12 @@ class GuestPlane {
     // For Server::listen(VsockListen{…, privileged}). Valid as long as the plane is; stop the
     // server first.
     [[nodiscard]] http::Handler handler();
-    // Attachments, runs or VMs changed: answers the long polls that this concerns, and ends the
-    // sessions that are no longer permitted. Any thread; returns at once.
+    // Attachments, runs or VMs changed: answers the affected long polls, and ends the sessions that
+    // are no longer permitted. Any thread; returns at once.
     void changed();
-    // The VM with this CID has stopped: what it asked is not done any more. Any thread.
+    // The VM with this CID has stopped: its pending requests are dropped. Any thread.
     void cut(std::uint32_t cid);
-    // Whether vf-guest of that VM waits for something to do, or did a moment ago. Any thread.
+    // Whether that VM's vf-guest waits for work, or did a moment ago. Any thread.
     [[nodiscard]] bool guest_waits(std::string const& vm_uuid) const;
 
   private:
@@ -109,13 +109,13 @@ class GuestPlane {
     using Sessions = std::map<std::string, Session>;  // by id
     struct Kept {
         bool is_new = false;
-        Sessions replaced{};  // of the same attachment: to be dropped
+        Sessions replaced{};  // sessions of the same attachment, to be dropped
     };
 
     void accept(http::Request request, http::Respond respond);
     [[nodiscard]] Result<void> enqueue(Job job);
     void work();
-    void look_again();
+    void observe_again();
     void serve(Job job);
     [[nodiscard]] Result<http::Response> answer(Job& job, VmIdentity const& vm);
     void serve_config(Job job, VmIdentity const& vm);
@@ -124,7 +124,7 @@ class GuestPlane {
     [[nodiscard]] bool still_there(Deadline waited) const;
     void wait_for_change(Job job, VmIdentity const& vm, std::uint64_t revision);
     [[nodiscard]] Result<GuestConfig> config_of(VmIdentity const& vm);
-    [[nodiscard]] Result<http::Response> tell_topology(VmIdentity const& vm);
+    [[nodiscard]] Result<http::Response> get_topology(VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> start_run(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> open_session(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<Sessions::iterator> find_session(Job const& job, VmIdentity const& vm);
@@ -134,7 +134,7 @@ class GuestPlane {
     [[nodiscard]] Result<http::Response> close_session(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> take_error(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<Permitted> permit_of(VmIdentity const& vm, std::string const& run);
-    void give_session_back(std::uint32_t cid);
+    void free_session(std::uint32_t cid);
     [[nodiscard]] Result<void> keep(SessionOffer const& offer, Session session);
     [[nodiscard]] Kept remember(SessionOffer const& offer, Session session);
     bool end_unless_permitted(std::string const& id, VmIdentity const& vm, Permitted const& run);
@@ -152,7 +152,7 @@ class GuestPlane {
     GuestPlaneLimits const limits_;
 
     mutable std::mutex
-        mutex_;  // guards what follows; never held while a hook or the responder works
+        mutex_;  // guards the members below; never held while a hook or the responder works
     std::condition_variable wake_;
     VmQueue<Job> jobs_;
     std::list<Waiter> waiters_;  // the oldest first
@@ -161,13 +161,13 @@ class GuestPlane {
         VmIdentity vm;
         Deadline at{};
     };
-    std::map<std::string, Waited> waited_;  // by VM's UUID: when it last began to
+    std::map<std::string, Waited> waited_;  // by the VM's UUID: start of its last wait
     Sessions sessions_;
-    // By attachment, the last: left out of the configuration, since `verify` does them.
+    // The last manual run per attachment: `verify` does it, so the configuration omits it.
     std::map<std::string, std::string> manual_runs_;
     RateLimiter<std::uint32_t> request_rates_;
     RateLimiter<std::uint32_t> session_rates_;
-    bool look_again_ = false;
+    bool observe_again_ = false;
     bool stopping_ = false;
     std::vector<std::thread> threads_;
 };

@@ -15,7 +15,7 @@ namespace {
 
 using http::json_response;
 
-// Ours to answer for, or another host's, not the guest's doing: the run has its verdict.
+// A failure of this host or another one, not the guest's: the run has its verdict.
 bool is_host_failure(Problem problem) {
     return problem == Problem::unsupported || problem == Problem::kernel_refused ||
            problem == Problem::unavailable || problem == Problem::not_found ||
@@ -27,16 +27,16 @@ bool is_host_failure(Problem problem) {
 
 Result<http::Response> GuestPlane::start_run(Job const& job, VmIdentity const& vm) {
     auto const& body = job.request.body;
-    VFMGR_TRY(auto const wish, from_json_text<RunWish>(body.empty() ? "{}" : body));
+    VFMGR_TRY(auto const request, from_json_text<RunRequest>(body.empty() ? "{}" : body));
     RunTicket const ticket{job.route.id, verify::random_hex(8), verify::random_hex(16),
-                           wish.profile};
+                           request.profile};
     VFMGR_TRY(auto const before, hooks_.access(vm));
     if (std::ranges::find(before.attachments, ticket.attachment, &GuestAttachment::attachment) ==
         before.attachments.end())
         return fail(Problem::not_found, "this VM has no such attachment",
                     "read /guest/v1/config for the ones it has");
     {
-        // Before the run begins, or the resident vf-guest would see it for a moment.
+        // Set before the run begins, or the resident vf-guest would briefly get the run.
         std::lock_guard const lock(mutex_);
         manual_runs_[ticket.attachment] = ticket.run;
     }
@@ -76,17 +76,17 @@ Result<http::Response> GuestPlane::open_session(Job const& job, VmIdentity const
     if (auto const* const offer = std::get_if<SessionOffer>(&*answer))
         VFMGR_CHECK(keep(*offer, {vm, run, started_at}));
     else
-        give_session_back(job.cid);
+        free_session(job.cid);
     return serve::offer_response(job.request, *answer);
 }
 
-// A turn costs no token: the guest asks for the same session again.
-void GuestPlane::give_session_back(std::uint32_t cid) {
+// Waiting for a turn costs no token: the guest asks for the same session again.
+void GuestPlane::free_session(std::uint32_t cid) {
     std::lock_guard const lock(mutex_);
-    session_rates_.give_back(cid);
+    session_rates_.free(cid);
 }
 
-// The VM's access may have changed while the session was opened; then the session ends at once.
+// The VM's access may have changed while the session was opened; the session ends at once then.
 Result<void> GuestPlane::keep(SessionOffer const& offer, Session session) {
     auto const run = session.run;
     auto const vm = session.vm;
@@ -104,7 +104,7 @@ Result<void> GuestPlane::keep(SessionOffer const& offer, Session session) {
 GuestPlane::Kept GuestPlane::remember(SessionOffer const& offer, Session session) {
     Kept kept;
     std::lock_guard const lock(mutex_);
-    // Ids are random; another host may not choose one to get at somebody's session.
+    // Ids are random; another host must not choose one to reach another VM's session.
     if (sessions_.contains(offer.session)) return kept;
     kept.is_new = true;
     for (auto at = sessions_.begin(); at != sessions_.end();) {
@@ -126,7 +126,7 @@ Result<http::Response> GuestPlane::close_session(Job const& job, VmIdentity cons
         sessions_.erase(found);
     }
     auto verification = responders_.close(session.run, job.route.id, report);
-    // Another host's verdict can't be asked for again: the run ends here and says why.
+    // Another host's verdict can't be requested again: the run ends here and reports why.
     if (!verification && session.run.remote) {
         auto failed = verify::judge_refusal(session.run.permit, verification.error());
         failed.detail = "no verdict came: " + detail_with_causes(verification.error());
@@ -137,7 +137,7 @@ Result<http::Response> GuestPlane::close_session(Job const& job, VmIdentity cons
     return json_response(200, *verification);
 }
 
-// Somebody else's session is none: nothing is to be learned by asking.
+// Another VM's session counts as absent, so that a guest learns nothing by asking.
 Result<GuestPlane::Sessions::iterator> GuestPlane::find_session(Job const& job,
                                                                 VmIdentity const& vm) {
     auto const found = sessions_.find(job.route.id);
@@ -201,7 +201,7 @@ void GuestPlane::deliver(Verification& verification, Permitted const& run, Time 
                   [&](auto const& entry) { return entry.second == verification.run; });
 }
 
-// Detached, stopped, or a new run: what the VM may do has changed under the session.
+// Detached, stopped, or a new run: the VM's permissions have changed under the session.
 void GuestPlane::end_forbidden_sessions() {
     Sessions open;
     {

@@ -8,12 +8,12 @@
 namespace vfmgr {
 namespace {
 
-// While other hosts take their time.
+// Returned while calls to other hosts take up all places.
 constexpr Turn call_turn{1, 2, false};
 
 }  // namespace
 
-// A call to another host, counted while it lasts.
+// A call to another host, counted while it runs.
 class Responders::Call {
   public:
     explicit Call(Responders& owner) : owner_(&owner, &Call::ended) {}
@@ -51,7 +51,7 @@ Result<OrTurn<StreamOffer>> Responders::open_stream(Permitted const& run,
     return serve::RemoteResponder(*run.remote).open_stream(session, request);
 }
 
-// What can't be ended now ends there by itself, with the session or its time.
+// A stream that can't be closed now ends there by itself, with the session or at its time limit.
 void Responders::close_stream(Permitted const& run, std::string const& session,
                               std::string const& stream) {
     if (!run.remote) return own_.close_stream(session, stream);

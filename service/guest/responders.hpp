@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever answers a run: this host's responder, or another host's that the run names. The guest
-// notices no difference. Owned by the guest plane, called on its threads; another host is waited
-// for, so only some calls at once go there.
+// Selects the responder of a run: this host's, or another host's that the run names. The guest
+// notices no difference. Owned by the guest plane, called on its threads. Calls to another host
+// block, so their number at a time is limited.
 #pragma once
 
 #include <mutex>
@@ -12,7 +12,7 @@
 
 namespace vfmgr {
 
-// What one run may do, and where; without `remote` here.
+// What one run may do, and where; without `remote`, on this host.
 struct Permitted {
     verify::SessionPermit permit;
     std::optional<ResponderTarget> remote;
@@ -21,8 +21,8 @@ struct Permitted {
 
 class Responders {
   public:
-    // At most `remote_calls_max` at once; more wait for their turn, so that other VMs are still
-    // answered while another host hangs.
+    // At most `remote_calls_max` calls at once; further ones wait for their turn, so that other VMs
+    // are still answered while another host hangs.
     Responders(verify::Responder& own, std::size_t remote_calls_max)
         : own_(own), remote_calls_max_(remote_calls_max) {}
 
@@ -32,7 +32,7 @@ class Responders {
                                                           std::string const& session,
                                                           StreamRequest const& request);
     void close_stream(Permitted const& run, std::string const& session, std::string const& stream);
-    // The verdict, without times.
+    // Returns the verdict, without times.
     [[nodiscard]] Result<Verification> close(Permitted const& run, std::string const& session,
                                              GuestReport const& report);
     void drop(Permitted const& run, std::string const& session);
@@ -44,7 +44,7 @@ class Responders {
     verify::Responder& own_;
     std::size_t const remote_calls_max_;
     std::mutex mutex_;
-    std::size_t remote_calls_ = 0;  // mutex_
+    std::size_t remote_calls_ = 0;  // guarded by mutex_
 };
 
 }  // namespace vfmgr

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guest plane's routes, read from method and path. Pure; any thread.
+// The guest plane's routes, parsed from method and path. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -21,9 +21,9 @@ struct GuestRoute {
         report,
         run_error
     } to = To::config;
-    std::string id;      // of the attachment, session or run in the path; [A-Za-z0-9-], at most 64
-    std::string stream;  // of close_stream; the same characters
-    std::vector<std::string> query;  // the parameters that it knows
+    std::string id;      // attachment, session or run in the path; [A-Za-z0-9-], at most 64
+    std::string stream;  // for close_stream; the same characters
+    std::vector<std::string> query;  // the parameters it accepts
 };
 
 [[nodiscard]] Result<GuestRoute> guest_route(std::string_view method, std::string_view path);

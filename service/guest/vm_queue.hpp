@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues the requests of many VMs. Each VM has a bounded queue of its own, and the queues are
-// served round robin, so that a VM that asks much waits behind its own requests. Not synchronised:
-// the owner's lock guards it.
+// Queues the requests of many VMs. Each VM has its own bounded queue, and the queues are served
+// round robin, so that a busy VM waits behind its own requests. Not synchronised: the owner's lock
+// guards it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace vfmgr {
 
 struct VmQueueLimits {
     std::size_t waiting_each_max = 8;
-    std::size_t at_work_each_max = 2;  // so that no VM takes all threads
+    std::size_t at_work_each_max = 2;  // so that no VM occupies all threads
 };
 
 template <class Job>
@@ -24,7 +24,7 @@ class VmQueue {
   public:
     explicit VmQueue(VmQueueLimits limits) : limits_(limits) {}
 
-    // Fails with unavailable when the VM's queue is full.
+    // Fails with unavailable if the VM's queue is full.
     [[nodiscard]] Result<void> push(std::uint32_t cid, Job job) {
         auto& vm = vms_[cid];
         if (vm.waiting.size() >= limits_.waiting_each_max)
@@ -36,7 +36,7 @@ class VmQueue {
     // Takes the next request. The caller calls done() with its CID afterwards.
     [[nodiscard]] std::optional<std::pair<std::uint32_t, Job>> take() {
         auto at = vms_.upper_bound(last_);
-        for (std::size_t seen = 0; seen < vms_.size(); ++seen, ++at) {
+        for (std::size_t observed = 0; observed < vms_.size(); ++observed, ++at) {
             if (at == vms_.end()) at = vms_.begin();
             auto& [cid, vm] = *at;
             if (vm.waiting.empty() || vm.at_work >= limits_.at_work_each_max) continue;
@@ -73,7 +73,7 @@ class VmQueue {
 
     VmQueueLimits limits_;
     std::map<std::uint32_t, Vm> vms_;  // by CID
-    std::uint32_t last_ = 0;           // CID that was served last
+    std::uint32_t last_ = 0;           // the CID served last
 };
 
 }  // namespace vfmgr

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leases and their verifications.
+// Attachments and their verifications.
 #include <fmt/format.h>
 
 #include "api/types/json.hpp"
@@ -8,7 +8,7 @@
 namespace vfmgr {
 namespace {
 
-// A re-verification's body; all of it optional.
+// The body of a re-verification; every member is optional.
 struct VerifyRequest {
     std::uint32_t timeout_seconds = 120;
     Profile profile = Profile::default_;
@@ -37,34 +37,34 @@ http::Response list_attachments(Engine& engine, Call const& call) {
         pf = *parsed;
     }
     auto const vm = query.find("vm");
-    auto const is_asked = [&](Attachment const& lease) {
+    auto const matches = [&](Attachment const& attachment) {
         bool const by_vm =
-            vm == query.end() || vm->second == lease.vm_name || vm->second == lease.vm_uuid;
-        return by_vm && (!pf || *pf == lease.vf.pf);
+            vm == query.end() || vm->second == attachment.vm || vm->second == attachment.vm_uuid;
+        return by_vm && (!pf || *pf == attachment.vf.pf);
     };
     auto items = nlohmann::json::array();
-    for (auto const& [id, lease] : now.desired->attachments)
-        if (is_asked(lease)) items.push_back(lease);
+    for (auto const& [id, attachment] : now.desired->attachments)
+        if (matches(attachment)) items.push_back(attachment);
     return list_response(std::move(items));
 }
 
 http::Response show_attachment(Engine& engine, Call const& call) {
     auto const now = engine.snapshot();
-    auto const lease = now.desired->attachments.find(call.ids.at("id"));
-    if (lease == now.desired->attachments.end())
+    auto const attachment = now.desired->attachments.find(call.ids.at("id"));
+    if (attachment == now.desired->attachments.end())
         return refusal(call, no_attachment(call.ids.at("id")));
-    return json_response(200, lease->second);
+    return json_response(200, attachment->second);
 }
 
-void lend(Engine& engine, Call const& call, http::Respond respond) {
+void attach(Engine& engine, Call const& call, http::Respond respond) {
     auto spec = from_json_text<AttachmentSpec>(call.request.body);
     if (!spec) return respond(refusal(call, spec.error()));
-    submit(engine, call, Lend{std::move(*spec)}, std::move(respond),
+    submit(engine, call, Attach{std::move(*spec)}, std::move(respond),
            [] { return json_response(200, nullptr); });
 }
 
-void take_back(Engine& engine, Call const& call, http::Respond respond) {
-    submit(engine, call, Release{call.ids.at("id")}, std::move(respond),
+void detach(Engine& engine, Call const& call, http::Respond respond) {
+    submit(engine, call, Detach{call.ids.at("id")}, std::move(respond),
            [] { return json_response(200, nullptr); });
 }
 
@@ -83,14 +83,14 @@ void list_verifications(Engine& engine, Call const& call, http::Respond respond)
         auto const& id = call.ids.at("id");
         auto const all = state.store.verifications(id);
         if (!all) return refusal(call, all.error());
-        // The runs of an attachment that ended are kept for a while.
+        // The runs of an ended attachment are kept for a while.
         if (all->empty() && !state.desired().attachments.contains(id))
             return refusal(call, no_attachment(id));
         return list_response(*all);
     });
 }
 
-// Of a lease that ended, however long ago.
+// For an attachment that ended, however long ago.
 void show_certificate(Engine& engine, Call const& call, http::Respond respond) {
     answer_in_turn(engine, call, std::move(respond), [call](Control::State& state) {
         auto const& id = call.ids.at("id");
@@ -116,7 +116,7 @@ std::vector<Route> attachment_routes(Engine& engine) {
          "/v1/attachments",
          Role::operator_,
          [&engine](Call const& call, http::Respond respond) {
-             lend(engine, call, std::move(respond));
+             attach(engine, call, std::move(respond));
          },
          {"dry_run"}},
         {"GET", "/v1/attachments/{id}", Role::viewer,
@@ -127,7 +127,7 @@ std::vector<Route> attachment_routes(Engine& engine) {
          "/v1/attachments/{id}",
          Role::operator_,
          [&engine](Call const& call, http::Respond respond) {
-             take_back(engine, call, std::move(respond));
+             detach(engine, call, std::move(respond));
          },
          {"dry_run"}},
         {"GET", "/v1/attachments/{id}/certificate", Role::viewer,

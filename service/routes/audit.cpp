@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who asked for what.
+// The audit log: which principal requested what.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ConnectX cards keep in their firmware, as it is and as it is to be after their reset.
+// The firmware settings of ConnectX cards: current, and after their reset.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 namespace vfmgr {
 namespace {
 
-using Cards = FirmwareLook::Shared;
+using Cards = FirmwareQuery::Shared;
 
-// Beside what was read of the card: what it waits for, who uses it, and what was tried before.
+// Adds to the card's settings: what it waits for, its users, and earlier attempts.
 nlohmann::json firmware_json(Snapshot const& now, FirmwareCard const& card) {
     nlohmann::json out = card;
     auto const pending = pending_of(*now.desired, card);
@@ -44,8 +44,8 @@ Result<FirmwareCard> card_of(Engine const& engine, Result<std::vector<FirmwareCa
     return fail(no_card(engine.snapshot(), pci));
 }
 
-void list_firmware(Engine& engine, FirmwareLook& look, Call const& call, http::Respond respond) {
-    look.ask([&engine, call, respond = std::move(respond)](Cards const& cards) {
+void list_firmware(Engine& engine, FirmwareQuery& query, Call const& call, http::Respond respond) {
+    query.ask([&engine, call, respond = std::move(respond)](Cards const& cards) {
         if (!*cards) return respond(refusal(call, cards->error()));
         auto const now = engine.snapshot();
         auto items = nlohmann::json::array();
@@ -54,23 +54,24 @@ void list_firmware(Engine& engine, FirmwareLook& look, Call const& call, http::R
     });
 }
 
-void show_firmware(Engine& engine, FirmwareLook& look, Call const& call, http::Respond respond) {
+void show_firmware(Engine& engine, FirmwareQuery& query, Call const& call, http::Respond respond) {
     auto const pci = pf_id(call);
     if (!pci) return respond(refusal(call, pci.error()));
-    look.ask([&engine, call, pci = *pci, respond = std::move(respond)](Cards const& cards) {
+    query.ask([&engine, call, pci = *pci, respond = std::move(respond)](Cards const& cards) {
         auto const card = card_of(engine, *cards, pci);
         respond(card ? json_response(200, firmware_json(engine.snapshot(), *card))
                      : refusal(call, card.error()));
     });
 }
 
-void change_firmware(Engine& engine, FirmwareLook& look, Call const& call, http::Respond respond) {
+void change_firmware(Engine& engine, FirmwareQuery& query, Call const& call,
+                     http::Respond respond) {
     auto const pci = pf_id(call);
     if (!pci) return respond(refusal(call, pci.error()));
-    auto const wanted = from_json_text<FirmwareRequest>(call.request.body);
-    if (!wanted) return respond(refusal(call, wanted.error()));
-    look.ask([&engine, call, pci = *pci, settings = wanted->settings,
-              respond = std::move(respond)](Cards const& cards) {
+    auto const requested = from_json_text<FirmwareRequest>(call.request.body);
+    if (!requested) return respond(refusal(call, requested.error()));
+    query.ask([&engine, call, pci = *pci, settings = requested->settings,
+               respond = std::move(respond)](Cards const& cards) {
         auto const card = card_of(engine, *cards, pci);
         if (!card) return respond(refusal(call, card.error()));
         submit(engine, call, ChangeFirmware{settings, *card}, respond, [&engine, card = *card] {
@@ -81,21 +82,21 @@ void change_firmware(Engine& engine, FirmwareLook& look, Call const& call, http:
 
 }  // namespace
 
-std::vector<Route> firmware_routes(Engine& engine, FirmwareLook& look) {
+std::vector<Route> firmware_routes(Engine& engine, FirmwareQuery& query) {
     return {
         {"GET", "/v1/host/firmware", Role::viewer,
-         [&engine, &look](Call const& call, http::Respond respond) {
-             list_firmware(engine, look, call, std::move(respond));
+         [&engine, &query](Call const& call, http::Respond respond) {
+             list_firmware(engine, query, call, std::move(respond));
          }},
         {"GET", "/v1/pfs/{pci}/firmware", Role::viewer,
-         [&engine, &look](Call const& call, http::Respond respond) {
-             show_firmware(engine, look, call, std::move(respond));
+         [&engine, &query](Call const& call, http::Respond respond) {
+             show_firmware(engine, query, call, std::move(respond));
          }},
         {"PUT",
          "/v1/pfs/{pci}/firmware",
          Role::admin,
-         [&engine, &look](Call const& call, http::Respond respond) {
-             change_firmware(engine, look, call, std::move(respond));
+         [&engine, &query](Call const& call, http::Respond respond) {
+             change_firmware(engine, query, call, std::move(respond));
          },
          {"dry_run"}},
     };

@@ -7,7 +7,7 @@
 namespace vfmgr {
 namespace {
 
-// For each address or uid that fails to authenticate; beyond it, failures are counted, not logged.
+// Per address or uid that fails to authenticate; beyond it, failures are counted, not logged.
 constexpr RateLimit failures{.burst = 60, .per_second = 1};
 
 Result<std::optional<KnownToken>> known_token(Engine const& engine, std::string const& sha256) {
@@ -63,7 +63,7 @@ Gate api_gate(Config const& config, Engine const& engine, std::shared_ptr<AuditT
             [&engine](std::string const& sha256) { return known_token(engine, sha256); },
             clock.now());
     };
-    // The io thread's alone.
+    // Used on the io thread only.
     auto const limiter = [&clock](RateLimit limit) {
         return [limiter = std::make_shared<RateLimiter<std::string>>(limit),
                 &clock](std::string const& who) -> std::chrono::milliseconds {

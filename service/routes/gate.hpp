@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The API's gate authenticates each request by token or by the local user, limits its rate, logs it
+// The API's gate: authenticates each request by token or by the local user, limits its rate, logs
 // and audits it.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is this host ready to lend VFs, and what was read to say so.
+// Reports whether this host is ready to attach VFs, and the facts behind the verdict.
 #include "api/types/json.hpp"
 #include "service/host_checks.hpp"
 #include "service/routes/api.hpp"
@@ -26,7 +26,7 @@ std::vector<Route> host_routes(HostChecks& checks) {
                  respond(list_response(std::move(items)));
              });
          }},
-        // What somebody else needs to come to the same verdicts; it names VMs and addresses.
+        // All that another person needs to reach the same verdicts; it names VMs and addresses.
         {"GET", "/v1/host/bundle", Role::admin,
          [&checks](Call const&, http::Respond respond) {
              checks.ask([respond = std::move(respond)](HostChecks::Shared const& facts) {

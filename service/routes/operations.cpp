@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations: what was asked for, being done or done.
+// Operations: requested, running or done.
 #include <fmt/format.h>
 
 #include "api/types/json.hpp"
@@ -29,7 +29,7 @@ Client client_of(Call const& call) {
     return {call.who.name, {presence, &presence->gone}};
 }
 
-// Answers when the operation has ended, or with what it is by then.
+// Answers when the operation has ended, or with its state when the wait is over.
 void show_operation(Engine& engine, Clock& clock, Call const& call, http::Respond respond) {
     auto const wait = whole_number(call, "wait", {0, wait_seconds_max, 0});
     if (!wait) return respond(refusal(call, wait.error()));

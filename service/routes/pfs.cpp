@@ -12,36 +12,38 @@
 namespace vfmgr {
 namespace {
 
-using Leases = std::map<VfId, Attachment const*>;
+using Attachments = std::map<VfId, Attachment const*>;
 
-// For all VFs at once: a host may have a thousand, and as many leases.
-Leases leases_of(DesiredState const& desired) {
-    Leases leases;
-    for (auto const& [id, lease] : desired.attachments) leases[lease.vf] = &lease;
-    return leases;
+// Covers all VFs at once: a host may have a thousand, and as many attachments.
+Attachments attachments_of(DesiredState const& desired) {
+    Attachments attachments;
+    for (auto const& [id, attachment] : desired.attachments)
+        attachments[attachment.vf] = &attachment;
+    return attachments;
 }
 
-// The lease on a VF, and its quarantine, beside what the VF is.
-nlohmann::json vf_json(DesiredState const& desired, Leases const& leases, PciAddress const& pf,
-                       VfState const& vf) {
+// Adds a VF's attachment and quarantine to its state.
+nlohmann::json vf_json(DesiredState const& desired, Attachments const& attachments,
+                       PciAddress const& pf, VfState const& vf) {
     nlohmann::json out = vf;
-    auto const lease = leases.find(VfId{pf, vf.index});
-    bool const lent = lease != leases.end();
-    out["attachment"] = lent ? nlohmann::json(lease->second->id) : nullptr;
-    out["vm"] = lent ? nlohmann::json(lease->second->vm_name) : nullptr;
+    auto const attachment = attachments.find(VfId{pf, vf.index});
+    bool const attached = attachment != attachments.end();
+    out["attachment"] = attached ? nlohmann::json(attachment->second->id) : nullptr;
+    out["vm"] = attached ? nlohmann::json(attachment->second->vm) : nullptr;
     auto const quarantine = desired.quarantine.find(VfId{pf, vf.index});
     out["quarantine"] = nullptr;
     if (quarantine != desired.quarantine.end())
         out["quarantine"] = {{"reason", quarantine->second.reason},
                              {"residue", quarantine->second.residue},
-                             {"vm", quarantine->second.attachment.vm_name},
+                             {"vm", quarantine->second.attachment.vm},
                              {"since", to_rfc3339(quarantine->second.since)}};
     return out;
 }
 
-nlohmann::json vfs_json(DesiredState const& desired, Leases const& leases, PfState const& pf) {
+nlohmann::json vfs_json(DesiredState const& desired, Attachments const& attachments,
+                        PfState const& pf) {
     auto vfs = nlohmann::json::array();
-    for (auto const& vf : pf.vfs) vfs.push_back(vf_json(desired, leases, pf.info.pci, vf));
+    for (auto const& vf : pf.vfs) vfs.push_back(vf_json(desired, attachments, pf.info.pci, vf));
     return vfs;
 }
 
@@ -55,11 +57,11 @@ nlohmann::json standing_json(Snapshot const& now, PciAddress const& pf) {
     return out;
 }
 
-nlohmann::json pf_json(Snapshot const& now, Leases const& leases, PfState const& pf) {
+nlohmann::json pf_json(Snapshot const& now, Attachments const& attachments, PfState const& pf) {
     auto const& desired = *now.desired;
     nlohmann::json out = pf;
     out["standing"] = standing_json(now, pf.info.pci);
-    out["vfs"] = vfs_json(desired, leases, pf);
+    out["vfs"] = vfs_json(desired, attachments, pf);
     auto const managed = desired.pfs.find(pf.info.pci);
     out["spec"] = nullptr;
     out["revision"] = 0;
@@ -86,12 +88,12 @@ PfState missing_pf(Snapshot const& now, PciAddress const& pci) {
     pf.stale = true;
     pf.stale_reason = "no device is at this address";
     pf.observed_at = now.host->hypervisor.observed_at;
-    for (auto const& [other, seen] : now.host->kernel.pfs)
-        pf.observed_at = std::max(pf.observed_at, seen.observed_at);
+    for (auto const& [other, observed] : now.host->kernel.pfs)
+        pf.observed_at = std::max(pf.observed_at, observed.observed_at);
     return pf;
 }
 
-// The PF named in the path, or the refusal.
+// Returns the PF named in the path, or the refusal.
 Result<PfState> named_pf(Call const& call, Snapshot const& now) {
     VFMGR_TRY(PciAddress const pci, pf_id(call));
     if (auto const* pf = find_pf(*now.host, pci)) return *pf;
@@ -103,11 +105,11 @@ Result<PfState> named_pf(Call const& call, Snapshot const& now) {
 void list_pfs(Engine& engine, http::Respond const& respond) {
     auto const now = engine.snapshot();
     auto items = nlohmann::json::array();
-    auto const leases = leases_of(*now.desired);
+    auto const attachments = attachments_of(*now.desired);
     auto pfs = now.host->kernel.pfs;
     for (auto const& pci : kept_pfs(*now.desired))
         if (!pfs.contains(pci)) pfs.emplace(pci, missing_pf(now, pci));
-    for (auto const& [pci, pf] : pfs) items.push_back(pf_json(now, leases, pf));
+    for (auto const& [pci, pf] : pfs) items.push_back(pf_json(now, attachments, pf));
     respond(list_response(std::move(items)));
 }
 
@@ -115,7 +117,7 @@ http::Response show_pf(Engine& engine, Call const& call) {
     auto const now = engine.snapshot();
     auto const pf = named_pf(call, now);
     if (!pf) return refusal(call, pf.error());
-    return json_response(200, pf_json(now, leases_of(*now.desired), *pf));
+    return json_response(200, pf_json(now, attachments_of(*now.desired), *pf));
 }
 
 http::Response show_spec(Engine& engine, Call const& call) {
@@ -123,7 +125,7 @@ http::Response show_spec(Engine& engine, Call const& call) {
     auto const pf = named_pf(call, now);
     if (!pf) return refusal(call, pf.error());
     auto const managed = now.desired->pfs.find(pf->info.pci);
-    // An unmanaged PF is one that is only observed.
+    // An unmanaged PF is only observed.
     PfSpec const observed{PfMode::observe, {}, {}};
     bool const known = managed != now.desired->pfs.end();
     auto response = json_response(200, known ? managed->second.spec : observed);
@@ -139,8 +141,8 @@ http::Response show_vf(Engine& engine, Call const& call) {
     if (!index) return refusal(call, index.error());
     for (auto const& vf : pf->vfs)
         if (vf.index == *index)
-            return json_response(200,
-                                 vf_json(*now.desired, leases_of(*now.desired), pf->info.pci, vf));
+            return json_response(
+                200, vf_json(*now.desired, attachments_of(*now.desired), pf->info.pci, vf));
     return refusal(
         call, Error{Problem::not_found, fmt::format("{} has no VF {}", pf->info.ifname, *index),
                     fmt::format("it has {}", pf->info.num_vfs)});
@@ -162,7 +164,7 @@ void forget(Engine& engine, Call const& call, http::Respond respond) {
            [&engine, call] { return show_spec(engine, call); });
 }
 
-// Runs a command about the PF in the path, after which there may be nothing left to show of it.
+// Runs a command on the PF in the path, after which there may be nothing left to show of it.
 template <class Command>
 void command_pf(Engine& engine, Call const& call, http::Respond respond) {
     auto const pci = pf_id(call);
@@ -204,7 +206,7 @@ bool is_of_vf(Verification const&) {
     return true;
 }
 
-// What the store has of a VF; also of one that is no more, which it outlives.
+// Lists the store's records of a VF, including a VF that no longer exists: they outlive it.
 template <class Read>
 void list_of_vf(Engine& engine, Call const& call, std::string_view of_it, Read read,
                 http::Respond respond) {
@@ -232,7 +234,7 @@ http::Response list_vfs(Engine& engine, Call const& call) {
     auto const now = engine.snapshot();
     auto const pf = named_pf(call, now);
     if (!pf) return refusal(call, pf.error());
-    return list_response(vfs_json(*now.desired, leases_of(*now.desired), *pf));
+    return list_response(vfs_json(*now.desired, attachments_of(*now.desired), *pf));
 }
 
 }  // namespace

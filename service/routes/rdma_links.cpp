@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RDMA links in software: what is wanted, and what there is.
+// RDMA links in software: desired and observed.
 #include "vfmgr/plan/rdma_links.hpp"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ http::Response show_link(Engine& engine, Call const& call) {
 void add_link(Engine& engine, Call const& call, http::Respond respond) {
     auto const spec = from_json_text<RdmaLinkSpec>(call.request.body);
     if (!spec) return respond(refusal(call, spec.error()));
-    submit(engine, call, AddLink{{call.ids.at("name"), spec->type, spec->netdev}},
+    submit(engine, call, AddLink{{call.ids.at("name"), spec->type, spec->ifname}},
            std::move(respond), [&engine, call] { return show_link(engine, call); });
 }
 

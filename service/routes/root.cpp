@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this is, whether it is well, and the VMs that it knows.
+// The daemon's version and health, and the VMs that it knows.
 #include <fmt/format.h>
 
 #include "api/types/json.hpp"
@@ -20,7 +20,7 @@ nlohmann::json about() {
 }
 
 // Ready means that the host was observed and libvirt answers. Recovery may still run; it refuses
-// changes to what it works on. Drift is reported beside it and does not make the daemon unready.
+// changes to what it works on. Drift is reported separately and leaves the daemon ready.
 http::Response ready(Engine& engine) {
     auto const now = engine.snapshot();
     auto reasons = nlohmann::json::array();

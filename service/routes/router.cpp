@@ -25,14 +25,14 @@ std::vector<std::string_view> segments(std::string_view path) {
 
 std::optional<std::map<std::string, std::string>> match(std::string_view pattern,
                                                         std::string_view path) {
-    auto const wanted = segments(pattern);
+    auto const desired = segments(pattern);
     auto const given = segments(path);
-    if (wanted.size() != given.size()) return std::nullopt;
+    if (desired.size() != given.size()) return std::nullopt;
     std::map<std::string, std::string> ids;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-        if (wanted[i].starts_with('{'))
-            ids[std::string(wanted[i].substr(1, wanted[i].size() - 2))] = given[i];
-        else if (wanted[i] != given[i])
+    for (std::size_t i = 0; i < desired.size(); ++i) {
+        if (desired[i].starts_with('{'))
+            ids[std::string(desired[i].substr(1, desired[i].size() - 2))] = given[i];
+        else if (desired[i] != given[i])
             return std::nullopt;
     }
     return ids;
@@ -195,7 +195,7 @@ Result<std::uint16_t> vf_index(Call const& call) {
                 "name it as in /v1/pfs/0000:3b:00.0/vfs/2");
 }
 
-Result<bool> wants_dry_run(Call const& call) {
+Result<bool> is_dry_run(Call const& call) {
     auto const it = call.request.query.find("dry_run");
     if (it == call.request.query.end() || it->second == "false") return false;
     if (it->second == "true") return true;

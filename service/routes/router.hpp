@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One table of routes: method, path, role, what to do. Denies by default. On the io thread: nothing
-// here blocks; answers that take time are given later through the Respond.
+// One table of routes: method, path, role, handler. Denies by default. Runs on the io thread:
+// nothing here blocks; slow answers are sent later through the Respond.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ namespace vfmgr {
 struct Call {
     http::Request request;
     Principal who;
-    std::map<std::string, std::string> ids;  // {pci} and its like, from the path
+    std::map<std::string, std::string> ids;  // {pci} and the like, from the path
 };
 
 struct Route {
@@ -32,7 +32,7 @@ struct Route {
 
 // Authenticates, limits rates, and reports each answer.
 struct Gate {
-    using Told = std::function<void(Call const&, http::Response const&)>;
+    using Answered = std::function<void(Call const&, http::Response const&)>;
     // Takes a token of `who`. Returns zero, or how long to hold back the refusal.
     using Take = std::function<std::chrono::milliseconds(std::string const& who)>;
 
@@ -40,9 +40,9 @@ struct Gate {
     Take take_change;   // by principal: requests that may change something, or are denied
     Take take_failure;  // by uid or address: requests that fail to authenticate
     // Called with the answer of every request that may change something, or is denied.
-    Told answered;
+    Answered answered;
     // Called with the answer of every request that fails to authenticate.
-    Told unknown;
+    Answered unknown;
 };
 
 [[nodiscard]] http::Handler router(std::vector<Route> routes, Gate gate);
@@ -52,19 +52,19 @@ struct Gate {
 // --- what handlers parse and answer with ---------------------------------------------------
 
 using http::json_response;
-// Its X-Request-Id, which the transport gave it if the client did not.
+// Returns the call's X-Request-Id, which the transport assigns if the client sent none.
 [[nodiscard]] std::string request_id(Call const& call);
-// The problem of `error` for this call.
+// Returns the problem of `error` for this call.
 [[nodiscard]] http::Response refusal(Call const& call, Error const& error);
-// {"items": […], "next": null}
+// Returns {"items": […], "next": null}.
 [[nodiscard]] http::Response list_response(nlohmann::json items);
 [[nodiscard]] Result<PciAddress> pf_id(Call const& call);
 [[nodiscard]] Result<std::uint16_t> vf_index(Call const& call);
-// Answers a dry run that has no steps on the host. `notes` say in sentences what would happen.
+// Answers a dry run that has no steps on the host. `notes` are sentences about what would happen.
 [[nodiscard]] http::Response dry_run_response(std::vector<std::string> notes);
-// ?dry_run=true; anything but true and false is refused.
-[[nodiscard]] Result<bool> wants_dry_run(Call const& call);
-// If-Match: "7", with or without quotes.
+// Reads ?dry_run=true; refuses any value except true and false.
+[[nodiscard]] Result<bool> is_dry_run(Call const& call);
+// Reads If-Match: "7", with or without quotes.
 [[nodiscard]] Result<std::optional<std::uint64_t>> if_match(Call const& call);
 struct Bounds {
     std::uint32_t least = 0;

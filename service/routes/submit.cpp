@@ -10,8 +10,8 @@
 namespace vfmgr {
 namespace {
 
-// Tells whether two requests with one Idempotency-Key are the same. The query counts: ?force=true
-// makes another request.
+// Two requests with one Idempotency-Key are the same if their hashes are equal. The query counts:
+// ?force=true makes another request.
 std::string hash_of(http::Request const& request) {
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
     unsigned length = 0;
@@ -31,20 +31,20 @@ Result<Intent> intent_of(Call const& call) {
     Intent intent;
     intent.requested_by = call.who.name;
     intent.request_id = request_id(call);
-    VFMGR_TRY(intent.dry_run, wants_dry_run(call));
+    VFMGR_TRY(intent.dry_run, is_dry_run(call));
     VFMGR_TRY(intent.if_match, if_match(call));
     auto const key = call.request.headers.find("idempotency-key");
     if (key == call.request.headers.end()) return intent;
     if (key->second.empty() || key->second.size() > 255)
         return fail(Problem::invalid_request, "an Idempotency-Key has 1 to 255 characters",
                     "send a UUID");
-    // Two callers may choose the same key without knowing of each other.
+    // Two callers may choose the same key independently.
     intent.idempotency_key = call.who.name + " " + key->second;
     intent.request_hash = hash_of(call.request);
     return intent;
 }
 
-// A spec that `replaces` another: its plan is for the revision in the ETag.
+// Answers for a spec that `replaces` another: its plan is for the revision in the ETag.
 http::Response answered(Answer const& answer, bool replaces,
                         std::function<http::Response()> const& nothing) {
     if (answer.operation) {
@@ -65,7 +65,7 @@ http::Response answered(Answer const& answer, bool replaces,
 
 void answer_in_turn(Engine& engine, Call const& call, http::Respond respond,
                     std::function<http::Response(Control::State&)> work) {
-    // Stays empty when `work` throws; dropping `respond` then answers 500.
+    // Stays empty if `work` throws; dropping `respond` then answers 500.
     auto const response = std::make_shared<std::optional<http::Response>>();
     auto const taken = engine.control().offer(
         call.who.name,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bearer tokens for the TLS listener. The secret is in the answer that made it, and nowhere else.
+// Bearer tokens for the TLS listener. Only the answer that creates a token contains its secret.
 #include <fmt/format.h>
 
 #include "api/types/json.hpp"
@@ -39,7 +39,7 @@ nlohmann::json token_json(Token const& token) {
 void create(Engine& engine, Clock& clock, Call const& call, http::Respond respond) {
     auto const request = from_json_text<TokenRequest>(call.request.body);
     if (!request) return respond(refusal(call, request.error()));
-    auto const dry_run = wants_dry_run(call);
+    auto const dry_run = is_dry_run(call);
     if (!dry_run) return respond(refusal(call, dry_run.error()));
     if (*dry_run)
         return respond(dry_run_response({fmt::format(
@@ -87,7 +87,7 @@ http::Response would_revoke(Engine const& engine, Call const& call) {
 }
 
 void revoke(Engine& engine, Call const& call, http::Respond respond) {
-    auto const dry_run = wants_dry_run(call);
+    auto const dry_run = is_dry_run(call);
     if (!dry_run) return respond(refusal(call, dry_run.error()));
     if (*dry_run) return respond(would_revoke(engine, call));
     answer_in_turn(engine, call, std::move(respond), [call](Control::State& state) {

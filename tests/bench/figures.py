@@ -15,8 +15,8 @@ class Figures:
     def __init__(self, lab, name, unit, command_ours, command_peer, better="lower",
                  ratio_max=None, ratio_min=None, ours_max=None):
         self.lab, self.name, self.unit, self.better = lab, name, unit, better
-        self.ratio_max, self.ratio_min = ratio_max, ratio_min  # of ours to the peer's
-        self.ours_max = ours_max  # an absolute limit: the machine's speed is in it
+        self.ratio_max, self.ratio_min = ratio_max, ratio_min  # ours divided by the peer's
+        self.ours_max = ours_max  # an absolute limit: it depends on the machine's speed
         self.commands = {"command_ours": command_ours, "command_peer": command_peer}
         self.ours, self.peer = [], []
         lab.step(f"{name}, ours: {command_ours}")
@@ -27,7 +27,7 @@ class Figures:
         PATH.write_text("[]\n")
 
     def round(self, ours, peer):
-        """One figure of each, measured directly after one another."""
+        """Adds one figure of each, measured directly one after the other."""
         self.ours.append(ours)
         self.peer.append(peer)
         self.lab.step(f"{self.name}: ours {ours:.4g} {self.unit}, peer {peer:.4g} {self.unit}")
@@ -57,7 +57,8 @@ class Figures:
                            f"{self.name}: ratio {ratio:.3f}, at least {self.ratio_min} was wanted")
 
     def interval(self):
-        """Of the ratio, by bootstrap: what other rounds of the same kind would have shown."""
+        """Returns the ratio's interval, by bootstrap: what other rounds of the same kind would have
+        shown."""
         dice = random.Random(0)  # the same figures, the same interval
 
         def once():
@@ -69,7 +70,7 @@ class Figures:
 
 
 def seconds(lab, command):
-    """On the emulated host's own clock, without the way there."""
+    """Measures on the emulated host's own clock, without the way there."""
     shown = lab.host.run(f"began=$(date +%s.%N); {command} >/dev/null || exit 1; "
                          "echo \"$(date +%s.%N) $began\"", timeout=300).stdout.split()
     return float(shown[0]) - float(shown[1])

@@ -20,7 +20,7 @@ def free_port():
 
 
 class TlsConnection(http.client.HTTPSConnection):
-    """From an address of its own, as another machine would be."""
+    """Connects from an address of its own, as another machine would."""
 
     def __init__(self, port, address):
         context = ssl.create_default_context()
@@ -37,7 +37,7 @@ class TlsConnection(http.client.HTTPSConnection):
 
 
 class Daemon(live_daemon.Daemon):
-    """With the packages' flags, and served over TLS."""
+    """A daemon with the packages' flags, served over TLS."""
 
     def __init__(self, folder):
         self.store, self.port = folder / "state/vfmgr.db", free_port()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VF in a VM, and RDMA over it between VM and host: by vf-guest, and by perftest."""
+"""A VF in a VM, and RDMA over it between VM and host, with vf-guest and with perftest."""
 
 import json
 from statistics import median
@@ -9,9 +9,9 @@ from vflab.host import CommandFailed, NotInTime
 from vflab.product import TRAIN, Product
 
 VM = "bench-vm"
-MTU = 4096  # what a netdev of 9000 bytes gives RDMA
+MTU = 4096  # RDMA's MTU on a netdev of 9000 bytes
 ROUNDS = 15
-TRIALS = 3  # of each set of flags
+TRIALS = 3  # with each set of flags
 IB_LISTENS, RPING_LISTENS = "ss -ltn | grep 18515", "rdma res show cm_id | grep LISTEN"
 PEER_SECONDS = 40  # ib_send_lat -e hangs at times: verification.md, 3.6
 
@@ -21,22 +21,23 @@ class Rdma:
         self.lab, self.product = lab, Product(lab)
         self.product.manage(num_vfs=1)
         self.vm = lab.vm(VM, command_line=command_line).wait_ready()
-        lease = self.product.lend(VM, network="train", settings={"trust": True})
-        self.vm.wait_for("the VF", f"grep -l {lease['settings']['mac']} /sys/class/net/*/address")
-        self.netdev = self.vm.netdev(lease["settings"]["mac"])
+        attachment = self.product.attach(VM, network="train", settings={"trust": True})
+        self.vm.wait_for("the VF",
+                         f"grep -l {attachment['settings']['mac']} /sys/class/net/*/address")
+        self.netdev = self.vm.netdev(attachment["settings"]["mac"])
         if "vf-guest=off" in command_line:
             self.vm.run("vf-guest up", timeout=120)
         else:
             self.vm.wait_for("the VF configured", "vf-guest status -o json | "
                              "grep '\"complete\": true'", 120)
-        self.host_address, self.vm_address = TRAIN["host_address"], lease["address"]
-        # perftest agrees on its queue pairs over TCP, which vfmgr keeps from the tenant.
+        self.host_address, self.vm_address = TRAIN["host_address"], attachment["address"]
+        # perftest exchanges its queue pairs over TCP, which vfmgr blocks for the tenant.
         self.product.open_host()
         self.on_host = device_of(lab.host.run, self.host_address)
         self.on_vm = device_of(self.vm.run, self.vm_address)
 
     def ours(self, words):
-        """What one test of vf-guest measured."""
+        """Returns the measurement of one vf-guest test."""
         said = self.vm.run(f"vf-guest verify {words} -o json", timeout=300).stdout
         verification, = json.loads(said)
         test = verification["tests"][-1]
@@ -45,7 +46,7 @@ class Rdma:
         return test["figures"]
 
     def peer(self, words):
-        """The line of figures that perftest prints, in words."""
+        """Returns the fields of perftest's line of figures."""
         limited = f"timeout {PEER_SECONDS} {words}"
         server = self.server(f"{limited} {self.on_host}", IB_LISTENS)
         try:
@@ -56,7 +57,7 @@ class Rdma:
         return shown[head + 1].split()
 
     def seconds(self, command, timeout=300):
-        """How long it takes in the VM, by the VM's clock, in hundredths of a second."""
+        """Returns a command's time in the VM, by the VM's clock, in hundredths of a second."""
         shown = self.vm.run(f"read began idle </proc/uptime; {command} >/run/bench.out 2>&1 || "
                             "{ cat /run/bench.out >&2; exit 1; }; "
                             "read ended idle </proc/uptime; echo $ended $began", timeout=timeout)
@@ -64,7 +65,7 @@ class Rdma:
         return float(ended) - float(began)
 
     def rping_seconds(self, count):
-        """So many pings of rping in the VM; that the server starts is not in it."""
+        """Times `count` pings of rping in the VM, without the server's start."""
         words = f"-C {count} -a {self.host_address}"
         server = self.server(f"rping -s {words}", RPING_LISTENS)
         took = self.seconds(f"rping -c {words}")
@@ -72,7 +73,7 @@ class Rdma:
         return took
 
     def server(self, words, port):
-        """A server of the host's, from when it listens."""
+        """Starts a server on the host and waits until it listens."""
         server = self.lab.host.background(words)
         self.lab.host.wait_for(f"{words} listens", port, 20)
         return server
@@ -83,7 +84,7 @@ class Rdma:
 
 
 def device_of(run, address):
-    """perftest's words for the RoCE v2 GID of that address."""
+    """Returns perftest's options for the RoCE v2 GID of that address."""
     octets = "".join(f"{int(part):02x}" for part in address.split("."))
     tail = f"{octets[:4]}:{octets[4:]}"
     found = run("cd /sys/class/infiniband; for g in */ports/1/gids/*; do "
@@ -94,7 +95,7 @@ def device_of(run, address):
 
 
 def compare(lab, name, ours, peer, variants, better, limit):
-    """`ours` and `peer` are (command, figure of it); the peer gets the best of its variants."""
+    """`ours` and `peer` are (command, its figure); the peer gets the best of its variants."""
     lab.expect("rounds")
     rdma = Rdma(lab)
     command_ours, take_ours = ours

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A netdevsim port in the emulated host, and the five attributes that benches set of its VFs."""
+"""A netdevsim port in the emulated host, and the five attributes that benches set on its VFs."""
 
 from figures import seconds
 from vflab.netdevsim import Netdevsim
@@ -13,7 +13,7 @@ REPEATS = 5
 
 
 class Port(Netdevsim):
-    """Rounds have numbers: two that follow each other differ in every value of every VF."""
+    """Rounds have numbers: two consecutive rounds differ in every value of every VF."""
 
     def __init__(self, lab, vfs):
         programs = {name: built(lab, name) for name in ("configure_vfs", "bare_vfs")}
@@ -29,11 +29,11 @@ class Port(Netdevsim):
                              f"{REPEATS}", timeout=300).json()
 
     def check(self, number):
-        """Every VF is as this round, whoever ran it, leaves it."""
+        """Checks that every VF is as this round leaves it, whichever program ran it."""
         self.host.run(f"{FOLDER}/configure_vfs check {self.netdev} {self.vfs} {number}")
 
     def batch(self, number):
-        """The five attributes in a file for `ip -batch`, a line for each VF."""
+        """Returns a file for `ip -batch` with the five attributes, one line for each VF."""
         on = "on" if number % 2 == 0 else "off"
         self.host.write(BATCH, "".join(
             f"link set dev {self.netdev} vf {vf} "

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How each answer that api/openapi.yaml describes is had of a daemon on fakes.
+"""How each answer that api/openapi.yaml describes is provoked from a daemon on fakes.
 
-What a parameter or a role of the document provokes holds for every operation and stands in
-Api.provoke(); what an operation alone can do stands in a method named after both: attach_404()."""
+An answer that comes from a parameter or a role of the document is the same for every operation, and
+is in Api.provoke(). A single operation's own answer is in a method named after both:
+attach_404()."""
 
 import json
 
@@ -10,10 +11,10 @@ from described import API
 from live_daemon import until
 
 PF, SPARE, CARD = "0000:01:00.0", "0000:02:00.0", "0000:03:00.0"
-LOOSE, ELSEWHERE = "0000:04:00.0", "0000:05:00.0"  # a PF that is taken out, and put in there
+LOOSE, ELSEWHERE = "0000:04:00.0", "0000:05:00.0"  # a PF that is removed, and inserted there
 NETWORK = {"name": "lab", "prefix": "192.168.100.0/24", "host_address": "192.168.100.1",
            "rdma": "rxe"}
-# Its address is no RDMA device's.
+# Its address belongs to no RDMA device.
 BARE = {"name": "bare", "prefix": "192.168.101.0/24", "host_address": "192.168.101.1"}
 SPEC = {"mode": "manage", "num_vfs": 16, "networks": [NETWORK, BARE]}
 VMS = [f"vm{number}" for number in range(1, 49)]
@@ -28,7 +29,7 @@ def example(name):
 
 
 def card():
-    """As the daemon reads it; what it knows besides is added by the route."""
+    """Returns the card as the daemon reads it; the route adds what else it knows."""
     known = example("firmware")
     settings = known["current"]
     return {**{key: value for key, value in known.items()
@@ -47,13 +48,13 @@ HOST = {"pfs": [{"model": "igb", "pci": PF, "ifname": "enp1s0", "total_vfs": 16}
                     "rxe_module": True, "siw_module": True, "stale": False, "stale_reason": "",
                     "observed_at": "2026-01-31T12:00:00.000Z"}}
 CONFIG = '[rdma_links]\ntrusted_netdevs = ["eno2", "lo", "eno9"]\n'
-# Who asks for all of this asks more than anybody else would.
+# A client that provokes all of this sends more requests than any other would.
 LIMITS = "[limits]\nchanges_burst = 2000\nchanges_per_second = 5\n"
 
-# Bodies that are taken. Those of which others are generated have a value for every member.
+# Accepted bodies. Those that others are generated from have a value for every member.
 BODIES = {"replacePfSpec": SPEC, "attach": {"vm": "vm1", "pf": PF}, "verify": {},
-          "changeFirmware": {"settings": {"NUM_OF_VFS": 4}}, "openStockClients": {},
-          "addRdmaLink": {"type": "rxe", "netdev": "eno2"}, "createToken": {"role": "viewer"},
+          "changeFirmware": {"settings": {"NUM_OF_VFS": 4}}, "openInterop": {},
+          "addRdmaLink": {"type": "rxe", "ifname": "eno2"}, "createToken": {"role": "viewer"},
           "rekeyPf": {"to": ELSEWHERE}}
 WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf", "networks": [{**NETWORK, "vlan": 100,
                                                                      "mtu": 1500}]},
@@ -61,10 +62,10 @@ WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf", "networks": [{**NETWORK
          "verify": example("verify_request-responder"),
          "changeFirmware": {"settings": {"SRIOV_EN": True, "NUM_OF_VFS": 4, "LINK_TYPE_P1": "IB",
                                          "LINK_TYPE_P2": "ETH", "ATS_ENABLED": True}},
-         "openStockClients": example("stock_request"), "addRdmaLink": example("rdma_link_spec"),
+         "openInterop": example("interop_request"), "addRdmaLink": example("rdma_link_spec"),
          "createToken": example("token_request"), "rekeyPf": example("rekey_request")}
 
-# What the server knows better than the schema, at the path that is changed.
+# Rules that the server has and the schema lacks, at the path that is changed.
 RULES = {"replacePfSpec": {"networks": "names are unique"},
          "attach": {"network": "verification and address need one",
                     "settings/min_tx_rate_mbps": "is not above the maximum"}}
@@ -91,7 +92,7 @@ class Api:
         return self.daemon.ask("POST", "/v1/tokens", {"role": role})[1]
 
     def quarantine(self, vm):
-        """The number of a VF that could not be reset."""
+        """Returns the number of a VF whose reset failed."""
         path = "/v1/attachments/" + self.attached(vm)
         index = self.daemon.ask("GET", path)[1]["vf"]["index"]
         self.daemon.happen(refuse_step="reset_vf")
@@ -126,7 +127,7 @@ class Api:
         answer = self.once(*what, headers=headers, **how)
         if answer.status != 429 or "Authorization" in (headers or {}):
             return answer
-        # Who was refused often is refused for a while; somebody else is not.
+        # A client that was refused often is refused for a while; another client is not.
         self.who = {"Authorization": "Bearer " + self.new_token("admin")["token"]}
         return self.once(*what, headers=headers, **how)
 
@@ -161,7 +162,7 @@ class Api:
         return None
 
     def flooded(self, operation):
-        """By principals of their own, so that nobody else is refused."""
+        """Floods with principals of their own, to keep the others from being refused."""
         role = "viewer" if self.operations[operation].method == "GET" else "operator"
         if role not in self.greedy:
             self.greedy[role] = self.new_token(role)["token"]
@@ -174,7 +175,7 @@ class Api:
         self.daemon.happen(step_milliseconds=600000)
         begun = self.fill("replacePfSpec", body={"num_vfs": 3}, pci=SPARE)
         if operation == "addRdmaLink":
-            self.ask(operation, body={"type": "siw", "netdev": "eno2"}, name="siw0")
+            self.ask(operation, body={"type": "siw", "ifname": "eno2"}, name="siw0")
         elif operation == "forgetPf":
             self.ask(operation, pci=SPARE)
         else:
@@ -185,7 +186,7 @@ class Api:
         self.put_back()
 
     def fill(self, operation, **how):
-        """Begins such operations until one is refused; those that wait for the first one's end."""
+        """Begins such operations until one is refused; those begun wait for the first one's end."""
         begun = []
         for _ in range(SLOTS_TRIED_MAX):
             answer = self.ask(operation, **how)
@@ -195,7 +196,7 @@ class Api:
         return begun
 
     def detach_503(self):
-        """Places of their own, which only other detaches take."""
+        """Fills the places that only detaches take."""
         self.daemon.happen(step_milliseconds=600000)
         begun = self.fill("liftQuarantine")
         self.ask("detach")
@@ -207,17 +208,17 @@ class Api:
     liftQuarantine_503 = detach_503
 
     def verify_503(self):
-        """Of one VM; a silent one keeps nobody from detaching."""
+        """Verifies one VM; a silent one keeps no admin from detaching."""
         silent = self.attached("vm7", network="lab")
         begun = self.fill("verify", body={"timeout_seconds": 600}, id=silent)
         self.daemon.do("DELETE", f"/v1/attachments/{silent}")
         for one in begun:
             assert self.daemon.ended(one)["state"] == "failed"
 
-    # --- of single operations -------------------------------------------------------------------
+    # --- answers of single operations ------------------------------------------------------------
 
-    def readyz(self, wanted):
-        until(lambda: self.ask("ready").status == wanted, f"readyz did not answer {wanted}")
+    def readyz(self, expected):
+        until(lambda: self.ask("ready").status == expected, f"readyz did not answer {expected}")
 
     def ready_503(self):
         self.daemon.happen(libvirt="down")
@@ -249,9 +250,9 @@ class Api:
         self.put_back()
 
     def forgetPf_409(self):
-        self.ask("forgetPf")  # VFs of it are lent
+        self.ask("forgetPf")  # VFs of it are attached
 
-    # A PF that is taken out, and perhaps put in elsewhere, asked about, and put back.
+    # A PF that is removed, perhaps inserted elsewhere, queried, and inserted again.
 
     def taken_out(self, operation, query="", to=None, libvirt="up", **card):
         spec = self.daemon.call("PUT", f"/v1/pfs/{LOOSE}/spec", {"num_vfs": 2})
@@ -293,7 +294,8 @@ class Api:
 
     def rekeyPf_202(self):
         self.taken_out("rekeyPf", to=ELSEWHERE)
-        answer = self.ask("rekeyPf", body={"to": LOOSE}, pci=ELSEWHERE)  # and back, as the PF is
+        # Back to the PF's own place.
+        answer = self.ask("rekeyPf", body={"to": LOOSE}, pci=ELSEWHERE)
         assert self.daemon.ended(answer.body)["state"] == "succeeded", answer
 
     def rekeyPf_422(self):
@@ -320,7 +322,7 @@ class Api:
         assert self.daemon.ended(answer.body)["state"] == "succeeded"
 
     def attach_202(self):
-        """And back again; the certificate tells how."""
+        """Attaches and detaches; the certificate shows how."""
         answer = self.ask("attach", body={"vm": "vm5", "pf": PF})
         ended = self.daemon.ended(answer.body)
         assert ended["state"] == "succeeded", ended
@@ -338,43 +340,43 @@ class Api:
 
     def verify_202(self):
         answer = self.ask("verify", body={"timeout_seconds": 5})
-        self.daemon.ended(answer.body)  # nobody verifies in that VM
+        self.daemon.ended(answer.body)  # no vf-guest runs in that VM
 
     def verify_422(self):
         self.ask("verify", id=self.bare)
 
-    def showStockClients_200(self):
-        self.ask("openStockClients")
-        self.ask("showStockClients")
-        self.ask("closeStockClients", "?dry_run=true")
-        self.ask("closeStockClients")
+    def showInterop_200(self):
+        self.ask("openInterop")
+        self.ask("showInterop")
+        self.ask("closeInterop", "?dry_run=true")
+        self.ask("closeInterop")
 
-    openStockClients_200_StockClients = showStockClients_200
-    closeStockClients_200 = closeStockClients_204 = showStockClients_200
+    openInterop_200_InteropWindow = showInterop_200
+    closeInterop_200 = closeInterop_204 = showInterop_200
 
-    def openStockClients_409(self):
-        self.ask("openStockClients", id=self.bare)  # the host has no address there
+    def openInterop_409(self):
+        self.ask("openInterop", id=self.bare)  # the host has no address there
 
     def addRdmaLink_200_RdmaLink(self):
         self.ask("addRdmaLink")
 
     def addRdmaLink_202(self):
         for operation in ("addRdmaLink", "deleteRdmaLink"):
-            link = {"type": "siw", "netdev": "eno2"} if operation == "addRdmaLink" else None
+            link = {"type": "siw", "ifname": "eno2"} if operation == "addRdmaLink" else None
             answer = self.ask(operation, body=link, name="siw0")
             assert self.daemon.ended(answer.body)["state"] == "succeeded"
 
     deleteRdmaLink_202 = addRdmaLink_202
 
     def addRdmaLink_404(self):
-        self.ask("addRdmaLink", body={"type": "rxe", "netdev": "eno9"}, name="rxe9")
+        self.ask("addRdmaLink", body={"type": "rxe", "ifname": "eno9"}, name="rxe9")
 
     def addRdmaLink_422(self):
-        self.ask("addRdmaLink", body={"type": "rxe", "netdev": "lo"}, name="rxe9")
+        self.ask("addRdmaLink", body={"type": "rxe", "ifname": "lo"}, name="rxe9")
 
     def default_500(self):
         self.daemon.happen(peers="broken")
-        self.ask("openStockClients")
+        self.ask("openInterop")
         self.daemon.happen(peers="right")
 
     def createToken_201(self):

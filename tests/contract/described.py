@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an OpenAPI document says: its operations, every answer of each, and whether one is so."""
+"""What an OpenAPI document describes: its operations, every answer of each, and whether an answer
+matches."""
 
 import json
 from pathlib import Path
@@ -31,8 +32,9 @@ class Operation:
 
 
 class Document:
-    """An answer that it describes has a name: (operation, status, schema). `schema` tells apart
-    what one status may answer; what `default` may answer at any path has no operation."""
+    """Names each answer that it describes: (operation, status, schema). `schema` distinguishes the
+    bodies that one status may have; an answer that `default` describes, at any path, has no
+    operation."""
 
     def __init__(self, name):
         self.name, self.whole = name, yaml.safe_load((API / name).read_text())
@@ -56,7 +58,7 @@ class Document:
         return node
 
     def schemas(self, response):
-        """By name, what the body of a response may be."""
+        """Returns, by name, the schemas that a response's body may match."""
         content = response.get("content")
         if not content:
             return {"": None}
@@ -79,7 +81,7 @@ class Document:
                 for error in checked.iter_errors(value)]
 
     def judge(self, operation, answer):
-        """The name of the answer that was given; AssertionError when none is described so."""
+        """Returns the name of the answer; AssertionError when none is described like it."""
         status = str(answer.status)
         known = operation and operation.responses.get(status)
         if not known:

@@ -154,7 +154,7 @@ void take_out(FakeKernel& kernel, PciAddress const& pf) {
     kernel.change([&](KernelView& view) { view.pfs.erase(pf); });
 }
 
-// As a boot finds it: without VFs, with the MAC or GUID that it had.
+// As after a boot: without VFs, with the MAC or GUID that the card had before.
 void put_in(FakeKernel& kernel, DriverModel const& model, PfState const& card,
             Moving const& moving) {
     auto pf = make_pf(model, to_string(moving.to), card.info.ifname);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host of fakes from a JSON document, as vfmgrd_on_fakes has it, and what happens to it while the
-// daemon runs. Owned by main(); any thread.
+// A host of fakes built from a JSON document, as vfmgrd_on_fakes uses it, and the changes that
+// happen to it while the daemon runs. Owned by main(); any thread.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@
 
 namespace vfmgr::fakes {
 
-// What the look at the address of a VM's VF comes to: it is the VF's, somebody else's, nobody's,
-// the kernel's refusal, no end, an exception.
+// The result of the check that a VM's address is its VF's: it is the VF's, it is another machine's,
+// no machine answers, the kernel refuses the check, the check never returns, the check throws.
 enum class Peers { right, wrong, silent, refused, hanging, broken };
 
 // {"pfs": [{"model": "igb", "pci": "0000:01:00.0", "ifname": "enp1s0", "total_vfs": 7,
@@ -26,31 +26,31 @@ enum class Peers { right, wrong, silent, refused, hanging, broken };
 //  "firmware": [a card as GET /v1/host/firmware shows it, without pending, in_use and tries],
 //  "network": {"netdevs": {…}, "rdma": {…}, …},        // as in the store of views
 //  "gids": ["192.168.100.1"],                          // addresses of the process's RDMA device
-//  "step_milliseconds": 200}                           // of each step of the kernel
-// All of it may be left out.
+//  "step_milliseconds": 200}                           // duration of each kernel step
+// Every member may be absent.
 class FakeHost final {
   public:
-    // The document's violations, when it has any.
+    // Returns the document's violations, if it has any.
     [[nodiscard]] Result<void> load(nlohmann::json const& document);
-    // One thing that happens to the host; its one member says what:
+    // Applies one change to the host; the line's only member names it:
     // {"start_vm": UUID} {"stop_vm": UUID} {"hold": {"pci", "pid", "comm"}} {"release": {"pci",
     // "pid"}} {"stuck": {"pf", "why"}} {"unstick": PF} {"libvirt": "down" or "up"}
-    // {"detach": "works", "not_done" or "times_out"} {"step_milliseconds": 200}; with 0 those that
-    // wait go on
-    // {"take_out": PF}, its card is out; {"put_in": {"pf", "to", "total_vfs"}}, the one that the
-    // document has at `pf`, with that many or as many VFs
-    // {"refuse_step": "reset_vf"}, or "read_firmware", until it is {"refuse_step": ""}
-    // {"peers": "wrong"}, or another of Peers, until it is {"peers": "right"}
+    // {"detach": "works", "not_done" or "times_out"} {"step_milliseconds": 200}; 0 also lets the
+    // steps that wait continue
+    // {"take_out": PF} removes its card; {"put_in": {"pf", "to", "total_vfs"}} inserts the card
+    // that the document has at `pf`, with that many VFs, or as many as before
+    // {"refuse_step": "reset_vf"}, or "read_firmware", until {"refuse_step": ""}
+    // {"peers": "wrong"}, or another of Peers, until {"peers": "right"}
     [[nodiscard]] Result<void> happen(std::string_view line);
 
     [[nodiscard]] Kernel& kernel() { return timed_kernel_; }
     [[nodiscard]] Hypervisor& hypervisor() { return timed_hypervisor_; }
-    // What is asked of a VM's address before a session opens.
+    // The check of a VM's address before a session opens.
     [[nodiscard]] Result<void> check_peer();
 
   private:
-    // Beside the fake, what a test may change while threads run: when it was observed, how long
-    // a step takes.
+    // Adds to the fake what a test may change while threads run: the time of an observation, the
+    // duration of a step.
     class TimedKernel final : public Kernel {
       public:
         explicit TimedKernel(FakeHost& host) : host_(host) {}
@@ -74,12 +74,12 @@ class FakeHost final {
     };
 
     FakeKernel kernel_;
-    std::map<PciAddress, PfState> cards_;  // as the document has them
+    std::map<PciAddress, PfState> cards_;  // as in the document
     FakeHypervisor hypervisor_{kernel_};
     TimedKernel timed_kernel_{*this};
     TimedHypervisor timed_hypervisor_{*this};
     std::atomic<bool> libvirt_down_ = false;
-    std::mutex mutex_;               // guards what follows, and hypervisor_.detach
+    std::mutex mutex_;               // guards the members below, and hypervisor_.detach
     std::condition_variable quick_;  // something happened
     std::chrono::milliseconds step_time_{0};
     std::string refused_step_;

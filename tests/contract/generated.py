@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies from a schema: each is a good one with one thing in it changed. The schema says whether
-the change is to a good or to a bad value; what is tried is chosen from its bounds."""
+"""Bodies from a schema: each is a good one with one thing in it changed. The schema decides whether
+the new value is good or bad; the values tried come from its bounds."""
 
 import copy
 
@@ -33,7 +33,7 @@ def without(body, path):
 
 class Bodies:
     """`good` and `bad` are pairs of the path that was changed and the body. The base has a value
-    for whatever is to be changed."""
+    for everything that is to be changed."""
 
     def __init__(self, document, schema, base):
         self.document, self.base, self.tried = document, base, []

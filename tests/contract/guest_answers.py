@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How each answer that the documents of guest plane and responder describe is had. As in
-api_answers.py: what holds for every operation stands in provoke(), the rest in methods named after
+"""How each answer that the documents of guest plane and responder describe is provoked. As in
+api_answers.py: what applies to every operation is in provoke(), the rest in methods named after
 operation and status."""
 
 import concurrent.futures
@@ -12,7 +12,7 @@ from live_daemon import UnixConnection
 
 ADDRESSES = ["192.168.100.1/24", "192.168.101.1/24"]
 REPORT = {"nonce": "none", "tests": []}
-SESSIONS_MAX = 16  # that a responder serves at once
+SESSIONS_MAX = 16  # served by a responder at once
 TRIES_MAX = 40
 WHOLE_REPORT = {
     "nonce": "none", "digests": {"rc_ping": "00"}, "facts": {"kernel": "6.1"}, "error": "none",
@@ -39,7 +39,7 @@ SESSION = {"attachment": "none", "run": "none", "nonce": "none", "guest": end_at
 STREAM = {**stream("transfer", "192.168.100.9"), "dct": {"qp_num": 1, "key": 1}}
 WHOLE = {"start_guest_run": {"profile": "quick"}, "open_session": SESSION, "open_stream": STREAM,
          "report_session": WHOLE_REPORT, "report_run_error": WHOLE_REPORT}
-# What the server knows better than the schema, at the path that is changed.
+# Rules that the server has and the schema lacks, at the path that is changed.
 RULES = {"open_stream": {"kind": "others have no back or no dct", "pairs": "a transfer has one",
                          "message_bytes": "whole chunks, as many as back has",
                          "back": "a transfer needs it", "back/length": "for a whole message"}}
@@ -49,23 +49,23 @@ WAITS = {"Prefer": "respond-async"}
 
 
 class Guests:
-    """The VMs of a daemon, each with a CID; those that are asked for get a VF."""
+    """The VMs of a daemon, each with a CID; those that a test uses get a VF."""
 
     def __init__(self, asker, daemon):
         self.asker, self.daemon, self.names = asker, daemon, iter(VMS[9:])
         self.operations = asker.document.operations
         vms = daemon.ask("GET", "/v1/vms")[1]["items"]
         self.cids = {vm["name"]: str(vm["vsock_cid"]) for vm in vms if vm["vsock_cid"]}
-        self.cid, self.attachment, self.address = self.lent()
+        self.cid, self.attachment, self.address = self.attached()
 
-    def lent(self, name=None, network="lab"):
+    def attached(self, name=None, network="lab"):
         name = name or next(self.names)
         ended = self.daemon.do("POST", "/v1/attachments",
                                {"vm": name, "pf": PF, "network": network})
-        lease = self.daemon.ask("GET", ended["subject"])[1]
-        return self.cids[name], lease["id"], lease["address"]
+        attachment = self.daemon.ask("GET", ended["subject"])[1]
+        return self.cids[name], attachment["id"], attachment["address"]
 
-    def take_back(self, attachment):
+    def detach(self, attachment):
         self.daemon.do("DELETE", "/v1/attachments/" + attachment)
 
     def connect(self):
@@ -96,8 +96,8 @@ class Guests:
         return None
 
     def asking(self, operation):
-        """Asks with one body after another, in the name of VMs by turns, as each may ask only so
-        often; of those with a session where one is needed."""
+        """Sends one body after another, from the VMs in turn, as each may send only so many
+        requests; where a session is needed, only from VMs that have one."""
         those = itertools.cycle(self.cids.items())
         if operation == "open_stream":
             had = [self.opened() for _ in range(6)]
@@ -126,8 +126,8 @@ class Guests:
                 "guest": end_at(address)}
 
     def opened(self, name=None, **network):
-        """A VM with a VF, and the answer to its wish for a session."""
-        cid, attachment, address = self.lent(name, **network)
+        """Returns a VM with a VF, and the answer to its request for a session."""
+        cid, attachment, address = self.attached(name, **network)
         run = self.run(cid, attachment)
         answer = self.ask("open_session", cid, self.request(run, address))
         return cid, attachment, address, answer
@@ -136,10 +136,10 @@ class Guests:
         self.daemon.happen(peers=how)
         attachment = self.opened()[1]
         self.daemon.happen(peers="right")
-        self.take_back(attachment)
+        self.detach(attachment)
 
     def open_session_201(self):
-        """And what is done in a session."""
+        """Opens a session and sends the requests that belong in it."""
         cid, attachment, address, answer = self.opened()
         session = answer.body["session"]
         opened = self.ask("open_stream", cid, stream("one_sided", address), session=session)
@@ -147,13 +147,13 @@ class Guests:
         self.ask("open_stream", cid, "{", session=session)
         self.ask("open_stream", cid, stream("one_sided", address, 4, 8 << 20), session=session)
         self.ask("report_session", cid, session=session)
-        self.take_back(attachment)
+        self.detach(attachment)
 
     open_stream_201 = open_stream_400 = close_stream_204 = open_stream_422 = open_session_201
     report_session_200 = open_session_201
 
     def open_session_202(self):
-        """One VM has no more than its share."""
+        """Opens sessions until one VM has its share, and no more."""
         name, had = next(self.names), []
         for _ in range(SESSIONS_MAX):
             _, attachment, _, answer = self.opened(name)
@@ -161,19 +161,19 @@ class Guests:
             if answer.status == 202:
                 break
         for attachment in had:
-            self.take_back(attachment)
+            self.detach(attachment)
 
     def open_session_409(self):
         self.with_peers("wrong")
 
     def open_stream_202(self):
-        """Only one is served that takes a CPU."""
+        """Opens two streams that take a CPU each; only one is served."""
         had = [self.opened() for _ in range(2)]
         for cid, _, address, answer in had:
             self.ask("open_stream", cid, stream("write_echo", address),
                      session=answer.body["session"])
         for _, attachment, _, _ in had:
-            self.take_back(attachment)
+            self.detach(attachment)
 
     def get_guest_config_200(self):
         self.ask("get_guest_config")
@@ -188,15 +188,15 @@ class Guests:
         self.run(self.cid, self.attachment)
 
     def start_guest_run_409(self):
-        """The control thread begins both runs before either is answered, when it is busy."""
+        """When the control thread is busy, it begins both runs before either is answered."""
         with concurrent.futures.ThreadPoolExecutor(24) as together:
             for _ in range(TRIES_MAX):
-                cid, attachment, _ = self.lent()
+                cid, attachment, _ = self.attached()
                 for _ in range(20):
                     together.submit(self.daemon.call, "GET", "/v1/operations")
                 both = [together.submit(self.run, cid, attachment) for _ in range(6)]
                 answers = [one.result() for one in both]
-                self.take_back(attachment)
+                self.detach(attachment)
                 if any("run" not in answer for answer in answers):
                     break
 
@@ -205,10 +205,10 @@ class Guests:
         self.ask("report_run_error", run=run["run"],
                  body={"nonce": run["nonce"], "tests": [], "error": "nothing works"})
 
-    # --- whatever is asked for ------------------------------------------------------------------
+    # --- answers of any operation ----------------------------------------------------------------
 
     def default_422(self):
-        self.take_back(self.opened(network="bare")[1])
+        self.detach(self.opened(network="bare")[1])
 
     def default_500(self):
         self.with_peers("broken")
@@ -233,7 +233,7 @@ RESPONDERS_WHOLE = {
 
 
 class Responders:
-    """vf-guest serve, whose clients say themselves what their guests may do."""
+    """vf-guest serve, whose clients declare themselves what their guests may do."""
 
     def __init__(self, asker, daemon, connect, token):
         self.asker, self.daemon, self.connect = asker, daemon, connect

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vfmgrd as it is, on fakes: started, asked, and ended. What happens to its host is said to it."""
+"""The real vfmgrd on fakes: started, queried, and ended. Tests change its host over its standard
+input."""
 
 import contextlib
 import grp
@@ -18,7 +19,7 @@ NOBODY = 65534  # a uid that has no role
 
 
 def until(asked, what, seconds=60):
-    """Asks again and again for what nobody tells of; returns the first answer that is true."""
+    """Polls for a state that sends no notification; returns the first answer that is true."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if answer := asked():
@@ -38,7 +39,7 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Answer:
-    """A whole answer; its body parsed where there is one."""
+    """A whole answer; its body parsed if it has one."""
 
     def __init__(self, response):
         self.status, self.headers = response.status, response.headers
@@ -52,7 +53,7 @@ class Answer:
 
 @contextlib.contextmanager
 def somebody():
-    """Without a role, as far as the socket tells; only root can be somebody else."""
+    """Runs as a user without a role, by the socket's credentials; only root can change its uid."""
     if os.getuid() == 0:
         os.seteuid(NOBODY)
     try:
@@ -64,7 +65,7 @@ def somebody():
 
 class Daemon:
     def __init__(self, folder, host, config="", addresses=(), words=(), program=DAEMON):
-        """With `addresses` it has a network of its own, whose enp1s0 has them."""
+        """With `addresses` it has a network namespace of its own, whose enp1s0 has them."""
         self.folder, self.socket, self.guests = folder, folder / "api.sock", folder / "guests.sock"
         (folder / "vfmgr.toml").write_text(
             f'state_dir = "{folder}/state"\n[listen.unix]\npath = "{self.socket}"\n'
@@ -75,8 +76,8 @@ class Daemon:
         command = [program, "--config", folder / "vfmgr.toml", "--host", folder / "host.json",
                    "--guests", self.guests, *words]
         if addresses:
-            # The loopback device, renamed: it is the one that is there, and ifindex 1, which the
-            # fakes' RDMA device is of.
+            # The loopback device, renamed: the new namespace has it, and it has ifindex 1, which
+            # the fakes' RDMA device belongs to.
             network = "".join(f"ip address add {one} dev enp1s0; " for one in addresses)
             command = ["unshare", "--net", "sh", "-ec",
                        f'ip link set lo name enp1s0; {network} ip link set enp1s0 up; exec "$@"',
@@ -87,13 +88,14 @@ class Daemon:
     def start(self):
         notify = self.folder / "notify"
         notify.unlink(missing_ok=True)
-        # What systemd waits for. Closed then: a queue that nobody reads blocks who writes to it.
+        # What systemd waits for. Closed afterwards: a queue that no process reads blocks its
+        # writers.
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
             ready.bind(str(notify))
             self.process = subprocess.Popen(
                 self.command, env={**os.environ, "NOTIFY_SOCKET": str(notify)},
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
-            ready.settimeout(60)  # the daemon's end closes no datagram socket of ours
+            ready.settimeout(60)  # the daemon's exit closes no datagram socket of ours
             try:
                 while ready.recv(100) != b"READY=1":
                     pass

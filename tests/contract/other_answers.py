@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How what `default` describes is had, at any path: what the transport refuses, and what goes
-wrong behind it. The daemon has narrow limits; `Place` says where a document's paths are served."""
+"""How the answers that `default` describes are provoked, at any path: the transport's refusals, and
+failures behind it. The daemon has narrow limits; `Place` has the path where a document's operations
+are served."""
 
 from live_daemon import somebody
 
@@ -26,7 +27,7 @@ class Place:
                               connection=self.connect(), **{**self.headers, **headers})
 
     def had(self, raw):
-        """The answer to bytes that are no whole request, or none that is taken."""
+        """Returns the answer to bytes that are an incomplete request, or one that is refused."""
         connection = self.connect()
         connection.connect()
         connection.sock.sendall(raw)
@@ -56,7 +57,7 @@ def long_headers(place, daemon):
 
 
 def full(place, _):
-    """The oldest of those that say nothing is told that its place is another's."""
+    """Opens too many silent connections: the oldest is answered that another takes its place."""
     held = []
     for _ in range(64):
         connection = place.connect()

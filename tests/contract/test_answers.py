@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every answer that the documents describe is had of the real daemon, and no other comes; bodies
-that the schemas call good are taken, and those that they call bad refused."""
+"""The real daemon gives every answer that the documents describe, and no other; it accepts bodies
+that the schemas call good, and refuses those that they call bad."""
 
 import functools
 import http.client
@@ -21,7 +21,7 @@ from live_daemon import Answer, Daemon, UnixConnection
 
 
 class Asker:
-    """Judges what comes by the document, and remembers which of its answers came."""
+    """Judges each answer by the document, and remembers which of the described answers came."""
 
     def __init__(self, name):
         self.document, self.came, self.said = Document(name), set(), []
@@ -44,7 +44,7 @@ class Asker:
 
 @pytest.fixture(scope="module")
 def folder():
-    """Also nobody comes to its sockets."""
+    """Any user can reach its sockets, as the tests connect as `nobody`, too."""
     with tempfile.TemporaryDirectory() as made:
         os.chmod(made, 0o755)
         for name in ("wide", "narrow"):
@@ -90,7 +90,7 @@ def guests(wide):
 
 @pytest.fixture(scope="module")
 def responders(narrow, folder, responder_port):
-    # Known by its fingerprint, which is not what is tested here.
+    # A client knows it by its fingerprint, which is not the subject of this test.
     trusting = ssl._create_unverified_context()
     connect = functools.partial(http.client.HTTPSConnection, "127.0.0.1", responder_port,
                                 context=trusting, timeout=60)
@@ -99,7 +99,7 @@ def responders(narrow, folder, responder_port):
 
 
 def provoke_all(asker, provoke):
-    """What went wrong, by answer."""
+    """Returns the failures, by answer."""
     wrong = {}
     for answer in sorted(asker.document.answers, key=lambda one: (one[0] == "default", one)):
         if answer in asker.came:
@@ -109,7 +109,7 @@ def provoke_all(asker, provoke):
             provoke(*answer)
             if answer not in asker.came:
                 wrong[answer] = f"did not come: {asker.said[-5:]}"
-        except Exception as error:  # whatever it was: the others are asked all the same
+        except Exception as error:  # of any kind: the others are tried all the same
             wrong[answer] = f"{type(error).__name__}: {error} {asker.said[-5:]}"[:1500]
     return wrong
 
@@ -161,7 +161,7 @@ def test_responder_gives_every_answer(responders, narrow, capsys):
 
 
 def judge_bodies(document, operation, base, ask, rules, capsys):
-    """`rules` are paths at which the server knows better than the schema, and why."""
+    """`rules` maps paths where the server has a rule that the schema lacks to the reason."""
     bodies, wrong, used = Bodies(document, document.operations[operation].body, base), [], set()
     for good, pairs in ((True, bodies.good), (False, bodies.bad)):
         for path, body in pairs:

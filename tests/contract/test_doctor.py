@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""doctor on this machine: it only reads, any user may, and a bundle gives the same verdicts."""
+"""doctor on this machine: it only reads, any user may run it, and a bundle gives the same
+verdicts."""
 
 import json
 import os
@@ -67,7 +68,7 @@ ASKS_SYSTEMD_TO_ACT = re.compile(r"(Start|Stop|Restart|Reload|Kill|Mask|Enable|D
 
 
 def harmless(call):
-    """Whether a traced call changed nothing."""
+    """Returns whether a traced call changed nothing."""
     name = call.split("(", 1)[0]
     if name.startswith("open"):
         return not FOR_WRITING.search(call) or '"/dev/null"' in call
@@ -116,7 +117,7 @@ def test_an_unknown_symptom_lists_those_there_are():
 
 
 def guides():
-    """Rows of the table of the guides' commands: (what is here, what shows it)."""
+    """Returns the rows of the table of the guides' commands: (what is here, what shows it)."""
     text = (ROOT / "vfmgr/checks/README.md").read_text()
     table = text.split("| the guides' command |", 1)[1].split("\n\n", 1)[0]
     rows = [re.split(r"(?<!\\)\|", line) for line in table.splitlines()[2:]]

@@ -25,7 +25,8 @@ def schema_name(example):
 
 
 def validator(name, schema):
-    """For #/components/schemas/<schema> of a document, whose references point into itself."""
+    """Returns a validator for a document's #/components/schemas/<schema>, whose references point
+    into the document itself."""
     whole = {"$schema": "https://json-schema.org/draft/2020-12/schema",
              "$ref": f"#/components/schemas/{schema}", **document(name)}
     return jsonschema.Draft202012Validator(whole)
@@ -36,7 +37,7 @@ def documents_with(schema):
 
 
 def problems():
-    """code -> (status, exit code), as the C++ says."""
+    """Returns code -> (status, exit code), as in the C++ source."""
     source = (API / "types/problem.cpp").read_text()
     rows = re.findall(r'Row\{Problem::(\w+), "(\w+)", "[^"]+", (\d+), (\d+)\}', source)
     declared = re.findall(r"^    (\w+),\s*//", (API / "types/problem.hpp").read_text(), re.M)
@@ -126,7 +127,7 @@ def test_example_validates(example):
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_example_with_an_unknown_member_does_not(example):
-    """The schemas are closed: a member that one side forgot is found."""
+    """The schemas are closed: the test finds a member that one side forgot."""
     content = json.loads(example.read_text()) | {"surprise": 1}
     with pytest.raises(jsonschema.ValidationError):
         validator(documents_with(schema_name(example))[0], schema_name(example)).validate(content)
@@ -157,7 +158,7 @@ def test_problems_md_knows_no_other_problem():
 
 
 def test_enums_are_those_of_the_types():
-    """Each enum of the document that the C++ has, has the same words in the same order."""
+    """Each enum that both the document and the C++ have has the same words in the same order."""
     sources = "".join(path.read_text() for path in sorted((API / "types").glob("*.hpp")))
     sources += (ROOT / "service/auth/principal.hpp").read_text()
     tables = [re.findall(r'"([^"]+)"', body) for body in

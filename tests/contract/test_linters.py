@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documents pass Redocly's and Spectral's recommended rules, warnings and all."""
+"""The documents pass Redocly's and Spectral's recommended rules, without warnings."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vfmgrd as it is, on fakes: what was refused or ignored without a word before."""
+"""The real vfmgrd on fakes: cases that it once refused or ignored without an explanation."""
 
 import pytest
 from live_daemon import Daemon
@@ -109,24 +109,24 @@ def test_guests_say_who_they_are(daemon):
 def test_a_pf_that_is_gone_ends_by_a_persons_word(tmp_path):
     daemon = Daemon(tmp_path, HOST)
     daemon.do("PUT", PF + "/spec", SPEC)
-    lease = daemon.do("POST", "/v1/attachments", ATTACH)["subject"]
-    mac = daemon.ask("GET", lease)[1]["settings"]["mac"]
+    attachment = daemon.do("POST", "/v1/attachments", ATTACH)["subject"]
+    mac = daemon.ask("GET", attachment)[1]["settings"]["mac"]
     assert daemon.ask("GET", PF)[1]["standing"] == {"is": "here", "detail": None, "remedy": None}
     refused(daemon.ask("POST", PF + "/gone"), 409, "is on this host")
     daemon.happen(take_out="0000:01:00.0")
-    # Nobody has looked since; what is refused looks, and finds it gone.
+    # No observation since. A refusal observes the host first, and finds the PF gone.
     refused(daemon.ask("POST", PF + "/confirm-gone"), 409, "vfctl pf gone")
-    refused(daemon.ask("DELETE", lease), 409, "vfctl pf gone 0000:01:00.0")
+    refused(daemon.ask("DELETE", attachment), 409, "vfctl pf gone 0000:01:00.0")
     shown = daemon.ask("GET", PF)[1]
     assert shown["standing"]["is"] == "gone" and shown["info"]["identity"]["mac"], shown
     assert [pf["info"]["pci"] for pf in daemon.ask("GET", "/v1/pfs")[1]["items"]] == [
         "0000:01:00.0"]
     plan = daemon.ask("POST", PF + "/gone?dry_run=true")[1]["plan"]
     assert len(plan["steps"]) == 1 and mac in " ".join(plan["notes"]), plan
-    assert daemon.ask("GET", lease)[0].status == 200, "a dry run"
+    assert daemon.ask("GET", attachment)[0].status == 200, "a dry run"
     ended = daemon.do("POST", PF + "/gone")
     assert (ended["kind"], ended["subject"]) == ("end_gone_pf", PF)
-    assert daemon.ask("GET", lease)[0].status == 404
+    assert daemon.ask("GET", attachment)[0].status == 404
     assert daemon.do("POST", PF + "/confirm-gone")["steps"] == []
     refused(daemon.ask("GET", PF), 404)
     refused(daemon.ask("POST", PF + "/gone"), 404)
@@ -137,21 +137,22 @@ def test_a_pf_that_is_elsewhere_is_rekeyed(tmp_path):
     daemon = Daemon(tmp_path, HOST)
     daemon.do("PUT", PF + "/spec", SPEC)
     daemon.happen(stop_vm=VM)
-    lease = daemon.do("POST", "/v1/attachments", {**ATTACH, "persistence": "config"})["subject"]
-    before = daemon.ask("GET", lease)[1]
+    attachment = daemon.do("POST", "/v1/attachments",
+                           {**ATTACH, "persistence": "config"})["subject"]
+    before = daemon.ask("GET", attachment)[1]
     refused(daemon.ask("POST", PF + "/rekey", {"to": "0000:02:00.0"}), 409, "is where it was")
     refused(daemon.ask("POST", PF + "/rekey", {}), 400)
     refused(daemon.ask("POST", PF + "/rekey", {"to": "x"}), 400)
     daemon.happen(take_out="0000:01:00.0")
     daemon.happen(put_in={"pf": "0000:01:00.0", "to": "0000:02:00.0"})
-    for method, path in (("POST", PF + "/gone"), ("DELETE", lease)):
+    for method, path in (("POST", PF + "/gone"), ("DELETE", attachment)):
         refused(daemon.ask(method, path), 409, "vfctl pf rekey 0000:01:00.0 0000:02:00.0")
     assert daemon.ask("GET", PF)[1]["standing"]["is"] == "renumbered"
     ended = daemon.do("POST", PF + "/rekey", {"to": "0000:02:00.0"})
     assert ended["kind"] == "rekey_pf"
-    after = daemon.ask("GET", lease)[1]
+    after = daemon.ask("GET", attachment)[1]
     assert after["vf"] == {"pf": "0000:02:00.0", "index": before["vf"]["index"]}
     assert after["settings"] == before["settings"]
     assert daemon.ask("GET", "/v1/pfs/0000:02:00.0")[1]["standing"]["is"] == "here"
-    daemon.do("DELETE", lease)
+    daemon.do("DELETE", attachment)
     daemon.end()

@@ -22,7 +22,7 @@ def families(text):
 
 
 def sound(text):
-    """What the reader takes, and what Prometheus' naming guide asks for besides."""
+    """Checks that the reader accepts it, and what Prometheus' naming guide requires besides."""
     found = families(text)
     assert found
     for name, family in found.items():
@@ -45,7 +45,7 @@ def test_the_golden_file_reads_as_meant():
     found = sound(GOLDEN.read_text())
     assert values(found["vf_guest_info"], version="1.2.3") == [1]
     assert values(found["vf_guest_configured"], attachment="77777777") == [0]
-    good = {"attachment": "3f9c2b1d", "netdev": "enp7s0", "rdma_device": "rxe_3f9c"}
+    good = {"attachment": "3f9c2b1d", "ifname": "enp7s0", "rdma_device": "rxe_3f9c"}
     assert values(found["vf_guest_verification_pass"], **good) == [1]
     assert values(found["vf_guest_verification_pass"], attachment="77777777") == [0]
     assert values(found["vf_guest_verification_timestamp_seconds"], **good) == [1769860812.34]
@@ -75,13 +75,13 @@ def vf_guest(*words):
 
 @pytest.fixture
 def reports(tmp_path):
-    """What vf-guest keeps of two attachments, as it keeps it."""
+    """The reports that vf-guest stores for two attachments, in its own format."""
     folder = tmp_path / "reports"
     folder.mkdir()
     for name, attachment in (("verification", "aaaaaaaa"), ("verification-failed", "bbbbbbbb")):
         verification = json.loads((EXAMPLES / f"{name}.json").read_text())
         (folder / f"{attachment}.json").write_text(
-            json.dumps({**verification, "attachment": attachment, "netdev": "eth1"}))
+            json.dumps({**verification, "attachment": attachment, "ifname": "eth1"}))
     return folder
 
 
@@ -90,11 +90,11 @@ def test_a_report_is_printed_and_measured(reports, tmp_path):
     places = ("--reports", reports, "--state", tmp_path / "none")
     shown = vf_guest(*places, "report", "-o", "json", "--metrics", file)
     assert (shown.returncode, shown.stderr) == (1, "")
-    assert [(each["attachment"], each["verdict"], each["netdev"])
+    assert [(each["attachment"], each["verdict"], each["ifname"])
             for each in json.loads(shown.stdout)] == [("aaaaaaaa", "pass", "eth1"),
                                                       ("bbbbbbbb", "fail", "eth1")]
     found = sound(file.read_text())
-    assert values(found["vf_guest_verification_pass"], netdev="eth1") == [1, 0]
+    assert values(found["vf_guest_verification_pass"], ifname="eth1") == [1, 0]
     assert file.stat().st_mode & 0o777 == 0o644
     one = vf_guest(*places, "report", "--attachment", "aaaaaaaa")
     assert one.returncode == 0 and one.stdout.startswith("attachment aaaaaaaa: pass\n")

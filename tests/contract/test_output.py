@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What vf-guest answers gets there, or it says that it did not."""
+"""vf-guest's output arrives, or vf-guest reports that it did not."""
 
 import subprocess
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vf-guest peermem: what it answers of whole machines, and that explaining changes nothing."""
+"""vf-guest peermem: its answers for whole machines, and that explaining changes nothing."""
 
 import json
 import os
@@ -39,11 +39,11 @@ def test_says_what_is_to_be_done(name, step, module):
     found = of_bundle(name)
     assert (found["next"], found["module"]) == (step, module), found["detail"]
     for hindrance in found["hindrances"]:
-        cure = hindrance["cure"]
-        assert cure["commands"] or cure["note"], hindrance["detail"]
+        remedy = hindrance["remedy"]
+        assert remedy["commands"] or remedy["note"], hindrance["detail"]
 
 
-def test_text_names_the_cure():
+def test_text_names_the_remedy():
     done = explained("--from", BUNDLES / "gpu-host-wrong-order.json")
     assert "$ dpkg-reconfigure nvidia-dkms-550" in done.stdout and done.returncode == 1
 

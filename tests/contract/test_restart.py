@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vfmgrd as it is, on fakes: what a stop and the next start do to whoever asks meanwhile."""
+"""The real vfmgrd on fakes: what a stop and the next start do to the clients of that moment."""
 
 import shutil
 import signal
@@ -18,7 +18,7 @@ def host(**more):
 
 
 def begun(daemon):
-    """An operation that is at its first step, and stays there."""
+    """Returns an operation that is at its first step, and stays there."""
     daemon.happen(step_milliseconds=FOREVER)
     answer, operation = daemon.ask("PUT", f"/v1/pfs/{PF}/spec", SPEC)
     assert answer.status == 202, operation
@@ -40,7 +40,7 @@ def test_a_stop_answers_who_waits(tmp_path):
     asking = threading.Thread(
         target=lambda: answers.append(daemon.ask("GET", path + "?wait=60")))
     asking.start()
-    # It waits when a request after it was answered twice: each took the control thread's turn.
+    # The request waits once a later one was answered twice: each took the control thread's turn.
     for _ in range(2):
         assert daemon.ask("GET", path)[0].status == 200
     daemon.process.send_signal(signal.SIGTERM)
@@ -58,7 +58,7 @@ def test_a_start_serves_while_it_recovers(tmp_path):
     first.process.kill()
     first.process.wait(60)
     shutil.copytree(first.folder / "state", folder(tmp_path, "two") / "state")
-    # Ready is said before the first step of the undo can end.
+    # The daemon reports READY before the first step of the undo can end.
     second = Daemon(tmp_path / "two", host(step_milliseconds=FOREVER))
     assert second.ask("GET", "/v1/pfs")[0].status == 200
     assert second.ask("GET", path)[1]["state"] == "running"
@@ -81,7 +81,7 @@ def test_a_start_serves_while_it_recovers(tmp_path):
 
 
 def accepted(daemon):
-    """The PF is free again a moment after the operation's end."""
+    """Retries, because the PF is free again only a moment after the operation's end."""
     def asked():
         answer, said = daemon.ask("PUT", f"/v1/pfs/{PF}/spec", SPEC)
         assert answer.status in (202, 503), said

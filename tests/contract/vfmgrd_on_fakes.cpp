@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// vfmgrd as it is, run(), on a host of fakes:
+// The real vfmgrd, run(), on a host of fakes:
 //
 //   vfmgrd_on_fakes --config vfmgr.toml --host host.json [--guests SOCKET]
 //                   [--responder FOLDER --responder-port PORT]
 //
-// The host is described in fake_host.hpp; what happens to it meanwhile comes as lines of JSON on
-// standard input, each answered by a line, "done" or why not. Guests call on a unix socket and say
-// who they are: X-Vsock-Cid, and X-Vsock-Port, which is 1023 without. Of the machine that it runs
-// on it still reads what host/checks shows, and network events. With --responder, another host's
-// responder (vf-guest serve) answers at 127.0.0.1, its token and certificate in FOLDER. For
-// contract tests and benches.
+// fake_host.hpp describes the host's document. Changes to the host come as lines of JSON on
+// standard input; each is answered by one line, "done" or the reason why not. Guests connect to a
+// unix socket and identify themselves: X-Vsock-Cid, and X-Vsock-Port, 1023 by default. From the
+// machine that it runs on it still reads what host/checks shows, and network events. With
+// --responder, another host's responder (vf-guest serve) answers at 127.0.0.1, with its token and
+// certificate in FOLDER. For contract tests and benches.
 #include <charconv>
 #include <fstream>
 #include <iostream>
@@ -17,9 +17,9 @@
 #include <thread>
 
 #include "api/types/json.hpp"
+#include "guest-tools/interop/rping_process.hpp"
 #include "guest-tools/serve/credentials.hpp"
 #include "guest-tools/serve/responder_server.hpp"
-#include "guest-tools/stock/rping_process.hpp"
 #include "service/run.hpp"
 #include "tests/contract/fake_host.hpp"
 
@@ -38,7 +38,7 @@ std::optional<std::uint32_t> number_in(http::Request const& request, char const*
     return number;
 }
 
-// Who does not say a CID stays what the socket says: no VM.
+// A client that sends no CID keeps the socket's peer: no VM.
 http::Handler as_guests(http::Handler handler) {
     return [handler = std::move(handler)](http::Request request, http::Respond respond) {
         if (auto const cid = number_in(request, "x-vsock-cid"))
@@ -58,7 +58,7 @@ GuestSeam guest_seam(FakeHost& host, std::string const& socket) {
     return guests;
 }
 
-// What vf-guest serve is, on the loopback device.
+// Stands for vf-guest serve, on the loopback device.
 class OtherResponder {
   public:
     Result<void> start(FakeHost& host, std::string const& folder, std::uint16_t port,
@@ -87,7 +87,7 @@ class OtherResponder {
     std::unique_ptr<http::Server> server_;  // stopped first
 };
 
-// Until standard input ends; main() returns without waiting for it.
+// Runs until standard input ends; main() returns without waiting for it.
 void let_happen(FakeHost& host, Bell& bell) {
     for (std::string line; std::getline(std::cin, line);) {
         auto const happened = host.happen(line);
@@ -110,7 +110,7 @@ Result<nlohmann::json> document(std::string const& path) {
     return parse_json(text.str());
 }
 
-// Words as "--config FILE"; those of a child that serves rping are its own.
+// Pairs such as "--config FILE". A child that serves rping parses its own words.
 std::map<std::string, std::string> options(std::vector<std::string> const& words) {
     std::map<std::string, std::string> named;
     for (std::size_t i = 0; i + 1 < words.size(); i += 2) named[words[i]] = words[i + 1];
@@ -123,7 +123,7 @@ int run_on_fakes(std::vector<std::string> const& words) {
     if (!config) return failed(config.error());
     auto const described = document(named["--host"]);
     if (!described) return failed(described.error());
-    // Never destroyed: nothing but its end ends the thread that reads standard input.
+    // Never destroyed: the thread that reads standard input ends only with the process.
     static auto& host = *new FakeHost;
     static auto& bell = *new Bell;
     if (auto const loaded = host.load(*described); !loaded) return failed(loaded.error());
@@ -144,8 +144,8 @@ int run_on_fakes(std::vector<std::string> const& words) {
 
 int main(int argc, char** argv) {
     std::vector<std::string> words(argv + 1, argv + argc);
-    // The program that rping's server is started from: see run.cpp.
+    // The program that rping's server is started from; see run.cpp.
     if (!words.empty() && words.front() == "--rping")
-        return vfmgr::stock::serve_rping({words.begin() + 1, words.end()});
+        return vfmgr::interop::serve_rping({words.begin() + 1, words.end()});
     return vfmgr::fakes::run_on_fakes(words);
 }

@@ -8,7 +8,7 @@ namespace vfmgr {
 
 namespace {
 
-// What the kernel zeroed it reports, so that a driver without link state says auto all the same.
+// Reports what the kernel zeroed, as a driver without link state does: it still reports auto.
 VfSpec ethernet_report() {
     VfSpec report;
     report.mac = MacAddress{};
@@ -21,8 +21,8 @@ VfSpec ethernet_report() {
     return report;
 }
 
-// MAC and the like are not said on IPoIB: vfmgr leaves out what the kernel makes up. The GUIDs are
-// those that were set, 0 where none was. That new ports are down is unverified (operators' list 4).
+// IPoIB reports no MAC and the like: vfmgr leaves out what the kernel makes up. The GUIDs are those
+// that were set, 0 where none was. That new ports are down is unverified (operators' list 4).
 VfSpec infiniband_report() {
     VfSpec report;
     report.link_state = LinkState::disable;
@@ -45,8 +45,8 @@ VfSpec switchdev_report() {
     return report;
 }
 
-// No row of its own: do_set_vf_guid() and multicast MACs (kernel-and-libvirt.md, 4). That ixgbe
-// takes query_rss and mlx5 divides its vectors is left out: no other driver does (unverified).
+// No row of their own: do_set_vf_guid() and multicast MACs (kernel-and-libvirt.md, 4). ixgbe takes
+// query_rss and mlx5 divides its vectors: left out, no other driver does (unverified).
 std::vector<Refusal> const rare = {{"node_guid", When::always, EOPNOTSUPP},
                                    {"port_guid", When::always, EOPNOTSUPP},
                                    {"query_rss", When::always, EOPNOTSUPP},
@@ -65,10 +65,10 @@ std::vector<Refusal> ethernet(std::vector<Refusal> own) {
 }
 
 // Numbers are sections of kernel-and-libvirt.md. "unverified": from memory of the driver's source,
-// not from that page and not seen in the lab. The order in which a node and a port GUID must be
+// neither from that page nor observed in the lab. The order in which a node and a port GUID must be
 // sent (4) shows below this seam, in vfmgr/kernel.
 std::vector<DriverModel> const models = {
-    // QEMU's igb NIC with Linux's igb driver, as the lab has it (last part).
+    // QEMU's igb NIC with Linux's igb driver, as in the lab (last part).
     {.name = "igb",
      .driver = "igb",
      .vf_driver = "igbvf",
@@ -77,7 +77,7 @@ std::vector<DriverModel> const models = {
                           {"vlan", When::dot1ad, EPROTONOSUPPORT},
                           {"min_tx_rate_mbps", When::above_zero, EINVAL},
                           {"max_tx_rate_mbps", When::no_carrier, EINVAL}})},
-    // 4: "zero admin MAC refused by some drivers": this one's older versions. Rest unverified.
+    // 4: "zero admin MAC refused by some drivers": this one's older versions. Rest is unverified.
     {.name = "ixgbe",
      .driver = "ixgbe",
      .vf_driver = "ixgbevf",
@@ -86,7 +86,7 @@ std::vector<DriverModel> const models = {
                           {"vlan", When::dot1ad, EPROTONOSUPPORT},
                           {"min_tx_rate_mbps", When::above_zero, EINVAL},
                           {"max_tx_rate_mbps", When::no_carrier, EINVAL}})},
-    // 4: as ixgbe for the zero MAC, though its newer versions take it. Rest unverified.
+    // 4: as ixgbe for the zero MAC, though newer versions accept it. The rest is unverified.
     {.name = "i40e",
      .driver = "i40e",
      .vf_driver = "iavf",
@@ -96,7 +96,7 @@ std::vector<DriverModel> const models = {
                           {"min_tx_rate_mbps", When::above_zero, EINVAL}}),
      .vf_offset = 16,
      .vf_stride = 1},
-    // Unverified: takes both rates; 802.1ad only in its double VLAN mode.
+    // Unverified: accepts both rates; 802.1ad only in its double VLAN mode.
     {.name = "ice",
      .driver = "ice",
      .vf_driver = "iavf",
@@ -104,15 +104,15 @@ std::vector<DriverModel> const models = {
      .refused = ethernet({{"vlan", When::dot1ad, EPROTONOSUPPORT}}),
      .vf_offset = 8,
      .vf_stride = 1},
-    // 4: "PF must be up: bnxt refuses"; operators' list 11: up before VFs. The errno and that
-    // the write of the count succeeds are in the driver's source. 802.1ad is unverified.
+    // 4: "PF must be up: bnxt refuses"; operators' list 11: up before VFs. The driver's source has
+    // the errno and shows that the write of the count succeeds. 802.1ad is unverified.
     {.name = "bnxt_en",
      .driver = "bnxt_en",
      .vf_driver = "bnxt_en",
      .new_vf = ethernet_report(),
      .refused = ethernet({{"", When::pf_down, EINVAL}, {"vlan", When::dot1ad, EPROTONOSUPPORT}}),
      .makes_vfs_only_when_up = true},
-    // 4, mlx5 ETH. The node GUID that it derives from the admin MAC shows in the guest only.
+    // 4, mlx5 ETH. Only the guest sees the node GUID that it derives from the admin MAC.
     {.name = "mlx5",
      .driver = "mlx5_core",
      .vf_driver = "mlx5_core",
@@ -120,7 +120,7 @@ std::vector<DriverModel> const models = {
      .refused = ethernet({{"vlan", When::dot1ad, EPROTONOSUPPORT}}),
      .vf_offset = 2,
      .vf_stride = 1},
-    // 4, mlx5 ETH in switchdev: VLAN 0 is taken "for compatibility with libvirt"; its VFs have
+    // 4, mlx5 ETH in switchdev: VLAN 0 is accepted "for compatibility with libvirt"; its VFs have
     // ports, whose functions have RoCE (5).
     {.name = "mlx5_switchdev",
      .driver = "mlx5_core",
@@ -150,7 +150,7 @@ std::vector<DriverModel> const models = {
      .vf_offset = 2,
      .vf_stride = 1,
      .keeps_guids = true},
-    // No driver: takes everything, and reports it, GUIDs too.
+    // No driver: accepts everything and reports it, GUIDs too.
     {.name = "obliging",
      .driver = "obliging",
      .vf_driver = "mlx5_core",
@@ -230,12 +230,12 @@ PfState make_pf(DriverModel const& model, std::string_view pci, std::string ifna
     pf.info.mtu = 1500;
     pf.info.up = true;
     pf.info.carrier = true;
-    LegState leg;
-    leg.id = {pf.info.pci, std::nullopt};
-    leg.ifname = std::move(ifname);
-    leg.up = true;
-    leg.mtu = 1500;
-    pf.legs.push_back(std::move(leg));
+    HostInterface interface;
+    interface.id = {pf.info.pci, std::nullopt};
+    interface.ifname = std::move(ifname);
+    interface.up = true;
+    interface.mtu = 1500;
+    pf.interfaces.push_back(std::move(interface));
     return pf;
 }
 

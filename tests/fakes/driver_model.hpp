@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a PF's driver answers in the fakes: where its VFs land, what they report when new, what it
-// refuses. Values and pure functions; the drivers' rows are in driver_model.cpp.
+// Models how a PF's driver behaves in the fakes: where its VFs land, what they report when new,
+// what it refuses. Values and pure functions; the drivers' rows are in driver_model.cpp.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,17 @@
 
 namespace vfmgr {
 
-// When a driver refuses a member of a wish.
+// When a driver refuses a member of a requested VfSpec.
 enum class When { always, zero, above_zero, multicast, tagged, dot1ad, no_carrier, pf_down };
 
 struct Refusal {
-    std::string member;  // of VfSpec; empty: any
+    std::string member;  // VfSpec member; empty: any
     When when = When::always;
     int error = 0;  // errno
 };
 
 struct DriverModel {
-    std::string name;       // of the row
+    std::string name;       // names the row
     std::string driver;     // the PF's, in sysfs
     std::string vf_driver;  // what BindVfs may name besides vfio-pci
     VfSpec new_vf;          // what a new VF reports; absent: never reported
@@ -33,22 +33,22 @@ struct DriverModel {
     bool keeps_guids = false;             // set GUIDs come back with VFs that are made anew
 };
 
-// What vfmgr and libvirt write where a driver refuses the zero MAC: it stands for none.
+// vfmgr and libvirt write this where a driver refuses the zero MAC: it stands for no MAC.
 inline constexpr MacAddress mac_for_none{{0x02, 0, 0, 0, 0, 0}};
 
 [[nodiscard]] std::vector<DriverModel> const& driver_models();
-// The row of that name; the test stops when there is none.
+// Returns the row with that name; aborts the test when there is none.
 [[nodiscard]] DriverModel const& driver_model(std::string_view name);
 
 // PF routing id + offset + index * stride (kernel-and-libvirt.md, 1).
 [[nodiscard]] PciAddress vf_address(DriverModel const& model, PciAddress const& pf,
                                     std::uint16_t index);
 
-// The errno that the driver answers to `member` of the wish; nullopt: it takes it.
+// Returns the driver's errno for `member` of the requested spec; nullopt: the driver accepts it.
 [[nodiscard]] std::optional<int> refusal(DriverModel const& model, PfState const& pf,
                                          std::string_view member, VfSpec const& wish);
 
-// A PF with an untagged leg, up and with carrier, 7 VFs at most, none made.
+// Makes a PF with an untagged interface, up and with carrier, at most 7 VFs and none yet.
 [[nodiscard]] PfState make_pf(DriverModel const& model, std::string_view pci, std::string ifname);
 [[nodiscard]] PfState make_igb_pf(std::string_view pci, std::string ifname);
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each kernel step does to a KernelView, in fake_vfs.cpp (VFs), fake_links.cpp (legs) and
-// fake_rdma_links.cpp. For FakeKernel only, under its lock.
+// What each kernel step does to a KernelView, in fake_vfs.cpp (VFs), fake_links.cpp (interfaces)
+// and fake_rdma_links.cpp. For FakeKernel only, under its lock.
 #pragma once
 
 #include "tests/fakes/fake_kernel.hpp"
 
 namespace vfmgr {
 
-// "half": only the first part of a step with several happens (FaultPoint::halfway).
+// "half": a step with several parts does only its first part (FaultPoint::halfway).
 enum class Extent { whole, half };
 
 struct FakeKernel::Effects {
@@ -28,8 +28,8 @@ struct FakeKernel::Effects {
     Outcome operator()(ResetVf const& step) const;
     Outcome operator()(SetPciValues const& step) const;
     Outcome operator()(SetLink const& step) const;
-    Outcome operator()(AddVlanLeg const& step) const;
-    Outcome operator()(RemoveVlanLeg const& step) const;
+    Outcome operator()(AddVlanInterface const& step) const;
+    Outcome operator()(RemoveVlanInterface const& step) const;
     Outcome operator()(AddAddress const& step) const;
     Outcome operator()(RemoveAddress const& step) const;
     Outcome operator()(AddPeer const& step) const;
@@ -44,8 +44,8 @@ struct FakeKernel::Effects {
     Result<void> bind(PciAddress const& pf, VfState& target, std::string const& driver) const;
     [[nodiscard]] Result<PfState*> pf(PciAddress const& address) const;
     [[nodiscard]] Result<VfState*> vf(VfId const& id) const;
-    [[nodiscard]] Result<LegState*> leg(LegId const& id) const;
-    void drop_routes(LegState& leg) const;
+    [[nodiscard]] Result<HostInterface*> interface(InterfaceId const& id) const;
+    void drop_routes(HostInterface& interface) const;
 };
 
 // "the kernel refused …: <call>: <errno>" with the cause.

@@ -11,7 +11,7 @@ namespace vfmgr {
 
 class FakeClock final : public Clock {
   public:
-    // 2026-01-31T12:00:00Z, and the same distance from the steady clock's beginning.
+    // Starts at 2026-01-31T12:00:00Z, and as far from the steady clock's epoch.
     FakeClock() = default;
     [[nodiscard]] Time now() const override { return Time(milliseconds_.load()); }
     [[nodiscard]] Deadline steady_now() const override { return Deadline(milliseconds_.load()); }

@@ -22,8 +22,8 @@ tl::unexpected<Error> hypervisor_refused(std::string detail, std::string remedy)
     return fail(std::move(error));
 }
 
-bool has(std::vector<VmHostdev> const& hostdevs, VmHostdev const& wanted) {
-    return std::ranges::find(hostdevs, wanted) != hostdevs.end();
+bool has(std::vector<VmHostdev> const& hostdevs, VmHostdev const& expected) {
+    return std::ranges::find(hostdevs, expected) != hostdevs.end();
 }
 
 bool uses(std::vector<VmHostdev> const& hostdevs, PciAddress const& pci) {
@@ -98,7 +98,7 @@ Result<void> FakeHypervisor::usable(VmInfo const& vm, PciAddress const& pci) con
             return hypervisor_refused(
                 fmt::format("PCI device {} is in use by domain {}", to_string(pci), other.name),
                 "detach it there first");
-    // managed='no': libvirt binds nothing and refuses what is not on a stub driver.
+    // managed='no': libvirt binds nothing and refuses a device that is not on a stub driver.
     for (auto const& [address, pf] : kernel_.view().pfs)
         for (auto const& vf : pf.vfs)
             if (vf.pci == pci && vf.driver == "vfio-pci") return {};
@@ -118,7 +118,7 @@ Result<void> FakeHypervisor::may_go_live(VmInfo const& vm, AttachHostdev const& 
 Result<Observed> FakeHypervisor::attach(AttachHostdev const& step, FaultPoint until) {
     VFMGR_TRY(auto* const target, vm(step.vm_uuid));
     VmHostdev const device{step.pci, hostdev_alias(step.attachment)};
-    // Live first, then the config (kernel-and-libvirt.md, 6): a crash between leaves live only.
+    // Live first, then the config (kernel-and-libvirt.md, 6): a crash in between leaves live only.
     if (step.live && !has(target->live, device)) {
         VFMGR_CHECK(may_go_live(*target, step));
         target->live.push_back(device);
@@ -189,7 +189,7 @@ void FakeHypervisor::stop(std::string const& uuid) {
     auto const target = vm(uuid);
     if (!target) return;
     for (auto const& device : (*target)->live) kernel_.release(device.pci, qemu_of(**target).pid);
-    // What was hot-plugged live only gives its port back; the config's devices sit in the config.
+    // Only a device hot-plugged live frees its port; the config's devices keep theirs.
     for (auto const& device : (*target)->live)
         if (!has((*target)->config, device)) ++(*target)->free_pcie_ports;
     (*target)->live.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Hypervisor that behaves like libvirt with QEMU. A live attachment makes "QEMU" hold the VF's
-// group in the linked FakeKernel. Any thread; the public members are set before threads start.
+// group in the linked FakeKernel. Any thread; public members are set before threads start.
 #pragma once
 
 #include <functional>
@@ -13,9 +13,9 @@
 
 namespace vfmgr {
 
-// What becomes of a live detach. not_done: success is answered while the live XML still has the
-// device and the config has lost it, as libvirt does on time-out (kernel-and-libvirt.md, 6).
-// times_out: the guest does not let go, and the answer says so.
+// How a live detach ends. not_done: it returns success while the live XML still has the device and
+// the config has lost it, as libvirt does on time-out (kernel-and-libvirt.md, 6). times_out: the
+// guest does not let the device go, and the call reports so.
 enum class DetachBehaviour { works, not_done, times_out };
 
 class FakeHypervisor final : public Hypervisor {
@@ -27,7 +27,7 @@ class FakeHypervisor final : public Hypervisor {
     Result<void> settle(std::string const& vm_uuid, Deadline deadline) override;
 
     DetachBehaviour detach = DetachBehaviour::works;
-    bool says_when = true;  // false: its view is as of one that was never observed
+    bool says_when = true;  // false: the view has the time of one never observed
     std::optional<Fault> fail_at;
     std::optional<Fault> die_at;
     std::optional<Error> observe_error;
@@ -36,7 +36,7 @@ class FakeHypervisor final : public Hypervisor {
     [[nodiscard]] HypervisorView view() const;
     void change(std::function<void(HypervisorView&)> const& edit);
     void add(VmInfo vm);
-    // The VM's power switch. Starting takes the devices of the config, as libvirt does.
+    // The VM's power switch. start() takes the config's devices, as libvirt does.
     [[nodiscard]] Result<void> start(std::string const& uuid);
     void stop(std::string const& uuid);
 
@@ -60,7 +60,7 @@ class FakeHypervisor final : public Hypervisor {
     std::int32_t next_start_id_ = 1;
 };
 
-// Running, persistent, with vsock and two free PCIe ports.
+// Makes a running, persistent VM with vsock and two free PCIe ports.
 [[nodiscard]] VmInfo make_vm(std::string name, std::string uuid);
 
 }  // namespace vfmgr

@@ -135,7 +135,7 @@ void FakeKernel::remove_netdev(std::string const& name) {
     change([&](KernelView& host) {
         host.network.value().netdevs.erase(name);
         std::erase_if(host.network->rdma,
-                      [&](auto const& link) { return link.second.netdev == name; });
+                      [&](auto const& link) { return link.second.ifname == name; });
     });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What steps do to the host's legs: link state and MTU, VLAN devices, addresses, peers, SoftRoCE.
+// Effects of steps on the host's interfaces: link state and MTU, VLAN devices, addresses, peers,
+// SoftRoCE.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,44 +18,45 @@ IpPrefix own_prefix(IpAddress const& address) {
     return {address, static_cast<std::uint8_t>(address.bits())};
 }
 
-bool contains(LegState const& leg, IpAddress const& address) {
-    return std::ranges::find(leg.addresses, address) != leg.addresses.end();
+bool contains(HostInterface const& interface, IpAddress const& address) {
+    return std::ranges::find(interface.addresses, address) != interface.addresses.end();
 }
 
-// The PF's netdev is its untagged leg: info says the same.
-void mirror(PfState& pf, LegState const& leg) {
-    if (leg.id.vlan) return;
-    pf.info.up = leg.up;
-    pf.info.mtu = leg.mtu;
+// The PF's netdev is its untagged interface: info reports the same.
+void mirror(PfState& pf, HostInterface const& interface) {
+    if (interface.id.vlan) return;
+    pf.info.up = interface.up;
+    pf.info.mtu = interface.mtu;
 }
 
 }  // namespace
 
-Result<LegState*> FakeKernel::Effects::leg(LegId const& id) const {
+Result<HostInterface*> FakeKernel::Effects::interface(InterfaceId const& id) const {
     VFMGR_TRY(auto* const owner, pf(id.pf));
-    auto const found = std::ranges::find(owner->legs, id, &LegState::id);
-    if (found != owner->legs.end()) return &*found;
+    auto const found = std::ranges::find(owner->interfaces, id, &HostInterface::id);
+    if (found != owner->interfaces.end()) return &*found;
     return refused(fmt::format("there is no netdev {}", to_string(id)), "if_nametoindex", ENODEV);
 }
 
 // Linux flushes a device's routes and neighbours when it goes down or away.
-void FakeKernel::Effects::drop_routes(LegState& leg) const {
-    leg.peers.clear();
-    std::erase_if(host.routes, [&](HostRoute const& route) { return route.ifname == leg.ifname; });
+void FakeKernel::Effects::drop_routes(HostInterface& interface) const {
+    interface.peers.clear();
+    std::erase_if(host.routes,
+                  [&](HostRoute const& route) { return route.ifname == interface.ifname; });
 }
 
 Result<Observed> FakeKernel::Effects::operator()(SetLink const& step) const {
-    VFMGR_TRY(auto* const owner, pf(step.leg.pf));
-    VFMGR_TRY(auto* const target, leg(step.leg));
-    auto const& parent = owner->legs.front();
+    VFMGR_TRY(auto* const owner, pf(step.interface.pf));
+    VFMGR_TRY(auto* const target, interface(step.interface));
+    auto const& parent = owner->interfaces.front();
     if (step.mtu > mtu_max)
         return refused(fmt::format("{} takes no MTU {}", target->ifname, step.mtu), "RTM_NEWLINK",
                        EINVAL);
-    if (step.leg.vlan && step.mtu > parent.mtu)
+    if (step.interface.vlan && step.mtu > parent.mtu)
         return refused(
             fmt::format("{} takes no MTU above {}'s {}", target->ifname, parent.ifname, parent.mtu),
             "RTM_NEWLINK", ERANGE);
-    if (step.leg.vlan && step.up && !parent.up)
+    if (step.interface.vlan && step.up && !parent.up)
         return refused(
             fmt::format("{} can't be up while {} is down", target->ifname, parent.ifname),
             "RTM_NEWLINK", ENETDOWN);
@@ -63,9 +65,9 @@ Result<Observed> FakeKernel::Effects::operator()(SetLink const& step) const {
     if (changes) target->up = step.up;
     if (changes && !step.up) drop_routes(*target);
     mirror(*owner, *target);
-    if (step.leg.vlan) return Observed{};
+    if (step.interface.vlan) return Observed{};
     // vlan_device_event(): VLAN devices follow their parent up, down and to a smaller MTU.
-    for (auto& other : owner->legs) {
+    for (auto& other : owner->interfaces) {
         if (!other.id.vlan) continue;
         other.mtu = std::min(other.mtu, step.mtu);
         if (changes) other.up = step.up;
@@ -74,38 +76,39 @@ Result<Observed> FakeKernel::Effects::operator()(SetLink const& step) const {
     return Observed{};
 }
 
-Result<Observed> FakeKernel::Effects::operator()(AddVlanLeg const& step) const {
-    VFMGR_TRY(auto* const owner, pf(step.leg.pf));
-    if (!step.leg.vlan)
-        return refused("the untagged leg is the PF's own netdev", "RTM_NEWLINK", EINVAL);
-    if (auto const existing = leg(step.leg)) {
+Result<Observed> FakeKernel::Effects::operator()(AddVlanInterface const& step) const {
+    VFMGR_TRY(auto* const owner, pf(step.interface.pf));
+    if (!step.interface.vlan)
+        return refused("the untagged interface is the PF's own netdev", "RTM_NEWLINK", EINVAL);
+    if (auto const existing = interface(step.interface)) {
         if ((*existing)->ours) return Observed{};
         return refused(fmt::format("{} exists and is not vfmgr's", (*existing)->ifname),
                        "RTM_NEWLINK", EEXIST);
     }
-    LegState made;
-    made.id = step.leg;
-    made.ifname = fmt::format("{}.{}", owner->info.ifname, *step.leg.vlan);
+    HostInterface made;
+    made.id = step.interface;
+    made.ifname = fmt::format("{}.{}", owner->info.ifname, *step.interface.vlan);
     made.mtu = owner->info.mtu;
     made.ours = true;
-    owner->legs.push_back(std::move(made));
+    owner->interfaces.push_back(std::move(made));
     return Observed{};
 }
 
-Result<Observed> FakeKernel::Effects::operator()(RemoveVlanLeg const& step) const {
-    VFMGR_TRY(auto* const owner, pf(step.leg.pf));
-    auto const existing = leg(step.leg);
+Result<Observed> FakeKernel::Effects::operator()(RemoveVlanInterface const& step) const {
+    VFMGR_TRY(auto* const owner, pf(step.interface.pf));
+    auto const existing = interface(step.interface);
     if (!existing) return Observed{};
     if (!(*existing)->ours)
         return refused(fmt::format("{} is not vfmgr's to remove", (*existing)->ifname),
                        "RTM_DELLINK", EPERM);
     drop_routes(**existing);
-    std::erase_if(owner->legs, [&](LegState const& one) { return one.id == step.leg; });
+    std::erase_if(owner->interfaces,
+                  [&](HostInterface const& one) { return one.id == step.interface; });
     return Observed{};
 }
 
 Result<Observed> FakeKernel::Effects::operator()(AddAddress const& step) const {
-    VFMGR_TRY(auto* const target, leg(step.leg));
+    VFMGR_TRY(auto* const target, interface(step.interface));
     if (std::ranges::find(target->filtered, step.address) == target->filtered.end())
         target->filtered.push_back(step.address);
     if (contains(*target, step.address)) return Observed{};
@@ -115,7 +118,7 @@ Result<Observed> FakeKernel::Effects::operator()(AddAddress const& step) const {
 }
 
 Result<Observed> FakeKernel::Effects::operator()(RemoveAddress const& step) const {
-    auto const target = leg(step.leg);
+    auto const target = interface(step.interface);
     if (!target) return Observed{};
     std::erase((*target)->addresses, step.address);
     std::erase((*target)->filtered, step.address);
@@ -124,7 +127,7 @@ Result<Observed> FakeKernel::Effects::operator()(RemoveAddress const& step) cons
 }
 
 Result<Observed> FakeKernel::Effects::operator()(AddPeer const& step) const {
-    VFMGR_TRY(auto* const target, leg(step.leg));
+    VFMGR_TRY(auto* const target, interface(step.interface));
     auto const what =
         fmt::format("no route to {} over {}", to_string(step.address), target->ifname);
     if (!target->up) return refused(what, "RTM_NEWROUTE", ENETDOWN);
@@ -141,7 +144,7 @@ Result<Observed> FakeKernel::Effects::operator()(AddPeer const& step) const {
 }
 
 Result<Observed> FakeKernel::Effects::operator()(RemovePeer const& step) const {
-    auto const target = leg(step.leg);
+    auto const target = interface(step.interface);
     if (!target) return Observed{};
     std::erase_if((*target)->peers,
                   [&](PeerEntry const& one) { return one.address == step.address; });
@@ -162,7 +165,7 @@ Result<Observed> FakeKernel::Effects::operator()(AddRdmaLink const& step) const 
 Result<Observed> FakeKernel::Effects::operator()(RemoveRdmaLink const& step) const {
     VFMGR_TRY(auto* const owner, pf(step.pf));
     if (!owner->info.rdma_device) return Observed{};
-    // Only vfmgr's own, by its name; not what was asked for by another.
+    // Removes only vfmgr's own link, found by its name; not one that another party requested.
     if (host.network && host.network->rdma.contains(*owner->info.rdma_device)) return Observed{};
     if (owner->info.rdma_driver != "rxe")
         return refused(fmt::format("{} is not a software device", *owner->info.rdma_device),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What steps do to RDMA links in software: what nldev.c, rxe and siw take and refuse.
+// Effects of steps on software RDMA links: what nldev.c, rxe and siw accept and refuse.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ Result<Observed> FakeKernel::Effects::operator()(AddSoftRdmaLink const& step) co
     if (!host.network) return refused(detail, call, EOPNOTSUPP);
     auto& network = *host.network;
     auto const there = network.rdma.find(name);
-    if (there != network.rdma.end() && there->second.type == type && there->second.netdev == on)
+    if (there != network.rdma.end() && there->second.type == type && there->second.ifname == on)
         return Observed{};
     if (there != network.rdma.end()) return refused(detail, call, ENFILE);
     auto const module = type == SoftRdmaType::rxe ? network.rxe_module : network.siw_module;
@@ -26,10 +26,10 @@ Result<Observed> FakeKernel::Effects::operator()(AddSoftRdmaLink const& step) co
     if (netdev == network.netdevs.end()) return refused(detail, call, ENODEV);
     if (netdev->second.parent && type == SoftRdmaType::rxe) return refused(detail, call, EPERM);
     for (auto const& [other, seen] : network.rdma)
-        if (seen.type == type && seen.netdev == on) return refused(detail, call, EEXIST);
+        if (seen.type == type && seen.ifname == on) return refused(detail, call, EEXIST);
     ObservedRdmaLink made;
     made.type = type;
-    made.netdev = on;
+    made.ifname = on;
     made.active = netdev->second.up;
     network.rdma[name] = std::move(made);
     for (auto& [pci, pf] : host.pfs) {
@@ -40,7 +40,7 @@ Result<Observed> FakeKernel::Effects::operator()(AddSoftRdmaLink const& step) co
     return Observed{{rdma_link_advice(step.link)}};
 }
 
-// The kernel asks nobody, and waits until the last process has closed it: the worker asks.
+// The kernel checks no users and waits until the last process has closed it: the worker checks.
 Result<Observed> FakeKernel::Effects::operator()(RemoveSoftRdmaLink const& step) const {
     if (!host.network) return Observed{};
     auto const there = host.network->rdma.find(step.name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What steps do to PFs and VFs: sriov_numvfs, rtnetlink attributes, driver binding, FLR.
+// Effects of steps on PFs and VFs: sriov_numvfs, rtnetlink attributes, driver binding, FLR.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,14 +23,15 @@ Result<void> nobody_holds(VfState const& vf, PciAddress const& pf) {
 // One attribute, in its own netlink call.
 struct Attribute {
     std::string_view member;
-    bool wanted;  // the wish has it and it differs from what is reported
+    bool expected;  // the spec has it and it differs from the reported value
     void (*apply)(VfState&, VfSpec const&);
 };
 
 template <auto Member>
 Attribute attribute(std::string_view name, VfState const& vf, VfSpec const& wish) {
-    return {name, (wish.*Member).has_value() && wish.*Member != vf.settings.*Member,
-            [](VfState& state, VfSpec const& wanted) { state.settings.*Member = wanted.*Member; }};
+    return {
+        name, (wish.*Member).has_value() && wish.*Member != vf.settings.*Member,
+        [](VfState& state, VfSpec const& expected) { state.settings.*Member = expected.*Member; }};
 }
 
 // In the kernel's own order (kernel-and-libvirt.md, 4).
@@ -89,8 +90,7 @@ Result<VfState*> FakeKernel::Effects::vf(VfId const& id) const {
 Result<Observed> FakeKernel::Effects::operator()(SetNumVfs const& step) const {
     VFMGR_TRY(auto* const owner, pf(step.pf));
     if (owner->info.num_vfs == step.count) return Observed{};
-    // Checked by the process that writes, not by the kernel, which protects nothing
-    // (DESIGN.md, 6.1).
+    // The writing process checks this, not the kernel, which protects nothing (DESIGN.md, 6.1).
     for (auto const& vf : owner->vfs) VFMGR_CHECK(nobody_holds(vf, step.pf));
     if (step.count > owner->info.total_vfs)
         return refused(fmt::format("{} allows {} VFs, {} were asked for", to_string(step.pf),
@@ -125,8 +125,8 @@ Result<Observed> FakeKernel::Effects::operator()(ConfigureVfs const& step) const
     Observed observed;
     for (auto const& change : step.changes) {
         VFMGR_TRY(auto* const target, vf({step.pf, change.index}));
-        for (auto const& [member, wanted, apply] : attributes(*target, change.settings)) {
-            if (!wanted) continue;
+        for (auto const& [member, expected, apply] : attributes(*target, change.settings)) {
+            if (!expected) continue;
             auto error = refusal(model, *owner, member, change.settings);
             auto settings = change.settings;
             if (error == EINVAL && member == "mac" && settings.mac->zero()) {
@@ -142,7 +142,7 @@ Result<Observed> FakeKernel::Effects::operator()(ConfigureVfs const& step) const
             }
             auto const detail = fmt::format("{} refuses {} of VF {} of {}", owner->info.driver,
                                             member, change.index, to_string(step.pf));
-            // What was applied before stays: the kernel's own message is not atomic either.
+            // Earlier attributes stay applied: the kernel's own message is not atomic either.
             if (!contains(step.best_effort, member))
                 return refused(detail, fmt::format("RTM_SETLINK {}", member), *error);
             observed.remarks.push_back(fmt::format("{}: {}", detail, errno_name(*error)));
@@ -151,7 +151,7 @@ Result<Observed> FakeKernel::Effects::operator()(ConfigureVfs const& step) const
     return observed;
 }
 
-// Half: the last one lost its driver and got none, though one is named for it.
+// Half: the last VF lost its driver and got none, though its driver_override names one.
 Result<Observed> FakeKernel::Effects::operator()(BindVfs const& step) const {
     std::vector<VfState*> changing;
     for (auto const index : step.vfs) {
@@ -176,8 +176,8 @@ Result<void> FakeKernel::Effects::bind(PciAddress const& pf_address, VfState& ta
                                        std::string const& driver) const {
     auto const what =
         fmt::format("VF {} of {} does not bind to {}", target.index, to_string(pf_address), driver);
-    // drivers_probe reports success when nothing was bound (kernel-and-libvirt.md, 3): the driver
-    // link is what tells.
+    // drivers_probe reports success when nothing was bound (kernel-and-libvirt.md, 3): only the
+    // driver link shows it.
     if (driver != "vfio-pci" && driver != model.vf_driver)
         return refused(what, "readlink driver", ENOENT);
     if (driver == "vfio-pci" && !target.iommu_group)
@@ -209,13 +209,13 @@ FakeKernel::Effects::Outcome FakeKernel::Effects::operator()(SetPciValues const&
     if (step.drivers_autoprobe) owner->drivers_autoprobe = step.drivers_autoprobe;
     for (auto const index : step.no_override)
         if (auto const found = vf({step.pf, index})) overrides.erase((*found)->pci);
-    for (auto const& wanted : step.reset_methods)
+    for (auto const& expected : step.reset_methods)
         for (auto& one : owner->reset_methods)
-            if (one.index == wanted.index) one.methods = wanted.methods;
+            if (one.index == expected.index) one.methods = expected.methods;
     return Observed{};
 }
 
-// The tool sets one after the other; nothing holds before the card's reset.
+// The tool sets one parameter after the other; none takes effect before the card's reset.
 FakeKernel::Effects::Outcome FakeKernel::Effects::operator()(SetFirmware const& step) const {
     auto const card = std::ranges::find_if(cards, [&](FirmwareCard const& each) {
         return std::ranges::find(each.functions, step.pf) != each.functions.end();

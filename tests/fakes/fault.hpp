@@ -8,17 +8,17 @@
 
 namespace vfmgr {
 
-// halfway: of steps with several parts (SetNumVfs, ConfigureVfs, BindVfs, Attach and Detach of live
-// and config) the first part happened; other steps take it as `before`.
+// halfway: in steps with several parts (SetNumVfs, ConfigureVfs, BindVfs, Attach and Detach of live
+// and config) the first part happened; other steps treat it as `before`.
 enum class FaultPoint { before, halfway, after };
 
 struct Fault {
-    std::size_t call = 0;  // counts perform() from 0
+    std::size_t call = 0;  // counts calls of perform() from 0
     FaultPoint point = FaultPoint::before;
     bool operator==(Fault const&) const = default;
 };
 
-// Thrown where the process would have been killed: nothing of vfmgr may catch it.
+// Thrown where the process would be killed: vfmgr must not catch it.
 struct CrashNow {
     std::size_t call = 0;
     FaultPoint point = FaultPoint::before;

@@ -12,7 +12,7 @@ namespace {
 constexpr int path_bytes_max = 4096;
 constexpr int sector_bytes = 4096;
 
-// SQLite hands out the memory; `base` comes first, as SQLite asks.
+// SQLite allocates the memory; `base` comes first, as SQLite requires.
 struct Handle {
     sqlite3_file base;
     LossyDisk* disk;
@@ -30,7 +30,7 @@ void put(std::string& content, std::size_t offset, std::string const& bytes) {
 
 }  // namespace
 
-// The functions of SQLite's C interface (sqlite.org/vfs.html).
+// Implements SQLite's C interface (sqlite.org/vfs.html).
 struct LossyDiskMethods {
     static LossyDisk& disk_of(sqlite3_vfs* vfs) { return *static_cast<LossyDisk*>(vfs->pAppData); }
 
@@ -69,8 +69,8 @@ struct LossyDiskMethods {
             content->synced = content->now;
             content->there_when_synced = true;
             content->unsynced.clear();
-            // SQLite does not sync the folder after it removed a journal. File systems with a
-            // journal of their own write what was done to folders with the next sync.
+            // SQLite does not sync the folder after it removes a journal. Journaling file systems
+            // write folder changes with the next sync.
             std::erase_if(disk->files_, [](auto const& entry) { return entry.second->deleted; });
         }
         if (disk->on_sync) disk->on_sync("after a sync");
@@ -82,7 +82,7 @@ struct LossyDiskMethods {
         *size = static_cast<sqlite3_int64>(content->now.size());
         return SQLITE_OK;
     }
-    // One process, one connection: there is nobody to lock out.
+    // One process, one connection: there is no other client to lock out.
     static int lock(sqlite3_file*, int) { return SQLITE_OK; }
     static int is_locked(sqlite3_file*, int* locked) {
         *locked = 0;
@@ -98,7 +98,7 @@ struct LossyDiskMethods {
         auto& disk = disk_of(vfs);
         std::lock_guard const lock(disk.mutex_);
         auto content = std::make_shared<LossyDisk::File>();
-        if (path) {  // without: a temporary file, which nobody finds again
+        if (path) {  // without: a temporary file, never opened again by name
             auto& known = disk.files_[path];
             if (!known || known->deleted) known = content;
             content = known;

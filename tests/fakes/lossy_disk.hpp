@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A disk in memory under SQLite, which knows what a killed process and what a power failure leave
-// of it. While it lives it is SQLite's default VFS; one at a time. Any thread.
+// An in-memory disk under SQLite that knows what a killed process and what a power failure leave on
+// it. While it lives it is SQLite's default VFS; one at a time. Any thread.
 #pragma once
 
 #include <sqlite3.h>
@@ -15,13 +15,13 @@
 namespace vfmgr {
 
 // all_writes: the process was killed, the kernel writes what it has. synced: the power failed, and
-// only what xSync() was told of is there. reordered: the power failed while the disk had taken
-// every second write since.
+// only what xSync() flushed is there. reordered: the power failed while the disk had written every
+// second write since.
 enum class Survives { all_writes, synced, reordered };
 
 class LossyDisk {
   public:
-    using Files = std::map<std::string, std::string>;  // by path; the content
+    using Files = std::map<std::string, std::string>;  // content by path
 
     LossyDisk();
     ~LossyDisk();
@@ -51,7 +51,7 @@ class LossyDisk {
     sqlite3_vfs vfs_{};
     sqlite3_vfs* before_ = nullptr;
     mutable std::mutex mutex_;
-    std::map<std::string, std::shared_ptr<File>> files_;  // mutex_
+    std::map<std::string, std::shared_ptr<File>> files_;  // guarded by mutex_
 };
 
 }  // namespace vfmgr

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a value of the API. The first byte chooses which: a body that a client sends, a fact
-// that vfctl reads, or a short text. What is accepted is written, read again and equal; what is
-// refused says why.
+// Any bytes as a value of the API. The first byte selects the type: a body that a client sends, a
+// fact that vfctl reads, or a short text. An accepted value is written, read again and equal; a
+// refusal gives its reason.
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -37,13 +37,13 @@ void as_document(std::string_view text) {
     auto const written = to_json_text(JsonWriter::encode(*value));
     auto const again = from_json_text<T>(written);
     require(again.has_value());
-    // A time is written with milliseconds: what came with more is equal from then on.
+    // A time is written with milliseconds: one that came with more digits is equal from then on.
     require(to_json_text(JsonWriter::encode(*again)) == written);
     if constexpr (std::is_same_v<T, PfSpec> || std::is_same_v<T, AttachmentSpec>)
         require(*again == *value);
-    // Its netdev ends in paths and messages.
+    // Its netdev becomes part of paths and messages.
     if constexpr (std::is_same_v<T, RdmaLinkSpec>)
-        require(value->netdev.size() <= 15 && value->netdev.find('/') == std::string::npos);
+        require(value->ifname.size() <= 15 && value->ifname.find('/') == std::string::npos);
 }
 
 template <class T>
@@ -61,7 +61,7 @@ void as_time(std::string_view text) {
     require(again == std::chrono::floor<std::chrono::milliseconds>(*value));
 }
 
-// Every address of an accepted prefix is in it.
+// Every address of an accepted prefix lies in it.
 void as_prefix(std::string_view text) {
     as_text<IpPrefix>(text);
     auto const prefix = IpPrefix::parse(text);
@@ -98,7 +98,7 @@ constexpr std::array<void (*)(std::string_view), 21> parsers{as_document<PfSpec>
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     if (size == 0) return 0;
-    // 'a' is the first, so that seeds can be read.
+    // 'a' is the first type, to keep the seeds readable.
     auto const chosen = static_cast<std::uint8_t>(data[0] - 'a') % parsers.size();
     parsers.at(chosen)({reinterpret_cast<char const*>(data) + 1, size - 1});
     return 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any document as a bundle: what is taken is written and read as the same facts, holds no secret
-// twice, and every rule says something of it that people can use.
+// Any document as a bundle: an accepted one is written and read as the same facts, removing the
+// secrets twice equals removing them once, and every finding has a rule, a detail and, if it is
+// bad, a remedy.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -25,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     for (auto const& finding : checks::diagnose(*facts).findings) {
         bool const bad =
             finding.result == CheckResult::failed || finding.result == CheckResult::warning;
-        require(!finding.rule.empty() && !finding.detail.empty() && bad == !!finding.cure);
+        require(!finding.rule.empty() && !finding.detail.empty() && bad == !!finding.remedy);
     }
     return 0;
 }

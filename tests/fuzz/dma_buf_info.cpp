@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what the kernel tells of a descriptor or of a process: a name that is taken from it
-// is short, fit to be shown, and stands there; bytes are pinned only where it says so, in KiB.
+// Any bytes as the kernel's information on a descriptor or a process: a name taken from it is
+// short, printable and occurs in it; bytes are pinned only where the text has them, in KiB.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

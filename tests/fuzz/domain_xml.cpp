@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a domain's XML: no crash, and what is read keeps the parser's promises.
+// Any bytes as a domain's XML: no crash, and the result keeps the parser's promises.
 #include "vfmgr/hypervisor/domain_xml.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// What we would write for a device that was read is read as the same device.
+// The XML that we write for a parsed device parses as the same device.
 void round_trip(vfmgr::DomainHostdev const& hostdev) {
     // XML can't carry control characters, and libvirt refuses such aliases.
     auto const alias = hostdev.alias.value_or("ua-vfmgr-00000000");
@@ -41,6 +41,6 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     }
     for (auto const& guest : domain->guest_addresses) require(!vfmgr::can_place(*domain, guest));
     auto const vm = vfmgr::vm_info(&*domain, &*domain, domain->networks);
-    require(vm.live.size() == domain->hostdevs.size() && vm.hostdev_pools == domain->networks);
+    require(vm.live.size() == domain->hostdevs.size() && vm.hostdev_networks == domain->networks);
     return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a line of the kernel's log: what is read of it lies inside it, and a line that is
-// taken for one thing says so in these very words.
+// Any bytes as a line of the kernel's log: every parsed part lies inside the line, and a line that
+// is recognized contains the words it is recognized by.
 #include <cstddef>
 #include <cstdint>
 

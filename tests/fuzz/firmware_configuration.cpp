@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any text as mstconfig's output: a parameter has a name and a value for every column that the
-// header promised, and what is pending has two that differ.
+// header promises, and a pending parameter has two different values.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

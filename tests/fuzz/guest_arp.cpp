@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as an ARP packet: no crash, and a claim only where the sender's address is in it.
+// Any bytes as an ARP packet: no crash, and a claim only where the packet has the sender's address.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a datagram to the responder's echo: what is taken for a question is answered with as
-// many bytes, and asks the same when written again.
+// Any bytes as a datagram to the responder's echo: the answer to an accepted question has as many
+// bytes, and the question is the same when it is written again.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what a guest sends: no crash, nothing beyond the limits, and no report, whatever it
-// says, is a pass when the host saw no traffic.
+// Any bytes as a guest's message: no crash, nothing beyond the limits, and no report, whatever it
+// claims, passes when the host observed no traffic.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a path of the guest plane: what is taken has clean ids, and those that its route
-// has.
+// Any bytes as a path of the guest plane: an accepted path has clean ids, and exactly those of its
+// route.
 #include <algorithm>
 #include <cctype>
 #include <cstddef>

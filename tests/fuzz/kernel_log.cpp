@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a record of /dev/kmsg: its text lies inside it, without a line's end, and what is
-// known of it has a cause and a command.
+// Any bytes as a record of /dev/kmsg: its text lies inside it, without a line end, and a known line
+// has a cause and a command.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

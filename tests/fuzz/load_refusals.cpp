@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as modprobe's words, the kernel's log, a rule of modprobe and the kernel's command
-// line: a refusal always has a rule that there is, a cause and a cure, and its evidence is short;
-// what is named as forbidding the module names it.
+// Any bytes as modprobe's output, the kernel's log, a modprobe rule and the kernel's command line:
+// a refusal always has an existing rule, a cause and a remedy, and its evidence is short; a finding
+// that the module is forbidden requires its name in the text.
 #include <cstddef>
 #include <cstdint>
 
@@ -30,18 +30,18 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     auto const refusal = guest::gpu::explain_refusal("nvidia_peermem", first, logged);
     require_a_rule(refusal.rule);
     require(refusal.detail.starts_with("nvidia_peermem did not load"));
-    require(refusal.cure && !refusal.cure->note.empty());
+    require(refusal.remedy && !refusal.remedy->note.empty());
     for (auto const& evidence : refusal.evidence) require(evidence.text.size() <= 300);
 
     checks::Facts facts;
-    facts.looked_for = {"*"};
+    facts.patterns = {"*"};
     facts.files["/etc/modprobe.d/a.conf"].bytes = bytes;
     facts.files["/proc/cmdline"].bytes = bytes;
     std::vector<Finding> hindrances;
-    guest::gpu::look_at_kernel(checks::read_machine(facts), "nvidia_peermem", hindrances);
+    guest::gpu::check_kernel(checks::read_machine(facts), "nvidia_peermem", hindrances);
     for (auto const& finding : hindrances) {
         require_a_rule(finding.rule);
-        require(bytes.find("peermem") != bytes.npos && finding.cure);
+        require(bytes.find("peermem") != bytes.npos && finding.remedy);
     }
     return 0;
 }

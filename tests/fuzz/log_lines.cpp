@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a kernel's log: lines lie inside it, one after the other, without a line's end. Any
-// line as what the kernel said, kept in each form: it comes out as it went in, but for what stands
-// before it in its own text.
+// Any bytes as a kernel's log: lines lie inside it, one after the other, without a line end. Any
+// line as kernel output, stored in each log format: it is parsed as it was written, except that a
+// prefix in its own text may be cut off.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

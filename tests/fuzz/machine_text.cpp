@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as what a machine says of itself: the first byte chooses the file, link or command that
-// says it. Every rule copes, and what fails has a cure.
+// Any text as a machine's own description: the first byte selects the file, link or command that it
+// comes from. Every rule copes with it, and each failure has a remedy.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +31,7 @@ constexpr std::array<char const*, 2> commands{"systemctl show a.service", "ofed_
 
 checks::Facts a_machine() {
     checks::Facts facts;
-    facts.looked_for = {"*"};
+    facts.patterns = {"*"};
     facts.folders = {{"/sys/bus/pci/devices", {{"0000:01:00.0"}, 0}},
                      {"/sys/class/net", {{"ens1"}, 0}},
                      {"/sys/class/infiniband", {{"mlx5_0"}, 0}}};
@@ -57,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     for (auto const& finding : checks::diagnose(facts).findings) {
         bool const bad =
             finding.result == CheckResult::failed || finding.result == CheckResult::warning;
-        if (finding.detail.empty() || bad != finding.cure.has_value()) std::abort();
+        if (finding.detail.empty() || bad != finding.remedy.has_value()) std::abort();
     }
     return 0;
 }

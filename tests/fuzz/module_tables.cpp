@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what depmod, modpost, the kernel and NVIDIA's driver write of modules and devices:
-// what is found stands there, and nothing lies outside.
+// Any bytes as what depmod, modpost, the kernel and NVIDIA's driver write about modules and
+// devices: every result occurs in the text, and nothing lies outside it.
 #include <cstddef>
 #include <cstdint>
 

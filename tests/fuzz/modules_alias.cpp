@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a device's modalias, up to the first line end, and as a modules.alias behind it: the
-// module named stands in the file.
+// Any bytes as a device's modalias, up to the first line end, and as a modules.alias after it: the
+// module named occurs in the file.
 #include <cstdint>
 #include <cstdlib>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the payload of RTM_NEWADDR: a length that comes out fits the address.
+// Any bytes as the payload of RTM_NEWADDR: a parsed prefix length fits the address.
 #include <cstdlib>
 
 #include "vfmgr/netlink/address.hpp"

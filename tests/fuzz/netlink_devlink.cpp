@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the attributes of devlink's answers: a port or a parameter that comes out is of the
-// device, and a parameter has a name.
+// Any bytes as the attributes of devlink's answers: a parsed port or parameter is the device's, and
+// a parameter has a name.
 #include <cstdlib>
 
 #include "vfmgr/netlink/devlink_parameters.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the payload of NFT_MSG_NEWSETELEM: a key is read as an interface and an address, or
-// as a VM's; of NFT_MSG_NEWRULE and NFT_MSG_NEWTABLE; and as an event.
+// Any bytes as the payload of NFT_MSG_NEWSETELEM, with a key read as an interface and an address,
+// or as a VM's; of NFT_MSG_NEWRULE and NFT_MSG_NEWTABLE; and as an event.
 #include <cstdlib>
 
 #include "vfmgr/netlink/packet_filter.hpp"
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     auto const chain = parse_rule_chain(bytes);
     if (chain && (chain->empty() || chain->find('\0') != chain->npos)) std::abort();
     if (is_our_table_awake(bytes) && size < sizeof("vfmgr")) std::abort();
-    if (tells_of_our_filter(bytes) && size < sizeof(nlmsghdr)) std::abort();
+    if (concerns_our_filter(bytes) && size < sizeof(nlmsghdr)) std::abort();
     for (auto const key : parse_set_elements(bytes)) {
         auto const ifname = parse_ifname_key(key);
         if (ifname && ifname->size() > 16) std::abort();

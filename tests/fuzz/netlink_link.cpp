@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the payload of RTM_NEWLINK: a device that comes out has a name and a number.
+// Any bytes as the payload of RTM_NEWLINK: a parsed device has a name and a number.
 #include <cstdlib>
 
 #include "vfmgr/netlink/link.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a datagram from the kernel: whatever it says, an error is never a negative errno.
+// Any bytes as a datagram from the kernel: in no case is an error a negative errno.
 #include <cstdlib>
 
 #include "vfmgr/netlink/socket.hpp"

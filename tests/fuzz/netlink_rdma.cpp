@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as answers of RDMA netlink: a device that comes out has a name, and whoever uses it
+// Any bytes as answers of RDMA netlink: a parsed device has a name, and a parsed user holds
 // something of it.
 #include <cstdlib>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the payload of RTM_NEWROUTE: a length that comes out fits the address.
+// Any bytes as the payload of RTM_NEWROUTE: a parsed prefix length fits the address.
 #include <cstdlib>
 
 #include "vfmgr/netlink/route.hpp"

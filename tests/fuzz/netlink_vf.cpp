@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the payload of RTM_NEWLINK with VFs in it: VLANs that come out are in range, and
-// only a VF that is told has counters.
+// Any bytes as the payload of RTM_NEWLINK with VFs in it: parsed VLANs are in range, and only a VF
+// with settings has counters.
 #include <cstdlib>
 
 #include "vfmgr/netlink/vf.hpp"

@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     for (auto const& name : parse_vfmgr_links(text))
         require(!name.empty() && name.find_first_of(",\n") == name.npos);
     auto const told = filter_of_port(text, "4791");
-    require((told.filter == PortFilter::nothing_said) == told.line.empty());
+    require((told.filter == PortFilter::unspecified) == told.line.empty());
     require(told.line.find('\n') == told.line.npos);
     return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text: what is redacted once stays as it is. Any secret, written as each format writes it: it
+// Any text: redacting twice equals redacting once. Any secret, written as each format writes it: it
 // does not come out.
 #include <array>
 #include <cstddef>
@@ -12,11 +12,11 @@
 
 namespace {
 
-// Words of a secret: no blank and no quote, for formats that end there.
+// The letters of a secret: no blank and no quote, for formats that end there.
 constexpr std::string_view letters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/=_-.,;:@%$!*()[]{}|~^?&#";
 
-// '%' is the secret.
+// '%' stands for the secret.
 constexpr auto formats = std::to_array<std::string_view>({
     "[wifi-security]\nkey-mgmt=wpa-psk\npsk=% %\nmtu=1\n",
     "[WireGuard]\nPrivateKey=%\n",
@@ -53,7 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     std::string_view const text(reinterpret_cast<char const*>(data), size);
     auto const once = vfmgr::checks::redact(text);
     require(vfmgr::checks::redact(once) == once);
-    // It begins and ends as none of the formats' own words and separators do.
+    // Unlike any of the formats' own words and separators, at both ends.
     std::string secret = "Qz";
     for (std::size_t i = 0; i < size && i < 64; ++i) secret += letters[data[i] % letters.size()];
     secret += "zQ";

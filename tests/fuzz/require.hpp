@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fuzz target finds when a promise does not hold: libFuzzer keeps the input that broke it.
+// Aborts when a promise of a fuzz target does not hold: libFuzzer keeps the input that broke it.
 #pragma once
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what a served responder is asked, and as what it answers: no crash, nothing beyond
-// the limits, and what is taken is written, read again and equal.
+// Any bytes as a request to a served responder, and as its answer: no crash, nothing beyond the
+// limits, and an accepted message is written, read again and equal.
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a path of a served responder, or as where one is: what is taken has clean ids, and a
-// place reads again as what it was.
+// Any bytes as a path of a served responder, or as a responder's address: an accepted path has
+// clean ids, and an accepted address is the same when it is written and read again.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as each kind of configuration file: an owner does something, and a line says so.
+// Any text as each kind of configuration file: an owner has an effect, and a line that states it.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what the other end of a stream test says, as a packet, and as a rate: no crash,
-// nothing beyond the limits, nothing for the terminal that moves its cursor; and what is taken is
+// Any bytes as a message from the other end of a stream test, as a packet, and as a rate: no crash,
+// nothing beyond the limits, no output that moves the terminal's cursor; and an accepted message is
 // written, read again and equal.
 #include <cstddef>
 #include <cstdint>

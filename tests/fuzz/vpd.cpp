@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vital product data as a card answers it. A serial is text that can be shown and stored.
+// Vital product data as a card returns it. A serial is text that can be shown and stored.
 #include <algorithm>
 #include <cstdint>
 

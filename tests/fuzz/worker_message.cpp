@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what a worker and its daemon send: what is understood is said again as it was.
+// Any bytes as a message between a worker and its daemon: a parsed message is the same when it is
+// written and parsed again.
 #include <cstdlib>
 
 #include "vfmgr/kernel/worker_messages.hpp"

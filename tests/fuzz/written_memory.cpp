@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what a guest wrote into the host's region: the check counts exactly the bytes that
-// differ, and says where.
+// Any bytes as a guest's write into the host's region: the check counts exactly the bytes that
+// differ, and returns where.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,7 +12,7 @@
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     using namespace vfmgr::verify;
     if (size < 2 || size > 64 * 1024) return 0;
-    // The first two bytes choose what is written and where, the rest is written over it.
+    // The first two bytes choose what is written and where; the rest is written over it.
     auto const payload = Payload::from_seed(42, 1);
     std::vector<std::byte> expected(((size / payload_chunk_bytes) + 2) * payload_chunk_bytes);
     fill(payload, 0, expected);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// packet_number() for tests/gpu/run_ptx: reads lines "RUN PACKET" in hexadecimal, and writes the
-// number of each packet, or "none".
+// packet_number() for tests/gpu/run_ptx: reads lines "RUN PACKET" in hexadecimal, and writes each
+// packet's number, or "none".
 #include <charconv>
 #include <iostream>
 #include <string>

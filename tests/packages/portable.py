@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a program starts on Debian 12 and 13, Ubuntu 22.04 and RHEL 9: by `objdump -p`.
+"""Whether a program starts on Debian 12 and 13, Ubuntu 22.04 and RHEL 9, by `objdump -p`.
 
-The oldest of each decides: glibc 2.34 is RHEL 9's; OpenSSL 3.0 and libnl 3.5 are Ubuntu 22.04's;
-libibverbs 1.13 is that of rdma-core 37, RHEL 9.0's.
+The oldest version of each library decides: glibc 2.34 is RHEL 9's; OpenSSL 3.0 and libnl 3.5 are
+Ubuntu 22.04's; libibverbs 1.13 is that of rdma-core 37, RHEL 9.0's.
 """
 
 import re
 
 BYTES_MAX = 5 * 1024 * 1024
-# Of all four. libibverbs, librdmacm and libnl must be the VM's own, beside its providers.
+# All four have these. libibverbs, librdmacm and libnl must be the VM's own, beside its providers.
 LIBRARIES = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "libcrypto.so.3", "libssl.so.3",
              "libibverbs.so.1", "librdmacm.so.1", "libnl-3.so.200", "libnl-genl-3.so.200",
              "libnl-route-3.so.200"}
@@ -21,7 +21,7 @@ def needed(dump):
 
 
 def versions(dump):
-    """Of the symbols that are taken from libraries: "GLIBC_2.34"."""
+    """Returns the versions of the symbols that come from libraries: "GLIBC_2.34"."""
     _, _, references = dump.partition("Version References:")
     return re.findall(r"^ +0x[0-9a-f]+ 0x[0-9a-f]+ \d+ (\S+)$", references, re.M)
 
@@ -29,12 +29,13 @@ def versions(dump):
 def too_new(version):
     name, _, number = version.partition("_")
     if name not in NEWEST or not re.fullmatch(r"\d+(?:[._]\d+)*", number):
-        return True  # GLIBC_PRIVATE, GLIBC_ABI_DT_RELR, GLIBCXX_3.4: not to be relied on
+        return True  # GLIBC_PRIVATE, GLIBC_ABI_DT_RELR, GLIBCXX_3.4: unreliable
     return tuple(map(int, re.split(r"[._]", number))) > NEWEST[name]
 
 
 def obstacles(dump, size):
-    """Why the program whose `objdump -p` and stripped size these are would not start somewhere."""
+    """Takes a program's `objdump -p` and stripped size; returns why it would not start
+    somewhere."""
     found = [f"needs {library}, which not every distribution has under this name"
              for library in needed(dump) if library not in LIBRARIES]
     found += [f"needs a symbol of {version}" for version in versions(dump) if too_new(version)]

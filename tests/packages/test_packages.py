@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vf-guest's packages, as VFMGR_PACKAGES holds them: they install, and start, everywhere."""
+"""vf-guest's packages, from VFMGR_PACKAGES: they install and start everywhere."""
 
 import os
 import re
@@ -76,10 +76,10 @@ def test_it_holds_the_same_and_starts_anywhere(unpack, tmp_path):
 
 
 def test_the_rpm_names_its_dependencies_by_soname():
-    wanted = set(run("rpm", "-qp", "--requires", only("vfmgr-guest-*.rpm")).decode().split("\n"))
+    expected = set(run("rpm", "-qp", "--requires", only("vfmgr-guest-*.rpm")).decode().split("\n"))
     assert {"libibverbs.so.1()(64bit)", "librdmacm.so.1()(64bit)", "libnl-3.so.200()(64bit)",
-            "libcrypto.so.3()(64bit)", "kmod", "systemd"} <= wanted
-    assert not [name for name in wanted if name.startswith(("libstdc++", "libfmt", "libgcc_s"))]
+            "libcrypto.so.3()(64bit)", "kmod", "systemd"} <= expected
+    assert not [name for name in expected if name.startswith(("libstdc++", "libfmt", "libgcc_s"))]
 
 
 def test_the_rpm_owns_no_folder_of_the_system():

@@ -81,8 +81,8 @@ extern "C" {
 
 int cuInit(unsigned flags) {
     if (flags != 0) return invalid_value;
-    char const* const wanted = std::getenv("VFMGR_STANDIN_GPU");
-    state().personality = wanted && *wanted ? wanted : "h200";
+    char const* const expected = std::getenv("VFMGR_STANDIN_GPU");
+    state().personality = expected && *expected ? expected : "h200";
     if (state().personality == "none") return no_device;
     state().started = true;
     state().packets = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a descriptor that the stand-in exported has a piece of its memory at an offset: for who
-// takes it as a NIC does. Any thread, while nobody else writes to that memory.
+// Checks that a descriptor which the stand-in exported has the given memory at an offset, for a
+// stand-in that maps it as a NIC does. Any thread, while no other code writes to that memory.
 #pragma once
 
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 
 namespace vfmgr::standin {
 
-// Where the kernel has no udmabuf, a memfd stands for the DMA-BUF. No pages can be in two memfds:
-// its name tells at which address those are that it stands for.
+// Where the kernel has no udmabuf, a memfd stands for the DMA-BUF. No page can be in two memfds,
+// therefore the name has the address of the memory that it stands for.
 inline constexpr char const* memfd_name = "standin-no-dmabuf";
 
 inline std::string memfd_name_of(std::uint64_t address) {
@@ -25,7 +25,7 @@ inline std::string memfd_name_of(std::uint64_t address) {
     return name;
 }
 
-// The address that a memfd stands for; 0 of any other descriptor.
+// The address that a memfd stands for; 0 for any other descriptor.
 inline std::uint64_t address_of_memfd(int descriptor) {
     char path[64], target[128]{};
     std::snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
@@ -35,7 +35,7 @@ inline std::uint64_t address_of_memfd(int descriptor) {
     return std::sscanf(target, prefix.c_str(), &address) == 1 ? address : 0;
 }
 
-// What is written there through the descriptor stands at `address`, and is put back.
+// Writes through the descriptor, checks that the bytes appear at `address`, and restores them.
 inline bool maps_to(int descriptor, std::uint64_t offset, std::uint64_t bytes,
                     std::uint64_t address) {
     auto const page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of guest-tools/gpu/make_payload_ptx, done by name; that their PTX does the same is
-// what tests/gpu/run_ptx shows.
+// The kernels of guest-tools/gpu/make_payload_ptx, implemented by name; tests/gpu/run_ptx shows
+// that their PTX does the same.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -70,9 +70,9 @@ void check(Arguments const& of) {
     auto* const found = reinterpret_cast<std::uint64_t*>(of.result);
     for (std::uint64_t n = 0; n < of.chunks; ++n, at += sizeof(Words)) {
         auto const made = chunk(of, of.first + n);
-        auto const* const wanted = reinterpret_cast<unsigned char const*>(made.data());
+        auto const* const expected = reinterpret_cast<unsigned char const*>(made.data());
         std::uint64_t wrong = 0;
-        for (std::size_t i = 0; i < sizeof made; ++i) wrong += at[i] != wanted[i] ? 1 : 0;
+        for (std::size_t i = 0; i < sizeof made; ++i) wrong += at[i] != expected[i] ? 1 : 0;
         if (wrong == 0) continue;
         found[0] += 1;
         found[1] += wrong;
@@ -81,7 +81,7 @@ void check(Arguments const& of) {
     }
 }
 
-// As the kernel does it: it tells of zeros.
+// As in the real kernel: counts a sum of zero.
 int read(std::uint64_t memory, std::uint64_t chunks, std::uint64_t result) {
     if (!region_of(memory, chunks * sizeof(Words)) || !region_of(result, sizeof result))
         return illegal_address;
@@ -112,7 +112,7 @@ std::uint64_t mixed(std::uint64_t x) {
     return x ^ (x >> 31U);
 }
 
-// The packet's number, and its first check taken away; or all ones.
+// Returns the packet's number and removes its first check, or returns all ones.
 std::uint64_t looked_at(PacketArguments const& of, Arrived one) {
     constexpr std::uint64_t none = ~std::uint64_t{0};
     auto* const packet = reinterpret_cast<unsigned char*>(of.memory + one.slot * of.stride);

@@ -15,7 +15,7 @@ Physical::Physical(std::size_t size, int of_gpu)
       bytes(size),
       gpu(of_gpu) {
     if (::ftruncate(descriptor, static_cast<off_t>(size)) != 0) bytes = 0;
-    ::fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK);  // which udmabuf asks for
+    ::fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK);  // udmabuf requires it
     state().contexts[static_cast<std::size_t>(gpu)].used += bytes;
 }
 

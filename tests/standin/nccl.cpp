@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A libnccl.so.2 for GPUs of the stand-in libcuda.so.1, for tests: it sums floats on the host, and
-// delivers when the streams are asked. As NCCL does, it takes each GPU's memory and stream from
+// delivers when the streams are queried. As NCCL does, it takes each GPU's memory and stream from
 // that GPU alone, and an all-reduce that not all ranks take part in never ends. With NCCL_DEBUG it
-// writes to standard output. VFMGR_STANDIN_NCCL makes it another:
-//   right (the default), wrong (one sum on rank 1 is), lacking (rank 0 adds nothing), short (the
-//   last sum of rank 1 is not delivered), refuses (communicators), hangs (making them), stuck (the
-//   GPUs never finish), broken (the same, and the communicators tell of an error), crashes.
-// With STANDIN_NCCL_OLD it is one of before 2.4.
+// writes to standard output. VFMGR_STANDIN_NCCL selects its behaviour:
+//   right (the default), wrong (rank 1 gets one wrong sum), lacking (rank 0 adds nothing), short
+//   (the last sum of rank 1 is not delivered), refuses (communicators), hangs (making them), stuck
+//   (the GPUs never finish), broken (the same, and the communicators report an error), crashes.
+// With STANDIN_NCCL_OLD it is a version before 2.4.
 #include <unistd.h>
 
 #include <cstdio>
@@ -23,7 +23,7 @@
 struct ncclComm {
     int rank = 0;
     int gpu = 0;
-    std::shared_ptr<std::vector<int>> gpus;  // one clique has it
+    std::shared_ptr<std::vector<int>> gpus;  // shared by one clique
 };
 
 namespace {
@@ -53,8 +53,8 @@ int groups = 0;
 std::vector<Part> parts;
 
 std::string_view personality() {
-    char const* const wanted = std::getenv("VFMGR_STANDIN_NCCL");
-    return wanted && *wanted ? wanted : "right";
+    char const* const expected = std::getenv("VFMGR_STANDIN_NCCL");
+    return expected && *expected ? expected : "right";
 }
 
 int refuse(int result, std::string why) {
@@ -62,17 +62,17 @@ int refuse(int result, std::string why) {
     return result;
 }
 
-// Which GPU's memory it is: the stand-in's is a memfd's of that name.
+// Which GPU's memory it is: the stand-in's memory is a memfd with that name.
 int gpu_of(void const* address) {
     auto* const maps = std::fopen("/proc/self/maps", "re");
     if (!maps) std::abort();
-    auto const wanted = reinterpret_cast<std::uintptr_t>(address);
+    auto const expected = reinterpret_cast<std::uintptr_t>(address);
     int found = vfmgr::standin::no_gpu;
     for (char line[512]; std::fgets(line, sizeof line, maps);) {
         unsigned long begin = 0, end = 0;
         char const* const name = std::strstr(line, "standin-gpu");
-        if (name && std::sscanf(line, "%lx-%lx", &begin, &end) == 2 && begin <= wanted &&
-            wanted < end)
+        if (name && std::sscanf(line, "%lx-%lx", &begin, &end) == 2 && begin <= expected &&
+            expected < end)
             found = name[std::strlen("standin-gpu")] - '0';
     }
     std::fclose(maps);
@@ -106,7 +106,7 @@ void run(std::vector<Part> const& all) {
     bool const whole = all.size() == all.front().comm->gpus->size();
     bool const ends = whole && personality() != "stuck" && personality() != "broken";
     auto sums = std::make_shared<Sums>(all.front().count);
-    // What a stream has in it already comes first.
+    // Work that a stream already has comes first.
     for (auto const& part : all) finish(*part.stream);
     for (auto const& part : all) {
         part.stream->stuck = !ends;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What came with CUDA 11.3, 11.7 and 12.1. A DMA-BUF is a udmabuf of the same pages where the
-// kernel has /dev/udmabuf; elsewhere a memfd stands for it, which is as long, and is no DMA-BUF.
+// kernel has /dev/udmabuf; elsewhere a memfd of the same length stands for it, which is no DMA-BUF.
 #include <fcntl.h>
 #include <linux/udmabuf.h>
 #include <sys/ioctl.h>
@@ -23,12 +23,12 @@ using namespace vfmgr::standin;
 int as_udmabuf(Physical const& physical, std::size_t offset, std::size_t bytes) {
     auto const device = ::open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
     if (device < 0) return -1;
-    udmabuf_create wanted{};
-    wanted.memfd = static_cast<std::uint32_t>(physical.descriptor);
-    wanted.flags = UDMABUF_FLAGS_CLOEXEC;
-    wanted.offset = offset;
-    wanted.size = bytes;
-    auto const made = ::ioctl(device, UDMABUF_CREATE, &wanted);
+    udmabuf_create expected{};
+    expected.memfd = static_cast<std::uint32_t>(physical.descriptor);
+    expected.flags = UDMABUF_FLAGS_CLOEXEC;
+    expected.offset = offset;
+    expected.size = bytes;
+    auto const made = ::ioctl(device, UDMABUF_CREATE, &expected);
     ::close(device);
     return made;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a NIC's driver answers when it is asked to register a GPU's memory, for programs that are
-// preloaded with it and have the stand-in libcuda: SoftRoCE registers any of this process's memory
-// and no DMA-BUF. VFMGR_STANDIN_NIC makes the NIC another:
+// A NIC driver's answers to the registration of a GPU's memory, for programs that preload this
+// library and have the stand-in libcuda: SoftRoCE registers any of this process's memory and no
+// DMA-BUF. VFMGR_STANDIN_NIC selects the NIC:
 //   dma_buf (the default): DMA-BUFs, and no GPU's address, as without nvidia-peermem
 //   peermem: a GPU's address, and no DMA-BUF (95, EOPNOTSUPP)
-//   both, none; chipset: NVIDIA's driver lets no DMA-BUF be mapped by it (524, ENOTSUPP)
-//   leaky: as both, and the driver keeps a region for each that it is asked for
-//   misplaced: as both, and what is written to the memory arrives one page behind its place
+//   both, none; chipset: NVIDIA's driver does not let it map a DMA-BUF (524, ENOTSUPP)
+//   leaky: as both, and the driver keeps a region for each registration
+//   misplaced: as both, and a write to the memory arrives one page behind its place
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
 #include <unistd.h>
@@ -26,23 +26,23 @@ constexpr int kernel_enotsupp = 524;
 constexpr std::uint64_t page_bytes = 4096;
 
 std::string_view nic() {
-    char const* const wanted = std::getenv("VFMGR_STANDIN_NIC");
-    return wanted ? wanted : "dma_buf";
+    char const* const expected = std::getenv("VFMGR_STANDIN_NIC");
+    return expected ? expected : "dma_buf";
 }
 
 bool takes(std::string_view way) {
     return nic() == way || nic() == "both" || nic() == "misplaced" || nic() == "leaky";
 }
 
-// The stand-in's memory is a memfd's of that name.
+// The stand-in's memory is a memfd with that name.
 bool is_gpus(void const* address) {
     auto* const maps = std::fopen("/proc/self/maps", "re");
     if (!maps) std::abort();
-    auto const wanted = reinterpret_cast<std::uintptr_t>(address);
+    auto const expected = reinterpret_cast<std::uintptr_t>(address);
     bool found = false;
     for (char line[512]; std::fgets(line, sizeof line, maps);) {
         unsigned long begin = 0, end = 0;
-        if (std::sscanf(line, "%lx-%lx", &begin, &end) == 2 && begin <= wanted && wanted < end)
+        if (std::sscanf(line, "%lx-%lx", &begin, &end) == 2 && begin <= expected && expected < end)
             found = std::strstr(line, "standin-gpu") != nullptr;
     }
     std::fclose(maps);
@@ -54,7 +54,7 @@ ibv_mr* refuse(int error_number) {
     return nullptr;
 }
 
-// The next library's, and so the real one.
+// Calls the next library's function: the real one.
 ibv_mr* really(ibv_pd* domain, void* address, std::size_t bytes, std::uint64_t iova,
                unsigned access) {
     using Register = ibv_mr* (*)(ibv_pd*, void*, std::size_t, std::uint64_t, unsigned);
@@ -62,7 +62,7 @@ ibv_mr* really(ibv_pd* domain, void* address, std::size_t bytes, std::uint64_t i
     return next(domain, address, bytes, iova, access);
 }
 
-// Whoever writes to `address` by the key that comes back writes to what lies a page behind it.
+// With "misplaced", a write to `address` by the returned key lands one page behind it.
 ibv_mr* register_gpus(ibv_pd* domain, std::uint64_t address, std::size_t bytes, unsigned access) {
     auto const shift = nic() == "misplaced" ? page_bytes : 0;
     auto* const place = reinterpret_cast<void*>(address + shift);
@@ -87,8 +87,8 @@ ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, std::size_t bytes, int access)
                             static_cast<unsigned>(access));
 }
 
-// The kernel maps the descriptor's bytes from the offset on, whatever `iova` says: here they must
-// be those of the GPU's memory at `iova`.
+// The kernel maps the descriptor's bytes from the offset on, whatever the value of `iova`: here
+// they must be those of the GPU's memory at `iova`.
 ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, std::uint64_t offset, std::size_t bytes,
                           std::uint64_t iova, int descriptor, int access) {
     if (nic() == "chipset") return refuse(kernel_enotsupp);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In place of newer.cpp: a driver of CUDA 10.2, which has none of that.
+// Replaces newer.cpp: a driver of CUDA 10.2, which has none of it.
 #include "tests/standin/standin.hpp"
 
 namespace vfmgr::standin {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams: what was put into one is done when somebody has asked often enough whether it is.
+// Streams: a stream's work is done after the set number of queries.
 #include <utility>
 
 #include "tests/standin/standin.hpp"

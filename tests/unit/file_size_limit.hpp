@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A disk that fails, as this process sees it: writes end with EFBIG, which SQLite takes for a fault
-// of the disk, not for a full one (room_test.cpp has that). For tests only.
+// A disk that fails, for this process: writes end with EFBIG, which SQLite takes for a disk fault,
+// not for a full disk (room_test.cpp has that). For tests only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 
 namespace vfmgr::test {
 
-// No file of this process may grow beyond `bytes` while one of these lives. Without ignoring
-// SIGXFSZ, a write would end the process instead of failing.
+// While an object lives, no file of this process may grow beyond `bytes`. Unless SIGXFSZ is
+// ignored, a write would end the process instead of failing.
 class FileSizeLimit {
   public:
     explicit FileSizeLimit(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {

@@ -12,8 +12,8 @@
 
 namespace vfmgr::test {
 
-// A port that is free now. Another program could take it before the server does; the test then
-// fails with the server's own message.
+// Returns a port that is free now. Another program could take it before the server does; the test
+// then fails with the server's own message.
 inline std::uint16_t free_port() {
     FileDescriptor const fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// While it lives this process gets no new descriptor: its limit is what it has open.
+// While it lives this process gets no new descriptor: its limit is its current number.
 #pragma once
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@ namespace vfmgr::test {
 
 class NoDescriptorsLeft {
   public:
-    // The kernel gives the lowest that is free: what lies below the limit is taken.
+    // The kernel gives out the lowest free one: all below the limit are taken.
     NoDescriptorsLeft() {
         ::getrlimit(RLIMIT_NOFILE, &before_);
         FileDescriptor const next(::open("/dev/null", O_RDONLY | O_CLOEXEC));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder that goes with the test that owns it.
+// A folder that is removed with the test that owns it.
 #pragma once
 
 #include <stdlib.h>

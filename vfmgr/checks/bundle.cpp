@@ -22,7 +22,7 @@ namespace checks {
 namespace {
 
 constexpr int form = 1;
-constexpr int errno_max = 133;  // EHWPOISON, the last there is
+constexpr int errno_max = 133;  // EHWPOISON, the last errno
 
 int errno_of(std::string_view name) {
     for (int error = 1; error <= errno_max; ++error)
@@ -30,7 +30,7 @@ int errno_of(std::string_view name) {
     return 0;
 }
 
-// Text keeps its form, so that people can read a bundle and tests can write one.
+// Text stays as it is: people read bundles, and tests write them.
 bool is_text(std::string_view bytes) {
     auto const control = [](char byte) {
         auto const code = static_cast<unsigned char>(byte);
@@ -93,7 +93,7 @@ nlohmann::json to_document(std::map<std::string, T, std::less<>> const& facts) {
     return document;
 }
 
-// What a bundle holds at one place; on a mistake it is kept and said once.
+// Reads the parts of a bundle. Keeps the first mistake only, to report it once.
 class BundleReader {
   public:
     explicit BundleReader(nlohmann::json const& document) : document_(document) {}
@@ -182,7 +182,7 @@ class BundleReader {
     std::optional<Error> mistake_;
 };
 
-// The members that are no facts.
+// The members that are not facts.
 struct Header {
     int vfmgr_bundle = 0;
     CheckedMachine machine = CheckedMachine::host;
@@ -203,7 +203,7 @@ void fields(F& f, V& header) {
 void read(JsonReader& reader, Header& header) {
     auto const start = reader.mark();
     fields(reader, header);
-    for (auto const* part : {"looked_for", "files", "links", "folders", "netlink", "commands"})
+    for (auto const* part : {"patterns", "files", "links", "folders", "netlink", "commands"})
         reader.accept(part);
     if (reader.clean_since(start) && header.vfmgr_bundle != form)
         reader.complain("vfmgr_bundle", fmt::format("must be {}", form));
@@ -216,7 +216,7 @@ std::string to_bundle(Facts const& facts) {
     JsonWriter writer(document);
     Header const header{form, facts.machine, facts.provenance, facts.source, facts.collected_at};
     fields(writer, header);
-    document["looked_for"] = facts.looked_for;
+    document["patterns"] = facts.patterns;
     document["files"] = to_document(facts.files);
     document["links"] = to_document(facts.links);
     document["folders"] = to_document(facts.folders);
@@ -243,7 +243,7 @@ Result<Facts> from_bundle(std::string_view text) {
                 {},
                 {}};
     BundleReader reader(document);
-    reader.texts("looked_for", facts.looked_for);
+    reader.texts("patterns", facts.patterns);
     reader.facts("files", facts.files);
     reader.facts("links", facts.links);
     reader.facts("folders", facts.folders);
@@ -254,7 +254,7 @@ Result<Facts> from_bundle(std::string_view text) {
 }
 
 Facts without_secrets(Facts facts) {
-    // The kernel's own files have none but the command line, and are long.
+    // The kernel's own files are long, and only the command line can hold secrets.
     for (auto& [path, fact] : facts.files)
         if (!path.starts_with("/sys/")) fact.bytes = redact(fact.bytes);
     for (auto& [line, fact] : facts.commands) {

@@ -26,7 +26,7 @@ using std::chrono::steady_clock;
 
 constexpr seconds command_time_max{10};
 constexpr seconds netlink_time_max{5};
-constexpr seconds owner_question_max{2};  // somebody waits to be told of a drift
+constexpr seconds owner_question_max{2};  // the report of a drift waits for it
 
 std::string release_of(std::string const& root) {
     Facts facts;
@@ -53,7 +53,7 @@ NetlinkFact addresses() {
 
 using Running = std::vector<std::pair<std::string, std::future<CommandFact>>>;
 
-// Beside the reading of files: a program takes as long as it takes.
+// Runs in parallel with the file reads: a program takes as long as it takes.
 void start(std::vector<std::string> words, Running& running) {
     auto line = fmt::format("{}", fmt::join(words, " "));
     running.emplace_back(std::move(line),
@@ -61,41 +61,41 @@ void start(std::vector<std::string> words, Running& running) {
                                     steady_clock::now() + command_time_max));
 }
 
-bool is_wanted(WantedCommand const& command, Files& files) {
+bool applies(CommandSource const& command, Files& files) {
     return std::ranges::all_of(
         std::array{command.only_where, command.and_where},
         [&](auto const where) { return where.empty() || files.exists(where); });
 }
 
-void start(WantedCommand const& wanted, Files& files, Running& running) {
-    if (is_wanted(wanted, files)) start({wanted.words.begin(), wanted.words.end()}, running);
+void start(CommandSource const& expected, Files& files, Running& running) {
+    if (applies(expected, files)) start({expected.words.begin(), expected.words.end()}, running);
 }
 
 void start_all(Collection const& what, Files& files, Running& running) {
-    for (auto const& wanted : wanted_commands()) {
-        if (!what.rdma_links || wanted.words.front() != "vfctl")
-            start(wanted, files, running);
-        else if (is_wanted(wanted, files))
-            running.emplace_back(fmt::format("{}", fmt::join(wanted.words, " ")),
+    for (auto const& expected : command_sources()) {
+        if (!what.rdma_links || expected.words.front() != "vfctl")
+            start(expected, files, running);
+        else if (applies(expected, files))
+            running.emplace_back(fmt::format("{}", fmt::join(expected.words, " ")),
                                  std::async(std::launch::async, what.rdma_links));
     }
 }
 
-// One question for all units: nothing is started by it, which talking to libvirt would do. systemd
-// takes its time for each, so only those that it has are asked for; the others are not found.
+// Queries all units at once. The query starts nothing; talking to libvirt would. systemd takes time
+// for each unit, so the query names only those that it has; the others are not found.
 void ask_units(Files& files, Running& running) {
     if (!files.exists("/run/systemd/system")) return;
     std::vector<std::string> there;
-    for (auto const unit : wanted_units())
+    for (auto const unit : unit_sources())
         if (std::ranges::any_of(unit_folders(), [&](std::string_view folder) {
                 return files.exists(fmt::format("{}/{}", folder, unit));
             }))
             there.emplace_back(unit);
-    if (there.empty()) there.assign(wanted_units().begin(), wanted_units().end());
+    if (there.empty()) there.assign(unit_sources().begin(), unit_sources().end());
     start(unit_question(there), running);
 }
 
-// A ConnectX's firmware tells its settings to root only, by its own tools, one card at a time.
+// A ConnectX's firmware shows its settings to root only, by its own tools, one card at a time.
 void ask_firmware(Files& files, Facts& facts, Running& running) {
     if (::geteuid() != 0) return;
     auto const* const tool = files.exists("/usr/bin/mstconfig")   ? "mstconfig"
@@ -104,14 +104,14 @@ void ask_firmware(Files& files, Facts& facts, Running& running) {
     auto const devices = read_pci_devices(facts);
     for (auto const& device : devices ? *devices : std::vector<PciDevice>()) {
         if (!is_connectx(device) || is_vf(device) || device.address.function != 0) continue;
-        // Without the tool it is known to be absent.
-        facts.looked_for.insert(firmware_query(tool ? tool : "mstconfig", device.address));
+        // Without the tool, the output is known to be absent.
+        facts.patterns.insert(firmware_query(tool ? tool : "mstconfig", device.address));
         if (tool) start({tool, "-e", "-d", to_string(device.address), "q"}, running);
     }
 }
 
-// Which symbols nvidia-peermem's file wants, in which versions. modprobe unpacks the file and reads
-// it, and loads nothing.
+// Reads which symbols nvidia-peermem's file needs, in which versions. modprobe unpacks and reads
+// the file, and loads nothing.
 void start_reading_peermem(Facts const& facts, std::string const& release, Running& running) {
     auto const folder = "/lib/modules/" + release + "/";
     auto const listed = facts.text(folder + "modules.dep");
@@ -120,16 +120,16 @@ void start_reading_peermem(Facts const& facts, std::string const& release, Runni
     start({"modprobe", "--dump-modversions", folder + std::string(file->path)}, running);
 }
 
-// What only the machine itself answers, and no copy of its files.
+// Collects what only the machine itself can answer, not a copy of its files.
 void ask_this_machine(Files& files, std::string const& release, Running& running, Facts& into) {
     read_kernel_log("/dev/kmsg", into);
-    if (!into.text("/dev/kmsg")) start(wanted_journal(), files, running);
+    if (!into.text("/dev/kmsg")) start(journal_source(), files, running);
     start_reading_peermem(into, release, running);
     into.netlink.emplace("RTM_GETADDR", addresses());
     ask_about_netdevs(into);
     ask_about_rdma_devices(into);
     for (auto& [line, fact] : running) {
-        into.looked_for.insert(line);
+        into.patterns.insert(line);
         into.commands.emplace(line, fact.get());
     }
 }
@@ -139,15 +139,15 @@ enum class About { rdma_devices, all_else };
 Facts read_files(std::string const& root, std::string const& release, About what) {
     Facts facts;
     Files files(root, release);
-    for (auto const& wanted : wanted_files())
-        if (wanted.pattern.starts_with("/sys/class/infiniband/") == (what == About::rdma_devices))
-            files.read(wanted, facts);
+    for (auto const& expected : file_sources())
+        if (expected.pattern.starts_with("/sys/class/infiniband/") == (what == About::rdma_devices))
+            files.read(expected, facts);
     return facts;
 }
 
 void add(Facts read, Facts& to) {
     to.files.merge(read.files);
-    to.looked_for.merge(read.looked_for);
+    to.patterns.merge(read.patterns);
 }
 
 }  // namespace
@@ -164,12 +164,12 @@ Facts collect(Collection const& what) {
         ask_units(files, running);
         start_all(what, files, running);
     }
-    // A SoftRoCE port has room for 1024 GIDs, each a file: they are read beside all else.
+    // A SoftRoCE port has room for 1024 GIDs, each a file: they are read in parallel with the rest.
     auto rdma_devices =
         std::async(std::launch::async, read_files, what.root, release, About::rdma_devices);
     add(read_files(what.root, release, About::all_else), facts);
-    for (auto const pattern : wanted_links()) files.read_link(pattern, facts);
-    for (auto const pattern : wanted_folders()) files.list(pattern, facts);
+    for (auto const pattern : link_sources()) files.read_link(pattern, facts);
+    for (auto const pattern : folder_sources()) files.list(pattern, facts);
     if (this_machine && what.machine == CheckedMachine::host) ask_firmware(files, facts, running);
     read_configuration_spaces(files, facts);
     read_vfio_holders(files, facts);
@@ -181,12 +181,12 @@ Facts collect(Collection const& what) {
 Facts collect_owners(std::string const& root) {
     Facts facts;
     Files files(root, "");
-    for (auto const& wanted : wanted_files())
-        if (is_owner_file(wanted.pattern) || wanted.pattern == "/proc/cmdline")
-            files.read(wanted, facts);
-    for (auto const pattern : wanted_folders())
+    for (auto const& expected : file_sources())
+        if (is_owner_file(expected.pattern) || expected.pattern == "/proc/cmdline")
+            files.read(expected, facts);
+    for (auto const pattern : folder_sources())
         if (pattern.starts_with("/etc/systemd/system/")) files.list(pattern, facts);
-    // systemd takes its time: it is asked only where the answer matters.
+    // systemd is slow: query it only where the answer matters.
     auto const found = find_owners(read_machine(facts));
     bool const asks = std::ranges::any_of(found, [](auto const& one) {
         return one.owner.kind == OwnerKind::networkd ||

@@ -41,7 +41,7 @@ NetlinkFact dumped(NlSocket& socket, NlRequest request, std::string const& call)
     return answers ? fact_of(*answers) : NetlinkFact{{}, EIO};
 }
 
-// Netdevs that are a PCI function's, or a virtio device's or the like: not bonds, VLANs, bridges.
+// Netdevs of a PCI function, a virtio device or the like: not bonds, VLANs, bridges.
 std::vector<std::string> physical_netdevs(Facts const& facts) {
     std::vector<std::string> names;
     for (auto const& [path, fact] : facts.links) {
@@ -52,7 +52,7 @@ std::vector<std::string> physical_netdevs(Facts const& facts) {
     return names;
 }
 
-// A PF's own netdev, and it has VFs. In switchdev mode VFs' representors say the same function.
+// A PF's own netdev, if the PF has VFs. In switchdev mode VFs' representors link to the PF, too.
 bool has_vfs(Facts const& facts, std::string const& netdev) {
     auto const device = facts.target("/sys/class/net/" + netdev + "/device");
     if (!device) return false;
@@ -62,7 +62,7 @@ bool has_vfs(Facts const& facts, std::string const& netdev) {
            facts.target("/sys/bus/pci/devices/" + address + "/virtfn0").has_value();
 }
 
-// With the settings of its VFs, and without statistics: of those twice as many fit.
+// Requests the VFs' settings without their statistics: twice as many VFs fit.
 NlRequest vf_settings_request(std::string const& netdev) {
     NlRequest request(RTM_GETLINK, 0);
     request.header(ifinfomsg{});
@@ -71,7 +71,7 @@ NlRequest vf_settings_request(std::string const& netdev) {
     return request;
 }
 
-// ethtool's number in generic netlink on this kernel.
+// ethtool's family number in generic netlink on this kernel.
 std::optional<std::uint16_t> ethtool_family(NlSocket& generic) {
     auto const reply =
         generic.ask(family_request("ethtool"), "CTRL_CMD_GETFAMILY ethtool", soon_enough());
@@ -91,12 +91,12 @@ std::uint16_t nldev(unsigned command) {
 void ask_about_netdevs(Facts& facts) {
     auto const names = physical_netdevs(facts);
     if (auto socket = NlSocket::open(NlProtocol::route)) {
-        facts.looked_for.insert("DCB_CMD_IEEE_GET *");
+        facts.patterns.insert("DCB_CMD_IEEE_GET *");
         for (auto const& name : names) {
             auto const call = "DCB_CMD_IEEE_GET " + name;
             facts.netlink.insert_or_assign(call, asked(*socket, dcb_request(name), call));
         }
-        facts.looked_for.insert("RTM_GETLINK * VFs");
+        facts.patterns.insert("RTM_GETLINK * VFs");
         for (auto const& name : names) {
             if (!has_vfs(facts, name)) continue;
             auto const call = "RTM_GETLINK " + name + " VFs";
@@ -106,7 +106,7 @@ void ask_about_netdevs(Facts& facts) {
     auto generic = NlSocket::open(NlProtocol::generic);
     auto const family = generic ? ethtool_family(*generic) : std::nullopt;
     if (!family) return;
-    facts.looked_for.insert("ETHTOOL_MSG_PAUSE_GET *");
+    facts.patterns.insert("ETHTOOL_MSG_PAUSE_GET *");
     for (auto const& name : names) {
         auto const call = "ETHTOOL_MSG_PAUSE_GET " + name;
         facts.netlink.insert_or_assign(call, asked(*generic, pause_request(*family, name), call));
@@ -114,13 +114,13 @@ void ask_about_netdevs(Facts& facts) {
 }
 
 void ask_about_rdma_devices(Facts& facts) {
-    facts.looked_for.insert("RDMA_NLDEV_CMD_GET");
+    facts.patterns.insert("RDMA_NLDEV_CMD_GET");
     auto rdma = NlSocket::open(NlProtocol::rdma);
     if (!rdma) return;  // a kernel without RDMA has no such socket
     std::string const call = "RDMA_NLDEV_CMD_GET";
     auto const devices = dumped(*rdma, NlRequest(nldev(RDMA_NLDEV_CMD_GET), NLM_F_DUMP), call);
     facts.netlink.insert_or_assign(call, devices);
-    facts.looked_for.insert("RDMA_NLDEV_CMD_PORT_GET *");
+    facts.patterns.insert("RDMA_NLDEV_CMD_PORT_GET *");
     for (auto const& payload : devices.payloads) {
         auto const device = parse_rdma_device(std::as_bytes(std::span(payload)));
         if (!device) continue;

@@ -20,7 +20,7 @@ namespace vfmgr::checks {
 namespace {
 
 constexpr std::size_t output_bytes_max = 1 << 20;
-constexpr std::chrono::seconds kill_time_max{2};  // for a killed program to be gone
+constexpr std::chrono::seconds kill_time_max{2};  // for a killed program to end
 
 // Children that did not end after SIGKILL: they hang in the kernel, or run as another user. Later
 // calls reap those that have ended.
@@ -30,7 +30,7 @@ class Lingering {
         std::lock_guard const lock(mutex_);
         children_.push_back(child);
     }
-    void bury_ended() {
+    void reap_ended() {
         std::lock_guard const lock(mutex_);
         std::erase_if(children_,
                       [](pid_t child) { return ::waitpid(child, nullptr, WNOHANG) != 0; });
@@ -51,7 +51,7 @@ struct Pipe {
     }
 };
 
-// PATH and what a program needs besides; not the language of whoever asked.
+// Keeps PATH and whatever else a program needs, but not the caller's language.
 std::vector<std::string> environment() {
     std::vector<std::string> kept{"LC_ALL=C", "SYSTEMD_PAGER="};
     for (char** variable = environ; *variable; ++variable) {
@@ -89,7 +89,7 @@ int start(std::vector<std::string> words, Pipe const& out, Pipe const& err, pid_
     return error;
 }
 
-// False: the stream has ended.
+// Returns false at the end of the stream.
 bool take(int from, std::string& into) {
     std::array<char, 1 << 14> room;
     auto const got = ::read(from, room.data(), room.size());
@@ -105,7 +105,7 @@ int milliseconds_until(Deadline deadline) {
     return static_cast<int>(std::max(milliseconds::zero(), left).count());
 }
 
-// Both streams to their ends; false at the deadline.
+// Reads both streams to their ends; returns false at the deadline.
 bool listen(Pipe& out, Pipe& err, CommandFact& fact, Deadline deadline) {
     std::array<pollfd, 2> streams{{{out.from.get(), POLLIN, 0}, {err.from.get(), POLLIN, 0}}};
     std::array<std::string*, 2> const texts{&fact.out, &fact.err};
@@ -123,7 +123,7 @@ bool listen(Pipe& out, Pipe& err, CommandFact& fact, Deadline deadline) {
 
 CommandFact run_command(std::vector<std::string> const& words, Deadline deadline) {
     static Lingering lingering;
-    lingering.bury_ended();
+    lingering.reap_ended();
     CommandFact fact;
     auto out = Pipe::make();
     auto err = Pipe::make();
@@ -142,7 +142,7 @@ CommandFact run_command(std::vector<std::string> const& words, Deadline deadline
         }
     }
     int status = 0;
-    // It has ended: this does not wait.
+    // The child has ended: this does not wait.
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     fact.exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

@@ -14,15 +14,15 @@ bool applies(AppliesTo to, CheckedMachine machine) {
     return to == AppliesTo::both || (to == AppliesTo::host) == (machine == CheckedMachine::host);
 }
 
-// No device is with a VFIO driver, so nobody can hold one.
-bool lends_nothing(Machine const& machine) {
+// No device is bound to a VFIO driver, so no process can hold one.
+bool has_no_vfio_devices(Machine const& machine) {
     return machine.pci && std::ranges::none_of(*machine.pci, on_vfio);
 }
 
-// VMs and processes that hold a VF; what can't be seen counts as held.
+// VMs and processes that hold a VF; what can't be read counts as held.
 std::vector<std::string> holders_of(Machine const& machine) {
     if (machine.kind == CheckedMachine::guest) return {};
-    if (!machine.vfio_holders && lends_nothing(machine)) return {};
+    if (!machine.vfio_holders && has_no_vfio_devices(machine)) return {};
     if (!machine.vfio_holders)
         return {fmt::format("unknown: {}", to_string(machine.vfio_holders.error()))};
     std::set<std::string> names;
@@ -31,13 +31,13 @@ std::vector<std::string> holders_of(Machine const& machine) {
     return {names.begin(), names.end()};
 }
 
-// A command that takes VFs from under VMs is not told while they have any.
-void hold_back(Cure& cure, std::vector<std::string> const& holders) {
+// Withholds a command that takes VFs from under VMs, while there are any.
+void hold_back(Remedy& remedy, std::vector<std::string> const& holders) {
     bool const disturbs =
-        cure.blast_radius == BlastRadius::host || cure.blast_radius == BlastRadius::reboot;
+        remedy.blast_radius == BlastRadius::host || remedy.blast_radius == BlastRadius::reboot;
     if (!disturbs || holders.empty()) return;
-    cure.commands.clear();
-    cure.drain = holders;
+    remedy.commands.clear();
+    remedy.drain = holders;
 }
 
 std::string_view sentence_of(BlastRadius blast_radius) {
@@ -54,18 +54,19 @@ std::string_view sentence_of(BlastRadius blast_radius) {
     return "";
 }
 
-std::string describe(Cure const& cure) {
+std::string describe(Remedy const& remedy) {
     std::string text;
-    if (!cure.note.empty()) text += fmt::format("      {}\n", cure.note);
-    for (auto const& command : cure.commands) text += fmt::format("      $ {}\n", command);
-    if (auto const sentence = sentence_of(cure.blast_radius); !sentence.empty())
+    if (!remedy.note.empty()) text += fmt::format("      {}\n", remedy.note);
+    for (auto const& command : remedy.commands) text += fmt::format("      $ {}\n", command);
+    if (auto const sentence = sentence_of(remedy.blast_radius); !sentence.empty())
         text += fmt::format("      ({})\n", sentence);
-    if (!cure.drain.empty())
-        text += fmt::format("      first give back the VFs of: {}\n", fmt::join(cure.drain, ", "));
+    if (!remedy.drain.empty())
+        text +=
+            fmt::format("      first give back the VFs of: {}\n", fmt::join(remedy.drain, ", "));
     return text;
 }
 
-// Further lines of a file stand below the first.
+// Indents further lines of a file below the first.
 std::string in_lines(std::string_view text) {
     std::string lines;
     for (char const byte : text)
@@ -78,7 +79,7 @@ std::string describe(Finding const& finding) {
                             finding.subject.empty() ? "" : " ", finding.subject, finding.detail);
     for (auto const& evidence : finding.evidence)
         text += fmt::format("      {}: {}\n", evidence.source, in_lines(evidence.text));
-    return finding.cure ? text + describe(*finding.cure) : text;
+    return finding.remedy ? text + describe(*finding.remedy) : text;
 }
 
 bool good(Finding const& finding) {
@@ -95,7 +96,7 @@ CheckReport diagnose(Facts const& facts) {
         if (!applies(rule.applies, facts.machine)) continue;
         for (auto& finding : rule.judge(machine)) {
             finding.rule = rule.id;
-            if (finding.cure) hold_back(*finding.cure, holders);
+            if (finding.remedy) hold_back(*finding.remedy, holders);
             report.findings.push_back(std::move(finding));
         }
     }
@@ -117,17 +118,17 @@ CheckReport narrow(CheckReport const& report, Symptom const& symptom) {
     return narrowed;
 }
 
-std::string describe(CheckReport const& report, Telling telling) {
+std::string describe(CheckReport const& report, Verbosity verbosity) {
     std::string text;
     std::string summary;
-    // The worst first; in the rules' order among equals.
+    // Sorts the worst first; equals stay in the rules' order.
     for (auto const& [result, name] : enum_names<CheckResult>) {
         auto const is_such = [&](Finding const& one) { return one.result == result; };
         auto const count = std::ranges::count_if(report.findings, is_such);
         if (count == 0) continue;
         summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", count, name);
         for (auto const& finding : report.findings)
-            if (is_such(finding) && (telling.all || !good(finding))) text += describe(finding);
+            if (is_such(finding) && (verbosity.all || !good(finding))) text += describe(finding);
     }
     return text + (summary.empty() ? "no checks" : summary) + "\n";
 }

@@ -13,7 +13,7 @@ namespace vfmgr::checks {
 
 [[nodiscard]] CheckReport diagnose(Facts const& facts);
 
-// What somebody complains about, and the rules that may explain it, first causes first.
+// A complaint of an admin, and the rules that may explain it, first causes first.
 struct Symptom {
     std::string_view id;     // "no-vfs"
     std::string_view title;  // "VFs are not created"
@@ -22,14 +22,14 @@ struct Symptom {
 };
 [[nodiscard]] std::vector<Symptom> const& all_symptoms();
 
-// The findings of the symptom's rules in its order, up to the first that fails: the cause. All of
-// them, warnings too, when none fails.
+// Returns the findings of the symptom's rules in its order, up to the first that fails: the cause.
+// If none fails, returns all of them, warnings too.
 [[nodiscard]] CheckReport narrow(CheckReport const& report, Symptom const& symptom);
 
-// For people: what failed first, then warnings and what is unknown; what is well in one line each.
-struct Telling {
+// Output for people: failures first, then warnings and unknowns; what passes in one line each.
+struct Verbosity {
     bool all = false;  // what is ok and not applicable, too
 };
-[[nodiscard]] std::string describe(CheckReport const& report, Telling telling);
+[[nodiscard]] std::string describe(CheckReport const& report, Verbosity verbosity);
 
 }  // namespace vfmgr::checks

@@ -17,7 +17,7 @@ bool is_name(std::string_view text) {
     return !text.empty() && std::ranges::all_of(text, is_name_byte);
 }
 
-// The text between two, where it is so.
+// Returns the text between `before` and `after`, if both are there.
 std::optional<std::string_view> between(std::string_view text, std::string_view before,
                                         std::string_view after) {
     auto const from = text.find(before);
@@ -54,7 +54,7 @@ std::optional<Mlx5Line> at_place(std::string_view text) {
     return Mlx5Line{std::nullopt, *function, text.substr(2)};
 }
 
-// A module's message begins the line, or follows "kernel: ".
+// A module's message starts the line, or follows "kernel: ".
 std::string_view message_in(std::string_view line) {
     constexpr std::string_view mark = " kernel: ";
     auto const at = line.find(mark);
@@ -76,9 +76,9 @@ std::optional<DeviceLine> parse_device_line(std::string_view line, std::string_v
 }
 
 std::optional<Mlx5Line> parse_mlx5_line(std::string_view line) {
-    if (auto const said = parse_device_line(line, "mlx5_core")) {
-        auto placed = at_place(said->text);
-        if (placed) placed->device = said->device;
+    if (auto const parsed = parse_device_line(line, "mlx5_core")) {
+        auto placed = at_place(parsed->text);
+        if (placed) placed->device = parsed->device;
         return placed;
     }
     line = message_in(line);
@@ -111,7 +111,7 @@ std::optional<IommuFault> parse_iommu_fault(std::string_view line) {
         auto const event = message.substr(at + amd.size());
         auto const address = between(event, "address=", " ");
         if (!address) return std::nullopt;
-        // Newer kernels have the driver and the device before it, older ones "device=" inside.
+        // Newer kernels print the driver and the device before it, older ones "device=" inside.
         auto const named = between(event, "device=", " ");
         auto where = message.substr(0, at);
         if (!named && !where.ends_with(": ")) return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What drivers say in the kernel's log, taken apart: so exactly that a line which is only like it
-// is none. A line may have "host kernel: " before it. Views of the line; any thread.
+// Parses what drivers print into the kernel's log, so strictly that a merely similar line does not
+// match. A line may have "host kernel: " before it. Returns views of the line; any thread.
 #pragma once
 
 #include <optional>
@@ -29,20 +29,20 @@ struct DeviceLine {
 // "nvidia_peermem: disagrees about version of symbol X", "rdma_rxe: Unknown symbol X (err -2)".
 struct SymbolLine {
     std::string_view module, symbol;
-    bool other_version = false;  // it is there, and is another
+    bool other_version = false;  // the symbol exists, in another version
 };
 [[nodiscard]] std::optional<SymbolLine> parse_symbol_line(std::string_view line);
 
-// What an IOMMU stopped: "AMD-Vi: Event logged [IO_PAGE_FAULT …", "DMAR: [DMA Write] Request
-// device [5e:00.1] fault addr …".
+// An access that an IOMMU blocked: "AMD-Vi: Event logged [IO_PAGE_FAULT …", "DMAR: [DMA Write]
+// Request device [5e:00.1] fault addr …".
 struct IommuFault {
     PciAddress device;
-    bool domain_known = false;  // else the log left the PCI domain out
+    bool domain_known = false;  // false: the log left the PCI domain out
     std::string_view address;   // "0x24d08000", "fd000000"
 };
 [[nodiscard]] std::optional<IommuFault> parse_iommu_fault(std::string_view line);
 
-// "Detected insufficient power on the PCIe slot (27W).": the watts.
+// Returns the watts of "Detected insufficient power on the PCIe slot (27W).".
 [[nodiscard]] std::optional<int> parse_slot_power(std::string_view text);
 // "Port module event[error]: module 0, Cable error, High Temperature".
 struct ModuleError {
@@ -50,7 +50,7 @@ struct ModuleError {
     std::string_view error;
 };
 [[nodiscard]] std::optional<ModuleError> parse_module_error(std::string_view text);
-// "Health issue observed, firmware internal error, severity(3) ERROR:": the severity, as syslog's.
+// "Health issue observed, firmware internal error, severity(3) ERROR:": the syslog severity.
 [[nodiscard]] std::optional<int> parse_health_severity(std::string_view text);
 
 }  // namespace vfmgr::checks

@@ -33,7 +33,7 @@ std::string to_string(Unknown const& unknown) {
 }
 
 bool matches(std::string_view pattern, std::string_view path) {
-    // fnmatch() is slow, and asked of hundreds of patterns whenever something is not there.
+    // fnmatch() is slow, and is called for hundreds of patterns whenever something is missing.
     auto const plain = pattern.substr(0, pattern.find_first_of("*?[\\"));
     if (!path.starts_with(plain)) return false;
     if (plain.size() == pattern.size()) return path.size() == plain.size();
@@ -42,10 +42,10 @@ bool matches(std::string_view pattern, std::string_view path) {
 }
 
 Unknown Facts::missing(std::string_view name) const {
-    bool const wanted = std::ranges::any_of(looked_for, [&](std::string const& pattern) {
+    bool const expected = std::ranges::any_of(patterns, [&](std::string const& pattern) {
         return pattern == "*" || matches(pattern, name);
     });
-    return {std::string(name), wanted ? ENOENT : 0};
+    return {std::string(name), expected ? ENOENT : 0};
 }
 
 Known<std::string_view> Facts::text(std::string_view path) const {

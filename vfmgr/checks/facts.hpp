@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was read from a machine, as it was read: bytes of files, targets of links, names in folders,
-// answers of netlink, output of commands. All that a check knows comes from here, so that saved
+// What was read from a machine, unchanged: bytes of files, targets of links, names in folders,
+// netlink replies, output of commands. Everything that a check knows comes from here, so saved
 // facts (a bundle, bundle.hpp) give the same verdicts elsewhere.
 // A value; any thread.
 #pragma once
@@ -17,11 +17,11 @@
 
 namespace vfmgr::checks {
 
-// Why something is not known: the errno of reading it, or 0 when nobody tried.
+// Why something is not known: the errno of the read, or 0 if it was never tried.
 struct Unknown {
     std::string source;
     int error = 0;
-    [[nodiscard]] bool absent() const;  // ENOENT: that is known
+    [[nodiscard]] bool absent() const;  // ENOENT: known not to exist
     bool operator==(Unknown const&) const = default;
 };
 // "/dev/kmsg: EPERM", "/proc/cpuinfo was not collected".
@@ -30,7 +30,7 @@ template <class T>
 using Known = tl::expected<T, Unknown>;
 using Names = std::span<std::string const>;
 
-// Bytes, or the errno in place of them.
+// Bytes, or an errno instead.
 struct Fact {
     std::string bytes;
     int error = 0;
@@ -45,19 +45,19 @@ struct FolderFact {
 
 struct CommandFact {
     std::string out, err;
-    int exit_status = 0;  // 128 + signal when one ended it
-    int error = 0;        // it could not be run: ENOENT, or ETIMEDOUT and was killed
+    int exit_status = 0;  // 128 + signal if a signal ended it
+    int error = 0;        // why it could not run: ENOENT; or ETIMEDOUT: it was killed
     bool operator==(CommandFact const&) const = default;
 };
 
-// Messages of an answer, each behind its nlmsghdr; or the errno.
+// Messages of a reply, each without its nlmsghdr; or the errno.
 struct NetlinkFact {
     std::vector<std::string> payloads;
     int error = 0;
     bool operator==(NetlinkFact const&) const = default;
 };
 
-// What facts are worth as a witness.
+// Where facts come from, which decides what they prove.
 enum class Provenance {
     live,         // this machine
     lab,          // collected in the project's emulated host
@@ -69,12 +69,12 @@ enum class Provenance {
 struct Facts {
     CheckedMachine machine = CheckedMachine::host;
     Provenance provenance = Provenance::live;
-    std::string source;  // of transcribed and recorded ones: whose
+    std::string source;  // origin of transcribed and recorded facts
     Time collected_at{};
 
-    // What was looked for, as wanted.hpp writes it: what matches and is not below was absent. "*"
-    // alone is everything.
-    std::set<std::string, std::less<>> looked_for;
+    // Patterns that were looked up, as in sources.hpp: what matches and is not below was absent.
+    // "*" alone is everything.
+    std::set<std::string, std::less<>> patterns;
     std::map<std::string, Fact, std::less<>> files;
     std::map<std::string, Fact, std::less<>> links;
     std::map<std::string, FolderFact, std::less<>> folders;
@@ -84,19 +84,19 @@ struct Facts {
 
     // A file's bytes without the final newline.
     [[nodiscard]] Known<std::string_view> text(std::string_view path) const;
-    // Where a link points.
+    // A link's target.
     [[nodiscard]] Known<std::string_view> target(std::string_view path) const;
-    // Names in a folder; a folder that is not there has none.
+    // Names in a folder; a missing folder has none.
     [[nodiscard]] Known<Names> names(std::string_view path) const;
     [[nodiscard]] Known<CommandFact const*> command(std::string_view line) const;
     [[nodiscard]] Known<Names> answers(std::string_view request) const;
 
   private:
-    // For what is in none of the maps: absent where it was looked for.
+    // Why `name` is in none of the maps: absent if a pattern covers it.
     [[nodiscard]] Unknown missing(std::string_view name) const;
 };
 
-// A file or folder pattern as in wanted.hpp: "*" and "?" and "[…]" within one part of the path.
+// Matches a pattern as in sources.hpp: "*", "?" and "[…]" within one part of the path.
 [[nodiscard]] bool matches(std::string_view pattern, std::string_view path);
 
 }  // namespace vfmgr::checks

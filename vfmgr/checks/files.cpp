@@ -21,7 +21,7 @@
 namespace vfmgr::checks {
 namespace {
 
-constexpr std::size_t whole_bytes_max = 32 << 20;  // of a file of which lines are kept
+constexpr std::size_t whole_bytes_max = 32 << 20;  // of a file that is filtered by lines
 
 struct Closed {
     void operator()(DIR* folder) const noexcept { ::closedir(folder); }
@@ -31,13 +31,13 @@ bool has_wildcard(std::string_view part) {
     return part.find_first_of("*?[") != part.npos;
 }
 
-// What is not there, also because a pattern took a file for a folder.
+// The path does not exist, also because a pattern took a file for a folder.
 bool is_absent(int error) {
     return error == ENOENT || error == ENOTDIR;
 }
 
-// A file that is there and has no value to give says so with one of the others.
-bool says_nothing(int error) {
+// A file that exists and has no value reports one of the other errors.
+bool is_silent(int error) {
     return is_absent(error) || error == EINVAL || error == ENODEV || error == EOPNOTSUPP;
 }
 
@@ -47,7 +47,7 @@ FileDescriptor open_file(std::string const& path) {
     return FileDescriptor(::open(path.c_str(), to_read));
 }
 
-// Many files of one folder, one behind the other: the way to the folder is walked once.
+// Opens files of one folder in a row: the path to the folder is resolved once.
 class FolderOfFiles {
   public:
     FileDescriptor open_file(std::string const& path) {
@@ -61,26 +61,26 @@ class FolderOfFiles {
     }
 
   private:
-    std::string at_;  // with its last '/'
+    std::string at_;  // with its trailing '/'
     FileDescriptor folder_;
 };
 
 Fact bytes_of(FileDescriptor const& file, std::string_view path, std::size_t bytes_max) {
     if (!file) return {{}, errno};
-    // sysfs has regular files only, and gives a page, which is all, in one piece: most of what is
-    // read is there.
+    // sysfs has only regular files, and returns one page, the whole content, in one read; most of
+    // what is read is there.
     bool const sysfs = path.starts_with("/sys/");
     struct stat status{};
     if (!sysfs && ::fstat(file.get(), &status) == 0 && !S_ISREG(status.st_mode)) return {};
     Fact fact;
     std::array<char, 1 << 16> room;
     while (fact.bytes.size() < bytes_max) {
-        auto const wanted = std::min(room.size(), bytes_max - fact.bytes.size());
-        auto const got = ::read(file.get(), room.data(), wanted);
+        auto const expected = std::min(room.size(), bytes_max - fact.bytes.size());
+        auto const got = ::read(file.get(), room.data(), expected);
         if (got < 0) return {{}, errno};
         if (got == 0) break;
         fact.bytes.append(room.data(), static_cast<std::size_t>(got));
-        if (sysfs && std::cmp_less(got, wanted)) break;
+        if (sysfs && std::cmp_less(got, expected)) break;
     }
     return fact;
 }
@@ -94,7 +94,7 @@ bool begins_with_one(std::string_view line, std::span<std::string_view const> wo
     return std::ranges::any_of(words, [&](auto const word) { return line.starts_with(word); });
 }
 
-// Behind its '\n', which a file's last line may lack.
+// Returns the position after the '\n', which a file's last line may lack.
 std::size_t end_of_line(std::string_view text, std::size_t at) {
     return std::min(text.find('\n', at), text.size() - 1) + 1;
 }
@@ -104,7 +104,7 @@ enum class Dropped { gone, empty };
 std::string lines_with(std::string_view text, std::span<std::string_view const> words,
                        std::span<std::string_view const> but_not = {},
                        Dropped dropped = Dropped::gone) {
-    // Word by word, not line by line: modules.dep is half a megabyte, nearly all of it without any.
+    // Searches by word, not by line: nearly all of modules.dep's half megabyte has none of them.
     std::set<std::size_t> begins;
     for (auto const word : words) {
         for (std::size_t from = 0; from < text.size();) {
@@ -131,12 +131,12 @@ std::string lines_with(std::string_view text, std::span<std::string_view const> 
     return kept;
 }
 
-Fact read_wanted(FileDescriptor const& file, std::string_view path, WantedFile const& wanted) {
-    if (wanted.lines_with.empty()) return bytes_of(file, path, wanted.bytes_max);
+Fact read_source(FileDescriptor const& file, std::string_view path, FileSource const& expected) {
+    if (expected.lines_with.empty()) return bytes_of(file, path, expected.bytes_max);
     auto fact = bytes_of(file, path, whole_bytes_max);
-    fact.bytes = lines_with(fact.bytes, wanted.lines_with, wanted.lines_but_not,
-                            wanted.keeps_numbers ? Dropped::empty : Dropped::gone);
-    if (fact.bytes.size() > wanted.bytes_max) fact.bytes.resize(wanted.bytes_max);
+    fact.bytes = lines_with(fact.bytes, expected.lines_with, expected.lines_but_not,
+                            expected.keeps_numbers ? Dropped::empty : Dropped::gone);
+    if (fact.bytes.size() > expected.bytes_max) fact.bytes.resize(expected.bytes_max);
     return fact;
 }
 
@@ -159,7 +159,7 @@ FolderFact names_of(std::string const& path) {
     return fact;
 }
 
-// What `other` is for the names that `path` has where `pattern` has wildcards.
+// Returns `other` with its wildcards filled in by what `path` has at the wildcards of `pattern`.
 std::string with_same_names(std::string_view path, std::string_view pattern,
                             std::string_view other) {
     auto const next = [](std::string_view& rest) {
@@ -218,45 +218,45 @@ bool Files::exists(std::string_view pattern) {
     });
 }
 
-void Files::read(WantedFile const& wanted, Facts& into) {
-    if (!wanted.only_where.empty() && !exists(wanted.only_where)) return;
-    auto const pattern = with_release(wanted.pattern, release_);
-    into.looked_for.insert(pattern);
+void Files::read(FileSource const& expected, Facts& into) {
+    if (!expected.only_where.empty() && !exists(expected.only_where)) return;
+    auto const pattern = with_release(expected.pattern, release_);
+    into.patterns.insert(pattern);
     bool const many = has_wildcard(std::string_view(pattern).substr(pattern.rfind('/') + 1));
     FolderOfFiles folder;
     for (auto const& path : expand(pattern)) {
-        if (!wanted.only_with.empty() &&
-            !into.files.contains(with_same_names(path, pattern, wanted.only_with)))
+        if (!expected.only_with.empty() &&
+            !into.files.contains(with_same_names(path, pattern, expected.only_with)))
             continue;
         auto const whole = root_ + path;
         auto const file = many ? folder.open_file(whole) : open_file(whole);
-        auto fact = read_wanted(file, whole, wanted);
-        bool const empty = fact.error != 0 && says_nothing(fact.error);
-        if (!empty && (wanted.but_not.empty() || fact.bytes != wanted.but_not))
+        auto fact = read_source(file, whole, expected);
+        bool const empty = fact.error != 0 && is_silent(fact.error);
+        if (!empty && (expected.but_not.empty() || fact.bytes != expected.but_not))
             into.files.insert_or_assign(path, std::move(fact));
     }
 }
 
-void Files::read_link(std::string_view wanted, Facts& into) {
-    auto const pattern = with_release(wanted, release_);
-    into.looked_for.insert(pattern);
+void Files::read_link(std::string_view expected, Facts& into) {
+    auto const pattern = with_release(expected, release_);
+    into.patterns.insert(pattern);
     for (auto const& path : expand(pattern))
-        if (auto fact = target_of(root_ + path); !says_nothing(fact.error))
+        if (auto fact = target_of(root_ + path); !is_silent(fact.error))
             into.links.insert_or_assign(path, std::move(fact));
 }
 
-void Files::list(std::string_view wanted, Facts& into) {
-    auto const pattern = with_release(wanted, release_);
-    into.looked_for.insert(pattern);
+void Files::list(std::string_view expected, Facts& into) {
+    auto const pattern = with_release(expected, release_);
+    into.patterns.insert(pattern);
     for (auto const& path : expand(pattern))
         if (auto const& fact = names_in(path); !is_absent(fact.error))
             into.folders.insert_or_assign(path, fact);
 }
 
-// Each read() gives one record: "6,339,5140900,-;text", and further lines that begin with a blank.
+// Each read() returns a record: "6,339,5140900,-;text", and further lines that start with a blank.
 void read_kernel_log(std::string const& device, Facts& into) {
     constexpr std::size_t log_bytes_max = 4 << 20;
-    into.looked_for.insert("/dev/kmsg");
+    into.patterns.insert("/dev/kmsg");
     auto& fact = into.files["/dev/kmsg"];
     FileDescriptor const log(::open(device.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
     if (!log) {
@@ -266,7 +266,7 @@ void read_kernel_log(std::string const& device, Facts& into) {
     std::array<char, 8192> record;  // CONSOLE_EXT_LOG_MAX
     while (fact.bytes.size() < log_bytes_max) {
         auto const got = ::read(log.get(), record.data(), record.size());
-        if (got < 0 && errno == EPIPE) continue;  // what was next has been overwritten
+        if (got < 0 && errno == EPIPE) continue;  // the next record has been overwritten
         if (got < 0 && errno != EAGAIN && fact.bytes.empty()) fact.error = errno;
         if (got <= 0) break;
         std::string_view const text(record.data(), static_cast<std::size_t>(got));
@@ -275,14 +275,14 @@ void read_kernel_log(std::string const& device, Facts& into) {
 }
 
 void read_vfio_holders(Files& files, Facts& into) {
-    into.looked_for.insert("/proc/[0-9]*/fd/*");
+    into.patterns.insert("/proc/[0-9]*/fd/*");
     for (auto const& process : files.expand("/proc/[0-9]*")) {
         auto const folder = process + "/fd";
         auto const open_files = names_of(files.root() + folder);
         bool const gone = open_files.error == ENOENT || open_files.error == ESRCH;
         if (open_files.error != 0 && !gone) {
             into.folders.insert_or_assign(folder, open_files);
-            return;  // one process that can't be looked at may hold anything
+            return;  // one process that can't be read may hold anything
         }
         bool holds = false;
         for (auto const& name : open_files.names) {
@@ -305,10 +305,10 @@ void read_vfio_holders(Files& files, Facts& into) {
 
 void read_configuration_spaces(Files& files, Facts& into) {
     constexpr std::size_t space_bytes = 4096;
-    into.looked_for.insert("/sys/bus/pci/devices/*/config");
+    into.patterns.insert("/sys/bus/pci/devices/*/config");
     for (auto const& device : files.expand("/sys/bus/pci/devices/*")) {
         auto const pci_class = into.text(device + "/class");
-        if (!pci_class || !wants_configuration(*pci_class)) continue;
+        if (!pci_class || !keeps_configuration_of(*pci_class)) continue;
         auto fact = bytes_of_file(files.root() + device + "/config", space_bytes);
         if (fact.error == 0) into.files.insert_or_assign(device + "/config", std::move(fact));
     }

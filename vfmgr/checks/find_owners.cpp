@@ -34,11 +34,11 @@ std::string_view file_name(std::string_view path) {
     return path.substr(path.rfind('/') + 1);
 }
 
-// What starts a unit at boot, by the links of its targets: "mlx5-vfs@ens1" of "mlx5-vfs@". Where
-// those can't be seen, it may be started.
+// A unit's instances that boot targets link to: "mlx5-vfs@ens1" of "mlx5-vfs@". If the links can't
+// be read, the unit may be started.
 struct Started {
     bool known = false;
-    std::vector<std::string> instances;  // "" of a unit that is no template
+    std::vector<std::string> instances;  // "" for a unit that is no template
 };
 Started started(Machine const& machine, std::string_view unit) {
     constexpr std::string_view service = ".service";
@@ -66,7 +66,7 @@ bool is_running(Machine const& machine, std::string const& unit) {
            found->second.file == "enabled";
 }
 
-// A unit's owner once for each of its instances; none for what nobody starts.
+// Returns a unit's owner once for each of its instances; nothing for a unit that is never started.
 std::vector<FoundOwner> of_unit(Machine const& machine, std::string const& path,
                                 SriovOwner const& owner) {
     auto const name = file_name(path);

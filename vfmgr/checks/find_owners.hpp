@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who else makes or changes VFs, by all configuration files of a machine: also who has not done so
-// yet, and will at the next boot, or when a connection comes up. Pure; any thread.
+// Finds other programs that make or change VFs, in all configuration files of a machine: also those
+// that will do so only at the next boot, or when a connection comes up. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -17,18 +17,18 @@ struct FoundOwner {
     SriovOwner owner;
 };
 
-// A file, or a pattern of wanted.hpp, in which owners are looked for.
+// True for a file, or a pattern of sources.hpp, that is searched for owners.
 [[nodiscard]] bool is_owner_file(std::string_view path);
-// In the order of their files; of services that run, where units can be seen.
+// Returns owners in the order of their files; services only if they run, where units can be read.
 [[nodiscard]] std::vector<FoundOwner> find_owners(Machine const& machine);
 
-// `device`: all names that one device has.
+// `device` holds all names of one device.
 [[nodiscard]] bool means(DeviceSelector const& of, DeviceSelector const& device);
 
 // "/etc/systemd/network/20-vf.link:5 makes 4 VFs", "NetworkManager's connection storage
 // (/etc/NetworkManager/system-connections/s.nmconnection:7) makes 6 VFs".
 [[nodiscard]] std::string sentence_of(FoundOwner const& found);
-// Such sentences of those that mean a device, or may mean any.
+// Returns such sentences for the owners that mean `device`, or may mean any.
 [[nodiscard]] std::vector<std::string> owners_of(Machine const& machine,
                                                  DeviceSelector const& device);
 

@@ -24,7 +24,7 @@ std::string_view firmware_line(std::string_view& text) {
     return line.substr(from, line.find_last_not_of(firmware_blanks) - from + 1);
 }
 
-// What "Configurations:" is followed by. Without any it is what the card has after its next reset.
+// Parses what follows "Configurations:". No column names: the values after the card's next reset.
 std::vector<Column> columns_of(std::string_view header) {
     constexpr std::array<std::pair<std::string_view, Column>, 3> known{
         {{"Default", &FirmwareParameter::by_default},
@@ -34,7 +34,7 @@ std::vector<Column> columns_of(std::string_view header) {
     while (!header.empty()) {
         auto const* const found = std::ranges::find_if(
             known, [&](auto const& one) { return header.starts_with(one.first); });
-        if (found == known.end()) return {};  // "New": somebody is about to set something
+        if (found == known.end()) return {};  // "New": an admin is about to set a value
         columns.push_back(found->second);
         header.remove_prefix(found->first.size());
         header.remove_prefix(std::min(header.find_first_not_of(firmware_blanks), header.size()));
@@ -61,7 +61,7 @@ FirmwareValue parse_value(std::string_view text) {
     return {std::string(text), number};
 }
 
-// By firmware_blanks, and behind a ")" that the next value touches: a long value fills its column.
+// Splits at blanks, and after a ")" that the next value touches: a long value fills its column.
 std::vector<std::string_view> values_in(std::string_view row) {
     std::vector<std::string_view> values;
     while (!row.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ConnectX's configuration in its firmware, as mstconfig and mlxconfig print it: one, two or
-// three columns of values, which the header names. Pure; any thread.
+// A ConnectX's firmware configuration, as mstconfig and mlxconfig print it: one, two or three
+// columns of values, which the header names. Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace vfmgr::checks {
 struct FirmwareValue {
     std::string text;                     // "True", "8", "Array[0..7]"
     std::optional<std::uint64_t> number;  // of "True(1)" and "8"
-    // By number where both have one: the tools' own names of a number differ.
+    // Compares by number if both have one: the tools name the same number differently.
     [[nodiscard]] bool same_as(FirmwareValue const& other) const;
     bool operator==(FirmwareValue const&) const = default;
 };
@@ -24,10 +24,10 @@ struct FirmwareValue {
 
 struct FirmwareParameter {
     std::string name;  // "SRIOV_EN", "PCI_DOWNSTREAM_PORT_OWNER[4]"
-    // Absent: this tool, or this card, has no such column.
+    // Absent if this tool, or this card, has no such column.
     std::optional<FirmwareValue> by_default, current, next;
-    // Takes effect at the card's next reset. Not the "*" in front of it, which also marks what only
-    // differs from the default.
+    // Takes effect at the card's next reset. Not the same as the "*" in front, which also marks
+    // values that only differ from the default.
     [[nodiscard]] bool pending() const;
     bool operator==(FirmwareParameter const&) const = default;
 };
@@ -41,7 +41,7 @@ struct FirmwareConfiguration {
     bool operator==(FirmwareConfiguration const&) const = default;
 };
 
-// Of the first device of an output; rows that don't fit the header are left out.
+// Parses the first device of an output; skips rows that don't fit the header.
 [[nodiscard]] FirmwareConfiguration parse_firmware_configuration(std::string_view output);
 
 // "mstconfig -e -d 0000:3b:00.0 q".

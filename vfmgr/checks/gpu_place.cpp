@@ -6,7 +6,7 @@
 namespace vfmgr::checks {
 namespace {
 
-// NVIDIA's BAR1 is the largest region; its number differs: 1 on most, 2 where BAR0 has 64 bits.
+// NVIDIA's BAR1 is the largest region; its number differs: 1 on most, 2 where BAR0 is 64-bit.
 PciRegion const* largest(std::vector<PciRegion> const& regions) {
     PciRegion const* found = nullptr;
     for (auto const& region : regions)
@@ -16,12 +16,12 @@ PciRegion const* largest(std::vector<PciRegion> const& regions) {
     return found;
 }
 
-// A node without CPUs is memory, of a GPU perhaps (recorded on POWER9): it is near nothing. A list
-// without a number tells nothing: CentOS 7's kernel has it so, and CPUs in its nodes (recorded).
+// A node without CPUs is memory, perhaps a GPU's (recorded on POWER9): it is near nothing. A list
+// without a number proves nothing: CentOS 7's kernel has one, and CPUs in its nodes (recorded).
 std::optional<int> cpu_node(Machine const& machine, PciDevice const& device) {
     auto const with_cpus = machine.facts.text("/sys/devices/system/node/has_cpu");
-    bool const told = with_cpus && with_cpus->find_first_of("0123456789") != with_cpus->npos;
-    if (device.numa_node && told && !number_list_has(*with_cpus, *device.numa_node))
+    bool const lists_nodes = with_cpus && with_cpus->find_first_of("0123456789") != with_cpus->npos;
+    if (device.numa_node && lists_nodes && !number_list_has(*with_cpus, *device.numa_node))
         return std::nullopt;
     return device.numa_node;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a GPU is: how large its window for NICs is, and which NIC is nearest. Pure; any thread.
+// Where a GPU is: the size of its window for NICs, and the nearest NIC. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,16 @@
 
 namespace vfmgr::checks {
 
-// NVIDIA's BAR1, whatever its number is; absent where the device's regions can't be seen.
+// Returns NVIDIA's BAR1, whatever its number; nullopt if the device's regions can't be read.
 [[nodiscard]] std::optional<PciRegion> bar1_of(Machine const& machine, PciDevice const& gpu);
 
-// Functions with RDMA in hardware; of PFs and VFs on one machine, the PFs.
+// Functions with RDMA in hardware, without VFs whose PF is on the same machine.
 [[nodiscard]] std::vector<PciDevice const*> rdma_nics(std::vector<PciDevice> const& pci);
 
 [[nodiscard]] PciPlace place_of(Machine const& machine, PciDevice const& device);
 [[nodiscard]] PciDistance distance(Machine const& machine, PciDevice const& one,
                                    PciDevice const& other);
-// Null without a NIC.
+// Returns null without a NIC.
 [[nodiscard]] PciDevice const* nearest_nic(Machine const& machine, PciDevice const& gpu);
 
 }  // namespace vfmgr::checks

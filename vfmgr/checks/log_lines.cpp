@@ -19,13 +19,13 @@ std::string_view take_log_line(std::string_view& text) {
     return line;
 }
 
-// "0" is a digit, "?" anything, "_" a blank or a digit, what is left stands for itself: dates.
+// Matches dates: "0" is a digit, "?" anything, "_" a blank or a digit, the rest stands for itself.
 bool is_like(std::string_view text, std::string_view form) {
-    auto const fits = [](char one, char wanted) {
+    auto const fits = [](char one, char expected) {
         bool const digit = one >= '0' && one <= '9';
-        if (wanted == '0') return digit;
-        if (wanted == '_') return digit || one == ' ';
-        return wanted == '?' || one == wanted;
+        if (expected == '0') return digit;
+        if (expected == '_') return digit || one == ' ';
+        return expected == '?' || one == expected;
     };
     return text.size() == form.size() && std::ranges::equal(text, form, fits);
 }
@@ -112,7 +112,7 @@ bool is_date_of_dmesg(std::string_view text) {
     return since.starts_with('+') && seconds_in(since.substr(1));
 }
 
-// "[   11.512808] ", and "[   11.512808][  T124] " of kernels that name who spoke.
+// "[   11.512808] ", and "[   11.512808][  T124] " of kernels that print the caller.
 bool takes_brackets(std::string_view& line, double& seconds) {
     auto rest = line;
     if (!takes_word(rest, "[")) return false;
@@ -157,7 +157,7 @@ bool takes_iso_time(std::string_view& line) {
     return true;
 }
 
-// "Nov 22 10:00:00 " of syslog and journalctl, with "10:00:00.123456" for its short-precise.
+// "Nov 22 10:00:00 " of syslog and journalctl, with "10:00:00.123456" for short-precise.
 bool takes_syslog_time(std::string_view& line) {
     auto rest = line;
     if (!takes_form(rest, "??? _0 00:00:00") || !is_month(line.substr(0, 3))) return false;
@@ -176,20 +176,20 @@ bool takes_host(std::string_view& line) {
     return true;
 }
 
-// Nothing of what another program said, nor of what journalctl says itself: "-- Boot 1f3a… --".
+// Drops lines of other programs, and journalctl's own: "-- Boot 1f3a… --".
 std::optional<LogLine> line_with_time(std::string_view line) {
     if (line.starts_with("-- ") && line.ends_with(" --")) return std::nullopt;
-    LogLine said;
+    LogLine parsed;
     take_level(line);
     bool const syslog = takes_syslog_time(line);
     bool const dated = syslog || takes_iso_time(line);
-    bool const bracketed = takes_brackets(line, said.seconds);
+    bool const bracketed = takes_brackets(line, parsed.seconds);
     bool const of_host = takes_host(line);
     if (syslog && !bracketed && !of_host) return std::nullopt;
-    // rsyslog keeps the kernel's own time behind the host.
-    if (dated && of_host) takes_brackets(line, said.seconds);
-    said.text = line;
-    return said;
+    // rsyslog puts the kernel's own time after the host.
+    if (dated && of_host) takes_brackets(line, parsed.seconds);
+    parsed.text = line;
+    return parsed;
 }
 
 }  // namespace
@@ -199,16 +199,16 @@ KernelLog parse_kernel_log(std::string_view text) {
     bool first = true, behind_record = false;
     while (!text.empty()) {
         auto const line = take_log_line(text);
-        // A record's further lines are its device: " SUBSYSTEM=pci".
+        // A record's further lines describe its device: " SUBSYSTEM=pci".
         if (line.empty() || (behind_record && line.starts_with(' '))) continue;
         std::uint64_t number = UINT64_MAX;
         auto const record = kmsg_record(line, number);
         behind_record = record.has_value();
-        auto const said = record ? record : line_with_time(line);
-        if (!said) continue;
-        log.lines.push_back(*said);
+        auto const parsed = record ? record : line_with_time(line);
+        if (!parsed) continue;
+        log.lines.push_back(*parsed);
         constexpr std::string_view banner = "Linux version ";
-        if (first) log.from_boot = number == 0 || said->text.starts_with(banner);
+        if (first) log.from_boot = number == 0 || parsed->text.starts_with(banner);
         first = false;
     }
     return log;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's log in whatever form it was kept: records of /dev/kmsg, dmesg with its options,
-// journalctl, syslog's files. Views of the text, which outlives them; any thread.
+// Parses the kernel's log in any form: records of /dev/kmsg, dmesg with its options, journalctl,
+// syslog's files. Returns views of the text, which outlives them; any thread.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 namespace vfmgr::checks {
 
 struct LogLine {
-    double seconds = 0;  // since boot; 0 where the log does not say, or has a date
+    double seconds = 0;  // since boot; 0 if the log has none, or has a date
     std::string_view text;
 };
 
@@ -18,8 +18,8 @@ struct KernelLog {
     bool from_boot = false;  // nothing has been overwritten
 };
 
-// Of each line what the kernel said: behind level, time, host and "kernel: ". What other programs
-// said in syslog's files is left out.
+// Keeps the kernel's text of each line: what follows level, time, host and "kernel: ". Drops other
+// programs' lines in syslog's files.
 [[nodiscard]] KernelLog parse_kernel_log(std::string_view text);
 
 }  // namespace vfmgr::checks

@@ -32,7 +32,7 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(from, text.find_last_not_of(" \t") - from + 1);
 }
 
-// /proc/modules has what was loaded, /sys/module what is built in and has a parameter, too.
+// /proc/modules has loaded modules; /sys/module also has built-in ones with a parameter.
 Known<std::set<std::string, std::less<>>> read_modules(Facts const& facts) {
     auto const loaded = facts.text("/proc/modules");
     auto const present = facts.names("/sys/module");
@@ -56,7 +56,7 @@ Known<std::vector<VfioHolding>> read_holders(Facts const& facts) {
     for (auto const& [path, fact] : facts.folders)
         if (fact.error != 0 && matches("/proc/[0-9]*/fd", path))
             return tl::unexpected(Unknown{path, fact.error});
-    if (!facts.looked_for.contains("/proc/[0-9]*/fd/*") && !facts.looked_for.contains("*"))
+    if (!facts.patterns.contains("/proc/[0-9]*/fd/*") && !facts.patterns.contains("*"))
         return tl::unexpected(Unknown{"/proc/*/fd", 0});
     std::vector<VfioHolding> all;
     for (auto const& [path, fact] : facts.links) {
@@ -75,7 +75,7 @@ Known<std::vector<VfioHolding>> read_holders(Facts const& facts) {
     return all;
 }
 
-// From the kernel itself, or from the journal for who may not ask it.
+// Reads /dev/kmsg, or the journal where the process may not read that.
 Known<KernelLog> read_log(Facts const& facts) {
     auto log = parsed(facts.text("/dev/kmsg"), parse_kernel_log);
     if (log) return log;
@@ -102,7 +102,7 @@ std::vector<KernelParameter> parse_kernel_parameters(std::string_view cmdline) {
     return all;
 }
 
-// The first processor's lines: the others are alike.
+// Parses the first processor's lines: the others are alike.
 Cpu parse_cpu(std::string_view cpuinfo) {
     Cpu cpu;
     while (!cpuinfo.empty()) {
@@ -169,7 +169,7 @@ Known<bool> module_exists(Machine const& machine, std::string_view module) {
     auto const folder = "/lib/modules/" + machine.release + "/";
     auto const listed = machine.facts.text(folder + "modules.dep");
     if (!listed) return tl::unexpected(listed.error());
-    // Files are named with either; the kernel takes them for the same.
+    // File names use either sign; the kernel treats them the same.
     auto const in = [&](std::string_view text, std::string name) {
         if (text.find("/" + name + ".ko") != text.npos) return true;
         std::ranges::replace(name, '_', '-');

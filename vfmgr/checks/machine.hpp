@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A machine as the rules see it: facts, parsed. What could not be seen is Unknown and says why.
-// A value that views the Facts it was read from, which outlive it; any thread.
+// A machine as the rules read it: parsed facts. What could not be read is Unknown, with the reason.
+// A value that views the Facts it was parsed from, which outlive it; any thread.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ enum class CpuVendor { intel, amd, other };
 struct Cpu {
     CpuVendor vendor = CpuVendor::other;
     bool virtualisation = false;  // vmx or svm
-    bool hypervisor = false;      // this machine is a VM and says so
+    bool hypervisor = false;      // this machine is a VM, and its CPU shows it
 };
 
 struct PciDevice {
@@ -38,10 +38,10 @@ struct PciDevice {
     std::uint16_t subsystem_vendor = 0, subsystem_device = 0;
     std::uint32_t class_code = 0;  // 0x020000: Ethernet controller
     std::uint8_t revision = 0;     // 0xff: it does not answer
-    std::optional<int> numa_node;  // absent where it has none
+    std::optional<int> numa_node;  // absent if it has none
     std::optional<std::string> driver;
     std::optional<std::string> iommu_group;
-    std::optional<std::uint16_t> total_vfs;          // a PF has it, be it 0
+    std::optional<std::uint16_t> total_vfs;          // set for a PF, even if 0
     std::map<std::uint16_t, PciAddress> vfs;         // by index
     std::optional<PciAddress> pf;                    // of a VF
     std::vector<PciAddress> above;                   // ports and bridges, from the root down
@@ -62,10 +62,10 @@ struct MachineNetdev {
     int hardware_type = 0;          // ARPHRD_ETHER 1, ARPHRD_INFINIBAND 32
     int mtu = 0;
     bool up = false;              // administratively
-    std::optional<bool> carrier;  // absent: down, so nobody knows
+    std::optional<bool> carrier;  // absent: down, so not known
     std::optional<int> speed_mbps;
     std::optional<PciAddress> pci;
-    std::optional<std::string> master;  // of a bond or bridge
+    std::optional<std::string> master;  // its bond or bridge
     std::string phys_port_name;         // "p0"; "pf0vf1" is a representor
     int dev_port = 0;
 };
@@ -104,7 +104,7 @@ struct Unit {
 struct VfioHolding {
     std::string node;  // "/dev/vfio/12"
     std::string process;
-    std::string vm;  // what QEMU calls it; empty: not QEMU
+    std::string vm;  // QEMU's name for it; empty: not QEMU
 };
 
 struct Machine {
@@ -123,20 +123,20 @@ struct Machine {
 };
 [[nodiscard]] Machine read_machine(Facts const& facts);
 
-// --- what rules ask for ---
+// --- for the rules ---
 
-// The last of that name, as the kernel takes it.
+// Returns the last parameter of that name, the one the kernel uses.
 [[nodiscard]] KernelParameter const* find_parameter(std::vector<KernelParameter> const& all,
                                                     std::string_view name);
 [[nodiscard]] PciDevice const* find_pci(Machine const& machine, PciAddress const& address);
-// The module's file is there, or it is built in; "rdma_rxe".
+// True if the module's file exists, or the module is built in; "rdma_rxe".
 [[nodiscard]] Known<bool> module_exists(Machine const& machine, std::string_view module);
 [[nodiscard]] bool module_loaded(Machine const& machine, std::string_view module);
-// "m", "y", "n" when it is not set; absent where the kernel's options can't be seen. Only of those
-// that wanted.cpp keeps.
+// "m", "y", "n" when it is not set; absent if the kernel's options can't be read. Works only for
+// options that sources.cpp keeps.
 [[nodiscard]] std::optional<std::string> kernel_option(Machine const& machine,
                                                        std::string_view option);
-// The first line that contains all of these.
+// Returns the first line that contains all of these.
 [[nodiscard]] LogLine const* find_line(KernelLog const& log,
                                        std::initializer_list<std::string_view> words);
 

@@ -56,7 +56,7 @@ std::vector<PciDevice const*> connectx_cards(Machine const& machine) {
 
 std::string name_of(Machine const& machine, PciDevice const& device) {
     for (auto const& name : device.netdevs) {
-        // A PF in switchdev mode has its VFs' representors beside its own netdev.
+        // A PF in switchdev mode has its VFs' representors next to its own netdev.
         auto const port = machine.facts.text("/sys/class/net/" + name + "/phys_port_name");
         if (port.value_or("").find("vf") == std::string_view::npos)
             return fmt::format("{} ({})", name, to_string(device.address));
@@ -79,9 +79,9 @@ std::string firmware_complaint(Machine const& machine, PciAddress const& functio
     auto text = answer->err.empty() ? answer->out : answer->err;
     text.erase(text.find_last_not_of(" \n") + 1);
     std::ranges::replace(text, '\n', ' ');
-    constexpr std::size_t told_bytes_max = 200;
+    constexpr std::size_t text_bytes_max = 200;
     return text.empty() ? fmt::format("exit status {}", answer->exit_status)
-                        : text.substr(0, told_bytes_max);
+                        : text.substr(0, text_bytes_max);
 }
 
 std::string firmware_tool(Machine const& machine) {
@@ -93,7 +93,7 @@ std::string firmware_tool(Machine const& machine) {
 
 Known<PciConfiguration> configuration_of(Machine const& machine, PciAddress const& address) {
     auto const path = "/sys/bus/pci/devices/" + to_string(address) + "/config";
-    // Not by text(): a last byte of 0x0a is no newline here.
+    // text() won't do: a last byte of 0x0a is no newline here.
     if (auto const known = machine.facts.text(path); !known) return tl::unexpected(known.error());
     auto const found = machine.facts.files.find(path);
     auto configuration = parse_pci_configuration(found->second.bytes);

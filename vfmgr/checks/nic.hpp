@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NICs among a machine's PCI functions, and what their firmware and configuration space say. Free
-// functions; any thread.
+// NICs among a machine's PCI functions, and the contents of their firmware and configuration space.
+// Free functions; any thread.
 #pragma once
 
 #include <string>
@@ -13,24 +13,24 @@
 namespace vfmgr::checks {
 
 [[nodiscard]] bool is_connectx(PciDevice const& device);
-// By its device number: in a VM nothing else tells.
+// Decides by the device number: a VM has nothing else to go by.
 [[nodiscard]] bool is_vf(PciDevice const& device);
-// The driver lends it to a VM: "vfio-pci", "mlx5_vfio_pci".
+// Its driver attaches it to a VM: "vfio-pci", "mlx5_vfio_pci".
 [[nodiscard]] bool on_vfio(PciDevice const& device);
-// Network functions that have SR-IOV, and ConnectX that should.
+// Returns network functions that have SR-IOV, and ConnectX that should.
 [[nodiscard]] std::vector<PciDevice const*> sriov_nics(Machine const& machine);
-// Of each ConnectX function 0: its firmware's configuration is that of the whole card.
+// Returns function 0 of each ConnectX: its firmware's configuration is that of the whole card.
 [[nodiscard]] std::vector<PciDevice const*> connectx_cards(Machine const& machine);
 
 // "ens1 (0000:3b:00.0)"; the address where it has no netdev.
 [[nodiscard]] std::string name_of(Machine const& machine, PciDevice const& device);
 
-// An answer that is no table of parameters is Unknown, too: see firmware_complaint().
+// A reply that is no table of parameters is Unknown, too: see firmware_complaint().
 [[nodiscard]] Known<FirmwareConfiguration> firmware_of(Machine const& machine,
                                                        PciAddress const& function);
-// What the tool said in place of an answer; empty when it was not run.
+// Returns the tool's output if it is no table; empty if the tool was not run.
 [[nodiscard]] std::string firmware_complaint(Machine const& machine, PciAddress const& function);
-// The tool that was run: cures take the same.
+// Returns the tool that was run: remedies use the same.
 [[nodiscard]] std::string firmware_tool(Machine const& machine);
 
 [[nodiscard]] Known<PciConfiguration> configuration_of(Machine const& machine,

@@ -10,7 +10,7 @@
 namespace vfmgr::checks {
 namespace {
 
-// Little-endian numbers; what was not read is nothing.
+// Reads little-endian numbers; bytes that were not read have no value.
 class RawSpace {
   public:
     explicit RawSpace(std::string_view bytes) : bytes_(bytes) {}
@@ -33,7 +33,7 @@ class RawSpace {
     std::string_view bytes_;
 };
 
-// A pointer behind each leads to the next; one that leads back would not end.
+// Each capability points to the next. Stops at a pointer that leads back, which would never end.
 std::vector<Capability> capabilities_in(RawSpace const& space) {
     std::vector<Capability> found;
     if ((space.word(PCI_STATUS) & PCI_STATUS_CAP_LIST) == 0) return found;
@@ -125,7 +125,7 @@ std::optional<PciConfiguration> parse_pci_configuration(std::string_view bytes) 
     configuration.revision = static_cast<std::uint8_t>(of_class);
     configuration.header_type =
         static_cast<std::uint8_t>(space.number(PCI_HEADER_TYPE, 1).value_or(0) & 0x7fU);
-    // Not by vendor and device: those of a VF read as ones when it is well.
+    // Vendor and device can't decide this: those of a healthy VF read as ones.
     configuration.answers = of_class != UINT32_MAX && configuration.header_type != 0x7f;
     if (!configuration.answers) return configuration;
     configuration.shows_capabilities = space.size() >= PCI_CFG_SPACE_SIZE;
@@ -133,7 +133,7 @@ std::optional<PciConfiguration> parse_pci_configuration(std::string_view bytes) 
     for (auto const& [id, at] : configuration.capabilities)
         if (id == PCI_CAP_ID_EXP && space.has(at, PCI_EXP_FLAGS + 2))
             configuration.pcie = read_pcie(space, at);
-    // What is not PCI Express has no more than 256 bytes, for root too.
+    // A function without PCI Express has no more than 256 bytes, for root too.
     configuration.shows_extended_capabilities =
         space.size() > PCI_CFG_SPACE_SIZE ||
         (configuration.shows_capabilities && !configuration.pcie);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PCI function's configuration space out of its bytes: 64 for ordinary users, 256 or 4,096 for
-// root. Pure; any thread.
+// Parses a PCI function's configuration space: 64 bytes for ordinary users, 256 or 4,096 for root.
+// Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace vfmgr::checks {
 
-// What a function is on PCI Express: the numbers are those of its capability.
+// The kind of a PCI Express function: the numbers are those of its capability.
 enum class PcieKind : std::uint8_t {
     endpoint = 0,
     legacy_endpoint = 1,
@@ -47,7 +47,7 @@ struct AcsCapability {
     std::uint16_t able = 0, on = 0;
     bool operator==(AcsCapability const&) const = default;
 };
-// "SrcValid+ TransBlk- ReqRedir+ …", as lspci has it.
+// "SrcValid+ TransBlk- ReqRedir+ …", as lspci prints it.
 [[nodiscard]] std::string describe_acs(std::uint16_t bits);
 
 struct Capability {
@@ -56,22 +56,22 @@ struct Capability {
 };
 
 struct PciConfiguration {
-    std::uint16_t vendor = 0, device = 0;  // 0xffff of a VF, which is as it should be
+    std::uint16_t vendor = 0, device = 0;  // 0xffff for a VF, as it should be
     std::uint32_t class_code = 0;
     std::uint8_t revision = 0, header_type = 0;
     bool answers = true;                       // false: all bits are ones
-    bool shows_capabilities = false;           // enough was read to see them
-    bool shows_extended_capabilities = false;  // and these
+    bool shows_capabilities = false;           // enough was read for them
+    bool shows_extended_capabilities = false;  // and for these
     std::vector<Capability> capabilities, extended_capabilities;
     std::optional<PcieCapability> pcie;
     std::optional<SrIovCapability> sriov;
     std::optional<AcsCapability> acs;
-    std::optional<bool> ats;  // present: on?
+    std::optional<bool> ats;  // present: whether it is on
     bool ari = false;
     bool operator==(PciConfiguration const&) const = default;
 };
 
-// Nothing of less than a header's 64 bytes.
+// Returns nullopt for less than a header's 64 bytes.
 [[nodiscard]] std::optional<PciConfiguration> parse_pci_configuration(std::string_view bytes);
 
 }  // namespace vfmgr::checks

@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view peer_symbol = "ib_register_peer_memory_client";
 constexpr std::string_view proc_version = "/proc/driver/nvidia/version";
 
-// "580.65.06", "550.90.07": numbers with dots between.
+// "580.65.06", "550.90.07": numbers separated by dots.
 std::optional<int> branch_of(std::string_view word) {
     auto const dot = word.find('.');
     if (dot == word.npos || word.find_first_not_of("0123456789.") != word.npos) return std::nullopt;
@@ -25,13 +25,13 @@ std::optional<int> branch_of(std::string_view word) {
     return branch ? std::optional(static_cast<int>(*branch)) : std::nullopt;
 }
 
-// Of all forms of the option: not set is known, not collected is not.
+// "NAME=value" for any known value: "not set" is known, "not collected" is not.
 std::string option_note(Machine const& machine, std::string_view option) {
     auto const value = kernel_option(machine, option);
     return value ? fmt::format("{}={}", option, *value) : std::string();
 }
 
-// What the loaded RDMA core offers; where it is not loaded, what its file offers.
+// Whether the loaded RDMA core offers peer memory; if it is not loaded, whether its file does.
 std::optional<bool> peers_offered(Machine const& machine, std::vector<Evidence>& evidence) {
     auto const symbols = machine.facts.text("/proc/kallsyms");
     if (symbols && module_present(machine, "ib_core")) {
@@ -48,7 +48,7 @@ std::optional<bool> peers_offered(Machine const& machine, std::vector<Evidence>&
     return there;
 }
 
-// The symbol's version as the stack's headers give it, where the module was to be built.
+// The symbol's version in the headers of the stack that the module was to be built for.
 std::optional<std::uint32_t> version_offered(Machine const& machine, std::string& path) {
     for (auto const& [name, fact] : machine.facts.files) {
         if (!name.ends_with("/Module.symvers") || fact.error != 0) continue;
@@ -60,7 +60,7 @@ std::optional<std::uint32_t> version_offered(Machine const& machine, std::string
     return find_symbol_version(machine.facts.text(path).value_or(""), peer_symbol);
 }
 
-// What nvidia-peermem's file asks for, by name and version.
+// Returns the symbols that nvidia-peermem's file needs, by name and version.
 CommandFact const* asked_for(Machine const& machine) {
     for (auto const& [line, fact] : machine.facts.commands)
         if (line.starts_with("modprobe --dump-modversions ") && fact.error == 0 &&
@@ -79,22 +79,22 @@ PeermemBuild build_of(Machine const& machine, std::vector<Evidence>& evidence) {
         return PeermemBuild::absent;
     }
     if (auto const* const asked = asked_for(machine)) {
-        auto const wanted = find_symbol_version(asked->out, peer_symbol);
-        // A kernel without CONFIG_MODVERSIONS has no versions to tell.
-        if (!wanted && !asked->out.empty()) {
+        auto const expected = find_symbol_version(asked->out, peer_symbol);
+        // A kernel without CONFIG_MODVERSIONS has no versions to show.
+        if (!expected && !asked->out.empty()) {
             evidence.push_back(
                 {std::string(file->path), fmt::format("does not use {}", peer_symbol)});
             return PeermemBuild::without_peers;
         }
         std::string symvers;
         auto const offered = version_offered(machine, symvers);
-        if (wanted && offered) {
+        if (expected && offered) {
             evidence.push_back({symvers, fmt::format("{} {:#010x}", peer_symbol, *offered)});
-            evidence.push_back({std::string(file->path), fmt::format("wants {:#010x}", *wanted)});
-            return wanted == offered ? PeermemBuild::fits : PeermemBuild::other_stack;
+            evidence.push_back({std::string(file->path), fmt::format("wants {:#010x}", *expected)});
+            return expected == offered ? PeermemBuild::fits : PeermemBuild::other_stack;
         }
     }
-    // depmod finds who exports what a module uses: without ib_core it uses no peer memory.
+    // depmod lists the exporters of what a module uses: without ib_core it uses no peer memory.
     auto const in_core = [](auto const one) { return one.find("/ib_core.ko") != one.npos; };
     if (std::ranges::none_of(file->needs, in_core)) {
         evidence.push_back(
@@ -108,10 +108,10 @@ LogLine const* refusal_of_peermem(Machine const& machine) {
     LogLine const* last = nullptr;
     if (!machine.log) return last;
     for (auto const& line : machine.log->lines) {
-        auto const said = parse_symbol_line(line.text);
+        auto const symbol = parse_symbol_line(line.text);
         bool const ours =
-            said && (said->module == "nvidia_peermem" || said->module == "nvidia-peermem");
-        if (ours && said->other_version) last = &line;
+            symbol && (symbol->module == "nvidia_peermem" || symbol->module == "nvidia-peermem");
+        if (ours && symbol->other_version) last = &line;
     }
     return last;
 }
@@ -165,8 +165,8 @@ std::optional<NvidiaDriver> nvidia_driver(Machine const& machine) {
 DmaBuf judge_dma_buf(Machine const& machine) {
     constexpr int kernel_major = 5, kernel_minor = 12, branch_min = 515;
     auto const driver = nvidia_driver(machine);
-    auto const told = machine.facts.text(proc_version);
-    if (!told && !told.error().absent()) return {Can::unknown, to_string(told.error())};
+    auto const version = machine.facts.text(proc_version);
+    if (!version && !version.error().absent()) return {Can::unknown, to_string(version.error())};
     if (!driver) return {Can::unknown, "NVIDIA's driver is not loaded"};
     if (!driver->open)
         return {Can::no, fmt::format("NVIDIA's kernel modules {} are the proprietary ones",
@@ -191,7 +191,7 @@ Peermem examine_peermem(Machine const& machine) {
     peermem.offered = peers_offered(machine, peermem.evidence);
     peermem.build = build_of(machine, peermem.evidence);
     if (peermem.loaded) {
-        // It registered itself when it was loaded, whatever its file has become since.
+        // The module registered when it was loaded, whatever happened to its file since.
         peermem.build = PeermemBuild::fits;
         return peermem;
     }
@@ -200,7 +200,7 @@ Peermem examine_peermem(Machine const& machine) {
     auto const* const line = refusal_of_peermem(machine);
     if (line && !compared && peermem.build == PeermemBuild::fits) {
         peermem.build = PeermemBuild::other_stack;
-        peermem.evidence.push_back(seen(*line));
+        peermem.evidence.push_back(evidence_of(*line));
     }
     return peermem;
 }
@@ -209,12 +209,12 @@ bool is_built_at_boot(Machine const& machine) {
     return machine.facts.text("/usr/sbin/akmods").has_value();
 }
 
-Cure rebuild_nvidia(Machine const& machine) {
+Remedy rebuild_nvidia(Machine const& machine) {
     auto const driver = nvidia_driver(machine);
     std::string package;
     for (auto const& [path, fact] : machine.facts.files) {
         constexpr std::string_view folder = "/var/lib/dpkg/info/";
-        // A package that was removed may leave its list, without the sources.
+        // A removed package may leave its list, without the sources.
         if (!path.starts_with(folder) || !path.ends_with(".list") || fact.bytes.empty()) continue;
         auto const name = path.substr(folder.size(), path.rfind('.') - folder.size());
         bool const ours = driver && name.find(std::to_string(driver->branch)) != name.npos;

@@ -14,13 +14,13 @@
 
 namespace vfmgr::checks {
 
-// GPUs that this machine itself uses: not those that VMs were lent.
+// GPUs that this machine itself uses: not those attached to VMs.
 [[nodiscard]] std::vector<PciDevice const*> own_gpus(Machine const& machine);
-// Some NIC here can do RDMA to them: a ConnectX function, or hardware with an RDMA device.
+// A NIC here can do RDMA to them: a ConnectX function, or hardware with an RDMA device.
 [[nodiscard]] bool has_rdma_nic(Machine const& machine);
 
-// One of them has no display, as data-centre GPUs have none: it offers GPUDirect. A card with one
-// may be a GeForce, which does not (a limit of the product, no fault); only CUDA's attributes tell.
+// One of them has no display, like data-centre GPUs: it offers GPUDirect. A GPU with a display may
+// be a GeForce, which does not (a limit of the product, no fault); only CUDA's attributes show it.
 [[nodiscard]] bool surely_offers_gpudirect(Machine const& machine);
 
 struct NvidiaDriver {
@@ -30,13 +30,13 @@ struct NvidiaDriver {
     bool operator==(NvidiaDriver const&) const = default;
 };
 [[nodiscard]] std::optional<NvidiaDriver> parse_nvidia_driver(std::string_view proc_version);
-// The one that is loaded.
+// Returns the loaded driver.
 [[nodiscard]] std::optional<NvidiaDriver> nvidia_driver(Machine const& machine);
 
 enum class Can { yes, no, unknown };
 struct DmaBuf {
     Can can = Can::unknown;
-    std::string why;  // half a sentence
+    std::string why;  // a clause, not a sentence
 };
 [[nodiscard]] DmaBuf judge_dma_buf(Machine const& machine);
 
@@ -44,7 +44,7 @@ enum class PeermemBuild {
     absent,         // there is no such module
     without_peers,  // built where no RDMA stack offered peer memory: it only returns EINVAL
     other_stack,    // built against another RDMA stack: its symbols differ
-    fits,           // nothing says that it would not load
+    fits,           // nothing shows that it would not load
     unknown,        //
 };
 struct Peermem {
@@ -54,9 +54,9 @@ struct Peermem {
     std::vector<Evidence> evidence;
 };
 [[nodiscard]] Peermem examine_peermem(Machine const& machine);
-// NVIDIA's modules are built while the machine starts, by Fedora's and RHEL's akmods.
+// NVIDIA's modules are built at boot, by Fedora's and RHEL's akmods.
 [[nodiscard]] bool is_built_at_boot(Machine const& machine);
-// Building NVIDIA's modules again, as this machine has them.
-[[nodiscard]] Cure rebuild_nvidia(Machine const& machine);
+// Rebuilds NVIDIA's modules in the way that this machine has them.
+[[nodiscard]] Remedy rebuild_nvidia(Machine const& machine);
 
 }  // namespace vfmgr::checks

@@ -29,7 +29,7 @@ std::vector<std::string_view> line_words(std::string_view line) {
     }
 }
 
-// The word behind "mlx5_core ": "0000:1a:00.0:".
+// Parses the word after "mlx5_core ": "0000:1a:00.0:".
 std::optional<PciAddress> pci_behind_driver(std::string_view line) {
     constexpr std::string_view driver = "mlx5_core ";
     auto const at = line.find(driver);
@@ -52,9 +52,9 @@ bool names_number(std::string_view line, std::string_view number) {
     return false;
 }
 
-bool has_word(std::string_view line, std::string_view wanted) {
+bool has_word(std::string_view line, std::string_view expected) {
     auto const words = line_words(line);
-    return std::ranges::find(words, wanted) != words.end();
+    return std::ranges::find(words, expected) != words.end();
 }
 
 }  // namespace
@@ -104,8 +104,8 @@ std::set<std::string> parse_default_routes4(std::string_view lines) {
     return netdevs;
 }
 
-// Destination, length, source, length, next hop, metric, reference, use, flags, device. One that
-// refuses everything is on lo.
+// Destination, length, source, length, next hop, metric, reference, use, flags, device. A route
+// that refuses everything is on lo.
 std::set<std::string> parse_default_routes6(std::string_view lines) {
     constexpr std::string_view zeros = "00000000000000000000000000000000";
     std::set<std::string> netdevs;
@@ -163,7 +163,7 @@ FilterLine filter_of_port(std::string_view ruleset, std::string_view port) {
         auto line = line_of(ruleset);
         line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
         if (line.starts_with("table ")) table = line;
-        // vfmgr's own table is about its own links, and says so for each of them.
+        // vfmgr's own table covers its own links only, and names each of them.
         if (table.starts_with("table inet vfmgr ")) continue;
         bool const input = line.find(" hook input ") != line.npos;
         if (input && line.find("policy drop") != line.npos)
@@ -173,7 +173,7 @@ FilterLine filter_of_port(std::string_view ruleset, std::string_view port) {
             return {PortFilter::limited, std::string(line)};
         if (has_word(line, "accept")) found = {PortFilter::accepted, std::string(line)};
     }
-    return found.filter == PortFilter::nothing_said ? policy : found;
+    return found.filter == PortFilter::unspecified ? policy : found;
 }
 
 }  // namespace vfmgr::checks

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short texts about ports and what reaches them, parsed. Pure; any thread.
+// Parses short texts about ports and what reaches them. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace vfmgr::checks {
 
 // "mlx5_core 0000:1a:00.0: Port module event: module 0, Cable plugged", and with "event[error]".
 struct ModuleEvent {
-    std::optional<PciAddress> pci;  // the line's; some loggers cut it off
+    std::optional<PciAddress> pci;  // as in the line; some loggers cut it off
     unsigned module = 0;
     std::string_view status;  // "Cable unplugged", "Cable error, Bus stuck"; views the line
     [[nodiscard]] bool plugged() const { return status == "Cable plugged"; }
@@ -30,7 +30,7 @@ struct PortRate {
 };
 [[nodiscard]] std::optional<PortRate> parse_port_rate(std::string_view text);
 
-// Netdevs with a default route: lines of /proc/net/route and /proc/net/ipv6_route.
+// Netdevs with a default route, from lines of /proc/net/route and /proc/net/ipv6_route.
 [[nodiscard]] std::set<std::string> parse_default_routes4(std::string_view lines);
 [[nodiscard]] std::set<std::string> parse_default_routes6(std::string_view lines);
 
@@ -41,16 +41,16 @@ struct RdmaLinkCommand {
 };
 [[nodiscard]] std::vector<RdmaLinkCommand> parse_rdma_link_commands(std::string_view text);
 
-// Names of the links that vfmgrd wants, of `vfctl -o csv rdma link list`:
+// Names of the links that vfmgrd is to make, from `vfctl -o csv rdma link list`:
 // "rxe0,rxe,bond0,present,yes,vfmgr,…".
 [[nodiscard]] std::set<std::string, std::less<>> parse_vfmgr_links(std::string_view lines);
 
-// What `nft list ruleset` says of a UDP port: a rule about it, or a chain that drops what no rule
-// lets in. It judges no rule's conditions: where something is said, somebody has thought of it.
-enum class PortFilter { nothing_said, accepted, limited };
+// What `nft list ruleset` has for a UDP port: a rule about it, or a chain that drops what no rule
+// accepts. The conditions of a rule are not judged: a rule means that an admin has considered it.
+enum class PortFilter { unspecified, accepted, limited };
 struct FilterLine {
-    PortFilter filter = PortFilter::nothing_said;
-    std::string line;  // that says so
+    PortFilter filter = PortFilter::unspecified;
+    std::string line;  // the rule or chain
 };
 [[nodiscard]] FilterLine filter_of_port(std::string_view ruleset, std::string_view port);
 

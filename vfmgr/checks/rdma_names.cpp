@@ -11,11 +11,11 @@
 namespace vfmgr::checks {
 namespace {
 
-std::optional<std::string> said(std::string const& text) {
+std::optional<std::string> unless_empty(std::string const& text) {
     return text.empty() ? std::nullopt : std::optional(text);
 }
 
-// Drivers of PFs that offer RDMA when the other half of the driver is there.
+// Drivers of PFs that offer RDMA if the driver's RDMA half is there.
 bool offers_rdma(PciDevice const& device) {
     static constexpr std::array<std::string_view, 8> drivers{
         "mlx5_core", "mlx4_core", "ice", "bnxt_en", "qede", "cxgb4", "hns3", "mana"};
@@ -44,10 +44,10 @@ void describe_pci(Machine const& machine, PciDevice const& device, RdmaName& nam
 }
 
 void describe_netdev(MachineNetdev const& netdev, RdmaName& name) {
-    name.netdev = netdev.name;
+    name.ifname = netdev.name;
     name.netdev_up = netdev.up;
     name.master = netdev.master;
-    name.phys_port_name = said(netdev.phys_port_name);
+    name.phys_port_name = unless_empty(netdev.phys_port_name);
     auto const vf = represented_vf(netdev);
     if (vf && netdev.pci) name.represents = VfId{*netdev.pci, *vf};
 }
@@ -58,16 +58,17 @@ void describe_port(RdmaPortView const& view, RdmaName& name) {
                                      : RdmaKind::nic;
     name.rdma_device = view.device->name;
     name.port = view.port->number;
-    name.state = said(view.port->state);
-    name.phys_state = said(view.port->phys_state);
-    name.link_layer = said(view.port->link_layer);
-    name.rate = said(view.port->rate);
-    name.hca_type = said(view.device->hca_type);
-    name.firmware = said(view.device->firmware);
-    name.board_id = said(view.device->board_id);
+    name.state = unless_empty(view.port->state);
+    name.phys_state = unless_empty(view.port->phys_state);
+    if (view.ethernet()) name.link_layer = LinkLayer::ethernet;
+    if (view.infiniband()) name.link_layer = LinkLayer::infiniband;
+    name.rate = unless_empty(view.port->rate);
+    name.hca_type = unless_empty(view.device->hca_type);
+    name.firmware = unless_empty(view.device->firmware);
+    name.board_id = unless_empty(view.device->board_id);
     name.node_guid = view.device->node_guid;
     for (auto const& gid : view.port->gids) {
-        RdmaGid entry{gid.index, gid.gid, gid.type, std::nullopt, said(gid.netdev)};
+        RdmaGid entry{gid.index, gid.gid, gid.type, std::nullopt, unless_empty(gid.netdev)};
         if (auto const address = view.ethernet() ? gid_address(gid.gid) : std::nullopt)
             entry.address = *address;
         name.gids.push_back(std::move(entry));
@@ -80,7 +81,7 @@ RdmaName name_of_port(Machine const& machine, RdmaPortView const& view) {
     if (view.netdev)
         describe_netdev(*view.netdev, name);
     else
-        name.netdev = said(view.netdev_name);
+        name.ifname = unless_empty(view.netdev_name);
     auto const* const pci =
         view.pci
             ? view.pci
@@ -89,7 +90,7 @@ RdmaName name_of_port(Machine const& machine, RdmaPortView const& view) {
     return name;
 }
 
-// PFs of the same card in the same bond, of which only one has an RDMA device: it is both of them.
+// PFs of one card in one bond share an RDMA device, which only one of them has.
 RdmaName const* lag_device_of(Machine const& machine, std::vector<RdmaName> const& names,
                               PciDevice const& device) {
     for (auto const* netdev : netdevs_of(machine, device.address)) {
@@ -107,7 +108,7 @@ RdmaName name_of_function(Machine const& machine, std::vector<RdmaName> const& n
     RdmaName name;
     if (auto const* const lag = lag_device_of(machine, names, device)) name = *lag;
     describe_pci(machine, device, name);
-    name.netdev.reset();
+    name.ifname.reset();
     name.netdev_up.reset();
     if (auto const netdevs = netdevs_of(machine, device.address); !netdevs.empty())
         describe_netdev(*netdevs.front(), name);

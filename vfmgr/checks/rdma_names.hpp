@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which RDMA device is which netdev, PCI function and VF: the join that ibdev2netdev, show_gids,
+// Maps RDMA devices to netdevs, PCI functions and VFs: the join that ibdev2netdev, show_gids,
 // ibstat, rdma and lspci leave to their reader. Pure; any thread.
 #pragma once
 
@@ -8,13 +8,13 @@
 
 namespace vfmgr::checks {
 
-// By PCI address, what has none last. A row for each RDMA port; of RoCE LAG one for each PF in the
-// bond; and one for each function of an RDMA NIC that has no RDMA device here: its driver's RDMA
-// part is not loaded, or it is a VF that is lent or waits for it.
+// Sorted by PCI address, rows without one last. One row for each RDMA port; for RoCE LAG one for
+// each PF in the bond; and one for each function of an RDMA NIC that has no RDMA device here: its
+// driver's RDMA part is not loaded, or it is a VF that is attached or waits for it.
 [[nodiscard]] std::vector<RdmaName> rdma_names(Machine const& machine);
 
 enum class RdmaTable { names, gids };
-// For people, with a line of headings; a sentence where there is nothing.
+// Output for people, with a line of headings; a sentence if there is nothing to list.
 [[nodiscard]] std::string rdma_table(std::vector<RdmaName> const& names, RdmaTable table);
 
 }  // namespace vfmgr::checks

@@ -19,25 +19,25 @@ std::string parent_of(Machine const& machine, std::string_view device) {
     auto const answers = machine.facts.answers("RDMA_NLDEV_CMD_GET");
     if (!answers) return {};
     for (auto const& payload : *answers) {
-        auto const told = parse_rdma_device(payload_bytes(payload));
-        if (told && told->name == device)
+        auto const reply = parse_rdma_device(payload_bytes(payload));
+        if (reply && reply->name == device)
             return parse_rdma_parent(payload_bytes(payload)).value_or("");
     }
     return {};
 }
 
-// What RDMA netlink says, which knows representors' ports too.
-std::string told_netdev(Machine const& machine, std::string const& device, int port) {
+// Queries RDMA netlink, which knows representors' ports too.
+std::string netdev_of_port(Machine const& machine, std::string const& device, int port) {
     auto const answers = machine.facts.answers("RDMA_NLDEV_CMD_PORT_GET " + device);
     if (!answers) return {};
     for (auto const& payload : *answers) {
-        auto const told = parse_rdma_port(payload_bytes(payload));
-        if (told && std::cmp_equal(told->number, port)) return told->ifname;
+        auto const reply = parse_rdma_port(payload_bytes(payload));
+        if (reply && std::cmp_equal(reply->number, port)) return reply->ifname;
     }
     return {};
 }
 
-// Two ports of a ConnectX-3 are one PCI function, and dev_port tells their netdevs apart; later
+// Two ports of a ConnectX-3 are one PCI function, and dev_port distinguishes their netdevs; later
 // cards have a function for each.
 MachineNetdev const* netdev_by_port(std::vector<MachineNetdev const*> const& netdevs, int port) {
     if (netdevs.size() == 1) return netdevs.front();
@@ -47,18 +47,18 @@ MachineNetdev const* netdev_by_port(std::vector<MachineNetdev const*> const& net
 }
 
 bool is_software(MachineRdmaDevice const& device) {
-    // rxe has no type and no PCI function, and tells what it is on; some recordings have no links.
+    // rxe has no type and no PCI function, and names its netdev; some recordings have no links.
     return !device.parent.empty() || (!device.pci && device.hca_type.empty());
 }
 
 void find_netdev_of(Machine const& machine, RdmaPortView& view) {
-    view.netdev_name = told_netdev(machine, view.device->name, view.port->number);
+    view.netdev_name = netdev_of_port(machine, view.device->name, view.port->number);
     if (view.software && view.netdev_name.empty()) view.netdev_name = view.device->parent;
     auto const on_pci =
         view.pci ? netdevs_of(machine, view.pci->address) : std::vector<MachineNetdev const*>();
-    // Of RoCE LAG the kernel names the bond: the PF's own netdev is the one in it.
-    auto const* const told = find_netdev(machine, view.netdev_name);
-    if (!view.software && (!told || (!told->pci && !is_representor(*told))))
+    // For RoCE LAG the kernel names the bond; the PF's own netdev is the one in it.
+    auto const* const reply = find_netdev(machine, view.netdev_name);
+    if (!view.software && (!reply || (!reply->pci && !is_representor(*reply))))
         if (auto const* const own = netdev_by_port(on_pci, view.port->number)) {
             view.netdev = own;
             view.netdev_name = own->name;
@@ -136,7 +136,7 @@ std::optional<std::uint16_t> represented_vf(MachineNetdev const& netdev) {
 }
 
 bool is_representor(MachineNetdev const& netdev) {
-    // "p0" is the port itself; "pf0", "pf0vf1" and "pf0sf2" stand for others' ends.
+    // "p0" is the port itself; "pf0", "pf0vf1" and "pf0sf2" represent other functions.
     return netdev.phys_port_name.find("pf") != std::string::npos;
 }
 
@@ -183,7 +183,7 @@ std::vector<NetdevAddress> addresses_on(Machine const& machine, MachineNetdev co
 
 std::string use_of(Machine const& machine, RdmaPortView const& view) {
     if (view.pci && !view.pci->vfs.empty()) return fmt::format("has {} VFs", view.pci->vfs.size());
-    if (machine.kind == CheckedMachine::guest) return "is lent to this VM";
+    if (machine.kind == CheckedMachine::guest) return "is attached to this VM";
     if (!view.netdev) return {};
     auto const& name = view.netdev->name;
     if (view.netdev->master) return fmt::format("{} is in {}", name, *view.netdev->master);

@@ -18,7 +18,7 @@ std::string_view first_line(std::string_view& text) {
     return line;
 }
 
-// "updates/dkms/nvidia-peermem.ko.zst" is nvidia_peermem: names are written with either sign.
+// "updates/dkms/nvidia-peermem.ko.zst" is nvidia_peermem: names use either sign.
 bool is_file_of(std::string_view path, std::string_view module) {
     auto name = path.substr(path.rfind('/') + 1);
     auto const ending = name.find(".ko");
@@ -57,7 +57,7 @@ std::string version_file(std::string_view module) {
 }  // namespace
 
 std::optional<OfedVersion> parse_ofed_version(std::string_view text) {
-    // One word; old ones add "(OFED-3.1-1.0.3)" to it.
+    // Takes one word; old versions add "(OFED-3.1-1.0.3)" to it.
     text = text.substr(0, text.find_first_of(" \n"));
     if (text.ends_with(':')) text.remove_suffix(1);
     // Names before it end with "-": "MLNX_OFED_LINUX-", "OFED-internal-".
@@ -156,9 +156,9 @@ bool is_debian(Machine const& machine) {
 
 Ofed read_ofed(Machine const& machine) {
     Ofed ofed;
-    if (auto const said = machine.facts.command("ofed_info -s");
-        said && (*said)->exit_status == 0) {
-        ofed.installed = parse_ofed_version((*said)->out);
+    if (auto const output = machine.facts.command("ofed_info -s");
+        output && (*output)->exit_status == 0) {
+        ofed.installed = parse_ofed_version((*output)->out);
         if (ofed.installed) ofed.evidence.push_back({"ofed_info -s", ofed.installed->text});
     }
     for (auto const module : {"mlx5_core", "mlx4_core"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which RDMA drivers a machine runs: the kernel's own or OFED's (DOCA), where each module's file
-// lies, what was built against what. Facts read by several rules; parsers for fuzzers.
+// is, what was built against what. For facts that several rules use; parsers for fuzzers.
 // Values; any thread.
 #pragma once
 
@@ -22,13 +22,13 @@ struct OfedVersion {
 };
 
 struct Ofed {
-    std::optional<OfedVersion> installed;  // as its own tool says
-    std::optional<OfedVersion> running;    // as mlx5_core (mlx4_core) says
+    std::optional<OfedVersion> installed;  // as its own tool reports
+    std::optional<OfedVersion> running;    // as mlx5_core (mlx4_core) reports
     std::vector<Evidence> evidence;
 };
 [[nodiscard]] Ofed read_ofed(Machine const& machine);
 
-// Functions of ConnectX NICs that this machine itself uses: not those that VMs were lent.
+// Functions of ConnectX NICs that this machine itself uses: not those attached to VMs.
 [[nodiscard]] std::vector<PciDevice const*> own_connectx(Machine const& machine);
 // The kernel's driver of a ConnectX: "mlx5_core", "mlx4_core"; and its RDMA half.
 [[nodiscard]] std::string_view driver_of_connectx(PciDevice const& device);
@@ -44,9 +44,9 @@ struct Ofed {
 // --- parsers ---
 
 // "24.10-3.2.5", "MLNX_OFED_LINUX-5.4-3.0.3.0:", "OFED-internal-4.9-5.1.0:". Not the kernel's own
-// "5.0-0", and not a kernel's release, which newer kernels give in its place.
+// "5.0-0", and not a kernel release, which newer kernels print instead.
 [[nodiscard]] std::optional<OfedVersion> parse_ofed_version(std::string_view text);
-// "6.1.0-41-amd64" is at least 5.12; nothing where it is no release.
+// "6.1.0-41-amd64" is at least 5.12; nullopt if it is no release.
 [[nodiscard]] std::optional<bool> release_is_at_least(std::string_view release, int major,
                                                       int minor);
 // A line of modules.dep: the module's file, and the files that it needs.
@@ -59,7 +59,7 @@ struct ModuleFile {
 // "0x1b0c9b5a<tab>symbol…": lines of Module.symvers and of modprobe --dump-modversions.
 [[nodiscard]] std::optional<std::uint32_t> find_symbol_version(std::string_view table,
                                                                std::string_view symbol);
-// "ffffffffc0a1b2c0 T symbol<tab>[ib_core]": whose the symbol is.
+// "ffffffffc0a1b2c0 T symbol<tab>[ib_core]": the module that exports the symbol.
 [[nodiscard]] std::optional<std::string_view> find_kernel_symbol(std::string_view kallsyms,
                                                                  std::string_view symbol);
 

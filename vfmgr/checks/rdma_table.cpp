@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names as tables, with as few columns as the machine needs.
+// Prints the names as tables, with as few columns as the machine needs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-// Columns as wide as their longest text; what is empty in all rows is left out.
+// Makes columns as wide as their longest text; leaves out columns that are empty in all rows.
 std::string laid_out(std::vector<Row> const& rows) {
     std::vector<std::size_t> widths(rows.front().size());
     std::vector<bool> used(rows.front().size());
@@ -36,9 +36,9 @@ std::string device_text(RdmaName const& name) {
 }
 
 std::string netdev_text(RdmaName const& name) {
-    if (!name.netdev) return {};
+    if (!name.ifname) return {};
     auto const state = !name.netdev_up ? "" : *name.netdev_up ? " (up)" : " (down)";
-    return fmt::format("{}{}{}", *name.netdev, name.master ? " in " + *name.master : "", state);
+    return fmt::format("{}{}{}", *name.ifname, name.master ? " in " + *name.master : "", state);
 }
 
 std::string vf_text(RdmaName const& name) {
@@ -49,7 +49,7 @@ std::string vf_text(RdmaName const& name) {
 
 std::string state_text(RdmaName const& name) {
     if (!name.state) return {};
-    // ACTIVE and LinkUp say the same.
+    // ACTIVE and LinkUp mean the same.
     if (*name.state == "ACTIVE" || !name.phys_state) return *name.state;
     return fmt::format("{} ({})", *name.state, *name.phys_state);
 }
@@ -61,7 +61,7 @@ Row row_of(RdmaName const& name) {
             name.pci ? to_string(*name.pci) : "",
             vf_text(name),
             state_text(name),
-            name.link_layer.value_or(""),
+            name.link_layer ? std::string(enum_name(*name.link_layer)) : "",
             rate,
             name.kind == RdmaKind::software ? "software"
             : name.kind == RdmaKind::smi    ? "smi"
@@ -73,14 +73,14 @@ Row row_of(RdmaName const& name) {
 }
 
 std::string gids_table(std::vector<RdmaName> const& names) {
-    std::vector<Row> rows{{"RDMA", "INDEX", "GID", "ADDRESS", "TYPE", "NETDEV"}};
-    std::set<std::string> told;  // RoCE LAG has a row for each of its PFs
+    std::vector<Row> rows{{"RDMA", "INDEX", "GID", "ADDRESS", "TYPE", "IFNAME"}};
+    std::set<std::string> listed;  // RoCE LAG has a row for each of its PFs
     for (auto const& name : names) {
-        if (!told.insert(device_text(name)).second) continue;
+        if (!listed.insert(device_text(name)).second) continue;
         for (auto const& gid : name.gids)
             rows.push_back({device_text(name), fmt::format("{}", gid.index), gid.gid,
                             gid.address ? to_string(*gid.address) : "", gid.type,
-                            gid.netdev.value_or("")});
+                            gid.ifname.value_or("")});
     }
     return rows.size() == 1 ? "no RDMA port has a GID\n" : laid_out(rows);
 }
@@ -90,7 +90,7 @@ std::string gids_table(std::vector<RdmaName> const& names) {
 std::string rdma_table(std::vector<RdmaName> const& names, RdmaTable table) {
     if (table == RdmaTable::gids) return gids_table(names);
     if (names.empty()) return "no RDMA device and no NIC that could have one\n";
-    std::vector<Row> rows{{"RDMA", "NETDEV", "PCI", "VF", "STATE", "LINK", "RATE", "DRIVER", "NUMA",
+    std::vector<Row> rows{{"RDMA", "IFNAME", "PCI", "VF", "STATE", "LINK", "RATE", "DRIVER", "NUMA",
                            "TYPE", "FIRMWARE", "BOARD"}};
     for (auto const& name : names) rows.push_back(row_of(name));
     return laid_out(rows);

@@ -13,7 +13,7 @@ std::string_view last_part(std::string_view path) {
     return path.substr(path.rfind('/') + 1);
 }
 
-// Of one device: its files, by the last part of their names.
+// The files of one device, by the last part of their names.
 class Attributes {
   public:
     Attributes(Facts const& facts, std::string folder)
@@ -125,7 +125,7 @@ std::vector<Gid> read_gids(Facts const& facts, std::string const& port) {
         auto const index = std::string(at->first.substr(prefix.size()));
         auto const number = parse_digits(index, {.max = INT32_MAX});
         auto const gid = of.text("gids/" + index);
-        // mlx4 shows InfiniBand's free slots with the prefix.
+        // mlx4 shows free slots of InfiniBand with the prefix.
         constexpr std::string_view free_slot = "fe80:0000:0000:0000:0000:0000:0000:0000";
         if (!number || gid.find_first_not_of("0:") == gid.npos || gid == free_slot) continue;
         gids.push_back({static_cast<int>(*number), std::string(gid),

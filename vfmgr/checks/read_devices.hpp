@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices out of sysfs's files, links and folders. Pure; any thread.
+// Parses devices from sysfs's files, links and folders. Pure; any thread.
 #pragma once
 
 #include "vfmgr/checks/machine.hpp"
 
 namespace vfmgr::checks {
 
-// In the order of their addresses and names. Of a tree that lacks parts there is what it has.
+// Sorted by address or name. A tree that lacks parts yields what it has.
 [[nodiscard]] Known<std::vector<PciDevice>> read_pci_devices(Facts const& facts);
 [[nodiscard]] Known<std::vector<MachineNetdev>> read_netdevs(Facts const& facts);
 [[nodiscard]] Known<std::vector<MachineRdmaDevice>> read_rdma_devices(Facts const& facts);

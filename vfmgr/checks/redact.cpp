@@ -10,7 +10,7 @@
 namespace vfmgr::checks {
 namespace {
 
-// Spans in order, without overlap.
+// Spans are in order and don't overlap.
 std::string without(std::string_view text, std::vector<Span> const& spans) {
     std::string out;
     std::size_t kept = 0;
@@ -26,7 +26,7 @@ std::string_view part(std::string_view text, Span const& span) {
     return text.substr(span.begin, span.end - span.begin);
 }
 
-// All but public ones; without its end the rest of the text is one.
+// Removes all keys but public ones; without an end line, the rest of the text is the key.
 std::string without_pem_keys(std::string_view text) {
     constexpr std::string_view begin = "-----BEGIN ", end = "-----END ";
     std::vector<Span> spans;
@@ -94,7 +94,7 @@ bool names_a_section(std::string_view line) {
     return line.starts_with('[') && line.find(']') != line.npos;
 }
 
-// [vpn-secrets] of a keyfile: every value below.
+// Removes every value below [vpn-secrets] of a keyfile.
 std::string without_secret_sections(std::string_view text) {
     std::vector<Span> spans;
     bool secret = false;
@@ -122,7 +122,8 @@ std::string without_named(std::string_view text) {
     for (auto name = next_name(text, 0); name; name = next_name(text, name->end)) {
         auto const word = part(text, *name);
         auto secrecy = secrecy_of(word);
-        if (secrecy == Secrecy::none && is_secret_here(text, *name, word)) secrecy = Secrecy::told;
+        if (secrecy == Secrecy::none && is_secret_here(text, *name, word))
+            secrecy = Secrecy::labelled;
         if (secrecy == Secrecy::none) continue;
         auto const value = value_of(text, *name, secrecy);
         if (!value || value->end <= value->begin) continue;
@@ -152,7 +153,7 @@ std::string without_users(std::string_view text) {
 constexpr Letters base64_letters{
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"};
 
-// The words of `letters` that `is_secret(word, what follows)` takes.
+// Removes the words of `letters` that `is_secret(word, what follows)` accepts.
 template <class Judge>
 std::string without_words(std::string_view text, Letters const& letters, Judge is_secret) {
     std::vector<Span> spans;
@@ -165,7 +166,7 @@ std::string without_words(std::string_view text, Letters const& letters, Judge i
     return without(text, spans);
 }
 
-// 32 bytes, as WireGuard writes a key: `wg show all dump` gives them no name.
+// 32 bytes, as WireGuard writes a key: `wg show all dump` prints no name for them.
 bool is_wireguard_key(std::string_view word, std::string_view behind) {
     constexpr std::size_t letters = 43;
     return word.size() == letters && behind.starts_with('=') && !behind.starts_with("==");
@@ -192,7 +193,7 @@ std::string redacted_once(std::string_view text) {
 
 }  // namespace
 
-// What was removed can bring a name before another value: until nothing changes.
+// Repeats until nothing changes: a removal can bring a name before another value.
 std::string redact(std::string_view text) {
     constexpr int rounds_max = 64;
     std::string out(text);

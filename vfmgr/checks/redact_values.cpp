@@ -9,7 +9,7 @@ namespace vfmgr::checks {
 namespace {
 
 constexpr std::string_view blanks = " \t";
-constexpr std::size_t lines_bytes_max = 16384;  // of a value that goes over several lines
+constexpr std::size_t lines_bytes_max = 16384;  // of a value that spans several lines
 
 bool is_any(char c, std::string_view of) {
     return of.find(c) != of.npos;
@@ -24,7 +24,7 @@ std::size_t start_of_line(std::string_view text, std::size_t at) {
     return before == text.npos ? 0 : before + 1;
 }
 
-// Nothing stands before the name that could be part of a command or of another value.
+// Nothing before the name could be part of a command or of another value.
 bool begins_line(std::string_view text, std::size_t name) {
     auto const start = start_of_line(text, name);
     auto before = text.substr(start, name - start);
@@ -34,8 +34,8 @@ bool begins_line(std::string_view text, std::size_t name) {
     return before.find_first_not_of(" \t-#;*\"'") == before.npos;
 }
 
-// "a\"b" of JSON and C, 'it''s' of YAML, """a"b""" of TOML; of an escaped quote the next escaped
-// one. npos: it does not end.
+// Parses "a\"b" of JSON and C, 'it''s' of YAML, """a"b""" of TOML; an escaped quote ends at the
+// next escaped one. npos: it does not end.
 std::size_t end_of_quoted(std::string_view text, std::size_t quote, std::size_t limit) {
     char const mark = text[quote];
     bool const escaped = quote > 0 && text[quote - 1] == '\\';
@@ -58,7 +58,7 @@ std::size_t end_of_quoted(std::string_view text, std::size_t quote, std::size_t 
     return text.npos;
 }
 
-// Behind "one two"three, and before the comma of a list.
+// Stops after "one two"three, and before the comma of a list.
 std::size_t end_of_word(std::string_view text, std::size_t at) {
     auto const line = end_of_line(text, at);
     auto const next = at + 1 < line ? text[at + 1] : ' ';
@@ -78,11 +78,11 @@ std::size_t end_of_bracketed(std::string_view text, std::size_t open) {
 
 std::size_t indent_of(std::string_view text, std::size_t line) {
     auto const first = not_of(text, " ", line);
-    // The members of a list may stand as deep as its name.
+    // The members of a list may be at the same depth as its name.
     return first - line + (text.substr(first, 2) == "- " ? 1 : 0);
 }
 
-// YAML's lines below a name, deeper than it; from the end of the name's own line.
+// YAML's lines below a name, deeper than it; starts at the end of the name's own line.
 std::size_t end_of_block(std::string_view text, std::size_t name) {
     auto const own = name - start_of_line(text, name);
     auto end = end_of_line(text, name);
@@ -102,7 +102,7 @@ std::size_t end_of_rest(std::string_view text, std::size_t at) {
     return end;
 }
 
-// The quote that the name itself is in: 'Authorization: Bearer x', "API_KEY=a b".
+// The quote that encloses the name itself: 'Authorization: Bearer x', "API_KEY=a b".
 std::optional<char> quote_around(std::string_view text, Span const& name) {
     auto at = name.begin;
     while (at > 0 && text[at - 1] == '-') --at;
@@ -127,16 +127,16 @@ std::size_t behind_sign(std::string_view text, std::size_t at) {
     return arrow ? not_of(text, blanks, at + 1) : at;
 }
 
-std::size_t end_of_value(std::string_view text, Span const& name, std::size_t at, bool told) {
+std::size_t end_of_value(std::string_view text, Span const& name, std::size_t at, bool labelled) {
     auto const quote = text[at] == '\\' ? not_of(text, "\\", at) : at;
-    bool const first = told && begins_line(text, name.begin);
+    bool const first = labelled && begins_line(text, name.begin);
     bool const again = text.substr(at).starts_with(removed) && !quote_around(text, name);
     if (again || (quote < text.size() && is_any(text[quote], "\"'"))) {
         auto const line = end_of_line(text, at);
         auto const limit = first ? std::min(text.size(), at + lines_bytes_max) : line;
         auto const end = again ? at + removed.size() : end_of_quoted(text, quote, limit);
         if (end == text.npos) return line;
-        // A keyfile knows no quotes: they belong to the value.
+        // Keyfiles have no quoting: quotes belong to the value.
         bool const keyfile = first && text[not_of(text, "\"'\\] \t", name.end)] == '=';
         return keyfile ? end_of_line(text, end) : end_of_word(text, end);
     }
@@ -144,18 +144,18 @@ std::size_t end_of_value(std::string_view text, Span const& name, std::size_t at
         auto const line = end_of_line(text, at);
         return std::min(text.find(*around, at), line);
     }
-    if (told && is_any(text[at], "{[")) {
+    if (labelled && is_any(text[at], "{[")) {
         auto const end = end_of_bracketed(text, at);
         return first ? end_of_line(text, end) : end_of_word(text, end);
     }
-    if (told && is_any(text[at], "|>") && text[name.end] == ':')
+    if (labelled && is_any(text[at], "|>") && text[name.end] == ':')
         return end_of_block(text, name.begin);
     if (first || takes_the_line(text.substr(name.begin, name.end - name.begin)))
         return end_of_rest(text, at);
     return std::min(text.find_first_of(blanks, at), end_of_line(text, at));
 }
 
-// "true" is no key, and says something.
+// "true" is no key, and is worth keeping.
 bool is_switch(std::string_view value) {
     constexpr auto switches = std::to_array<std::string_view>(
         {"yes", "no", "true", "false", "on", "off", "0", "1", "null", "none"});
@@ -179,20 +179,21 @@ std::optional<Span> next_name(std::string_view text, std::size_t at) {
 std::optional<Span> value_of(std::string_view text, Span const& name, Secrecy secrecy) {
     auto at = not_of(text, "\"'\\]", name.end);
     auto const behind = not_of(text, blanks, at);
-    bool const told = behind < text.size() && is_any(text[behind], "=:");
-    if (!told && (secrecy != Secrecy::plain || behind == at)) return std::nullopt;
-    if (!told && name.begin > 0 && text[name.begin - 1] == '<') return std::nullopt;
-    at = told ? behind_sign(text, behind) : behind;
+    bool const labelled = behind < text.size() && is_any(text[behind], "=:");
+    if (!labelled && (secrecy != Secrecy::plain || behind == at)) return std::nullopt;
+    if (!labelled && name.begin > 0 && text[name.begin - 1] == '<') return std::nullopt;
+    at = labelled ? behind_sign(text, behind) : behind;
     bool const nothing = at >= text.size() || is_any(text[at], "\r\n") || text[at] == '\0';
-    if (nothing && told && text[behind] == ':') {  // YAML: what stands below
+    if (nothing && labelled && text[behind] == ':') {  // YAML: the lines below
         auto const line = end_of_line(text, name.end);
         auto const end = end_of_block(text, name.begin);
         if (end == line) return std::nullopt;
         return Span{line, end, true};
     }
     if (nothing) return std::nullopt;
-    Span const value{at, end_of_value(text, name, at, told), false};
-    if (secrecy == Secrecy::told && is_switch(text.substr(at, value.end - at))) return std::nullopt;
+    Span const value{at, end_of_value(text, name, at, labelled), false};
+    if (secrecy == Secrecy::labelled && is_switch(text.substr(at, value.end - at)))
+        return std::nullopt;
     return value;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds names in text, and the end of their values. For redact.cpp only. Pure; any thread.
+// Finds names in text, and the ends of their values. For redact.cpp only. Pure; any thread.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,7 @@ inline constexpr Letters name_letters{
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"};
 
 [[nodiscard]] std::size_t end_of_line(std::string_view text, std::size_t at);
-// The next word that can be a name, from `at` on.
+// Returns the next word from `at` on that can be a name.
 [[nodiscard]] std::optional<Span> next_name(std::string_view text, std::size_t at);
 // Returns the value that follows a name of that secrecy, or nullopt if none does.
 [[nodiscard]] std::optional<Span> value_of(std::string_view text, Span const& name,

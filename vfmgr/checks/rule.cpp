@@ -34,19 +34,20 @@ Finding ok(std::string subject, std::string detail, std::vector<Evidence> eviden
         std::nullopt};
 }
 
-Finding failed(std::string subject, std::string detail, Cure cure, std::vector<Evidence> evidence) {
+Finding failed(std::string subject, std::string detail, Remedy remedy,
+               std::vector<Evidence> evidence) {
     return {{},
             std::move(subject),
             CheckResult::failed,
             std::move(detail),
             std::move(evidence),
-            std::move(cure)};
+            std::move(remedy)};
 }
 
-Finding warning(std::string subject, std::string detail, Cure cure,
+Finding warning(std::string subject, std::string detail, Remedy remedy,
                 std::vector<Evidence> evidence) {
     auto finding =
-        failed(std::move(subject), std::move(detail), std::move(cure), std::move(evidence));
+        failed(std::move(subject), std::move(detail), std::move(remedy), std::move(evidence));
     finding.result = CheckResult::warning;
     return finding;
 }
@@ -72,49 +73,49 @@ std::optional<Finding> unseen(Machine const& machine, std::string const& path,
     return unknown(std::move(subject), file.error());
 }
 
-Evidence seen(Machine const& machine, std::string const& path) {
+Evidence evidence_of(Machine const& machine, std::string const& path) {
     auto const text = machine.facts.text(path);
     if (!text) return {path, to_string(text.error())};
     return {path, std::string(text->substr(0, evidence_bytes_max))};
 }
 
-Evidence seen(LogLine const& line) {
+Evidence evidence_of(LogLine const& line) {
     return {"the kernel's log", std::string(line.text.substr(0, evidence_bytes_max))};
 }
 
-Evidence seen_absent(std::string path) {
+Evidence absence_evidence(std::string path) {
     auto text = "there is no " + path;
     return {std::move(path), std::move(text)};
 }
 
-Cure by_command(std::string command, std::string note) {
+Remedy by_command(std::string command, std::string note) {
     return {{std::move(command)}, BlastRadius::none, std::move(note), {}};
 }
 
-Cure by_hand(std::string note, BlastRadius blast_radius) {
+Remedy by_hand(std::string note, BlastRadius blast_radius) {
     return {{}, blast_radius, std::move(note), {}};
 }
 
 namespace {
 
 // grub2-mkconfig does not reach the boot entries that Fedora and its kin keep one by one.
-Cure in_boot_loader(Machine const& machine, std::string in_grub, std::string grubby,
-                    std::string otherwise) {
-    Cure cure{{}, BlastRadius::reboot, {}, {}};
+Remedy in_boot_loader(Machine const& machine, std::string in_grub, std::string grubby,
+                      std::string otherwise) {
+    Remedy remedy{{}, BlastRadius::reboot, {}, {}};
     if (machine.facts.text("/etc/redhat-release"))
-        cure.commands = {std::move(grubby), "reboot"};
+        remedy.commands = {std::move(grubby), "reboot"};
     else if (!machine.facts.text("/etc/default/grub"))
-        cure.note = std::move(otherwise);
+        remedy.note = std::move(otherwise);
     else if (is_debian(machine))
-        cure.commands = {std::move(in_grub), "update-grub", "reboot"};
+        remedy.commands = {std::move(in_grub), "update-grub", "reboot"};
     else
-        cure.commands = {std::move(in_grub), "grub2-mkconfig -o /boot/grub2/grub.cfg", "reboot"};
-    return cure;
+        remedy.commands = {std::move(in_grub), "grub2-mkconfig -o /boot/grub2/grub.cfg", "reboot"};
+    return remedy;
 }
 
 }  // namespace
 
-Cure by_kernel_parameter(Machine const& machine, std::string const& parameter) {
+Remedy by_kernel_parameter(Machine const& machine, std::string const& parameter) {
     return in_boot_loader(
         machine,
         fmt::format(R"(sed -i 's/^GRUB_CMDLINE_LINUX="/&{} /' /etc/default/grub)", parameter),
@@ -123,13 +124,13 @@ Cure by_kernel_parameter(Machine const& machine, std::string const& parameter) {
                     parameter));
 }
 
-Cure by_kernel_parameter_instead(Machine const& machine, std::string const& wrong,
-                                 std::string const& parameter) {
+Remedy by_kernel_parameter_instead(Machine const& machine, std::string const& wrong,
+                                   std::string const& parameter) {
     auto const otherwise =
         fmt::format("take {} off the kernel's command line in the boot loader, add {}, and reboot",
                     wrong, parameter);
     auto const grub = machine.facts.text("/etc/default/grub");
-    // Somebody else's file may hold it: /etc/default/grub.d, /etc/kernel/cmdline, an installer's.
+    // Another file may hold it: /etc/default/grub.d, /etc/kernel/cmdline, an installer's.
     if (grub && grub->find(wrong) == grub->npos) return by_hand(otherwise, BlastRadius::reboot);
     return in_boot_loader(
         machine, fmt::format(R"(sed -i 's/\b{}\b/{}/' /etc/default/grub)", wrong, parameter),
@@ -137,7 +138,7 @@ Cure by_kernel_parameter_instead(Machine const& machine, std::string const& wron
         otherwise);
 }
 
-Cure by_kernel_module(Machine const& machine, std::string_view module, std::string_view option) {
+Remedy by_kernel_module(Machine const& machine, std::string_view module, std::string_view option) {
     auto const& release = machine.release;
     auto const system = machine.facts.text("/etc/os-release").value_or("");
     bool const ubuntu = system.find("ID=ubuntu") != system.npos;
@@ -152,7 +153,7 @@ Cure by_kernel_module(Machine const& machine, std::string_view module, std::stri
                                    "general one, or one that was built with {}=m",
                                    option, option),
                        BlastRadius::reboot);
-    // Ubuntu and Red Hat pack the rarer modules apart; Debian has all in one package.
+    // Ubuntu and Red Hat package the rarer modules separately; Debian has all in one package.
     if (ubuntu) return by_command("apt-get install --yes linux-modules-extra-" + release);
     if (debian) return by_command("apt-get install --yes --reinstall linux-image-" + release);
     if (system.find("rhel") != system.npos || system.find("fedora") != system.npos)

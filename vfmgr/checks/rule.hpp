@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rule of readiness: data, with a pure function that judges a machine. rules/*.cpp hold them by
-// subject; README.md says of each where its knowledge comes from and which test proves it.
+// A readiness rule: data, with a pure function that judges a machine. rules/*.cpp hold them by
+// subject; README.md lists for each where its knowledge comes from and which test proves it.
 // No state; any thread.
 #pragma once
 
@@ -20,13 +20,13 @@ enum class AppliesTo { host, guest, both };
 struct Rule {
     std::string_view id;      // "iommu.enabled"
     std::string_view title;   // "The IOMMU is on"
-    std::string_view source;  // of what it knows
+    std::string_view source;  // where its knowledge comes from
     AppliesTo applies = AppliesTo::both;
-    // At least one finding, of each subject or of the machine; `rule` is filled in by diagnose().
+    // Returns at least one finding, per subject or for the machine; diagnose() fills in `rule`.
     std::vector<Finding> (*judge)(Machine const&);
 };
 
-// In the order of causes: what comes first explains what comes later.
+// In the order of causes: earlier rules explain later ones.
 [[nodiscard]] std::vector<Rule> const& all_rules();
 
 [[nodiscard]] std::span<Rule const> iommu_rules();
@@ -50,33 +50,33 @@ struct Rule {
 
 [[nodiscard]] Finding ok(std::string subject, std::string detail,
                          std::vector<Evidence> evidence = {});
-[[nodiscard]] Finding failed(std::string subject, std::string detail, Cure cure,
+[[nodiscard]] Finding failed(std::string subject, std::string detail, Remedy remedy,
                              std::vector<Evidence> evidence = {});
-[[nodiscard]] Finding warning(std::string subject, std::string detail, Cure cure,
+[[nodiscard]] Finding warning(std::string subject, std::string detail, Remedy remedy,
                               std::vector<Evidence> evidence = {});
 [[nodiscard]] Finding not_applicable(std::string detail);
-// Says what could not be seen, and whether root could.
+// Names what could not be read, and whether root could read it.
 [[nodiscard]] Finding unknown(std::string subject, Unknown const& what);
 
-// Where nobody could see this file or folder: its absence tells nothing.
+// Returns a finding if this file or folder could not be read: its absence proves nothing.
 [[nodiscard]] std::optional<Finding> unseen(Machine const& machine, std::string const& path,
                                             std::string subject = {});
 
 // A file's text as evidence, cut to some hundred bytes.
-[[nodiscard]] Evidence seen(Machine const& machine, std::string const& path);
-[[nodiscard]] Evidence seen(LogLine const& line);
-[[nodiscard]] Evidence seen_absent(std::string path);
+[[nodiscard]] Evidence evidence_of(Machine const& machine, std::string const& path);
+[[nodiscard]] Evidence evidence_of(LogLine const& line);
+[[nodiscard]] Evidence absence_evidence(std::string path);
 
-// What cures without disturbing anybody.
-[[nodiscard]] Cure by_command(std::string command, std::string note = {});
-[[nodiscard]] Cure by_hand(std::string note, BlastRadius blast_radius = BlastRadius::none);
-// "pci=realloc" onto the kernel's command line, by whatever writes it on this machine.
-[[nodiscard]] Cure by_kernel_parameter(Machine const& machine, std::string const& parameter);
-// The same with `wrong` ("iommu=off") taken off the line wherever it is.
-[[nodiscard]] Cure by_kernel_parameter_instead(Machine const& machine, std::string const& wrong,
-                                               std::string const& parameter);
-// The package with a module that this kernel lacks, or a kernel that was built with `option`.
-[[nodiscard]] Cure by_kernel_module(Machine const& machine, std::string_view module,
-                                    std::string_view option);
+// A remedy that disturbs nothing.
+[[nodiscard]] Remedy by_command(std::string command, std::string note = {});
+[[nodiscard]] Remedy by_hand(std::string note, BlastRadius blast_radius = BlastRadius::none);
+// Puts "pci=realloc" on the kernel's command line, by whatever writes it on this machine.
+[[nodiscard]] Remedy by_kernel_parameter(Machine const& machine, std::string const& parameter);
+// The same, and removes `wrong` ("iommu=off") from the line wherever it is.
+[[nodiscard]] Remedy by_kernel_parameter_instead(Machine const& machine, std::string const& wrong,
+                                                 std::string const& parameter);
+// The package with a module that this kernel lacks, or a kernel built with `option`.
+[[nodiscard]] Remedy by_kernel_module(Machine const& machine, std::string_view module,
+                                      std::string_view option);
 
 }  // namespace vfmgr::checks

@@ -13,15 +13,15 @@ constexpr auto plain_parts = std::to_array<std::string_view>(
     {"password", "passwd", "passphrase", "passcode", "secret", "token", "psk", "apikey",
      "privatekey", "presharedkey", "sharedkey", "bearer", "authorization", "sshpass",
      "wirelesskey"});
-constexpr auto told_parts =
+constexpr auto labelled_parts =
     std::to_array<std::string_view>({"credential", "cookie", "community", "keymaterial"});
-// As a word of its own: "DB_PASS" and "dbPass", and not "bypass".
-constexpr auto told_words = std::to_array<std::string_view>(
+// Words that must stand alone: "DB_PASS" and "dbPass", but not "bypass".
+constexpr auto labelled_words = std::to_array<std::string_view>(
     {"pass", "pwd", "pw", "pin", "cred", "creds", "cak", "private", "shared", "preshared"});
-// What may stand behind "key" in the name of one: "client-key-data".
+// What may follow "key" in a key's name: "client-key-data".
 constexpr auto key_forms =
     std::to_array<std::string_view>({"data", "value", "pem", "hex", "base64", "b64", "raw"});
-// Numbers of RDMA and InfiniBand that say who may reach which memory.
+// RDMA and InfiniBand numbers that decide which peer may access which memory.
 constexpr auto rdma_keys =
     std::to_array<std::string_view>({"pkey", "qkey", "lkey", "rkey", "mkey"});
 
@@ -67,7 +67,7 @@ bool names_a_key(std::vector<std::string> words) {
     if (all.ends_with("keys")) all.pop_back();
     if (!all.ends_with("key")) return false;
     auto const is_rdma = [&](std::string_view one) { return all.ends_with(one); };
-    // "pkey" and "max_p_key", and not "ipkey".
+    // "pkey" and "max_p_key", but not "ipkey".
     auto const& last = words.back();
     bool const split = words.size() > 1 && (last == "key" || last == "keys");
     bool const whole =
@@ -84,10 +84,11 @@ Secrecy secrecy_of(std::string_view name) {
     auto const all = joined(words);
     auto const has = [&](std::string_view part) { return all.find(part) != all.npos; };
     if (std::ranges::any_of(plain_parts, has)) return Secrecy::plain;
-    if (std::ranges::any_of(told_parts, has)) return Secrecy::told;
-    // "PrivateTmp" is none: the word is the last one.
-    bool const told = names_a_key(words) || (!words.empty() && is_one_of(told_words, words.back()));
-    return told ? Secrecy::told : Secrecy::none;
+    if (std::ranges::any_of(labelled_parts, has)) return Secrecy::labelled;
+    // "PrivateTmp" is none: only the last word counts.
+    bool const labelled =
+        names_a_key(words) || (!words.empty() && is_one_of(labelled_words, words.back()));
+    return labelled ? Secrecy::labelled : Secrecy::none;
 }
 
 }  // namespace vfmgr::checks

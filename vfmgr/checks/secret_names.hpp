@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells which names introduce a secret, in any format. Pure; any thread.
+// Decides which names introduce a secret, in any format. Pure; any thread.
 #pragma once
 
 #include <string_view>
@@ -8,11 +8,11 @@ namespace vfmgr::checks {
 
 enum class Secrecy {
     none,
-    told,   // "key", "pin", "pwd": ambiguous words, secret only with '=' or ':' behind them
-    plain,  // "password", "token", "psk": the value is secret also behind a blank
+    labelled,  // "key", "pin", "pwd": ambiguous words, secret only if '=' or ':' follows
+    plain,     // "password", "token", "psk": the value is secret also after a blank
 };
 
-// Knows "PrivateKey", "--api-key", "wep-key0", "MYSQL_PWD". RDMA's keys (lkey, pkey …) are no
+// Recognizes "PrivateKey", "--api-key", "wep-key0", "MYSQL_PWD". RDMA's keys (lkey, pkey …) are no
 // secrets.
 [[nodiscard]] Secrecy secrecy_of(std::string_view name);
 

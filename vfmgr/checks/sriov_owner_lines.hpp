@@ -63,14 +63,14 @@ inline SriovOwner owner_at(SettingLine const& line, OwnerKind kind, std::string 
     return {kind, std::move(does), std::string(bare_text(line.text)), line.number, {}, {}};
 }
 
-// What it says first, or what says more.
-inline void says(SriovOwner& owner, SettingLine const& line, std::string does) {
+// Records the first line that shows it, or one that shows more.
+inline void note(SriovOwner& owner, SettingLine const& line, std::string does) {
     owner.does = std::move(does);
     owner.line = bare_text(line.text);
     owner.line_number = line.number;
 }
 
-// "key = value", without either's blanks and quotes.
+// "key = value", each without blanks and quotes.
 struct Assignment {
     std::string_view key, value;
 };
@@ -87,7 +87,7 @@ inline std::string makes_vfs(std::string_view count) {
 
 // netplan(5).
 [[nodiscard]] Owners in_netplan(std::string_view text);
-// What the SR-IOV network operator of Kubernetes keeps in /etc/sriov-operator.
+// Files of Kubernetes' SR-IOV network operator in /etc/sriov-operator.
 [[nodiscard]] Owners in_operator_files(std::string_view path, std::string_view text);
 
 }  // namespace vfmgr::checks

@@ -37,36 +37,36 @@ Owners in_networkd(std::string_view path, std::string_view text) {
         auto const content = bare_text(line.text);
         if (content.front() == '[') {
             section = content;
-            if (section == "[SR-IOV]" && owner.line.empty()) says(owner, line, "sets VFs up");
+            if (section == "[SR-IOV]" && owner.line.empty()) note(owner, line, "sets VFs up");
             return;
         }
         auto const one = assignment_in(content, '=');
         if (!one) return;
         if (section == "[Match]") match_section(owner.of, *one);
         if (section == "[Link]" && one->key == "SR-IOVVirtualFunctions")
-            says(owner, line, makes_vfs(one->value));
+            note(owner, line, makes_vfs(one->value));
     });
     return owner.line.empty() ? Owners() : Owners{owner};
 }
 
-// A keyfile of NetworkManager, of which the collection kept these lines only.
+// A keyfile of NetworkManager, of which the collection kept only these lines.
 Owners in_keyfile(std::string_view text) {
     SriovOwner owner;
     owner.kind = OwnerKind::network_manager;
     each_setting_line(text, [&](SettingLine const& line) {
         auto const content = bare_text(line.text);
-        if (content == "[sriov]" && owner.line.empty()) says(owner, line, "sets VFs up");
+        if (content == "[sriov]" && owner.line.empty()) note(owner, line, "sets VFs up");
         auto const one = assignment_in(content, '=');
         if (!one) return;
         if (one->key == "id") owner.name = one->value;
         if (one->key == "interface-name") owner.of.netdevs = {std::string(one->value)};
         if (one->key == "mac-address") owner.of.macs = {std::string(one->value)};
-        if (one->key == "total-vfs") says(owner, line, makes_vfs(one->value));
+        if (one->key == "total-vfs") note(owner, line, makes_vfs(one->value));
     });
     return owner.line.empty() ? Owners() : Owners{owner};
 }
 
-// ifcfg-* of RHEL, which NetworkManager reads as well.
+// RHEL's ifcfg-*, which NetworkManager reads as well.
 Owners in_ifcfg(std::string_view text) {
     SriovOwner owner;
     owner.kind = OwnerKind::network_manager;
@@ -78,7 +78,7 @@ Owners in_ifcfg(std::string_view text) {
         if (!one->key.starts_with("SRIOV_")) return;
         bool const count = one->key == "SRIOV_TOTAL_VFS";
         if (!count && !owner.line.empty()) return;
-        says(owner, line, count ? makes_vfs(one->value) : "sets VFs up");
+        note(owner, line, count ? makes_vfs(one->value) : "sets VFs up");
     });
     return owner.line.empty() ? Owners() : Owners{owner};
 }
@@ -101,7 +101,7 @@ Owners in_modprobe(SettingLine const& line) {
     return {};
 }
 
-// The device in ".../ens1/device/sriov_numvfs" and the like, where a shell may have escaped colons.
+// The device in ".../ens1/device/sriov_numvfs" and the like; a shell may have escaped colons.
 DeviceSelector device_in_path(std::string_view line, std::string_view file) {
     std::string text(line.substr(0, line.find(file)));
     std::erase(text, '\\');
@@ -121,7 +121,7 @@ DeviceSelector device_in_path(std::string_view line, std::string_view file) {
     return {};
 }
 
-// Keys of a udev rule that say which device: udev(7).
+// Keys of a udev rule that select the device: udev(7).
 DeviceSelector device_in_rule(std::string_view line) {
     DeviceSelector of;
     while (auto const part = take_until(line, ',')) {
@@ -135,17 +135,17 @@ DeviceSelector device_in_rule(std::string_view line) {
         if (key == "ATTR{address}") of.macs = {value};
         if (key == "KERNELS" && PciAddress::parse(value)) of.pci = {value};
     }
-    // A PCI device's rule names it by KERNEL.
+    // A rule for a PCI device names it by KERNEL.
     if (of.netdevs.size() == 1 && PciAddress::parse(of.netdevs[0])) of.pci = std::move(of.netdevs);
     if (!of.pci.empty()) of.netdevs.clear();
     return of;
 }
 
-// Reading the file is not owning it.
+// Reading the file is not ownership.
 bool writes_count(std::string_view line, std::string_view file) {
     auto const behind = line.substr(line.find(file) + file.size());
     if (behind.starts_with("}=\"")) return true;
-    if (behind.starts_with("}")) return false;  // udev looks at it
+    if (behind.starts_with("}")) return false;  // udev matches on it
     return line.substr(0, line.find(file)).find('>') != line.npos || line.find("tee ") != line.npos;
 }
 
@@ -155,7 +155,7 @@ OwnerKind kind_of(std::string_view path) {
     return path.starts_with("/etc/network/interfaces") ? OwnerKind::ifupdown : OwnerKind::other;
 }
 
-// A unit's program that says by its name what it is for: /usr/sbin/mlx5-sriov-create-vfs.
+// A unit's program whose name shows its purpose: /usr/sbin/mlx5-sriov-create-vfs.
 std::optional<SriovOwner> program_of(SettingLine const& line) {
     auto const one = assignment_in(line.text, '=');
     if (!one || !one->key.starts_with("ExecStart")) return std::nullopt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who else makes or changes VFs: systemd-networkd, NetworkManager, netplan, ifupdown, udev rules,
-// units, module parameters, Kubernetes' SR-IOV network operator; as their configuration files say
-// it. Pure; any thread.
+// Other programs that make or change VFs: systemd-networkd, NetworkManager, netplan, ifupdown, udev
+// rules, units, module parameters, Kubernetes' SR-IOV network operator; as found in their
+// configuration files. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace vfmgr::checks {
 
-// Devices, by what a file calls them: of each kind that it names one must fit. A file that names
-// none may mean any.
+// Devices by the names that a file uses: one of each kind that it names must match. A file that
+// names none may mean any.
 struct DeviceSelector {
     std::vector<std::string> netdevs;  // names and patterns
-    std::vector<std::string> macs;     // as they stand there
+    std::vector<std::string> macs;     // as the file writes them
     std::vector<std::string> drivers;
     std::vector<std::string> pci;     // addresses
     std::vector<std::string> ibdevs;  // RDMA devices
@@ -37,14 +37,14 @@ enum class OwnerKind {
 struct SriovOwner {
     OwnerKind kind = OwnerKind::other;
     std::string does;             // "makes 4 VFs", follows the file's name
-    std::string line;             // where it says so
+    std::string line;             // the line that shows it
     std::size_t line_number = 0;  // in its file, from 1; 0: in none
-    std::string name;             // what its own tools call it: a connection's id, a module
+    std::string name;             // its name in its own tools: a connection's id, a module
     DeviceSelector of;
     bool operator==(SriovOwner const&) const = default;
 };
 
-// By the path is known in which language the text is.
+// The path decides the language of the text.
 [[nodiscard]] std::vector<SriovOwner> parse_sriov_owners(std::string_view path,
                                                          std::string_view text);
 

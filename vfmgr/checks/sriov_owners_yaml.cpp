@@ -13,7 +13,7 @@ std::size_t line_number_at(std::string_view text, std::size_t at) {
     return 1 + static_cast<std::size_t>(std::ranges::count(text.substr(0, at), '\n'));
 }
 
-// One key of a YAML block with how deep it stands. Flow style ({a: b}) is not looked into.
+// One key of a YAML block with its depth. Flow style ({a: b}) is not parsed.
 struct YamlKey {
     std::size_t depth = 0;
     std::string_view name;
@@ -68,7 +68,7 @@ class Netplan {
     std::map<std::string, DeviceSelector> matches_;
 };
 
-// Of one PF, in the order of its keys: the address may come behind the count.
+// One PF, its keys in any order: the address may follow the count.
 struct OperatorPf {
     std::string pci, name;
     SriovOwner owner;
@@ -77,7 +77,7 @@ struct OperatorPf {
     void take(Assignment const& one, SettingLine const& line) {
         if (one.key == "pciaddress") pci = one.value;
         if (one.key == "name") name = one.value;
-        if (one.key == "numvfs") says(owner, line, makes_vfs(one.value));
+        if (one.key == "numvfs") note(owner, line, makes_vfs(one.value));
         if (one.key == "externallymanaged") external = one.value == "true";
     }
     void end(Owners& owners) {
@@ -94,11 +94,11 @@ struct OperatorPf {
 };
 
 // sriov-interface-config.yaml, which the operator's unit applies at boot. Its list of interfaces
-// has lists of VF groups in it, deeper.
+// contains lists of VF groups, at a greater depth.
 Owners in_operator_config(std::string_view text) {
     Owners owners;
     OperatorPf pf;
-    std::optional<std::size_t> key, list;  // how deep "interfaces:" stands, and its list
+    std::optional<std::size_t> key, list;  // depth of "interfaces:", and of its list
     each_setting_line(text, [&](SettingLine const& line) {
         auto const depth = line.text.find_first_not_of(' ');
         auto content = bare_text(line.text);
@@ -121,7 +121,7 @@ Owners in_operator_config(std::string_view text) {
     return owners;
 }
 
-// pci/ADDRESS: what the operator last made of a PF, and makes of it again.
+// pci/ADDRESS: the state that the operator last applied to a PF, and applies again.
 Owners in_operator_state(std::string_view text) {
     auto const state = nlohmann::json::parse(text, nullptr, false);
     if (!state.is_object()) return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Admission: on the control thread, against the published view. It refuses what can be refused
-// before anything is begun and answers dry runs; the operation plans again under its claims, from a
+// Admission, on the control thread, against the published view. It refuses what can be refused
+// before anything is begun and answers dry runs. The operation plans again under its claims, from a
 // fresh view.
 #include <fmt/format.h>
 
@@ -26,7 +26,7 @@ Operation new_operation(OperationKind kind, std::string subject, Intent const& i
     return operation;
 }
 
-PlaceWanted const detaching{PlaceWanted::Work::detaches, {}};
+PlaceRequest const detaching{PlaceRequest::Work::detaches, {}};
 
 Error no_attachment(std::string const& id) {
     return {Problem::not_found, fmt::format("there is no attachment {}", id),
@@ -39,22 +39,21 @@ std::uint64_t revision_of(std::map<Key, Value> const& all, Key const& key) {
     return now == all.end() ? 0 : now->second.revision;
 }
 
-// A PF with attachments or quarantines is not forgotten: what is stored of it is needed to clean
-// them.
+// A PF with attachments or quarantines is not removed: cleaning them needs what is stored of it.
 Result<void> check_unlent(DesiredState const& desired, PciAddress const& pf) {
-    for (auto const& [id, lease] : desired.attachments)
-        if (lease.vf.pf == pf)
+    for (auto const& [id, attachment] : desired.attachments)
+        if (attachment.vf.pf == pf)
             return fail(Problem::conflict,
-                        fmt::format("VF {} is lent to {} (attachment {})", to_string(lease.vf),
-                                    lease.vm_name, id),
+                        fmt::format("VF {} is attached to {} (attachment {})",
+                                    to_string(attachment.vf), attachment.vm, id),
                         fmt::format("detach it first: vfctl detach {}", id));
     for (auto const& [vf, quarantine] : desired.quarantine)
         if (vf.pf == pf)
             return fail(Problem::conflict,
                         fmt::format("VF {} is in quarantine, which {} had", to_string(vf),
-                                    quarantine.attachment.vm_name),
-                        fmt::format("clean it first: vfctl vf release-quarantine {} {}",
-                                    to_string(pf), vf.index));
+                                    quarantine.attachment.vm),
+                        fmt::format("clean it first: vfctl vf lift-quarantine {} {}", to_string(pf),
+                                    vf.index));
     return {};
 }
 
@@ -68,7 +67,7 @@ void Engine::submit(Command command, Intent intent, Reply reply) {
         auto const again = [this, command, intent, reply](Control::State& later) {
             reply(admit(later, command, intent));
         };
-        if (!answer && after_a_look(intent.requested_by, again)) return;
+        if (!answer && after_observing(intent.requested_by, again)) return;
         reply(std::move(answer));
     };
     if (auto taken = control_->offer(client, std::move(admitting)); !taken)
@@ -88,12 +87,13 @@ Result<Answer> Engine::admit(Control::State& state, Command const& command, Inte
 Result<Answer> Engine::admit_known(Control::State& state, Command const& command,
                                    Intent const& intent) {
     if (!intent.idempotency_key.empty() && !intent.dry_run) {
-        VFMGR_TRY(auto const seen, state.store.idempotency(intent.idempotency_key, clock_.now()));
-        if (seen && seen->request_hash != intent.request_hash)
+        VFMGR_TRY(auto const observed,
+                  state.store.idempotency(intent.idempotency_key, clock_.now()));
+        if (observed && observed->request_hash != intent.request_hash)
             return fail(Problem::conflict, "this Idempotency-Key was used for another request",
                         "use a new key for a new request");
-        if (seen) {
-            VFMGR_TRY(auto operation, state.store.operation(seen->operation));
+        if (observed) {
+            VFMGR_TRY(auto operation, state.store.operation(observed->operation));
             if (operation) return Answer{std::move(operation), {}, {}, 0};
         }
     }
@@ -102,7 +102,7 @@ Result<Answer> Engine::admit_known(Control::State& state, Command const& command
 }
 
 Result<Answer> Engine::accept(Control::State& state, Operation operation, Intent const& intent,
-                              Work work, PlaceWanted const& place) {
+                              Work work, PlaceRequest const& place) {
     VFMGR_CHECK(places_.enter(operation.id, place));
     Batch batch;
     batch.save_operations.push_back(operation);
@@ -172,7 +172,8 @@ void Engine::forget_pf(Operation& operation, PciAddress const& pf,
     finish(operation, outcome, std::move(batch));
 }
 
-Result<Answer> Engine::admit_one(Control::State& state, Lend const& command, Intent const& intent) {
+Result<Answer> Engine::admit_one(Control::State& state, Attach const& command,
+                                 Intent const& intent) {
     VFMGR_TRY(std::string const seed, state.store.host_seed());
     auto const host = control_->snapshot().host;
     auto const id = random_id(8);
@@ -183,26 +184,27 @@ Result<Answer> Engine::admit_one(Control::State& state, Lend const& command, Int
     auto operation =
         new_operation(OperationKind::attach, "/v1/attachments/" + id, intent, clock_.now());
     operation.steps = planned_steps(planned.plan);
-    PlaceWanted place;
+    PlaceRequest place;
     if (command.spec.verify == VerifyMode::required) place.vm = planned.attachment.vm_uuid;
     return accept(
         state, std::move(operation), intent,
-        [this, id, spec = command.spec](Operation& running) { lend(running, id, spec); }, place);
+        [this, id, spec = command.spec](Operation& running) { attach(running, id, spec); }, place);
 }
 
-Result<Answer> Engine::admit_one(Control::State& state, Release const& command,
+Result<Answer> Engine::admit_one(Control::State& state, Detach const& command,
                                  Intent const& intent) {
-    auto const lease = state.desired().attachments.find(command.attachment);
-    if (lease == state.desired().attachments.end()) return fail(no_attachment(command.attachment));
+    auto const attachment = state.desired().attachments.find(command.attachment);
+    if (attachment == state.desired().attachments.end())
+        return fail(no_attachment(command.attachment));
     auto const host = control_->snapshot().host;
-    VFMGR_TRY(Plan plan, plan_release(*host, state.desired(), lease->second));
-    if (intent.dry_run) return Answer{{}, std::move(plan), lease->second, 0};
+    VFMGR_TRY(Plan plan, plan_detach(*host, state.desired(), attachment->second));
+    if (intent.dry_run) return Answer{{}, std::move(plan), attachment->second, 0};
     auto operation = new_operation(OperationKind::detach, "/v1/attachments/" + command.attachment,
                                    intent, clock_.now());
     operation.steps = planned_steps(plan);
     return accept(
         state, std::move(operation), intent,
-        [this, id = command.attachment](Operation& running) { release(running, id); }, detaching);
+        [this, id = command.attachment](Operation& running) { detach(running, id); }, detaching);
 }
 
 Result<Answer> Engine::admit_one(Control::State& state, LiftQuarantine const& command,
@@ -213,7 +215,7 @@ Result<Answer> Engine::admit_one(Control::State& state, LiftQuarantine const& co
                     fmt::format("VF {} is not in quarantine", to_string(command.vf)),
                     "nothing is to be done");
     auto const host = control_->snapshot().host;
-    VFMGR_TRY(Plan plan, plan_release(*host, state.desired(), quarantine->second.attachment));
+    VFMGR_TRY(Plan plan, plan_detach(*host, state.desired(), quarantine->second.attachment));
     if (intent.dry_run) return Answer{{}, std::move(plan), {}, 0};
     auto operation =
         new_operation(OperationKind::detach,
@@ -225,7 +227,8 @@ Result<Answer> Engine::admit_one(Control::State& state, LiftQuarantine const& co
         [this, vf = command.vf](Operation& running) { lift(running, vf); }, detaching);
 }
 
-// Also where there is nothing to set: who asks at every boot for what never holds has tried again.
+// Counts a request with nothing to set as a try, too: a client may request at every boot what never
+// holds.
 Result<Answer> Engine::admit_one(Control::State& state, ChangeFirmware const& command,
                                  Intent const& intent) {
     auto const& card = command.card;
@@ -316,29 +319,30 @@ Result<Answer> Engine::admit_one(Control::State& state, RekeyPf const& command,
 
 Result<Answer> Engine::admit_one(Control::State& state, Verify const& command,
                                  Intent const& intent) {
-    auto const lease = state.desired().attachments.find(command.attachment);
-    if (lease == state.desired().attachments.end()) return fail(no_attachment(command.attachment));
-    if (!lease->second.address)
+    auto const attachment = state.desired().attachments.find(command.attachment);
+    if (attachment == state.desired().attachments.end())
+        return fail(no_attachment(command.attachment));
+    if (!attachment->second.address)
         return fail(Problem::unsupported,
                     fmt::format("attachment {} has no network, so nothing can be verified over it",
                                 command.attachment),
                     "attach the VF anew with a network");
     auto const host = control_->snapshot().host;
-    auto const* const pf = find_pf(*host, lease->second.vf.pf);
+    auto const* const pf = find_pf(*host, attachment->second.vf.pf);
     if (auto never = pf ? verification_hindrance(pf->info) : std::nullopt)
         return fail(Problem::unsupported, std::move(never->detail), std::move(never->remedy));
-    if (lease->second.state != AttachmentState::attached)
-        return fail(
-            Problem::conflict,
-            fmt::format("attachment {} is {}", command.attachment, enum_name(lease->second.state)),
-            "wait until it is attached");
-    if (intent.dry_run) return Answer{{}, Plan{}, lease->second, 0};
+    if (attachment->second.state != AttachmentState::attached)
+        return fail(Problem::conflict,
+                    fmt::format("attachment {} is {}", command.attachment,
+                                enum_name(attachment->second.state)),
+                    "wait until it is attached");
+    if (intent.dry_run) return Answer{{}, Plan{}, attachment->second, 0};
     auto operation = new_operation(OperationKind::verify, "/v1/attachments/" + command.attachment,
                                    intent, clock_.now());
     operation.steps.push_back({sentence(AwaitVerification{command.attachment, 0}), {}});
     return accept(state, std::move(operation), intent,
                   [this, command](Operation& running) { verify(running, command); },
-                  {PlaceWanted::Work::none, lease->second.vm_uuid});
+                  {PlaceRequest::Work::none, attachment->second.vm_uuid});
 }
 
 }  // namespace vfmgr

@@ -13,7 +13,7 @@ Claim::Claim(Claim&& other) noexcept : claims_(other.claims_), keys_(std::move(o
 }
 
 Claim::~Claim() {
-    if (claims_) claims_->give_back(keys_);
+    if (claims_) claims_->free(keys_);
 }
 
 Claim Claims::take(std::vector<std::string> keys) {
@@ -27,7 +27,7 @@ Claim Claims::take(std::vector<std::string> keys) {
     return Claim(*this, std::move(keys));
 }
 
-void Claims::look_begins() {
+void Claims::observation_begins() {
     std::lock_guard const lock(mutex_);
     meanwhile_ = taken_;
 }
@@ -37,13 +37,13 @@ std::set<std::string> Claims::taken_meanwhile() const {
     return meanwhile_;
 }
 
-void Claims::give_back(std::vector<std::string> const& keys) {
+void Claims::free(std::vector<std::string> const& keys) {
     {
         std::lock_guard const lock(mutex_);
         for (auto const& key : keys) taken_.erase(key);
     }
     freed_.notify_all();
-    tell_freed_();
+    notify_freed_();
 }
 
 }  // namespace vfmgr

@@ -14,7 +14,7 @@ namespace vfmgr {
 
 class Claims;
 
-// Gives back on destruction. Must not outlive its Claims.
+// Drops its keys on destruction. Must not outlive its Claims.
 class Claim {
   public:
     Claim(Claim&& other) noexcept;
@@ -30,20 +30,20 @@ class Claim {
 
 class Claims {
   public:
-    // `freed` is called whenever keys were given back, on that thread.
-    explicit Claims(std::function<void()> freed = [] {}) : tell_freed_(std::move(freed)) {}
+    // `freed` is called after keys became free, on the thread that freed them.
+    explicit Claims(std::function<void()> freed = [] {}) : notify_freed_(std::move(freed)) {}
 
-    // All keys at once, so that nobody waits while holding some.
+    // Takes all keys at once: no thread waits while it holds some.
     [[nodiscard]] Claim take(std::vector<std::string> keys);
-    // For the one who looks at the host: what was claimed at some time since the look began may be
-    // seen half done.
-    void look_begins();
+    // For the observer: a key that was claimed at any time since the observation began may have
+    // been observed half done.
+    void observation_begins();
     [[nodiscard]] std::set<std::string> taken_meanwhile() const;
 
   private:
     friend class Claim;
-    void give_back(std::vector<std::string> const& keys);
-    std::function<void()> const tell_freed_;
+    void free(std::vector<std::string> const& keys);
+    std::function<void()> const notify_freed_;
     mutable std::mutex mutex_;
     std::condition_variable freed_;
     std::set<std::string> taken_;

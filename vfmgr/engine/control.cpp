@@ -12,7 +12,8 @@ namespace vfmgr {
 void apply(Batch const& batch, DesiredState& desired) {
     for (auto const& [address, pf] : batch.save_pfs) desired.pfs[address] = pf;
     for (auto const& address : batch.erase_pfs) desired.pfs.erase(address);
-    for (auto const& lease : batch.save_attachments) desired.attachments[lease.id] = lease;
+    for (auto const& attachment : batch.save_attachments)
+        desired.attachments[attachment.id] = attachment;
     for (auto const& id : batch.erase_attachments) desired.attachments.erase(id);
     for (auto const& quarantine : batch.save_quarantines)
         desired.quarantine[quarantine.vf] = quarantine;
@@ -33,7 +34,7 @@ Result<void> Control::State::commit(Batch batch) {
     VFMGR_CHECK(store.commit(batch));
     apply(batch, desired_);
     for (auto const& event : batch.save_events)
-        if (tell) tell(event);
+        if (emit) emit(event);
     for (auto const& operation : batch.save_operations)
         if (ended && finished(operation)) ended(operation);
     return {};
@@ -152,7 +153,7 @@ void Control::add_watcher(Watcher watcher) {
 }
 
 void Control::on_change(std::function<void()> changed) {
-    // Waited for, so that the one replaced is not running any more when this returns.
+    // Waits, so the replaced function no longer runs when this returns.
     wait([&](State&) { return (changed_ = std::move(changed), true); });
 }
 
@@ -177,46 +178,47 @@ Snapshot Control::snapshot() const {
 
 namespace {
 
-// What lies ahead of now was read before somebody set the clock back.
-bool is_newer(Time known, Time seen, Time now) {
-    return known > seen && known <= now;
+// A time after now comes from before the clock was set back.
+bool is_newer(Time known, Time observed, Time now) {
+    return known > observed && known <= now;
 }
 
-void mark_stale(PfState& known, PfState const& seen) {
+void mark_stale(PfState& known, PfState const& observed) {
     known.stale = true;
-    known.stale_reason = seen.stale_reason;
-    known.stuck = seen.stuck;
-    known.pci_busy = seen.pci_busy;
+    known.stale_reason = observed.stale_reason;
+    known.stuck = observed.stuck;
+    known.pci_busy = observed.pci_busy;
 }
 
-void mark_stale(HostNetworkView& known, HostNetworkView const& seen) {
+void mark_stale(HostNetworkView& known, HostNetworkView const& observed) {
     known.stale = true;
-    known.stale_reason = seen.stale_reason;
+    known.stale_reason = observed.stale_reason;
 }
 
-// A reading that failed is news, even if the values in it are older than the known ones.
+// A failed read is news, even if its values are older than the known ones.
 template <class Part>
-void replace(Part& known, Part const& seen, Time now) {
-    if (!is_newer(known.observed_at, seen.observed_at, now))
-        known = seen;
-    else if (seen.stale)
-        mark_stale(known, seen);
+void replace(Part& known, Part const& observed, Time now) {
+    if (!is_newer(known.observed_at, observed.observed_at, now))
+        known = observed;
+    else if (observed.stale)
+        mark_stale(known, observed);
 }
 
 }  // namespace
 
-void Control::publish(KernelView const& seen, KernelScope const& scope, LookTime const& when) {
+void Control::publish(KernelView const& observed, KernelScope const& scope,
+                      ObservationTime const& when) {
     std::lock_guard const lock(mutex_);
     auto view = std::make_shared<HostView>(*published_.host);
-    view->kernel.complete = view->kernel.complete || seen.complete;
+    view->kernel.complete = view->kernel.complete || observed.complete;
     auto& pfs = view->kernel.pfs;
     std::erase_if(pfs, [&](auto const& entry) {
         auto const& [pci, pf] = entry;
-        bool const looked_for = !scope || *scope == KernelSubject(pci);
-        return looked_for && !seen.pfs.contains(pci) &&
+        bool const in_scope = !scope || *scope == KernelSubject(pci);
+        return in_scope && !observed.pfs.contains(pci) &&
                !is_newer(pf.observed_at, when.began, when.ended);
     });
-    for (auto const& [pci, pf] : seen.pfs) {
+    for (auto const& [pci, pf] : observed.pfs) {
         if (auto const known = pfs.find(pci); known != pfs.end()) {
             replace(known->second, pf, when.ended);
         } else if (!is_newer(all_pfs_at_, when.began, when.ended)) {
@@ -225,35 +227,35 @@ void Control::publish(KernelView const& seen, KernelScope const& scope, LookTime
     }
     if (!scope && !is_newer(all_pfs_at_, when.began, when.ended)) all_pfs_at_ = when.began;
     if (!is_newer(routes_at_, when.began, when.ended)) {
-        view->kernel.routes = seen.routes;
+        view->kernel.routes = observed.routes;
         routes_at_ = when.began;
     }
     auto& network = view->kernel.network;
-    if (seen.network && network) replace(*network, *seen.network, when.ended);
-    if (!network) network = seen.network;
+    if (observed.network && network) replace(*network, *observed.network, when.ended);
+    if (!network) network = observed.network;
     published_.host = std::move(view);
 }
 
-void Control::publish(HypervisorView const& seen, HypervisorScope const& scope, Time now) {
+void Control::publish(HypervisorView const& observed, HypervisorScope const& scope, Time now) {
     std::lock_guard const lock(mutex_);
     auto view = std::make_shared<HostView>(*published_.host);
     auto& known = view->hypervisor;
-    if (is_newer(known.observed_at, seen.observed_at, now)) return;
+    if (is_newer(known.observed_at, observed.observed_at, now)) return;
     if (!scope) {
-        auto all = seen;
+        auto all = observed;
         std::erase_if(vms_at_, [&](auto const& entry) {
             auto const& [uuid, at] = entry;
-            if (!is_newer(at, seen.observed_at, now)) return true;
+            if (!is_newer(at, observed.observed_at, now)) return true;
             all.vms.erase(uuid);
             if (auto const vm = known.vms.find(uuid); vm != known.vms.end()) all.vms.insert(*vm);
             return false;
         });
         known = std::move(all);
-    } else if (auto& at = vms_at_[*scope]; !is_newer(at, seen.observed_at, now)) {
-        at = seen.observed_at;
+    } else if (auto& at = vms_at_[*scope]; !is_newer(at, observed.observed_at, now)) {
+        at = observed.observed_at;
         known.vms.erase(*scope);
-        for (auto const& [uuid, vm] : seen.vms) known.vms[uuid] = vm;
-        known.vfio_variants = seen.vfio_variants;
+        for (auto const& [uuid, vm] : observed.vms) known.vms[uuid] = vm;
+        known.vfio_variants = observed.vfio_variants;
     }
     published_.host = std::move(view);
 }

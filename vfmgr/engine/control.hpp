@@ -28,22 +28,22 @@ namespace vfmgr {
 
 // Another host's responder, as it was when the run began.
 struct RemoteEnd {
-    ResponderTarget target;  // with its token, which is kept nowhere else
+    ResponderTarget target;  // with its token, which is stored nowhere else
     ResponderInfo info;
-    std::optional<TestPath> path;  // to it
+    std::optional<TestPath> path;  // to the responder
 };
 
-// A verification that the guest was asked for and has not reported yet.
+// A verification that was requested of the guest and has no report yet.
 struct PendingRun {
     std::string run;
     std::string nonce;  // ties session and report to this run
     Time started_at{};
-    Time until{};  // afterwards no report is waited for
+    Time until{};  // the wait for a report ends here
     Profile profile = Profile::default_;
     std::optional<RemoteEnd> remote{};  // absent: this host answers
 };
 
-// What readers see. Each part is immutable; a reader keeps what it took.
+// What readers get. Each part is immutable; a reader keeps what it took.
 struct Snapshot {
     std::shared_ptr<HostView const> host;
     std::shared_ptr<DesiredState const> desired;
@@ -51,43 +51,45 @@ struct Snapshot {
     std::shared_ptr<std::map<std::string, Token> const> tokens;     // by the secret's SHA-256
 };
 
-// crowded: a client's that is one too many, which is asked no more.
+// crowded: this watch exceeds its client's limit, and is not called again.
 enum class Watch { again, expired, crowded };
 
-// Who asks from outside, where many do: each has a share of what they all wait for.
+// An outside client, one of many: each has a share of what they all wait for.
 struct Client {
     std::string name{};                               // uid:0, token:<id>
-    std::shared_ptr<std::atomic<bool> const> gone{};  // its connection; null: it stays
+    std::shared_ptr<std::atomic<bool> const> gone{};  // its connection is gone; null: it never goes
 };
 
 inline constexpr std::size_t watchers_each_max = 32;  // of one client
 
-struct LookTime {
+struct ObservationTime {
     Time began;
     Time ended;
 };
 
 class Control {
   public:
-    // Only handed to tasks, on the control thread.
+    // Passed only to tasks, on the control thread.
     class State {
       public:
         Store store;
         std::map<std::string, PendingRun> runs;
 
         [[nodiscard]] DesiredState const& desired() const { return desired_; }
-        // Durable first, then in memory: what is published is never ahead of the disk. Events
-        // without a number get theirs, and are told when they are durable.
+        // Writes to disk first, then to memory: what is published is never ahead of the disk.
+        // Events without a number get theirs, and are emitted once they are durable.
         [[nodiscard]] Result<void> commit(Batch batch);
-        // For an event that others refer to; unused ones leave a gap.
+        // Numbers an event that others refer to; unused numbers leave a gap.
         [[nodiscard]] std::uint64_t next_event() { return ++last_event_; }
-        // Of what is wanted: none is given twice, also when what had it is gone.
+        // Numbers a revision of the desired state: none is used twice, even when its owner is gone.
         [[nodiscard]] std::uint64_t next_revision() { return ++last_revision_; }
         // Called with each event, on the control thread; returns at once.
-        std::function<void(HistoryEvent const&)> tell{};
-        std::function<void(Operation const&)> ended{};  // the same, with each that has
+        std::function<void(HistoryEvent const&)> emit{};
+        std::function<void(Operation const&)> ended{};  // the same, with each operation that has
+                                                        // ended
         [[nodiscard]] Result<void> save_token(Token const& token);
-        [[nodiscard]] Result<bool> erase_token(std::string const& id);  // false: there was none
+        [[nodiscard]] Result<bool> erase_token(std::string const& id);  // false: there was no such
+                                                                        // token
 
       private:
         friend class Control;
@@ -105,18 +107,18 @@ class Control {
     Control(Control const&) = delete;
     Control& operator=(Control const&) = delete;
 
-    // The daemon's own work. `published` is called on the control thread once readers can see what
-    // the task did.
+    // Queues the daemon's own work. `published` is called on the control thread once readers can
+    // read what the task did.
     void post(std::function<void(State&)> task, std::function<void()> published = [] {});
-    // A client's: after all own work, in turn with other clients'. Refused where too many of this
-    // client wait already.
+    // Queues a client's task: after all own work, in turn with other clients'. Refused when too
+    // many of this client's tasks are waiting already.
     [[nodiscard]] Result<void> offer(
         std::string const& client, std::function<void(State&)> task,
         std::function<void()> published = [] {});
-    // Returns when everything that was offered before is done.
+    // Returns when every task that was offered before is done.
     void finish_offers();
 
-    // Returns when what the task did is published; what it throws comes out here.
+    // Returns when the result of the task is published; rethrows what the task throws.
     template <class F>
     auto wait(F task) -> std::invoke_result_t<F, State&> {
         std::optional<std::invoke_result_t<F, State&>> result;
@@ -137,24 +139,27 @@ class Control {
         return std::move(*result);
     }
 
-    // Asks `ready` after every task, and once more as expired at the deadline, until it says true.
+    // Calls `ready` after every task, and once more as expired at the deadline, until it returns
+    // true.
     void watch(Deadline deadline, std::function<bool(State&, Watch)> ready);
-    // The same for a client, in its turn; asked no more when the client has gone.
+    // The same for a client, in its turn; stops when the client has gone.
     [[nodiscard]] Result<void> watch(Client client, Deadline deadline,
                                      std::function<bool(State&, Watch)> ready);
 
-    // Those who watch, and who will, are asked as if their deadline had come.
+    // Calls present and future watches as if their deadline had come.
     void expire_watches();
 
-    // Merges what was observed into what is published. Looks overlap and a slow one comes late: of
-    // each PF, of the network, of libvirt and of each VM the one that was read later stays.
-    void publish(KernelView const& seen, KernelScope const& scope, LookTime const& when);
-    void publish(HypervisorView const& seen, HypervisorScope const& scope, Time now);
+    // Merges observations into what is published. Observations overlap, and a slow one arrives
+    // late: for each PF, the network, libvirt and each VM the later read is kept.
+    void publish(KernelView const& observed, KernelScope const& scope, ObservationTime const& when);
+    void publish(HypervisorView const& observed, HypervisorScope const& scope, Time now);
 
     [[nodiscard]] Snapshot snapshot() const;
-    // Called on the control thread after something changed. Not from the control thread.
+    // `changed` is called on the control thread after each change. Don't call this on the control
+    // thread.
     void on_change(std::function<void()> changed);
-    // An exception ended a task, or something that a task was for: called on the control thread.
+    // `report` is called on the control thread when an exception ended a task, or work that a task
+    // was for.
     void on_bug(std::function<void(std::string const& what)> report);
     void report_bug(std::string what);
 
@@ -163,7 +168,8 @@ class Control {
     void run();
     void publish_state();
     void ask_watchers(Deadline now);
-    // False: it has thrown. Nothing that it was to do for one keeps the others from being served.
+    // Returns false when the work threw. A failure for one client must not keep the others from
+    // being served.
     bool guarded(std::function<void()> const& work) const;
     [[nodiscard]] Deadline next_deadline() const;
 
@@ -192,14 +198,14 @@ class Control {
     FairQueue<Task> offered_;  // mutex_
     bool stopping_ = false;    // mutex_
     Snapshot published_;       // mutex_
-    // When what is published was read, where the view itself does not say it. mutex_
+    // When what is published was read, where the view itself does not record it. mutex_
     Time all_pfs_at_{};
     Time routes_at_{};
-    std::map<std::string, Time> vms_at_;  // of VMs that were looked at since all were
+    std::map<std::string, Time> vms_at_;  // VMs that were observed since all were
     std::thread thread_;
 };
 
-// The batch's changes in memory. Pure.
+// Applies the batch's changes in memory. Pure.
 void apply(Batch const& batch, DesiredState& desired);
 
 }  // namespace vfmgr

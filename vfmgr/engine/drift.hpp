@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which drift is known already, so that each is told once, and a storm of them is counted. Control
-// thread only.
+// Knows which drift was reported, so each is reported once and a storm is counted. Control thread
+// only.
 #pragma once
 
 #include <functional>
@@ -16,54 +16,57 @@
 
 namespace vfmgr {
 
-// Who else makes or changes VFs of a PF: sentences.
+// Sentences about what else makes or changes VFs of a PF.
 using OwnersOfPfs = std::map<PciAddress, std::vector<std::string>>;
 
 class DriftWatch {
   public:
-    // What a look found, of the PFs that it could judge.
-    struct Seen {
+    // The drift that one observation found, for the PFs it could judge.
+    struct Observed {
         std::vector<Drift> drift;
         std::set<PciAddress> judged;
-        std::set<PciAddress> managed;  // of others nothing is said any more
-        // Of those that have drift, by configuration files.
+        std::set<PciAddress> managed;  // drift of other PFs is no longer reported
+        // Owners of the PFs that have drift, found in configuration files.
         OwnersOfPfs owners{};
-        // Leases whose VM no operation is at: what such a VM has lost no operation on its PF took.
-        std::set<std::string> judged_leases{};
+        // Attachments on whose VM no operation runs: if such a VM lost its VF, no operation on its
+        // PF took it.
+        std::set<std::string> judged_attachments{};
 
         [[nodiscard]] bool can_judge(Drift const& one) const;
-        [[nodiscard]] Seen losses() const;  // and nothing else is judged
+        [[nodiscard]] Observed losses() const;  // the losses; nothing else is judged
     };
-    // Events of what is new, of what changed and of what is over. `number` gives each event its
-    // number. Nothing is remembered until commit(): an event that can't be kept comes again.
-    [[nodiscard]] std::vector<HistoryEvent> look(Seen const& seen, Time at, Deadline now,
-                                                 std::function<std::uint64_t()> const& number);
-    void commit() { told_ = pending_; }
-    // An operation gave a VM its VF back, so that the next loss is another: the end of the last.
-    [[nodiscard]] std::optional<HistoryEvent> given_back(Attachment const& lease, Time at);
-    // Number of the event that told of it; absent where a storm of them was counted.
-    [[nodiscard]] std::optional<std::uint64_t> told_as(Drift const& drift) const;
+    // Returns events for new, changed and ended drift. `number` gives each event its number.
+    // Nothing is remembered until commit(): an event that can't be stored comes again.
+    [[nodiscard]] std::vector<HistoryEvent> events_of(Observed const& observed, Time at,
+                                                      Deadline now,
+                                                      std::function<std::uint64_t()> const& number);
+    void commit() { reported_ = pending_; }
+    // An operation returned a VM's VF, so the next loss is a new one. Returns the event that ends
+    // the last.
+    [[nodiscard]] std::optional<HistoryEvent> restored(Attachment const& attachment, Time at);
+    // Returns the number of the event that reported it; absent where it was counted in a storm.
+    [[nodiscard]] std::optional<std::uint64_t> reported_as(Drift const& drift) const;
 
   private:
     struct Known {
         Drift drift;
         std::uint64_t event = 0;
     };
-    // The same thing again and again: after `changes_told_max` within a minute it is counted, and
-    // the number told when the minute is over. What is taken from a VM is told each time.
+    // Drift that repeats: after `changes_reported_max` within a minute it is only counted, and the
+    // count is reported when the minute is over. A VM's loss is reported each time.
     struct Storm {
         Deadline until{};
         unsigned changes = 0;
-        unsigned untold = 0;
+        unsigned unreported = 0;
         Drift last{};
     };
-    struct Told {
+    struct Reported {
         std::map<std::string, Known> known;  // by key_of()
         std::map<std::string, Storm> storms;
     };
-    [[nodiscard]] bool may_tell(Drift const& drift, Deadline now);
-    Told told_;
-    Told pending_;
+    [[nodiscard]] bool may_report(Drift const& drift, Deadline now);
+    Reported reported_;
+    Reported pending_;
 };
 
 }  // namespace vfmgr

@@ -13,9 +13,9 @@ namespace vfmgr {
 
 using namespace std::chrono_literals;
 
-// A look at a thousand VFs takes seconds where CPUs are slow or taken.
+// An observation of a thousand VFs takes seconds where CPUs are slow or busy.
 constexpr auto rest_max = 15s;
-// Refusals of one client that wait for a fresh look; further ones are answered without it.
+// Refusals of one client that wait for a fresh observation; further ones are answered without it.
 constexpr std::ptrdiff_t awaiting_each_max = 16;
 
 std::string random_id(std::size_t digits) {
@@ -38,12 +38,12 @@ Engine::Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> 
       trusted_netdevs_(std::move(trusted_netdevs)),
       find_owners_(std::move(find_owners)),
       seams_{kernel_, hypervisor_, *control_, clock_, &gate_},
-      // What was being changed was not judged: now it can be.
-      claims_([this] { look_again(); }) {}
+      // Drift under a claim was not judged: now it can be.
+      claims_([this] { observe_again(); }) {}
 
 void Engine::stop_waiting() {
     stopping_ = true;
-    look_again();
+    observe_again();
     stop_schedule();
     control_->expire_watches();
 }
@@ -69,86 +69,87 @@ Engine::~Engine() {
 
 void Engine::start_observing() {
     {
-        std::lock_guard const lock(look_mutex_);
+        std::lock_guard const lock(observer_mutex_);
         observing_ = true;
     }
     observer_ = std::thread([this] { observe_loop(); });
 }
 
-void Engine::look_again() {
+void Engine::observe_again() {
     {
-        std::lock_guard const lock(look_mutex_);
-        look_ = true;
+        std::lock_guard const lock(observer_mutex_);
+        observe_now_ = true;
     }
-    look_wake_.notify_all();
+    observer_wake_.notify_all();
 }
 
-void Engine::look_at_once() {
+void Engine::observe_at_once() {
     {
-        std::lock_guard const lock(look_mutex_);
-        look_ = at_once_ = true;
+        std::lock_guard const lock(observer_mutex_);
+        observe_now_ = at_once_ = true;
     }
-    look_wake_.notify_all();
+    observer_wake_.notify_all();
 }
 
-bool Engine::after_a_look(std::string const& client, std::function<void(Control::State&)> task) {
+bool Engine::after_observing(std::string const& client, std::function<void(Control::State&)> task) {
     {
-        std::lock_guard const lock(look_mutex_);
+        std::lock_guard const lock(observer_mutex_);
         if (!observing_) return false;
         if (std::ranges::count(awaiting_, client, &Awaiting::client) >= awaiting_each_max)
             return false;
         awaiting_.push_back({client, std::move(task)});
     }
-    look_wake_.notify_all();
+    observer_wake_.notify_all();
     return true;
 }
 
-void Engine::judge_what_is_seen() {
-    auto seen = see_drift();
-    // Who reads files first tells late of what matters most.
-    if (std::ranges::any_of(seen.drift, is_loss))
-        control_->post(
-            [this, losses = seen.losses()](Control::State& state) { tell_drift(state, losses); });
-    look_for_owners(seen);
-    control_->post([this, seen = std::move(seen)](Control::State& state) {
+void Engine::judge_observed() {
+    auto observed = observe_drift();
+    // Reports losses first: reading files would delay what matters most.
+    if (std::ranges::any_of(observed.drift, is_loss))
+        control_->post([this, losses = observed.losses()](Control::State& state) {
+            report_drift(state, losses);
+        });
+    name_owners(observed);
+    control_->post([this, observed = std::move(observed)](Control::State& state) {
         learn_identities(state);
         repair_links(state);
-        tell_drift(state, seen);
-        repair_drift(state, seen);
+        report_drift(state, observed);
+        repair_drift(state, observed);
     });
 }
 
 void Engine::observe_loop() {
-    std::unique_lock lock(look_mutex_);
+    std::unique_lock lock(observer_mutex_);
     while (observing_) {
-        observing_ = !stopping_;  // those who wait already still have their look
+        observing_ = !stopping_;  // a last observation for tasks that already wait
         auto const awaiting = std::exchange(awaiting_, {});
-        // By recover(), and nothing has told of a change or made one since.
-        bool const is_seen = std::exchange(seen_at_start_, false) && !look_ && awaiting.empty() &&
-                             claims_.taken_meanwhile().empty();
-        look_ = at_once_ = false;
+        // True when recover() has observed, and nothing has reported or made a change since.
+        bool const is_observed = std::exchange(observed_at_start_, false) && !observe_now_ &&
+                                 awaiting.empty() && claims_.taken_meanwhile().empty();
+        observe_now_ = at_once_ = false;
         lock.unlock();
         auto const began = clock_.steady_now();
-        auto const look = [&] {
-            if (!is_seen) {
-                claims_.look_begins();
-                // An unreadable host stays published as it was; operations look for themselves.
+        auto const observe = [&] {
+            if (!is_observed) {
+                claims_.observation_begins();
+                // An unreadable host stays published as it was; operations observe for themselves.
                 static_cast<void>(observe_for(seams_, std::nullopt).has_value());
             }
-            judge_what_is_seen();
+            judge_observed();
         };
-        if (auto const bug = exception_of(look))
+        if (auto const bug = exception_of(observe))
             control_->report_bug("an exception ended a look at the host: " + *bug);
         for (auto const& one : awaiting) control_->post(one.task);
         auto const took = clock_.steady_now() - began;
         lock.lock();
         auto const asked = [this] { return !awaiting_.empty() || stopping_.load(); };
-        look_wake_.wait_for(lock, 5s, [&] { return look_ || asked(); });
-        // However much happens on the host, looking at it takes a tenth of a CPU at most, and half
-        // of one while VMs change: only those who wait for a look are not kept waiting.
-        look_wake_.wait_for(lock, std::min<std::chrono::nanoseconds>(took, rest_max), asked);
-        look_wake_.wait_for(lock, std::min<std::chrono::nanoseconds>(8 * took, rest_max),
-                            [&] { return at_once_ || asked(); });
+        observer_wake_.wait_for(lock, 5s, [&] { return observe_now_ || asked(); });
+        // Whatever happens on the host, observing it takes a tenth of a CPU at most, and half of
+        // one while VMs change. Only tasks that wait for an observation skip the pause.
+        observer_wake_.wait_for(lock, std::min<std::chrono::nanoseconds>(took, rest_max), asked);
+        observer_wake_.wait_for(lock, std::min<std::chrono::nanoseconds>(8 * took, rest_max),
+                                [&] { return at_once_ || asked(); });
     }
 }
 
@@ -201,7 +202,7 @@ void Engine::finish(Operation& operation, Result<void> const& outcome, Batch bat
     operation.finished_at = clock_.now();
     batch.save_operations.push_back(operation);
     batch.erase_records_of.push_back(operation.id);
-    if (commit_at_last(batch)) look_again();
+    if (commit_at_last(batch)) observe_again();
 }
 
 bool Engine::commit_at_last(Batch const& batch) {
@@ -213,61 +214,61 @@ bool Engine::commit_at_last(std::function<Batch(DesiredState const&)> const& mak
         return state.commit(make(state.desired())).has_value();
     };
     while (!control_->wait(written)) {
-        std::unique_lock lock(look_mutex_);
-        if (look_wake_.wait_for(lock, full_disk_retry, [this] { return stopping_.load(); }))
+        std::unique_lock lock(observer_mutex_);
+        if (observer_wake_.wait_for(lock, full_disk_retry, [this] { return stopping_.load(); }))
             return false;
     }
     return true;
 }
 
-void Engine::on_event(std::function<void(HistoryEvent const&)> tell) {
-    control_->wait([&](Control::State& state) { return (state.tell = std::move(tell), true); });
+void Engine::on_event(std::function<void(HistoryEvent const&)> emit) {
+    control_->wait([&](Control::State& state) { return (state.emit = std::move(emit), true); });
 }
 
-void Engine::on_operation(std::function<void(Operation const&)> tell) {
-    control_->wait([&](Control::State& state) { return (state.ended = std::move(tell), true); });
+void Engine::on_operation(std::function<void(Operation const&)> emit) {
+    control_->wait([&](Control::State& state) { return (state.ended = std::move(emit), true); });
 }
 
-HistoryEvent Engine::event_of(EventKind kind, Attachment const& lease, Operation const* operation,
-                              std::string detail) const {
+HistoryEvent Engine::event_of(EventKind kind, Attachment const& attachment,
+                              Operation const* operation, std::string detail) const {
     HistoryEvent event;
     event.at = clock_.now();
     event.kind = kind;
-    event.pf = lease.vf.pf;
-    event.vf = lease.vf.index;
-    event.attachment = lease.id;
-    event.vm_name = lease.vm_name;
+    event.pf = attachment.vf.pf;
+    event.vf = attachment.vf.index;
+    event.attachment = attachment.id;
+    event.vm = attachment.vm;
     if (operation) event.operation = operation->id;
     event.detail = std::move(detail);
     return event;
 }
 
-Batch Engine::without(Attachment const& lease) const {
+Batch Engine::without(Attachment const& attachment) const {
     Batch batch;
-    batch.erase_attachments.push_back(lease.id);
+    batch.erase_attachments.push_back(attachment.id);
     auto const desired = control_->snapshot().desired;
     bool last = true;
     for (auto const& [id, other] : desired->attachments)
-        if (id != lease.id && other.vf.pf == lease.vf.pf) last = false;
+        if (id != attachment.id && other.vf.pf == attachment.vf.pf) last = false;
     for (auto const& [vf, quarantine] : desired->quarantine)
-        if (vf != lease.vf && vf.pf == lease.vf.pf) last = false;
-    auto const pf = desired->pfs.find(lease.vf.pf);
+        if (vf != attachment.vf && vf.pf == attachment.vf.pf) last = false;
+    auto const pf = desired->pfs.find(attachment.vf.pf);
     if (last && pf != desired->pfs.end()) {
         auto plain = pf->second;
         plain.base.reset();
-        batch.save_pfs.emplace_back(lease.vf.pf, std::move(plain));
+        batch.save_pfs.emplace_back(attachment.vf.pf, std::move(plain));
     }
     return batch;
 }
 
-Batch Engine::quarantined(Attachment const& lease, std::string reason,
+Batch Engine::quarantined(Attachment const& attachment, std::string reason,
                           std::vector<std::string> residue) const {
-    Batch batch;  // not without(): who lifts the quarantine puts the PF's links back, too
-    batch.erase_attachments.push_back(lease.id);
-    batch.save_events.push_back(event_of(EventKind::quarantined, lease, nullptr,
+    Batch batch;  // not without(): lifting the quarantine restores the PF's links, too
+    batch.erase_attachments.push_back(attachment.id);
+    batch.save_events.push_back(event_of(EventKind::quarantined, attachment, nullptr,
                                          fmt::format("{}: {}", reason, fmt::join(residue, "; "))));
     batch.save_quarantines.push_back(
-        {lease.vf, lease, std::move(reason), std::move(residue), clock_.now()});
+        {attachment.vf, attachment, std::move(reason), std::move(residue), clock_.now()});
     return batch;
 }
 

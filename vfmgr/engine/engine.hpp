@@ -26,7 +26,7 @@ namespace vfmgr {
 
 inline constexpr std::chrono::milliseconds full_disk_retry{200};
 
-// What a command asks for besides its own matter.
+// What a client sends along with any command.
 struct Intent {
     bool dry_run = false;
     std::string requested_by;               // uid:0, token:<id>
@@ -43,13 +43,13 @@ struct ReplacePfSpec {
 struct ForgetPf {
     PciAddress pf;
 };
-struct Lend {
+struct Attach {
     AttachmentSpec spec;
 };
-struct Release {
+struct Detach {
     std::string attachment;
 };
-// An admin says that a VF in quarantine may be released once more.
+// An admin requests that a VF in quarantine be detached once more.
 struct LiftQuarantine {
     VfId vf;
 };
@@ -59,7 +59,8 @@ struct Verify {
     Profile profile = Profile::default_;
     std::optional<ResponderTarget> responder{};  // another host's; absent: this host's own
 };
-// Of the card that `card` is, as it was read for this: admission never asks the kernel.
+// Changes the settings of `card`, as it was read for this command: admission never queries the
+// kernel.
 struct ChangeFirmware {
     FirmwareSettings settings;
     FirmwareCard card;
@@ -70,24 +71,24 @@ struct AddLink {
 struct RemoveLink {
     RdmaLinkRemoval what;
 };
-// A person says that the PF, which is not there, is gone: its attachments end.
+// An admin declares that the absent PF is gone: its attachments end.
 struct EndGonePf {
     PciAddress pf;
 };
-// And that it does not come back: nothing is kept of it any more.
+// An admin confirms that it does not come back: all that is stored of it is removed.
 struct ConfirmGonePf {
     PciAddress pf;
 };
-// What is kept of the PF at `from` is kept of the one at `to`.
+// Moves what is stored of the PF at `from` to the one at `to`.
 struct RekeyPf {
     PciAddress from;
     PciAddress to;
 };
 using Command =
-    std::variant<ReplacePfSpec, ForgetPf, Lend, Release, LiftQuarantine, Verify, ChangeFirmware,
+    std::variant<ReplacePfSpec, ForgetPf, Attach, Detach, LiftQuarantine, Verify, ChangeFirmware,
                  AddLink, RemoveLink, EndGonePf, ConfirmGonePf, RekeyPf>;
 
-// dry run: plan (and attachment). Nothing to do: neither. Otherwise: operation.
+// Dry run: plan (and attachment). Nothing to do: neither. Otherwise: operation.
 struct Answer {
     std::optional<Operation> operation;
     std::optional<Plan> plan;
@@ -96,12 +97,11 @@ struct Answer {
 };
 using Reply = std::function<void(Result<Answer>)>;
 
-// How another host's responder is asked about itself: blocks for some seconds, on an operation's
-// thread.
+// Queries another host's responder about itself: blocks for some seconds, on an operation's thread.
 using AskResponder = std::function<Result<ResponderInfo>(ResponderTarget const&)>;
 
-// Who else makes or changes VFs of these PFs, by configuration files, which are read once for all.
-// Blocks for a moment, on the observer's thread, when there is new drift.
+// Finds in configuration files what else makes or changes VFs of these PFs. Reads the files once
+// for all PFs. Blocks for a moment, on the observer's thread, when there is new drift.
 using FindOwners = std::function<OwnersOfPfs(std::vector<PfInfo> const&)>;
 
 class Engine {
@@ -116,60 +116,62 @@ class Engine {
     Engine(Engine const&) = delete;
     Engine& operator=(Engine const&) = delete;
 
-    // Before anything is served: observes, and claims what the operations that were cut short are
-    // about. They end afterwards, those of each PF by themselves, and `ended` is called with each,
-    // on its thread. Until then commands that would change what is claimed are refused.
+    // Runs before anything is served: observes, and takes the claims of the operations that were
+    // cut short. They end afterwards, those of each PF separately, and `ended` is called with each,
+    // on its thread. Until then, commands that would change what is claimed are refused.
     using Recovered = std::function<void(Operation const&)>;
     [[nodiscard]] Result<void> recover(Recovered ended = [](Operation const&) {});
-    // Nobody waits any more for a guest's report, or to see an operation's end.
+    // Ends all waiting for guests' reports and operations' ends.
     void stop_waiting();
-    // After it: operations may go on until `patience`. False: some still do, none of them in the
-    // middle of a step of the kernel, and none begins one any more; the process may end now, and
-    // leaves them to recovery.
+    // Call it after stop_waiting(): operations may go on until `patience`. False: some still run,
+    // but none is in the middle of a kernel step, and none begins one any more. The process may end
+    // now and leave them to recovery.
     [[nodiscard]] bool stop(Deadline patience);
-    // Starts looking at the host again and again: on look_again() and every few seconds. What
-    // recover() has seen is judged first, where nothing has told of a change since. Call it before
-    // commands are submitted from other threads.
+    // Starts the observer, which runs on observe_again() and every few seconds. It first judges
+    // what recover() observed, if no change was reported since. Call it before commands are
+    // submitted from other threads.
     void start_observing();
-    void look_again();
-    // The same, before many others: for what happens to VMs, which is seldom, and matters.
-    void look_at_once();
+    void observe_again();
+    // The same, after a shorter pause: for changes of VMs, which are rare and matter.
+    void observe_at_once();
 
-    // Replies once: on the control thread, or at once where too much of `intent.requested_by` waits
-    // already. A command that the published view refuses is admitted once more after a look that
-    // began after it came: what was just plugged in is not "not found".
+    // Replies once: on the control thread, or at once when too many tasks of `intent.requested_by`
+    // are waiting already. A command that the published view refuses is admitted once more after an
+    // observation that began after it came: a device just plugged in is not "not found".
     void submit(Command command, Intent intent, Reply reply);
 
     [[nodiscard]] Snapshot snapshot() const { return control_->snapshot(); }
     [[nodiscard]] Control& control() { return *control_; }
     [[nodiscard]] TrustedNetdevs const& trusted_netdevs() const { return trusted_netdevs_; }
-    // Each event as it becomes durable: called on the control thread, returns at once.
-    void on_event(std::function<void(HistoryEvent const&)> tell);
-    // Each operation that has ended: the same.
-    void on_operation(std::function<void(Operation const&)> tell);
-    // A run that the guest of `vm_uuid` asked for. It is over at its end, reported or not.
+    // `emit` is called with each event as it becomes durable, on the control thread; it returns at
+    // once.
+    void on_event(std::function<void(HistoryEvent const&)> emit);
+    // The same, with each operation that has ended.
+    void on_operation(std::function<void(Operation const&)> emit);
+    // Begins a run that the guest of `vm_uuid` requested. The run is over at its end, reported or
+    // not.
     [[nodiscard]] Result<void> begin_run(std::string const& attachment, std::string const& vm_uuid,
                                          PendingRun run);
-    // A report came in: the host's verdict on a run. The guest is told of it at once, and it is
-    // stored as soon as that can be.
+    // Takes the host's verdict on a reported run. The guest gets it at once; it is stored as soon
+    // as possible.
     void verification_done(Verification verification);
-    // Begins the verifications that verify_every_seconds asks for, until it is stopped; what its
-    // hooks refer to outlives that.
+    // Begins the verifications that verify_every_seconds requests, until it is stopped. What its
+    // hooks refer to must outlive that.
     void start_schedule(ScheduleHooks hooks);
     void stop_schedule();
 
   private:
     using Work = std::function<void(Operation&)>;
     [[nodiscard]] Result<void> launch(Operation operation, Work work);
-    // What runs on a thread of its own, and throws nothing.
+    // Runs `work`, which throws nothing, on a thread of its own.
     [[nodiscard]] Result<void> spawn(std::function<void()> work);
     void recover_from(Operation& operation, std::string const& exception);
     void end_by_exception(Operation& operation, std::string const& what);
     void observe_loop();
-    void judge_what_is_seen();
-    // False: nobody looks (any more), or this client has too much waiting for it.
-    [[nodiscard]] bool after_a_look(std::string const& client,
-                                    std::function<void(Control::State&)> task);
+    void judge_observed();
+    // False: no observer runs (any more), or too many of this client's tasks are waiting.
+    [[nodiscard]] bool after_observing(std::string const& client,
+                                       std::function<void(Control::State&)> task);
 
     // Admission, on the control thread.
     Result<Answer> admit(Control::State& state, Command const& command, Intent const& intent);
@@ -177,8 +179,8 @@ class Engine {
                                              Intent const& intent);
     Result<Answer> admit_one(Control::State& state, ReplacePfSpec const& command, Intent const&);
     Result<Answer> admit_one(Control::State& state, ForgetPf const& command, Intent const&);
-    Result<Answer> admit_one(Control::State& state, Lend const& command, Intent const&);
-    Result<Answer> admit_one(Control::State& state, Release const& command, Intent const&);
+    Result<Answer> admit_one(Control::State& state, Attach const& command, Intent const&);
+    Result<Answer> admit_one(Control::State& state, Detach const& command, Intent const&);
     Result<Answer> admit_one(Control::State& state, LiftQuarantine const& command, Intent const&);
     Result<Answer> admit_one(Control::State& state, Verify const& command, Intent const&);
     Result<Answer> admit_one(Control::State& state, ChangeFirmware const& command, Intent const&);
@@ -188,15 +190,15 @@ class Engine {
     Result<Answer> admit_one(Control::State& state, ConfirmGonePf const& command, Intent const&);
     Result<Answer> admit_one(Control::State& state, RekeyPf const& command, Intent const&);
     Result<Answer> accept(Control::State& state, Operation operation, Intent const& intent,
-                          Work work, PlaceWanted const& place = {});
+                          Work work, PlaceRequest const& place = {});
 
     // The operations' bodies, each on its thread: straight-line code.
     void configure_pf(Operation& operation, ReplacePfSpec const& command,
                       std::optional<std::uint64_t> if_match);
     void forget_pf(Operation& operation, PciAddress const& pf,
                    std::optional<std::uint64_t> if_match);
-    void lend(Operation& operation, std::string const& id, AttachmentSpec const& spec);
-    void release(Operation& operation, std::string const& id);
+    void attach(Operation& operation, std::string const& id, AttachmentSpec const& spec);
+    void detach(Operation& operation, std::string const& id);
     void lift(Operation& operation, VfId const& vf);
     void verify(Operation& operation, Verify const& command);
     void configure_firmware(Operation& operation, ChangeFirmware const& command);
@@ -213,78 +215,79 @@ class Engine {
     Result<Plan> begin_firmware(Operation& operation, ChangeFirmware const& command);
     Result<RekeyPlan> begin_rekey(Operation& operation, RekeyPf const& command,
                                   std::vector<PfMove> const& claimed);
-    Result<AttachmentPlan> begin_lease(Operation& operation, std::string const& id,
-                                       AttachmentSpec const& spec);
-    Result<void> prove(Operation& operation, Verify const& wanted,
+    Result<AttachmentPlan> begin_attachment(Operation& operation, std::string const& id,
+                                            AttachmentSpec const& spec);
+    Result<void> prove(Operation& operation, Verify const& request,
                        std::optional<RemoteEnd> const& remote = {});
-    Result<std::optional<RemoteEnd>> remote_end(Verify const& wanted) const;
+    Result<std::optional<RemoteEnd>> remote_end(Verify const& request) const;
     Result<Verification> await_report(std::string const& id, std::string const& run,
                                       std::uint32_t timeout_seconds);
-    Result<void> take_back(Operation& operation, Attachment const& lent);
-    Result<void> put_back(Operation& operation, Attachment const& lease);
-    [[nodiscard]] HandOver see_handed_over(Attachment const& lease,
-                                           ReleaseNotes const& notes) const;
+    Result<void> detach_held(Operation& operation, Attachment const& attached);
+    Result<void> perform_detach(Operation& operation, Attachment const& attachment);
+    [[nodiscard]] DetachOutcome observe_detached(Attachment const& attachment,
+                                                 DetachNotes const& notes) const;
     Result<void> do_plan(Operation& operation, Plan const& plan, OnFailure on_failure);
     void finish(Operation& operation, Result<void> const& outcome, Batch batch);
-    // What the host is like already must be written: waits while the disk is full or fails. False
-    // when the daemon stops first; the journal then leaves it to recovery.
+    // Writes a change that the host already has: waits while the disk is full or fails. False when
+    // the daemon stops first; the journal then leaves it to recovery.
     bool commit_at_last(Batch const& batch);
-    // The same of what is made on the control thread from what is there by then.
+    // The same, for a batch made on the control thread from the state at that time.
     bool commit_at_last(std::function<Batch(DesiredState const&)> const& make);
     [[nodiscard]] Result<void> check_recovered(Command const& command) const;
     void recover_group(std::vector<UnfinishedOperation>& group,
                        std::vector<std::string> const& claimed, Recovered const& ended);
-    // What is told of it; `end`: what became of what it had done.
+    // Makes the operation's error; `end` describes what became of its changes.
     using CutShort = std::function<Error(std::string const& end)>;
     void recover_one(UnfinishedOperation& unfinished, CutShort const& cut_short);
-    void recover_lease(UnfinishedOperation& unfinished, CutShort const& cut_short);
+    void recover_attachment(UnfinishedOperation& unfinished, CutShort const& cut_short);
     std::vector<std::string> undo_here(Operation& operation, std::vector<JournalRecord> records);
 
-    // After each look, on the control thread: what PFs are, from the first look that reads it and
-    // for as long as anything is kept of them.
+    // After each observation, on the control thread: stores PFs' identities, from the first
+    // observation that reads them and for as long as anything is stored of the PFs.
     void learn_identities(Control::State& state);
-    // Wanted links that went and can be made again.
+    // Makes desired links again that went and can be made.
     void repair_links(Control::State& state);
-    // And what is not as it is wanted, though no operation was at it.
-    [[nodiscard]] DriftWatch::Seen see_drift();
-    void look_for_owners(DriftWatch::Seen& seen);
-    void tell_drift(Control::State& state, DriftWatch::Seen const& seen);
-    void repair_drift(Control::State& state, DriftWatch::Seen const& seen);
+    // Finds drift that no running operation explains.
+    [[nodiscard]] DriftWatch::Observed observe_drift();
+    void name_owners(DriftWatch::Observed& observed);
+    void report_drift(Control::State& state, DriftWatch::Observed const& observed);
+    void repair_drift(Control::State& state, DriftWatch::Observed const& observed);
     void repair_drift_of(Control::State& state, HostView const& host, PciAddress const& pf,
-                         DriftWatch::Seen const& seen);
+                         DriftWatch::Observed const& observed);
     void close_again(Control::State& state, HostView const& host, PciAddress const& pf,
-                     DriftWatch::Seen const& seen);
+                     DriftWatch::Observed const& observed);
     [[nodiscard]] Repair repair_of_filter(PciAddress const& pf,
                                           std::optional<std::uint64_t> because_of) const;
     [[nodiscard]] Repair repair_of_pf(PciAddress const& pf,
                                       std::optional<std::uint64_t> because_of) const;
-    [[nodiscard]] Repair repair_of_lease(Attachment const& lease,
-                                         std::optional<std::uint64_t> because_of);
-    void tell_refused(Control::State& state, HistoryEvent event, Error const& why);
+    [[nodiscard]] Repair repair_of_attachment(Attachment const& attachment,
+                                              std::optional<std::uint64_t> because_of);
+    void report_refused(Control::State& state, HistoryEvent event, Error const& why);
     bool begin_repair(Control::State& state, HostView const& host, Repair repair);
     void do_repair(Operation& operation, Repair const& repair);
     Result<void> plan_and_do(Operation& operation, Repair const& repair);
 
-    [[nodiscard]] HistoryEvent event_of(EventKind kind, Attachment const& lease,
+    [[nodiscard]] HistoryEvent event_of(EventKind kind, Attachment const& attachment,
                                         Operation const* operation, std::string detail) const;
 
-    // Runs and the verdicts on them, on the control thread.
+    // Runs and their verdicts, on the control thread.
     void start_run(Control::State& state, std::string const& id, PendingRun run);
-    // Before another run begins: one verdict of each attachment waits for the disk, and none is
-    // dropped for another.
+    // Called before another run begins: one verdict of each attachment may wait for the disk, and
+    // none is dropped for another.
     [[nodiscard]] Result<void> write_verdict(Control::State& state, std::string const& id);
     void keep_writing_verdict(Control::State& state, std::string const& id);
 
     // Scheduled verifications, on the control thread.
-    void look_at_schedule(Control::State& state);
-    void begin_scheduled(Control::State& state, Attachment const& lease);
+    void check_schedule(Control::State& state);
+    void begin_scheduled(Control::State& state, Attachment const& attachment);
     void end_scheduled(Control::State& state);
     void await_schedule();
     [[nodiscard]] bool schedule_changed(Control::State const& state) const;
 
-    // With the lease gone: its PF's base too, when neither lease nor quarantine is left there.
-    [[nodiscard]] Batch without(Attachment const& lease) const;
-    [[nodiscard]] Batch quarantined(Attachment const& lease, std::string reason,
+    // Removes the attachment, and its PF's base when neither attachment nor quarantine is left
+    // there.
+    [[nodiscard]] Batch without(Attachment const& attachment) const;
+    [[nodiscard]] Batch quarantined(Attachment const& attachment, std::string reason,
                                     std::vector<std::string> residue) const;
 
     Kernel& kernel_;
@@ -292,18 +295,18 @@ class Engine {
     Clock& clock_;
     RepairPace repairs_;      // control thread only
     DriftWatch drift_watch_;  // control thread only
-    // By attachment: as it was proved, with a verdict that could not be stored so far. Control
-    // thread only.
+    // By attachment: its state when it was proved, with a verdict that could not be stored so far.
+    // Control thread only.
     std::map<std::string, Attachment> unwritten_;
-    // What is claimed by recovery, and the operation with which that ends. Control thread only.
+    // Keys that recovery claims, and the operation whose end frees them. Control thread only.
     std::map<std::string, std::string> recovering_;
-    Schedule schedule_;  // its watcher ends with the control thread: it goes after that
+    Schedule schedule_;  // its watcher ends with the control thread: destroyed after that
     std::unique_ptr<Control> control_;
     AskResponder const ask_responder_;
     TrustedNetdevs const trusted_netdevs_;
     FindOwners const find_owners_;
-    OwnersOfPfs owners_;                // observer's thread only
-    std::set<std::string> drift_seen_;  // the same
+    OwnersOfPfs owners_;                    // observer's thread only
+    std::set<std::string> drift_observed_;  // the same
     StepGate gate_;
     Seams seams_;
     Claims claims_;
@@ -313,24 +316,25 @@ class Engine {
     std::mutex threads_mutex_;
     std::condition_variable threads_changed_;
     std::size_t running_ = 0;  // threads_mutex_
-    std::mutex look_mutex_;
-    std::condition_variable look_wake_;
-    bool observing_ = false;      // look_mutex_
-    bool seen_at_start_ = false;  // look_mutex_
-    bool look_ = false;           // look_mutex_
-    bool at_once_ = false;        // look_mutex_
+    std::mutex observer_mutex_;
+    std::condition_variable observer_wake_;
+    bool observing_ = false;          // observer_mutex_
+    bool observed_at_start_ = false;  // observer_mutex_
+    bool observe_now_ = false;        // observer_mutex_
+    bool at_once_ = false;            // observer_mutex_
     struct Awaiting {
         std::string client;
         std::function<void(Control::State&)> task;
     };
-    std::vector<Awaiting> awaiting_;  // a look; look_mutex_
+    std::vector<Awaiting> awaiting_;  // waiting for an observation; observer_mutex_
     std::thread observer_;
 };
 
 // 16 random bytes in hex, or the first `digits` of them.
 [[nodiscard]] std::string random_id(std::size_t digits);
-// Why a run of the lease did not pass; that none reported.
-[[nodiscard]] Error failed_verification(Attachment const& lease, Verification const& verification);
-[[nodiscard]] Error no_report(Attachment const& lease, std::uint32_t timeout_seconds);
+// The error of a run of the attachment that did not pass, or that got no report.
+[[nodiscard]] Error failed_verification(Attachment const& attachment,
+                                        Verification const& verification);
+[[nodiscard]] Error no_report(Attachment const& attachment, std::uint32_t timeout_seconds);
 
 }  // namespace vfmgr

@@ -11,8 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What is done to many VFs and an unplug that a guest is slow to allow take long; the rest is
-// quick.
+// Changes of many VFs, and an unplug that a guest is slow to allow, take long; the rest is quick.
 std::chrono::seconds step_seconds_max(Step const& step) {
     if (std::holds_alternative<SetNumVfs>(step)) return longest_kernel_step;
     if (std::holds_alternative<BindVfs>(step)) return longest_kernel_step;
@@ -20,7 +19,7 @@ std::chrono::seconds step_seconds_max(Step const& step) {
     return 60s;
 }
 
-// A Step is a kernel's, a hypervisor's, or neither's.
+// A Step is one of the kernel's, one of the hypervisor's, or neither.
 template <class Narrow>
 std::optional<Narrow> narrowed(Step const& step) {
     return std::visit(
@@ -33,7 +32,7 @@ std::optional<Narrow> narrowed(Step const& step) {
         step);
 }
 
-// What a step changes: nothing of the host, a part of what the kernel has, or a VM, by its UUID.
+// What a step changes: nothing of the host, a part of the kernel's state, or a VM, by its UUID.
 using Subject = std::variant<std::monostate, KernelSubject, std::string>;
 
 Subject subject_of(Step const& step) {
@@ -49,7 +48,7 @@ Subject subject_of(Step const& step) {
         step);
 }
 
-// What a step is undone from: only the part of the host that it changes is looked at.
+// Observes only the part of the host that a step changes: that is enough to undo it.
 Result<HostView> observe(Seams const& seams, Subject const& subject) {
     HostView view;
     if (auto const* const part = std::get_if<KernelSubject>(&subject)) {
@@ -82,7 +81,7 @@ std::string could_not(Step const& step, Error const& error) {
     return fmt::format("could not {}: {}", sentence(step), error.detail);
 }
 
-// Returns the record, which is long, as it was given.
+// Returns the given record by value, because it is long.
 Result<JournalRecord> write(Seams const& seams, Operation const& operation, JournalRecord record) {
     Batch batch;
     batch.save_records.push_back({operation.id, std::move(record)});
@@ -90,8 +89,8 @@ Result<JournalRecord> write(Seams const& seams, Operation const& operation, Jour
     return std::move(batch.save_records.front().record);
 }
 
-// A step of a thousand VFs and its undo are long, and they are in the journal since it was
-// intended.
+// Writes only the state: a step of a thousand VFs and its undo are long, and the journal has them
+// since the intention.
 Result<void> write_state(Seams const& seams, Operation const& operation,
                          JournalRecord const& record) {
     Batch batch;
@@ -99,7 +98,7 @@ Result<void> write_state(Seams const& seams, Operation const& operation,
     return commit(seams, operation, batch);
 }
 
-// The journal says what is about to happen, and how it is undone, before it happens.
+// Writes what is about to happen, and its undo, to the journal before it happens.
 Result<JournalRecord> intend(Seams const& seams, Operation& operation, std::size_t index,
                              Step const& step) {
     VFMGR_TRY(HostView const before, observe(seams, subject_of(step)));
@@ -110,7 +109,7 @@ Result<JournalRecord> intend(Seams const& seams, Operation& operation, std::size
 }
 
 Result<void> do_step(Seams const& seams, Operation& operation, std::size_t index, Step const& step,
-                     std::vector<JournalRecord>& records, SeenOnTheWay& seen) {
+                     std::vector<JournalRecord>& records, ObservedOnTheWay& noted) {
     VFMGR_TRY(JournalRecord record, intend(seams, operation, index, step));
     records.push_back(std::move(record));
     auto observed = perform(seams, step);
@@ -118,12 +117,12 @@ Result<void> do_step(Seams const& seams, Operation& operation, std::size_t index
         operation.steps[index].state = StepState::failed;
         return fail(observed.error());
     }
-    if (std::holds_alternative<ResetVf>(step)) seen = {seams.clock.now(), observed->counters};
+    if (std::holds_alternative<ResetVf>(step)) noted = {seams.clock.now(), observed->counters};
     records.back().state = StepState::done;
     operation.steps[index].state = StepState::done;
     operation.steps[index].remarks = std::move(observed->remarks);
-    // It is done, whether that can be written or not: the next step's intention tells a full disk,
-    // and to recovery a step that was only intended may have happened.
+    // The step is done, whether that can be written or not: the next step's intention reports a
+    // full disk, and recovery treats a step that was only intended as one that may have happened.
     static_cast<void>(write_state(seams, operation, records.back()).has_value());
     return {};
 }
@@ -138,19 +137,20 @@ std::vector<OperationStep> planned_steps(Plan const& plan) {
 
 Result<KernelView> observe_kernel(Seams const& seams, KernelScope const& scope) {
     auto const began = seams.clock.now();
-    VFMGR_TRY(KernelView seen, seams.kernel.observe(scope));
-    seams.control.publish(seen, scope, {began, seams.clock.now()});
-    return seen;
+    VFMGR_TRY(KernelView observed, seams.kernel.observe(scope));
+    seams.control.publish(observed, scope, {began, seams.clock.now()});
+    return observed;
 }
 
-// Returns what this operation read itself, not the published view: a slower full look that began
-// earlier may have published older values meanwhile.
+// Returns what this operation read itself, not the published view: a slower full observation that
+// began earlier may have published older values meanwhile.
 Result<HostView> observe_for(Seams const& seams, KernelScope const& scope) {
-    VFMGR_TRY(KernelView seen, observe_kernel(seams, scope));
+    VFMGR_TRY(KernelView observed, observe_kernel(seams, scope));
     auto const began = seams.clock.now();
     auto hypervisor = seams.hypervisor.observe(std::nullopt);
     if (!hypervisor) {
-        // Not asked means in use: the view says so, and plans refuse what needs to know.
+        // If libvirt could not be queried, every VF counts as in use: the view is stale, and plans
+        // that need to know refuse.
         HypervisorView unknown;
         unknown.stale = true;
         unknown.stale_reason = hypervisor.error().detail;
@@ -161,14 +161,14 @@ Result<HostView> observe_for(Seams const& seams, KernelScope const& scope) {
     HostView host = *seams.control.snapshot().host;
     host.hypervisor = std::move(*hypervisor);
     if (!scope) {
-        host.kernel = std::move(seen);
+        host.kernel = std::move(observed);
         return host;
     }
     auto const* const one = std::get_if<PciAddress>(&*scope);
-    if (one && !seen.pfs.contains(*one)) host.kernel.pfs.erase(*one);
-    for (auto& [pci, pf] : seen.pfs) host.kernel.pfs.insert_or_assign(pci, std::move(pf));
-    host.kernel.routes = std::move(seen.routes);
-    if (seen.network) host.kernel.network = std::move(seen.network);
+    if (one && !observed.pfs.contains(*one)) host.kernel.pfs.erase(*one);
+    for (auto& [pci, pf] : observed.pfs) host.kernel.pfs.insert_or_assign(pci, std::move(pf));
+    host.kernel.routes = std::move(observed.routes);
+    if (observed.network) host.kernel.network = std::move(observed.network);
     return host;
 }
 
@@ -189,15 +189,15 @@ std::vector<std::string> undo(Seams const& seams, Operation& operation,
         if (record->seq < operation.steps.size() &&
             operation.steps[record->seq].state != StepState::failed)
             operation.steps[record->seq].state = StepState::undone;
-        // A store that can't be written must not keep the host from being put back: the journal
-        // then still says "intended", and recovery undoes once more, which is harmless.
+        // A store that can't be written must not block the undo on the host: the journal then still
+        // has "intended", and recovery undoes once more, which is harmless.
         if (auto written = write_state(seams, operation, *record); !written) continue;
     }
     return residue;
 }
 
-std::vector<std::string> put_values_back(Seams const& seams,
-                                         std::vector<JournalRecord> const& records) {
+std::vector<std::string> restore_values(Seams const& seams,
+                                        std::vector<JournalRecord> const& records) {
     std::vector<std::string> residue;
     for (auto const& record : std::views::reverse(records))
         for (auto const& step : record.undo) {
@@ -210,8 +210,8 @@ std::vector<std::string> put_values_back(Seams const& seams,
 
 namespace {
 
-// What the operation left, published before it is called ended: who then asks sees it. A part that
-// can't be looked at stays published as it was, with its time.
+// Publishes what the operation left before it is marked as ended, so a client that queries
+// afterwards gets it. A part that can't be observed stays published as it was, with its time.
 void publish_end(Seams const& seams, Plan const& plan) {
     std::set<Subject> subjects;
     for (auto const& step : plan.steps) subjects.insert(subject_of(step));
@@ -220,13 +220,13 @@ void publish_end(Seams const& seams, Plan const& plan) {
 
 }  // namespace
 
-tl::expected<SeenOnTheWay, Failure> execute(Seams const& seams, Operation& operation,
-                                            Plan const& plan, OnFailure on_failure) {
+tl::expected<ObservedOnTheWay, Failure> execute(Seams const& seams, Operation& operation,
+                                                Plan const& plan, OnFailure on_failure) {
     std::vector<JournalRecord> records;
-    SeenOnTheWay seen;
+    ObservedOnTheWay observed;
     std::optional<Failure> first;
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-        auto done = do_step(seams, operation, i, plan.steps[i], records, seen);
+        auto done = do_step(seams, operation, i, plan.steps[i], records, observed);
         if (done) continue;
         if (on_failure == OnFailure::go_on) {
             if (!first) first = Failure{done.error(), plan.steps[i], {}};
@@ -238,13 +238,13 @@ tl::expected<SeenOnTheWay, Failure> execute(Seams const& seams, Operation& opera
         if (on_failure == OnFailure::undo)
             failure.residue = undo(seams, operation, std::move(records));
         else if (records.size() == i + 1)
-            failure.residue = put_values_back(seams, {records.back()});
+            failure.residue = restore_values(seams, {records.back()});
         publish_end(seams, plan);
         return tl::unexpected(std::move(failure));
     }
     publish_end(seams, plan);
     if (first) return tl::unexpected(std::move(*first));
-    return seen;
+    return observed;
 }
 
 }  // namespace vfmgr

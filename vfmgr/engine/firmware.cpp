@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A change of a card's firmware settings: planned again under the claims of all of its ports, from
-// what the card says then. The try is durable before the card is touched.
+// Changes a card's firmware settings: plans again under the claims of all of its ports, from what
+// the card reports then. The try is durable before the card is touched.
 #include "vfmgr/engine/firmware.hpp"
 
 #include <fmt/format.h>

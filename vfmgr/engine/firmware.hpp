@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is durable of a change of a card's firmware. A free function; any thread.
+// The durable part of a change of a card's firmware. A free function; any thread.
 #pragma once
 
 #include "vfmgr/store/store.hpp"
 
 namespace vfmgr {
 
-// The tries of the card as they are now; empty where nothing changes.
+// Saves the card's current tries; empty when nothing changes.
 [[nodiscard]] Batch remembering(DesiredState const& desired, FirmwareCard const& card,
                                 FirmwareTries tries);
 

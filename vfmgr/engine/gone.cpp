@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PF that is gone, by a person's word.
+// Ends what is stored of a PF that an admin declares gone.
 #include "vfmgr/plan/gone.hpp"
 
 #include <fmt/format.h>
@@ -14,9 +14,9 @@ namespace {
 
 constexpr auto gone_reason = "its PF is gone";
 
-std::vector<std::string> keys_of(PciAddress const& pf, std::vector<Attachment> const& leases) {
+std::vector<std::string> keys_of(PciAddress const& pf, std::vector<Attachment> const& attachments) {
     std::vector<std::string> keys{"pf " + to_string(pf)};
-    for (auto const& lease : leases) keys.push_back("vm " + lease.vm_uuid);
+    for (auto const& attachment : attachments) keys.push_back("vm " + attachment.vm_uuid);
     std::ranges::sort(keys);
     auto const same = std::ranges::unique(keys);
     keys.erase(same.begin(), same.end());
@@ -43,11 +43,11 @@ void append(Batch& to, Batch&& from) {
 }
 
 // A VF that was in quarantine before keeps its earlier reasons.
-Quarantine after_gone(DesiredState const& desired, Attachment const& lease,
+Quarantine after_gone(DesiredState const& desired, Attachment const& attachment,
                       std::vector<std::string> residue, Time now) {
-    auto const earlier = desired.quarantine.find(lease.vf);
+    auto const earlier = desired.quarantine.find(attachment.vf);
     if (earlier == desired.quarantine.end())
-        return {lease.vf, lease, gone_reason, std::move(residue), now};
+        return {attachment.vf, attachment, gone_reason, std::move(residue), now};
     auto quarantine = earlier->second;
     if (quarantine.reason == gone_reason) quarantine.residue = std::move(residue);
     return quarantine;
@@ -58,7 +58,8 @@ Quarantine after_gone(DesiredState const& desired, Attachment const& lease,
 // Turns attachments into quarantines before it touches anything, so that a crash leaves quarantines
 // that name what is still to be done. The command may be repeated.
 void Engine::end_gone(Operation& operation, PciAddress const& pf) {
-    auto const claim = claims_.take(keys_of(pf, lent_of(*control_->snapshot().desired, pf)));
+    auto const claim =
+        claims_.take(keys_of(pf, attachments_of_pf(*control_->snapshot().desired, pf)));
     auto const host = observe_for(seams_, std::nullopt);
     if (!host) return finish(operation, fail(host.error()), {});
     auto const desired = control_->snapshot().desired;
@@ -66,22 +67,23 @@ void Engine::end_gone(Operation& operation, PciAddress const& pf) {
     if (!plan) return finish(operation, fail(plan.error()), {});
     operation.state = OperationState::running;
     operation.steps = planned_steps(*plan);
-    auto const lent = lent_of(*desired, pf);
+    auto const attached = attachments_of_pf(*desired, pf);
     Batch begin;
-    for (auto const& lease : lent)
-        if (desired->attachments.contains(lease.id))
-            append(begin, quarantined(lease, gone_reason, left_of(*plan, operation, lease.id)));
+    for (auto const& attachment : attached)
+        if (desired->attachments.contains(attachment.id))
+            append(begin,
+                   quarantined(attachment, gone_reason, left_of(*plan, operation, attachment.id)));
     begin.save_operations.push_back(operation);
     if (!commit_at_last(begin)) return;
     control_->wait([&](Control::State& state) {
-        for (auto const& lease : lent) state.runs.erase(lease.id);
+        for (auto const& attachment : attached) state.runs.erase(attachment.id);
         return true;
     });
     auto const done = execute(seams_, operation, *plan, OnFailure::go_on);
     Batch end;
-    for (auto const& lease : lent)
-        end.save_quarantines.push_back(
-            after_gone(*desired, lease, left_of(*plan, operation, lease.id), clock_.now()));
+    for (auto const& attachment : attached)
+        end.save_quarantines.push_back(after_gone(
+            *desired, attachment, left_of(*plan, operation, attachment.id), clock_.now()));
     if (done) return finish(operation, {}, std::move(end));
     auto error = done.error().error;
     error.detail = fmt::format("{}", fmt::join(done.error().residue, "; "));
@@ -91,7 +93,8 @@ void Engine::end_gone(Operation& operation, PciAddress const& pf) {
 }
 
 void Engine::confirm_gone(Operation& operation, PciAddress const& pf) {
-    auto const claim = claims_.take(keys_of(pf, lent_of(*control_->snapshot().desired, pf)));
+    auto const claim =
+        claims_.take(keys_of(pf, attachments_of_pf(*control_->snapshot().desired, pf)));
     auto const host = observe_for(seams_, std::nullopt);
     if (!host) return finish(operation, fail(host.error()), {});
     auto const desired = control_->snapshot().desired;
@@ -101,7 +104,8 @@ void Engine::confirm_gone(Operation& operation, PciAddress const& pf) {
     batch.erase_pfs.push_back(pf);
     batch.erase_identities.push_back(pf);
     batch.erase_firmware_tries.push_back(pf);
-    for (auto const& lease : lent_of(*desired, pf)) batch.erase_quarantines.push_back(lease.vf);
+    for (auto const& attachment : attachments_of_pf(*desired, pf))
+        batch.erase_quarantines.push_back(attachment.vf);
     finish(operation, {}, std::move(batch));
 }
 

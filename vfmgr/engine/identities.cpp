@@ -16,7 +16,8 @@ void keep_identity(Batch& batch, KernelView const& host, DesiredState const& des
         batch.save_identities.emplace_back(pf, std::move(*identity));
 }
 
-// A store of an earlier form has no identities. The first look takes what is at the address.
+// A store of an earlier form has no identities. The first observation stores what is at the
+// address.
 void Engine::learn_identities(Control::State& state) {
     auto const host = control_->snapshot().host;
     auto const& desired = state.desired();
@@ -25,7 +26,7 @@ void Engine::learn_identities(Control::State& state) {
     for (auto const& pf : kept) keep_identity(batch, host->kernel, desired, pf);
     for (auto const& [pf, identity] : desired.identities)
         if (!std::ranges::binary_search(kept, pf)) batch.erase_identities.push_back(pf);
-    // A store that can't be written: the next look finds the same.
+    // If the store can't be written, the next observation finds the same.
     if (!batch.save_identities.empty() || !batch.erase_identities.empty())
         static_cast<void>(state.commit(std::move(batch)).has_value());
 }

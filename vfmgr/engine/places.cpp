@@ -7,48 +7,48 @@
 
 namespace vfmgr {
 
-Result<void> Places::enter(std::string const& operation, PlaceWanted const& wanted) {
+Result<void> Places::enter(std::string const& operation, PlaceRequest const& desired) {
     std::lock_guard const lock(mutex_);
     auto const count = [this](auto const& which) {
         return static_cast<std::size_t>(
             std::ranges::count_if(taken_, [&](auto const& one) { return which(one.second); }));
     };
-    bool const detaches = wanted.work == PlaceWanted::Work::detaches;
-    auto const working = count([&](PlaceWanted const& one) { return one.work == wanted.work; });
-    if (wanted.work != PlaceWanted::Work::none &&
+    bool const detaches = desired.work == PlaceRequest::Work::detaches;
+    auto const working = count([&](PlaceRequest const& one) { return one.work == desired.work; });
+    if (desired.work != PlaceRequest::Work::none &&
         working >= (detaches ? limits_.detaching_max : limits_.changing_max))
         return fail(Problem::unavailable,
                     fmt::format("{} operations are {} already", working,
                                 detaches ? "taking VFs back" : "running"),
                     "try again when some have ended");
-    if (wanted.vm) {
-        auto const of_it = count([&](PlaceWanted const& one) { return one.vm == wanted.vm; });
+    if (desired.vm) {
+        auto const of_it = count([&](PlaceRequest const& one) { return one.vm == desired.vm; });
         if (of_it >= limits_.waiting_of_a_vm_max)
             return fail(Problem::unavailable,
-                        fmt::format("{} operations wait for VM {} already", of_it, *wanted.vm),
+                        fmt::format("{} operations wait for VM {} already", of_it, *desired.vm),
                         "try again when some have ended, and look in the VM why it does not "
                         "report: vf-guest status");
-        auto const waiting = count([](PlaceWanted const& one) { return one.vm.has_value(); });
+        auto const waiting = count([](PlaceRequest const& one) { return one.vm.has_value(); });
         if (waiting >= limits_.waiting_max)
             return fail(Problem::unavailable,
                         fmt::format("{} operations wait for VMs already", waiting),
                         "try again when some have ended");
     }
-    taken_.emplace(operation, wanted);
+    taken_.emplace(operation, desired);
     return {};
 }
 
-void Places::set_work(std::string const& operation, PlaceWanted::Work work) {
+void Places::set_work(std::string const& operation, PlaceRequest::Work work) {
     std::lock_guard const lock(mutex_);
     if (auto const found = taken_.find(operation); found != taken_.end()) found->second.work = work;
 }
 
 void Places::rest(std::string const& operation) {
-    set_work(operation, PlaceWanted::Work::none);
+    set_work(operation, PlaceRequest::Work::none);
 }
 
 void Places::resume(std::string const& operation) {
-    set_work(operation, PlaceWanted::Work::changes);
+    set_work(operation, PlaceRequest::Work::changes);
 }
 
 void Places::leave(std::string const& operation) {

@@ -21,7 +21,7 @@ struct PlaceLimits {
 };
 
 // What an operation does on the host, and which VM's guest it waits for.
-struct PlaceWanted {
+struct PlaceRequest {
     enum class Work { none, changes, detaches };
     Work work = Work::changes;
     std::optional<std::string> vm{};  // UUID
@@ -32,7 +32,7 @@ class Places {
     explicit Places(PlaceLimits limits = {}) : limits_(limits) {}
 
     // Takes all places that the operation will need, so that it is not refused half-way.
-    [[nodiscard]] Result<void> enter(std::string const& operation, PlaceWanted const& wanted);
+    [[nodiscard]] Result<void> enter(std::string const& operation, PlaceRequest const& desired);
     // rest() frees the operation's working place while it waits for its guest. resume() takes one
     // again, also beyond the limit.
     void rest(std::string const& operation);
@@ -40,10 +40,10 @@ class Places {
     void leave(std::string const& operation);
 
   private:
-    void set_work(std::string const& operation, PlaceWanted::Work work);
+    void set_work(std::string const& operation, PlaceRequest::Work work);
     PlaceLimits const limits_;
     std::mutex mutex_;
-    std::map<std::string, PlaceWanted> taken_;  // by operation; mutex_
+    std::map<std::string, PlaceRequest> taken_;  // by operation; mutex_
 };
 
 }  // namespace vfmgr

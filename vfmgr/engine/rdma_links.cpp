@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RDMA links that were asked for by name: made, deleted, and made again when they went with their
+// RDMA links that were requested by name: made, deleted, and made again when they went with their
 // netdev and it is back.
 #include "vfmgr/plan/rdma_links.hpp"
 
@@ -12,7 +12,7 @@
 namespace vfmgr {
 namespace {
 
-// The netdev may be a PF's, whose leases make links of their own on it.
+// The netdev may be a PF's, on which attachments make links of their own.
 std::vector<std::string> keys(HostView const& host, std::string const& name,
                               std::string const& netdev) {
     std::vector<std::string> all{"rdma link " + name, "netdev " + netdev};
@@ -29,7 +29,7 @@ std::uint64_t Engine::next_revision() {
 
 void Engine::add_link(Operation& operation, SoftRdmaLink const& link,
                       std::optional<std::uint64_t> if_match) {
-    auto const claim = claims_.take(keys(*control_->snapshot().host, link.name, link.netdev));
+    auto const claim = claims_.take(keys(*control_->snapshot().host, link.name, link.ifname));
     if (auto const same = check_revision(*control_->snapshot().desired, link.name, if_match); !same)
         return finish(operation, fail(same.error()), {});
     auto const host = observe_for(seams_, HostNetwork{});
@@ -47,7 +47,7 @@ void Engine::remove_link(Operation& operation, RdmaLinkRemoval const& what,
                          std::optional<std::uint64_t> if_match) {
     auto const before = control_->snapshot();
     auto const known = before.desired->rdma_links.find(what.name);
-    auto const netdev = known == before.desired->rdma_links.end() ? "" : known->second.link.netdev;
+    auto const netdev = known == before.desired->rdma_links.end() ? "" : known->second.link.ifname;
     auto const claim = claims_.take(keys(*before.host, what.name, netdev));
     if (auto const same = check_revision(*control_->snapshot().desired, what.name, if_match); !same)
         return finish(operation, fail(same.error()), {});
@@ -67,15 +67,16 @@ void Engine::repair_links(Control::State& state) {
     auto const host = control_->snapshot().host;
     if (!host->kernel.network) return;
     for (auto const& [name, desired] : state.desired().rdma_links) {
-        auto plan = [this, link = desired.link](HostView const& seen,
+        auto plan = [this, link = desired.link](HostView const& observed,
                                                 DesiredState const& now) -> Result<Plan> {
-            auto const wanted = now.rdma_links.find(link.name);
-            if (wanted == now.rdma_links.end() || wanted->second.link != link) return Plan{};
-            return plan_rdma_link_restore(*seen.kernel.network, trusted_netdevs_, link);
+            auto const desired_link = now.rdma_links.find(link.name);
+            if (desired_link == now.rdma_links.end() || desired_link->second.link != link)
+                return Plan{};
+            return plan_rdma_link_restore(*observed.kernel.network, trusted_netdevs_, link);
         };
         begin_repair(state, *host,
                      {"/v1/rdma-links/" + name, HostNetwork{},
-                      keys(*host, name, desired.link.netdev), std::move(plan), OnFailure::undo});
+                      keys(*host, name, desired.link.ifname), std::move(plan), OnFailure::undo});
     }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recovery after a crash, or a stop that did not wait. Each interrupted operation ends in the old
 // state, the new state, or quarantine with the residue listed. Recovery takes their claims before
-// anything is served, so that nobody else changes their PFs and VMs; the rest of the host is served
-// meanwhile.
+// anything is served, so no other operation changes their PFs and VMs; the rest of the host is
+// served meanwhile.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -23,25 +23,25 @@ Error by_the_end_of_vfmgrd(std::string const& end) {
             "look at the host's state and ask again"};
 }
 
-// The lease that the operation is about: its subject ends with the id.
-std::string lease_id(Operation const& operation) {
+// The attachment that the operation is about: its subject ends with the id.
+std::string attachment_id(Operation const& operation) {
     return operation.subject.substr(operation.subject.rfind('/') + 1);
 }
 
 using Keys = std::set<std::string>;
 std::string const pf_key = "pf ";
 
-void add_lease(Keys& keys, Attachment const& lease) {
-    keys.insert(pf_key + to_string(lease.vf.pf));
-    keys.insert("vm " + lease.vm_uuid);
+void add_attachment(Keys& keys, Attachment const& attachment) {
+    keys.insert(pf_key + to_string(attachment.vf.pf));
+    keys.insert("vm " + attachment.vm_uuid);
 }
 
 void add_link(Keys& keys, SoftRdmaLink const& link) {
     keys.insert("rdma link " + link.name);
-    keys.insert("netdev " + link.netdev);
+    keys.insert("netdev " + link.ifname);
 }
 
-// What a step changes.
+// Adds the keys of what a step changes.
 void add_step(Keys& keys, Step const& step) {
     std::visit(
         [&]<class S>(S const& one) {
@@ -71,14 +71,15 @@ void add_subject(Keys& keys, std::string_view subject, DesiredState const& desir
         keys.insert(pf_key + *pf);
         for (auto const& [vf, quarantine] : desired.quarantine)
             if (subject.ends_with(fmt::format("{}/vfs/{}", to_string(vf.pf), vf.index)))
-                add_lease(keys, quarantine.attachment);
+                add_attachment(keys, quarantine.attachment);
     } else if (auto const link = after("/v1/rdma-links/")) {
         keys.insert("rdma link " + *link);
         if (auto const known = desired.rdma_links.find(*link); known != desired.rdma_links.end())
             add_link(keys, known->second.link);
     } else if (auto const id = after("/v1/attachments/")) {
-        if (auto const lease = desired.attachments.find(*id); lease != desired.attachments.end())
-            add_lease(keys, lease->second);
+        if (auto const attachment = desired.attachments.find(*id);
+            attachment != desired.attachments.end())
+            add_attachment(keys, attachment->second);
     }
 }
 
@@ -87,7 +88,7 @@ void add_pfs_of_netdevs(Keys& keys, HostView const& host) {
         if (keys.contains("netdev " + pf.info.ifname)) keys.insert(pf_key + to_string(pci));
 }
 
-// What a command will claim when it is accepted.
+// Returns what a command will claim when it is accepted.
 struct Claiming {
     Snapshot const& now;
 
@@ -100,13 +101,13 @@ struct Claiming {
         keys.merge(of_pf(command.to));
         return keys;
     }
-    Keys operator()(Lend const& command) const {
+    Keys operator()(Attach const& command) const {
         auto keys = of_pf(command.spec.pf);
         if (auto const* const vm = find_vm(*now.host, command.spec.vm))
             keys.insert("vm " + vm->uuid);
         return keys;
     }
-    Keys operator()(Release const& command) const {
+    Keys operator()(Detach const& command) const {
         return of_subject("/v1/attachments/" + command.attachment);
     }
     Keys operator()(LiftQuarantine const& command) const { return of_pf(command.vf.pf); }
@@ -137,7 +138,7 @@ struct Claiming {
     }
 };
 
-// All that the operation claimed, or would have claimed next.
+// All keys that the operation claimed, or would have claimed next.
 Keys keys_of(UnfinishedOperation const& unfinished, Snapshot const& now) {
     Keys keys;
     add_subject(keys, unfinished.operation.subject, *now.desired);
@@ -190,20 +191,20 @@ std::optional<PciAddress> claimed_pf(std::string_view key) {
 Result<void> Engine::recover(Recovered ended) {
     VFMGR_TRY(auto unfinished,
               control_->wait([](Control::State& state) { return state.store.unfinished(); }));
-    auto const seen = observe_for(seams_, std::nullopt);
-    if (!seen && !unfinished.empty()) return fail(seen.error());
+    auto const observed = observe_for(seams_, std::nullopt);
+    if (!observed && !unfinished.empty()) return fail(observed.error());
     {
-        std::lock_guard const lock(look_mutex_);
-        seen_at_start_ = seen && unfinished.empty();
+        std::lock_guard const lock(observer_mutex_);
+        observed_at_start_ = observed && unfinished.empty();
     }
     auto groups = groups_of(std::move(unfinished), control_->snapshot());
     control_->wait([&](Control::State&) {
-        for (auto const& group : groups)  // which ends with what began first
+        for (auto const& group : groups)  // a group ends with its oldest operation
             for (auto const& key : group.keys)
                 recovering_.emplace(key, group.operations.front().operation.id);
         return true;
     });
-    // Nobody has a claim yet, so that this does not wait.
+    // There are no claims yet, so this does not wait.
     for (auto& group : groups) {
         std::vector<std::string> const keys(group.keys.begin(), group.keys.end());
         auto claim = std::make_shared<Claim>(claims_.take(keys));
@@ -235,7 +236,7 @@ Result<void> Engine::check_recovered(Command const& command) const {
     return {};
 }
 
-// Newest first: what a later operation built on an earlier one's goes first.
+// Recovers the newest first: what a later operation built on an earlier one's goes first.
 void Engine::recover_group(std::vector<UnfinishedOperation>& group,
                            std::vector<std::string> const& claimed, Recovered const& ended) {
     // Waits for a worker of the previous vfmgrd that may still be at its step.
@@ -248,7 +249,7 @@ void Engine::recover_group(std::vector<UnfinishedOperation>& group,
     }
 }
 
-// On the operation's thread, as after a crash.
+// Runs on the operation's thread, as recovery does after a crash.
 void Engine::recover_from(Operation& operation, std::string const& exception) {
     auto const what = fmt::format("an exception ended operation {}: {}", operation.id, exception);
     auto const cut_short = [&](std::string const& end) {
@@ -261,7 +262,7 @@ void Engine::recover_from(Operation& operation, std::string const& exception) {
         if (!all) throw std::runtime_error(all.error().detail);
         auto const one = std::ranges::find(
             *all, operation.id, [](UnfinishedOperation const& each) { return each.operation.id; });
-        if (one == all->end()) return;  // it had ended
+        if (one == all->end()) return;  // the operation had ended
         auto const keys = keys_of(*one, control_->snapshot());
         auto const claim = claims_.take({keys.begin(), keys.end()});
         recover_one(*one, cut_short);
@@ -271,14 +272,14 @@ void Engine::recover_from(Operation& operation, std::string const& exception) {
 
 void Engine::recover_one(UnfinishedOperation& unfinished, CutShort const& cut_short) {
     auto& operation = unfinished.operation;
-    // Needed whatever happens next. If it fails, the undo tries again, or the kernel names the
-    // value when a step needs it.
+    // Needed in every case. If it fails, the undo tries again, or the kernel names the value when a
+    // step needs it.
     auto same_device = unfinished.records;
     auto const now = control_->snapshot();
     static_cast<void>(take_out_others(same_device, *now.host, *now.desired));
-    static_cast<void>(put_values_back(seams_, same_device));
+    static_cast<void>(restore_values(seams_, same_device));
     if (operation.kind == OperationKind::attach || operation.kind == OperationKind::detach)
-        return recover_lease(unfinished, cut_short);
+        return recover_attachment(unfinished, cut_short);
     // A restore is repeated at every start, and a PF that is gone has nothing to undo.
     if (operation.kind == OperationKind::verify || operation.kind == OperationKind::restore ||
         operation.kind == OperationKind::end_gone_pf)
@@ -290,7 +291,7 @@ void Engine::recover_one(UnfinishedOperation& unfinished, CutShort const& cut_sh
     finish(operation, fail(cut_short(end)), {});
 }
 
-// The host may have been off meanwhile, and a card elsewhere.
+// The host may have been off meanwhile, and the card moved.
 std::vector<std::string> Engine::undo_here(Operation& operation,
                                            std::vector<JournalRecord> records) {
     auto const now = control_->snapshot();
@@ -299,32 +300,34 @@ std::vector<std::string> Engine::undo_here(Operation& operation,
     return residue;
 }
 
-void Engine::recover_lease(UnfinishedOperation& unfinished, CutShort const& cut_short) {
+void Engine::recover_attachment(UnfinishedOperation& unfinished, CutShort const& cut_short) {
     auto& operation = unfinished.operation;
     auto const desired = control_->snapshot().desired;
-    auto const found = desired->attachments.find(lease_id(operation));
-    // Crashed between the lease's end and the operation's: only the words are missing. Or a lift.
+    auto const found = desired->attachments.find(attachment_id(operation));
+    // The crash came between the attachment's end and the operation's, so only the outcome is
+    // missing. Or this was a lift.
     if (found == desired->attachments.end())
-        return finish(operation, fail(cut_short("the lease had ended or had not begun")), {});
-    auto const lease = found->second;
-    // libvirtd still executes the request that was in flight when we died: only when its job has
-    // ended does the XML tell the truth (kernel-and-libvirt.md, last section).
-    if (auto settled = hypervisor_.settle(lease.vm_uuid, clock_.steady_now() + 60s); !settled)
+        return finish(operation, fail(cut_short("the attachment had ended or had not begun")), {});
+    auto const attachment = found->second;
+    // libvirtd still executes the request that was in flight when the daemon died: the XML is
+    // reliable only when its job has ended (kernel-and-libvirt.md, last section).
+    if (auto settled = hypervisor_.settle(attachment.vm_uuid, clock_.steady_now() + 60s); !settled)
         return finish(operation, fail(settled.error()),
-                      quarantined(lease, "libvirt did not settle: " + settled.error().detail,
-                                  {fmt::format("VM {} may hold the VF", lease.vm_name)}));
+                      quarantined(attachment, "libvirt did not settle: " + settled.error().detail,
+                                  {fmt::format("VM {} may hold the VF", attachment.vm)}));
     bool const in_vm =
-        operation.kind == OperationKind::detach || lease.state != AttachmentState::attaching;
+        operation.kind == OperationKind::detach || attachment.state != AttachmentState::attaching;
     if (in_vm) {
-        auto const back = put_back(operation, lease);
-        auto const end = back ? std::string("the VF was taken back") : back.error().detail;
+        auto const back = perform_detach(operation, attachment);
+        auto const end = back ? std::string("the VF was detached") : back.error().detail;
         return finish(operation, fail(cut_short(end)), {});
     }
     auto const residue = undo_here(operation, std::move(unfinished.records));
     if (residue.empty())
-        return finish(operation, fail(cut_short("what it had done is undone")), without(lease));
+        return finish(operation, fail(cut_short("what it had done is undone")),
+                      without(attachment));
     finish(operation, fail(cut_short("the VF is in quarantine")),
-           quarantined(lease, "an attach was cut short and could not be undone", residue));
+           quarantined(attachment, "an attach was cut short and could not be undone", residue));
 }
 
 }  // namespace vfmgr

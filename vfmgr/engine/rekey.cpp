@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of a PF goes along to where it answers now.
+// Moves what is stored of a PF to its current address.
 #include "vfmgr/plan/rekey.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,8 @@ std::vector<std::string> keys_of(std::vector<PfMove> const& moves, DesiredState 
     std::set<std::string> keys;
     for (auto const& move : moves) {
         for (auto const& pf : {move.from, move.to}) keys.insert("pf " + to_string(pf));
-        for (auto const& lease : lent_of(desired, move.from)) keys.insert("vm " + lease.vm_uuid);
+        for (auto const& attachment : attachments_of_pf(desired, move.from))
+            keys.insert("vm " + attachment.vm_uuid);
     }
     return {keys.begin(), keys.end()};
 }
@@ -43,8 +44,9 @@ Batch changes_of(DesiredState const& before, DesiredState const& after) {
     add_changes(before.identities, after.identities, batch.save_identities, batch.erase_identities);
     add_changes(before.firmware_tries, after.firmware_tries, batch.save_firmware_tries,
                 batch.erase_firmware_tries);
-    for (auto const& [id, lease] : after.attachments)
-        if (!(before.attachments.at(id) == lease)) batch.save_attachments.push_back(lease);
+    for (auto const& [id, attachment] : after.attachments)
+        if (!(before.attachments.at(id) == attachment))
+            batch.save_attachments.push_back(attachment);
     for (auto const& [vf, quarantine] : after.quarantine)
         if (auto const was = before.quarantine.find(vf);
             was == before.quarantine.end() || !(was->second == quarantine))
@@ -55,7 +57,7 @@ Batch changes_of(DesiredState const& before, DesiredState const& after) {
 }
 
 Error moved_again() {
-    return {Problem::conflict, "the PFs moved, or what is lent of them changed, meanwhile",
+    return {Problem::conflict, "the PFs moved, or what is attached of them changed, meanwhile",
             "ask again"};
 }
 

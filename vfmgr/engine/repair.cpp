@@ -16,10 +16,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::seconds first_wait = 1s;
-// Of what fails the same way each time: nobody wants to read of it every few seconds.
+// The longest wait after a repair that fails the same way each time: a report every few seconds
+// helps no reader.
 constexpr std::chrono::seconds failed_wait_max = 10min;
 constexpr auto calm = 1min;
-// Where VMs come and go all the time, no look finds a PF at rest.
+// Where VMs come and go all the time, no observation finds a PF at rest.
 constexpr auto patience = 5s;
 
 constexpr auto filter_aspect = " filter";
@@ -31,8 +32,8 @@ std::chrono::seconds doubled(unsigned times, std::chrono::seconds longest) {
 std::string pf_subject(PciAddress const& pf) {
     return "/v1/pfs/" + to_string(pf);
 }
-std::string lease_subject(Attachment const& lease) {
-    return "/v1/attachments/" + lease.id;
+std::string attachment_subject(Attachment const& attachment) {
+    return "/v1/attachments/" + attachment.id;
 }
 
 Error with_residue(Failure const& failure) {
@@ -86,8 +87,8 @@ bool RepairPace::ended(std::string const& subject, std::optional<std::string> fa
 bool RepairPace::refused(std::string const& subject, std::string const& why, Deadline now) {
     auto& pace = paces_[subject];
     pace.refused_at = now;
-    if (why == pace.failure || (pace.told_at && now < *pace.told_at + calm)) return false;
-    pace.told_at = now;
+    if (why == pace.failure || (pace.reported_at && now < *pace.reported_at + calm)) return false;
+    pace.reported_at = now;
     pace.failure = why;
     return true;
 }
@@ -101,7 +102,7 @@ bool RepairPace::kept_waiting(std::string const& subject, Deadline now) {
     return now >= busy_since_.emplace(subject, now).first->second + patience;
 }
 
-void RepairPace::seen_at_rest(std::string const& subject) {
+void RepairPace::observed_at_rest(std::string const& subject) {
     busy_since_.erase(subject);
 }
 
@@ -120,7 +121,7 @@ Result<void> Engine::do_plan(Operation& operation, Plan const& plan, OnFailure o
     return {};
 }
 
-// Planned once more under the claims: whoever was ahead in the queue may have changed it all.
+// Plans once more under the claims: an operation ahead in the queue may have changed all of it.
 Result<void> Engine::plan_and_do(Operation& operation, Repair const& repair) {
     VFMGR_TRY(HostView const host, observe_for(seams_, repair.scope));
     VFMGR_TRY(Plan const plan, repair.plan(host, *control_->snapshot().desired));
@@ -136,8 +137,8 @@ void Engine::do_repair(Operation& operation, Repair const& repair) {
     bool const did_something = outcome && !operation.steps.empty();
     Batch batch;
     bool const news = control_->wait([&](Control::State&) {
-        if (did_something && repair.gives_back)
-            if (auto end = drift_watch_.given_back(*repair.gives_back, clock_.now()))
+        if (did_something && repair.restores)
+            if (auto end = drift_watch_.restored(*repair.restores, clock_.now()))
                 batch.save_events.push_back(std::move(*end));
         return repairs_.ended(repair.pace(), failure, clock_.steady_now(), repair.wait_max);
     });
@@ -153,7 +154,7 @@ void Engine::do_repair(Operation& operation, Repair const& repair) {
     if (did_something && repair.afterwards) repair.afterwards();
 }
 
-void Engine::tell_refused(Control::State& state, HistoryEvent event, Error const& why) {
+void Engine::report_refused(Control::State& state, HistoryEvent event, Error const& why) {
     event.at = clock_.now();
     event.kind = EventKind::repair_failed;
     event.detail = fmt::format("{}: {}", why.detail, why.remedy);
@@ -162,15 +163,15 @@ void Engine::tell_refused(Control::State& state, HistoryEvent event, Error const
     static_cast<void>(state.commit(std::move(batch)).has_value());
 }
 
-// True when it goes on, or will as soon as it may: what depends on it waits for it. A plan that is
-// refused has failed, and is told once.
+// True when it runs, or will as soon as it may: what depends on it waits for it. A refused plan
+// counts as a failure, and is reported once.
 bool Engine::begin_repair(Control::State& state, HostView const& host, Repair repair) {
     auto const now = clock_.steady_now();
     if (repairs_.going_on(repair.pace())) return true;
     auto const plan = repair.plan(host, state.desired());
     if (!plan) {
         if (repairs_.refused(repair.pace(), plan.error().detail, now) && repair.event)
-            tell_refused(state, std::move(*repair.event), plan.error());
+            report_refused(state, std::move(*repair.event), plan.error());
         return false;
     }
     if (plan->steps.empty()) {
@@ -186,7 +187,8 @@ bool Engine::begin_repair(Control::State& state, HostView const& host, Repair re
     operation.created_at = clock_.now();
     operation.steps = planned_steps(*plan);
     auto const pace = repair.pace();
-    // Too many operations, or a store that can't be written: after the next look again.
+    // With too many operations, or a store that can't be written, it is tried after the next
+    // observation.
     if (!accept(
             state, std::move(operation), Intent{},
             [this, repair = std::move(repair)](Operation& running) { do_repair(running, repair); }))
@@ -205,13 +207,13 @@ Repair Engine::repair_of_pf(PciAddress const& pf, std::optional<std::uint64_t> b
             [pf](HostView const& host, DesiredState const& desired) {
                 return plan_repair(host, desired, pf);
             },
-            OnFailure::stop,  // what is half right is better than what was
+            OnFailure::stop,  // half repaired is better than not at all
             std::move(event),
             {},
             {}};
 }
 
-// Whoever flushes it again and again finds it back within a second.
+// Waits briefly each time: a filter that another program keeps flushing is back within a second.
 Repair Engine::repair_of_filter(PciAddress const& pf,
                                 std::optional<std::uint64_t> because_of) const {
     auto repair = repair_of_pf(pf, because_of);
@@ -223,19 +225,23 @@ Repair Engine::repair_of_filter(PciAddress const& pf,
     return repair;
 }
 
-Repair Engine::repair_of_lease(Attachment const& lease, std::optional<std::uint64_t> because_of) {
-    auto event = event_of(EventKind::repaired, lease, nullptr, "");
+Repair Engine::repair_of_attachment(Attachment const& attachment,
+                                    std::optional<std::uint64_t> because_of) {
+    auto event = event_of(EventKind::repaired, attachment, nullptr, "");
     event.because_of = because_of;
-    auto prove_again = [this, lease] {
-        if (lease.spec.verify == VerifyMode::none) return;
-        submit(Verify{lease.id, lease.spec.verify_timeout_seconds, lease.spec.verify_profile, {}},
+    auto prove_again = [this, attachment] {
+        if (attachment.spec.verify == VerifyMode::none) return;
+        submit(Verify{attachment.id,
+                      attachment.spec.verify_timeout_seconds,
+                      attachment.spec.verify_profile,
+                      {}},
                Intent{false, "daemon", {}, {}, {}}, [](Result<Answer> const&) {});
     };
     return {
-        lease_subject(lease),
-        lease.vf.pf,
-        {"pf " + to_string(lease.vf.pf), "vm " + lease.vm_uuid},
-        [id = lease.id](HostView const& host, DesiredState const& desired) -> Result<Plan> {
+        attachment_subject(attachment),
+        attachment.vf.pf,
+        {"pf " + to_string(attachment.vf.pf), "vm " + attachment.vm_uuid},
+        [id = attachment.id](HostView const& host, DesiredState const& desired) -> Result<Plan> {
             auto const now = desired.attachments.find(id);
             if (now == desired.attachments.end() || now->second.state != AttachmentState::attached)
                 return Plan{};
@@ -244,53 +250,56 @@ Repair Engine::repair_of_lease(Attachment const& lease, std::optional<std::uint6
         },
         OnFailure::undo,
         std::move(event),
-        lease,
+        attachment,
         std::move(prove_again)};
 }
 
-// After tell_drift(), so that what is repaired was told.
-void Engine::repair_drift(Control::State& state, DriftWatch::Seen const& seen) {
+// Runs after report_drift(), so what is repaired was reported.
+void Engine::repair_drift(Control::State& state, DriftWatch::Observed const& observed) {
     if (stopping_) return;
     repairs_.forget_old(clock_.steady_now());
     auto const host = control_->snapshot().host;
-    for (auto const& [pf, wanted] : state.desired().pfs) {
-        if (!seen.managed.contains(pf)) continue;
-        close_again(state, *host, pf, seen);
-        if (wanted.spec.mode == PfMode::enforce) repair_drift_of(state, *host, pf, seen);
+    for (auto const& [pf, desired] : state.desired().pfs) {
+        if (!observed.managed.contains(pf)) continue;
+        close_again(state, *host, pf, observed);
+        if (desired.spec.mode == PfMode::enforce) repair_drift_of(state, *host, pf, observed);
     }
 }
 
-// In every mode: while it is open a VM reaches what it must not, whoever decides about the rest.
-// While an operation runs on the PF, it may be about to set what is missing.
+// Runs in every mode: while the filter is open a VM reaches what it must not, whatever manages the
+// rest. While an operation runs on the PF, it may be about to set what is missing.
 void Engine::close_again(Control::State& state, HostView const& host, PciAddress const& pf,
-                         DriftWatch::Seen const& seen) {
+                         DriftWatch::Observed const& observed) {
     auto const subject = pf_subject(pf) + filter_aspect;
-    bool const at_rest = seen.judged.contains(pf);
-    if (at_rest) repairs_.seen_at_rest(subject);
+    bool const at_rest = observed.judged.contains(pf);
+    if (at_rest) repairs_.observed_at_rest(subject);
     if (!at_rest && !repairs_.kept_waiting(subject, clock_.steady_now())) return;
     if (!can_be_judged(find_pf(host, pf))) return;
-    auto const drift = std::ranges::find(seen.drift, pf, &Drift::pf);
-    begin_repair(state, host,
-                 repair_of_filter(
-                     pf, drift == seen.drift.end() ? std::nullopt : drift_watch_.told_as(*drift)));
+    auto const drift = std::ranges::find(observed.drift, pf, &Drift::pf);
+    begin_repair(
+        state, host,
+        repair_of_filter(
+            pf, drift == observed.drift.end() ? std::nullopt : drift_watch_.reported_as(*drift)));
 }
 
 void Engine::repair_drift_of(Control::State& state, HostView const& host, PciAddress const& pf,
-                             DriftWatch::Seen const& seen) {
-    bool const at_rest = seen.judged.contains(pf);
-    if (at_rest) repairs_.seen_at_rest(pf_subject(pf));
+                             DriftWatch::Observed const& observed) {
+    bool const at_rest = observed.judged.contains(pf);
+    if (at_rest) repairs_.observed_at_rest(pf_subject(pf));
     if (!at_rest && !repairs_.kept_waiting(pf_subject(pf), clock_.steady_now())) return;
-    auto const drift = std::ranges::find(seen.drift, pf, &Drift::pf);
-    if (drift == seen.drift.end()) return repairs_.all_right(pf_subject(pf));
-    // VMs get back what is there again, and stays: a VF in a VM keeps the others from being made.
-    // Of a PF that is not at rest what still lacks may be an operation's to do.
-    bool const begun = begin_repair(state, host, repair_of_pf(pf, drift_watch_.told_as(*drift)));
+    auto const drift = std::ranges::find(observed.drift, pf, &Drift::pf);
+    if (drift == observed.drift.end()) return repairs_.all_right(pf_subject(pf));
+    // A VF returns to its VM once it exists and stays: a VF in a VM keeps the others from being
+    // made. On a PF that is not at rest, an operation may be about to add what is still missing.
+    bool const begun =
+        begin_repair(state, host, repair_of_pf(pf, drift_watch_.reported_as(*drift)));
     if (begun && at_rest) return;
-    for (auto const& lease : attached_leases(state.desired(), pf)) {
+    for (auto const& attachment : attached_on(state.desired(), pf)) {
         auto const lost = std::ranges::find_if(
-            seen.drift, [&](Drift const& one) { return one.attachment == lease.id; });
-        if (lost != seen.drift.end() && (at_rest || seen.can_judge(*lost)))
-            begin_repair(state, host, repair_of_lease(lease, drift_watch_.told_as(*lost)));
+            observed.drift, [&](Drift const& one) { return one.attachment == attachment.id; });
+        if (lost != observed.drift.end() && (at_rest || observed.can_judge(*lost)))
+            begin_repair(state, host,
+                         repair_of_attachment(attachment, drift_watch_.reported_as(*lost)));
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is not as it is wanted is put right: RDMA links and the host's filter always, PFs and their
-// leases in mode enforce. One repair at a time for each thing, and what somebody undoes again and
-// again waits longer each time.
+// Repairs drift: of RDMA links and the host's filter always, of PFs and their attachments in mode
+// enforce. One repair at a time for each subject. A subject that is broken again and again waits
+// longer each time.
 #pragma once
 
 #include <functional>
@@ -16,20 +16,20 @@
 
 namespace vfmgr {
 
-// Of what somebody breaks again and again, or disturbs.
+// The longest wait for a subject that is broken or disturbed again and again.
 inline constexpr std::chrono::seconds repair_wait_max{30};
 
 struct Repair {
     std::string subject;              // of its operation: "/v1/pfs/0000:01:00.0"
-    KernelScope scope;                // of the kernel's view that it is planned from
+    KernelScope scope;                // the part of the kernel's view that it is planned from
     std::vector<std::string> claims;  // PF before VM
-    // Once to see whether anything is to be done, and once more under the claims.
+    // Called once to find out whether anything is to be done, and once more under the claims.
     std::function<Result<Plan>(HostView const&, DesiredState const&)> plan;
     OnFailure on_failure = OnFailure::stop;
-    std::optional<HistoryEvent> event{};     // of whose history its end is; absent: of none
-    std::optional<Attachment> gives_back{};  // to whose VM
-    std::function<void()> afterwards{};      // when something was done
-    std::string aspect{};                    // of the subject; absent: all of it
+    std::optional<HistoryEvent> event{};   // goes into the history at its end; absent: none does
+    std::optional<Attachment> restores{};  // returned to its VM
+    std::function<void()> afterwards{};    // called when something was done
+    std::string aspect{};                  // a part of the subject; absent: all of it
     std::chrono::seconds wait_max = repair_wait_max;
     [[nodiscard]] std::string pace() const { return subject + aspect; }
 };
@@ -38,23 +38,23 @@ struct Repair {
 class RepairPace {
   public:
     [[nodiscard]] bool going_on(std::string const& subject) const;
-    [[nodiscard]] bool failed(std::string const& subject) const;  // the last one
+    [[nodiscard]] bool failed(std::string const& subject) const;  // true when the last one failed
     [[nodiscard]] bool may_begin(std::string const& subject, Deadline now) const;
     void begun(std::string const& subject);
-    // Absent `failure`: it went well. True when that failure is not the last one's.
+    // Absent `failure`: success. True when the failure differs from the last one.
     [[nodiscard]] bool ended(std::string const& subject, std::optional<std::string> failure,
                              Deadline now, std::chrono::seconds wait_max = repair_wait_max);
-    // Nothing was begun, since the plan was refused: it holds nothing else up. True when that was
-    // not told before, and nothing like it within a minute.
+    // The plan was refused, so nothing was begun and nothing else waits for it. True when this was
+    // not reported before, and nothing like it within a minute.
     [[nodiscard]] bool refused(std::string const& subject, std::string const& why, Deadline now);
-    // Nothing is to be repaired: what made the last one fail may be over.
+    // Nothing is to be repaired: the cause of the last failure may be over.
     void all_right(std::string const& subject);
-    // For each look, of what operations were changing meanwhile, so that it could not be judged.
-    // True when that has gone on for so long that a repair queues up among them and judges in its
+    // Call it after each observation, for a subject that running operations kept from being judged.
+    // True when that has lasted so long that a repair should queue up among them and judge in its
     // turn.
     [[nodiscard]] bool kept_waiting(std::string const& subject, Deadline now);
-    void seen_at_rest(std::string const& subject);
-    // Of those that nobody waits for any more.
+    void observed_at_rest(std::string const& subject);
+    // Removes entries that nothing waits for any more.
     void forget_old(Deadline now);
 
   private:
@@ -64,7 +64,7 @@ class RepairPace {
         unsigned same_failures = 0;  // after the first one
         Deadline not_before{};
         Deadline refused_at{};
-        std::optional<Deadline> told_at;  // a refusal
+        std::optional<Deadline> reported_at;  // when a refusal was reported
         std::optional<std::string> failure;
     };
     std::map<std::string, Pace> paces_;           // by subject

@@ -14,7 +14,7 @@ namespace {
 constexpr int rounds_max = 4;
 constexpr auto at_boot = "boot";
 
-// libvirt is not there yet at boot, and restore plans hold no step for it.
+// libvirt does not run yet at boot, and restore plans have no step for it.
 class NoHypervisor final : public Hypervisor {
   public:
     Result<HypervisorView> observe(HypervisorScope const&) override { return refuse(); }
@@ -53,13 +53,13 @@ Result<std::vector<std::string>> carry_out(Seams const& seams, Plan const& plan,
     return done;
 }
 
-std::string said(std::string const& what, std::vector<std::string> const& done) {
+std::string summary(std::string const& what, std::vector<std::string> const& done) {
     return done.empty() ? fmt::format("{}: nothing to restore", what)
                         : fmt::format("{}: {}", what, fmt::join(done, "; "));
 }
 
-// A link whose netdev is not there yet, a bond of a network service that starts later, is the
-// daemon's to make when it comes.
+// A link whose netdev is absent, such as a bond of a network service that starts later, is left to
+// the daemon, which makes it when the netdev comes.
 Result<std::string> restore_link(Seams const& seams, TrustedNetdevs const& trusted,
                                  SoftRdmaLink const& link) {
     VFMGR_TRY(KernelView const view, seams.kernel.observe(HostNetwork{}));
@@ -71,7 +71,7 @@ Result<std::string> restore_link(Seams const& seams, TrustedNetdevs const& trust
     if (!plan.steps.empty()) {
         VFMGR_TRY(done, carry_out(seams, plan, "/v1/rdma-links/" + link.name, at_boot));
     }
-    return said(link.name, done);
+    return summary(link.name, done);
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ Result<std::string> restore_pf(Seams const& seams, PciAddress const& pf,
                   carry_out(seams, plan, "/v1/pfs/" + to_string(pf), requested_by));
         done.insert(done.end(), steps.begin(), steps.end());
     }
-    return said(to_string(pf), done);
+    return summary(to_string(pf), done);
 }
 
 Result<std::vector<std::string>> restore(Kernel& kernel, Control& control, Clock& clock,
@@ -98,8 +98,8 @@ Result<std::vector<std::string>> restore(Kernel& kernel, Control& control, Clock
     Seams const seams{kernel, nobody, control, clock};
     std::vector<std::string> sentences;
     auto const now = control.snapshot();
-    // First: a PF without an RDMA device gets one of vfmgr's own where a lease needs it, and then
-    // no other of its type.
+    // Links come first: a PF without an RDMA device gets one of vfmgr's own where an attachment
+    // needs it, and then can have no other of its type.
     for (auto const& [name, desired] : now.desired->rdma_links) {
         auto const done = restore_link(seams, trusted_netdevs, desired.link);
         sentences.push_back(done ? *done : fmt::format("{}: {}", name, done.error().detail));

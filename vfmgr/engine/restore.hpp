@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// At boot, before libvirtd and without libvirt: VFs, settings, bindings, links and addresses of all
-// that is wanted and lent are put back, RDMA links too, so that a VM finds its VF when libvirt
-// starts it.
+// Restores at boot, before libvirtd and without libvirt: VFs, settings, bindings, links and
+// addresses of the desired state and its attachments, RDMA links too, so that a VM finds its VF
+// when libvirt starts it.
 #pragma once
 
 #include <memory>
@@ -15,12 +15,12 @@
 
 namespace vfmgr {
 
-// Of one PF: what was done, or why not. `requested_by` stands in its operations.
+// Restores one PF. Returns what was done, or why not. `requested_by` is recorded in its operations.
 [[nodiscard]] Result<std::string> restore_pf(Seams const& seams, PciAddress const& pf,
                                              std::string const& requested_by);
 
-// One sentence for each PF and each RDMA link: what was done, or why not. One that fails does not
-// stop the others.
+// Returns one sentence for each PF and each RDMA link: what was done, or why not. One failure does
+// not stop the others.
 [[nodiscard]] Result<std::vector<std::string>> restore(Kernel& kernel, Control& control,
                                                        Clock& clock,
                                                        TrustedNetdevs const& trusted_netdevs = {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that guests are asked for, or ask for, from their begin to the verdict or the end of their
-// time. On the control thread, but for what others call.
+// Runs that guests are requested to make, or request themselves, from their start to the verdict or
+// timeout. On the control thread, except for what others call.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ std::string verdict_sentence(Verification const& verification) {
 Result<void> Engine::begin_run(std::string const& attachment, std::string const& vm_uuid,
                                PendingRun run) {
     return control_->wait([&](Control::State& state) -> Result<void> {
-        auto const lease = state.desired().attachments.find(attachment);
-        if (lease == state.desired().attachments.end() || lease->second.vm_uuid != vm_uuid)
+        auto const entry = state.desired().attachments.find(attachment);
+        if (entry == state.desired().attachments.end() || entry->second.vm_uuid != vm_uuid)
             return fail(Problem::not_found, fmt::format("the VM has no attachment {}", attachment),
                         "vf-guest status shows those of this VM");
         VFMGR_CHECK(write_verdict(state, attachment));
@@ -37,11 +37,11 @@ void Engine::start_run(Control::State& state, std::string const& id, PendingRun 
     auto const end = clock_.steady_now() + (run.until - run.started_at);
     control_->watch(end, [this, id, name = run.run, end](Control::State& now, Watch how) {
         auto const pending = now.runs.find(id);
-        // Reported, or another one has begun.
+        // The report came in, or another run has begun.
         if (stopping_ || pending == now.runs.end() || pending->second.run != name) return true;
         if (how == Watch::again && clock_.steady_now() < end) return false;
         now.runs.erase(pending);
-        control_->post([](Control::State&) {});  // publishes it, as watchers don't
+        control_->post([](Control::State&) {});  // publishes it; watchers don't
         return true;
     });
     state.runs[id] = std::move(run);
@@ -51,17 +51,17 @@ void Engine::verification_done(Verification verification) {
     control_->post([this, verification = std::move(verification)](Control::State& state) {
         auto const& id = verification.attachment;
         auto const run = state.runs.find(id);
-        // A report for a run that ended, or was never asked for, changes nothing.
+        // A report for a run that ended, or was never requested, changes nothing.
         if (run == state.runs.end() || run->second.run != verification.run) return;
-        auto const lease = state.desired().attachments.find(id);
-        if (lease == state.desired().attachments.end()) return;
-        auto proved = lease->second;
+        auto const entry = state.desired().attachments.find(id);
+        if (entry == state.desired().attachments.end()) return;
+        auto proved = entry->second;
         proved.verification = verification;
         proved.verification->started_at = run->second.started_at;
         proved.verification->finished_at = clock_.now();
         state.runs.erase(run);
-        // Never told to the guest: the VF may have been another tenant's before. The verdict stands
-        // even if the history can't be read.
+        // The guest never gets this: the VF may have been another tenant's before. The verdict
+        // stands even if the history can't be read.
         if (auto const earlier = state.store.verifications(proved.vf))
             std::ranges::copy(slower_than_before(*proved.verification, *earlier),
                               std::back_inserter(proved.verification->warnings));
@@ -70,8 +70,8 @@ void Engine::verification_done(Verification verification) {
     });
 }
 
-// The lease may have changed since it was proved, or be gone: the VF's history has the verdict all
-// the same.
+// The attachment may have changed since it was proved, or be gone: the VF's history gets the
+// verdict all the same.
 Result<void> Engine::write_verdict(Control::State& state, std::string const& id) {
     auto const found = unwritten_.find(id);
     if (found == unwritten_.end()) return {};
@@ -81,9 +81,9 @@ Result<void> Engine::write_verdict(Control::State& state, std::string const& id)
     batch.save_verifications.emplace_back(proved.vf, verdict);
     batch.save_events.push_back(
         event_of(EventKind::verified, proved, nullptr, verdict_sentence(verdict)));
-    auto const lease = state.desired().attachments.find(id);
-    if (lease != state.desired().attachments.end()) {
-        batch.save_attachments.push_back(lease->second);
+    auto const entry = state.desired().attachments.find(id);
+    if (entry != state.desired().attachments.end()) {
+        batch.save_attachments.push_back(entry->second);
         batch.save_attachments.back().verification = verdict;
     }
     VFMGR_CHECK(state.commit(std::move(batch)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scheduled verifications. They change nothing on the host and nobody waits for them, so they are
-// no operations: the control thread begins a run, as for a guest that asks for one, and its verdict
-// comes like any other, into the lease and the history.
+// Scheduled verifications. They change nothing on the host and no caller waits for them, so they
+// are no operations: the control thread begins a run, as for a guest that requests one, and its
+// verdict goes like any other into the attachment and the history.
 #include "vfmgr/plan/schedule.hpp"
 
 #include <fmt/format.h>
@@ -15,9 +15,9 @@ using namespace std::chrono_literals;
 using End = ScheduledRun::End;
 
 constexpr auto between_runs = 1s;
-constexpr auto look_again_after = 60s;  // at a VM in which nothing can be verified
+constexpr auto retry_after = 60s;  // for a VM in which nothing can be verified
 
-// The first run that may begin, after those that began before.
+// Returns the first run that may begin, after those that began before.
 std::optional<DueVerification> first_due(Control::State const& state, Schedule const& schedule,
                                          Time now) {
     auto due = next_verification(state.desired(), schedule.not_before, now);
@@ -27,10 +27,10 @@ std::optional<DueVerification> first_due(Control::State const& state, Schedule c
 }
 
 bool answered(Control::State const& state, Schedule::GoingOn const& run) {
-    auto const lease = state.desired().attachments.find(run.attachment);
-    // Without a lease, too: nobody is told of what was taken back.
-    if (lease == state.desired().attachments.end()) return true;
-    auto const& last = lease->second.verification;
+    auto const attachment = state.desired().attachments.find(run.attachment);
+    // True also without an attachment: the run of a detached one is not reported.
+    if (attachment == state.desired().attachments.end()) return true;
+    auto const& last = attachment->second.verification;
     if (last && last->run == run.run) return true;
     auto const pending = state.runs.find(run.attachment);
     return pending == state.runs.end() || pending->second.run != run.run;
@@ -40,14 +40,14 @@ bool answered(Control::State const& state, Schedule::GoingOn const& run) {
 
 void Engine::start_schedule(ScheduleHooks hooks) {
     control_->wait([&](Control::State&) { return (schedule_.hooks = std::move(hooks), true); });
-    control_->post([this](Control::State& state) { look_at_schedule(state); });
+    control_->post([this](Control::State& state) { check_schedule(state); });
 }
 
 void Engine::stop_schedule() {
     control_->wait([&](Control::State&) { return (schedule_.hooks.reset(), true); });
 }
 
-// What watchers do to the state is not published, so that it is left to a task.
+// A watcher's changes to the state are not published, so a task makes them.
 void Engine::await_schedule() {
     auto const until = schedule_.going_on ? schedule_.going_on->deadline
                        : schedule_.next   ? clock_.steady_now() + (*schedule_.next - clock_.now())
@@ -55,7 +55,7 @@ void Engine::await_schedule() {
     control_->watch(until, [this](Control::State& state, Watch how) {
         if (!schedule_.hooks) return true;
         if (how == Watch::again && !schedule_changed(state)) return false;
-        control_->post([this](Control::State& later) { look_at_schedule(later); });
+        control_->post([this](Control::State& later) { check_schedule(later); });
         return true;
     });
 }
@@ -69,13 +69,13 @@ bool Engine::schedule_changed(Control::State const& state) const {
     return due->at <= now || due->at != schedule_.next;
 }
 
-void Engine::look_at_schedule(Control::State& state) {
+void Engine::check_schedule(Control::State& state) {
     if (!schedule_.hooks) return;
     auto const gone = [&](auto const& entry) {
         return !state.desired().attachments.contains(entry.first);
     };
     std::erase_if(schedule_.not_before, gone);
-    std::erase_if(schedule_.told, gone);
+    std::erase_if(schedule_.reported, gone);
     end_scheduled(state);
     schedule_.next.reset();
     while (!schedule_.going_on) {
@@ -88,37 +88,38 @@ void Engine::look_at_schedule(Control::State& state) {
     await_schedule();
 }
 
-// Begins a run over the lease, or puts it off.
-void Engine::begin_scheduled(Control::State& state, Attachment const& lease) {
+// Begins a run over the attachment, or postpones it.
+void Engine::begin_scheduled(Control::State& state, Attachment const& attachment) {
     auto const now = clock_.now();
-    schedule_.not_before[lease.id] = now + look_again_after;
-    if (!write_verdict(state, lease.id)) return;
-    // Somebody asked for a run, whose start then counts.
-    if (auto const run = state.runs.find(lease.id);
+    schedule_.not_before[attachment.id] = now + retry_after;
+    if (!write_verdict(state, attachment.id)) return;
+    // A run was requested meanwhile; its start counts instead.
+    if (auto const run = state.runs.find(attachment.id);
         run != state.runs.end() && now < run->second.until)
         return;
-    auto hindrance = verification_hindrance(*control_->snapshot().host, lease);
-    if (!hindrance && !schedule_.hooks->guest_waits(lease.vm_uuid))
+    auto hindrance = verification_hindrance(*control_->snapshot().host, attachment);
+    if (!hindrance && !schedule_.hooks->guest_waits(attachment.vm_uuid))
         hindrance =
-            Hindrance{fmt::format("vf-guest does not wait for runs in VM {}", lease.vm_name),
+            Hindrance{fmt::format("vf-guest does not wait for runs in VM {}", attachment.vm),
                       "start it there: systemctl enable --now vf-guest"};
     if (hindrance) {
-        auto& told = schedule_.told[lease.id];
-        if (std::exchange(told, hindrance->detail) != hindrance->detail)
-            schedule_.hooks->tell({End::skipped, lease.id, lease.vm_name,
-                                   std::move(hindrance->detail), std::move(hindrance->remedy)});
+        auto& reported = schedule_.reported[attachment.id];
+        if (std::exchange(reported, hindrance->detail) != hindrance->detail)
+            schedule_.hooks->report({End::skipped, attachment.id, attachment.vm,
+                                     std::move(hindrance->detail), std::move(hindrance->remedy)});
         return;
     }
-    schedule_.told.erase(lease.id);
+    schedule_.reported.erase(attachment.id);
     auto const run = random_id(16);
-    std::chrono::seconds const timeout(lease.spec.verify_timeout_seconds);
+    std::chrono::seconds const timeout(attachment.spec.verify_timeout_seconds);
     // Its deadline is no later than the run's end: a run that has ended would count as answered.
-    schedule_.going_on = Schedule::GoingOn{lease.id, run, clock_.steady_now() + timeout};
-    start_run(state, lease.id,
-              {run, random_id(32), now, now + timeout, lease.spec.verify_profile, {}});
+    schedule_.going_on = Schedule::GoingOn{attachment.id, run, clock_.steady_now() + timeout};
+    start_run(state, attachment.id,
+              {run, random_id(32), now, now + timeout, attachment.spec.verify_profile, {}});
     schedule_.last_begun = now;
-    // Also when no report comes, from which the next start would be counted.
-    schedule_.not_before[lease.id] = now + std::chrono::seconds(lease.spec.verify_every_seconds);
+    // Set even if no report comes: the next start could not be counted from one.
+    schedule_.not_before[attachment.id] =
+        now + std::chrono::seconds(attachment.spec.verify_every_seconds);
 }
 
 void Engine::end_scheduled(Control::State& state) {
@@ -129,32 +130,33 @@ void Engine::end_scheduled(Control::State& state) {
     schedule_.going_on.reset();
     auto const found = state.desired().attachments.find(run.attachment);
     if (found == state.desired().attachments.end()) return;
-    auto const& lease = found->second;
-    auto const tell = [&](End end, std::string detail, std::string remedy) {
-        schedule_.hooks->tell({end, lease.id, lease.vm_name, std::move(detail), std::move(remedy)});
+    auto const& attachment = found->second;
+    auto const report = [&](End end, std::string detail, std::string remedy) {
+        schedule_.hooks->report(
+            {end, attachment.id, attachment.vm, std::move(detail), std::move(remedy)});
     };
-    auto const& last = lease.verification;
+    auto const& last = attachment.verification;
     if (last && last->run == run.run) {
         for (auto const& warning : last->warnings)
-            tell(End::warned, warning.detail, warning.remedy);
+            report(End::warned, warning.detail, warning.remedy);
         if (last->verdict != Verdict::pass) {
-            auto why = failed_verification(lease, *last);
-            tell(End::failed, std::move(why.detail), std::move(why.remedy));
+            auto why = failed_verification(attachment, *last);
+            report(End::failed, std::move(why.detail), std::move(why.remedy));
         } else if (last->warnings.empty()) {
-            tell(End::passed, "RDMA is proved", "");
+            report(End::passed, "RDMA is proved", "");
         }
-    } else if (auto const said = unwritten_.find(lease.id);
-               said != unwritten_.end() && said->second.verification->run == run.run) {
-        tell(End::failed, "its report came and could not be stored so far",
-             "make room for the store on the disk of state_dir");
-    } else if (auto const other = state.runs.find(lease.id);
+    } else if (auto const verdict = unwritten_.find(attachment.id);
+               verdict != unwritten_.end() && verdict->second.verification->run == run.run) {
+        report(End::failed, "its report came and could not be stored so far",
+               "make room for the store on the disk of state_dir");
+    } else if (auto const other = state.runs.find(attachment.id);
                other != state.runs.end() && other->second.run != run.run) {
-        tell(End::skipped, "another run of it has begun", "nothing is to be done");
+        report(End::skipped, "another run of it has begun", "nothing is to be done");
     } else if (late) {
-        auto why = no_report(lease, lease.spec.verify_timeout_seconds);
-        tell(End::failed, std::move(why.detail), std::move(why.remedy));
-    } else if (lease.state == AttachmentState::attached) {
-        tell(End::skipped, "a detach of the VF began meanwhile", "nothing is to be done");
+        auto why = no_report(attachment, attachment.spec.verify_timeout_seconds);
+        report(End::failed, std::move(why.detail), std::move(why.remedy));
+    } else if (attachment.state == AttachmentState::attached) {
+        report(End::skipped, "a detach of the VF began meanwhile", "nothing is to be done");
     }
 }
 

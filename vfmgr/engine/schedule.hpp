@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scheduled verifications: what the engine keeps of them, and tells. Control thread only.
+// State and reports of scheduled verifications. Control thread only.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace vfmgr {
 
-// What became of a scheduled run, or why there is none.
+// The outcome of a scheduled run, or why there is none.
 struct ScheduledRun {
     enum class End { passed, warned, failed, skipped };
     End end = End::passed;
@@ -23,14 +23,15 @@ struct ScheduledRun {
 
 // Both are called on the control thread and return at once.
 struct ScheduleHooks {
-    // Whether vf-guest waits in that VM for something to do.
+    // True when vf-guest in that VM waits for work.
     std::function<bool(std::string const& vm_uuid)> guest_waits;
-    // Once for each end; of what is skipped, once for each reason; of warnings, once for each.
-    std::function<void(ScheduledRun const&)> tell;
+    // Called once for each end; for a skipped run, once for each reason; for warnings, once for
+    // each.
+    std::function<void(ScheduledRun const&)> report;
 };
 
-// One scheduled run at a time, and none within a second of the last: two at once would measure each
-// other.
+// Runs one scheduled verification at a time, and none within a second of the last: two at once
+// would measure each other.
 struct Schedule {
     struct GoingOn {
         std::string attachment;
@@ -40,9 +41,9 @@ struct Schedule {
     std::optional<ScheduleHooks> hooks;  // nullopt: nothing is begun
     std::optional<GoingOn> going_on;
     std::optional<Time> last_begun;
-    std::map<std::string, Time> not_before;   // by attachment: begun or skipped since
-    std::map<std::string, std::string> told;  // by attachment: why it is skipped
-    std::optional<Time> next;                 // what is waited for
+    std::map<std::string, Time> not_before;       // by attachment, after a run was begun or skipped
+    std::map<std::string, std::string> reported;  // by attachment: the reason for skipping
+    std::optional<Time> next;                     // when the next run is due
 };
 
 }  // namespace vfmgr

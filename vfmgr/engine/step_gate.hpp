@@ -21,7 +21,7 @@ class StepGate {
         StepGate& gate_;
     };
 
-    void shut();  // returns when no step is under way
+    void shut();  // returns when no step is running
     void open();
 
   private:

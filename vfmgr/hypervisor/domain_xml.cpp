@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t xml_bytes_max = std::size_t{4} * 1024 * 1024;
 
-// libvirt writes 0x0000 and takes decimal as well. nullopt: absent, or not a number up to `max`.
+// libvirt writes 0x0000 and accepts decimal as well. nullopt: absent, or not a number up to `max`.
 std::optional<std::uint32_t> number(pugi::xml_attribute const& attribute, std::uint32_t max) {
     std::string_view text = attribute.value();
     int base = 10;
@@ -30,7 +30,7 @@ std::optional<std::uint32_t> number(pugi::xml_attribute const& attribute, std::u
     return value;
 }
 
-// <address domain= bus= slot= function=>; libvirt leaves out a domain or function of 0.
+// Parses <address domain= bus= slot= function=>; libvirt leaves out a domain or function of 0.
 std::optional<PciAddress> pci_address(pugi::xml_node const& address) {
     auto const part = [&](char const* name, std::uint32_t max) {
         auto const attribute = address.attribute(name);
@@ -46,7 +46,7 @@ std::optional<PciAddress> pci_address(pugi::xml_node const& address) {
                       static_cast<std::uint8_t>(*function)};
 }
 
-// Where the device is in the guest: its own <address>, not the one inside <source>.
+// The device's place in the guest: its own <address>, not the one inside <source>.
 std::optional<PciAddress> guest_address(pugi::xml_node const& device) {
     auto const address = device.child("address");
     if (std::string_view(address.attribute("type").value()) != "pci") return std::nullopt;
@@ -57,8 +57,8 @@ bool is(pugi::xml_attribute const& attribute, std::string_view value) {
     return std::string_view(attribute.value()) == value;
 }
 
-// Three ways to give a domain a host PCI device. A live <interface type='network'> of a hostdev
-// network is printed by libvirt as type='hostdev' with the VF it chose.
+// Three ways to give a domain a host PCI device. libvirt prints a live <interface type='network'>
+// of a hostdev network as type='hostdev' with the VF it chose.
 bool takes_host_pci(pugi::xml_node const& device) {
     std::string_view const kind = device.name();
     if (kind == "hostdev") return is(device.attribute("type"), "pci");
@@ -70,7 +70,7 @@ bool takes_host_pci(pugi::xml_node const& device) {
 Result<DomainHostdev> read_hostdev(pugi::xml_node const& device, std::string const& vm) {
     auto const source = device.child("source").child("address");
     auto const pci = pci_address(source);
-    // A device that can't be read may be any VF: the domain as a whole is not known then.
+    // A device that can't be read may be any VF: then the whole domain is unknown.
     if (!pci)
         return fail(Problem::hypervisor_refused,
                     fmt::format("a <{}> of VM {} names no host PCI address that can be read",
@@ -88,9 +88,9 @@ bool is_hot_plug_port(pugi::xml_node const& controller) {
            !is(controller.child("target").attribute("hotplug"), "off");
 }
 
-// Devices that QEMU puts on PCI. Only asked for those without any <address>, which happens in
+// Devices that QEMU puts on PCI. Called only for those without any <address>, which happens in
 // inactive XML that no QEMU driver has completed: each may take a port when the domain starts.
-bool wants_pci_place(pugi::xml_node const& device) {
+bool has_pci_place(pugi::xml_node const& device) {
     std::string_view const kind = device.name();
     std::string_view const model = device.attribute("model").value();
     std::string_view const type = device.attribute("type").value();
@@ -107,7 +107,7 @@ bool wants_pci_place(pugi::xml_node const& device) {
     return false;
 }
 
-// The number that the VM sees of a bus that is no port's.
+// The number that the VM reads for a bus that is no port's.
 std::optional<std::uint8_t> root_number(pugi::xml_node const& controller) {
     std::string_view const model = controller.attribute("model").value();
     if (model == "pcie-root" || model == "pci-root") return std::uint8_t{0};
@@ -127,9 +127,9 @@ struct Ports {
 };
 
 // Ports that could take a device that is plugged in: PCIe ports whose bus no device uses, or the
-// free slots of an i440fx machine's pci.0. Slots 1 and 2 of a "pc" machine are its ISA bridge's and
-// its first video card's: libvirt never gives them to a hostdev. Devices that have no place yet are
-// taken to need one port each.
+// free slots of an i440fx machine's pci.0. Slots 1 and 2 of a "pc" machine belong to its ISA bridge
+// and its first video card: libvirt never gives them to a hostdev. Each device without a place yet
+// is assumed to need one port.
 std::uint32_t count_free_ports(DomainXml const& domain, Ports const& ports,
                                pugi::xml_node const& root) {
     std::set<std::uint8_t> used_buses;
@@ -198,7 +198,7 @@ Result<void> read_device(pugi::xml_node const& device, DomainXml& domain, Ports&
     }
     if (auto const guest = guest_address(device))
         domain.guest_addresses.push_back(*guest);
-    else if (!device.child("address") && wants_pci_place(device))
+    else if (!device.child("address") && has_pci_place(device))
         ++domain.unplaced_devices;
     return {};
 }
@@ -239,7 +239,7 @@ DomainHostdev const* find_host_pci(DomainXml const& domain, PciAddress const& pc
     return it == domain.hostdevs.end() ? nullptr : &*it;
 }
 
-// libvirt's bus numbers are names of its controllers: the VM's firmware numbers buses as it likes.
+// libvirt's bus numbers are names of its controllers: the VM's firmware numbers buses on its own.
 std::optional<std::string> path_in_guest(DomainXml const& domain, PciAddress const& guest) {
     auto text = slot_text(guest);
     auto bus = guest.bus;
@@ -251,7 +251,7 @@ std::optional<std::string> path_in_guest(DomainXml const& domain, PciAddress con
         text = fmt::format("{}/{}", slot_text(*at->at), text);
         bus = at->at->bus;
     }
-    return std::nullopt;  // controllers that are each other's
+    return std::nullopt;  // the controllers form a cycle
 }
 
 bool can_place(DomainXml const& domain, PciAddress const& guest) {
@@ -272,7 +272,7 @@ Result<std::optional<std::string>> hostdev_pool_name(std::string_view network_xm
 }
 
 VmInfo vm_info(DomainXml const* live, DomainXml const* config,
-               std::vector<std::string> const& hostdev_pools) {
+               std::vector<std::string> const& hostdev_networks) {
     auto const hostdevs = [](DomainXml const* domain) {
         std::vector<VmHostdev> list;
         if (domain)
@@ -297,10 +297,10 @@ VmInfo vm_info(DomainXml const* live, DomainXml const* config,
     vm.free_pcie_ports = now.free_ports;
     vm.live = hostdevs(live);
     vm.config = hostdevs(config);
-    for (auto const& pool : hostdev_pools)
+    for (auto const& pool : hostdev_networks)
         if (std::ranges::find(now.networks, pool) != now.networks.end() ||
             std::ranges::find(lasting.networks, pool) != lasting.networks.end())
-            vm.hostdev_pools.push_back(pool);
+            vm.hostdev_networks.push_back(pool);
     return vm;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a libvirt domain XML, live or inactive, as far as lending a VF concerns. Pure functions
+// Reads a libvirt domain XML, live or inactive, as far as attaching a VF needs it. Pure functions
 // that own nothing; any thread.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace vfmgr {
 struct DomainHostdev {
     PciAddress pci;                    // on the host
     std::optional<std::string> alias;  // inactive XML keeps only those that begin with "ua-"
-    std::optional<PciAddress> guest;   // where the guest sees it; absent: not assigned yet
+    std::optional<PciAddress> guest;   // its address in the guest; absent: not assigned yet
     bool operator==(DomainHostdev const&) const = default;
 };
 
@@ -27,7 +27,7 @@ struct DomainHostdev {
 struct DomainBus {
     std::uint8_t bus = 0;
     std::string model;                   // "pcie-root-port"
-    std::optional<PciAddress> at{};      // where the controller itself is; absent of a root
+    std::optional<PciAddress> at{};      // the controller's own address; absent for a root
     std::optional<std::uint8_t> root{};  // a root's number in the VM
     bool operator==(DomainBus const&) const = default;
 };
@@ -51,18 +51,20 @@ struct DomainXml {
 
 [[nodiscard]] DomainHostdev const* find_alias(DomainXml const& domain, std::string_view alias);
 [[nodiscard]] DomainHostdev const* find_host_pci(DomainXml const& domain, PciAddress const& pci);
-// As VmHostdev.in_guest, of an address in the domain's XML.
+// As VmHostdev.in_guest, for an address in the domain's XML.
 [[nodiscard]] std::optional<std::string> path_in_guest(DomainXml const& domain,
                                                        PciAddress const& guest);
-// The bus exists in this domain and nothing sits at the address: a device may be asked to go there.
+// True when the bus exists in this domain and nothing is at the address: a device may be placed
+// there.
 [[nodiscard]] bool can_place(DomainXml const& domain, PciAddress const& guest);
 
-// A libvirt network's name, when the network lends VFs by itself (<forward mode='hostdev'>).
+// Returns a libvirt network's name if the network attaches VFs by itself (<forward
+// mode='hostdev'>).
 [[nodiscard]] Result<std::optional<std::string>> hostdev_pool_name(std::string_view network_xml);
 
-// What the XML of one domain says together; `live` is null when it does not run, `config` when it
-// is transient. One of them must be there. State and autostart are the caller's.
+// Combines both XMLs of one domain; `live` is null when it does not run, `config` when it is
+// transient. One of them must be present. State and autostart are the caller's.
 [[nodiscard]] VmInfo vm_info(DomainXml const* live, DomainXml const* config,
-                             std::vector<std::string> const& hostdev_pools);
+                             std::vector<std::string> const& hostdev_networks);
 
 }  // namespace vfmgr

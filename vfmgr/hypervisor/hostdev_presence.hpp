@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is an attachment's VF in a domain already, or something that forbids to put it there? Pure.
+// Checks whether a domain already has an attachment's VF, or something that forbids to add it.
+// Pure.
 #pragma once
 
 #include <string>
@@ -14,7 +15,7 @@ enum class Presence { absent, present };
 enum class XmlPart { live, config };
 
 // present: the step's end already holds. vf_in_use: the VF is there under another alias, so it is
-// somebody else's. conflict: our alias names another PCI device (the VF moved since).
+// another owner's. conflict: our alias names another PCI device (the VF moved since).
 [[nodiscard]] Result<Presence> presence(DomainXml const& domain, XmlPart part,
                                         AttachHostdev const& step);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the <hostdev> by which a VM gets a VF. Pure; any thread.
+// Writes the <hostdev> that gives a VM its VF. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,11 @@ namespace vfmgr {
 struct HostdevXml {
     PciAddress pci;                   // the VF on the host
     std::string alias;                // "ua-vfmgr-<attachment id>"
-    std::optional<PciAddress> guest;  // where the guest shall see it; absent: libvirt chooses
+    std::optional<PciAddress> guest;  // its address in the guest; absent: libvirt chooses
 };
 
-// managed='no': vfmgr alone binds and resets VFs, so a VM whose VF is not back and checked can't
-// start with somebody else's. Not <interface type='hostdev'>: libvirt would set MAC and VLAN
+// managed='no': vfmgr alone binds and resets VFs, so a VM whose VF is not yet restored and checked
+// can't start with another owner's. Not <interface type='hostdev'>: libvirt would set MAC and VLAN
 // itself, and on InfiniBand it can't (kernel-and-libvirt.md, 6).
 [[nodiscard]] std::string to_xml(HostdevXml const& hostdev);
 

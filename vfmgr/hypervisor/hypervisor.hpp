@@ -17,11 +17,12 @@ using HypervisorScope = std::optional<std::string>;
 class Hypervisor {
   public:
     virtual ~Hypervisor() = default;
-    // All domains, live and persistent XML. When libvirt can't be asked: an Error (unavailable).
+    // Observes all domains, live and persistent XML. When libvirt can't be queried: an Error
+    // (unavailable).
     [[nodiscard]] virtual Result<HypervisorView> observe(HypervisorScope const& scope) = 0;
-    // Attach: live and/or config, done when the live XML shows the alias.
-    // Detach: waits for libvirt's device-removed event, re-reads the live XML, retries the unplug
-    // request while the guest is slow, and edits the config last.
+    // Attach: live and/or config, done when the live XML shows the alias. Detach: waits for
+    // libvirt's device-removed event, re-reads the live XML, retries the unplug request while the
+    // guest is slow, and edits the config last.
     [[nodiscard]] virtual Result<Observed> perform(HypervisorStep const& step,
                                                    Deadline deadline) = 0;
     // Waits for libvirt's own job on the domain to end (a request of a killed vfmgrd may still be

@@ -23,7 +23,7 @@ VmState vm_state(int state) {
     }
 }
 
-// Every call of libvirt clears the last error, virDomainGetName() too: names are asked for first.
+// Every libvirt call clears the last error, virDomainGetName() too: names are read first.
 Result<DomainXml> read_xml(virDomainPtr domain, unsigned flags, std::string const& name) {
     VirText const xml(virDomainGetXMLDesc(domain, flags));
     if (!xml)
@@ -47,14 +47,14 @@ Result<VirDomain> find_domain(virConnectPtr connection, std::string const& uuid)
 }
 
 Result<LibvirtDomain> read_domain(virDomainPtr domain,
-                                  std::vector<std::string> const& hostdev_pools) {
+                                  std::vector<std::string> const& hostdev_networks) {
     LibvirtDomain read;
     std::string const name = virDomainGetName(domain);
     int const persistent = virDomainIsPersistent(domain);
     if (persistent < 0) return fail(unreadable("virDomainIsPersistent", name));
-    // Without flags libvirt gives the live XML of a domain that runs, otherwise the config, which
-    // need not be asked for once more; only the live one has a start id. The domain may start or
-    // stop between any two calls.
+    // Without flags libvirt returns the live XML of a running domain, otherwise the config, which
+    // then need not be read again; only the live one has a start id. The domain may start or stop
+    // between any two calls.
     VFMGR_TRY(DomainXml now, read_xml(domain, 0, name));
     if (now.start_id) {
         read.live = std::move(now);
@@ -68,7 +68,7 @@ Result<LibvirtDomain> read_domain(virDomainPtr domain,
         return fail(Problem::not_found, fmt::format("VM {} has stopped and is transient", name),
                     "list the VMs that libvirt knows: virsh list --all");
     read.info = vm_info(read.live ? &*read.live : nullptr, read.config ? &*read.config : nullptr,
-                        hostdev_pools);
+                        hostdev_networks);
 
     int state = VIR_DOMAIN_NOSTATE;
     if (virDomainGetState(domain, &state, nullptr, 0) < 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One domain, read whole. Calls libvirt: only inside LibvirtSession::call().
+// Reads one whole domain. Calls libvirt: only inside LibvirtSession::call().
 #pragma once
 
 #include <libvirt/libvirt.h>
@@ -25,9 +25,9 @@ struct LibvirtDomain {
 
 // not_found when the domain goes while it is read.
 [[nodiscard]] Result<LibvirtDomain> read_domain(virDomainPtr domain,
-                                                std::vector<std::string> const& hostdev_pools);
+                                                std::vector<std::string> const& hostdev_networks);
 
-// Names of the networks that lend VFs by themselves. A libvirt without a network driver has none.
+// Names of the networks that attach VFs by themselves. A libvirt without a network driver has none.
 [[nodiscard]] Result<std::vector<std::string>> read_hostdev_pools(virConnectPtr connection);
 
 }  // namespace vfmgr

@@ -14,7 +14,7 @@ struct CodeName {
     std::string_view name;
 };
 
-// The ones that calls of ours have a reason to give.
+// The codes that our calls can return.
 constexpr std::array code_names = {
     CodeName{VIR_ERR_INTERNAL_ERROR, "VIR_ERR_INTERNAL_ERROR"},
     CodeName{VIR_ERR_NO_MEMORY, "VIR_ERR_NO_MEMORY"},
@@ -73,7 +73,7 @@ std::string_view remedy_for(std::string_view message) {
 
 Problem problem_for(int code, int domain) {
     // A closed socket and a missed keepalive are VIR_ERR_INTERNAL_ERROR and VIR_ERR_SYSTEM_ERROR of
-    // the RPC layer: only the layer tells them from the hypervisor's own refusals.
+    // the RPC layer: only the layer distinguishes them from the hypervisor's own refusals.
     if (domain == VIR_FROM_RPC || code == VIR_ERR_RPC || code == VIR_ERR_NO_CONNECT ||
         code == VIR_ERR_INVALID_CONN)
         return Problem::unavailable;

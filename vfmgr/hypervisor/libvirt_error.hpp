@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libvirt's last error as an Error of ours. libvirt keeps one for each thread: ask in the thread of
-// the call, at once.
+// libvirt's last error as one of our Errors. libvirt keeps one for each thread: read it at once, in
+// the thread of the call.
 #pragma once
 
 #include <string>
@@ -13,12 +13,13 @@ namespace vfmgr {
 // {"virDomainAttachDeviceFlags", "VIR_ERR_OPERATION_FAILED", libvirt's message}
 [[nodiscard]] Cause libvirt_cause(std::string call);
 
-// `what` was refused: "libvirt does not plug 0000:01:10.0 into VM vm1". The detail is `what`, a
-// colon and libvirt's message. A dead connection is `unavailable`, a missing domain `not_found`,
-// anything else `hypervisor_refused`; the remedy comes from the message where we know one.
+// `what` is the refused request: "libvirt does not plug 0000:01:10.0 into VM vm1". The detail is
+// `what`, a colon and libvirt's message. A dead connection is `unavailable`, a missing domain
+// `not_found`, anything else `hypervisor_refused`; the remedy comes from the message if it is a
+// known one.
 [[nodiscard]] Error libvirt_error(std::string call, std::string_view what);
 
-// The name of a virErrorNumber as its header spells it; "VIR_ERR_<n>" for one we never met.
+// The name of a virErrorNumber as its header spells it; "VIR_ERR_<n>" for an unknown one.
 [[nodiscard]] std::string libvirt_code_name(int code);
 
 // True when the first cause of `error` has this code name.

@@ -44,7 +44,8 @@ struct Subscription {
     virConnectDomainEventGenericCallback callback;
 };
 
-// As VIR_DOMAIN_EVENT_CALLBACK() does: libvirt casts back to the type that belongs to the event.
+// Casts as VIR_DOMAIN_EVENT_CALLBACK() does: libvirt casts back to the type that belongs to the
+// event.
 template <class Callback>
 Subscription subscription(int event, Callback callback) {
     auto const any = reinterpret_cast<void (*)()>(callback);
@@ -60,45 +61,45 @@ void LibvirtEvents::mute() {
     on_change_ = nullptr;
 }
 
-void LibvirtEvents::look_again() {
+void LibvirtEvents::observe_again() {
     std::lock_guard const lock(on_change_mutex_);
     if (on_change_) on_change_();
 }
 
 template <class Matches>
-void LibvirtEvents::tell(UnplugNews news, Matches matches) {
+void LibvirtEvents::notify(UnplugNews news, Matches matches) {
     {
         std::lock_guard const lock(mutex_);
         for (auto& waiter : waiters_)
             if (matches(waiter) && waiter.news < news) waiter.news = news;
     }
     changed_.notify_all();
-    look_again();
+    observe_again();
 }
 
 void LibvirtEvents::domain_changed(std::string const& uuid, int lifecycle_event) {
     if (lifecycle_event == VIR_DOMAIN_EVENT_STOPPED || lifecycle_event == VIR_DOMAIN_EVENT_CRASHED)
-        tell(UnplugNews::stopped, [&](Waiter const& waiter) { return waiter.uuid == uuid; });
+        notify(UnplugNews::stopped, [&](Waiter const& waiter) { return waiter.uuid == uuid; });
     else
-        look_again();
+        observe_again();
 }
 
 void LibvirtEvents::device_changed() {
-    look_again();
+    observe_again();
 }
 
 void LibvirtEvents::device_removed(std::string const& uuid, std::string const& alias) {
-    tell(UnplugNews::removed,
-         [&](Waiter const& waiter) { return waiter.uuid == uuid && waiter.alias == alias; });
+    notify(UnplugNews::removed,
+           [&](Waiter const& waiter) { return waiter.uuid == uuid && waiter.alias == alias; });
 }
 
 void LibvirtEvents::device_removal_failed(std::string const& uuid, std::string const& alias) {
-    tell(UnplugNews::refused,
-         [&](Waiter const& waiter) { return waiter.uuid == uuid && waiter.alias == alias; });
+    notify(UnplugNews::refused,
+           [&](Waiter const& waiter) { return waiter.uuid == uuid && waiter.alias == alias; });
 }
 
 void LibvirtEvents::connection_closed() {
-    tell(UnplugNews::connection_lost, [](Waiter const&) { return true; });
+    notify(UnplugNews::connection_lost, [](Waiter const&) { return true; });
 }
 
 LibvirtEvents::Watch::Watch(LibvirtEvents& events, std::string uuid, std::string alias)

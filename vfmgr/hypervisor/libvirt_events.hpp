@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libvirt tells by itself: domains start and stop, devices come and go, connections close.
-// Shared by the hypervisor and every connection's callbacks. The callbacks run on libvirt's event
-// thread; watches belong to operation threads.
+// Events that libvirt sends: domains start and stop, devices come and go, connections close. Shared
+// by the hypervisor and every connection's callbacks. The callbacks run on libvirt's event thread;
+// watches belong to operation threads.
 #pragma once
 
 #include <libvirt/libvirt.h>
@@ -19,13 +19,13 @@
 
 namespace vfmgr {
 
-// The latest that matters to somebody who waits for a device to leave a domain.
+// The latest news for a caller that waits for a device to leave a domain.
 enum class UnplugNews {
     silence,          // nothing until the deadline
-    refused,          // DEVICE_REMOVAL_FAILED: the guest said no
+    refused,          // DEVICE_REMOVAL_FAILED: the guest refused
     removed,          // DEVICE_REMOVED
-    stopped,          // the domain does not run any more, and no device is in it
-    connection_lost,  // events may be missing: look for yourself
+    stopped,          // the domain no longer runs, and no device is in it
+    connection_lost,  // events may be missing: read the XML instead
 };
 
 class LibvirtEvents : public std::enable_shared_from_this<LibvirtEvents> {
@@ -36,21 +36,21 @@ class LibvirtEvents : public std::enable_shared_from_this<LibvirtEvents> {
     };
 
   public:
-    // `on_change` only says "look again". It is called with a lock held: it must return at once and
-    // call nothing of this class.
+    // `on_change` only requests a new observation. It is called with a lock held: it must return at
+    // once and call nothing of this class.
     explicit LibvirtEvents(std::function<void()> on_change);
 
     // After this has returned, on_change is never called again.
     void mute();
 
-    // Made before the unplug is requested, so that no event falls in between.
+    // Create it before requesting the unplug, so no event falls in between.
     class Watch {
       public:
         Watch(LibvirtEvents& events, std::string uuid, std::string alias);
         ~Watch();
         Watch(Watch const&) = delete;
         Watch& operator=(Watch const&) = delete;
-        // Returns and forgets the news; waits for some until `deadline`.
+        // Returns and clears the news; waits for some until `deadline`.
         [[nodiscard]] UnplugNews next(Deadline deadline);
 
       private:
@@ -58,7 +58,7 @@ class LibvirtEvents : public std::enable_shared_from_this<LibvirtEvents> {
         std::list<Waiter>::iterator waiter_;
     };
 
-    // From libvirt's callbacks.
+    // Called from libvirt's callbacks.
     void domain_changed(std::string const& uuid, int lifecycle_event);
     void device_changed();
     void device_removed(std::string const& uuid, std::string const& alias);
@@ -66,9 +66,9 @@ class LibvirtEvents : public std::enable_shared_from_this<LibvirtEvents> {
     void connection_closed();
 
   private:
-    void look_again();
+    void observe_again();
     template <class Matches>
-    void tell(UnplugNews news, Matches matches);
+    void notify(UnplugNews news, Matches matches);
 
     std::mutex mutex_;
     std::condition_variable changed_;
@@ -77,12 +77,12 @@ class LibvirtEvents : public std::enable_shared_from_this<LibvirtEvents> {
     std::function<void()> on_change_;
 };
 
-// libvirt's default event loop in a thread of its own, for the life of the process: it can be
+// Runs libvirt's default event loop in a thread of its own, for the life of the process: it can be
 // registered only once, before the first connection. Keepalive needs it.
 [[nodiscard]] Result<void> start_libvirt_event_loop();
 
 // Registers for the events of all domains. The ids are for unsubscribe(). A driver that lacks an
-// event is an error: a detach could not be waited for.
+// event is an error: a detach could not wait for it.
 [[nodiscard]] Result<std::vector<int>> subscribe(virConnectPtr connection,
                                                  std::shared_ptr<LibvirtEvents> const& events);
 void unsubscribe(virConnectPtr connection, std::vector<int> const& ids);

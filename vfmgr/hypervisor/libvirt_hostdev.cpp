@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LibvirtHypervisor's two steps: a VF into a VM, and out of it.
+// LibvirtHypervisor's two steps: plugs a VF into a VM, and takes it out.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,13 +36,13 @@ Error no_such_part(AttachHostdev const& step, std::string const& vm, XmlPart par
             "ask for persistence live, or define the VM in libvirt (virsh define)"};
 }
 
-Result<Presence> look(LibvirtDomain const& vm, XmlPart part, AttachHostdev const& step) {
+Result<Presence> presence_in(LibvirtDomain const& vm, XmlPart part, AttachHostdev const& step) {
     auto const& xml = part == XmlPart::live ? vm.live : vm.config;
     if (!xml) return fail(no_such_part(step, vm.info.name, part));
     return presence(*xml, part, step);
 }
 
-// libvirt answered success, and its own XML says otherwise.
+// libvirt returned success, but its own XML contradicts it.
 Error not_there(AttachHostdev const& step, std::string const& vm, XmlPart part) {
     return {Problem::hypervisor_refused,
             fmt::format("libvirt reported success, but the {} XML of VM {} does not have {} as {}",
@@ -50,8 +50,8 @@ Error not_there(AttachHostdev const& step, std::string const& vm, XmlPart part) 
             fmt::format("look at the VM: virsh dumpxml {}", vm)};
 }
 
-// The guest's own place for the device, when the persistent VM has that place free: the device has
-// then the same name in the guest after the next start.
+// The device's place in the guest, when the persistent VM has that place free: the device then
+// keeps its name in the guest after the next start.
 std::optional<PciAddress> place_of(LibvirtDomain const& vm, AttachHostdev const& step) {
     if (!vm.live || !vm.config) return std::nullopt;
     auto const* ours = find_alias(*vm.live, hostdev_alias(step.attachment));
@@ -63,7 +63,7 @@ bool has(std::optional<DomainXml> const& domain, std::string_view alias) {
     return domain && find_alias(*domain, alias);
 }
 
-// What is known when a detach does not get on.
+// What is known when a detach makes no progress.
 struct Unplugging {
     std::string vm;
     bool asked = false;
@@ -101,7 +101,7 @@ struct LibvirtHypervisor::Request {
 };
 
 // LIVE|CONFIG in one call: libvirt plugs, then saves; a crash between leaves live only. Two calls,
-// each read back, say which half was done (kernel-and-libvirt.md, 6).
+// each read back, show which half was done (kernel-and-libvirt.md, 6).
 Result<Observed> LibvirtHypervisor::perform_step(AttachHostdev const& step, Deadline deadline) {
     if (step.live) VFMGR_CHECK(attach(step, XmlPart::live, deadline));
     if (step.config) VFMGR_CHECK(attach(step, XmlPart::config, deadline));
@@ -110,14 +110,14 @@ Result<Observed> LibvirtHypervisor::perform_step(AttachHostdev const& step, Dead
 
 Result<void> LibvirtHypervisor::attach(AttachHostdev const& step, XmlPart part, Deadline deadline) {
     VFMGR_TRY(LibvirtDomain const before, read(step.vm_uuid, deadline));
-    VFMGR_TRY(Presence const already, look(before, part, step));
+    VFMGR_TRY(Presence const already, presence_in(before, part, step));
     if (already == Presence::present) return {};
     auto const place = part == XmlPart::config ? place_of(before, step) : std::nullopt;
     auto xml = to_xml({step.pci, hostdev_alias(step.attachment), place});
     VFMGR_CHECK(plug({step.vm_uuid, before.info.name, to_string(step.pci), std::move(xml), part},
                      deadline));
     VFMGR_TRY(LibvirtDomain const after, read(step.vm_uuid, deadline));
-    VFMGR_TRY(Presence const now, look(after, part, step));
+    VFMGR_TRY(Presence const now, presence_in(after, part, step));
     if (now != Presence::present) return fail(not_there(step, after.info.name, part));
     return {};
 }
@@ -137,8 +137,8 @@ Result<void> LibvirtHypervisor::plug(Request request, Deadline deadline) {
         });
 }
 
-// First the domain's job: a request of a vfmgrd that was killed, or one that we gave up waiting
-// for, may still be plugging the device in.
+// Waits for the domain's job first: a request of a killed vfmgrd, or one that was abandoned at its
+// deadline, may still be plugging the device in.
 Result<Observed> LibvirtHypervisor::perform_step(DetachHostdev const& step, Deadline deadline) {
     VFMGR_CHECK(settle(step.vm_uuid, deadline));
     if (step.live) VFMGR_CHECK(detach_live(step, deadline));
@@ -146,12 +146,12 @@ Result<Observed> LibvirtHypervisor::perform_step(DetachHostdev const& step, Dead
     return Observed{};
 }
 
-// By alias: a device that somebody else put there is left alone, even if it is the same VF. An
-// answer of success says only that the guest was asked; the live XML decides, and an event says
-// when to look at it.
+// Unplugs by alias: a device that another program plugged in is left alone, even if it is the same
+// VF. Success means only that the guest was asked; the live XML decides, and an event triggers
+// reading it.
 Result<void> LibvirtHypervisor::detach_live(DetachHostdev const& step, Deadline deadline) {
     auto const alias = hostdev_alias(step.attachment);
-    auto const give_up = deadline - times_.last_look;
+    auto const give_up = deadline - times_.last_check;
     LibvirtEvents::Watch watch(*events_, step.vm_uuid, alias);
     Unplugging state;
     while (true) {
@@ -164,7 +164,7 @@ Result<void> LibvirtHypervisor::detach_live(DetachHostdev const& step, Deadline 
             if (state.asked && passed(give_up)) return fail(still_there(step, state));
             auto asked = unplug({step.vm_uuid, state.vm, to_string(step.pci), alias, XmlPart::live},
                                 deadline);
-            // "already in the process of unplug", a job held by another: the next look decides.
+            // "already in the process of unplug", or a job held by another: the next read decides.
             state.refusal = asked ? std::nullopt : std::optional(std::move(asked).error());
             state.asked = true;
         } else if (vm.error().problem == Problem::not_found) {
@@ -176,7 +176,7 @@ Result<void> LibvirtHypervisor::detach_live(DetachHostdev const& step, Deadline 
         }
         auto const retry_at = std::min(give_up, std::chrono::steady_clock::now() + retry_after);
         auto news = watch.next(retry_at);
-        // A guest that refuses at once is not asked again at once.
+        // Does not retry at once when a guest refuses at once.
         while (news == UnplugNews::refused) {
             state.guest_refused = true;
             news = watch.next(retry_at);
@@ -205,9 +205,9 @@ Result<void> LibvirtHypervisor::detach_config(DetachHostdev const& step, Deadlin
                             after->info.name, alias));
 }
 
-// LIVE|CONFIG together would save the config without the device although the guest keeps it, and
-// answer success (kernel-and-libvirt.md, 6): never. By alias the live request does not wait, so the
-// domain's job is free while the guest thinks.
+// Never LIVE|CONFIG together: that would save the config without the device although the guest
+// keeps it, and return success (kernel-and-libvirt.md, 6). By alias the live request does not wait,
+// so the domain's job is free while the guest takes its time.
 Result<void> LibvirtHypervisor::unplug(Request request, Deadline deadline) {
     auto const doing =
         fmt::format("take {} out of VM {} ({})", request.pci, request.vm, name_of(request.part));

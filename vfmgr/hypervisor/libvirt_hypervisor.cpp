@@ -11,7 +11,7 @@ namespace {
 
 constexpr char const* settle_uri = "urn:vfmgr:settle";
 
-// Since 10.0.0 libvirt knows VFIO by the device; before, by the driver's name
+// Since 10.0.0 libvirt recognises VFIO by the device; before, by the driver's name
 // (kernel-and-libvirt.md, 6). The daemon's version counts, not the library's.
 Result<bool> takes_vfio_variants(virConnectPtr connection) {
     constexpr unsigned long first_version = 10'000'000;
@@ -55,8 +55,8 @@ Result<HypervisorView> read_one(virConnectPtr connection, std::string const& uui
     return view;
 }
 
-// Takes nothing out of the domain: no element has this namespace. What counts is that libvirt does
-// it under the domain's job, so it waits for the job before ours; it gives up after 30 s.
+// Takes nothing out of the domain: no element has this namespace. But libvirt does it under the
+// domain's job, so it waits for the job before ours; it gives up after 30 s.
 Result<void> take_job(virConnectPtr connection, std::string const& uuid) {
     VFMGR_TRY(VirDomain const domain, find_domain(connection, uuid));
     std::string const name = virDomainGetName(domain.get());
@@ -94,7 +94,7 @@ Result<HypervisorView> LibvirtHypervisor::describe(HypervisorScope const& scope)
             return scope ? read_one(connection, *scope) : read_all(connection);
         });
     if (!view) {
-        // Whatever the reason: what libvirt's VMs hold is not known now.
+        // Whatever the reason, the devices of libvirt's VMs are unknown now.
         if (view.error().problem == Problem::timed_out) view.error().problem = Problem::unavailable;
         return view;
     }

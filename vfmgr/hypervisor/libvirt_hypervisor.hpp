@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Hypervisor that talks to a real libvirt. Owned by main; called from operation threads. Every
-// call returns by its deadline, whatever libvirt does; on_change is called from libvirt's event
-// thread and only says "look again".
+// The Hypervisor for a real libvirt. Owned by main; called from operation threads. Every call
+// returns by its deadline, whatever libvirt does; on_change is called from libvirt's event thread
+// and only requests a new observation.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 #include "vfmgr/hypervisor/libvirt_domain.hpp"
 #include "vfmgr/hypervisor/libvirt_events.hpp"
 #include "vfmgr/hypervisor/libvirt_session.hpp"
-#include "vfmgr/hypervisor/shared_look.hpp"
+#include "vfmgr/hypervisor/shared_observation.hpp"
 
 namespace vfmgr {
 
@@ -22,24 +22,24 @@ class LibvirtHypervisor final : public Hypervisor {
   public:
     struct Times {
         std::chrono::milliseconds observe_max{30'000};
-        // A request that the guest has not answered is made again after this. QEMU forgets a
-        // pending PCIe unplug after 5 s and refuses a second one before.
+        // A request that the guest has not answered is repeated after this. QEMU forgets a pending
+        // PCIe unplug after 5 s and refuses a second one before.
         std::chrono::milliseconds unplug_retry{10'000};
         std::chrono::milliseconds reconnect_retry{1'000};
-        // Kept from a detach's deadline, to read the live XML once more.
-        std::chrono::milliseconds last_look{2'000};
+        // Reserved from a detach's deadline, to read the live XML once more.
+        std::chrono::milliseconds last_check{2'000};
     };
 
-    // Connects when first asked; a connection that broke is opened again by the next call, which
-    // on_change brings about.
+    // Connects on first use. The next call opens a broken connection again; on_change triggers that
+    // call.
     LibvirtHypervisor(std::string uri, std::function<void()> on_change);
     LibvirtHypervisor(std::string uri, std::function<void()> on_change, Times times);
     ~LibvirtHypervisor() override;
     LibvirtHypervisor(LibvirtHypervisor const&) = delete;
     LibvirtHypervisor& operator=(LibvirtHypervisor const&) = delete;
 
-    // A scope's domain that does not exist is an empty view, not an error. Who asks for every
-    // domain while they are being looked at waits for that look, too.
+    // If the scope's domain does not exist, the view is empty, not an error. A caller for every
+    // domain that comes while an observation of them runs waits for that one, too.
     [[nodiscard]] Result<HypervisorView> observe(HypervisorScope const& scope) override;
     [[nodiscard]] Result<Observed> perform(HypervisorStep const& step, Deadline deadline) override;
     [[nodiscard]] Result<void> settle(std::string const& vm_uuid, Deadline deadline) override;
@@ -59,7 +59,7 @@ class LibvirtHypervisor final : public Hypervisor {
     Times times_;
     std::shared_ptr<LibvirtEvents> events_;
     LibvirtSession session_;
-    SharedLook every_domain_;
+    SharedObservation every_domain_;
 };
 
 }  // namespace vfmgr

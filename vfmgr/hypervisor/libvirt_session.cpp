@@ -14,7 +14,7 @@
 namespace vfmgr {
 namespace {
 
-// A call that is never answered keeps its thread. More than this and libvirt is considered gone.
+// A call that never returns keeps its thread. Beyond this many, libvirt is considered gone.
 constexpr int calls_running_max = 128;
 constexpr int keepalive_interval_seconds = 5;
 constexpr unsigned keepalive_misses_max = 3;
@@ -53,7 +53,8 @@ struct LibvirtSession::Connection {
 
     [[nodiscard]] static Result<std::shared_ptr<Connection>> open(
         std::string const& uri, std::shared_ptr<LibvirtEvents> const& events);
-    // A registration keeps the connection open: all are taken back. Asks libvirtd, so may block.
+    // A registration keeps the connection open, so all are removed. This calls libvirtd, so it may
+    // block.
     ~Connection() {
         if (!handle) return;
         unsubscribe(handle.get(), subscriptions);
@@ -90,8 +91,9 @@ Result<std::shared_ptr<LibvirtSession::Connection>> LibvirtSession::Connection::
     auto* const handle = connection->handle.get();
     connection->lifeline = std::make_shared<Lifeline>();
     connection->lifeline->events = events;
-    // Only a connection to a daemon has a keepalive, and only that can close; the test driver's
-    // says here that it does not, accepts a close callback nevertheless and never releases it.
+    // Only a connection to a daemon has a keepalive, and only that can close. The test driver
+    // reports here that it has none; it accepts a close callback nevertheless and never releases
+    // it.
     if (virConnectSetKeepAlive(handle, keepalive_interval_seconds, keepalive_misses_max) >= 0)
         connection->watch_close();
     VFMGR_TRY(connection->subscriptions, subscribe(handle, events));
@@ -103,8 +105,8 @@ LibvirtSession::LibvirtSession(std::string uri, std::shared_ptr<LibvirtEvents> e
     state_->uri = std::move(uri);
     state_->events = std::move(events);
     // Here, not in the first call's thread: libraries below libvirt keep memory for the thread that
-    // initialises them (OpenSSL its errors), and lose it when the process ends before a call's
-    // thread does. open() tells of a failure.
+    // initialises them (OpenSSL its errors), and leak it when the process ends before a call's
+    // thread does. open() reports a failure.
     static_cast<void>(start_libvirt_event_loop());
 }
 
@@ -157,7 +159,8 @@ virConnectPtr LibvirtSession::use(Turn& turn, std::shared_ptr<Connection> connec
     return turn.connection->handle.get();
 }
 
-// In the call's own thread, after it has answered: closing a dropped connection may block here.
+// Runs in the call's own thread, after it has answered: closing a dropped connection may block
+// here.
 void LibvirtSession::finish(Turn& turn) {
     std::shared_ptr<Connection> connection;
     {
@@ -179,7 +182,8 @@ Error LibvirtSession::abandon(Turn& turn, std::string const& doing) {
         if (state_->current == hung) state_->current.reset();
     }
     discard(std::move(hung));
-    // No events come until the next call opens a new connection: have everybody look.
+    // No events come until the next call opens a new connection: all watches must read for
+    // themselves.
     state_->events->connection_closed();
     return Error{Problem::timed_out,
                  fmt::format("libvirt did not answer in time; it was asked to {}", doing),

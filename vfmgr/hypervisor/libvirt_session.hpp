@@ -26,10 +26,10 @@ class LibvirtSession {
     LibvirtSession(LibvirtSession const&) = delete;
     LibvirtSession& operator=(LibvirtSession const&) = delete;
 
-    // Runs `work` on the open connection; `doing` is what it is for ("plug … into VM vm1"). `work`
-    // may outlive this call and this object: it must own everything that it touches. When it does
-    // not return by the deadline, its connection is dropped and the answer is timed_out: libvirtd
-    // may still be doing it.
+    // Runs `work` on the open connection; `doing` describes it ("plug … into VM vm1"). `work` may
+    // outlive this call and this object: it must own everything that it touches. When it does not
+    // return by the deadline, its connection is dropped and the answer is timed_out: libvirtd may
+    // still be doing it.
     template <class T>
     [[nodiscard]] Result<T> call(Deadline deadline, std::string const& doing,
                                  std::function<Result<T>(virConnectPtr)> work);

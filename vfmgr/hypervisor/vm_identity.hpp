@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which VM is behind a vsock CID. Pure; any thread.
+// Finds the VM behind a vsock CID. Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace vfmgr {
 
-// The start id is part of it: CIDs are reused at once when a VM stops (kernel-and-libvirt.md).
+// Includes the start id: CIDs are reused at once when a VM stops (kernel-and-libvirt.md).
 struct VmIdentity {
     std::string uuid;
     std::string name;

@@ -42,8 +42,8 @@ Result<void> check_driver(LinuxKernelRoots const& roots, std::string const& driv
                             module_of(driver)));
 }
 
-// VFIO gives a group to one user. A member with any other driver would share that user's memory;
-// bridges and pci-stub do not count [src vfio, pci_dma_configure].
+// VFIO gives a group to one user. A member with any other driver would share that user's memory.
+// Bridges and pci-stub do not count [src vfio, pci_dma_configure].
 bool harmless(LinuxKernelRoots const& roots, PciAddress const& pci) {
     constexpr std::uint64_t bridge_class = 0x06;
     auto const driver = driver_of(roots, pci);
@@ -52,7 +52,7 @@ bool harmless(LinuxKernelRoots const& roots, PciAddress const& pci) {
     return device_class && (*device_class >> 16U) == bridge_class;
 }
 
-// `going`: those that get a VFIO driver in the same step.
+// `going`: the VFs that get a VFIO driver in the same step.
 Result<void> check_group(LinuxKernelRoots const& roots, VfAt const& vf,
                          std::set<PciAddress> const& going) {
     auto const group = iommu_group_of(roots, vf.pci);
@@ -93,7 +93,7 @@ Result<void> probe(LinuxKernelRoots const& roots, PciAddress const& pci, std::st
     auto const detail = fmt::format("{} could not be bound to {}", to_string(pci), driver);
     if (auto const error = write_text(file, to_string(pci)); error != 0)
         return fail(refused_write(file, detail, error));
-    // drivers_probe succeeds when nothing was bound too.
+    // drivers_probe succeeds even when it binds nothing.
     VFMGR_TRY(auto const waited, wait_until(monitor, deadline, [&]() -> Result<bool> {
                   return driver_of(roots, pci) == driver;
               }));
@@ -104,7 +104,7 @@ Result<void> probe(LinuxKernelRoots const& roots, PciAddress const& pci, std::st
                 "look in the kernel's log for the driver's reason");
 }
 
-// From whatever driver it has to the wanted one, or to none.
+// Moves the device from its current driver to `driver`, or to none.
 Result<void> rebind(LinuxKernelRoots const& roots, PciAddress const& pci,
                     std::optional<std::string> const& driver, EventMonitor& monitor,
                     Deadline deadline) {
@@ -114,7 +114,7 @@ Result<void> rebind(LinuxKernelRoots const& roots, PciAddress const& pci,
         if (driver) VFMGR_CHECK(probe(roots, pci, *driver, monitor, deadline));
         return {};
     }();
-    // Whatever happened: an override left behind would choose the driver of the next owner.
+    // Runs on failure too: an override left behind would choose the driver for the next owner.
     auto cleared = set_override(roots, pci, "");
     VFMGR_CHECK(bound);
     return cleared;
@@ -130,14 +130,14 @@ Result<void> check_driver_for(LinuxKernelRoots const& roots, std::string const& 
     return {};
 }
 
-Result<GroupLease> guard(LinuxKernelRoots const& roots, std::span<VfAt const> vfs,
-                         Deadline deadline) {
+Result<GroupHold> guard(LinuxKernelRoots const& roots, std::span<VfAt const> vfs,
+                        Deadline deadline) {
     VFMGR_TRY(auto const host, read_host_netdevs(deadline));
     return guard_unused(roots, host, vfs);
 }
 
-// Asked for before the reset, which may clear them. Nothing depends on them, so what keeps them
-// from being read keeps nothing else from being done.
+// Reads the counters before the reset, which may clear them. Nothing depends on them, so a failed
+// read fails nothing else.
 std::optional<VfCounters> counters_of(LinuxKernelRoots const& roots, HostNetdevs const& host,
                                       VfId const& vf, Deadline deadline) {
     auto const* const netdev = pf_netdev(roots, host.netdevs, vf.pf);
@@ -161,7 +161,7 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, BindVfs const& step
     }
     if (changing.empty()) return Observed{};
     if (step.driver) VFMGR_CHECK(check_driver_for(roots, *step.driver, changing));
-    VFMGR_TRY(auto const lease, guard(roots, changing, deadline));
+    VFMGR_TRY(auto const attachment, guard(roots, changing, deadline));
     VFMGR_TRY(auto monitor, EventMonitor::open());
     for (auto const& vf : changing)
         VFMGR_CHECK(rebind(roots, vf.pci, step.driver, monitor, deadline));
@@ -181,10 +181,10 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, ResetVf const& step
                                 methods.empty() ? "nothing" : methods),
                     "without it nobody can be sure that nothing of the last VM is left");
     VFMGR_TRY(auto const host, read_host_netdevs(deadline));
-    VFMGR_TRY(auto const lease, guard_unused(roots, host, std::span(&vf, 1)));
+    VFMGR_TRY(auto const attachment, guard_unused(roots, host, std::span(&vf, 1)));
     Observed observed;
     observed.counters = counters_of(roots, host, step.vf, deadline);
-    // Otherwise the kernel falls back to other resets, which reach less or more than the VF.
+    // Without this the kernel falls back to other resets, which reach less or more than the VF.
     if (auto const error = write_text(method, "flr"); error != 0)
         return fail(refused_write(
             method, fmt::format("the reset of {} could not be chosen", to_string(pci)), error));

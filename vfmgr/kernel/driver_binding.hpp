@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which driver a VF has, and its function level reset. Free functions; the caller holds the VF's
-// claim. Facts: kernel-and-libvirt.md, 3.
+// Binds VFs to drivers, and resets them (function level reset). Free functions; the caller holds
+// the VF's claim. Facts: kernel-and-libvirt.md, 3.
 #pragma once
 
 #include "vfmgr/kernel/kernel.hpp"
@@ -8,7 +8,7 @@
 
 namespace vfmgr {
 
-// Refuses a VF that is used, and a VFIO driver while another member of the IOMMU group has, and
+// Refuses a VF in use. Refuses a VFIO driver while another member of the IOMMU group has, and
 // keeps, a driver that could reach the guest's memory.
 [[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots, BindVfs const& step,
                                             Deadline deadline);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tool inherits the worker's socket and its lock of the PF, so a worker that is ended while its
-// tool hangs in the kernel is not taken to have ended before the tool has.
+// The tool inherits the worker's socket and its lock of the PF. So a worker that is killed while
+// its tool hangs in the kernel does not count as ended before the tool has.
 #include "vfmgr/kernel/firmware.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
 constexpr auto version_time_max = 2s;
-constexpr auto query_time_max = 10s;  // it takes about one
+constexpr auto query_time_max = 10s;  // usually takes about one
 constexpr auto set_time_max = 30s;
 
 Deadline within(std::chrono::seconds time, Deadline deadline) {
@@ -42,16 +42,16 @@ Error no_program() {
             "install mstflint (apt install mstflint, dnf install mstflint), which has mstconfig"};
 }
 
-// What the tool said, on one line, as much as fits into a sentence.
-std::string complaint_of(checks::CommandFact const& said) {
-    constexpr std::size_t told_bytes_max = 300;
-    auto text = said.err.empty() ? said.out : said.err;
+// Returns the tool's error output on one line, as much as fits into a sentence.
+std::string complaint_of(checks::CommandFact const& output) {
+    constexpr std::size_t text_bytes_max = 300;
+    auto text = output.err.empty() ? output.out : output.err;
     for (char& letter : text)
         if (static_cast<unsigned char>(letter) < ' ' || letter == 0x7f) letter = ' ';
     auto const from = text.find_first_not_of(' ');
-    if (from == text.npos) return fmt::format("exit status {}", said.exit_status);
+    if (from == text.npos) return fmt::format("exit status {}", output.exit_status);
     text = text.substr(from, text.find_last_not_of(' ') - from + 1);
-    return text.substr(0, told_bytes_max);
+    return text.substr(0, text_bytes_max);
 }
 
 // "none [integrity] confidentiality"
@@ -60,21 +60,21 @@ bool locked_down(LinuxKernelRoots const& roots) {
     return mode && mode->find('[') != mode->npos && mode->find("[none]") == mode->npos;
 }
 
-// Why the tool did not do what it was to do: `what` is "read the settings of 0000:3b:00.0".
+// Explains why the tool failed; `what` is "read the settings of 0000:3b:00.0".
 Error tool_error(LinuxKernelRoots const& roots, fs::path const& program, std::string const& what,
-                 checks::CommandFact const& said) {
+                 checks::CommandFact const& output) {
     auto const name = program.filename().string();
-    if (said.error == ETIMEDOUT)
+    if (output.error == ETIMEDOUT)
         return {Problem::timed_out, fmt::format("{} did not {} in time and was ended", name, what),
                 "look in the kernel's log for what the card's driver says"};
-    if (said.error != 0)
+    if (output.error != 0)
         return {Problem::unsupported,
                 fmt::format("{} can't be run", program.string()),
                 "install mstflint anew",
-                {errno_cause("posix_spawn " + program.string(), said.error)}};
-    auto const complaint = complaint_of(said);
+                {errno_cause("posix_spawn " + program.string(), output.error)}};
+    auto const complaint = complaint_of(output);
     bool const denied = complaint.find("Operation not permitted") != complaint.npos;
-    // kernel-and-libvirt.md, 4: lockdown keeps it from the card's configuration space.
+    // kernel-and-libvirt.md, 4: lockdown keeps the tool out of the card's configuration space.
     if (denied && locked_down(roots))
         return {Problem::unsupported,
                 fmt::format("the kernel is locked down (Secure Boot), so {} can't {}: {}", name,
@@ -89,10 +89,10 @@ Error tool_error(LinuxKernelRoots const& roots, fs::path const& program, std::st
 }
 
 std::string version_of(fs::path const& program, Deadline deadline) {
-    auto const said =
+    auto const output =
         checks::run_command({program.string(), "--version"}, within(version_time_max, deadline));
-    if (said.error != 0 || said.exit_status != 0) return {};
-    auto text = said.out.substr(0, said.out.find('\n'));
+    if (output.error != 0 || output.exit_status != 0) return {};
+    auto text = output.out.substr(0, output.out.find('\n'));
     auto const name = program.filename().string() + ", ";
     if (text.starts_with(name)) text.erase(0, name.size());
     constexpr std::size_t version_bytes_max = 100;
@@ -102,12 +102,12 @@ std::string version_of(fs::path const& program, Deadline deadline) {
 
 Result<checks::FirmwareConfiguration> query(LinuxKernelRoots const& roots, fs::path const& program,
                                             PciAddress const& pci, Deadline deadline) {
-    auto const said = checks::run_command({program.string(), "-e", "-d", to_string(pci), "q"},
-                                          within(query_time_max, deadline));
-    auto configuration = checks::parse_firmware_configuration(said.out);
-    if (said.error == 0 && said.exit_status == 0 && !configuration.parameters.empty())
+    auto const output = checks::run_command({program.string(), "-e", "-d", to_string(pci), "q"},
+                                            within(query_time_max, deadline));
+    auto configuration = checks::parse_firmware_configuration(output.out);
+    if (output.error == 0 && output.exit_status == 0 && !configuration.parameters.empty())
         return configuration;
-    return fail(tool_error(roots, program, "read the settings of " + to_string(pci), said));
+    return fail(tool_error(roots, program, "read the settings of " + to_string(pci), output));
 }
 
 using Column = std::optional<checks::FirmwareValue> checks::FirmwareParameter::*;
@@ -122,7 +122,7 @@ std::optional<T> as_setting(std::uint64_t number) {
         return std::in_range<T>(number) ? std::optional(static_cast<T>(number)) : std::nullopt;
 }
 
-// By number: what the tools call a number differs (01-firmware of the recordings).
+// Reads values by number: the tools' names for a number differ (01-firmware of the recordings).
 FirmwareSettings settings_in(checks::FirmwareConfiguration const& configuration, Column column) {
     FirmwareSettings settings;
     for_each_firmware_setting([&](char const* name, auto member) {
@@ -181,7 +181,7 @@ FirmwareCard read_card(LinuxKernelRoots const& roots, CardFunctions const& funct
     card.pci = functions.pci;
     card.functions = functions.functions;
     card.boot_id = read_text(roots.proc / "sys/kernel/random/boot_id").value_or("");
-    // Beside the settings, and no reason to have none: some kernels can't list them.
+    // Optional, beside the settings: some kernels can't list the parameters.
     card.devlink = list_parameters(devlink_device(card.pci), within(query_time_max, deadline))
                        .value_or(std::vector<DevlinkParameter>{});
     auto const program = firmware_program(roots);
@@ -207,11 +207,11 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, SetFirmware const& 
     if (empty(to_set)) return Observed{};
     std::vector<std::string> words{program->string(), "-y", "-d", to_string(step.pf), "set"};
     std::ranges::copy(numeric_assignments(to_set), std::back_inserter(words));
-    auto const said = checks::run_command(words, within(set_time_max, deadline));
+    auto const output = checks::run_command(words, within(set_time_max, deadline));
     auto const what =
         fmt::format("set {} on {}", fmt::join(assignments(to_set), " "), to_string(step.pf));
-    if (said.error != 0 || said.exit_status != 0)
-        return fail(tool_error(roots, *program, what, said));
+    if (output.error != 0 || output.exit_status != 0)
+        return fail(tool_error(roots, *program, what, output));
     VFMGR_TRY(auto const after, query(roots, *program, step.pf, deadline));
     auto const next = settings_in(after, &FirmwareParameter::next);
     auto const refused = differing(step.settings, next);

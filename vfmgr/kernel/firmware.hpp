@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The settings in the firmware of ConnectX cards, read and set by NVIDIA's own tool, mstconfig or
+// Reads and sets the firmware settings of ConnectX cards with NVIDIA's own tool, mstconfig or
 // mlxconfig: the kernel has no other way to most of them. Free functions; any thread, one for each
 // card. They block as long as the tool does, and longer when it hangs in the kernel.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace vfmgr {
 
-// ConnectX cards by their first functions, each with all of its functions; ascending.
+// Lists ConnectX cards by their first function, each with all of its functions; ascending.
 struct CardFunctions {
     PciAddress pci;
     std::vector<PciAddress> functions;
@@ -17,7 +17,7 @@ struct CardFunctions {
 };
 [[nodiscard]] Result<std::vector<CardFunctions>> list_cards(LinuxKernelRoots const& roots);
 
-// What can't be read says so in `problem`, with the remedy.
+// A failed read is in `problem`, with the remedy.
 [[nodiscard]] FirmwareCard read_card(LinuxKernelRoots const& roots, CardFunctions const& card,
                                      Deadline deadline);
 [[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots, SetFirmware const& step,

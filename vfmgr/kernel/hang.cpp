@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Each process but this one.
+// Lists every process except this one.
 std::vector<std::int32_t> processes(fs::path const& proc) {
     std::vector<std::int32_t> pids;
     for (auto const& name : entries(proc)) {
@@ -29,7 +29,7 @@ std::vector<std::int32_t> processes(fs::path const& proc) {
     return pids;
 }
 
-// The PF, when the descriptor is its sriov_numvfs.
+// Returns the PF when the descriptor is its sriov_numvfs.
 std::optional<PciAddress> pf_of_numvfs(fs::path const& descriptor) {
     std::error_code error;
     auto const file = fs::read_symlink(descriptor, error);
@@ -38,7 +38,7 @@ std::optional<PciAddress> pf_of_numvfs(fs::path const& descriptor) {
     return pf ? std::optional(*pf) : std::nullopt;
 }
 
-// Who only reads hangs, too, and holds nobody up.
+// A reader hangs too, but blocks no other process.
 bool for_writing(fs::path const& information) {
     auto const text = read_text(information).value_or("");
     auto const at = text.find("flags:");
@@ -50,14 +50,13 @@ bool for_writing(fs::path const& information) {
     return (flags & static_cast<unsigned>(O_ACCMODE)) != O_RDONLY;
 }
 
-// "D" of "812 (a b) c) D 1 …": the name may hold anything, parentheses too.
+// Returns "D" from "812 (a b) c) D 1 …": the name may hold anything, parentheses too.
 char state_in(std::string const& stat) {
     auto const end = stat.rfind(')');
     return end != stat.npos && end + 2 < stat.size() ? stat[end + 2] : '?';
 }
 
-// Where VFs are by what the PF's capability says (SR-IOV 1.1, 2.1.2), whether or not they are
-// there.
+// Computes VF addresses from the PF's capability (SR-IOV 1.1, 2.1.2), whether or not the VFs exist.
 struct VfRouting {
     std::uint64_t offset = 0, stride = 0;
 

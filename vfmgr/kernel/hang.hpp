@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who hangs in the kernel, and where. A write of sriov_numvfs holds the PF's device lock and the
-// one lock of the PCI subsystem; when the removal of a VF waits for its user, it waits for ever
-// (kernel-and-libvirt.md, 1 and 2). Free functions; any thread.
+// Finds processes that hang in the kernel, and where. A write of sriov_numvfs holds the PF's device
+// lock and the one lock of the PCI subsystem; when the removal of a VF waits for its user, it waits
+// forever (kernel-and-libvirt.md, 1 and 2). Free functions; any thread.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace vfmgr {
 
-// " in vfio_unregister_group_dev", of the task that sleeps deepest; empty when nobody can tell.
+// Returns " in vfio_unregister_group_dev", from the task that sleeps deepest; empty when unknown.
 [[nodiscard]] std::string where_it_hangs(std::filesystem::path const& proc, std::int32_t pid);
 
 // A process other than this one that has a PF's sriov_numvfs open for writing.
@@ -26,13 +26,13 @@ struct NumVfsWriter {
     std::string comm;
     bool operator==(NumVfsWriter const&) const = default;
 };
-// Processes whose descriptors can't be read are left out: this explains, it does not guard.
+// Leaves out processes whose descriptors can't be read: this explains, it does not guard.
 [[nodiscard]] std::vector<NumVfsWriter> find_numvfs_writers(LinuxKernelRoots const& roots);
 
-// A VF that is taken from its driver while a process has it open: the kernel waits for that, and
-// whoever removes the VF, or its PF, waits with it. The driver's link is gone from the beginning;
-// and where the PF's driver goes, so are the links between VF and PF [src pci/iov.c,
-// pci_iov_remove_virtfn]: such a VF is none of `pf` any more, and is found by its address.
+// A VF that is being unbound from its driver while a process has it open. The kernel waits for that
+// process, and so does any process that removes the VF or its PF. The driver's link is gone from
+// the start. When the PF's driver goes, so are the links between VF and PF [src pci/iov.c,
+// pci_iov_remove_virtfn]: `pf` no longer lists such a VF, so it is found by its address.
 struct HeldRemoval {
     std::uint16_t vf = 0;
     VfioHolder holder;
@@ -42,10 +42,10 @@ struct HeldRemoval {
                                                            PfState const& pf);
 [[nodiscard]] std::string describe(PciAddress const& pf, HeldRemoval const& removal);
 
-// A change of the number of VFs by somebody else that takes longer is called a hang: a hundred VFs
-// of a driver that loads firmware settings for each take seconds.
+// A change of the number of VFs by another program that takes longer counts as a hang: a hundred
+// VFs of a driver that loads firmware settings for each take seconds.
 inline constexpr std::chrono::seconds hang_time{20};
-// The name of vfmgrd's workers (comm): what hangs there, vfmgrd notices itself.
+// The name of vfmgrd's workers (comm). vfmgrd itself detects their hangs.
 inline constexpr char const* worker_comm = "vfmgrd-worker";
 
 // "bash (pid 812) changes the number of VFs of 0000:01:00.0 and hangs in …".

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string const release_remedy = "detach the VF from its VM first: vfctl detach";
+std::string const detach_remedy = "detach the VF from its VM first: vfctl detach";
 
 std::optional<fs::path> group_node(LinuxKernelRoots const& roots, PciAddress const& pci) {
     auto const group = iommu_group_of(roots, pci);
@@ -28,7 +28,7 @@ std::optional<fs::path> group_node(LinuxKernelRoots const& roots, PciAddress con
         auto node = roots.dev / "vfio" / (prefix + std::to_string(*group));
         if (fs::exists(node, error)) return node;
     }
-    return std::nullopt;  // nothing in the group is bound to a VFIO driver
+    return std::nullopt;  // no device of the group is bound to a VFIO driver
 }
 
 std::vector<fs::path> node_paths(LinuxKernelRoots const& roots, PciAddress const& pci) {
@@ -54,7 +54,7 @@ Error unreadable(fs::path const& process, std::string const& call, int error) {
             {errno_cause(call, error)}};
 }
 
-// Without asking a remote file system for fresh attributes: a dead NFS server must not hang us.
+// Does not ask a remote file system for fresh attributes: a dead NFS server must not hang us.
 std::optional<dev_t> device_number(fs::path const& descriptor) {
     struct statx status{};
     if (::statx(AT_FDCWD, descriptor.c_str(), AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0)
@@ -67,18 +67,18 @@ bool gone(int error) {
     return error == ENOENT || error == ESRCH;
 }
 
-// The wanted nodes that one process holds. Opening the folder takes CAP_DAC_OVERRIDE alone, looking
-// at what is in it CAP_SYS_PTRACE [src fs/proc/fd.c].
-Result<std::set<dev_t>> nodes_held_by(fs::path const& process, std::set<dev_t> const& wanted) {
+// Returns the nodes from `desired` that one process holds. Opening the folder takes
+// CAP_DAC_OVERRIDE alone, stat of an entry takes CAP_SYS_PTRACE [src fs/proc/fd.c].
+Result<std::set<dev_t>> nodes_held_by(fs::path const& process, std::set<dev_t> const& desired) {
     std::set<dev_t> held;
     auto const folder = process / "fd";
     std::error_code error;
     for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
         auto const number = device_number(it->path());
-        if (number && wanted.contains(*number)) held.insert(*number);
+        if (number && desired.contains(*number)) held.insert(*number);
         if (number) continue;
-        // A file that can't be looked at, on somebody's FUSE for example, is no VFIO node; a
-        // descriptor that can't be is anything.
+        // A file without readable attributes (on FUSE, for example) is no VFIO node. An unreadable
+        // descriptor may be anything.
         std::error_code hidden;
         static_cast<void>(fs::read_symlink(it->path(), hidden));
         if (hidden && !gone(hidden.value()))
@@ -101,7 +101,7 @@ Error held_open(VfAt const& vf, std::vector<VfioHolder> const& holders, Cause ca
     return {Problem::vf_in_use,
             fmt::format("VF {} of {} ({}) is held open by {}", vf.id.index, to_string(vf.id.pf),
                         to_string(vf.pci), who),
-            release_remedy,
+            detach_remedy,
             {std::move(cause)}};
 }
 
@@ -123,13 +123,13 @@ Result<FileDescriptor> open_group(LinuxKernelRoots const& roots, VfAt const& vf,
     return fail(held_open(vf, holders_of(holders, nodes), std::move(cause)));
 }
 
-// Every interface that is up has a link-local IPv6 address: that alone is no use.
+// Every interface that is up has a link-local IPv6 address, which alone does not count as use.
 bool link_local(IpAddress const& address) {
     return address.family == IpAddress::Family::v6 && address.octets[0] == 0xfe &&
            (address.octets[1] & 0xc0U) == 0x80;
 }
 
-// How this host uses the device; empty when it does not.
+// Returns how this host uses the device; empty when it does not.
 std::string use_of(HostNetdevs const& host, Netdev const& netdev) {
     if (netdev.controller_ifindex) return "is part of a bridge or bond";
     if (!netdev.up) return {};
@@ -139,8 +139,8 @@ std::string use_of(HostNetdevs const& host, Netdev const& netdev) {
     return {};
 }
 
-// Its netdev is elsewhere: sysfs shows those of our own network namespace only. pci-stub and VFIO
-// drivers make none.
+// True when the VF's netdev is elsewhere: sysfs shows only those of our own network namespace.
+// pci-stub and VFIO drivers make none.
 bool hides_netdev(LinuxKernelRoots const& roots, PciAddress const& pci) {
     constexpr std::uint64_t ethernet_class = 0x0200;
     auto const driver = driver_of(roots, pci);
@@ -185,14 +185,14 @@ std::vector<dev_t> vfio_nodes_of(LinuxKernelRoots const& roots, PciAddress const
 Result<Holders> find_holders(LinuxKernelRoots const& roots, std::vector<dev_t> const& nodes) {
     Holders holders;
     if (nodes.empty()) return holders;
-    std::set<dev_t> const wanted(nodes.begin(), nodes.end());
+    std::set<dev_t> const desired(nodes.begin(), nodes.end());
     std::error_code error;
     fs::directory_iterator it(roots.proc, error);
     for (fs::directory_iterator const end; !error && it != end; it.increment(error)) {
         auto const pid = process_id(it->path().filename().string());
-        // Our own leases are no use: another thread of ours may hold one right now.
+        // Holds of this process don't count: another thread may hold a group right now.
         if (!pid || *pid == ::getpid()) continue;
-        VFMGR_TRY(auto const held, nodes_held_by(it->path(), wanted));
+        VFMGR_TRY(auto const held, nodes_held_by(it->path(), desired));
         for (auto const node : held)
             holders[node].push_back({*pid, read_text(it->path() / "comm").value_or("?")});
     }
@@ -215,8 +215,8 @@ std::vector<VfioHolder> holders_of(Holders const& holders, std::vector<dev_t> co
     return list;
 }
 
-Result<GroupLease> GroupLease::take(LinuxKernelRoots const& roots, std::span<VfAt const> vfs) {
-    std::map<fs::path, VfAt> groups;  // several VFs may share one, and it opens once
+Result<GroupHold> GroupHold::take(LinuxKernelRoots const& roots, std::span<VfAt const> vfs) {
+    std::map<fs::path, VfAt> groups;  // several VFs may share a group, which opens only once
     for (auto const& vf : vfs)
         if (auto node = group_node(roots, vf.pci)) groups.emplace(std::move(*node), vf);
     std::vector<FileDescriptor> held;
@@ -224,11 +224,11 @@ Result<GroupLease> GroupLease::take(LinuxKernelRoots const& roots, std::span<VfA
         VFMGR_TRY(auto fd, open_group(roots, vf, node));
         held.push_back(std::move(fd));
     }
-    return GroupLease(std::move(held));
+    return GroupHold(std::move(held));
 }
 
-Result<GroupLease> guard_unused(LinuxKernelRoots const& roots, HostNetdevs const& host,
-                                std::span<VfAt const> vfs) {
+Result<GroupHold> guard_unused(LinuxKernelRoots const& roots, HostNetdevs const& host,
+                               std::span<VfAt const> vfs) {
     std::vector<dev_t> all;
     for (auto const& vf : vfs) {
         VFMGR_CHECK(check_netdevs(roots, host, vf));
@@ -239,7 +239,7 @@ Result<GroupLease> guard_unused(LinuxKernelRoots const& roots, HostNetdevs const
         auto const by = holders_of(holders, vfio_nodes_of(roots, vf.pci));
         if (!by.empty()) return fail(held_open(vf, by, errno_cause("readlink /proc/*/fd", EBUSY)));
     }
-    return GroupLease::take(roots, vfs);
+    return GroupHold::take(roots, vfs);
 }
 
 }  // namespace vfmgr

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a VF used by anybody? The kernel protects nothing: it takes a VF out of a running VM without a
-// word (kernel-and-libvirt.md, 2). So the process that changes a VF asks who holds it open, and
-// itself holds its VFIO group while it writes. What can't be read counts as used.
-// Free functions; any thread. A GroupLease is owned by the thread that writes.
+// Detects whether a VF is in use. The kernel protects nothing: it takes a VF out of a running VM
+// silently (kernel-and-libvirt.md, 2). So the process that changes a VF checks which processes hold
+// it open, and itself holds its VFIO group while it writes. What can't be read counts as used.
+// Free functions; any thread. A GroupHold is owned by the thread that writes.
 #pragma once
 
 #include <sys/types.h>
@@ -18,44 +18,44 @@
 
 namespace vfmgr {
 
-// A VF with its address of now.
+// A VF with its current address.
 struct VfAt {
     VfId id;
     PciAddress pci;
 };
 
-// Device numbers of the VFIO nodes through which a VF can be held: its group's and its own.
+// Returns the device numbers of the VFIO nodes that can hold a VF: its group's and its own.
 [[nodiscard]] std::vector<dev_t> vfio_nodes_of(LinuxKernelRoots const& roots,
                                                PciAddress const& pci);
 
-// By device number, so that neither mount namespaces nor other names for a node hide a holder.
+// Keyed by device number, so neither mount namespaces nor other names for a node hide a holder.
 using Holders = std::map<dev_t, std::vector<VfioHolder>>;
-// All processes but this one. An Error when any process's descriptors can't be read.
+// Checks all processes except this one. An Error when any process's descriptors can't be read.
 [[nodiscard]] Result<Holders> find_holders(LinuxKernelRoots const& roots,
                                            std::vector<dev_t> const& nodes);
-// Without repeats, by process.
+// One entry for each process.
 [[nodiscard]] std::vector<VfioHolder> holders_of(Holders const& holders,
                                                  std::vector<dev_t> const& nodes);
 
-// The VFIO groups of some VFs, held open: while it lives nobody else can begin to use them, and the
-// kernel may still remove or unbind them. A group has one opener at a time [src vfio_main.c], so an
-// open that succeeds says atomically that nobody used it.
-class GroupLease {
+// Holds the VFIO groups of some VFs open: while it lives no other process can begin to use them,
+// but the kernel may still remove or unbind them. A group has one opener at a time
+// [src vfio_main.c], so a successful open proves atomically that the group was unused.
+class GroupHold {
   public:
-    // vf_in_use naming VF and process when any is held.
-    [[nodiscard]] static Result<GroupLease> take(LinuxKernelRoots const& roots,
-                                                 std::span<VfAt const> vfs);
+    // vf_in_use, naming VF and process, when any is held.
+    [[nodiscard]] static Result<GroupHold> take(LinuxKernelRoots const& roots,
+                                                std::span<VfAt const> vfs);
     [[nodiscard]] std::size_t groups_held() const { return groups_.size(); }
 
   private:
-    explicit GroupLease(std::vector<FileDescriptor> groups) : groups_(std::move(groups)) {}
+    explicit GroupHold(std::vector<FileDescriptor> groups) : groups_(std::move(groups)) {}
     std::vector<FileDescriptor> groups_;
 };
 
-// Everything above and the VFs' own network devices: one that is up with an address, or part of a
-// bridge or bond, is in use by this host. So is an Ethernet VF with a driver and without a network
-// device: it may be in another network namespace. The lease is to be held until the write returned.
-[[nodiscard]] Result<GroupLease> guard_unused(LinuxKernelRoots const& roots,
-                                              HostNetdevs const& host, std::span<VfAt const> vfs);
+// Checks all of the above and the VFs' own network devices: one that is up with an address, or part
+// of a bridge or bond, is in use by this host. So is an Ethernet VF with a driver and no network
+// device: it may be in another network namespace. Keep the GroupHold until the write has returned.
+[[nodiscard]] Result<GroupHold> guard_unused(LinuxKernelRoots const& roots, HostNetdevs const& host,
+                                             std::span<VfAt const> vfs);
 
 }  // namespace vfmgr

@@ -8,7 +8,7 @@
 #include "vfmgr/kernel/driver_binding.hpp"
 #include "vfmgr/kernel/firmware.hpp"
 #include "vfmgr/kernel/hang.hpp"
-#include "vfmgr/kernel/host_leg.hpp"
+#include "vfmgr/kernel/host_interface.hpp"
 #include "vfmgr/kernel/pci_values.hpp"
 #include "vfmgr/kernel/pf_view.hpp"
 #include "vfmgr/kernel/rdma_links.hpp"
@@ -53,7 +53,7 @@ Error const* error_of(Result<T> const& result) {
     return result ? nullptr : &result.error();
 }
 
-// What was read although something else could not be is in the view beside the reason.
+// If one source can't be read, the view still has the others, beside the reason.
 PfState observe_pf(LinuxKernelRoots const& roots, DeviceBooks& books, NlSocket& socket,
                    NetworkSnapshot const& network, PciAddress const& pf, Deadline deadline) {
     auto const vfs = list_vfs(roots, pf);
@@ -98,23 +98,24 @@ Result<KernelView> LinuxKernel::observe(KernelScope const& scope) {
     view.routes = view_routes(network);
     for (auto const& pf : pfs) {
         auto state = observe_pf(roots_, books_, socket, network, pf, deadline);
-        look_for_hang(state);
+        detect_hang(state);
         state.observed_at = observed_at;
         view.pfs.emplace(pf, std::move(state));
     }
     return view;
 }
 
-// Somebody else's change of the PF's VFs that does not end. Our own are the daemon's to notice: a
-// worker that hangs does not answer.
-void LinuxKernel::look_for_hang(PfState& pf) {
+// Detects a change of the PF's VFs by another program that does not end. The daemon detects our
+// own: a worker that hangs does not answer.
+void LinuxKernel::detect_hang(PfState& pf) {
     auto const now = std::chrono::steady_clock::now();
     auto writers = find_numvfs_writers(roots_);
     std::erase_if(writers, [&](NumVfsWriter const& each) { return each.pf != pf.info.pci; });
     std::lock_guard const lock(mutex_);
-    std::erase_if(writers_, [&](auto const& seen) {
-        return seen.first.first == pf.info.pci &&
-               std::ranges::find(writers, seen.first.second, &NumVfsWriter::pid) == writers.end();
+    std::erase_if(writers_, [&](auto const& observed) {
+        return observed.first.first == pf.info.pci &&
+               std::ranges::find(writers, observed.first.second, &NumVfsWriter::pid) ==
+                   writers.end();
     });
     for (auto const& writer : writers) {
         auto const since = writers_.try_emplace({writer.pf, writer.pid}, now).first->second;
@@ -122,11 +123,11 @@ void LinuxKernel::look_for_hang(PfState& pf) {
         pf.stuck = describe(roots_, writer);
         pf.pci_busy = true;
     }
-    look_for_held_removal(pf, now);
+    detect_held_removal(pf, now);
 }
 
-// The card may be on its way out, without a process that writes anything. mutex_ is held.
-void LinuxKernel::look_for_held_removal(PfState& pf, Deadline now) {
+// Detects a removal of the card itself, with no process that writes anything. mutex_ is held.
+void LinuxKernel::detect_held_removal(PfState& pf, Deadline now) {
     auto const removal = find_held_removal(roots_, pf);
     if (!removal) {
         removals_.erase(pf.info.pci);
@@ -159,7 +160,7 @@ Result<Observed> LinuxKernel::configure(ConfigureVfs const& step, Deadline deadl
     return observed;
 }
 
-// Nobody else has it then: a step that hangs keeps its own.
+// Takes the open PF out of the map for exclusive use: a step that hangs keeps its own.
 std::optional<OpenPf> LinuxKernel::take_open(PciAddress const& pf) {
     std::lock_guard const lock(mutex_);
     auto kept = open_.extract(pf);

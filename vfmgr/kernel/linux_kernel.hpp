@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real kernel, in this process: reads sysfs and netlink, performs steps. No state but what was
-// looked up of PCI devices, PFs that are open, and since when others change VFs; any number of
-// threads, the claims of PFs and VFs being the callers'.
+// The real kernel, in this process: reads sysfs and netlink, performs steps. Its only state: cached
+// facts about PCI devices, open PFs, and when changes of VFs by other programs were first observed.
+// Any number of threads; the callers hold the claims of PFs and VFs.
 #pragma once
 
 #include <map>
@@ -25,16 +25,16 @@ class LinuxKernel : public Kernel {
   private:
     [[nodiscard]] Result<Observed> configure(ConfigureVfs const& step, Deadline deadline);
     [[nodiscard]] std::optional<OpenPf> take_open(PciAddress const& pf);
-    void look_for_hang(PfState& pf);
-    void look_for_held_removal(PfState& pf, Deadline now);
+    void detect_hang(PfState& pf);
+    void detect_held_removal(PfState& pf, Deadline now);
 
     LinuxKernelRoots roots_;
     DeviceBooks books_;
     LinkModules modules_;
     std::mutex mutex_;
-    std::map<std::pair<PciAddress, std::int32_t>, Deadline> writers_;  // mutex_; first seen
-    std::map<PciAddress, Deadline> removals_;                          // the same
-    std::map<PciAddress, OpenPf> open_;  // mutex_; while no step uses it
+    std::map<std::pair<PciAddress, std::int32_t>, Deadline> writers_;  // mutex_; first observed
+    std::map<PciAddress, Deadline> removals_;                          // mutex_; first observed
+    std::map<PciAddress, OpenPf> open_;  // mutex_; PFs that no step is using
 };
 
 }  // namespace vfmgr

@@ -20,7 +20,7 @@ Result<void> read_rdma(NetworkSnapshot& snapshot, Deadline deadline) {
     VFMGR_TRY(snapshot.rdma_devices, list_rdma_devices(*rdma, deadline));
     for (auto const& device : snapshot.rdma_devices) {
         auto listeners = list_cm_listeners(*rdma, device, deadline);
-        if (!listeners) {  // as of a device that has gone since
+        if (!listeners) {  // fails, for example, for a device that has gone since
             VFMGR_TRY(auto const now, list_rdma_devices(*rdma, deadline));
             if (std::ranges::find(now, device.index, &RdmaDevice::index) != now.end())
                 return fail(std::move(listeners).error());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One look at the host's network through netlink. Values; taken by any thread.
+// A snapshot of the host's network, read through netlink. Values; any thread may take one.
 #pragma once
 
 #include "vfmgr/netlink/address.hpp"
@@ -24,7 +24,7 @@ struct NetworkSnapshot {
     std::vector<Neighbour> neighbours;
     std::vector<RdmaDevice> rdma_devices;  // none where the kernel has no RDMA
     std::map<std::string, std::vector<CmListener>>
-        listeners;  // by RDMA device; only where some are
+        listeners;  // by RDMA device; devices without listeners are absent
     PacketFilter filter;
 };
 [[nodiscard]] Result<NetworkSnapshot> take_snapshot(Deadline deadline);

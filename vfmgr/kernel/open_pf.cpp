@@ -14,7 +14,7 @@
 namespace vfmgr {
 namespace {
 
-// A host may have hundreds of other interfaces, which are not asked for.
+// Queries only the given names: a host may have hundreds of other interfaces.
 Result<std::optional<PfNetdev>> find_netdev(LinuxKernelRoots const& roots, NlSocket& socket,
                                             std::vector<std::string> const& names,
                                             PciAddress const& pf, Deadline deadline) {
@@ -24,7 +24,7 @@ Result<std::optional<PfNetdev>> find_netdev(LinuxKernelRoots const& roots, NlSoc
     for (auto const& netdev : answers) {
         if (netdev)
             in_its_folder.push_back(&*netdev);
-        else if (netdev.error().problem != Problem::not_found)  // that one left just now
+        else if (netdev.error().problem != Problem::not_found)  // that interface left just now
             return fail(netdev.error());
     }
     auto const* const own = own_netdev(roots, std::move(in_its_folder), pf);
@@ -32,15 +32,15 @@ Result<std::optional<PfNetdev>> find_netdev(LinuxKernelRoots const& roots, NlSoc
                : std::nullopt;
 }
 
-// Asked of the interface that it was opened for, whatever that is called by now: ENODEV, and so
-// nothing, when it is gone (kernfs).
+// Reads the interface that the file was opened for, even if renamed since. Returns nothing when the
+// interface is gone: kernfs fails with ENODEV.
 std::string read_again(FileDescriptor const& uevent) {
     std::array<char, 256> buffer;
     auto const got = ::pread(uevent.get(), buffer.data(), buffer.size(), 0);
     return got > 0 ? std::string(buffer.data(), static_cast<std::size_t>(got)) : std::string();
 }
 
-// net_sysfs: netdev_uevent().
+// The format of net_sysfs: netdev_uevent().
 bool names(std::string const& uevent, PfNetdev const& netdev) {
     return uevent.find(fmt::format("INTERFACE={}\nIFINDEX={}\n", netdev.name, netdev.ifindex)) !=
            std::string::npos;
@@ -60,13 +60,13 @@ Result<OpenPf> OpenPf::open(LinuxKernelRoots const& roots, PciAddress const& pf,
     if (!open.netdev_ || found.size() != 1) return open;
     FileDescriptor uevent(
         ::open((path / "net" / found.front() / "uevent").c_str(), O_RDONLY | O_CLOEXEC));
-    open.said_ = read_again(uevent);
-    if (names(open.said_, *open.netdev_)) open.uevent_ = std::move(uevent);
+    open.event_ifname_ = read_again(uevent);
+    if (names(open.event_ifname_, *open.netdev_)) open.uevent_ = std::move(uevent);
     return open;
 }
 
 bool OpenPf::unchanged() const {
-    return uevent_ && read_again(uevent_) == said_;
+    return uevent_ && read_again(uevent_) == event_ifname_;
 }
 
 bool OpenPf::has_vf(std::uint16_t index) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PF that is open for changes of its VFs: a netlink socket, and what in sysfs says which network
-// interface is the PF's. Kept from one step to the next, because finding the interface takes longer
-// than setting it. Owned by one thread at a time; the caller holds the PF's claim.
+// A PF that is open for changes of its VFs: a netlink socket, and the sysfs file that identifies
+// the PF's network interface. Kept from one step to the next, because finding the interface takes
+// longer than setting it. Owned by one thread at a time; the caller holds the PF's claim.
 #pragma once
 
 #include "api/types/file_descriptor.hpp"
@@ -25,12 +25,12 @@ class OpenPf {
                                              Deadline deadline);
 
     // Asks the kernel whether this interface is still the PF's, with its name and number. False
-    // where one file can't tell: without an interface, or with several (representors). Open it
-    // again then.
+    // where one file can't answer that: with no interface, or with several (representors). Then
+    // open the PF again.
     [[nodiscard]] bool unchanged() const;
-    // Nothing when the PF has none.
+    // Empty when the PF has none.
     [[nodiscard]] std::optional<PfNetdev> const& netdev() const { return netdev_; }
-    [[nodiscard]] bool has_vf(std::uint16_t index) const;  // now
+    [[nodiscard]] bool has_vf(std::uint16_t index) const;  // checks now
     [[nodiscard]] NlSocket& socket() { return socket_; }
 
   private:
@@ -40,8 +40,8 @@ class OpenPf {
     NlSocket socket_;
     FileDescriptor folder_;  // the PF's, O_PATH
     std::optional<PfNetdev> netdev_;
-    FileDescriptor uevent_;  // of the only interface in it
-    std::string said_;       // by uevent_, of this name and number
+    FileDescriptor uevent_;     // of the PF's only interface
+    std::string event_ifname_;  // what uevent_ read for this name and number
 };
 
 }  // namespace vfmgr

@@ -13,18 +13,18 @@ extern "C" {
 namespace vfmgr {
 namespace {
 
-// The text database only: libpci leaks its udev handle where udev has no hardware database.
+// Uses only the text database: libpci leaks its udev handle where udev has no hardware database.
 constexpr int flags = PCI_LOOKUP_NO_NUMBERS | PCI_LOOKUP_NO_HWDB;
 
 void ignore(char*, ...) {}
 
-// libpci calls it when memory is out and expects it not to return; clang wants that said in the
-// attribute that libpci's own type has.
+// libpci calls it when out of memory and expects it not to return; clang wants the attribute that
+// libpci's own type has.
 __attribute__((noreturn)) void give_up(char*, ...) {
     std::abort();
 }
 
-// The one that libpci gives back is in the buffer, or a constant of its own.
+// The result of libpci points into the buffer or to a constant of libpci.
 std::string lookup(pci_access* access, int what, std::uint64_t vendor, std::uint64_t device) {
     std::array<char, 256> buffer{};
     auto const* const name =
@@ -39,8 +39,8 @@ void PciNameBook::Closed::operator()(pci_access* access) const noexcept {
     pci_cleanup(access);
 }
 
-// Without pci_init(): names need no access to devices, and pci_init() exits the process on errors.
-// It is pci_init() that would have set these three, which lookups call.
+// Skips pci_init(): names need no access to devices, and pci_init() exits the process on errors. It
+// would have set these three callbacks, which lookups call.
 PciNameBook::PciNameBook() : access_(pci_alloc()) {
     access_->error = give_up;
     access_->warning = ignore;

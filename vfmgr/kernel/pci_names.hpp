@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of PCI devices for people, from libpci's database. Facts come from sysfs, never from here.
-// Safe to call from any thread.
+// Human-readable names of PCI devices, from libpci's database. Facts come from sysfs, never from
+// here. Any thread.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ struct pci_access;
 namespace vfmgr {
 
 struct PciNames {
-    std::string vendor;  // "Intel Corporation"; "8086" when the database does not know it
+    std::string vendor;  // "Intel Corporation"; "8086" when the database has no name
     std::string device;
     bool operator==(PciNames const&) const = default;
 };

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<void> put_back(fs::path const& file, std::string const& value) {
+Result<void> restore(fs::path const& file, std::string const& value) {
     if (read_text(file) == value) return {};
     auto const error = write_text(file, value);
     if (error == 0) return {};
@@ -47,7 +47,7 @@ Result<void> set_override(LinuxKernelRoots const& roots, PciAddress const& pci,
         file, fmt::format("the driver of {} could not be chosen", to_string(pci)), error));
 }
 
-// Each is tried, whatever becomes of the others.
+// Tries each value, even after another has failed.
 Result<Observed> perform_step(LinuxKernelRoots const& roots, SetPciValues const& step, Deadline) {
     VFMGR_TRY(auto const vfs, list_vfs(roots, step.pf));
     Result<void> outcome;
@@ -55,14 +55,14 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, SetPciValues const&
         if (!done && outcome) outcome = done;
     };
     if (step.drivers_autoprobe)
-        note(put_back(pci_folder(roots, step.pf) / "sriov_drivers_autoprobe",
-                      *step.drivers_autoprobe ? "1" : "0"));
+        note(restore(pci_folder(roots, step.pf) / "sriov_drivers_autoprobe",
+                     *step.drivers_autoprobe ? "1" : "0"));
     for (auto const index : step.no_override)
         if (auto const vf = vfs.find(index); vf != vfs.end())
             note(set_override(roots, vf->second, ""));
     for (auto const& [index, methods] : step.reset_methods)
         if (auto const vf = vfs.find(index); vf != vfs.end())
-            note(put_back(pci_folder(roots, vf->second) / "reset_method", methods));
+            note(restore(pci_folder(roots, vf->second) / "reset_method", methods));
     VFMGR_CHECK(outcome);
     return Observed{};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and restores the sysfs values that a step changes only while it lasts, for steps that were
+// Reads and restores the sysfs values that a step changes only while it runs, for steps that were
 // interrupted. Free functions; the caller holds the PF's claim.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace vfmgr {
 // Absent when the kernel has no such file, or can't read it.
 [[nodiscard]] std::optional<bool> read_drivers_autoprobe(LinuxKernelRoots const& roots,
                                                          PciAddress const& pf);
-// Such as "flr bus"; empty when the kernel can't reset the function.
+// Returns "flr bus", for example; empty when the kernel can't reset the function.
 [[nodiscard]] std::string read_reset_methods(LinuxKernelRoots const& roots, PciAddress const& pci);
 
 // Sets the driver that the next probe binds. Empty: any driver that matches.

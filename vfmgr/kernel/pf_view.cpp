@@ -6,14 +6,14 @@
 
 #include <algorithm>
 
-#include "vfmgr/kernel/leg_filter.hpp"
+#include "vfmgr/kernel/interface_filter.hpp"
 #include "vfmgr/kernel/pci_values.hpp"
 #include "vfmgr/kernel/vf_files.hpp"
 
 namespace vfmgr {
 namespace {
 
-// "pf0vf3", "c1pf0vf3", "pf0hpf", "pf0sf88": ports of the NIC's switch that stand for functions.
+// "pf0vf3", "c1pf0vf3", "pf0hpf", "pf0sf88": ports of the NIC's switch that represent functions.
 // Since Linux 5.8 they are in the PF's net/ folder too (kernel-and-libvirt.md, 5).
 bool representor(Netdev const& netdev) {
     auto const& name = netdev.phys_port_name;
@@ -32,7 +32,7 @@ Netdev const* find_netdev(std::vector<Netdev> const& netdevs, std::optional<int>
     return found == netdevs.end() ? nullptr : &*found;
 }
 
-// Of the PF's folder. By its number: somebody may have renamed it since the netdevs were listed.
+// Finds a netdev of the PF's folder by number: it may have been renamed since they were listed.
 Netdev const* find_netdev(LinuxKernelRoots const& roots, std::vector<Netdev> const& netdevs,
                           PciAddress const& pf, std::string const& name) {
     auto const ifindex = read_number(pci_folder(roots, pf) / "net" / name / "ifindex");
@@ -58,38 +58,40 @@ std::optional<MacAddress> permanent_mac(NetworkSnapshot const& network, Netdev c
     return std::nullopt;
 }
 
-LegState view_leg(NetworkSnapshot const& network, LegId const& id, Netdev const& netdev) {
-    LegState leg;
-    leg.id = id;
-    leg.ifname = netdev.name;
-    leg.up = netdev.up;
-    leg.mtu = netdev.mtu;
-    leg.ours = ours(netdev);
+HostInterface view_interface(NetworkSnapshot const& network, InterfaceId const& id,
+                             Netdev const& netdev) {
+    HostInterface interface;
+    interface.id = id;
+    interface.ifname = netdev.name;
+    interface.up = netdev.up;
+    interface.mtu = netdev.mtu;
+    interface.ours = ours(netdev);
     for (auto const& address : network.host.addresses) {
         if (address.ifindex != netdev.ifindex) continue;
-        leg.addresses.push_back(address.address);
-        leg.prefixes.push_back(network_of(address.address, address.prefix_length));
+        interface.addresses.push_back(address.address);
+        interface.prefixes.push_back(network_of(address.address, address.prefix_length));
     }
     auto const filter = filter_at(network.filter, netdev);
-    leg.filtered = filter.addresses;
-    for (auto const& vm : filter.vms) leg.closed.push_back({vm.address, vm.mac, vm.responder});
+    interface.filtered = filter.addresses;
+    for (auto const& vm : filter.vms)
+        interface.closed.push_back({vm.address, vm.mac, vm.responder});
     for (auto const& route : network.routes)
         if (route.protocol == our_route_protocol && route.ifindex == netdev.ifindex &&
             route.prefix.length == route.prefix.address.bits())
-            leg.peers.push_back(
+            interface.peers.push_back(
                 {route.prefix.address, permanent_mac(network, netdev, route.prefix.address)});
-    return leg;
+    return interface;
 }
 
-std::vector<LegState> view_legs(NetworkSnapshot const& network, PciAddress const& pf,
-                                Netdev const& netdev) {
-    std::vector<LegState> legs{view_leg(network, {pf, std::nullopt}, netdev)};
+std::vector<HostInterface> view_interfaces(NetworkSnapshot const& network, PciAddress const& pf,
+                                           Netdev const& netdev) {
+    std::vector<HostInterface> interfaces{view_interface(network, {pf, std::nullopt}, netdev)};
     for (auto const& each : network.host.netdevs)
         if (each.vlan && each.parent_ifindex == netdev.ifindex)
-            legs.push_back(view_leg(network, {pf, each.vlan}, each));
-    std::sort(legs.begin(), legs.end(),
-              [](LegState const& a, LegState const& b) { return a.id.vlan < b.id.vlan; });
-    return legs;
+            interfaces.push_back(view_interface(network, {pf, each.vlan}, each));
+    std::sort(interfaces.begin(), interfaces.end(),
+              [](HostInterface const& a, HostInterface const& b) { return a.id.vlan < b.id.vlan; });
+    return interfaces;
 }
 
 VfState view_vf(LinuxKernelRoots const& roots, PfSources const& sources, PciAddress const& pf,
@@ -106,13 +108,13 @@ VfState view_vf(LinuxKernelRoots const& roots, PfSources const& sources, PciAddr
     auto const& ports = sources.eswitch.ports;
     if (auto const port = std::ranges::find(ports, index, &VfPort::vf); port != ports.end())
         vf.settings.roce = port->roce;
-    // Its nodes were looked up for that already; once more only where somebody holds one.
+    // The search for holders already looked up the nodes; repeat that only where one is held.
     if (!sources.holders.empty())
         vf.holders = holders_of(sources.holders, vfio_nodes_of(roots, pci));
     return vf;
 }
 
-// Without ib_ipoib an InfiniBand PF has no network device that would tell.
+// Without ib_ipoib an InfiniBand PF has no network device to read this from.
 LinkLayer link_layer_of(LinuxKernelRoots const& roots, PciAddress const& pf,
                         std::string const& rdma_device) {
     auto const port = pci_folder(roots, pf) / "infiniband" / rdma_device / "ports/1";
@@ -120,7 +122,7 @@ LinkLayer link_layer_of(LinuxKernelRoots const& roots, PciAddress const& pf,
                                                           : LinkLayer::ethernet;
 }
 
-// The files of an RDMA device tell the GUID also without ib_ipoib.
+// The RDMA device's files have the GUID even without ib_ipoib.
 std::optional<Guid> node_guid_of(LinuxKernelRoots const& roots, PciAddress const& pf,
                                  std::string const& rdma_device) {
     auto const text = read_text(pci_folder(roots, pf) / "infiniband" / rdma_device / "node_guid");
@@ -128,7 +130,7 @@ std::optional<Guid> node_guid_of(LinuxKernelRoots const& roots, PciAddress const
     return guid && guid->value != 0 ? std::optional(*guid) : std::nullopt;
 }
 
-// A process that ended since is none any more; its name may be gone with it.
+// A process that has ended no longer listens; its name may be gone with it.
 std::vector<RdmaListener> view_listeners(LinuxKernelRoots const& roots,
                                          NetworkSnapshot const& network,
                                          std::optional<std::string> const& device) {
@@ -179,12 +181,13 @@ Netdev const* pf_netdev(LinuxKernelRoots const& roots, std::vector<Netdev> const
     return own_netdev(roots, std::move(in_its_folder), pf);
 }
 
-Netdev const* leg_netdev(LinuxKernelRoots const& roots, std::vector<Netdev> const& netdevs,
-                         LegId const& leg) {
-    auto const* const parent = pf_netdev(roots, netdevs, leg.pf);
-    if (parent == nullptr || !leg.vlan) return parent;
+Netdev const* interface_netdev(LinuxKernelRoots const& roots, std::vector<Netdev> const& netdevs,
+                               InterfaceId const& interface) {
+    auto const* const parent = pf_netdev(roots, netdevs, interface.pf);
+    if (parent == nullptr || !interface.vlan) return parent;
     for (auto const& netdev : netdevs)
-        if (netdev.vlan == leg.vlan && netdev.parent_ifindex == parent->ifindex) return &netdev;
+        if (netdev.vlan == interface.vlan && netdev.parent_ifindex == parent->ifindex)
+            return &netdev;
     return nullptr;
 }
 
@@ -222,7 +225,7 @@ Result<PfState> view_pf(LinuxKernelRoots const& roots, DeviceBooks& books, PfSou
     if (auto const* const controller =
             find_netdev(sources.network.host.netdevs, netdev->controller_ifindex))
         state.info.controller = controller->name;
-    state.legs = view_legs(sources.network, pf, *netdev);
+    state.interfaces = view_interfaces(sources.network, pf, *netdev);
     state.listeners = view_listeners(roots, sources.network, state.info.rdma_device);
     if (state.info.rdma_device) return state;
     if (auto const* const soft = rdma_device_on(sources.network.rdma_devices, netdev->ifindex)) {

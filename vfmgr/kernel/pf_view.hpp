@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of KernelView put together from sysfs and one look at the network. Free functions; any
-// thread. What they are given is what they see: nothing here talks to netlink.
+// Builds the parts of KernelView from sysfs and one network snapshot. Free functions; any thread.
+// They use only what they are given: nothing here talks to netlink.
 #pragma once
 
 #include "vfmgr/kernel/in_use.hpp"
@@ -14,18 +14,19 @@
 namespace vfmgr {
 
 [[nodiscard]] LinkLayer link_layer_of(Netdev const& netdev);
-// The PF's own network device among those of its folder: no representor, the lowest port.
+// Selects the PF's own network device from its folder: no representor, the lowest port.
 [[nodiscard]] Netdev const* own_netdev(LinuxKernelRoots const& roots,
                                        std::vector<Netdev const*> in_its_folder,
                                        PciAddress const& pf);
-// The same among all of the host.
+// The same, among all netdevs of the host.
 [[nodiscard]] Netdev const* pf_netdev(LinuxKernelRoots const& roots,
                                       std::vector<Netdev> const& netdevs, PciAddress const& pf);
-// The same device or a VLAN device on it, whoever made it.
-[[nodiscard]] Netdev const* leg_netdev(LinuxKernelRoots const& roots,
-                                       std::vector<Netdev> const& netdevs, LegId const& leg);
+// Returns the PF's device or a VLAN device on it, even if vfmgr did not make it.
+[[nodiscard]] Netdev const* interface_netdev(LinuxKernelRoots const& roots,
+                                             std::vector<Netdev> const& netdevs,
+                                             InterfaceId const& interface);
 
-// What devlink says of the PF; its VFs have ports in switchdev mode alone.
+// devlink's view of the PF; its VFs have ports in switchdev mode alone.
 struct Switch {
     std::optional<EswitchMode> mode;
     std::vector<VfPort> ports;
@@ -36,7 +37,7 @@ struct PfSources {
     Holders const& holders;
     Switch const& eswitch;
 };
-// What is looked up once, not at every look.
+// Facts that are read once, not on every observation.
 struct DeviceBooks {
     PciNameBook names;
     VfioAliases vfio;
@@ -45,8 +46,8 @@ struct DeviceBooks {
 [[nodiscard]] Result<PfState> view_pf(LinuxKernelRoots const& roots, DeviceBooks& books,
                                       PfSources const& sources, PciAddress const& pf);
 
-// Main-table routes without default routes, the host's own addresses, and what vfmgr made: its peer
-// routes and everything on its VLAN devices, which are in the legs.
+// Main-table routes except default routes, the host's own addresses, and what vfmgr made: its peer
+// routes and everything on its VLAN devices, which the interfaces list.
 [[nodiscard]] std::vector<HostRoute> view_routes(NetworkSnapshot const& network);
 
 }  // namespace vfmgr

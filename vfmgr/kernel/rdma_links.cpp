@@ -40,36 +40,36 @@ NetdevState state_of(std::vector<Netdev> const& all, Netdev const& netdev) {
     return state;
 }
 
-// A process that ended since is none any more; its name may be gone with it.
+// A process that has ended uses nothing; its name may be gone with it.
 void name_processes(LinuxKernelRoots const& roots, std::vector<RdmaUser>& users) {
     for (auto& user : users)
         if (user.pid)
             user.comm = read_text(roots.proc / std::to_string(*user.pid) / "comm").value_or("");
 }
 
-// Hardware's users are nobody's question here, and a NIC may have thousands of queue pairs.
-ObservedRdmaLink look_at(LinuxKernelRoots const& roots, NlSocket& rdma,
-                         std::vector<Netdev> const& netdevs, RdmaDevice const& device,
-                         Deadline deadline) {
-    ObservedRdmaLink seen;
-    seen.type = soft_type(device);
+// Skips the users of hardware: they don't matter here, and a NIC may have thousands of queue pairs.
+ObservedRdmaLink observe_link(LinuxKernelRoots const& roots, NlSocket& rdma,
+                              std::vector<Netdev> const& netdevs, RdmaDevice const& device,
+                              Deadline deadline) {
+    ObservedRdmaLink observed;
+    observed.type = soft_type(device);
     for (auto const& port : device.ports) {
         auto const* const netdev = port.ifindex ? netdev_of(netdevs, *port.ifindex) : nullptr;
-        if (netdev && !seen.netdev) seen.netdev = netdev->name;
-        seen.active = seen.active || port.state == rdma_port_active;
+        if (netdev && !observed.ifname) observed.ifname = netdev->name;
+        observed.active = observed.active || port.state == rdma_port_active;
     }
-    if (!seen.type) return seen;
+    if (!observed.type) return observed;
     auto users = list_rdma_users(rdma, device, deadline);
     if (!users) {
-        seen.users_unknown = detail_with_causes(users.error());
-        return seen;
+        observed.users_unknown = detail_with_causes(users.error());
+        return observed;
     }
     name_processes(roots, *users);
-    seen.users = std::move(*users);
-    return seen;
+    observed.users = std::move(*users);
+    return observed;
 }
 
-// "alias rdma-link-rxe rdma_rxe" in modules.alias; to modprobe "-" and "_" are the same.
+// "alias rdma-link-rxe rdma_rxe" in modules.alias; modprobe treats "-" and "_" alike.
 bool names_alias(std::string_view line, std::string_view alias) {
     constexpr std::string_view keyword = "alias ";
     if (!line.starts_with(keyword)) return false;
@@ -97,7 +97,7 @@ Result<RdmaDevice const*> find_soft(std::vector<RdmaDevice> const& devices,
                 "it belongs to hardware: vfctl rdma list");
 }
 
-// Between the plan and now somebody may have begun to use it.
+// Checks again: a user may have appeared since the plan.
 Result<void> check_unused(LinuxKernelRoots const& roots, NlSocket& rdma, RdmaDevice const& device,
                           Deadline deadline) {
     auto users = list_rdma_users(rdma, device, deadline);
@@ -115,7 +115,7 @@ Result<void> check_unused(LinuxKernelRoots const& roots, NlSocket& rdma, RdmaDev
         "stop that first, or delete it with --force");
 }
 
-// What the kernel itself has of it goes with it; who can't be seen was accepted with the force.
+// The kernel's own objects go with the link; the force flag accepted users that can't be listed.
 Result<void> check_unused_by_processes(LinuxKernelRoots const& roots, NlSocket& rdma,
                                        RdmaDevice const& device, Deadline deadline) {
     auto users = list_rdma_users(rdma, device, deadline);
@@ -160,7 +160,7 @@ Result<HostNetworkView> view_host_network(LinuxKernelRoots const& roots, LinkMod
     if (!rdma) return fail(std::move(rdma).error());
     VFMGR_TRY(auto const devices, list_rdma_devices(*rdma, deadline));
     for (auto const& device : devices)
-        view.rdma[device.name] = look_at(roots, *rdma, netdevs, device, deadline);
+        view.rdma[device.name] = observe_link(roots, *rdma, netdevs, device, deadline);
     return view;
 }
 
@@ -173,14 +173,14 @@ Result<Observed> perform_step(LinuxKernelRoots const&, AddSoftRdmaLink const& st
     if (auto const there = std::ranges::find(devices, link.name, &RdmaDevice::name);
         there != devices.end()) {
         bool const on_it = std::ranges::any_of(
-            there->ports, [&](RdmaPort const& port) { return port.ifname == link.netdev; });
+            there->ports, [&](RdmaPort const& port) { return port.ifname == link.ifname; });
         if (soft_type(*there) == link.type && on_it) return Observed{};
         return fail(Problem::conflict,
                     fmt::format("there is an RDMA device {} already, and it is no {} link on {}",
-                                link.name, type, link.netdev),
+                                link.name, type, link.ifname),
                     "choose another name");
     }
-    VFMGR_CHECK(add_rdma_link(rdma, {link.name, link.netdev, type}, deadline));
+    VFMGR_CHECK(add_rdma_link(rdma, {link.name, link.ifname, type}, deadline));
     return Observed{{rdma_link_advice(link)}};
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RDMA links that are asked for by name: what there is of them, making and deleting them. Any
-// thread.
+// Observes, makes and deletes the RDMA links that are configured by name. Any thread.
 #pragma once
 
 #include <filesystem>
@@ -12,15 +11,15 @@
 
 namespace vfmgr {
 
-// Whether the module that makes links of a type is loaded, or can be: from /sys/module,
-// modules.alias and modules.builtin, which are read again only when depmod has written them anew.
+// Tells whether the module for a link type is loaded or loadable: from /sys/module, modules.alias
+// and modules.builtin, which are read again only when depmod has rewritten them.
 class LinkModules {
   public:
     // Absent when these can't be read.
     [[nodiscard]] std::optional<bool> there(LinuxKernelRoots const& roots, SoftRdmaType type);
 
   private:
-    std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // guards the members below
     std::filesystem::file_time_type written_at_{};
     std::map<SoftRdmaType, bool> loadable_;
 };
@@ -30,8 +29,8 @@ class LinkModules {
 
 [[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots,
                                             AddSoftRdmaLink const& step, Deadline deadline);
-// link_in_use while anybody uses it, or nobody can say, unless forced; while a process does, forced
-// or not: the kernel would wait for it, and whoever asks would hang.
+// link_in_use while it has users, or its users are unknown, unless forced; while a process uses it,
+// even if forced: the kernel would wait for that process, and the caller would hang.
 [[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots,
                                             RemoveSoftRdmaLink const& step, Deadline deadline);
 

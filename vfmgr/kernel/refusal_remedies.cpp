@@ -25,7 +25,7 @@ constexpr unsigned ethernet_only =
     switching | rates | bit(VfAttribute::mac) | bit(VfAttribute::vlan);
 constexpr int any_error = 0;
 
-// {0} is the attribute's name, {1} the PF's address. The first row that fits is the remedy.
+// {0} is the attribute's name, {1} the PF's address. The first matching row is the remedy.
 struct Row {
     unsigned attributes;
     int error;
@@ -33,7 +33,7 @@ struct Row {
     std::string_view remedy;
 };
 constexpr std::array rows{
-    // kernel-and-libvirt.md, 4: in switchdev mode mlx5 has VLAN, rates and trust not.
+    // kernel-and-libvirt.md, 4: in switchdev mode mlx5 lacks VLAN, rates and trust.
     Row{bit(VfAttribute::vlan), EOPNOTSUPP, Where::switchdev,
         "the NIC is in switchdev mode: tag the VF's traffic at its representor (bridge, tc or "
         "Open vSwitch), and leave vlan out or list it in best_effort"},
@@ -47,18 +47,18 @@ constexpr std::array rows{
     Row{ethernet_only, EOPNOTSUPP, Where::infiniband,
         "a VF of an InfiniBand PF has no {0}: leave it out; node_guid, port_guid and link_state "
         "can be set"},
-    // kernel-and-libvirt.md, 4: not the manager of its own switch.
+    // kernel-and-libvirt.md, 4: the PF does not manage its own switch.
     Row{any, EPERM, Where::anywhere,
         "look whether the NIC is in DPU mode: its switch is managed on the DPU, and {0} is set "
         "there; otherwise vfmgr lacks CAP_NET_ADMIN"},
-    // kernel-and-libvirt.md, 4: mlx5 takes 802.1ad from nobody.
+    // kernel-and-libvirt.md, 4: mlx5 always refuses 802.1ad.
     Row{bit(VfAttribute::vlan), EPROTONOSUPPORT, Where::anywhere,
         "this driver tags with 802.1Q only: leave the VLAN's proto out"},
-    // kernel-and-libvirt.md, 4: ndo_set_vf_guid is IPoIB's.
+    // kernel-and-libvirt.md, 4: only IPoIB has ndo_set_vf_guid.
     Row{guids, EOPNOTSUPP, Where::anywhere,
         "GUIDs of VFs are set by InfiniBand PFs: leave {0} out"},
     // kernel-and-libvirt.md, 5: a VF has a port, with its functions, in switchdev mode; Linux 6.2.
-    // Before, the kernel calls the attribute an unknown one: EINVAL.
+    // Earlier kernels reject the attribute as unknown: EINVAL.
     Row{bit(VfAttribute::roce), any_error, Where::switchdev,
         "it takes Linux 6.2 and a driver that can (devlink port function set ... roce): leave {0} "
         "out, or list it in best_effort"},
@@ -68,7 +68,7 @@ constexpr std::array rows{
     // drivers/pci/iov.c, sriov_vf_msix_count_store()
     Row{bit(VfAttribute::msix_vectors), EBUSY, Where::anywhere,
         "unbind the VF from its driver first"},
-    // igb, ixgbe, i40e: a rate is judged by the link's speed, and 0 the only minimum of some.
+    // igb, ixgbe, i40e check a rate against the link's speed; some accept only 0 as minimum.
     Row{rates, EINVAL, Where::anywhere,
         "the PF's link must be up and the rate within its speed; many drivers know no minimum: "
         "leave it out, or list it in best_effort"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to do when a driver refuses an attribute of a VF. A table, each row with its source. Pure.
+// Remedies for attributes of VFs that a driver refuses. A table, each row with its source. Pure.
 #pragma once
 
 #include "api/types/pf_info.hpp"
@@ -14,7 +14,7 @@ struct RefusedAttribute {
     std::optional<EswitchMode> eswitch_mode;
     std::string pf;  // its PCI address, for commands
 };
-// A clause without a full stop, as every remedy.
+// Returns a clause without a full stop, like every remedy.
 [[nodiscard]] std::string remedy_for(RefusedAttribute const& refused);
 
 }  // namespace vfmgr

@@ -30,7 +30,7 @@ Error stuck_error(KernelSubject const& subject, std::string const& reason) {
                 "look in the kernel's log for what it waits for; no RDMA link can be made or "
                 "deleted until it ends, or the host is rebooted"};
     return {Problem::pf_stuck, detail,
-            "end what holds its VFs, or reboot the host; VFs of other PFs can be lent"};
+            "end what holds its VFs, or reboot the host; VFs of other PFs can be attached"};
 }
 
 std::uint64_t milliseconds_until(Deadline deadline) {
@@ -80,7 +80,7 @@ void RemoteKernel::await_predecessor(KernelSubject const& subject) {
     while (Steady::now() < no_predecessor_after_ && !worker_of(subject, slot)) {
         {
             std::lock_guard const lock(slot.mutex);
-            if (slot.worker) return;  // and it hangs
+            if (slot.worker) return;  // it hangs
         }
         workers_.await_predecessor(subject, no_predecessor_after_);
     }
@@ -98,7 +98,7 @@ Result<WorkerAnswer> RemoteKernel::ask(KernelSubject const& subject, WorkerReque
                         {words_of(request), system_clock().now(), holds_pci_lock(request.step)}));
 }
 
-// What a late worker would still do nobody expects any more: it must end before another begins.
+// A late worker could still apply an abandoned request: it must end before another begins.
 Error RemoteKernel::give_up(KernelSubject const& subject, Slot& slot, Worker& worker, Hang hang) {
     {
         std::lock_guard const lock(slot.mutex);
@@ -115,7 +115,7 @@ Error RemoteKernel::give_up(KernelSubject const& subject, Slot& slot, Worker& wo
                                    worker.pid(), hang.what, worker.where()));
 }
 
-// A predecessor's time is not the step's.
+// The wait for a predecessor does not count against the step's deadline.
 Result<Observed> RemoteKernel::perform(KernelStep const& step, Deadline deadline) {
     auto const came = Steady::now();
     await_predecessor(subject_of(step));

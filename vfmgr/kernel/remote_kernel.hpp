@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel through worker processes, one for each PF and one for the host's network: whatever
-// hangs in the kernel hangs there. A worker that does not answer in time is killed; while the
-// kernel keeps it, its PF is stuck, every question about it is answered at once, and its last known
-// state is shown. When it is gone, a new one takes over. Any thread may call.
+// The kernel through worker processes, one for each PF and one for the host's network: any hang in
+// the kernel hits a worker, not the daemon. A worker that does not answer in time is killed. While
+// the kernel keeps it, its PF is stuck: every request for it is answered at once, with its last
+// known state. When it is gone, a new worker takes over. Any thread may call.
 #pragma once
 
 #include <functional>
@@ -19,30 +19,29 @@ namespace vfmgr {
 struct RemoteKernelTimes {
     std::chrono::milliseconds observe{20'000};
     std::chrono::milliseconds grace = step_grace;
-    std::chrono::milliseconds end{2'000};  // for a killed worker to be gone
-    // For a worker of an earlier vfmgrd to end the step that it is at: the longest one, and its
-    // grace.
+    std::chrono::milliseconds end{2'000};  // for a killed worker to exit
+    // Time for a worker of an earlier vfmgrd to finish its step: the longest step plus its grace.
     std::chrono::milliseconds predecessor = longest_kernel_step + step_grace;
 };
 
-// How workers are started: parts of worker_process.hpp.
+// How workers are started, from worker_process.hpp.
 struct WorkerStarter {
-    // At once: pf_stuck while one of an earlier vfmgrd is still there.
+    // Returns at once: pf_stuck while a worker of an earlier vfmgrd is still there.
     std::function<Result<WorkerProcess>(KernelSubject const&)> start;
-    // Until it seems worth another try, at the latest until the deadline.
+    // Waits until another try seems worthwhile, at the latest until the deadline.
     std::function<void(KernelSubject const&, Deadline)> await_predecessor;
 };
 
 class RemoteKernel final : public Kernel {
   public:
     using ListPfs = std::function<Result<std::vector<PciAddress>>()>;
-    // Each by its functions, the first of which its worker is of.
+    // Each card with its functions; the card's worker is that of the first one.
     using ListCards = std::function<Result<std::vector<CardFunctions>>()>;
     RemoteKernel(ListPfs list_pfs, ListCards list_cards, WorkerStarter workers,
                  RemoteKernelTimes times = {});
 
-    // While a worker of an earlier vfmgrd is at its step, its PF is stuck: a look at everything
-    // says so at once, whereas who looks at that PF alone, or is to change it, waits for the end.
+    // While a worker of an earlier vfmgrd runs a step, its PF is stuck. A full observation reports
+    // that at once; an observation or a change of that PF alone waits for the step's end.
 
     [[nodiscard]] Result<KernelView> observe(KernelScope const& scope) override;
     [[nodiscard]] Result<Observed> perform(KernelStep const& step, Deadline deadline) override;
@@ -50,14 +49,14 @@ class RemoteKernel final : public Kernel {
         std::optional<PciAddress> const& function) override;
 
   private:
-    // What hangs: which request, since when.
+    // The request that hangs, and since when.
     struct Hang {
         std::string what;
         Time since{};
         bool pci_busy = false;
     };
     struct Slot {
-        std::mutex mutex;  // guards what follows; never held while a worker is asked
+        std::mutex mutex;  // guards the members below; never held during a request to the worker
         std::shared_ptr<Worker> worker;
         std::optional<Hang> hang;  // of that worker
         KernelView last;
@@ -81,9 +80,9 @@ class RemoteKernel final : public Kernel {
     WorkerStarter const workers_;
     RemoteKernelTimes const times_;
     Deadline const no_predecessor_after_;
-    std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // guards the members below
     std::map<KernelSubject, std::unique_ptr<Slot>> slots_;
-    std::vector<HostRoute> routes_;  // as last seen
+    std::vector<HostRoute> routes_;  // as last observed
 };
 
 }  // namespace vfmgr

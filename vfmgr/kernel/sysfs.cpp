@@ -30,7 +30,7 @@ Error unreadable(fs::path const& file, std::string const& call, int error) {
         {errno_cause(call + " " + file.string(), error)}};
 }
 
-// "virtfn12" is 12. Nothing else is a VF.
+// Parses "virtfn12" as 12. No other name is a VF.
 std::optional<std::uint16_t> virtfn_index(std::string_view name) {
     constexpr std::string_view prefix = "virtfn";
     if (!name.starts_with(prefix)) return std::nullopt;
@@ -43,13 +43,13 @@ std::optional<std::uint16_t> virtfn_index(std::string_view name) {
     return index;
 }
 
-// Or why they can't be read: to see none would be an answer.
+// An unreadable folder is an error: an empty list would be a valid answer.
 Result<std::vector<std::string>> list_entries(fs::path const& folder) {
     std::error_code error;
     fs::directory_iterator it(folder, error);
     if (error) return fail(unreadable(folder, "opendir", error.value()));
     std::vector<std::string> names;
-    // Entries may go while we read: increment() with an error code ends the loop then.
+    // Entries may go while we read: increment() with an error code then ends the loop.
     for (fs::directory_iterator const end; !error && it != end; it.increment(error))
         names.push_back(it->path().filename().string());
     std::sort(names.begin(), names.end());
@@ -97,7 +97,7 @@ int write_text(fs::path const& file, std::string_view text) {
 }
 
 std::optional<std::string> link_name(fs::path const& link) {
-    // Not fs::read_symlink(): it asks twice, and a look at a thousand VFs reads thousands of links.
+    // fs::read_symlink() makes two calls, and a thousand VFs have thousands of links to read.
     std::array<char, PATH_MAX> target;
     auto const size = ::readlink(link.c_str(), target.data(), target.size());
     if (size < 0) return std::nullopt;
@@ -110,7 +110,7 @@ std::vector<std::string> entries(fs::path const& folder) {
 }
 
 fs::path pci_folder(LinuxKernelRoots const& roots, PciAddress const& pci) {
-    // In one piece: joining paths takes them apart, and a look at a thousand VFs joins thousands.
+    // Builds one string: joining paths parses them, and a thousand VFs take thousands of joins.
     return roots.sysfs.native() + "/bus/pci/devices/" + to_string(pci);
 }
 
@@ -186,7 +186,7 @@ std::optional<std::uint32_t> iommu_group_of(LinuxKernelRoots const& roots, PciAd
 }
 
 std::optional<std::int32_t> numa_node_of(LinuxKernelRoots const& roots, PciAddress const& pci) {
-    // "-1" is no node, and no number for read_number() either.
+    // "-1" means no node, and read_number() rejects it too.
     auto const node = read_number(pci_folder(roots, pci) / "numa_node");
     if (!node || *node > INT32_MAX) return std::nullopt;
     return static_cast<std::int32_t>(*node);

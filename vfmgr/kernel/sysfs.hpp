@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading PCI devices and VFs from sysfs, and writing single attributes. Free functions; any
-// thread. Never reads sriov_numvfs or driver_override: both take the device's lock and hang while a
-// resize hangs (kernel-and-libvirt.md, 1).
+// Reads PCI devices and VFs from sysfs, and writes single attributes. Free functions; any thread.
+// Never reads sriov_numvfs or driver_override: both take the device's lock and hang while a resize
+// hangs (kernel-and-libvirt.md, 1).
 #pragma once
 
 #include <filesystem>
@@ -17,37 +17,37 @@ namespace vfmgr {
 
 [[nodiscard]] std::filesystem::path running_kernels_modules();  // "/lib/modules/6.1.0-41-amd64"
 
-// Where the kernel's file systems are. Tests give trees of their own.
+// Mount points of the kernel's file systems. Tests pass their own trees.
 struct LinuxKernelRoots {
     std::filesystem::path sysfs = "/sys";
     std::filesystem::path proc = "/proc";
     std::filesystem::path dev = "/dev";
     std::filesystem::path udev = "/run/udev";
     std::filesystem::path modules = running_kernels_modules();
-    std::filesystem::path programs = "/usr/bin";  // where a card's own tool is
+    std::filesystem::path programs = "/usr/bin";  // folder of the cards' own tools
 };
 
-// The file's text without the final newline.
+// Returns the file's text without the final newline.
 [[nodiscard]] Result<std::string> read_text(std::filesystem::path const& file);
-// Decimal, or hexadecimal after 0x; a sign is none.
+// Parses decimal, or hexadecimal after 0x; rejects a sign.
 [[nodiscard]] Result<std::uint64_t> read_number(std::filesystem::path const& file);
-// One write() of the whole text. 0, or the errno of open() or write().
+// Writes the whole text in one write(). Returns 0, or the errno of open() or write().
 [[nodiscard]] int write_text(std::filesystem::path const& file, std::string_view text);
-// The last part of where a link points; nothing when there is no link.
+// Returns the last component of the link's target; nothing when there is no link.
 [[nodiscard]] std::optional<std::string> link_name(std::filesystem::path const& link);
-// Names of the entries of a folder, sorted; none when there is no such folder.
+// Returns the names of a folder's entries, sorted; none when there is no such folder.
 [[nodiscard]] std::vector<std::string> entries(std::filesystem::path const& folder);
 
 [[nodiscard]] std::filesystem::path pci_folder(LinuxKernelRoots const& roots,
                                                PciAddress const& pci);
-// Devices with sriov_totalvfs, ascending.
+// Lists devices with sriov_totalvfs, ascending.
 [[nodiscard]] Result<std::vector<PciAddress>> list_pfs(LinuxKernelRoots const& roots);
-// The errno of opening its folder is the cause.
+// `error`, the errno of opening the PF's folder, is the cause.
 [[nodiscard]] Error no_such_device(LinuxKernelRoots const& roots, PciAddress const& pf, int error);
-// From the virtfnN links, the only truth: addresses change with the number of VFs.
+// Read from the virtfnN links, the only reliable source: addresses change with the number of VFs.
 using VfAddresses = std::map<std::uint16_t, PciAddress>;
 [[nodiscard]] Result<VfAddresses> list_vfs(LinuxKernelRoots const& roots, PciAddress const& pf);
-// not_found, naming how many there are.
+// not_found, with the number of VFs, when there is no such VF.
 [[nodiscard]] Result<PciAddress> vf_address(LinuxKernelRoots const& roots, VfId const& vf);
 [[nodiscard]] Result<std::uint16_t> total_vfs(LinuxKernelRoots const& roots, PciAddress const& pf);
 
@@ -57,12 +57,12 @@ using VfAddresses = std::map<std::uint16_t, PciAddress>;
                                                           PciAddress const& pci);
 [[nodiscard]] std::optional<std::int32_t> numa_node_of(LinuxKernelRoots const& roots,
                                                        PciAddress const& pci);
-// Names of its network and RDMA devices.
+// Names of the function's network and RDMA devices.
 [[nodiscard]] std::vector<std::string> netdevs_of(LinuxKernelRoots const& roots,
                                                   PciAddress const& pci);
 [[nodiscard]] std::vector<std::string> rdma_devices_of(LinuxKernelRoots const& roots,
                                                        PciAddress const& pci);
-// By the presence of vfio-dev/, not by the driver's name: there are variants (mlx5_vfio_pci).
+// Checks for vfio-dev/, not for the driver's name: there are variants (mlx5_vfio_pci).
 [[nodiscard]] bool bound_to_vfio(LinuxKernelRoots const& roots, PciAddress const& pci);
 
 }  // namespace vfmgr

@@ -10,13 +10,13 @@
 namespace vfmgr {
 namespace {
 
-constexpr int receive_bytes = 16 * 1024 * 1024;  // some hundred VFs appear at once
+constexpr int receive_bytes = 16 * 1024 * 1024;  // a few hundred VFs appear at once
 
-struct ReleaseDevice {
+struct UnrefDevice {
     void operator()(udev_device* device) const { udev_device_unref(device); }
 };
 
-// False: the deadline came, or udev can't be heard any more.
+// False: the deadline passed, or udev's socket failed.
 bool readable(int fd, Deadline deadline) {
     while (true) {
         auto const left = std::chrono::ceil<std::chrono::milliseconds>(
@@ -29,11 +29,11 @@ bool readable(int fd, Deadline deadline) {
 
 }  // namespace
 
-void UdevWatch::Release::operator()(udev* context) const {
+void UdevWatch::Unref::operator()(udev* context) const {
     udev_unref(context);
 }
 
-void UdevWatch::Release::operator()(udev_monitor* monitor) const {
+void UdevWatch::Unref::operator()(udev_monitor* monitor) const {
     udev_monitor_unref(monitor);
 }
 
@@ -56,7 +56,7 @@ Result<UdevWatch> UdevWatch::open(LinuxKernelRoots const& roots) {
 void UdevWatch::await_added(std::set<PciAddress> devices, Deadline deadline) {
     if (!monitor_) return;
     while (!devices.empty() && readable(udev_monitor_get_fd(monitor_.get()), deadline)) {
-        std::unique_ptr<udev_device, ReleaseDevice> const device(
+        std::unique_ptr<udev_device, UnrefDevice> const device(
             udev_monitor_receive_device(monitor_.get()));
         if (!device || std::string_view(udev_device_get_action(device.get())) != "add") continue;
         if (auto const pci = PciAddress::parse(udev_device_get_sysname(device.get())))

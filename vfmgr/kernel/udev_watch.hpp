@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits until udev is done with devices that appear: above all, until it has loaded their drivers.
+// Waits until udev has processed devices that appear: above all, until it has loaded their drivers.
 // Owned by one thread.
 #pragma once
 
@@ -18,17 +18,17 @@ class UdevWatch {
   public:
     // Open it before the devices appear. Where udev does not run there is nothing to wait for.
     [[nodiscard]] static Result<UdevWatch> open(LinuxKernelRoots const& roots);
-    // Until udev has processed the "add" of each of these PCI devices, or the deadline: udev may be
-    // stuck in a rule of the host's own, and then nobody waits for it any longer.
+    // Waits until udev has processed the "add" of each of these PCI devices, or until the deadline:
+    // a rule of the host's own may block udev, and then the wait ends.
     void await_added(std::set<PciAddress> devices, Deadline deadline);
 
   private:
-    struct Release {
+    struct Unref {
         void operator()(udev* context) const;
         void operator()(udev_monitor* monitor) const;
     };
-    std::unique_ptr<udev, Release> context_;
-    std::unique_ptr<udev_monitor, Release> monitor_;
+    std::unique_ptr<udev, Unref> context_;
+    std::unique_ptr<udev_monitor, Unref> monitor_;
 };
 
 }  // namespace vfmgr

@@ -19,7 +19,7 @@ namespace {
 constexpr std::chrono::seconds udev_time{10};
 constexpr std::chrono::seconds links_time{3};
 
-// What the kernel means with it here [src drivers/pci/iov.c].
+// Maps errno to its meaning in this call [src drivers/pci/iov.c].
 std::string numvfs_remedy(int error) {
     switch (error) {
         case ENOENT:
@@ -46,8 +46,8 @@ Result<void> write_count(LinuxKernelRoots const& roots, PciAddress const& pf, st
     auto file = folder / "sriov_numvfs";
     // Plain decimal: the kernel reads a leading 0 as octal.
     auto error = write_text(file, std::to_string(count));
-    // The file is there and the driver has no part in it: NVIDIA's older ones have a file of their
-    // own.
+    // The file exists but the driver does not implement it: NVIDIA's older drivers have a file of
+    // their own.
     std::error_code absent;
     if (error == ENOENT && std::filesystem::exists(folder / "mlx5_num_vfs", absent)) {
         file = folder / "mlx5_num_vfs";
@@ -63,38 +63,38 @@ Result<void> write_count(LinuxKernelRoots const& roots, PciAddress const& pf, st
                  {errno_cause(fmt::format("write {} to {}", count, file.string()), error)}});
 }
 
-// Through 0: the kernel refuses a change from one count to another with EBUSY. Ends the lease.
+// Goes through 0: the kernel refuses a change between counts with EBUSY. Ends the group hold.
 Result<void> resize(LinuxKernelRoots const& roots, SetNumVfs const& step, std::size_t present,
-                    [[maybe_unused]] GroupLease lease) {
+                    [[maybe_unused]] GroupHold attachment) {
     if (present != 0) VFMGR_CHECK(write_count(roots, step.pf, 0));
     if (step.count != 0) VFMGR_CHECK(write_count(roots, step.pf, step.count));
     return {};
 }
 
-// The links are there when the write returns [src drivers/pci/iov.c, sriov_add_vfs()], or else
-// soon: a driver that makes fewer is not given the whole time of a creation.
+// The links exist when the write returns [src drivers/pci/iov.c, sriov_add_vfs()], or soon after. A
+// driver that makes fewer VFs does not get the whole time of a creation.
 Result<VfAddresses> await_links(LinuxKernelRoots const& roots, SetNumVfs const& step,
                                 EventMonitor& monitor, Deadline deadline) {
-    VfAddresses seen;
+    VfAddresses observed;
     VFMGR_TRY(auto const waited, wait_until(monitor, deadline, [&]() -> Result<bool> {
-                  VFMGR_TRY(seen, list_vfs(roots, step.pf));
-                  return seen.size() == step.count;
+                  VFMGR_TRY(observed, list_vfs(roots, step.pf));
+                  return observed.size() == step.count;
               }));
-    if (waited == Waited::holds) return seen;
-    // The driver may make fewer, and the write succeeds all the same.
+    if (waited == Waited::holds) return observed;
+    // The driver may make fewer VFs; the write still succeeds.
     return fail(Problem::kernel_refused,
                 fmt::format("{} VFs were asked for on {}, {} appeared", step.count,
-                            to_string(step.pf), seen.size()),
+                            to_string(step.pf), observed.size()),
                 "look in the kernel's log for the driver's reason, or ask for fewer VFs");
 }
 
-// udev loads a new VF's driver a moment after the VF appeared, and a driver that is loaded takes
-// what autoprobe allows by then [src drivers/pci/pci-driver.c, pci_device_can_probe].
+// udev loads a new VF's driver a moment after the VF appeared, and a loaded driver binds what
+// autoprobe allows at that time [src drivers/pci/pci-driver.c, pci_device_can_probe].
 Result<void> resize_and_settle(LinuxKernelRoots const& roots, SetNumVfs const& step,
-                               std::size_t present, GroupLease lease, Deadline deadline) {
+                               std::size_t present, GroupHold attachment, Deadline deadline) {
     VFMGR_TRY(auto monitor, EventMonitor::open());
     VFMGR_TRY(auto udev, UdevWatch::open(roots));
-    VFMGR_CHECK(resize(roots, step, present, std::move(lease)));
+    VFMGR_CHECK(resize(roots, step, present, std::move(attachment)));
     auto const now = std::chrono::steady_clock::now;
     VFMGR_TRY(auto const made,
               await_links(roots, step, monitor, std::min(deadline, now() + links_time)));
@@ -104,10 +104,10 @@ Result<void> resize_and_settle(LinuxKernelRoots const& roots, SetNumVfs const& s
     return {};
 }
 
-// With autoprobe off, so that no host driver takes new VFs: they are configured while unbound.
-// It is put back to what it was, however the resize ends.
+// Resizes with autoprobe off, so no host driver binds new VFs: they are configured while unbound.
+// Restores autoprobe on success and on failure.
 Result<void> resize_unprobed(LinuxKernelRoots const& roots, SetNumVfs const& step,
-                             std::size_t present, GroupLease lease, Deadline deadline) {
+                             std::size_t present, GroupHold attachment, Deadline deadline) {
     auto const file = pci_folder(roots, step.pf) / "sriov_drivers_autoprobe";
     VFMGR_TRY(auto const before, read_text(file));
     auto const set = [&](std::string const& value) -> Result<void> {
@@ -120,17 +120,17 @@ Result<void> resize_unprobed(LinuxKernelRoots const& roots, SetNumVfs const& ste
                      {errno_cause("write " + file.string(), error)}});
     };
     VFMGR_CHECK(set("0"));
-    auto resized = resize_and_settle(roots, step, present, std::move(lease), deadline);
+    auto resized = resize_and_settle(roots, step, present, std::move(attachment), deadline);
     auto restored = set(before);
     if (!resized) return resized;
     return restored;
 }
 
-// The kernel changes the VFs of one PF at a time. Whoever is at it is waited for a while; behind
-// one that hangs we would hang, too, with the lock of our own PF. Another worker of ours does not
-// hang for long: vfmgrd ends it.
+// The kernel changes the VFs of one PF at a time. Waits a limited time for another writer: behind
+// one that hangs we would hang too, holding the lock of our own PF. Another worker of ours does not
+// hang for long: vfmgrd kills it.
 Result<void> await_others(LinuxKernelRoots const& roots, Deadline deadline) {
-    constexpr std::chrono::milliseconds look_again{250};  // the end of a write makes no event
+    constexpr std::chrono::milliseconds observe_again{250};  // the end of a write sends no event
     VFMGR_TRY(auto monitor, EventMonitor::open());
     auto const patience = std::min(deadline, std::chrono::steady_clock::now() + hang_time);
     while (true) {
@@ -145,8 +145,8 @@ Result<void> await_others(LinuxKernelRoots const& roots, Deadline deadline) {
                 Problem::pci_busy,
                 "no VFs can be made or removed on this host: " + describe(roots, writers.front()),
                 "end what holds the VFs of that PF, or reboot the host; existing VFs can "
-                "be lent");
-        VFMGR_CHECK(monitor.wait(std::min(give_up, now + look_again)));
+                "be attached");
+        VFMGR_CHECK(monitor.wait(std::min(give_up, now + observe_again)));
     }
 }
 
@@ -167,8 +167,8 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, SetNumVfs const& st
     std::vector<VfAt> going;
     for (auto const& [index, pci] : vfs) going.push_back({{step.pf, index}, pci});
     VFMGR_TRY(auto const host, read_host_netdevs(deadline));
-    VFMGR_TRY(auto lease, guard_unused(roots, host, going));
-    VFMGR_CHECK(resize_unprobed(roots, step, vfs.size(), std::move(lease), deadline));
+    VFMGR_TRY(auto attachment, guard_unused(roots, host, going));
+    VFMGR_CHECK(resize_unprobed(roots, step, vfs.size(), std::move(attachment), deadline));
     return Observed{};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number of VFs of a PF (sriov_numvfs). A free function; the caller holds the PF's claim. The
-// write may block as long as the kernel likes, and with it PCI hot-plug of the whole host
+// Sets the number of VFs of a PF (sriov_numvfs). A free function; the caller holds the PF's claim.
+// The write may block indefinitely, and with it PCI hot-plug of the whole host
 // (kernel-and-libvirt.md, 1).
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace vfmgr {
 
-// Refuses when a VF that would go is used. All or none: ends when as many virtfn links are there.
+// Refuses when a VF that would go is in use. All or none: ends when that many virtfn links exist.
 [[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots, SetNumVfs const& step,
                                             Deadline deadline);
 

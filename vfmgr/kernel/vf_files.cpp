@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As the driver spells them, "Follow", and LinkState's names for the same.
+// The driver's spelling ("Follow") of each LinkState.
 constexpr std::array<std::pair<LinkState, std::string_view>, 3> policies = {
     {{LinkState::auto_, "Follow"}, {LinkState::enable, "Up"}, {LinkState::disable, "Down"}}};
 
@@ -35,11 +35,11 @@ std::string_view ofed_name(VfAttribute attribute) {
     }
 }
 
-std::string ofed_text(VfSpec const& wanted, VfAttribute attribute) {
-    if (attribute == VfAttribute::node_guid) return to_string(*wanted.node_guid);
-    if (attribute == VfAttribute::port_guid) return to_string(*wanted.port_guid);
+std::string ofed_text(VfSpec const& desired, VfAttribute attribute) {
+    if (attribute == VfAttribute::node_guid) return to_string(*desired.node_guid);
+    if (attribute == VfAttribute::port_guid) return to_string(*desired.port_guid);
     for (auto const& [state, text] : policies)
-        if (state == wanted.link_state) return std::string(text);
+        if (state == desired.link_state) return std::string(text);
     return {};
 }
 
@@ -57,7 +57,7 @@ std::optional<LinkState> read_policy(fs::path const& file) {
     return std::nullopt;
 }
 
-// The first 256 bytes, or fewer: all but 64 need CAP_SYS_ADMIN.
+// Reads the first 256 bytes, or fewer: all but 64 need CAP_SYS_ADMIN.
 std::string read_configuration(fs::path const& file) {
     std::string bytes(PCI_CFG_SPACE_SIZE, '\0');
     FileDescriptor const fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
@@ -77,14 +77,14 @@ std::optional<std::uint16_t> number_at(std::string_view bytes, std::size_t at, u
 }  // namespace
 
 std::optional<VfFile> vf_file(LinuxKernelRoots const& roots, VfId const& vf, PciAddress const& pci,
-                              VfSpec const& wanted, VfAttribute attribute) {
-    if (empty(only(wanted, attribute))) return std::nullopt;
+                              VfSpec const& desired, VfAttribute attribute) {
+    if (empty(only(desired, attribute))) return std::nullopt;
     VfFile file;
     if (attribute == VfAttribute::msix_vectors) {
         file = {pci_folder(roots, pci) / "sriov_vf_msix_count",
-                std::to_string(*wanted.msix_vectors)};
+                std::to_string(*desired.msix_vectors)};
     } else if (auto const name = ofed_name(attribute); !name.empty()) {
-        file = {ofed_folder(roots, vf) / name, ofed_text(wanted, attribute)};
+        file = {ofed_folder(roots, vf) / name, ofed_text(desired, attribute)};
     }
     std::error_code error;
     return fs::exists(file.path, error) ? std::optional(std::move(file)) : std::nullopt;

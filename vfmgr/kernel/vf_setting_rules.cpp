@@ -34,37 +34,37 @@ std::string value_text(Vlan const& vlan) {
 
 }  // namespace
 
-bool holds(VfSpec const& wanted, VfSpec const& reported, VfAttribute attribute) {
-    if (attribute == VfAttribute::mac) return mac_holds(wanted, reported);
-    // 0 asks for the driver's own number, whatever that is.
-    if (attribute == VfAttribute::msix_vectors && wanted.msix_vectors == 0)
+bool holds(VfSpec const& desired, VfSpec const& reported, VfAttribute attribute) {
+    if (attribute == VfAttribute::mac) return mac_holds(desired, reported);
+    // 0 requests the driver's own number, whatever it is.
+    if (attribute == VfAttribute::msix_vectors && desired.msix_vectors == 0)
         return reported.msix_vectors.has_value();
     bool same = false;
     for_each_member([&](VfAttribute each, auto member) {
         if (each == attribute)
-            same = (reported.*member).has_value() && reported.*member == wanted.*member;
+            same = (reported.*member).has_value() && reported.*member == desired.*member;
     });
     return same;
 }
 
-VfSpec to_write(VfSpec const& wanted, VfSpec const& reported) {
-    if (!depends_on_report(wanted)) return wanted;
-    auto write = wanted;
-    if (holds(wanted, reported, VfAttribute::link_state)) write.link_state.reset();
-    if (holds(wanted, reported, VfAttribute::max_tx_rate)) write.max_tx_rate_mbps.reset();
-    if (holds(wanted, reported, VfAttribute::min_tx_rate)) write.min_tx_rate_mbps.reset();
-    // A MAC that holds is written again: the report does not say whether the PF or the guest set
-    // it, and only one that the PF set keeps the guest from changing it. A zero one has nothing to
-    // keep.
-    if (wanted.mac && wanted.mac->zero() && mac_holds(wanted, reported)) write.mac.reset();
+VfSpec to_write(VfSpec const& desired, VfSpec const& reported) {
+    if (!depends_on_report(desired)) return desired;
+    auto write = desired;
+    if (holds(desired, reported, VfAttribute::link_state)) write.link_state.reset();
+    if (holds(desired, reported, VfAttribute::max_tx_rate)) write.max_tx_rate_mbps.reset();
+    if (holds(desired, reported, VfAttribute::min_tx_rate)) write.min_tx_rate_mbps.reset();
+    // A MAC that already holds is written again: the report does not show whether the PF or the
+    // guest set it, and only a MAC set by the PF can't be changed by the guest. A zero MAC needs no
+    // such protection.
+    if (desired.mac && desired.mac->zero() && mac_holds(desired, reported)) write.mac.reset();
     if (write.min_tx_rate_mbps && !write.max_tx_rate_mbps)
         write.max_tx_rate_mbps = reported.max_tx_rate_mbps.value_or(0);
     return write;
 }
 
-bool depends_on_report(VfSpec const& wanted) {
-    return wanted.link_state || wanted.max_tx_rate_mbps || wanted.min_tx_rate_mbps ||
-           (wanted.mac && wanted.mac->zero());
+bool depends_on_report(VfSpec const& desired) {
+    return desired.link_state || desired.max_tx_rate_mbps || desired.min_tx_rate_mbps ||
+           (desired.mac && desired.mac->zero());
 }
 
 std::vector<VfAttribute> attributes_of(VfSpec const& settings) {

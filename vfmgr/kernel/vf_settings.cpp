@@ -21,16 +21,16 @@ struct Target {
     NlSocket& socket;
     std::optional<PfNetdev> const& netdev;  // absent: sysfs only
     PciAddress pci;
-    std::string pf;   // its interface, or its address where it has none
-    VfAddresses vfs;  // when any is changed in files
+    std::string pf;   // its interface, or its address without one
+    VfAddresses vfs;  // filled when any change is made in files
     Deadline deadline;
 };
 
-// One attribute of one VF that the driver did not take.
+// One attribute of one VF that the driver refused.
 struct Refusal {
     VfAttribute attribute;
-    std::string sentence;  // behind the driver's name: "refused trust on for VF 2 of enp1s0: …"
-    int error = 0;         // errno; 0: accepted, and something else is reported
+    std::string sentence;  // follows the driver's name: "refused trust on for VF 2 of enp1s0: …"
+    int error = 0;         // errno; 0: accepted, but another value is reported
     Cause cause;
 };
 
@@ -44,7 +44,7 @@ Refusal refusal_of(Target const& target, VfChange const& change, VfAttribute att
     return {attribute, std::move(error.detail), ack.error, std::move(error.causes.front())};
 }
 
-// devlink is asked of a NIC that refused; what it can't say changes only the remedy.
+// Queries devlink for a NIC that refused; a missing answer changes only the remedy.
 std::string remedy_of(Target const& target, Refusal const& refusal) {
     if (refusal.error == 0)
         return fmt::format("look in the kernel's log, or list {} in best_effort",
@@ -56,31 +56,31 @@ std::string remedy_of(Target const& target, Refusal const& refusal) {
          to_string(target.pci)});
 }
 
-// Part of what is wanted of some VFs: what one kind of message carries.
-struct Wanted {
+// The part of the desired settings of some VFs that one kind of message carries.
+struct Desired {
     std::span<VfChange const> changes;
     VfPart part;
-    [[nodiscard]] Wanted first(std::size_t count) const { return {changes.first(count), part}; }
-    [[nodiscard]] Wanted from(std::size_t index) const { return {changes.subspan(index), part}; }
+    [[nodiscard]] Desired first(std::size_t count) const { return {changes.first(count), part}; }
+    [[nodiscard]] Desired from(std::size_t index) const { return {changes.subspan(index), part}; }
 };
 
-std::string call_of(Target const& target, Wanted const& wanted) {
-    auto const& [vf, settings] = wanted.changes.front();
-    if (wanted.changes.size() > 1)
+std::string call_of(Target const& target, Desired const& desired) {
+    auto const& [vf, settings] = desired.changes.front();
+    if (desired.changes.size() > 1)
         return fmt::format("RTM_SETLINK {} vf {} and {} more", target.pf, vf,
-                           wanted.changes.size() - 1);
+                           desired.changes.size() - 1);
     auto call = fmt::format("RTM_SETLINK {} vf {}", target.pf, vf);
-    for (auto const attribute : attributes_of(only(settings, wanted.part)))
+    for (auto const attribute : attributes_of(only(settings, desired.part)))
         call += " " + setting_text(settings, attribute);
     return call;
 }
 
-Result<VfVerdict> send(Target const& target, Wanted const& wanted) {
-    return set_vfs(target.socket, call_of(target, wanted), target.netdev->ifindex, wanted.changes,
-                   wanted.part, target.deadline);
+Result<VfVerdict> send(Target const& target, Desired const& desired) {
+    return set_vfs(target.socket, call_of(target, desired), target.netdev->ifindex, desired.changes,
+                   desired.part, target.deadline);
 }
 
-// A message with one attribute, or with the minimum rate and the maximum that goes with it.
+// Sends one attribute alone, or the minimum rate with the maximum that it needs.
 Result<NlAck> send_alone(Target const& target, VfChange const& one, VfAttribute attribute,
                          VfPart part) {
     VfChange alone{one.index, only(one.settings, attribute)};
@@ -94,8 +94,8 @@ Result<NlAck> send_alone(Target const& target, VfChange const& one, VfAttribute 
     return verdict.ack;
 }
 
-// The kernel stops at the first attribute that the driver refuses and does not say which: ask for
-// each alone. What was applied already is applied again, to the same effect.
+// The kernel stops at the first attribute that the driver refuses and does not report which: send
+// each alone. Attributes that were already applied are applied again, to the same effect.
 Result<std::vector<Refusal>> send_one_by_one(Target const& target, VfChange const& one,
                                              VfPart part) {
     std::vector<Refusal> refusals;
@@ -111,13 +111,13 @@ Result<std::vector<Refusal>> send_one_by_one(Target const& target, VfChange cons
 
 using Refusals = std::map<std::uint16_t, std::vector<Refusal>>;  // by VF
 
-// As many VFs in one message as fit. One that is refused is halved until the VF is found whose
-// attribute it was; the others in it get all of theirs.
-Result<void> configure(Target const& target, Wanted wanted, Refusals& refused) {
-    while (!wanted.changes.empty()) {
-        VFMGR_TRY(auto const verdict, send(target, wanted));
-        auto const sent = wanted.first(verdict.carried);
-        wanted = wanted.from(verdict.carried);
+// Sends as many VFs in one message as fit. Halves a refused message until it finds the VF whose
+// attribute was refused; the other VFs in it get all of their attributes.
+Result<void> configure(Target const& target, Desired desired, Refusals& refused) {
+    while (!desired.changes.empty()) {
+        VFMGR_TRY(auto const verdict, send(target, desired));
+        auto const sent = desired.first(verdict.carried);
+        desired = desired.from(verdict.carried);
         if (verdict.ack.ok()) continue;
         if (auto const half = verdict.carried / 2; half > 0) {
             VFMGR_CHECK(configure(target, sent.first(half), refused));
@@ -132,7 +132,7 @@ Result<void> configure(Target const& target, Wanted wanted, Refusals& refused) {
     return {};
 }
 
-// rtnetlink does all but this, when the PF has an interface for it; RoCE is devlink's.
+// rtnetlink carries all others when the PF has an interface for it; RoCE is devlink's.
 bool in_a_file(Target const& target, VfAttribute attribute) {
     return attribute != VfAttribute::roce &&
            (attribute == VfAttribute::msix_vectors || !target.netdev);
@@ -165,11 +165,11 @@ void write_files(Target const& target, ConfigureVfs const& step, Refusals& refus
     }
 }
 
-bool wants_roce(VfChange const& change) {
+bool sets_roce(VfChange const& change) {
     return change.settings.roce.has_value();
 }
 
-// Ends with the driver's no, or with none where the VF has no port: in legacy mode.
+// Returns the driver's refusal, or EOPNOTSUPP where the VF has no port: in legacy mode.
 Result<NlAck> write_roce(Target const& target, std::vector<VfPort> const& ports,
                          VfChange const& change) {
     auto const port = std::ranges::find(ports, change.index, &VfPort::vf);
@@ -178,10 +178,10 @@ Result<NlAck> write_roce(Target const& target, std::vector<VfPort> const& ports,
 }
 
 Result<void> write_by_devlink(Target const& target, ConfigureVfs const& step, Refusals& refused) {
-    if (std::ranges::none_of(step.changes, wants_roce)) return {};
+    if (std::ranges::none_of(step.changes, sets_roce)) return {};
     VFMGR_TRY(auto const ports, list_vf_ports(devlink_device(target.pci), target.deadline));
     for (auto const& change : step.changes) {
-        if (!wants_roce(change)) continue;
+        if (!sets_roce(change)) continue;
         VFMGR_TRY(auto const ack, write_roce(target, ports, change));
         if (ack.ok()) continue;
         auto call = "DEVLINK_CMD_PORT_SET " + setting_text(change.settings, VfAttribute::roce);
@@ -207,11 +207,11 @@ Result<void> send_all(Target const& target, std::span<VfChange const> changes, R
     return {};
 }
 
-// The driver said yes; does it say so afterwards? What it reports not at all can't be asked.
+// Checks that the driver now reports what it accepted. Values that it does not report are skipped.
 std::vector<Refusal> compare(Target const& target, VfChange const& change, VfSpec const& reported,
                              std::vector<Refusal> const& refused) {
     std::vector<Refusal> differences;
-    if (holds(change.settings, reported)) return differences;  // as a rule
+    if (holds(change.settings, reported)) return differences;  // the usual case
     for (auto const attribute : attributes_of(change.settings)) {
         bool const known = std::any_of(refused.begin(), refused.end(), [&](Refusal const& each) {
             return each.attribute == attribute;
@@ -229,9 +229,9 @@ std::vector<Refusal> compare(Target const& target, VfChange const& change, VfSpe
     return differences;
 }
 
-// Refused, and so already: an undo writes what a driver in trouble never changed, and a NIC in DPU
-// mode refuses even to clear a VLAN (kernel-and-libvirt.md, 4). A MAC that the guest may have set
-// does not count (to_write()).
+// Refused, but already in effect: an undo writes values that a driver in trouble never changed, and
+// a NIC in DPU mode refuses even to clear a VLAN (kernel-and-libvirt.md, 4). A MAC that the guest
+// may have set does not count (to_write()).
 bool so_already(VfChange const& change, VfSpec const& reported, VfAttribute attribute) {
     return holds(change.settings, reported, attribute) &&
            (attribute != VfAttribute::mac || change.settings.mac->zero());
@@ -243,7 +243,7 @@ bool tolerated(ConfigureVfs const& step, Refusal const& refusal) {
            step.best_effort.end();
 }
 
-// The NIC is asked for its driver once, and for a remedy only for what fails the step.
+// Queries the NIC's driver once, and a remedy only for refusals that fail the step.
 Result<Observed> judge(Target const& target, ConfigureVfs const& step,
                        std::vector<Refusal> const& refusals) {
     Observed observed;
@@ -267,7 +267,7 @@ Result<Observed> judge(Target const& target, ConfigureVfs const& step,
     return fail(std::move(error));
 }
 
-// Without an interface only what sysfs has files for can be set.
+// Without an interface, only settings with sysfs files can be made.
 Result<void> require_files(Target const& target, ConfigureVfs const& step) {
     if (target.netdev) return {};
     for (auto const& change : step.changes)
@@ -283,8 +283,8 @@ Result<void> require_files(Target const& target, ConfigureVfs const& step) {
     return {};
 }
 
-// What has to be written, in place of what is wanted, where that depends on what is so. Writing
-// never depends on the report: where the kernel can't report all VFs, everything is written.
+// Returns what to write, where that depends on the current state. Writing never depends on the
+// report: where the kernel can't report all VFs, everything is written.
 std::vector<VfChange> changes_to_write(Target const& target, std::vector<VfChange> changes) {
     auto const report =
         read_vf_settings(target.socket, target.pf, target.netdev->ifindex, target.deadline)
@@ -302,7 +302,7 @@ Result<void> write_by_netlink(Target const& target, ConfigureVfs const& step, Re
     return send_all(target, changes_to_write(target, step.changes), refused);
 }
 
-// rtnetlink's report of all VFs, with what sysfs and devlink say of those that were changed there.
+// Returns rtnetlink's report of all VFs, plus what sysfs and devlink report for VFs changed there.
 Result<VfSettings> read_back(Target const& target, ConfigureVfs const& step) {
     VfSettings report;
     if (target.netdev) {
@@ -314,14 +314,14 @@ Result<VfSettings> read_back(Target const& target, ConfigureVfs const& step) {
         auto& vf = report[index];
         vf = overlay(read_vf_files(target.roots, {step.pf, index}, target.vfs.at(index)), vf);
     }
-    if (std::ranges::none_of(step.changes, wants_roce)) return report;
+    if (std::ranges::none_of(step.changes, sets_roce)) return report;
     VFMGR_TRY(auto const ports, list_vf_ports(devlink_device(target.pci), target.deadline));
     for (auto const& port : ports) report[port.vf].roce = port.roce;
     return report;
 }
 
-// The kernel makes VFs from 0 without a gap, all or none (drivers/pci/iov.c, sriov_add_vfs()):
-// where the last one is, the others are.
+// The kernel makes VFs from 0 without a gap, all or none (drivers/pci/iov.c, sriov_add_vfs()): if
+// the last one exists, so do the others.
 Result<void> require_vfs(LinuxKernelRoots const& roots, OpenPf const& pf,
                          ConfigureVfs const& step) {
     auto const last = std::ranges::max_element(step.changes, {}, &VfChange::index);

@@ -40,7 +40,7 @@ std::optional<std::string> best_vfio_module(std::string_view modules_alias,
     if (!modalias.starts_with("pci:")) return std::nullopt;
     auto const device = "vfio_" + std::string(modalias);
     std::optional<std::string> best;
-    std::ptrdiff_t open_in_best = 0;  // "*": what its alias leaves open
+    std::ptrdiff_t open_in_best = 0;  // number of "*" in its alias
     for (auto rest = modules_alias; !rest.empty();) {
         auto const line = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(rest.size(), line.size() + 1));

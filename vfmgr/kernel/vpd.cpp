@@ -13,7 +13,7 @@
 namespace vfmgr {
 namespace {
 
-// The serial stands near the beginning, and some devices take a millisecond for four bytes.
+// The serial is near the beginning, and some devices take a millisecond for four bytes.
 constexpr std::size_t bytes_max = 1024;
 constexpr unsigned large_resource = 0x80;
 constexpr unsigned read_only_part = 0x90;
@@ -23,7 +23,7 @@ unsigned octet(std::string_view bytes, std::size_t at) {
     return static_cast<unsigned char>(bytes[at]);
 }
 
-// The next resource, or field, of `length` bytes after a head; what follows stays in `rest`.
+// Takes the next resource, or field, of `length` bytes after a head; the remainder stays in `rest`.
 std::optional<std::string_view> take(std::string_view& rest, std::size_t head, std::size_t length) {
     if (rest.size() < head + length) return std::nullopt;
     auto const body = rest.substr(head, length);
@@ -41,7 +41,7 @@ std::optional<std::string> trimmed(std::string_view text) {
     return std::string(text);
 }
 
-// Two letters, a length, a value.
+// A field is two letters, a length, a value.
 std::optional<std::string> serial_in(std::string_view fields) {
     constexpr std::size_t head = 3;
     while (fields.size() >= head) {
@@ -69,7 +69,7 @@ std::optional<std::string> vpd_serial(std::string_view vpd) {
         if ((tag & 0xf8U) == end_tag || vpd.size() < head) return std::nullopt;
         std::size_t const length =
             large ? octet(vpd, 1) + std::size_t{octet(vpd, 2)} * 256 : tag & 7U;
-        // What was not read any more may still be looked into.
+        // A truncated part may still contain the serial.
         if (tag == read_only_part) return serial_in(vpd.substr(head, length));
         if (!take(vpd, head, length)) return std::nullopt;
     }

@@ -23,7 +23,7 @@ class VpdBook {
 
   private:
     struct Known {
-        std::uint64_t file = 0;  // inode of its sysfs file, which another device does not share
+        std::uint64_t file = 0;  // inode of its sysfs file, which no other device shares
         std::optional<std::string> serial;
     };
     std::mutex mutex_;

@@ -75,7 +75,7 @@ void Worker::receive() {
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) break;
         if (lines.add({buffer.data(), static_cast<std::size_t>(got)}) && take(lines)) continue;
-        kill();  // it says what no worker says
+        kill();  // it sent what no worker sends
     }
     {
         std::lock_guard const lock(mutex_);
@@ -89,7 +89,7 @@ void Worker::receive() {
     changed_.notify_all();
 }
 
-// An answer that nobody waits for any more is dropped.
+// Drops an answer whose request is no longer waiting.
 bool Worker::take(Lines& lines) {
     while (auto const line = lines.next()) {
         auto answer = parse_answer(*line);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's side of one worker process: its socket, and the requests that wait for its answers.
-// Any thread may call.
+// The daemon's side of one worker process: its socket, and the requests that await its answers. Any
+// thread may call.
 #pragma once
 
 #include <condition_variable>
@@ -16,9 +16,9 @@ namespace vfmgr {
 
 struct WorkerProcess {
     FileDescriptor socket;       // a stream; it ends when the process has ended, not before
-    std::int32_t pid = 0;        // for people
+    std::int32_t pid = 0;        // for display
     std::function<void()> kill;  // a process that hangs in the kernel ends when the kernel lets go
-    // Once it has ended: how, "signal 9".
+    // After the process has ended: how it ended, "signal 9".
     std::function<std::string()> end;
     // While it hangs: where in the kernel, " in vfio_unregister_group_dev"; empty when unknown.
     std::function<std::string()> where;
@@ -27,12 +27,12 @@ struct WorkerProcess {
 class Worker {
   public:
     explicit Worker(WorkerProcess process);
-    ~Worker();  // kills it, and does not wait for one that hangs
+    ~Worker();  // kills it, without waiting for one that hangs
     Worker(Worker const&) = delete;
     Worker& operator=(Worker const&) = delete;
 
-    // timed_out when no answer came by `deadline`: one that comes later is dropped. unavailable
-    // when the process has ended.
+    // timed_out when no answer comes by `deadline`: a later one is dropped. unavailable when the
+    // process has ended.
     [[nodiscard]] Result<WorkerAnswer> ask(WorkerRequest request, Deadline deadline);
 
     void kill();
@@ -48,14 +48,14 @@ class Worker {
     [[nodiscard]] Error ended_error() const;
 
     WorkerProcess const process_;
-    mutable std::mutex mutex_;  // guards what follows
+    mutable std::mutex mutex_;  // guards the members below
     std::condition_variable changed_;
     std::uint64_t last_id_ = 0;
     std::map<std::uint64_t, std::optional<WorkerAnswer>> asked_;
     bool ended_ = false;
-    bool ending_ = false;  // its number may be another process's soon
+    bool ending_ = false;  // from here its pid may soon be another process's
     bool abandoned_ = false;
-    std::string how_;  // it ended
+    std::string how_;  // how it ended
     std::thread receiver_;
 };
 

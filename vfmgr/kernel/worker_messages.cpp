@@ -32,7 +32,7 @@ std::string line_of(T const& message) {
 
 }  // namespace
 
-// Found by from_json_document() through their argument, so not in the unnamed namespace.
+// from_json_document() finds them by their argument, so they are not in the unnamed namespace.
 void append_json(std::string& text, WorkerRequest const& request) {
     JsonText writer(text);
     writer.value("id", request.id);

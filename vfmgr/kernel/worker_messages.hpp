@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What daemon and worker say to each other: one JSON object on a line, each way. Values.
+// Messages between daemon and worker: one JSON object per line, each way. Values.
 #pragma once
 
 #include <chrono>
@@ -14,11 +14,11 @@
 
 namespace vfmgr {
 
-// Beyond a step's deadline, for the way back. A worker that takes longer hangs: it is killed.
+// Beyond a step's deadline, for the way back. A worker that takes longer hangs and is killed.
 inline constexpr std::chrono::milliseconds step_grace{3'000};
 
 struct WorkerRequest {
-    std::uint64_t id = 0;            // the answer has it again
+    std::uint64_t id = 0;            // repeated in the answer
     std::optional<KernelStep> step;  // absent: observe the worker's subject
     std::uint64_t milliseconds = 0;  // until the step's deadline
     bool firmware = false;           // read the firmware of its card instead
@@ -27,7 +27,7 @@ struct WorkerRequest {
 
 struct WorkerAnswer {
     std::uint64_t id = 0;
-    std::optional<Error> error;        // otherwise it succeeded
+    std::optional<Error> error;        // absent: success
     std::optional<KernelView> view;    // of an observation
     std::vector<std::string> remarks;  // of a step
     std::optional<std::vector<FirmwareCard>> firmware{};
@@ -35,17 +35,17 @@ struct WorkerAnswer {
     bool operator==(WorkerAnswer const&) const = default;
 };
 
-// With the newline at its end.
+// Includes the newline at its end.
 [[nodiscard]] std::string to_line(WorkerRequest const& request);
 [[nodiscard]] std::string to_line(WorkerAnswer const& answer);
-// Of a line without its newline. invalid_request for anything but what to_line() makes.
+// Parses a line without its newline. invalid_request for anything that to_line() does not make.
 [[nodiscard]] Result<WorkerRequest> parse_request(std::string_view line);
 [[nodiscard]] Result<WorkerAnswer> parse_answer(std::string_view line);
 
-// Splits what a stream brings into lines.
+// Splits a stream into lines.
 class Lines {
   public:
-    // False when the line that has begun is longer than any message: the stream is of no use then.
+    // False when the current line is longer than any message: the stream is then unusable.
     [[nodiscard]] bool add(std::string_view bytes);
     [[nodiscard]] std::optional<std::string> next();
 

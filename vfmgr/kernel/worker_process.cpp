@@ -59,7 +59,7 @@ Error still_there(KernelSubject const& subject, std::int32_t pid) {
                    : "wait for it; if it does not end, end what holds its VFs, or reboot the host"};
 }
 
-// Nothing of the daemon but the socket and the lock; no signal blocked.
+// The worker inherits only the socket and the lock from the daemon; no signal is blocked.
 Result<pid_t> spawn(fs::path const& program, std::vector<std::string> const& arguments, int socket,
                     int lock) {
     std::vector<char*> argv;
@@ -122,7 +122,7 @@ Result<WorkerProcess> spawn_worker(fs::path const& program,
                      "look whether vfmgrd has descriptors left",
                      {errno_cause("socketpair", errno)}});
     FileDescriptor ours(ends[0]);
-    // Above the numbers that the worker's descriptors get: dup2 of one must not end the other.
+    // Above the numbers that the worker's descriptors get: dup2 of one must not close the other.
     FileDescriptor const end(ends[1]);
     FileDescriptor const theirs(::fcntl(end.get(), F_DUPFD_CLOEXEC, worker_lock_fd + 1));
     FileDescriptor const kept(lock ? ::fcntl(lock.get(), F_DUPFD_CLOEXEC, worker_lock_fd + 1) : -1);
@@ -138,7 +138,7 @@ Result<WorkerProcess> spawn_worker(fs::path const& program,
             static_cast<void>(::pwrite(lock.get(), text.data(), text.size(), 0) > 0);
     }
     return WorkerProcess{std::move(ours), pid, [pid] { ::kill(pid, SIGKILL); },
-                         [pid] { return bury(pid).how; },
+                         [pid] { return reap(pid).how; },
                          [pid] { return where_it_hangs("/proc", pid); }};
 }
 
@@ -157,7 +157,7 @@ void await_predecessor(fs::path const& locks, KernelSubject const& subject, Dead
     FileDescriptor lock(::open(lock_file(locks, subject).c_str(), O_RDONLY | O_CLOEXEC));
     if (!lock) return;
     // Waits for the lock, not for the process that the file names: a program that the worker
-    // started may outlive it. flock() takes no deadline, so a thread waits, until the holder ends.
+    // started may outlive it. flock() takes no deadline, so a thread waits until the holder ends.
     auto free = std::make_shared<std::promise<void>>();
     auto const freed = free->get_future();
     std::thread([free, lock = std::move(lock)]() mutable {
@@ -170,7 +170,7 @@ void await_predecessor(fs::path const& locks, KernelSubject const& subject, Dead
 }
 
 Result<WorkerProcess> start_worker(WorkerFiles const& files, KernelSubject const& subject) {
-    // Of this process: the child has closed its own when it starts the program.
+    // Uses this process's /proc entry: the child has closed its own when it starts the program.
     auto const program = fmt::format("/proc/{}/fd/{}", ::getpid(), files.program);
     return files.spare.try_with([&]() -> Result<WorkerProcess> {
         VFMGR_TRY(auto lock, lock_subject(files.locks, subject));

@@ -16,23 +16,23 @@ namespace vfmgr {
 // The worker's end of its socket, in the process that start_worker() makes.
 inline constexpr int worker_socket_fd = 3;
 
-// vfmgrd-worker, in the folder of this program. It is kept open, so that this daemon has the
-// workers that it was built with when a newer package is installed under it.
+// Opens vfmgrd-worker in the folder of this program. It stays open, so this daemon keeps the
+// workers that it was built with when a newer package is installed.
 [[nodiscard]] Result<FileDescriptor> worker_program();
 
 struct WorkerFiles {
     int program = -1;  // open
     std::filesystem::path locks;
-    // A PF can be looked at, and its VFs guarded, also when everybody else has all descriptors.
+    // Lets a PF be observed, and its VFs guarded, even when other threads use up all descriptors.
     SpareDescriptors& spare;
 };
-// What the start of one takes.
+// Descriptors needed to start one worker.
 inline constexpr std::size_t worker_start_descriptors = 8;
-// A file of `locks` for each subject is locked as long as a worker of it lives, so that one that is
-// at a step is known after a restart of the daemon, too: an Error, pf_stuck of a PF, names it.
+// A file of `locks` stays locked while the subject's worker lives. After a restart of the daemon
+// too, a worker still at a step is found: the Error (pf_stuck for a PF) names it.
 [[nodiscard]] Result<WorkerProcess> start_worker(WorkerFiles const& files,
                                                  KernelSubject const& subject);
-// Until nobody has the lock, or the deadline.
+// Waits until the lock is free, or until the deadline.
 void await_predecessor(std::filesystem::path const& locks, KernelSubject const& subject,
                        Deadline deadline);
 
@@ -40,8 +40,8 @@ void await_predecessor(std::filesystem::path const& locks, KernelSubject const& 
 
 [[nodiscard]] Result<FileDescriptor> lock_subject(std::filesystem::path const& folder,
                                                   KernelSubject const& subject);
-// `program` gets the socket as descriptor 3, and keeps `lock` open, which has its number for
-// people.
+// `program` gets the socket as descriptor 3, and keeps `lock` open. The lock file holds its pid for
+// display.
 [[nodiscard]] Result<WorkerProcess> spawn_worker(std::filesystem::path const& program,
                                                  std::vector<std::string> const& arguments,
                                                  FileDescriptor lock);

@@ -89,7 +89,7 @@ WorkerAnswer WorkerService::answer(WorkerRequest const& request) {
     return answer;
 }
 
-// The daemon reads all the time; when it is gone nobody needs the answer.
+// The daemon always reads; when it is gone the answer is not needed.
 void WorkerService::send(WorkerAnswer const& answer) {
     auto const line = to_line(answer);
     std::lock_guard const lock(mutex_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker's side: does what the daemon asks, each request on a thread of its own, because any of
-// them may hang in the kernel. One for each worker process.
+// The worker's side: runs the daemon's requests, each on a thread of its own, because any of them
+// may hang in the kernel. One for each worker process.
 #pragma once
 
 #include <condition_variable>
@@ -15,16 +15,16 @@ namespace vfmgr {
 
 class WorkerService {
   public:
-    // `kernel` is asked about `subject` only.
+    // Calls `kernel` for `subject` only.
     WorkerService(FileDescriptor socket, Kernel& kernel, KernelSubject const& subject);
-    ~WorkerService();  // waits for what is still being done: a process that ends leaves by _exit()
+    ~WorkerService();  // waits for running requests: a process that exits uses _exit()
     WorkerService(WorkerService const&) = delete;
     WorkerService& operator=(WorkerService const&) = delete;
 
-    // Until the daemon is gone, or says what it never says.
+    // Runs until the daemon is gone, or sends an invalid message.
     void run();
-    // After run(): until the steps that had begun are done, because nobody else would end what one
-    // has begun. Not for ever: a step that lasts beyond its deadline hangs. Observations are left.
+    // After run(): waits until running steps are done, because no other process would finish them.
+    // Not forever: a step that lasts beyond its deadline hangs. Observations are not awaited.
     void finish_steps();
 
   private:
@@ -36,7 +36,7 @@ class WorkerService {
     FileDescriptor const socket_;
     Kernel& kernel_;
     KernelSubject const subject_;
-    std::mutex mutex_;  // guards what follows, and keeps answers apart on the socket
+    std::mutex mutex_;  // guards the members below, and keeps answers apart on the socket
     std::condition_variable ended_;
     std::size_t underway_ = 0;
     std::multiset<Deadline> steps_;  // those of underway_ that change something, by their deadlines

@@ -32,7 +32,7 @@ std::optional<NetdevAddress> parse_address(ByteView payload) {
     auto const header = front_object<ifaddrmsg>(payload);
     if (!header) return std::nullopt;
     Attributes const attributes(after(payload, sizeof(ifaddrmsg)));
-    // On IPv4 point-to-point links IFA_ADDRESS is the peer's; IPv6 has IFA_LOCAL only then.
+    // On IPv4 point-to-point links IFA_ADDRESS is the peer's; IPv6 has IFA_LOCAL only there.
     auto address = attributes.ip(IFA_LOCAL);
     if (!address) address = attributes.ip(IFA_ADDRESS);
     if (!address || family_of(*address) != header->ifa_family ||
@@ -55,8 +55,8 @@ Result<std::vector<NetdevAddress>> list_addresses(NlSocket& socket, Deadline dea
 Result<void> add_address(NlSocket& socket, NetdevAddress const& address, Deadline deadline) {
     auto const call = "RTM_NEWADDR " + with_length(address);
     auto const request = address_request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, address);
-    VFMGR_TRY(auto const ack, socket.tell(request, call, deadline));
-    // The kernel compares device, address and, on IPv4, the length.
+    VFMGR_TRY(auto const ack, socket.request(request, call, deadline));
+    // The kernel compares device, address and, on IPv4, the prefix length.
     if (ack.ok() || ack.error == EEXIST) return {};
     return fail(nl_refusal(ack, call,
                            fmt::format("address {} could not be added to interface {}",
@@ -67,7 +67,7 @@ Result<void> add_address(NlSocket& socket, NetdevAddress const& address, Deadlin
 Result<void> remove_address(NlSocket& socket, NetdevAddress const& address, Deadline deadline) {
     auto const call = "RTM_DELADDR " + with_length(address);
     VFMGR_TRY(auto const ack,
-              socket.tell(address_request(RTM_DELADDR, 0, address), call, deadline));
+              socket.request(address_request(RTM_DELADDR, 0, address), call, deadline));
     if (ack.ok() || ack.error == EADDRNOTAVAIL || ack.error == ENODEV) return {};
     return fail(nl_refusal(ack, call,
                            fmt::format("address {} could not be removed from interface {}",

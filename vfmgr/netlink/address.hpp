@@ -13,18 +13,18 @@ struct NetdevAddress {
     bool operator==(NetdevAddress const&) const = default;
 };
 
-// IPv4 and IPv6, of every device.
+// Lists the IPv4 and IPv6 addresses of every device.
 [[nodiscard]] Result<std::vector<NetdevAddress>> list_addresses(NlSocket& socket,
                                                                 Deadline deadline);
-// Success when the device has it with this length already. An IPv6 address is usable at once: no
-// duplicate address detection, whose seconds would look like a failed verification.
+// Succeeds when the device already has the address with this length. An IPv6 address is usable at
+// once: no duplicate address detection, whose seconds would look like a failed verification.
 [[nodiscard]] Result<void> add_address(NlSocket& socket, NetdevAddress const& address,
                                        Deadline deadline);
-// Success when it or the device is gone already.
+// Succeeds when the address or the device is already gone.
 [[nodiscard]] Result<void> remove_address(NlSocket& socket, NetdevAddress const& address,
                                           Deadline deadline);
 
-// The payload of RTM_NEWADDR.
+// Parses the payload of RTM_NEWADDR.
 [[nodiscard]] std::optional<NetdevAddress> parse_address(ByteView payload);
 
 }  // namespace vfmgr

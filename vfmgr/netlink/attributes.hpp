@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Netlink attributes read from an answer without trusting a single length. Views into bytes that
-// the caller owns and that must outlive them; any thread.
+// Reads netlink attributes from an answer without trusting any length. Views into bytes that the
+// caller owns and that must outlive them; any thread.
 #pragma once
 
 #include <bit>
@@ -20,8 +20,8 @@ namespace vfmgr {
 
 using ByteView = std::span<std::byte const>;
 
-// The object at the front of `bytes`; nothing when they are fewer. Copied: netlink aligns to four
-// bytes only.
+// Returns the object at the front of `bytes`; nothing when there are too few. Copies it: netlink
+// aligns to four bytes only.
 template <class T>
     requires std::is_trivially_copyable_v<T>
 [[nodiscard]] std::optional<T> front_object(ByteView bytes) {
@@ -31,7 +31,7 @@ template <class T>
     return object;
 }
 
-// What follows a fixed header of `size` bytes, aligned to four as netlink does; empty when short.
+// Skips a header of `size` bytes, aligned to four as netlink does; empty when too short.
 [[nodiscard]] ByteView after(ByteView bytes, std::size_t size);
 
 template <class T>
@@ -40,7 +40,7 @@ template <class T>
     return std::as_bytes(std::span<T const, 1>(&object, 1));
 }
 
-// Network to host order and back.
+// Converts network to host order and back.
 [[nodiscard]] constexpr std::uint16_t big_endian(std::uint16_t value) {
     if constexpr (std::endian::native == std::endian::big) return value;
     return static_cast<std::uint16_t>((value << 8U) | (value >> 8U));
@@ -58,7 +58,7 @@ struct Attribute {
 
 class Attributes {
   public:
-    // Reads up to the first attribute whose length can't be true; what came before it stays.
+    // Stops at the first attribute with an impossible length; keeps those before it.
     explicit Attributes(ByteView payload);
 
     [[nodiscard]] std::vector<Attribute> const& all() const& { return attributes_; }
@@ -70,11 +70,11 @@ class Attributes {
         auto const bytes = find(type);
         return bytes ? front_object<T>(*bytes) : std::nullopt;
     }
-    // Up to the first NUL or the attribute's end.
+    // Returns the text up to the first NUL or the attribute's end.
     [[nodiscard]] std::optional<std::string> text(std::uint16_t type) const;
     // Empty when missing.
     [[nodiscard]] Attributes nested(std::uint16_t type) const;
-    // Exactly six octets: an IPoIB address has twenty and is none.
+    // Needs exactly six octets: an IPoIB address has twenty and is no MAC.
     [[nodiscard]] std::optional<MacAddress> mac(std::uint16_t type) const;
     [[nodiscard]] std::optional<IpAddress> ip(std::uint16_t type) const;
 

@@ -37,20 +37,20 @@ struct DcbApp {
 
 struct Dcb {
     std::string ifname;
-    std::optional<DcbPfc> pfc;  // absent: the driver does not say
+    std::optional<DcbPfc> pfc;  // absent: the driver does not report it
     std::optional<DcbEts> ets;
     std::vector<DcbApp> apps;
     bool operator==(Dcb const&) const = default;
 };
-// mlx5 takes a packet's priority from its DSCP while there is any entry for a DSCP, and from its
-// VLAN tag otherwise (drivers/net/ethernet/mellanox/mlx5/core/en_dcbnl.c).
+// mlx5 takes a packet's priority from its DSCP while any entry for a DSCP exists, and from its VLAN
+// tag otherwise (drivers/net/ethernet/mellanox/mlx5/core/en_dcbnl.c).
 [[nodiscard]] bool trusts_dscp(Dcb const& dcb);
-// The highest of its entries; 0 without one.
+// Returns the highest priority of the DSCP's entries; 0 without one.
 [[nodiscard]] std::uint8_t priority_of_dscp(Dcb const& dcb, std::uint8_t dscp);
 
-// DCB_CMD_IEEE_GET, which no privilege is needed for. A device without DCB answers EOPNOTSUPP.
+// Builds DCB_CMD_IEEE_GET, which needs no privilege. A device without DCB answers EOPNOTSUPP.
 [[nodiscard]] NlRequest dcb_request(std::string_view ifname);
-// The payload of its answer; nothing without a device's name.
+// Parses the payload of its answer; nothing without a device's name.
 [[nodiscard]] std::optional<Dcb> parse_dcb(ByteView payload);
 
 }  // namespace vfmgr

@@ -10,11 +10,11 @@
 namespace vfmgr {
 namespace {
 
-// Of Linux 6.2 (include/uapi/linux/devlink.h); headers of before have them not.
+// From Linux 6.2 (include/uapi/linux/devlink.h); older headers lack them.
 constexpr std::uint16_t function_attr_caps = 5;  // DEVLINK_PORT_FN_ATTR_CAPS
 constexpr std::uint32_t function_cap_roce = 1;   // DEVLINK_PORT_FN_CAP_ROCE
 
-// Generic netlink with the number that devlink has on this kernel.
+// A generic netlink socket with this kernel's number for devlink.
 struct Devlink {
     NlSocket socket;
     std::uint16_t family = 0;
@@ -52,7 +52,7 @@ Result<std::optional<Devlink>> open_devlink(Deadline deadline) {
                            "look in the kernel's log for the reason"));
 }
 
-// What a driver without devlink, without a switch, or without the question answers.
+// The answers of a driver without devlink, without a switch, or without support for the request.
 bool has_none(NlAck const& ack) {
     return ack.error == ENODEV || ack.error == EOPNOTSUPP;
 }
@@ -129,7 +129,7 @@ Result<std::vector<std::vector<std::byte>>> dump_devlink(std::uint8_t command,
 }
 
 Result<std::vector<VfPort>> list_vf_ports(DevlinkDevice const& device, Deadline deadline) {
-    // The ports of all devices: kernels before 6.5 can't dump those of one.
+    // Dumps the ports of all devices: kernels before 6.5 can't dump those of one.
     VFMGR_TRY(auto const answers,
               dump_devlink(DEVLINK_CMD_PORT_GET, "DEVLINK_CMD_PORT_GET", deadline));
     std::vector<VfPort> ports;
@@ -148,7 +148,7 @@ Result<NlAck> set_roce(DevlinkDevice const& device, VfPort const& port, bool on,
         function.put(function_attr_caps,
                      nla_bitfield32{on ? function_cap_roce : 0, function_cap_roce});
     });
-    return devlink->socket.tell(
+    return devlink->socket.request(
         std::move(request),
         "DEVLINK_CMD_PORT_SET " + to_string(device) + "/" + std::to_string(port.index), deadline);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What devlink says of a NIC's switch (eswitch), and the ports on it that stand for VFs. Free
+// Reads a NIC's switch (eswitch) through devlink, and the ports on it that represent VFs. Free
 // functions that open a socket of their own; any thread. Facts: kernel-and-libvirt.md, 5.
 #pragma once
 
@@ -16,37 +16,37 @@ struct DevlinkDevice {
 [[nodiscard]] DevlinkDevice devlink_device(PciAddress const& pci);
 [[nodiscard]] std::string to_string(DevlinkDevice const& device);
 
-// The port of a VF, which is there in switchdev mode.
+// The port of a VF; exists in switchdev mode.
 struct VfPort {
     std::uint32_t index = 0;  // "pci/0000:01:00.0/65537"
     std::uint16_t vf = 0;
-    std::optional<bool> roce;  // absent: the driver can't tell, or Linux before 6.2
+    std::optional<bool> roce;  // absent: the driver can't report it, or Linux before 6.2
     bool operator==(VfPort const&) const = default;
 };
 
 // Absent: no devlink, or a driver without such a switch.
 [[nodiscard]] Result<std::optional<EswitchMode>> read_eswitch_mode(DevlinkDevice const& device,
                                                                    Deadline deadline);
-// Of the VFs of this host: a DPU has those of others, too. None where there is no devlink.
+// Lists the ports of this host's VFs: a DPU has those of others, too. None without devlink.
 [[nodiscard]] Result<std::vector<VfPort>> list_vf_ports(DevlinkDevice const& device,
                                                         Deadline deadline);
-// Whether the VF may use RoCE. Takes effect when the VF's driver, the guest's, next probes.
+// Sets whether the VF may use RoCE. Takes effect at the next probe of the VF's driver, the guest's.
 [[nodiscard]] Result<NlAck> set_roce(DevlinkDevice const& device, VfPort const& port, bool on,
                                      Deadline deadline);
 
-// All answers to a DEVLINK_CMD_…_GET that is asked of all devices, each behind its genlmsghdr:
-// older kernels can't be asked about one. None where there is no devlink.
+// Returns all answers to a DEVLINK_CMD_…_GET for all devices, each behind its genlmsghdr: older
+// kernels can't be asked about one. None where there is no devlink.
 [[nodiscard]] Result<std::vector<std::vector<std::byte>>> dump_devlink(std::uint8_t command,
                                                                        std::string const& call,
                                                                        Deadline deadline);
 
 // --- parsing ---
 
-// The payload of DEVLINK_CMD_ESWITCH_GET's answer, behind its genlmsghdr.
+// Parses the payload of DEVLINK_CMD_ESWITCH_GET's answer, behind its genlmsghdr.
 [[nodiscard]] std::optional<EswitchMode> parse_eswitch_mode(ByteView attributes);
-// That of DEVLINK_CMD_PORT_GET: nothing unless it is the port of a VF of `device` on this host.
+// Parses DEVLINK_CMD_PORT_GET's: nothing unless it is the port of a VF of `device` on this host.
 [[nodiscard]] std::optional<VfPort> parse_vf_port(ByteView attributes, DevlinkDevice const& device);
-// That of CTRL_CMD_GETFAMILY: the family's message type.
+// Parses CTRL_CMD_GETFAMILY's: the family's message type.
 [[nodiscard]] std::optional<std::uint16_t> parse_family(ByteView attributes);
 
 }  // namespace vfmgr

@@ -6,7 +6,7 @@
 namespace vfmgr {
 namespace {
 
-// What DEVLINK_ATTR_PARAM_TYPE holds: the kernel's own numbers of attribute types.
+// Values of DEVLINK_ATTR_PARAM_TYPE: the kernel's own numbers of attribute types.
 constexpr std::uint8_t type_u8 = 1, type_u16 = 2, type_u32 = 3, type_u64 = 4, type_text = 5,
                        type_flag = 6;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters that a driver offers through devlink, of which some are the card's own settings
-// (mlx5 has had enable_sriov and total_vfs since 2025). Only read. Free functions that
-// open a socket of their own; any thread. Facts: kernel-and-libvirt.md, 5.
+// Reads the parameters that a driver offers through devlink. Some are the card's own settings (mlx5
+// has had enable_sriov and total_vfs since 2025). Read-only. Free functions that open a socket of
+// their own; any thread. Facts: kernel-and-libvirt.md, 5.
 #pragma once
 
 #include "api/types/firmware.hpp"
@@ -9,12 +9,12 @@
 
 namespace vfmgr {
 
-// None: no devlink, or a driver without parameters.
+// Empty: no devlink, or a driver without parameters.
 [[nodiscard]] Result<std::vector<DevlinkParameter>> list_parameters(DevlinkDevice const& device,
                                                                     Deadline deadline);
 
-// The payload of DEVLINK_CMD_PARAM_GET's answer, behind its genlmsghdr: one parameter, once for
-// each mode that it has a value in. None unless it is of `device`.
+// Parses the payload of DEVLINK_CMD_PARAM_GET's answer, behind its genlmsghdr: one parameter, once
+// for each mode that it has a value in. Empty unless it is of `device`.
 [[nodiscard]] std::vector<DevlinkParameter> parse_parameter(ByteView attributes,
                                                             DevlinkDevice const& device);
 

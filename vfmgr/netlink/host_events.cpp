@@ -8,8 +8,8 @@
 namespace vfmgr {
 namespace {
 
-// Events come in crowds: hundreds a second while somebody sets VFs. The first is told at once,
-// those of the moment after it together; waking up for each takes an eighth of an emulated CPU.
+// Events come in bursts: hundreds a second while another program sets VFs. The first is reported at
+// once, those of the next moment together; a wakeup for each takes an eighth of an emulated CPU.
 constexpr std::chrono::milliseconds crowd{100};
 
 void follow(EventMonitor monitor, std::optional<FilterMonitor> filter, int stop_fd,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel tells by itself: links and addresses change, devices come, go and bind,
-// somebody changes vfmgr's packet filter. Says only
-// "look again", from a thread of its own.
+// Reports the kernel's own events: links and addresses change, devices come, go and bind, another
+// program changes vfmgr's packet filter. Requests only a new observation, from a thread of its own.
 #pragma once
 
 #include <functional>

@@ -12,8 +12,8 @@ namespace vfmgr {
 namespace {
 
 // The kernel takes a group when it makes a device, but an alias only afterwards [src rtnetlink.c
-// rtnl_create_link, do_setlink]: the group tells that a device without alias is a half-made one of
-// ours. "vfmg" in ASCII.
+// rtnl_create_link, do_setlink]: the group marks a device without alias as a half-made one of ours.
+// "vfmg" in ASCII.
 constexpr std::uint32_t our_group = 0x76666d67;
 
 ifinfomsg link_header(int ifindex) {
@@ -22,7 +22,7 @@ ifinfomsg link_header(int ifindex) {
     return header;
 }
 
-// Statistics are left out: they cost a read of each device's counters.
+// Leaves out statistics: they cost a read of each device's counters.
 NlRequest get_request(int flags) {
     NlRequest request(RTM_GETLINK, flags);
     request.header(link_header(0));
@@ -34,7 +34,7 @@ Result<void> mark_as_ours(NlSocket& socket, VlanNetdev const& vlan, Deadline dea
     request.header(link_header(0)).put_text(IFLA_IFNAME, vlan.name);
     request.put_text(IFLA_IFALIAS, our_ifalias);
     auto const call = "RTM_SETLINK " + vlan.name + " alias";
-    VFMGR_TRY(auto const ack, socket.tell(request, call, deadline));
+    VFMGR_TRY(auto const ack, socket.request(request, call, deadline));
     if (ack.ok()) return {};
     return fail(nl_refusal(ack, call, fmt::format("{} could not be marked as vfmgr's", vlan.name),
                            "look in the kernel's log for the reason"));
@@ -127,7 +127,7 @@ Result<void> change_netdev(NlSocket& socket, std::string const& netdev, NetdevCh
     request.header(header);
     if (change.mtu) request.put(IFLA_MTU, *change.mtu);
     auto const call = "RTM_SETLINK " + netdev + change_text(change);
-    VFMGR_TRY(auto const ack, socket.tell(request, call, deadline));
+    VFMGR_TRY(auto const ack, socket.request(request, call, deadline));
     if (ack.ok()) return {};
     return fail(nl_refusal(ack, call,
                            fmt::format("{} could not be set{}", netdev, change_text(change)),
@@ -146,7 +146,7 @@ Result<void> add_vlan_netdev(NlSocket& socket, VlanNetdev const& vlan, Deadline 
             });
         });
     auto const call = fmt::format("RTM_NEWLINK {} vlan {}", vlan.name, vlan.vlan);
-    VFMGR_TRY(auto const ack, socket.tell(request, call, deadline));
+    VFMGR_TRY(auto const ack, socket.request(request, call, deadline));
     if (ack.ok()) return mark_as_ours(socket, vlan, deadline);
     auto const remedy = ack.error == EOPNOTSUPP ? "load the kernel module: modprobe 8021q"
                         : ack.error == EEXIST   ? "remove the other device or choose another VLAN"
@@ -163,7 +163,7 @@ Result<void> delete_netdev(NlSocket& socket, Netdev const& netdev, Deadline dead
     NlRequest request(RTM_DELLINK, 0);
     request.header(link_header(netdev.ifindex));
     auto const call = "RTM_DELLINK " + netdev.name;
-    VFMGR_TRY(auto const ack, socket.tell(request, call, deadline));
+    VFMGR_TRY(auto const ack, socket.request(request, call, deadline));
     if (ack.ok() || ack.error == ENODEV) return {};
     return fail(nl_refusal(ack, call, fmt::format("{} could not be removed", netdev.name),
                            "look in the kernel's log for the reason"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Network devices: list, change, make and remove VLAN devices. Free functions on a socket that the
-// caller owns; its thread.
+// Lists and changes network devices; makes and removes VLAN devices. Free functions on a socket
+// that the caller owns; its thread.
 #pragma once
 
 #include "vfmgr/netlink/socket.hpp"
@@ -17,7 +17,7 @@ struct Netdev {
     std::string kind;                       // "vlan", "veth"; empty for hardware
     std::optional<std::uint16_t> vlan;      // of a VLAN device
     std::optional<int> parent_ifindex;      // of a VLAN device; absent when in another namespace
-    std::optional<int> controller_ifindex;  // of the bridge or bond that it is part of
+    std::optional<int> controller_ifindex;  // of its bridge or bond
     std::string alias;
     std::uint32_t group = 0;
     std::uint32_t mtu = 0;
@@ -31,7 +31,7 @@ struct Netdev {
     bool operator==(Netdev const&) const = default;
 };
 
-// Made by vfmgr, also when it was killed between making the device and naming it ours.
+// True if vfmgr made it, even if killed between making the device and setting the alias.
 [[nodiscard]] bool ours(Netdev const& netdev);
 
 struct NetdevChange {
@@ -49,16 +49,16 @@ struct VlanNetdev {
 [[nodiscard]] Result<std::vector<Netdev>> list_netdevs(NlSocket& socket, Deadline deadline);
 [[nodiscard]] Result<Netdev> get_netdev(NlSocket& socket, std::string const& name,
                                         Deadline deadline);
-// MTU and state in one message; `netdev` names the device in errors.
+// Changes MTU and state in one message; `netdev` names the device in errors.
 [[nodiscard]] Result<void> change_netdev(NlSocket& socket, std::string const& netdev,
                                          NetdevChange const& change, Deadline deadline);
-// Down, with our ifalias. Refuses when the kernel has the name or the VLAN already.
+// Adds it down, with our ifalias. Refuses when the name or the VLAN already exists.
 [[nodiscard]] Result<void> add_vlan_netdev(NlSocket& socket, VlanNetdev const& vlan,
                                            Deadline deadline);
-// Success when it is gone already.
+// Succeeds when the device is already gone.
 [[nodiscard]] Result<void> delete_netdev(NlSocket& socket, Netdev const& netdev, Deadline deadline);
 
-// The payload of RTM_NEWLINK; nothing when it names no device.
+// Parses the payload of RTM_NEWLINK; nothing when it names no device.
 [[nodiscard]] std::optional<Netdev> parse_netdev(ByteView payload);
 
 }  // namespace vfmgr

@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned uevent_group_kernel = 1;  // 2 is udev's own
 
-// Events that were dropped for want of buffer (ENOBUFS) are events too: look again.
+// Dropped events (ENOBUFS, no buffer space) count as events: they require a new check.
 void take_all(int fd) {
     std::array<std::byte, 16> scrap{};
     while (::recv(fd, scrap.data(), scrap.size(), MSG_DONTWAIT | MSG_TRUNC) >= 0 ||
@@ -64,7 +64,7 @@ Result<Readiness> EventMonitor::wait(Deadline deadline) {
 Result<Waited> wait_until(EventMonitor& monitor, Deadline deadline,
                           std::function<Result<bool>()> const& holds) {
     while (true) {
-        // Taken before looking: events that keep coming must not carry us past the deadline.
+        // Read before the check: a steady stream of events must not carry us past the deadline.
         bool const last = std::chrono::steady_clock::now() >= deadline;
         VFMGR_TRY(bool const now, holds());
         if (now) return Waited::holds;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for the kernel without sleeping: changes of links, addresses and neighbours, and kernel
-// objects coming, going, binding. What an event says is not used: it only means "look again".
+// Waits for the kernel without sleeping: changes of links, addresses and neighbours, and kernel
+// objects that come, go or bind. The content of an event is not used: it only means "check again".
 // Owned by one thread.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace vfmgr {
 
-// A socket in those groups; nothing where the kernel has no such protocol.
+// Returns a socket in those groups; nothing where the kernel has no such protocol.
 [[nodiscard]] Result<std::optional<NlSocketHandle>> listen_to(int protocol, unsigned groups);
 
 class EventMonitor {
@@ -23,9 +23,9 @@ class EventMonitor {
     // Open it before the change whose effect is awaited.
     [[nodiscard]] static Result<EventMonitor> open(Scope scope = Scope::all);
 
-    // Until anything happened, or the deadline. Takes all that is there.
+    // Waits for any event, or for the deadline. Takes all pending events.
     [[nodiscard]] Result<Readiness> wait(Deadline deadline);
-    // For a poll loop of the caller's: readable means that wait() would return at once.
+    // For a poll loop of the caller: readable means that wait() would return at once.
     [[nodiscard]] std::array<int, 2> fds() const;
 
   private:
@@ -37,7 +37,7 @@ class EventMonitor {
 };
 
 enum class Waited { holds, deadline_passed };
-// Asks `holds` now, after each event, and once more at the deadline.
+// Calls `holds` now, after each event, and once more at the deadline.
 [[nodiscard]] Result<Waited> wait_until(EventMonitor& monitor, Deadline deadline,
                                         std::function<Result<bool>()> const& holds);
 

@@ -54,7 +54,7 @@ Result<void> replace_neighbour(NlSocket& socket, PermanentNeighbour const& neigh
     request.put(NDA_LLADDR, neighbour.mac.octets);
     auto const call =
         fmt::format("RTM_NEWNEIGH {} {}", to_string(neighbour.address), to_string(neighbour.mac));
-    VFMGR_TRY(auto const ack, socket.tell(request, call, deadline));
+    VFMGR_TRY(auto const ack, socket.request(request, call, deadline));
     if (ack.ok()) return {};
     return fail(nl_refusal(
         ack, call,
@@ -67,7 +67,7 @@ Result<void> remove_neighbour(NlSocket& socket, IpAddress const& address, int if
                               Deadline deadline) {
     auto const call = "RTM_DELNEIGH " + to_string(address);
     VFMGR_TRY(auto const ack,
-              socket.tell(neighbour_request(RTM_DELNEIGH, 0, address, ifindex), call, deadline));
+              socket.request(neighbour_request(RTM_DELNEIGH, 0, address, ifindex), call, deadline));
     if (ack.ok() || ack.error == ENOENT || ack.error == ENODEV) return {};
     return fail(nl_refusal(ack, call,
                            fmt::format("the neighbour {} could not be removed from interface {}",

@@ -24,14 +24,14 @@ struct PermanentNeighbour {
 };
 
 [[nodiscard]] Result<std::vector<Neighbour>> list_neighbours(NlSocket& socket, Deadline deadline);
-// Whatever the entry was before, afterwards it is permanent with this address.
+// Replaces any earlier entry by a permanent one with this address.
 [[nodiscard]] Result<void> replace_neighbour(NlSocket& socket, PermanentNeighbour const& neighbour,
                                              Deadline deadline);
-// Success when it or the device is gone already.
+// Succeeds when the entry or the device is already gone.
 [[nodiscard]] Result<void> remove_neighbour(NlSocket& socket, IpAddress const& address, int ifindex,
                                             Deadline deadline);
 
-// The payload of RTM_NEWNEIGH; nothing for bridge entries.
+// Parses the payload of RTM_NEWNEIGH; nothing for bridge entries.
 [[nodiscard]] std::optional<Neighbour> parse_neighbour(ByteView payload);
 
 }  // namespace vfmgr

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A netlink request under construction: a message header, one fixed struct, attributes. A value
-// that moves into NlSocket; any thread. Not libnl's nl_msg: it flags nests, which iproute2's
-// messages about VFs do not, and takes several times the instructions for a batch of VFs.
+// Builds a netlink request: a message header, one fixed struct, attributes. A value that moves into
+// NlSocket; any thread. Not libnl's nl_msg: it flags nests, which iproute2's messages about VFs do
+// not, and takes several times the instructions for a batch of VFs.
 #pragma once
 
 #include <linux/netlink.h>
@@ -16,20 +16,20 @@ namespace vfmgr {
 
 class NlRequest {
   public:
-    // `flags` besides NLM_F_REQUEST and NLM_F_ACK, which every request carries: an ACK is how we
-    // know that the kernel is done.
+    // Adds `flags` to NLM_F_REQUEST and NLM_F_ACK, which every request has: the ACK shows that the
+    // kernel is done.
     NlRequest(std::uint16_t type, int flags);
 
-    // Memory for a message of so many octets; more is found when needed.
+    // Reserves memory for a message of `octets`; it grows when needed.
     void reserve(std::size_t octets);
-    // The fixed struct of the family; before any attribute.
+    // Appends the fixed struct of the family; call it before adding any attribute.
     template <class T>
     NlRequest& header(T const& header) {
         append(bytes_of(header));
         return *this;
     }
-    // Structs with padding do not compile: a copy need not keep what the padding held, and what
-    // stood on the stack is not the kernel's to see. Their bytes go through put_bytes().
+    // Structs with padding do not compile: a copy need not keep the padding's content, and stack
+    // content must not leak to the kernel. Use put_bytes() for their bytes.
     template <class T>
         requires std::has_unique_object_representations_v<T>
     NlRequest& put(int type, T const& value) {
@@ -47,8 +47,8 @@ class NlRequest {
         return *this;
     }
     NlRequest& put_ip(int type, IpAddress const& address);
-    // fill(request) adds the attributes inside. NLA_F_NESTED where `type` has it: iproute2's
-    // messages about VFs have it not.
+    // fill(request) adds the attributes inside. Pass NLA_F_NESTED in `type` where needed:
+    // iproute2's messages about VFs lack it.
     template <class Fill>
     NlRequest& nest(int type, Fill&& fill) {
         auto const at = size_;
@@ -58,11 +58,11 @@ class NlRequest {
         return *this;
     }
 
-    // So far, behind the nlmsghdr.
+    // The message so far, behind the nlmsghdr.
     [[nodiscard]] ByteView body() const { return whole().subspan(sizeof(nlmsghdr)); }
-    // No attribute is longer than its 16 bits of length can say.
+    // False when an attribute is longer than its 16-bit length can express.
     [[nodiscard]] bool complete() const { return complete_; }
-    // As it is sent. The view ends with the next change of the request.
+    // The message as sent. The view ends with the next change of the request.
     [[nodiscard]] ByteView numbered(std::uint32_t sequence, int more_flags);
 
   private:

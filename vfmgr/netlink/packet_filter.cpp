@@ -16,8 +16,7 @@
 namespace vfmgr {
 namespace {
 
-// NFPROTO_INET, NFPROTO_NETDEV. Their header, <linux/netfilter.h>, can't be there beside
-// <netinet/in.h>.
+// NFPROTO_INET, NFPROTO_NETDEV. Their header, <linux/netfilter.h>, conflicts with <netinet/in.h>.
 constexpr std::uint8_t family_inet = 1;
 constexpr std::uint8_t family_netdev = 5;
 
@@ -28,7 +27,7 @@ constexpr std::uint16_t message_type(int message) {
     return static_cast<std::uint16_t>(NFNL_SUBSYS_NFTABLES << 8 | message);
 }
 
-// `read` is called for each element's key.
+// Calls `read` for each element's key.
 template <class Read>
 Result<void> read_set(NlSocket& socket, std::uint8_t family, char const* set, Deadline deadline,
                       Read read) {
@@ -36,7 +35,7 @@ Result<void> read_set(NlSocket& socket, std::uint8_t family, char const* set, De
     request.header(nfgenmsg{family, NFNETLINK_V0, 0});
     request.put_text(NFTA_SET_ELEM_LIST_TABLE, nft::table).put_text(NFTA_SET_ELEM_LIST_SET, set);
     auto const answers = socket.dump(request, std::string("NFT_MSG_GETSETELEM ") + set, deadline);
-    // Whatever the reason, ENOENT as a rule: what can't be seen there filters nothing.
+    // For any reason, usually ENOENT: a set that can't be read filters nothing.
     if (!answers && answers.error().problem == Problem::kernel_refused) return {};
     if (!answers) return fail(answers.error());
     for (auto const& answer : *answers)
@@ -45,7 +44,7 @@ Result<void> read_set(NlSocket& socket, std::uint8_t family, char const* set, De
     return {};
 }
 
-// A table that its flag `dormant` keeps from filtering has no rules, as it were.
+// A table whose `dormant` flag keeps it from filtering counts as one without rules.
 Result<bool> is_awake(NlSocket& socket, std::uint8_t family, std::string const& name,
                       Deadline deadline) {
     NlRequest request(message_type(NFT_MSG_GETTABLE), NLM_F_DUMP);
@@ -75,9 +74,9 @@ Result<void> count_rules(NlSocket& socket, std::uint8_t family, std::string cons
     return {};
 }
 
-// A VM counts as filtered when both tables know it, and the one from where to where it talks.
+// A VM counts as filtered when both tables list it, and the netdev one its addresses.
 struct VmSets {
-    std::vector<std::string> inet, netdev;  // keys as they are, of the sets `vms`
+    std::vector<std::string> inet, netdev;  // raw keys of the sets `vms`
 
     static std::string text_of(ByteView key) {
         auto const front = key.first(std::min(key.size(), IFNAMSIZ + mac_room));
@@ -118,15 +117,14 @@ bool FilterMonitor::take() {
         auto const got = ::recv(fd(), room.data(), room.size(), MSG_DONTWAIT | MSG_TRUNC);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && errno != ENOBUFS) return ours;
-        // What was lost, or is longer than the room, may have been about it.
+        // A lost message, or one longer than the buffer, may have concerned our filter.
         auto const size = static_cast<std::size_t>(got);
-        ours = ours || got < 0 || size > room.size() || tells_of_our_filter({room.data(), size});
+        ours = ours || got < 0 || size > room.size() || concerns_our_filter({room.data(), size});
     }
 }
 
-bool tells_of_our_filter(ByteView datagram) {
-    // The name of its table is the first attribute of every message that has one, whatever it is
-    // of.
+bool concerns_our_filter(ByteView datagram) {
+    // The table's name is the first attribute of every message that has one, for every object type.
     static_assert(NFTA_TABLE_NAME == 1 && NFTA_CHAIN_TABLE == 1 && NFTA_RULE_TABLE == 1 &&
                   NFTA_SET_TABLE == 1 && NFTA_SET_ELEM_LIST_TABLE == 1);
     return std::ranges::any_of(split_messages(datagram), [](NlAnswer const& message) {
@@ -192,8 +190,8 @@ Result<PacketFilter> read_packet_filter(Deadline deadline) {
     auto socket = NlSocket::open(NlProtocol::netfilter);
     if (!socket && socket.error().problem == Problem::unsupported) return filter;
     if (!socket) return fail(std::move(socket).error());
-    VFMGR_CHECK(read_set(*socket, family_inet, nft::legs, deadline, [&](ByteView key) {
-        if (auto ifname = parse_ifname_key(key)) filter.legs.push_back(std::move(*ifname));
+    VFMGR_CHECK(read_set(*socket, family_inet, nft::interfaces, deadline, [&](ByteView key) {
+        if (auto ifname = parse_ifname_key(key)) filter.interfaces.push_back(std::move(*ifname));
     }));
     for (auto const* const set : {nft::addresses4, nft::addresses6})
         VFMGR_CHECK(read_set(*socket, family_inet, set, deadline, [&](ByteView key) {

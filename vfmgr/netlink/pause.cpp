@@ -15,7 +15,7 @@ NlRequest family_request(std::string_view name) {
 NlRequest pause_request(std::uint16_t family, std::string_view ifname) {
     NlRequest request(family, 0);
     request.header(genlmsghdr{ETHTOOL_MSG_PAUSE_GET, ETHTOOL_GENL_VERSION, 0});
-    // Unlike rtnetlink's of VFs, this nest is refused without its flag.
+    // Unlike those of rtnetlink for VFs, this nest is refused without its flag.
     request.nest(ETHTOOL_A_PAUSE_HEADER | NLA_F_NESTED,
                  [&](NlRequest& header) { header.put_text(ETHTOOL_A_HEADER_DEV_NAME, ifname); });
     return request;

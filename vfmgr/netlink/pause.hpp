@@ -14,11 +14,11 @@ struct Pause {
     bool operator==(Pause const&) const = default;
 };
 
-// `family` is ethtool's number on this kernel: parse_family() of devlink.hpp tells it of the answer
-// to family_request().
+// `family` is ethtool's number on this kernel: parse_family() of devlink.hpp reads it from the
+// answer to family_request().
 [[nodiscard]] NlRequest family_request(std::string_view name);
 [[nodiscard]] NlRequest pause_request(std::uint16_t family, std::string_view ifname);
-// The payload of ETHTOOL_MSG_PAUSE_GET_REPLY; nothing without a device's name.
+// Parses the payload of ETHTOOL_MSG_PAUSE_GET_REPLY; nothing without a device's name.
 [[nodiscard]] std::optional<Pause> parse_pause(ByteView payload);
 
 }  // namespace vfmgr

@@ -13,7 +13,7 @@
 namespace vfmgr {
 namespace {
 
-// Of Linux 6.11 (include/uapi/rdma/rdma_netlink.h); headers of before have it not.
+// From Linux 6.11 (include/uapi/rdma/rdma_netlink.h); older headers lack it.
 constexpr std::uint16_t attr_parent_name = 100;  // RDMA_NLDEV_ATTR_PARENT_NAME
 
 constexpr std::uint16_t type_of(unsigned command) {
@@ -33,7 +33,7 @@ Result<std::vector<RdmaPort>> list_ports(NlSocket& rdma, RdmaDevice const& devic
     return ports;
 }
 
-// Only the uverbs device tells the driver; without it (module not there) the driver stays unknown.
+// Only the uverbs device names the driver; without it (module not loaded) the driver stays unknown.
 Result<std::optional<std::string>> driver_of(NlSocket& rdma, RdmaDevice const& device,
                                              Deadline deadline) {
     NlRequest request(type_of(RDMA_NLDEV_CMD_GET_CHARDEV), 0);
@@ -47,18 +47,18 @@ Result<std::optional<std::string>> driver_of(NlSocket& rdma, RdmaDevice const& d
     return std::nullopt;
 }
 
-// A kind of resource that the kernel keeps account of.
+// A kind of resource that the kernel accounts for.
 struct Resource {
     std::uint16_t command;
     std::uint16_t table;
     std::uint16_t entry;
     std::string_view name;
     std::string_view call;
-    // Kernels from before it have all the others, and whoever has a context to any purpose has a
-    // protection domain in it.
+    // Kernels without it report all the others, and a process that uses a context for anything has
+    // a pd in it.
     bool may_lack = false;
 };
-// The most telling first.
+// The most informative first.
 constexpr std::array<Resource, 4> resources = {
     {{RDMA_NLDEV_CMD_RES_QP_GET, RDMA_NLDEV_ATTR_RES_QP, RDMA_NLDEV_ATTR_RES_QP_ENTRY, "queue pair",
       "RDMA_NLDEV_CMD_RES_QP_GET"},
@@ -69,7 +69,7 @@ constexpr std::array<Resource, 4> resources = {
      {RDMA_NLDEV_CMD_RES_CTX_GET, RDMA_NLDEV_ATTR_RES_CTX, RDMA_NLDEV_ATTR_RES_CTX_ENTRY, "context",
       "RDMA_NLDEV_CMD_RES_CTX_GET", true}}};
 
-// The MAD layer has a queue pair of every device that can have one.
+// The MAD layer has a queue pair on every device that can have one.
 bool is_cores_own(RdmaUser const& user) {
     return !user.pid && user.comm == "ib_core";
 }
@@ -78,7 +78,7 @@ bool same_user(RdmaUser const& one, RdmaUser const& other) {
     return one.pid == other.pid && one.comm == other.comm;
 }
 
-// Linux answers a command that it does not know with EINVAL [src rdma_nl_rcv_msg].
+// Linux answers an unknown command with EINVAL [src rdma_nl_rcv_msg].
 bool is_unknown_command(Error const& error) {
     return std::ranges::any_of(error.causes, [](Cause const& cause) {
         return cause.code == "EINVAL" || cause.code == "EOPNOTSUPP";
@@ -207,11 +207,11 @@ Result<void> add_rdma_link(NlSocket& rdma, SoftRdmaDevice const& device, Deadlin
         .put_text(RDMA_NLDEV_ATTR_LINK_TYPE, device.type)
         .put_text(RDMA_NLDEV_ATTR_NDEV_NAME, device.netdev);
     auto const call = fmt::format("RDMA_NLDEV_CMD_NEWLINK {} on {}", device.type, device.netdev);
-    VFMGR_TRY(auto const ack, rdma.tell(request, call, deadline));
+    VFMGR_TRY(auto const ack, rdma.request(request, call, deadline));
     if (ack.ok()) return {};
     auto const detail =
         fmt::format("a {} device could not be made on {}", device.type, device.netdev);
-    // EINVAL is the answer to a type of which the kernel found no module [src nldev.c].
+    // EINVAL: the kernel found no module for the type [src nldev.c].
     if (ack.error != EINVAL && ack.error != EOPNOTSUPP)
         return fail(nl_refusal(ack, call, detail, "look in the kernel's log for the reason"));
     auto error = nl_refusal(ack, call, detail,
@@ -225,8 +225,8 @@ Result<void> remove_rdma_link(NlSocket& rdma, RdmaDevice const& device, Deadline
     NlRequest request(type_of(RDMA_NLDEV_CMD_DELLINK), 0);
     request.put(RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
     auto const call = "RDMA_NLDEV_CMD_DELLINK " + device.name;
-    VFMGR_TRY(auto const ack, rdma.tell(request, call, deadline));
-    // EINVAL: no device of that number; the kernel numbers devices anew only after a reboot.
+    VFMGR_TRY(auto const ack, rdma.request(request, call, deadline));
+    // EINVAL: no device with that number; the kernel reuses device numbers only after a reboot.
     if (ack.ok() || ack.error == ENODEV) return {};
     return fail(nl_refusal(ack, call,
                            fmt::format("RDMA device {} could not be removed", device.name),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RDMA devices: list them with their ports and network devices, make and remove software ones.
+// RDMA devices: lists them with their ports and network devices, makes and removes software ones.
 // Free functions on a socket of NlProtocol::rdma that the caller owns; its thread. Where the kernel
-// has no RDMA at all, opening that socket says `unsupported`.
+// has no RDMA at all, opening that socket returns `unsupported`.
 #pragma once
 
 #include "api/types/guid.hpp"
@@ -23,19 +23,19 @@ struct RdmaDevice {
     std::uint32_t index = 0;
     std::string name;
     std::optional<Guid> node_guid;
-    std::string protocol;               // "roce", "ib", "iw"; empty when not said
+    std::string protocol;               // "roce", "ib", "iw"; empty when not reported
     std::optional<std::string> driver;  // "rxe", "siw", "mlx5"; absent: unknown to us, or no uverbs
     std::vector<RdmaPort> ports;
     bool operator==(RdmaDevice const&) const = default;
 };
 
 [[nodiscard]] Result<std::vector<RdmaDevice>> list_rdma_devices(NlSocket& rdma, Deadline deadline);
-// The first with a port on that network device.
+// Returns the first device with a port on that network device.
 [[nodiscard]] RdmaDevice const* rdma_device_on(std::vector<RdmaDevice> const& devices, int ifindex);
 
-// Everybody who has a queue pair, CM id, protection domain or context of the device, each once,
-// with the first of these that it has; not what ib_core makes of every device for itself. The names
-// of processes are the caller's to add. An Error when the kernel does not tell all of it.
+// Lists every user with a queue pair, CM id, pd or context of the device, each once, with the first
+// of these that it has; not what ib_core makes of every device for itself. The caller adds the
+// names of processes. An Error when the kernel does not report all of it.
 [[nodiscard]] Result<std::vector<RdmaUser>> list_rdma_users(NlSocket& rdma,
                                                             RdmaDevice const& device,
                                                             Deadline deadline);
@@ -48,20 +48,20 @@ struct SoftRdmaDevice {
 // The kernel loads the type's module itself (request_module "rdma-link-<type>").
 [[nodiscard]] Result<void> add_rdma_link(NlSocket& rdma, SoftRdmaDevice const& device,
                                          Deadline deadline);
-// Success when it is gone already. Hardware refuses.
+// Succeeds when the device is already gone. Hardware refuses.
 [[nodiscard]] Result<void> remove_rdma_link(NlSocket& rdma, RdmaDevice const& device,
                                             Deadline deadline);
 
-// Payloads of RDMA_NLDEV_CMD_GET and RDMA_NLDEV_CMD_PORT_GET.
+// Parse the payloads of RDMA_NLDEV_CMD_GET and RDMA_NLDEV_CMD_PORT_GET.
 [[nodiscard]] std::optional<RdmaDevice> parse_rdma_device(ByteView payload);
 [[nodiscard]] std::optional<RdmaPort> parse_rdma_port(ByteView payload);
-// Of RDMA_NLDEV_CMD_GET: the device that this one was made from. An SMI device of a multi-plane NIC
-// has one: a MAD port, none to send data through.
+// Parses RDMA_NLDEV_CMD_GET: the device that this one was made from. An SMI device of a multi-plane
+// NIC has one: a MAD port that carries no data.
 [[nodiscard]] std::optional<std::string> parse_rdma_parent(ByteView payload);
-// Payloads of RDMA_NLDEV_CMD_RES_*_GET: who has each of their entries. One without an owner has
-// neither pid nor name.
+// Parses payloads of RDMA_NLDEV_CMD_RES_*_GET: the user of each entry. An entry without an owner
+// has neither pid nor name.
 [[nodiscard]] std::vector<RdmaUser> parse_rdma_users(ByteView payload);
-// Payload of RDMA_NLDEV_CMD_GET_CHARDEV for "uverbs".
+// Parses the payload of RDMA_NLDEV_CMD_GET_CHARDEV for "uverbs".
 [[nodiscard]] std::optional<std::string> parse_rdma_driver(ByteView payload);
 
 }  // namespace vfmgr

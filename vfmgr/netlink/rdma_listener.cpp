@@ -12,15 +12,15 @@ namespace {
 
 constexpr std::uint16_t res_cm_id_get =
     (static_cast<unsigned>(RDMA_NL_NLDEV) << 10U) + RDMA_NLDEV_CMD_RES_CM_ID_GET;
-// The kernel's enum rdma_cm_state (drivers/infiniband/core/cma_priv.h). A listener at every address
-// has one child for each device, which listens there.
+// The kernel's enum rdma_cm_state (drivers/infiniband/core/cma_priv.h). A listener on every address
+// has one child on each device, which listens there.
 constexpr std::uint8_t state_listen = 8;
 
 bool is_any(IpAddress const& address) {
     return std::ranges::all_of(address.octets, [](std::uint8_t octet) { return octet == 0; });
 }
 
-// A sockaddr_storage of the kernel's.
+// Reads a sockaddr_storage of the kernel.
 void read_address(ByteView bytes, CmListener& into) {
     auto const family = front_object<sa_family_t>(bytes);
     auto const four = front_object<sockaddr_in>(bytes);

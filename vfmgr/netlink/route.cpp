@@ -41,7 +41,7 @@ Result<void> explain_existing(NlSocket& socket, PeerRoute const& route, NlAck co
     return fail(std::move(error));
 }
 
-// Unreachable, blackhole, local and the like say nothing about an interface but take addresses.
+// Unreachable, blackhole, local and similar routes name no interface but take addresses.
 std::uint32_t table_of(rtmsg const& header, Attributes const& attributes) {
     return attributes.value<std::uint32_t>(RTA_TABLE).value_or(header.rtm_table);
 }
@@ -53,7 +53,7 @@ std::optional<IpRoute> parse_route(ByteView payload) {
     if (!header) return std::nullopt;
     Attributes const attributes(after(payload, sizeof(rtmsg)));
     if (table_of(*header, attributes) != RT_TABLE_MAIN) return std::nullopt;
-    // Cached exceptions (path MTU) are no routes of anybody's making.
+    // Cached exceptions (path MTU) are not configured routes.
     if ((header->rtm_flags & RTM_F_CLONED) != 0) return std::nullopt;
     if (header->rtm_family != AF_INET && header->rtm_family != AF_INET6) return std::nullopt;
     IpRoute route;
@@ -88,7 +88,7 @@ Result<void> add_peer_route(NlSocket& socket, PeerRoute const& route, Deadline d
         peer_request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, route.address, route.ifindex);
     request.put_ip(RTA_PREFSRC, route.source);
     auto const call = "RTM_NEWROUTE " + to_string(route.address);
-    VFMGR_TRY(auto const ack, socket.tell(request, call, deadline));
+    VFMGR_TRY(auto const ack, socket.request(request, call, deadline));
     if (ack.ok()) return {};
     if (ack.error == EEXIST) return explain_existing(socket, route, ack, call, deadline);
     return fail(nl_refusal(
@@ -101,9 +101,9 @@ Result<void> add_peer_route(NlSocket& socket, PeerRoute const& route, Deadline d
 Result<void> remove_peer_route(NlSocket& socket, IpAddress const& address, int ifindex,
                                Deadline deadline) {
     auto const call = "RTM_DELROUTE " + to_string(address);
-    // With our protocol number in it the kernel matches no other route [src fib_trie.c].
+    // With our protocol number in the request the kernel matches no other route [src fib_trie.c].
     VFMGR_TRY(auto const ack,
-              socket.tell(peer_request(RTM_DELROUTE, 0, address, ifindex), call, deadline));
+              socket.request(peer_request(RTM_DELROUTE, 0, address, ifindex), call, deadline));
     if (ack.ok() || ack.error == ESRCH || ack.error == ENODEV) return {};
     return fail(nl_refusal(ack, call,
                            fmt::format("the route to {} could not be removed", to_string(address)),

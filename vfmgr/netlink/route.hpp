@@ -6,8 +6,8 @@
 
 namespace vfmgr {
 
-// rtm_protocol of every route that vfmgr made, `ip route` prints "proto 118". Of the numbers that
-// nobody has registered in rtnetlink.h.
+// rtm_protocol of every route that vfmgr made; `ip route` prints "proto 118". A number that
+// rtnetlink.h does not register.
 inline constexpr std::uint8_t our_route_protocol = 118;
 
 struct IpRoute {
@@ -20,7 +20,7 @@ struct IpRoute {
     bool operator==(IpRoute const&) const = default;
 };
 
-// To one address on a link: what a peer of the host's leg needs.
+// A route to one address on a link, for a peer of the host interface.
 struct PeerRoute {
     IpAddress address;
     int ifindex = 0;
@@ -28,14 +28,14 @@ struct PeerRoute {
 };
 
 [[nodiscard]] Result<std::vector<IpRoute>> list_routes(NlSocket& socket, Deadline deadline);
-// Success when we made it already. Conflict when somebody else has a route to that address.
+// Succeeds when it is already ours. Conflict when another program has a route to that address.
 [[nodiscard]] Result<void> add_peer_route(NlSocket& socket, PeerRoute const& route,
                                           Deadline deadline);
-// Only one of ours; success when it is gone already.
+// Removes only one of ours; succeeds when it is already gone.
 [[nodiscard]] Result<void> remove_peer_route(NlSocket& socket, IpAddress const& address,
                                              int ifindex, Deadline deadline);
 
-// The payload of RTM_NEWROUTE; nothing when it is not of the main table.
+// Parses the payload of RTM_NEWROUTE; nothing when it is not of the main table.
 [[nodiscard]] std::optional<IpRoute> parse_route(ByteView payload);
 
 }  // namespace vfmgr

@@ -17,11 +17,11 @@ namespace {
 
 constexpr int dump_attempts_max = 10;
 
-// An answer and the ACK behind it have to fit, or the kernel drops the ACK and says ENOBUFS
-// (netlink_attachskb()). That of 1,000 VFs takes 256 KiB; libnl's own buffer ends at some 160.
+// An answer and the ACK behind it must fit, or the kernel drops the ACK and returns ENOBUFS
+// (netlink_attachskb()). 1,000 VFs take 256 KiB; libnl's own buffer ends at some 160.
 constexpr int receive_bytes = 4 << 20;
 
-// As for the socket, and what makes the kernel speak it.
+// Constants of a protocol's socket, and how to enable it in the kernel.
 struct Protocol {
     int number;
     char const* name;
@@ -51,14 +51,14 @@ Error system_error(std::string call, std::string detail, int error) {
 }
 
 Result<void> send(int fd, ByteView message, std::string const& call) {
-    // The kernel reads only; the type of an iovec does not say so.
-    iovec piece{const_cast<std::byte*>(message.data()), message.size()};
+    // The kernel only reads it; the type of an iovec can't express that.
+    iovec part{const_cast<std::byte*>(message.data()), message.size()};
     sockaddr_nl kernel{};
     kernel.nl_family = AF_NETLINK;
     msghdr header{};
     header.msg_name = &kernel;
     header.msg_namelen = sizeof kernel;
-    header.msg_iov = &piece;
+    header.msg_iov = &part;
     header.msg_iovlen = 1;
     if (::sendmsg(fd, &header, 0) == std::ssize(message)) return {};
     return fail(system_error("sendmsg", fmt::format("{} could not be sent", call), errno));
@@ -73,10 +73,10 @@ Result<void> await_answer(int fd, std::string const& call, Deadline deadline) {
                  {errno_cause(call, ETIMEDOUT)}});
 }
 
-// The next datagram from the kernel itself: other processes may send to our address too.
+// Returns the next datagram from the kernel itself: other processes may send to our address too.
 Result<std::vector<std::byte>> receive(int fd, std::string const& call, Deadline deadline) {
     while (true) {
-        // As a rule the kernel has answered within sendmsg() already: waiting is for the rest.
+        // Usually the kernel has answered within sendmsg(): the wait is for the other cases.
         auto const size = ::recv(fd, nullptr, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
         if (size < 0 && errno == EAGAIN) {
             VFMGR_CHECK(await_answer(fd, call, deadline));
@@ -87,11 +87,11 @@ Result<std::vector<std::byte>> receive(int fd, std::string const& call, Deadline
             return fail(system_error("recv", "the answer to " + call + " was lost", errno));
         std::vector<std::byte> bytes(static_cast<std::size_t>(size));
         sockaddr_nl sender{};
-        iovec piece{bytes.data(), bytes.size()};
+        iovec part{bytes.data(), bytes.size()};
         msghdr header{};
         header.msg_name = &sender;
         header.msg_namelen = sizeof sender;
-        header.msg_iov = &piece;
+        header.msg_iov = &part;
         header.msg_iovlen = 1;
         auto const got = ::recvmsg(fd, &header, MSG_DONTWAIT);
         if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
@@ -121,7 +121,7 @@ Result<NlSocket> NlSocket::open(NlProtocol protocol) {
                      {errno_cause("socket " + std::string(name), error)}});
     }
     auto const fd = nl_socket_get_fd(handle.get());
-    // Beyond what the system allows everybody it takes CAP_NET_ADMIN, as does whatever needs it.
+    // More than the system's limit takes CAP_NET_ADMIN, as does any operation that needs more.
     if (::setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &receive_bytes, sizeof receive_bytes) != 0)
         static_cast<void>(
             ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes));
@@ -141,14 +141,14 @@ Result<NlReply> NlSocket::exchange(NlRequest& request, int more_flags, std::stri
     if (!request.complete())
         return fail(Problem::internal, fmt::format("the request {} does not fit a message", call),
                     "report this: it is a bug in vfmgr");
-    // Asked again (an interrupted dump): a new number, so that late answers to the old are known.
+    // A repeat (an interrupted dump) gets a new number, to recognize late answers to the old.
     auto const sequence = nl_socket_use_seq(handle_.get());
     VFMGR_CHECK(send(fd(), request.numbered(sequence, more_flags), call));
     NlReply reply;
     while (true) {
         VFMGR_TRY(auto const datagram, receive(fd(), call, deadline));
         for (auto& answer : split_messages(datagram)) {
-            if (answer.sequence != sequence) continue;  // an answer we gave up on earlier
+            if (answer.sequence != sequence) continue;  // an answer to an abandoned request
             if (answer.type == NLMSG_ERROR || answer.type == NLMSG_DONE) {
                 reply.ack = parse_ack(answer);
                 if ((answer.flags & NLM_F_DUMP_INTR) != 0 && reply.ack.ok())
@@ -164,7 +164,7 @@ Result<NlReply> NlSocket::ask(NlRequest request, std::string const& call, Deadli
     return exchange(request, 0, call, deadline);
 }
 
-Result<NlAck> NlSocket::tell(NlRequest request, std::string const& call, Deadline deadline) {
+Result<NlAck> NlSocket::request(NlRequest request, std::string const& call, Deadline deadline) {
     VFMGR_TRY(auto reply, exchange(request, 0, call, deadline));
     return reply.ack;
 }
@@ -210,7 +210,7 @@ std::vector<NlAnswer> split_messages(ByteView datagram) {
 
 NlAck parse_ack(NlAnswer const& answer) {
     auto const error = front_object<std::int32_t>(answer.payload);
-    // NLMSG_DONE may come without a payload from kernels before 4.13; an error never does.
+    // Kernels before 4.13 may send NLMSG_DONE without a payload; an error always has one.
     if (!error) return {answer.type == NLMSG_DONE ? 0 : EBADMSG, {}};
     NlAck ack{*error > 0 || *error == INT32_MIN ? EBADMSG : -*error, {}};
     if ((answer.flags & NLM_F_ACK_TLVS) == 0) return ack;

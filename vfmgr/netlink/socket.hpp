@@ -51,9 +51,10 @@ class NlSocket {
     // request in it, as strace would: "RTM_SETLINK enp1s0".
     [[nodiscard]] Result<NlReply> ask(NlRequest request, std::string const& call,
                                       Deadline deadline);
-    // The same for a change, of which only the verdict counts.
-    [[nodiscard]] Result<NlAck> tell(NlRequest request, std::string const& call, Deadline deadline);
-    // A dump, asked for again while the kernel says that it changed under the reader.
+    // The same for a change, where only the verdict counts.
+    [[nodiscard]] Result<NlAck> request(NlRequest request, std::string const& call,
+                                        Deadline deadline);
+    // Dumps, and repeats the dump while the kernel reports that the data changed under the reader.
     [[nodiscard]] Result<std::vector<NlAnswer>> dump(NlRequest request, std::string const& call,
                                                      Deadline deadline);
 
@@ -66,14 +67,14 @@ class NlSocket {
     NlSocketHandle handle_;
 };
 
-// The kernel's no as an Error: "<detail>: <its reason>", with the call and errno as cause.
+// The kernel's refusal as an Error: "<detail>: <its reason>", with call and errno as cause.
 [[nodiscard]] Error nl_refusal(NlAck const& ack, std::string call, std::string detail,
                                std::string remedy);
 
 // --- parsing, apart from sockets so that tests and fuzzers reach it ---
 
 [[nodiscard]] std::vector<NlAnswer> split_messages(ByteView datagram);
-// The payload of NLMSG_ERROR or NLMSG_DONE.
+// Parses the payload of NLMSG_ERROR or NLMSG_DONE.
 [[nodiscard]] NlAck parse_ack(NlAnswer const& answer);
 
 }  // namespace vfmgr

@@ -12,8 +12,8 @@
 namespace vfmgr {
 namespace {
 
-// Its protocol is asked for when it is made only: whoever made the same one, it goes with the
-// address.
+// Sets the protocol only in the request that adds the route. The delete request matches any
+// protocol: the route goes with the address, even if another program made it.
 NlRequest table_request(std::uint16_t type, int flags, NetdevAddress const& source) {
     auto const network = network_of(source.address, source.prefix_length);
     bool const made = type == RTM_NEWROUTE;
@@ -43,7 +43,7 @@ NlRequest rule_request(std::uint16_t type, int flags, IpAddress const& source) {
         .put_ip(FRA_SRC, source)
         .put(FRA_TABLE, source_table(source))
         .put(FRA_PRIORITY, source_rule_priority);
-    // As systemd-networkd's of the same file: of another protocol it would be a rule beside it.
+    // As in systemd-networkd's rule of the same file: another protocol would make a second rule.
     if (type == RTM_NEWRULE) request.put<std::uint8_t>(FRA_PROTOCOL, RTPROT_STATIC);
     return request;
 }
@@ -69,13 +69,13 @@ std::uint32_t source_table(IpAddress const& address) {
 Result<void> add_source_route(NlSocket& socket, NetdevAddress const& address, Deadline deadline) {
     auto const call = "RTM_NEWROUTE table " + std::to_string(source_table(address.address));
     VFMGR_TRY(auto const routed,
-              socket.tell(table_request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, address), call,
-                          deadline));
+              socket.request(table_request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, address),
+                             call, deadline));
     if (!routed.ok()) return fail(refused(routed, call, address, "route"));
     auto const rule_call = "RTM_NEWRULE from " + to_string(address.address);
     VFMGR_TRY(auto const ruled,
-              socket.tell(rule_request(RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL, address.address),
-                          rule_call, deadline));
+              socket.request(rule_request(RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL, address.address),
+                             rule_call, deadline));
     if (ruled.ok() || ruled.error == EEXIST) return {};
     return fail(refused(ruled, rule_call, address, "routing rule"));
 }
@@ -84,12 +84,12 @@ Result<void> remove_source_route(NlSocket& socket, NetdevAddress const& address,
                                  Deadline deadline) {
     auto const rule_call = "RTM_DELRULE from " + to_string(address.address);
     VFMGR_TRY(auto const ruled,
-              socket.tell(rule_request(RTM_DELRULE, 0, address.address), rule_call, deadline));
+              socket.request(rule_request(RTM_DELRULE, 0, address.address), rule_call, deadline));
     if (!ruled.ok() && ruled.error != ENOENT)
         return fail(refused(ruled, rule_call, address, "routing rule"));
     auto const call = "RTM_DELROUTE table " + std::to_string(source_table(address.address));
     VFMGR_TRY(auto const routed,
-              socket.tell(table_request(RTM_DELROUTE, 0, address), call, deadline));
+              socket.request(table_request(RTM_DELROUTE, 0, address), call, deadline));
     if (routed.ok() || routed.error == ESRCH || routed.error == ENODEV) return {};
     return fail(refused(routed, call, address, "route"));
 }

@@ -16,16 +16,16 @@
 namespace vfmgr {
 namespace {
 
-constexpr std::uint32_t not_said = 0xFFFFFFFF;
+constexpr std::uint32_t unspecified = 0xFFFFFFFF;
 
-// An attribute's length, the list's too, has 16 bits (struct nlattr).
+// The length of an attribute, and of the list, has 16 bits (struct nlattr).
 constexpr std::size_t list_bytes_max = 65'535;
 constexpr std::size_t info_bytes_max = 256;  // of one VF with every attribute: 172
 constexpr std::size_t message_bytes_max = list_bytes_max + 64;
 
-// From the list's first VF to the message's end. The list's own length has 16 bits and wraps beyond
-// 64 KiB, with every VF in the message nevertheless (rtnl_fill_vf(), nla_nest_end()): iproute2 then
-// prints "Truncated VF list".
+// Returns the bytes from the list's first VF to the message's end. The list's own length has 16
+// bits and wraps beyond 64 KiB, yet the message has every VF (rtnl_fill_vf(), nla_nest_end()):
+// iproute2 then prints "Truncated VF list".
 ByteView vf_list(ByteView attributes) {
     while (auto const header = front_object<nlattr>(attributes)) {
         if ((header->nla_type & ~NLA_F_NESTED) == IFLA_VFINFO_LIST)
@@ -36,8 +36,8 @@ ByteView vf_list(ByteView attributes) {
     return {};
 }
 
-// Every struct inside IFLA_VF_INFO begins with the VF's number. Position says nothing: the kernel
-// leaves out a VF whose ndo_get_vf_config fails.
+// Every struct inside IFLA_VF_INFO begins with the VF's number. The position is no index: the
+// kernel leaves out a VF whose ndo_get_vf_config fails.
 std::optional<std::uint16_t> index_of(Attributes const& info) {
     for (std::uint16_t const type : {IFLA_VF_MAC, IFLA_VF_VLAN, IFLA_VF_LINK_STATE, IFLA_VF_RATE})
         if (auto const index = info.value<std::uint32_t>(type))
@@ -47,15 +47,15 @@ std::optional<std::uint16_t> index_of(Attributes const& info) {
 }
 
 std::optional<bool> parse_switch(Attributes const& info, std::uint16_t type) {
-    auto const setting = info.value<ifla_vf_trust>(type);  // the same layout as the others'
-    if (!setting || setting->setting == not_said) return std::nullopt;
+    auto const setting = info.value<ifla_vf_trust>(type);  // all switches have its layout
+    if (!setting || setting->setting == unspecified) return std::nullopt;
     return setting->setting != 0;
 }
 
-// mlx4 tells 4095 (MLX4_VGT) of a VF without one: the VM may tag by itself.
-std::uint16_t vlan_id(std::uint32_t told) {
+// mlx4 reports 4095 (MLX4_VGT) for a VF without a VLAN: the VM may tag by itself.
+std::uint16_t vlan_id(std::uint32_t reported) {
     constexpr std::uint16_t bits = 0xFFF, tags_itself = 4095;
-    auto const id = static_cast<std::uint16_t>(told & bits);
+    auto const id = static_cast<std::uint16_t>(reported & bits);
     return id == tags_itself ? std::uint16_t{0} : id;
 }
 
@@ -132,9 +132,9 @@ std::optional<VfCounters> parse_counters(Attributes const& stats) {
     return counted ? std::optional(counters) : std::nullopt;
 }
 
-// tell(the link's header, the VF's number, its attributes)
-template <class Tell>
-void for_each_vf(ByteView payload, Tell tell) {
+// Calls visit(the link's header, the VF's number, its attributes).
+template <class Visit>
+void for_each_vf(ByteView payload, Visit visit) {
     auto const header = front_object<ifinfomsg>(payload);
     if (!header) return;
     auto const attributes = after(payload, sizeof(ifinfomsg));
@@ -143,18 +143,18 @@ void for_each_vf(ByteView payload, Tell tell) {
     for (auto const& [type, value] : list.all()) {
         if (type != IFLA_VF_INFO || left-- == 0) break;
         Attributes const info(value);
-        if (auto const index = index_of(info)) tell(*header, *index, info);
+        if (auto const index = index_of(info)) visit(*header, *index, info);
     }
 }
 
-// `wanted`: an RTEXT_FILTER_ mask.
+// `expected`: an RTEXT_FILTER_ mask.
 Result<NlReply> ask_vfs(NlSocket& socket, std::string const& call, int ifindex,
-                        std::uint32_t wanted, Deadline deadline) {
+                        std::uint32_t expected, Deadline deadline) {
     ifinfomsg header{};
     header.ifi_index = ifindex;
     NlRequest request(RTM_GETLINK, 0);
     request.header(header);
-    request.put<std::uint32_t>(IFLA_EXT_MASK, wanted);
+    request.put<std::uint32_t>(IFLA_EXT_MASK, expected);
     return socket.ask(request, call, deadline);
 }
 
@@ -165,7 +165,7 @@ T setting_of(std::uint16_t vf) {
     return setting;
 }
 
-// The struct's first `size` bytes, zeros instead of the padding behind.
+// Returns the struct's first `size` bytes, with zeros instead of the padding after them.
 template <class T>
 std::array<std::byte, sizeof(T)> padded(T const& object, std::size_t size) {
     std::array<std::byte, sizeof(T)> bytes{};
@@ -187,7 +187,7 @@ void put_vlan(NlRequest& info, std::uint16_t vf, Vlan const& vlan) {
               [&](NlRequest& list) { list.put_bytes(IFLA_VF_VLAN_INFO, bytes); });
 }
 
-// With a maximum alone the kernel itself reads the minimum that goes with it (IFLA_VF_TX_RATE).
+// With a maximum alone the kernel itself reads the matching minimum (IFLA_VF_TX_RATE).
 void put_rates(NlRequest& info, std::uint16_t vf, VfSpec const& spec) {
     if (spec.min_tx_rate_mbps) {
         auto setting = setting_of<ifla_vf_rate>(vf);
@@ -257,7 +257,7 @@ VfSettings parse_vf_settings(ByteView payload) {
     VfSettings settings;
     for_each_vf(payload, [&](ifinfomsg const& header, std::uint16_t index, Attributes const& info) {
         VfSpec spec;
-        // On InfiniBand the MAC is the PF's own and the rest is zeros from a memset: not said.
+        // On InfiniBand the MAC is the PF's own and the rest is zeros from a memset: not reported.
         if (header.ifi_type != ARPHRD_INFINIBAND) spec = parse_ethernet(info);
         spec.link_state = parse_link_state(info);
         spec.node_guid = parse_guid(info, IFLA_VF_IB_NODE_GUID);
@@ -325,14 +325,14 @@ bool has(VfSpec const& settings, VfPart part) {
            settings.max_tx_rate_mbps;
 }
 
-VfMessage vf_message(int ifindex, std::span<VfChange const> wanted, VfPart part) {
+VfMessage vf_message(int ifindex, std::span<VfChange const> expected, VfPart part) {
     ifinfomsg header{};
     header.ifi_index = ifindex;
     VfMessage message{NlRequest(RTM_SETLINK, 0), 0};
-    message.request.reserve(std::min(message_bytes_max, wanted.size() * info_bytes_max));
+    message.request.reserve(std::min(message_bytes_max, expected.size() * info_bytes_max));
     message.request.header(header).nest(IFLA_VFINFO_LIST, [&](NlRequest& list) {
         auto const begin = list.body().size();
-        for (auto const& one : wanted) {
+        for (auto const& one : expected) {
             ++message.carried;
             // The kernel refuses a VF without anything to set (do_setvfinfo()).
             if (!has(one.settings, part)) continue;
@@ -344,9 +344,9 @@ VfMessage vf_message(int ifindex, std::span<VfChange const> wanted, VfPart part)
 }
 
 Result<VfVerdict> set_vfs(NlSocket& socket, std::string const& call, int ifindex,
-                          std::span<VfChange const> wanted, VfPart part, Deadline deadline) {
-    auto message = vf_message(ifindex, wanted, part);
-    VFMGR_TRY(auto ack, socket.tell(std::move(message.request), call, deadline));
+                          std::span<VfChange const> expected, VfPart part, Deadline deadline) {
+    auto message = vf_message(ifindex, expected, part);
+    VFMGR_TRY(auto ack, socket.request(std::move(message.request), call, deadline));
     return VfVerdict{std::move(ack), message.carried};
 }
 

@@ -14,21 +14,21 @@ namespace vfmgr {
 
 using VfSettings = boost::container::flat_map<std::uint16_t, VfSpec>;  // by index
 
-// What the driver reports; a member that it does not report is absent. Drivers that fail for one VF
-// leave that VF out.
+// Returns what the driver reports; a member that it does not report is absent. Drivers that fail
+// for one VF leave that VF out.
 [[nodiscard]] Result<VfSettings> read_vf_settings(NlSocket& socket, std::string const& netdev,
                                                   int ifindex, Deadline deadline);
 
-// What passed that VF; absent where the driver does not count it. The kernel tells zeros for a
-// driver that counts nothing (rtnl_fill_vfinfo()), so zeros all over are no counters. A question of
-// its own, since a driver may ask its firmware for each VF of the PF.
+// Returns the VF's traffic counters; absent where the driver does not count. The kernel reports
+// zeros for a driver that counts nothing (rtnl_fill_vfinfo()), so all zeros mean no counters. A
+// separate request, since a driver may ask its firmware for each VF of the PF.
 [[nodiscard]] Result<std::optional<VfCounters>> read_vf_counters(NlSocket& socket,
                                                                  std::string const& netdev,
                                                                  int ifindex, std::uint16_t vf,
                                                                  Deadline deadline);
 
-// What messages of their own carry, in this order: the kernel ignores what follows a node GUID.
-// MSI-X vectors and RoCE are in none.
+// Parts that need separate messages, in this order: the kernel ignores what follows a node GUID. No
+// part has MSI-X vectors or RoCE.
 enum class VfPart { all_but_guids, node_guid, port_guid };
 inline constexpr std::array vf_parts{VfPart::all_but_guids, VfPart::node_guid, VfPart::port_guid};
 [[nodiscard]] VfSpec only(VfSpec const& settings, VfPart part);
@@ -36,16 +36,16 @@ inline constexpr std::array vf_parts{VfPart::all_but_guids, VfPart::node_guid, V
 
 struct VfVerdict {
     NlAck ack;
-    std::size_t carried = 0;  // of `wanted`, from the front; at least one
+    std::size_t carried = 0;  // VFs of `expected`, from the front; at least one
 };
-// One message with that part for as many VFs, from the front of `wanted`, as it can carry. A
-// minimum rate needs the maximum beside it: one attribute sets both. The kernel stops at the first
-// attribute that is refused, with the earlier ones and VFs applied, and does not say which.
+// Sends one message with that part for as many VFs from the front of `expected` as fit. A minimum
+// rate needs the maximum beside it: one attribute sets both. The kernel stops at the first refused
+// attribute, with the earlier ones and VFs applied, and does not report which.
 [[nodiscard]] Result<VfVerdict> set_vfs(NlSocket& socket, std::string const& call, int ifindex,
-                                        std::span<VfChange const> wanted, VfPart part,
+                                        std::span<VfChange const> expected, VfPart part,
                                         Deadline deadline);
 
-// The payload of RTM_NEWLINK with IFLA_VFINFO_LIST in it.
+// Parses the payload of RTM_NEWLINK with IFLA_VFINFO_LIST in it.
 [[nodiscard]] VfSettings parse_vf_settings(ByteView payload);
 [[nodiscard]] std::optional<VfCounters> parse_vf_counters(ByteView payload, std::uint16_t vf);
 // The message of set_vfs().
@@ -53,6 +53,6 @@ struct VfMessage {
     NlRequest request;
     std::size_t carried = 0;
 };
-[[nodiscard]] VfMessage vf_message(int ifindex, std::span<VfChange const> wanted, VfPart part);
+[[nodiscard]] VfMessage vf_message(int ifindex, std::span<VfChange const> expected, VfPart part);
 
 }  // namespace vfmgr

@@ -11,8 +11,8 @@
 namespace vfmgr {
 namespace {
 
-// FNV-1a, 64 bits. A MAC has 46 free bits and collisions are counted on, so this need not be
-// strong; it must be the same on every build and machine, which std::hash is not.
+// FNV-1a, 64 bits. A MAC has 46 free bits and the caller resolves collisions, so the hash need not
+// be strong. It must be the same on every build and machine, which std::hash is not.
 std::uint64_t fnv1a(std::string_view text) {
     std::uint64_t hash = 0xcbf29ce484222325ULL;
     for (char const c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
@@ -26,19 +26,19 @@ bool has(VfSpec const& settings, Guid const& guid) {
     return settings.node_guid == guid || settings.port_guid == guid;
 }
 
-// Which other VF has this MAC or GUID, in words; empty when none.
+// Names another VF that has this MAC or GUID; empty when there is none.
 template <class Identity>
 std::string vf_with(HostView const& host, DesiredState const& desired, VfId const& vf,
                     Identity const& identity) {
-    for (auto const& [id, lease] : desired.attachments)
-        if (has(lease.settings, identity) && lease.vf != vf)
-            return fmt::format("VF {} lent to {} (attachment {})", to_string(lease.vf),
-                               lease.vm_name, id);
+    for (auto const& [id, attachment] : desired.attachments)
+        if (has(attachment.settings, identity) && attachment.vf != vf)
+            return fmt::format("VF {} attached to {} (attachment {})", to_string(attachment.vf),
+                               attachment.vm, id);
     // The VM may still use the address, and a PF that is gone may come back with it.
     for (auto const& [id, quarantine] : desired.quarantine)
         if (has(quarantine.attachment.settings, identity) && id != vf)
             return fmt::format("VF {} in quarantine, which {} had", to_string(id),
-                               quarantine.attachment.vm_name);
+                               quarantine.attachment.vm);
     for (auto const& [address, pf] : host.kernel.pfs)
         for (auto const& other : pf.vfs)
             if (has(other.settings, identity) && VfId{address, other.index} != vf)
@@ -53,45 +53,47 @@ std::string owner_of(HostView const& host, DesiredState const& desired, VfId con
     return vf_with(host, desired, vf, mac);
 }
 
-// `owner` in words; empty when nobody has it.
+// `owner` names the one that has it; empty when it is free.
 Result<void> require_nobodys(std::string const& identity, std::string const& owner) {
     if (owner.empty()) return {};
     return fail(Problem::conflict, fmt::format("{} is that of {}", identity, owner),
                 "choose another, or leave it out to get a unique one");
 }
 
-// What a VM gets again from this PF. The next `n` while somebody has it.
+// The VM gets the same hash from this PF every time. The caller tries the next `n` while the
+// identity is taken.
 std::uint64_t identity_hash(VfId const& vf, std::string_view vm_uuid, std::string_view host_seed,
                             unsigned n) {
     return fnv1a(fmt::format("{}/{}/{}/{}", host_seed, vm_uuid, to_string(vf.pf), n));
 }
 
 Result<VfState const*> named_vf(PfState const& pf, std::vector<VfUse> const& uses,
-                                std::uint16_t wanted) {
+                                std::uint16_t requested) {
     auto vf = std::find_if(pf.vfs.begin(), pf.vfs.end(),
-                           [&](VfState const& one) { return one.index == wanted; });
+                           [&](VfState const& one) { return one.index == requested; });
     if (vf == pf.vfs.end())
         return fail(Problem::not_found,
-                    fmt::format("{} has no VF {}: it has {}", display_name(pf.info), wanted,
+                    fmt::format("{} has no VF {}: it has {}", display_name(pf.info), requested,
                                 pf.info.num_vfs),
                     fmt::format("create more: vfctl pf set {} --num-vfs {}", display_name(pf.info),
-                                wanted + 1));
+                                requested + 1));
     for (auto const& use : uses)
-        if (use.vf.index == wanted)
-            return fail(Problem::vf_in_use,
-                        fmt::format("VF {} of {} is {}", wanted, display_name(pf.info), use.reason),
-                        "leave the VF number out to get any free one");
+        if (use.vf.index == requested)
+            return fail(
+                Problem::vf_in_use,
+                fmt::format("VF {} of {} is {}", requested, display_name(pf.info), use.reason),
+                "leave the VF number out to get any free one");
     return &*vf;
 }
 
 }  // namespace
 
 Result<VfState const*> choose_vf(HostView const& host, DesiredState const& desired,
-                                 PfState const& pf, std::optional<std::uint16_t> wanted) {
+                                 PfState const& pf, std::optional<std::uint16_t> requested) {
     auto const uses = vf_uses(host, desired, pf.info.pci);
     VfState const* chosen = nullptr;
-    if (wanted) {
-        VFMGR_TRY(chosen, named_vf(pf, uses, *wanted));
+    if (requested) {
+        VFMGR_TRY(chosen, named_vf(pf, uses, *requested));
     } else {
         for (auto const& vf : pf.vfs) {
             auto const used = [&](VfUse const& use) { return use.vf.index == vf.index; };
@@ -152,10 +154,11 @@ Result<void> check_guid(HostView const& host, DesiredState const& desired, VfId 
 }
 
 Result<IpAddress> choose_address(DesiredState const& desired, PciAddress const& pf,
-                                 Network const& network, std::optional<IpAddress> const& wanted) {
+                                 Network const& network,
+                                 std::optional<IpAddress> const& requested) {
     auto const user = [&](IpAddress const& address) -> Attachment const* {
-        for (auto const& [id, lease] : desired.attachments)
-            if (lease.vf.pf == pf && lease.address == address) return &lease;
+        for (auto const& [id, attachment] : desired.attachments)
+            if (attachment.vf.pf == pf && attachment.address == address) return &attachment;
         for (auto const& [vf, quarantine] : desired.quarantine)
             if (vf.pf == pf && quarantine.attachment.address == address)
                 return &quarantine.attachment;
@@ -165,19 +168,19 @@ Result<IpAddress> choose_address(DesiredState const& desired, PciAddress const& 
         return network.prefix.contains(address) && address != network.host_address &&
                address != network.prefix.address && address != network.prefix.broadcast();
     };
-    if (wanted) {
-        if (!usable(*wanted))
+    if (requested) {
+        if (!usable(*requested))
             return fail(Problem::conflict,
                         fmt::format("{} can't be a VM's address in network {} ({}, host {})",
-                                    to_string(*wanted), network.name, to_string(network.prefix),
+                                    to_string(*requested), network.name, to_string(network.prefix),
                                     to_string(network.host_address)),
                         "choose another inside the prefix, or leave it out");
-        if (auto const* lease = user(*wanted))
+        if (auto const* attachment = user(*requested))
             return fail(Problem::conflict,
-                        fmt::format("{} is the address of {} (attachment {})", to_string(*wanted),
-                                    lease->vm_name, lease->id),
+                        fmt::format("{} is the address of {} (attachment {})",
+                                    to_string(*requested), attachment->vm, attachment->id),
                         "choose another, or leave it out");
-        return *wanted;
+        return *requested;
     }
     for (std::uint64_t n = 1;; ++n) {
         auto const address = network.prefix.host(n);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wanted, and who has what: the store's content as a value. The control thread owns the one
-// that counts; everybody else reads copies.
+// The desired state and the attachments: the store's content as a value. The control thread owns
+// the authoritative copy; all other threads read copies.
 #pragma once
 
 #include <map>
@@ -14,11 +14,12 @@
 
 namespace vfmgr {
 
-// The PF's link before vfmgr first used it, to be put back when nobody uses it any more.
+// The PF's link before vfmgr first used it. It is restored when the last user is gone.
 struct PfBase {
     bool up = false;
     std::uint32_t mtu = 1500;
-    bool rdma = false;                 // it had an RDMA device of its own or of somebody else's
+    bool rdma = false;                 // it had an RDMA device of its own or one made by another
+                                       // program
     std::vector<IpAddress> addresses;  // on it and on VLAN devices that vfmgr did not make
     bool operator==(PfBase const&) const = default;
 };
@@ -30,27 +31,27 @@ struct DesiredPf {
     bool operator==(DesiredPf const&) const = default;
 };
 
-// A VF that could not be shown to be clean. Never lent; an admin lifts it, which does the release
-// of the lease once more.
+// A VF that could not be shown to be clean. It is never attached. An admin lifts the quarantine,
+// which repeats the detach of the attachment.
 struct Quarantine {
     VfId vf;
-    Attachment attachment;  // the lease that ended here
+    Attachment attachment;  // the attachment that ended here
     std::string reason;
     std::vector<std::string> residue;
     Time since{};
     bool operator==(Quarantine const&) const = default;
 };
 
-// What was asked of a card's firmware and was not seen to hold since. Of each setting, in which
-// boots it was asked for: who asks at every boot and reboots until it holds must be stopped some
-// time.
+// Firmware settings that were requested of a card and have not been observed to hold since. Records
+// the boots in which each setting was requested: a client that requests it at every boot and
+// reboots until it holds must be stopped at some point.
 struct FirmwareTries {
     FirmwareSettings settings;
     std::map<std::string, std::vector<std::string>> boots;  // by the setting's name; boot ids
     bool operator==(FirmwareTries const&) const = default;
 };
 
-// A link that was asked for by its name, and is made again whenever it is not there.
+// A link that was requested by name. It is made again whenever it is absent.
 struct DesiredRdmaLink {
     SoftRdmaLink link;
     std::uint64_t revision = 1;  // ETag
@@ -63,7 +64,7 @@ struct DesiredState {
     std::map<VfId, Quarantine> quarantine;
     std::map<PciAddress, FirmwareTries> firmware_tries;  // by FirmwareCard::pci
     std::map<std::string, DesiredRdmaLink> rdma_links;   // by name
-    // What the PFs are of which anything is kept here. A PF is not its address.
+    // The identities of the PFs that this state has anything about. A PF is not its address.
     std::map<PciAddress, PfIdentity> identities{};
     bool operator==(DesiredState const&) const = default;
 };

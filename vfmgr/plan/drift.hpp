@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host is, beside what is wanted of it. Pure.
+// Compares the host with the desired state. Pure.
 #pragma once
 
 #include <optional>
@@ -11,56 +11,55 @@
 
 namespace vfmgr {
 
-// One thing that is not as it is wanted.
+// One difference from the desired state.
 struct Drift {
     PciAddress pf;
     std::optional<std::uint16_t> vf;  // absent: the PF itself
     // A member of VfSpec, or "num_vfs", "driver", "presence" of a VF; "device": the PF is gone, or
-    // another is at its address; "hostdev": a VM that runs has
-    // lost it, whether it is there or not; "persistent hostdev" of its XML; or the step that a leg
-    // of the host's lacks.
+    // another is at its address; "hostdev": a running VM has lost the VF, whether the VF exists or
+    // not; "persistent hostdev" of its XML; or the step that a host interface lacks.
     std::string what;
-    std::string found;     // "7", "unbound": as people read it, and equal while it stays
-    std::string sentence;  // "VF 2, lent to VM a, is gone"
+    std::string found;     // "7", "unbound": for people to read, and equal while it stays
+    std::string sentence;  // "VF 2, attached to VM a, is gone"
     std::optional<std::string> attachment;
-    std::optional<std::string> vm_name;
+    std::optional<std::string> vm;
     bool operator==(Drift const&) const = default;
 };
-[[nodiscard]] std::string key_of(Drift const& drift);  // the same thing, whatever its value
+[[nodiscard]] std::string key_of(Drift const& drift);  // Identifies the drift, whatever its value.
 
-// vfmgr has a say in what it is; and it could be read (null: it is not there).
-[[nodiscard]] bool is_managed(DesiredPf const& wanted);
+// True when vfmgr manages the PF; and, below, when the PF could be read (null: it is absent).
+[[nodiscard]] bool is_managed(DesiredPf const& desired_pf);
 [[nodiscard]] bool can_be_judged(PfState const* pf);
-// The same, or it was seen that another device is there, or none.
+// The same, or true when another device, or none, was observed at the address.
 [[nodiscard]] bool can_be_judged(HostView const& host, DesiredState const& desired,
                                  PciAddress const& pf);
 
-// Of the PFs that vfmgr manages and that were read: what can't be read is unknown, not different.
-// A value that the driver does not report is no drift either, nor is one of `best_effort`.
-// In order: PFs by address; of each the PF itself, VFs that are lent, the others.
+// Finds drift of the PFs that vfmgr manages and that were read: what can't be read is unknown, not
+// different. A value that the driver does not report is no drift either, nor is one of
+// `best_effort`. Ordered by PF address; within a PF, the PF itself, then attached VFs, then the
+// others.
 [[nodiscard]] std::vector<Drift> find_drift(HostView const& host, DesiredState const& desired);
 
-// Its sentence, with who may have done it: sentences on who else, by configuration files, makes or
-// changes VFs of that PF.
-[[nodiscard]] std::string told_with_owners(Drift const& drift,
-                                           std::vector<std::string> const& owners);
+// Returns its sentence with the possible cause: sentences on what else, according to configuration
+// files, makes or changes VFs of that PF.
+[[nodiscard]] std::string with_owners(Drift const& drift, std::vector<std::string> const& owners);
 
-// The settings of a lease that its VF is seen without: drivers do not report all, and may refuse
-// those of `best_effort`.
-[[nodiscard]] VfSpec drifted_settings(Attachment const& lease, VfState const& vf);
+// Returns the settings of an attachment that its VF is observed not to have: drivers do not report
+// all of them, and may refuse those of `best_effort`.
+[[nodiscard]] VfSpec drifted_settings(Attachment const& attachment, VfState const& vf);
 
-// Where a VM lacks the device of its lease. Only a VM that runs can have lost it live.
+// Where a VM lacks the device of its attachment. Only a running VM can have lost it live.
 struct MissingHostdev {
     bool live = false;
     bool config = false;
 };
-[[nodiscard]] MissingHostdev missing_hostdev(Attachment const& lease, VmInfo const& vm);
+[[nodiscard]] MissingHostdev missing_hostdev(Attachment const& attachment, VmInfo const& vm);
 
-// Leases of VMs that were shut off then, and run with the VF now: as they are to be kept, so that
-// it can be missed from there.
+// Returns attachments whose VMs were shut off at the attach and run with the VF now, in the form to
+// be stored: from then on the VF can be missed in the live VM.
 [[nodiscard]] std::vector<Attachment> gone_live(HostView const& host, DesiredState const& desired);
 
-// A VM that runs has lost its VF: each time is of its own.
+// True when a running VM has lost its VF. Each loss is a separate event.
 [[nodiscard]] bool is_loss(Drift const& drift);
 
 }  // namespace vfmgr

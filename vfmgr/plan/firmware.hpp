@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planning a change of a card's firmware settings, as purely as plan.hpp plans what the kernel
-// does: what was read of the card comes in as a value. Nothing here ever resets a card.
+// Plans a change of a card's firmware settings, as purely as plan.hpp plans what the kernel does:
+// what was read from the card comes in as a value. Nothing here ever resets a card.
 #pragma once
 
 #include <string>
@@ -10,24 +10,26 @@
 
 namespace vfmgr {
 
-// A setting that did not hold after this many boots in which it was asked for is not tried again.
+// A setting that did not hold after it was requested in this many boots is not tried again.
 inline constexpr std::size_t firmware_boots_max = 2;
 
 struct FirmwarePlan {
-    Plan plan;            // without steps: the card has all of it for its next reset, or already
-    FirmwareTries tries;  // to be remembered of the card before anything is done; may be empty
+    Plan plan;            // without steps: the card has all of it already, or takes it over at its
+                          // next reset
+    FirmwareTries tries;  // to be stored for the card before anything is done; may be empty
 };
 
-// Refuses: what this card does not have, VFs of any of its ports in use, a port that is only
+// Refuses what this card does not have, VFs of any of its ports in use, a port that is only
 // observed, what its ports' specs contradict, and what the card did not take in two boots.
 [[nodiscard]] Result<FirmwarePlan> plan_firmware(HostView const& host, DesiredState const& desired,
                                                  FirmwareCard const& card,
-                                                 FirmwareSettings const& want);
+                                                 FirmwareSettings const& requested);
 
-// Absent: the card, or its tool, does not show what holds now.
+// Absent: the card, or its tool, does not report the current values.
 [[nodiscard]] std::optional<FirmwarePending> pending_of(DesiredState const& desired,
                                                         FirmwareCard const& card);
-// Of all ports of the card, a sentence each: "VF 2 of enp1s0 is lent to vm1 (attachment …)".
+// Returns one sentence for each use of any of the card's ports: "VF 2 of enp1s0 is attached to vm1
+// (attachment …)".
 [[nodiscard]] std::vector<std::string> card_uses(HostView const& host, DesiredState const& desired,
                                                  FirmwareCard const& card);
 

@@ -11,9 +11,9 @@
 namespace vfmgr {
 namespace {
 
-// By the alias alone: at the VF's address there may be another device by now, which is somebody's.
-bool has_alias(std::vector<VmHostdev> const& hostdevs, Attachment const& lease) {
-    return std::ranges::find(hostdevs, hostdev_alias(lease.id), &VmHostdev::alias) !=
+// Compares the alias alone: another device of another owner may be at the VF's address by now.
+bool has_alias(std::vector<VmHostdev> const& hostdevs, Attachment const& attachment) {
+    return std::ranges::find(hostdevs, hostdev_alias(attachment.id), &VmHostdev::alias) !=
            hostdevs.end();
 }
 
@@ -24,7 +24,7 @@ Result<void> require_gone(HostView const& host, DesiredState const& desired, Pci
                     fmt::format("nothing is stored of a PF at {}", to_string(pf)),
                     "nothing is to be done");
     auto const standing = standing_of(host.kernel, desired, pf);
-    // With another device in its place it is as gone.
+    // A PF with another device in its place is just as gone.
     if (standing.is == Standing::gone || (standing.is == Standing::renumbered && standing.other &&
                                           !standing.now_at && host.kernel.complete))
         return {};
@@ -40,7 +40,7 @@ Result<void> require_gone(HostView const& host, DesiredState const& desired, Pci
                     : fmt::format("{} is on this host", to_string(pf)),
                 standing.is == Standing::driver_unbound
                     ? fmt::format("bind it: echo {} > /sys/bus/pci/drivers_probe", to_string(pf))
-                    : "end what is lent of it one by one: vfctl detach ATTACHMENT");
+                    : "end what is attached of it one by one: vfctl detach ATTACHMENT");
 }
 
 Result<void> require_libvirt(HostView const& host) {
@@ -50,49 +50,51 @@ Result<void> require_libvirt(HostView const& host) {
                 "start libvirtd and try again");
 }
 
-std::string reserved(Attachment const& lease) {
+std::string reserved(Attachment const& attachment) {
     std::vector<std::string> what;
-    auto const& settings = lease.settings;
+    auto const& settings = attachment.settings;
     if (settings.mac) what.push_back("MAC " + to_string(*settings.mac));
     if (settings.port_guid) what.push_back("GUID " + to_string(*settings.port_guid));
-    if (lease.address) what.push_back("address " + to_string(*lease.address));
+    if (attachment.address) what.push_back("address " + to_string(*attachment.address));
     return fmt::format("{}", fmt::join(what, ", "));
 }
 
 }  // namespace
 
-std::vector<Attachment> lent_of(DesiredState const& desired, PciAddress const& pf) {
-    std::vector<Attachment> lent;
-    for (auto const& [id, lease] : desired.attachments)
-        if (lease.vf.pf == pf) lent.push_back(lease);
+std::vector<Attachment> attachments_of_pf(DesiredState const& desired, PciAddress const& pf) {
+    std::vector<Attachment> attached;
+    for (auto const& [id, attachment] : desired.attachments)
+        if (attachment.vf.pf == pf) attached.push_back(attachment);
     for (auto const& [vf, quarantine] : desired.quarantine)
-        if (vf.pf == pf) lent.push_back(quarantine.attachment);
-    std::ranges::sort(lent, {}, [](Attachment const& lease) { return lease.vf.index; });
-    return lent;
+        if (vf.pf == pf) attached.push_back(quarantine.attachment);
+    std::ranges::sort(attached, {},
+                      [](Attachment const& attachment) { return attachment.vf.index; });
+    return attached;
 }
 
 Result<Plan> plan_gone(HostView const& host, DesiredState const& desired, PciAddress const& pf) {
     VFMGR_CHECK(require_gone(host, desired, pf));
     VFMGR_CHECK(require_libvirt(host));
     Plan plan;
-    for (auto const& lease : lent_of(desired, pf)) {
-        auto const* const vm = find_vm(host, lease.vm_uuid);
-        if (auto const kept = reserved(lease); !kept.empty())
+    for (auto const& attachment : attachments_of_pf(desired, pf)) {
+        auto const* const vm = find_vm(host, attachment.vm_uuid);
+        if (auto const kept = reserved(attachment); !kept.empty())
             plan.notes.push_back(
-                fmt::format("{} of VF {} stays reserved", kept, to_string(lease.vf)));
-        if (desired.attachments.contains(lease.id))
-            plan.blast_radius.push_back(fmt::format("attachment {} of VM {} ends: VF {}", lease.id,
-                                                    lease.vm_name, to_string(lease.vf)));
+                fmt::format("{} of VF {} stays reserved", kept, to_string(attachment.vf)));
+        if (desired.attachments.contains(attachment.id))
+            plan.blast_radius.push_back(fmt::format("attachment {} of VM {} ends: VF {}",
+                                                    attachment.id, attachment.vm,
+                                                    to_string(attachment.vf)));
         if (!vm) {
-            plan.notes.push_back(fmt::format("VM {} is gone", lease.vm_name));
+            plan.notes.push_back(fmt::format("VM {} is gone", attachment.vm));
             continue;
         }
         DetachHostdev const detach{vm->uuid,
-                                   lease.id,
-                                   lease.vf,
-                                   lease.vf_pci,
-                                   has_alias(vm->live, lease),
-                                   has_alias(vm->config, lease),
+                                   attachment.id,
+                                   attachment.vf,
+                                   attachment.vf_pci,
+                                   has_alias(vm->live, attachment),
+                                   has_alias(vm->config, attachment),
                                    vm->name};
         if (detach.live || detach.config) plan.steps.emplace_back(detach);
     }
@@ -106,21 +108,21 @@ Result<Plan> plan_gone_confirmed(HostView const& host, DesiredState const& desir
     VFMGR_CHECK(require_gone(host, desired, pf));
     VFMGR_CHECK(require_libvirt(host));
     Plan plan;
-    for (auto const& lease : lent_of(desired, pf)) {
-        if (desired.attachments.contains(lease.id))
+    for (auto const& attachment : attachments_of_pf(desired, pf)) {
+        if (desired.attachments.contains(attachment.id))
             return fail(Problem::conflict,
-                        fmt::format("VF {} is lent to VM {} (attachment {})", to_string(lease.vf),
-                                    lease.vm_name, lease.id),
+                        fmt::format("VF {} is attached to VM {} (attachment {})",
+                                    to_string(attachment.vf), attachment.vm, attachment.id),
                         fmt::format("end it first: vfctl pf gone {}", to_string(pf)));
-        if (auto const* const vm = find_vm(host, lease.vm_uuid);
-            vm && (has_alias(vm->live, lease) || has_alias(vm->config, lease)))
+        if (auto const* const vm = find_vm(host, attachment.vm_uuid);
+            vm && (has_alias(vm->live, attachment) || has_alias(vm->config, attachment)))
             return fail(
                 Problem::vf_in_use,
-                fmt::format("VM {} still has VF {} in its XML", vm->name, to_string(lease.vf)),
+                fmt::format("VM {} still has VF {} in its XML", vm->name, to_string(attachment.vf)),
                 fmt::format("take it out: vfctl pf gone {}", to_string(pf)));
-        if (auto const kept = reserved(lease); !kept.empty())
+        if (auto const kept = reserved(attachment); !kept.empty())
             plan.blast_radius.push_back(
-                fmt::format("{} of VM {} may be given to others", kept, lease.vm_name));
+                fmt::format("{} of VM {} may be given to others", kept, attachment.vm));
     }
     plan.blast_radius.push_back(fmt::format("the spec of {} is forgotten", to_string(pf)));
     return plan;

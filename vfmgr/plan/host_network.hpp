@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's network devices, as far as RDMA links in software ask for them, and all RDMA devices:
-// a part of HostView. Values; any thread.
+// The host's network devices, as far as software RDMA links need them, and all RDMA devices: a part
+// of HostView. Values; any thread.
 #pragma once
 
 #include <map>
@@ -20,17 +20,17 @@ struct NetdevState {
     bool up = false;                        // administratively
     std::optional<std::string> controller;  // the bond or bridge that it is part of
     std::optional<std::string> parent;      // of a VLAN device; "" when in another namespace
-    std::optional<PciAddress> pci;          // of the function that it is of
+    std::optional<PciAddress> pci;          // of the function it belongs to
     bool operator==(NetdevState const&) const = default;
 };
 
 struct HostNetworkView {
     std::map<std::string, NetdevState> netdevs;
-    std::map<std::string, ObservedRdmaLink> rdma;  // hardware, too: names are taken
-    // Whether the kernel has the module or can load it; absent: not to be seen from here.
+    std::map<std::string, ObservedRdmaLink> rdma;  // hardware ones, too: their names are taken
+    // Whether the kernel has the module or can load it; absent: this process can't find out.
     std::optional<bool> rxe_module;
     std::optional<bool> siw_module;
-    bool stale = false;  // could not be read now; the rest is from observed_at
+    bool stale = false;  // not readable now; the rest is from observed_at
     std::string stale_reason;
     Time observed_at{};
     bool operator==(HostNetworkView const&) const = default;

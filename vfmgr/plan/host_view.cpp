@@ -15,17 +15,17 @@ PfState const* find_pf(HostView const& view, PciAddress const& pf) {
 VfState const* find_vf(HostView const& view, VfId const& vf) {
     auto const* pf = find_pf(view, vf.pf);
     if (pf == nullptr) return nullptr;
-    // As a rule a VF stands where its number says.
+    // The VF with number n is usually element n.
     if (vf.index < pf->vfs.size() && pf->vfs[vf.index].index == vf.index) return &pf->vfs[vf.index];
     auto const found = std::ranges::find(pf->vfs, vf.index, &VfState::index);
     return found == pf->vfs.end() ? nullptr : &*found;
 }
 
-LegState const* find_leg(HostView const& view, LegId const& leg) {
-    auto const* pf = find_pf(view, leg.pf);
+HostInterface const* find_interface(HostView const& view, InterfaceId const& interface) {
+    auto const* pf = find_pf(view, interface.pf);
     if (pf == nullptr) return nullptr;
-    auto const found = std::ranges::find(pf->legs, leg, &LegState::id);
-    return found == pf->legs.end() ? nullptr : &*found;
+    auto const found = std::ranges::find(pf->interfaces, interface, &HostInterface::id);
+    return found == pf->interfaces.end() ? nullptr : &*found;
 }
 
 VmInfo const* find_vm(HostView const& view, std::string_view name_or_uuid) {
@@ -67,25 +67,25 @@ void fields(F& f, V& listener) {
     f.value("port", listener.port);
 }
 
-template <class F, Of<LegState> V>
-void fields(F& f, V& leg) {
-    f.maybe("vlan", leg.id.vlan);
-    f.value("ifname", leg.ifname);
-    f.value("up", leg.up);
-    f.value("mtu", leg.mtu);
-    f.value("ours", leg.ours);
-    f.value("prefixes", leg.prefixes);
-    f.value("addresses", leg.addresses);
-    f.value("filtered", leg.filtered);
-    f.value("closed", leg.closed);
-    f.value("peers", leg.peers);
+template <class F, Of<HostInterface> V>
+void fields(F& f, V& interface) {
+    f.maybe("vlan", interface.id.vlan);
+    f.value("ifname", interface.ifname);
+    f.value("up", interface.up);
+    f.value("mtu", interface.mtu);
+    f.value("ours", interface.ours);
+    f.value("prefixes", interface.prefixes);
+    f.value("addresses", interface.addresses);
+    f.value("filtered", interface.filtered);
+    f.value("closed", interface.closed);
+    f.value("peers", interface.peers);
 }
 
 template <class F, Of<PfState> V>
 void fields(F& f, V& pf) {
     f.value("info", pf.info);
     f.value("vfs", pf.vfs);
-    f.value("legs", pf.legs);
+    f.value("host_interfaces", pf.interfaces);
     f.value("listeners", pf.listeners);
     f.maybe("drivers_autoprobe", pf.drivers_autoprobe);
     f.defaulted("reset_methods", pf.reset_methods);
@@ -134,12 +134,12 @@ void read(JsonReader& reader, RdmaListener& listener) {
     fields(reader, listener);
 }
 
-void to_json(nlohmann::json& out, LegState const& leg) {
-    write(out, leg);
+void to_json(nlohmann::json& out, HostInterface const& interface) {
+    write(out, interface);
 }
 
-void read(JsonReader& reader, LegState& leg) {
-    fields(reader, leg);
+void read(JsonReader& reader, HostInterface& interface) {
+    fields(reader, interface);
 }
 
 void to_json(nlohmann::json& out, PfState const& pf) {
@@ -148,7 +148,7 @@ void to_json(nlohmann::json& out, PfState const& pf) {
 
 void read(JsonReader& reader, PfState& pf) {
     fields(reader, pf);
-    for (auto& leg : pf.legs) leg.id.pf = pf.info.pci;
+    for (auto& interface : pf.interfaces) interface.id.pf = pf.info.pci;
 }
 
 void to_json(nlohmann::json& out, HostRoute const& route) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host is: an immutable snapshot, made by observing kernel and hypervisor, read by the
+// The observed state of the host: an immutable snapshot of kernel and hypervisor, read by the
 // planner and by every GET. Shared as std::shared_ptr<HostView const>; any thread.
 #pragma once
 
@@ -21,7 +21,7 @@ struct PeerEntry {  // a route with a permanent neighbour entry, as AddPeer make
     bool operator==(PeerEntry const&) const = default;
 };
 
-// A VM that reaches only the responder over a host interface, and from only this address.
+// A VM that reaches only the responder over a host interface, and only from this address.
 struct ClosedVm {
     IpAddress address;
     MacAddress mac;
@@ -30,8 +30,8 @@ struct ClosedVm {
 };
 
 // A PF's netdev, or a VLAN device on it.
-struct LegState {
-    LegId id;
+struct HostInterface {
+    InterfaceId id;
     std::string ifname;
     bool up = false;
     std::uint32_t mtu = 0;
@@ -41,10 +41,10 @@ struct LegState {
     std::vector<PeerEntry> peers;
     std::vector<IpAddress> filtered{};  // addresses at which it reaches only the responder
     std::vector<ClosedVm> closed{};
-    bool operator==(LegState const&) const = default;
+    bool operator==(HostInterface const&) const = default;
 };
 
-// A program that waits for RDMA CM's connections on the PF's RDMA device.
+// A program that listens for RDMA CM connections on the PF's RDMA device.
 struct RdmaListener {
     std::optional<std::int32_t> pid;   // absent: the kernel itself
     std::string comm;                  // "rping", "nvmet_rdma"
@@ -55,23 +55,23 @@ struct RdmaListener {
 
 struct PfState {
     PfInfo info;
-    std::vector<VfState> vfs;    // by index, ascending; may have gaps while VFs appear
-    std::vector<LegState> legs;  // the untagged one first
+    std::vector<VfState> vfs;               // by index, ascending; may have gaps while VFs appear
+    std::vector<HostInterface> interfaces;  // the untagged one first
     std::vector<RdmaListener> listeners{};
-    // What steps change while they last. driver_override is not read: reading it takes the device's
-    // lock, and an unbind that hangs holds that lock.
+    // State that steps change while they run. driver_override is not read: reading it takes the
+    // device's lock, and an unbind that hangs holds that lock.
     std::optional<bool> drivers_autoprobe{};
     std::vector<VfResetMethods> reset_methods{};  // as `vfs`, without those that have none
-    bool stale = false;  // could not be read now; the rest is from observed_at
+    bool stale = false;                           // not readable now; the rest is from observed_at
     std::string stale_reason;
-    // Something hangs in the kernel with it, a sentence: no step is begun on this PF.
+    // An operation on it hangs in the kernel; this sentence names it. No step is begun on this PF.
     std::optional<std::string> stuck;
-    bool pci_busy = false;  // and keeps VFs from being made or removed anywhere on this host
+    bool pci_busy = false;  // the hang also blocks making and removing VFs anywhere on this host
     Time observed_at{};
     bool operator==(PfState const&) const = default;
 };
 
-// A route of the host, so that a network never covers somebody else's.
+// A route of the host: a network must never cover another owner's.
 struct HostRoute {
     IpPrefix prefix;
     std::string ifname;
@@ -81,15 +81,15 @@ struct HostRoute {
 struct KernelView {
     std::map<PciAddress, PfState> pfs;
     std::vector<HostRoute> routes;             // main table, without default routes
-    std::optional<HostNetworkView> network{};  // absent: not looked at
-    bool complete = false;  // all of the host was looked at: a PF that is not here is not there
+    std::optional<HostNetworkView> network{};  // absent: not observed
+    bool complete = false;  // all of the host was observed: a PF that is not listed does not exist
     bool operator==(KernelView const&) const = default;
 };
 
 struct HypervisorView {
     std::map<std::string, VmInfo> vms;  // by UUID
-    bool vfio_variants = false;         // this libvirt takes VFs that have a variant of vfio-pci
-    bool stale = false;                 // libvirt could not be asked: in use means in use
+    bool vfio_variants = false;         // this libvirt accepts VFs bound to a variant of vfio-pci
+    bool stale = false;                 // libvirt could not be queried: a VF in use stays in use
     std::string stale_reason;
     Time observed_at{};
     bool operator==(HypervisorView const&) const = default;
@@ -103,10 +103,11 @@ struct HostView {
 
 [[nodiscard]] PfState const* find_pf(HostView const& view, PciAddress const& pf);
 [[nodiscard]] VfState const* find_vf(HostView const& view, VfId const& vf);
-[[nodiscard]] LegState const* find_leg(HostView const& view, LegId const& leg);
-// By UUID, then by name. Names are unique in libvirt.
+[[nodiscard]] HostInterface const* find_interface(HostView const& view,
+                                                  InterfaceId const& interface);
+// Finds by UUID, then by name. Names are unique in libvirt.
 [[nodiscard]] VmInfo const* find_vm(HostView const& view, std::string_view name_or_uuid);
-// The lease's device, or that VF by whatever name.
+// True when the attachment's device, or that VF under any name, is present.
 [[nodiscard]] bool has_hostdev(std::vector<VmHostdev> const& hostdevs, std::string const& alias,
                                PciAddress const& pci);
 
@@ -117,9 +118,10 @@ void to_json(nlohmann::json& out, ClosedVm const& vm);
 void read(JsonReader& reader, ClosedVm& vm);
 void to_json(nlohmann::json& out, RdmaListener const& listener);
 void read(JsonReader& reader, RdmaListener& listener);
-void to_json(nlohmann::json& out, LegState const& leg);
-void read(JsonReader& reader, LegState& leg);  // without the PF, which read(PfState) adds
-// {"info": …, "vfs": […], "legs": […], "stale": …, "stale_reason": …, "stuck": …, …}
+void to_json(nlohmann::json& out, HostInterface const& interface);
+void read(JsonReader& reader,
+          HostInterface& interface);  // without the PF, which read(PfState) adds
+// {"info": …, "vfs": […], "interfaces": […], "stale": …, "stale_reason": …, "stuck": …, …}
 void to_json(nlohmann::json& out, PfState const& pf);
 void read(JsonReader& reader, PfState& pf);
 void to_json(nlohmann::json& out, HostRoute const& route);

@@ -13,7 +13,9 @@ struct Inverter {
 
     using Steps = std::vector<Step>;
 
-    [[nodiscard]] LegState const* leg(LegId const& id) const { return find_leg(before, id); }
+    [[nodiscard]] HostInterface const* interface(InterfaceId const& id) const {
+        return find_interface(before, id);
+    }
 
     Steps operator()(SetNumVfs const& step) const {
         auto const* pf = find_pf(before, step.pf);
@@ -27,7 +29,8 @@ struct Inverter {
         for (auto const& change : step.changes) {
             auto const* vf = find_vf(before, VfId{step.pf, change.index});
             if (!vf) continue;
-            // A value that the driver never reported can't be put back, and is not pretended to be.
+            // A value that the driver never reported can't be restored, and the undo does not claim
+            // to.
             auto const old = only_members_of(change.settings, vf->settings);
             if (!empty(old)) back.changes.push_back({change.index, old});
         }
@@ -41,7 +44,7 @@ struct Inverter {
                 vf && vf->driver != step.driver)
                 had[vf->driver].push_back(index);
         Steps steps;
-        // Cleared, whatever it was: so it is after every bind, too.
+        // Clears the override, whatever it was: every bind clears it, too.
         SetPciValues chosen{step.pf};
         for (auto& [driver, vfs] : had) {
             if (step.driver)
@@ -58,45 +61,46 @@ struct Inverter {
             if (vf.index == step.vf.index) return {SetPciValues{step.vf.pf, {}, {}, {vf}}};
         return {};
     }
-    // A step of an undo alone. What it puts back is no more exact when it is done twice.
+    // This step exists only in an undo. Restoring twice gives no better result than once.
     Steps operator()(SetPciValues const&) const { return {}; }
     Steps operator()(SetLink const& step) const {
-        auto const* was = leg(step.leg);
+        auto const* was = interface(step.interface);
         if (!was || (was->up == step.up && was->mtu == step.mtu)) return {};
-        return {SetLink{step.leg, was->up, was->mtu}};
+        return {SetLink{step.interface, was->up, was->mtu}};
     }
-    Steps operator()(AddVlanLeg const& step) const {
-        if (leg(step.leg)) return {};
-        return {RemoveVlanLeg{step.leg}};
+    Steps operator()(AddVlanInterface const& step) const {
+        if (interface(step.interface)) return {};
+        return {RemoveVlanInterface{step.interface}};
     }
-    Steps operator()(RemoveVlanLeg const& step) const {
-        auto const* was = leg(step.leg);
+    Steps operator()(RemoveVlanInterface const& step) const {
+        auto const* was = interface(step.interface);
         if (!was) return {};
-        Steps steps{AddVlanLeg{step.leg}, SetLink{step.leg, was->up, was->mtu}};
-        for (auto const& address : was->addresses) steps.push_back(AddAddress{step.leg, address});
+        Steps steps{AddVlanInterface{step.interface}, SetLink{step.interface, was->up, was->mtu}};
+        for (auto const& address : was->addresses)
+            steps.push_back(AddAddress{step.interface, address});
         return steps;
     }
     Steps operator()(AddAddress const& step) const {
-        if (has_address(step.leg, step.address)) return {};
-        return {RemoveAddress{step.leg, step.address}};
+        if (has_address(step.interface, step.address)) return {};
+        return {RemoveAddress{step.interface, step.address}};
     }
     Steps operator()(RemoveAddress const& step) const {
-        if (!has_address(step.leg, step.address)) return {};
-        return {AddAddress{step.leg, step.address}};
+        if (!has_address(step.interface, step.address)) return {};
+        return {AddAddress{step.interface, step.address}};
     }
     Steps operator()(AddPeer const& step) const {
-        auto const* was = peer(step.leg, step.address);
-        if (!was) return {RemovePeer{step.leg, step.address}};
+        auto const* was = peer(step.interface, step.address);
+        if (!was) return {RemovePeer{step.interface, step.address}};
         if (!was->mac || *was->mac == step.mac) return {};
-        return {AddPeer{step.leg, step.address, *was->mac, step.source}};
+        return {AddPeer{step.interface, step.address, *was->mac, step.source}};
     }
     Steps operator()(RemovePeer const& step) const {
-        auto const* was = peer(step.leg, step.address);
-        auto const* on = leg(step.leg);
+        auto const* was = peer(step.interface, step.address);
+        auto const* on = interface(step.interface);
         if (!was || !was->mac || on->addresses.empty()) return {};
         auto const closed = std::ranges::find(on->closed, step.address, &ClosedVm::address);
         auto const& source = closed == on->closed.end() ? on->addresses.front() : closed->responder;
-        return {AddPeer{step.leg, step.address, *was->mac, source}};
+        return {AddPeer{step.interface, step.address, *was->mac, source}};
     }
     Steps operator()(AddRdmaLink const& step) const {
         auto const* pf = find_pf(before, step.pf);
@@ -108,7 +112,8 @@ struct Inverter {
         if (!pf || pf->info.rdma_driver != "rxe") return {};
         return {AddRdmaLink{step.pf}};
     }
-    // Firmware is too slow to be part of every look: the plan was made from one under the claim.
+    // Firmware is too slow to be read in every observation: the step has the values that the plan
+    // read under the claim.
     Steps operator()(SetFirmware const& step) const {
         if (empty(step.was)) return {};
         return {SetFirmware{step.pf, step.was, step.settings}};
@@ -122,12 +127,12 @@ struct Inverter {
         auto const& network = before.kernel.network;
         if (!network) return {};
         auto const was = network->rdma.find(step.name);
-        if (was == network->rdma.end() || !was->second.type || !was->second.netdev) return {};
-        return {AddSoftRdmaLink{{step.name, *was->second.type, *was->second.netdev}}};
+        if (was == network->rdma.end() || !was->second.type || !was->second.ifname) return {};
+        return {AddSoftRdmaLink{{step.name, *was->second.type, *was->second.ifname}}};
     }
     Steps operator()(AttachHostdev const& step) const {
-        DetachHostdev back{step.vm_uuid, step.attachment, step.vf,     step.pci,
-                           step.live,    step.config,     step.vm_name};
+        DetachHostdev back{step.vm_uuid, step.attachment, step.vf, step.pci,
+                           step.live,    step.config,     step.vm};
         if (auto const* vm = find_vm(before, step.vm_uuid)) {
             back.live = back.live && !has(vm->live, step.pci);
             back.config = back.config && !has(vm->config, step.pci);
@@ -139,7 +144,7 @@ struct Inverter {
         auto const* vm = find_vm(before, step.vm_uuid);
         if (!vm) return {};
         AttachHostdev back{step.vm_uuid, step.attachment, step.vf, step.pci,
-                           {},           false,           false,   step.vm_name};
+                           {},           false,           false,   step.vm};
         back.live = step.live && has(vm->live, step.pci);
         back.config = step.config && has(vm->config, step.pci);
         if (!back.live && !back.config) return {};
@@ -152,13 +157,13 @@ struct Inverter {
         return std::any_of(hostdevs.begin(), hostdevs.end(),
                            [&](VmHostdev const& one) { return one.pci == pci; });
     }
-    [[nodiscard]] bool has_address(LegId const& id, IpAddress const& address) const {
-        auto const* on = leg(id);
+    [[nodiscard]] bool has_address(InterfaceId const& id, IpAddress const& address) const {
+        auto const* on = interface(id);
         return on && std::find(on->addresses.begin(), on->addresses.end(), address) !=
                          on->addresses.end();
     }
-    [[nodiscard]] PeerEntry const* peer(LegId const& id, IpAddress const& address) const {
-        auto const* on = leg(id);
+    [[nodiscard]] PeerEntry const* peer(InterfaceId const& id, IpAddress const& address) const {
+        auto const* on = interface(id);
         if (!on) return nullptr;
         auto it = std::find_if(on->peers.begin(), on->peers.end(),
                                [&](PeerEntry const& one) { return one.address == address; });

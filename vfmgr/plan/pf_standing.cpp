@@ -25,25 +25,26 @@ std::optional<PciAddress> where_else(KernelView const& host, PfIdentity const& k
     return std::nullopt;
 }
 
-// Which other address the device that is at this one is kept under.
-std::optional<PciAddress> kept_under(DesiredState const& desired, PfIdentity const& seen,
+// The other address under which the store has the device that is at this one.
+std::optional<PciAddress> kept_under(DesiredState const& desired, PfIdentity const& observed,
                                      PciAddress const& than) {
     for (auto const& [address, known] : desired.identities)
-        if (address != than && same_pf(known, seen) == SamePf::yes) return address;
+        if (address != than && same_pf(known, observed) == SamePf::yes) return address;
     return std::nullopt;
 }
 
-// Its identity says yes or nothing: is it of use?
+// The identity matches or is not known; what remains is whether the PF is usable.
 Standing of_what_is_there(PfState const& pf) {
     if (!is_fresh(pf)) return Standing::unknown;
     return pf.info.driver.empty() ? Standing::driver_unbound : Standing::here;
 }
 
-// The serial alone will do where it stood: the card is the same, and so is the function's number.
-bool is_proved(PfIdentity const& known, PfIdentity const& seen) {
-    auto const same = same_pf(known, seen);
+// At the stored address the serial alone is enough: the card is the same, and so is the function's
+// number.
+bool is_proved(PfIdentity const& known, PfIdentity const& observed) {
+    auto const same = same_pf(known, observed);
     return same == SamePf::yes ||
-           (same == SamePf::unknown && known.serial && known.serial == seen.serial);
+           (same == SamePf::unknown && known.serial && known.serial == observed.serial);
 }
 
 }  // namespace
@@ -60,17 +61,17 @@ PfStanding standing_of(KernelView const& host, DesiredState const& desired, PciA
                                       : Standing::unknown;
         return standing;
     }
-    auto const& seen = there->second.info.identity;
-    auto const same = same_pf(standing.known, seen);
-    if (same == SamePf::no) standing.other = seen;
+    auto const& observed = there->second.info.identity;
+    auto const same = same_pf(standing.known, observed);
+    if (same == SamePf::no) standing.other = observed;
     if (same != SamePf::yes) standing.now_at = elsewhere;
-    if (empty(standing.known)) standing.was_at = kept_under(desired, seen, pf);
+    if (empty(standing.known)) standing.was_at = kept_under(desired, observed, pf);
     if (standing.other || standing.now_at || standing.was_at) {
         standing.is = Standing::renumbered;
         return standing;
     }
     standing.is = of_what_is_there(there->second);
-    standing.proved = standing.is == Standing::here && is_proved(standing.known, seen);
+    standing.proved = standing.is == Standing::here && is_proved(standing.known, observed);
     return standing;
 }
 
@@ -80,7 +81,8 @@ std::optional<Error> wrong_standing(PfStanding const& standing, PciAddress const
     if (standing.is == Standing::gone)
         return Error{
             Problem::pf_gone, fmt::format("the PF of {} ({}) is not on this host", address, known),
-            fmt::format("put the card back, or end what is lent of it: vfctl pf gone {}", address)};
+            fmt::format("put the card back, or end what is attached of it: vfctl pf gone {}",
+                        address)};
     if (standing.is != Standing::renumbered) return std::nullopt;
     if (standing.was_at)
         return Error{
@@ -101,24 +103,25 @@ std::optional<Error> wrong_standing(PfStanding const& standing, PciAddress const
     return Error{
         Problem::pf_renumbered,
         fmt::format("the PF of {} ({}) is not on this host: {}", address, known, there),
-        fmt::format("where that one takes its place: vfctl pf rekey {0} {0}; to end what is lent "
-                    "of the one that is gone: vfctl pf gone {0}",
-                    address)};
+        fmt::format(
+            "where that one takes its place: vfctl pf rekey {0} {0}; to end what is attached "
+            "of the one that is gone: vfctl pf gone {0}",
+            address)};
 }
 
 std::optional<Error> standing_trouble(PfStanding const& standing, PciAddress const& pf) {
     if (standing.is != Standing::driver_unbound) return wrong_standing(standing, pf);
-    return Error{
-        Problem::unavailable,
-        fmt::format("{} has no driver, and so no VFs; what is lent of it goes on", to_string(pf)),
-        fmt::format("echo {} > /sys/bus/pci/drivers_probe", to_string(pf))};
+    return Error{Problem::unavailable,
+                 fmt::format("{} has no driver, and so no VFs; what is attached of it goes on",
+                             to_string(pf)),
+                 fmt::format("echo {} > /sys/bus/pci/drivers_probe", to_string(pf))};
 }
 
 Result<void> require_same_pf(HostView const& host, DesiredState const& desired,
                              PciAddress const& pf) {
     auto wrong = wrong_standing(standing_of(host.kernel, desired, pf), pf);
     if (!wrong) return {};
-    // Of an address of which nothing is kept nothing is gone.
+    // A PF without stored state can't be gone.
     auto const kept = kept_pfs(desired);
     if (wrong->problem == Problem::pf_gone && !std::ranges::binary_search(kept, pf)) return {};
     return fail(std::move(*wrong));
@@ -127,7 +130,7 @@ Result<void> require_same_pf(HostView const& host, DesiredState const& desired,
 std::vector<PciAddress> kept_pfs(DesiredState const& desired) {
     std::set<PciAddress> kept;
     for (auto const& [pf, spec] : desired.pfs) kept.insert(pf);
-    for (auto const& [id, lease] : desired.attachments) kept.insert(lease.vf.pf);
+    for (auto const& [id, attachment] : desired.attachments) kept.insert(attachment.vf.pf);
     for (auto const& [vf, quarantine] : desired.quarantine) kept.insert(vf.pf);
     return {kept.begin(), kept.end()};
 }
@@ -136,10 +139,10 @@ std::optional<PfIdentity> identity_to_keep(KernelView const& host, DesiredState 
                                            PciAddress const& pf) {
     auto const there = host.pfs.find(pf);
     if (there == host.pfs.end() || !is_fresh(there->second)) return std::nullopt;
-    auto const& seen = there->second.info.identity;
-    if (kept_under(desired, seen, pf)) return std::nullopt;
+    auto const& observed = there->second.info.identity;
+    if (kept_under(desired, observed, pf)) return std::nullopt;
     auto const known = kept_of(desired, pf);
-    auto next = completed(known, seen);
+    auto next = completed(known, observed);
     return next == known ? std::nullopt : std::optional(std::move(next));
 }
 

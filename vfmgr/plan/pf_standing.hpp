@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells whether the device at a PF's address is that PF. The permanent MAC or GUID identifies a PF;
-// its address is only its place, which changes when a card is added, removed or moved. Pure.
+// Decides whether the device at a PF's address is that PF. The permanent MAC or GUID identifies a
+// PF. Its address is only its place, which changes when a card is added, removed or moved. Pure.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct PfStanding {
     Standing is = Standing::unknown;
     bool proved = false;               // `here`, and its stored identity was read again
     PfIdentity known;                  // its stored identity; empty: never read
-    std::optional<PfIdentity> other;   // of another device at its address
+    std::optional<PfIdentity> other;   // identity of another device at its address
     std::optional<PciAddress> now_at;  // the other address at which the PF is
     std::optional<PciAddress> was_at;  // the address under which the store has this PF
     bool operator==(PfStanding const&) const = default;
@@ -26,12 +26,12 @@ struct PfStanding {
 // Returns `gone` only when the whole host was observed.
 [[nodiscard]] PfStanding standing_of(KernelView const& host, DesiredState const& desired,
                                      PciAddress const& pf);
-// Returns pf_renumbered or pf_gone with the command that mends it, or nothing.
+// Returns pf_renumbered or pf_gone with the command that fixes it, or nothing.
 [[nodiscard]] std::optional<Error> wrong_standing(PfStanding const& standing, PciAddress const& pf);
 // The same, and also reports a PF without a driver, which is no reason to refuse a plan.
 [[nodiscard]] std::optional<Error> standing_trouble(PfStanding const& standing,
                                                     PciAddress const& pf);
-// Fails unless a plan on the PF would reach the device that was meant.
+// Fails unless a plan on the PF would reach the intended device.
 [[nodiscard]] Result<void> require_same_pf(HostView const& host, DesiredState const& desired,
                                            PciAddress const& pf);
 

@@ -22,15 +22,15 @@ struct Plan {
 // {"steps": [{…, "sentence": …}], "blast_radius": [], "notes": []}
 void to_json(nlohmann::json& out, Plan const& plan);
 
-// The PF as `want` says: number of VFs, and the driver of those that nobody uses. Refuses when a VF
-// that would go is in use, and names the VM.
+// Plans the PF as `spec` requests it: the number of VFs, and the driver of the unused ones. Refuses
+// when a VF that would go is in use, and names the VM.
 [[nodiscard]] Result<Plan> plan_pf(HostView const& host, DesiredState const& desired,
-                                   PciAddress const& pf, PfSpec const& want);
+                                   PciAddress const& pf, PfSpec const& spec);
 
-// A lease, resolved: which VF, MAC, address. `seed` makes chosen MACs unique to this host.
+// A resolved attachment: which VF, MAC, address. `seed` makes chosen MACs unique to this host.
 struct AttachmentPlan {
     Attachment attachment;
-    PfBase base;  // of the PF, as it is to be put back when the last lease on it ends
+    PfBase base;  // of the PF, to be restored when its last attachment ends
     Plan plan;
 };
 [[nodiscard]] Result<AttachmentPlan> plan_attachment(HostView const& host,
@@ -39,63 +39,68 @@ struct AttachmentPlan {
                                                      AttachmentSpec const& spec,
                                                      std::string_view host_seed);
 
-// The VF back: out of the VM, reset, at baseline, unlent; and the leg gone if nobody else uses it.
-[[nodiscard]] Result<Plan> plan_release(HostView const& host, DesiredState const& desired,
-                                        Attachment const& attachment);
+// Plans the detach: the VF out of the VM, reset, restored to its baseline, detached; and the
+// interface removed if no other attachment uses it.
+[[nodiscard]] Result<Plan> plan_detach(HostView const& host, DesiredState const& desired,
+                                       Attachment const& attachment);
 
-// What a release noted that can't be seen when it is done.
-struct ReleaseNotes {
-    LeaseMark released;
-    VfSpec before;                      // as the driver reported the VF when the release began
-    std::optional<Time> reset_done_at;  // absent: the VF was not reset, as it was not there
+// Facts noted during a detach that can't be observed once it is done.
+struct DetachNotes {
+    CertificateMark detached;
+    VfSpec before;                      // as the driver reported the VF when the detach began
+    std::optional<Time> reset_done_at;  // absent: the VF was not reset, since it was absent
     std::optional<VfCounters> counters;
 };
-// What the kernel shows of a lease's VF when all steps of its release are done.
-struct HandOver {
-    std::vector<std::string> residue;        // of the lease, a sentence each
-    std::optional<Certificate> certificate;  // absent where there is residue, or no VF any more
+// What the kernel shows of an attachment's VF when all steps of its detach are done.
+struct DetachOutcome {
+    std::vector<std::string> residue;        // of the attachment, a sentence each
+    std::optional<Certificate> certificate;  // absent when there is residue, or the VF no longer
+                                             // exists
 };
-[[nodiscard]] HandOver hand_over(HostView const& after, Attachment const& lease,
-                                 ReleaseNotes const& notes);
-// Of a lease that ended; `events` are those of that lease, the latest first. Otherwise not_found,
-// with why there is none: it goes on, its VF is in quarantine, its VF was gone, there was no such
-// lease.
+[[nodiscard]] DetachOutcome detach_outcome(HostView const& after, Attachment const& attachment,
+                                           DetachNotes const& notes);
+// Finds the certificate of an attachment that ended; `events` are those of that attachment, the
+// latest first. Otherwise returns not_found with the reason: the attachment still exists, its VF is
+// in quarantine, its VF was gone, or there was no such attachment.
 [[nodiscard]] Result<Certificate> find_certificate(DesiredState const& desired,
                                                    std::vector<HistoryEvent> const& events,
                                                    std::string const& attachment);
 
-// Boot: VFs, settings, bindings and legs of everything lent, before libvirt runs. Kernel steps
-// only.
+// Plans the restore at boot: VFs, settings, bindings and interfaces of all attachments, before
+// libvirt runs. Kernel steps only.
 [[nodiscard]] Result<Plan> plan_restore(HostView const& host, DesiredState const& desired,
                                         PciAddress const& pf);
 
-// Drift put right, in mode `enforce`: its VFs made again where some are missing, what they were set
-// to, their drivers and the host's legs. Kernel steps only. Makes no VFs anew while somebody has
-// one, and names who: in the notes, or as the Error when nothing else can be put right.
+// Plans the repair of drift, in mode `enforce`: makes the PF's VFs again where some are missing,
+// and repairs their settings, their drivers and the host interfaces. Kernel steps only. Makes no
+// VFs anew while any is in use, and names the user: in the notes, or as the Error when nothing else
+// can be repaired.
 [[nodiscard]] Result<Plan> plan_repair(HostView const& host, DesiredState const& desired,
                                        PciAddress const& pf);
-// The host's filter as its leases need it, where somebody flushed it: in every mode that lends VFs.
-// Nothing where all of it is there.
+// Plans the repair of a flushed host filter that the attachments need, in every mode that attaches
+// VFs. Empty when all of the filter is in place.
 [[nodiscard]] Result<Plan> plan_closing(HostView const& host, DesiredState const& desired,
                                         PciAddress const& pf);
-// And a lease's VF back in its VM, once it is there with the lease's driver; before: nothing.
-[[nodiscard]] Result<Plan> plan_return(HostView const& host, Attachment const& lease);
+// Plans the return of an attachment's VF into its VM, once the VF exists with the attachment's
+// driver; empty before that.
+[[nodiscard]] Result<Plan> plan_return(HostView const& host, Attachment const& attachment);
 
-// What undoes `step`, from what was seen before it; empty when there is nothing to undo. A step
-// that was only intended may or may not have happened: the inverse holds either way.
+// Returns what undoes `step`, from the state observed before it; empty when there is nothing to
+// undo. A step that was only intended may or may not have happened: the inverse is correct either
+// way.
 [[nodiscard]] std::vector<Step> inverse(Step const& step, HostView const& before);
 
-// VFs of `pf` that are used by somebody, with the reason, in the words of an error's detail.
+// A VF of `pf` in use, with the reason in the words of an error's detail.
 struct VfUse {
     VfId vf;
     std::string reason;  // "in the running VM vm1", "held open by qemu-system-x86 (pid 812)"
-    std::string config_of = {};  // UUID of the VM whose persistent XML names it; of that use only
+    std::string config_of = {};  // UUID of the VM whose persistent XML names it; for that use only
 };
 [[nodiscard]] std::vector<VfUse> vf_uses(HostView const& host, DesiredState const& desired,
                                          PciAddress const& pf);
-// The unused VFs of `pf` that have not the driver that `want` names for them; nothing where all
-// have it, or none is named.
+// Binds the unused VFs of `pf` that do not have the driver that `spec` names for them; nothing when
+// all have it, or none is named.
 [[nodiscard]] std::optional<BindVfs> bind_unused(HostView const& host, DesiredState const& desired,
-                                                 PfState const& pf, PfSpec const& want);
+                                                 PfState const& pf, PfSpec const& spec);
 
 }  // namespace vfmgr

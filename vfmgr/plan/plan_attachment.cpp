@@ -16,7 +16,7 @@
 namespace vfmgr {
 namespace {
 
-// Everything that the lease is decided from, gathered once.
+// All inputs of the decisions about the attachment, gathered once.
 struct Ask {
     HostView const& host;
     DesiredState const& desired;
@@ -24,7 +24,7 @@ struct Ask {
     PfState const& pf;
     PfSpec const& pf_spec;
     VmInfo const& vm;
-    Network const* network;  // nullptr: none asked for
+    Network const* network;  // nullptr: none requested
 };
 
 Result<DesiredPf const*> managed_pf(DesiredState const& desired, PfState const& pf) {
@@ -32,7 +32,7 @@ Result<DesiredPf const*> managed_pf(DesiredState const& desired, PfState const& 
     if (it != desired.pfs.end() && it->second.spec.mode != PfMode::observe) return &it->second;
     return fail(
         Problem::conflict,
-        fmt::format("{} ({}) is only observed, so its VFs can't be lent", display_name(pf.info),
+        fmt::format("{} ({}) is only observed, so its VFs can't be attached", display_name(pf.info),
                     to_string(pf.info.pci)),
         fmt::format("take it over first: vfctl pf set {} --mode manage", to_string(pf.info.pci)));
 }
@@ -51,23 +51,24 @@ Result<Network const*> named_network(PfState const& pf, PfSpec const& pf_spec,
 }
 
 // Where the device goes: into the running VM, its persistent XML, or both.
-Result<void> place(Ask const& ask, Attachment& lease) {
+Result<void> place(Ask const& ask, Attachment& attachment) {
     bool const running = ask.vm.state == VmState::running || ask.vm.state == VmState::paused;
-    auto const wish = ask.spec.persistence;
-    lease.live = running && wish != Persistence::config;
-    lease.config = ask.vm.persistent && wish != Persistence::live;
-    if (!lease.live && !lease.config)
-        return fail(Problem::unsupported,
-                    fmt::format("VM {} is {} and {}, so there is nothing to attach to with "
-                                "persistence {}",
-                                ask.vm.name, enum_name(ask.vm.state),
-                                ask.vm.persistent ? "persistent" : "transient", enum_name(wish)),
-                    running ? "leave persistence at auto" : "start the VM first");
-    if (lease.live) return require_free_port(ask.vm);
+    auto const persistence = ask.spec.persistence;
+    attachment.live = running && persistence != Persistence::config;
+    attachment.config = ask.vm.persistent && persistence != Persistence::live;
+    if (!attachment.live && !attachment.config)
+        return fail(
+            Problem::unsupported,
+            fmt::format("VM {} is {} and {}, so there is nothing to attach to with "
+                        "persistence {}",
+                        ask.vm.name, enum_name(ask.vm.state),
+                        ask.vm.persistent ? "persistent" : "transient", enum_name(persistence)),
+            running ? "leave persistence at auto" : "start the VM first");
+    if (attachment.live) return require_free_port(ask.vm);
     return {};
 }
 
-Result<void> check_verification(Ask const& ask, Attachment const& lease) {
+Result<void> check_verification(Ask const& ask, Attachment const& attachment) {
     if (ask.spec.verify == VerifyMode::none && ask.spec.verify_every_seconds == 0) return {};
     if (auto never = verification_hindrance(ask.pf.info))
         return fail(Problem::unsupported, std::move(never->detail), std::move(never->remedy));
@@ -77,7 +78,7 @@ Result<void> check_verification(Ask const& ask, Attachment const& lease) {
             fmt::format("VM {} has no vsock device, over which it would report", ask.vm.name),
             "add <vsock model='virtio'><cid auto='yes'/></vsock> to its XML and start it "
             "anew, or attach without verification (verify none, no verify_every_seconds)");
-    if (ask.spec.verify == VerifyMode::required && !(lease.live && ask.vm.vsock_cid))
+    if (ask.spec.verify == VerifyMode::required && !(attachment.live && ask.vm.vsock_cid))
         return fail(
             Problem::unsupported,
             fmt::format("VM {} is not running, so nothing can be verified in it", ask.vm.name),
@@ -94,21 +95,24 @@ Result<void> check_verification(Ask const& ask, Attachment const& lease) {
     return {};
 }
 
-// A VLAN device that somebody else made is used as it is, or not at all.
-Result<void> check_leg(Ask const& ask) {
+// A VLAN device that another program made is used as it is, or not at all.
+Result<void> check_interface(Ask const& ask) {
     if (!ask.network || !ask.network->vlan) return {};
-    auto const* leg = find_leg(ask.host, LegId{ask.pf.info.pci, ask.network->vlan});
-    if (!leg || leg->ours || (leg->up && leg->mtu >= ask.network->mtu)) return {};
+    auto const* interface =
+        find_interface(ask.host, InterfaceId{ask.pf.info.pci, ask.network->vlan});
+    if (!interface || interface->ours || (interface->up && interface->mtu >= ask.network->mtu))
+        return {};
     return fail(Problem::conflict,
                 fmt::format("{}, which vfmgr did not make, is {} with MTU {}; network {} needs it "
                             "up with MTU {}",
-                            leg->ifname, leg->up ? "up" : "down", leg->mtu, ask.network->name,
-                            ask.network->mtu),
+                            interface->ifname, interface->up ? "up" : "down", interface->mtu,
+                            ask.network->name, ask.network->mtu),
                 fmt::format("ip link set {0} up mtu {1}, or remove it: vfmgr makes its own",
-                            leg->ifname, ask.network->mtu));
+                            interface->ifname, ask.network->mtu));
 }
 
-// How somebody opens the host to the VM who knows it: in no network of vfmgr's, nothing is closed.
+// Suggests how an admin opens the host to the VM deliberately: outside of vfmgr's networks nothing
+// is filtered.
 std::string open_it_knowingly(Ask const& ask) {
     auto const& settings = ask.spec.settings;
     return fmt::format(
@@ -133,19 +137,19 @@ Result<void> check_listeners(Ask const& ask) {
                             display_name(ask.pf.info), open_it_knowingly(ask)));
 }
 
-// Every InfiniBand lease has GUIDs of its own. A VF may hold those of who had it before, which mlx5
-// gives to VFs made anew, or none, with which rdma_cm does not work (kernel-and-libvirt.md, 4 and
-// operators' list 4).
-Result<void> resolve_guids(Ask const& ask, Attachment& lease, std::string_view host_seed,
+// Every InfiniBand attachment has GUIDs of its own. A VF may hold those of its previous attachment,
+// which mlx5 gives to VFs made anew, or none, with which rdma_cm does not work
+// (kernel-and-libvirt.md, 4 and operators' list 4).
+Result<void> resolve_guids(Ask const& ask, Attachment& attachment, std::string_view host_seed,
                            Plan& plan) {
-    auto& settings = lease.settings;
+    auto& settings = attachment.settings;
     auto const given = settings.port_guid ? settings.port_guid : settings.node_guid;
     auto const guid =
-        given ? *given : choose_guid(ask.host, ask.desired, lease.vf, ask.vm.uuid, host_seed);
+        given ? *given : choose_guid(ask.host, ask.desired, attachment.vf, ask.vm.uuid, host_seed);
     for (auto const& [member, name] :
          {std::pair{&VfSpec::node_guid, "node"}, std::pair{&VfSpec::port_guid, "port"}}) {
         if (settings.*member) {
-            VFMGR_CHECK(check_guid(ask.host, ask.desired, lease.vf, *(settings.*member)));
+            VFMGR_CHECK(check_guid(ask.host, ask.desired, attachment.vf, *(settings.*member)));
             continue;
         }
         settings.*member = guid;
@@ -155,12 +159,14 @@ Result<void> resolve_guids(Ask const& ask, Attachment& lease, std::string_view h
     return {};
 }
 
-// The PF's own netdev and VLAN devices of others are the host's: there it is closed not to
-// everybody but to this VM, by its MAC (leg_filter.cpp). So the VM may send from no other.
+// The PF's own netdev and VLAN devices made by others belong to the host. The filter there is
+// closed to this VM only, by its MAC (interface_filter.cpp), not to all senders. So the VM may send
+// from no other MAC.
 Result<void> hold_to_its_mac(Ask const& ask, VfState const& vf, VfSpec& settings, Plan& plan) {
     auto const& network = *ask.network;
-    auto const* const leg = find_leg(ask.host, LegId{ask.pf.info.pci, network.vlan});
-    if (network.vlan && (!leg || leg->ours)) return {};
+    auto const* const interface =
+        find_interface(ask.host, InterfaceId{ask.pf.info.pci, network.vlan});
+    if (network.vlan && (!interface || interface->ours)) return {};
     auto const& may_fail = ask.spec.best_effort;
     bool const unchecked =
         settings.spoofchk == false || std::ranges::find(may_fail, "spoofchk") != may_fail.end();
@@ -169,13 +175,13 @@ Result<void> hold_to_its_mac(Ask const& ask, VfState const& vf, VfSpec& settings
             Problem::conflict,
             fmt::format("network {} is on {}, where the host is closed to VM {} by its MAC; with "
                         "{} it could send from others",
-                        network.name, leg ? leg->ifname : display_name(ask.pf.info), ask.vm.name,
-                        unchecked ? "a spoof check that may be off" : "trust on"),
+                        network.name, interface ? interface->ifname : display_name(ask.pf.info),
+                        ask.vm.name, unchecked ? "a spoof check that may be off" : "trust on"),
             fmt::format("leave spoofchk and trust out; or {}; {}",
                         network.vlan
                             ? fmt::format("remove {0}, so that vfmgr makes its own and closes it "
                                           "to all: ip link del {0}",
-                                          leg->ifname)
+                                          interface->ifname)
                             : fmt::format("give the network a VLAN, whose device is closed to all: "
                                           "vfctl pf set {} --network name={},vlan=…",
                                           to_string(ask.pf.info.pci), network.name),
@@ -184,35 +190,35 @@ Result<void> hold_to_its_mac(Ask const& ask, VfState const& vf, VfSpec& settings
     if (vf.settings.trust == true) settings.trust = false;
     plan.notes.push_back(
         fmt::format("the VF's spoof check is on: on {} the host is closed to the VM by its MAC",
-                    leg ? leg->ifname : display_name(ask.pf.info)));
+                    interface ? interface->ifname : display_name(ask.pf.info)));
     return {};
 }
 
-Result<void> resolve_settings(Ask const& ask, VfState const& vf, Attachment& lease,
+Result<void> resolve_settings(Ask const& ask, VfState const& vf, Attachment& attachment,
                               std::string_view host_seed, Plan& plan) {
-    auto& settings = lease.settings;
+    auto& settings = attachment.settings;
     settings = ask.spec.settings;
     if (ask.network) {
-        auto const wanted = ask.network->vlan.value_or(0);
-        if (settings.vlan && settings.vlan->id != wanted)
+        auto const requested = ask.network->vlan.value_or(0);
+        if (settings.vlan && settings.vlan->id != requested)
             return fail(Problem::conflict,
                         fmt::format("VLAN {} was asked for, but network {} is {}",
                                     settings.vlan->id, ask.network->name,
-                                    wanted ? fmt::format("VLAN {}", wanted) : "untagged"),
+                                    requested ? fmt::format("VLAN {}", requested) : "untagged"),
                         "leave the VLAN out, or name another network");
-        if (!settings.vlan && wanted) settings.vlan = Vlan{wanted};
+        if (!settings.vlan && requested) settings.vlan = Vlan{requested};
     }
     if (ask.pf.info.link_layer == LinkLayer::infiniband)
-        return resolve_guids(ask, lease, host_seed, plan);
+        return resolve_guids(ask, attachment, host_seed, plan);
     if (ask.network) VFMGR_CHECK(hold_to_its_mac(ask, vf, settings, plan));
-    if (settings.mac) return check_mac(ask.host, ask.desired, lease.vf, *settings.mac);
-    settings.mac = choose_mac(ask.host, ask.desired, lease.vf, ask.vm.uuid, host_seed);
+    if (settings.mac) return check_mac(ask.host, ask.desired, attachment.vf, *settings.mac);
+    settings.mac = choose_mac(ask.host, ask.desired, attachment.vf, ask.vm.uuid, host_seed);
     plan.notes.push_back(
         fmt::format("MAC {} was chosen: none was given", to_string(*settings.mac)));
     return {};
 }
 
-// A variant knows its device better, and is never taken where it could not be used.
+// A variant knows its device better. It is never chosen where libvirt could not use it.
 std::string choose_vfio_driver(Ask const& ask, Plan& plan) {
     constexpr auto plain = "vfio-pci";
     auto const& variant = ask.pf.info.vfio_variant;
@@ -231,28 +237,30 @@ std::string choose_vfio_driver(Ask const& ask, Plan& plan) {
     return plain;
 }
 
-void device_steps(Plan& plan, Ask const& ask, Attachment const& lease, VfState const& vf) {
+void device_steps(Plan& plan, Ask const& ask, Attachment const& attachment, VfState const& vf) {
     // Settings reach a VF for certain only while no driver holds it: mlx5 applies an admin MAC to a
     // bound VF when its driver is bound again (kernel-and-libvirt.md, operators' list 7).
-    if (vf.driver) plan.steps.emplace_back(BindVfs{lease.vf.pf, {lease.vf.index}, std::nullopt});
-    if (!empty(lease.settings))
-        plan.steps.emplace_back(ConfigureVfs{
-            lease.vf.pf, {VfChange{lease.vf.index, lease.settings}}, ask.spec.best_effort});
-    plan.steps.emplace_back(BindVfs{lease.vf.pf, {lease.vf.index}, lease.driver});
-    plan.steps.emplace_back(AttachHostdev{ask.vm.uuid, lease.id, lease.vf, vf.pci,
-                                          lease.settings.mac, lease.live, lease.config,
-                                          ask.vm.name});
+    if (vf.driver)
+        plan.steps.emplace_back(BindVfs{attachment.vf.pf, {attachment.vf.index}, std::nullopt});
+    if (!empty(attachment.settings))
+        plan.steps.emplace_back(ConfigureVfs{attachment.vf.pf,
+                                             {VfChange{attachment.vf.index, attachment.settings}},
+                                             ask.spec.best_effort});
+    plan.steps.emplace_back(BindVfs{attachment.vf.pf, {attachment.vf.index}, attachment.driver});
+    plan.steps.emplace_back(AttachHostdev{ask.vm.uuid, attachment.id, attachment.vf, vf.pci,
+                                          attachment.settings.mac, attachment.live,
+                                          attachment.config, ask.vm.name});
     if (ask.spec.verify == VerifyMode::required)
-        plan.steps.emplace_back(AwaitVerification{lease.id, ask.spec.verify_timeout_seconds});
+        plan.steps.emplace_back(AwaitVerification{attachment.id, ask.spec.verify_timeout_seconds});
 }
 
-Result<AttachmentPlan> lend(Ask const& ask, DesiredPf const& pf, Attachment lease,
-                            std::string_view host_seed) {
-    AttachmentPlan result{std::move(lease), pf.base ? *pf.base : base_of(ask.pf), {}};
+Result<AttachmentPlan> attach(Ask const& ask, DesiredPf const& pf, Attachment begun,
+                              std::string_view host_seed) {
+    AttachmentPlan result{std::move(begun), pf.base ? *pf.base : base_of(ask.pf), {}};
     auto& attachment = result.attachment;
     VFMGR_CHECK(place(ask, attachment));
     VFMGR_CHECK(check_verification(ask, attachment));
-    VFMGR_CHECK(check_leg(ask));
+    VFMGR_CHECK(check_interface(ask));
     VFMGR_CHECK(check_listeners(ask));
     VFMGR_TRY(VfState const* vf, choose_vf(ask.host, ask.desired, ask.pf, ask.spec.vf));
     attachment.vf = VfId{ask.pf.info.pci, vf->index};
@@ -266,12 +274,12 @@ Result<AttachmentPlan> lend(Ask const& ask, DesiredPf const& pf, Attachment leas
             result.plan.notes.push_back(fmt::format("address {} was chosen: none was given",
                                                     to_string(*attachment.address)));
     }
-    // Release puts exactly this back.
+    // Detach restores exactly this.
     attachment.baseline = only_members_of(attachment.settings, vf->settings);
-    auto leases = leases_on(ask.desired, ask.pf.info.pci, attachment.id);
-    leases.push_back(attachment);
+    auto attachments = attachments_on(ask.desired, ask.pf.info.pci, attachment.id);
+    attachments.push_back(attachment);
     result.plan.steps = links_up(
-        ask.pf, wanted_links(ask.pf.info.pci, ask.pf_spec, result.base, leases), result.base);
+        ask.pf, desired_links(ask.pf.info.pci, ask.pf_spec, result.base, attachments), result.base);
     device_steps(result.plan, ask, attachment, *vf);
     return result;
 }
@@ -286,14 +294,14 @@ Result<AttachmentPlan> plan_attachment(HostView const& host, DesiredState const&
     VFMGR_TRY(DesiredPf const* managed, managed_pf(desired, *pf));
     VFMGR_TRY(VmInfo const* vm, readable_vm(host, spec.vm));
     VFMGR_TRY(Network const* network, named_network(*pf, managed->spec, spec));
-    if (network) VFMGR_CHECK(require_own_leg(pf->info, *network));
-    Attachment lease;
-    lease.id = id;
-    lease.spec = spec;
-    lease.vm_uuid = vm->uuid;
-    lease.vm_name = vm->name;
-    return lend(Ask{host, desired, spec, *pf, managed->spec, *vm, network}, *managed,
-                std::move(lease), host_seed);
+    if (network) VFMGR_CHECK(require_own_interface(pf->info, *network));
+    Attachment attachment;
+    attachment.id = id;
+    attachment.spec = spec;
+    attachment.vm_uuid = vm->uuid;
+    attachment.vm = vm->name;
+    return attach(Ask{host, desired, spec, *pf, managed->spec, *vm, network}, *managed,
+                  std::move(attachment), host_seed);
 }
 
 }  // namespace vfmgr

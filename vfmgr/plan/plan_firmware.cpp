@@ -30,10 +30,10 @@ std::string without_setting(std::string_view name) {
     return "its firmware does not show it";
 }
 
-Result<void> check_known(FirmwareCard const& card, FirmwareSettings const& want) {
+Result<void> check_known(FirmwareCard const& card, FirmwareSettings const& requested) {
     std::string missing;
     for_each_firmware_setting([&](char const* name, auto member) {
-        if (missing.empty() && want.*member && !((*card.next).*member)) missing = name;
+        if (missing.empty() && requested.*member && !((*card.next).*member)) missing = name;
     });
     if (!missing.empty())
         return fail(
@@ -41,7 +41,7 @@ Result<void> check_known(FirmwareCard const& card, FirmwareSettings const& want)
             fmt::format("{} has no {}: {}", card_name(card), missing, without_setting(missing)),
             fmt::format("leave it out; vfctl firmware show {} shows what it has",
                         to_string(card.pci)));
-    if (want.num_of_vfs && card.counts_per_port)
+    if (requested.num_of_vfs && card.counts_per_port)
         return fail(Problem::unsupported,
                     fmt::format("NUM_OF_VFS means nothing to {}: PF_NUM_OF_VF_VALID gives each of "
                                 "its ports a count of its own",
@@ -52,7 +52,7 @@ Result<void> check_known(FirmwareCard const& card, FirmwareSettings const& want)
     return {};
 }
 
-// Ports without SR-IOV in the firmware are no PFs yet: there is nothing of theirs to manage.
+// Ports without SR-IOV in the firmware are no PFs yet: they have nothing to manage.
 Result<void> check_ports(HostView const& host, DesiredState const& desired,
                          FirmwareCard const& card) {
     for (auto const& function : card.functions) {
@@ -73,23 +73,23 @@ Result<void> check_ports(HostView const& host, DesiredState const& desired,
     return {};
 }
 
-// After the reset there would be fewer VFs than are wanted and restored at boot.
+// After the reset there would be fewer VFs than are requested and restored at boot.
 Result<void> check_specs(HostView const& host, DesiredState const& desired,
-                         FirmwareCard const& card, FirmwareSettings const& want) {
-    auto const after = overlay(*card.next, want);
+                         FirmwareCard const& card, FirmwareSettings const& requested) {
+    auto const after = overlay(*card.next, requested);
     for (auto const& function : card.functions) {
         auto const managed = desired.pfs.find(function);
         if (managed == desired.pfs.end()) continue;
-        auto const wanted = managed->second.spec.num_vfs.value_or(0);
-        bool const fewer = want.num_of_vfs && *want.num_of_vfs < wanted;
-        bool const none = want.sriov_en == false && wanted > 0;
+        auto const vfs = managed->second.spec.num_vfs.value_or(0);
+        bool const fewer = requested.num_of_vfs && *requested.num_of_vfs < vfs;
+        bool const none = requested.sriov_en == false && vfs > 0;
         if (!fewer && !none) continue;
         return fail(Problem::conflict,
                     fmt::format("{} is to have {} VFs, and with {} it could have {}",
-                                port_name(host, function), wanted, joined_assignments(want),
+                                port_name(host, function), vfs, joined_assignments(requested),
                                 none ? 0 : after.num_of_vfs.value_or(0)),
                     fmt::format("want fewer first: vfctl pf set {} --num-vfs {}",
-                                port_name(host, function), none ? 0 : *want.num_of_vfs));
+                                port_name(host, function), none ? 0 : *requested.num_of_vfs));
     }
     return {};
 }
@@ -130,10 +130,10 @@ std::vector<std::string> boots_of(FirmwareTries const& tries, char const* name) 
 }
 
 Result<void> check_tries(FirmwareCard const& card, FirmwareTries const& tries,
-                         FirmwareSettings const& want) {
+                         FirmwareSettings const& requested) {
     FirmwareSettings refused;
     for_each_firmware_setting([&](char const* name, auto member) {
-        if (want.*member &&
+        if (requested.*member &&
             earlier_boots(boots_of(tries, name), card.boot_id) >= firmware_boots_max)
             refused.*member = tries.settings.*member;
     });
@@ -159,22 +159,22 @@ std::vector<std::string> card_uses(HostView const& host, DesiredState const& des
 
 namespace {
 
-// What was remembered, less what holds by now or is wanted otherwise, and with this boot for what
-// is asked for and does not hold. What holds now is not always told: then there is nothing to
-// count.
+// Updates the stored tries: drops what holds by now or is requested otherwise, and adds this boot
+// to what is requested and does not hold. A card does not always report its current values; then
+// there is nothing to count.
 FirmwareTries with_this_try(FirmwareTries tries, FirmwareCard const& card,
-                            FirmwareSettings const& want) {
+                            FirmwareSettings const& requested) {
     if (!card.current) return tries;
     for_each_firmware_setting([&](char const* name, auto member) {
         auto const& current = (*card.current).*member;
         auto& tried = tries.settings.*member;
-        bool const other = (want.*member).has_value() && want.*member != tried;
+        bool const other = (requested.*member).has_value() && requested.*member != tried;
         if (other || tried == current) {
             tried.reset();
             tries.boots.erase(name);
         }
-        if (!(want.*member) || want.*member == current) return;
-        tried = want.*member;
+        if (!(requested.*member) || requested.*member == current) return;
+        tried = requested.*member;
         auto& boots = tries.boots[name];
         if (std::ranges::find(boots, card.boot_id) == boots.end()) boots.push_back(card.boot_id);
     });
@@ -189,24 +189,24 @@ FirmwareTries remembered(DesiredState const& desired, FirmwareCard const& card) 
 }  // namespace
 
 Result<FirmwarePlan> plan_firmware(HostView const& host, DesiredState const& desired,
-                                   FirmwareCard const& card, FirmwareSettings const& want) {
+                                   FirmwareCard const& card, FirmwareSettings const& requested) {
     if (card.problem) return fail(*card.problem);
     if (!card.next)
         return fail(Problem::unsupported,
                     fmt::format("the firmware settings of {} are not known", card_name(card)),
                     "see what vfctl firmware show says");
-    VFMGR_CHECK(check_known(card, want));
+    VFMGR_CHECK(check_known(card, requested));
     VFMGR_CHECK(check_ports(host, desired, card));
-    FirmwarePlan planned{{}, with_this_try(remembered(desired, card), card, want)};
-    VFMGR_CHECK(check_tries(card, planned.tries, want));
-    auto const pending = card.current ? differing(want, *card.current) : FirmwareSettings{};
-    auto const to_set = differing(want, *card.next);
+    FirmwarePlan planned{{}, with_this_try(remembered(desired, card), card, requested)};
+    VFMGR_CHECK(check_tries(card, planned.tries, requested));
+    auto const pending = card.current ? differing(requested, *card.current) : FirmwareSettings{};
+    auto const to_set = differing(requested, *card.next);
     if (empty(to_set) && empty(pending)) return planned;
     planned.plan.notes.push_back(
         "it holds after the card's next reset: one reboot serves all cards. vfmgr resets none; "
         "where no VM has a VF, mstfwreset with level 3 does it without a reboot");
     if (empty(to_set)) return planned;
-    VFMGR_CHECK(check_specs(host, desired, card, want));
+    VFMGR_CHECK(check_specs(host, desired, card, requested));
     VFMGR_CHECK(check_unused(host, desired, card));
     auto const after = overlay(*card.next, to_set);
     if (after.sriov_en == true && after.num_of_vfs == 0)

@@ -39,35 +39,35 @@ Result<void> check_count(HostView const& host, DesiredState const& desired, PfSt
                 "not attach");
 }
 
-// For those who use it: what only tests send with is no change.
+// True when the networks are equal for their attachments: a value that only tests use is no change.
 bool is_the_same(Network before, Network const& after) {
     before.dscp = after.dscp;
     return before == after;
 }
 
-// Leases name networks: one that is used can be neither dropped nor changed under them.
+// Attachments name networks: a network in use can be neither dropped nor changed.
 Result<void> check_used_networks(DesiredState const& desired, PciAddress const& pf,
-                                 PfSpec const& want) {
+                                 PfSpec const& spec) {
     auto const now = desired.pfs.find(pf);
     for (auto const& [id, attachment] : desired.attachments) {
         if (attachment.vf.pf != pf || !attachment.spec.network) continue;
-        auto const* after = find_network(want, *attachment.spec.network);
+        auto const* after = find_network(spec, *attachment.spec.network);
         auto const* before = now == desired.pfs.end()
                                  ? nullptr
                                  : find_network(now->second.spec, *attachment.spec.network);
         if (!after || (before && !is_the_same(*before, *after)))
             return fail(Problem::conflict,
                         fmt::format("network {} is used by VM {} (attachment {}) and can't be {}",
-                                    *attachment.spec.network, attachment.vm_name, id,
+                                    *attachment.spec.network, attachment.vm, id,
                                     after ? "changed" : "removed"),
                         fmt::format("detach it first: vfctl detach {}", id));
     }
     return {};
 }
 
-// Every prefix that this PF's own legs hold may stay; everybody else's must not be covered.
+// A prefix that this PF's own interfaces hold may stay; all other routes must not be covered.
 Result<void> check_routes(HostView const& host, PfState const& pf, Network const& network) {
-    auto const* own = find_leg(host, LegId{pf.info.pci, network.vlan});
+    auto const* own = find_interface(host, InterfaceId{pf.info.pci, network.vlan});
     for (auto const& route : host.kernel.routes) {
         if (own && route.ifname == own->ifname) continue;
         if (route.prefix.overlaps(network.prefix))
@@ -96,10 +96,10 @@ Result<void> check_other_networks(DesiredState const& desired, PciAddress const&
 }
 
 Result<void> check_networks(HostView const& host, DesiredState const& desired, PfState const& pf,
-                            PfSpec const& want) {
-    VFMGR_CHECK(check_used_networks(desired, pf.info.pci, want));
+                            PfSpec const& spec) {
+    VFMGR_CHECK(check_used_networks(desired, pf.info.pci, spec));
     auto const now = desired.pfs.find(pf.info.pci);
-    for (auto const& network : want.networks) {
+    for (auto const& network : spec.networks) {
         if (pf.info.link_layer == LinkLayer::infiniband && network.vlan)
             return fail(Problem::unsupported,
                         fmt::format("network {} asks for VLAN {}, but {} is an InfiniBand PF",
@@ -107,24 +107,24 @@ Result<void> check_networks(HostView const& host, DesiredState const& desired, P
                         "InfiniBand partitions by P_Key; leave the VLAN out");
         auto const* before =
             now == desired.pfs.end() ? nullptr : find_network(now->second.spec, network.name);
-        // An unchanged network was checked when it was set; its own leg is up by now.
+        // An unchanged network was checked when it was set; its own interface is up by now.
         if (before && *before == network) continue;
-        VFMGR_CHECK(require_own_leg(pf.info, network));
+        VFMGR_CHECK(require_own_interface(pf.info, network));
         VFMGR_CHECK(check_routes(host, pf, network));
         VFMGR_CHECK(check_other_networks(desired, pf.info.pci, network));
     }
     return {};
 }
 
-Plan count_steps(PfState const& pf, std::uint16_t count, PfSpec const& want) {
+Plan count_steps(PfState const& pf, std::uint16_t count, PfSpec const& spec) {
     Plan plan;
     auto const& info = pf.info;
     if (info.num_vfs > 0)
         plan.blast_radius.push_back(fmt::format("all {} VFs of {} are removed{}", info.num_vfs,
                                                 display_name(info), count ? " and made anew" : ""));
     plan.steps.emplace_back(SetNumVfs{info.pci, count});
-    if (!want.vf_driver || count == 0) return plan;
-    BindVfs bind{info.pci, std::vector<std::uint16_t>(count), want.vf_driver};
+    if (!spec.vf_driver || count == 0) return plan;
+    BindVfs bind{info.pci, std::vector<std::uint16_t>(count), spec.vf_driver};
     std::iota(bind.vfs.begin(), bind.vfs.end(), std::uint16_t{0});
     plan.steps.emplace_back(std::move(bind));
     return plan;
@@ -133,32 +133,32 @@ Plan count_steps(PfState const& pf, std::uint16_t count, PfSpec const& want) {
 }  // namespace
 
 Result<Plan> plan_pf(HostView const& host, DesiredState const& desired, PciAddress const& pf,
-                     PfSpec const& want) {
+                     PfSpec const& spec) {
     VFMGR_CHECK(require_same_pf(host, desired, pf));
     VFMGR_TRY(PfState const* state, readable_pf(host, pf));
-    VFMGR_CHECK(check_networks(host, desired, *state, want));
+    VFMGR_CHECK(check_networks(host, desired, *state, spec));
     Plan plan;
-    if (want.mode == PfMode::observe) {
-        if (!leases_on(desired, pf, "").empty())
+    if (spec.mode == PfMode::observe) {
+        if (!attachments_on(desired, pf, "").empty())
             return fail(Problem::conflict,
-                        fmt::format("{} has VFs lent to VMs and can't go to mode observe",
+                        fmt::format("{} has VFs attached to VMs and can't go to mode observe",
                                     display_name(state->info)),
                         "detach them first");
         plan.notes.push_back(fmt::format("{} is only observed: nothing is changed on it",
                                          display_name(state->info)));
         return plan;
     }
-    if (want.num_vfs && *want.num_vfs != state->info.num_vfs) {
-        VFMGR_CHECK(check_count(host, desired, *state, *want.num_vfs));
+    if (spec.num_vfs && *spec.num_vfs != state->info.num_vfs) {
+        VFMGR_CHECK(check_count(host, desired, *state, *spec.num_vfs));
         VFMGR_CHECK(require_free_pci(host));
-        return count_steps(*state, *want.num_vfs, want);
+        return count_steps(*state, *spec.num_vfs, spec);
     }
-    if (want.vf_driver && host.hypervisor.stale)
+    if (spec.vf_driver && host.hypervisor.stale)
         plan.notes.push_back(
             fmt::format("VFs stay with the drivers they have: libvirt can't say "
                         "which are in use: {}",
                         host.hypervisor.stale_reason));
-    else if (auto bind = bind_unused(host, desired, *state, want))
+    else if (auto bind = bind_unused(host, desired, *state, spec))
         plan.steps.emplace_back(std::move(*bind));
     return plan;
 }

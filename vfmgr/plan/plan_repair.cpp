@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mode enforce: from what is, back to what is wanted; in every mode: the host closed. Nothing here
-// takes a VF from who has it.
+// Mode enforce: from the observed state back to the desired one; in every mode: the host closed.
+// Nothing here takes a VF from its user.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,30 +18,30 @@
 namespace vfmgr {
 namespace {
 
-// Who would lose a VF. That one is lent, or in quarantine, or named in the persistent XML of the VM
-// that it is lent to is no reason to do without it.
-std::vector<VfUse> users_now(HostView const& host, std::vector<Attachment> const& leases,
+// Returns the users that would lose a VF. A VF that is attached, in quarantine, or named in the
+// persistent XML of the VM that it is attached to does not count as in use for that alone.
+std::vector<VfUse> users_now(HostView const& host, std::vector<Attachment> const& attachments,
                              PciAddress const& pf) {
     auto uses = vf_uses(host, {}, pf);
     std::erase_if(uses, [&](VfUse const& use) {
-        return std::ranges::any_of(leases, [&](Attachment const& lease) {
-            return lease.vf == use.vf && lease.vm_uuid == use.config_of;
+        return std::ranges::any_of(attachments, [&](Attachment const& attachment) {
+            return attachment.vf == use.vf && attachment.vm_uuid == use.config_of;
         });
     });
     return uses;
 }
 
 bool some_are_missing(PfState const& pf, PfSpec const& spec,
-                      std::vector<Attachment> const& leases) {
+                      std::vector<Attachment> const& attachments) {
     if (spec.num_vfs) return *spec.num_vfs != pf.vfs.size();
-    return std::ranges::any_of(leases, [&](Attachment const& lease) {
-        return std::ranges::find(pf.vfs, lease.vf.index, &VfState::index) == pf.vfs.end();
+    return std::ranges::any_of(attachments, [&](Attachment const& attachment) {
+        return std::ranges::find(pf.vfs, attachment.vf.index, &VfState::index) == pf.vfs.end();
     });
 }
 
-// Every one is made anew: the kernel knows no other way to have more of them.
+// Makes every VF anew: the kernel has no other way to raise their number.
 Result<void> make_anew(Plan& plan, HostView const& host, PfState const& pf, PfSpec const& spec,
-                       std::vector<Attachment> const& leases) {
+                       std::vector<Attachment> const& attachments) {
     auto const& info = pf.info;
     if (!spec.num_vfs)
         return fail(Problem::conflict,
@@ -54,7 +54,7 @@ Result<void> make_anew(Plan& plan, HostView const& host, PfState const& pf, PfSp
                                 display_name(info), host.hypervisor.stale_reason),
                     "start libvirtd");
     std::vector<std::string> reasons;
-    for (auto const& use : users_now(host, leases, info.pci))
+    for (auto const& use : users_now(host, attachments, info.pci))
         reasons.push_back(fmt::format("VF {} is {}", use.vf.index, use.reason));
     if (!reasons.empty())
         return fail(
@@ -66,32 +66,33 @@ Result<void> make_anew(Plan& plan, HostView const& host, PfState const& pf, PfSp
     if (!pf.vfs.empty())
         plan.blast_radius.push_back(
             fmt::format("all {} VFs of {} are made anew", pf.vfs.size(), display_name(info)));
-    // bnxt makes none before it is up (operators' list 11).
-    if (!leases.empty() && !info.up)
-        plan.steps.emplace_back(SetLink{LegId{info.pci, {}}, true, info.mtu});
+    // bnxt makes no VFs before the PF is up (operators' list 11).
+    if (!attachments.empty() && !info.up)
+        plan.steps.emplace_back(SetLink{InterfaceId{info.pci, {}}, true, info.mtu});
     if (info.num_vfs == *spec.num_vfs) plan.steps.emplace_back(SetNumVfs{info.pci, 0});
     plan.steps.emplace_back(SetNumVfs{info.pci, *spec.num_vfs});
     return {};
 }
 
-// What the leases' VFs lack, as one step for each kind of change.
+// What the attachments' VFs lack, as one step for each kind of change.
 struct Devices {
     BindVfs unbind;
-    std::map<std::vector<std::string>, ConfigureVfs> configure;  // by what may be refused
+    std::map<std::vector<std::string>, ConfigureVfs> configure;  // by the settings that may be
+                                                                 // refused
     std::map<std::string, BindVfs> bind;                         // by driver
 
-    void set(Attachment const& lease, VfSpec const& settings) {
+    void set(Attachment const& attachment, VfSpec const& settings) {
         if (empty(settings)) return;
-        auto& step = configure[lease.spec.best_effort];
-        step.pf = lease.vf.pf;
-        step.best_effort = lease.spec.best_effort;
-        step.changes.push_back({lease.vf.index, settings});
+        auto& step = configure[attachment.spec.best_effort];
+        step.pf = attachment.vf.pf;
+        step.best_effort = attachment.spec.best_effort;
+        step.changes.push_back({attachment.vf.index, settings});
     }
-    void give_driver(Attachment const& lease) {
-        auto& step = bind[lease.driver];
-        step.pf = lease.vf.pf;
-        step.driver = lease.driver;
-        step.vfs.push_back(lease.vf.index);
+    void give_driver(Attachment const& attachment) {
+        auto& step = bind[attachment.driver];
+        step.pf = attachment.vf.pf;
+        step.driver = attachment.driver;
+        step.vfs.push_back(attachment.vf.index);
     }
     void append_to(Plan& plan) && {
         if (!unbind.vfs.empty()) plan.steps.emplace_back(std::move(unbind));
@@ -100,36 +101,38 @@ struct Devices {
     }
 };
 
-// A sentence about what can't be put right, where there is such.
-std::optional<std::string> repair_device(Devices& devices, Attachment const& lease,
+// Returns a sentence about what can't be repaired, if there is any.
+std::optional<std::string> repair_device(Devices& devices, Attachment const& attachment,
                                          VfState const& vf) {
-    if (vf.pci != lease.vf_pci)
+    if (vf.pci != attachment.vf_pci)
         return fmt::format("VF {} is at {}, and VM {} was given {}: detach it and attach it anew",
-                           to_string(lease.vf), to_string(vf.pci), lease.vm_name,
-                           to_string(lease.vf_pci));
-    if (vf.driver == lease.driver) {
-        // With those that are not reported: who changed one may have changed them.
-        if (!empty(drifted_settings(lease, vf)))
-            devices.set(lease, differing(lease.settings, vf.settings));
+                           to_string(attachment.vf), to_string(vf.pci), attachment.vm,
+                           to_string(attachment.vf_pci));
+    if (vf.driver == attachment.driver) {
+        // Includes settings that are not reported: the program that changed one may have changed
+        // them.
+        if (!empty(drifted_settings(attachment, vf)))
+            devices.set(attachment, differing(attachment.settings, vf.settings));
         return std::nullopt;
     }
     if (!vf.holders.empty())
-        return fmt::format("VF {}, lent to VM {}, is held open by {} (pid {})", to_string(lease.vf),
-                           lease.vm_name, vf.holders[0].comm, vf.holders[0].pid);
-    if (vf.driver) devices.unbind.vfs.push_back(lease.vf.index);
-    devices.set(lease, differing(lease.settings, vf.settings));
-    devices.give_driver(lease);
+        return fmt::format("VF {}, attached to VM {}, is held open by {} (pid {})",
+                           to_string(attachment.vf), attachment.vm, vf.holders[0].comm,
+                           vf.holders[0].pid);
+    if (vf.driver) devices.unbind.vfs.push_back(attachment.vf.index);
+    devices.set(attachment, differing(attachment.settings, vf.settings));
+    devices.give_driver(attachment);
     return std::nullopt;
 }
 
 void repair_devices(Plan& plan, std::vector<Error>& refused, PfState const& pf,
-                    std::vector<Attachment> const& leases) {
+                    std::vector<Attachment> const& attachments) {
     Devices devices{{pf.info.pci, {}, {}}, {}, {}};
     std::vector<std::string> reasons;
-    for (auto const& lease : leases) {
-        auto const vf = std::ranges::find(pf.vfs, lease.vf.index, &VfState::index);
+    for (auto const& attachment : attachments) {
+        auto const vf = std::ranges::find(pf.vfs, attachment.vf.index, &VfState::index);
         if (vf == pf.vfs.end()) continue;
-        if (auto why_not = repair_device(devices, lease, *vf))
+        if (auto why_not = repair_device(devices, attachment, *vf))
             reasons.push_back(std::move(*why_not));
     }
     std::move(devices).append_to(plan);
@@ -138,22 +141,22 @@ void repair_devices(Plan& plan, std::vector<Error>& refused, PfState const& pf,
                            "put right what is named: vfmgr takes no VF from who has it"});
 }
 
-// Those that were made a moment ago have nothing yet.
+// VFs made a moment ago have no settings yet.
 void set_up_anew(Plan& plan, PfSpec const& spec, PciAddress const& pf,
-                 std::vector<Attachment> const& leases) {
+                 std::vector<Attachment> const& attachments) {
     Devices devices{{pf, {}, {}}, {}, {}};
     BindVfs unused{pf, {}, spec.vf_driver};
     for (std::uint16_t index = 0; index < spec.num_vfs; ++index) unused.vfs.push_back(index);
-    for (auto const& lease : leases) {
-        devices.set(lease, lease.settings);
-        devices.give_driver(lease);
-        std::erase(unused.vfs, lease.vf.index);
+    for (auto const& attachment : attachments) {
+        devices.set(attachment, attachment.settings);
+        devices.give_driver(attachment);
+        std::erase(unused.vfs, attachment.vf.index);
     }
     std::move(devices).append_to(plan);
     if (spec.vf_driver && !unused.vfs.empty()) plan.steps.emplace_back(std::move(unused));
 }
 
-// What can't be put right keeps nothing else back, and is a failure once there is nothing else.
+// A refusal does not hold back other repairs. It is the result once there are no others.
 Result<Plan> what_can_be_done(Plan plan, std::vector<Error> const& refused) {
     if (plan.steps.empty() && !refused.empty()) return fail(refused.front());
     for (auto const& error : refused)
@@ -170,25 +173,25 @@ Result<Plan> plan_repair(HostView const& host, DesiredState const& desired, PciA
     Plan plan;
     if (managed == desired.pfs.end() || managed->second.spec.mode != PfMode::enforce) return plan;
     auto const& [spec, revision, base] = managed->second;
-    auto const leases = attached_leases(desired, pf);
+    auto const attachments = attached_on(desired, pf);
     std::vector<Error> refused;
-    bool anew = some_are_missing(*state, spec, leases);
+    bool anew = some_are_missing(*state, spec, attachments);
     if (anew) {
-        auto made = make_anew(plan, host, *state, spec, leases);
+        auto made = make_anew(plan, host, *state, spec, attachments);
         anew = made.has_value();
         if (!anew) refused.push_back(std::move(made).error());
     }
-    if (base && !leases.empty()) {
-        auto links = links_up(*state, wanted_links(pf, spec, *base, leases), *base);
+    if (base && !attachments.empty()) {
+        auto links = links_up(*state, desired_links(pf, spec, *base, attachments), *base);
         std::erase_if(links,
                       [&](Step const& step) { return std::ranges::count(plan.steps, step); });
         std::ranges::move(links, std::back_inserter(plan.steps));
     }
     if (anew) {
-        set_up_anew(plan, spec, pf, leases);
+        set_up_anew(plan, spec, pf, attachments);
         return plan;
     }
-    repair_devices(plan, refused, *state, leases);
+    repair_devices(plan, refused, *state, attachments);
     if (auto bind = bind_unused(host, desired, *state, spec); bind && !host.hypervisor.stale)
         plan.steps.emplace_back(std::move(*bind));
     return what_can_be_done(std::move(plan), refused);
@@ -200,29 +203,32 @@ Result<Plan> plan_closing(HostView const& host, DesiredState const& desired, Pci
     Plan plan;
     if (managed == desired.pfs.end() || !managed->second.base) return plan;
     auto const& [spec, revision, base] = managed->second;
-    auto leases = leases_on(desired, pf, "");  // also of VMs that are still to prove RDMA
-    std::erase_if(
-        leases, [](Attachment const& lease) { return lease.state == AttachmentState::detaching; });
-    plan.steps = links_closed(*state, wanted_links(pf, spec, *base, leases), *base);
+    auto attachments = attachments_on(desired, pf, "");  // including attachments whose VMs are
+                                                         // still to prove RDMA
+    std::erase_if(attachments, [](Attachment const& attachment) {
+        return attachment.state == AttachmentState::detaching;
+    });
+    plan.steps = links_closed(*state, desired_links(pf, spec, *base, attachments), *base);
     return plan;
 }
 
-Result<Plan> plan_return(HostView const& host, Attachment const& lease) {
-    VFMGR_TRY(VmInfo const* vm, readable_vm(host, lease.vm_uuid));
-    auto const* vf = find_vf(host, lease.vf);
+Result<Plan> plan_return(HostView const& host, Attachment const& attachment) {
+    VFMGR_TRY(VmInfo const* vm, readable_vm(host, attachment.vm_uuid));
+    auto const* vf = find_vf(host, attachment.vf);
     Plan plan;
-    if (!vf || vf->pci != lease.vf_pci || vf->driver != lease.driver) return plan;
-    auto const missing = missing_hostdev(lease, *vm);
+    if (!vf || vf->pci != attachment.vf_pci || vf->driver != attachment.driver) return plan;
+    auto const missing = missing_hostdev(attachment, *vm);
     if (!missing.live && !missing.config) return plan;
     if (missing.live && !vf->holders.empty())
-        return fail(
-            Problem::vf_in_use,
-            fmt::format("VF {}, lent to VM {}, is held open by {} (pid {})", to_string(lease.vf),
-                        lease.vm_name, vf->holders[0].comm, vf->holders[0].pid),
-            "take it from there: vfmgr takes no VF from who has it");
+        return fail(Problem::vf_in_use,
+                    fmt::format("VF {}, attached to VM {}, is held open by {} (pid {})",
+                                to_string(attachment.vf), attachment.vm, vf->holders[0].comm,
+                                vf->holders[0].pid),
+                    "take it from there: vfmgr takes no VF from who has it");
     if (missing.live) VFMGR_CHECK(require_free_port(*vm));
-    plan.steps.emplace_back(AttachHostdev{vm->uuid, lease.id, lease.vf, vf->pci, lease.settings.mac,
-                                          missing.live, missing.config, vm->name});
+    plan.steps.emplace_back(AttachHostdev{vm->uuid, attachment.id, attachment.vf, vf->pci,
+                                          attachment.settings.mac, missing.live, missing.config,
+                                          vm->name});
     return plan;
 }
 

@@ -15,14 +15,14 @@ bool trusts(TrustedNetdevs const& trusted, std::string const& netdev) {
     return std::ranges::find(trusted, netdev) != trusted.end();
 }
 
-bool is_as_wanted(ObservedRdmaLink const& seen, SoftRdmaLink const& want) {
-    return seen.type == want.type && seen.netdev == want.netdev;
+bool is_as_desired(ObservedRdmaLink const& observed, SoftRdmaLink const& requested) {
+    return observed.type == requested.type && observed.ifname == requested.ifname;
 }
 
-std::string what_it_is(ObservedRdmaLink const& seen) {
-    auto const type = seen.type ? fmt::format("a link of type {}", enum_name(*seen.type))
-                                : std::string("an RDMA device that is no software link");
-    return seen.netdev ? fmt::format("{} on {}", type, *seen.netdev) : type;
+std::string what_it_is(ObservedRdmaLink const& observed) {
+    auto const type = observed.type ? fmt::format("a link of type {}", enum_name(*observed.type))
+                                    : std::string("an RDMA device that is no software link");
+    return observed.ifname ? fmt::format("{} on {}", type, *observed.ifname) : type;
 }
 
 Result<HostNetworkView const*> readable_network(HostView const& host) {
@@ -34,14 +34,14 @@ Result<HostNetworkView const*> readable_network(HostView const& host) {
                 "try again in a moment");
 }
 
-Result<void> check_names(SoftRdmaLink const& want) {
-    if (auto const wrong = wrong_rdma_name(want.name))
+Result<void> check_names(SoftRdmaLink const& requested) {
+    if (auto const wrong = wrong_rdma_name(requested.name))
         return fail(Problem::invalid_request, fmt::format("the name of an RDMA link {}", *wrong),
                     "choose such a name: rxe0");
-    if (auto const wrong = wrong_netdev_name(want.netdev))
+    if (auto const wrong = wrong_netdev_name(requested.ifname))
         return fail(Problem::invalid_request, fmt::format("the name of a netdev {}", *wrong),
                     "name one that ip link shows");
-    if (want.name.starts_with(responders_link_prefix))
+    if (requested.name.starts_with(responders_link_prefix))
         return fail(Problem::invalid_request,
                     fmt::format("names that begin with {} are of the links that vfmgr makes for "
                                 "its own tests",
@@ -57,14 +57,14 @@ std::string reaches(SoftRdmaType type) {
                  "the kernel";
 }
 
-Result<void> check_trust(TrustedNetdevs const& trusted, SoftRdmaLink const& want) {
-    if (trusts(trusted, want.netdev)) return {};
+Result<void> check_trust(TrustedNetdevs const& trusted, SoftRdmaLink const& requested) {
+    if (trusts(trusted, requested.ifname)) return {};
     auto wider = trusted;
-    wider.push_back(want.netdev);
+    wider.push_back(requested.ifname);
     return fail(
         Problem::forbidden,
-        fmt::format("{} is not marked as a trusted network, and {}", want.netdev,
-                    reaches(want.type)),
+        fmt::format("{} is not marked as a trusted network, and {}", requested.ifname,
+                    reaches(requested.type)),
         fmt::format("if only trusted machines reach it, set trusted_netdevs = [\"{}\"] under "
                     "[rdma_links] in /etc/vfmgr/vfmgr.toml, then systemctl restart vfmgrd",
                     fmt::join(wider, "\", \"")));
@@ -80,9 +80,9 @@ Error no_netdev(HostNetworkView const& network, std::string const& name) {
                 : fmt::format("make it first, or name one of {}", fmt::join(names, ", "))};
 }
 
-// A link is only where frames of its netdev arrive as such.
-Result<void> check_kind(SoftRdmaLink const& want, NetdevState const& netdev) {
-    auto const& [name, type, on] = want;
+// A link works only where frames of its netdev arrive as that netdev's.
+Result<void> check_kind(SoftRdmaLink const& requested, NetdevState const& netdev) {
+    auto const& [name, type, on] = requested;
     auto const instead = [&](std::string const& other) {
         return fmt::format("make it there: vfctl rdma link add {} type {} netdev {}", name,
                            enum_name(type), other);
@@ -111,7 +111,7 @@ Result<void> check_kind(SoftRdmaLink const& want, NetdevState const& netdev) {
     return {};
 }
 
-// Of a VF that is lent, or may be any time, the netdev goes and its link with it.
+// A VF that is attached, or may be at any time, loses its netdev, and the link goes with it.
 Result<std::optional<std::string>> check_vf(HostView const& host, DesiredState const& desired,
                                             std::string const& name, NetdevState const& netdev) {
     if (!netdev.pci) return std::nullopt;
@@ -119,29 +119,31 @@ Result<std::optional<std::string>> check_vf(HostView const& host, DesiredState c
         for (auto const& vf : pf.vfs) {
             if (vf.pci != *netdev.pci) continue;
             VfId const id{address, vf.index};
-            for (auto const& [attachment, lease] : desired.attachments)
-                if (lease.vf == id)
+            for (auto const& [attachment_id, attachment] : desired.attachments)
+                if (attachment.vf == id)
                     return fail(Problem::vf_in_use,
-                                fmt::format("{} is VF {}, which is lent to {} (attachment {})",
-                                            name, to_string(id), lease.vm_name, attachment),
+                                fmt::format("{} is VF {}, which is attached to {} (attachment {})",
+                                            name, to_string(id), attachment.vm, attachment_id),
                                 "name another netdev");
-            return fmt::format("{} is VF {}: when it is lent, the link goes with its netdev", name,
-                               to_string(id));
+            return fmt::format("{} is VF {}: when it is attached, the link goes with its netdev",
+                               name, to_string(id));
         }
     return std::nullopt;
 }
 
-// The kernel makes one of each type on a netdev.
-Result<void> check_same_type(HostNetworkView const& network, SoftRdmaLink const& want) {
-    for (auto const& [name, seen] : network.rdma) {
-        if (seen.type != want.type || seen.netdev != want.netdev || name == want.name) continue;
+// The kernel makes only one link of each type on a netdev.
+Result<void> check_same_type(HostNetworkView const& network, SoftRdmaLink const& requested) {
+    for (auto const& [name, observed] : network.rdma) {
+        if (observed.type != requested.type || observed.ifname != requested.ifname ||
+            name == requested.name)
+            continue;
         auto const ours = name.starts_with(responders_link_prefix);
         return fail(Problem::conflict,
                     fmt::format("{} has the {} link {} already{}, and can have only one",
-                                want.netdev, enum_name(want.type), name,
-                                ours ? ", which vfmgr made to test the VFs that are lent" : ""),
+                                requested.ifname, enum_name(requested.type), name,
+                                ours ? ", which vfmgr made to test the VFs that are attached" : ""),
                     ours ? fmt::format("use {}, or try again when no VF of a network with rdma=rxe "
-                                       "is lent there",
+                                       "is attached there",
                                        name)
                          : fmt::format("use {}, or delete it: rdma link delete {}", name, name));
     }
@@ -161,27 +163,28 @@ Result<void> check_module(HostNetworkView const& network, SoftRdmaType type) {
                             module_of(type)));
 }
 
-// A lease whose VM proves RDMA to this host over the link.
-std::vector<std::string> leases_over(HostView const& host, DesiredState const& desired,
-                                     std::string const& name) {
+// Attachments whose VMs prove RDMA to this host over the link.
+std::vector<std::string> attachments_over(HostView const& host, DesiredState const& desired,
+                                          std::string const& name) {
     std::vector<std::string> users;
-    for (auto const& [id, lease] : desired.attachments) {
-        auto const* pf = find_pf(host, lease.vf.pf);
-        if (pf && pf->info.rdma_device == name && lease.spec.network)
-            users.push_back(fmt::format("VM {} (attachment {}) tests over it", lease.vm_name, id));
+    for (auto const& [id, attachment] : desired.attachments) {
+        auto const* pf = find_pf(host, attachment.vf.pf);
+        if (pf && pf->info.rdma_device == name && attachment.spec.network)
+            users.push_back(fmt::format("VM {} (attachment {}) tests over it", attachment.vm, id));
     }
     return users;
 }
 
-// All besides processes that deleting it would hurt.
+// Returns all uses, except processes, that its deletion would break.
 std::vector<std::string> uses_of(HostView const& host, DesiredState const& desired,
-                                 std::string const& name, ObservedRdmaLink const& seen) {
+                                 std::string const& name, ObservedRdmaLink const& observed) {
     std::vector<std::string> uses;
-    for (auto const& user : seen.users)
+    for (auto const& user : observed.users)
         if (!user.pid) uses.push_back(user_sentence(user));
-    if (seen.users_unknown)
-        uses.push_back(fmt::format("who uses it can't be seen: {}", *seen.users_unknown));
-    for (auto& lease : leases_over(host, desired, name)) uses.push_back(std::move(lease));
+    if (observed.users_unknown)
+        uses.push_back(fmt::format("who uses it can't be seen: {}", *observed.users_unknown));
+    for (auto& attachment : attachments_over(host, desired, name))
+        uses.push_back(std::move(attachment));
     return uses;
 }
 
@@ -197,22 +200,23 @@ struct Judgement {
 };
 
 Judgement judge(HostNetworkView const& network, TrustedNetdevs const& trusted,
-                SoftRdmaLink const& want) {
-    auto const seen = network.rdma.find(want.name);
-    if (seen != network.rdma.end() && is_as_wanted(seen->second, want))
+                SoftRdmaLink const& requested) {
+    auto const observed = network.rdma.find(requested.name);
+    if (observed != network.rdma.end() && is_as_desired(observed->second, requested))
         return {RdmaLinkState::present, {}};
-    if (seen != network.rdma.end())
+    if (observed != network.rdma.end())
         return {RdmaLinkState::conflict,
-                fmt::format("{} is {} now", want.name, what_it_is(seen->second))};
-    if (!trusts(trusted, want.netdev))
-        return {
-            RdmaLinkState::untrusted,
-            fmt::format("{} is not among trusted_netdevs of [rdma_links] any more", want.netdev)};
-    auto const netdev = network.netdevs.find(want.netdev);
+                fmt::format("{} is {} now", requested.name, what_it_is(observed->second))};
+    if (!trusts(trusted, requested.ifname))
+        return {RdmaLinkState::untrusted,
+                fmt::format("{} is not among trusted_netdevs of [rdma_links] any more",
+                            requested.ifname)};
+    auto const netdev = network.netdevs.find(requested.ifname);
     if (netdev == network.netdevs.end())
-        return {RdmaLinkState::waiting, fmt::format("waits for {}", want.netdev)};
-    for (auto const& check : {check_kind(want, netdev->second), check_same_type(network, want),
-                              check_module(network, want.type)})
+        return {RdmaLinkState::waiting, fmt::format("waits for {}", requested.ifname)};
+    for (auto const& check :
+         {check_kind(requested, netdev->second), check_same_type(network, requested),
+          check_module(network, requested.type)})
         if (!check) return {RdmaLinkState::missing, check.error().detail};
     return {RdmaLinkState::missing, {}};
 }
@@ -225,9 +229,9 @@ std::string rdma_link_advice(SoftRdmaLink const& link) {
         "kernel: vfctl doctor --symptom softroce",
         link.type == SoftRdmaType::rxe
             ? fmt::format("{} answers whoever reaches UDP port 4791 over {}", link.name,
-                          link.netdev)
+                          link.ifname)
             : fmt::format("{} answers whoever reaches the TCP ports of RDMA programs over {}",
-                          link.name, link.netdev));
+                          link.name, link.ifname));
 }
 
 Result<void> check_processes(std::string const& name, std::vector<RdmaUser> const& users) {
@@ -236,7 +240,7 @@ Result<void> check_processes(std::string const& name, std::vector<RdmaUser> cons
     for (auto const& user : users) {
         if (!user.pid) continue;
         uses.push_back(user_sentence(user));
-        // A verification of this daemon's own ends by itself.
+        // A verification of this daemon ends by itself.
         if (user.comm != "vfmgrd") pids.push_back(std::to_string(*user.pid));
     }
     if (uses.empty()) return {};
@@ -257,48 +261,48 @@ std::string user_sentence(RdmaUser const& user) {
 }
 
 Result<Plan> plan_rdma_link(HostView const& host, DesiredState const& desired,
-                            TrustedNetdevs const& trusted, SoftRdmaLink const& want) {
-    VFMGR_CHECK(check_names(want));
-    auto const declared = desired.rdma_links.find(want.name);
+                            TrustedNetdevs const& trusted, SoftRdmaLink const& requested) {
+    VFMGR_CHECK(check_names(requested));
+    auto const declared = desired.rdma_links.find(requested.name);
     bool const is_declared = declared != desired.rdma_links.end();
-    if (is_declared && declared->second.link != want)
+    if (is_declared && declared->second.link != requested)
         return fail(
             Problem::conflict,
-            fmt::format("{} is declared as {} on {}", want.name,
-                        enum_name(declared->second.link.type), declared->second.link.netdev),
-            fmt::format(delete_it, want.name));
-    VFMGR_CHECK(check_trust(trusted, want));
+            fmt::format("{} is declared as {} on {}", requested.name,
+                        enum_name(declared->second.link.type), declared->second.link.ifname),
+            fmt::format(delete_it, requested.name));
+    VFMGR_CHECK(check_trust(trusted, requested));
     VFMGR_TRY(HostNetworkView const* network, readable_network(host));
     Plan plan;
-    if (auto const seen = network->rdma.find(want.name); seen != network->rdma.end()) {
-        if (!is_as_wanted(seen->second, want))
+    if (auto const observed = network->rdma.find(requested.name); observed != network->rdma.end()) {
+        if (!is_as_desired(observed->second, requested))
             return fail(Problem::conflict,
-                        fmt::format("{} is {} already, which vfmgr did not make", want.name,
-                                    what_it_is(seen->second)),
+                        fmt::format("{} is {} already, which vfmgr did not make", requested.name,
+                                    what_it_is(observed->second)),
                         "choose another name");
         if (!is_declared)
             plan.notes = {fmt::format("{} is there already; from now on it is vfmgr's, which makes "
                                       "it again at boot",
-                                      want.name),
-                          rdma_link_advice(want)};
+                                      requested.name),
+                          rdma_link_advice(requested)};
         return plan;
     }
-    auto const netdev = network->netdevs.find(want.netdev);
+    auto const netdev = network->netdevs.find(requested.ifname);
     if (netdev == network->netdevs.end()) {
-        if (!is_declared) return fail(no_netdev(*network, want.netdev));
-        plan.notes.push_back(fmt::format("waits for {}", want.netdev));
+        if (!is_declared) return fail(no_netdev(*network, requested.ifname));
+        plan.notes.push_back(fmt::format("waits for {}", requested.ifname));
         return plan;
     }
-    VFMGR_CHECK(check_kind(want, netdev->second));
-    VFMGR_TRY(auto note, check_vf(host, desired, want.netdev, netdev->second));
-    VFMGR_CHECK(check_same_type(*network, want));
+    VFMGR_CHECK(check_kind(requested, netdev->second));
+    VFMGR_TRY(auto note, check_vf(host, desired, requested.ifname, netdev->second));
+    VFMGR_CHECK(check_same_type(*network, requested));
     if (!netdev->second.up)
-        return fail(Problem::conflict, fmt::format("{} is down", want.netdev),
-                    fmt::format("set it up: ip link set dev {} up", want.netdev));
-    VFMGR_CHECK(check_module(*network, want.type));
-    plan.steps.emplace_back(AddSoftRdmaLink{want});
+        return fail(Problem::conflict, fmt::format("{} is down", requested.ifname),
+                    fmt::format("set it up: ip link set dev {} up", requested.ifname));
+    VFMGR_CHECK(check_module(*network, requested.type));
+    plan.steps.emplace_back(AddSoftRdmaLink{requested});
     if (note) plan.notes.push_back(std::move(*note));
-    plan.notes.push_back(rdma_link_advice(want));
+    plan.notes.push_back(rdma_link_advice(requested));
     return plan;
 }
 
@@ -317,18 +321,18 @@ Result<Plan> plan_rdma_link_removal(HostView const& host, DesiredState const& de
     }
     VFMGR_TRY(HostNetworkView const* network, readable_network(host));
     Plan plan;
-    auto const seen = network->rdma.find(name);
-    if (seen == network->rdma.end()) {
+    auto const observed = network->rdma.find(name);
+    if (observed == network->rdma.end()) {
         plan.notes.push_back(fmt::format("{} is not there; it is not made again", name));
         return plan;
     }
-    if (!is_as_wanted(seen->second, declared->second.link)) {
+    if (!is_as_desired(observed->second, declared->second.link)) {
         plan.notes.push_back(
-            fmt::format("{} is {} now, which stays", name, what_it_is(seen->second)));
+            fmt::format("{} is {} now, which stays", name, what_it_is(observed->second)));
         return plan;
     }
-    VFMGR_CHECK(check_processes(name, seen->second.users));
-    auto const uses = uses_of(host, desired, name, seen->second);
+    VFMGR_CHECK(check_processes(name, observed->second.users));
+    auto const uses = uses_of(host, desired, name, observed->second);
     if (!uses.empty() && !what.force)
         return fail(in_use(name, uses,
                            fmt::format("stop that first, or take it away: vfctl rdma link delete "
@@ -341,15 +345,15 @@ Result<Plan> plan_rdma_link_removal(HostView const& host, DesiredState const& de
 }
 
 Plan plan_rdma_link_restore(HostNetworkView const& network, TrustedNetdevs const& trusted,
-                            SoftRdmaLink const& want) {
+                            SoftRdmaLink const& requested) {
     Plan plan;
     if (network.stale) {
         plan.notes.push_back("the host's network can't be read: " + network.stale_reason);
         return plan;
     }
-    auto [state, detail] = judge(network, trusted, want);
+    auto [state, detail] = judge(network, trusted, requested);
     if (state == RdmaLinkState::missing && detail.empty())
-        plan.steps.emplace_back(AddSoftRdmaLink{want});
+        plan.steps.emplace_back(AddSoftRdmaLink{requested});
     else if (state != RdmaLinkState::present)
         plan.notes.push_back(std::move(detail));
     return plan;
@@ -360,20 +364,20 @@ std::vector<RdmaLink> rdma_links(HostView const& host, DesiredState const& desir
     std::map<std::string, RdmaLink> links;
     static HostNetworkView const nothing{};
     auto const& network = host.kernel.network ? *host.kernel.network : nothing;
-    for (auto const& [name, seen] : network.rdma)
-        if (seen.type)
-            links[name] = {name, RdmaLinkOwner::other, RdmaLinkState::present, {}, 0, {}, seen};
-    for (auto const& [name, wanted] : desired.rdma_links) {
+    for (auto const& [name, observed] : network.rdma)
+        if (observed.type)
+            links[name] = {name, RdmaLinkOwner::other, RdmaLinkState::present, {}, 0, {}, observed};
+    for (auto const& [name, desired_link] : desired.rdma_links) {
         auto& link = links[name];
         link.name = name;
         link.owner = RdmaLinkOwner::vfmgr;
-        link.revision = wanted.revision;
-        link.wanted = RdmaLinkSpec{wanted.link.type, wanted.link.netdev};
-        auto const [state, detail] = judge(network, trusted, wanted.link);
+        link.revision = desired_link.revision;
+        link.desired = RdmaLinkSpec{desired_link.link.type, desired_link.link.ifname};
+        auto const [state, detail] = judge(network, trusted, desired_link.link);
         link.state = state;
         link.detail = detail;
-        if (auto const seen = network.rdma.find(name); seen != network.rdma.end())
-            link.observed = seen->second;
+        if (auto const observed = network.rdma.find(name); observed != network.rdma.end())
+            link.observed = observed->second;
     }
     std::vector<RdmaLink> all;
     for (auto& [name, link] : links) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RDMA links in software that are asked for by name: which are made, which are not and why. rxe
-// answers whoever reaches UDP port 4791 of its network, siw whoever reaches TCP ports of programs,
-// so they are made only where the machine's owner says that a network is trusted. Pure.
+// Software RDMA links that are requested by name: which are made, which are not, and why. rxe
+// answers any host that reaches UDP port 4791 of its network, siw any that reaches TCP ports of
+// programs. So they are made only where the machine's owner declares a network trusted. Pure.
 #pragma once
 
 #include <string>
@@ -15,36 +15,39 @@ namespace vfmgr {
 // Names of netdevs, from the root-owned configuration: [rdma_links] trusted_netdevs.
 using TrustedNetdevs = std::vector<std::string>;
 
-// Of the links that vfmgr makes for its own tests on a PF's netdev (AddRdmaLink).
+// Prefix of the links that vfmgr makes for its own tests on a PF's netdev (AddRdmaLink).
 inline constexpr std::string_view responders_link_prefix = "vfmgr_";
 
-// Makes it, or has nothing to do. A link that is there already as it is wanted is taken over.
+// Makes it, or has nothing to do. An existing link that matches the request is taken over.
 [[nodiscard]] Result<Plan> plan_rdma_link(HostView const& host, DesiredState const& desired,
-                                          TrustedNetdevs const& trusted, SoftRdmaLink const& want);
+                                          TrustedNetdevs const& trusted,
+                                          SoftRdmaLink const& requested);
 
 struct RdmaLinkRemoval {
     std::string name;
-    bool force = false;  // whoever uses it, processes excepted
+    bool force = false;  // despite any user, except processes
 };
-// Only of a link that is wanted of vfmgr. Refuses while anybody uses it, or nobody can say. Of
-// processes that use it force changes nothing: the kernel deletes it only when the last of them has
-// closed it, and whoever asked hangs until then [src uverbs_main.c ib_uverbs_remove_one].
+// Removes only a link that was requested from vfmgr. Refuses while it is in use, or when its use is
+// unknown. force changes nothing for processes that use it: the kernel deletes the link only when
+// the last of them has closed it, and the caller hangs until then [src uverbs_main.c
+// ib_uverbs_remove_one].
 [[nodiscard]] Result<Plan> plan_rdma_link_removal(HostView const& host, DesiredState const& desired,
                                                   RdmaLinkRemoval const& what);
 
-// Boot, and whenever the host has changed: a wanted link that is not there and can be made is made;
-// otherwise the note says what it waits for.
+// Runs at boot and whenever the host has changed: makes a desired link that is absent and can be
+// made; otherwise the note says what it waits for.
 [[nodiscard]] Plan plan_rdma_link_restore(HostNetworkView const& network,
-                                          TrustedNetdevs const& trusted, SoftRdmaLink const& want);
+                                          TrustedNetdevs const& trusted,
+                                          SoftRdmaLink const& requested);
 
-// Wanted ones and software ones of others, by name.
+// Returns the desired links and software links made by others, by name.
 [[nodiscard]] std::vector<RdmaLink> rdma_links(HostView const& host, DesiredState const& desired,
                                                TrustedNetdevs const& trusted);
 
-// What to look at after one was made: whom it answers.
+// Returns what to check after a link was made: which hosts it answers.
 [[nodiscard]] std::string rdma_link_advice(SoftRdmaLink const& link);
 
-// link_in_use, naming the processes among them.
+// Fails with link_in_use, naming the processes in `users`.
 [[nodiscard]] Result<void> check_processes(std::string const& name,
                                            std::vector<RdmaUser> const& users);
 // "ibv_rc_pingpong (pid 812) has a queue pair".

@@ -19,7 +19,7 @@ Result<PfState const*> readable_pf(HostView const& host, PciAddress const& pf) {
     }
     if (state->stuck)
         return fail(Problem::pf_stuck, fmt::format("{} is stuck: {}", to_string(pf), *state->stuck),
-                    "end what holds its VFs, or reboot the host; VFs of other PFs can be lent");
+                    "end what holds its VFs, or reboot the host; VFs of other PFs can be attached");
     if (state->stale)
         return fail(Problem::unavailable,
                     fmt::format("{} can't be read: {}", to_string(pf), state->stale_reason),
@@ -37,7 +37,7 @@ Result<VmInfo const*> readable_vm(HostView const& host, std::string_view name_or
                 "virsh list --all shows the VMs of this host");
 }
 
-// The kernel makes and removes VFs of one PF at a time: who hangs in it keeps all others out
+// The kernel makes and removes VFs of one PF at a time: a task that hangs in it blocks all others
 // (kernel-and-libvirt.md, 1).
 Result<void> require_free_pci(HostView const& host) {
     for (auto const& [pci, pf] : host.kernel.pfs)
@@ -46,7 +46,7 @@ Result<void> require_free_pci(HostView const& host) {
                         fmt::format("no VFs can be made or removed on this host: {} is stuck: {}",
                                     to_string(pci), pf.stuck.value_or("")),
                         "end what holds the VFs of that PF, or reboot the host; existing VFs can "
-                        "be lent");
+                        "be attached");
     return {};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the view that a plan starts from, or the refusal when they are missing or stale.
-// Pure.
+// Returns the parts of the view that a plan starts from, or the refusal when they are missing or
+// stale. Pure.
 #pragma once
 
 #include <string_view>
@@ -14,9 +14,9 @@ namespace vfmgr {
 [[nodiscard]] Result<VmInfo const*> readable_vm(HostView const& host,
                                                 std::string_view name_or_uuid);
 
-// VFs can be made and removed now: no other PF keeps them all out.
+// Checks that VFs can be made and removed now: no other PF blocks it.
 [[nodiscard]] Result<void> require_free_pci(HostView const& host);
-// One device more can be plugged into it while it runs.
+// Checks that one more device can be plugged into the running VM.
 [[nodiscard]] Result<void> require_free_port(VmInfo const& vm);
 
 }  // namespace vfmgr

@@ -27,7 +27,7 @@ struct Ask {
     }
 };
 
-// A PF whose new address is another's old one takes that one along, and so on.
+// A PF whose new address is another PF's old one moves that one too, and so on.
 Result<std::vector<PfMove>> moves_of(Ask const& ask, PfMove const& first) {
     std::vector<PfMove> moves{first};
     while (moves.back().to != first.from && ask.is_kept(moves.back().to)) {
@@ -40,7 +40,7 @@ Result<std::vector<PfMove>> moves_of(Ask const& ask, PfMove const& first) {
                                     to_string(next), to_string(standing.known)),
                         fmt::format("if that one is gone: vfctl pf gone {0}, then vfctl pf "
                                     "confirm-gone {0}; if it is not managed any more, end what is "
-                                    "lent of it and forget it",
+                                    "attached of it and forget it",
                                     to_string(next)));
         moves.push_back({next, *standing.now_at});
         if (moves.size() > ask.kept.size())
@@ -50,7 +50,7 @@ Result<std::vector<PfMove>> moves_of(Ask const& ask, PfMove const& first) {
     return moves;
 }
 
-// It is at no other address than the move says, and not where it was.
+// Checks that the PF is at no other address than the move says, and not at its old one.
 Result<void> check_left(PfStanding const& standing, PfMove const& move) {
     auto const from = to_string(move.from);
     if (standing.now_at && *standing.now_at != move.to)
@@ -70,34 +70,34 @@ Result<void> check_left(PfStanding const& standing, PfMove const& move) {
     return {};
 }
 
-// The device is the one that was known, or a person says that it takes that one's place.
+// Checks that the device is the known one; or the admin declares that it replaces that one.
 Result<void> check_device(PfStanding const& standing, PfMove const& move, PfState const& there,
                           Plan& plan) {
     if (standing.now_at) return {};
     auto const from = to_string(move.from);
-    auto const& seen = there.info.identity;
-    if (empty(seen))
+    auto const& observed = there.info.identity;
+    if (empty(observed))
         return fail(Problem::unsupported,
                     fmt::format("{} has no MAC or GUID that can be read", to_string(move.to)),
                     "load its driver");
-    if ((standing.known.mac && !seen.mac) || (standing.known.guid && !seen.guid))
+    if ((standing.known.mac && !observed.mac) || (standing.known.guid && !observed.guid))
         return fail(Problem::unsupported,
                     fmt::format("{} is of another kind: it was {}, and {} is {}", from,
-                                to_string(standing.known), to_string(move.to), to_string(seen)),
-                    "end what is lent of it, and configure the other one anew");
+                                to_string(standing.known), to_string(move.to), to_string(observed)),
+                    "end what is attached of it, and configure the other one anew");
     plan.blast_radius.push_back(fmt::format("another device ({}) takes the place of {} ({})",
-                                            to_string(seen), from, to_string(standing.known)));
+                                            to_string(observed), from, to_string(standing.known)));
     return {};
 }
 
-// As it is but for what the moves themselves take out of VMs' XML: PFs that swap slots have each
-// other's addresses there.
+// Returns the host without what the moves themselves take out of VMs' XML: PFs that swap slots have
+// each other's addresses there.
 HostView but_for_ours(Ask const& ask, std::vector<PfMove> const& moves) {
     auto host = ask.host;
     std::set<std::string> ours;
     for (auto const& move : moves)
-        for (auto const& lease : lent_of(ask.desired, move.from))
-            ours.insert(hostdev_alias(lease.id));
+        for (auto const& attachment : attachments_of_pf(ask.desired, move.from))
+            ours.insert(hostdev_alias(attachment.id));
     for (auto& [uuid, vm] : host.hypervisor.vms)
         std::erase_if(vm.config, [&](VmHostdev const& hostdev) {
             return hostdev.alias && ours.contains(*hostdev.alias);
@@ -107,14 +107,14 @@ HostView but_for_ours(Ask const& ask, std::vector<PfMove> const& moves) {
 
 std::uint16_t vfs_needed(Ask const& ask, PciAddress const& pf) {
     std::uint16_t needed = 0;
-    for (auto const& lease : lent_of(ask.desired, pf))
-        needed = std::max(needed, static_cast<std::uint16_t>(lease.vf.index + 1));
+    for (auto const& attachment : attachments_of_pf(ask.desired, pf))
+        needed = std::max(needed, static_cast<std::uint16_t>(attachment.vf.index + 1));
     auto const managed = ask.desired.pfs.find(pf);
     if (managed == ask.desired.pfs.end()) return needed;
     return std::max(needed, managed->second.spec.num_vfs.value_or(0));
 }
 
-// Its attachments need VFs of theirs at the new address, which nobody else may have.
+// Its attachments need VFs at the new address, which must not be in use.
 Result<void> make_vfs(Ask const& ask, PfMove const& move, PfState const& there, RekeyPlan& result) {
     auto const needed = vfs_needed(ask, move.from);
     if (needed > there.info.total_vfs)
@@ -130,50 +130,50 @@ Result<void> make_vfs(Ask const& ask, PfMove const& move, PfState const& there, 
     if (there.vfs.size() >= needed) return {};
     VFMGR_CHECK(require_free_pci(ask.host));
     if (!there.info.up)
-        result.plan.steps.emplace_back(SetLink{LegId{move.to, {}}, true, there.info.mtu});
+        result.plan.steps.emplace_back(SetLink{InterfaceId{move.to, {}}, true, there.info.mtu});
     result.plan.steps.emplace_back(SetNumVfs{move.to, needed});
     result.makes_vfs = true;
     return {};
 }
 
-bool has_alias(std::vector<VmHostdev> const& hostdevs, Attachment const& lease) {
-    return std::ranges::find(hostdevs, hostdev_alias(lease.id), &VmHostdev::alias) !=
+bool has_alias(std::vector<VmHostdev> const& hostdevs, Attachment const& attachment) {
+    return std::ranges::find(hostdevs, hostdev_alias(attachment.id), &VmHostdev::alias) !=
            hostdevs.end();
 }
 
 struct XmlSteps {
-    std::vector<Step> out;  // all of them first: PFs that swap slots swap addresses
+    std::vector<Step> out;  // all removals first: PFs that swap slots swap addresses
     std::vector<Step> in;
 };
 
-Result<void> change_xml(Ask const& ask, Attachment const& lease, PfMove const& move,
+Result<void> change_xml(Ask const& ask, Attachment const& attachment, PfMove const& move,
                         XmlSteps& steps, Plan& plan) {
-    auto const* const vm = find_vm(ask.host, lease.vm_uuid);
+    auto const* const vm = find_vm(ask.host, attachment.vm_uuid);
     if (!vm) {
-        plan.notes.push_back(fmt::format("VM {} is gone", lease.vm_name));
+        plan.notes.push_back(fmt::format("VM {} is gone", attachment.vm));
         return {};
     }
-    if (has_alias(vm->live, lease))
+    if (has_alias(vm->live, attachment))
         return fail(Problem::vf_in_use,
                     fmt::format("VM {} runs with the device of attachment {}, at {}", vm->name,
-                                lease.id, to_string(lease.vf_pci)),
+                                attachment.id, to_string(attachment.vf_pci)),
                     "shut it down first: a device of a VM that runs can't be moved");
-    if (!has_alias(vm->config, lease)) return {};
-    VfId const after{move.to, lease.vf.index};
+    if (!has_alias(vm->config, attachment)) return {};
+    VfId const after{move.to, attachment.vf.index};
     auto const* const vf = find_vf(ask.host, after);
     if (!vf) {
         plan.notes.push_back(
             fmt::format("VM {} gets the address of VF {} once that is there, instead of {}",
-                        vm->name, to_string(after), to_string(lease.vf_pci)));
+                        vm->name, to_string(after), to_string(attachment.vf_pci)));
         return {};
     }
-    if (vf->pci == lease.vf_pci) return {};
+    if (vf->pci == attachment.vf_pci) return {};
     plan.blast_radius.push_back(fmt::format("the XML of VM {} names {} instead of {}", vm->name,
-                                            to_string(vf->pci), to_string(lease.vf_pci)));
-    steps.out.emplace_back(
-        DetachHostdev{vm->uuid, lease.id, lease.vf, lease.vf_pci, false, true, vm->name});
-    steps.in.emplace_back(AttachHostdev{vm->uuid, lease.id, after, vf->pci, lease.settings.mac,
-                                        false, true, vm->name});
+                                            to_string(vf->pci), to_string(attachment.vf_pci)));
+    steps.out.emplace_back(DetachHostdev{vm->uuid, attachment.id, attachment.vf, attachment.vf_pci,
+                                         false, true, vm->name});
+    steps.in.emplace_back(AttachHostdev{vm->uuid, attachment.id, after, vf->pci,
+                                        attachment.settings.mac, false, true, vm->name});
     return {};
 }
 
@@ -183,19 +183,18 @@ Result<void> plan_move(Ask const& ask, PfMove const& move, RekeyPlan& result, Xm
     VFMGR_TRY(PfState const* there, readable_pf(ask.host, move.to));
     VFMGR_CHECK(check_device(standing, move, *there, result.plan));
     VFMGR_CHECK(make_vfs(ask, move, *there, result));
-    for (auto const& lease : lent_of(ask.desired, move.from))
-        VFMGR_CHECK(change_xml(ask, lease, move, xml, result.plan));
+    for (auto const& attachment : attachments_of_pf(ask.desired, move.from))
+        VFMGR_CHECK(change_xml(ask, attachment, move, xml, result.plan));
     result.plan.notes.push_back(fmt::format("what is kept of {} is kept of {} from now on",
                                             to_string(move.from), to_string(move.to)));
     return {};
 }
 
-// The address of a VF that is not there stays what it was: no VM can start with it, and drift
-// tells.
-void move_lease(HostView const& host, Attachment& lease, PciAddress const& to) {
-    lease.vf.pf = to;
-    lease.spec.pf = to;
-    if (auto const* const vf = find_vf(host, lease.vf)) lease.vf_pci = vf->pci;
+// The address of an absent VF stays what it was: no VM can start with it, and drift reports it.
+void move_attachment(HostView const& host, Attachment& attachment, PciAddress const& to) {
+    attachment.vf.pf = to;
+    attachment.spec.pf = to;
+    if (auto const* const vf = find_vf(host, attachment.vf)) attachment.vf_pci = vf->pci;
 }
 
 template <class Value>
@@ -241,12 +240,13 @@ DesiredState rekeyed(HostView const& host, DesiredState desired, std::vector<PfM
         move_key(before.firmware_tries, desired.firmware_tries, move);
         if (auto const* const there = find_pf(host, move.to))
             desired.identities[move.to] = there->info.identity;
-        for (auto const& [id, lease] : before.attachments)
-            if (lease.vf.pf == move.from) move_lease(host, desired.attachments.at(id), move.to);
+        for (auto const& [id, attachment] : before.attachments)
+            if (attachment.vf.pf == move.from)
+                move_attachment(host, desired.attachments.at(id), move.to);
         for (auto [vf, quarantine] : before.quarantine) {
             if (vf.pf != move.from) continue;
             quarantine.vf.pf = move.to;
-            move_lease(host, quarantine.attachment, move.to);
+            move_attachment(host, quarantine.attachment, move.to);
             desired.quarantine[quarantine.vf] = quarantine;
         }
     }

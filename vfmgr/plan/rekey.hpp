@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves all that is stored of a PF to the address where it is now: its spec, attachments,
-// quarantines, requests to its card's firmware, and the addresses in the VMs' XML. Pure.
+// Moves all that is stored of a PF to its current address: its spec, attachments, quarantines,
+// requests to its card's firmware, and the addresses in the VMs' XML. Pure.
 #pragma once
 
 #include "vfmgr/plan/plan.hpp"

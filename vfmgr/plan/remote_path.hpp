@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether what a VF sends to another responder leaves the NIC. Pure.
+// Decides whether traffic from a VF to another responder leaves the NIC. Pure.
 #pragma once
 
 #include "api/types/verification.hpp"
@@ -7,8 +7,8 @@
 
 namespace vfmgr {
 
-// By the responder's MAC: internal_switch when it is one of this host's PFs' or VFs', wire when it
-// is none of them. nullopt, not known: it has none, or that of some VF is not reported.
+// Decides by the responder's MAC: internal_switch when it belongs to one of this host's PFs or VFs,
+// wire when it belongs to none. nullopt, not known: it has none, or some VF's MAC is not reported.
 [[nodiscard]] std::optional<TestPath> path_to(std::optional<MacAddress> const& responder,
                                               HostView const& host);
 

@@ -8,11 +8,12 @@
 namespace vfmgr {
 namespace {
 
-Time due_at(Attachment const& lease, Time now) {
-    auto const last = lease.verification ? lease.verification->started_at : lease.created_at;
-    // The clock was set back: how long ago the last run was is not known, so it is due.
+Time due_at(Attachment const& attachment, Time now) {
+    auto const last =
+        attachment.verification ? attachment.verification->started_at : attachment.created_at;
+    // The clock was set back: the time since the last run is unknown, so it is due.
     if (last > now) return now;
-    return last + std::chrono::seconds(lease.spec.verify_every_seconds);
+    return last + std::chrono::seconds(attachment.spec.verify_every_seconds);
 }
 
 }  // namespace
@@ -21,10 +22,11 @@ std::optional<DueVerification> next_verification(DesiredState const& desired,
                                                  std::map<std::string, Time> const& not_before,
                                                  Time now) {
     std::optional<DueVerification> first;
-    for (auto const& [id, lease] : desired.attachments) {
-        if (lease.spec.verify_every_seconds == 0 || lease.state != AttachmentState::attached)
+    for (auto const& [id, attachment] : desired.attachments) {
+        if (attachment.spec.verify_every_seconds == 0 ||
+            attachment.state != AttachmentState::attached)
             continue;
-        auto at = due_at(lease, now);
+        auto at = due_at(attachment, now);
         if (auto const put_off = not_before.find(id); put_off != not_before.end())
             at = std::max(at, put_off->second);
         if (!first || at < first->at) first = DueVerification{id, at};
@@ -32,7 +34,7 @@ std::optional<DueVerification> next_verification(DesiredState const& desired,
     return first;
 }
 
-// The VM finds its VF by the MAC, which an InfiniBand VF has not.
+// The VM finds its VF by the MAC, which an InfiniBand VF does not have.
 std::optional<Hindrance> verification_hindrance(PfInfo const& pf) {
     if (pf.link_layer != LinkLayer::infiniband) return std::nullopt;
     return Hindrance{
@@ -42,21 +44,22 @@ std::optional<Hindrance> verification_hindrance(PfInfo const& pf) {
         "attach without verification: verify none, no verify_every_seconds"};
 }
 
-std::optional<Hindrance> verification_hindrance(HostView const& host, Attachment const& lease) {
-    auto const* const pf = find_pf(host, lease.vf.pf);
+std::optional<Hindrance> verification_hindrance(HostView const& host,
+                                                Attachment const& attachment) {
+    auto const* const pf = find_pf(host, attachment.vf.pf);
     if (auto never = pf ? verification_hindrance(pf->info) : std::nullopt) return never;
-    auto const found = host.hypervisor.vms.find(lease.vm_uuid);
+    auto const found = host.hypervisor.vms.find(attachment.vm_uuid);
     if (found == host.hypervisor.vms.end())
-        return Hindrance{fmt::format("libvirt knows no VM {} now", lease.vm_name),
+        return Hindrance{fmt::format("libvirt knows no VM {} now", attachment.vm),
                          "define it again, or detach the VF"};
     auto const& vm = found->second;
     if (vm.state != VmState::running)
         return Hindrance{
             fmt::format("VM {} is not running, it is {}", vm.name, enum_name(vm.state)),
             "nothing is to be done: it is verified when the VM runs"};
-    if (std::ranges::find(vm.live, lease.vf_pci, &VmHostdev::pci) == vm.live.end())
+    if (std::ranges::find(vm.live, attachment.vf_pci, &VmHostdev::pci) == vm.live.end())
         return Hindrance{
-            fmt::format("VM {} runs without VF {}", vm.name, to_string(lease.vf_pci)),
+            fmt::format("VM {} runs without VF {}", vm.name, to_string(attachment.vf_pci)),
             "start the VM anew, so that it takes the VF from its persistent XML; or detach the VF"};
     return std::nullopt;
 }

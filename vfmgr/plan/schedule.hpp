@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which lease with a schedule is verified next, and when. Pure.
+// Decides which attachment with a schedule is verified next, and when. Pure.
 #pragma once
 
 #include <map>
@@ -13,24 +13,25 @@ namespace vfmgr {
 
 struct DueVerification {
     std::string attachment;
-    Time at{};  // may be past
+    Time at{};  // may be in the past
     bool operator==(DueVerification const&) const = default;
 };
 
-// The first of those that are attached with verify_every_seconds: so long after the start of the
-// last run, or after the attachment was made. `not_before` puts single attachments off.
+// Returns the first due one of those that are attached with verify_every_seconds: that long after
+// the start of the last run, or after the attachment was made. `not_before` postpones single
+// attachments.
 [[nodiscard]] std::optional<DueVerification> next_verification(
     DesiredState const& desired, std::map<std::string, Time> const& not_before, Time now);
 
-// Why nothing can be verified in the VM now, with what to do about it; nullopt: it can.
+// Why nothing can be verified in the VM now, with the remedy; nullopt: it can.
 struct Hindrance {
     std::string detail;
     std::string remedy;
     bool operator==(Hindrance const&) const = default;
 };
-// Whoever asks, and whatever the VM does: over a VF of such a PF nothing can be verified.
+// Over a VF of such a PF nothing can be verified, regardless of the caller and the VM's state.
 [[nodiscard]] std::optional<Hindrance> verification_hindrance(PfInfo const& pf);
 [[nodiscard]] std::optional<Hindrance> verification_hindrance(HostView const& host,
-                                                              Attachment const& lease);
+                                                              Attachment const& attachment);
 
 }  // namespace vfmgr

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps in words.
+// Puts steps into words.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ struct Sentence {
                            to_string(step.pf));
     }
     std::string operator()(ConfigureVfs const& step) const {
-        // A thousand are too many to read; the journal has all of them.
+        // A list of a thousand is unreadable; the journal has all of them.
         constexpr std::size_t named_max = 8;
         auto const named = std::min(step.changes.size(), named_max);
         std::vector<std::string> parts;
@@ -73,30 +73,30 @@ struct Sentence {
         return fmt::format("put back {}", fmt::join(parts, ", "));
     }
     std::string operator()(SetLink const& step) const {
-        return fmt::format("set {} {} with MTU {}", to_string(step.leg), step.up ? "up" : "down",
-                           step.mtu);
+        return fmt::format("set {} {} with MTU {}", to_string(step.interface),
+                           step.up ? "up" : "down", step.mtu);
     }
-    std::string operator()(AddVlanLeg const& step) const {
-        return fmt::format("make the VLAN device {}", to_string(step.leg));
+    std::string operator()(AddVlanInterface const& step) const {
+        return fmt::format("make the VLAN device {}", to_string(step.interface));
     }
-    std::string operator()(RemoveVlanLeg const& step) const {
-        return fmt::format("remove the VLAN device {}", to_string(step.leg));
+    std::string operator()(RemoveVlanInterface const& step) const {
+        return fmt::format("remove the VLAN device {}", to_string(step.interface));
     }
     std::string operator()(AddAddress const& step) const {
         return fmt::format("add the host's address {} to {}", to_string(step.address),
-                           to_string(step.leg));
+                           to_string(step.interface));
     }
     std::string operator()(RemoveAddress const& step) const {
         return fmt::format("remove the host's address {} from {}", to_string(step.address),
-                           to_string(step.leg));
+                           to_string(step.interface));
     }
     std::string operator()(AddPeer const& step) const {
         return fmt::format("route {} over {} to {} only", to_string(step.address),
-                           to_string(step.leg), to_string(step.mac));
+                           to_string(step.interface), to_string(step.mac));
     }
     std::string operator()(RemovePeer const& step) const {
         return fmt::format("remove the route to {} over {}", to_string(step.address),
-                           to_string(step.leg));
+                           to_string(step.interface));
     }
     std::string operator()(AddRdmaLink const& step) const {
         return fmt::format("make a SoftRoCE device on {}", to_string(step.pf));
@@ -106,7 +106,7 @@ struct Sentence {
     }
     std::string operator()(AddSoftRdmaLink const& step) const {
         return fmt::format("make the {} link {} on {}", enum_name(step.link.type), step.link.name,
-                           step.link.netdev);
+                           step.link.ifname);
     }
     std::string operator()(RemoveSoftRdmaLink const& step) const {
         return fmt::format("delete the RDMA link {}{}", step.name,
@@ -118,11 +118,11 @@ struct Sentence {
     }
     std::string operator()(AttachHostdev const& step) const {
         return fmt::format("attach {} ({}) to VM {}: {}", text(step.vf), to_string(step.pci),
-                           step.vm_name, where(step.live, step.config));
+                           step.vm, where(step.live, step.config));
     }
     std::string operator()(DetachHostdev const& step) const {
         return fmt::format("detach {} ({}) from VM {}: {}", text(step.vf), to_string(step.pci),
-                           step.vm_name, where(step.live, step.config));
+                           step.vm, where(step.live, step.config));
     }
     std::string operator()(AwaitVerification const& step) const {
         return fmt::format("wait up to {} s until RDMA over attachment {} is proved",

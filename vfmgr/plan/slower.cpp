@@ -18,12 +18,12 @@ struct Figure {
     char const* prefix;
     char const* unit;
     Better better;
-    double factor;  // of the median: what lies beyond it is clearly worse
+    double factor;  // of the median: a figure beyond it is clearly worse
 };
 constexpr std::array compared{Figure{"bandwidth_mbps", "", "Mbit/s", Better::more, 0.75},
                               Figure{"p50_us", "p50 ", "us", Better::less, 1.33}};
 
-// Figures come from the guest: one that is no duration and no rate is none.
+// Figures come from the guest: a value that is no duration and no rate is ignored.
 std::optional<double> figure_of(TestResult const& test, char const* name) {
     auto const found = test.figures.find(name);
     if (test.verdict != Verdict::pass || found == test.figures.end() || !(found->second > 0))
@@ -36,7 +36,7 @@ bool comparable(Verification const& run, Verification const& earlier) {
            earlier.responder == run.responder;
 }
 
-// The last ones that there are, in ascending order.
+// Returns the last ones available, in ascending order.
 std::vector<double> figures_before(Verification const& run, std::string const& test,
                                    char const* name, std::vector<Verification> const& earlier) {
     std::vector<double> before;
@@ -74,7 +74,7 @@ std::vector<Warning> slower_than_before(Verification const& run,
             if (before.size() < runs_min) continue;
             auto const median = median_of(before);
             bool const more = kind.better == Better::more;
-            // Beyond all of them, too: a figure that always jumped about is no news.
+            // It must be beyond all of them, too: a figure that always varied is no news.
             auto const worst = more ? before.front() : before.back();
             bool const worse = more ? *now < kind.factor * median && *now < worst
                                     : *now > kind.factor * median && *now > worst;

@@ -7,13 +7,14 @@ namespace vfmgr {
 
 namespace {
 
-template <class F, Of<LegId> V>
-void fields(F& f, V& leg) {
-    f.value("pf", leg.pf);
-    f.maybe("vlan", leg.vlan);
+template <class F, Of<InterfaceId> V>
+void fields(F& f, V& interface) {
+    f.value("pf", interface.pf);
+    f.maybe("vlan", interface.vlan);
 }
 
-// What is put back may be what a driver reported, the zero MAC for example: no rules of a wish.
+// A restored value may be what a driver reported, the zero MAC for example: the rules for requested
+// values do not apply.
 constexpr auto write_settings = []<class Out>(Out& out, VfSpec const& settings) {
     if constexpr (std::is_same_v<Out, std::string>)
         append_json(out, settings);
@@ -33,7 +34,7 @@ void fields(F& f, V& vf) {
     f.value("methods", vf.methods);
 }
 
-// The discriminator of each step in the journal. Names are for ever: old journals hold them.
+// The discriminator of each step in the journal. Names are permanent: old journals hold them.
 template <class S>
 constexpr std::string_view step_name;
 
@@ -84,30 +85,30 @@ template <>
 constexpr std::string_view step_name<SetLink> = "set_link";
 template <class F, Of<SetLink> V>
 void fields(F& f, V& step) {
-    f.value("leg", step.leg);
+    f.value("interface", step.interface);
     f.value("up", step.up);
     f.value("mtu", step.mtu);
 }
 
 template <>
-constexpr std::string_view step_name<AddVlanLeg> = "add_vlan_leg";
-template <class F, Of<AddVlanLeg> V>
+constexpr std::string_view step_name<AddVlanInterface> = "add_vlan_interface";
+template <class F, Of<AddVlanInterface> V>
 void fields(F& f, V& step) {
-    f.value("leg", step.leg);
+    f.value("interface", step.interface);
 }
 
 template <>
-constexpr std::string_view step_name<RemoveVlanLeg> = "remove_vlan_leg";
-template <class F, Of<RemoveVlanLeg> V>
+constexpr std::string_view step_name<RemoveVlanInterface> = "remove_vlan_interface";
+template <class F, Of<RemoveVlanInterface> V>
 void fields(F& f, V& step) {
-    f.value("leg", step.leg);
+    f.value("interface", step.interface);
 }
 
 template <>
 constexpr std::string_view step_name<AddAddress> = "add_address";
 template <class F, Of<AddAddress> V>
 void fields(F& f, V& step) {
-    f.value("leg", step.leg);
+    f.value("interface", step.interface);
     f.value("address", step.address);
 }
 
@@ -115,7 +116,7 @@ template <>
 constexpr std::string_view step_name<RemoveAddress> = "remove_address";
 template <class F, Of<RemoveAddress> V>
 void fields(F& f, V& step) {
-    f.value("leg", step.leg);
+    f.value("interface", step.interface);
     f.value("address", step.address);
 }
 
@@ -123,7 +124,7 @@ template <>
 constexpr std::string_view step_name<AddPeer> = "add_peer";
 template <class F, Of<AddPeer> V>
 void fields(F& f, V& step) {
-    f.value("leg", step.leg);
+    f.value("interface", step.interface);
     f.value("address", step.address);
     f.value("mac", step.mac);
     f.value("source", step.source);
@@ -133,7 +134,7 @@ template <>
 constexpr std::string_view step_name<RemovePeer> = "remove_peer";
 template <class F, Of<RemovePeer> V>
 void fields(F& f, V& step) {
-    f.value("leg", step.leg);
+    f.value("interface", step.interface);
     f.value("address", step.address);
 }
 
@@ -186,7 +187,7 @@ void fields(F& f, V& step) {
     f.maybe("mac", step.mac);
     f.value("live", step.live);
     f.value("config", step.config);
-    f.value("vm_name", step.vm_name);
+    f.value("vm", step.vm);
 }
 
 template <>
@@ -199,7 +200,7 @@ void fields(F& f, V& step) {
     f.value("pci", step.pci);
     f.value("live", step.live);
     f.value("config", step.config);
-    f.value("vm_name", step.vm_name);
+    f.value("vm", step.vm);
 }
 
 template <>
@@ -210,7 +211,7 @@ void fields(F& f, V& step) {
     f.value("timeout_seconds", step.timeout_seconds);
 }
 
-// As a JsonWriter or a JsonText: its name, then its members.
+// Writes a JsonWriter or a JsonText: the step's name, then its members.
 template <class Writer, class Out>
 void write(Out& out, Step const& step) {
     std::visit(
@@ -239,9 +240,9 @@ bool read_named(std::string_view name, JsonReader& reader, std::variant<S...>& o
 
 }  // namespace
 
-std::string to_string(LegId const& leg) {
-    if (!leg.vlan) return to_string(leg.pf);
-    return fmt::format("{} vlan {}", to_string(leg.pf), *leg.vlan);
+std::string to_string(InterfaceId const& interface) {
+    if (!interface.vlan) return to_string(interface.pf);
+    return fmt::format("{} vlan {}", to_string(interface.pf), *interface.vlan);
 }
 
 std::string to_string(KernelSubject const& subject) {
@@ -253,14 +254,14 @@ KernelSubject subject_of(KernelStep const& step) {
     return std::visit([](auto const& one) { return subject_in(one); }, step);
 }
 
-void to_json(nlohmann::json& out, LegId const& leg) {
+void to_json(nlohmann::json& out, InterfaceId const& interface) {
     JsonWriter writer(out);
-    fields(writer, leg);
+    fields(writer, interface);
 }
 
-void read(JsonReader& reader, LegId& leg) {
-    fields(reader, leg);
-    if (leg.vlan && (*leg.vlan < 1 || *leg.vlan > 4094))
+void read(JsonReader& reader, InterfaceId& interface) {
+    fields(reader, interface);
+    if (interface.vlan && (*interface.vlan < 1 || *interface.vlan > 4094))
         reader.complain("vlan", "must be from 1 to 4094");
 }
 

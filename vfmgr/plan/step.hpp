@@ -15,19 +15,20 @@
 
 namespace vfmgr {
 
-// The host's interface into a network: the PF's own netdev, or a VLAN device on it.
-struct LegId {
+// The host interface into a network: the PF's own netdev, or a VLAN device on it.
+struct InterfaceId {
     PciAddress pf;
     std::optional<std::uint16_t> vlan;
-    auto operator<=>(LegId const&) const = default;
+    auto operator<=>(InterfaceId const&) const = default;
 };
-[[nodiscard]] std::string to_string(LegId const& leg);  // "0000:01:00.0" or "0000:01:00.0 vlan 100"
+[[nodiscard]] std::string to_string(
+    InterfaceId const& interface);  // "0000:01:00.0" or "0000:01:00.0 vlan 100"
 
-// All of the host's network devices and RDMA links, whichever NIC they are on, or on none: a bond.
+// All of the host's network devices and RDMA links, on any NIC or on none, such as a bond.
 struct HostNetwork {
     auto operator<=>(HostNetwork const&) const = default;
 };
-// What a kernel's step changes, and one worker serves: the host's network, or a PF with its VFs.
+// What a kernel step changes, and one worker serves: the host's network, or a PF with its VFs.
 using KernelSubject = std::variant<HostNetwork, PciAddress>;
 [[nodiscard]] std::string to_string(KernelSubject const& subject);
 
@@ -47,8 +48,8 @@ struct ConfigureVfs {
     std::vector<std::string> best_effort;  // members that the driver may refuse
     bool operator==(ConfigureVfs const&) const = default;
 };
-// Each from whatever driver it has to this one; absent: unbind. One look at who uses them is for
-// all of them, and whoever is used is named before any is touched.
+// Binds each VF to this driver, from whatever driver it has; absent: unbind. One check of their
+// users covers all of them, and any user is named before the first VF is touched.
 struct BindVfs {
     PciAddress pf;
     std::vector<std::uint16_t> vfs;
@@ -60,58 +61,58 @@ struct ResetVf {
     VfId vf;
     bool operator==(ResetVf const&) const = default;
 };
-// By which means the kernel may reset a VF, in its order: "flr bus".
+// The methods by which the kernel may reset a VF, in its order: "flr bus".
 struct VfResetMethods {
     std::uint16_t index = 0;
     std::string methods;
     auto operator<=>(VfResetMethods const&) const = default;
 };
-// What other steps change for as long as they last: part of their undo, because whoever dies in the
-// middle of one leaves it so. In no plan.
+// State that other steps change while they run. It is part of their undo, because a process that
+// dies in the middle of one leaves it changed. In no plan.
 struct SetPciValues {
     PciAddress pf;
     std::optional<bool> drivers_autoprobe{};
-    std::vector<std::uint16_t> no_override{};  // VFs for which no driver is named any more
+    std::vector<std::uint16_t> no_override{};  // VFs whose driver_override is to be cleared
     std::vector<VfResetMethods> reset_methods{};
     bool operator==(SetPciValues const&) const = default;
 };
 struct SetLink {
-    LegId leg;
+    InterfaceId interface;
     bool up = false;
     std::uint32_t mtu = 1500;
     bool operator==(SetLink const&) const = default;
 };
-struct AddVlanLeg {
-    LegId leg;  // with a vlan; the netdev is tagged as ours by its ifalias
-    bool operator==(AddVlanLeg const&) const = default;
+struct AddVlanInterface {
+    InterfaceId interface;  // with a vlan; the netdev's ifalias marks it as ours
+    bool operator==(AddVlanInterface const&) const = default;
 };
-struct RemoveVlanLeg {
-    LegId leg;
-    bool operator==(RemoveVlanLeg const&) const = default;
+struct RemoveVlanInterface {
+    InterfaceId interface;
+    bool operator==(RemoveVlanInterface const&) const = default;
 };
-// The host's own address, /32 or /128: it never routes a whole prefix to a tenant's VLAN. Closed
-// before it is there to everything but the responder's traffic.
+// The host's own address, /32 or /128: it never routes a whole prefix to a tenant's VLAN. Before
+// the address exists, it is closed to everything but the responder's traffic.
 struct AddAddress {
-    LegId leg;
+    InterfaceId interface;
     IpAddress address;
     bool operator==(AddAddress const&) const = default;
 };
 struct RemoveAddress {
-    LegId leg;
+    InterfaceId interface;
     IpAddress address;
     bool operator==(RemoveAddress const&) const = default;
 };
 // A /32 route to one VF's address and a permanent neighbour entry with the VF's MAC: what the host
-// sends to that address reaches that VF or nobody.
+// sends to that address reaches that VF or nothing.
 struct AddPeer {
-    LegId leg;
+    InterfaceId interface;
     IpAddress address;
     MacAddress mac;
-    IpAddress source;  // the host's address on the leg
+    IpAddress source;  // the host's address on the interface
     bool operator==(AddPeer const&) const = default;
 };
 struct RemovePeer {
-    LegId leg;
+    InterfaceId interface;
     IpAddress address;
     bool operator==(RemovePeer const&) const = default;
 };
@@ -124,23 +125,24 @@ struct RemoveRdmaLink {
     PciAddress pf;
     bool operator==(RemoveRdmaLink const&) const = default;
 };
-// A link that was asked for by its name, on a netdev of any kind.
+// A link that was requested by name, on a netdev of any kind.
 struct AddSoftRdmaLink {
     SoftRdmaLink link;
     bool operator==(AddSoftRdmaLink const&) const = default;
 };
-// Who uses it is looked at once more right before; `force`: whoever it is, processes excepted.
+// Its users are checked once more right before; `force`: removed despite any user, except
+// processes.
 struct RemoveSoftRdmaLink {
     std::string name;
     bool force = false;
     bool operator==(RemoveSoftRdmaLink const&) const = default;
 };
 
-// What the card of this function takes over at its next reset. Nothing is reset.
+// Settings that the card of this function takes over at its next reset. Nothing is reset.
 struct SetFirmware {
     PciAddress pf;
     FirmwareSettings settings;
-    FirmwareSettings was;  // the same members, as they were seen before it
+    FirmwareSettings was;  // the same members, as observed before it
     bool operator==(SetFirmware const&) const = default;
 };
 
@@ -154,7 +156,7 @@ struct AttachHostdev {
     std::optional<MacAddress> mac;
     bool live = false;
     bool config = false;
-    std::string vm_name{};  // for people; the UUID decides
+    std::string vm{};  // for people; the UUID decides
     bool operator==(AttachHostdev const&) const = default;
 };
 // Done only when the live XML no longer has it and no process holds the VF's group.
@@ -165,7 +167,7 @@ struct DetachHostdev {
     PciAddress pci;
     bool live = false;
     bool config = false;
-    std::string vm_name{};
+    std::string vm{};
     bool operator==(DetachHostdev const&) const = default;
 };
 
@@ -179,26 +181,26 @@ struct AwaitVerification {
 };
 
 using KernelStep =
-    std::variant<SetNumVfs, ConfigureVfs, BindVfs, ResetVf, SetLink, AddVlanLeg, RemoveVlanLeg,
-                 AddAddress, RemoveAddress, AddPeer, RemovePeer, AddRdmaLink, RemoveRdmaLink,
-                 SetFirmware, AddSoftRdmaLink, RemoveSoftRdmaLink, SetPciValues>;
+    std::variant<SetNumVfs, ConfigureVfs, BindVfs, ResetVf, SetLink, AddVlanInterface,
+                 RemoveVlanInterface, AddAddress, RemoveAddress, AddPeer, RemovePeer, AddRdmaLink,
+                 RemoveRdmaLink, SetFirmware, AddSoftRdmaLink, RemoveSoftRdmaLink, SetPciValues>;
 using HypervisorStep = std::variant<AttachHostdev, DetachHostdev>;
 using Step =
-    std::variant<SetNumVfs, ConfigureVfs, BindVfs, ResetVf, SetLink, AddVlanLeg, RemoveVlanLeg,
-                 AddAddress, RemoveAddress, AddPeer, RemovePeer, AddRdmaLink, RemoveRdmaLink,
-                 SetFirmware, AddSoftRdmaLink, RemoveSoftRdmaLink, SetPciValues, AttachHostdev,
-                 DetachHostdev, AwaitVerification>;
+    std::variant<SetNumVfs, ConfigureVfs, BindVfs, ResetVf, SetLink, AddVlanInterface,
+                 RemoveVlanInterface, AddAddress, RemoveAddress, AddPeer, RemovePeer, AddRdmaLink,
+                 RemoveRdmaLink, SetFirmware, AddSoftRdmaLink, RemoveSoftRdmaLink, SetPciValues,
+                 AttachHostdev, DetachHostdev, AwaitVerification>;
 
 [[nodiscard]] KernelSubject subject_of(KernelStep const& step);
-// Of one kind of KernelStep.
+// The subject of one kind of KernelStep.
 template <class S>
 [[nodiscard]] KernelSubject subject_in(S const& step) {
     if constexpr (std::is_same_v<S, AddSoftRdmaLink> || std::is_same_v<S, RemoveSoftRdmaLink>)
         return HostNetwork{};
     else if constexpr (requires { step.vf.pf; })
         return step.vf.pf;
-    else if constexpr (requires { step.leg.pf; })
-        return step.leg.pf;
+    else if constexpr (requires { step.interface.pf; })
+        return step.interface.pf;
     else
         return step.pf;
 }
@@ -209,8 +211,8 @@ template <class S>
 [[nodiscard]] std::string settings_sentence(VfSpec const& settings);
 
 class JsonReader;
-void to_json(nlohmann::json& out, LegId const& leg);
-void read(JsonReader& reader, LegId& leg);
+void to_json(nlohmann::json& out, InterfaceId const& interface);
+void read(JsonReader& reader, InterfaceId& interface);
 void to_json(nlohmann::json& out, VfChange const& change);
 void read(JsonReader& reader, VfChange& change);
 void to_json(nlohmann::json& out, VfResetMethods const& vf);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In use means in use: our leases, libvirt's live and persistent XML of every domain, and processes
-// that hold the VF's VFIO group (DESIGN.md, 6.1).
+// Collects all uses of VFs, none of which is ever ignored: our attachments, libvirt's live and
+// persistent XML of every domain, and processes that hold the VF's VFIO group (DESIGN.md, 6.1).
 #include <fmt/format.h>
 
 #include <map>
@@ -17,16 +17,16 @@ struct VmUse {
     bool live;
 };
 
-// Found by the VF: each look asks for every VF of the host.
+// Indexed by VF: each observation queries every VF of the host.
 struct Users {
-    std::multimap<VfId, Attachment const*> leases;
+    std::multimap<VfId, Attachment const*> attachments;
     std::multimap<PciAddress, VmUse> vms;
 };
 
 Users users_of(HostView const& host, DesiredState const& desired, PciAddress const& pf) {
     Users users;
-    for (auto const& [id, lease] : desired.attachments)
-        if (lease.vf.pf == pf) users.leases.emplace(lease.vf, &lease);
+    for (auto const& [id, attachment] : desired.attachments)
+        if (attachment.vf.pf == pf) users.attachments.emplace(attachment.vf, &attachment);
     for (auto const& [uuid, vm] : host.hypervisor.vms) {
         for (auto const& hostdev : vm.live) users.vms.emplace(hostdev.pci, VmUse{&vm, true});
         for (auto const& hostdev : vm.config) users.vms.emplace(hostdev.pci, VmUse{&vm, false});
@@ -42,8 +42,9 @@ auto found_in(Map const& map, typename Map::key_type const& key) {
 
 void uses_of(std::vector<VfUse>& uses, Users const& users, DesiredState const& desired,
              VfId const& id, VfState const& vf) {
-    for (auto const& [_, lease] : found_in(users.leases, id))
-        uses.push_back({id, fmt::format("lent to {} (attachment {})", lease->vm_name, lease->id)});
+    for (auto const& [_, attachment] : found_in(users.attachments, id))
+        uses.push_back(
+            {id, fmt::format("attached to {} (attachment {})", attachment->vm, attachment->id)});
     for (auto const& [_, use] : found_in(users.vms, vf.pci)) {
         if (use.live)
             uses.push_back({id, fmt::format("in the running VM {}", use.vm->name)});
@@ -71,13 +72,13 @@ std::vector<VfUse> vf_uses(HostView const& host, DesiredState const& desired,
 }
 
 std::optional<BindVfs> bind_unused(HostView const& host, DesiredState const& desired,
-                                   PfState const& pf, PfSpec const& want) {
-    if (!want.vf_driver) return std::nullopt;
+                                   PfState const& pf, PfSpec const& spec) {
+    if (!spec.vf_driver) return std::nullopt;
     std::set<std::uint16_t> used;
     for (auto const& use : vf_uses(host, desired, pf.info.pci)) used.insert(use.vf.index);
-    BindVfs bind{pf.info.pci, {}, want.vf_driver};
+    BindVfs bind{pf.info.pci, {}, spec.vf_driver};
     for (auto const& vf : pf.vfs)
-        if (vf.driver != want.vf_driver && !used.contains(vf.index)) bind.vfs.push_back(vf.index);
+        if (vf.driver != spec.vf_driver && !used.contains(vf.index)) bind.vfs.push_back(vf.index);
     if (bind.vfs.empty()) return std::nullopt;
     return bind;
 }

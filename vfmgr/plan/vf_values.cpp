@@ -3,9 +3,9 @@
 
 namespace vfmgr {
 
-bool mac_holds(VfSpec const& wanted, VfSpec const& reported) {
-    if (!wanted.mac || !reported.mac) return false;
-    return *reported.mac == *wanted.mac || (wanted.mac->zero() && *reported.mac == stand_in_mac);
+bool mac_holds(VfSpec const& desired, VfSpec const& reported) {
+    if (!desired.mac || !reported.mac) return false;
+    return *reported.mac == *desired.mac || (desired.mac->zero() && *reported.mac == stand_in_mac);
 }
 
 bool names_vfio_driver(std::string_view driver) {
@@ -19,19 +19,19 @@ VfSpec only_members_of(VfSpec const& mask, VfSpec values) {
     return values;
 }
 
-VfSpec differing(VfSpec want, VfSpec const& now) {
+VfSpec differing(VfSpec desired, VfSpec const& now) {
     for_each_member([&](VfAttribute, auto member) {
-        if (want.*member == now.*member) (want.*member).reset();
+        if (desired.*member == now.*member) (desired.*member).reset();
     });
-    if (mac_holds(want, now)) want.mac.reset();
-    return want;
+    if (mac_holds(desired, now)) desired.mac.reset();
+    return desired;
 }
 
-bool holds(VfSpec const& want, VfSpec const& now) {
+bool holds(VfSpec const& desired, VfSpec const& now) {
     bool all = true;
     for_each_member([&](VfAttribute attribute, auto member) {
-        if (!(want.*member) || want.*member == now.*member) return;
-        all = all && attribute == VfAttribute::mac && mac_holds(want, now);
+        if (!(desired.*member) || desired.*member == now.*member) return;
+        all = all && attribute == VfAttribute::mac && mac_holds(desired, now);
     });
     return all;
 }

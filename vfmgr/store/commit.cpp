@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t attachment_verifications_max = 100;  // kept for each
 constexpr std::int64_t vf_verifications_max = 200;
-constexpr std::int64_t vf_events_max = 1000;  // ends of leases, and as many others
+constexpr std::int64_t vf_events_max = 1000;  // ends of attachments, and as many others
 
 template <class... Values>
 void execute(SQLite::Database& db, char const* sql, Values const&... values) {
@@ -19,7 +19,7 @@ void execute(SQLite::Database& db, char const* sql, Values const&... values) {
     statement.exec();
 }
 
-// So that what is made anew never has an ETag that somebody has kept.
+// Keeps a re-created object from getting an ETag that a client still has.
 void remember_revision(SQLite::Database& db, std::uint64_t revision) {
     execute(db,
             "INSERT INTO host VALUES ('revision', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1 "
@@ -63,7 +63,7 @@ void save_desired(SQLite::Database& db, Batch const& batch) {
 }
 
 void save_operations(SQLite::Database& db, Batch const& batch) {
-    // Not INSERT OR REPLACE: replacing deletes the old row, and its journal with it.
+    // Not INSERT OR REPLACE: that deletes the old row, and its journal with it.
     for (auto const& operation : batch.save_operations)
         execute(db,
                 "INSERT INTO operations (id, finished, created_ms, document) VALUES (?, ?, ?, ?) "
@@ -89,8 +89,8 @@ void save_operations(SQLite::Database& db, Batch const& batch) {
                 std::string(enum_name(state)), operation, std::int64_t{seq});
 }
 
-// Here and below, what must go to keep the number goes first: at the store's limit its place is
-// what the new one needs.
+// Here and below, excess rows are deleted first: at the store's limit the new row needs their
+// place.
 void save_verifications(SQLite::Database& db, Batch const& batch) {
     for (auto const& [vf, verification] : batch.save_verifications) {
         auto const pf = to_string(vf.pf);
@@ -115,26 +115,26 @@ void save_verifications(SQLite::Database& db, Batch const& batch) {
 
 void save_events(SQLite::Database& db, Batch const& batch) {
     for (auto const& event : batch.save_events) {
-        int const hand_over = event.kind == EventKind::returned ? 1 : 0;
+        int const detached = event.kind == EventKind::returned ? 1 : 0;
         SQLite::Statement prune(
             db,
-            "DELETE FROM events WHERE pf = ?1 AND vf IS ?2 AND hand_over = ?3 AND number <= "
-            "(SELECT number FROM events WHERE pf = ?1 AND vf IS ?2 AND hand_over = ?3 "
+            "DELETE FROM events WHERE pf = ?1 AND vf IS ?2 AND detached = ?3 AND number <= "
+            "(SELECT number FROM events WHERE pf = ?1 AND vf IS ?2 AND detached = ?3 "
             "ORDER BY number DESC LIMIT 1 OFFSET ?4)");
         SQLite::bind(prune, to_string(event.pf));
         if (event.vf) prune.bind(2, int{*event.vf});
-        prune.bind(3, hand_over);
+        prune.bind(3, detached);
         prune.bind(4, vf_events_max - 1);
         prune.exec();
         SQLite::Statement insert(
             db,
-            "INSERT INTO events (number, pf, vf, document, attachment, hand_over) "
+            "INSERT INTO events (number, pf, vf, document, attachment, detached) "
             "VALUES (?, ?, ?, ?, ?, ?)");
         SQLite::bind(insert, static_cast<std::int64_t>(event.number), to_string(event.pf));
         if (event.vf) insert.bind(3, int{*event.vf});
         insert.bind(4, document_of(event));
         if (event.attachment) insert.bind(5, *event.attachment);
-        insert.bind(6, hand_over);
+        insert.bind(6, detached);
         insert.exec();
     }
 }
@@ -221,8 +221,8 @@ bool empty(Batch const& batch) {
            batch.save_record_states.empty() && batch.erase_records_of.empty();
 }
 
-// What is under way has the reserve, so that it can end, and so has whatever ends an attachment.
-// What begins, or is only remembered, can be refused: it leaves the reserve alone.
+// What is under way may use the reserve, so that it can end, and so may whatever ends an
+// attachment. What begins, or is only recorded, can be refused, so it leaves the reserve alone.
 Room room_of(Batch const& batch) {
     bool const under_way = !batch.save_records.empty() || !batch.save_record_states.empty() ||
                            !batch.erase_records_of.empty() || !batch.save_attachments.empty() ||

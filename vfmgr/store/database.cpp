@@ -63,7 +63,7 @@ tl::unexpected<Error> cannot(std::string const& path, std::string const& what, c
     return fail(std::move(error));
 }
 
-// SQLite would make the file with the umask's mode; the journal beside it takes the file's.
+// SQLite would create the file with the umask's mode; the journal beside it takes the file's mode.
 Result<void> make_private_file(std::string const& path) {
     FileDescriptor const file(
         ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -80,7 +80,7 @@ std::uint64_t reserve_of(StoreLimits const& limits) {
     return std::min(limits.reserve_bytes, limits.bytes_max / 4);
 }
 
-// Returns how many pages there are without the reserve.
+// Returns the number of pages without the reserve.
 std::int64_t prepare(SQLite::Database& db, StoreLimits const& limits) {
     db.execAndGet("PRAGMA journal_mode = WAL");
     db.exec("PRAGMA synchronous = FULL");  // in WAL mode: an fsync at each commit
@@ -131,13 +131,13 @@ Result<Store> Store::open(std::string const& path) {
 
 Result<Store> Store::open(std::string const& path, StoreLimits const& limits) {
     VFMGR_CHECK(make_private_file(path));
-    // An in-memory stand-in gives sqlite_error() the path, should opening itself fail.
+    // The in-memory stand-in gives sqlite_error() the path if opening itself fails.
     constexpr int busy_milliseconds_max = 1000;
     auto impl = std::make_unique<Impl>(path, SQLite::Database(":memory:"));
     VFMGR_CHECK(impl->guarded(Access::read, [&](SQLite::Database& db) -> Result<void> {
         db = SQLite::Database(path, SQLite::OPEN_READWRITE, busy_milliseconds_max);
-        // One owner. Without it WAL would need shared memory, and a second vfmgrd could write what
-        // this one never sees.
+        // One owner. Without this WAL would need shared memory, and a second vfmgrd could write
+        // what this one never reads.
         db.exec("PRAGMA locking_mode = EXCLUSIVE");
         if (auto ours = check_form(*impl); !ours) return ours;
         impl->ordinary_pages_max = prepare(db, limits);

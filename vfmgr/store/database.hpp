@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SQLite file behind Store, for store/*.cpp only. SQLiteCpp throws; guarded() is where that
-// ends. Owned by Store; control thread only.
+// The SQLite file behind Store, for store/*.cpp only. SQLiteCpp throws; guarded() contains that.
+// Owned by Store; control thread only.
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -18,7 +18,7 @@ enum class Access { read, write };
 
 // Which part of a store a transaction may fill.
 enum class Room {
-    ordinary,  // all but the reserve: what begins, what is remembered, what can be refused
+    ordinary,  // all but the reserve: what begins, what is only recorded, what can be refused
     reserve,   // to the last page: what is under way and has to end
 };
 
@@ -30,7 +30,7 @@ struct Store::Impl {
     SQLite::Database database;
     std::int64_t ordinary_pages_max = 0;
 
-    // Runs `work(database)`, which returns a Result; what SQLite throws becomes unavailable.
+    // Runs `work(database)`, which returns a Result; an exception from SQLite becomes unavailable.
     template <class Work>
     auto guarded(Access access, Work work) -> std::invoke_result_t<Work, SQLite::Database&> {
         try {
@@ -41,8 +41,9 @@ struct Store::Impl {
             return fail(other_error(access, refused.what()));
         }
     }
-    // The same in one durable transaction: an error of `work` rolls all of it back. Where there is
-    // no room, the oldest of what is only remembered goes, and `work` is called once more.
+    // The same in one durable transaction: an error of `work` rolls all of it back. When there is
+    // no room, the oldest records that are kept only as history are deleted, and `work` is called
+    // once more.
     template <class Work>
     auto in_transaction(Room room, Work work) -> std::invoke_result_t<Work, SQLite::Database&> {
         auto result = attempt(room, work);
@@ -50,8 +51,8 @@ struct Store::Impl {
         return result;
     }
 
-    // Forgets history and finished operations, oldest first, while the store is near its own limit.
-    // False: nothing was, or could be, forgotten.
+    // Deletes history and finished operations, oldest first, while the store is near its own limit.
+    // False: nothing was, or could be, deleted.
     [[nodiscard]] bool make_room();
 
     [[nodiscard]] Error sqlite_error(Access access, SQLite::Exception const& refused) const;
@@ -79,7 +80,7 @@ struct Store::Impl {
     [[nodiscard]] static bool is_full(Error const& error);
 };
 
-// Milliseconds since 1970: what the columns that are compared hold.
+// Milliseconds since 1970, as in the columns that are compared.
 [[nodiscard]] inline std::int64_t milliseconds_of(Time time) {
     return std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
@@ -87,7 +88,7 @@ struct Store::Impl {
     return Time(std::chrono::milliseconds(milliseconds));
 }
 
-// Refuses another program's database and a newer vfmgrd's, before anything of it is changed.
+// Refuses another program's database and a newer vfmgrd's, before it changes anything in it.
 [[nodiscard]] Result<void> check_form(Store::Impl& store);
 // Brings the tables to this version's form, in one transaction for each version.
 [[nodiscard]] Result<void> migrate(Store::Impl& store);

@@ -28,7 +28,7 @@ tl::unexpected<Error> mark_error(std::string const& file, char const* what, char
 
 }  // namespace
 
-// Renamed into place: a reader sees all of it or nothing.
+// Renames the file into place: a reader gets all of it or nothing.
 Result<void> leave_start_mark(std::string const& file, std::string const& store) {
     std::error_code failed;
     std::filesystem::create_directories(std::filesystem::path(file).parent_path(), failed);
@@ -38,7 +38,7 @@ Result<void> leave_start_mark(std::string const& file, std::string const& store)
     FileDescriptor const out(
         ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (!out) return mark_error(file, "written", "open", errno);
-    errno = EIO;  // of a short write
+    errno = EIO;  // for a short write
     if (::write(out.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
         return mark_error(file, "written", "write", errno);
     if (::rename(fresh.c_str(), file.c_str()) != 0)
@@ -60,21 +60,22 @@ Result<std::optional<std::string>> read_start_mark(std::string const& file) {
     return text;
 }
 
-Result<std::vector<Attachment>> read_leases(std::string const& path) {
+Result<std::vector<Attachment>> read_attachments(std::string const& path) {
     Store::Impl store{path, SQLite::Database(":memory:")};
     return store.guarded(
         Access::read, [&](SQLite::Database& db) -> Result<std::vector<Attachment>> {
             db = SQLite::Database(path, SQLite::OPEN_READONLY, busy_milliseconds_max);
             if (auto ours = check_form(store); !ours) return fail(ours.error());
-            std::vector<Attachment> leases;
+            std::vector<Attachment> attachments;
             SQLite::Statement rows(db, "SELECT id, document FROM attachments ORDER BY id");
             while (rows.executeStep()) {
-                auto lease = value_of<Attachment>(store, rows.getColumn(1).getString(),
-                                                  "attachment " + rows.getColumn(0).getString());
-                if (!lease) return fail(lease.error());
-                leases.push_back(std::move(*lease));
+                auto attachment =
+                    value_of<Attachment>(store, rows.getColumn(1).getString(),
+                                         "attachment " + rows.getColumn(0).getString());
+                if (!attachment) return fail(attachment.error());
+                attachments.push_back(std::move(*attachment));
             }
-            return leases;
+            return attachments;
         });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what a daemon that is down has left: whether it ran since this host booted, and the
-// attachments in its store. For vfctl, which must not take silence for "none". It never changes the
+// Reads what a stopped daemon has left: whether it ran since this host booted, and the attachments
+// in its store. For vfctl, which must not take a missing answer for "none". It never changes the
 // store. Free functions; any thread.
 #pragma once
 
@@ -16,13 +16,13 @@ namespace vfmgr {
 // Below /run, which is empty after a boot.
 inline constexpr auto start_mark_file = "/run/vfmgr/started";
 
-// Records that vfmgrd runs, and where its store is. vfmgrd calls it before it lends anything.
+// Records that vfmgrd runs, and where its store is. vfmgrd calls it before it attaches anything.
 [[nodiscard]] Result<void> leave_start_mark(std::string const& file, std::string const& store);
 // Returns the store's path; nullopt when no vfmgrd has run since this host booted.
 [[nodiscard]] Result<std::optional<std::string>> read_start_mark(std::string const& file);
 
 // Includes what was committed only to the write-ahead log, as after kill -9. Fails with unavailable
-// when it can't be read: a running vfmgrd has the store to itself.
-[[nodiscard]] Result<std::vector<Attachment>> read_leases(std::string const& store);
+// when it can't be read: a running vfmgrd holds the store exclusively.
+[[nodiscard]] Result<std::vector<Attachment>> read_attachments(std::string const& store);
 
 }  // namespace vfmgr

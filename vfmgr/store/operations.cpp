@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What recovery and the API read back: operations, their journal, verifications.
+// Reads for recovery and the API: operations, their journal, verifications.
 #include <fmt/format.h>
 
 #include "api/types/json.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows that are not part of the flow: tokens, audit, idempotency keys, the host's seed,
-// pruning.
+// The rows apart from operations: tokens, audit, idempotency keys, the host's seed, pruning.
 #include <fmt/format.h>
 #include <sys/random.h>
 
@@ -42,9 +41,9 @@ AuditEntry audit_entry_in(SQLite::Statement& row) {
             .requests = static_cast<std::uint64_t>(row.getColumn("requests").getInt64())};
 }
 
-constexpr std::int64_t audit_rows_max = 30'000;  // of what was done, and of what was refused
+constexpr std::int64_t audit_rows_max = 30'000;  // of accepted requests, and of refused ones
 
-// With what it lost marked; never in the middle of a letter.
+// Marks the cut; never cuts inside a character.
 std::string cut(std::string const& text, std::size_t bytes_max) {
     if (text.size() <= bytes_max) return text;
     auto end = bytes_max;
@@ -112,7 +111,7 @@ Result<void> Store::append_audit(AuditEntry const& entry) {
 
 Result<void> Store::append_audits(std::vector<AuditEntry> const& entries) {
     return impl_->in_transaction(Room::ordinary, [&](SQLite::Database& db) -> Result<void> {
-        // First, so that an audit at its limit needs no more room.
+        // Deletes first, so an audit at its limit needs no more room.
         for (int const refused : {0, 1}) {
             auto const of_them = std::ranges::count(entries, refused == 1, &AuditEntry::refused);
             SQLite::Statement forget(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Room in a store: the reserve, and what is forgotten so that the rest can go on.
+// Room in a store: the reserve, and which history is deleted to make room.
 #include <array>
 
 #include "vfmgr/store/database.hpp"
@@ -8,8 +8,8 @@ namespace vfmgr {
 
 namespace {
 
-// Each takes the oldest eighth of its kind, and one at least: what was refused before what was
-// done. Unfinished operations, leases, quarantines and tokens are nobody's to forget.
+// Each deletes the oldest eighth of its kind, and at least one row: refused requests before
+// accepted ones. Unfinished operations, attachments, quarantines and tokens are never deleted.
 constexpr std::array forgettable{
     "DELETE FROM audit WHERE refused = 1 AND number <= (SELECT number FROM audit WHERE refused = 1 "
     "ORDER BY number LIMIT 1 OFFSET (SELECT count(*) / 8 FROM audit WHERE refused = 1))",
@@ -22,11 +22,11 @@ constexpr std::array forgettable{
     "number <= (SELECT number FROM verifications WHERE attachment NOT IN "
     "(SELECT id FROM attachments) ORDER BY number LIMIT 1 OFFSET (SELECT count(*) / 8 "
     "FROM verifications WHERE attachment NOT IN (SELECT id FROM attachments)))",
-    "DELETE FROM events WHERE hand_over = 0 AND number <= (SELECT number FROM events "
-    "WHERE hand_over = 0 ORDER BY number LIMIT 1 "
-    "OFFSET (SELECT count(*) / 8 FROM events WHERE hand_over = 0))",
+    "DELETE FROM events WHERE detached = 0 AND number <= (SELECT number FROM events "
+    "WHERE detached = 0 ORDER BY number LIMIT 1 "
+    "OFFSET (SELECT count(*) / 8 FROM events WHERE detached = 0))",
 };
-// When there is nothing else left: certificates, and keys that keep a request from being done
+// Deleted when nothing else is left: certificates, and keys that keep a request from being done
 // twice.
 constexpr std::array forgettable_last{
     "DELETE FROM events WHERE number <= (SELECT number FROM events ORDER BY number LIMIT 1 "
@@ -50,7 +50,7 @@ std::int64_t Store::Impl::pages_used(SQLite::Database& db) {
            db.execAndGet("PRAGMA freelist_count").getInt64();
 }
 
-// Whoever takes nothing more may always write, so that a store can shrink.
+// A write that takes no more pages is always allowed, so that a store can shrink.
 bool Store::Impl::leaves_reserve(SQLite::Database& db, std::int64_t pages_before) const {
     auto const now = pages_used(db);
     return now <= ordinary_pages_max || now <= pages_before;
@@ -70,7 +70,7 @@ bool Store::Impl::is_full(Error const& error) {
 
 bool Store::Impl::make_room() {
     auto const made = guarded(Access::write, [&](SQLite::Database& db) -> Result<bool> {
-        // A full file system is not the store's doing, and forgetting would not empty it.
+        // A full file system is not the store's doing, and deleting rows would not empty it.
         if (pages_used(db) < ordinary_pages_max - ordinary_pages_max / 8) return false;
         auto const enough = ordinary_pages_max - ordinary_pages_max / 4;
         SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);

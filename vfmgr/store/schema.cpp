@@ -10,7 +10,7 @@ namespace vfmgr {
 
 namespace {
 
-// Columns exist for what is looked up or ordered by; the rest is the value's own JSON.
+// Columns exist for what is searched or sorted by; the rest is the value's own JSON.
 constexpr char const* version_1 = R"sql(
 CREATE TABLE host (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE pfs (pci TEXT PRIMARY KEY, document TEXT NOT NULL) STRICT;
@@ -45,8 +45,7 @@ CREATE TABLE idempotency (
     created_ms INTEGER NOT NULL) STRICT;
 )sql";
 
-// SQLite writes a row as a whole: what a step is and how it is undone can be long and never
-// changes, and its state does.
+// SQLite writes a row as a whole. A step and its undo can be long and never change; the state does.
 constexpr char const* version_3 = R"sql(
 CREATE TABLE steps (
     operation TEXT NOT NULL REFERENCES operations (id) ON DELETE CASCADE,
@@ -60,8 +59,8 @@ INSERT INTO states SELECT operation, seq, state FROM journal;
 DROP TABLE journal;
 )sql";
 
-// A VF's history outlives its leases. Of runs that came before, the VF is known where their lease
-// is; the others keep none. A document that can't be read is load()'s to complain about.
+// A VF's history outlives its attachments. The VF of an earlier run is known through its
+// attachment; a run without one gets no VF. load() reports a document that can't be read.
 constexpr char const* version_4 = R"sql(
 ALTER TABLE verifications ADD COLUMN pf TEXT;
 ALTER TABLE verifications ADD COLUMN vf INTEGER;
@@ -79,7 +78,7 @@ CREATE TABLE firmware_tries (card TEXT PRIMARY KEY, document TEXT NOT NULL) STRI
 CREATE TABLE rdma_links (name TEXT PRIMARY KEY, document TEXT NOT NULL) STRICT;
 )sql";
 
-// AUTOINCREMENT: a number that was told is never given again, also when its row is gone.
+// AUTOINCREMENT: a number that was reported is never used again, even when its row is gone.
 constexpr char const* version_6 = R"sql(
 CREATE TABLE events (
     number INTEGER PRIMARY KEY AUTOINCREMENT, pf TEXT NOT NULL, vf INTEGER,
@@ -87,8 +86,8 @@ CREATE TABLE events (
 CREATE INDEX events_by_vf ON events (pf, vf, number);
 )sql";
 
-// A lease's events are found by it, and its end, which holds the certificate, is kept apart from
-// what else happened to the VF: a storm of drift pushes no certificate out.
+// An attachment's events are found by it. Its end, which holds the certificate, is kept apart from
+// the VF's other events: a storm of drift pushes no certificate out.
 constexpr char const* version_7 = R"sql(
 ALTER TABLE events ADD COLUMN attachment TEXT;
 ALTER TABLE events ADD COLUMN hand_over INTEGER NOT NULL DEFAULT 0;
@@ -99,9 +98,9 @@ DROP INDEX events_by_vf;
 CREATE INDEX events_by_vf ON events (pf, vf, hand_over, number);
 )sql";
 
-// What was refused is kept apart from what was done, so that no flood of the one pushes the other
-// out, and a row may stand for many requests. Earlier entries could be as long as a request's
-// header: those are what fills a store, and they are cut before anything else is made.
+// Refused requests are kept apart from accepted ones, so neither kind can push the other out by its
+// number, and a row may stand for many requests. Earlier entries could be as long as a request's
+// header: those fill a store, and they are cut before anything else is made.
 constexpr char const* version_8 = R"sql(
 DELETE FROM audit WHERE number <= (SELECT max(number) - 60000 FROM audit);
 UPDATE audit SET who = substr(who, 1, 128), request_id = substr(request_id, 1, 64),
@@ -113,14 +112,37 @@ UPDATE audit SET refused = 1 WHERE outcome >= '4' AND outcome < '6';
 CREATE INDEX audit_by_refusal ON audit (refused, number);
 )sql";
 
-// Of PFs that were managed or lent from before, nobody noted what they are: the first look that
-// reads them does.
+// The identities of PFs that were managed or had attachments before were not stored: the first
+// observation that reads them stores them.
 constexpr char const* version_9 = R"sql(
 CREATE TABLE pf_identities (pci TEXT PRIMARY KEY, document TEXT NOT NULL) STRICT;
 )sql";
 
+// Words of the API changed, which documents hold as JSON. A member's name is recognised by its
+// quotes and its colon: inside of a JSON string quotes are escaped.
+constexpr char const* version_10 = R"sql(
+ALTER TABLE events RENAME COLUMN hand_over TO detached;
+UPDATE attachments SET document = replace(document, '"vm_name":', '"vm":');
+UPDATE quarantine SET document = replace(document, '"vm_name":', '"vm":');
+UPDATE rdma_links SET document = replace(document, '"netdev":', '"ifname":');
+UPDATE operations SET document = replace(replace(replace(replace(replace(document,
+    '"vm_name":', '"vm":'), '"seen_at":', '"observed_at":'), '"lent":', '"attached":'),
+    '"released":', '"detached":'), '"put_back":', '"restored":') WHERE document LIKE '%"seen_at":%';
+UPDATE events SET document = replace(replace(replace(replace(replace(document,
+    '"vm_name":', '"vm":'), '"seen_at":', '"observed_at":'), '"lent":', '"attached":'),
+    '"released":', '"detached":'), '"put_back":', '"restored":');
+UPDATE events SET document = json_set(document, '$.kind', CASE document ->> '$.kind'
+    WHEN 'lent' THEN 'attached' WHEN 'lending_failed' THEN 'attach_failed' ELSE 'detached' END)
+    WHERE json_valid(document) AND document ->> '$.kind' IN ('lent', 'lending_failed', 'returned');
+UPDATE steps SET
+    step = replace(replace(replace(replace(step, '"leg":', '"interface":'), '"vm_name":', '"vm":'),
+        '"add_vlan_leg"', '"add_vlan_interface"'), '"remove_vlan_leg"', '"remove_vlan_interface"'),
+    undo = replace(replace(replace(replace(undo, '"leg":', '"interface":'), '"vm_name":', '"vm":'),
+        '"add_vlan_leg"', '"add_vlan_interface"'), '"remove_vlan_leg"', '"remove_vlan_interface"');
+)sql";
+
 constexpr std::array migrations{version_1, version_2, version_3, version_4, version_5,
-                                version_6, version_7, version_8, version_9};
+                                version_6, version_7, version_8, version_9, version_10};
 constexpr int newest = static_cast<int>(migrations.size());
 constexpr int application_id = 0x76666d67;  // "vfmg"
 
@@ -153,7 +175,8 @@ Result<void> migrate(Store::Impl& store) {
         int version = db.execAndGet("PRAGMA user_version").getInt();
         for (; version < newest; ++version)
             db.exec(migrations.at(static_cast<std::size_t>(version)));
-        // Written even when nothing changed: a store that can't be written must not start.
+        // Written even when nothing changed: the daemon must not start with a store that can't be
+        // written.
         db.exec(fmt::format("PRAGMA application_id = {}", application_id));
         db.exec(fmt::format("PRAGMA user_version = {}", newest));
         return {};

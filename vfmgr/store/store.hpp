@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What survives a crash: desired state, leases, operations with their journal, tokens,
-// verifications, audit; one SQLite file, mode 0600. Called by the control thread only. Every write
-// is durable (synchronous=FULL) when its call returns. An Error is Problem::unavailable: the daemon
-// is then read-only.
+// The state that survives a crash: desired state, attachments, operations with their journal,
+// tokens, verifications, audit; one SQLite file, mode 0600. Called by the control thread only.
+// Every write is durable (synchronous=FULL) when its call returns. An Error is
+// Problem::unavailable: the daemon is then read-only.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace vfmgr {
 
-// One step of an operation, as the journal holds it. `undo` is what puts back what was seen before.
+// One step of an operation, as the journal holds it. `undo` restores what was observed before.
 struct JournalRecord {
     std::uint32_t seq = 0;
     Step step;
@@ -32,7 +32,7 @@ struct UnfinishedOperation {
     std::vector<JournalRecord> records;  // by seq, ascending
 };
 
-// What an Idempotency-Key was used for: the same request again is answered with that operation.
+// What an Idempotency-Key was used for: the same request again gets that operation as its answer.
 struct IdempotencyRecord {
     std::string key;
     std::string request_hash;
@@ -41,8 +41,7 @@ struct IdempotencyRecord {
     bool operator==(IdempotencyRecord const&) const = default;
 };
 
-// Several changes that become durable together, or not at all. Collects values; Store::commit does
-// it.
+// Changes that become durable together, or not at all. Collects values; Store::commit writes them.
 struct Batch {
     std::vector<std::pair<PciAddress, DesiredPf>> save_pfs;
     std::vector<PciAddress> erase_pfs;
@@ -58,7 +57,7 @@ struct Batch {
     std::vector<PciAddress> erase_identities;
     std::vector<Operation> save_operations;
     std::vector<IdempotencyRecord> save_idempotency;
-    // Into the history of their VF and of their attachment.
+    // Go into the history of their VF and of their attachment.
     std::vector<std::pair<VfId, Verification>> save_verifications;
     std::vector<HistoryEvent> save_events;  // each with a number of its own, above last_event()
     struct Record {
@@ -71,7 +70,7 @@ struct Batch {
         std::uint32_t seq = 0;
         StepState state = StepState::intended;
     };
-    std::vector<RecordState> save_record_states;  // of records that were saved before
+    std::vector<RecordState> save_record_states;  // for records that were saved before
     std::vector<std::string>
         erase_records_of;  // operation ids: the journal of a finished operation
 };
@@ -93,21 +92,23 @@ struct AuditEntry {
     std::string action;  // "POST /v1/attachments"
     std::string subject;
     std::string outcome;         // the status: "202"
-    bool refused = false;        // kept apart from what was done
-    std::uint64_t requests = 1;  // more: those of one minute that have no entries of their own
+    bool refused = false;        // kept apart from accepted requests
+    std::uint64_t requests = 1;  // more: stands for one minute's requests without entries of their
+                                 // own
     bool operator==(AuditEntry const&) const = default;
 };
 
 struct StoreLimits {
-    // Near it what was remembered longest is forgotten; reached, "the store is full", read-only.
+    // Near this limit the oldest history is deleted; at it, "the store is full", read-only.
     std::uint64_t bytes_max = std::uint64_t{1} << 30;
-    // Part of that, kept for operations under way and for detaching; a quarter of it at most.
+    // Part of bytes_max, reserved for operations under way and for detaching; a quarter of it at
+    // most.
     std::uint64_t reserve_bytes = std::uint64_t{16} << 20;
 };
 
 class Store {
   public:
-    // Makes or migrates the file. Fails loudly: no journal, no service.
+    // Makes or migrates the file. Fails loudly: without a journal there is no service.
     [[nodiscard]] static Result<Store> open(std::string const& path);
     [[nodiscard]] static Result<Store> open(std::string const& path, StoreLimits const& limits);
     Store(Store&&) noexcept;
@@ -123,37 +124,37 @@ class Store {
     [[nodiscard]] Result<std::vector<Operation>> operations(std::size_t limit);
     // Newest first; 100 are kept for each attachment.
     [[nodiscard]] Result<std::vector<Verification>> verifications(std::string const& attachment);
-    // Newest first, of every lease that the VF had; 200 are kept for each VF.
+    // Newest first, of every attachment that the VF had; 200 are kept for each VF.
     [[nodiscard]] Result<std::vector<Verification>> verifications(VfId const& vf);
 
-    // What happened to the VF, also with all VFs of its PF; newest first. 1000 are kept for each
-    // VF, and 1000 of the PF itself, however old; and 1000 ends of leases on each VF apart from
-    // those, since they hold the certificates.
+    // Returns events of the VF, and those of all VFs of its PF; newest first. 1000 are kept for
+    // each VF, and 1000 of the PF itself, however old; and 1000 ends of attachments on each VF
+    // apart from those, since they hold the certificates.
     [[nodiscard]] Result<std::vector<HistoryEvent>> events(VfId const& vf);
-    // What of that happened to the attachment, newest first; also when it is gone.
+    // Returns those of the attachment, newest first, even when it is gone.
     [[nodiscard]] Result<std::vector<HistoryEvent>> events(std::string const& attachment);
-    // 0: there was none yet.
+    // 0: there are no events yet.
     [[nodiscard]] Result<std::uint64_t> last_event();
-    // The highest that was ever saved, also of what is erased since; 0: none, or by an older
+    // The highest that was ever saved, including erased ones; 0: none, or saved by an older
     // version.
     [[nodiscard]] Result<std::uint64_t> last_revision();
 
     [[nodiscard]] Result<void> save_token(Token const& token);
     [[nodiscard]] Result<std::vector<Token>> tokens();
-    // false: there was none.
+    // false: there was no such token.
     [[nodiscard]] Result<bool> erase_token(std::string const& id);
 
-    // Texts that are too long are cut. 30,000 of what was done are kept, and as many of what was
-    // refused: under 64 MiB, however long ago.
+    // Cuts texts that are too long. Keeps 30,000 entries of accepted requests, and as many of
+    // refused ones: under 64 MiB, however old.
     [[nodiscard]] Result<void> append_audit(AuditEntry const& entry);
     [[nodiscard]] Result<void> append_audits(std::vector<AuditEntry> const& entries);
     [[nodiscard]] Result<std::vector<AuditEntry>> audit(std::size_t limit);
 
-    // Within 24 hours of `now`.
+    // Finds keys used within 24 hours of `now`.
     [[nodiscard]] Result<std::optional<IdempotencyRecord>> idempotency(std::string const& key,
                                                                        Time now);
-    // Finished operations, audit, idempotency records and verifications of former leases, older
-    // than 30 days.
+    // Deletes finished operations, audit, idempotency records and verifications of former
+    // attachments, older than 30 days.
     [[nodiscard]] Result<void> prune(Time now);
     // 32 hex digits, made once for this host and kept: chosen MACs derive from it.
     [[nodiscard]] Result<std::string> host_seed();

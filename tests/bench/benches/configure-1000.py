@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Five attributes of 1,000 VFs: execute() with its journal on disk beside `ip -batch`.
 
-Ours looks at the host before, so that it can be undone, and after, and reads the VFs back. The peer
-reads nothing, so what reading takes is left out of the figure and shown beside it.
+Ours observes the host before, to be able to undo, and after, and reads the VFs back. The peer reads
+nothing, therefore the figure leaves the reading out, and it is shown beside it.
 """
 
 from statistics import median

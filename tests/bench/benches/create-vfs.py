@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """7 igb and 120 nvme VFs created and bound to vfio-pci: ours beside a shell loop.
 
-The loop is what an admin writes: it keeps the host's drivers off, creates, binds. What it spends
-outside its own process's code is what the kernel needs (the writes, and the waits inside of them).
-Ours guards, awaits the links and clears every override besides.
+The loop is what an admin writes: it keeps the host's drivers off, creates, binds. Its time outside
+of its own process's code is the kernel's (the writes, and the waits inside of them). Ours also
+guards, awaits the links and clears every override.
 """
 
 import json
@@ -28,7 +28,7 @@ for vf in virtfn*; do
 done
 echo 1 >sriov_drivers_autoprobe
 """
-# Seconds of real time, and of the shell's own time in user mode.
+# Real time, and the shell's own time in user mode, in seconds.
 TIMED = "TIMEFORMAT='%R %U'; time COMMAND"
 
 
@@ -54,7 +54,7 @@ def run(lab):
             peer, user = timed(lab, command, pci, count)
             took, _ = timed(lab, ours.replace("NAME", name), pci, count)
             sums = [sums[0] + took, sums[1] + peer]
-            if number:  # the first one loads modules
+            if number:  # the first round loads modules
                 kernel[name].round(took, peer - user)
         if number:
             whole.round(*sums)
@@ -64,7 +64,7 @@ def run(lab):
 
 
 def timed(lab, command, pci, count):
-    """Runs it, and takes the VFs away again."""
+    """Runs the command and returns its times, then removes the VFs."""
     shown = lab.host.run(["bash", "-c", TIMED.replace("COMMAND", f"{command} >/dev/null")],
                          timeout=300)
     folder = f"/sys/bus/pci/devices/{pci}"

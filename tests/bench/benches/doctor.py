@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """doctor beside the three commands that show an admin a part of what it judges.
 
-vfctl looks itself, so that its reading is measured, not the daemon's. It ends with 1 when a check
-fails, which is no matter here.
+vfctl reads the machine itself, which measures its reading and not the daemon's. It exits with 1
+when a check fails, which does not matter here.
 """
 
 from figures import ROUNDS, Figures, seconds

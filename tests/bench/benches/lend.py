@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A VF into a running VM and out again: vfctl beside a script of iproute2, sysfs and virsh.
 
-The peer's script is what an admin writes: it sets the VF up, binds it, attaches it, and on the way
-back waits until libvirt's live XML no longer has it. It keeps no journal, guards nothing, resets
-nothing and checks nothing, so ours may cost more; how much more is the question.
+The peer's script is what an admin writes: it configures the VF, binds it, attaches it, and on
+detach waits until libvirt's live XML no longer has it. It keeps no journal, guards nothing, resets
+nothing and checks nothing, therefore ours may cost more; the bench shows how much more.
 """
 
 from figures import ROUNDS, Figures, seconds
@@ -11,7 +11,7 @@ from vflab.product import Product
 
 VM = "bench-vm"
 MAC = "52:54:00:be:00:01"
-# Another: vfmgr looks at what others do every 5 s, and would refuse a MAC that it has just seen.
+# Another MAC: vfmgr observes changes by others every 5 s, and would refuse one in use just before.
 PEER_MAC = "52:54:00:be:00:02"
 HOSTDEV = """<hostdev mode='subsystem' type='pci' managed='no'><source><address domain='0x{}'
 bus='0x{}' slot='0x{}' function='0x{}'/></source></hostdev>"""
@@ -40,16 +40,17 @@ def run(lab):
     lab.host.write("/run/bench-in", PEER_IN.format(**names))
     lab.host.write("/run/bench-out", PEER_OUT.format(**names))
     into = f"vfctl attach {VM} --pf {product.pf} --vf 0 --mac {MAC} --vlan 100 --trust on"
-    lent = Figures(lab, "lend", "s", into, "bench-in: ip link set vf, drivers_probe, virsh attach")
+    attached = Figures(lab, "attach", "s", into,
+                       "bench-in: ip link set vf, drivers_probe, virsh attach")
     back = Figures(lab, "take-back", "s", f"vfctl detach {VM}",
                    "bench-out: virsh detach, wait for the live XML, unbind, ip link set vf")
     for _ in range(ROUNDS):
         ours_in, ours_out = seconds(lab, into), seconds(lab, f"vfctl detach {VM}")
         peer_in, peer_out = seconds(lab, "sh /run/bench-in"), seconds(lab, "sh /run/bench-out")
-        lent.round(ours_in, peer_in)
+        attached.round(ours_in, peer_in)
         back.round(ours_out, peer_out)
         lab.check_equal(lab.observe.hostdevs(VM), [], "left in the VM after a round")
-    lent.report()
+    attached.report()
     back.report()
     lab.host.run("rm /run/bench-vf.xml /run/bench-in /run/bench-out")
     product.leave()

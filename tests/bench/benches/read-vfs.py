@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""330 VFs read whole and right, where `ip -d link show` ends with "Truncated VF list".
+"""330 VFs read completely and correctly, where `ip -d link show` ends with "Truncated VF list".
 
-An attribute's length has 16 bits, the list's of all VFs, too. iproute2 asks for statistics, with
-which 221 VFs fit; without them 334 do.
+An attribute's length has 16 bits, and so has the length of the list of all VFs. iproute2 requests
+statistics, with which 221 VFs fit; without them 334 do.
 """
 
 from figures import ROUNDS, Figures, seconds
@@ -24,7 +24,7 @@ def run(lab):
     for _ in range(ROUNDS):
         figures.round(seconds(lab, probe), seconds(lab, show))
     found = {vf["index"]: vf["settings"] for vf in lab.host.run(probe).json()}
-    right = [vf for vf in range(VFS) if found.get(vf, {}).items() >= wanted(vf).items()]
+    right = [vf for vf in range(VFS) if found.get(vf, {}).items() >= expected(vf).items()]
     lab.check_equal((len(found), len(right)), (VFS, VFS), "VFs that we read, and read right")
     lab.count("VFs read right", len(right))
     said = lab.host.run(show, check=False)
@@ -34,8 +34,8 @@ def run(lab):
     port.remove()
 
 
-def wanted(vf):
-    """What round 0 sets, and what netdevsim begins with."""
+def expected(vf):
+    """Returns the values that round 0 sets, and netdevsim's initial ones."""
     return {"mac": f"02:00:00:00:{vf // 256:02x}:{vf % 256:02x}",
             "vlan": {"id": 100, "qos": 0, "proto": "802.1q"}, "spoofchk": True, "trust": True,
             "query_rss": True, "link_state": "auto", "min_tx_rate_mbps": 0, "max_tx_rate_mbps": 0}

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vfmgrd's start with 8 PFs, 960 VFs and as many leases, until all is seen and as it is wanted.
+"""vfmgrd's start with 8 PFs, 960 VFs and as many attachments, until all is as desired.
 
-While it is stopped somebody changes a VF of each PF, which mode enforce puts back: the end is that
-GET /readyz tells no drift, and then iproute2 is asked about what was changed. The clock starts
-before systemd is asked to start it; how long an earlier one took to stop is not in it.
+While it is stopped another program changes a VF of each PF, which mode enforce repairs: the end is
+that GET /readyz reports no drift, and iproute2 then confirms the repairs. The clock starts before
+systemd is asked to start it; the time that an earlier one took to stop is not included.
 
-The peer is what an admin types to see the same, which compares nothing and puts nothing back:
-`ip link show` of each PF, and a readlink of each VF's driver. It gets nothing done faster by one
-readlink for all of them, which is shown beside it.
+The peer is what an admin types to see the same, which compares nothing and repairs nothing: `ip
+link show` of each PF, and a readlink of each VF's driver. One readlink for all of them makes it no
+faster in any step; that is shown beside it.
 """
 
 from figures import Figures, seconds
@@ -18,7 +18,7 @@ from vflab.usage import memory
 BOOT = "own"
 IOMMU = False  # vflab.many_vfs
 DEADLINE_SECONDS = 3600
-ROUNDS = 5  # of a minute each, by far most of which goes into what is not measured
+ROUNDS = 5  # of a minute each, most of which goes into what is not measured
 RATIO_MAX = 3
 MEMORY_MIB_MAX = 64
 OURS = """systemctl start --no-block vfmgrd
@@ -34,7 +34,7 @@ def run(lab):
     with LabPfs(lab, *KINDS) as nics:
         many = ManyVfs(lab, nics)
         many.make("enforce")
-        many.lend()
+        many.attach()
         measure(lab, many)
         many.leave()
 
@@ -59,4 +59,4 @@ def measure(lab, many):
         resident.round(memory(lab, "vfmgrd"), memory(lab, "libvirtd"))
     for figures in (usual, one, resident):
         figures.report()
-    lab.check_equal(many.lent(), PFS * VFS, "VFs lent at the end")
+    lab.check_equal(many.attached(), PFS * VFS, "VFs attached at the end")

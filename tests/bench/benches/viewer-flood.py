@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator notices of a viewer who fires writes as fast as the daemon answers.
+"""An operator's latency while a viewer sends writes as fast as the daemon answers.
 
-Both come over TLS with tokens, from addresses of their own; the daemon is the real one, on fakes.
-An operator's request, every 20 ms: a look at the PFs, at the operations, or a dry run. Peer is the
-same without the flood, directly before. The viewer's writes are denied, with paths as long as a
-request may have, on as many connections as one address may.
+Both connect over TLS with tokens, from addresses of their own; the daemon is the real one, on
+fakes. The operator sends a request every 20 ms: reads the PFs or the operations, or makes a dry
+run. The peer is the same without the flood, directly before. The viewer's writes are denied, with
+paths of the maximum length, on as many connections as one address may have.
 """
 
 import contextlib
@@ -49,7 +49,7 @@ def fire(port, token, stop, answered):
 
 
 def flood(port, token, stop, answered):
-    """In a process of its own: its work is not the operator's delay."""
+    """Runs in a process of its own, to keep its work out of the operator's delay."""
     threads = [threading.Thread(target=fire, args=(port, token, stop, answered))
                for _ in range(CONNECTIONS)]
     for thread in threads:
@@ -60,7 +60,7 @@ def flood(port, token, stop, answered):
 
 @contextlib.contextmanager
 def flooded(port, token, answered):
-    """Its end is awaited also where the operator's requests fail."""
+    """Awaits the flood's end also when the operator's requests fail."""
     stop = multiprocessing.Event()
     attack = multiprocessing.Process(target=flood, args=(port, token, stop, answered))
     attack.start()
@@ -72,7 +72,7 @@ def flooded(port, token, answered):
 
 
 def p99_ms(connection, token, seconds):
-    """Of the requests of an operator who asks one after the other."""
+    """Returns the p99 of an operator who sends one request after the other."""
     times, until, number = [], time.monotonic() + seconds, 0
     while time.monotonic() < until:
         method, path, body = LOOKS[number % len(LOOKS)]
@@ -100,7 +100,7 @@ def run(lab, seconds=SECONDS):
         who = "token:" + next(token["id"] for token in daemon.ask("GET", "/v1/tokens")[1]["items"]
                               if token["role"] == "viewer")
         connection = TlsConnection(daemon.port, "127.0.0.2")
-        p99_ms(connection, operator, 1)  # what is slow once
+        p99_ms(connection, operator, 1)  # what is slow only once
         figures = Figures(lab, "viewer-flood", "ms", "p99 of an operator's requests in the flood",
                           "the same without it", ratio_max=RATIO_MAX)
         answered = multiprocessing.Array("q", 3)

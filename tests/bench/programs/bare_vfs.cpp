@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peer of the bench configure-1000-bare: the least that sets five attributes of all VFs of a
-// netdevsim port, with libmnl, the library for programs that want no more. Nothing is looked up but
-// the port's number, nothing read and nothing checked but the ACK. In the emulated host:
+// The peer of the bench configure-1000-bare: the minimum that sets five attributes of all VFs of a
+// netdevsim port, with libmnl, a minimal netlink library. It looks up only the port's number, reads
+// nothing and checks only the ACK. In the emulated host:
 //   bare_vfs NETDEV VFS ROUND REPEATS
-// Prints as JSON what it took: the median of so many rounds with numbers from ROUND on. Before each
-// the VFs are read, which is not timed: ours does so after each, and an emulator takes longer where
-// something else ran before.
+// Prints as JSON the time it took: the median of REPEATS rounds, numbered from ROUND on. Before
+// each round it reads the VFs, untimed: ours reads them after each, and an emulator is slower after
+// other code has run.
 #include <libmnl/libmnl.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
@@ -36,7 +36,7 @@ void put(nlmsghdr* message, std::uint16_t type, T const& value) {
     mnl_attr_put(message, type, sizeof value, &value);
 }
 
-// The values of configure_vfs.
+// Same values as configure_vfs.
 void put_vf(nlmsghdr* message, Round const& round, std::uint32_t vf) {
     bool const even = round.number % 2 == 0;
     auto* const info = mnl_attr_nest_start(message, IFLA_VF_INFO);
@@ -74,7 +74,7 @@ nlmsghdr* begin(std::span<char> memory, std::uint16_t type, int flags, int ifind
     return message;
 }
 
-// The end of the program when the kernel refuses.
+// Ends the program when the kernel refuses.
 void send_and_wait(mnl_socket* socket, nlmsghdr const* message, std::span<char> answer) {
     if (mnl_socket_sendto(socket, message, message->nlmsg_len) < 0) give_up("bare_vfs: send");
     auto const size = mnl_socket_recvfrom(socket, answer.data(), answer.size());

@@ -2,13 +2,13 @@
 // Times five attributes of all VFs of a netdevsim port, for the benches configure-1000 and
 // configure-1000-bare. In the emulated host:
 //   configure_vfs execute|perform NETDEV VFS ROUND REPEATS
-//       prints JSON, medians of so many rounds with numbers from ROUND on: `seconds` in all, of
-//       them `looks` at the host (execute, before and after) and `read_back`, from when perform()
-//       begins to read the VFs back to its end: reading and comparing. Without those two `net`.
-//       One process, as a PF's worker is one: the PF stays open from the first round on, and an
+//       prints JSON, medians of REPEATS rounds numbered from ROUND on: `seconds` in total, which
+//       include `looks` at the host (execute, before and after) and `read_back`, from perform()'s
+//       first read of the VFs to its end: reading and comparing. `net` excludes those two.
+//       One process, like a PF's worker: the PF stays open from the first round on, and an
 //       emulator takes its time where code runs for the first time.
 //   configure_vfs check NETDEV VFS ROUND
-//       ends with 1 unless every VF is as that round, whoever ran it, leaves it.
+//       exits with 1 unless every VF is as that round leaves it, whichever program ran it.
 #include <fmt/format.h>
 #include <net/if.h>
 
@@ -27,7 +27,7 @@ using vfmgr::Deadline;
 using vfmgr::NlSocket;
 using ReadVfs = vfmgr::Result<vfmgr::VfSettings>(NlSocket&, std::string const&, int, Deadline);
 
-// The linker puts the second in the place of the first (--wrap), which tells when reading began.
+// The linker replaces the first by the second (--wrap), which records when reading began.
 ReadVfs really_read asm("__real_" READ_VF_SETTINGS);
 ReadVfs timed_read asm("__wrap_" READ_VF_SETTINGS);
 
@@ -44,7 +44,7 @@ PciAddress const pf{0, 1, 0, 0};
 struct Bench {
     std::string netdev;
     std::uint16_t vfs = 0;
-    std::uint8_t round = 0;  // so that each round changes every value that it can
+    std::uint8_t round = 0;  // makes each round change every value that it can
 };
 
 struct Took {
@@ -84,7 +84,7 @@ ConfigureVfs step_of(Bench const& bench) {
     return step;
 }
 
-// --- what is so afterwards, whoever did it ---
+// --- the result, whichever program ran ---
 
 VfSettings read_all(Bench const& bench) {
     auto socket = NlSocket::open(NlProtocol::route).value();
@@ -96,16 +96,16 @@ VfSettings read_all(Bench const& bench) {
 
 void check(Bench const& bench) {
     auto const settings = read_all(bench);
-    for (auto const& [index, wanted] : step_of(bench).changes) {
+    for (auto const& [index, expected] : step_of(bench).changes) {
         auto const found = settings.find(index);
-        if (found == settings.end() || overlay(found->second, wanted) != found->second)
+        if (found == settings.end() || overlay(found->second, expected) != found->second)
             give_up(fmt::format("VF {} is not as it was set", index));
     }
 }
 
 // --- ours ---
 
-// netdevsim is no PCI device: a sysfs of our own says which network device the PF has.
+// netdevsim is no PCI device: a sysfs of our own maps the PF to its network device.
 LinuxKernelRoots roots_in(test::TemporaryFolder const& folder, Bench const& bench) {
     namespace fs = std::filesystem;
     auto const device = folder.path() / "bus/pci/devices" / to_string(pf);
@@ -135,7 +135,7 @@ class TimedKernel : public Kernel {
         took.looks += seconds_since(began);
         return seen;
     }
-    // Reading the VFs back is the last that it does.
+    // Reading the VFs back is its last action.
     Result<Observed> perform(KernelStep const& step, Deadline deadline) override {
         reading_began.reset();
         auto done = kernel_.perform(step, deadline);
@@ -153,7 +153,7 @@ class TimedKernel : public Kernel {
     LinuxKernel kernel_;
 };
 
-// As the daemon has done long before: names are looked up, and the undo will know all VFs.
+// Observes, as the daemon has long before: names get looked up, and the undo will know all VFs.
 void look_first(Kernel& kernel, Bench const& bench) {
     auto const seen = kernel.observe(pf);
     if (!seen) give_up(seen.error().detail);

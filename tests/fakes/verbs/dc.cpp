@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mlx5's DC, as libmlx5 and the kernel's driver take it.
+// mlx5's DC, as libmlx5 and the kernel's driver accept it.
 #include <arpa/inet.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ void set_target(mlx5dv_qp_ex* addressed, ibv_ah* to, std::uint32_t target, std::
     }
 }
 
-// Only what send_ops_flags named can be posted, to a pair that is ready, with address and bytes.
+// Posts only what send_ops_flags named, on a pair that is ready, with address and bytes.
 int finish(ibv_qp_ex* verbs) {
     Held const lock(objects().mutex, std::adopt_lock);
     auto& pair = pair_of(verbs);
@@ -80,7 +80,7 @@ ibv_qp* refuse(int error_number) {
     return nullptr;
 }
 
-ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex* wanted, mlx5dv_qp_init_attr* own) {
+ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex* expected, mlx5dv_qp_init_attr* own) {
     Held const lock(objects().mutex);
     auto const type = own->dc_init_attr.dc_type;
     bool const target = type == MLX5DV_DCTYPE_DCT;
@@ -89,20 +89,20 @@ ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex* wanted, mlx5dv_qp_init
     if (refused != 0) return refuse(refused);
     auto const mask = std::uint32_t{IBV_QP_INIT_ATTR_PD} |
                       (target ? 0U : std::uint32_t{IBV_QP_INIT_ATTR_SEND_OPS_FLAGS});
-    if (wanted->qp_type != IBV_QPT_DRIVER || own->comp_mask != MLX5DV_QP_INIT_ATTR_MASK_DC ||
-        wanted->comp_mask != mask || !wanted->pd || !wanted->send_cq || !wanted->recv_cq ||
-        target != (wanted->srq != nullptr) || (!target && wanted->cap.max_send_wr == 0))
+    if (expected->qp_type != IBV_QPT_DRIVER || own->comp_mask != MLX5DV_QP_INIT_ATTR_MASK_DC ||
+        expected->comp_mask != mask || !expected->pd || !expected->send_cq || !expected->recv_cq ||
+        target != (expected->srq != nullptr) || (!target && expected->cap.max_send_wr == 0))
         return refuse(EINVAL);
     auto& made = objects().pairs.emplace_back();
     made.dc = type;
     if (target) made.key = own->dc_init_attr.dct_access_key;
-    made.operations = target ? 0 : wanted->send_ops_flags;
+    made.operations = target ? 0 : expected->send_ops_flags;
     auto& base = made.verbs.qp_base;
     base.context = context;
-    base.pd = wanted->pd;
-    base.send_cq = wanted->send_cq;
-    base.recv_cq = wanted->recv_cq;
-    base.srq = wanted->srq;
+    base.pd = expected->pd;
+    base.send_cq = expected->send_cq;
+    base.recv_cq = expected->recv_cq;
+    base.srq = expected->srq;
     base.qp_type = IBV_QPT_DRIVER;
     base.qp_num = target ? no_number_yet : ++objects().next_number;
     made.verbs.wr_start = start;
@@ -162,7 +162,7 @@ int modify_initiator(Pair& pair, ibv_qp_attr const& to, int mask) {
     return 0;
 }
 
-// qp_state_table of the kernel's ib_modify_qp_is_ok(), of the states that are gone through here.
+// The kernel's qp_state_table of ib_modify_qp_is_ok(), for the states passed through here.
 struct Change {
     ibv_qp_state from, to;
     int required, optional;

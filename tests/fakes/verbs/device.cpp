@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device, its domains, memory and completion queues.
+// The device, its PDs, MRs and CQs.
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

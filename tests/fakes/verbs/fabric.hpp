@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An RDMA device in this process, for both ends of a test: libibverbs' calls and, of libmlx5, those
-// of DC. It carries bytes from memory to memory, and refuses what the kernel's driver of mlx5 does
-// (ib_modify_qp_is_ok(), mlx5_ib_modify_dct(), modify_dci_qp_is_ok(), create_dct()): attributes
-// that are missing or too many, states out of order, objects that others still need. One port with
-// two addresses: the host's and the guest's. A program that links it has no other RDMA device. Any
+// An in-process RDMA device for both ends of a test: libibverbs' calls and libmlx5's calls for DC.
+// It carries bytes from memory to memory, and refuses what the kernel's mlx5 driver refuses
+// (ib_modify_qp_is_ok(), mlx5_ib_modify_dct(), modify_dci_qp_is_ok(), create_dct()): missing or
+// excess attributes, states out of order, objects that others still need. One port with two
+// addresses: the host's and the guest's. A program that links it has no other RDMA device. Any
 // thread.
 #pragma once
 
@@ -25,25 +25,25 @@
 
 namespace vfmgr::fakes {
 
-// What the device is like, and what it did.
+// The device's properties, and what it did.
 struct Fabric {
     std::vector<ibv_gid> gids;  // of port 1, by index; none: there is no device
     std::uint32_t vendor_id = 0x02c9;
     bool is_mlx5 = true;
     int refuse_target = 0, refuse_initiator = 0;  // errno of mlx5dv_create_qp
-    bool loses_dc = false;                        // what goes over DC arrives nowhere
-    bool spoils_dc = false;                       // one bit of each write over DC is another
-    bool no_receives = false;  // of a shared receive queue: posted, and never used
+    bool loses_dc = false;                        // DC traffic arrives nowhere
+    bool spoils_dc = false;                       // each write over DC has one bit flipped
+    bool no_receives = false;  // for a shared receive queue: posted, and never used
     std::size_t dc_writes = 0, dc_reads = 0, rc_writes = 0, rc_reads = 0;
     std::size_t overflows = 0;  // of completion queues
-    // Of each route that a queue pair or an address was given: traffic class and service level.
+    // Traffic class and service level of each route that a queue pair or an address got.
     std::set<std::pair<unsigned, unsigned>> classes;
-    std::size_t abandoned = 0;  // requests that were under way when their pair was destroyed
+    std::size_t abandoned = 0;  // requests in flight when their pair was destroyed
 };
 Fabric& fabric();
-// A device as it was bought, with these addresses.
+// Resets to a new device with these addresses.
 void plug_in(std::vector<std::array<std::uint8_t, 16>> const& gids);
-// Pairs, regions, queues, domains and the rest that nobody destroyed.
+// Returns how many QPs, MRs, CQs, PDs and other objects are not destroyed yet.
 std::size_t alive();
 
 verify::Mlx5 mlx5();
@@ -61,7 +61,7 @@ struct Request {
     std::uint32_t remote_key = 0;
     std::uint64_t remote_address = 0;
     std::optional<std::uint32_t> immediate;
-    ibv_ah* to = nullptr;  // of DC, and with it:
+    ibv_ah* to = nullptr;  // for DC, and with it:
     std::uint32_t target = 0;
     std::uint64_t key = 0;
 };
@@ -98,7 +98,7 @@ struct Pair {
     std::uint8_t timeout = 0;
     std::uint8_t gid_index = 0;
     std::deque<Receive> posted;
-    std::deque<Request> held;  // until a receive is there
+    std::deque<Request> held;  // until a receive is posted
     std::optional<Request> begun;
 };
 struct Context {
@@ -120,18 +120,18 @@ struct Objects {
 };
 Objects& objects();
 
-// Has the device remember a route's class of traffic.
+// Records a route's traffic class in the device.
 inline void note_class(ibv_ah_attr const& route) {
     objects().fabric.classes.emplace(route.grh.traffic_class, route.sl);
 }
-// The pair that a call names; or null.
+// Returns the pair that a call names, or null.
 Pair* pair_of(ibv_qp const* pair);
 void complete(ibv_cq* queue, ibv_wc const& completion);
-// Carries it out, holds it, or ends it with an error, as the pair's state and the other end say.
+// Executes it, holds it, or ends it with an error, as the pair's state and the other end require.
 void perform(Pair& from, Request const& request);
-// After a receive was posted.
+// Runs after a receive was posted.
 void perform_held();
-// To IBV_QPS_ERR: what is outstanding is flushed.
+// Moves the pair to IBV_QPS_ERR: flushes what is outstanding.
 void flush(Pair& pair);
 
 }  // namespace vfmgr::fakes

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queue pairs, and how their requests are carried out: of RC, and of DC once they are posted.
+// Queue pairs, and how their requests are executed: for RC, and for DC once they are posted.
 #include <arpa/inet.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ std::byte* bytes_at(std::uint64_t address) {
     return reinterpret_cast<std::byte*>(address);
 }
 
-// In the domain of the pair that it is used by, with all of its bytes, and with that access.
+// Checks that the MR is in the PD of the pair that uses it, covers all bytes and has that access.
 bool may_use(Pair const& pair, std::uint32_t key, std::uint64_t address, std::uint64_t length,
              int access) {
     return std::ranges::any_of(objects().regions, [&](Region const& each) {
@@ -33,7 +33,7 @@ bool same_gid(ibv_gid const& left, ibv_gid const& right) {
     return std::ranges::equal(left.raw, right.raw);
 }
 
-// Who takes it; null when it arrives nowhere.
+// Returns the receiving pair; null when the request arrives nowhere.
 Pair* other_end(Pair const& from, Request const& request) {
     auto const& fabric = objects().fabric;
     if (from.dc && fabric.loses_dc) return nullptr;
@@ -77,7 +77,7 @@ void end(Pair& from, Request const& request, ibv_wc_status status) {
     flush(from);
 }
 
-// At the end that takes it: a send's bytes, or the announcement of a write.
+// Runs at the receiving end: delivers a send's bytes, or the announcement of a write.
 bool arrive(Pair& to, Request const& request) {
     auto& posted = receives_of(to);
     if (posted.empty()) return false;
@@ -95,7 +95,7 @@ bool arrive(Pair& to, Request const& request) {
     return true;
 }
 
-// What a one-sided request does to the memory of the end that takes it.
+// Applies a one-sided request to the memory of the receiving end.
 ibv_wc_status move_bytes(Pair& from, Pair const& to, Request const& request) {
     auto& fabric = objects().fabric;
     bool const reads = request.opcode == IBV_WR_RDMA_READ;
@@ -156,7 +156,7 @@ int post_send(ibv_qp* verbs, ibv_send_wr* first, ibv_send_wr** bad) {
     Guard const lock(objects().mutex);
     auto* const pair = pair_of(verbs);
     *bad = first;
-    // DC has its own way: each request needs an address.
+    // DC has its own path: each request needs an address.
     if (!pair || pair->dc) return EINVAL;
     if (verbs->state != IBV_QPS_RTS && verbs->state != IBV_QPS_ERR) return EINVAL;
     for (auto* one = first; one; one = one->next) {
@@ -190,14 +190,14 @@ namespace fakes = vfmgr::fakes;
 
 extern "C" {
 
-ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* wanted) {
+ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* expected) {
     fakes::Guard const lock(fakes::objects().mutex);
     auto& base = fakes::objects().pairs.emplace_back().verbs.qp_base;
     base.context = domain->context;
     base.pd = domain;
-    base.send_cq = wanted->send_cq;
-    base.recv_cq = wanted->recv_cq;
-    base.qp_type = wanted->qp_type;
+    base.send_cq = expected->send_cq;
+    base.recv_cq = expected->recv_cq;
+    base.qp_type = expected->qp_type;
     base.qp_num = ++fakes::objects().next_number;
     return &base;
 }

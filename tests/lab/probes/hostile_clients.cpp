@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// hostile_clients HOST OWN COUNT: so many connections from OWN to the host's end for stock clients
-// that mean no good: silent, slow, malformed, cut off, changed by a byte, with another GID, or with
-// a queue pair that guesses memory keys. Prints how many of each there were, as JSON.
+// hostile_clients HOST OWN COUNT: so many connections from OWN to the host's end for interop
+// clients that mean no good: silent, slow, malformed, cut off, changed by a byte, with another GID,
+// or with a queue pair that guesses memory keys. Prints how many of each there were, as JSON.
 #include <fmt/format.h>
 #include <sys/socket.h>
 
@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "api/types/stock.hpp"
-#include "guest-tools/stock/lines.hpp"
-#include "guest-tools/stock/tcp_stream.hpp"
+#include "api/types/interop.hpp"
+#include "guest-tools/interop/lines.hpp"
+#include "guest-tools/interop/tcp_stream.hpp"
 #include "guest-tools/verify/memory.hpp"
 #include "guest-tools/verify/queue_pair.hpp"
 #include "guest-tools/verify/socket_address.hpp"
@@ -22,7 +22,7 @@
 namespace {
 
 using namespace vfmgr;
-using namespace vfmgr::stock;
+using namespace vfmgr::interop;
 using namespace std::string_literals;
 using Steady = std::chrono::steady_clock;
 

@@ -45,12 +45,13 @@ Result<SessionOffer> open(guest::HostClient& host, SessionRequest const& request
                                             verify::wait_until(until));
 }
 
-Result<Verification> claim(guest::HostClient& host, GuestAttachment const& wanted) {
-    QueuePairEnd const made_up{verify::gid_hex(wanted.address.gid()), 0x123456, 0x654321, 1024, 1};
-    VFMGR_TRY(auto const offer,
-              open(host, {wanted.attachment, wanted.run.value_or(""), wanted.nonce, made_up}));
+Result<Verification> claim(guest::HostClient& host, GuestAttachment const& expected) {
+    QueuePairEnd const made_up{verify::gid_hex(expected.address.gid()), 0x123456, 0x654321, 1024,
+                               1};
+    VFMGR_TRY(auto const offer, open(host, {expected.attachment, expected.run.value_or(""),
+                                            expected.nonce, made_up}));
     GuestReport report;
-    report.nonce = wanted.nonce;
+    report.nonce = expected.nonce;
     for (auto const* name :
          {"reachability", "path_mtu", "rc_ping", "rdma_write", "rdma_read", "write_latency"}) {
         TestResult test;
@@ -67,13 +68,13 @@ Result<Verification> claim(guest::HostClient& host, GuestAttachment const& wante
 
 enum class Gid { own, of_the_vf };
 
-Result<Verification> other_nic(guest::HostClient& host, GuestAttachment const& wanted, Gid shown,
+Result<Verification> other_nic(guest::HostClient& host, GuestAttachment const& expected, Gid shown,
                                char** where) {
-    auto subject = wanted;
+    auto subject = expected;
     VFMGR_TRY(subject.address, IpAddress::parse(where[1]));
     VFMGR_TRY(auto const session, verify::GuestSession::prepare({subject, where[0]}));
     auto request = session->request();
-    if (shown == Gid::of_the_vf) request.guest.gid = verify::gid_hex(wanted.address.gid());
+    if (shown == Gid::of_the_vf) request.guest.gid = verify::gid_hex(expected.address.gid());
     VFMGR_TRY(auto const offer, open(host, request));
     return host.report(offer.session, session->run(offer));
 }
@@ -98,14 +99,15 @@ Result<Verification> hoard(guest::HostClient& host, std::string const& session,
 }
 
 // One RDMA write of the whole region, and the claim that all went well.
-Result<Verification> damaged(guest::HostClient& host, GuestAttachment const& wanted,
+Result<Verification> damaged(guest::HostClient& host, GuestAttachment const& expected,
                              std::string_view how, std::string const& ifname) {
     using namespace verify;
-    VFMGR_TRY(auto port, find_port({wanted.address, ifname}, port_wait));
+    VFMGR_TRY(auto port, find_port({expected.address, ifname}, port_wait));
     VFMGR_TRY(auto const domain, make_domain(port));
     VFMGR_TRY(auto pair, QueuePair::make(domain.get(), port, {.sends = 1, .receives = 1}, 0));
-    SessionRequest request{wanted.attachment, wanted.run.value_or(""), wanted.nonce, pair.end()};
-    if (how == "gid") request.guest.gid = gid_hex(wanted.responder.gid());
+    SessionRequest request{expected.attachment, expected.run.value_or(""), expected.nonce,
+                           pair.end()};
+    if (how == "gid") request.guest.gid = gid_hex(expected.responder.gid());
     VFMGR_TRY(auto const offer, open(host, request));
     if (how == "hoard") return hoard(host, offer.session, pair.end());
     VFMGR_TRY(auto const memory, RegisteredMemory::make(domain.get(), offer.write.length,
@@ -113,16 +115,15 @@ Result<Verification> damaged(guest::HostClient& host, GuestAttachment const& wan
     fill(Payload::from_seed(offer.write_seed, epoch_write), 0, memory.bytes());
     auto const written = memory.bytes().first(damage(how, memory.bytes()));
     VFMGR_CHECK(pair.connect(port, offer.host));
-    VFMGR_CHECK(pair.write(0, {{written, memory.local_key()},
-                               offer.write.address,
-                               offer.write.rkey,
-                               notify_write_region}));
+    VFMGR_CHECK(pair.write(
+        0,
+        {{written, memory.local_key()}, offer.write.address, offer.write.rkey, notify_write_mr}));
     std::array<ibv_wc, 1> room{};
     auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     VFMGR_CHECK(await(pair.completions(), room, deadline, "the region's write"));
     pair.shut(deadline);
     GuestReport report;
-    report.nonce = wanted.nonce;
+    report.nonce = expected.nonce;
     report.tests.push_back(measured("rdma_write").result);
     return host.report(offer.session, report);
 }
@@ -148,10 +149,11 @@ Result<Verification> run(int count, char** arguments) {
         return fail(Problem::invalid_request, "see the comment in hostile_guest.cpp");
     guest::HostClient host(
         http::VsockTarget{.cid = 2, .port = 8471, .source = http::SourcePort::privileged});
-    VFMGR_TRY(auto const wanted, host.start_run(arguments[2], {Profile::quick}));
-    if (damages) return damaged(host, wanted, mode, arguments[3]);
-    if (claims) return claim(host, wanted);
-    return other_nic(host, wanted, mode == "other-nic" ? Gid::own : Gid::of_the_vf, arguments + 3);
+    VFMGR_TRY(auto const expected, host.start_run(arguments[2], {Profile::quick}));
+    if (damages) return damaged(host, expected, mode, arguments[3]);
+    if (claims) return claim(host, expected);
+    return other_nic(host, expected, mode == "other-nic" ? Gid::own : Gid::of_the_vf,
+                     arguments + 3);
 }
 
 }  // namespace

@@ -121,14 +121,15 @@ void flood(Counts& counts, Deadline until) {
 void hold_sessions(Counts& counts, std::string const& attachment, Deadline until) {
     guest::HostClient host(privileged());
     while (Steady::now() < until) {
-        auto const wanted = host.start_run(attachment, {Profile::quick});
-        if (!wanted) {
+        auto const expected = host.start_run(attachment, {Profile::quick});
+        if (!expected) {
             counts.add("runs refused");
             continue;
         }
-        QueuePairEnd const end{verify::gid_hex(wanted->address.gid()), 0x123456, 0x654321, 1024, 1};
+        QueuePairEnd const end{verify::gid_hex(expected->address.gid()), 0x123456, 0x654321, 1024,
+                               1};
         auto const held =
-            host.open_session({attachment, wanted->run.value_or(""), wanted->nonce, end});
+            host.open_session({attachment, expected->run.value_or(""), expected->nonce, end});
         if (!held)
             counts.add("sessions refused");
         else

@@ -25,29 +25,29 @@ namespace {
 
 constexpr std::chrono::seconds step_seconds_max{60};
 
-nlohmann::json leg_json(LegState const& leg) {
+nlohmann::json interface_json(HostInterface const& interface) {
     auto peers = nlohmann::json::array();
-    for (auto const& peer : leg.peers)
+    for (auto const& peer : interface.peers)
         peers.push_back({{"address", to_string(peer.address)},
                          {"mac", peer.mac ? to_string(*peer.mac) : "none"}});
-    return {{"leg", to_string(leg.id)},
-            {"ifname", leg.ifname},
-            {"up", leg.up},
-            {"mtu", leg.mtu},
-            {"ours", leg.ours},
-            {"addresses", JsonWriter::encode(leg.addresses)},
-            {"prefixes", JsonWriter::encode(leg.prefixes)},
+    return {{"interface", to_string(interface.id)},
+            {"ifname", interface.ifname},
+            {"up", interface.up},
+            {"mtu", interface.mtu},
+            {"ours", interface.ours},
+            {"addresses", JsonWriter::encode(interface.addresses)},
+            {"prefixes", JsonWriter::encode(interface.prefixes)},
             {"peers", peers}};
 }
 
 nlohmann::json view_json(KernelView const& view) {
     auto out = nlohmann::json::object();
     for (auto const& [pci, pf] : view.pfs) {
-        auto legs = nlohmann::json::array();
-        for (auto const& leg : pf.legs) legs.push_back(leg_json(leg));
+        auto interfaces = nlohmann::json::array();
+        for (auto const& interface : pf.interfaces) interfaces.push_back(interface_json(interface));
         out["pfs"].push_back({{"info", pf.info},
                               {"vfs", JsonWriter::encode(pf.vfs)},
-                              {"legs", legs},
+                              {"host_interfaces", interfaces},
                               {"stale", pf.stale},
                               {"stale_reason", pf.stale_reason}});
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The main one: a VF with VLAN and MTU 9000 is lent to a VM, RDMA proved, and taken back."""
+"""The main one: a VF with VLAN and MTU 9000 is attached to a VM, RDMA proved, and detached."""
 
 from vflab.product import Before, Product
 
@@ -7,7 +7,7 @@ MAC = "52:54:00:11:22:33"
 
 
 def run(lab):
-    lab.expect("lent", "RDMA proved", "more proved", "taken back", "certified")
+    lab.expect("attached", "RDMA proved", "more proved", "detached", "certified")
     product, observe = Product(lab), lab.observe
     product.manage(num_vfs=7)
     lab.check_equal(observe.numvfs(product.pf), 7, "VFs in sysfs")
@@ -15,24 +15,24 @@ def run(lab):
     vm = lab.vm("vm1").wait_ready()
 
     lab.step("a VF is asked for, with verification required")
-    lease = product.lend("vm1", network="train", address="192.168.100.10", verify="required",
+    attachment = product.attach("vm1", network="train", address="192.168.100.10", verify="required",
                          settings={"mac": MAC, "trust": True, "spoofchk": False,
                                    "max_tx_rate_mbps": 500})
-    judge_lent(lab, product, lease)
-    judge_proof(lab, lease["verification"])
+    judge_attached(lab, product, attachment)
+    judge_proof(lab, attachment["verification"])
     in_vm = vm.run("ip -4 -o addr show; cat /sys/class/net/e*/mtu; rdma link").stdout
     lab.check("192.168.100.10/24" in in_vm and "9000" in in_vm, f"in the VM: {in_vm}")
 
     prove_more(lab, vm)
 
     lab.step("and given back")
-    _, operation = product.take_back(lease)
-    judge_certificate(lab, product, lease, operation["certificate"])
+    _, operation = product.detach(attachment)
+    judge_certificate(lab, product, attachment, operation["certificate"])
     lab.check_equal(observe.hostdevs("vm1"), [], "live XML after the detach")
     lab.check_equal(observe.hostdevs("vm1", "config"), [], "persistent XML after the detach")
-    lab.check_equal(observe.vfio_holders(lease["vf_pci"]), [], "holders of the VF")
+    lab.check_equal(observe.vfio_holders(attachment["vf_pci"]), [], "holders of the VF")
     before.check_again("after the detach")
-    lab.count("taken back")
+    lab.count("detached")
     product.leave()
 
 
@@ -60,10 +60,10 @@ def prove_more(lab, vm):
     lab.count("more proved", len(names))
 
 
-def judge_lent(lab, product, lease):
+def judge_attached(lab, product, attachment):
     observe = lab.observe
-    pci = observe.vf_pci(product.pf, lease["vf"]["index"])
-    shown = observe.ip_link_vf(product.pf, lease["vf"]["index"])
+    pci = observe.vf_pci(product.pf, attachment["vf"]["index"])
+    shown = observe.ip_link_vf(product.pf, attachment["vf"]["index"])
     lab.check_equal(shown["mac"], MAC, "ip link's MAC")
     lab.check_equal(shown["vlan"], 100, "ip link's VLAN")
     lab.check_equal(shown["trust"], True, "ip link's trust")
@@ -76,19 +76,19 @@ def judge_lent(lab, product, lease):
                         f"{which} XML")
     holders = observe.vfio_holders(pci)
     lab.check(len(holders) == 1 and "qemu" in holders[0][1], f"holders of the VF: {holders}")
-    lab.count("lent", len(holders))
+    lab.count("attached", len(holders))
 
 
-def judge_certificate(lab, product, lease, certificate):
+def judge_certificate(lab, product, attachment, certificate):
     """What it says of the VF is what iproute2 and sysfs say."""
     lab.check_equal((certificate["attachment"], certificate["vf_pci"]),
-                    (lease["id"], lease["vf_pci"]), "the certificate's lease and VF")
-    shown = lab.observe.ip_link_vf(product.pf, lease["vf"]["index"])
+                    (attachment["id"], attachment["vf_pci"]), "the certificate's attachment and VF")
+    shown = lab.observe.ip_link_vf(product.pf, attachment["vf"]["index"])
     settings = certificate["settings"]
     said = (settings["mac"], settings["vlan"]["id"], settings["trust"], settings["spoofchk"],
             settings["max_tx_rate_mbps"], certificate["driver"])
     seen = (shown["mac"], shown["vlan"], shown["trust"], shown["spoofchk"], shown["max_tx_rate"],
-            lab.observe.vf_driver(lease["vf_pci"]))
+            lab.observe.vf_driver(attachment["vf_pci"]))
     if lab.check_equal(said, seen, "the certificate's settings and driver"):
         lab.count("certified")
 

@@ -190,19 +190,19 @@ def judge(lab, product, before):
     lab.check_equal(unfinished(lab), [], "unfinished operations")
     inside = [[device["pci"] for device in observe.hostdevs(VM, which)]
               for which in ("live", "config")]
-    leases, quarantined = product.attachments(), product.quarantined()
+    attachments, quarantined = product.attachments(), product.quarantined()
     if quarantined:
         lab.check(len(quarantined) == 1 and quarantined[0]["quarantine"]["residue"],
                   f"quarantine without residue: {quarantined}")
         return "quarantined"
-    if leases:
-        lab.check_equal([lease["state"] for lease in leases], ["attached"], "leases")
-        pci = leases[0]["vf_pci"]
+    if attachments:
+        lab.check_equal([one["state"] for one in attachments], ["attached"], "attachments")
+        pci = attachments[0]["vf_pci"]
         lab.check_equal(inside, [[pci], [pci]], "the VM's live and persistent devices")
         lab.check_equal(observe.vf_driver(pci), "vfio-pci", "the VF's driver")
         lab.check_equal(len(observe.vfio_holders(pci)), 1, "holders of the VF")
         return "attached"
-    lab.check_equal(inside, [[], []], "the VM's devices without a lease")
+    lab.check_equal(inside, [[], []], "the VM's devices without an attachment")
     before.check_again("not attached")
     return "not attached"
 
@@ -211,7 +211,7 @@ def restore(lab, product, before, text):
     """Back to the beginning, by what a user would do."""
     for vf in product.quarantined():
         product.must("DELETE", f"/v1/pfs/{product.pci}/vfs/{vf['index']}/quarantine")
-    for lease in product.attachments():
-        product.take_back(lease)
+    for attachment in product.attachments():
+        product.detach(attachment)
     before.check_again(f"after {text} and a detach")
     lab.check_equal(product.quarantined(), [], "quarantined at the end")

@@ -8,12 +8,13 @@ FILES = "/etc/systemd/network/05-vf-guest-*.network"
 UNIT = "systemctl is-active vf-guest.service; systemctl show -P NRestarts vf-guest.service"
 
 
-def kept_by_networkd(lab, vm, lease):
+def kept_by_networkd(lab, vm, attachment):
     """What a boot without vf-guest would find: networkd's own start, after everything has gone."""
-    ifname = vm.netdev(lease["settings"]["mac"])
+    ifname = vm.netdev(attachment["settings"]["mac"])
     used = f"grep 05-vf-guest- /run/systemd/netif/links/$(cat /sys/class/net/{ifname}/ifindex)"
     vm.wait_for("networkd uses vf-guest's file", used, 60)
-    seen = f"ip -4 -o addr show {ifname} | grep -F {lease['address']}/24; ip rule | grep 30118:"
+    seen = (f"ip -4 -o addr show {ifname} | grep -F {attachment['address']}/24; "
+            "ip rule | grep 30118:")
     before = vm.run(seen).lines()
     lab.check_equal(len(before), 2, f"address and rule beside networkd: {before}")
     # Its socket would start it again at the first change.
@@ -40,17 +41,17 @@ def run(lab):
            "systemctl start systemd-networkd")
 
     lab.step("the hardened unit configures and proves the VF")
-    lease = product.lend("debian-vm", network="train", verify="required")
-    lab.check_equal(lease["verification"]["verdict"], "pass", "the verdict")
+    attachment = product.attach("debian-vm", network="train", verify="required")
+    lab.check_equal(attachment["verification"]["verdict"], "pass", "the verdict")
     in_vm = vm.run("ip -4 -o addr show; rdma link").stdout
-    lab.check(f"{lease['address']}/24" in in_vm and "rxe" in in_vm, f"in the VM: {in_vm}")
+    lab.check(f"{attachment['address']}/24" in in_vm and "rxe" in in_vm, f"in the VM: {in_vm}")
     lab.check_equal(vm.run(UNIT).lines(), ["active", "0"], "vf-guest.service after")
     lab.count("proved by the unit", sum(test["verdict"] == "pass"
-                                        for test in lease["verification"]["tests"]))
+                                        for test in attachment["verification"]["tests"]))
 
-    lab.step("networkd keeps it, against a file for any NIC, and forgets it with the lease")
-    kept_by_networkd(lab, vm, lease)
-    product.take_back(lease)
+    lab.step("networkd keeps it, against a file for any NIC, and forgets it with the attachment")
+    kept_by_networkd(lab, vm, attachment)
+    product.detach(attachment)
     vm.wait_for("the file is removed", f"! ls {FILES}", 60)
 
     lab.step("the power button")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""doctor names first what was broken on the host; its cure, run as printed, mends it.
+"""doctor names first what was broken on the host; its remedy, run as printed, mends it.
 
 The host's own tools show that each thing is really broken, and really well again.
 """
@@ -61,12 +61,12 @@ def broken(lab, doctor, what, names):
     holds(lab, name, is_broken.format(**names))
     finding = doctor.first(name, rule)
     if finding:
-        doctor.cure(name, finding)
+        doctor.remedy(name, finding)
         holds(lab, name, is_well.format(**names))
 
 
 def package_source(lab):
-    """The emulated host gets a source of the one package that cures, in place of the mirrors."""
+    """The emulated host gets a source of the one package that remedies, in place of the mirrors."""
     release, version = lab.host.run(
         "uname -r; dpkg-query -W -f '${Version}' linux-image-$(uname -r)").lines()
     with tempfile.TemporaryDirectory() as folder:
@@ -91,16 +91,16 @@ def without_modules(lab, doctor):
     holds(lab, "no vfio-pci", "! modinfo vfio-pci")
     finding = doctor.first("no vfio-pci", "vfio.modules")
     if finding and lacking:
-        lab.check(lacking["cure"]["commands"][0] in finding["cure"]["commands"],
-                  f"two cures of one package: {lacking['cure']} and {finding['cure']}")
-        doctor.cure("missing modules", finding)
+        lab.check(lacking["remedy"]["commands"][0] in finding["remedy"]["commands"],
+                  f"two remedies of one package: {lacking['remedy']} and {finding['remedy']}")
+        doctor.remedy("missing modules", finding)
         holds(lab, "missing modules", "modprobe rdma_rxe && grep -q ^vfio_pci /proc/modules")
     lab.host.run(f"rm -r /etc/apt/sources.list {SOURCE}; mv {SOURCE}.was/* /etc/apt/; "
                  f"rmdir {SOURCE}.was; apt-get clean")
 
 
 def without_iommu(lab, doctor):
-    """The kernel was told not to use it: what cures that needs a reboot, and gets it.
+    """The kernel was told not to use it: what remedies that needs a reboot, and gets it.
 
     Not telling it to is no provocation: Debian's kernels use Intel's IOMMU unasked.
     """
@@ -110,8 +110,8 @@ def without_iommu(lab, doctor):
     holds(lab, "IOMMU off", "! ls /sys/kernel/iommu_groups/0")
     finding = doctor.first("IOMMU off", "iommu.enabled")
     if finding:
-        lab.check_equal(finding["cure"]["blast_radius"], "reboot", "the IOMMU's blast radius")
-        doctor.cure("IOMMU off", finding)
+        lab.check_equal(finding["remedy"]["blast_radius"], "reboot", "the IOMMU's blast radius")
+        doctor.remedy("IOMMU off", finding)
         holds(lab, "IOMMU on", "ls /sys/kernel/iommu_groups/0")
 
 
@@ -149,17 +149,17 @@ def guarded(lab, product):
     lab.host.write("/etc/init.d/openibd", OPENIBD, mode="0755")
     lab.host.write("/etc/systemd/system/openibd.service", OPENIBD_UNIT)
     lab.host.run("systemctl daemon-reload; systemctl start openibd")
-    lab.check_equal(lab.vfctl("drained", check=False).status, 0, "drained, with no VF lent")
+    lab.check_equal(lab.vfctl("drained", check=False).status, 0, "drained, with no VF attached")
     lab.vm("holder").wait_ready()
-    lease = product.lend("holder", network="plain", vf=1)
+    attachment = product.attach("holder", network="plain", vf=1)
     refused = lab.vfctl("drained", check=False)
     lab.check(refused.status == 4 and "holder" in refused.stderr, f"drained: {refused}")
     lab.check_equal(restarted(lab), [], "what openibd did under a VM")
-    lab.check(lab.observe.vfio_holders(lease["vf_pci"]), "the VM lost its VF")
-    product.take_back(lease)
+    lab.check(lab.observe.vfio_holders(attachment["vf_pci"]), "the VM lost its VF")
+    product.detach(attachment)
     lab.check_equal(lab.vfctl("drained", check=False).status, 0, "drained, given back")
     lab.host.run("systemctl reset-failed openibd; systemctl start openibd", check=False)
-    lab.check_equal(restarted(lab), ["stop", "start"], "what openibd did with no VF lent")
+    lab.check_equal(restarted(lab), ["stop", "start"], "what openibd did with no VF attached")
     lab.count("drained")
     lab.host.run("systemctl stop openibd; rm /etc/init.d/openibd /run/openibd.log "
                  "/etc/systemd/system/openibd.service; systemctl daemon-reload; "

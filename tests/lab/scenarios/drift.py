@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Somebody else changes a lent VF, and takes it: the history tells, and enforce gives it back."""
+"""Somebody else changes an attached VF, and takes it: the history names it, enforce repairs it."""
 
 from datetime import datetime
 
@@ -15,20 +15,21 @@ def run(lab):
     product.manage(num_vfs=2)
     vm = lab.vm("victim").wait_ready()
     # With a network its PF is up: of one that is down the kernel tells no change of VFs.
-    lease = product.lend("victim", vf=0, network="train", settings={"trust": True})
-    # The history is the VF's: what earlier leases left in it stands below.
-    lab.check_equal([one["kind"] for one in history(lab, product)][:2], ["lent", "pf_configured"],
-                    "the newest of the history of a new lease")
-    mac = lease["settings"]["mac"]
-    for what, strange, wanted in (("mac", f"mac {STRANGE}", f"mac {mac}"),
+    attachment = product.attach("victim", vf=0, network="train", settings={"trust": True})
+    # The history is the VF's: what earlier attachments left in it stands below.
+    lab.check_equal([one["kind"] for one in history(lab, product)][:2],
+                    ["attached", "pf_configured"],
+                    "the newest of the history of a new attachment")
+    mac = attachment["settings"]["mac"]
+    for what, strange, expected in (("mac", f"mac {STRANGE}", f"mac {mac}"),
                                   ("trust", "trust off", "trust on"),
                                   ("vlan", "vlan 300", "vlan 100")):
-        changed(lab, product, what, strange, wanted)
+        changed(lab, product, what, strange, expected)
     theft = stolen(lab, product, vm)
-    product.take_back(lease)
+    product.detach(attachment)
     over = event_after(lab, product, theft["number"], "settled", "is gone from that VM")
-    lab.check_equal(over["because_of"], theft["number"], "which drift is over with the lease")
-    lab.check("returned" in [one["kind"] for one in history(lab, product)], "no end of the lease")
+    lab.check_equal(over["because_of"], theft["number"], "which drift is over with the attachment")
+    lab.check("detached" in [one["kind"] for one in history(lab, product)], "no detach")
     enforced(lab, product, vm)
     clean_again(lab, product)
     product.leave()
@@ -52,7 +53,7 @@ def event_after(lab, product, last, kind, words):
                 return one
         return None
     event = lab.host.wait_for(f"the event {kind}: {words}", found, EVENT_SECONDS)
-    lab.check_equal((event["vm_name"], event["vf"]), ("victim", 0), f"whom {words} concerns")
+    lab.check_equal((event["vm"], event["vf"]), ("victim", 0), f"whom {words} concerns")
     return event
 
 
@@ -69,14 +70,14 @@ def seconds_between(began, event):
     return seconds(event["at"]) - began
 
 
-def changed(lab, product, what, strange, wanted):
+def changed(lab, product, what, strange, expected):
     lab.step(f"somebody sets {strange}")
     ip = f"ip link set {product.pf} vf 0"
     began, last = by_hand(lab, product, f"{ip} {strange}")
     event = event_after(lab, product, last, "drift", f"has {strange}")
     lab.step(f"{event['detail']}: seen after {seconds_between(began, event):.2f} s")
     lab.count("named")
-    _, last = by_hand(lab, product, f"{ip} {wanted}")
+    _, last = by_hand(lab, product, f"{ip} {expected}")
     over = event_after(lab, product, last, "settled", f"has {strange}")
     lab.check_equal(over["because_of"], event["number"], f"which drift of {what} is over")
     lab.count("over")
@@ -101,9 +102,9 @@ def stolen(lab, product, vm):
 def enforced(lab, product, vm):
     """The VM has its VF again, as it was, and proves it."""
     product.manage(num_vfs=2, mode="enforce")
-    lease = product.lend("victim", vf=0, network="train", settings={"trust": True},
+    attachment = product.attach("victim", vf=0, network="train", settings={"trust": True},
                          verify="required", verify_profile="quick")
-    lent = lab.observe.ip_link_vf(product.pf, 0)
+    attached = lab.observe.ip_link_vf(product.pf, 0)
     lab.step("somebody removes the VFs in mode enforce")
     began, last = by_hand(lab, product,
                           f"echo 0 >/sys/bus/pci/devices/{product.pci}/sriov_numvfs")
@@ -111,54 +112,55 @@ def enforced(lab, product, vm):
     lost = event_after(lab, product, last, "lost", "is gone from that VM")
     back = event_after(lab, product, last, "repaired", "VM victim")
     lab.check_equal(back["because_of"], lost["number"], "why it was repaired")
-    lab.check_equal(lab.observe.ip_link_vf(product.pf, 0), lent, "the VF that is back")
+    lab.check_equal(lab.observe.ip_link_vf(product.pf, 0), attached, "the VF that is back")
     pci = lab.observe.vf_pci(product.pf, 0)
     lab.check_equal([one["pci"] for one in lab.observe.hostdevs("victim")], [pci], "the VM's VFs")
     lab.check(lab.observe.vfio_holders(pci), "nobody holds the VF that is back")
     proved = event_after(lab, product, back["number"], "verified", "pass")
-    lab.check(vm.netdev(lease["settings"]["mac"]), "the VM has no netdev of the VF's MAC")
+    lab.check(vm.netdev(attachment["settings"]["mac"]), "the VM has no netdev of the VF's MAC")
     lab.step(f"lost {seconds_between(began, lost):.2f} s after the write began, back after "
              f"{seconds_between(began, back):.2f} s, proved after "
              f"{seconds_between(began, proved):.2f} s")
     lab.count("returned to its VM")
-    product.take_back(lease)
+    product.detach(attachment)
 
 
 def clean_again(lab, product):
-    """A lease that ends in order has its certificate in the history."""
+    """An attachment that ends in order has its certificate in the history."""
     product.manage(num_vfs=0)
     product.manage(num_vfs=2)
-    lease = product.lend("victim", vf=0, settings={"trust": True})
-    lent = lab.observe.ip_link_vf(product.pf, 0)
+    attachment = product.attach("victim", vf=0, settings={"trust": True})
+    attached = lab.observe.ip_link_vf(product.pf, 0)
     began = host_time(lab)
-    product.take_back(lease)
+    product.detach(attachment)
     over = host_time(lab)
     returned = history(lab, product)[0]
-    lab.check_equal(returned["kind"], "returned", "the last event")
-    certificate = lab.api("GET", f"/v1/attachments/{lease['id']}/certificate").body
+    lab.check_equal(returned["kind"], "detached", "the last event")
+    certificate = lab.api("GET", f"/v1/attachments/{attachment['id']}/certificate").body
     lab.check_equal(returned["certificate"], certificate, "the history's certificate")
-    certified(lab, lease, certificate, lent, lab.observe.ip_link_vf(product.pf, 0))
-    marks = [certificate["lent"], certificate["released"]]
+    certified(lab, attachment, certificate, attached, lab.observe.ip_link_vf(product.pf, 0))
+    marks = [certificate["attached"], certificate["detached"]]
     times = [seconds(marks[0]["at"]), began, seconds(marks[1]["at"]),
-             seconds(certificate["reset"]["done_at"]), seconds(certificate["seen_at"]), over]
+             seconds(certificate["reset"]["done_at"]), seconds(certificate["observed_at"]), over]
     lab.check_equal(times, sorted(times), "the certificate's times, by the host's clock")
     lab.check_equal([mark["requested_by"] for mark in marks], ["uid:0"] * 2, "who asked")
     shown = lab.vfctl("vf", "history", product.pf, "0").stdout
-    lab.check("VF 0, lent to VM victim, is gone from" in shown, f"vfctl vf history: {shown}")
+    lab.check("VF 0, attached to VM victim, is gone from" in shown, f"vfctl vf history: {shown}")
 
 
-def certified(lab, lease, certificate, lent, now):
+def certified(lab, attachment, certificate, attached, now):
     """What it says was and is iproute2 showed then and shows now; sysfs knows that reset."""
-    put_back = [certificate["put_back"][when] for when in ("was", "is")]
+    put_back = [certificate["restored"][when] for when in ("was", "is")]
     said = [(of["mac"], of["trust"]) for of in put_back]
-    lab.check_equal(said, [(of["mac"], of["trust"]) for of in (lent, now)], "what was put back")
+    lab.check_equal(said, [(of["mac"], of["trust"]) for of in (attached, now)], "what was put back")
     mac = certificate["rotated"]["mac"]
-    lab.check(mac["was"] == lent["mac"] and mac["is"] == now["mac"] != lent["mac"],
-              f"the MAC that is no more: {mac}, of {lent} and {now}")
-    methods = lab.host.read(f"/sys/bus/pci/devices/{lease['vf_pci']}/reset_method").split()
+    lab.check(mac["was"] == attached["mac"] and mac["is"] == now["mac"] != attached["mac"],
+              f"the MAC that is no more: {mac}, of {attached} and {now}")
+    methods = lab.host.read(f"/sys/bus/pci/devices/{attachment['vf_pci']}/reset_method").split()
     lab.check(certificate["reset"]["method"] in methods, f"sysfs offers the resets {methods}")
     # igb counts nothing for its VFs, of which the kernel tells zeros.
     lab.check_equal(certificate["counters"], None, "counters of igb's")
-    shown = lab.vfctl("attachment", "certificate", lease["id"]).stdout
-    if lab.check(f"{lent['mac']}  {now['mac']}" in shown, f"vfctl attachment certificate: {shown}"):
+    shown = lab.vfctl("attachment", "certificate", attachment["id"]).stdout
+    if lab.check(f"{attached['mac']}  {now['mac']}" in shown,
+                 f"vfctl attachment certificate: {shown}"):
         lab.count("certified")

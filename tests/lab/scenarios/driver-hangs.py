@@ -76,11 +76,11 @@ class Hangs:
         self.wait_taking_orders()
         for vf in self.sick_product.quarantined():  # the attachment could not be undone either
             self.product.must("DELETE", f"/v1/pfs/{self.sick.pci}/vfs/{vf['index']}/quarantine")
-        lease = self.sick_product.lend("idle", persistence="config", verify="none",
+        attachment = self.sick_product.attach("idle", persistence="config", verify="none",
                                        settings={"mac": MAC})
-        shown = self.lab.observe.ip_link_vf(self.sick.netdev, lease["vf"]["index"])
+        shown = self.lab.observe.ip_link_vf(self.sick.netdev, attachment["vf"]["index"])
         self.lab.check_equal(shown["mac"], MAC, "the MAC that ip shows once all is well")
-        self.sick_product.take_back(lease)
+        self.sick_product.detach(attachment)
         self.wait_well()
 
     # --- parts ---
@@ -97,14 +97,14 @@ class Hangs:
         self.lab.count(counted)
 
     def others_go_on(self):
-        """The API answers, and a VF of the other PF is lent, and seen to be, by iproute2."""
+        """The API answers, and a VF of the other PF is attached, and seen to be, by iproute2."""
         self.answers()
-        lease = self.product.lend("idle", persistence="config", verify="none",
+        attachment = self.product.attach("idle", persistence="config", verify="none",
                                   settings={"mac": MAC})
-        shown = self.lab.observe.ip_link_vf(self.sound.netdev, lease["vf"]["index"])
+        shown = self.lab.observe.ip_link_vf(self.sound.netdev, attachment["vf"]["index"])
         if self.lab.check_equal(shown["mac"], MAC, "the MAC of a VF of the other PF"):
             self.lab.count("the others went on")
-        self.product.take_back(lease)
+        self.product.detach(attachment)
 
     def answers(self):
         began = time.monotonic()

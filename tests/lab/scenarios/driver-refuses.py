@@ -77,11 +77,12 @@ class Refusals:
                                  "the VM's devices")
         self.nic.well()
         self.lab.check_equal(self.product.quarantined(), [], "quarantine")
-        lease = self.product.lend("idle", vf=0, persistence="config", verify="none", settings=WISH)
+        attachment = self.product.attach("idle", vf=0, persistence="config", verify="none",
+                                         settings=WISH)
         shown = self.lab.observe.ip_link_vf(self.nic.netdev, 0)
         self.lab.check_equal((shown["mac"], shown["vlan"], shown["trust"]),
-                             (WISH["mac"], WISH["vlan"]["id"], True), "VF 0 as lent")
-        self.product.take_back(lease)
+                             (WISH["mac"], WISH["vlan"]["id"], True), "VF 0 as attached")
+        self.product.detach(attachment)
         self.lab.check_equal(self.lab.observe.ip_link_vf(self.nic.netdev, 0), before,
                              "VF 0 as given back")
 

@@ -30,10 +30,10 @@ class Faults:
         self.lab, self.product = lab, Product(lab)
         self.product.manage(num_vfs=2)
         self.vm = lab.vm(VM).wait_ready()
-        self.lease = self.product.lend(VM, network="train", verify="required")
-        self.ident, self.address = self.lease["id"], self.lease["address"]
-        self.netdev = self.vm.netdev(self.lease["settings"]["mac"])
-        self.leg = lab.host.run("ip -o link show type vlan | cut -d: -f2 | cut -d@ -f1"
+        self.attachment = self.product.attach(VM, network="train", verify="required")
+        self.ident, self.address = self.attachment["id"], self.attachment["address"]
+        self.netdev = self.vm.netdev(self.attachment["settings"]["mac"])
+        self.interface = lab.host.run("ip -o link show type vlan | cut -d: -f2 | cut -d@ -f1"
                                 ).stdout.strip()
 
     def verify(self, prefix=""):
@@ -77,18 +77,20 @@ class Faults:
 
     def path(self):
         self.lab.step("a path that does not carry it")
-        self.fault("path faults named", "a hop of 1500 bytes", f"ip link set {self.leg} mtu 1500",
-                   f"ip link set {self.leg} mtu 9000", "path_mtu", "an MTU of about 1",
-                   f"the host can't send 8972 bytes on {self.leg}")
-        police = (f"tc qdisc add dev {self.leg} handle ffff: ingress; "
-                  f"tc filter add dev {self.leg} parent ffff: matchall "
+        self.fault("path faults named", "a hop of 1500 bytes",
+                   f"ip link set {self.interface} mtu 1500",
+                   f"ip link set {self.interface} mtu 9000", "path_mtu", "an MTU of about 1",
+                   f"the host can't send 8972 bytes on {self.interface}")
+        police = (f"tc qdisc add dev {self.interface} handle ffff: ingress; "
+                  f"tc filter add dev {self.interface} parent ffff: matchall "
                   "action police rate 1mbit burst 32k conform-exceed drop")
         self.fault("path faults named", "a policed rate", police,
-                   f"tc qdisc del dev {self.leg} ingress", "on the host tc dropped",
-                   f"packets on {self.leg}", f"tc -s filter show dev {self.leg} ingress")
-        where = f"ip link set {self.product.pf} vf {self.lease['vf']['index']} vlan"
+                   f"tc qdisc del dev {self.interface} ingress", "on the host tc dropped",
+                   f"packets on {self.interface}",
+                   f"tc -s filter show dev {self.interface} ingress")
+        where = f"ip link set {self.product.pf} vf {self.attachment['vf']['index']} vlan"
         self.fault("path faults named", "another VLAN", f"{where} 200", f"{where} 100",
-                   "reachability", "has vlan 200", "was lent with vlan 100")
+                   "reachability", "has vlan 200", "was attached with vlan 100")
 
     def addresses(self):
         self.lab.step("addresses that are not there, there twice, or another's")
@@ -96,8 +98,8 @@ class Faults:
         self.fault("address faults named", "a missing address", f"ip addr del {own}",
                    f"ip addr add {own}", f"no longer has the address {self.address}",
                    f"ip address add {own}", on=self.vm)
-        twice = f"{self.address}/32 dev {self.leg}"
-        mac = self.lab.host.read(f"/sys/class/net/{self.leg}/address").strip()
+        twice = f"{self.address}/32 dev {self.interface}"
+        mac = self.lab.host.read(f"/sys/class/net/{self.interface}/address").strip()
         self.fault("address faults named", "an address that another has, too",
                    f"ip addr add {twice}", f"ip addr del {twice}",
                    f"another machine has the address {self.address}", f"MAC {mac}")

@@ -16,8 +16,8 @@ FILL = f"dd if=/dev/zero of={STATE}/filler bs=1k 2>/dev/null; sync; df --output=
 
 
 def run(lab):
-    lab.expect("refused while full", "read while full", "lent when there was room",
-               "lent at the store's limit")
+    lab.expect("refused while full", "read while full", "attached when there was room",
+               "attached at the store's limit")
     lab.host.run(f"systemctl stop {SERVICES} && truncate -s 8M {IMAGE} && "
                  f"mkfs.ext4 -q -m 0 {IMAGE} && mount -o loop {IMAGE} {STATE} && "
                  f"systemctl start {SERVICES}")
@@ -36,7 +36,7 @@ def run(lab):
             break
         lab.host.run(f"rm {STATE}/filler")
         if product.ended(answer.body["id"])["state"] == "succeeded":
-            product.take_back(product.attachments()[0])
+            product.detach(product.attachments()[0])
         lab.host.run(FILL)
     lab.check_equal((answer.status, answer.body.get("code")), (503, "unavailable"), "the refusal")
     lab.check("full" in answer.body.get("detail", ""), f"it does not say why: {answer}")
@@ -50,10 +50,10 @@ def run(lab):
 
     lab.step("there is room again")
     lab.host.run(f"rm {STATE}/filler")
-    lease = product.lend("full", network="plain")
-    lab.count("lent when there was room", len(lab.observe.vfio_holders(lease["vf_pci"])))
-    product.take_back(lease)
-    before.check_again("after the lease")
+    attachment = product.attach("full", network="plain")
+    lab.count("attached when there was room", len(lab.observe.vfio_holders(attachment["vf_pci"])))
+    product.detach(attachment)
+    before.check_again("after the attachment")
     product.leave()
     lab.host.run(f"systemctl stop {SERVICES}; umount {STATE} && rm {IMAGE} && "
                  f"systemctl start {SERVICES}")
@@ -82,14 +82,15 @@ def at_the_stores_limit(lab):
     # The first rows find room in pages that are not full; the audit of these needs new ones.
     for _ in range(DRY_RUNS):
         lab.api("POST", "/v1/attachments?dry_run=true", {"vm": "full", "pf": product.pci})
-    lease = product.lend("full", network="plain")
-    lab.count("lent at the store's limit", len(lab.observe.vfio_holders(lease["vf_pci"])))
-    product.take_back(lease)
+    attachment = product.attach("full", network="plain")
+    lab.count("attached at the store's limit", len(lab.observe.vfio_holders(attachment["vf_pci"])))
+    product.detach(attachment)
     product.leave()
     same = lab.host.run("systemctl show -P MainPID vfmgrd").stdout
     lab.check_equal(same, pid, "vfmgrd's process")
     after = bytes_used(lab)
     lab.check(before < after < 0.8 * STORE_BYTES_MAX, f"{after} bytes are used after {full}")
-    lab.step(f"used: {before >> 20} MiB, {full >> 20} at the limit, {after >> 20} after a lease")
+    lab.step(f"used: {before >> 20} MiB, {full >> 20} at the limit, "
+             f"{after >> 20} after an attachment")
     lab.host.run(f"sqlite3 {STORE} \"DELETE FROM audit WHERE request_id = '0'; VACUUM\" && "
                  f"systemctl start {SERVICES}", timeout=300)

@@ -43,7 +43,7 @@ def run(lab):
     product = Product(lab)
     product.manage(num_vfs=1)
     vm = lab.vm(VM).wait_ready()
-    lease = product.lend(VM, network="train", verify="required", verify_profile="quick")
+    attachment = product.attach(VM, network="train", verify="required", verify_profile="quick")
     vm.run(f"mkdir -p {FOLDER}/older {FOLDER}/nothing")
     for target, output, name in (
             ("standin_cuda_newer", "standin/newer/libcuda.so.1", "libcuda.so.1"),
@@ -51,7 +51,7 @@ def run(lab):
             ("standin_nic", "standin/libstandin_nic.so", "nic.so")):
         library = programs.built(lab, target, output)
         programs.send(vm, library.read_bytes(), f"{FOLDER}/{name}")
-    netdev = vm.netdev(lease["settings"]["mac"])
+    netdev = vm.netdev(attachment["settings"]["mac"])
     for what, row in points:
         if not row:
             {"rounds": rounds, "topologies": topology}[what](lab, vm)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GUIDs of InfiniBand VFs: each lease has its own, and nobody gets those of who had the VF before.
+"""GUIDs of InfiniBand VFs: each attachment has its own, and none is given to the next one.
 
 The NIC is our own (vflab.lab_pf), with mlx5's quirk: what was set it keeps when VFs go, and gives
 to those made next. Judged by iproute2, by the driver's own list, and by a VF's driver.
@@ -43,15 +43,15 @@ class Guids:
         self.product.leave()
 
     def given(self):
-        self.lab.step("a lease with GUIDs of its own, one for the node and one for the port")
-        lease = self.lend("first", settings={"node_guid": NODE, "port_guid": PORT})
+        self.lab.step("an attachment with GUIDs of its own, one for the node and one for the port")
+        attachment = self.attach("first", settings={"node_guid": NODE, "port_guid": PORT})
         self.holds((NODE, PORT), "set")
         self.lab.check_equal([self.nic.ip_guids()[other] for other in range(1, VFS)],
                              [NONE] * (VFS - 1), "the GUIDs of the other VFs")
-        self.given_back(lease)
+        self.given_back(attachment)
 
     def refused(self):
-        self.lab.step("a lease that asks for a MAC, which InfiniBand has not, besides")
+        self.lab.step("an attachment that asks for a MAC, which InfiniBand has not, besides")
         problem = self.product.refused(vm="first", vf=0, persistence="config", verify="none",
                                        settings={"node_guid": NODE, "mac": "52:54:00:00:00:01"})
         said = f"{problem['detail']} [{problem.get('remedy')}]"
@@ -62,22 +62,22 @@ class Guids:
             self.lab.count("refused whole")
 
     def chosen(self):
-        self.lab.step("the next lease of that VF, which leaves them to vfmgr")
-        self.second = self.lend("second")
+        self.lab.step("the next attachment of that VF, which leaves them to vfmgr")
+        self.second = self.attach("second")
         self.is_new(self.second)
 
     def made_anew_meanwhile(self):
-        self.lab.step("an admin makes the VFs anew by hand: the driver gives the lease's GUIDs")
+        self.lab.step("an admin makes the VFs anew by hand: they have the attachment's GUIDs")
         guids = guids_of(self.second)
         self.by_hand(0, VFS)
         if self.lab.check_equal(self.nic.ip_guids()[0], guids, "what the driver gave again"):
             self.lab.count("given again by the driver")
         self.given_back(self.second)
-        self.third = self.lend("third")
+        self.third = self.attach("third")
         self.is_new(self.third)
 
     def gone_at_the_end(self):
-        self.lab.step("a lease ends while its VF is gone: the VF made next has its GUIDs")
+        self.lab.step("an attachment ends while its VF is gone: the VF made next has its GUIDs")
         guids = guids_of(self.third)
         self.by_hand(0)
         answer, operation = self.product.ask("DELETE", f"/v1/attachments/{self.third['id']}")
@@ -92,14 +92,14 @@ class Guids:
             self.lab.count("quarantined")
         self.product.must("DELETE", f"/v1/pfs/{self.nic.pci}/vfs/0/quarantine")
         self.clean()
-        fourth = self.lend("fourth")
+        fourth = self.attach("fourth")
         self.is_new(fourth)
         self.given_back(fourth)
 
     # --- parts ---
 
-    def lend(self, vm, **wish):
-        return self.product.lend(vm, vf=0, persistence="config", verify="none", **wish)
+    def attach(self, vm, **wish):
+        return self.product.attach(vm, vf=0, persistence="config", verify="none", **wish)
 
     def by_hand(self, *counts):
         for count in counts:
@@ -116,19 +116,20 @@ class Guids:
                                 "GUIDs that the VF's driver sees"):
             self.lab.count("seen by the VF's driver")
 
-    def is_new(self, lease):
-        guids = guids_of(lease)
+    def is_new(self, attachment):
+        guids = guids_of(attachment)
         self.holds(guids, "rotated")
         for guid in guids:
             self.lab.check(guid not in self.had and guid not in NONE,
-                           f"{guid} was lent, which is nobody's or an earlier tenant's: {self.had}")
+                           f"{guid} was given, which is nobody's or an earlier tenant's: "
+                           f"{self.had}")
         self.had += guids
 
-    def given_back(self, lease):
+    def given_back(self, attachment):
         had, counted = self.nic.ip_guids()[0], self.nic.ip_counters(0)
-        self.product.take_back(lease)
+        self.product.detach(attachment)
         self.clean()
-        certificate = self.lab.api("GET", f"/v1/attachments/{lease['id']}/certificate").body
+        certificate = self.lab.api("GET", f"/v1/attachments/{attachment['id']}/certificate").body
         rotated = certificate["rotated"]
         same = [self.lab.check_equal([rotated[name][when] for name in ("node_guid", "port_guid")],
                                      list(guids), f"GUIDs that the certificate says {when}")
@@ -143,5 +144,5 @@ class Guids:
             self.lab.count("cleaned")
 
 
-def guids_of(lease):
-    return lease["settings"]["node_guid"], lease["settings"]["port_guid"]
+def guids_of(attachment):
+    return attachment["settings"]["node_guid"], attachment["settings"]["port_guid"]

@@ -24,8 +24,8 @@ def about_its_proof(lab, product, vm):
     """And at the host's ssh in a network that it shares with the host."""
     lab.expect("unheard knocks", "heard without the filter", "filters put back", "claims refused",
                "other NICs refused", "hoarding refused", "honest pass")
-    lab.step("the VM is lent a VF of network train, and knocks at the host's ssh")
-    first = product.lend("liar", network="train", verify="required")
+    lab.step("the VM is attached a VF of network train, and knocks at the host's ssh")
+    first = product.attach("liar", network="train", verify="required")
     knock(lab, vm, "unheard knocks", "")
     lab.step("it is heard while vfmgrd can't put back what somebody flushed")
     product.open_host()
@@ -35,8 +35,8 @@ def about_its_proof(lab, product, vm):
     lab.step("and not after a flush that is put back at once")
     flush(lab)
     knock(lab, vm, "unheard knocks", "")
-    lab.step("nor when it was lent a second VF")
-    second = product.lend("liar", network="train", verify="required")
+    lab.step("nor when it was attached a second VF")
+    second = product.attach("liar", network="train", verify="required")
     knock(lab, vm, "unheard knocks", "")
     send(vm, built(lab, "hostile_guest").read_bytes(), PROGRAM)
 
@@ -79,8 +79,8 @@ def about_its_proof(lab, product, vm):
                                timeout=300).stdout)
     lab.check_equal(honest[0]["verdict"], "pass", f"the honest verdict: {honest[0]['detail']}")
     lab.count("honest pass")
-    for lease in (second, first):
-        product.take_back(lease)
+    for attachment in (second, first):
+        product.detach(attachment)
 
 
 def flush(lab):
@@ -102,17 +102,17 @@ def at_every_door(lab, product, vm):
     knocks = Knocks(lab, product, vm)
     with knocks.witness():
         lab.step("a VM whose host is not in its network knocks at all of it: that arrives")
-        lease = product.lend("liar", vf=0)
-        knocks.begin(lease)
+        attachment = product.attach("liar", vf=0)
+        knocks.begin(attachment)
         knocks.at_all()
         lab.host.wait_for("a knock arrives", lambda: knocks.counted("input") > 0)
         knocks.through()
         lab.host.wait_for("one is forwarded", lambda: knocks.counted("forward") > 0)
         knocks.claim()
         lab.host.wait_for("it is believed to be the router",
-                          lambda: knocks.router() == lease["settings"]["mac"])
+                          lambda: knocks.router() == attachment["settings"]["mac"])
         lab.count("knocks that arrive")
-        product.take_back(lease)
+        product.detach(attachment)
 
     lab.step("an rping that listens everywhere keeps VMs out, and is named when it comes later")
     with Rping(lab, product):
@@ -120,14 +120,14 @@ def at_every_door(lab, product, vm):
         lab.check_equal(problem["code"], "conflict", "the code of the refusal")
         lab.check("rping (pid " in problem["detail"], f"the refusal: {problem}")
         lab.check("vfctl attach liar" in problem["remedy"], f"what opens it: {problem}")
-    lease = product.lend("liar", vf=0, network="plain", verify="required")
+    attachment = product.attach("liar", vf=0, network="plain", verify="required")
     lab.check(lab.observe.ip_link_vf(product.pf, 0)["spoofchk"], "the VF's spoof check is off")
     cursor = lab.host.journal_cursor()
     with Rping(lab, product):
         lab.host.wait_for_journal(r"rping \(pid [0-9]+\) listens by RDMA CM", cursor, "vfmgrd", 90)
     lab.count("listeners named")
 
-    knocks.begin(lease)
+    knocks.begin(attachment)
     for when in ("", ", after somebody flushed the filter"):
         lab.step(f"a VM in the untagged network knocks at all of the host{when}")
         if when:
@@ -142,7 +142,7 @@ def at_every_door(lab, product, vm):
             lab.count("closed to all knocks")
             lab.check_equal(knocks.router(), ROUTER_MAC, "who has the router's address")
             lab.count("claims of an address")
-    product.take_back(lease)
+    product.detach(attachment)
 
 
 class Rping:
@@ -163,11 +163,11 @@ class Rping:
         self.lab.host.run("rdma link del knocked", check=False)
 
 
-def knock(lab, vm, count, wanted):
+def knock(lab, vm, count, expected):
     """sshd says its name at once; "Connection refused" would be an answer, too."""
     said = vm.run(f"nc -w 5 {TRAIN['host_address']} 22 </dev/null 2>&1 | "
                   "grep -o -e ^SSH -e refused", check=False, timeout=60).stdout.strip()
-    if lab.check_equal(said, wanted, "the host's answer to the knock"):
+    if lab.check_equal(said, expected, "the host's answer to the knock"):
         lab.count(count)
 
 

@@ -35,10 +35,10 @@ class Tenants:
         program = built(lab, "hostile_tenant").read_bytes()
         self.product.manage(num_vfs=5)
         self.vms = {name: lab.vm(name) for name in (*HONEST, GREEDY, DEAD)}
-        self.leases = {}
+        self.attachments = {}
         for name, vm in self.vms.items():
             vm.wait_ready()
-            self.leases[name] = self.product.lend(name, network="train", verify="required",
+            self.attachments[name] = self.product.attach(name, network="train", verify="required",
                                                   verify_profile="quick")
         send(self.vms[GREEDY], program, PROGRAM)
         self.restarts = self.daemon("NRestarts")
@@ -92,7 +92,7 @@ class Tenants:
     def flood(self):
         self.lab.step(f"a greedy VM floods the guest plane for {FLOOD_SECONDS} s")
         greedy = self.vms[GREEDY]
-        greedy.run(f"({PROGRAM} {FLOOD_SECONDS} {self.leases[GREEDY]['id']} >/run/greedy.json "
+        greedy.run(f"({PROGRAM} {FLOOD_SECONDS} {self.attachments[GREEDY]['id']} >/run/greedy.json "
                    "2>/run/greedy.err; echo $? >/run/greedy.code) </dev/null >/dev/null 2>&1 &")
         for _ in range(ROUNDS):
             self.round("honest meanwhile", HONEST)

@@ -21,25 +21,25 @@ BACK_SECONDS = 240
 
 
 def run(lab):
-    lab.expect("acts", "losses", "returns", "leases of the churn", "hand-overs seen clean",
+    lab.expect("acts", "losses", "returns", "attachments of the churn", "hand-overs seen clean",
                "VMs that proved their VF again")
     product = Product(lab)
     product.manage(mode="enforce")
     vms = {name: lab.vm(name) for name in (*HOLDERS, CHURN)}
     for vm in vms.values():
         vm.wait_ready()
-    leases = {name: product.lend(name, vf=index, network="train", settings={"trust": True},
+    attachments = {name: product.attach(name, vf=index, network="train", settings={"trust": True},
                                  verify="required", verify_profile="quick")
               for index, name in enumerate(HOLDERS)}
     losses = Losses(lab, HOLDERS)
-    devices = [(name, f"ua-vfmgr-{lease['id']}") for name, lease in leases.items()]
+    devices = [(name, f"ua-vfmgr-{attachment['id']}") for name, attachment in attachments.items()]
     attacker = Attacker(lab, product, devices, random.Random(SEED))
     churn = Churn(lab, product, attacker)
     lab.step(f"seed {SEED}, {MINUTES:g} minutes")
     watched_since = max(one["number"] for one in history(lab, product, 0))
     churn.start()
     try:
-        whole_after = attack(lab, product, attacker, leases)
+        whole_after = attack(lab, product, attacker, attachments)
     finally:
         churn.ends.set()
         churn.join(300)
@@ -47,17 +47,17 @@ def run(lab):
     attacker.make_peace()
     lab.count("acts", attacker.acts)
     lab.step(f"the attacker is done: {attacker.told()}")
-    whole_after.append(all_back(lab, attacker, leases))
+    whole_after.append(all_back(lab, attacker, attachments))
     lab.step(f"from an act to all VFs in their VMs, configured: median "
              f"{statistics.median(whole_after):.1f} s, most {max(whole_after):.1f} s, "
              f"of {len(whole_after)}")
-    proved_again(lab, product, leases, vms)
-    judge_events(lab, product, leases, losses.end(), watched_since)
+    proved_again(lab, product, attachments, vms)
+    judge_events(lab, product, attachments, losses.end(), watched_since)
     lab.check_equal(churn.unclean, [], "VFs that were handed over unclean")
     product.leave()
 
 
-def attack(lab, product, attacker, leases):
+def attack(lab, product, attacker, attachments):
     until = time.monotonic() + MINUTES * 60
     whole_after = []
     while time.monotonic() < until:
@@ -65,7 +65,7 @@ def attack(lab, product, attacker, leases):
         nothing_twice(lab, product)
         # From a VM that never has its VF back nothing can be stolen.
         if attacker.chance.random() < 0.5:
-            whole_after.append(all_back(lab, attacker, leases))
+            whole_after.append(all_back(lab, attacker, attachments))
     return whole_after
 
 
@@ -83,47 +83,48 @@ def nothing_twice(lab, product):
             seen[device["pci"]] = vm
     items = product.attachments()
     vfs = [(one["vf"]["pf"], one["vf"]["index"]) for one in items]
-    lab.check_equal(len(set(vfs)), len(vfs), "VFs of the leases, each once")
-    lab.count("looks for a VF lent twice")
+    lab.check_equal(len(set(vfs)), len(vfs), "VFs of the attachments, each once")
+    lab.count("looks for a VF attached twice")
 
 
-def all_back(lab, attacker, leases):
-    """Waits until each VM has the VF of its lease, QEMU holds it, and it is set as the lease says;
+def all_back(lab, attacker, attachments):
+    """Waits until each VM has the VF of its attachment, QEMU holds it, and it is set as that says;
     returns the seconds from the last act."""
-    def back(name, lease):
-        netdev, index = attacker.netdev(), lease["vf"]["index"]
+    def back(name, attachment):
+        netdev, index = attacker.netdev(), attachment["vf"]["index"]
         pci = lab.observe.vf_pci(netdev, index)
         if not pci or [one["pci"] for one in lab.observe.hostdevs(name)] != [pci]:
             return False
         now = lab.observe.ip_link_vf(netdev, index)
-        wanted = (lease["settings"]["mac"], 100, True)
-        return (now["mac"], now["vlan"], now["trust"]) == wanted and lab.observe.vfio_holders(pci)
+        expected = (attachment["settings"]["mac"], 100, True)
+        return (now["mac"], now["vlan"], now["trust"]) == expected and lab.observe.vfio_holders(pci)
 
-    for name, lease in leases.items():
-        lab.host.wait_for(f"the VF in {name} again", lambda name=name, lease=lease:
-                          back(name, lease), BACK_SECONDS)
+    for name, attachment in attachments.items():
+        lab.host.wait_for(f"the VF in {name} again", lambda name=name, attachment=attachment:
+                          back(name, attachment), BACK_SECONDS)
     return float(lab.host.run("date +%s.%N").stdout) - attacker.last_act
 
 
-def proved_again(lab, product, leases, vms):
+def proved_again(lab, product, attachments, vms):
     # The last act may have taken the host's own routes and neighbour entries, too, of which the
     # kernel's events tell nothing: they are put back after the next look.
     lab.host.wait_for("nothing drifts any more", product.calm, BACK_SECONDS)
-    for name, lease in leases.items():
+    for name, attachment in attachments.items():
         # A reset by somebody else leaves the guest's driver with a dead device: open it anew.
-        mac = lease["settings"]["mac"]
+        mac = attachment["settings"]["mac"]
         netdev = lab.host.wait_for(f"the VF's netdev in {name}", lambda: vms[name].netdev(mac), 60)
         vms[name].run(f"ip link set {netdev} down; ip link set {netdev} up")
-        product.must("POST", f"/v1/attachments/{lease['id']}/verifications", {"profile": "quick"})
+        product.must("POST", f"/v1/attachments/{attachment['id']}/verifications",
+                     {"profile": "quick"})
         lab.count("VMs that proved their VF again")
 
 
-def judge_events(lab, product, leases, lost, since):
+def judge_events(lab, product, attachments, lost, since):
     """libvirt's own count of devices that left those VMs, beside the events of vfmgrd."""
     delays = []
-    for name, lease in leases.items():
-        events = [one for one in reversed(history(lab, product, lease["vf"]["index"]))
-                  if one["number"] > since and one["attachment"] == lease["id"]]
+    for name, attachment in attachments.items():
+        events = [one for one in reversed(history(lab, product, attachment["vf"]["index"]))
+                  if one["number"] > since and one["attachment"] == attachment["id"]]
         told = [seconds(one["at"]) for one in events if one["kind"] == "lost"]
         lab.check_equal(len(told), len(lost[name]), f"losses of {name}: events of vfmgrd, and "
                         f"libvirt's at {lost[name]}: {told}")
@@ -142,7 +143,7 @@ def seconds(text):
 
 
 class Churn(threading.Thread):
-    """Leases begin and end all the time, in a VM of their own."""
+    """Attachments begin and end all the time, in a VM of their own."""
 
     def __init__(self, lab, product, attacker):
         super().__init__(daemon=True)
@@ -160,7 +161,7 @@ class Churn(threading.Thread):
                 self.refusals[text] = self.refusals.get(text, 0) + 1
 
     def judge_end(self):
-        self.lab.check(not self.is_alive(), "a lease of the churn hangs")
+        self.lab.check(not self.is_alive(), "an attachment of the churn hangs")
         for text, count in self.refusals.items():
             self.lab.step(f"churn, {count} times: {text}")
 
@@ -169,23 +170,23 @@ class Churn(threading.Thread):
             vf = quarantined["index"]
             self.product.ask("DELETE", f"/v1/pfs/{self.product.pci}/vfs/{vf}/quarantine")
             self.lab.count("quarantines lifted")
-        lease = self.product.lend(CHURN)
-        self.lab.count("leases of the churn")
+        attachment = self.product.attach(CHURN)
+        self.lab.count("attachments of the churn")
         while True:
-            _, operation = self.product.ask("DELETE", f"/v1/attachments/{lease['id']}")
+            _, operation = self.product.ask("DELETE", f"/v1/attachments/{attachment['id']}")
             if operation and operation["state"] == "succeeded":
                 break
-            if self.product.attachment(lease["id"]) is None:
+            if self.product.attachment(attachment["id"]) is None:
                 return  # its VF is in quarantine
-        self.judge(lease, operation)
+        self.judge(attachment, operation)
 
-    def judge(self, lease, operation):
+    def judge(self, attachment, operation):
         """What iproute2 shows of a VF after its hand-over, if nobody else wrote to it since."""
-        index = lease["vf"]["index"]
+        index = attachment["vf"]["index"]
         with self.attacker.lock:
             now = self.lab.observe.ip_link_vf(self.attacker.netdev(), index)
             if self.attacker.last_act > seconds(operation["finished_at"]) - 1 or now is None:
                 return self.lab.count("hand-overs that an act fell on")
-        if now["mac"] == lease["settings"]["mac"] or now["vlan"] or now["trust"]:
-            self.unclean.append({"lease": lease, "now": now})
+        if now["mac"] == attachment["settings"]["mac"] or now["vlan"] or now["trust"]:
+            self.unclean.append({"attachment": attachment, "now": now})
         self.lab.count("hand-overs seen clean")

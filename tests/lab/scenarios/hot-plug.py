@@ -17,14 +17,14 @@ def run(lab):
     before = vm.run(SEEN_IN_VM).stdout
 
     lab.step("plugged into the running VM")
-    lease = product.lend("hot", network="plain", verify="required")
-    lab.check_equal(lease["verification"]["verdict"], "pass", "the verdict")
+    attachment = product.attach("hot", network="plain", verify="required")
+    lab.check_equal(attachment["verification"]["verdict"], "pass", "the verdict")
     lab.count("verified")
     during = vm.run(SEEN_IN_VM).stdout
-    lab.check(during != before and lease["address"] in during, f"in the VM: {during}")
+    lab.check(during != before and attachment["address"] in during, f"in the VM: {during}")
 
     lab.step("taken away")
-    product.take_back(lease)
+    product.detach(attachment)
     after = vm.wait_for("the VM looks as before",
                         f"[ \"$( {SEEN_IN_VM} )\" = '{before.strip()}' ] && echo same || "
                         f"{{ {SEEN_IN_VM}; false; }}", 60)

@@ -9,7 +9,7 @@ def run(lab):
     product, observe = Product(lab), lab.observe
     product.manage(num_vfs=7)
     vm = lab.vm("holder").wait_ready()
-    lease = product.lend("holder", network="plain", vf=2)
+    attachment = product.attach("holder", network="plain", vf=2)
     name = vm.wait_for("the VF's netdev", "ls /sys/class/net | grep -v lo", 60)
     for count in (4, 0):
         answer, _ = product.ask("PUT", f"/v1/pfs/{product.pci}/spec",
@@ -17,11 +17,11 @@ def run(lab):
                                  "networks": [TRAIN, PLAIN]})
         refusals(lab, answer)
     lab.check_equal(observe.numvfs(product.pf), 7, "VFs in sysfs")
-    lab.check(observe.vfio_holders(lease["vf_pci"]), "nobody holds the VF any more")
+    lab.check(observe.vfio_holders(attachment["vf_pci"]), "nobody holds the VF any more")
     lab.check_equal(vm.run("ls /sys/class/net | grep -v lo").stdout.strip(), name, "the VM's NIC")
     lab.count("VF still in the VM", len(observe.hostdevs("holder")))
     try:
-        product.take_back(lease)
+        product.detach(attachment)
         in_a_bond(lab, product)
         product.leave()
     except Refused as refused:
@@ -29,21 +29,21 @@ def run(lab):
 
 
 def in_a_bond(lab, product):
-    """vfmgr took the PF up for its lease; the bond needs it up when that lease has ended."""
+    """vfmgr took the PF up for its attachment; the bond needs it up when that has ended."""
     lab.check("UP" not in lab.observe.link(product.pf)["flags"],
-              "the PF is up before the lease: vfmgr would not take it down after it, bond or not")
-    lab.step("the PF joins a bond while a VF of it is lent")
-    lease = product.lend("holder", vf=2)
+              "the PF is up before the attachment: vfmgr would not take it down, bond or not")
+    lab.step("the PF joins a bond while a VF of it is attached")
+    attachment = product.attach("holder", vf=2)
     lab.host.run(f"ip link add bond0 type bond && ip link set {product.pf} down && "
                  f"ip link set {product.pf} master bond0 && ip link set bond0 up")
     problem = product.refused(vm="holder", network="plain")
     lab.check_equal(problem["code"], "conflict", "a network's code")
     lab.check("part of bond0" in problem["detail"], f"the bond is not named: {problem}")
     lab.check(problem["remedy"], f"no remedy: {problem}")
-    product.take_back(lease)
+    product.detach(attachment)
     link = lab.observe.link(product.pf)
     if lab.check("UP" in link["flags"] and link.get("master") == "bond0",
-                 f"the PF after the lease: {link['flags']}, part of {link.get('master')}"):
+                 f"the PF after the attachment: {link['flags']}, part of {link.get('master')}"):
         lab.count("bond left alone")
     lab.host.run(f"ip link del bond0; modprobe -r bonding; "
                  f"ip link set {product.pf} down; udevadm settle")

@@ -13,16 +13,17 @@ def run(lab):
     host = lab.host
     first = host.read("/proc/sys/kernel/random/boot_id")
 
-    lab.step("a cure in /etc/default/grub takes effect at the next boot")
-    host.run("sed -i 's/iommu=pt/iommu=pt vfmgr.cure=1/' /etc/default/grub && update-grub")
+    lab.step("a remedy in /etc/default/grub takes effect at the next boot")
+    host.run("sed -i 's/iommu=pt/iommu=pt vfmgr.remedy=1/' /etc/default/grub && update-grub")
     host.write("/root/kept", "written before the reboot\n")
-    lab.check("vfmgr.cure" not in host.read("/proc/cmdline"), "the cure was there before")
+    lab.check("vfmgr.remedy" not in host.read("/proc/cmdline"), "the remedy was there before")
     seconds = lab.reboot()
     lab.step(f"it was back after {seconds:.1f} s")
     second = host.read("/proc/sys/kernel/random/boot_id")
     if lab.check(second != first, "the boot id did not change"):
         lab.count("reboots")
-    lab.check("vfmgr.cure=1" in host.read("/proc/cmdline"), "the cure is not on the command line")
+    lab.check("vfmgr.remedy=1" in host.read("/proc/cmdline"),
+              "the remedy is not on the command line")
     lab.check_equal(host.read("/root/kept"), "written before the reboot\n", "a file kept")
 
     lab.step("a power cut")

@@ -156,18 +156,18 @@ class Host:
         self.product.manage(num_vfs=2)
         self.vm = lab.vm("victim", start=False)
 
-    def lend(self):
+    def attach(self):
         """The VM starts anew for each owner: nothing of the last strike is left in it."""
         self.vm.start().wait_ready()
-        lease = self.product.lend("victim", network="train", vf=0)
-        self.vm.wait_for("the VF's netdev", f"grep {lease['settings']['mac']} "
+        attachment = self.product.attach("victim", network="train", vf=0)
+        self.vm.wait_for("the VF's netdev", f"grep {attachment['settings']['mac']} "
                          "/sys/class/net/*/address")
-        return lease
+        return attachment
 
-    def take_back(self, lease):
+    def detach(self, attachment):
         # A VM that lost its VF under its driver may not answer any more.
         self.lab.host.run("virsh -q destroy victim")
-        self.product.take_back(lease)
+        self.product.detach(attachment)
 
     def said_by_doctor(self):
         report = self.lab.vfctl("doctor", "-o", "json", check=False).json()
@@ -206,12 +206,12 @@ class Host:
 
     def struck(self, owner):
         took_vfs = "VFs" in owner.drift
-        wanted = (3, 0) if took_vfs else (2, 300)
+        expected = (3, 0) if took_vfs else (2, 300)
         self.lab.host.run(owner.strike.format(pf=self.pf), timeout=STRIKE_SECONDS)
-        return self.lab.host.wait_for(f"{owner.name} strikes", lambda: self.as_seen() == wanted,
+        return self.lab.host.wait_for(f"{owner.name} strikes", lambda: self.as_seen() == expected,
                                       EVENT_SECONDS)
 
-    def cure(self, owner):
+    def remedy(self, owner):
         self.lab.host.run(f"rm {' '.join(owner.files)}; {owner.undo}")
         self.lab.check_equal(self.said_by_doctor(), [], f"{owner.name}: after it is gone")
 
@@ -219,7 +219,7 @@ class Host:
 def tried(lab, host, owner):
     """One owner beside a VM that has a VF, from its configuration to its end."""
     lab.step(f"{owner.name} is configured")
-    lease = host.lend()
+    attachment = host.attach()
     last = host.history()[0]["number"]
     host.write(owner)
     seen = {"named_before": host.named_before(owner)}
@@ -235,12 +235,12 @@ def tried(lab, host, owner):
     if owner is OPERATOR:
         lab.count("stand_ins")
     if "VFs" in owner.drift:
-        stolen = host.drift_after(last, "lent to VM victim")
+        stolen = host.drift_after(last, "attached to VM victim")
         lab.check(owner.told in stolen["detail"], f"nobody is named: {stolen['detail']}")
         lab.check_equal(lab.observe.hostdevs("victim", "live"), [], "what the VM has of the host")
         lab.count("thefts")
-    host.take_back(lease)
-    host.cure(owner)
+    host.detach(attachment)
+    host.remedy(owner)
     host.product.manage(num_vfs=2)
 
 
@@ -257,20 +257,20 @@ def struck_at_boot(lab, host):
     lab.check(LINK.told in event["detail"], f"at boot: {event['detail']}")
     lab.step(f"drift: {event['detail']}")
     lab.count("at_boot")
-    host.cure(LINK)
+    host.remedy(LINK)
 
 
-def cured_by_nmcli(lab, host):
+def remedied_by_nmcli(lab, host):
     """doctor's command takes the setting out of the connection, as printed."""
     host.write(NETWORK_MANAGER)
     [finding] = host.said_by_doctor()
-    for command in finding["cure"]["commands"]:
-        lab.step(f"cure: {command}")
+    for command in finding["remedy"]["commands"]:
+        lab.step(f"remedy: {command}")
         lab.host.run(command)
-    lab.check_equal(host.said_by_doctor(), [], "NetworkManager: after its cure")
+    lab.check_equal(host.said_by_doctor(), [], "NetworkManager: after its remedy")
     lab.check("sriov" not in lab.host.read(PROFILE), "the connection still has VFs")
     lab.count("cured")
-    host.cure(NETWORK_MANAGER)
+    host.remedy(NETWORK_MANAGER)
 
 
 def run(lab):
@@ -285,7 +285,7 @@ def run(lab):
                                         "| tr '\\t' ' '").lines()))
         for owner in (NETPLAN_IO, NETWORK_MANAGER):
             tried(lab, host, owner)
-        cured_by_nmcli(lab, host)
+        remedied_by_nmcli(lab, host)
     lab.host.run("rm -r /etc/NetworkManager")
     struck_at_boot(lab, host)
     for what in ("named_before", "struck", "drift_event"):

@@ -34,17 +34,17 @@ def lets_go(lab, product):
     second = Product(lab, card.netdev)
     second.manage(num_vfs=2, networks=(OTHER,))
     lab.vm("lets-go").wait_ready()
-    lease = second.lend("lets-go", network="other", settings={"mac": MACS["second"]},
+    attachment = second.attach("lets-go", network="other", settings={"mac": MACS["second"]},
                         verify="required")
     card.unplug(deadline_seconds=180)
     wait_standing(lab, second.pci, "gone")
     lab.count("gone")
-    kept = second.attachment(lease["id"])
+    kept = second.attachment(attachment["id"])
     if lab.check(kept and kept["state"] == "attached", f"the attachment is now {kept}"):
         lab.count("a look ends nothing")
     lab.check_equal([device["pci"] for device in lab.observe.hostdevs("lets-go", "config")],
-                    [lease["vf_pci"]], "what the VM's XML names")
-    problem = lab.api("DELETE", f"/v1/attachments/{lease['id']}").body
+                    [attachment["vf_pci"]], "what the VM's XML names")
+    problem = lab.api("DELETE", f"/v1/attachments/{attachment['id']}").body
     lab.check_equal(problem["code"], "pf_gone", "detaching a VF that is not there")
 
     lab.vfctl("pf", "gone", second.pci)
@@ -66,18 +66,18 @@ def lets_go(lab, product):
     for vf in second.quarantined():
         second.must("DELETE", f"/v1/pfs/{second.pci}/vfs/{vf['index']}/quarantine")
     lab.check_equal(second.quarantined(), [], "VFs in quarantine")
-    again = second.lend("lets-go", network="other", settings={"mac": MACS["second"]},
+    again = second.attach("lets-go", network="other", settings={"mac": MACS["second"]},
                         verify="required")
     if lab.check_equal(again["verification"]["verdict"], "pass", "the verdict"):
         lab.count("back and clean")
-    second.take_back(again)
+    second.detach(again)
 
 
 def clings(lab, product):
     lab.step("the second NIC is to leave the bus, and a guest that answers nobody keeps its VF")
     second = Product(lab, netdev_of(lab, SECOND_MAC))
     lab.vm("clings").wait_ready()
-    lease = second.lend("clings", network="other", settings={"mac": MACS["second"]},
+    attachment = second.attach("clings", network="other", settings={"mac": MACS["second"]},
                         verify="required")
     lab.host.run("virsh -q suspend clings")
     removal = lab.host.background(f"echo 1 >/sys/bus/pci/devices/{second.pci}/remove")
@@ -86,18 +86,18 @@ def clings(lab, product):
     lab.host.wait_for("the PF is stuck", lambda: pf_of(lab, second.pci)["stuck"], 120)
     stuck = pf_of(lab, second.pci)["stuck"]
     lab.step(f"stuck: {stuck}")
-    for part in (second.pci, f"VF {lease['vf']['index']}", "qemu"):
+    for part in (second.pci, f"VF {attachment['vf']['index']}", "qemu"):
         lab.check(part in stuck, f"{part!r} is not in: {stuck}")
     lab.count("stuck")
     problem = lab.api("POST", f"/v1/pfs/{second.pci}/gone").body
     lab.check_equal(problem["code"], "unavailable", "ending what is not gone yet")
-    lab.check(second.attachment(lease["id"]), "the attachment has ended by itself")
+    lab.check(second.attachment(attachment["id"]), "the attachment has ended by itself")
 
-    other = product.lend("lets-go", network="plain", settings={"mac": MACS["first"]},
+    other = product.attach("lets-go", network="plain", settings={"mac": MACS["first"]},
                          verify="required")
     if lab.check_equal(other["verification"]["verdict"], "pass", "the verdict on the first NIC"):
         lab.count("the others serve")
-    product.take_back(other)
+    product.detach(other)
 
     lab.step("the guest answers again")
     lab.host.run("virsh -q resume clings")
@@ -113,15 +113,15 @@ def clings(lab, product):
 
 
 def swap(lab, product):
-    lab.step("both NICs are lent, and swap their slots between two boots")
+    lab.step("both NICs are attached, and swap their slots between two boots")
     second = Product(lab, netdev_of(lab, SECOND_MAC))
     second.manage(num_vfs=2, networks=(OTHER,))
     lab.host.run("virsh -q destroy lets-go")
     lab.vm("clings-not", start=False)
-    leases = [
-        product.lend("lets-go", network="plain", persistence="config", verify="none",
+    attachments = [
+        product.attach("lets-go", network="plain", persistence="config", verify="none",
                      settings={"mac": MACS["first"]}),
-        second.lend("clings-not", network="other", persistence="config", verify="none",
+        second.attach("clings-not", network="other", persistence="config", verify="none",
                     settings={"mac": MACS["second"]})]
     lab.host.run("sync")  # who swaps cards shuts the host down: libvirt's files are on the disk
     lab.power_cycle(slots=SWAPPED)
@@ -141,21 +141,21 @@ def swap(lab, product):
 
     lab.vfctl("pf", "rekey", product.pci, second.pci, timeout=400)
     lab.count("re-keyed")
-    for lease, vm, mac in zip(leases, ("lets-go", "clings-not"), (PF_MAC, SECOND_MAC)):
+    for attachment, vm, mac in zip(attachments, ("lets-go", "clings-not"), (PF_MAC, SECOND_MAC)):
         here = lab.observe.pf_pci(netdev_of(lab, mac))
-        now = product.attachment(lease["id"])
+        now = product.attachment(attachment["id"])
         lab.check_equal(now["vf"]["pf"], here, f"where the VF of {vm} is")
         lab.check_equal([device["pci"] for device in lab.observe.hostdevs(vm, "config")],
                         [lab.observe.vf_pci(netdev_of(lab, mac), now["vf"]["index"])],
                         f"what the XML of {vm} names")
         lab.host.run(f"virsh -q start {vm}")
         next(known for known in lab.vms if known.name == vm).wait_ready()
-        product.must("POST", f"/v1/attachments/{lease['id']}/verifications", {})
-        if lab.check_equal(product.attachment(lease["id"])["verification"]["verdict"], "pass",
+        product.must("POST", f"/v1/attachments/{attachment['id']}/verifications", {})
+        if lab.check_equal(product.attachment(attachment["id"])["verification"]["verdict"], "pass",
                            f"the verdict of {vm}"):
             lab.count("verified again")
-    for lease in leases:
-        product.take_back(lease)
+    for attachment in attachments:
+        product.detach(attachment)
     for mac in (PF_MAC, SECOND_MAC):
         Product(lab, netdev_of(lab, mac)).leave()
     lab.host.run("sync")

@@ -155,7 +155,7 @@ def refused(lab, done, status, words, what):
         lab.count(what)
 
 
-def await_links(lab, wanted, what):
-    lab.host.wait_for(f"the links {wanted} are there",
-                      lambda: lab.observe.rdma_links() == wanted, 60)
+def await_links(lab, expected, what):
+    lab.host.wait_for(f"the links {expected} are there",
+                      lambda: lab.observe.rdma_links() == expected, 60)
     lab.count(what)

@@ -51,20 +51,20 @@ def run(lab):
     product.manage(num_vfs=5, vf_driver="vfio-pci")
     lab.check_equal(observe.vf_drivers(product.pf), ["vfio-pci"] * 5, "the VFs' drivers")
     vm = lab.vm("keeper").wait_ready()
-    lease = product.lend("keeper", network="train", settings={"mac": MAC, "trust": True},
+    attachment = product.attach("keeper", network="train", settings={"mac": MAC, "trust": True},
                          verify="required")
     lab.host.run("virsh -q autostart keeper")
-    shown = observe.ip_link_vf(product.pf, lease["vf"]["index"])
+    shown = observe.ip_link_vf(product.pf, attachment["vf"]["index"])
 
     lab.step("the host reboots, and asks at boot whether drivers may be loaded")
     lab.host.write(f"/etc/systemd/system/{GATE}", GATE_UNIT)
     lab.host.run(f"systemctl daemon-reload; systemctl enable {GATE} 2>&1; rm -f {SAID}")
-    lab.check_equal(lab.vfctl("drained", check=False).status, 4, "drained, with a VF lent")
+    lab.check_equal(lab.vfctl("drained", check=False).status, 4, "drained, with a VF attached")
     lab.reboot()
     lab.count("rebooted")
     lab.host.wait_for("vfmgrd serves", "systemctl is-active vfmgrd", 120)
     lab.check_equal(observe.numvfs(product.pf), 5, "VFs after the reboot")
-    lab.check_equal(observe.ip_link_vf(product.pf, lease["vf"]["index"]), shown, "settings")
+    lab.check_equal(observe.ip_link_vf(product.pf, attachment["vf"]["index"]), shown, "settings")
     lab.check_equal(observe.vf_drivers(product.pf), ["vfio-pci"] * 5, "the VFs' drivers again")
     ended, started = (int(lab.host.run(command).stdout.strip() or 0) for command in (
         "systemctl show -P ExecMainExitTimestampMonotonic vfmgr-restore.service",
@@ -73,16 +73,18 @@ def run(lab):
               f"restore ended at {ended} us, libvirtd started at {started} us")
     lab.count("restored before libvirt", int(ended > 0))
     lab.host.wait_for("the VM runs again", "virsh -q domstate keeper | grep running", 120)
-    lab.check_equal([dev["pci"] for dev in observe.hostdevs("keeper")], [lease["vf_pci"]],
+    lab.check_equal([dev["pci"] for dev in observe.hostdevs("keeper")], [attachment["vf_pci"]],
                     "the VM's device")
     vm.wait_ready()
-    _, operation = product.must("POST", f"/v1/attachments/{lease['id']}/verifications", {})
-    lab.check_equal(product.attachment(lease["id"])["verification"]["verdict"], "pass", "verdict")
+    _, operation = product.must("POST", f"/v1/attachments/{attachment['id']}/verifications", {})
+    lab.check_equal(product.attachment(attachment["id"])["verification"]["verdict"], "pass",
+                    "verdict")
     lab.count("verified again", int(operation["state"] == "succeeded"))
     # Before vfmgrd's first start of a boot holders alone decide, or no driver would ever load.
     if lab.check_equal(lab.host.read(SAID).split(), ["0"], "drained at boot, before vfmgrd"):
         lab.count("drained at boot")
-    lab.check_equal(lab.vfctl("drained", check=False).status, 4, "drained, with a VF lent again")
+    lab.check_equal(lab.vfctl("drained", check=False).status, 4,
+                    "drained, with a VF attached again")
     lab.host.run(f"systemctl stop {SERVICES}")
     held = lab.vfctl("drained", check=False)
     lab.check(held.status == 4 and "keeper" in held.stderr, f"drained without vfmgrd: {held}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""8 PFs with 120 VFs, all lent, and a storm: somebody changes every one of them again and again.
+"""8 PFs with 120 VFs, all attached, and a storm: somebody changes every one again and again.
 
 Looking at it takes a bounded share of a CPU, by the kernel's account of vfmgrd's control group; the
 API answers meanwhile, no memory is taken for it, and the history of a VF tells of it without being
@@ -31,7 +31,7 @@ def run(lab):
     with LabPfs(lab, *KINDS) as nics:
         many = ManyVfs(lab, nics)
         many.make("manage")
-        many.lend()
+        many.attach()
         Storm(lab, many).run()
         many.leave()
 
@@ -62,7 +62,7 @@ class Storm:
         self.host.run("rm -r /run/storm")
 
     def begin(self):
-        """What each VF has by its lease, and something else, in files for `ip -batch`."""
+        """What each VF has by its attachment, and something else, in files for `ip -batch`."""
         away, back = [], []
         for nic in self.many.nics:
             for vf in self.lab.observe.link(nic.netdev)["vfinfo_list"]:

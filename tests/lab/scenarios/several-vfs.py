@@ -16,12 +16,13 @@ def run(lab):
     product = Product(lab)
     product.manage(num_vfs=3)
     vm = lab.vm(VM).wait_ready()
-    leases = [product.lend(VM, network="train", verify="required", verify_profile="quick", **more)
+    attachments = [product.attach(VM, network="train", verify="required",
+                                  verify_profile="quick", **more)
               for more in ({"verify_every_seconds": PERIOD}, {})]
-    at_once(lab, vm, leases)
-    reported(lab, vm, leases)
-    by_schedule(lab, product, leases)
-    in_history(lab, product, leases[0])
+    at_once(lab, vm, attachments)
+    reported(lab, vm, attachments)
+    by_schedule(lab, product, attachments)
+    in_history(lab, product, attachments[0])
     product.leave()
 
 
@@ -35,12 +36,12 @@ def carried(vm, netdev):
     return sum(int(line) for line in vm.run(counted.format(netdev)).lines())
 
 
-def at_once(lab, vm, leases):
+def at_once(lab, vm, attachments):
     lab.step("both at once")
-    netdevs = [vm.netdev(lease["settings"]["mac"]) for lease in leases]
+    netdevs = [vm.netdev(attachment["settings"]["mac"]) for attachment in attachments]
     before = [carried(vm, netdev) for netdev in netdevs]
     found = vm.run("vf-guest verify --at-once --profile quick -o json", timeout=300).json()
-    lab.check_equal([one["attachment"] for one in found], sorted(one["id"] for one in leases),
+    lab.check_equal([one["attachment"] for one in found], sorted(one["id"] for one in attachments),
                     "who was tested")
     lab.check_equal([one["verdict"] for one in found], ["pass", "pass"], "the verdicts")
     lab.check_equal([one["at_once_with"] for one in found],
@@ -53,31 +54,33 @@ def at_once(lab, vm, leases):
         lab.count("proved at once", len(found))
 
 
-def reported(lab, vm, leases):
+def reported(lab, vm, attachments):
     lab.step("what was found is reported, and written for Prometheus")
     shown = vm.run("vf-guest report -o json --metrics /run/vf_guest.prom").json()
-    lab.check_equal({one["attachment"] for one in shown}, {one["id"] for one in leases}, "reports")
+    lab.check_equal({one["attachment"] for one in shown}, {one["id"] for one in attachments},
+                    "reports")
     text = vm.run("vf-guest report").stdout
-    lab.count("reported", sum(f"attachment {one['id']}: pass" in text for one in leases))
+    lab.count("reported", sum(f"attachment {one['id']}: pass" in text for one in attachments))
     metrics = vm.run("cat /run/vf_guest.prom").lines()
     passed = [line for line in metrics if line.startswith("vf_guest_verification_pass{")]
     lab.check_equal([line.split()[-1] for line in passed], ["1", "1"], f"metrics: {passed}")
     lab.count("measured", len(passed))
 
 
-def by_schedule(lab, product, leases):
+def by_schedule(lab, product, attachments):
     """The run before was the VM's own; so long after its start the host wants another."""
     lab.step(f"one is verified again every {PERIOD} s")
-    path = f"/v1/attachments/{leases[0]['id']}/verifications"
+    path = f"/v1/attachments/{attachments[0]['id']}/verifications"
     known = runs_of(product, path)
-    others = runs_of(product, f"/v1/attachments/{leases[1]['id']}/verifications")
+    others = runs_of(product, f"/v1/attachments/{attachments[1]['id']}/verifications")
     new = lab.host.wait_for("the scheduled run", lambda: [
         one for one in runs_of(product, path) if one not in known], PERIOD + 120)[0]
     runs = {one["run"]: one for one in history(product, path)}
     lab.check_equal(runs[new]["verdict"], "pass", f"the scheduled run: {runs[new]['detail']}")
     pause = at(runs[new]["started_at"]) - at(runs[known[0]]["started_at"])
     lab.check(pause.total_seconds() >= PERIOD, f"after {pause} already")
-    lab.check_equal(runs_of(product, f"/v1/attachments/{leases[1]['id']}/verifications"), others,
+    lab.check_equal(runs_of(product, f"/v1/attachments/{attachments[1]['id']}/verifications"),
+                    others,
                     "the other's runs")
     lab.count("by schedule")
 
@@ -91,11 +94,11 @@ def history(product, path):
     return product.must("GET", path)[0].body["items"]
 
 
-def in_history(lab, product, lease):
-    """The VF's own, which outlives the lease."""
-    before = runs_of(product, f"/v1/attachments/{lease['id']}/verifications")
-    product.take_back(lease)
-    kept = history(product, f"/v1/pfs/{product.pci}/vfs/{lease['vf']['index']}/verifications")
+def in_history(lab, product, attachment):
+    """The VF's own, which outlives the attachment."""
+    before = runs_of(product, f"/v1/attachments/{attachment['id']}/verifications")
+    product.detach(attachment)
+    kept = history(product, f"/v1/pfs/{product.pci}/vfs/{attachment['vf']['index']}/verifications")
     lab.check_equal([one["run"] for one in kept][:len(before)], before, "the VF's runs")
     lab.check(all(one["tests"] for one in kept), "a run without its evidence")
     lab.step(json.dumps({name: kept[0][name] for name in ("run", "verdict", "warnings")}))

@@ -16,15 +16,15 @@ READY, ANSWERED, ENDED = "ready ", "GET /v1/pfs is answered", "an operation that
 
 def run(lab):
     lab.expect("detaches that wait", "answered before the first end", "refused in recovery",
-               "served beside", "ended by recovery", "taken back")
+               "served beside", "ended by recovery", "detached")
     product, other = Product(lab), SecondPf(lab)
     product.manage(num_vfs=len(NAMES), networks=())
     for name in NAMES:  # they never run, so they need no CPU and little memory
         lab.vm(name, memory=128, start=False)
         lab.host.run(f"virsh -q start --paused {name}")
-        product.lend(name, verify="none")
-    leases = product.attachments()
-    operations = begin_detaches(lab, leases)
+        product.attach(name, verify="none")
+    attachments = product.attachments()
+    operations = begin_detaches(lab, attachments)
 
     lab.step("restarted while the first is waited for")
     cursor = lab.host.journal_cursor()
@@ -32,7 +32,7 @@ def run(lab):
     # By the host's own curl and logger, so that both stand in one journal.
     lab.host.run("curl -sf --unix-socket /run/vfmgr/vfmgr.sock http://localhost/v1/pfs >/dev/null "
                  f"&& logger -t slow-start '{ANSWERED}'")
-    meanwhile(lab, product, other, leases)
+    meanwhile(lab, product, other, attachments)
     lab.host.wait_for("all have ended", lambda: not under_way(lab, operations),
                       GUEST_SECONDS * len(NAMES))
     in_order(lab, cursor)
@@ -47,34 +47,34 @@ def run(lab):
     lab.step("the VMs are switched off, and give everything back")
     for name in NAMES:
         lab.host.run(f"virsh -q destroy {name}")
-    for lease in leases:
-        product.take_back(lease)
-        lab.count("taken back")
+    for attachment in attachments:
+        product.detach(attachment)
+        lab.count("detached")
     for pci in (product.pci, other.pci):
         product.must("PUT", f"/v1/pfs/{pci}/spec", {"mode": "manage", "num_vfs": 0})
         product.must("DELETE", f"/v1/pfs/{pci}/spec")
     other.unplug()
 
 
-def begin_detaches(lab, leases):
+def begin_detaches(lab, attachments):
     """In the order of NAMES; returns when the first guest is waited for."""
-    leases.sort(key=lambda lease: lease["vm_name"])
+    attachments.sort(key=lambda attachment: attachment["vm"])
     operations = []
-    for lease in leases:
-        answer = lab.api("DELETE", f"/v1/attachments/{lease['id']}")
-        lab.check_equal(answer.status, 202, f"the detach of {lease['vm_name']}")
+    for attachment in attachments:
+        answer = lab.api("DELETE", f"/v1/attachments/{attachment['id']}")
+        lab.check_equal(answer.status, 202, f"the detach of {attachment['vm']}")
         operations.append(answer.body["id"])
         lab.count("detaches that wait")
     lab.host.wait_for("a guest is waited for", lambda: any(
-        lease["state"] == "detaching" for lease in lab.api("GET", "/v1/attachments").body["items"]))
+        one["state"] == "detaching" for one in lab.api("GET", "/v1/attachments").body["items"]))
     return operations
 
 
-def meanwhile(lab, product, other, leases):
+def meanwhile(lab, product, other, attachments):
     """What is in recovery is read-only, the rest is served."""
     for method, path, body in (
             ("PUT", f"/v1/pfs/{product.pci}/spec", {"mode": "manage", "num_vfs": 6}),
-            ("DELETE", f"/v1/attachments/{leases[-1]['id']}", None)):
+            ("DELETE", f"/v1/attachments/{attachments[-1]['id']}", None)):
         answer = lab.api(method, path, body)
         said = f"{answer.body.get('detail')} {answer.body.get('remedy')}"
         lab.check_equal((answer.status, answer.body.get("code")), (503, "unavailable"), path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Somebody changes a lent VF many times a second: the history tells some, and counts the others.
+"""Somebody changes an attached VF many times a second: the history names some, counts the rest.
 
 The writer counts what it wrote; what vfmgrd takes of the CPU for it is bounded.
 """
@@ -24,7 +24,7 @@ def run(lab):
     product.manage(num_vfs=2)
     lab.vm("tenant", start=False)
     # With a network its PF is up: of one that is down the kernel tells no change of VFs.
-    lease = product.lend("tenant", vf=0, network="train", settings={"trust": True})
+    attachment = product.attach("tenant", vf=0, network="train", settings={"trust": True})
     last = history(lab, product)[0]["number"]
     lab.host.run("mkdir /run/storm")
     storm = lab.host.background(STORM.format(pf=product.pf))
@@ -41,7 +41,7 @@ def run(lab):
     lab.host.wait_for("nothing drifts any more", product.calm, 90)
     lab.check(lab.observe.ip_link_vf(product.pf, 0)["trust"], "the storm's last word is trust on")
     lab.count("calm again")
-    product.take_back(lease)
+    product.detach(attachment)
     product.leave()
 
 

@@ -24,13 +24,13 @@ STANDIN = "/root/standin"  # on the host
 RINGS = [("ud", "h200", "both", "dma_buf"), ("ud", "peermem", "peermem", "peermem"),
          ("ud", "unordered", "both", "dma_buf"),  # sees nothing that was not flushed
          ("udp", "h200", "none", "staged"), ("udp", "geforce", "none", "staged")]
-# What is said of each, and the cure.
+# What is said of each, and the remedy.
 REFUSALS = [
     ("geforce", "both", ("NVIDIA GeForce RTX 3090", "offers no GPUDirect RDMA"), "stream over udp"),
     ("h200", "none", (f"can't write to the memory of GPU {GPU}: by DMA-BUF: ", "EOPNOTSUPP",
                       "; by nvidia-peermem: ", "EFAULT"),
-     "lend a VF whose driver does RDMA itself"),
-    ("none", "both", ("there is no NVIDIA GPU",), "lend one"),
+     "attach a VF whose driver does RDMA itself"),
+    ("none", "both", ("there is no NVIDIA GPU",), "attach one"),
 ]
 
 
@@ -40,14 +40,14 @@ def run(lab):
     product = Product(lab)
     product.manage(num_vfs=1)
     vm = lab.vm(VM).wait_ready()
-    lease = product.lend(VM, network="train", settings={"trust": True}, verify="required",
+    attachment = product.attach(VM, network="train", settings={"trust": True}, verify="required",
                          verify_profile="quick")
     lab.host.copy_in(programs.built(lab, "vf-guest", "../guest-tools/vf-guest"), PROGRAM)
     # vfmgr keeps perftest's TCP port, and the stream's, from the tenant.
     product.open_host()
-    leg = next(link["ifname"] for link in lab.observe.links()
+    interface = next(link["ifname"] for link in lab.observe.links()
                if TRAIN["host_address"] in str(lab.observe.addresses(link["ifname"])))
-    streams = Streams(lab, vm, lease, leg)
+    streams = Streams(lab, vm, attachment, interface)
     half = streams.ib_send_bw() / 2
     lab.step(f"half of ib_send_bw -c UD: {half:.1f} Mbit/s")
     for over in ("ud", "udp"):
@@ -81,11 +81,11 @@ def in_gpu(lab, streams, half):
         ended = streams.send(over, half, Ring("damaged", "both"))
         lab.check_equal((ended["lost"], ended["foreign"]), (1, 1), f"damaged over {over}: {ended}")
         lab.count("damage in a GPU told")
-    for gpu, nic, parts, cure in REFUSALS:
+    for gpu, nic, parts, remedy in REFUSALS:
         said = lab.host.run(f"{streams.receiver('ud', Ring(gpu, nic))} 2>&1", check=False)
         lab.step(f"{gpu}, {nic}: {said.stdout.strip()}")
         lab.check(said.status not in (0, 1), f"exit status {said.status}")
-        for part in (*parts, cure, "--memory host"):
+        for part in (*parts, remedy, "--memory host"):
             lab.check(part in said.stdout, f"'{part}' is not in: {said.stdout}")
         lab.count("refusals told")
 
@@ -100,9 +100,9 @@ class Ring:
 
 
 class Streams:
-    def __init__(self, lab, vm, lease, leg):
-        self.lab, self.vm, self.leg = lab, vm, leg
-        self.host_address, self.vm_address = TRAIN["host_address"], lease["address"]
+    def __init__(self, lab, vm, attachment, interface):
+        self.lab, self.vm, self.interface = lab, vm, interface
+        self.host_address, self.vm_address = TRAIN["host_address"], attachment["address"]
 
     def ib_send_bw(self):
         """What perftest reaches from the VM, in Mbit/s."""
@@ -147,16 +147,16 @@ class Streams:
 
     def inject(self, over, mbit, ring=Ring()):
         """tc on the host drops every seventh packet, and counts them."""
-        shown = f"tc -s filter show dev {self.leg} ingress"
+        shown = f"tc -s filter show dev {self.interface} ingress"
         self.lab.host.run(
-            f"tc qdisc add dev {self.leg} handle ffff: ingress; "
-            f"tc filter add dev {self.leg} parent ffff: protocol ip flower ip_proto udp "
+            f"tc qdisc add dev {self.interface} handle ffff: ingress; "
+            f"tc filter add dev {self.interface} parent ffff: protocol ip flower ip_proto udp "
             f"dst_port {PORTS[over]} action ok random determ drop {EVERY}")
         try:
             ended = self.send(over, mbit, ring)
             counters = self.lab.host.run(shown).stdout
         finally:
-            self.lab.host.run(f"tc qdisc del dev {self.leg} ingress")
+            self.lab.host.run(f"tc qdisc del dev {self.interface} ingress")
         dropped = int(counters.partition("(dropped ")[2].partition(",")[0])
         self.lab.step(f"tc dropped {dropped}, the stream tells {ended['lost']}")
         self.lab.check(dropped >= ended["sent"]["packets"] // EVERY - 1, f"tc: {counters}")

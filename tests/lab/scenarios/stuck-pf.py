@@ -44,11 +44,11 @@ def run(lab):
     answer, operation = product.ask("POST", "/v1/attachments", {
         "vm": "other-vm", "pf": other.pci, "network": "other", "verify": "required"})
     if lab.check(operation and operation["state"] == "succeeded",
-                 f"no VF of the other PF could be lent: {operation or answer}"):
-        lease = product.attachment(operation["subject"].rsplit("/", 1)[1])
-        lab.check_equal(lease["verification"]["verdict"], "pass", "the verdict")
+                 f"no VF of the other PF could be attached: {operation or answer}"):
+        attachment = product.attachment(operation["subject"].rsplit("/", 1)[1])
+        lab.check_equal(attachment["verification"]["verdict"], "pass", "the verdict")
         lab.count("verified on the other PF")
-        product.take_back(lease)
+        product.detach(attachment)
 
     lab.step("the holder goes")
     holder.stop()

@@ -5,7 +5,7 @@ from vflab.product import TRAIN, Product
 
 VM = "vm1"
 CAPTURE = "/run/roce.pcap"
-WISHES = (26, 46, None)  # one after the other, while the VF is lent
+WISHES = (26, 46, None)  # one after the other, while the VF is attached
 PACKETS_MIN = 50  # from each end: 4 MiB were written and 4 MiB read, besides pings
 DATA_PACKETS_MIN = 1000  # of both
 # RoCE version 2, but what RDMA CM and others of the kernel send between queue pairs 1.
@@ -18,16 +18,16 @@ def run(lab):
     product = Product(lab)
     product.manage(num_vfs=1, networks=[{**TRAIN, "dscp": WISHES[0]}])
     vm = lab.vm(VM).wait_ready()
-    lease = product.lend(VM, network="train", verify="required", verify_profile="quick")
-    lab.check_equal(lease["verification"].get("dscp"), WISHES[0], "the first report's DSCP")
-    leg = next(link["ifname"] for link in lab.observe.links()
+    attachment = product.attach(VM, network="train", verify="required", verify_profile="quick")
+    lab.check_equal(attachment["verification"].get("dscp"), WISHES[0], "the first report's DSCP")
+    interface = next(link["ifname"] for link in lab.observe.links()
                if TRAIN["host_address"] in str(lab.observe.addresses(link["ifname"])))
     for dscp in WISHES:
         if dscp != WISHES[0]:
             lab.vfctl("pf", "set", product.pf, "--network",
                       f"name=train,dscp={'none' if dscp is None else dscp}")
-        proved(lab, product, lease, leg, dscp)
-    other_ways(lab, product, vm, leg)
+        proved(lab, product, attachment, interface, dscp)
+    other_ways(lab, product, vm, interface)
     product.leave()
 
 
@@ -50,22 +50,23 @@ class Capture:
         said = self.running.stop().stdout
         self.lab.step("; ".join(line for line in said.splitlines() if "packets" in line))
 
-    def count(self, wanted):
-        shown = self.lab.host.run(f"tcpdump -r {CAPTURE} -nn '{wanted}' 2>/dev/null | wc -l")
+    def count(self, expected):
+        shown = self.lab.host.run(f"tcpdump -r {CAPTURE} -nn '{expected}' 2>/dev/null | wc -l")
         return int(shown.stdout)
 
 
-def proved(lab, product, lease, leg, dscp):
+def proved(lab, product, attachment, interface, dscp):
     """By the host, which asks for it: how many packets of each end there were, and with what."""
     lab.step(f"DSCP {dscp}")
-    with Capture(lab, leg) as capture:
-        product.must("POST", f"/v1/attachments/{lease['id']}/verifications", {"profile": "quick"})
-    report = product.attachment(lease["id"])["verification"]
+    with Capture(lab, interface) as capture:
+        product.must("POST", f"/v1/attachments/{attachment['id']}/verifications",
+                     {"profile": "quick"})
+    report = product.attachment(attachment["id"])["verification"]
     if lab.check_equal((report["verdict"], report.get("dscp"), report["warnings"]),
                        ("pass", dscp, []), "the report"):
         lab.count("reports that name it", dscp is not None)
     total = 0
-    for who, address in (("host", TRAIN["host_address"]), ("VM", lease["address"])):
+    for who, address in (("host", TRAIN["host_address"]), ("VM", attachment["address"])):
         found = judge_packets(lab, capture, f"{ROCE} and src host {address}", dscp or 0, who)
         if lab.check(found >= PACKETS_MIN, f"only {found} RoCE packets of the {who}"):
             lab.count(f"packets of the {who}", found)
@@ -81,12 +82,12 @@ def judge_packets(lab, capture, which, dscp, who):
     return found
 
 
-def other_ways(lab, product, vm, leg):
+def other_ways(lab, product, vm, interface):
     """Datagrams have an address of their own, and RDMA CM makes its queue pairs by itself."""
     dscp = WISHES[0]
     lab.vfctl("pf", "set", product.pf, "--network", f"name=train,dscp={dscp}")
     for test in ("ud_ping", "cm_ping"):
-        with Capture(lab, leg) as capture:
+        with Capture(lab, interface) as capture:
             report = vm.run(f"vf-guest verify --profile quick -o json {test}",
                             timeout=240).json()[0]
         made = next(one for one in report["tests"] if one["name"] == test)

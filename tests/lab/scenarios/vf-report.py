@@ -84,10 +84,10 @@ def ip_reports(lab, netdev, vfs):
     return [flat_vf(vf) for vf in shown]
 
 
-def write_with_ip(lab, netdev, wishes):
+def write_with_ip(lab, netdev, configured):
     """Flat VFs, of which only what is to be set is present; ip ends at the first refusal."""
     lab.host.write(BATCH, "".join(f"link set dev {netdev} vf {wish['vf']} {words(wish)}\n"
-                                  for wish in wishes))
+                                  for wish in configured))
     lab.host.run(f"ip -batch {BATCH}", timeout=300)
 
 
@@ -110,7 +110,7 @@ def igb(lab):
              f"echo {IGB_VFS} >{device}/sriov_numvfs")
     host.wait_for("the PF's carrier", f"grep -q 1 /sys/class/net/{pf}/carrier", 60)
     for number in range(IGB_ROUNDS):
-        write_with_ip(lab, pf, [igb_wish(vf, number) for vf in range(IGB_VFS)])
+        write_with_ip(lab, pf, [igb_spec(vf, number) for vf in range(IGB_VFS)])
         look_twice(lab, pci)
         theirs = ip_reports(lab, pf, IGB_VFS)
         rest = lab.api("GET", f"/v1/pfs/{pci}/vfs").body["items"]
@@ -121,7 +121,7 @@ def igb(lab):
              f"ip link set {pf} down")
 
 
-def igb_wish(vf, number):
+def igb_spec(vf, number):
     """What igb takes. The first round's has no VLAN and no rate."""
     return {"vf": vf, "mac": f"02:00:00:0c:{number:02x}:{vf:02x}",
             "vlan": number and 100 * number + vf, "qos": number and vf,
@@ -144,7 +144,7 @@ def probed(lab, port):
     return by_index(lab.host.run(PROBE, input=f"vfs {port.netdev}\n").json())
 
 
-def wish_for(vf):
+def spec_for(vf):
     return {"vf": vf, "mac": f"02:00:00:0d:{vf // 256:02x}:{vf % 256:02x}",
             "vlan": 1 + vf, "qos": vf % 7, "proto": "802.1ad" if vf % 3 == 0 else "802.1q",
             "spoofchk": vf % 2 == 0, "trust": vf // 2 % 2 == 0,
@@ -155,18 +155,18 @@ def wish_for(vf):
 def simulated(lab, port):
     lab.step(f"netdevsim's {SIMULATED_VFS} VFs")
     check_same(lab, probed(lab, port), ip_reports(lab, port.netdev, SIMULATED_VFS), "new VFs")
-    write_with_ip(lab, port.netdev, [wish_for(vf) for vf in range(SIMULATED_VFS)])
+    write_with_ip(lab, port.netdev, [spec_for(vf) for vf in range(SIMULATED_VFS)])
     ours = probed(lab, port)
     check_same(lab, ours, ip_reports(lab, port.netdev, SIMULATED_VFS), "netdevsim")
     lab.step("each field with another value: what we read before differs there, and only there")
-    wanted = set()
+    expected = set()
     for vf, (field, name) in enumerate(FIELDS.items()):
-        wish = wish_for(vf)
+        wish = spec_for(vf)
         write_with_ip(lab, port.netdev, [{**wish, name: other(wish[name])}])
-        wanted.add((vf, field))
+        expected.add((vf, field))
         found = differences(ours, ip_reports(lab, port.netdev, SIMULATED_VFS))
-        lab.check_equal(found, wanted, f"what differs now that VF {vf} has another {field}")
-    lab.count("differences noticed", len(found & wanted))
+        lab.check_equal(found, expected, f"what differs now that VF {vf} has another {field}")
+    lab.count("differences noticed", len(found & expected))
     check_same(lab, probed(lab, port), ip_reports(lab, port.netdev, SIMULATED_VFS), "read again")
 
 
@@ -179,8 +179,8 @@ def other(value):
 def beyond_iproute2(lab, port):
     lab.step(f"{TOO_MANY_FOR_IP} VFs, which do not fit the 64 KiB of an attribute")
     port.resize(TOO_MANY_FOR_IP)
-    wishes = [wish_for(vf) for vf in range(TOO_MANY_FOR_IP)]
-    write_with_ip(lab, port.netdev, wishes)
+    configured = [spec_for(vf) for vf in range(TOO_MANY_FOR_IP)]
+    write_with_ip(lab, port.netdev, configured)
     shown = lab.host.run(f"ip -d link show dev {port.netdev}", check=False)
     lab.count("VFs beyond iproute2", TOO_MANY_FOR_IP - shown.stdout.count("\n    vf "))
-    check_same(lab, probed(lab, port), wishes, f"{TOO_MANY_FOR_IP} VFs")
+    check_same(lab, probed(lab, port), configured, f"{TOO_MANY_FOR_IP} VFs")

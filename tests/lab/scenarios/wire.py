@@ -12,7 +12,7 @@ NETWORK = (f"ip link set eth0 mtu 9000 up && ip addr add {SECOND_ADDRESS}/24 dev
            "ip link add link eth0 name eth0.100 type vlan id 100 && ip link set eth0.100 up && "
            f"ip addr add {IN_TRAIN}/24 dev eth0.100 && rdma link add rxe0 type rxe netdev eth0")
 SERVE = f"(vf-guest serve --address {IN_TRAIN} --listen 0.0.0.0 --state /run/serve -o json &)"
-A_LITTLE = 64 << 10  # what may pass by on the host's leg while others test
+A_LITTLE = 64 << 10  # what may pass by on the host's interface while others test
 
 
 def run(lab):
@@ -25,19 +25,21 @@ def run(lab):
         lab.step("the second machine serves a responder")
         responder = serve(second)
         vm.wait_ready()
-        lease = product.lend("vm1", network="train", address="192.168.100.10", verify="required",
+        attachment = product.attach("vm1", network="train", address="192.168.100.10",
+                                    verify="required",
                              verify_profile="quick")
-        lab.check_equal(lease["verification"]["path"], "internal_switch", "path to the own host")
+        lab.check_equal(attachment["verification"]["path"], "internal_switch",
+                        "path to the own host")
         with host_address(lab, product.pf):
-            refuse(lab, product, lease, responder)
-            prove(lab, product, lease, second, responder)
+            refuse(lab, product, attachment, responder)
+            prove(lab, product, attachment, second, responder)
             verify_without_daemon(lab, vm, responder)
             no_secret_kept(lab, responder["token"])
             lab.step("and is told to end")
             second.run("killall vf-guest")
             lab.host.wait_for("vf-guest serve has ended",
                               lambda: "none" in second.run("pidof vf-guest || echo none"), 20)
-            problem = verification(product, lease, responder)
+            problem = verification(product, attachment, responder)
             lab.check_equal(problem["code"], "unavailable", "the absent one's problem")
             lab.count("absence named", SECOND_ADDRESS in problem["detail"])
     product.leave()
@@ -55,7 +57,7 @@ def serve(second):
 
 @contextmanager
 def host_address(lab, pf):
-    """Made after the VF was lent: vfmgr puts back what a PF had before that."""
+    """Made after the VF was attached: vfmgr puts back what a PF had before that."""
     lab.host.run(f"ip addr add {HOST_ADDRESS}/24 dev {pf}")
     try:
         lab.host.wait_for("the second machine answers", f"ping -c1 -W1 {SECOND_ADDRESS}", 30)
@@ -64,40 +66,40 @@ def host_address(lab, pf):
         lab.host.run(f"ip addr del {HOST_ADDRESS}/24 dev {pf}")
 
 
-def verification(product, lease, responder):
+def verification(product, attachment, responder):
     """The problem of a run that fails; None when it passes."""
-    _, operation = product.ask("POST", f"/v1/attachments/{lease['id']}/verifications",
+    _, operation = product.ask("POST", f"/v1/attachments/{attachment['id']}/verifications",
                                {"profile": "quick", "responder": responder})
     return operation["problem"]
 
 
-def refuse(lab, product, lease, responder):
+def refuse(lab, product, attachment, responder):
     lab.step("wrong fingerprint, wrong token")
     other = "00" * 32
-    problem = verification(product, lease, {**responder, "fingerprint": other})
+    problem = verification(product, attachment, {**responder, "fingerprint": other})
     lab.check_equal(problem["code"], "unavailable", "a wrong fingerprint's problem")
     lab.count("wrong fingerprint refused",
               responder["fingerprint"] in problem["detail"] and other in problem["detail"])
-    problem = verification(product, lease, {**responder, "token": "vfr_" + "0" * 64})
+    problem = verification(product, attachment, {**responder, "token": "vfr_" + "0" * 64})
     lab.check_equal(problem["code"], "unauthorized", "a wrong token's problem")
     lab.count("wrong token refused", "not the responder's" in problem["detail"])
-    again = product.attachment(lease["id"])["verification"]
-    lab.check_equal(again["run"], lease["verification"]["run"], "the latest run")
+    again = product.attachment(attachment["id"])["verification"]
+    lab.check_equal(again["run"], attachment["verification"]["run"], "the latest run")
 
 
-def prove(lab, product, lease, second, responder):
+def prove(lab, product, attachment, second, responder):
     lab.step("RDMA over the wire, asked for by vfctl")
-    leg = next(link["ifname"] for link in lab.observe.links()
+    interface = next(link["ifname"] for link in lab.observe.links()
                if TRAIN["host_address"] in str(lab.observe.addresses(link["ifname"])))
-    far, near = second_bytes(second), host_bytes(lab, leg)
+    far, near = second_bytes(second), host_bytes(lab, interface)
     lab.host.write("/run/responder.token", responder["token"] + "\n", "0600")
-    shown = lab.vfctl("verify", lease["id"], "--profile", "quick",
+    shown = lab.vfctl("verify", attachment["id"], "--profile", "quick",
                       "--responder", f"{SECOND_ADDRESS}:{responder['port']}",
                       "--responder-fingerprint", responder["fingerprint"],
                       "--responder-token-file", "/run/responder.token").stdout
     lab.host.run("rm /run/responder.token")
     lab.check("wire" in shown and SECOND_ADDRESS in shown, f"vfctl shows: {shown}")
-    proof = product.attachment(lease["id"])["verification"]
+    proof = product.attachment(attachment["id"])["verification"]
     lab.check_equal((proof["verdict"], proof["path"], proof["responder"]),
                     ("pass", "wire", f"{SECOND_ADDRESS}:{responder['port']}"), "the report")
     tests = {test["name"]: test for test in proof["tests"]}
@@ -108,7 +110,8 @@ def prove(lab, product, lease, second, responder):
     for name, test in tests.items():
         lab.step(f"{name}: {test['bytes_checked']} bytes checked, {test['figures']}")
     lab.count("proved on the wire", sum(test["verdict"] == "pass" for test in tests.values()))
-    judge_bytes(lab, tests, grown(far, second_bytes(second)), grown(near, host_bytes(lab, leg)))
+    judge_bytes(lab, tests, grown(far, second_bytes(second)),
+                grown(near, host_bytes(lab, interface)))
 
 
 def judge_bytes(lab, tests, far, near):
@@ -117,8 +120,8 @@ def judge_bytes(lab, tests, far, near):
     lab.check(written >= 1 << 20 and read >= 1 << 20, f"checked too little: {written}, {read}")
     lab.check(far["rx"] >= written and far["tx"] >= read,
               f"the second machine's VLAN device: {far}, tested: {written} in, {read} out")
-    lab.check(near["rx"] + near["tx"] < A_LITTLE, f"the host's leg: {near}")
-    lab.step(f"{MAC} took {far['rx']} bytes and sent {far['tx']}; the host's leg {near}")
+    lab.check(near["rx"] + near["tx"] < A_LITTLE, f"the host's interface: {near}")
+    lab.step(f"{MAC} took {far['rx']} bytes and sent {far['tx']}; the host's interface {near}")
     lab.count("bytes on the wire", far["rx"] + far["tx"])
 
 
@@ -129,8 +132,9 @@ def second_bytes(second):
     return [int(number) for number in second.run(COUNTERS.format("eth0.100", "eth0.100")).split()]
 
 
-def host_bytes(lab, leg):
-    return [int(number) for number in lab.host.run(COUNTERS.format(leg, leg)).stdout.split()]
+def host_bytes(lab, interface):
+    shown = lab.host.run(COUNTERS.format(interface, interface)).stdout
+    return [int(number) for number in shown.split()]
 
 
 def grown(before, after):

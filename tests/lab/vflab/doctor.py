@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What doctor says of the emulated host that it did not say when the host was well."""
 
-CURE_SECONDS = 600  # a package is installed in the time of an emulated CPU
+REMEDY_SECONDS = 600  # a package is installed in the time of an emulated CPU
 
 
 class Doctor:
@@ -16,7 +16,7 @@ class Doctor:
 
     def bad(self):
         """What fails and what warns, in the order in which it is told; failures are told first."""
-        found = [one for one in self.report()["findings"] if one["cure"]]
+        found = [one for one in self.report()["findings"] if one["remedy"]]
         return sorted(found, key=lambda one: one["result"])
 
     def new(self):
@@ -30,17 +30,17 @@ class Doctor:
         self.lab.check(rules[:1] == [rule], f"{name}: {rule} should be first of {rules}")
         return found[0] if rules[:1] == [rule] else None
 
-    def cure(self, name, finding):
-        """Runs the cure as it is printed; after it nothing is bad that was well before."""
-        commands = finding["cure"]["commands"]
+    def remedy(self, name, finding):
+        """Runs the remedy as it is printed; after it nothing is bad that was well before."""
+        commands = finding["remedy"]["commands"]
         self.lab.step(f"{finding['detail']}: {'; '.join(commands)}")
-        self.lab.check(commands, f"{name}: no command cures it")
+        self.lab.check(commands, f"{name}: no command remedies it")
         for command in commands:
             if command == "reboot":
                 self.reboot()
             else:
-                self.lab.host.run(command, timeout=CURE_SECONDS)
-        self.lab.check_equal([one["rule"] for one in self.new()], [], f"{name}: after the cure")
+                self.lab.host.run(command, timeout=REMEDY_SECONDS)
+        self.lab.check_equal([one["rule"] for one in self.new()], [], f"{name}: after the remedy")
         self.lab.count("cured")
 
     def reboot(self):

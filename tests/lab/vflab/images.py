@@ -33,10 +33,10 @@ def put(tree, root, path):
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(tree / file[1:], target)
-    wanted = root / ("usr" + path.removeprefix("/usr"))
-    if not wanted.exists():
-        wanted.parent.mkdir(parents=True, exist_ok=True)
-        wanted.symlink_to(real)
+    expected = root / ("usr" + path.removeprefix("/usr"))
+    if not expected.exists():
+        expected.parent.mkdir(parents=True, exist_ok=True)
+        expected.symlink_to(real)
 
 
 def libraries(tree, program, binds=()):

@@ -22,16 +22,16 @@ def built(name, suite, kernel, script, packages=(), sources=None):
     sources, if there is one, and leaves it as /var/tmp/{name}/{name}.ko.
     """
     release, version = kernel
-    wanted = ["make", f"linux-headers-{release}={version}", *packages]
+    expected = ["make", f"linux-headers-{release}={version}", *packages]
 
     def build(folder):
         tree = folder / "tree"
         tree.mkdir()
         copy_tree(base_tree("host", suite, HOST), tree)
         try:
-            apt.install_in_tree(tree, ["install", *wanted])
+            apt.install_in_tree(tree, ["install", *expected])
         except LabError as error:
-            raise LabError(f"{name} needs {' '.join(wanted[1:])}; if Debian has a newer kernel "
+            raise LabError(f"{name} needs {' '.join(expected[1:])}; if Debian has a newer kernel "
                            f"by now, remove parts/host-base-{suite}-*, so that the emulated host "
                            f"gets it, too:\n{error}") from None
         if sources:

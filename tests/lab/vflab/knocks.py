@@ -10,8 +10,8 @@ from .product import PLAIN
 from .programs import built, send
 
 PROGRAM = "/run/knock"
-ECHO, ROCE, STOCK = 8472, 4791, 18515
-RESPONDERS = (ECHO, ROCE, STOCK)
+ECHO, ROCE, INTEROP = 8472, 4791, 18515
+RESPONDERS = (ECHO, ROCE, INTEROP)
 FROM_PORT = 31337
 VLAN = 300
 ROUTER, BEYOND = "10.77.0.1", "10.88.0.9"
@@ -38,7 +38,7 @@ class Knocks:
     def __init__(self, lab, product, vm):
         self.lab, self.host, self.product, self.vm = lab, lab.host, product, vm
         send(vm, built(lab, "knock").read_bytes(), PROGRAM)
-        self.netdev = self.lease = None
+        self.netdev = self.attachment = None
 
     @contextmanager
     def witness(self):
@@ -65,9 +65,9 @@ class Knocks:
                           f"net.ipv4.neigh.{pf}.locktime=100",
                           check=False)
 
-    def begin(self, lease):
-        self.lease = lease
-        mac = lease["settings"]["mac"]
+    def begin(self, attachment):
+        self.attachment = attachment
+        mac = attachment["settings"]["mac"]
         self.vm.wait_for("the VF's netdev", f"grep -il {mac} /sys/class/net/*/address", 60)
         self.netdev = self.vm.netdev(mac)
         self.vm.run(f"ip link set {self.netdev} up")
@@ -75,7 +75,7 @@ class Knocks:
 
     def at_all(self, besides=None):
         """At every open port of every address, and some that are not open. `besides`: the address
-        where RoCE, echo and stock clients are the responder's."""
+        where RoCE, echo and interop clients are the responder's."""
         listening = self.host.run("ss -Hlntu | awk '{print $5}' | sed 's/.*://' | sort -un"
                                   ).stdout.split()
         ports = sorted({*map(int, listening), *RESPONDERS, 1, 65535})
@@ -107,7 +107,7 @@ class Knocks:
         return shown[0].get("lladdr")
 
     def knock(self, address, vlan, ports):
-        own = self.lease["address"] or "10.77.0.9"
+        own = self.attachment["address"] or "10.77.0.9"
         if ":" in address:
             own = "fe80::9" if address.startswith("fe80") else "fd00:77::9"
         self.vm.run(f"{PROGRAM} {self.netdev} {self.pf_mac()} {own} {address} {vlan} "

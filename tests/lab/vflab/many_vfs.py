@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host of the size that vfmgr is made for: 8 PFs with 120 VFs each, every one of them lent.
+"""A host of the size that vfmgr is made for: 8 PFs with 120 VFs each, every one of them attached.
 
 The PFs are our own (vflab.lab_pf), half of them InfiniBand ones. VM n, which is shut off, has VF n
-of each PF, as machines with 8 rails lend them: so many running VMs no emulator can hold. VFs are
-made and those of the first VM are lent over the API. The other 952 leases would take an hour, so
-they are written into the store as copies of those, and VFs and VMs are made by hand what the leases
+of each PF, as machines with 8 rails attach them: so many running VMs no emulator can hold. VFs are
+made and those of the first VM are attached over the API. The other 952 would take an hour, so they
+are written into the store as copies of those, and VFs and VMs are made by hand what attachments
 say, which vfmgrd then has to agree with: it must find no drift.
 
 QEMU can't have 968 functions behind an IOMMU (vflab.qemu), so scenarios say IOMMU = False, and a
@@ -65,7 +65,7 @@ class ManyVfs:
             self.lab.check_equal(nic.numvfs(), VFS, f"VFs of {nic.pci}")
         self.took(f"{VFS} VFs of each of {PFS} PFs made and bound", began)
 
-    def lend(self):
+    def attach(self):
         began = time.monotonic()
         self.addresses = {nic.pci: self.lab.observe.lines(
             f"for n in $(seq 0 {VFS - 1}); do basename $(readlink {nic.folder}/virtfn$n); done")
@@ -76,24 +76,24 @@ class ManyVfs:
             _, operation = self.product.must("POST", "/v1/attachments", {
                 "vm": "tenant-0", "pf": nic.pci, "vf": 0, "settings": SETTINGS[nic.kind]})
             first.append(self.product.attachment(operation["subject"].rsplit("/", 1)[1]))
-        self.took(f"{PFS} VFs lent over the API", began)
+        self.took(f"{PFS} VFs attached over the API", began)
         self.host.run(STOP)
         self.define("".join(self.vm(n) for n in range(1, VFS)))
-        leases = [self.copied(lease, rail, n) for rail, lease in enumerate(first)
+        attachments = [self.copied(attachment, rail, n) for rail, attachment in enumerate(first)
                   for n in range(1, VFS)]
-        self.write(leases)
-        self.make_so(leases)
+        self.write(attachments)
+        self.make_so(attachments)
         self.host.run(START)
-        self.lab.check_equal(self.lent(), PFS * VFS, "VFs lent")
+        self.lab.check_equal(self.attached(), PFS * VFS, "VFs attached")
         self.host.wait_for("vfmgrd finds that all is as it is wanted", self.product.calm, 120)
-        self.took(f"{PFS * VFS} VFs lent", began)
+        self.took(f"{PFS * VFS} VFs attached", began)
 
-    def make_so(self, leases):
+    def make_so(self, attachments):
         netdevs = {nic.pci: nic.netdev for nic in self.nics}
-        lines = [f"link set dev {netdevs[lease['vf']['pf']]} vf {lease['vf']['index']} {words}\n"
-                 for lease in leases for words in ip_words(lease["settings"])]
-        self.host.write("/run/leases", "".join(lines))
-        self.host.run("ip -batch /run/leases && rm /run/leases", timeout=300)
+        lines = [f"link set dev {netdevs[one['vf']['pf']]} vf {one['vf']['index']} {words}\n"
+                 for one in attachments for words in ip_words(one["settings"])]
+        self.host.write("/run/attachments", "".join(lines))
+        self.host.run("ip -batch /run/attachments && rm /run/attachments", timeout=300)
         for nic in self.nics:
             bound = self.host.run(BIND.format(folder=nic.folder), timeout=300).stdout.strip()
             self.lab.check_equal(bound, str(VFS), f"VFs of {nic.pci} bound to vfio-pci")
@@ -101,7 +101,7 @@ class ManyVfs:
     def vm(self, n):
         """The XML; VM 0 gets its VFs later."""
         devices = [HOSTDEV.format(*self.addresses[nic.pci][n].replace(".", ":").split(":"),
-                                  lease_id(rail, n)) for rail, nic in enumerate(self.nics)]
+                                  attachment_id(rail, n)) for rail, nic in enumerate(self.nics)]
         return VM(self.host, f"tenant-{n}", vsock=False, pcie_ports=PFS,
                   devices="".join(devices) if n else "").xml
 
@@ -110,13 +110,13 @@ class ManyVfs:
         self.host.run(DEFINE, timeout=600, input=xml)
         self.took("VMs defined", began)
 
-    def copied(self, lease, rail, n):
-        """That lease of VM 0 as VM n has it of another VF."""
-        other = copy.deepcopy(lease)
-        other.update(id=lease_id(rail, n), vm_name=f"tenant-{n}", vm_uuid=self.uuids()[n])
+    def copied(self, attachment, rail, n):
+        """That attachment of VM 0 as VM n has it of another VF."""
+        other = copy.deepcopy(attachment)
+        other.update(id=attachment_id(rail, n), vm=f"tenant-{n}", vm_uuid=self.uuids()[n])
         other["vf"]["index"] = other["spec"]["vf"] = n
-        other["vf_pci"] = self.addresses[lease["vf"]["pf"]][n]
-        other["spec"]["vm"] = other["vm_name"]
+        other["vf_pci"] = self.addresses[attachment["vf"]["pf"]][n]
+        other["spec"]["vm"] = other["vm"]
         for name in {"mac", "node_guid", "port_guid"} & set(other["settings"]):
             parts = other["settings"][name].split(":")
             parts[-2:] = f"{int(parts[-2], 16) ^ 0x80:02x}", f"{n:02x}"
@@ -132,19 +132,19 @@ class ManyVfs:
                     self.known_uuids[int(name.rpartition("-")[2])] = uuid
         return self.known_uuids
 
-    def write(self, leases):
+    def write(self, attachments):
         with tempfile.TemporaryDirectory() as folder:
             here = Path(folder) / "vfmgr.db"
             self.host.copy_out(STORE, here)
             with closing(sqlite3.connect(here)) as store, store:
                 store.executemany("INSERT INTO attachments VALUES (?, ?)",
-                                  [(lease["id"], json.dumps(lease)) for lease in leases])
+                                  [(one["id"], json.dumps(one)) for one in attachments])
             self.host.copy_in(here, STORE)
 
     def took(self, what, began):
         self.lab.step(f"{what}: {time.monotonic() - began:.1f} s")
 
-    def lent(self):
+    def attached(self):
         """Hostdevs with our alias in the persistent XML of VMs, as libvirt keeps it on disk."""
         return int(self.host.run("cat /etc/libvirt/qemu/*.xml | grep -c \"alias name='ua-vfmgr\""
                                  ).stdout)
@@ -177,7 +177,7 @@ class ManyVfs:
             self.host.run(f"echo 0 >{nic.folder}/sriov_numvfs", timeout=600)
 
 
-def lease_id(rail, n):
+def attachment_id(rail, n):
     return f"{0x10000 * (rail + 1) + n:08x}"
 
 

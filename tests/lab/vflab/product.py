@@ -57,7 +57,7 @@ class Product:
         return self.must("PUT", f"/v1/pfs/{self.pci}/spec",
                          {"mode": "manage", "num_vfs": num_vfs, "networks": list(networks), **spec})
 
-    def lend(self, vm, **wish):
+    def attach(self, vm, **wish):
         """Must succeed; returns the attachment."""
         _, operation = self.must("POST", "/v1/attachments", {"vm": vm, "pf": self.pci, **wish})
         return self.attachment(operation["subject"].rsplit("/", 1)[1])
@@ -71,7 +71,7 @@ class Product:
         self.lab.check(answer.status >= 400, f"{wish} was accepted: {answer}")
         return answer.body
 
-    def take_back(self, attachment):
+    def detach(self, attachment):
         return self.must("DELETE", f"/v1/attachments/{attachment['id']}")
 
     def attachment(self, identifier):
@@ -99,7 +99,7 @@ class Product:
     def leave(self):
         """Everything back, VFs removed, PF no longer managed."""
         for attachment in self.attachments():
-            self.take_back(attachment)
+            self.detach(attachment)
         self.must("PUT", f"/v1/pfs/{self.pci}/spec", {"mode": "manage", "num_vfs": 0})
         self.must("DELETE", f"/v1/pfs/{self.pci}/spec")
 

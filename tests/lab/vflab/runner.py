@@ -58,7 +58,8 @@ class Runner:
     def run_all(self, names):
         modules = self.load(names)
         # What has passed at this tree already, where tests/run goes on with what it began.
-        modules = {name: module for name, module in modules.items() if not self.told_before(name)}
+        modules = {name: module for name, module in modules.items()
+                   if not self.reported_before(name)}
         own = [name for name in modules if getattr(modules[name], "BOOT", "shared") == "own"
                or plan.split(name)[1] is not None]  # a slice takes nothing with it when it fails
         shared = [name for name in modules if name not in own]
@@ -82,7 +83,7 @@ class Runner:
                 print(f"FAIL {name}: its file can't be loaded: {error}", flush=True)
         return modules
 
-    def told_before(self, name):
+    def reported_before(self, name):
         if not PASSED.told(name):
             return False
         self.passed += 1

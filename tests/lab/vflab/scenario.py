@@ -104,8 +104,8 @@ class Lab:
             say(f"  {self.name}: CHECK FAILED: {text}")
         return bool(condition)
 
-    def check_equal(self, found, wanted, text):
-        return self.check(found == wanted, f"{text}: {found!r}, wanted {wanted!r}")
+    def check_equal(self, found, expected, text):
+        return self.check(found == expected, f"{text}: {found!r}, expected {expected!r}")
 
     def expect(self, *what):
         """Declares what this scenario provokes; it fails when that never really happened."""

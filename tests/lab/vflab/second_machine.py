@@ -84,7 +84,7 @@ class SecondMachine:
                 return found
             self.read(end - time.monotonic(), pattern)
 
-    def read(self, seconds, wanted):
+    def read(self, seconds, expected):
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
             ready = selector.select(seconds) if seconds > 0 else []
@@ -93,7 +93,7 @@ class SecondMachine:
         self.text += data.decode(errors="replace").replace("\r", "")
         if not data:
             what = "ended" if ready else "says too little"
-            raise NotInTime(f"the second machine {what}, no '{wanted}': {self.text[-600:]}")
+            raise NotInTime(f"the second machine {what}, no '{expected}': {self.text[-600:]}")
 
     def run(self, command, timeout=60):
         """One line for its shell; what it prints, which on a failure is the failure's text."""

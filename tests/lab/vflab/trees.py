@@ -66,19 +66,19 @@ def copy_tree(source, target):
 def with_dependencies(kind, suite, base, debs):
     """The base tree plus what our packages depend on, so that they install without a network."""
     names = {deb.name.split("_")[0] for deb in debs}
-    wanted = []
+    expected = []
     for deb in debs:
         for dependency in call(["dpkg-deb", "-f", str(deb), "Depends"]).split(","):
             dependency = dependency.strip()
-            if dependency and dependency.split()[0] not in names and dependency not in wanted:
-                wanted.append(dependency)
-    if not wanted:
+            if dependency and dependency.split()[0] not in names and dependency not in expected:
+                expected.append(dependency)
+    if not expected:
         return base
 
     def build(folder):
         copy_tree(base, folder)
-        apt.install_in_tree(folder, ["satisfy", ", ".join(sorted(wanted))])
-    return part(f"{kind}-deps-{suite}", hash_of("1", base.name, sorted(wanted)), build)
+        apt.install_in_tree(folder, ["satisfy", ", ".join(sorted(expected))])
+    return part(f"{kind}-deps-{suite}", hash_of("1", base.name, sorted(expected)), build)
 
 
 def install_debs(tree, debs):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents that say what is: links, commands, man pages, data files, the commit message."""
+"""Documents match the facts: links, commands, man pages, data files, the commit message."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def links(tree):
 
 
 def readme_commands(tree):
-    """The two commands of the README, and any other that it shows, are there and executable."""
+    """The README's two commands, and any other that it shows, exist and are executable."""
     text = tree.text("README.md") if "README.md" in tree.names else ""
     shown = set(COMMAND.findall(text))
     found = [f"README.md:1: does not show {name}" for name in ("deploy/demo", "tests/run")
@@ -46,7 +46,7 @@ def options_of(tree, folder):
 
 
 def option_documents(tree):
-    """Every option of the programs is in its man page; the long ones of users' are completed."""
+    """Every option of the programs is in its man page; users' long options have completion."""
     found = []
     pages = [("service/cli/", "deploy/man/vfctl.1"), ("service/main.cpp", "deploy/man/vfmgrd.8"),
              ("guest-tools/", "deploy/man/vf-guest.1")]
@@ -84,7 +84,8 @@ def data_files(tree):
 
 
 def commit_message(tree):
-    """Subject "area: Imperative", a body that says why, what was tested. HEAD only; not merges."""
+    """Subject "area: Imperative", a body that gives the reason and what was tested. HEAD only; not
+    merges."""
     parents, message = tree.head_message()
     if parents > 1 or not message:
         return []

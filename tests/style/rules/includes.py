@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders form an arrow: nothing includes from its right."""
+"""The folders form an arrow: no folder includes anything from its right."""
 
 import re
 
@@ -8,15 +8,15 @@ from rules.tree import Rule
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 PROJECT = ("api", "vfmgr", "guest-tools", "service")
 
-# For each folder, longest prefix first: what it may include of ours. A prefix that ends in .hpp
-# is that one file: the engine knows the seams, not who is behind them.
+# For each folder, longest prefix first: what it may include of ours. A prefix that ends in .hpp is
+# that one file: the engine knows the seams, not what implements them.
 DESCRIPTOR = "api/http/file_descriptor.hpp"
 ALLOWED = {
     "api/types": ["api/types"],
     "api/http": ["api"],
     "vfmgr/plan": ["api/types", "vfmgr/plan"],
     "vfmgr/netlink": ["api/types", "vfmgr/netlink"],
-    # What reads a card's firmware is there for the checks, which VMs have, too.
+    # The reader of a card's firmware belongs to the checks, which VMs have, too.
     "vfmgr/kernel": ["api/types", DESCRIPTOR, "vfmgr/plan", "vfmgr/netlink", "vfmgr/kernel",
                      "vfmgr/checks/command.hpp", "vfmgr/checks/firmware.hpp"],
     "vfmgr/hypervisor": ["api/types", "vfmgr/plan", "vfmgr/hypervisor", "vfmgr/kernel/kernel.hpp"],
@@ -25,10 +25,10 @@ ALLOWED = {
     "vfmgr/engine": ["api/types", "vfmgr/plan", "vfmgr/store", "vfmgr/engine",
                      "vfmgr/kernel/kernel.hpp", "vfmgr/hypervisor/hypervisor.hpp"],
     "guest-tools/verify": ["api", "vfmgr/netlink", "guest-tools/verify"],
-    "guest-tools/stock": ["api", "guest-tools/verify", "guest-tools/stock"],
+    "guest-tools/interop": ["api", "guest-tools/verify", "guest-tools/interop"],
     "guest-tools": ["api", "vfmgr/netlink", "vfmgr/checks", "guest-tools"],
     "service/cli": ["api", "vfmgr/checks", "vfmgr/store", "service/cli"],
-    "service": ["api", "vfmgr", "guest-tools/verify", "guest-tools/stock", "guest-tools/serve",
+    "service": ["api", "vfmgr", "guest-tools/verify", "guest-tools/interop", "guest-tools/serve",
                 "service"],
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing in tests/ is there that no command runs: ctest's register, or a scenario, has it."""
+"""Everything in tests/ is run by a command: it is registered with ctest, or is a scenario."""
 
 import re
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A line fits two side by side, a function fits a screen, a file is one thing."""
+"""Two lines fit side by side, a function fits a screen, a file is one thing."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ LINE_CHARACTERS_MAX = 100
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 
-# Comments, strings and characters are blanked first, so that only real braces are left.
+# Comments, strings and characters are blanked first, to leave only real braces.
 TOKEN = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"'
     r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'|^[ \t]*#(?:[^\n\\]|\\.)*", re.S | re.M)
@@ -25,7 +25,7 @@ def blank(match):
 
 
 def cpp_functions(text):
-    """(first line, last line) of each function body that stands in a namespace or a class."""
+    """Returns (first line, last line) of each function body in a namespace or a class."""
     text = TOKEN.sub(blank, text)
     begin, depth, opened = 0, 0, None
     kinds = []

@@ -6,7 +6,7 @@ import re
 from rules.tree import Rule
 
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
-KERNEL = "tests/lab/module/"  # a kernel module of the lab's: the kernel's licence and style
+KERNEL = "tests/lab/module/"  # the lab's kernel module: the kernel's licence and style
 KERNEL_LICENCE = "SPDX-License-Identifier: GPL-2.0"
 LICENSED = (".cpp", ".hpp", ".c", ".h", ".py", ".sh", ".cmake", ".yaml", ".yml", ".toml",
             ".service", ".socket", ".timer", ".sysusers", ".1", ".5", ".8", "CMakeLists.txt")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judgements of other programs: clang-format, systemd-analyze, man."""
+"""Verdicts of other programs: clang-format, systemd-analyze, man."""
 
 import os
 import re
@@ -39,7 +39,7 @@ def clang_format(tree):
 
 
 def unit_files(tree, folder):
-    """Copies of the units whose programs exist, so that verify judges only the units."""
+    """Copies the units whose programs exist, which makes verify judge only the units."""
     paths = []
     for name in tree.names:
         if name.startswith("deploy/") and name.endswith((".service", ".socket")):

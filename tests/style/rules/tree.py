@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tree of files as the rules see it, and what a rule is."""
+"""A tree of files as the rules see it, and the definition of a rule."""
 
 import os
 import subprocess
@@ -36,7 +36,8 @@ class Tree:
                 if path.is_file()]
 
     def head_message(self):
-        """(number of parents, message) of HEAD; a planted tree has its message in a file."""
+        """Returns (number of parents, message) of HEAD; a planted tree has its message in a
+        file."""
         if not (self.root / ".git").exists():
             planted = self.root / "HEAD_MESSAGE"
             return 1, planted.read_text() if planted.exists() else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words that have no place here. Written so that this file does not contain them."""
+"""Words that have no place in the tree. Written such that this file does not contain them."""
 
 import re
 
@@ -29,7 +29,7 @@ IN_PRODUCT = [
     (re.compile(r"(?<![\w:.>])(?:system|popen)\s*\("), "no shell from the product"),
 ]
 MACRO = re.compile(r"^\s*#\s*define\s+(\w+)")
-MACROS_FILE = "api/types/problem.hpp"  # VFMGR_TRY, VFMGR_CHECK and what they are made of
+MACROS_FILE = "api/types/problem.hpp"  # VFMGR_TRY, VFMGR_CHECK and their parts
 
 
 def banned_words(tree):
@@ -47,7 +47,7 @@ def banned_words(tree):
 
 
 def events_not_sleeps(tree):
-    """Scenarios and contract tests wait for what they need, with a deadline."""
+    """Scenarios and contract tests wait for an event, with a deadline."""
     pattern = re.compile(r"\btime\.[s]leep\(|\basyncio\.[s]leep\(")
     return [f"{name}:{number}: wait for an event with a deadline"
             for name in tree.python()

@@ -13,7 +13,7 @@ Facts some_facts() {
     facts.machine = CheckedMachine::guest;
     facts.provenance = Provenance::synthetic;
     facts.source = "a test";
-    facts.looked_for = {"/proc/cmdline", "/sys/class/net/*/mtu"};
+    facts.patterns = {"/proc/cmdline", "/sys/class/net/*/mtu"};
     facts.files = {
         {"/proc/cmdline", {"quiet\n", 0}},
         {"/dev/kmsg", {"", EPERM}},
@@ -33,7 +33,7 @@ TEST(Bundle, HoldsEveryFactAsItWasRead) {
     EXPECT_EQ(*read, facts);
 }
 
-// A bundle that people wrote may be finer than what we write.
+// A bundle written by hand may have a finer resolution than vfmgr's.
 TEST(Bundle, HasATimeAsExactAsItsText) {
     auto const read = from_bundle(R"({"vfmgr_bundle":1,"machine":"host","provenance":"live",)"
                                   R"("collected_at":"2026-01-31T12:00:00.0005Z"})");
@@ -49,7 +49,7 @@ TEST(Bundle, IsForPeopleToRead) {
 }
 
 struct Bad {
-    std::string document;  // what begins with a comma follows a good beginning
+    std::string document;  // text that begins with a comma follows a valid beginning
     char const* said;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole machines (tests/bundles/*.json) with what is said of each (*.verdicts, rewritten with
+// Whole machines (tests/bundles/*.json) with the findings on each (*.verdicts, rewritten with
 // VFMGR_UPDATE_GOLDEN=1), and cases (tests/bundles/cases/*.json): a machine with something changed,
-// and what some rules say then. Every rule fires somewhere, and somewhere is content.
+// and what some rules report then. Every rule fails somewhere, and passes somewhere.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -14,7 +14,7 @@
 
 #include "vfmgr/checks/bundle.hpp"
 #include "vfmgr/checks/doctor.hpp"
-#include "vfmgr/checks/wanted.hpp"
+#include "vfmgr/checks/sources.hpp"
 
 namespace vfmgr::checks {
 namespace {
@@ -73,7 +73,7 @@ std::string test_name(testing::TestParamInfo<std::string> const& info) {
 INSTANTIATE_TEST_SUITE_P(Bundles, WholeMachine, testing::ValuesIn(names_in(bundles)), test_name);
 
 // {"based_on": "igx", "patch": {…} as RFC 7396, "expect": {"iommu.enabled": "failed"}}; a rule may
-// be followed by a subject, a result by ": " and words that stand in detail, evidence or cure.
+// be followed by a subject, a result by ": " and words found in detail, evidence or remedy.
 struct Case {
     std::string name;
     nlohmann::json document;
@@ -99,7 +99,7 @@ CheckReport report_on(Case const& one) {
     return report_on(document);
 }
 
-std::string said_of(CheckReport const& report, std::string const& rule_and_subject) {
+std::string text_of(CheckReport const& report, std::string const& rule_and_subject) {
     std::string said;
     auto only = report;
     for (auto const& finding : report.findings) {
@@ -117,7 +117,7 @@ class ChangedMachine : public testing::TestWithParam<Case> {};
 TEST_P(ChangedMachine, IsJudgedAsExpected) {
     auto const report = report_on(GetParam());
     for (auto const& [rule, expected] : GetParam().document.at("expect").items()) {
-        auto const said = said_of(report, rule);
+        auto const said = text_of(report, rule);
         auto const text = expected.get<std::string>();
         auto const result = text.substr(0, text.find(": "));
         EXPECT_NE(said.find(fmt::format("{:<8} ", result)), said.npos) << rule << "\n" << said;
@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, ChangedMachine, testing::ValuesIn(all_cases()),
                                  testing::TestParamInfo<std::string>(one.param.name, one.index));
                          });
 
-// What each rule said of all machines and cases, and what those are worth.
+// Results of each rule on all machines and cases, with the provenance of those.
 using Saying = std::map<CheckResult, std::set<std::string>>;
 
 std::map<std::string, Saying> sayings_by_rule() {
@@ -161,7 +161,7 @@ TEST(Rules, FireSomewhereAndAreContentSomewhere) {
     }
 }
 
-// Of what was not collected nothing is told: a bundle may be of an older version, or by hand.
+// What was not collected yields no finding: a bundle may be from an older version, or made by hand.
 TEST(Rules, ClaimNothingOfAMachineThatNobodyLookedAt) {
     for (auto const machine : {CheckedMachine::host, CheckedMachine::guest}) {
         Facts facts;
@@ -172,20 +172,20 @@ TEST(Rules, ClaimNothingOfAMachineThatNobodyLookedAt) {
     }
 }
 
-// The same machine, had nobody looked there.
+// The same machine, as if that source had not been read.
 Facts without(Facts facts, std::string_view unseen) {
     auto const forget = [&](auto& of) {
         std::erase_if(of, [&](auto const& one) { return matches(unseen, one.first); });
     };
-    facts.looked_for = {"/proc/[0-9]*/fd/*", "/dev/kmsg", "/sys/bus/pci/devices/*/config",
-                        "RTM_GETADDR",       "DCB_*",     "RDMA_*",
-                        "mstconfig *",       "modprobe *"};
+    facts.patterns = {"/proc/[0-9]*/fd/*", "/dev/kmsg", "/sys/bus/pci/devices/*/config",
+                      "RTM_GETADDR",       "DCB_*",     "RDMA_*",
+                      "mstconfig *",       "modprobe *"};
     auto const release = facts.text("/proc/sys/kernel/osrelease").value_or("");
-    for (auto const& one : wanted_files())
-        facts.looked_for.insert(with_release(one.pattern, release));
-    for (auto const one : wanted_links()) facts.looked_for.insert(with_release(one, release));
-    for (auto const one : wanted_folders()) facts.looked_for.insert(with_release(one, release));
-    facts.looked_for.erase(std::string(unseen));
+    for (auto const& one : file_sources())
+        facts.patterns.insert(with_release(one.pattern, release));
+    for (auto const one : link_sources()) facts.patterns.insert(with_release(one, release));
+    for (auto const one : folder_sources()) facts.patterns.insert(with_release(one, release));
+    facts.patterns.erase(std::string(unseen));
     forget(facts.files);
     forget(facts.links);
     forget(facts.folders);
@@ -207,7 +207,7 @@ TEST(Rules, AccuseNobodyForWhatNobodyLookedAt) {
         ASSERT_TRUE(facts);
         auto const whole = without(*facts, "");
         auto const known = accusations(whole);
-        for (auto const& pattern : whole.looked_for)
+        for (auto const& pattern : whole.patterns)
             for (auto const& said : accusations(without(*facts, pattern)))
                 EXPECT_TRUE(known.contains(said)) << name << " without " << pattern << ": " << said;
     }
@@ -224,7 +224,7 @@ TEST(Rules, AreNamedOnceAndSayWhereTheyAreFrom) {
             EXPECT_TRUE(ids.contains(rule)) << symptom.id << " asks for " << rule;
 }
 
-// "lab, synthetic", or "synthetic only".
+// Returns "lab, synthetic", or "synthetic only".
 std::string worth(Saying const& saying, std::initializer_list<CheckResult> results) {
     std::set<std::string> from;
     for (auto const result : results)
@@ -256,21 +256,21 @@ TEST(Documentation, SaysWhatEachRuleRestsOn) {
     auto const from = text.find(begin);
     auto const to = text.find(end);
     ASSERT_TRUE(from != text.npos && to != text.npos);
-    auto const wanted = text.substr(0, from) + begin + table_of_rules() + text.substr(to);
-    if (std::getenv("VFMGR_UPDATE_GOLDEN")) std::ofstream(file) << wanted;
-    EXPECT_EQ(content_of(file), wanted) << "VFMGR_UPDATE_GOLDEN=1 rewrites it";
+    auto const expected = text.substr(0, from) + begin + table_of_rules() + text.substr(to);
+    if (std::getenv("VFMGR_UPDATE_GOLDEN")) std::ofstream(file) << expected;
+    EXPECT_EQ(content_of(file), expected) << "VFMGR_UPDATE_GOLDEN=1 rewrites it";
 }
 
-// Whatever fails can be cured, or it is said what can't.
-TEST(Findings, ThatAreBadHaveACure) {
+// Each failure has a remedy, or the finding names what cannot be fixed.
+TEST(Findings, ThatAreBadHaveARemedy) {
     auto const check = [](std::string const& name, CheckReport const& report) {
         for (auto const& finding : report.findings) {
             bool const bad =
                 finding.result == CheckResult::failed || finding.result == CheckResult::warning;
-            EXPECT_EQ(bad, finding.cure.has_value()) << name << " " << finding.rule;
+            EXPECT_EQ(bad, finding.remedy.has_value()) << name << " " << finding.rule;
             EXPECT_FALSE(finding.detail.empty()) << name << " " << finding.rule;
-            auto const cure = finding.cure.value_or(Cure{{}, {}, "none is needed", {}});
-            EXPECT_FALSE(cure.commands.empty() && cure.note.empty() && cure.drain.empty())
+            auto const remedy = finding.remedy.value_or(Remedy{{}, {}, "none is needed", {}});
+            EXPECT_FALSE(remedy.commands.empty() && remedy.note.empty() && remedy.drain.empty())
                 << name << " " << finding.rule;
         }
     };
@@ -278,12 +278,12 @@ TEST(Findings, ThatAreBadHaveACure) {
     for (auto const& one : all_cases()) check(one.name, report_on(one));
 }
 
-// Commands that let devices below a switch reach each other past the IOMMU.
+// Returns commands that let devices below a switch reach each other past the IOMMU.
 std::vector<std::string> commands_against_isolation(CheckReport const& report) {
     static std::regex const sets_acs("ECAP_ACS\\+6\\.w=([0-9a-f]+):([0-9a-f]+)");
     std::vector<std::string> commands;
     for (auto const& finding : report.findings)
-        for (auto const& command : finding.cure.value_or(Cure{}).commands) {
+        for (auto const& command : finding.remedy.value_or(Remedy{}).commands) {
             std::smatch bits;
             bool const clears =
                 std::regex_search(command, bits, sets_acs) &&
@@ -295,8 +295,8 @@ std::vector<std::string> commands_against_isolation(CheckReport const& report) {
     return commands;
 }
 
-// By the document's own words, not by what the rules ask.
-bool may_lend(nlohmann::json const& document) {
+// Decides by the document's own words, not by what the rules query.
+bool may_attach(nlohmann::json const& document) {
     auto const text = document.dump();
     for (auto const* word :
          {"virtfn", "/physfn", "drivers/vfio-pci", "drivers/mlx5_vfio_pci", "vfio_pci ",
@@ -306,14 +306,14 @@ bool may_lend(nlohmann::json const& document) {
     return document.value("machine", "host") == "guest";
 }
 
-// Bare metal's recipe for GPUDirect is a hole between VMs.
-TEST(Cures, NeverSwitchAcsOffWhereDevicesMayBeLent) {
+// The bare-metal recipe for GPUDirect opens a hole between VMs.
+TEST(Cures, NeverSwitchAcsOffWhereDevicesMayBeAttached) {
     int told = 0, held_back = 0;
     auto const check = [&](std::string const& name, nlohmann::json const& document) {
         auto const commands = commands_against_isolation(report_on(document));
         told += !commands.empty();
-        held_back += may_lend(document);
-        if (may_lend(document)) {
+        held_back += may_attach(document);
+        if (may_attach(document)) {
             EXPECT_THAT(commands, testing::IsEmpty()) << name;
         }
     };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collector, on trees that tests make: what is there, what is absent, what is forbidden.
+// Tests the collector on trees that tests make: what is there, what is absent, what is forbidden.
 #include "vfmgr/checks/collect.hpp"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(Collect, ReadsByPatternAndKnowsWhatIsAbsent) {
     auto const absent = facts.text("/sys/class/net/ens1/speed");
     ASSERT_FALSE(absent);
     EXPECT_TRUE(absent.error().absent());
-    // A copy of files has no log, no netlink and no commands: nobody looked.
+    // A copy of files has no log, no netlink and no commands: they were not read.
     EXPECT_EQ(facts.text("/dev/kmsg").error(), (Unknown{"/dev/kmsg", 0}));
     EXPECT_TRUE(facts.commands.empty() && facts.netlink.empty());
 }
@@ -209,15 +209,15 @@ TEST(Commands, SayWhatTheySaidAndHowTheyEnded) {
 }
 
 TEST(Commands, AreEndedAtTheirDeadline) {
-    // Its child keeps the pipe open, as that of a program that hangs would.
+    // Its child keeps the pipe open, as the child of a hanging program would.
     auto const fact = run_command({"sh", "-c", "echo said; sleep 600 & wait"},
                                   std::chrono::steady_clock::now() + 1s);
     EXPECT_EQ(fact.error, ETIMEDOUT);
     EXPECT_EQ(fact.out, "said\n");
 }
 
-// Who hangs in the kernel takes no signal. Nor does a program that has become another user's, which
-// is easier to have: here root's, asked for by nobody.
+// A process that hangs in the kernel takes no signal. Nor does a program that has become another
+// user's, which is easier to set up: here root's, run by the user nobody.
 TEST(Commands, ThatCantBeKilledAreLeftBehind) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can make a program that nobody can't kill";
     test::TemporaryFolder const folder;

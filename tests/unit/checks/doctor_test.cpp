@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is told of findings: to whom, in which order, and which commands are held back.
+// How findings are reported: to whom, in which order, and which commands are held back.
 #include "vfmgr/checks/doctor.hpp"
 
 #include <gmock/gmock.h>
@@ -13,10 +13,10 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Without its IOMMU, which takes a reboot; a VM may hold its GPU all the same, by vfio-noiommu.
+// Without its IOMMU, whose change takes a reboot; a VM may still hold its GPU, by vfio-noiommu.
 Facts without_iommu() {
     Facts facts;
-    facts.looked_for = {"*"};
+    facts.patterns = {"*"};
     facts.files = {{"/proc/cmdline", {"quiet\n", 0}},
                    {"/proc/cpuinfo", {"vendor_id\t: GenuineIntel\nflags\t\t: vmx\n", 0}},
                    {"/etc/default/grub", {"GRUB_CMDLINE_LINUX=\"\"\n", 0}},
@@ -32,14 +32,14 @@ Finding finding_of(CheckReport const& report, std::string_view rule) {
     return {};
 }
 
-TEST(Cure, ThatTakesARebootIsToldWhenNobodyIsHarmed) {
-    auto const cure = finding_of(diagnose(without_iommu()), "iommu.enabled").cure.value();
-    EXPECT_EQ(cure.blast_radius, BlastRadius::reboot);
-    EXPECT_THAT(cure.commands, testing::Contains("reboot"));
-    EXPECT_TRUE(cure.drain.empty());
+TEST(Remedy, ThatTakesARebootIsToldWhenNobodyIsHarmed) {
+    auto const remedy = finding_of(diagnose(without_iommu()), "iommu.enabled").remedy.value();
+    EXPECT_EQ(remedy.blast_radius, BlastRadius::reboot);
+    EXPECT_THAT(remedy.commands, testing::Contains("reboot"));
+    EXPECT_TRUE(remedy.drain.empty());
 }
 
-TEST(Cure, ThatTakesARebootIsHeldBackWhileAVmHasADevice) {
+TEST(Remedy, ThatTakesARebootIsHeldBackWhileAVmHasADevice) {
     auto facts = without_iommu();
     facts.links["/proc/42/fd/9"] = {"/dev/vfio/noiommu-3", 0};
     facts.files["/proc/42/comm"] = {"qemu-system-x86\n", 0};
@@ -47,28 +47,28 @@ TEST(Cure, ThatTakesARebootIsHeldBackWhileAVmHasADevice) {
     facts.links["/proc/77/fd/4"] = {"/dev/vfio/devices/vfio1", 0};
     facts.files["/proc/77/comm"] = {"dpdk-app\n", 0};
     auto const report = diagnose(facts);
-    auto const cure = finding_of(report, "iommu.enabled").cure.value();
-    EXPECT_TRUE(cure.commands.empty());
-    EXPECT_THAT(cure.drain, ElementsAre("db1", "process dpdk-app"));
+    auto const remedy = finding_of(report, "iommu.enabled").remedy.value();
+    EXPECT_TRUE(remedy.commands.empty());
+    EXPECT_THAT(remedy.drain, ElementsAre("db1", "process dpdk-app"));
     EXPECT_THAT(describe(report, {}),
                 HasSubstr("first give back the VFs of: db1, process dpdk-app"));
 }
 
-TEST(Cure, IsHeldBackWhereItCantBeSeenWhoHoldsADevice) {
+TEST(Remedy, IsHeldBackWhereItCantBeSeenWhoHoldsADevice) {
     auto facts = without_iommu();
     facts.folders["/proc/1/fd"] = {{}, EACCES};
     facts.folders["/sys/bus/pci/devices"] = {{"0000:01:00.0"}, 0};
     facts.links["/sys/bus/pci/devices/0000:01:00.0/driver"] = {"../drivers/vfio-pci", 0};
-    EXPECT_THAT(finding_of(diagnose(facts), "iommu.enabled").cure.value().drain,
+    EXPECT_THAT(finding_of(diagnose(facts), "iommu.enabled").remedy.value().drain,
                 ElementsAre(HasSubstr("EACCES")));
-    // Nobody can hold what no VFIO driver has.
+    // A function without a VFIO driver can't be held.
     facts.links["/sys/bus/pci/devices/0000:01:00.0/driver"] = {"../drivers/igb", 0};
-    EXPECT_TRUE(finding_of(diagnose(facts), "iommu.enabled").cure.value().drain.empty());
+    EXPECT_TRUE(finding_of(diagnose(facts), "iommu.enabled").remedy.value().drain.empty());
 }
 
-TEST(Cure, OfOneNetdevIsToldAlsoWhileAVmHasAVf) {
+TEST(Remedy, OfOneNetdevIsToldAlsoWhileAVmHasAVf) {
     Facts facts;
-    facts.looked_for = {"*"};
+    facts.patterns = {"*"};
     facts.links["/proc/42/fd/9"] = {"/dev/vfio/3", 0};
     std::string const pf = "/sys/bus/pci/devices/0000:01:00.0";
     facts.folders = {{"/sys/bus/pci/devices", {{"0000:01:00.0"}, 0}},
@@ -80,7 +80,7 @@ TEST(Cure, OfOneNetdevIsToldAlsoWhileAVmHasAVf) {
     facts.links["/sys/class/net/ens1/device"] = {"../../../0000:01:00.0", 0};
     auto const finding = finding_of(diagnose(facts), "port.pf_down");
     ASSERT_EQ(finding.result, CheckResult::failed);
-    EXPECT_THAT(finding.cure.value().commands, ElementsAre("ip link set dev ens1 up"));
+    EXPECT_THAT(finding.remedy.value().commands, ElementsAre("ip link set dev ens1 up"));
 }
 
 Finding made(std::string rule, CheckResult result) {
@@ -110,7 +110,7 @@ TEST(Symptom, TellsAllThatItLookedAtWhenNothingFails) {
     EXPECT_THAT(rules_of(narrow(report, symptom)), ElementsAre("b", "a"));
 }
 
-TEST(Telling, BeginsWithTheWorst) {
+TEST(Verbosity, BeginsWithTheWorst) {
     auto const report =
         report_of({made("a", CheckResult::ok), made("b", CheckResult::unknown),
                    made("c", CheckResult::warning), made("d", CheckResult::failed),
@@ -124,7 +124,7 @@ TEST(Telling, BeginsWithTheWorst) {
               CheckResult::not_applicable);
 }
 
-TEST(Telling, SetsFurtherLinesOfAFileBelowTheFirst) {
+TEST(Verbosity, SetsFurtherLinesOfAFileBelowTheFirst) {
     auto report = report_of({made("a", CheckResult::failed)});
     report.findings[0].evidence = {{"/a", "one\ntwo"}};
     EXPECT_THAT(describe(report, {}), HasSubstr("/a: one\n        two\n"));

@@ -12,7 +12,7 @@ namespace {
 class PciTree {
   public:
     explicit PciTree(std::string const& nodes_with_cpus) {
-        facts_.looked_for = {"*"};
+        facts_.patterns = {"*"};
         if (!nodes_with_cpus.empty())
             facts_.files["/sys/devices/system/node/has_cpu"] = {nodes_with_cpus};
     }
@@ -39,8 +39,8 @@ class PciTree {
     std::map<std::string, PciAddress> addresses_;
 };
 
-// Two sockets, each slot below a host bridge of its own, as on EPYC; the NICs have two ports. What
-// nvidia-smi topo -m says of such a machine stands in ../shared/data (07, asus-epyc).
+// Two sockets, each slot below a host bridge of its own, as on EPYC; the NICs have two ports.
+// ../shared/data (07, asus-epyc) has nvidia-smi topo -m of such a machine.
 TEST(PciDistance, OfSlotsWithHostBridgesOfTheirOwn) {
     PciTree host("0-1");
     host.add("gpu0", "pci0000:00/0000:00:01.1/0000:01:00.0", 0)
@@ -58,8 +58,8 @@ TEST(PciDistance, OfSlotsWithHostBridgesOfTheirOwn) {
     EXPECT_EQ(host("nic0", "nic1"), "PIX");
 }
 
-// Eight GPUs, and switches in two levels: each GPU has a switch of its own below that which it
-// shares with its NICs (07, oci-H100: the buses 08 to 0f are parted so).
+// Eight GPUs, and switches in two levels: each GPU has a switch of its own below the one that it
+// shares with its NICs (07, oci-H100: the buses 08 to 0f are divided so).
 TEST(PciDistance, OfSwitchesBelowSwitches) {
     PciTree host("0-1");
     std::string const first = "pci0000:07/0000:07:01.0/0000:08:00.0/";
@@ -79,8 +79,8 @@ TEST(PciDistance, OfSwitchesBelowSwitches) {
     EXPECT_EQ(host("gpu4", "nic0"), "SYS");
 }
 
-// Two GPUs and a NIC below each of four switches (07, aws-p4d and azure-ndv4); two of the switches
-// have ports of one host bridge here.
+// Two GPUs and a NIC below each of four switches (07, aws-p4d and azure-ndv4); here two of the
+// switches have ports of one host bridge.
 TEST(PciDistance, OfGpusThatShareASwitchWithTheirNic) {
     PciTree host("0-1");
     std::string const one = "pci0000:10/0000:10:00.0/0000:11:00.0/";
@@ -101,7 +101,7 @@ TEST(PciDistance, OfGpusThatShareASwitchWithTheirNic) {
     EXPECT_EQ(host("gpu4", "nic0"), "SYS");
 }
 
-// A card with a switch of its own, below which is its GPU: the NIC's function is beside the switch.
+// A card with a switch of its own, with its GPU below; the NIC's function is beside the switch.
 TEST(PciDistance, OfACardWithASwitchOfItsOwn) {
     PciTree host("0");
     std::string const card = "pci0005:00/0005:00:00.0/0005:01:00.0/";
@@ -126,7 +126,7 @@ TEST(PciDistance, OfDomains) {
     EXPECT_EQ(host("gpu0", "nic2"), "SYS");
 }
 
-// On POWER9 a GPU's node is its memory; there, and where the kernel knows no nodes, nobody tells.
+// On POWER9 a GPU's node is its memory; there, and without nodes, the distance is unknown.
 TEST(PciDistance, IsUnknownWithoutNodesOfCpus) {
     PciTree power("0,8");
     power.add("gpu", "pci0004:00/0004:00:00.0/0004:01:00.0/0004:02:02.0/0004:05:00.0", 255)

@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
              1.5, up},
         Said{"h kernel: mlx5_core 0000:01:00.0: up", 0, up}));
 
-// What only looks like one of them is text of the kernel's.
+// Text that only resembles a log prefix is part of the kernel's message.
 INSTANTIATE_TEST_SUITE_P(
     NearMisses, LogForms,
     testing::Values(Said{"[   11.512808] a b kernel: up", 11.512808, "a b kernel: up"},
@@ -108,7 +108,7 @@ TEST(KernelLog, KnowsWhetherItsBeginningIsThere) {
     EXPECT_FALSE(parse_kernel_log("6,412,2,-;a\n6,413,2,-;b\n").from_boot);
 }
 
-// The same complaint, in whatever form the log was kept.
+// The same message, in each form in which the log was stored.
 TEST(KernelLog, GivesRulesTheSameInEachForm) {
     constexpr auto complaint =
         "mlx5_core 0000:41:00.0: mlx5_port_module_event:1131:(pid 0): Port module event[error]: "
@@ -119,7 +119,7 @@ TEST(KernelLog, GivesRulesTheSameInEachForm) {
           "2026-11-22T14:54:40+0000 h kernel: ", "Nov 22 14:54:40 h kernel: ",
           "Nov 22 14:54:40 h kernel: [    1.000000] "}) {
         Facts facts;
-        facts.looked_for = {"*"};
+        facts.patterns = {"*"};
         facts.files["/dev/kmsg"] = {std::string(before) + complaint, 0};
         std::string said;
         for (auto const& finding : diagnose(facts).findings)

@@ -6,7 +6,7 @@
 namespace vfmgr::checks {
 namespace {
 
-// A space is filled by hand, with the specification's offsets.
+// A configuration space, filled by hand with the specification's offsets.
 class ConfigurationSpace {
   public:
     explicit ConfigurationSpace(std::size_t size) : bytes_(size, '\0') {}

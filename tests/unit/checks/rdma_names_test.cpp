@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All names of an RDMA port in one row, of machines made up for it.
+// All names of an RDMA port in one row, for machines made up for these tests.
 #include "vfmgr/checks/rdma_names.hpp"
 
 #include <gtest/gtest.h>
@@ -14,10 +14,10 @@
 namespace vfmgr::checks {
 namespace {
 
-// Facts of a machine, one thing at a time.
+// Builds a machine's facts, one at a time.
 class Built {
   public:
-    Built() { facts.looked_for = {"*"}; }
+    Built() { facts.patterns = {"*"}; }
     Built& pci(std::string const& address, std::string const& device, std::string const& driver) {
         auto const folder = "/sys/bus/pci/devices/" + address;
         list("/sys/bus/pci/devices", address);
@@ -113,21 +113,21 @@ TEST(RdmaNames, JoinPfsAndVfs) {
     auto const& pf = names[0];
     EXPECT_EQ(pf.rdma_device, "mlx5_0");
     EXPECT_EQ(pf.kind, RdmaKind::nic);
-    EXPECT_EQ(pf.netdev, "ens1f0np0") << "not its representor, which is in the same folder";
+    EXPECT_EQ(pf.ifname, "ens1f0np0") << "not its representor, which is in the same folder";
     EXPECT_EQ(pf.pci, at("0000:18:00.0"));
     EXPECT_EQ(pf.numa_node, 1);
     EXPECT_EQ(pf.phys_port_name, "p0");
     ASSERT_EQ(pf.gids.size(), 1U);
     EXPECT_EQ(pf.gids[0].address, IpAddress::parse("192.168.100.3").value());
     EXPECT_EQ(names[1].rdma_device, "mlx5_2");
-    EXPECT_EQ(names[1].netdev, "ens1f0v0");
+    EXPECT_EQ(names[1].ifname, "ens1f0v0");
     EXPECT_EQ(names[1].vf, (VfId{at("0000:18:00.0"), 0}));
-    auto const& lent = names[2];
-    EXPECT_EQ(lent.kind, RdmaKind::none);
-    EXPECT_EQ(lent.driver, "vfio-pci");
-    EXPECT_EQ(lent.vf, (VfId{at("0000:18:00.0"), 1}));
-    EXPECT_EQ(lent.represented_by, "eth9");
-    EXPECT_EQ(lent.netdev, std::nullopt);
+    auto const& attached = names[2];
+    EXPECT_EQ(attached.kind, RdmaKind::none);
+    EXPECT_EQ(attached.driver, "vfio-pci");
+    EXPECT_EQ(attached.vf, (VfId{at("0000:18:00.0"), 1}));
+    EXPECT_EQ(attached.represented_by, "eth9");
+    EXPECT_EQ(attached.ifname, std::nullopt);
 }
 
 TEST(RdmaNames, ShowPfsWithoutAnRdmaDevice) {
@@ -136,7 +136,7 @@ TEST(RdmaNames, ShowPfsWithoutAnRdmaDevice) {
     auto const names = built.names();
     ASSERT_EQ(names.size(), 1U);
     EXPECT_EQ(names[0].kind, RdmaKind::none);
-    EXPECT_EQ(names[0].netdev, "ens1f0np0");
+    EXPECT_EQ(names[0].ifname, "ens1f0np0");
     EXPECT_EQ(names[0].state, std::nullopt);
 }
 
@@ -158,14 +158,14 @@ TEST(RdmaNames, OfRoceLagAreOfBothPorts) {
         EXPECT_EQ(name.master, "bond0");
         EXPECT_EQ(name.gids.size(), 1U);
     }
-    EXPECT_EQ(names[0].netdev, "ens9f0");
-    EXPECT_EQ(names[1].netdev, "ens9f1");
+    EXPECT_EQ(names[0].ifname, "ens9f0");
+    EXPECT_EQ(names[1].ifname, "ens9f1");
     EXPECT_EQ(names[1].pci, at("0000:91:00.1"));
     auto const gids = rdma_table(names, RdmaTable::gids);
     EXPECT_EQ(std::ranges::count(gids, '\n'), 2) << gids;
 }
 
-// "rdma link" of switchdev mode: port 2 of the PF's device is a VF's representor.
+// "rdma link" in switchdev mode: port 2 of the PF's device is a VF's representor.
 TEST(RdmaNames, OfRepresentorsSayWhomTheyStandFor) {
     auto built = pf_with_two_vfs();
     auto const folder = std::string("/sys/class/infiniband/mlx5_0/ports/2");
@@ -175,7 +175,7 @@ TEST(RdmaNames, OfRepresentorsSayWhomTheyStandFor) {
     auto const names = built.names();
     ASSERT_EQ(names.size(), 4U);
     EXPECT_EQ(names[1].port, 2);
-    EXPECT_EQ(names[1].netdev, "eth9");
+    EXPECT_EQ(names[1].ifname, "eth9");
     EXPECT_EQ(names[1].represents, (VfId{at("0000:18:00.0"), 1}));
 }
 
@@ -188,7 +188,7 @@ TEST(RdmaNames, OfSoftwareAreOfTheNetdevBeneath) {
     ASSERT_EQ(names.size(), 2U) << "the NIC has no RDMA device of its own";
     EXPECT_EQ(names[0].kind, RdmaKind::none);
     EXPECT_EQ(names[1].kind, RdmaKind::software);
-    EXPECT_EQ(names[1].netdev, "eth0");
+    EXPECT_EQ(names[1].ifname, "eth0");
     EXPECT_EQ(names[1].pci, at("0000:18:00.0"));
     EXPECT_EQ(rdma_table(names, RdmaTable::names).find("2.5 Gb"), std::string::npos)
         << "a rate of software is fiction";
@@ -204,11 +204,11 @@ TEST(RdmaNames, OfSubDevicesSaySo) {
     auto const found = std::ranges::find(names, "smi1", &RdmaName::rdma_device);
     ASSERT_NE(found, names.end());
     EXPECT_EQ(found->kind, RdmaKind::smi);
-    EXPECT_EQ(found->netdev, std::nullopt);
+    EXPECT_EQ(found->ifname, std::nullopt);
     EXPECT_EQ(nic_ports(read_machine(built.facts)).size(), 2U);
 }
 
-// A ConnectX-3 is one function with two ports, whose netdevs dev_port tells apart.
+// A ConnectX-3 is one function with two ports; dev_port tells their netdevs apart.
 TEST(RdmaNames, OfTwoPortsOfOneFunction) {
     Built built;
     built.pci("0000:04:00.0", "0x1007", "mlx4_core").rdma("mlx4_0", "0000:04:00.0");
@@ -219,8 +219,8 @@ TEST(RdmaNames, OfTwoPortsOfOneFunction) {
     auto const names = built.names();
     ASSERT_EQ(names.size(), 2U);
     EXPECT_TRUE(names[0].gids.empty()) << "a free slot";
-    EXPECT_EQ(names[0].netdev, "ens2");
-    EXPECT_EQ(names[1].netdev, "ens2d1");
+    EXPECT_EQ(names[0].ifname, "ens2");
+    EXPECT_EQ(names[1].ifname, "ens2d1");
 }
 
 TEST(RdmaNames, RoundTripAsJson) {
@@ -234,17 +234,17 @@ TEST(RdmaNames, RoundTripAsJson) {
 
 TEST(RdmaTable, HasTheColumnsThatTheMachineNeeds) {
     EXPECT_EQ(rdma_table(pf_with_two_vfs().names(), RdmaTable::names),
-              "RDMA      NETDEV          PCI           VF                      STATE   LINK      "
+              "RDMA      IFNAME          PCI           VF                      STATE   LINK      "
               "DRIVER     NUMA  TYPE    FIRMWARE\n"
-              "mlx5_0/1  ens1f0np0 (up)  0000:18:00.0  -                       ACTIVE  Ethernet  "
+              "mlx5_0/1  ens1f0np0 (up)  0000:18:00.0  -                       ACTIVE  ethernet  "
               "mlx5_core  1     MT4125  22.40.1000\n"
-              "mlx5_2/1  ens1f0v0 (up)   0000:18:00.2  0000:18:00.0/0          ACTIVE  Ethernet  "
+              "mlx5_2/1  ens1f0v0 (up)   0000:18:00.2  0000:18:00.0/0          ACTIVE  ethernet  "
               "mlx5_core  1     MT4125  22.40.1000\n"
               "-         -               0000:18:00.3  0000:18:00.0/1 by eth9  -       -         "
               "vfio-pci   1     -       -\n");
     EXPECT_EQ(rdma_table(pf_with_two_vfs().names(), RdmaTable::gids),
               "RDMA      INDEX  GID                                      ADDRESS        TYPE     "
-              "NETDEV\n"
+              "IFNAME\n"
               "mlx5_0/1  3      0000:0000:0000:0000:0000:ffff:c0a8:6403  192.168.100.3  RoCE v2  "
               "ens1f0np0\n");
     EXPECT_EQ(rdma_table({}, RdmaTable::names), "no RDMA device and no NIC that could have one\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Secrets that must not come out, in every format that a bundle holds. In the corpus each secret is
+// Secrets that must not leak, in every format that a bundle holds. In the corpus each secret is
 // made of words with "xyzzy", or is a WireGuard key.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -125,7 +125,7 @@ TEST(SecretNames, AreKnownInEverySpelling) {
         EXPECT_NE(secrecy_of(name), Secrecy::none) << name;
     for (auto const* const name : {"key", "Keys", "wep-key3", "encryptionkey", "client-key-data",
                                    "MYSQL_PWD", "dbPass", "pin", "ssh_host_key"})
-        EXPECT_EQ(secrecy_of(name), Secrecy::told) << name;
+        EXPECT_EQ(secrecy_of(name), Secrecy::labelled) << name;
     for (auto const* const name : {"lkey", "r_key", "pkeys", "max_pkeys", "key-mgmt", "keymap",
                                    "compass", "PrivateTmp", "", "0", "pkey0", "MKEY"})
         EXPECT_EQ(secrecy_of(name), Secrecy::none) << name;

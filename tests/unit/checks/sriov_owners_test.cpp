@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the languages of configuration files say; bundles/cases/owners.json has what is made of it.
+// Covers the languages of configuration files; bundles/cases/owners.json has the findings.
 #include "vfmgr/checks/sriov_owners.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 struct Written {
     char const* path;
     char const* text;
-    char const* does;  // "": nobody's
+    char const* does;  // "": not an owner
     DeviceSelector of;
 };
 

@@ -35,7 +35,7 @@ class Api {
     [[nodiscard]] std::string socket() const { return file("socket"); }
     [[nodiscard]] std::string file(std::string const& name) const { return folder_.file(name); }
 
-    // The n-th request of this line gets the n-th answer; the last one again after that.
+    // The n-th request with this line gets the n-th answer; later ones get the last answer again.
     void on(std::string const& line, int status, nlohmann::json const& body,
             std::map<std::string, std::string> headers = {}) {
         http::Response response;

@@ -103,28 +103,28 @@ PfSpec lab() {
 
 TEST(PfEdit, ChangesOnlyWhatIsNamed) {
     EXPECT_EQ(edit(lab(), {}), lab());
-    auto wanted = lab();
-    wanted.num_vfs = 7;
+    auto expected = lab();
+    expected.num_vfs = 7;
     EXPECT_EQ(edit(lab(), {.num_vfs = 7, .mode = {}, .networks = {}, .networks_removed = {}}),
-              wanted);
-    wanted = lab();
-    wanted.mode = PfMode::enforce;
-    wanted.networks[0].mtu = 1500;
+              expected);
+    expected = lab();
+    expected.mode = PfMode::enforce;
+    expected.networks[0].mtu = 1500;
     EXPECT_EQ(edit(lab(), {.num_vfs = {},
                            .mode = PfMode::enforce,
                            .networks = {"name=lab,mtu=1500"},
                            .networks_removed = {}}),
-              wanted);
+              expected);
 }
 
 TEST(PfEdit, ADriverOfUnusedVfsIsNamedOrNone) {
-    PfEdit wanted;
-    wanted.vf_driver = "vfio-pci";
-    auto const named = edit(lab(), wanted).value();
+    PfEdit expected;
+    expected.vf_driver = "vfio-pci";
+    auto const named = edit(lab(), expected).value();
     EXPECT_EQ(named.vf_driver, "vfio-pci");
     EXPECT_EQ(edit(named, {}), named);
-    wanted.vf_driver = "none";
-    EXPECT_EQ(edit(named, wanted), lab());
+    expected.vf_driver = "none";
+    EXPECT_EQ(edit(named, expected), lab());
 }
 
 TEST(PfEdit, ANetworksDscpIsSetAndTakenAway) {
@@ -139,23 +139,23 @@ TEST(PfEdit, ANetworksDscpIsSetAndTakenAway) {
 }
 
 TEST(PfEdit, AddsAndRemovesNetworks) {
-    PfEdit wanted;
-    wanted.networks = {"name=b,prefix=fd00:1::/64,host=fd00:1::1", "name=lab,vlan=none"};
-    auto const added = edit(lab(), wanted);
+    PfEdit expected;
+    expected.networks = {"name=b,prefix=fd00:1::/64,host=fd00:1::1", "name=lab,vlan=none"};
+    auto const added = edit(lab(), expected);
     ASSERT_TRUE(added) << added.error().detail;
     ASSERT_EQ(added->networks.size(), 2u);
     EXPECT_EQ(added->networks[0].vlan, std::nullopt);
     EXPECT_EQ(added->networks[1].name, "b");
     EXPECT_EQ(added->networks[1].mtu, 1500u);
-    wanted.networks = {};
-    wanted.networks_removed = {"lab"};
-    EXPECT_TRUE(edit(lab(), wanted)->networks.empty());
-    wanted.networks_removed = {"none"};
-    EXPECT_EQ(edit(lab(), wanted).error().problem, Problem::not_found);
-    // Removed and given again: from scratch, so that nothing of the old one stays.
-    wanted.networks_removed = {"lab"};
-    wanted.networks = {"name=lab,prefix=10.2.0.0/24,host=10.2.0.1"};
-    EXPECT_EQ(edit(lab(), wanted)->networks[0].vlan, std::nullopt);
+    expected.networks = {};
+    expected.networks_removed = {"lab"};
+    EXPECT_TRUE(edit(lab(), expected)->networks.empty());
+    expected.networks_removed = {"none"};
+    EXPECT_EQ(edit(lab(), expected).error().problem, Problem::not_found);
+    // Removed and given again: from scratch; nothing of the old one stays.
+    expected.networks_removed = {"lab"};
+    expected.networks = {"name=lab,prefix=10.2.0.0/24,host=10.2.0.1"};
+    EXPECT_EQ(edit(lab(), expected)->networks[0].vlan, std::nullopt);
 }
 
 TEST(PfEdit, BadNetworksAreNamed) {
@@ -190,9 +190,9 @@ TEST(Resolve, PfByNameOnlyWhenItIsOne) {
 
 TEST(Resolve, AttachmentByIdOrByItsVm) {
     auto const list = nlohmann::json::parse(R"({"items": [
-        {"id": "00000001", "vm_name": "a", "vm_uuid": "u-a"},
-        {"id": "00000002", "vm_name": "b", "vm_uuid": "u-b"},
-        {"id": "00000003", "vm_name": "b", "vm_uuid": "u-b"}]})");
+        {"id": "00000001", "vm": "a", "vm_uuid": "u-a"},
+        {"id": "00000002", "vm": "b", "vm_uuid": "u-b"},
+        {"id": "00000003", "vm": "b", "vm_uuid": "u-b"}]})");
     EXPECT_EQ(attachment_among(list, "00000002"), "00000002");
     EXPECT_EQ(attachment_among(list, "a"), "00000001");
     EXPECT_EQ(attachment_among(list, "u-a"), "00000001");

@@ -11,12 +11,12 @@ namespace {
 using testing::HasSubstr;
 
 nlohmann::json const whole = nlohmann::json::parse(R"({"vf": {"pf": "0000:01:00.0", "index": 2},
-    "vf_pci": "0000:01:10.4", "attachment": "3f9c2b1d", "vm_name": "vm1",
-    "settings": {"mac": "00:00:00:00:00:00", "trust": false}, "driver": null, "seen_at": "t4",
-    "lent": {"at": "t1", "operation": "op1", "requested_by": "token:9f86d081"},
-    "released": {"at": "t2", "operation": "op2", "requested_by": "uid:0"},
+    "vf_pci": "0000:01:10.4", "attachment": "3f9c2b1d", "vm": "vm1",
+    "settings": {"mac": "00:00:00:00:00:00", "trust": false}, "driver": null, "observed_at": "t4",
+    "attached": {"at": "t1", "operation": "op1", "requested_by": "token:9f86d081"},
+    "detached": {"at": "t2", "operation": "op2", "requested_by": "uid:0"},
     "reset": {"method": "flr", "done_at": "t3"},
-    "put_back": {"was": {"mac": "02:00:00:00:00:07", "vlan": {"id": 100, "qos": 3}, "trust": true},
+    "restored": {"was": {"mac": "02:00:00:00:00:07", "vlan": {"id": 100, "qos": 3}, "trust": true},
                  "is": {"mac": "00:00:00:00:00:00", "vlan": {"id": 0, "qos": 0}, "trust": false}},
     "rotated": {"mac": {"was": "02:00:00:00:00:07", "is": "00:00:00:00:00:00"}, "node_guid": null,
                 "port_guid": {"was": "00:00:00:00:00:00:00:01", "is": null}},
@@ -27,16 +27,16 @@ TEST(CertificatePage, TellsWhatWasDone) {
               "VF:                 0000:01:00.0/2 (0000:01:10.4)\n"
               "attachment:         3f9c2b1d\n"
               "VM:                 vm1\n"
-              "lent:               t1, asked for by token:9f86d081 (operation op1)\n"
-              "released:           t2, asked for by uid:0 (operation op2)\n"
+              "attached:           t1, asked for by token:9f86d081 (operation op1)\n"
+              "detached:           t2, asked for by uid:0 (operation op2)\n"
               "reset:              flr, done t3\n"
               "seen clean:         t4\n"
               "waits with driver:  -\n"
               "\n"
-              "SETTING  BEFORE THE RELEASE  NOW\n"
-              "mac      02:00:00:00:00:07   00:00:00:00:00:00\n"
-              "vlan     100:3               0\n"
-              "trust    yes                 no\n"
+              "SETTING  BEFORE THE DETACH  NOW\n"
+              "mac      02:00:00:00:00:07  00:00:00:00:00:00\n"
+              "vlan     100:3              0\n"
+              "trust    yes                no\n"
               "\n"
               "ADDRESS    WAS THE VM'S             NOW\n"
               "mac        02:00:00:00:00:07        00:00:00:00:00:00\n"
@@ -47,12 +47,12 @@ TEST(CertificatePage, TellsWhatWasDone) {
               "tx_packets  0\n");
 }
 
-// As an earlier vfmgrd kept it.
+// As an earlier vfmgrd stored it.
 TEST(CertificatePage, LeavesOutWhatIsNotKnown) {
     auto plain = whole;
     plain["counters"] = plain["reset"] = nullptr;
-    plain["lent"] = {{"at", nullptr}, {"operation", nullptr}, {"requested_by", nullptr}};
-    plain["put_back"] = {{"was", nlohmann::json::object()}, {"is", nlohmann::json::object()}};
+    plain["attached"] = {{"at", nullptr}, {"operation", nullptr}, {"requested_by", nullptr}};
+    plain["restored"] = {{"was", nlohmann::json::object()}, {"is", nlohmann::json::object()}};
     plain["rotated"] = {{"mac", nullptr}, {"node_guid", nullptr}, {"port_guid", nullptr}};
     auto const page = certificate_page(plain, {});
     EXPECT_THAT(page, HasSubstr("reset:              -, done -\n"));
@@ -72,18 +72,18 @@ TEST(Certificate, IsAskedForByIdAlsoWhenTheAttachmentIsGone) {
               whole.dump() + "\n");
     EXPECT_EQ(test::vfctl(api, {"-o", "name", "attachment", "certificate", "3f9c2b1d"}).out,
               "3f9c2b1d\n");
-    EXPECT_EQ(test::vfctl(api, {"-o", "csv", "attachment", "certificate", "3f9c2b1d"}).out,
-              "attachment,vm,pf,vf,lent,lent_by,released,released_by,reset,reset_done,seen_clean,"
-              "mac_was,mac\r\n"
-              "3f9c2b1d,vm1,0000:01:00.0,2,t1,token:9f86d081,t2,uid:0,flr,t3,t4,"
-              "02:00:00:00:00:07,00:00:00:00:00:00\r\n");
+    EXPECT_EQ(
+        test::vfctl(api, {"-o", "csv", "attachment", "certificate", "3f9c2b1d"}).out,
+        "attachment,vm,pf,vf,attached,attached_by,detached,detached_by,reset,reset_done,clean_at,"
+        "mac_was,mac\r\n"
+        "3f9c2b1d,vm1,0000:01:00.0,2,t1,token:9f86d081,t2,uid:0,flr,t3,t4,"
+        "02:00:00:00:00:07,00:00:00:00:00:00\r\n");
 }
 
 TEST(Certificate, OfAVmIsThatOfItsAttachmentWhichGoesOn) {
     test::Api api;
     api.on("GET /v1/attachments", 200,
-           {{"items", {{{"id", "3f9c2b1d"}, {"vm_name", "vm1"}, {"vm_uuid", "u"}}}},
-            {"next", nullptr}});
+           {{"items", {{{"id", "3f9c2b1d"}, {"vm", "vm1"}, {"vm_uuid", "u"}}}}, {"next", nullptr}});
     api.refuse("GET /v1/attachments/3f9c2b1d/certificate",
                {Problem::not_found, "attachment 3f9c2b1d goes on", "vfctl detach 3f9c2b1d"});
     auto const refused = test::vfctl(api, {"attachment", "certificate", "vm1"});

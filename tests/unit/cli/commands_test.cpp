@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// vfctl against an API that answers from a list: what it asks, prints and exits with.
+// vfctl against an API that answers from a list: its requests, its output and its exit status.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -34,7 +34,7 @@ TEST(Vfctl, ListsInEveryFormat) {
     auto const table = vfctl(api, {"pf", "list"});
     EXPECT_EQ(table.code, 0);
     EXPECT_EQ(table.err, "");
-    EXPECT_THAT(table.out, HasSubstr("PF            NETDEV  DRIVER"));
+    EXPECT_THAT(table.out, HasSubstr("PF            IFNAME  DRIVER"));
     EXPECT_THAT(table.out, HasSubstr("0000:01:00.0  ens1    igb"));
     EXPECT_EQ(vfctl(api, {"pf", "list", "-o", "name"}).out, "0000:01:00.0\n");
     EXPECT_EQ(vfctl(api, {"-j", "pf", "list"}).out, pfs.dump() + "\n");
@@ -72,19 +72,18 @@ TEST(Vfctl, ShowsTheAudit) {
     EXPECT_THAT(shown.out, HasSubstr("5214"));
 }
 
-TEST(Vfctl, ServesStockClientsForAWhile) {
+TEST(Vfctl, ServesInteropClientsForAWhile) {
     Api api;
-    std::string const path = "/v1/attachments/3f9c2a1b/stock-clients";
+    std::string const path = "/v1/attachments/3f9c2a1b/interop";
     api.on("GET /v1/attachments", 200,
-           {{"items", {{{"id", "3f9c2a1b"}, {"vm_name", "vm1"}, {"vm_uuid", "u"}}}},
-            {"next", nullptr}});
+           {{"items", {{{"id", "3f9c2a1b"}, {"vm", "vm1"}, {"vm_uuid", "u"}}}}, {"next", nullptr}});
     api.on("PUT " + path, 200,
            {{"attachment", "3f9c2a1b"},
             {"open_until", "2026-01-31T12:10:00.000Z"},
             {"commands", {"ib_send_lat 192.168.100.3"}},
             {"rping", "modprobe rdma_ucm"}});
-    auto const opened = vfctl(
-        api, {"stock-clients", "open", "vm1", "--test", "send_echo", "--message-bytes", "64"});
+    auto const opened =
+        vfctl(api, {"interop", "open", "vm1", "--test", "send_echo", "--message-bytes", "64"});
     EXPECT_EQ(opened.code, 0) << opened.err;
     EXPECT_THAT(opened.out, HasSubstr("2026-01-31T12:10:00.000Z"));
     EXPECT_THAT(opened.out, HasSubstr("\n  ib_send_lat 192.168.100.3\n"));
@@ -92,10 +91,10 @@ TEST(Vfctl, ServesStockClientsForAWhile) {
     auto const body = nlohmann::json::parse(api.asked("PUT " + path).body);
     EXPECT_EQ(body, (nlohmann::json{{"test", "send_echo"}, {"message_bytes", 64}}));
 
-    EXPECT_EQ(vfctl(api, {"stock-clients", "open", "vm1", "--test", "all"}).code, 2);
+    EXPECT_EQ(vfctl(api, {"interop", "open", "vm1", "--test", "all"}).code, 2);
     api.on("DELETE " + path, 204, nullptr);
-    EXPECT_EQ(vfctl(api, {"stock-clients", "close", "vm1"}).code, 0);
-    EXPECT_EQ(vfctl(api, {"stock-clients", "show", "vm1"}).code, 3);
+    EXPECT_EQ(vfctl(api, {"interop", "close", "vm1"}).code, 0);
+    EXPECT_EQ(vfctl(api, {"interop", "show", "vm1"}).code, 3);
 }
 
 TEST(Vfctl, ShowsAPfByItsNetdev) {
@@ -149,7 +148,7 @@ std::vector<std::string> names_in(std::string const& spec) {
 
 Error const changed{Problem::precondition_failed, "the spec has another revision now", "read it"};
 
-// Refused at once, and by the operation's own look at the revision: somebody added "b" and "c".
+// Refused at once, and by the operation's own check of the revision: "b" and "c" were added.
 TEST(Vfctl, PfSetEditsAgainWhatSomebodyElseChangedMeanwhile) {
     Api api;
     auto const path = std::string("/v1/pfs/0000:01:00.0/spec");
@@ -218,7 +217,7 @@ TEST(Vfctl, AttachFollowsAndShowsTheAttachment) {
     api.on("GET /v1/operations/op1 wait=0", 200,
            operation("succeeded", "/v1/attachments/3f9c2b1d"));
     api.on("GET /v1/attachments/3f9c2b1d", 200,
-           {{"id", "3f9c2b1d"}, {"vm_name", "db1"}, {"settings", {{"mac", "02:00:00:00:00:01"}}}});
+           {{"id", "3f9c2b1d"}, {"vm", "db1"}, {"settings", {{"mac", "02:00:00:00:00:01"}}}});
     auto const ran = vfctl(
         api, {"attach", "db1", "--pf", "ens1", "--network", "lab", "--verify", "--trust", "on"});
     EXPECT_EQ(ran.code, 0) << ran.err;
@@ -259,7 +258,7 @@ TEST(Vfctl, NoWaitPrintsTheOperation) {
 TEST(Vfctl, DetachFindsTheAttachmentOfAVm) {
     Api api;
     api.on("GET /v1/attachments", 200,
-           {{"items", {{{"id", "3f9c2b1d"}, {"vm_name", "db1"}, {"vm_uuid", "u"}}}}});
+           {{"items", {{{"id", "3f9c2b1d"}, {"vm", "db1"}, {"vm_uuid", "u"}}}}});
     api.on("DELETE /v1/attachments/3f9c2b1d", 202, operation("queued", "/v1/attachments/x"));
     api.on("GET /v1/operations/op1 wait=0", 200, operation("succeeded", "/v1/attachments/x"));
     auto const ran = vfctl(api, {"detach", "db1"});
@@ -271,7 +270,7 @@ TEST(Vfctl, DetachFindsTheAttachmentOfAVm) {
 
 TEST(Vfctl, AFailedVerificationShowsItsReport) {
     Api api;
-    api.on("GET /v1/attachments", 200, {{"items", {{{"id", "3f9c2b1d"}, {"vm_name", "db1"}}}}});
+    api.on("GET /v1/attachments", 200, {{"items", {{{"id", "3f9c2b1d"}, {"vm", "db1"}}}}});
     auto failed = operation("failed", "/v1/attachments/3f9c2b1d");
     failed["problem"] = Error{Problem::guest_refused, "rdma_write failed", "look at the VM"};
     api.on("POST /v1/attachments/3f9c2b1d/verifications", 202, operation("queued", ""));
@@ -293,7 +292,7 @@ TEST(Vfctl, AVerificationByAnotherHostSaysWhoAnswered) {
     Api api;
     test::TemporaryFolder const folder;
     std::ofstream(folder.file("token")) << "vfr_1\n";
-    api.on("GET /v1/attachments", 200, {{"items", {{{"id", "3f9c2b1d"}, {"vm_name", "db1"}}}}});
+    api.on("GET /v1/attachments", 200, {{"items", {{{"id", "3f9c2b1d"}, {"vm", "db1"}}}}});
     api.on("POST /v1/attachments/3f9c2b1d/verifications", 202, operation("queued", ""));
     api.on("GET /v1/operations/op1 wait=0", 200,
            operation("succeeded", "/v1/attachments/3f9c2b1d"));
@@ -317,13 +316,13 @@ TEST(Vfctl, AVerificationByAnotherHostSaysWhoAnswered) {
 
 TEST(Vfctl, DryRunNeverWrites) {
     Api api;
-    api.on("GET /v1/attachments", 200, {{"items", {{{"id", "3f9c2b1d"}, {"vm_name", "db1"}}}}});
+    api.on("GET /v1/attachments", 200, {{"items", {{{"id", "3f9c2b1d"}, {"vm", "db1"}}}}});
     for (std::vector<std::string> command :
          {std::vector<std::string>{"attach", "db1", "--pf", "0000:01:00.0"},
           {"detach", "db1"},
           {"verify", "db1"},
           {"pf", "set", "0000:01:00.0", "--num-vfs", "1"},
-          {"vf", "release-quarantine", "0000:01:00.0", "1"},
+          {"vf", "lift-quarantine", "0000:01:00.0", "1"},
           {"token", "create"},
           {"token", "revoke", "x"},
           {"query", "DELETE", "/v1/attachments/3f9c2b1d"}}) {

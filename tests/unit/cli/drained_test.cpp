@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// vfctl drained: silence is no answer. Each way of not seeing, and a boot.
+// vfctl drained: silence is no answer. Each way of failing to observe, and a boot.
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -22,7 +22,7 @@ using testing::HasSubstr;
 
 checks::Facts nobody() {
     checks::Facts facts;
-    facts.looked_for = {"/proc/[0-9]*/fd/*"};
+    facts.patterns = {"/proc/[0-9]*/fd/*"};
     return facts;
 }
 
@@ -34,13 +34,13 @@ checks::Facts held_by(std::string const& vm) {
     return facts;
 }
 
-Attachment lease(std::string const& vm) {
+Attachment attachment(std::string const& vm) {
     Attachment value;
     value.id = "00000001";
     value.spec.vm = vm;
     value.spec.pf = PciAddress{0, 1, 0, 0};
     value.vf = {PciAddress{0, 1, 0, 0}, 1};
-    value.vm_name = vm;
+    value.vm = vm;
     value.vm_uuid = "11111111-1111-1111-1111-111111111111";
     return value;
 }
@@ -62,13 +62,13 @@ class DrainedTest : public testing::Test {
         if (!opened) throw std::runtime_error(opened.error().detail);
         return std::move(*opened);
     }
-    void make_store(std::vector<Attachment> leases) const {
+    void make_store(std::vector<Attachment> attachments) const {
         auto opened = open_store();
         Batch batch;
-        batch.save_attachments = std::move(leases);
+        batch.save_attachments = std::move(attachments);
         EXPECT_TRUE(opened.commit(batch));
     }
-    // Empty: nobody has a VF; otherwise why not, and never another problem than "refused".
+    // Empty: no VM has a VF; otherwise why not, and never a problem other than "refused".
     [[nodiscard]] std::string refusal() const {
         auto const answer = require_drained(options_, sources_);
         if (answer) return {};
@@ -84,24 +84,24 @@ class DrainedTest : public testing::Test {
 
 TEST_F(DrainedTest, TheStoreTellsForADaemonThatIsDown) {
     EXPECT_EQ(refusal(), "");
-    make_store({lease("shut-off")});
-    EXPECT_EQ(refusal(), "VFs are lent to shut-off");
+    make_store({attachment("shut-off")});
+    EXPECT_EQ(refusal(), "VFs are attached to shut-off");
     sources_.vfio_holders = [] { return held_by("db1"); };
-    EXPECT_EQ(refusal(), "VFs are lent to db1, shut-off");
+    EXPECT_EQ(refusal(), "VFs are attached to db1, shut-off");
 }
 
 TEST_F(DrainedTest, WhatADaemonThatWasKilledCommittedCounts) {
     {
         auto killed = open_store();
         Batch batch;
-        batch.save_attachments = {lease("shut-off")};
+        batch.save_attachments = {attachment("shut-off")};
         ASSERT_TRUE(killed.commit(batch));
         for (auto const* const file : {"", "-wal"})  // as kill -9 leaves them
             std::filesystem::copy_file(store() + file, folder_.file("killed.db") + file);
     }
     ASSERT_GT(std::filesystem::file_size(folder_.file("killed.db-wal")), 0U);
     ASSERT_TRUE(leave_start_mark(sources_.start_mark, folder_.file("killed.db")));
-    EXPECT_EQ(refusal(), "VFs are lent to shut-off");
+    EXPECT_EQ(refusal(), "VFs are attached to shut-off");
     EXPECT_EQ(Store::open(folder_.file("killed.db")).value().load().value().attachments.size(), 1U);
 }
 
@@ -146,12 +146,12 @@ TEST_F(DrainedTest, HoldersThatCantBeSeenAreNoAnswer) {
 }
 
 TEST_F(DrainedTest, BeforeTheFirstStartOfABootHoldersDecideAlone) {
-    make_store({lease("starts-later")});
+    make_store({attachment("starts-later")});
     std::filesystem::remove(sources_.start_mark);
     options_.socket = Options{}.socket;
     EXPECT_EQ(refusal(), "") << "the drivers are not loaded at boot";
     sources_.vfio_holders = [] { return held_by("db1"); };
-    EXPECT_EQ(refusal(), "VFs are lent to db1");
+    EXPECT_EQ(refusal(), "VFs are attached to db1");
 }
 
 TEST_F(DrainedTest, AMarkThatIsNotUnderstoodIsNoBoot) {
@@ -170,8 +170,8 @@ TEST_F(DrainedTest, ANamedSocketIsAskedAlsoBeforeTheFirstStart) {
     EXPECT_THAT(refusal(), HasSubstr("nobody answers"));
     test::Api api;
     options_.socket = api.socket();
-    api.on("GET /v1/attachments", 200, {{"items", {{{"vm_name", "shut-off"}}}}});
-    EXPECT_EQ(refusal(), "VFs are lent to shut-off");
+    api.on("GET /v1/attachments", 200, {{"items", {{{"vm", "shut-off"}}}}});
+    EXPECT_EQ(refusal(), "VFs are attached to shut-off");
 }
 
 TEST_F(DrainedTest, AnAnswerThatIsNoListIsNoAnswer) {
@@ -187,7 +187,7 @@ TEST_F(DrainedTest, AnAnswerThatIsNoListIsNoAnswer) {
     EXPECT_THAT(refusal(), HasSubstr("you may not"));
 }
 
-// Only its daemon knows about another host; this host's holders and store say nothing of it.
+// Only another host's own daemon knows about it; this host's holders and store have no facts of it.
 class DrainedFromAfar : public DrainedTest {
   protected:
     void serve(http::Limits const& limits = {}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// vfctl firmware against an API that answers from a list; systemctl is a program of the test's own.
+// vfctl firmware against an API that answers from a list; systemctl is a program of the test.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -35,7 +35,7 @@ json card(std::string const& pci, std::string const& pending) {
             {"boot_id", "boot 1"},
             {"problem", nullptr},
             {"pending", pending == "-" ? json(nullptr) : json(pending)},
-            {"in_use", {"VF 2 of ens1 is lent to vm1 (attachment 3f9c2b1d)"}},
+            {"in_use", {"VF 2 of ens1 is attached to vm1 (attachment 3f9c2b1d)"}},
             {"tries", nullptr}};
 }
 
@@ -56,7 +56,7 @@ std::string put(std::string const& pci) {
     return "PUT /v1/pfs/" + pci + "/firmware";
 }
 
-// Both cards plan and take it; no VM has a VF.
+// Both cards can be planned and accept it; no VM has a VF.
 void accept_all(Api& api, std::string const& pending) {
     api.on("GET /v1/host/firmware", 200, cards(pending));
     for (auto const* const pci : {first, second}) {
@@ -68,7 +68,7 @@ void accept_all(Api& api, std::string const& pending) {
     api.on("GET /v1/attachments", 200, {{"items", json::array()}, {"next", nullptr}});
 }
 
-// A systemctl that only notes that it was called, first in PATH.
+// A systemctl, first in PATH, that only records that it was called.
 class Systemctl {
   public:
     Systemctl() : path_(std::getenv("PATH")) {
@@ -136,7 +136,7 @@ TEST(VfctlFirmware, ListsAndShows) {
     auto const page = vfctl(api, {"firmware", "show", first});
     EXPECT_THAT(page.out, HasSubstr("NUM_OF_VFS    0        8        16"));
     EXPECT_THAT(page.out, HasSubstr("a reboot did not do it"));
-    EXPECT_THAT(page.out, HasSubstr("lent to vm1"));
+    EXPECT_THAT(page.out, HasSubstr("attached to vm1"));
     EXPECT_THAT(page.out, HasSubstr("enable_roce true (driverinit)"));
     auto unread = card(first, "none");
     unread["problem"] = {{"code", "unsupported"}, {"detail", "locked down"}, {"remedy", "BIOS"}};
@@ -209,11 +209,11 @@ TEST(VfctlFirmware, DoesNotRebootWhereNothingIsPendingOrNobodyCanTell) {
 TEST(VfctlFirmware, DoesNotRebootUnderVms) {
     Systemctl const systemctl;
     Api api;
-    api.on("GET /v1/attachments", 200, {{"items", {{{"vm_name", "vm1"}}}}, {"next", nullptr}});
+    api.on("GET /v1/attachments", 200, {{"items", {{{"vm", "vm1"}}}}, {"next", nullptr}});
     accept_all(api, "reboot");
     auto const ran = vfctl(api, set({"--reboot"}));
     EXPECT_EQ(ran.code, 4);
-    EXPECT_THAT(ran.err, HasSubstr("VFs are lent to vm1"));
+    EXPECT_THAT(ran.err, HasSubstr("VFs are attached to vm1"));
     EXPECT_THAT(api.lines(), testing::Not(testing::Contains(put(first)))) << "nothing is begun";
     EXPECT_EQ(systemctl.calls(), "");
 }

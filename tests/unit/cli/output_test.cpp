@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What vfctl writes: whether it got there, and what it does to a terminal.
+// vfctl's output: whether all of it was written, and its effect on a terminal.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <stdio_ext.h>

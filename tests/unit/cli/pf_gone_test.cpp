@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PF that is not where it was, in the words of vfctl.
+// A PF that is not at its address, as vfctl prints it.
 #include <gmock/gmock.h>
 
 #include "tests/unit/cli/answering_api.hpp"

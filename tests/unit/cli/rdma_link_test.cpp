@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// vfctl rdma link: iproute2's words, what is asked of the API and what is printed.
+// vfctl rdma link: iproute2's words, its API requests and its output.
 #include <gmock/gmock.h>
 
 #include "tests/unit/cli/answering_api.hpp"
@@ -13,9 +13,9 @@ using testing::HasSubstr;
 
 nlohmann::json const listed_links = nlohmann::json::parse(R"({"next": null, "items": [
     {"name": "far", "owner": "vfmgr", "state": "waiting", "detail": "waits for eno9",
-     "revision": 1, "wanted": {"type": "rxe", "netdev": "eno9"}, "observed": null},
+     "revision": 1, "desired": {"type": "rxe", "ifname": "eno9"}, "observed": null},
     {"name": "rxe0", "owner": "other", "state": "present", "detail": "", "revision": 0,
-     "wanted": null, "observed": {"type": "rxe", "netdev": "bond0", "active": true,
+     "desired": null, "observed": {"type": "rxe", "ifname": "bond0", "active": true,
      "users": [{"pid": 812, "comm": "ibv_rc_pingpong", "holds": "queue pair"},
                {"pid": null, "comm": "nvme_rdma", "holds": "CM id"}], "users_unknown": null}}]})");
 
@@ -40,7 +40,7 @@ TEST(VfctlRdmaLink, ListsWhatIsAndWhoUsesIt) {
     EXPECT_THAT(table.out, HasSubstr("waits for eno9"));
     EXPECT_EQ(vfctl(api, {"rdma", "link", "list", "-o", "name"}).out, "far\nrxe0\n");
     EXPECT_EQ(vfctl(api, {"-j", "rdma", "link", "list"}).out, listed_links.dump() + "\n");
-    // What doctor reads of it, see parse_vfmgr_links().
+    // This is what doctor parses, see parse_vfmgr_links().
     EXPECT_THAT(vfctl(api, {"-q", "-o", "csv", "--no-headers", "rdma", "link", "list"}).out,
                 testing::StartsWith("far,rxe,eno9,waiting,,vfmgr,"));
 }
@@ -54,7 +54,7 @@ TEST(VfctlRdmaLink, AddsInTheWordsOfIproute2) {
     EXPECT_EQ(added.code, 0) << added.err;
     EXPECT_THAT(added.err, HasSubstr("UDP port 4791"));
     EXPECT_EQ(nlohmann::json::parse(api.asked("PUT /v1/rdma-links/rxe0").body),
-              (nlohmann::json{{"type", "rxe"}, {"netdev", "bond0"}}));
+              (nlohmann::json{{"type", "rxe"}, {"ifname", "bond0"}}));
     for (auto const& wrong : {std::vector<std::string>{"rxe0", "type", "roce", "netdev", "bond0"},
                               {"rxe0", "kind", "rxe", "netdev", "bond0"},
                               {"rxe0", "type", "rxe", "dev", "bond0"},

@@ -65,12 +65,12 @@ TEST(Show, VfsOfPfs) {
                 {"index": 2, "pci": "0000:01:10.4", "driver": "vfio-pci", "attachment": null,
                  "vm": null, "quarantine": {"reason": "x"}, "settings": {}}]}])");
     EXPECT_EQ(as_table(vf_table(pfs), Headers::shown),
-              "VF              PF            NETDEV  INDEX  PCI           DRIVER    MAC"
+              "VF              PF            IFNAME  INDEX  PCI           DRIVER    MAC"
               "                VLAN   SPOOFCHK  TRUST  LINK  RATE  VM   STATE\n"
               "0000:01:00.0/0  0000:01:00.0  ens1    0      0000:01:10.0  -         "
               "02:00:00:00:00:01  100:3  -         no     -     500   -    free\n"
               "0000:01:00.0/1  0000:01:00.0  ens1    1      0000:01:10.2  vfio-pci  -"
-              "                  -      -         -      -     -     db1  lent\n"
+              "                  -      -         -      -     -     db1  attached\n"
               "0000:01:00.0/2  0000:01:00.0  ens1    2      0000:01:10.4  vfio-pci  -"
               "                  -      -         -      -     -     -    quarantined\n");
 }

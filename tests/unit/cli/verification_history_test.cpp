@@ -47,8 +47,7 @@ TEST(VerificationHistory, IsThatOfAVfOrOfAnAttachment) {
     EXPECT_EQ(test::vfctl(api, {"-o", "name", "vf", "verifications", "0000:01:00.0", "3"}).out,
               "r2\nr1\n");
     api.on("GET /v1/attachments", 200,
-           {{"items", {{{"id", "3f9c2b1d"}, {"vm_name", "vm1"}, {"vm_uuid", "u"}}}},
-            {"next", nullptr}});
+           {{"items", {{{"id", "3f9c2b1d"}, {"vm", "vm1"}, {"vm_uuid", "u"}}}}, {"next", nullptr}});
     api.on("GET /v1/attachments/3f9c2b1d/verifications", 200, runs);
     auto const of_attachment = test::vfctl(api, {"attachment", "verifications", "vm1"});
     EXPECT_EQ(of_attachment.code, 0) << of_attachment.err;
@@ -59,9 +58,9 @@ TEST(VerificationHistory, IsThatOfAVfOrOfAnAttachment) {
 TEST(VfHistory, TellsWhatHappenedWithItsCause) {
     test::Api api;
     auto const events = nlohmann::json::parse(R"({"items": [
-        {"number": 9, "at": "t2", "kind": "settled", "vm_name": "vm1", "attachment": "3f9c2b1d",
+        {"number": 9, "at": "t2", "kind": "settled", "vm": "vm1", "attachment": "3f9c2b1d",
          "because_of": 8, "detail": "no more: VF 3 is gone"},
-        {"number": 8, "at": "t1", "kind": "drift", "vm_name": "vm1", "attachment": "3f9c2b1d",
+        {"number": 8, "at": "t1", "kind": "drift", "vm": "vm1", "attachment": "3f9c2b1d",
          "because_of": null, "detail": "VF 3 is gone"}], "next": null})");
     api.on("GET /v1/pfs/0000:01:00.0/vfs/3/history", 200, events);
     auto const shown = test::vfctl(api, {"vf", "history", "0000:01:00.0", "3"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the certificate of a lease says is what happened, by the clock and by whoever asked; which
-// leases get none, and that it is found when everything else of the lease is gone.
+// An attachment's certificate states what happened, by the clock and with the requester; tests
+// which attachments get none, and that a certificate outlives all else of its attachment.
 #include <gmock/gmock.h>
 
 #include "tests/fakes/fake_clock.hpp"
@@ -35,13 +35,15 @@ struct CertificateTest : testing::Test {
         intent.requested_by = std::move(who);
         return bench->ended(bench->submit(std::move(command), intent)->operation->id);
     }
-    // Of VF 0.
-    Operation lend(std::string who = "uid:0") {
+    // Attaches VF 0.
+    Operation attach(std::string who = "uid:0") {
         auto spec = ask();
         spec.vf = 0;
-        return run_as(std::move(who), Lend{spec});
+        return run_as(std::move(who), Attach{spec});
     }
-    [[nodiscard]] Attachment lease() const { return bench->desired().attachments.begin()->second; }
+    [[nodiscard]] Attachment attachment() const {
+        return bench->desired().attachments.begin()->second;
+    }
     Result<Certificate> certificate(std::string const& attachment) {
         return bench->engine.control().wait([&](Control::State& state) -> Result<Certificate> {
             return find_certificate(state.desired(), state.store.events(attachment).value(),
@@ -52,8 +54,8 @@ struct CertificateTest : testing::Test {
 
 TEST_F(CertificateTest, TellsTimesWhoAndWhatWasPutBack) {
     auto const began = clock.now();
-    auto const lent = lend("token:9f86d081");
-    auto const ended = lease();
+    auto const attached = attach("token:9f86d081");
+    auto const ended = attachment();
     kernel.counters[{pf0, 0}].rx_packets = 12;
     clock.advance(1h);
     // Each step takes a minute.
@@ -62,18 +64,18 @@ TEST_F(CertificateTest, TellsTimesWhoAndWhatWasPutBack) {
         clock.advance(1min);
         if (std::holds_alternative<ResetVf>(step)) reset_done = clock.now();
     };
-    auto const returned = run_as("uid:1000", Release{ended.id});
+    auto const returned = run_as("uid:1000", Detach{ended.id});
     kernel.on_perform = {};
     ASSERT_EQ(returned.state, OperationState::succeeded) << returned.problem->detail;
     auto const found = certificate(ended.id);
     ASSERT_TRUE(found) << found.error().detail;
     EXPECT_EQ(*found, returned.certificate);
-    EXPECT_EQ(found->lent, (LeaseMark{began, lent.id, "token:9f86d081"}));
-    EXPECT_EQ(found->released, (LeaseMark{began + 1h, returned.id, "uid:1000"}));
+    EXPECT_EQ(found->attached, (CertificateMark{began, attached.id, "token:9f86d081"}));
+    EXPECT_EQ(found->detached, (CertificateMark{began + 1h, returned.id, "uid:1000"}));
     ASSERT_TRUE(reset_done);
     EXPECT_EQ(found->reset, (VfReset{ResetMethod::flr, *reset_done}));
-    EXPECT_EQ(found->put_back.was, ended.settings);
-    EXPECT_EQ(found->put_back.is, ended.baseline);
+    EXPECT_EQ(found->restored.was, ended.settings);
+    EXPECT_EQ(found->restored.is, ended.baseline);
     EXPECT_EQ(found->rotated.mac, (Rotated<MacAddress>{*ended.settings.mac, MacAddress{}}));
     ASSERT_TRUE(found->counters);
     EXPECT_EQ(found->counters->rx_packets, 12U);
@@ -81,60 +83,60 @@ TEST_F(CertificateTest, TellsTimesWhoAndWhatWasPutBack) {
 }
 
 TEST_F(CertificateTest, OfADriverThatCountsNothingHasNoCounters) {
-    lend();
-    auto const id = lease().id;
-    run_as("uid:0", Release{id});
+    attach();
+    auto const id = attachment().id;
+    run_as("uid:0", Detach{id});
     EXPECT_EQ(certificate(id)->counters, std::nullopt);
 }
 
-// By hand, under the VM: what the release found is told, and what the lease gave is rotated.
+// An admin's changes under the VM: what the detach found is recorded, the MAC is rotated.
 TEST_F(CertificateTest, TellsWhatSomebodyElseHadSet) {
-    lend();
-    auto const ended = lease();
+    attach();
+    auto const ended = attachment();
     MacAddress const strange{{2, 0, 0, 0, 0, 0x99}};
     kernel.change([&](KernelView& view) { view.pfs.at(pf0).vfs[0].settings.mac = strange; });
-    run_as("uid:0", Release{ended.id});
+    run_as("uid:0", Detach{ended.id});
     auto const found = certificate(ended.id).value();
-    EXPECT_EQ(found.put_back.was.mac, strange);
+    EXPECT_EQ(found.restored.was.mac, strange);
     EXPECT_EQ(found.rotated.mac->was, ended.settings.mac);
 }
 
-TEST_F(CertificateTest, IsFoundAfterLeaseVfAndDaemonAreGone) {
-    lend();
-    auto const id = lease().id;
+TEST_F(CertificateTest, IsFoundAfterAttachmentVfAndDaemonAreGone) {
+    attach();
+    auto const id = attachment().id;
     EXPECT_THAT(certificate(id).error().detail, HasSubstr("goes on (attached)"));
-    auto const returned = run_as("uid:0", Release{id});
-    lend();
-    bench->run(Release{lease().id});
+    auto const returned = run_as("uid:0", Detach{id});
+    attach();
+    bench->run(Detach{attachment().id});
     bench->run(ReplacePfSpec{pf0, spec_with_vfs(0)});
     start();
-    // Its operations are forgotten by then.
+    // Its operations have expired by then.
     clock.advance(24h * 400);
     ASSERT_TRUE(bench->engine.control().wait(
         [&](Control::State& state) { return state.store.prune(clock.now()); }));
     EXPECT_EQ(certificate(id).value(), returned.certificate);
 }
 
-// An operation of the store's is forgotten after 30 days, and leases last longer.
-TEST_F(CertificateTest, KnowsWhoAskedForALongLease) {
-    auto const lent = lend("token:9f86d081");
-    auto const id = lease().id;
+// The store forgets an operation after 30 days, and attachments last longer.
+TEST_F(CertificateTest, KnowsWhoAskedForALongAttachment) {
+    auto const attached = attach("token:9f86d081");
+    auto const id = attachment().id;
     clock.advance(24h * 31);
     ASSERT_TRUE(bench->engine.control().wait(
         [&](Control::State& state) { return state.store.prune(clock.now()); }));
     start();
-    run_as("uid:0", Release{id});
+    run_as("uid:0", Detach{id});
     auto const found = certificate(id).value();
-    EXPECT_EQ(found.lent.requested_by, "token:9f86d081");
-    EXPECT_EQ(found.lent.operation, lent.id);
+    EXPECT_EQ(found.attached.requested_by, "token:9f86d081");
+    EXPECT_EQ(found.attached.operation, attached.id);
 }
 
 TEST_F(CertificateTest, ThereIsNoneWhileTheVfIsInQuarantine) {
-    lend("token:9f86d081");
-    auto const id = lease().id;
-    // The first kernel step of a release is the reset.
+    attach("token:9f86d081");
+    auto const id = attachment().id;
+    // The first kernel step of a detach is the reset.
     kernel.fail_at = Fault{kernel.performed(), FaultPoint::before};
-    run_as("uid:0", Release{id});
+    run_as("uid:0", Detach{id});
     kernel.fail_at.reset();
     auto const none = certificate(id);
     ASSERT_FALSE(none);
@@ -142,33 +144,33 @@ TEST_F(CertificateTest, ThereIsNoneWhileTheVfIsInQuarantine) {
     auto const lifted = run_as("uid:7", LiftQuarantine{{pf0, 0}});
     auto const found = certificate(id);
     ASSERT_TRUE(found) << found.error().detail;
-    EXPECT_EQ(found->lent.requested_by, "token:9f86d081");
-    EXPECT_EQ(found->released.operation, lifted.id);
-    EXPECT_EQ(found->released.requested_by, "uid:7");
+    EXPECT_EQ(found->attached.requested_by, "token:9f86d081");
+    EXPECT_EQ(found->detached.operation, lifted.id);
+    EXPECT_EQ(found->detached.requested_by, "uid:7");
 }
 
 TEST_F(CertificateTest, AVfThatVanishedHasNone) {
-    lend();
-    auto const id = lease().id;
+    attach();
+    auto const id = attachment().id;
     kernel.change([](KernelView& view) { view.pfs.at(pf0).vfs.clear(); });
-    auto const returned = run_as("uid:0", Release{id});
+    auto const returned = run_as("uid:0", Detach{id});
     EXPECT_EQ(returned.state, OperationState::succeeded);
     EXPECT_FALSE(returned.certificate);
     EXPECT_THAT(certificate(id).error().detail, HasSubstr("VF 0000:01:00.0/0 was no more"));
 }
 
-// Gone when its release is planned, and made anew by somebody before the release is done.
+// Gone when its detach is planned, and created anew by an admin before the detach is done.
 TEST_F(CertificateTest, AVfThatCameBackMeanwhileWasNotReset) {
-    lend();
-    auto const id = lease().id;
-    auto anew = kernel.view().pfs.at(pf0).vfs[1];  // which nobody has
+    attach();
+    auto const id = attachment().id;
+    auto anew = kernel.view().pfs.at(pf0).vfs[1];  // no VM has it
     anew.index = 0;
-    anew.pci = lease().vf_pci;
+    anew.pci = attachment().vf_pci;
     kernel.change([](KernelView& view) { view.pfs.at(pf0).vfs.clear(); });
     kernel.on_perform = [&](KernelStep const&) {
         kernel.change([&](KernelView& view) { view.pfs.at(pf0).vfs = {anew}; });
     };
-    auto const returned = run_as("uid:0", Release{id});
+    auto const returned = run_as("uid:0", Detach{id});
     kernel.on_perform = {};
     EXPECT_EQ(returned.state, OperationState::failed);
     EXPECT_THAT(certificate(id).error().detail, HasSubstr("was not reset"));
@@ -176,15 +178,15 @@ TEST_F(CertificateTest, AVfThatCameBackMeanwhileWasNotReset) {
     EXPECT_TRUE(certificate(id)->reset);
 }
 
-TEST_F(CertificateTest, ALeaseThatWasNotProvedIsCertifiedByItsOwnOperation) {
+TEST_F(CertificateTest, AnAttachmentThatWasNotProvedIsCertifiedByItsOwnOperation) {
     auto spec = ask();
     spec.verify = VerifyMode::required;
     bench->guest_reports(Verdict::fail);
-    auto const failed = run_as("uid:0", Lend{spec});
+    auto const failed = run_as("uid:0", Attach{spec});
     ASSERT_EQ(failed.state, OperationState::failed);
     ASSERT_TRUE(failed.certificate);
-    EXPECT_EQ(failed.certificate->lent.operation, failed.id);
-    EXPECT_EQ(failed.certificate->released.operation, failed.id);
+    EXPECT_EQ(failed.certificate->attached.operation, failed.id);
+    EXPECT_EQ(failed.certificate->detached.operation, failed.id);
     EXPECT_EQ(certificate(failed.certificate->attachment).value(), failed.certificate);
 }
 

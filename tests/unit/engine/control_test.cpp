@@ -61,7 +61,7 @@ HypervisorView vms_at(int seconds, VmState state) {
     return view;
 }
 
-// A full look began at 5, and answers when others have read later.
+// A full observation began at 5, and answers after others have read later.
 TEST(Control, OfEachPfTheLaterReadingStays) {
     example::TemporaryFolder const folder;
     auto const control = start(folder);
@@ -127,7 +127,7 @@ TEST(Control, AClockThatWasSetBackHoldsNothingUp) {
     EXPECT_EQ(host->hypervisor.vms.at("a").state, VmState::shut_off);
 }
 
-// Holds the control thread until it goes: what is asked meanwhile waits.
+// Holds the control thread until it is destroyed: requests wait meanwhile.
 class Held {
   public:
     explicit Held(Control& control) {

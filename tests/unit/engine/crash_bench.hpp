@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crashes, enumerated: what disk and host would be at every point of an operation, and whether they
-// are well after recovery from there. For crash_test.cpp.
+// Enumerates crashes: the state of disk and host at every point of an operation, and whether both
+// are sound after recovery from there. For crash_test.cpp.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,13 +15,13 @@ namespace vfmgr::example {
 struct Moment {
     std::string what;
     bool power_failed = false;  // otherwise the process was killed, and the host goes on
-    bool answered = false;      // the operation had ended, and somebody was told so
+    bool answered = false;      // the operation had ended and its client had the answer
     LossyDisk::Files disk;
     HostView host;
     std::map<PciAddress, std::string> overrides;
 };
 
-// A host that was switched off: neither VFs nor running VMs.
+// The host after power-on: neither VFs nor running VMs.
 inline HostView switched_on(HostView host) {
     host.kernel = igb_host();
     for (auto& [uuid, vm] : host.hypervisor.vms) {
@@ -33,8 +33,8 @@ inline HostView switched_on(HostView host) {
     return host;
 }
 
-// Between the engine and the fakes: takes moments around every call of either seam, half way
-// through each step, and around every write that is to be durable.
+// Sits between the engine and the fakes: takes moments around every call of either seam, half way
+// through each step, and around every durable write.
 class Watched final : public Kernel, public Hypervisor {
   public:
     Watched(FakeKernel& kernel, FakeHypervisor& hypervisor, LossyDisk& disk)
@@ -68,7 +68,7 @@ class Watched final : public Kernel, public Hypervisor {
     Result<void> settle(std::string const& vm, Deadline deadline) override {
         return hypervisor_.settle(vm, deadline);
     }
-    // What `work` passes through.
+    // Returns the moments that `work` passes through.
     std::vector<Moment> moments_of(std::function<void()> const& work) {
         taking_ = true;
         work();
@@ -119,7 +119,7 @@ class Watched final : public Kernel, public Hypervisor {
             if (seen_.insert(key(moment)).second) moments_.push_back(std::move(moment));
         }
     }
-    // Many points leave the same: recovery from there is tried once.
+    // Many points leave the same state: recovery from it is tried once.
     static std::string key(Moment const& moment) {
         auto all = text(moment.host.kernel) + (moment.power_failed ? "off" : "on") +
                    (moment.answered ? "answered" : "");
@@ -136,9 +136,9 @@ class Watched final : public Kernel, public Hypervisor {
     std::mutex mutex_;
     std::atomic<bool> taking_ = false;
     std::atomic<bool> ended_ = false;
-    std::size_t points_ = 0;       // mutex_
-    std::set<std::string> seen_;   // mutex_
-    std::vector<Moment> moments_;  // mutex_
+    std::size_t points_ = 0;       // guarded by mutex_
+    std::set<std::string> seen_;   // guarded by mutex_
+    std::vector<Moment> moments_;  // guarded by mutex_
 };
 
 inline std::size_t mentions(HypervisorView const& view, PciAddress const& pci) {
@@ -149,21 +149,25 @@ inline std::size_t mentions(HypervisorView const& view, PciAddress const& pci) {
     return count;
 }
 
-// Lent as the lease says.
-inline std::string fault_of_lease(HostView const& host, Attachment const& lease, bool vm_runs) {
-    if (lease.state != AttachmentState::attached) return "a lease is neither lent nor ended";
-    auto const* vf = find_vf(host, lease.vf);
-    if (!vf || vf->driver != "vfio-pci") return "a lent VF is not bound";
-    if (vf->settings.mac != lease.settings.mac || vf->settings.vlan != lease.settings.vlan)
-        return "a lent VF has other settings";
-    auto const wanted = (lease.live && vm_runs ? 1U : 0U) + (lease.config ? 1U : 0U);
-    if (mentions(host.hypervisor, vf->pci) != wanted) return "the VM has not got its VF";
-    auto const* leg = find_leg(host, {lease.vf.pf, 100});
-    if (!leg || !leg->up || leg->peers.empty()) return "the lease's leg is not there";
+// Empty when the VF is attached as the attachment requires.
+inline std::string fault_of_attachment(HostView const& host, Attachment const& attachment,
+                                       bool vm_runs) {
+    if (attachment.state != AttachmentState::attached)
+        return "an attachment is neither attached nor ended";
+    auto const* vf = find_vf(host, attachment.vf);
+    if (!vf || vf->driver != "vfio-pci") return "an attached VF is not bound";
+    if (vf->settings.mac != attachment.settings.mac ||
+        vf->settings.vlan != attachment.settings.vlan)
+        return "an attached VF has other settings";
+    auto const expected = (attachment.live && vm_runs ? 1U : 0U) + (attachment.config ? 1U : 0U);
+    if (mentions(host.hypervisor, vf->pci) != expected) return "the VM has not got its VF";
+    auto const* interface = find_interface(host, {attachment.vf.pf, 100});
+    if (!interface || !interface->up || interface->peers.empty())
+        return "the attachment's interface is not there";
     return {};
 }
 
-// Nobody's, and nothing is left of anybody's.
+// Empty when the VF is free and nothing of an earlier attachment is left.
 inline std::string fault_of_free(HostView const& host, VfState const& vf) {
     if (vf.driver) return "a free VF has a driver: leaked";
     if (!vf.holders.empty() || mentions(host.hypervisor, vf.pci) != 0)
@@ -173,8 +177,8 @@ inline std::string fault_of_free(HostView const& host, VfState const& vf) {
 }
 
 inline bool has_owner(DesiredState const& desired, VmHostdev const& device) {
-    auto const is = [&](Attachment const& lease) {
-        return device.alias == hostdev_alias(lease.id);
+    auto const is = [&](Attachment const& attachment) {
+        return device.alias == hostdev_alias(attachment.id);
     };
     return std::ranges::any_of(desired.attachments,
                                [&](auto const& entry) { return is(entry.second); }) ||
@@ -182,8 +186,8 @@ inline bool has_owner(DesiredState const& desired, VmHostdev const& device) {
                                [&](auto const& entry) { return is(entry.second.attachment); });
 }
 
-// Why the host is neither in the old state, nor in the new one, nor in quarantine with the residue
-// listed; empty when it is.
+// Returns why the host is neither in the old state, nor in the new one, nor in quarantine with the
+// residue listed; empty when it is.
 inline std::string fault_of(HostView const& host, DesiredState const& desired, bool vm_runs) {
     auto const& pf = host.kernel.pfs.at(pf0);
     if (pf.drivers_autoprobe != true) return "sriov_drivers_autoprobe is left off";
@@ -193,22 +197,23 @@ inline std::string fault_of(HostView const& host, DesiredState const& desired, b
     if (wish != desired.pfs.end() && wish->second.spec.num_vfs &&
         pf.vfs.size() != *wish->second.spec.num_vfs)
         return "the number of VFs is not the one that is wanted";
-    for (auto const& [id, lease] : desired.attachments)
-        if (auto fault = fault_of_lease(host, lease, vm_runs); !fault.empty()) return fault;
+    for (auto const& [id, attachment] : desired.attachments)
+        if (auto fault = fault_of_attachment(host, attachment, vm_runs); !fault.empty())
+            return fault;
     for (auto const& [vf, quarantine] : desired.quarantine)
         if (quarantine.residue.empty()) return "a quarantine names no residue";
     for (auto const& vf : pf.vfs) {
-        bool const lent = std::ranges::any_of(desired.attachments, [&](auto const& lease) {
-            return lease.second.vf.index == vf.index;
+        bool const attached = std::ranges::any_of(desired.attachments, [&](auto const& attachment) {
+            return attachment.second.vf.index == vf.index;
         });
-        if (lent || desired.quarantine.contains({pf0, vf.index})) continue;
+        if (attached || desired.quarantine.contains({pf0, vf.index})) continue;
         if (auto fault = fault_of_free(host, vf); !fault.empty()) return fault;
     }
     for (auto const& [uuid, vm] : host.hypervisor.vms)
         for (auto const* devices : {&vm.live, &vm.config})
             for (auto const& device : *devices)
-                if (!has_owner(desired, device)) return "a VM has a device that nobody lent it";
-    bool const bare = pf.legs == igb_host().pfs.at(pf0).legs && !pf.info.rdma_device;
+                if (!has_owner(desired, device)) return "a VM has a device that nobody attached it";
+    bool const bare = pf.interfaces == igb_host().pfs.at(pf0).interfaces && !pf.info.rdma_device;
     if (desired.attachments.empty() && desired.quarantine.empty() && !bare)
         return "links are left behind";
     return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process dies, or the power fails, at every point of every kind of operation: before, half way
-// through and after each call of the kernel and of libvirt, and before and after each write that is
-// to be durable. Recovery starts from each of them.
+// through and after each call of the kernel and of libvirt, and before and after each durable
+// write. Recovery starts from each of them.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -52,7 +52,7 @@ struct CrashTest : FaultTest {
         return fault_of({host.view(), libvirt.view()}, bench.desired(), !boots);
     }
 
-    // `told` is what the operation's end said: it stays, whatever happens next.
+    // `told` is the operation's reported result: it stays, whatever happens next.
     void expect_well_after(std::vector<Moment> const& moments, DesiredState const& told,
                            std::size_t points, std::size_t points_least) {
         std::size_t violations = 0;
@@ -77,7 +77,7 @@ struct CrashTest : FaultTest {
     }
 };
 
-std::string only_lease(Bench const& bench) {
+std::string only_attachment(Bench const& bench) {
     auto const desired = bench.desired();
     return desired.attachments.empty() ? "" : desired.attachments.begin()->first;
 }
@@ -96,7 +96,7 @@ TEST_F(CrashTest, AChangeOfCountIsWell) {
 TEST_F(CrashTest, AnAttachIsWell) {
     auto bench = bench_with_vfs(7);
     auto const moments = watched.moments_of(
-        [&] { EXPECT_EQ(bench->run(Lend{ask()}).state, OperationState::succeeded); });
+        [&] { EXPECT_EQ(bench->run(Attach{ask()}).state, OperationState::succeeded); });
     auto const told = bench->desired();
     bench.reset();
     expect_well_after(moments, told, watched.points(), 150);
@@ -104,9 +104,9 @@ TEST_F(CrashTest, AnAttachIsWell) {
 
 TEST_F(CrashTest, ADetachIsWell) {
     auto bench = bench_with_vfs(7);
-    bench->run(Lend{ask()});
+    bench->run(Attach{ask()});
     auto const moments = watched.moments_of([&] {
-        EXPECT_EQ(bench->run(Release{only_lease(*bench)}).state, OperationState::succeeded);
+        EXPECT_EQ(bench->run(Detach{only_attachment(*bench)}).state, OperationState::succeeded);
     });
     auto const told = bench->desired();
     bench.reset();
@@ -115,11 +115,12 @@ TEST_F(CrashTest, ADetachIsWell) {
 
 TEST_F(CrashTest, ADetachThatEndsInQuarantineIsWell) {
     auto bench = bench_with_vfs(7);
-    bench->run(Lend{ask()});
-    // The first kernel step of a release is the reset.
+    bench->run(Attach{ask()});
+    // The first kernel step of a detach is the reset.
     kernel.fail_at = Fault{kernel.performed(), FaultPoint::before};
-    auto const moments = watched.moments_of(
-        [&] { EXPECT_EQ(bench->run(Release{only_lease(*bench)}).state, OperationState::failed); });
+    auto const moments = watched.moments_of([&] {
+        EXPECT_EQ(bench->run(Detach{only_attachment(*bench)}).state, OperationState::failed);
+    });
     EXPECT_EQ(bench->desired().quarantine.size(), 1U);
     auto const told = bench->desired();
     bench.reset();
@@ -128,7 +129,7 @@ TEST_F(CrashTest, ADetachThatEndsInQuarantineIsWell) {
 
 TEST_F(CrashTest, ARestoreAtBootIsWell) {
     auto bench = bench_with_vfs(7);
-    bench->run(Lend{ask()});
+    bench->run(Attach{ask()});
     auto const told = bench->desired();
     bench.reset();
     hypervisor.stop(vm1);
@@ -141,10 +142,10 @@ TEST_F(CrashTest, ARestoreAtBootIsWell) {
     expect_well_after(moments, told, watched.points(), 100);
 }
 
-// Recovery is cut short as well: here the one that undoes a whole attach.
+// Recovery is interrupted as well: here the one that undoes a whole attach.
 TEST_F(CrashTest, ARecoveryIsWell) {
     auto bench = bench_with_vfs(7);
-    auto const attach = watched.moments_of([&] { bench->run(Lend{ask()}); });
+    auto const attach = watched.moments_of([&] { bench->run(Attach{ask()}); });
     bench.reset();
     auto const point = std::ranges::find_if(attach, [](Moment const& moment) {
         return moment.what.starts_with("after: attach VF") && !moment.power_failed;
@@ -173,10 +174,10 @@ TEST_F(FaultTest, EveryFailingStepOfAnAttachIsUndone) {
     for (auto const point : {FaultPoint::before, FaultPoint::halfway, FaultPoint::after})
         for (std::size_t n = 0; n < 9; ++n) {
             kernel.fail_at = Fault{kernel.performed() + n, point};
-            auto const lent = bench.run(Lend{ask()});
+            auto const attached = bench.run(Attach{ask()});
             kernel.fail_at.reset();
-            if (lent.state == OperationState::succeeded) {
-                bench.run(Release{bench.desired().attachments.begin()->first});
+            if (attached.state == OperationState::succeeded) {
+                bench.run(Detach{bench.desired().attachments.begin()->first});
                 continue;
             }
             ++failures;
@@ -187,16 +188,16 @@ TEST_F(FaultTest, EveryFailingStepOfAnAttachIsUndone) {
     EXPECT_GE(failures, 24U);
 }
 
-// A detach goes on from what is: what the step that failed changed for its time is put back.
+// A detach goes on from the actual state: temporary changes of the failed step are restored.
 TEST_F(FaultTest, AFailingStepOfADetachLeavesNoneOfItsValues) {
     Bench bench(kernel, hypervisor, folder.path());
     bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
     std::size_t failures = 0;
     for (std::size_t n = 0; n < 9; ++n) {
-        bench.run(Lend{ask()});
-        auto const id = only_lease(bench);
+        bench.run(Attach{ask()});
+        auto const id = only_attachment(bench);
         kernel.fail_at = Fault{kernel.performed() + n, FaultPoint::halfway};
-        auto const released = bench.run(Release{id});
+        auto const released = bench.run(Detach{id});
         kernel.fail_at.reset();
         failures += released.state == OperationState::failed ? 1 : 0;
         EXPECT_TRUE(kernel.overrides.empty()) << "step " << n;
@@ -215,7 +216,7 @@ TEST_F(FaultTest, AHypervisorThatFailsIsUndone) {
     auto const clean = kernel.view();
     for (auto const point : {FaultPoint::before, FaultPoint::halfway, FaultPoint::after}) {
         hypervisor.fail_at = Fault{hypervisor.performed(), point};
-        EXPECT_EQ(bench.run(Lend{ask()}).state, OperationState::failed);
+        EXPECT_EQ(bench.run(Attach{ask()}).state, OperationState::failed);
         hypervisor.fail_at.reset();
         EXPECT_EQ(text(kernel.view()), text(clean));
         EXPECT_TRUE(hypervisor.view().vms.at(vm1).config.empty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drift becomes events: once for each thing, with its end, and storms of it are counted.
+// Drift becomes events: one for each item, with its end; bursts are counted instead.
 #include "vfmgr/engine/drift.hpp"
 
 #include <gmock/gmock.h>
@@ -21,116 +21,117 @@ Drift of_mac(std::string found) {
 
 struct DriftWatchTest : testing::Test {
     DriftWatch watch;
-    DriftWatch::Seen seen{{}, {pf0}, {pf0}};
+    DriftWatch::Observed observed{{}, {pf0}, {pf0}};
     Deadline now{1h};
     std::uint64_t number = 0;
 
-    std::vector<HistoryEvent> look(std::vector<Drift> drift) {
-        seen.drift = std::move(drift);
-        auto events = watch.look(seen, Time{}, now, [this] { return ++number; });
+    std::vector<HistoryEvent> events_of(std::vector<Drift> drift) {
+        observed.drift = std::move(drift);
+        auto events = watch.events_of(observed, Time{}, now, [this] { return ++number; });
         watch.commit();
         return events;
     }
 };
 
 TEST_F(DriftWatchTest, TellsEachThingOnceAndItsEnd) {
-    auto const begun = look({of_mac("a")});
+    auto const begun = events_of({of_mac("a")});
     ASSERT_EQ(begun.size(), 1U);
     EXPECT_EQ(begun[0].kind, EventKind::drift);
     EXPECT_EQ(begun[0].detail, "VF 2 has mac a");
-    EXPECT_EQ(begun[0].vm_name, "vm1");
+    EXPECT_EQ(begun[0].vm, "vm1");
     EXPECT_EQ(begun[0].vf, 2);
-    EXPECT_THAT(look({of_mac("a")}), IsEmpty());
-    auto const changed = look({of_mac("b")});
+    EXPECT_THAT(events_of({of_mac("a")}), IsEmpty());
+    auto const changed = events_of({of_mac("b")});
     ASSERT_EQ(changed.size(), 1U);
     EXPECT_EQ(changed[0].detail, "VF 2 has mac b");
-    auto const over = look({});
+    auto const over = events_of({});
     ASSERT_EQ(over.size(), 1U);
     EXPECT_EQ(over[0].kind, EventKind::settled);
     EXPECT_EQ(over[0].because_of, changed[0].number);
-    EXPECT_THAT(look({}), IsEmpty());
+    EXPECT_THAT(events_of({}), IsEmpty());
 }
 
 TEST_F(DriftWatchTest, SaysNothingOfAPfThatCantBeJudged) {
-    look({of_mac("a")});
-    seen.judged.clear();
-    EXPECT_THAT(look({}), IsEmpty()) << "nobody knows that it is over";
-    EXPECT_THAT(look({of_mac("b")}), IsEmpty());
-    seen.judged = {pf0};
-    EXPECT_THAT(look({of_mac("a")}), IsEmpty()) << "it was told";
-    seen.managed.clear();
-    seen.judged.clear();
-    EXPECT_THAT(look({}), IsEmpty());
-    seen.managed = seen.judged = {pf0};
-    EXPECT_EQ(look({of_mac("a")}).size(), 1U) << "managed anew";
+    events_of({of_mac("a")});
+    observed.judged.clear();
+    EXPECT_THAT(events_of({}), IsEmpty()) << "nobody knows that it is over";
+    EXPECT_THAT(events_of({of_mac("b")}), IsEmpty());
+    observed.judged = {pf0};
+    EXPECT_THAT(events_of({of_mac("a")}), IsEmpty()) << "it was told";
+    observed.managed.clear();
+    observed.judged.clear();
+    EXPECT_THAT(events_of({}), IsEmpty());
+    observed.managed = observed.judged = {pf0};
+    EXPECT_EQ(events_of({of_mac("a")}).size(), 1U) << "managed anew";
 }
 
 TEST_F(DriftWatchTest, TellsAgainWhatCouldNotBeKept) {
-    seen.drift = {of_mac("a")};
+    observed.drift = {of_mac("a")};
     for (int i = 0; i < 3; ++i)
-        EXPECT_EQ(watch.look(seen, Time{}, now, [this] { return ++number; }).size(), 1U);
+        EXPECT_EQ(watch.events_of(observed, Time{}, now, [this] { return ++number; }).size(), 1U);
     watch.commit();
-    EXPECT_THAT(look({of_mac("a")}), IsEmpty());
+    EXPECT_THAT(events_of({of_mac("a")}), IsEmpty());
 }
 
 TEST_F(DriftWatchTest, CountsAStorm) {
     std::size_t told = 0;
     for (int i = 0; i < 100; ++i) {
-        told += look({of_mac(std::to_string(i))}).size();
+        told += events_of({of_mac(std::to_string(i))}).size();
         now += 100ms;
     }
     EXPECT_EQ(told, 10U);
     now += 60s;
-    auto const counted = look({of_mac("99")});
+    auto const counted = events_of({of_mac("99")});
     ASSERT_EQ(counted.size(), 1U);
     EXPECT_EQ(counted[0].detail, "VF 2 has mac 99; it changed 90 times more within a minute");
-    EXPECT_EQ(look({of_mac("100")}).size(), 1U) << "a new minute";
+    EXPECT_EQ(events_of({of_mac("100")}).size(), 1U) << "a new minute";
 }
 
-// Lending to one VM keeps the PF from being judged, and takes nothing from another.
+// Attaching to one VM keeps the PF from being judged, and hides no loss from another VM.
 TEST_F(DriftWatchTest, TellsALossWhileThePfIsBeingChanged) {
     Drift const loss{pf0, 2, "hostdev", "absent", "it is gone", "3f9c2b1d", "vm1"};
-    seen.judged.clear();
-    EXPECT_THAT(look({loss, of_mac("a")}), IsEmpty()) << "an operation is at that VM";
-    seen.judged_leases = {"3f9c2b1d"};
-    auto const told = look({loss, of_mac("a")});
+    observed.judged.clear();
+    EXPECT_THAT(events_of({loss, of_mac("a")}), IsEmpty()) << "an operation is at that VM";
+    observed.judged_attachments = {"3f9c2b1d"};
+    auto const told = events_of({loss, of_mac("a")});
     ASSERT_EQ(told.size(), 1U);
     EXPECT_EQ(told[0].kind, EventKind::lost);
-    EXPECT_EQ(look({}).at(0).kind, EventKind::settled);
+    EXPECT_EQ(events_of({}).at(0).kind, EventKind::settled);
 }
 
 TEST_F(DriftWatchTest, ALossAfterAReturnIsAnother) {
     Drift const loss{pf0, 2, "hostdev", "absent", "it is gone", "3f9c2b1d", "vm1"};
-    Attachment lease;
-    lease.id = "3f9c2b1d";
-    EXPECT_FALSE(watch.given_back(lease, Time{}));
-    auto const first = look({loss});
-    auto const over = watch.given_back(lease, Time{});
+    Attachment attachment;
+    attachment.id = "3f9c2b1d";
+    EXPECT_FALSE(watch.restored(attachment, Time{}));
+    auto const first = events_of({loss});
+    auto const over = watch.restored(attachment, Time{});
     ASSERT_TRUE(over);
     EXPECT_EQ(over->kind, EventKind::settled);
     EXPECT_EQ(over->because_of, first.at(0).number);
-    EXPECT_EQ(look({loss}).at(0).kind, EventKind::lost) << "nobody saw it in between";
-    EXPECT_EQ(look({}).size(), 1U);
+    EXPECT_EQ(events_of({loss}).at(0).kind, EventKind::lost) << "nobody saw it in between";
+    EXPECT_EQ(events_of({}).size(), 1U);
 }
 
 TEST_F(DriftWatchTest, NamesWhoElseOwnsTheVfs) {
-    seen.owners[pf0] = {"/etc/a.link:4 makes 3 VFs of it"};
-    EXPECT_EQ(look({of_mac("a")})[0].detail, "VF 2 has mac a; /etc/a.link:4 makes 3 VFs of it");
-    EXPECT_EQ(look({})[0].detail, "no more: VF 2 has mac a");
+    observed.owners[pf0] = {"/etc/a.link:4 makes 3 VFs of it"};
+    EXPECT_EQ(events_of({of_mac("a")})[0].detail,
+              "VF 2 has mac a; /etc/a.link:4 makes 3 VFs of it");
+    EXPECT_EQ(events_of({})[0].detail, "no more: VF 2 has mac a");
 }
 
 TEST_F(DriftWatchTest, TellsEveryLoss) {
-    Drift const loss{pf0,        2,    "hostdev", "absent", "VF 2, lent to VM vm1, is gone",
+    Drift const loss{pf0,        2,    "hostdev", "absent", "VF 2, attached to VM vm1, is gone",
                      "3f9c2b1d", "vm1"};
     std::size_t told = 0;
     for (int i = 0; i < 50; ++i) {
-        told += look({loss}).size();
-        told += look({}).size();
+        told += events_of({loss}).size();
+        told += events_of({}).size();
     }
     EXPECT_EQ(told, 100U);
 }
 
-// On an engine that observes, with fakes.
+// Runs on an engine that observes, with fakes.
 struct DriftTest : testing::Test {
     TemporaryFolder folder;
     FakeKernel kernel{igb_host()};
@@ -144,7 +145,7 @@ struct DriftTest : testing::Test {
         bench->run(ReplacePfSpec{pf0, spec_with_vfs(2)});
         auto spec = ask();
         spec.vf = 0;
-        ASSERT_EQ(bench->run(Lend{spec}).state, OperationState::succeeded);
+        ASSERT_EQ(bench->run(Attach{spec}).state, OperationState::succeeded);
         bench->engine.start_observing();
     }
     std::vector<HistoryEvent> events(std::uint16_t vf = 0) {
@@ -152,7 +153,7 @@ struct DriftTest : testing::Test {
             .wait([&](Control::State& state) { return state.store.events({pf0, vf}); })
             .value();
     }
-    // The newest event of that kind, as soon as there is one.
+    // Returns the newest event of that kind, as soon as there is one.
     HistoryEvent await(EventKind kind) {
         std::promise<HistoryEvent> promise;
         auto future = promise.get_future();
@@ -163,7 +164,7 @@ struct DriftTest : testing::Test {
             promise.set_value(*event);
             return true;
         });
-        bench->engine.look_again();
+        bench->engine.observe_again();
         return future.get();
     }
     [[nodiscard]] std::vector<std::string> kinds() {
@@ -186,14 +187,14 @@ TEST_F(DriftTest, OfSomebodyElsesWriteIsAnEventWithItsEnd) {
     auto const mac = *kernel.view().pfs.at(pf0).vfs.at(0).settings.mac;
     set_mac(MacAddress::parse("02:00:00:00:00:99").value());
     auto const drift = await(EventKind::drift);
-    EXPECT_THAT(drift.detail, HasSubstr("has mac 02:00:00:00:00:99, and mac"));
-    EXPECT_EQ(drift.vm_name, "vm1");
+    EXPECT_THAT(drift.detail, HasSubstr("has mac 02:00:00:00:00:99 instead of mac"));
+    EXPECT_EQ(drift.vm, "vm1");
     EXPECT_EQ(drift.attachment, bench->desired().attachments.begin()->first);
     set_mac(mac);
     EXPECT_EQ(await(EventKind::settled).because_of, drift.number);
 }
 
-// Reading files takes its time, and drift may last for days.
+// Reading files takes time, and drift may last for days.
 TEST_F(DriftTest, LooksForOwnersWhenThereIsSomethingNew) {
     std::atomic<int> asked = 0;
     watch_with([&](std::vector<PfInfo> const& pfs) {
@@ -219,32 +220,32 @@ TEST_F(DriftTest, OfALossNamesTheVm) {
         view.pfs.at(pf0).info.num_vfs = 0;
     });
     EXPECT_EQ(await(EventKind::lost).detail,
-              "VF 0, lent to VM vm1, is gone from that VM, which runs");
+              "VF 0, attached to VM vm1, is gone from that VM, which runs");
 }
 
 TEST_F(DriftTest, IsNoneOfWhatVfmgrDoesItself) {
     for (int round = 0; round < 5; ++round) {
-        auto const lease = bench->desired().attachments.begin()->first;
-        bench->engine.look_again();
-        ASSERT_EQ(bench->run(Release{lease}).state, OperationState::succeeded);
-        bench->engine.look_again();
+        auto const attachment = bench->desired().attachments.begin()->first;
+        bench->engine.observe_again();
+        ASSERT_EQ(bench->run(Detach{attachment}).state, OperationState::succeeded);
+        bench->engine.observe_again();
         auto spec = ask();
         spec.vf = 0;
-        ASSERT_EQ(bench->run(Lend{spec}).state, OperationState::succeeded);
+        ASSERT_EQ(bench->run(Attach{spec}).state, OperationState::succeeded);
     }
     auto const all = kinds();
-    EXPECT_EQ(std::ranges::count(all, "lent"), 6);
-    EXPECT_EQ(std::ranges::count(all, "returned"), 5);
+    EXPECT_EQ(std::ranges::count(all, "attached"), 6);
+    EXPECT_EQ(std::ranges::count(all, "detached"), 5);
     EXPECT_EQ(all.size(), 12U) << "and pf_configured";
 }
 
 // Between two steps of an operation the host is neither as it was nor as it will be.
 TEST_F(DriftTest, IsNothingOfWhatIsBeingChanged) {
-    bench->run(Release{bench->desired().attachments.begin()->first});
+    bench->run(Detach{bench->desired().attachments.begin()->first});
     bool seen_half_done = false;
     kernel.on_perform = [&](KernelStep const& step) {
         if (!std::holds_alternative<BindVfs>(step)) return;
-        // The operation waits here, so it is the observer who looks: twice, so that once is whole.
+        // The operation waits here, so the observer observes: twice, so that one is whole.
         have_looked(bench->engine, kernel, 2);
         seen_half_done = kernel.view().pfs.at(pf0).vfs.size() == 4;
     };
@@ -255,12 +256,12 @@ TEST_F(DriftTest, IsNothingOfWhatIsBeingChanged) {
     EXPECT_THAT(kinds(), testing::Not(testing::Contains("drift")));
 }
 
-TEST_F(DriftTest, TheHistoryTellsALeaseFromEndToEnd) {
-    auto const lease = bench->desired().attachments.begin()->first;
+TEST_F(DriftTest, TheHistoryTellsAnAttachmentFromEndToEnd) {
+    auto const attachment = bench->desired().attachments.begin()->first;
     bench->guest_reports(Verdict::pass);
-    bench->run(Verify{lease, 5});
-    auto const released = bench->run(Release{lease});
-    EXPECT_THAT(kinds(), ElementsAre("returned", "verified", "lent", "pf_configured"));
+    bench->run(Verify{attachment, 5});
+    auto const released = bench->run(Detach{attachment});
+    EXPECT_THAT(kinds(), ElementsAre("detached", "verified", "attached", "pf_configured"));
     auto const all = events();
     EXPECT_EQ(all[0].certificate, released.certificate);
     EXPECT_EQ(all[0].operation, released.id);
@@ -293,7 +294,7 @@ TEST_F(DriftTest, NumbersGoOnAfterAStart) {
     auto const last = events().front().number;
     bench.reset();
     bench = std::make_unique<Bench>(kernel, hypervisor, folder.path());
-    bench->run(Release{bench->desired().attachments.begin()->first});
+    bench->run(Detach{bench->desired().attachments.begin()->first});
     EXPECT_GT(events().front().number, last);
 }
 

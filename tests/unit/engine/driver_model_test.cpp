@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The quirks of each driver's row through FakeKernel, and what becomes of leases on each.
+// Each driver's quirks through FakeKernel, and what happens to attachments on each driver.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ struct Host {
     [[nodiscard]] VfSpec settings(std::uint16_t index) const {
         return kernel.view().pfs.at(pf0).vfs.at(index).settings;
     }
-    // What the driver answers to one wish for VF 0; empty: it takes it.
+    // Returns the driver's refusal of one spec for VF 0; empty: the driver accepts it.
     std::string answer(VfSpec const& wish) {
         auto const done = kernel.perform(ConfigureVfs{pf0, {{0, wish}}, {}}, {});
         return done ? "" : done.error().causes.at(0).code;
@@ -44,7 +44,7 @@ struct Host {
     void set_link(bool up, bool carrier) {
         kernel.change([&](KernelView& view) {
             auto& pf = view.pfs.at(pf0);
-            pf.info.up = pf.legs.at(0).up = up;
+            pf.info.up = pf.interfaces.at(0).up = up;
             pf.info.carrier = carrier;
         });
     }
@@ -57,7 +57,7 @@ VfSpec wish(T value) {
     return settings;
 }
 
-// One line for each quirk: the driver, what is asked of it, what it answers.
+// One line for each quirk: the driver, the request, its answer.
 struct Quirk {
     char const* model;
     VfSpec wish;
@@ -178,14 +178,14 @@ TEST(DriverModel, BnxtMakesNoVfsWhileItIsDown) {
     EXPECT_TRUE(host.make_vfs(7));
 }
 
-// --- the engine on each of them ------------------------------------------------------------
+// --- the engine on each driver --------------------------------------------------------------
 
 class OnEach : public testing::TestWithParam<DriverModel> {
   protected:
     TemporaryFolder folder;
     Host host{GetParam()};
 
-    // A lease as this driver takes it.
+    // An attachment that this driver accepts.
     AttachmentSpec any() {
         AttachmentSpec spec;
         spec.vm = "vm1";
@@ -205,19 +205,19 @@ VfSpec without_stand_in(VfSpec settings) {
     return settings;
 }
 
-TEST_P(OnEach, ALeaseComesBackAtItsBaseline) {
+TEST_P(OnEach, AnAttachmentComesBackAtItsBaseline) {
     Bench bench(host.kernel, host.hypervisor, folder.path());
     ASSERT_EQ(bench.run(ReplacePfSpec{pf0, {PfMode::manage, 7, {}}}).state,
               OperationState::succeeded);
-    host.set_link(GetParam().driver != "bnxt_en", true);  // what is lent needs the PF up
+    host.set_link(GetParam().driver != "bnxt_en", true);  // an attachment needs the PF up
     auto const before = host.settings(0);
-    auto const lent = bench.run(Lend{any()});
-    ASSERT_EQ(lent.state, OperationState::succeeded) << lent.problem->detail;
+    auto const attached = bench.run(Attach{any()});
+    ASSERT_EQ(attached.state, OperationState::succeeded) << attached.problem->detail;
     EXPECT_NE(host.settings(0), before);
-    auto const lease = bench.desired().attachments.begin()->second;
-    EXPECT_EQ(host.settings(0).mac, lease.settings.mac);
-    EXPECT_EQ(host.settings(0).port_guid, lease.settings.port_guid);
-    auto const back = bench.run(Release{lease.id});
+    auto const attachment = bench.desired().attachments.begin()->second;
+    EXPECT_EQ(host.settings(0).mac, attachment.settings.mac);
+    EXPECT_EQ(host.settings(0).port_guid, attachment.settings.port_guid);
+    auto const back = bench.run(Detach{attachment.id});
     ASSERT_EQ(back.state, OperationState::succeeded) << back.problem->detail;
     EXPECT_EQ(without_stand_in(host.settings(0)), before);
     EXPECT_THAT(bench.desired().quarantine, IsEmpty());
@@ -229,22 +229,22 @@ TEST_P(OnEach, ARefusedSettingLeavesNothing) {
     auto spec = any();
     spec.settings.vlan = Vlan{100, 0, VlanProtocol::dot1ad};
     auto const before = host.settings(0);
-    auto const lent = bench.run(Lend{spec});
+    auto const attached = bench.run(Attach{spec});
     if (GetParam().name == "obliging") {
-        EXPECT_EQ(lent.state, OperationState::succeeded);
+        EXPECT_EQ(attached.state, OperationState::succeeded);
         return;
     }
-    EXPECT_EQ(lent.problem->problem, Problem::kernel_refused);
+    EXPECT_EQ(attached.problem->problem, Problem::kernel_refused);
     EXPECT_EQ(without_stand_in(host.settings(0)), before);
     EXPECT_THAT(bench.desired().attachments, IsEmpty());
     EXPECT_THAT(bench.desired().quarantine, IsEmpty());
 }
 
-TEST_P(OnEach, ABootBringsALeaseBack) {
+TEST_P(OnEach, ABootBringsAnAttachmentBack) {
     {
         Bench bench(host.kernel, host.hypervisor, folder.path());
         bench.run(ReplacePfSpec{pf0, {PfMode::manage, 7, {}}});
-        ASSERT_EQ(bench.run(Lend{any()}).state, OperationState::succeeded);
+        ASSERT_EQ(bench.run(Attach{any()}).state, OperationState::succeeded);
     }
     Host booted(GetParam());
     booted.set_link(false, true);
@@ -283,44 +283,44 @@ struct OldGuids : testing::Test {
 TEST_F(OldGuids, DoNotComeBackAfterARelease) {
     Bench bench(host.kernel, host.hypervisor, folder.path());
     bench.run(ReplacePfSpec{pf0, {PfMode::manage, 7, {}}});
-    ASSERT_EQ(bench.run(Lend{ask_with_guids()}).state, OperationState::succeeded);
-    ASSERT_EQ(bench.run(Release{bench.desired().attachments.begin()->first}).state,
+    ASSERT_EQ(bench.run(Attach{ask_with_guids()}).state, OperationState::succeeded);
+    ASSERT_EQ(bench.run(Detach{bench.desired().attachments.begin()->first}).state,
               OperationState::succeeded);
     bench.run(ReplacePfSpec{pf0, {PfMode::manage, 4, {}}});
     EXPECT_EQ(host.settings(0).port_guid, Guid{});
     EXPECT_EQ(host.settings(0).node_guid, Guid{});
-    ASSERT_EQ(bench.run(Lend{ask_plain()}).state, OperationState::succeeded);
-    auto const lease = bench.desired().attachments.begin()->second;
-    EXPECT_EQ(host.settings(0).node_guid, lease.settings.node_guid);
+    ASSERT_EQ(bench.run(Attach{ask_plain()}).state, OperationState::succeeded);
+    auto const attachment = bench.desired().attachments.begin()->second;
+    EXPECT_EQ(host.settings(0).node_guid, attachment.settings.node_guid);
     EXPECT_NE(host.settings(0).node_guid, Guid{0x42});
 }
 
-// Nor does a VM get those that somebody set past vfmgr.
-TEST_F(OldGuids, OfOthersAreNotLent) {
+// A VM does not get GUIDs set past vfmgr either.
+TEST_F(OldGuids, OfOthersAreNotAttached) {
     Bench bench(host.kernel, host.hypervisor, folder.path());
     bench.run(ReplacePfSpec{pf0, {PfMode::manage, 7, {}}});
     ASSERT_EQ(host.answer(port_guid), "");
     ASSERT_EQ(host.settings(0).port_guid, Guid{7});
-    ASSERT_EQ(bench.run(Lend{ask_plain()}).state, OperationState::succeeded);
-    auto const lease = bench.desired().attachments.begin()->second;
-    EXPECT_NE(lease.settings.port_guid, Guid{7});
-    EXPECT_EQ(host.settings(0).port_guid, lease.settings.port_guid);
-    EXPECT_EQ(host.settings(0).node_guid, lease.settings.node_guid);
+    ASSERT_EQ(bench.run(Attach{ask_plain()}).state, OperationState::succeeded);
+    auto const attachment = bench.desired().attachments.begin()->second;
+    EXPECT_NE(attachment.settings.port_guid, Guid{7});
+    EXPECT_EQ(host.settings(0).port_guid, attachment.settings.port_guid);
+    EXPECT_EQ(host.settings(0).node_guid, attachment.settings.node_guid);
 }
 
-// Somebody else took all VFs away while one was lent: its GUIDs come back with the next VFs.
-TEST_F(OldGuids, OfAVfThatWentAwayAreNotLent) {
+// An admin removed all VFs while one was attached: its GUIDs come back with the next VFs.
+TEST_F(OldGuids, OfAVfThatWentAwayAreNotAttached) {
     Bench bench(host.kernel, host.hypervisor, folder.path());
     bench.run(ReplacePfSpec{pf0, {PfMode::manage, 7, {}}});
-    ASSERT_EQ(bench.run(Lend{ask_with_guids()}).state, OperationState::succeeded);
+    ASSERT_EQ(bench.run(Attach{ask_with_guids()}).state, OperationState::succeeded);
     host.hypervisor.stop(vm1);
     ASSERT_TRUE(host.make_vfs(0));
-    bench.run(Release{bench.desired().attachments.begin()->first});
+    bench.run(Detach{bench.desired().attachments.begin()->first});
     EXPECT_THAT(bench.desired().attachments, IsEmpty());
     ASSERT_EQ(bench.run(ReplacePfSpec{pf0, {PfMode::manage, 4, {}}}).state,
               OperationState::succeeded);
     ASSERT_EQ(host.settings(0).port_guid, Guid{0x43}) << "sriov_restore_guids()";
-    ASSERT_EQ(bench.run(Lend{ask_plain()}).state, OperationState::succeeded);
+    ASSERT_EQ(bench.run(Attach{ask_plain()}).state, OperationState::succeeded);
     EXPECT_EQ(bench.desired().attachments.begin()->second.vf.index, 1) << "0 is in quarantine";
     EXPECT_EQ(host.settings(1).port_guid,
               bench.desired().attachments.begin()->second.settings.port_guid);

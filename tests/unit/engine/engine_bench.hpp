@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An engine on fakes with a store on disk, driven like the service drives it.
+// An engine on fakes with a store on disk, driven as the service drives it.
 #pragma once
 
 #include <filesystem>
@@ -44,7 +44,7 @@ inline AttachmentSpec ask(char const* vm = "vm1") {
     return spec;
 }
 
-// For comparison with a readable difference.
+// For a comparison with a readable difference.
 inline std::string text(KernelView const& view) {
     std::string all;
     for (auto const& [pci, pf] : view.pfs) all += nlohmann::json(pf).dump(1) + "\n";
@@ -63,7 +63,7 @@ inline std::unique_ptr<Control> open_control(std::filesystem::path const& folder
     return Control::start(Store::open((folder / "vfmgr.db").string()).value()).value();
 }
 
-// `kernel` and `hypervisor` are what the engine sees: the fakes, or something around them.
+// `kernel` and `hypervisor` are what the engine uses: the fakes, or wrappers around them.
 class Bench {
   public:
     Bench(Kernel& kernel, Hypervisor& hypervisor, std::filesystem::path const& folder,
@@ -91,7 +91,7 @@ class Bench {
                       [&](Result<Answer> answer) { promise.set_value(std::move(answer)); });
         return future.get();
     }
-    // Submits, and waits for the operation's end.
+    // Submits the command and waits for the operation's end.
     Operation run(Command command) {
         auto const answer = submit(std::move(command));
         if (!answer) return refused(answer.error());
@@ -109,7 +109,7 @@ class Bench {
         });
         return future.get();
     }
-    // Answers the next run of any lease, as the guest plane would.
+    // Answers the next run of any attachment, as the guest plane would.
     void guest_reports(Verdict verdict, std::map<std::string, double> const& figures = {}) {
         engine.control().watch(Deadline::max(), [=, this](Control::State& state, Watch) {
             if (state.runs.empty()) return false;
@@ -135,10 +135,10 @@ class Bench {
     }
 };
 
-// Until so many looks at `kernel` have begun from now: what all but the last found has been told.
+// Waits until `looks` more observations have begun: all but the last are processed then.
 inline void have_looked(Engine& engine, FakeKernel const& kernel, std::size_t looks = 3) {
     for (auto const end = kernel.observed() + looks; kernel.observed() < end;) {
-        engine.look_again();
+        engine.observe_again();
         std::this_thread::yield();
     }
 }

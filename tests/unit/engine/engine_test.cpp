@@ -29,21 +29,21 @@ struct EngineTest : testing::Test {
     }
 };
 
-TEST_F(EngineTest, LendsAndTakesBackClean) {
+TEST_F(EngineTest, AttachesAndDetachesClean) {
     Bench bench(kernel, hypervisor, folder.path());
     EXPECT_EQ(bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)}).state, OperationState::succeeded);
     auto const fresh = kernel.view();
-    auto const lent = bench.run(Lend{ask()});
-    ASSERT_EQ(lent.state, OperationState::succeeded) << lent.problem->detail;
-    auto const lease = bench.desired().attachments.begin()->second;
-    EXPECT_EQ(lease.state, AttachmentState::attached);
+    auto const attached = bench.run(Attach{ask()});
+    ASSERT_EQ(attached.state, OperationState::succeeded) << attached.problem->detail;
+    auto const attachment = bench.desired().attachments.begin()->second;
+    EXPECT_EQ(attachment.state, AttachmentState::attached);
     EXPECT_EQ(vf(0).driver, "vfio-pci");
-    EXPECT_EQ(vf(0).settings.mac, lease.settings.mac);
+    EXPECT_EQ(vf(0).settings.mac, attachment.settings.mac);
     EXPECT_EQ(vf(0).settings.trust, true);
     EXPECT_EQ(hypervisor.view().vms.at(vm1).live.size(), 1U);
     EXPECT_EQ(hypervisor.view().vms.at(vm1).config.size(), 1U);
 
-    auto const back = bench.run(Release{lease.id});
+    auto const back = bench.run(Detach{attachment.id});
     ASSERT_EQ(back.state, OperationState::succeeded) << back.problem->detail;
     EXPECT_THAT(bench.desired().attachments, IsEmpty());
     EXPECT_FALSE(bench.desired().pfs.at(pf0).base);
@@ -60,17 +60,17 @@ TEST_F(EngineTest, DryRunChangesNothingAndTellsTheTruth) {
     auto const steps = kernel.performed();
     Intent dry;
     dry.dry_run = true;
-    auto const promised = bench.submit(Lend{ask()}, dry).value();
+    auto const promised = bench.submit(Attach{ask()}, dry).value();
     EXPECT_EQ(kernel.performed(), steps);
     EXPECT_THAT(bench.desired().attachments, IsEmpty());
-    bench.run(Lend{ask()});
-    auto const lease = bench.desired().attachments.begin()->second;
-    EXPECT_EQ(lease.settings, promised.attachment->settings);
-    EXPECT_EQ(lease.address, promised.attachment->address);
+    bench.run(Attach{ask()});
+    auto const attachment = bench.desired().attachments.begin()->second;
+    EXPECT_EQ(attachment.settings, promised.attachment->settings);
+    EXPECT_EQ(attachment.address, promised.attachment->address);
     EXPECT_NE(kernel.view(), before);
 }
 
-// The view may be as old as the last look; a refusal is never older than the request.
+// The view may be as old as the last observation; a refusal is never older than the request.
 TEST_F(EngineTest, WhatCameAfterTheLastLookIsFound) {
     Bench bench(kernel, hypervisor, folder.path());
     auto const second = make_igb_pf("0000:02:00.0", "enp2s0");
@@ -94,8 +94,8 @@ TEST_F(EngineTest, EveryCommandIsAnsweredThoughTheEngineEnds) {
         bench.engine.start_observing();
         for (int i = 0; i < commands; ++i) {
             Intent intent;
-            intent.requested_by = "uid:" + std::to_string(i);  // of each only so many may wait
-            bench.engine.submit(Release{"none"}, intent, [&](Result<Answer> const& answer) {
+            intent.requested_by = "uid:" + std::to_string(i);  // the queue limits each requester
+            bench.engine.submit(Detach{"none"}, intent, [&](Result<Answer> const& answer) {
                 EXPECT_EQ(answer.error().problem, Problem::not_found);
                 ++answers;
             });
@@ -110,7 +110,7 @@ TEST_F(EngineTest, ARefusedAttributeUndoesEverything) {
     auto const before = kernel.view();
     auto spec = ask();
     spec.settings.vlan = Vlan{100, 0, VlanProtocol::dot1ad};
-    auto const failed = bench.run(Lend{spec});
+    auto const failed = bench.run(Attach{spec});
     EXPECT_EQ(failed.state, OperationState::failed);
     EXPECT_EQ(failed.problem->problem, Problem::kernel_refused);
     EXPECT_EQ(text(kernel.view()), text(before));
@@ -124,10 +124,10 @@ TEST_F(EngineTest, ARefusalThatBestEffortAllowsIsToldAndKept) {
     auto spec = ask();
     spec.settings.link_state = LinkState::enable;
     spec.best_effort = {"link_state"};
-    auto const lent = bench.run(Lend{spec});
-    ASSERT_EQ(lent.state, OperationState::succeeded) << lent.problem->detail;
+    auto const attached = bench.run(Attach{spec});
+    ASSERT_EQ(attached.state, OperationState::succeeded) << attached.problem->detail;
     std::vector<std::string> remarks;
-    for (auto const& step : lent.steps)
+    for (auto const& step : attached.steps)
         remarks.insert(remarks.end(), step.remarks.begin(), step.remarks.end());
     ASSERT_EQ(remarks.size(), 1U);
     EXPECT_THAT(remarks[0], AllOf(HasSubstr("link_state"), HasSubstr("EOPNOTSUPP")));
@@ -140,10 +140,10 @@ TEST_F(EngineTest, ProvedMeansTheHostSaidPass) {
     auto spec = ask();
     spec.verify = VerifyMode::required;
     bench.guest_reports(Verdict::pass);
-    auto const lent = bench.run(Lend{spec});
-    ASSERT_EQ(lent.state, OperationState::succeeded) << lent.problem->detail;
-    auto const lease = bench.desired().attachments.begin()->second;
-    EXPECT_EQ(lease.verification->verdict, Verdict::pass);
+    auto const attached = bench.run(Attach{spec});
+    ASSERT_EQ(attached.state, OperationState::succeeded) << attached.problem->detail;
+    auto const attachment = bench.desired().attachments.begin()->second;
+    EXPECT_EQ(attachment.verification->verdict, Verdict::pass);
     EXPECT_THAT(*bench.engine.snapshot().runs, IsEmpty());
 }
 
@@ -154,9 +154,9 @@ TEST_F(EngineTest, AFailedProofTakesTheVfBack) {
     auto spec = ask();
     spec.verify = VerifyMode::required;
     bench.guest_reports(Verdict::fail);
-    auto const lent = bench.run(Lend{spec});
-    EXPECT_EQ(lent.problem->problem, Problem::guest_refused);
-    EXPECT_THAT(lent.problem->detail, HasSubstr("rdma_write fail: bytes differ"));
+    auto const attached = bench.run(Attach{spec});
+    EXPECT_EQ(attached.problem->problem, Problem::guest_refused);
+    EXPECT_THAT(attached.problem->detail, HasSubstr("rdma_write fail: bytes differ"));
     EXPECT_EQ(text(kernel.view()), text(before));
     EXPECT_THAT(bench.desired().attachments, IsEmpty());
 }
@@ -168,16 +168,16 @@ TEST_F(EngineTest, ASilentGuestTakesTheVfBack) {
     auto spec = ask();
     spec.verify = VerifyMode::required;
     spec.verify_timeout_seconds = 1;
-    auto const lent = bench.run(Lend{spec});
-    EXPECT_EQ(lent.problem->problem, Problem::timed_out);
-    EXPECT_THAT(lent.problem->detail, HasSubstr("VM vm1 did not report within 1 s"));
+    auto const attached = bench.run(Attach{spec});
+    EXPECT_EQ(attached.problem->problem, Problem::timed_out);
+    EXPECT_THAT(attached.problem->detail, HasSubstr("VM vm1 did not report within 1 s"));
     EXPECT_EQ(text(kernel.view()), text(before));
 }
 
 TEST_F(EngineTest, AReportForAnotherRunIsNotThisOnes) {
     Bench bench(kernel, hypervisor, folder.path());
     bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
-    bench.run(Lend{ask()});
+    bench.run(Attach{ask()});
     auto const id = bench.desired().attachments.begin()->first;
     Verification forged;
     forged.attachment = id;
@@ -192,31 +192,31 @@ TEST_F(EngineTest, AReportForAnotherRunIsNotThisOnes) {
 TEST_F(EngineTest, AVmThatDoesNotLetGoKeepsItsVf) {
     Bench bench(kernel, hypervisor, folder.path());
     bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
-    bench.run(Lend{ask()});
+    bench.run(Attach{ask()});
     auto const id = bench.desired().attachments.begin()->first;
     hypervisor.detach = DetachBehaviour::times_out;
-    auto const back = bench.run(Release{id});
+    auto const back = bench.run(Detach{id});
     EXPECT_EQ(back.state, OperationState::failed);
     EXPECT_EQ(bench.desired().attachments.at(id).state, AttachmentState::attached);
     EXPECT_EQ(vf(0).driver, "vfio-pci");
     hypervisor.detach = DetachBehaviour::works;
-    EXPECT_EQ(bench.run(Release{id}).state, OperationState::succeeded);
+    EXPECT_EQ(bench.run(Detach{id}).state, OperationState::succeeded);
 }
 
 TEST_F(EngineTest, AVfThatCannotBeCleanedIsQuarantinedUntilAnAdminLiftsIt) {
     Bench bench(kernel, hypervisor, folder.path());
     bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
-    bench.run(Lend{ask()});
+    bench.run(Attach{ask()});
     auto const id = bench.desired().attachments.begin()->first;
-    // The first kernel step of a release is the reset.
+    // The first kernel step of a detach is the reset.
     kernel.fail_at = Fault{kernel.performed(), FaultPoint::before};
-    EXPECT_EQ(bench.run(Release{id}).state, OperationState::failed);
+    EXPECT_EQ(bench.run(Detach{id}).state, OperationState::failed);
     kernel.fail_at.reset();
     EXPECT_THAT(bench.desired().attachments, IsEmpty());
     auto const quarantine = bench.desired().quarantine.at({pf0, 0});
     EXPECT_THAT(quarantine.residue, testing::Not(IsEmpty()));
-    bench.run(Lend{ask()});
-    EXPECT_EQ(bench.desired().attachments.begin()->second.vf.index, 1) << "0 is not lent";
+    bench.run(Attach{ask()});
+    EXPECT_EQ(bench.desired().attachments.begin()->second.vf.index, 1) << "0 is not attached";
     EXPECT_EQ(bench.run(LiftQuarantine{{pf0, 0}}).state, OperationState::succeeded);
     EXPECT_THAT(bench.desired().quarantine, IsEmpty());
     EXPECT_FALSE(vf(0).driver);
@@ -225,53 +225,53 @@ TEST_F(EngineTest, AVfThatCannotBeCleanedIsQuarantinedUntilAnAdminLiftsIt) {
 TEST_F(EngineTest, AReleaseIsCertifiedByALookAtTheVf) {
     Bench bench(kernel, hypervisor, folder.path());
     bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
-    ASSERT_FALSE(bench.run(Lend{ask()}).certificate);
-    auto const lease = bench.desired().attachments.begin()->second;
-    auto const back = bench.run(Release{lease.id});
+    ASSERT_FALSE(bench.run(Attach{ask()}).certificate);
+    auto const attachment = bench.desired().attachments.begin()->second;
+    auto const back = bench.run(Detach{attachment.id});
     ASSERT_TRUE(back.certificate);
-    EXPECT_EQ(back.certificate->attachment, lease.id);
-    EXPECT_EQ(back.certificate->vf, lease.vf);
+    EXPECT_EQ(back.certificate->attachment, attachment.id);
+    EXPECT_EQ(back.certificate->vf, attachment.vf);
     EXPECT_EQ(back.certificate->settings, vf(0).settings);
 }
 
-// Every step says that it was done, and then the lease's MAC is there again.
-TEST_F(EngineTest, AVfThatLooksLentAfterItsReleaseIsQuarantined) {
+// Every step reports success, and then the attachment's MAC is there again.
+TEST_F(EngineTest, AVfThatLooksAttachedAfterItsReleaseIsQuarantined) {
     Bench bench(kernel, hypervisor, folder.path());
     bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
-    bench.run(Lend{ask()});
-    auto const lease = bench.desired().attachments.begin()->second;
+    bench.run(Attach{ask()});
+    auto const attachment = bench.desired().attachments.begin()->second;
     kernel.on_perform = [&](KernelStep const& step) {
-        if (!std::holds_alternative<RemoveVlanLeg>(step)) return;
+        if (!std::holds_alternative<RemoveVlanInterface>(step)) return;
         kernel.change([&](KernelView& view) {
-            view.pfs.at(pf0).vfs.at(0).settings.mac = lease.settings.mac;
+            view.pfs.at(pf0).vfs.at(0).settings.mac = attachment.settings.mac;
         });
     };
-    auto const back = bench.run(Release{lease.id});
+    auto const back = bench.run(Detach{attachment.id});
     kernel.on_perform = {};
     EXPECT_EQ(back.state, OperationState::failed);
     EXPECT_FALSE(back.certificate);
     EXPECT_THAT(back.problem->detail, testing::HasSubstr("it is in quarantine: still to do: "));
     EXPECT_THAT(bench.desired().attachments, IsEmpty());
-    EXPECT_TRUE(bench.desired().quarantine.contains(lease.vf));
-    auto const lifted = bench.run(LiftQuarantine{lease.vf});
+    EXPECT_TRUE(bench.desired().quarantine.contains(attachment.vf));
+    auto const lifted = bench.run(LiftQuarantine{attachment.vf});
     EXPECT_EQ(lifted.certificate->settings.mac, MacAddress{});
     EXPECT_THAT(bench.desired().quarantine, IsEmpty());
 }
 
-TEST_F(EngineTest, TwoLeasesShareTheLegAndTheFirstsEndDoesNotBreakTheSecond) {
+TEST_F(EngineTest, TwoAttachmentsShareTheInterfaceAndTheFirstsEndDoesNotBreakTheSecond) {
     Bench bench(kernel, hypervisor, folder.path());
     bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
     auto const bare = kernel.view();
-    bench.run(Lend{ask("vm1")});
+    bench.run(Attach{ask("vm1")});
     auto const first = bench.desired().attachments.begin()->first;
-    bench.run(Lend{ask("vm2")});
+    bench.run(Attach{ask("vm2")});
     ASSERT_EQ(bench.desired().attachments.size(), 2U);
-    bench.run(Release{first});
-    auto const legs = kernel.view().pfs.at(pf0).legs;
-    ASSERT_EQ(legs.size(), 2U);
-    EXPECT_EQ(legs[1].peers.size(), 1U);
+    bench.run(Detach{first});
+    auto const interfaces = kernel.view().pfs.at(pf0).interfaces;
+    ASSERT_EQ(interfaces.size(), 2U);
+    EXPECT_EQ(interfaces[1].peers.size(), 1U);
     EXPECT_TRUE(kernel.view().pfs.at(pf0).info.rdma_device);
-    bench.run(Release{bench.desired().attachments.begin()->first});
+    bench.run(Detach{bench.desired().attachments.begin()->first});
     EXPECT_EQ(text(kernel.view()), text(bare));
 }
 
@@ -283,7 +283,7 @@ TEST_F(EngineTest, ConflictingOperationsQueueAndAllEnd) {
     for (int i = 0; i < 7; ++i) {
         auto spec = ask();
         spec.vf = static_cast<std::uint16_t>(i);
-        operations.push_back(bench.submit(Lend{spec})->operation->id);
+        operations.push_back(bench.submit(Attach{spec})->operation->id);
     }
     for (auto const& id : operations)
         EXPECT_EQ(bench.ended(id).state, OperationState::succeeded)
@@ -295,7 +295,7 @@ TEST_F(EngineTest, RestoreBringsBackWhatABootLost) {
     {
         Bench bench(kernel, hypervisor, folder.path());
         bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
-        bench.run(Lend{ask()});
+        bench.run(Attach{ask()});
     }
     auto const before = kernel.view();
     FakeKernel booted{igb_host()};
@@ -309,19 +309,19 @@ TEST_F(EngineTest, RestoreBringsBackWhatABootLost) {
     EXPECT_EQ(text(booted.view()), text(expected)) << "a second time changes nothing";
 }
 
-TEST_F(EngineTest, AnIdempotencyKeyMakesOneLease) {
+TEST_F(EngineTest, AnIdempotencyKeyMakesOneAttachment) {
     Bench bench(kernel, hypervisor, folder.path());
     bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
     Intent intent;
     intent.idempotency_key = "uid:0 k1";
     intent.request_hash = "h1";
-    auto const first = bench.submit(Lend{ask()}, intent).value();
-    auto const again = bench.submit(Lend{ask()}, intent).value();
+    auto const first = bench.submit(Attach{ask()}, intent).value();
+    auto const again = bench.submit(Attach{ask()}, intent).value();
     EXPECT_EQ(first.operation->id, again.operation->id);
     bench.ended(first.operation->id);
     EXPECT_EQ(bench.desired().attachments.size(), 1U);
     intent.request_hash = "h2";
-    EXPECT_EQ(bench.submit(Lend{ask("vm2")}, intent).error().problem, Problem::conflict);
+    EXPECT_EQ(bench.submit(Attach{ask("vm2")}, intent).error().problem, Problem::conflict);
 }
 
 TEST_F(EngineTest, AStaleRevisionIsRefused) {

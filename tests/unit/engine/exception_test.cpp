@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exceptions that nobody expects end what they happened in, say so, and nothing else.
+// An unexpected exception ends only what it happened in, and is reported.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@ using namespace example;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// While it lives no thread can be made: the address space has no room for such a stack.
+// While it lives no thread can be created: the address space has no room for such a stack.
 class NoThreads {
   public:
     NoThreads() {
@@ -65,7 +65,7 @@ TEST_F(ExceptionTest, EndsItsOperation) {
         << "its claims are given back";
 }
 
-// Nothing stays half-done: the VF is as it was, and may be lent again.
+// Nothing stays half-done: the VF is restored, and may be attached again.
 TEST_F(ExceptionTest, UndoesWhatItsOperationHadDone) {
     hypervisor.add(make_vm("vm1", vm1));
     ASSERT_TRUE(hypervisor.start(vm1));
@@ -78,7 +78,7 @@ TEST_F(ExceptionTest, UndoesWhatItsOperationHadDone) {
         configured = text(kernel.view()) != before;
         throw std::runtime_error("broken");
     };
-    auto const failed = bench.run(Lend{ask()});
+    auto const failed = bench.run(Attach{ask()});
     hypervisor.on_perform = {};
     ASSERT_TRUE(failed.problem);
     ASSERT_TRUE(configured) << failed.problem->detail;
@@ -87,7 +87,7 @@ TEST_F(ExceptionTest, UndoesWhatItsOperationHadDone) {
     EXPECT_EQ(text(kernel.view()), before);
     EXPECT_THAT(bench.desired().attachments, testing::IsEmpty());
     EXPECT_THAT(bench.desired().quarantine, testing::IsEmpty());
-    EXPECT_EQ(bench.run(Lend{ask()}).state, OperationState::succeeded);
+    EXPECT_EQ(bench.run(Attach{ask()}).state, OperationState::succeeded);
     EXPECT_THAT(bugs(), ElementsAre(HasSubstr("broken")));
 }
 
@@ -118,7 +118,7 @@ TEST_F(ExceptionTest, OnTheControlThreadIsTold) {
         << "the watcher is asked once";
 }
 
-// Files of other programs are read when VFs are not as they are wanted.
+// Other programs' files are read when VFs are not in the desired state.
 TEST_F(ExceptionTest, InALookIsToldAndTheNextLookComes) {
     TemporaryFolder const other;
     Bench looking(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A card's firmware through the engine: what is durable before it is touched, what is put back, and
-// that a host which asks at every boot is stopped.
+// A card's firmware through the engine: what is durable before the card changes, what is restored,
+// and that a host which requests it at every boot is stopped.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ struct FirmwareEngineTest : testing::Test {
         kernel.change_firmware([&](std::vector<FirmwareCard>& cards) { cards = {card}; });
     }
     [[nodiscard]] FirmwareCard card() { return kernel.read_firmware(pf0).value().at(0); }
-    // Of a card that goes on with 8 VFs.
+    // The card reboots and still has 8 VFs.
     void reboot_in_vain(std::string const& boot_id) {
         kernel.change_firmware([&](std::vector<FirmwareCard>& cards) {
             cards[0].boot_id = boot_id;
@@ -60,13 +60,13 @@ TEST_F(FirmwareEngineTest, IsSetAndRemembered) {
     EXPECT_EQ(card().next->num_of_vfs, 16);
     EXPECT_EQ(card().current->num_of_vfs, 8);
     EXPECT_EQ(bench->desired().firmware_tries.at(pf0).settings, vfs(16));
-    // Once more in this boot: it is pending, and nothing is to be done.
+    // Once more in this boot: it is pending, and there is nothing to do.
     auto const steps = kernel.performed();
     auto const again = bench->submit(ChangeFirmware{vfs(16), card()});
     ASSERT_TRUE(again) << again.error().detail;
     EXPECT_FALSE(again->operation);
     EXPECT_EQ(kernel.performed(), steps);
-    // What holds is forgotten when it is asked for.
+    // A request for a setting that holds clears the tries.
     kernel.reboot_cards("boot 2");
     EXPECT_TRUE(bench->submit(ChangeFirmware{vfs(16), card()}));
     EXPECT_TRUE(bench->engine.control().wait(
@@ -87,26 +87,26 @@ TEST_F(FirmwareEngineTest, ADryRunChangesNothing) {
 TEST_F(FirmwareEngineTest, IsPutBackWhenItFails) {
     auto const bench = managing();
     kernel.fail_at = Fault{kernel.performed(), FaultPoint::halfway};
-    auto want = vfs(16);
-    want.ats_enabled = true;
-    auto const set = bench->run(ChangeFirmware{want, card()});
+    auto requested = vfs(16);
+    requested.ats_enabled = true;
+    auto const set = bench->run(ChangeFirmware{requested, card()});
     EXPECT_EQ(set.state, OperationState::failed);
     EXPECT_EQ(card().next, card().current) << "a half of it had been set";
 }
 
-TEST_F(FirmwareEngineTest, AVfThatWasLentSinceItWasPlannedIsSeen) {
+TEST_F(FirmwareEngineTest, AVfThatWasAttachedSinceItWasPlannedIsSeen) {
     auto const bench = managing();
     auto const before = card();
-    auto const lent = bench->run(Lend{ask()});
-    ASSERT_EQ(lent.state, OperationState::succeeded) << lent.problem->detail;
+    auto const attached = bench->run(Attach{ask()});
+    ASSERT_EQ(attached.state, OperationState::succeeded) << attached.problem->detail;
     auto const refused = bench->run(ChangeFirmware{vfs(16), before});
     ASSERT_EQ(refused.state, OperationState::failed);
     EXPECT_EQ(refused.problem->problem, Problem::vf_in_use);
-    EXPECT_THAT(refused.problem->detail, HasSubstr("lent to vm1"));
+    EXPECT_THAT(refused.problem->detail, HasSubstr("attached to vm1"));
     EXPECT_EQ(card().next, card().current);
 }
 
-// A provisioning script asks at each boot and reboots while it is not so; vfmgrd starts anew, too.
+// A provisioning script asks at each boot and reboots while it does not hold; vfmgrd restarts.
 TEST_F(FirmwareEngineTest, TheThirdTryIsRefusedOverRestarts) {
     for (auto const* const boot : {"boot 2", "boot 3"}) {
         auto const bench = managing();
@@ -132,7 +132,7 @@ TEST_F(FirmwareEngineTest, ACardThatIsGoneIsNoCard) {
     EXPECT_EQ(gone.problem->problem, Problem::not_found);
 }
 
-// Killed after the card had it and before that could be written.
+// Killed after the card had the setting and before that could be written.
 TEST_F(FirmwareEngineTest, WhatACrashCutShortIsPutBack) {
     {
         auto const bench = managing();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operation plans from what it has observed itself, whatever a slower look publishes meanwhile.
+// An operation plans from its own observation, whatever a slower one publishes meanwhile.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -32,17 +32,17 @@ class Latch {
     bool open_ = false;
 };
 
-// Where a full look has read the host and has not answered yet.
-struct SlowLook {
+// Blocks a full observation after it has read the host and before it returns.
+struct SlowObservation {
     std::atomic<bool> armed = false;
     Latch has_read;
     Latch may_answer;
 };
 
-// Reads at once; every reading is a second newer than the one before, where the clock is that fine.
+// Reads at once; each reading is a second newer than the one before, if the clock is that fine.
 class SlowKernel final : public Kernel {
   public:
-    SlowKernel(FakeKernel& host, SlowLook& slow) : host_(host), slow_(slow) {}
+    SlowKernel(FakeKernel& host, SlowObservation& slow) : host_(host), slow_(slow) {}
     Result<KernelView> observe(KernelScope const& scope) override {
         VFMGR_TRY(auto view, host_.observe(scope));
         for (auto& [pci, pf] : view.pfs) pf.observed_at = Time(second * ++readings_);
@@ -64,21 +64,21 @@ class SlowKernel final : public Kernel {
 
   private:
     FakeKernel& host_;
-    SlowLook& slow_;
+    SlowObservation& slow_;
     std::atomic<int> readings_ = 0;
 };
 
-// While an operation asks libvirt, the full look answers and publishes what it had read.
+// While an operation queries libvirt, the full observation returns and publishes what it read.
 class SlowHypervisor final : public Hypervisor {
   public:
-    SlowHypervisor(FakeHypervisor& host, SlowLook& slow) : host_(host), slow_(slow) {}
+    SlowHypervisor(FakeHypervisor& host, SlowObservation& slow) : host_(host), slow_(slow) {}
     Result<HypervisorView> observe(HypervisorScope const& scope) override {
         if (!scope && armed.load()) {
             if (asked_.fetch_add(1) == 0) {
                 slow_.may_answer.open();
                 has_published_.await();
             } else {
-                has_published_.open();  // a look asks libvirt when it has published the kernel's
+                has_published_.open();  // by now it has published the kernel's
             }
         }
         return host_.observe(scope);
@@ -93,12 +93,12 @@ class SlowHypervisor final : public Hypervisor {
 
   private:
     FakeHypervisor& host_;
-    SlowLook& slow_;
+    SlowObservation& slow_;
     std::atomic<int> asked_ = 0;
     Latch has_published_;
 };
 
-// So that a test that fails ends.
+// Lets a failing test end.
 struct OpensAtTheEnd {
     Latch& latch;
     ~OpensAtTheEnd() { latch.open(); }
@@ -108,7 +108,7 @@ struct FreshPlan : testing::Test {
     TemporaryFolder folder;
     FakeKernel host{igb_host()};
     FakeHypervisor vms{host};
-    SlowLook slow;
+    SlowObservation slow;
     SlowKernel kernel{host, slow};
     SlowHypervisor hypervisor{vms, slow};
 
@@ -118,51 +118,51 @@ struct FreshPlan : testing::Test {
         EXPECT_TRUE(vms.start(vm1));
         EXPECT_TRUE(vms.start(vm2));
     }
-    void lend_take_back_and_lend_again();
+    void attach_detach_and_attach_again();
 };
 
-void FreshPlan::lend_take_back_and_lend_again() {
+void FreshPlan::attach_detach_and_attach_again() {
     Bench bench(kernel, hypervisor, folder.path());
     OpensAtTheEnd const end{slow.may_answer};
     bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
     auto spec = ask("vm2");
     spec.vf = 1;
-    bench.run(Lend{spec});  // for which the leg stays
+    bench.run(Attach{spec});  // the interface stays up for it
     spec = ask("vm1");
     spec.vf = 0;
-    auto const lease_of = [&](Operation const& done) {
+    auto const attachment_of = [&](Operation const& done) {
         EXPECT_EQ(done.state, OperationState::succeeded) << done.problem->detail;
         return bench.desired().attachments.at(done.subject.substr(done.subject.rfind('/') + 1));
     };
-    auto const first = lease_of(bench.run(Lend{spec}));
+    auto const first = attachment_of(bench.run(Attach{spec}));
     bench.engine.start_observing();
-    // The VM has let go, and its MAC and VLAN are on the VF still: a full look reads that now.
+    // The VM has let go, its MAC and VLAN are still on the VF: a full observation reads that now.
     host.on_perform = [&](KernelStep const& step) {
         if (!std::holds_alternative<ResetVf>(step)) return;
         slow.armed = true;
-        bench.engine.look_at_once();
+        bench.engine.observe_at_once();
         slow.has_read.await();
     };
-    EXPECT_EQ(bench.run(Release{first.id}).state, OperationState::succeeded);
+    EXPECT_EQ(bench.run(Detach{first.id}).state, OperationState::succeeded);
     host.on_perform = {};
 
     hypervisor.armed = true;
-    auto const second = lease_of(bench.run(Lend{spec}));
+    auto const second = attachment_of(bench.run(Attach{spec}));
     EXPECT_NE(second.baseline.mac, first.settings.mac) << "it would be put back for the next one";
     EXPECT_EQ(second.baseline.mac, MacAddress{});
     EXPECT_EQ(second.baseline.vlan, Vlan{});
-    auto const back = bench.run(Release{second.id});
+    auto const back = bench.run(Detach{second.id});
     ASSERT_TRUE(back.certificate);
     EXPECT_EQ(back.certificate->settings.mac, MacAddress{});
 }
 
 TEST_F(FreshPlan, TheLastTenantsMacIsNotTheNextOnesBaseline) {
-    lend_take_back_and_lend_again();
+    attach_detach_and_attach_again();
 }
 
 TEST_F(FreshPlan, NorWhereTheClockTellsReadingsNotApart) {
     kernel.second = std::chrono::seconds(0);
-    lend_take_back_and_lend_again();
+    attach_detach_and_attach_again();
 }
 
 }  // namespace

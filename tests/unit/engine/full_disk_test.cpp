@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The disk is full from some step of an operation on: what was begun is undone, finished or
-// quarantined, and told when there is room again.
+// quarantined, and reported when there is room again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@ using namespace example;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Full from step `from` on, until the control thread has had so many tasks without a step between
-// them: the operation waits for room by then, or is over.
+// Full from step `from` on, until the control thread has run more than tasks_max tasks without a
+// step between them: the operation waits for room by then, or is over.
 struct FullDisk {
     static constexpr int tasks_max = 4;
     explicit FullDisk(std::size_t step) : from(step) {}
@@ -25,13 +25,13 @@ struct FullDisk {
         if (steps++ == from) limit.emplace(0);
         tasks = 0;
     }
-    // Whether this is the last call.
+    // Returns whether this is the last call.
     bool task_ended() {
         std::lock_guard const lock(mutex);
         if (limit && ++tasks > tasks_max) limit.reset();
         return ended;
     }
-    // Whether it was full at all.
+    // Returns whether the disk was full at all.
     bool end() {
         std::lock_guard const lock(mutex);
         ended = true;
@@ -60,7 +60,7 @@ struct FullDiskTest : testing::Test {
         bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
         fresh = text(kernel.view());
     }
-    // Nothing when the operation has no such step.
+    // Returns nullopt when the operation has no such step.
     std::optional<Operation> run_full_from(std::size_t step, Command const& command) {
         auto const disk = std::make_shared<FullDisk>(step);
         kernel.on_perform = [disk](KernelStep const&) { disk->step_begins(); };
@@ -79,14 +79,16 @@ struct FullDiskTest : testing::Test {
         EXPECT_THAT(bench.desired().attachments, IsEmpty());
         EXPECT_THAT(bench.desired().quarantine, IsEmpty());
     }
-    [[nodiscard]] std::string lease() const { return bench.desired().attachments.begin()->first; }
+    [[nodiscard]] std::string attachment() const {
+        return bench.desired().attachments.begin()->first;
+    }
 };
 
-TEST_F(FullDiskTest, ALendIsUndoneOrLent) {
+TEST_F(FullDiskTest, AnAttachIsUndoneOrAttached) {
     std::size_t undone = 0;
-    std::size_t lent = 0;
-    while (auto const operation = run_full_from(undone + lent, Lend{ask()})) {
-        SCOPED_TRACE(undone + lent);
+    std::size_t attached = 0;
+    while (auto const operation = run_full_from(undone + attached, Attach{ask()})) {
+        SCOPED_TRACE(undone + attached);
         if (operation->state == OperationState::failed) {
             EXPECT_THAT(operation->problem->detail, HasSubstr("cannot be written"));
             expect_all_as_before();
@@ -95,13 +97,13 @@ TEST_F(FullDiskTest, ALendIsUndoneOrLent) {
         }
         // The last step was done: only its end had to be written.
         ASSERT_EQ(operation->state, OperationState::succeeded);
-        EXPECT_EQ(bench.desired().attachments.at(lease()).state, AttachmentState::attached);
-        ASSERT_EQ(bench.run(Release{lease()}).state, OperationState::succeeded);
+        EXPECT_EQ(bench.desired().attachments.at(attachment()).state, AttachmentState::attached);
+        ASSERT_EQ(bench.run(Detach{attachment()}).state, OperationState::succeeded);
         expect_all_as_before();
-        ++lent;
+        ++attached;
     }
     EXPECT_GT(undone, 5U);
-    EXPECT_EQ(lent, 1U);
+    EXPECT_EQ(attached, 1U);
 }
 
 TEST_F(FullDiskTest, AReleaseIsQuarantinedOrDone) {
@@ -109,9 +111,9 @@ TEST_F(FullDiskTest, AReleaseIsQuarantinedOrDone) {
     std::size_t released = 0;
     while (true) {
         SCOPED_TRACE(quarantined + released);
-        ASSERT_EQ(bench.run(Lend{ask()}).state, OperationState::succeeded);
-        auto const id = lease();
-        auto const operation = run_full_from(quarantined + released, Release{id});
+        ASSERT_EQ(bench.run(Attach{ask()}).state, OperationState::succeeded);
+        auto const id = attachment();
+        auto const operation = run_full_from(quarantined + released, Detach{id});
         if (!operation) break;
         EXPECT_THAT(hypervisor.view().vms.at(vm1).live, IsEmpty());
         EXPECT_THAT(bench.desired().attachments, IsEmpty());

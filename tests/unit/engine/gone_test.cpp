@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PF that is gone, and one that is elsewhere, by a person's command; and recovery, which asks
-// what a PF is before it undoes anything on it.
+// A PF that is gone, and one that moved, by an admin's command; and recovery, which checks a PF's
+// identity before it undoes anything on it.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -49,10 +49,10 @@ struct GoneTest : testing::Test {
         hypervisor.add(make_vm("vm2", vm2));
         for (auto const* uuid : {vm1, vm2}) EXPECT_TRUE(hypervisor.start(uuid));
     }
-    static void lend(Bench& bench) {
+    static void attach(Bench& bench) {
         bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
-        EXPECT_EQ(bench.run(Lend{ask()}).state, OperationState::succeeded);
-        EXPECT_EQ(bench.run(Lend{ask("vm2")}).state, OperationState::succeeded);
+        EXPECT_EQ(bench.run(Attach{ask()}).state, OperationState::succeeded);
+        EXPECT_EQ(bench.run(Attach{ask("vm2")}).state, OperationState::succeeded);
         bench.engine.start_observing();
     }
     void take_card_out() {
@@ -61,15 +61,15 @@ struct GoneTest : testing::Test {
     [[nodiscard]] std::size_t kernel_steps() const { return kernel.steps().size(); }
 };
 
-TEST_F(GoneTest, WhatIsLentOfItEndsByACommandAlone) {
+TEST_F(GoneTest, WhatIsAttachedOfItEndsByACommandAlone) {
     Bench bench(kernel, hypervisor, folder.path());
-    lend(bench);
-    auto const lent = bench.desired().attachments;
+    attach(bench);
+    auto const attached = bench.desired().attachments;
     EXPECT_EQ(bench.run(EndGonePf{pf0}).problem->problem, Problem::conflict) << "it is there";
     take_card_out();
     auto const steps = kernel_steps();
     have_looked(bench.engine, kernel);
-    EXPECT_EQ(bench.desired().attachments, lent) << "a look ends nothing";
+    EXPECT_EQ(bench.desired().attachments, attached) << "a look ends nothing";
     auto const ended = bench.run(EndGonePf{pf0});
     EXPECT_EQ(ended.state, OperationState::succeeded) << ended.problem->detail;
     EXPECT_EQ(ended.kind, OperationKind::end_gone_pf);
@@ -84,25 +84,25 @@ TEST_F(GoneTest, WhatIsLentOfItEndsByACommandAlone) {
 
 TEST_F(GoneTest, AddressesStayReservedUntilItIsConfirmed) {
     Bench bench(kernel, hypervisor, folder.path());
-    lend(bench);
+    attach(bench);
     auto const mac = bench.desired().attachments.begin()->second.settings.mac;
     take_card_out();
-    EXPECT_EQ(bench.run(ConfirmGonePf{pf0}).problem->problem, Problem::conflict) << "lent";
+    EXPECT_EQ(bench.run(ConfirmGonePf{pf0}).problem->problem, Problem::conflict) << "attached";
     bench.run(EndGonePf{pf0});
     bench.run(ReplacePfSpec{pf1, on_second()});
     auto asked = of(ask(), pf1);
     asked.settings.mac = mac;
-    EXPECT_EQ(bench.run(Lend{asked}).problem->problem, Problem::conflict);
+    EXPECT_EQ(bench.run(Attach{asked}).problem->problem, Problem::conflict);
     EXPECT_EQ(bench.run(ConfirmGonePf{pf0}).state, OperationState::succeeded);
     EXPECT_THAT(bench.desired().quarantine, IsEmpty());
     EXPECT_FALSE(bench.desired().pfs.contains(pf0));
     EXPECT_FALSE(bench.desired().identities.contains(pf0));
-    EXPECT_EQ(bench.run(Lend{asked}).state, OperationState::succeeded);
+    EXPECT_EQ(bench.run(Attach{asked}).state, OperationState::succeeded);
 }
 
 TEST_F(GoneTest, WhatCouldNotBeDoneIsNamedAndTheRestIsDone) {
     Bench bench(kernel, hypervisor, folder.path());
-    lend(bench);
+    attach(bench);
     take_card_out();
     hypervisor.detach = DetachBehaviour::times_out;
     hypervisor.stop(vm2);
@@ -126,18 +126,18 @@ TEST_F(GoneTest, WhatCouldNotBeDoneIsNamedAndTheRestIsDone) {
 
 TEST_F(GoneTest, APfWithQuarantinesIsNotForgotten) {
     Bench bench(kernel, hypervisor, folder.path());
-    lend(bench);
+    attach(bench);
     take_card_out();
     bench.run(EndGonePf{pf0});
     auto const refused = bench.submit(ForgetPf{pf0});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::conflict);
-    EXPECT_THAT(refused.error().remedy, HasSubstr("vfctl vf release-quarantine 0000:01:00.0"));
+    EXPECT_THAT(refused.error().remedy, HasSubstr("vfctl vf lift-quarantine 0000:01:00.0"));
 }
 
 TEST_F(GoneTest, ItsVfsAreCleanedWhenItComesBack) {
     Bench bench(kernel, hypervisor, folder.path());
-    lend(bench);
+    attach(bench);
     take_card_out();
     bench.run(EndGonePf{pf0});
     kernel.change([&](KernelView& host) { host.pfs[pf0] = make_igb_pf("0000:01:00.0", "enp1s0"); });
@@ -146,17 +146,17 @@ TEST_F(GoneTest, ItsVfsAreCleanedWhenItComesBack) {
     for (auto const& [vf, quarantine] : quarantined)
         EXPECT_EQ(bench.run(LiftQuarantine{vf}).state, OperationState::succeeded);
     EXPECT_THAT(bench.desired().quarantine, IsEmpty());
-    EXPECT_EQ(bench.run(Lend{ask()}).state, OperationState::succeeded);
+    EXPECT_EQ(bench.run(Attach{ask()}).state, OperationState::succeeded);
 }
 
-// The VM is off: libvirt takes a device that is gone into the XML of such a VM.
+// The VM is off: libvirt accepts a device that is gone in the XML of such a VM.
 TEST_F(GoneTest, ADaemonThatDiesMeanwhileGivesNothingBackToTheVms) {
     {
         Bench bench(kernel, hypervisor, folder.path());
-        lend(bench);
+        attach(bench);
         hypervisor.stop(vm1);
         take_card_out();
-        // As after kill -9 with the last step done and nothing more.
+        // As after kill -9 with only the last step done.
         Operation operation;
         operation.id = "dead";
         operation.kind = OperationKind::end_gone_pf;
@@ -182,7 +182,7 @@ TEST_F(GoneTest, ADaemonThatDiesMeanwhileGivesNothingBackToTheVms) {
     EXPECT_EQ(bench.run(EndGonePf{pf0}).state, OperationState::succeeded);
 }
 
-// A card elsewhere after the host was off: an undo is for the device that was changed.
+// The card is in another slot after the host was off: an undo is for the device that was changed.
 TEST_F(GoneTest, RecoveryUndoesNothingOnAnotherDevice) {
     {
         Bench bench(kernel, hypervisor, folder.path());
@@ -237,8 +237,8 @@ TEST_F(RekeyTest, TwoNicsThatSwappedSlotsKeepWhatIsTheirs) {
     Bench bench(kernel, hypervisor, folder.path());
     bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
     bench.run(ReplacePfSpec{pf1, on_second()});
-    EXPECT_EQ(bench.run(Lend{ask()}).state, OperationState::succeeded);
-    EXPECT_EQ(bench.run(Lend{of(ask("vm2"), pf1)}).state, OperationState::succeeded);
+    EXPECT_EQ(bench.run(Attach{ask()}).state, OperationState::succeeded);
+    EXPECT_EQ(bench.run(Attach{of(ask("vm2"), pf1)}).state, OperationState::succeeded);
     auto const before = bench.desired();
     bench.engine.start_observing();
     swap_slots();
@@ -250,18 +250,18 @@ TEST_F(RekeyTest, TwoNicsThatSwappedSlotsKeepWhatIsTheirs) {
     EXPECT_EQ(after.pfs.at(pf0).spec, before.pfs.at(pf1).spec);
     for (auto const& [pf, kept] : after.pfs)
         for (auto const& [other, was] : before.pfs) EXPECT_GT(kept.revision, was.revision);
-    for (auto const& [id, lease] : after.attachments) {
+    for (auto const& [id, attachment] : after.attachments) {
         auto const& was = before.attachments.at(id);
-        EXPECT_NE(lease.vf.pf, was.vf.pf);
-        EXPECT_EQ(lease.vf.index, was.vf.index);
-        EXPECT_EQ(lease.vf_pci, vf_pci(lease.vf.pf, lease.vf.index));
-        auto const vm = hypervisor.view().vms.at(lease.vm_uuid);
+        EXPECT_NE(attachment.vf.pf, was.vf.pf);
+        EXPECT_EQ(attachment.vf.index, was.vf.index);
+        EXPECT_EQ(attachment.vf_pci, vf_pci(attachment.vf.pf, attachment.vf.index));
+        auto const vm = hypervisor.view().vms.at(attachment.vm_uuid);
         ASSERT_THAT(vm.config, SizeIs(1));
-        EXPECT_EQ(vm.config[0].pci, lease.vf_pci);
-        auto const vf = kernel.view().pfs.at(lease.vf.pf).vfs.at(lease.vf.index);
+        EXPECT_EQ(vm.config[0].pci, attachment.vf_pci);
+        auto const vf = kernel.view().pfs.at(attachment.vf.pf).vfs.at(attachment.vf.index);
         EXPECT_EQ(vf.settings.mac, was.settings.mac) << "its own MAC, on the new VF";
         EXPECT_EQ(vf.driver, was.driver);
-        EXPECT_TRUE(hypervisor.start(lease.vm_uuid));
+        EXPECT_TRUE(hypervisor.start(attachment.vm_uuid));
     }
     EXPECT_EQ(bench.run(RekeyPf{pf0, pf1}).problem->problem, Problem::conflict);
 }
@@ -269,7 +269,7 @@ TEST_F(RekeyTest, TwoNicsThatSwappedSlotsKeepWhatIsTheirs) {
 TEST_F(RekeyTest, XmlThatCanNotBeChangedAsAWholeIsAsItWas) {
     Bench bench(kernel, hypervisor, folder.path());
     bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
-    EXPECT_EQ(bench.run(Lend{ask()}).state, OperationState::succeeded);
+    EXPECT_EQ(bench.run(Attach{ask()}).state, OperationState::succeeded);
     auto const before = bench.desired();
     bench.engine.start_observing();
     swap_slots();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PFs are is kept with what is wanted of them, and decides at boot what a VM may get.
+// PF identities are stored with the desired state, and decide at boot what a VM may get.
 #include <gmock/gmock.h>
 
 #include "tests/unit/engine/engine_bench.hpp"
@@ -24,12 +24,12 @@ struct IdentitiesTest : testing::Test {
         hypervisor.add(make_vm("vm1", vm1));
         EXPECT_TRUE(hypervisor.start(vm1));
     }
-    void lend() {
+    void attach() {
         Bench bench(kernel, hypervisor, folder.path());
         bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
-        EXPECT_EQ(bench.run(Lend{ask()}).state, OperationState::succeeded);
+        EXPECT_EQ(bench.run(Attach{ask()}).state, OperationState::succeeded);
     }
-    // And what it found is published.
+    // Observes and publishes the view.
     void look(Bench& bench) const {
         have_looked(bench.engine, kernel);
         EXPECT_TRUE(bench.engine.control().wait([](Control::State&) { return true; }));
@@ -57,7 +57,7 @@ TEST_F(IdentitiesTest, AreKeptWithTheFirstSpec) {
 }
 
 TEST_F(IdentitiesTest, AreLearnedAtTheFirstLookFromAnEarlierStore) {
-    lend();
+    attach();
     forget_identities();
     Bench bench(kernel, hypervisor, folder.path());
     EXPECT_THAT(bench.desired().identities, IsEmpty());
@@ -71,7 +71,7 @@ TEST_F(IdentitiesTest, AreLearnedAtTheFirstLookFromAnEarlierStore) {
 
 // After a card was added the address in the VM's XML is another device's.
 TEST_F(IdentitiesTest, ABootBindsNothingOfAnotherDevice) {
-    lend();
+    attach();
     hypervisor.stop(vm1);
     auto host = igb_host();
     host.pfs.at(pf0).info.identity.mac = strange;
@@ -87,7 +87,7 @@ TEST_F(IdentitiesTest, ABootBindsNothingOfAnotherDevice) {
 }
 
 TEST_F(IdentitiesTest, OfAnotherDeviceDriftIsToldAndNothingRepaired) {
-    lend();
+    attach();
     Bench bench(kernel, hypervisor, folder.path());
     bench.engine.start_observing();
     kernel.change([](KernelView& host) { host.pfs.erase(pf0); });
@@ -99,7 +99,7 @@ TEST_F(IdentitiesTest, OfAnotherDeviceDriftIsToldAndNothingRepaired) {
     EXPECT_THAT(events->front().detail, HasSubstr("is not on this host"));
     EXPECT_EQ(bench.desired().attachments.size(), 1U) << "a look ends nothing";
     auto const id = bench.desired().attachments.begin()->first;
-    EXPECT_EQ(bench.run(Release{id}).problem->problem, Problem::pf_gone);
+    EXPECT_EQ(bench.run(Detach{id}).problem->problem, Problem::pf_gone);
 }
 
 }  // namespace

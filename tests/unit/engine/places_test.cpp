@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places of operations: who waits for a guest keeps nobody from working, and nothing keeps anybody
-// from detaching.
+// Places of operations: one that waits for a guest blocks no other work, and nothing blocks a
+// detach.
 #include "vfmgr/engine/places.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace example;
 using testing::HasSubstr;
-using Work = PlaceWanted::Work;
+using Work = PlaceRequest::Work;
 
 PlaceLimits small() {
     return {2, 2, 4, 3};
@@ -66,29 +66,29 @@ struct PlacesInUse : testing::Test {
         hypervisor.change([](HypervisorView& view) { view.vms.at(vm1).free_pcie_ports = 8; });
         bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
     }
-    std::string lend(VerifyMode verify) {
+    std::string attach(VerifyMode verify) {
         auto spec = ask();
         spec.verify = verify;
-        return bench.submit(Lend{spec}).value().operation->id;
+        return bench.submit(Attach{spec}).value().operation->id;
     }
 };
 
 TEST_F(PlacesInUse, ASilentGuestKeepsNobodyFromDetaching) {
-    bench.ended(lend(VerifyMode::none));
+    bench.ended(attach(VerifyMode::none));
     auto const id = bench.desired().attachments.begin()->first;
     std::vector<std::string> asked;
     for (int i = 0; i < 100; ++i)
         if (auto const answer = bench.submit(Verify{id, 600}))
             asked.push_back(answer->operation->id);
     EXPECT_EQ(asked.size(), PlaceLimits{}.waiting_of_a_vm_max);
-    EXPECT_EQ(bench.run(Release{id}).state, OperationState::succeeded);
+    EXPECT_EQ(bench.run(Detach{id}).state, OperationState::succeeded);
     for (auto const& verification : asked)
         EXPECT_EQ(bench.ended(verification).problem->problem, Problem::not_found);
 }
 
 // They wait for the PF, which the first one changes.
 TEST_F(PlacesInUse, ChangesThatQueueUpKeepNobodyFromDetaching) {
-    bench.ended(lend(VerifyMode::none));
+    bench.ended(attach(VerifyMode::none));
     auto const id = bench.desired().attachments.begin()->first;
     std::promise<void> begun;
     std::promise<void> go_on;
@@ -97,15 +97,15 @@ TEST_F(PlacesInUse, ChangesThatQueueUpKeepNobodyFromDetaching) {
         begun.set_value();
         go_on.get_future().wait();
     };
-    auto const holding = lend(VerifyMode::none);
+    auto const holding = attach(VerifyMode::none);
     begun.get_future().wait();
     std::vector<std::string> queued;
-    auto wanted = spec_with_vfs(7);
-    wanted.mode = PfMode::enforce;
-    while (auto const answer = bench.submit(ReplacePfSpec{pf0, wanted}))
+    auto expected = spec_with_vfs(7);
+    expected.mode = PfMode::enforce;
+    while (auto const answer = bench.submit(ReplacePfSpec{pf0, expected}))
         queued.push_back(answer->operation->id);
     EXPECT_EQ(queued.size(), PlaceLimits{}.changing_max - 1);
-    auto const back = bench.submit(Release{id});
+    auto const back = bench.submit(Detach{id});
     EXPECT_TRUE(back);
     go_on.set_value();
     for (auto const& one : queued) EXPECT_EQ(bench.ended(one).state, OperationState::succeeded);
@@ -117,13 +117,13 @@ TEST_F(PlacesInUse, ChangesThatQueueUpKeepNobodyFromDetaching) {
 }
 
 TEST_F(PlacesInUse, AnAttachThatWaitsForItsGuestIsOneOfTheVmsWaiting) {
-    auto const proving = lend(VerifyMode::required);
+    auto const proving = attach(VerifyMode::required);
     while (bench.engine.snapshot().runs->empty()) std::this_thread::yield();
     auto const id = bench.desired().attachments.begin()->first;
     std::size_t more = 0;
     while (bench.submit(Verify{id, 600})) ++more;
     EXPECT_EQ(more, PlaceLimits{}.waiting_of_a_vm_max - 1);
-    EXPECT_EQ(bench.run(Release{id}).state, OperationState::succeeded);
+    EXPECT_EQ(bench.run(Detach{id}).state, OperationState::succeeded);
     EXPECT_EQ(bench.ended(proving).state, OperationState::failed);
     EXPECT_EQ(bench.desired().attachments.size(), 0U);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RDMA links by name: made, deleted, back after a boot and when their netdev is.
+// RDMA links by name: created, deleted, restored after a boot and when their netdev is back.
 #include <gmock/gmock.h>
 
 #include "tests/unit/engine/crash_bench.hpp"
@@ -51,7 +51,7 @@ struct RdmaLinksTest : testing::Test {
             view.network->rdma.at("rxe0").users = {{812, comm, "queue pair"}};
         });
     }
-    // The end of the next operation that the daemon begins by itself on the link.
+    // Returns the end of the next operation that the daemon starts by itself on the link.
     OperationState await_repair(std::size_t count) {
         std::promise<OperationState> promise;
         auto future = promise.get_future();
@@ -100,7 +100,7 @@ TEST_F(RdmaLinksTest, ADryRunChangesNothing) {
     EXPECT_EQ(bench->submit(AddLink{rxe0}, intent).error().problem, Problem::precondition_failed);
 }
 
-// Whoever began to use it after the request was admitted is seen, too.
+// A process that opens it after the request was admitted counts, too.
 TEST_F(RdmaLinksTest, OneInUseIsNotDeletedUnlessForced) {
     bench->run(AddLink{rxe0});
     used_by("ibv_rc_pingpong");
@@ -128,7 +128,7 @@ TEST_F(RdmaLinksTest, AFailureLeavesNothingBehind) {
     EXPECT_EQ(failed.state, OperationState::failed);
     EXPECT_FALSE(there()) << "it was made before it failed, and undone";
     EXPECT_TRUE(bench->desired().rdma_links.empty());
-    // Of another's name: the kernel's no, when the look did not show it.
+    // A link of that name is another's: the kernel refuses, as the observation did not show it.
     kernel.fail_at.reset();
     EXPECT_EQ(bench->run(AddLink{rxe0}).state, OperationState::succeeded);
 }
@@ -151,7 +151,7 @@ TEST_F(RdmaLinksTest, ABootBringsThemBack) {
                 HasSubstr("not among trusted_netdevs"));
 }
 
-// A PF with a lease that needs SoftRoCE gets a link of vfmgr's own only where it has none.
+// A PF with an attachment that needs SoftRoCE gets a link of vfmgr's own only if it has none.
 TEST_F(RdmaLinksTest, ABootMakesThemBeforeTheRespondersOwn) {
     auto host = host_with_bond();
     host.network->netdevs["enp1s0"] = ethernet();
@@ -162,7 +162,7 @@ TEST_F(RdmaLinksTest, ABootMakesThemBeforeTheRespondersOwn) {
     bench->run(ReplacePfSpec{pf0, spec_with_vfs(2)});
     SoftRdmaLink const on_pf{"rxe0", SoftRdmaType::rxe, "enp1s0"};
     EXPECT_EQ(bench->run(AddLink{on_pf}).state, OperationState::succeeded);
-    EXPECT_EQ(bench->run(Lend{ask()}).state, OperationState::succeeded);
+    EXPECT_EQ(bench->run(Attach{ask()}).state, OperationState::succeeded);
     EXPECT_EQ(kernel.view().pfs.at(pf0).info.rdma_device, "rxe0") << "one is enough";
     bench.reset();
     FakeKernel booted{host};
@@ -177,14 +177,14 @@ TEST_F(RdmaLinksTest, OneThatWentWithItsNetdevComesBackWithIt) {
     kernel.remove_netdev("bond0");
     ASSERT_FALSE(there());
     bench->engine.start_observing();
-    bench->engine.look_again();
+    bench->engine.observe_again();
     kernel.add_netdev("bond0", ethernet());
-    bench->engine.look_again();
+    bench->engine.observe_again();
     EXPECT_EQ(await_repair(1), OperationState::succeeded);
     EXPECT_TRUE(there());
 }
 
-// A refusal that nothing spoke of before is not met again every few seconds.
+// A refusal that no fact predicted is not retried every few seconds.
 TEST_F(RdmaLinksTest, ARepairThatFailsIsNotTriedAtOnceAgain) {
     bench->run(AddLink{rxe0});
     kernel.change([](KernelView& view) { view.network->rdma.clear(); });
@@ -193,12 +193,12 @@ TEST_F(RdmaLinksTest, ARepairThatFailsIsNotTriedAtOnceAgain) {
     EXPECT_EQ(await_repair(1), OperationState::failed);
     kernel.fail_at.reset();
     auto const looks = kernel.observed();
-    while (kernel.observed() < looks + 3) bench->engine.look_again();
+    while (kernel.observed() < looks + 3) bench->engine.observe_again();
     EXPECT_FALSE(there());
-    // Its netdev goes and comes: what spoke against it may have gone, too.
+    // Its netdev goes and comes: the obstacle may have gone, too.
     kernel.remove_netdev("bond0");
     auto const gone = kernel.observed();
-    while (kernel.observed() < gone + 3) bench->engine.look_again();
+    while (kernel.observed() < gone + 3) bench->engine.observe_again();
     kernel.add_netdev("bond0", ethernet());
     EXPECT_EQ(await_repair(2), OperationState::succeeded);
     EXPECT_TRUE(there());
@@ -210,7 +210,7 @@ TEST_F(RdmaLinksTest, NoneIsMadeAgainWhereNobodyTrustsAnyMore) {
     open({"eno2"});
     bench->engine.start_observing();
     auto const looks = kernel.observed();
-    while (kernel.observed() < looks + 3) bench->engine.look_again();
+    while (kernel.observed() < looks + 3) bench->engine.observe_again();
     EXPECT_FALSE(there());
 }
 
@@ -225,7 +225,7 @@ struct RdmaLinkCrash : RdmaLinksTest {
         return watched.moments_of(
             [&] { EXPECT_EQ(crashing.run(command).state, OperationState::succeeded); });
     }
-    // The old state or the new one, and the wish says which.
+    // The host is in the old state or the new one, as the desired state decides.
     void expect_well(std::vector<Moment> const& moments) {
         for (auto const& moment : moments) {
             disk.start_from(moment.disk);

@@ -20,7 +20,7 @@ struct RecoverTest : testing::Test {
     TemporaryFolder folder;
     FakeKernel kernel{host_with_two()};
     FakeHypervisor hypervisor{kernel};
-    std::vector<std::string> leases;
+    std::vector<std::string> attachments;
 
     static KernelView host_with_two() {
         auto view = igb_host();
@@ -44,16 +44,16 @@ struct RecoverTest : testing::Test {
                 spec.networks[0].host_address = IpAddress::parse("192.168.200.3").value();
             }
             ASSERT_EQ(bench.run(ReplacePfSpec{pf, spec}).state, OperationState::succeeded);
-            auto const lent = bench.run(Lend{wish});
-            ASSERT_EQ(lent.state, OperationState::succeeded) << lent.problem->detail;
-            leases.push_back(lent.subject.substr(lent.subject.rfind('/') + 1));
+            auto const attached = bench.run(Attach{wish});
+            ASSERT_EQ(attached.state, OperationState::succeeded) << attached.problem->detail;
+            attachments.push_back(attached.subject.substr(attached.subject.rfind('/') + 1));
         }
     }
-    // As an earlier daemon left it: each detach was begun.
+    // As an earlier daemon left it: each detach had begun.
     void cut_short() {
         auto control = open_control(folder.path());
         Batch batch;
-        for (auto const& id : leases) {
+        for (auto const& id : attachments) {
             Operation operation;
             operation.id = "cut-" + id;
             operation.kind = OperationKind::detach;
@@ -72,7 +72,7 @@ Result<Answer> submit(Engine& engine, Command command) {
     return answer.get_future().get();
 }
 
-// False: it has not ended.
+// false: it has not ended
 bool ended_well(Engine& engine, Result<Answer> const& accepted) {
     if (!accepted) throw std::runtime_error(accepted.error().detail);
     return engine.control().wait([&](Control::State& state) {
@@ -112,13 +112,13 @@ TEST_F(RecoverTest, IsOverForOnePfWhileAGuestKeepsAnotherWaiting) {
     ASSERT_TRUE(engine.recover(ended.hook()));
     engine.start_observing();
     ended.await(1);
-    EXPECT_EQ(ended.subjects, std::vector{"/v1/attachments/" + leases[1]});
+    EXPECT_EQ(ended.subjects, std::vector{"/v1/attachments/" + attachments[1]});
     auto const now = engine.snapshot();
-    EXPECT_TRUE(now.desired->attachments.contains(leases[0]));
-    EXPECT_FALSE(now.desired->attachments.contains(leases[1]));
+    EXPECT_TRUE(now.desired->attachments.contains(attachments[0]));
+    EXPECT_FALSE(now.desired->attachments.contains(attachments[1]));
     EXPECT_EQ(now.host->kernel.pfs.at(pf0).vfs.size(), 3U) << "it is served";
 
-    // A command for the PF that is free again runs; what would change the other is refused.
+    // A command for the PF that is free again runs; a change of the other PF is refused.
     auto const respec = [&](PciAddress const& pf) {
         auto spec = engine.snapshot().desired->pfs.at(pf).spec;
         spec.mode = PfMode::enforce;
@@ -128,11 +128,11 @@ TEST_F(RecoverTest, IsOverForOnePfWhileAGuestKeepsAnotherWaiting) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::unavailable);
     EXPECT_THAT(refused.error().detail, HasSubstr("pf 0000:01:00.0 is in recovery"));
-    EXPECT_THAT(refused.error().remedy, HasSubstr("vfctl op wait cut-" + leases[0]));
+    EXPECT_THAT(refused.error().remedy, HasSubstr("vfctl op wait cut-" + attachments[0]));
     auto elsewhere = ask("vm1");
     elsewhere.pf = other_pf;
     for (Command const& command :
-         {Command(Release{leases[0]}), Command(Lend{ask("vm2")}), Command(Lend{elsewhere}),
+         {Command(Detach{attachments[0]}), Command(Attach{ask("vm2")}), Command(Attach{elsewhere}),
           Command(ForgetPf{pf0}), Command(LiftQuarantine{{pf0, 0}})}) {
         auto const also = submit(engine, command);
         ASSERT_FALSE(also);
@@ -160,7 +160,7 @@ TEST_F(RecoverTest, AStopDoesNotWaitForAGuestAndEndsBetweenStepsOfTheKernel) {
     };
     Engine engine(kernel, hypervisor, open_control(folder.path()), system_clock());
     ASSERT_TRUE(engine.recover());
-    EXPECT_TRUE(submit(engine, Release{leases[0]}));
+    EXPECT_TRUE(submit(engine, Detach{attachments[0]}));
     guest_is_asked.wait();
     std::atomic<int> steps = 0;
     kernel.on_perform = [&](KernelStep const& step) {
@@ -173,7 +173,7 @@ TEST_F(RecoverTest, AStopDoesNotWaitForAGuestAndEndsBetweenStepsOfTheKernel) {
     more.pf = other_pf;
     more.network.reset();
     more.vf = 2;
-    EXPECT_TRUE(submit(engine, Lend{more}));
+    EXPECT_TRUE(submit(engine, Attach{more}));
     in_step.wait();
     engine.stop_waiting();
     auto stopped = std::async(std::launch::async,

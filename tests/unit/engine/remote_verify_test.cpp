@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verifications that another host's responder answers, as the engine begins them.
+// Verifications that another host's responder answers, as the engine starts them.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -35,7 +35,7 @@ struct RemoteVerify : testing::Test {
     Result<ResponderInfo> answer = far_info();
     std::vector<ResponderTarget> asked;
     std::unique_ptr<Bench> bench;
-    std::string lease;
+    std::string attachment;
 
     void SetUp() override {
         hypervisor.add(make_vm("vm1", vm1));
@@ -46,10 +46,10 @@ struct RemoteVerify : testing::Test {
                                             return answer;
                                         });
         bench->run(ReplacePfSpec{pf0, spec_with_vfs(2)});
-        bench->run(Lend{ask()});
-        lease = bench->desired().attachments.begin()->first;
+        bench->run(Attach{ask()});
+        attachment = bench->desired().attachments.begin()->first;
     }
-    Operation verify() { return bench->run(Verify{lease, 5, Profile::quick, far_target()}); }
+    Operation verify() { return bench->run(Verify{attachment, 5, Profile::quick, far_target()}); }
 };
 
 TEST_F(RemoteVerify, TheRunKnowsWhoAnswers) {

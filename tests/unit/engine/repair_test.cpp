@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mode enforce: what somebody else does to a PF and its VMs is undone, and told.
+// Mode enforce: another program's changes to a PF and its VMs are undone, and reported.
 #include "vfmgr/engine/repair.hpp"
 
 #include <gmock/gmock.h>
@@ -62,7 +62,7 @@ TEST(RepairPaceTest, TellsAFailureOnceAndForgetsItWhenAllIsRight) {
     EXPECT_FALSE(pace.may_begin("pf", noon)) << "who breaks it again is waited for";
 }
 
-// Whoever writes at the same time makes it fail in other ways, and is no reason to wait for long.
+// Another writer at the same time makes it fail in other ways, which is no reason for a long wait.
 TEST(RepairPaceTest, WaitsForMinutesOnlyWhereItFailsTheSameWay) {
     RepairPace pace;
     for (int i = 0; i < 20; ++i) {
@@ -95,7 +95,7 @@ TEST(RepairPaceTest, QueuesUpWhereNoLookFindsAnythingAtRest) {
     EXPECT_FALSE(pace.kept_waiting("pf", noon));
     EXPECT_FALSE(pace.kept_waiting("pf", noon + 4s));
     EXPECT_TRUE(pace.kept_waiting("pf", noon + 5s));
-    pace.seen_at_rest("pf");
+    pace.observed_at_rest("pf");
     EXPECT_FALSE(pace.kept_waiting("pf", noon + 6s));
     EXPECT_FALSE(pace.kept_waiting("another", noon + 6s));
     EXPECT_TRUE(pace.kept_waiting("pf", noon + 11s));
@@ -107,7 +107,7 @@ struct RepairTest : testing::Test {
     FakeHypervisor hypervisor{kernel};
     FakeClock clock;
     std::unique_ptr<Bench> bench;
-    std::string lease;
+    std::string attachment;
 
     void SetUp() override {
         hypervisor.add(make_vm("vm1", vm1));
@@ -118,8 +118,8 @@ struct RepairTest : testing::Test {
         bench->run(ReplacePfSpec{pf0, pf});
         auto spec = ask();
         spec.vf = 0;
-        ASSERT_EQ(bench->run(Lend{spec}).state, OperationState::succeeded);
-        lease = bench->desired().attachments.begin()->first;
+        ASSERT_EQ(bench->run(Attach{spec}).state, OperationState::succeeded);
+        attachment = bench->desired().attachments.begin()->first;
         bench->engine.start_observing();
     }
     std::vector<HistoryEvent> events() {
@@ -127,7 +127,7 @@ struct RepairTest : testing::Test {
             .wait([&](Control::State& state) { return state.store.events({pf0, 0}); })
             .value();
     }
-    // The newest of that kind with these words, as soon as there is one.
+    // Returns the newest event of that kind with these words, as soon as there is one.
     HistoryEvent await(EventKind kind, std::string const& words, std::uint64_t after = 0) {
         std::promise<HistoryEvent> promise;
         auto future = promise.get_future();
@@ -142,7 +142,7 @@ struct RepairTest : testing::Test {
             }
             return false;
         });
-        bench->engine.look_at_once();
+        bench->engine.observe_at_once();
         return future.get();
     }
     // As `echo 0 >sriov_numvfs` under a running VM.
@@ -160,15 +160,16 @@ TEST_F(RepairTest, AStolenVfIsBackInItsVm) {
     auto const before = vf();
     steal();
     auto const back = await(EventKind::repaired, "VM vm1");
-    EXPECT_EQ(back.attachment, lease);
+    EXPECT_EQ(back.attachment, attachment);
     ASSERT_TRUE(back.because_of);
     ASSERT_TRUE(back.operation);
     auto const done = bench->ended(*back.operation);
     EXPECT_EQ(done.kind, OperationKind::restore);
-    EXPECT_EQ(done.subject, "/v1/attachments/" + lease);
+    EXPECT_EQ(done.subject, "/v1/attachments/" + attachment);
     EXPECT_EQ(vf().settings, before.settings);
     EXPECT_EQ(vf().driver, before.driver);
-    EXPECT_TRUE(has_hostdev(hypervisor.view().vms.at(vm1).live, hostdev_alias(lease), vf().pci));
+    EXPECT_TRUE(
+        has_hostdev(hypervisor.view().vms.at(vm1).live, hostdev_alias(attachment), vf().pci));
     EXPECT_THAT(await(EventKind::repaired, "create 2 VFs").detail, HasSubstr("done: "));
     auto const lost = await(EventKind::lost, "VM vm1");
     EXPECT_EQ(await(EventKind::settled, "VM vm1").because_of, lost.number);
@@ -176,12 +177,12 @@ TEST_F(RepairTest, AStolenVfIsBackInItsVm) {
 }
 
 TEST_F(RepairTest, WhatIsBackIsProvedAgain) {
-    bench->run(Release{lease});
+    bench->run(Detach{attachment});
     bench->guest_reports(Verdict::pass);
     auto spec = ask();
     spec.vf = 0;
     spec.verify = VerifyMode::background;
-    ASSERT_EQ(bench->run(Lend{spec}).state, OperationState::succeeded);
+    ASSERT_EQ(bench->run(Attach{spec}).state, OperationState::succeeded);
     auto const first = await(EventKind::verified, "pass");
     bench->guest_reports(Verdict::pass);
     steal();
@@ -189,25 +190,25 @@ TEST_F(RepairTest, WhatIsBackIsProvedAgain) {
               await(EventKind::repaired, "VM vm1").number);
 }
 
-// Whoever may decide about the rest of it: while it is open the VM reaches all of the host.
+// Regardless of the mode: while the filter is open the VM reaches all of the host.
 TEST_F(RepairTest, AFlushedFilterIsBackInModeManageToo) {
     auto pf = spec_with_vfs(2);
     pf.mode = PfMode::manage;
     bench->run(ReplacePfSpec{pf0, pf});
-    auto const before = kernel.view().pfs.at(pf0).legs;
+    auto const before = kernel.view().pfs.at(pf0).interfaces;
     ASSERT_FALSE(before.at(1).closed.empty());
     kernel.change([](KernelView& view) {
-        for (auto& leg : view.pfs.at(pf0).legs) {
-            leg.filtered.clear();
-            leg.closed.clear();
+        for (auto& interface : view.pfs.at(pf0).interfaces) {
+            interface.filtered.clear();
+            interface.closed.clear();
         }
         view.pfs.at(pf0).vfs.at(0).settings.trust = false;
     });
-    bench->engine.look_at_once();
+    bench->engine.observe_at_once();
     std::promise<void> back;
     bench->engine.control().watch(Deadline::max(), [&](Control::State&, Watch) {
-        auto const legs = kernel.view().pfs.at(pf0).legs;
-        if (legs != before) return false;
+        auto const interfaces = kernel.view().pfs.at(pf0).interfaces;
+        if (interfaces != before) return false;
         back.set_value();
         return true;
     });
@@ -222,7 +223,8 @@ TEST_F(RepairTest, ASettingIsPutBackWhileTheVmRuns) {
     });
     auto const back = await(EventKind::repaired, "mac");
     EXPECT_EQ(vf().settings.mac, mac);
-    EXPECT_TRUE(has_hostdev(hypervisor.view().vms.at(vm1).live, hostdev_alias(lease), vf().pci));
+    EXPECT_TRUE(
+        has_hostdev(hypervisor.view().vms.at(vm1).live, hostdev_alias(attachment), vf().pci));
     EXPECT_THAT(await(EventKind::drift, "02:00:00:00:00:99").number, *back.because_of);
 }
 
@@ -252,7 +254,7 @@ TEST_F(RepairTest, WhatCantBeHelpedHoldsNothingElseUp) {
     EXPECT_EQ(vf().settings.mac, mac);
 }
 
-// Back in its VM at once it would keep the others from being made.
+// Restored to its VM at once, it would keep the other VFs from being created.
 TEST_F(RepairTest, AVfGoesBackWhenAllAreThere) {
     bench.reset();
     bench = std::make_unique<Bench>(kernel, hypervisor, folder.path(), AskResponder{}, clock);

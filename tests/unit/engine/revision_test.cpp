@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of one thing that come at the same time: none is lost, and an ETag is never used twice.
+// Concurrent changes of one object: none is lost, and an ETag is never used twice.
 #include <gtest/gtest.h>
 
 #include "tests/unit/engine/engine_bench.hpp"
@@ -70,14 +70,14 @@ TEST_F(RevisionTest, AChangeIsAnsweredWithItsSteps) {
     bench->ended(accepted.operation->id);
 }
 
-TEST_F(RevisionTest, APfIsNotForgottenUnderALend) {
+TEST_F(RevisionTest, APfIsNotForgottenUnderAAttach) {
     bench->run(ReplacePfSpec{pf0, spec_with_vfs(2)});
     hold_the_first_step();
-    auto const lent = bench->submit(Lend{ask()}).value();
+    auto const attached = bench->submit(Attach{ask()}).value();
     begun.get_future().wait();
     EXPECT_EQ(bench->submit(ForgetPf{pf0}).error().problem, Problem::conflict);
     go_on.set_value();
-    EXPECT_EQ(bench->ended(lent.operation->id).state, OperationState::succeeded);
+    EXPECT_EQ(bench->ended(attached.operation->id).state, OperationState::succeeded);
 }
 
 TEST_F(RevisionTest, NeverBeginsAnew) {
@@ -91,10 +91,10 @@ TEST_F(RevisionTest, NeverBeginsAnew) {
     EXPECT_GT(revision(), old);
 }
 
-// The VM is asked twice; the first one's time is over while the second is waited for.
+// The VM is asked twice; the first run times out while the second is pending.
 TEST_F(RevisionTest, ATimedOutVerificationEndsItsOwnRunOnly) {
     bench->run(ReplacePfSpec{pf0, spec_with_vfs(2)});
-    bench->run(Lend{ask()});
+    bench->run(Attach{ask()});
     auto const id = bench->desired().attachments.begin()->first;
     auto const first = bench->submit(Verify{id, 1}).value().operation->id;
     bench->engine.control().watch(Deadline::max(), [id](Control::State& state, Watch) {

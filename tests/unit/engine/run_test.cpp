@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that a guest begins, and verdicts that the disk has no room for.
+// Runs that a guest starts, and verdicts that the disk has no room for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ struct RunTest : testing::Test {
         hypervisor.add(make_vm("vm1", vm1));
         EXPECT_TRUE(hypervisor.start(vm1));
         bench.run(ReplacePfSpec{pf0, spec_with_vfs(2)});
-        bench.run(Lend{ask()});
+        bench.run(Attach{ask()});
         id = bench.desired().attachments.begin()->first;
     }
     [[nodiscard]] Result<void> begin(std::string const& run, char const* vm = vm1) {
@@ -40,7 +40,7 @@ struct RunTest : testing::Test {
         report.verdict = Verdict::pass;
         bench.engine.verification_done(std::move(report));
     }
-    // A watcher leaves it to a task what is done at a deadline.
+    // A watcher leaves a deadline's work to a task.
     void settle() {
         for (int i = 0; i < 3; ++i)
             bench.engine.control().wait([](Control::State&) { return true; });
@@ -94,14 +94,14 @@ TEST_F(RunTest, AVerdictThatTheDiskHasNoRoomForIsKept) {
     EXPECT_TRUE(begin("next"));
 }
 
-TEST_F(RunTest, AVerdictOutlivesItsLease) {
+TEST_F(RunTest, AVerdictOutlivesItsAttachment) {
     ASSERT_TRUE(begin("theirs"));
     std::optional<test::FileSizeLimit> full(0);
     report("theirs");
-    auto const back = bench.submit(Release{id});
+    auto const back = bench.submit(Detach{id});
     EXPECT_FALSE(back) << "nothing can be begun";
     full.reset();
-    EXPECT_EQ(bench.run(Release{id}).state, OperationState::succeeded);
+    EXPECT_EQ(bench.run(Detach{id}).state, OperationState::succeeded);
     clock.advance(1s);
     settle();
     auto const history = bench.engine.control().wait(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scheduled verifications, by a clock that stands still until it is moved.
+// Scheduled verifications, with a clock that stands still until a test moves it.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -40,21 +40,21 @@ struct ScheduleTest : testing::Test {
         bench->engine.start_schedule({[this](std::string const&) { return guest_waits; },
                                       [this](ScheduledRun const& run) { told_.push_back(run); }});
     }
-    std::string lend(std::uint16_t vf, std::uint32_t every_seconds) {
+    std::string attach(std::uint16_t vf, std::uint32_t every_seconds) {
         auto spec = ask();
         spec.vf = vf;
         spec.verify_every_seconds = every_seconds;
-        auto const lent = bench->run(Lend{spec});
-        EXPECT_EQ(lent.state, OperationState::succeeded) << lent.problem->detail;
+        auto const attached = bench->run(Attach{spec});
+        EXPECT_EQ(attached.state, OperationState::succeeded) << attached.problem->detail;
         look();
-        return lent.subject.substr(lent.subject.rfind('/') + 1);
+        return attached.subject.substr(attached.subject.rfind('/') + 1);
     }
     // As the observer does; the fake clock has no deadline that could come by itself.
     void look() {
-        auto seen = hypervisor.observe({}).value();
-        bench->engine.control().publish(seen, {}, clock.now());
+        auto observed = hypervisor.observe({}).value();
+        bench->engine.control().publish(observed, {}, clock.now());
     }
-    // Each round's task may leave one to the next: look, begin, wait.
+    // Each round's task may leave one to the next: observe, begin, wait.
     void settle() {
         for (int i = 0; i < 4; ++i)
             bench->engine.control().wait([](Control::State&) { return true; });
@@ -70,10 +70,10 @@ struct ScheduleTest : testing::Test {
         return bench->engine.control().wait(
             [this](Control::State&) { return std::exchange(told_, {}); });
     }
-    void report(std::string const& lease, Verdict verdict, double mbps = 100) {
+    void report(std::string const& attachment, Verdict verdict, double mbps = 100) {
         Verification done;
-        done.attachment = lease;
-        done.run = runs().at(lease).run;
+        done.attachment = attachment;
+        done.run = runs().at(attachment).run;
         done.verdict = verdict;
         done.tests = {{"rdma_write",
                        verdict,
@@ -89,7 +89,7 @@ struct ScheduleTest : testing::Test {
 };
 
 TEST_F(ScheduleTest, ARunIsBegunEachTimeThePeriodIsOver) {
-    auto const id = lend(0, 60);
+    auto const id = attach(0, 60);
     pass(59s);
     EXPECT_THAT(runs(), IsEmpty());
     pass(1s);
@@ -111,13 +111,13 @@ TEST_F(ScheduleTest, ARunIsBegunEachTimeThePeriodIsOver) {
 }
 
 TEST_F(ScheduleTest, WithoutAScheduleNothingIsBegun) {
-    lend(0, 0);
+    attach(0, 0);
     pass(100h);
     EXPECT_THAT(runs(), IsEmpty());
 }
 
 TEST_F(ScheduleTest, AFailureAndAWarningAreToldAndKeptAndDetachNothing) {
-    auto const id = lend(0, 60);
+    auto const id = attach(0, 60);
     for (int i = 0; i < 5; ++i) {
         pass(60s);
         report(id, Verdict::pass);
@@ -146,7 +146,7 @@ TEST_F(ScheduleTest, AFailureAndAWarningAreToldAndKeptAndDetachNothing) {
 }
 
 TEST_F(ScheduleTest, ASilentGuestFailsTheRunAndIsAskedAgain) {
-    auto const id = lend(0, 300);
+    auto const id = attach(0, 300);
     pass(300s);
     auto const first = runs().at(id).run;
     pass(119s);
@@ -164,9 +164,9 @@ TEST_F(ScheduleTest, ASilentGuestFailsTheRunAndIsAskedAgain) {
     EXPECT_NE(runs().at(id).run, first);
 }
 
-TEST_F(ScheduleTest, LeasesAreVerifiedOneAfterTheOther) {
+TEST_F(ScheduleTest, AttachmentsAreVerifiedOneAfterTheOther) {
     std::set<std::string> left;
-    for (std::uint16_t vf = 0; vf < 7; ++vf) left.insert(lend(vf, 60));
+    for (std::uint16_t vf = 0; vf < 7; ++vf) left.insert(attach(vf, 60));
     pass(60s);
     while (!left.empty()) {
         auto const now = runs();
@@ -180,7 +180,7 @@ TEST_F(ScheduleTest, LeasesAreVerifiedOneAfterTheOther) {
 }
 
 TEST_F(ScheduleTest, WhatCannotBeVerifiedIsSkippedAndToldOnce) {
-    auto const id = lend(0, 60);
+    auto const id = attach(0, 60);
     guest_waits = false;
     pass(60s);
     auto news = told();
@@ -204,7 +204,7 @@ TEST_F(ScheduleTest, WhatCannotBeVerifiedIsSkippedAndToldOnce) {
 }
 
 TEST_F(ScheduleTest, ARunThatSomebodyAskedForCountsAndIsNotDisturbed) {
-    auto const id = lend(0, 60);
+    auto const id = attach(0, 60);
     pass(50s);
     std::promise<void> begun;
     bench->engine.control().watch(Deadline::max(), [&](Control::State& state, Watch) {
@@ -226,7 +226,7 @@ TEST_F(ScheduleTest, ARunThatSomebodyAskedForCountsAndIsNotDisturbed) {
 }
 
 TEST_F(ScheduleTest, ARunThatAGuestBeganAndNeverEndsHoldsNothingUp) {
-    auto const id = lend(0, 60);
+    auto const id = attach(0, 60);
     auto const begin = [&](Control::State& state) {
         state.runs[id] = PendingRun{"theirs", "nonce", clock.now(), clock.now() + 10min, {}, {}};
         return true;
@@ -245,7 +245,7 @@ TEST_F(ScheduleTest, ARunThatAGuestBeganAndNeverEndsHoldsNothingUp) {
 }
 
 TEST_F(ScheduleTest, AVerdictThatCouldNotBeStoredIsNoSilence) {
-    auto const id = lend(0, 60);
+    auto const id = attach(0, 60);
     pass(60s);
     std::optional<test::FileSizeLimit> full(0);
     report(id, Verdict::pass);
@@ -263,7 +263,7 @@ TEST_F(ScheduleTest, AVerdictThatCouldNotBeStoredIsNoSilence) {
 }
 
 TEST_F(ScheduleTest, TheStoreKnowsTheLastRunAfterARestart) {
-    auto const id = lend(0, 3600);
+    auto const id = attach(0, 3600);
     pass(3600s);
     report(id, Verdict::pass);
     open();
@@ -279,28 +279,28 @@ TEST_F(ScheduleTest, TheStoreKnowsTheLastRunAfterARestart) {
     EXPECT_EQ(runs().count(id), 1U) << "what a restart cut short is begun anew";
 }
 
-TEST_F(ScheduleTest, WhatIsTakenBackIsNotVerified) {
-    auto const id = lend(0, 60);
+TEST_F(ScheduleTest, WhatIsDetachedIsNotVerified) {
+    auto const id = attach(0, 60);
     pass(60s);
     ASSERT_EQ(runs().count(id), 1U);
-    EXPECT_EQ(bench->run(Release{id}).state, OperationState::succeeded);
+    EXPECT_EQ(bench->run(Detach{id}).state, OperationState::succeeded);
     settle();
     EXPECT_THAT(runs(), IsEmpty());
     EXPECT_THAT(told(), IsEmpty());
-    auto const next = lend(1, 60);
+    auto const next = attach(1, 60);
     pass(60s);
     EXPECT_EQ(runs().count(next), 1U);
     EXPECT_EQ(runs().size(), 1U);
 }
 
 TEST_F(ScheduleTest, AStoppedScheduleBeginsNothing) {
-    lend(0, 60);
+    attach(0, 60);
     bench->engine.stop_schedule();
     pass(60s);
     EXPECT_THAT(runs(), IsEmpty());
 }
 
-// By the host's own clock, whose deadlines come by themselves.
+// With the host's own clock, whose deadlines fire by themselves.
 struct RealSchedule : ScheduleTest {
     void SetUp() override {
         ScheduleTest::SetUp();
@@ -317,14 +317,14 @@ TEST_F(RealSchedule, TheControlThreadWakesForIt) {
         if (!state.runs.empty()) begun.set_value(state.runs.begin()->first);
         return !state.runs.empty();
     });
-    auto const id = lend(0, 1);
+    auto const id = attach(0, 1);
     auto first = begun.get_future();
     ASSERT_EQ(first.wait_for(20s), std::future_status::ready);
     EXPECT_EQ(first.get(), id);
 }
 
 TEST_F(RealSchedule, NobodyAsksAgainWhileNothingIsDue) {
-    lend(0, 3600);
+    attach(0, 3600);
     settle();
     std::atomic<int> rounds = 0;
     bench->engine.control().on_change([&] { ++rounds; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a VF's earlier runs are good for, and that they outlive its leases.
+// What a VF's earlier runs are used for, and that they outlive its attachments.
 #include <gmock/gmock.h>
 
 #include "tests/unit/engine/engine_bench.hpp"
@@ -23,17 +23,19 @@ struct VfHistory : testing::Test {
         bench = std::make_unique<Bench>(kernel, hypervisor, folder.path());
         bench->run(ReplacePfSpec{pf0, spec_with_vfs(2)});
     }
-    void lend(std::uint16_t vf) {
+    void attach(std::uint16_t vf) {
         auto spec = ask();
         spec.vf = vf;
-        ASSERT_EQ(bench->run(Lend{spec}).state, OperationState::succeeded);
+        ASSERT_EQ(bench->run(Attach{spec}).state, OperationState::succeeded);
     }
-    [[nodiscard]] std::string lease() const { return bench->desired().attachments.begin()->first; }
-    // One run whose rdma_write had that bandwidth, as the lease has it afterwards.
+    [[nodiscard]] std::string attachment() const {
+        return bench->desired().attachments.begin()->first;
+    }
+    // One run whose rdma_write had that bandwidth, as the attachment has it afterwards.
     Verification verify(double mbps) {
         bench->guest_reports(Verdict::pass, {{"bandwidth_mbps", mbps}});
-        EXPECT_EQ(bench->run(Verify{lease(), 5}).state, OperationState::succeeded);
-        return *bench->desired().attachments.at(lease()).verification;
+        EXPECT_EQ(bench->run(Verify{attachment(), 5}).state, OperationState::succeeded);
+        return *bench->desired().attachments.at(attachment()).verification;
     }
     std::vector<Verification> of_vf(std::uint16_t index) {
         return bench->engine.control()
@@ -42,12 +44,12 @@ struct VfHistory : testing::Test {
     }
 };
 
-TEST_F(VfHistory, WarnsOfAVfThatGotSlowerUnderAnotherLease) {
-    lend(0);
+TEST_F(VfHistory, WarnsOfAVfThatGotSlowerUnderAnotherAttachment) {
+    attach(0);
     for (int i = 0; i < 5; ++i) EXPECT_THAT(verify(100).warnings, IsEmpty());
-    auto const first = lease();
-    bench->run(Release{first});
-    lend(0);
+    auto const first = attachment();
+    bench->run(Detach{first});
+    attach(0);
     auto const slow = verify(20);
     EXPECT_EQ(slow.verdict, Verdict::pass);
     ASSERT_EQ(slow.warnings.size(), 1U);
@@ -59,10 +61,10 @@ TEST_F(VfHistory, WarnsOfAVfThatGotSlowerUnderAnotherLease) {
 }
 
 TEST_F(VfHistory, IsNotThatOfAnotherVf) {
-    lend(0);
+    attach(0);
     for (int i = 0; i < 5; ++i) verify(100);
-    bench->run(Release{lease()});
-    lend(1);
+    bench->run(Detach{attachment()});
+    attach(1);
     EXPECT_THAT(verify(20).warnings, IsEmpty());
     EXPECT_EQ(of_vf(0).size(), 5U);
     EXPECT_EQ(of_vf(1).size(), 1U);

@@ -8,12 +8,12 @@ namespace {
 
 PciAddress const pf{0, 1, 0, 0};
 
-// A VF lent with a VLAN and trust, and what the host reports of it.
-struct Lent {
+// A VF attached with a VLAN and trust, and the host's report of it.
+struct Attached {
     VfSpec found;
     Verification verification;
 
-    Lent() {
+    Attached() {
         found.vlan = Vlan{100, 0, VlanProtocol::dot1q};
         found.trust = true;
         found.mac = MacAddress::parse("52:54:00:11:22:33").value();
@@ -23,14 +23,14 @@ struct Lent {
         verification.remedy = "check the VF";
     }
     [[nodiscard]] Verification explained() const {
-        Attachment lease;
-        lease.id = "a1";
-        lease.vf = {pf, 3};
-        lease.settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
-        lease.settings.trust = true;
-        lease.settings.mac = found.mac;
+        Attachment attachment;
+        attachment.id = "a1";
+        attachment.vf = {pf, 3};
+        attachment.settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
+        attachment.settings.trust = true;
+        attachment.settings.mac = found.mac;
         auto desired = std::make_shared<DesiredState>();
-        desired->attachments["a1"] = lease;
+        desired->attachments["a1"] = attachment;
         auto host = std::make_shared<HostView>();
         VfState vf;
         vf.index = 3;
@@ -43,34 +43,34 @@ struct Lent {
 };
 
 TEST(ExplainFailure, NamesWhatSomebodyChanged) {
-    Lent lent;
-    lent.found.vlan->id = 200;
-    auto const shown = lent.explained();
+    Attached attached;
+    attached.found.vlan->id = 200;
+    auto const shown = attached.explained();
     EXPECT_EQ(shown.detail,
               "reachability: no datagram came; on the host VF 3 of 0000:01:00.0 has vlan 200 qos 0 "
-              "802.1q, and was lent with vlan 100 qos 0 802.1q");
+              "802.1q, and was attached with vlan 100 qos 0 802.1q");
     EXPECT_NE(shown.remedy.find("detach attachment a1"), std::string::npos);
 }
 
 TEST(ExplainFailure, SaysNothingWhereThereIsNothingToSay) {
-    Lent unchanged;
+    Attached unchanged;
     EXPECT_EQ(unchanged.explained(), unchanged.verification);
-    Lent silent;  // a driver that reports no trust
+    Attached silent;  // a driver that reports no trust
     silent.found.trust.reset();
     EXPECT_EQ(silent.explained(), silent.verification);
-    Lent passed;
+    Attached passed;
     passed.found.vlan->id = 200;
     passed.verification.verdict = Verdict::pass;
     EXPECT_EQ(passed.explained(), passed.verification);
-    Lent gone;
+    Attached gone;
     gone.verification.attachment = "a2";
     EXPECT_EQ(gone.explained(), gone.verification);
 }
 
 // --- runs that another host answers -------------------------------------------------------------
 
-// A lease of VM "u1" in network train, with a run.
-Snapshot with_run(std::optional<RemoteEnd> remote, std::vector<LegState> legs) {
+// An attachment of VM "u1" in network train, with a run.
+Snapshot with_run(std::optional<RemoteEnd> remote, std::vector<HostInterface> interfaces) {
     Network network;
     network.name = "train";
     network.vlan = 100;
@@ -78,17 +78,17 @@ Snapshot with_run(std::optional<RemoteEnd> remote, std::vector<LegState> legs) {
     network.host_address = IpAddress::parse("192.168.100.3").value();
     auto desired = std::make_shared<DesiredState>();
     desired->pfs[pf].spec.networks = {network};
-    Attachment lease;
-    lease.id = "a1";
-    lease.vm_uuid = "u1";
-    lease.vf = {pf, 0};
-    lease.state = AttachmentState::attached;
-    lease.spec.network = "train";
-    lease.address = IpAddress::parse("192.168.100.10").value();
-    lease.settings.mac = MacAddress::parse("52:54:00:11:22:33").value();
-    desired->attachments["a1"] = lease;
+    Attachment attachment;
+    attachment.id = "a1";
+    attachment.vm_uuid = "u1";
+    attachment.vf = {pf, 0};
+    attachment.state = AttachmentState::attached;
+    attachment.spec.network = "train";
+    attachment.address = IpAddress::parse("192.168.100.10").value();
+    attachment.settings.mac = MacAddress::parse("52:54:00:11:22:33").value();
+    desired->attachments["a1"] = attachment;
     auto host = std::make_shared<HostView>();
-    host->kernel.pfs[pf].legs = std::move(legs);
+    host->kernel.pfs[pf].interfaces = std::move(interfaces);
     VmInfo vm;
     vm.uuid = "u1";
     vm.start_id = 7;
@@ -100,11 +100,11 @@ Snapshot with_run(std::optional<RemoteEnd> remote, std::vector<LegState> legs) {
     return {host, desired, runs, nullptr};
 }
 
-LegState leg_of_train() {
-    LegState leg;
-    leg.id = LegId{pf, 100};
-    leg.ifname = "enp1s0.100";
-    return leg;
+HostInterface interface_of_train() {
+    HostInterface interface;
+    interface.id = InterfaceId{pf, 100};
+    interface.ifname = "enp1s0.100";
+    return interface;
 }
 
 RemoteEnd second_machine() {
@@ -120,7 +120,7 @@ VmIdentity const u1{"u1", "one", 7};
 VmIdentity const u2{"u2", "two", 7};
 
 TEST(GuestAccess, EndsWithTheLifeOfTheVm) {
-    auto now = with_run({}, {leg_of_train()});
+    auto now = with_run({}, {interface_of_train()});
     EXPECT_TRUE(guest_access(now, u1, 8472));
     auto const next = guest_access(now, {"u1", "one", 8}, 8472);
     ASSERT_FALSE(next);
@@ -129,20 +129,20 @@ TEST(GuestAccess, EndsWithTheLifeOfTheVm) {
     host->hypervisor.vms.erase("u1");
     now.host = host;
     EXPECT_FALSE(guest_access(now, u1, 8472));
-    // Nobody knows whether it runs.
+    // Whether it runs is unknown.
     host->hypervisor.stale = true;
     EXPECT_TRUE(guest_access(now, u1, 8472));
 }
 
 TEST(GuestAccess, ARunOfThisHostNamesThisHost) {
-    auto const access = guest_access(with_run({}, {leg_of_train()}), u1, 8472).value();
+    auto const access = guest_access(with_run({}, {interface_of_train()}), u1, 8472).value();
     EXPECT_EQ(to_string(access.attachments.at(0).responder), "192.168.100.3");
     EXPECT_EQ(access.permits.at(0).host_netdev, "enp1s0.100");
     EXPECT_EQ(access.permits.at(0).path, TestPath::internal_switch);
     EXPECT_EQ(access.attachments.at(0).dscp, 26);
     EXPECT_EQ(access.permits.at(0).dscp, 26);
     EXPECT_TRUE(access.remotes.empty());
-    EXPECT_TRUE(guest_access(with_run({}, {}), u1, 8472)->permits.empty()) << "no leg";
+    EXPECT_TRUE(guest_access(with_run({}, {}), u1, 8472)->permits.empty()) << "no interface";
 }
 
 TEST(GuestAccess, ARunOfAnotherHostNamesThatHost) {

@@ -61,7 +61,7 @@ TEST(CheckPeer, ALearntNeighbourIsNotEnough) {
     EXPECT_THAT(kernel.refusal(), HasSubstr("no permanent neighbour entry"));
 }
 
-TEST(CheckPeer, TheRouteMustBeTheLegs) {
+TEST(CheckPeer, TheRouteMustBeTheInterfaces) {
     Kernel kernel;
     kernel.routes[0].ifindex = 9;
     EXPECT_THAT(kernel.refusal(), HasSubstr("another host route to 192.168.100.10"));

@@ -25,7 +25,7 @@ HypervisorView view_of(std::vector<VmInfo> vms) {
     return view;
 }
 
-// libvirt, which counts what it is asked.
+// A libvirt that counts its queries.
 class Libvirt final : public Hypervisor {
   public:
     HypervisorView view;
@@ -54,7 +54,7 @@ TEST_F(Identity, IsAnsweredFromWhatIsPublished) {
     EXPECT_THAT(libvirt.asked, IsEmpty());
 }
 
-// The CID is another VM's since, and what is published does not say so yet.
+// The CID has since become another VM's, and the published view does not show it yet.
 TEST_F(Identity, IsAskedForWhereLibvirtToldOfAChangeSince) {
     libvirt.view = view_of({running("b", 3, 5)});
     auto const later = published.observed_at + std::chrono::milliseconds(1);
@@ -109,7 +109,7 @@ TEST_F(Identity, RunsEndWithTheLifeThatTheyWereBegunIn) {
         (*runs)[id].run = "run-" + std::string(id);
         (*runs)[id].started_at = at - std::chrono::seconds(1);
     }
-    (*runs)["a2"].started_at = at;  // for the next life, it may be
+    (*runs)["a2"].started_at = at;  // possibly for the VM's next life
     Snapshot const now{std::make_shared<HostView>(), desired, runs, nullptr};
     EXPECT_THAT(runs_of({{"a", 3}}, now, at), ElementsAre("run-a1"));
     EXPECT_THAT(runs_of({}, now, at), IsEmpty());

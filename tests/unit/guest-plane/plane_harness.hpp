@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A guest plane for tests: hooks are faked, the responder is real (without RDMA, on loopback). One
+// A guest plane for tests: hooks are fakes, the responder is real (without RDMA, on loopback). One
 // for each test, owned by its thread.
 #pragma once
 
@@ -32,7 +32,7 @@ struct Daemon {
     std::vector<Verification> verdicts;
     std::vector<RunTicket> tickets;
     std::string throwing;  // UUID of the VM for which access() has a bug
-    std::string slow;      // UUID of the VM for which it takes until this is changed
+    std::string slow;      // UUID of the VM for which it blocks until this is changed
     std::condition_variable quick;
     std::size_t confirmed = 0;
 };
@@ -54,16 +54,16 @@ inline GuestAttachment attachment(std::string id) {
 
 inline void want_run(GuestAccess& access, std::string const& id, std::string run,
                      std::string nonce) {
-    auto& wanted = *std::ranges::find(access.attachments, id, &GuestAttachment::attachment);
-    wanted.run = run;
-    wanted.nonce = nonce;
+    auto& expected = *std::ranges::find(access.attachments, id, &GuestAttachment::attachment);
+    expected.run = run;
+    expected.nonce = nonce;
     verify::SessionPermit permit;
     permit.attachment = id;
     permit.run = std::move(run);
     permit.nonce = std::move(nonce);
-    permit.vf_mac = wanted.mac;
-    permit.peer_address = wanted.address;
-    permit.host_address = wanted.responder;
+    permit.vf_mac = expected.mac;
+    permit.peer_address = expected.address;
+    permit.host_address = expected.responder;
     permit.rdma = RdmaMode::none;
     access.permits.push_back(permit);
 }

@@ -6,7 +6,7 @@
 namespace vfmgr::plane_test {
 namespace {
 
-// A run of a1 that `target` answers; where, the guest is told in its configuration.
+// Starts a run of a1 that `target` answers; the guest's configuration has its address.
 void want_remote_run(Daemon& daemon, test::ServedResponder const& served,
                      ResponderTarget const& target) {
     auto& access = daemon.access["uuid-a"];
@@ -19,7 +19,7 @@ void want_remote_run(Daemon& daemon, test::ServedResponder const& served,
 struct RemotePlane : Plane {
     test::ServedResponder served;
 
-    void want(ResponderTarget const& target) {
+    void requested(ResponderTarget const& target) {
         change([&](Daemon& d) { want_remote_run(d, served, target); });
     }
     std::string open_session() {
@@ -30,7 +30,7 @@ struct RemotePlane : Plane {
 };
 
 TEST_F(RemotePlane, TheOtherHostsVerdictIsDelivered) {
-    want(served.target());
+    requested(served.target());
     auto session = verify::GuestSession::prepare({config().attachments[0], ""});
     ASSERT_TRUE(session);
     auto const opened = ask("POST", "/guest/v1/sessions", body_of((*session)->request()));
@@ -52,13 +52,13 @@ TEST_F(RemotePlane, TheOtherHostsVerdictIsDelivered) {
 }
 
 TEST_F(RemotePlane, NothingThatAVmReadsHoldsTheToken) {
-    want(served.target());
+    requested(served.target());
     auto const shown = ask("GET", "/guest/v1/config").body + open("r1", "n1").body;
     EXPECT_EQ(shown.find(served.credentials.token), std::string::npos);
 }
 
 TEST_F(RemotePlane, StreamsGoThereToo) {
-    want(served.target());
+    requested(served.target());
     auto const path = "/guest/v1/sessions/" + open_session() + "/streams";
     auto const refused =
         ask("POST", path, body_of(StreamRequest{StreamKind::one_sided, 8, 1, {queue_pair()}, {}}));
@@ -68,7 +68,7 @@ TEST_F(RemotePlane, StreamsGoThereToo) {
 }
 
 TEST_F(RemotePlane, DetachEndsTheSessionThere) {
-    want(served.target());
+    requested(served.target());
     ASSERT_EQ(open("r1", "n1").status, 201);
     change([](Daemon& d) { d.access["uuid-a"] = {}; });
     auto const deadline = std::chrono::steady_clock::now() + seconds(20);
@@ -78,10 +78,10 @@ TEST_F(RemotePlane, DetachEndsTheSessionThere) {
 }
 
 TEST_F(RemotePlane, ANewRunHereEndsTheOldOneThere) {
-    want(served.target());
+    requested(served.target());
     ASSERT_EQ(open("r1", "n1").status, 201);
     {
-        // Without a word to the plane: the guest is faster.
+        // The plane is not notified: the guest is faster.
         std::lock_guard const lock(daemon.mutex);
         daemon.access["uuid-a"] = {};
         daemon.access["uuid-a"].attachments = {attachment("a1")};
@@ -93,7 +93,7 @@ TEST_F(RemotePlane, ANewRunHereEndsTheOldOneThere) {
 }
 
 TEST_F(RemotePlane, AnotherVmHasNoPartInIt) {
-    want(served.target());
+    requested(served.target());
     GuestReport report;
     report.nonce = "n1";
     auto const path = "/guest/v1/sessions/" + open_session() + "/report";
@@ -102,7 +102,7 @@ TEST_F(RemotePlane, AnotherVmHasNoPartInIt) {
 }
 
 TEST_F(RemotePlane, AResponderThatIsGoneIsTheVerdict) {
-    want({{"127.0.0.1", test::free_port()}, served.credentials.fingerprint, "vfr_x"});
+    requested({{"127.0.0.1", test::free_port()}, served.credentials.fingerprint, "vfr_x"});
     EXPECT_EQ(open("r1", "n1").status, 503);
     ASSERT_EQ(verdicts().size(), 1U);
     EXPECT_EQ(verdicts()[0].verdict, Verdict::fail);
@@ -111,7 +111,7 @@ TEST_F(RemotePlane, AResponderThatIsGoneIsTheVerdict) {
 }
 
 TEST_F(RemotePlane, AResponderThatGoesBeforeItsVerdictEndsTheRun) {
-    want(served.target());
+    requested(served.target());
     GuestReport report;
     report.nonce = "n1";
     auto const path = "/guest/v1/sessions/" + open_session() + "/report";

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may ask the guest plane, how often, and how long it waits for a change.
+// Access to the guest plane: which peers, how often, and how long a query waits for a change.
 #include "tests/fakes/fake_clock.hpp"
 #include "tests/unit/guest-plane/plane_harness.hpp"
 
 namespace vfmgr::plane_test {
 namespace {
 
-// --- who may ask ------------------------------------------------------------------------------
+// --- access -----------------------------------------------------------------------------------
 
 TEST_F(Plane, AnUnprivilegedProcessInTheVmIsRefused) {
     auto const response = ask("GET", "/guest/v1/config", {}, http::VsockPeer{cid_a, 1024});
@@ -72,7 +72,7 @@ TEST_F(Plane, AVmThatAsksTooOftenWaits) {
     EXPECT_EQ(ask("GET", "/guest/v1/config").status, 200);
     EXPECT_EQ(ask("GET", "/guest/v1/config").status, 200);
     EXPECT_EQ(ask("GET", "/guest/v1/config").status, 503);
-    // Others are not concerned.
+    // Other VMs are not affected.
     EXPECT_EQ(ask("GET", "/guest/v1/config", {}, http::VsockPeer{cid_b, 1}).status, 200);
 }
 
@@ -102,7 +102,7 @@ TEST_F(Plane, AVmThatFloodsHoldsNobodyUp) {
     EXPECT_LE(answered, limits.jobs.waiting_each_max + limits.jobs.at_work_each_max);
 }
 
-// The VM that it came from has stopped, and another has its CID.
+// The VM that sent it has stopped, and another has its CID.
 TEST_F(Plane, WhatAStoppedVmAskedIsNotDone) {
     change([](Daemon& d) { d.slow = "uuid-a"; });
     std::vector<std::future<http::Response>> asked;
@@ -158,7 +158,7 @@ TEST_F(Plane, ALongPollIsAnsweredByTheChange) {
                         {},
                         {},
                         http::VsockPeer{cid_a, 700}});
-    // Somebody else's change does not concern it.
+    // Another VM's change does not affect it.
     change([](Daemon& d) { d.access["uuid-b"].attachments.clear(); });
     EXPECT_EQ(answer.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
     change([](Daemon& d) { d.access["uuid-a"].attachments.clear(); });
@@ -193,7 +193,7 @@ TEST_F(Plane, StrangeWaitsAreRefused) {
             << wait;
 }
 
-// Polls come in while others are looked at: the limit counts those, too. The plane's threads take
+// Polls come in while others are examined: the limit counts those, too. The plane's threads take
 // polls that are sent at once in any order; each of the last three is sent when all before wait.
 TEST_F(Plane, TooManyLongPollsPushOutTheOldest) {
     limits.waiting_per_vm_max = 2;

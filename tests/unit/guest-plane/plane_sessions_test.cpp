@@ -9,10 +9,10 @@ namespace {
 
 TEST_F(Plane, ARunIsProvedAndItsVerdictDelivered) {
     change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
-    auto const wanted = config().attachments[0];
-    EXPECT_EQ(wanted.run, "r1");
-    EXPECT_EQ(wanted.nonce, "n1");
-    auto session = verify::GuestSession::prepare({wanted, ""});
+    auto const expected = config().attachments[0];
+    EXPECT_EQ(expected.run, "r1");
+    EXPECT_EQ(expected.nonce, "n1");
+    auto session = verify::GuestSession::prepare({expected, ""});
     ASSERT_TRUE(session);
     auto const opened = ask("POST", "/guest/v1/sessions", body_of((*session)->request()));
     ASSERT_EQ(opened.status, 201) << opened.body;
@@ -92,7 +92,7 @@ TEST_F(Plane, AVmThatStopsLosesItsSessionAndItsPoll) {
                       http::VsockPeer{cid_a, 700}});
     EXPECT_EQ(poll.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
     EXPECT_TRUE(plane->guest_waits("uuid-a"));
-    // Its next life has the same UUID and CID.
+    // The VM's next life has the same UUID and CID.
     change([](Daemon& d) { d.vms[cid_a] = {"uuid-a", "a", 5}; });
     ASSERT_EQ(poll.wait_for(seconds(20)), std::future_status::ready);
     EXPECT_EQ(poll.get().status, 404);
@@ -103,7 +103,7 @@ TEST_F(Plane, AVmThatStopsLosesItsSessionAndItsPoll) {
     EXPECT_FALSE(plane->guest_waits("uuid-a")) << "its next life may have no vf-guest";
 }
 
-// What is known of the VMs may be older than the VM: libvirt is asked before anything changes.
+// The cached view of the VMs may be older than the VM: libvirt is queried before anything changes.
 TEST_F(Plane, OnlyAChangeAsksWhoItIsOnceMore) {
     config();
     ask("GET", "/guest/v1/topology");
@@ -149,7 +149,7 @@ TEST_F(Plane, DetachEndsTheSession) {
     EXPECT_EQ(responder->sessions(), 0U);
 }
 
-// The change is seen before the session is there: nobody would look again.
+// The change is observed before the session exists: no later observation would end it.
 TEST_F(Plane, DetachWhileASessionOpensEndsIt) {
     change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
     plane.reset();
@@ -185,7 +185,7 @@ TEST_F(Plane, WhoHasToWaitIsToldItsTurnAndFailsNothing) {
         EXPECT_EQ(from_json_text<Turn>(answer.body)->position, 1U);
     }
     EXPECT_TRUE(verdicts().empty());
-    // One of a version without turns would read the turn as an offer.
+    // A guest of a version without turns would read the turn as an offer.
     SessionRequest const request{"a1", "r1", "n1", queue_pair()};
     auto const older = send({"POST",
                              "/guest/v1/sessions",
@@ -231,17 +231,17 @@ TEST_F(Plane, AHostThatCantOpenASessionIsTheVerdict) {
 TEST_F(Plane, AManualRunIsForWhoAskedForIt) {
     auto const started = ask("POST", "/guest/v1/attachments/a1/runs");
     ASSERT_EQ(started.status, 201) << started.body;
-    auto const wanted = from_json_text<GuestAttachment>(started.body).value();
-    ASSERT_TRUE(wanted.run);
-    EXPECT_NE(wanted.nonce, "");
-    // The resident vf-guest does not see it, so it does not do it too.
+    auto const expected = from_json_text<GuestAttachment>(started.body).value();
+    ASSERT_TRUE(expected.run);
+    EXPECT_NE(expected.nonce, "");
+    // The resident vf-guest does not get the run, so it does not do it too.
     EXPECT_FALSE(config().attachments[0].run);
     EXPECT_EQ(config().attachments[0].nonce, "");
-    EXPECT_EQ(open(*wanted.run, wanted.nonce).status, 201);
+    EXPECT_EQ(open(*expected.run, expected.nonce).status, 201);
     EXPECT_EQ(ask("POST", "/guest/v1/attachments/none/runs").status, 404);
 }
 
-// A VM that asks for runs of what it has not pushes nobody's out.
+// A VM that requests runs of attachments it does not have displaces no other VM's run.
 TEST_F(Plane, AManualRunStaysHiddenWhateverAnotherVmAsksFor) {
     ASSERT_EQ(ask("POST", "/guest/v1/attachments/a1/runs").status, 201);
     for (int i = 0; i < 300; ++i)

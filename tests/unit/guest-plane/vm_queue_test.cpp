@@ -30,7 +30,7 @@ TEST(VmQueue, ServesOneOfEachVmInTurn) {
     EXPECT_EQ(queue.tracked(), 0U);
 }
 
-// However much it asks: between two of its own comes one of each other.
+// However many requests a VM sends: between two of its own, each other VM gets one.
 TEST(VmQueue, WhoAsksMuchWaitsBehindItself) {
     Queue queue({.waiting_each_max = 1000, .at_work_each_max = 2});
     for (int i = 0; i < 1000; ++i) ASSERT_TRUE(queue.push(3, i));
@@ -76,7 +76,7 @@ TEST(VmQueue, ForgetsWhatAStoppedVmAsked) {
     EXPECT_FALSE(queue.take());
     queue.done(3);
     EXPECT_EQ(queue.tracked(), 0U);
-    queue.drop(4);  // which asked nothing
+    queue.drop(4);  // a VM with no requests
     EXPECT_EQ(queue.tracked(), 0U);
 }
 

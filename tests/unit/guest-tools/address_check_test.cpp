@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A veth pair stands for the VF and the network; what is at its far end answers ARP by itself.
+// A veth pair stands for the VF and the network; its far end answers ARP by itself.
 #include "guest-tools/net/address_check.hpp"
 
 #include "guest-tools/net/configure.hpp"
@@ -58,7 +58,7 @@ TEST_F(AddressCheck, AnotherOwnerIsNamedByItsMac) {
     });
 }
 
-// Where arp_ignore is 0 the kernel answers at each of its interfaces for every address of its own.
+// With arp_ignore 0 the kernel answers on every interface for all addresses of its own.
 TEST_F(AddressCheck, AnotherNicOfThisMachineIsNoOtherOwner) {
     with_veth([&] {
         ASSERT_TRUE(test::make_veth(*socket_, {"near1", "far1"}));
@@ -75,17 +75,17 @@ TEST_F(AddressCheck, AnAddressThatAnotherMachineHasIsNotSetUp) {
     with_veth([&] {
         at_the_far_end([&] { give("far0"); });
         test::TemporaryFolder const folder;
-        GuestAttachment wanted;
-        wanted.address = address;
-        wanted.rdma = RdmaMode::none;
+        GuestAttachment expected;
+        expected.address = address;
+        expected.rdma = RdmaMode::none;
         auto const set_up = [&] {
-            return configure(wanted, netdev("near0"), StateFolder(folder.path()), soon());
+            return configure(expected, netdev("near0"), StateFolder(folder.path()), soon());
         };
         auto const taken = set_up();
         ASSERT_FALSE(taken);
         EXPECT_EQ(taken.error().problem, Problem::conflict);
         EXPECT_FALSE(checked()) << "near0 has not got it";
-        wanted.run = "a run, which asks by itself";
+        expected.run = "a run, which asks by itself";
         EXPECT_TRUE(set_up());
     });
 }

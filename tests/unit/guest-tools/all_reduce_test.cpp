@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The all-reduce over two GPUs that stand in, in this process and, as it is run, in one of its own.
+// The all-reduce over two stand-in GPUs, in this process and, as in production, in one of its own.
 #include "guest-tools/gpu/all_reduce.hpp"
 
 #include <gmock/gmock.h>
@@ -33,10 +33,10 @@ void set_nccl(std::string const& personality) {
 class AllReduceHere : public testing::Test {
   protected:
     TestResult run(std::string const& personality,
-                   AllReduceWish const& wish = {mebibyte, STANDIN_NCCL}) {
+                   AllReduceOptions const& options = {mebibyte, STANDIN_NCCL}) {
         set_nccl(personality);
         std::vector<TestResult> results;
-        all_reduce(*standin_.cuda, gpus_, wish,
+        all_reduce(*standin_.cuda, gpus_, options,
                    {[this](std::string const& step) { steps_.push_back(step); },
                     [&](TestResult const& result) { results.push_back(result); }});
         EXPECT_EQ(results.size(), 1U);
@@ -90,7 +90,7 @@ TEST_F(AllReduceHere, PassesWhereEverySumIsRight) {
     EXPECT_GT(result.figures.at("algbw_gb_per_s"), 0);
     // 2 (n - 1) / n of it, and n is 2.
     EXPECT_EQ(result.figures.at("busbw_gb_per_s"), result.figures.at("algbw_gb_per_s"));
-    // Two ways of each size, and the measured one, on two GPUs.
+    // Two ways for each size, and the measured one, on two GPUs.
     EXPECT_EQ(result.bytes_checked, 2 * (2 * (4 + 4096 + 262'148) + 3 * mebibyte));
     EXPECT_EQ(result.mismatches, 0U);
     EXPECT_EQ(free_of(0), before);
@@ -180,7 +180,7 @@ TestResult in_process(std::string const& personality, std::chrono::seconds step_
     set_nccl(personality);
     StandinGpu const standin("two");
     auto const result = test_all_reduce(*standin.cuda, {.program = {VF_GUEST, all_reduce_command},
-                                                        .wish = {mebibyte, nccl_library},
+                                                        .options = {mebibyte, nccl_library},
                                                         .step_max = step_max});
     EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a process is left";
     return result;
@@ -203,7 +203,7 @@ TEST(AllReduceProcess, OfOneGpuIsNotApplicable) {
 }
 
 TEST(AllReduceProcess, ThatHangsIsEndedAndSaysWhere) {
-    // Long enough for a busy machine to come as far as where it hangs.
+    // Long enough for a busy machine to reach the point where it hangs.
     constexpr std::chrono::seconds enough{5};
     auto const making = in_process("hangs", enough);
     EXPECT_EQ(making.verdict, Verdict::fail);
@@ -245,7 +245,7 @@ struct Answer {
 Answer gpu_test(std::string const& gpus, std::string const& nccl, std::string const& options) {
     set_nccl(nccl);
     ::setenv("VFMGR_STANDIN_GPU", gpus.c_str(), 1);
-    // What NCCL says then must not end up in the document.
+    // NCCL's output of this level must not end up in the document.
     ::setenv("NCCL_DEBUG", "INFO", 1);
     auto const command = std::string(VF_GUEST " gpu test --size 65536 --rounds 1 ") + options;
     auto* const pipe = ::popen(command.c_str(), "re");

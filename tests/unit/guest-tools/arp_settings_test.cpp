@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two NICs of one machine on one network: what each says by ARP. A veth pair is a NIC and its wire.
+// Two NICs of one machine on one network: what each sends by ARP. A veth is a NIC and its wire.
 #include "guest-tools/net/arp_settings.hpp"
 
 #include <arpa/inet.h>
@@ -23,7 +23,7 @@ using testing::HasSubstr;
 
 class Arp : public test::TwoNics {
   protected:
-    // Who says on this wire that the address is its own; empty when nobody does.
+    // Returns which NIC claims the address on this wire; empty when none does.
     std::string who_answers(std::string const& wire, IpAddress const& address) {
         auto const free = check_unclaimed(address, netdev(wire), {});
         return free ? std::string() : free.error().detail;
@@ -47,7 +47,7 @@ TEST_F(Arp, OnlyTheNicThatHasTheAddressAnswers) {
     });
 }
 
-// The sender in the next ARP packet that `nic` sends when something from `from` must leave by it.
+// Checks the sender address in `nic`'s ARP query when a packet from `from` must leave by it.
 bool asks_as(std::string const& nic, int wire, IpAddress const& from, IpAddress const& sender) {
     FileDescriptor const seen(::socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, htons(ETH_P_ARP)));
     sockaddr_ll where{};

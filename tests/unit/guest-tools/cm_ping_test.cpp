@@ -12,7 +12,7 @@ using testing::IsEmpty;
 struct CmPing : testing::Test {
     std::vector<StreamRequest> asked;
     std::vector<std::string> closed;
-    std::vector<CmWish> pinged;
+    std::vector<CmOptions> pinged;
     std::optional<Error> refusal;
 
     Measured run(CmPinger const& pinger) {
@@ -25,13 +25,13 @@ struct CmPing : testing::Test {
                                   return offer;
                               },
                               [this](std::string const& stream) { closed.push_back(stream); }};
-        CmWish wish;
+        CmOptions wish;
         wish.own.ifname = "enp7s0";
         wish.message_bytes = 100;
         return cm_ping(pinger, host, wish, {});
     }
     Measured run() {
-        return run([this](CmWish const& wish, Deadline) {
+        return run([this](CmOptions const& wish, Deadline) {
             pinged.push_back(wish);
             return measured("by another name");
         });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A veth stands for the VF: all but its RDMA device.
+// A veth stands in for the VF, except for its RDMA device.
 #include "guest-tools/net/configure.hpp"
 
 #include <gmock/gmock.h>
@@ -19,13 +19,13 @@ using testing::IsEmpty;
 class Configure : public test::TwoNics {
   protected:
     GuestAttachment wish(std::string const& name, IpAddress const& address) {
-        GuestAttachment wanted;
-        wanted.attachment = "of-" + name;
-        wanted.mac = *netdev(name).mac;
-        wanted.address = address;
-        wanted.mtu = 9000;
-        wanted.rdma = RdmaMode::none;
-        return wanted;
+        GuestAttachment expected;
+        expected.attachment = "of-" + name;
+        expected.mac = *netdev(name).mac;
+        expected.address = address;
+        expected.mtu = 9000;
+        expected.rdma = RdmaMode::none;
+        return expected;
     }
     Result<Configured> configured(std::string const& name, IpAddress const& address) {
         EXPECT_TRUE(change_netdev(*socket_, "far" + name.substr(4),
@@ -42,7 +42,7 @@ class Configure : public test::TwoNics {
         ArpSettings arp;
         bool operator==(Seen const&) const = default;
     };
-    Seen look(std::string const& name) {
+    Seen collect_facts(std::string const& name) {
         NlRequest request(RTM_GETRULE, NLM_F_DUMP);
         request.header(rtmsg{});
         Seen seen{{}, {}, read_arp_settings("/proc", name).value()};
@@ -60,33 +60,33 @@ class Configure : public test::TwoNics {
 
 TEST_F(Configure, SetsUpAndLeavesNothing) {
     with_two_wires([&] {
-        auto const before = look("near0");
+        auto const before = collect_facts("near0");
         auto const done = configured("near0", first_address);
         ASSERT_TRUE(done) << done.error().detail;
         EXPECT_TRUE(done->complete);
         EXPECT_THAT(state_.load(), testing::ElementsAre(*done));
         EXPECT_EQ(netdev("near0").mtu, 9000U);
-        auto const during = look("near0");
+        auto const during = collect_facts("near0");
         EXPECT_THAT(during.addresses, Contains(at("near0", first_address)));
         EXPECT_EQ(during.arp, arp_settings_of_vf);
         EXPECT_EQ(during.rules.size(), before.rules.size() + 1);
         EXPECT_EQ(done->arp_before, before.arp);
 
         ASSERT_TRUE(clean_up(*done, state_, soon()));
-        EXPECT_EQ(look("near0"), before);
+        EXPECT_EQ(collect_facts("near0"), before);
         EXPECT_FALSE(netdev("near0").up);
         EXPECT_THAT(state_.load(), IsEmpty());
     });
 }
 
-// As udev does, after the netdev was seen.
+// As udev does, after the netdev was observed.
 TEST_F(Configure, ANetdevThatWasRenamedMeanwhileIsFound) {
     with_two_wires([&] {
         auto seen = netdev("near0");
         seen.name = "eth0";
-        auto wanted = wish("near0", first_address);
-        wanted.mtu = 1500;
-        auto const done = configure(wanted, seen, state_, soon());
+        auto expected = wish("near0", first_address);
+        expected.mtu = 1500;
+        auto const done = configure(expected, seen, state_, soon());
         ASSERT_TRUE(done) << done.error().detail;
         EXPECT_EQ(done->ifname, "near0");
         EXPECT_EQ(read_arp_settings("/proc", "near0"), arp_settings_of_vf);
@@ -97,24 +97,24 @@ TEST_F(Configure, TheSecondVfOfANetworkLeavesTheFirstAlone) {
     with_two_wires([&] {
         auto const first = configured("near0", first_address);
         ASSERT_TRUE(first) << first.error().detail;
-        auto const alone = look("near0");
+        auto const alone = collect_facts("near0");
         auto const second = configured("near1", second_address);
         ASSERT_TRUE(second) << second.error().detail;
         ASSERT_TRUE(clean_up(*second, state_, soon()));
-        EXPECT_EQ(look("near0"), alone);
+        EXPECT_EQ(collect_facts("near0"), alone);
         EXPECT_THAT(state_.load(), testing::ElementsAre(*first));
     });
 }
 
 TEST_F(Configure, ANetdevThatHasGoneLeavesNoRule) {
     with_two_wires([&] {
-        auto const before = look("near1").rules;
+        auto const before = collect_facts("near1").rules;
         auto const done = configured("near0", first_address);
         ASSERT_TRUE(done) << done.error().detail;
         ASSERT_TRUE(delete_netdev(*socket_, netdev("near0"), soon()));
-        EXPECT_NE(look("near1").rules, before);
+        EXPECT_NE(collect_facts("near1").rules, before);
         ASSERT_TRUE(clean_up(*done, state_, soon()));
-        EXPECT_EQ(look("near1").rules, before);
+        EXPECT_EQ(collect_facts("near1").rules, before);
     });
 }
 

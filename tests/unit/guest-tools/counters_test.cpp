@@ -23,50 +23,51 @@ struct Sysfs {
         std::ofstream(path) << count << "\n";
     }
     [[nodiscard]] std::vector<Counter> read() const {
-        return read_counters({"leg", "rxe0"}, folder.file(""));
+        return read_counters({"interface", "rxe0"}, folder.file(""));
     }
 };
 
 TEST(Counters, AreThoseOfTheDeviceAndOfWhatItLiesOn) {
     Sysfs const sysfs;
-    sysfs.write("class/net/leg/statistics/rx_dropped", 3);
-    sysfs.write("class/net/leg/statistics/rx_packets", 1000);
-    sysfs.write("class/net/leg/lower_pf0/ifindex", 2);
+    sysfs.write("class/net/interface/statistics/rx_dropped", 3);
+    sysfs.write("class/net/interface/statistics/rx_packets", 1000);
+    sysfs.write("class/net/interface/lower_pf0/ifindex", 2);
     sysfs.write("class/net/pf0/statistics/rx_crc_errors", 4);
     sysfs.write("class/net/other/statistics/rx_dropped", 5);
     sysfs.write("class/infiniband/rxe0/ports/1/hw_counters/out_of_seq_request", 6);
     EXPECT_THAT(sysfs.read(),
-                ElementsAre(Counter{CounterSource::netdev, "leg", "rx_dropped", 3},
+                ElementsAre(Counter{CounterSource::netdev, "interface", "rx_dropped", 3},
                             Counter{CounterSource::netdev, "pf0", "rx_crc_errors", 4},
                             Counter{CounterSource::rdma, "rxe0", "out_of_seq_request", 6}));
 }
 
 TEST(Counters, GrowFromBefore) {
-    Counter const dropped{CounterSource::netdev, "leg", "rx_dropped", 3};
+    Counter const dropped{CounterSource::netdev, "interface", "rx_dropped", 3};
     auto more = dropped;
     more.count = 10;
-    Counter const ingress{CounterSource::qdisc, "leg", "ingress", 7};
+    Counter const ingress{CounterSource::qdisc, "interface", "ingress", 7};
     EXPECT_THAT(growth({dropped}, {dropped}), IsEmpty());
-    EXPECT_THAT(growth({more}, {dropped}), IsEmpty());  // made anew meanwhile
+    EXPECT_THAT(growth({more}, {dropped}), IsEmpty());  // recreated meanwhile
     EXPECT_THAT(growth({dropped}, {more, ingress}),
-                ElementsAre(Counter{CounterSource::netdev, "leg", "rx_dropped", 7}, ingress));
+                ElementsAre(Counter{CounterSource::netdev, "interface", "rx_dropped", 7}, ingress));
 }
 
 TEST(Losses, AreNamedWithSideAndRemedy) {
     auto const losses =
-        explain_losses({{CounterSource::qdisc, "leg", "ingress", 812}}, Judge::host);
+        explain_losses({{CounterSource::qdisc, "interface", "ingress", 812}}, Judge::host);
     ASSERT_EQ(losses.size(), 1U);
     EXPECT_EQ(losses[0].side, Judge::host);
-    EXPECT_EQ(losses[0].detail,
-              "on the host tc dropped 812 packets on leg (qdisc ingress): a rate is limited there");
-    EXPECT_THAT(losses[0].remedy, HasSubstr("tc -s filter show dev leg ingress"));
+    EXPECT_EQ(
+        losses[0].detail,
+        "on the host tc dropped 812 packets on interface (qdisc ingress): a rate is limited there");
+    EXPECT_THAT(losses[0].remedy, HasSubstr("tc -s filter show dev interface ingress"));
 }
 
 // A guest may report any name.
 TEST(Losses, WhatIsNotKnownIsNone) {
-    EXPECT_THAT(explain_losses({{CounterSource::netdev, "leg", "rx_packets", 9},
+    EXPECT_THAT(explain_losses({{CounterSource::netdev, "interface", "rx_packets", 9},
                                 {CounterSource::rdma, "rxe0", "duplicate_request", 9},
-                                {CounterSource::qdisc, "leg", "tbf", 0}},
+                                {CounterSource::qdisc, "interface", "tbf", 0}},
                                Judge::guest),
                 IsEmpty());
 }

@@ -84,7 +84,7 @@ TEST(Ticks, AreAClockWhenBothHalvesSayTheSame) {
     EXPECT_DOUBLE_EQ(tick_nanoseconds(marks).value(), 1.0 / 3);
     marks[3].nanoseconds = 3010;  // 0.5 % off
     EXPECT_TRUE(tick_nanoseconds(marks));
-    marks[3].nanoseconds = 3200;  // the CPU has changed its pace
+    marks[3].nanoseconds = 3200;  // the CPU has changed its clock rate
     EXPECT_FALSE(tick_nanoseconds(marks));
 }
 

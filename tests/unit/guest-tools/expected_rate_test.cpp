@@ -19,7 +19,7 @@ void write(test::TemporaryFolder const& folder, std::string const& file, char co
     std::ofstream(path) << text << "\n";
 }
 
-// A 100 Gbit/s NIC in a slot of 8 GT/s x16, over a switch.
+// A 100 Gbit/s NIC in a slot of 8 GT/s x16, behind a switch.
 PathFacts connectx() {
     PathFacts facts;
     facts.path = TestPath::wire;
@@ -39,11 +39,11 @@ TestResult bandwidth(char const* name, double mbps, double message_bytes = 65536
 
 TEST(ExpectedRate, IsReadFromTheNetdevBelowAVlanDevice) {
     test::TemporaryFolder const sysfs;
-    write(sysfs, "class/net/leg/lower_pf0/ifindex", "2");
+    write(sysfs, "class/net/interface/lower_pf0/ifindex", "2");
     write(sysfs, "class/net/pf0/speed", "100000");
     write(sysfs, "class/net/pf0/device/current_link_speed", "8.0 GT/s PCIe");
     write(sysfs, "class/net/pf0/device/current_link_width", "16");
-    auto const facts = read_path("leg", sysfs.file(""));
+    auto const facts = read_path("interface", sysfs.file(""));
     EXPECT_EQ(facts.port_mbps, 100'000U);
     EXPECT_EQ(facts.pcie, (PcieLink{8, 16}));
 }

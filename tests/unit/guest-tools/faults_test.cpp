@@ -102,7 +102,7 @@ constexpr KnownEvent known_events[] = {
     {"NoNeighbour", RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT, "does not resolve", "ip neigh"},
     {"NoHost", RDMA_CM_EVENT_ADDR_ERROR, -EHOSTUNREACH, "does not resolve", "ip neigh"},
     {"NoNetwork", RDMA_CM_EVENT_ADDR_ERROR, -ENETUNREACH, "does not resolve", "ip route get"},
-    // librdmacm makes it of a device that it does not find by its node GUID.
+    // librdmacm reports this for a device that it does not find by its node GUID.
     {"NoDevice", RDMA_CM_EVENT_ADDR_ERROR, -1, "node GUID is zero", "ibv_devinfo -v"},
     {"NoRoute", RDMA_CM_EVENT_ROUTE_ERROR, -EINVAL, "too small an MTU", "ip link show"},
     {"Silent", RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, "does not answer", "cma_roce_mode"},

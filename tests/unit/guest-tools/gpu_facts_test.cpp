@@ -24,7 +24,7 @@ checks::Facts bundle(std::string const& name) {
     return checks::from_bundle(text.str()).value();
 }
 
-// The stand-in's GPU, put into the place of the bundle's first.
+// Puts the stand-in's GPU in the place of the bundle's first.
 GpuInfo joined(StandinGpu const& standin, checks::Facts const& facts) {
     auto const machine = checks::read_machine(facts);
     auto gpu = standin.gpu;
@@ -57,7 +57,7 @@ TEST(GpuFacts, AreThoseOfTheAttributes) {
                       HasSubstr("none with RDMA in hardware")));
 }
 
-// A limit of the product: named politely, decided by no name.
+// A limit of the product: reported politely, and not decided by any name.
 TEST(GpuFacts, OfAGeForceAreNoFault) {
     auto const info = joined(StandinGpu("geforce"), bundle("gpu-guest-without-nic"));
     EXPECT_EQ(info.route, GpuRoute::not_offered);
@@ -98,7 +98,7 @@ TEST(GpuFacts, OfAnOldDriverAreAbsentAndNotZero) {
     EXPECT_NE(info.route, GpuRoute::not_offered) << "an old driver knows nothing of it";
 }
 
-TEST(GpuFacts, NameTheLibraryThatIsMissingAndItsCure) {
+TEST(GpuFacts, NameTheLibraryThatIsMissingAndItsRemedy) {
     auto const none = Cuda::open("libcuda-of-nobody.so.1");
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().problem, Problem::not_found);
@@ -145,7 +145,7 @@ TEST(ChooseGpu, TakesTheNearestThatOffersIt) {
 }
 
 // Eight NICs, and two GPUs that are put beside the first and the fourth: which of the two is near
-// depends on who asks.
+// depends on the NIC.
 TEST(GpuFacts, AsSeenFromANic) {
     StandinGpu const standin;
     auto facts = bundle("h100-class");

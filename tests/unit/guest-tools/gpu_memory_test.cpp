@@ -42,7 +42,7 @@ TEST_P(GpuMemoryOf, ComesBack) {
 }
 
 TEST_P(GpuMemoryOf, ThatDoesNotFitIsRefusedAndLeavesNothing) {
-    // Addresses are there for the first, and for the second not even those.
+    // The first size has addresses but no memory; the second has not even addresses.
     for (auto const bytes : {free_ + 2 * mebibyte, std::size_t{1} << 50U}) {
         auto const none = GpuMemory::allocate(context_, GetParam(), bytes);
         ASSERT_FALSE(none) << bytes;
@@ -90,7 +90,7 @@ TEST_P(GpuMemoryOf, TellsDamageByItsPlace) {
     EXPECT_EQ(intact.chunks_wrong, 0U);
     EXPECT_EQ(intact.detail, "");
 
-    // What a host would make of the same seed.
+    // The host's result for the same seed.
     std::vector<std::byte> bytes(64 * verify::payload_chunk_bytes), expected(bytes.size());
     ASSERT_TRUE(memory.read(0, bytes));
     verify::fill(payload, 100 * verify::payload_chunk_bytes, expected);
@@ -113,19 +113,19 @@ TEST_P(GpuMemoryOf, TellsDamageByItsPlace) {
               "chunk 100 is stale: of epoch 7, expected 8");
 }
 
-// As the NIC that stands in judges it (tests/standin/nic.cpp).
+// As the stand-in NIC judges it (tests/standin/nic.cpp).
 TEST_P(GpuMemoryOf, IsToBeFoundInItsExportAtTheOffset) {
     auto const page = host_page_bytes();
     auto const memory = GpuMemory::allocate(context_, GetParam(), mebibyte).value();
-    auto const wanted = memory.range().address + page + 100;
-    auto const made = export_dma_buf(context_, {wanted, 2 * page}).value();
+    auto const expected = memory.range().address + page + 100;
+    auto const made = export_dma_buf(context_, {expected, 2 * page}).value();
     auto const descriptor = made.descriptor.get();
-    EXPECT_TRUE(standin::holds(descriptor, made.range.offset, 2 * page, wanted));
-    EXPECT_FALSE(standin::holds(descriptor, 0, 2 * page, wanted));
-    EXPECT_FALSE(standin::holds(descriptor, made.range.offset + page, page, wanted));
-    EXPECT_FALSE(standin::holds(descriptor, made.range.offset, 3 * page, wanted)) << "too long";
+    EXPECT_TRUE(standin::holds(descriptor, made.range.offset, 2 * page, expected));
+    EXPECT_FALSE(standin::holds(descriptor, 0, 2 * page, expected));
+    EXPECT_FALSE(standin::holds(descriptor, made.range.offset + page, page, expected));
+    EXPECT_FALSE(standin::holds(descriptor, made.range.offset, 3 * page, expected)) << "too long";
     std::size_t const all = ~std::size_t{0};
-    EXPECT_FALSE(standin::holds(descriptor, all, 2, wanted)) << "its end is past the last number";
+    EXPECT_FALSE(standin::holds(descriptor, all, 2, expected)) << "its end is past the last number";
     auto const other = GpuMemory::allocate(context_, GetParam(), mebibyte).value();
     EXPECT_FALSE(standin::holds(descriptor, 0, page, other.range().address));
 }

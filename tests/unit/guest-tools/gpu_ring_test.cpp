@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream's ring in the memory of a GPU that stands in, over UDP: there is no RDMA device where
-// unit tests run (the scenario stream has one).
+// A stream's ring in the memory of a stand-in GPU, over UDP: there is no RDMA device where unit
+// tests run (the scenario stream has one).
 #include "guest-tools/gpu/gpu_ring.hpp"
 
 #include <gmock/gmock.h>
@@ -72,7 +72,7 @@ TEST(GpuRing, CountsWhatTheGpuFindsInItsSlots) {
     EXPECT_EQ(sum.foreign, 2U);
 }
 
-// A batch goes by one copy for what lies together, whatever the stage's end and the ring's are.
+// A batch makes one copy per contiguous range, wherever the stage and the ring end.
 TEST(GpuRing, LongerThanAStage) {
     auto const rings = open_rings();
     constexpr std::uint32_t count = 300;
@@ -83,7 +83,7 @@ TEST(GpuRing, LongerThanAStage) {
         std::vector<Arrival> arrived;
         for (auto slot = from; slot < to; ++slot) {
             std::ranges::copy(packet(number++, 64), ring->slot(slot).bytes.begin());
-            if (slot % 50 != 7) arrived.push_back({slot, 64});  // one that was longer, say
+            if (slot % 50 != 7) arrived.push_back({slot, 64});  // e.g. one that was too long
         }
         ASSERT_TRUE(ring->take(arrived, tally));
     }
@@ -150,11 +150,11 @@ Result<stream::Summary> streamed(std::string const& personality) {
     std::promise<std::uint16_t> ready;
     stream::RingPlace told;
     auto received = std::async(std::launch::async, [&] {
-        stream::ReceiveWish wish;
+        stream::ReceiveOptions wish;
         wish.local = here;
         wish.port = 0;
         wish.time = 20s;
-        wish.ring.chunks = 10;  // and so it comes around
+        wish.ring.chunks = 10;  // so it wraps around
         wish.rings = rings.get();
         stream::ReceiveEvents events;
         events.ready = [&](std::uint16_t port) { ready.set_value(port); };
@@ -162,7 +162,7 @@ Result<stream::Summary> streamed(std::string const& personality) {
                            stream::RingPlace const& ring) { told = ring; };
         return stream::receive(wish, events, -1);
     });
-    stream::SendWish wish;
+    stream::SendOptions wish;
     wish.to = here;
     wish.port = ready.get_future().get();
     wish.packet_bytes = 251;
@@ -187,7 +187,7 @@ TEST(GpuRing, LosesNothingOverUdp) {
     }
 }
 
-// Main memory has it whole: what counts is what the GPU finds.
+// Main memory has it whole: what the GPU finds counts.
 TEST(GpuRing, APacketThatIsDamagedInTheGpuIsLost) {
     auto const sum = streamed("damaged");
     ASSERT_TRUE(sum) << sum.error().detail;

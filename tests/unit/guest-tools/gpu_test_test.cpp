@@ -37,7 +37,7 @@ TestResult const& named(GpuTestReport const& report, std::string const& name) {
     throw std::runtime_error("no test " + name);
 }
 
-// What -o json prints: scripts read it.
+// Scripts read the output of -o json.
 template <class T>
 void expect_golden(std::string const& name) {
     std::ifstream file(VFMGR_REPOSITORY "/tests/unit/guest-tools/" + name + ".json");
@@ -99,7 +99,7 @@ TEST(GpuTest, DoesWhatAnOldDriverCan) {
     EXPECT_EQ(named(report, "payload_plain").verdict, Verdict::pass);
 }
 
-// Attributes are necessary, and not sufficient.
+// Attributes are necessary, but not sufficient.
 TEST(GpuTest, FailsWhereTheDriverOnlySaysThatItExports) {
     auto const report = report_of("refused");
     EXPECT_EQ(report.verdict, Verdict::fail);

@@ -10,7 +10,7 @@
 namespace vfmgr::guest {
 namespace {
 
-// A host that has lent nothing, and counts how often it is asked.
+// A host that has attached nothing, and counts its requests.
 class QuietHost {
   public:
     QuietHost() {
@@ -35,7 +35,7 @@ class QuietHost {
     http::Server server_{http::Limits{}};
 };
 
-// Several verifications at once have a client each, and the host counts what the VM asks.
+// Several verifications at once have a client each, and the host limits the VM's requests in total.
 TEST(HostClient, CopiesTogetherAskNoFasterThanTheHostAllows) {
     QuietHost const host;
     HostClient first(host.target());

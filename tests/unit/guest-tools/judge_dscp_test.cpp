@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a report says about the class of traffic that was tested. Whether the run passed is no
-// matter here.
+// A report's statement about the tested traffic class. Whether the run passed does not matter here.
 #include <gmock/gmock.h>
 
 #include "guest-tools/verify/judge.hpp"
@@ -15,8 +14,8 @@ using testing::StartsWith;
 
 struct JudgeDscp : testing::Test {
     SessionPermit permit;  // the network's
-    SessionFacts facts;    // what the host's queue pair had
-    GuestReport report;    // what the VM says of its own
+    SessionFacts facts;    // the host's queue pair's
+    GuestReport report;    // the VM's statement about its own
 
     void SetUp() override {
         permit.dscp = 26;

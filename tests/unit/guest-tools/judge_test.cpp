@@ -63,7 +63,7 @@ Run honest() {
     return run;
 }
 
-// A transfer that went well: what the host saw of it.
+// A transfer that succeeded, as the host recorded it.
 TransferFacts& add_transfer(Run& run) {
     run.report.tests.push_back(claim("transfer"));
     run.report.tests.back().figures = {{"rounds", 6}, {"orders", 24}, {"stale_per_million", 0}};
@@ -97,8 +97,8 @@ TEST(Judge, AnHonestRunPassesByTheHost) {
     EXPECT_EQ(test(verification, "rdma_read").bytes_checked, 4U << 20);
 }
 
-// Figures are the guest's, and so is their failure; what a profile wants and nobody measured is
-// said.
+// Figures are the guest's, and so are their failures; a figure that a profile requires and no test
+// measured is reported.
 TEST(Judge, FiguresAreTheGuestsWord) {
     auto run = honest();
     run.permit.profile = Profile::default_;
@@ -275,7 +275,7 @@ TEST(Judge, ATransferIsTheGuestsToMeasureAndTheHostsToCheck) {
     EXPECT_EQ(passed.verdict, Verdict::pass);
     EXPECT_EQ(passed.by, Judge::guest);
     EXPECT_EQ(passed.figures.at("rounds"), 6);
-    // What the VM found in its own memory is told as it is.
+    // The VM's findings in its own memory are reported unchanged.
     run.report.tests.back().verdict = Verdict::fail;
     run.report.tests.back().detail = "the host wrote to this memory: 64 of 64 bytes differ";
     auto const failed = test(verdict(run), "transfer");
@@ -328,7 +328,7 @@ TEST(Judge, StrangeFiguresAndTestsAreLeftOut) {
     EXPECT_EQ(verification.tests.size(), 6U);
 }
 
-// What tc drops explains a failure; what a NIC drops may.
+// Drops by tc explain a failure; drops by a NIC may.
 TEST(Judge, LossesStandBesideTheVerdict) {
     auto run = honest();
     run.facts.lost = {{CounterSource::netdev, "enp1s0", "rx_dropped", 3},

@@ -24,7 +24,7 @@ class Kept : public testing::Test {
     static constexpr char const* manager_name =
         "etc/NetworkManager/system-connections/vf-guest-3f9c2b1d.nmconnection";
 
-    static GuestAttachment lent_vf() {
+    static GuestAttachment attached_vf() {
         GuestAttachment attachment;
         attachment.attachment = "3f9c2b1d";
         attachment.mac = MacAddress::parse("52:54:00:11:22:33").value();
@@ -61,7 +61,7 @@ class Kept : public testing::Test {
 };
 
 TEST_F(Kept, NothingWhereNeitherServiceRuns) {
-    ASSERT_TRUE(kept_.keep(lent_vf()));
+    ASSERT_TRUE(kept_.keep(attached_vf()));
     EXPECT_THAT(commands_, IsEmpty());
     EXPECT_FALSE(is_there("etc"));
 }
@@ -69,15 +69,15 @@ TEST_F(Kept, NothingWhereNeitherServiceRuns) {
 TEST_F(Kept, NetworkdHearsOfAChangeOnly) {
     runs("systemd/netif/state");
     auto const previous = ::umask(0077);
-    ASSERT_TRUE(kept_.keep(lent_vf()));
+    ASSERT_TRUE(kept_.keep(attached_vf()));
     ::umask(previous);
-    EXPECT_EQ(text(networkd_name), networkd_text(lent_vf()));
+    EXPECT_EQ(text(networkd_name), networkd_text(attached_vf()));
     EXPECT_EQ(mode(networkd_name), 0644U) << "networkd is not root";
     EXPECT_FALSE(is_there(manager_name));
     EXPECT_THAT(taken_commands(), ElementsAre("networkctl reload "));
-    ASSERT_TRUE(kept_.keep(lent_vf()));
+    ASSERT_TRUE(kept_.keep(attached_vf()));
     EXPECT_THAT(taken_commands(), IsEmpty());
-    auto changed = lent_vf();
+    auto changed = attached_vf();
     changed.mtu = 9000;
     ASSERT_TRUE(kept_.keep(changed));
     EXPECT_EQ(text(networkd_name), networkd_text(changed));
@@ -86,8 +86,8 @@ TEST_F(Kept, NetworkdHearsOfAChangeOnly) {
 
 TEST_F(Kept, NetworkManagerUsesItsProfileAtOnce) {
     runs("NetworkManager");
-    ASSERT_TRUE(kept_.keep(lent_vf()));
-    EXPECT_EQ(text(manager_name), network_manager_text(lent_vf()));
+    ASSERT_TRUE(kept_.keep(attached_vf()));
+    EXPECT_EQ(text(manager_name), network_manager_text(attached_vf()));
     EXPECT_EQ(mode(manager_name), 0600U) << "NetworkManager reads no others";
     EXPECT_FALSE(is_there(networkd_name));
     EXPECT_THAT(commands_, ElementsAre("nmcli connection load " + root_.file(manager_name) + " ",
@@ -101,7 +101,7 @@ TEST_F(Kept, AProfileIsKeptAlsoBeforeItsDeviceIsThere) {
                              if (command[1] == "connection") return {};
                              return fail(Problem::unsupported, "no device has this MAC");
                          });
-    EXPECT_TRUE(kept.keep(lent_vf()));
+    EXPECT_TRUE(kept.keep(attached_vf()));
     EXPECT_TRUE(is_there(manager_name));
 }
 
@@ -111,7 +111,7 @@ TEST_F(Kept, AServiceThatDoesNotListenIsNamed) {
                          [](std::vector<std::string> const&) -> Result<void> {
                              return fail(Problem::timed_out, "networkctl did not end in time");
                          });
-    auto const told = kept.keep(lent_vf());
+    auto const told = kept.keep(attached_vf());
     ASSERT_FALSE(told);
     EXPECT_EQ(told.error().detail, "networkctl did not end in time");
 }
@@ -119,12 +119,12 @@ TEST_F(Kept, AServiceThatDoesNotListenIsNamed) {
 TEST_F(Kept, GoesWithTheAttachment) {
     runs("systemd/netif/state");
     runs("NetworkManager");
-    auto other = lent_vf();
+    auto other = attached_vf();
     other.attachment = "77777777";
-    ASSERT_TRUE(kept_.keep(lent_vf()));
+    ASSERT_TRUE(kept_.keep(attached_vf()));
     ASSERT_TRUE(kept_.keep(other));
     taken_commands();
-    ASSERT_TRUE(kept_.keep_only({lent_vf(), other}));
+    ASSERT_TRUE(kept_.keep_only({attached_vf(), other}));
     EXPECT_THAT(taken_commands(), IsEmpty());
     ASSERT_TRUE(kept_.keep_only({other}));
     EXPECT_FALSE(is_there(networkd_name));
@@ -136,7 +136,7 @@ TEST_F(Kept, GoesWithTheAttachment) {
 TEST_F(Kept, SomebodyElsesFileStays) {
     runs("systemd/netif/state");
     put(networkd_name, "[Match]\nName=*\n");
-    auto const kept = kept_.keep(lent_vf());
+    auto const kept = kept_.keep(attached_vf());
     ASSERT_FALSE(kept);
     EXPECT_EQ(kept.error().problem, Problem::conflict);
     EXPECT_THAT(kept.error().detail, HasSubstr("05-vf-guest-3f9c2b1d.network is not vf-guest's"));
@@ -148,17 +148,17 @@ TEST_F(Kept, SomebodyElsesFileStays) {
 TEST_F(Kept, ANameThatLeadsElsewhereIsRefused) {
     runs("systemd/netif/state");
     for (auto const* name : {"", "../../passwd", "a/b", "a b", "a\n"}) {
-        auto attachment = lent_vf();
+        auto attachment = attached_vf();
         attachment.attachment = name;
         EXPECT_FALSE(kept_.keep(attachment)) << name;
     }
     EXPECT_FALSE(is_there("etc"));
 }
 
-TEST_F(Kept, AnUnwritableFolderIsNamedWithTheCure) {
+TEST_F(Kept, AnUnwritableFolderIsNamedWithTheRemedy) {
     runs("systemd/netif/state");
     put("etc/systemd/network", "a file, no folder");
-    auto const kept = kept_.keep(lent_vf());
+    auto const kept = kept_.keep(attached_vf());
     ASSERT_FALSE(kept);
     EXPECT_THAT(kept.error().detail, HasSubstr("etc/systemd/network"));
     EXPECT_THAT(kept.error().remedy, HasSubstr("ReadWritePaths="));

@@ -14,7 +14,7 @@
 namespace vfmgr::verify {
 namespace {
 
-// A pipe of packets: like /dev/kmsg it gives one record with each read.
+// A pipe of packets: like /dev/kmsg it returns one record per read.
 struct Log {
     std::array<int, 2> ends{};
     Log() { EXPECT_EQ(::pipe2(ends.data(), O_DIRECT | O_NONBLOCK), 0); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading, waiting and keeping at boot, on a folder laid out as a machine of tests/bundles is, with
-// a modprobe that behaves as the kernel does. What the kernel refuses in which words is
+// Loading, waiting and keeping at boot, in a folder laid out like a machine of tests/bundles, with
+// a modprobe that behaves as the kernel does. The kernel's refusals and their words are
 // transcribed: this never ran beside a GPU and an RDMA NIC.
 #include "guest-tools/gpu/load_peermem.hpp"
 
@@ -42,7 +42,7 @@ std::string content_of(fs::path const& file) {
 
 class Peermem : public testing::Test {
   protected:
-    // A host with OFED and NVIDIA's proprietary driver, and nobody has loaded nvidia-peermem.
+    // A host with OFED and NVIDIA's proprietary driver, with nvidia-peermem not loaded.
     Peermem() {
         auto const bundle = fs::path(VFMGR_REPOSITORY) / "tests/bundles/gpu-host-ofed.json";
         lay_out(checks::from_bundle(content_of(bundle)).value());
@@ -243,7 +243,7 @@ TEST_F(Peermem, IsKeptByTheUnitWhereAFileComesTooEarly) {
     EXPECT_THAT(refused.error().detail, HasSubstr("Read-only file system"));
 }
 
-// --- what kernel and modprobe say, transcribed from their sources ---
+// --- kernel and modprobe messages, transcribed from their sources ---
 
 struct Said {
     std::string modprobe, logged, rule, cause;
@@ -286,8 +286,8 @@ TEST(LoadRefusals, AreExplained) {
         auto const finding = explain_refusal("nvidia_peermem", one.modprobe, logged);
         EXPECT_EQ(finding.rule, one.rule) << one.modprobe << one.logged;
         EXPECT_THAT(finding.detail, HasSubstr(one.cause)) << one.modprobe << one.logged;
-        ASSERT_TRUE(finding.cure);
-        EXPECT_FALSE(finding.cure->note.empty());
+        ASSERT_TRUE(finding.remedy);
+        EXPECT_FALSE(finding.remedy->note.empty());
         for (auto const& evidence : finding.evidence)
             EXPECT_THAT(evidence.text, Not(HasSubstr("mlx5_core")));
     }

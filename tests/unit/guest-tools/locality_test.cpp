@@ -27,7 +27,7 @@ std::vector<int> mine() {
 }
 
 void nic_is_near(test::TemporaryFolder const& sysfs, std::string const& cpus) {
-    std::filesystem::create_directories(sysfs.file("class/net/leg/lower_pf0"));
+    std::filesystem::create_directories(sysfs.file("class/net/interface/lower_pf0"));
     std::filesystem::create_directories(sysfs.file("class/net/pf0/device"));
     std::ofstream(sysfs.file("class/net/pf0/device/local_cpulist")) << cpus << "\n";
 }
@@ -45,7 +45,7 @@ TEST(Locality, AThreadRunsNearTheNicAndThenWhereItRanBefore) {
     test::TemporaryFolder const sysfs;
     nic_is_near(sysfs, fmt::format("{},1023", before.back()));
     {
-        NearNic const near("leg", sysfs.file(""));
+        NearNic const near("interface", sysfs.file(""));
         EXPECT_EQ(mine(), std::vector<int>{before.back()});
     }
     EXPECT_EQ(mine(), before);
@@ -55,7 +55,7 @@ TEST(Locality, WhereNothingIsKnownOrAllowedNothingChanges) {
     auto const before = mine();
     test::TemporaryFolder const sysfs;
     nic_is_near(sysfs, "1023");
-    for (auto const* ifname : {"leg", "none"}) {
+    for (auto const* ifname : {"interface", "none"}) {
         NearNic const near(ifname, sysfs.file(""));
         EXPECT_EQ(mine(), before);
     }
@@ -64,8 +64,9 @@ TEST(Locality, WhereNothingIsKnownOrAllowedNothingChanges) {
 TEST(NetdevStack, BeginsWithTheNetdevAndGoesDownToTheNic) {
     test::TemporaryFolder const sysfs;
     nic_is_near(sysfs, "0");
-    EXPECT_EQ(stack_of(sysfs.file(""), "leg"), (std::vector<std::string>{"leg", "pf0"}));
-    EXPECT_EQ(pci_netdev(sysfs.file(""), "leg").filename(), "pf0");
+    EXPECT_EQ(stack_of(sysfs.file(""), "interface"),
+              (std::vector<std::string>{"interface", "pf0"}));
+    EXPECT_EQ(pci_netdev(sysfs.file(""), "interface").filename(), "pf0");
     EXPECT_EQ(pci_netdev(sysfs.file(""), "none").filename(), "none");
 }
 

@@ -28,7 +28,7 @@ std::string text_of(fs::path const& file) {
 
 VfReport passed() {
     VfReport report;
-    report.netdev = "enp7s0";
+    report.ifname = "enp7s0";
     report.rdma_device = "rxe_3f9c";
     report.at_once_with = {"77777777"};
     auto& verification = report.verification;
@@ -58,7 +58,7 @@ VfReport passed() {
     return report;
 }
 
-// With texts that only a hostile host or a strange driver sends.
+// Has texts that only a hostile host or an unusual driver sends.
 VfReport failed() {
     VfReport report;
     auto& verification = report.verification;
@@ -84,8 +84,8 @@ Configured set_up(std::string attachment, bool complete) {
     return configured;
 }
 
-// tests/contract judges the same file by a reader that is not ours. What it is to say is changed
-// on purpose only: VFMGR_UPDATE_GOLDEN=1 writes it, and fails.
+// tests/contract parses the same file with an independent reader. Its contents change on purpose
+// only: VFMGR_UPDATE_GOLDEN=1 writes it, and fails.
 TEST(Metrics, AreTheGoldenFile) {
     auto const text = metrics_text("1.2.3", {set_up("3f9c2b1d", true), set_up("77777777", false)},
                                    {passed(), failed()});
@@ -106,7 +106,7 @@ TEST(Metrics, WithoutAVfSayWhoWroteThem) {
 TEST(Metrics, AVerdictThatIsNoPassIsNone) {
     auto report = passed();
     auto const pass =
-        "vf_guest_verification_pass{attachment=\"3f9c2b1d\",netdev=\"enp7s0\","
+        "vf_guest_verification_pass{attachment=\"3f9c2b1d\",ifname=\"enp7s0\","
         "rdma_device=\"rxe_3f9c\"} ";
     EXPECT_THAT(metrics_text("1", {}, {report}), HasSubstr(pass + std::string("1\n")));
     for (auto const verdict :

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's events wake whoever waits for modules. Here those of a network device, which come on
-// the same sockets: no module can be loaded in a test.
+// The kernel's events wake a thread that waits for modules. These are events of a network device,
+// which arrive on the same sockets: a test can't load a module.
 #include "guest-tools/gpu/module_watch.hpp"
 
 #include <fstream>

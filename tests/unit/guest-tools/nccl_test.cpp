@@ -60,13 +60,13 @@ TEST(NcclDistance, HasOneCpuForANodeAndOneForWhatHasNone) {
         PciDistance::phb);
 }
 
-// A PCI Express switch of Broadcom's by its upper port.
+// A Broadcom PCI Express switch, given by its upper port.
 PciPort pex(char const* address, unsigned device, unsigned subsystem_device) {
     return {at(address), 0x1000, static_cast<std::uint16_t>(device), 0x1000,
             static_cast<std::uint16_t>(subsystem_device)};
 }
 
-// The host's tree has a GPU and a NIC below a switch each, both below a third.
+// The host's tree has a GPU and a NIC below a switch each, both below a third switch.
 struct TwoLevels : testing::Test {
     static PciDistance between(PciPort const& above, PciPort const& of_gpu, PciPort const& of_nic) {
         PciPort const root{at("0000:00:01.0")};
@@ -110,7 +110,7 @@ TEST_F(TwoLevels, OfOtherSwitchesAreTwo) {
     EXPECT_EQ(between(other, lower, lower), PciDistance::pxb) << "a part by another maker";
 }
 
-// Below a switch of two levels there is another such: NCCL melts each with its own, no more.
+// Below a two-level switch there is another such: NCCL merges each with its own, no more.
 TEST_F(TwoLevels, AreNotMoreThanTwo) {
     auto const place = [](char const* address, char const* port) {
         auto const fourth = [](char const* upper) { return pex(upper, 0xc010, 0xa096); };
@@ -134,7 +134,7 @@ TEST_F(TwoLevels, AreNotMoreThanTwo) {
     EXPECT_EQ(nccl_distance(deep, high), PciDistance::pxb);
 }
 
-// With "(ids)" for those of the one switch that has some.
+// Puts "(ids)" for those of the one switch that has some.
 std::string without_ids(std::string file) {
     std::string const ids =
         R"(vendor="0x1000" device="0xc030" subsystem_vendor="0x1000" subsystem_device="0x0072")";
@@ -143,7 +143,7 @@ std::string without_ids(std::string file) {
     return file;
 }
 
-// Two GPUs: one shares a switch below a switch with the NIC, the other is of another node.
+// Two GPUs: one shares a switch below a switch with the NIC, the other is on another node.
 TEST(TopologyFile, ShowsTheHostsSwitchesAndTheVmsAddresses) {
     auto const upper = pex("0000:08:00.0", 0xc030, 0x0072);
     std::vector<PciPort> const first{{at("0000:07:01.0")},

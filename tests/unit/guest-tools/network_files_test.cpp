@@ -9,7 +9,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-GuestAttachment lent_vf() {
+GuestAttachment attached_vf() {
     GuestAttachment attachment;
     attachment.attachment = "3f9c2b1d";
     attachment.mac = MacAddress::parse("52:54:00:11:22:33").value();
@@ -20,7 +20,7 @@ GuestAttachment lent_vf() {
 }
 
 TEST(NetworkFiles, ForNetworkd) {
-    EXPECT_EQ(networkd_text(lent_vf()),
+    EXPECT_EQ(networkd_text(attached_vf()),
               R"(# Written by vf-guest for attachment 3f9c2b1d; it is removed with it.
 [Match]
 MACAddress=52:54:00:11:22:33
@@ -52,7 +52,7 @@ Priority=30118
 }
 
 TEST(NetworkFiles, ForNetworkManager) {
-    EXPECT_EQ(network_manager_text(lent_vf()),
+    EXPECT_EQ(network_manager_text(attached_vf()),
               R"(# Written by vf-guest for attachment 3f9c2b1d; it is removed with it.
 [connection]
 id=vf-guest-3f9c2b1d
@@ -77,7 +77,7 @@ method=disabled
 }
 
 TEST(NetworkFiles, ForIPv6) {
-    auto attachment = lent_vf();
+    auto attachment = attached_vf();
     attachment.address = IpAddress::parse("2001:db8::11").value();
     attachment.prefix_length = 64;
     auto const networkd = networkd_text(attachment);

@@ -106,7 +106,7 @@ TEST(Payload, NamesWhatWasNeverWritten) {
     EXPECT_TRUE(check(payload, 0, memory).untouched);
 }
 
-// The stream's counter has 32 bits: a chunk has the bytes of the one 2^32 further on.
+// The stream's counter has 32 bits: a chunk has the same bytes as the one 2^32 further on.
 TEST(Payload, TakesNoFlippedBitOfAStampForAnotherChunk) {
     auto const payload = Payload::from_seed(42, 1);
     for (std::size_t bit = 0; bit < 128; ++bit) {
@@ -119,7 +119,7 @@ TEST(Payload, TakesNoFlippedBitOfAStampForAnotherChunk) {
     }
 }
 
-// A stamp is the guest's to write: a wild offset must not confuse the explanation.
+// The guest may write any stamp: a wild offset must not confuse the explanation.
 TEST(Payload, SurvivesForgedStamps) {
     auto const payload = Payload::from_seed(42, 1);
     auto memory = filled(payload, 0, 8 * chunk);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is to be loaded for GPU memory, and everything against it, on the whole machines of
+// Decides what to load for GPU memory, and everything against it, on the whole machines of
 // tests/bundles with something changed.
 #include "guest-tools/gpu/peermem_plan.hpp"
 
@@ -39,7 +39,7 @@ class Machine {
         document_.merge_patch(patch);
         return *this;
     }
-    // As if rmmod had taken it.
+    // As after rmmod.
     Machine& without_module(std::string const& module) {
         std::istringstream lines(document_["files"]["/proc/modules"].get<std::string>());
         std::string kept;
@@ -58,7 +58,7 @@ class Machine {
     [[nodiscard]] checks::Facts facts() const {
         return checks::from_bundle(document_.dump()).value();
     }
-    [[nodiscard]] PeermemPlan plan(PeermemWish wish = {}) const {
+    [[nodiscard]] PeermemPlan plan(PeermemOptions wish = {}) const {
         auto const all = facts();
         return peermem_plan(checks::read_machine(all), wish);
     }
@@ -67,7 +67,7 @@ class Machine {
     json document_;
 };
 
-// A host with OFED before NVIDIA's driver; all well but that nobody has loaded the module yet.
+// A host with OFED before NVIDIA's driver; all is well but the module is not loaded yet.
 Machine ready() {
     return Machine("gpu-host-ofed").without_module("nvidia_peermem");
 }
@@ -86,13 +86,15 @@ auto hindrance(std::string const& rule, std::string const& detail) {
 std::vector<std::string> commands_of(PeermemPlan const& plan) {
     std::vector<std::string> commands;
     for (auto const& one : plan.hindrances)
-        if (one.cure)
-            commands.insert(commands.end(), one.cure->commands.begin(), one.cure->commands.end());
+        if (one.remedy)
+            commands.insert(commands.end(), one.remedy->commands.begin(),
+                            one.remedy->commands.end());
     return commands;
 }
 
 auto awaits(std::string const& what, std::string const& seen) {
-    return ElementsAre(AllOf(Field(&Awaited::what, what), Field(&Awaited::seen, HasSubstr(seen))));
+    return ElementsAre(
+        AllOf(Field(&Awaited::what, what), Field(&Awaited::observed, HasSubstr(seen))));
 }
 
 TEST(PeermemPlan, HasNothingToDoWhereItIsLoaded) {
@@ -145,7 +147,7 @@ TEST(PeermemPlan, WaitsForOfed) {
     auto const not_loaded = ready().without_module("mlx5_core").plan();
     EXPECT_EQ(not_loaded.next, PeermemNext::wait);
     EXPECT_THAT(not_loaded.awaited, awaits("OFED", "mlx5_core is not loaded"));
-    // openibd has not replaced the kernel's own yet.
+    // openibd has not replaced the kernel's own modules yet.
     auto const inbox =
         ready().with({{"files", {{"/proc/kallsyms", "ffffffffc0a1b2c0 T ib_dma [ib_core]\n"}}}});
     EXPECT_EQ(inbox.plan().next, PeermemNext::wait);

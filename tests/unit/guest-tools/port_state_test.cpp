@@ -51,7 +51,7 @@ TEST(PortState, WithoutASubnetManager) {
     EXPECT_THAT(judged.error().remedy, HasSubstr("subnet manager"));
 }
 
-TEST(PortState, EveryOtherStateHasACure) {
+TEST(PortState, EveryOtherStateHasARemedy) {
     for (auto const state : {IBV_PORT_NOP, IBV_PORT_ARMED, IBV_PORT_ACTIVE_DEFER}) {
         auto port = sound_port();
         port.state = state;

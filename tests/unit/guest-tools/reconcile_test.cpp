@@ -33,12 +33,12 @@ Netdev netdev(int ifindex, std::string name) {
 }
 
 GuestAttachment wish() {
-    GuestAttachment wanted;
-    wanted.attachment = "3f9c2b1d";
-    wanted.mac = vf_mac;
-    wanted.address = *IpAddress::parse("192.168.100.10");
-    wanted.mtu = 9000;
-    return wanted;
+    GuestAttachment expected;
+    expected.attachment = "3f9c2b1d";
+    expected.mac = vf_mac;
+    expected.address = *IpAddress::parse("192.168.100.10");
+    expected.mtu = 9000;
+    return expected;
 }
 
 Configured had() {
@@ -109,21 +109,21 @@ void PrintTo(Change const& change, std::ostream* out) {
 class EachChange : public testing::TestWithParam<Change> {};
 
 TEST_P(EachChange, IsConfiguredAnew) {
-    auto wanted = wish();
+    auto expected = wish();
     auto configured = had();
     auto device = netdev(3, "eth1");
-    GetParam().make(wanted, configured, device);
-    auto const work = compare({wanted}, {configured}, {device});
+    GetParam().make(expected, configured, device);
+    auto const work = compare({expected}, {configured}, {device});
     EXPECT_THAT(work.clean_up, ElementsAre(configured));
-    EXPECT_THAT(work.configure, ElementsAre(ToConfigure{wanted, device}));
+    EXPECT_THAT(work.configure, ElementsAre(ToConfigure{expected, device}));
     EXPECT_THAT(work.ready, IsEmpty());
 }
 
 constexpr Change changes[] = {
     {"Address",
-     [](auto& wanted, auto&, auto&) { wanted.address = *IpAddress::parse("192.168.100.11"); }},
-    {"Prefix", [](auto& wanted, auto&, auto&) { wanted.prefix_length = 16; }},
-    {"Mtu", [](auto& wanted, auto&, auto&) { wanted.mtu = 1500; }},
+     [](auto& expected, auto&, auto&) { expected.address = *IpAddress::parse("192.168.100.11"); }},
+    {"Prefix", [](auto& expected, auto&, auto&) { expected.prefix_length = 16; }},
+    {"Mtu", [](auto& expected, auto&, auto&) { expected.mtu = 1500; }},
     {"PluggedInAnew", [](auto&, auto&, auto& device) { device.ifindex = 7; }},
     {"Renamed", [](auto&, auto&, auto& device) { device.name = "ens5"; }},
     {"SetDown", [](auto&, auto&, auto& device) { device.up = false; }},
@@ -197,9 +197,9 @@ TEST(Modules, ALoadedOneIsEnoughAMissingOneIsNamed) {
     EXPECT_EQ(missing.error().problem, Problem::unsupported);
     EXPECT_THAT(missing.error().detail,
                 testing::HasSubstr("the kernel module vfmgr_no_such_module is not loaded"));
-    for (auto const* cure : {"Ubuntu: linux-modules-extra-", "RHEL: kernel-modules-extra",
-                             "modprobe vfmgr_no_such_module"})
-        EXPECT_THAT(missing.error().remedy, testing::HasSubstr(cure));
+    for (auto const* remedy : {"Ubuntu: linux-modules-extra-", "RHEL: kernel-modules-extra",
+                               "modprobe vfmgr_no_such_module"})
+        EXPECT_THAT(missing.error().remedy, testing::HasSubstr(remedy));
 }
 
 }  // namespace

@@ -29,13 +29,13 @@ VfReport report_on(std::string attachment, Verdict verdict = Verdict::pass) {
     verification.tests.push_back({"rdma_write", verdict, Judge::host, 4096, 0, {}, {}, {}});
     verification.started_at = *parse_rfc3339("2026-01-31T12:00:00.000Z");
     verification.finished_at = *parse_rfc3339("2026-01-31T12:00:12.340Z");
-    report.netdev = "enp7s0";
+    report.ifname = "enp7s0";
     report.rdma_device = "rxe_3f9c";
     report.at_once_with = {"b", "c"};
     return report;
 }
 
-GuestAttachment lent(std::string attachment) {
+GuestAttachment attached(std::string attachment) {
     GuestAttachment made;
     made.attachment = std::move(attachment);
     return made;
@@ -88,8 +88,8 @@ TEST_F(Reports, HaveTheMembersOfTheVerification) {
     ASSERT_TRUE(reports_.save(report_on("a")));
     auto document = parse_json(text_in(path_ / "a.json"));
     ASSERT_TRUE(document);
-    EXPECT_EQ(document->at("netdev"), "enp7s0");
-    for (auto const* own : {"netdev", "rdma_device", "at_once_with"})
+    EXPECT_EQ(document->at("ifname"), "enp7s0");
+    for (auto const* own : {"ifname", "rdma_device", "at_once_with"})
         EXPECT_EQ(document->erase(own), 1U) << own;
     auto const verification = from_json_document<Verification>(*document);
     ASSERT_TRUE(verification);
@@ -127,7 +127,7 @@ TEST_F(Reports, GoWithTheAttachment) {
     ASSERT_TRUE(reports_.save(report_on("b")));
     put_text(path_ / "gone.json", "damaged");
     put_text(path_ / "notes.txt", "somebody's");
-    ASSERT_TRUE(reports_.keep_only({lent("b"), lent("never-verified")}));
+    ASSERT_TRUE(reports_.keep_only({attached("b"), attached("never-verified")}));
     EXPECT_THAT(names_in(path_), ElementsAre("b.json", "notes.txt"));
 }
 
@@ -149,7 +149,7 @@ TEST_F(Reports, AnIdThatLeadsElsewhereIsRefused) {
     EXPECT_FALSE(fs::exists(path_));
 }
 
-TEST_F(Reports, AFolderThatCantBeUsedIsNamedWithTheCure) {
+TEST_F(Reports, AFolderThatCantBeUsedIsNamedWithTheRemedy) {
     put_text(root_.path() / "var/reports", "a file, no folder");
     auto const saved = reports_.save(report_on("a"));
     ASSERT_FALSE(saved);
@@ -164,11 +164,11 @@ TEST_F(Reports, AFolderThatCantBeUsedIsNamedWithTheCure) {
 TEST(VfReport, TellsWhereWhenAndWithWhom) {
     auto const report = report_on("a");
     EXPECT_EQ(describe(report), verify::describe(report.verification) +
-                                    "  netdev: enp7s0, RDMA device: rxe_3f9c\n"
+                                    "  interface: enp7s0, RDMA device: rxe_3f9c\n"
                                     "  at once with: b, c\n"
                                     "  begun: 2026-01-31T12:00:00.000Z, took 12.3 s\n");
     auto bare = report;
-    bare.netdev.clear();
+    bare.ifname.clear();
     bare.at_once_with.clear();
     bare.verification.finished_at.reset();
     EXPECT_EQ(describe(bare),

@@ -17,8 +17,8 @@ namespace vfmgr::verify {
 namespace {
 
 using testing::HasSubstr;
-// Tests run side by side, each in its process.
-// Below those that the kernel gives to sockets of other tests.
+// Tests run side by side, each in its process. The ports are below those that the kernel gives to
+// sockets of other tests.
 std::uint16_t const test_port = static_cast<std::uint16_t>(20000 + ::getpid() % 4000);
 
 Result<void> anybody(SessionPermit const&) {
@@ -192,7 +192,7 @@ TEST_F(Responding, AWrongNeighbourIsRefusedBeforeAnythingOpens) {
 
 // --- streams by RDMA CM -----------------------------------------------------------------------
 
-// What became of a stream, and of how many: they outlive it.
+// Counts what happens to streams; the counts outlive them.
 struct CmStreams {
     int opened = 0, ended = 0, destroyed = 0;
 };
@@ -270,7 +270,7 @@ TEST_F(RespondingByCm, AStreamEndsWithItsSession) {
     EXPECT_EQ(streams.destroyed, 3);
 }
 
-// Who waits for datagrams keeps the port of a socket that is closed meanwhile.
+// A thread that waits for datagrams keeps the port of a socket that is closed meanwhile.
 TEST_F(RespondingByCm, ASessionOpensRightAfterTheLast) {
     for (int i = 0; i < 3000; ++i) {
         for (int turn = 0; turn < 100; ++turn) std::this_thread::yield();  // until it waits
@@ -280,7 +280,7 @@ TEST_F(RespondingByCm, ASessionOpensRightAfterTheLast) {
     EXPECT_EQ(responder->sessions(), 1U);
 }
 
-// Somebody else may spin meanwhile: it takes no CPU that they would miss.
+// Others may spin meanwhile: a stream takes no CPU that they would miss.
 TEST_F(RespondingByCm, AStreamIsNoneOfThoseThatSpin) {
     limits.echoes_max = 0;
     SetUp();
@@ -312,7 +312,7 @@ struct Asking {
         EXPECT_EQ(::send(fd.get(), datagram.data(), datagram.size(), 0),
                   static_cast<ssize_t>(datagram.size()));
     }
-    // Bytes of the next answer; 0 when none comes in `milliseconds`.
+    // Returns the bytes of the next answer; 0 when none comes in `milliseconds`.
     [[nodiscard]] std::size_t answer(int milliseconds) const {
         pollfd readable{fd.get(), POLLIN, 0};
         if (::poll(&readable, 1, milliseconds) <= 0) return 0;
@@ -360,7 +360,7 @@ TEST_F(Responding, TheSocketGoesWithItsLastSession) {
     auto const address = permit.host_address;
     EXPECT_FALSE(open_echo_socket({address, test_port, ""}));
     responder->drop(offer->session);
-    // A thread that is waiting on it may hold it for a moment more.
+    // A thread that waits on the socket may hold it a moment longer.
     auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (!open_echo_socket({address, test_port, ""}) &&
            std::chrono::steady_clock::now() < deadline)

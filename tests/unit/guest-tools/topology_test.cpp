@@ -13,7 +13,7 @@ PciAddress at(char const* text) {
     return PciAddress::parse(text).value();
 }
 
-// A VM with a GPU and a VF below root ports of its own, which the host has below one switch.
+// A VM with a GPU and a VF below root ports of its own; on the host both are below one switch.
 struct GpuTopology : testing::Test {
     checks::Facts facts;
     HostTopology told;
@@ -21,7 +21,7 @@ struct GpuTopology : testing::Test {
 
     GpuTopology() {
         facts.machine = CheckedMachine::guest;
-        facts.looked_for = {"*"};
+        facts.patterns = {"*"};
         add("0000:01:00.0", "0000:00:02.0", "0x10de", "0x030200");
         add("0000:04:00.0", "0000:00:02.1", "0x15b3", "0x020000");
         std::vector<PciPort> const port{{at("0000:16:01.0")}, {at("0000:17:00.0")}};
@@ -73,7 +73,7 @@ TEST_F(GpuTopology, IsWhatNcclReadsInAFile) {
     EXPECT_THAT(only(nccl).because, HasSubstr("may say something else"));
 }
 
-// As on hosts with a PEX89104: `nvidia-smi topo` says PXB there.
+// As on hosts with a PEX89104: `nvidia-smi topo` prints PXB there.
 TEST_F(GpuTopology, HasTwoLevelsOfASwitchForOneAsNcclDoes) {
     for (auto& function : told.functions) {
         auto& above = function.host.above;

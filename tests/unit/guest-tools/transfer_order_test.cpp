@@ -8,7 +8,7 @@
 namespace vfmgr::verify {
 namespace {
 
-constexpr TransferLimits limits{.region_bytes = 1 << 20, .message_bytes = 65536};
+constexpr TransferLimits limits{.mr_bytes = 1 << 20, .message_bytes = 65536};
 constexpr TransferOrder honest{TransferDirection::read, PayloadOf::host, 7, 983040, 65536};
 
 std::vector<std::byte> bytes_of(TransferOrder const& order) {
@@ -24,7 +24,7 @@ TEST(TransferOrder, IsTheSameAtTheOtherEnd) {
     EXPECT_EQ(parse_order(encode(other), limits).value(), other);
 }
 
-// As api/openapi-guest.yaml has it: the bytes on the wire are little-endian on every machine.
+// As api/openapi-guest.yaml documents: the bytes on the wire are always little-endian.
 TEST(TransferOrder, HasTheBytesThatAreDocumented) {
     auto const message = bytes_of({TransferDirection::read, PayloadOf::seed, 0x0102, 64, 128});
     EXPECT_EQ(std::string(reinterpret_cast<char const*>(message.data()), 8), "vfmgrTO1");

@@ -19,7 +19,7 @@ class Udev : public testing::Test {
         fs::create_directories(run_.path() / "udev/data");
         std::ofstream(run_.path() / "udev/control") << "";
     }
-    // As udev writes it: a new file under another name first.
+    // Writes as udev does: a new file under another name first.
     void write(std::string const& record) {
         auto const file = run_.path() / "udev/data/n7";
         std::ofstream(file.string() + ".new") << record;

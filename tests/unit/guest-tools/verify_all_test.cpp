@@ -29,7 +29,7 @@ Result<VfReport> passed_report(std::string attachment) {
     return report;
 }
 
-// What on_end was told: told of one at a time, it needs no lock.
+// Collects the calls of on_end: calls come one at a time, so it needs no lock.
 class ToldEnds {
   public:
     OnEnd on_end() {
@@ -51,7 +51,7 @@ class ToldEnds {
     std::map<std::string, Result<VfReport>> reports_;
 };
 
-// An event that one verification waits for another to make.
+// An event that one verification waits for and another triggers.
 class Happening {
   public:
     void happens() { promise_.set_value(); }
@@ -64,7 +64,7 @@ class Happening {
     std::shared_future<void> happened_ = promise_.get_future().share();
 };
 
-// Tests that end only when all the others' tests run, too.
+// Ends only when all the others run, too.
 OneVerification meets(std::string name, Happening& mine, std::vector<Happening*> others) {
     return {name, [name, &mine, others](Ready const& ready) -> Result<VfReport> {
                 ready();
@@ -95,7 +95,7 @@ TEST(VerifyAll, NoTestsBeginBeforeAllAreReady) {
                                     quick_begins.happens();
                                     return passed_report("quick");
                                 }};
-    // A moment in which the other one could begin, if it did not wait.
+    // Leaves a moment in which the other one could begin if it did not wait.
     OneVerification const slow{
         "slow", [&](Ready const& ready) {
             EXPECT_FALSE(quick_begins.awaited(std::chrono::milliseconds(100)));

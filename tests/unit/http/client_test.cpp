@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A server that answers its one connection with these octets, whatever was asked, and then ends.
+// A server that answers its one connection with these octets, whatever the request, and then ends.
 struct Scripted {
     explicit Scripted(std::string answer) {
         auto opened = open_listening(UnixListen{path, {}, 0600});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// api/examples are what the types read and write: the same members, the same values. Wishes may
-// leave members out; then what is written reads as the same value.
+// api/examples hold what the types read and write: the same members, the same values. A spec may
+// leave members out; then the written form reads as the same value.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -9,13 +9,13 @@
 #include "api/types/check.hpp"
 #include "api/types/firmware.hpp"
 #include "api/types/history_event.hpp"
+#include "api/types/interop.hpp"
 #include "api/types/json.hpp"
 #include "api/types/operation.hpp"
 #include "api/types/pf_info.hpp"
 #include "api/types/rdma_link.hpp"
 #include "api/types/rdma_name.hpp"
 #include "api/types/responder.hpp"
-#include "api/types/stock.hpp"
 #include "api/types/vm_info.hpp"
 
 namespace vfmgr {
@@ -59,20 +59,20 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<VmInfo>("vm_info");
     expect_golden<PfSpec>("pf_spec");
     expect_golden<AttachmentSpec>("attachment_spec-all");
-    expect_golden<StockRequest>("stock_request");
-    expect_golden<StockClients>("stock_clients");
+    expect_golden<InteropRequest>("interop_request");
+    expect_golden<InteropWindow>("interop_window");
     expect_golden<CheckReport>("check_report");
     expect_golden<RdmaName>("rdma_name");
     expect_golden<RdmaLink>("rdma_link");
     expect_golden<RdmaLinkSpec>("rdma_link_spec");
     expect_golden<FirmwareRequest>("firmware_request");
     expect_golden<HistoryEvent>("history_event");
-    expect_golden<HistoryEvent>("history_event-returned");
+    expect_golden<HistoryEvent>("history_event-detached");
     expect_golden<Certificate>("certificate");
     expect_golden<Certificate>("certificate-infiniband");
 }
 
-// What the daemon adds to it is not the card's: what it waits for, who uses it, what was tried.
+// The daemon adds members that are not the card's: what it waits for, who uses it, what was tried.
 TEST(Examples, FirmwareIsACardAndMore) {
     for (auto const* name : {"firmware", "firmware-locked"}) {
         auto document = example(name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server on a unix socket in a folder of its own, and a client that sends octets as it likes.
+// A server on a unix socket in a folder of its own, and a client that sends arbitrary octets.
 #pragma once
 
 #include <errno.h>
@@ -28,7 +28,7 @@ namespace vfmgr::http {
 
 using Folder = test::TemporaryFolder;
 
-// "GET /path?key=value body" back to whoever asks, who is known whoever it is.
+// Echoes "GET /path?key=value body" to the client, and marks every client as known.
 inline void echo(Request request, Respond respond) {
     if (request.presence) request.presence->known = true;
     Response response;
@@ -55,7 +55,7 @@ struct TestServer {
     Server server;
 };
 
-// Waits for what other threads count, with a deadline.
+// Waits, with a deadline, for other threads to count.
 class Counter {
   public:
     void add() {
@@ -63,9 +63,10 @@ class Counter {
         ++count_;
         changed_.notify_all();
     }
-    [[nodiscard]] bool reaches(int wanted) {
+    [[nodiscard]] bool reaches(int expected) {
         std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return count_ >= wanted; });
+        return changed_.wait_for(lock, std::chrono::seconds(20),
+                                 [&] { return count_ >= expected; });
     }
     [[nodiscard]] int count() {
         std::lock_guard const lock(mutex_);
@@ -94,7 +95,7 @@ class RawClient {
         EXPECT_EQ(::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0)
             << std::strerror(errno);
     }
-    // False: the server does not listen any more.
+    // false: the server no longer listens
     bool send(std::string_view text, int flags = 0) {
         while (!text.empty()) {
             auto const sent = ::send(fd_.get(), text.data(), text.size(), flags | MSG_NOSIGNAL);
@@ -125,12 +126,12 @@ class RawClient {
         received_.erase(0, length);
         return reply;
     }
-    // What comes until the server ends the connection.
+    // Reads until the server ends the connection.
     std::string everything() {
         while (more()) continue;
         return std::exchange(received_, {});
     }
-    // True: the server ended the connection, and nothing more came before that.
+    // true: the server ended the connection and sent nothing more before that
     bool ended() {
         if (!received_.empty()) return false;
         return !more() && !timed_out_;
@@ -139,7 +140,7 @@ class RawClient {
         pollfd waiting{.fd = fd_.get(), .events = POLLIN, .revents = 0};
         return ::poll(&waiting, 1, static_cast<int>(time.count())) > 0;
     }
-    // Without reading anything.
+    // Checks without reading.
     [[nodiscard]] bool hung_up_within(std::chrono::milliseconds time) {
         pollfd waiting{.fd = fd_.get(), .events = POLLRDHUP, .revents = 0};
         return ::poll(&waiting, 1, static_cast<int>(time.count())) > 0;

@@ -132,9 +132,9 @@ TEST(Limits, TricklingDoesNotExtendTheDeadline) {
     EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
 }
 
-// Another request holds the io thread until the deadline is over. Urgent data wakes who looks for
-// the connection's end, and the read that has ended with it has its callback still to come when the
-// deadline cancels what waits.
+// Another request holds the io thread until the deadline is over. Urgent data wakes the thread that
+// checks for the connection's end, and the read that ended with it has its callback pending when
+// the deadline cancels what waits.
 TEST(Limits, ADeadlineThatComesBetweenTwoReadsIs408) {
     Counter held;
     std::promise<void> go_on;
@@ -154,7 +154,7 @@ TEST(Limits, ADeadlineThatComesBetweenTwoReadsIs408) {
     ASSERT_TRUE(held.reaches(1));
     ASSERT_TRUE(slow.send(std::string(100, 'a')));
     ASSERT_TRUE(slow.send("b", MSG_OOB)) << "CONFIG_AF_UNIX_OOB";
-    EXPECT_FALSE(slow.readable_within(small().read_seconds_max));  // who answers is held
+    EXPECT_FALSE(slow.readable_within(small().read_seconds_max));  // the answering handler is held
     go_on.set_value();
     expect_problem(slow.reply(), 408, "timed_out");
 }
@@ -226,8 +226,8 @@ TEST(Limits, ConnectionsOfOnePeerAreCounted) {
     EXPECT_EQ(reply->status, 503);
     EXPECT_EQ(nlohmann::json::parse(reply->body)["code"], "unavailable");
     EXPECT_TRUE(refused.ended());
-    // A place is free when one has ended: seen by the server before the next connection, since
-    // both come over one thread in order.
+    // A place is free when a connection has ended: the server notices it before the next
+    // connection, since one thread gets both in order.
     clients.front()->close();
     EXPECT_EQ(test.client().send(get("/"), 20s)->status, 200);
 }
@@ -339,7 +339,7 @@ TEST(Limits, ManyConnectionsAtOnceAreAllAnsweredOrRefused) {
     TestServer const test(echo, limits);
     std::vector<std::unique_ptr<RawClient>> clients;
     for (int i = 0; i < 40; ++i) clients.push_back(std::make_unique<RawClient>(test.path));
-    // When the last is answered all before it have come; the first ones have gone for the others.
+    // When the last is answered, all before it have come; the first ones have made room for others.
     ASSERT_TRUE(clients.back()->send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
     ASSERT_EQ(clients.back()->reply()->status, 200);
     int answered = 0;

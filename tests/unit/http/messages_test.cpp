@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths with ids, bearer tokens, and what an answer of another status is.
+// Paths with ids, bearer tokens, and how a response with another status is parsed.
 #include <gtest/gtest.h>
 
 #include "api/http/http.hpp"

@@ -11,13 +11,13 @@ namespace {
 
 constexpr PlaceLimits usual{256, 32};
 
-// The connections of a listener as peers come and stay, by what find_place() says.
+// A listener's connections as peers come and stay, decided by find_place().
 struct Door {
     std::vector<Place> taken;
     std::uint64_t so_far = 0;
     PlaceLimits limits = usual;
 
-    // Whether it got one.
+    // Returns whether the peer got a place.
     bool come(std::string const& peer, bool idle) {
         auto const room = find_place(taken, peer, limits);
         if (!room) return false;
@@ -35,7 +35,7 @@ std::string vm(int number) {
     return "cid:" + std::to_string(number);
 }
 
-// Eight VMs times 32 would be all there are.
+// Eight VMs times 32 would be all places.
 TEST(Places, UnprivilegedProcessesOfEightVmsTakeNone) {
     Door door;
     for (std::uint32_t cid = 3; cid < 11; ++cid)
@@ -61,7 +61,7 @@ TEST(Places, WhoHasTheMostGivesOneUp) {
     }
     EXPECT_EQ(door.taken.size(), 256U);
     for (int greedy = 0; greedy < 8; ++greedy) EXPECT_EQ(door.of(vm(greedy)), 4U);
-    // Everybody has as many: nobody takes another's.
+    // All have the same number: no peer takes another's place.
     EXPECT_FALSE(door.come(vm(0), false));
     EXPECT_FALSE(door.come(vm(63), false));
 }
@@ -81,7 +81,8 @@ TEST(Places, TheOldestIdleOneGoesFirst) {
     ASSERT_TRUE(door.come(vm(3), false));
     for (int i = 0; i < 31; ++i) ASSERT_TRUE(door.come(vm(3), true));
     EXPECT_EQ(find_place(door.taken, vm(3), usual).value(), std::optional<std::uint64_t>(1));
-    // Of others', too, though a busy one is older; and not of who has no more than the asker.
+    // Another peer's, too, though a busy one is older; never one of a peer with no more than its
+    // own.
     door.limits = {33, 32};
     ASSERT_TRUE(door.come(vm(4), true));
     EXPECT_EQ(find_place(door.taken, vm(5), door.limits).value(), std::optional<std::uint64_t>(1));

@@ -181,7 +181,7 @@ TEST(Server, AThousandRequestsLeaveNoDescriptorBehind) {
     int answered = 0;
     for (int i = 0; i < 1000; ++i) answered += test.client().send(get("/x"), 20s) ? 1 : 0;
     EXPECT_EQ(answered, 1000);
-    // The server sees the end of the last connections when its thread runs: a further request on
+    // The server notices the end of the last connections when its thread runs: a further request on
     // the same thread comes after those.
     RawClient last(test.path);
     ASSERT_TRUE(last.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
@@ -223,7 +223,7 @@ TEST(Server, ARespondMayOutliveTheServer) {
     kept = nullptr;
 }
 
-// Keeps what it is asked, until a test answers it.
+// Keeps requests until a test answers them.
 struct Waiting {
     Counter called;
     std::mutex mutex;
@@ -302,10 +302,10 @@ TEST(Server, ThatFinishesAnswersWhatItHasBegunToRead) {
     EXPECT_EQ(finished.wait_for(20s), std::future_status::ready);
 }
 
-// An answer says that its connection stays, and the server begins to finish before it is written.
+// An answer keeps its connection open, and the server starts to shut down before it is written.
 TEST(Server, ThatFinishesEndsWhatItIsWriting) {
     TestServer test([](Request const& request, Respond const& respond) {
-        // More than a socket takes while nobody reads.
+        // More than a socket buffers while its peer reads nothing.
         std::size_t const bytes = request.path == "/long" ? 8 << 20 : 1;
         respond({.status = 200, .headers = {}, .body = std::string(bytes, 'x')});
     });
@@ -361,7 +361,7 @@ TEST(Server, AnythingMayBeThrown) {
     EXPECT_EQ(test.client().send(get("/"), 20s)->status, 500);
 }
 
-// What no HTTP message can hold is noticed when the answer is made, outside of the handler.
+// A response that no HTTP message can hold is found when it is serialized, outside of the handler.
 TEST(Server, AnExceptionOnTheIoThreadEndsNothingElse) {
     Counter bugs;
     Limits limits;

@@ -110,7 +110,7 @@ TEST(Tls, AnotherCaOrAnotherNameIsRefused) {
     EXPECT_EQ(nothing.error().problem, Problem::invalid_request);
 }
 
-// A certificate that a CA signed and the right fingerprint of another one: both checks count.
+// A certificate signed by a CA and the valid fingerprint of another one: both checks count.
 TEST(Tls, CaFileAndFingerprintBothCount) {
     TlsServer const test;
     auto const response =
@@ -119,7 +119,7 @@ TEST(Tls, CaFileAndFingerprintBothCount) {
     EXPECT_NE(response.error().detail.find("not the expected"), std::string::npos);
 }
 
-// A TLS 1.3 session that sends and reads what the test says.
+// A TLS 1.3 session that sends and reads what the test specifies.
 class RawTls {
   public:
     explicit RawTls(std::uint16_t port)
@@ -140,7 +140,7 @@ class RawTls {
         auto const size = static_cast<int>(text.size());
         EXPECT_EQ(SSL_write(session_.get(), text.data(), size), size);
     }
-    // Until the server says that it is done.
+    // Reads until the server closes the session.
     std::string everything() {
         std::string received;
         char buffer[4096];
@@ -178,7 +178,7 @@ TEST(Tls, ASlowRequestIs408) {
     EXPECT_NE(answer.find("\"timed_out\""), std::string::npos);
 }
 
-// Knows who says so.
+// Authenticates the client.
 void know(Request request, Respond respond) {
     if (request.path == "/known") request.presence->known = true;
     Response response;
@@ -198,7 +198,7 @@ FileDescriptor connected(std::uint16_t port) {
     return fd;
 }
 
-// True: the server has ended it, and said nothing.
+// true: the server has ended it, and sent nothing
 bool ended(FileDescriptor const& fd) {
     char octet = 0;
     return ::recv(fd.get(), &octet, 1, 0) == 0;
@@ -239,7 +239,7 @@ TEST(Tls, StrangersHaveAShareAndKnownPeersAPlace) {
     EXPECT_NE(why.find("127.0.0.1: all connections that 127.0.0.1 may have before it is known"),
               std::string::npos)
         << why;
-    silent.pop_back();  // the next connection is seen after its end
+    silent.pop_back();  // the next connection is handled after its end
     auto const fingerprint = *certificate_fingerprint(test.certificate);
     auto const ask = [&](std::string const& path) {
         return Client(TlsTarget{"127.0.0.1", test.port, {}, fingerprint}).send(get(path), 20s);

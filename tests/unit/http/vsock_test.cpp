@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Over vsock_loopback, which shares its connection code with vhost_vsock and a VM's virtio_vsock
-// (net/vmw_vsock/virtio_transport_common.c). Where the kernel has none, the lab's host does:
-// tests/lab/lab run vsock.
+// Runs over vsock_loopback, which shares its connection code with vhost_vsock and a VM's
+// virtio_vsock (net/vmw_vsock/virtio_transport_common.c). Where the kernel has none, the lab's host
+// has it: tests/lab/lab run vsock.
 #include <unistd.h>
 // linux/vm_sockets.h needs struct sockaddr declared before it.
 #include <linux/vm_sockets.h>
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint32_t port = 18471;
 
-// Binding to the loopback CID works exactly when the kernel has vsock_loopback: nothing is sent.
+// Binding to the loopback CID succeeds exactly when the kernel has vsock_loopback: nothing is sent.
 bool vsock_loopback() {
     FileDescriptor const fd(::socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_vm address{};
@@ -86,7 +86,7 @@ TEST_F(Vsock, UnprivilegedPortsTakeNoPlaces) {
     EXPECT_EQ(served->status, 200);
 }
 
-// A source port that comes back at once meets the reset of its last connection.
+// A source port reused at once meets the reset of its last connection.
 TEST_F(Vsock, QuickRequestsFromPrivilegedPortsAreAllAnswered) {
     if (::geteuid() != 0) GTEST_SKIP() << "privileged ports are root's";
     constexpr int requests = 300;
@@ -130,7 +130,7 @@ TEST_F(Vsock, AWaitingPeerThatLeavesGivesItsPlaceBack) {
     Client const client(VsockTarget{.cid = VMADDR_CID_LOCAL, .port = port});
     EXPECT_EQ(client.send(get("/"), 20s)->status, 503);
     waiting.reset();
-    // The kernel tells the server in its own time.
+    // The kernel notifies the server at some later time.
     auto const until = std::chrono::steady_clock::now() + 20s;
     int status = 503;
     while (status == 503 && std::chrono::steady_clock::now() < until)

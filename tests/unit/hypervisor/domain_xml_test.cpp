@@ -131,7 +131,7 @@ TEST(FreePorts, DownstreamPortsCountUpstreamPortsDoNot) {
                       "<address type='pci' bus='0x02' slot='0x00'/></controller>"
                       "<controller type='pci' index='4' model='pcie-to-pci-bridge'>"
                       "<address type='pci' bus='0x03' slot='0x00'/></controller>"));
-    EXPECT_EQ(vm.free_ports, 0u);  // 1 holds the switch, 3 the bridge; 2 and 4 take no hot-plug
+    EXPECT_EQ(vm.free_ports, 0u);  // 1 holds the switch, 3 the bridge; 2 and 4 have no hot-plug
     auto const without_bridge =
         parsed(domain(std::string(pcie_root) +
                       "<controller type='pci' index='3' model='pcie-switch-downstream-port'/>"));
@@ -222,7 +222,7 @@ TEST(PathInGuest, IsSlotsFromTheRootDown) {
     EXPECT_EQ(path_in_guest(switched, pci("0000:07:00.0")), std::nullopt) << "no such bus";
 }
 
-// A host bridge of its own, as VMs with NUMA nodes have them: the VM sees the number of `busNr`.
+// An expander bus, as VMs with NUMA nodes have it: the VM sees the number of `busNr`.
 TEST(PathInGuest, BeginsWithTheNumberOfAnExpandersBus) {
     auto const expanded = parsed(
         domain(std::string(pcie_root) +
@@ -268,7 +268,7 @@ TEST(VmInfo, LiveAndConfigSideBySide) {
     EXPECT_EQ(running.free_pcie_ports, 1u);
     EXPECT_THAT(running.live, ElementsAre(VmHostdev{pci("0000:01:10.4"), "ua-vfmgr-3f9c2b1d"}));
     EXPECT_THAT(running.config, IsEmpty());
-    EXPECT_THAT(running.hostdev_pools, ElementsAre("pool"));
+    EXPECT_THAT(running.hostdev_networks, ElementsAre("pool"));
 
     auto const transient = vm_info(&live, nullptr, {});
     EXPECT_FALSE(transient.persistent);
@@ -278,7 +278,7 @@ TEST(VmInfo, LiveAndConfigSideBySide) {
     EXPECT_EQ(stopped.start_id, std::nullopt);
     EXPECT_EQ(stopped.vsock_cid, std::nullopt);
     EXPECT_THAT(stopped.live, IsEmpty());
-    EXPECT_THAT(stopped.hostdev_pools, IsEmpty());
+    EXPECT_THAT(stopped.hostdev_networks, IsEmpty());
 }
 
 }  // namespace

@@ -11,11 +11,11 @@ PciAddress pci(std::string_view text) {
 }
 
 AttachHostdev step() {
-    AttachHostdev wanted;
-    wanted.vm_uuid = "0b0b0b0b-1111-2222-3333-444444444444";
-    wanted.attachment = "3f9c2b1d";
-    wanted.pci = pci("0000:01:10.4");
-    return wanted;
+    AttachHostdev expected;
+    expected.vm_uuid = "0b0b0b0b-1111-2222-3333-444444444444";
+    expected.attachment = "3f9c2b1d";
+    expected.pci = pci("0000:01:10.4");
+    return expected;
 }
 
 DomainXml vm(std::vector<DomainHostdev> hostdevs) {

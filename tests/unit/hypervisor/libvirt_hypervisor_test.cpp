@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LibvirtHypervisor on libvirt's built-in test driver: domains, XML and lifecycle events are real,
-// attach and detach are refused as unsupported. What plugging really does is shown in the lab.
+// attach and detach are refused as unsupported. The lab tests real plugging.
 #include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
 
 #include <gmock/gmock.h>
@@ -47,11 +47,11 @@ std::string xml(std::string const& name, std::string const& uuid, std::string co
            "<vsock model='virtio'><cid auto='no' address='7'/></vsock></devices></domain>";
 }
 
-// The test driver's default host is shared by all connections of the process.
+// All connections of the process share the test driver's default host.
 class LibvirtHypervisorTest : public ::testing::Test {
   protected:
-    // The default host has one queue of events, too. When its last subscriber leaves while an event
-    // is in it, libvirt drops the queue's timer and keeps the event, and the next one wakes nobody
+    // The default host has one queue of events, too. When its last subscriber leaves with an event
+    // in it, libvirt drops the queue's timer and keeps the event, and the next one wakes no one
     // (virObjectEventStateQueueRemote: only the first in a queue starts the timer). So one stays.
     static void SetUpTestSuite() {
         ASSERT_TRUE(start_libvirt_event_loop());
@@ -134,14 +134,14 @@ TEST_F(LibvirtHypervisorTest, ObserveTellsTransientFromPersistent) {
     EXPECT_THAT(persistent.live, IsEmpty());
     EXPECT_THAT(persistent.config,
                 ElementsAre(VmHostdev{pci("0000:01:11.4"), "ua-vfmgr-3f9c2b1d"}));
-    EXPECT_TRUE(view->vms.size() >= 3);  // and the driver's own
+    EXPECT_TRUE(view->vms.size() >= 3);  // plus the driver's own
 }
 
 TEST_F(LibvirtHypervisorTest, ObserveKnowsThePoolsAVmUses) {
     auto const view = hypervisor_.observe(persistent_uuid);
     ASSERT_TRUE(view);
     ASSERT_EQ(view->vms.size(), 1u);
-    EXPECT_THAT(view->vms.at(persistent_uuid).hostdev_pools, IsEmpty());
+    EXPECT_THAT(view->vms.at(persistent_uuid).hostdev_networks, IsEmpty());
 
     Handle<virNetwork, virNetworkFree> const pool(virNetworkDefineXML(
         connection_.get(),
@@ -150,7 +150,7 @@ TEST_F(LibvirtHypervisorTest, ObserveKnowsThePoolsAVmUses) {
     auto const with_pool = hypervisor_.observe(persistent_uuid);
     virNetworkUndefine(pool.get());
     ASSERT_TRUE(with_pool);
-    EXPECT_THAT(with_pool->vms.at(persistent_uuid).hostdev_pools, ElementsAre("vfs"));
+    EXPECT_THAT(with_pool->vms.at(persistent_uuid).hostdev_networks, ElementsAre("vfs"));
 }
 
 TEST_F(LibvirtHypervisorTest, ObserveOfNobodyIsEmpty) {
@@ -222,7 +222,7 @@ TEST_F(LibvirtHypervisorTest, AttachNeedsTheRightKindOfVm) {
 TEST_F(LibvirtHypervisorTest, DetachOfWhatIsAbsentSucceeds) {
     for (auto const* uuid : {nobody, transient_uuid, persistent_uuid}) {
         auto step = detach(uuid, "0000:01:10.4");
-        step.attachment = "00000000";  // the VF is there under another alias: not ours
+        step.attachment = "00000000";  // the VF is there under another alias: not vfmgr's
         step.live = step.config = true;
         auto const done = hypervisor_.perform(step, in(20s));
         EXPECT_TRUE(done) << uuid << ": " << done.error().detail;
@@ -245,7 +245,7 @@ TEST_F(LibvirtHypervisorTest, DetachEndsWhenTheVmStops) {
     ASSERT_EQ(virDomainDestroy(transient_.get()), 0);
     auto const result = done.get();
     EXPECT_TRUE(result) << result.error().detail;
-    // By the event, not by the retry, which comes after 10 s.
+    // The event does this, not the retry, which comes after 10 s.
     EXPECT_LT(std::chrono::steady_clock::now() - start, 9s);
 }
 

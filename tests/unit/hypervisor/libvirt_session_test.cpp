@@ -62,7 +62,7 @@ TEST(LibvirtSession, ACallThatHangsIsAbandonedAndItsConnectionReplaced) {
     std::shared_future<void> const released = release.get_future().share();
     auto const started = std::make_shared<std::atomic<bool>>(false);
     Result<void> hung;
-    // On a slow machine the deadline may pass before the call's thread has come to libvirt.
+    // On a slow machine the deadline may pass before the call's thread has reached libvirt.
     for (auto patience = 50ms; !*started; patience *= 2)
         hung = session.call<void>(in(patience), "do what takes for ever",
                                   [released, started](virConnectPtr) -> Result<void> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The firmware of a card behind a program that is called and answers as mstconfig: its layout and
-// its complaints are those of the published recordings, the values are our own. It has never been
-// the real one, nor has there been a real card.
+// A card's firmware behind a program that is called and answers like mstconfig: its layout and its
+// error messages are those of the published recordings, the values are made up. It was never tested
+// against the real one, nor against a real card.
 #include "vfmgr/kernel/firmware.hpp"
 
 #include <gmock/gmock.h>
@@ -18,8 +18,8 @@ using test::HostTree;
 using test::pci;
 using testing::HasSubstr;
 
-// Keeps default, current and next of each setting in a file, "8 8 16". What is in the folder "is"
-// decides how it misbehaves: locked, hangs, deaf (says yes and does nothing), silent.
+// Keeps default, current and next of each setting in a file, "8 8 16". The content of "is" in the
+// folder decides how it misbehaves: locked, hangs, deaf (reports success and does nothing), silent.
 constexpr auto tool_script = R"sh(#!/bin/sh
 state=$(dirname "$0")/../card
 printf '%s\n' "$*" >> "$state/calls"
@@ -107,7 +107,7 @@ struct FirmwareTest : testing::Test {
 
 TEST_F(FirmwareTest, PortsOfOneDeviceAreOneCard) {
     add_function("0000:af:00.0");
-    host.add_device("0000:05:00.0");  // of another maker
+    host.add_device("0000:05:00.0");  // another vendor's
     add_function("0000:3b:00.2");     // a VF
     host.link(host.device("0000:3b:00.2") / "physfn", "../0000:3b:00.0");
     add_function("0000:b0:00.0");  // a BlueField's other function
@@ -187,10 +187,10 @@ TEST_F(FirmwareTest, AToolThatHangsIsEndedAtTheDeadline) {
 }
 
 TEST_F(FirmwareTest, IsSetForTheNextResetOnly) {
-    auto want = vfs(16);
-    want.sriov_en = true;  // it is so already
-    want.link_type_p1 = PortType::ib;
-    ASSERT_TRUE(perform(want));
+    auto requested = vfs(16);
+    requested.sriov_en = true;  // holds already
+    requested.link_type_p1 = PortType::ib;
+    ASSERT_TRUE(perform(requested));
     EXPECT_THAT(calls(), HasSubstr("-y -d 0000:3b:00.0 set NUM_OF_VFS=16 LINK_TYPE_P1=1\n"));
     EXPECT_EQ(read().current, (FirmwareSettings{true, 8, PortType::eth, {}, {}}));
     EXPECT_EQ(read().next, (FirmwareSettings{true, 16, PortType::ib, {}, {}}));

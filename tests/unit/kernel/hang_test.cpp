@@ -74,8 +74,8 @@ TEST(HeldRemoval, IsAVfWithoutADriverThatSomebodyHolds) {
               "the removal of VF 1 of 0000:01:00.0 hangs: qemu (pid 812) holds it open");
 }
 
-// The PF's driver goes first, then the links between VF and PF, and only then the VF's driver asks
-// who has it.
+// The PF's driver goes first, then the links between VF and PF, and only then does the VF's driver
+// check who holds it.
 TEST(HeldRemoval, IsAlsoOfAVfWhoseLinksAreGone) {
     HostTree tree;
     tree.add_pf("0000:02:00.0", 7);

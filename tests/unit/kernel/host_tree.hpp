@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host of the test's own making: folders that look like /sys, /proc and /dev. Where the kernel
-// acts on a write, SysfsReaction plays it behind a FIFO. Owned by the test, its thread.
+// A host made by the test: folders that resemble /sys, /proc and /dev. Where the kernel acts on a
+// write, SysfsReaction does so behind a FIFO. Owned by the test, its thread.
 #pragma once
 
 #include <fcntl.h>
@@ -115,15 +115,15 @@ class HostTree {
     fs::path const root_ = folder_.path();
 };
 
-// A file, and what the kernel does with what is written to it. Writes that come close together may
-// arrive as one text.
+// A file, and what the kernel does with data written to it. Writes in quick succession may arrive
+// as one text.
 struct Reaction {
     fs::path file;
     std::function<void(std::string const&)> act;
 };
 
-// Plays the kernel for some files, in the order given when several were written; then makes an
-// event, as the kernel does. Unlike the kernel's, a write returns before it was acted upon. Start
+// Acts as the kernel for some files, in the order given when several were written; then makes an
+// event, as the kernel does. Unlike with the kernel, a write returns before it is acted on. Start
 // it inside the test's network namespace.
 class SysfsReactions {
   public:
@@ -131,7 +131,7 @@ class SysfsReactions {
         for (auto const& [file, act] : reactions_) {
             fs::remove(file);
             if (::mkfifo(file.c_str(), 0600) != 0) std::abort();
-            // For writing too: the FIFO never loses what a writer left behind.
+            // Opened for writing too: the FIFO then never loses what a writer left behind.
             fifos_.emplace_back(::open(file.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
         }
         if (::pipe2(end_.data(), O_CLOEXEC) != 0) std::abort();

@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 using test::HostTree;
 using test::pci;
 
-// One VF in group 12 with a VFIO driver, and nobody using it.
+// One VF in group 12 with a VFIO driver, and no user.
 struct OneVf : HostTree {
     OneVf() {
         add_pf("0000:01:00.0", 7);
@@ -21,7 +21,7 @@ struct OneVf : HostTree {
         make_group_node(12);
     }
     VfAt vf{{pci("0000:01:00.0"), 2}, pci("0000:01:10.4")};
-    [[nodiscard]] Result<GroupLease> guard(HostNetdevs const& host = {}) const {
+    [[nodiscard]] Result<GroupHold> guard(HostNetdevs const& host = {}) const {
         return guard_unused(roots(), host, std::span(&vf, 1));
     }
 };
@@ -31,21 +31,21 @@ TEST(GuardUnused, AnIdleVfIsLeased) {
     tree.add_process(812, "bash");
     tree.give_descriptor(812, 0, "/dev/zero");
     tree.give_descriptor(812, 1, "/nowhere/at/all");
-    auto const lease = tree.guard();
-    ASSERT_TRUE(lease) << lease.error().detail;
-    EXPECT_EQ(lease->groups_held(), 1U);
+    auto const attachment = tree.guard();
+    ASSERT_TRUE(attachment) << attachment.error().detail;
+    EXPECT_EQ(attachment->groups_held(), 1U);
 }
 
 TEST(GuardUnused, AHolderOfTheGroupIsNamed) {
     OneVf const tree;
     tree.add_process(812, "qemu-system-x86");
     tree.give_descriptor(812, 33, "/dev/null");  // the group's device number
-    auto const lease = tree.guard();
-    ASSERT_FALSE(lease);
-    EXPECT_EQ(lease.error().problem, Problem::vf_in_use);
-    EXPECT_EQ(lease.error().detail,
+    auto const attachment = tree.guard();
+    ASSERT_FALSE(attachment);
+    EXPECT_EQ(attachment.error().problem, Problem::vf_in_use);
+    EXPECT_EQ(attachment.error().detail,
               "VF 2 of 0000:01:00.0 (0000:01:10.4) is held open by qemu-system-x86 (pid 812)");
-    EXPECT_NE(lease.error().remedy.find("detach"), std::string::npos);
+    EXPECT_NE(attachment.error().remedy.find("detach"), std::string::npos);
 }
 
 TEST(GuardUnused, AHolderOfTheDeviceNodeCountsToo) {
@@ -54,9 +54,9 @@ TEST(GuardUnused, AHolderOfTheDeviceNodeCountsToo) {
     tree.link(tree.roots().dev / "vfio/devices/vfio0", "/dev/full");
     tree.add_process(900, "cloud-hypervisor");
     tree.give_descriptor(900, 7, "/dev/full");
-    auto const lease = tree.guard();
-    ASSERT_FALSE(lease);
-    EXPECT_NE(lease.error().detail.find("cloud-hypervisor (pid 900)"), std::string::npos);
+    auto const attachment = tree.guard();
+    ASSERT_FALSE(attachment);
+    EXPECT_NE(attachment.error().detail.find("cloud-hypervisor (pid 900)"), std::string::npos);
 }
 
 TEST(GuardUnused, DescriptorsThatCannotBeReadMeanInUse) {
@@ -64,10 +64,10 @@ TEST(GuardUnused, DescriptorsThatCannotBeReadMeanInUse) {
     tree.add_process(812, "secret");
     fs::remove_all(tree.roots().proc / "812/fd");
     tree.write(tree.roots().proc / "812/fd", "not a folder: opendir fails");
-    auto const lease = tree.guard();
-    ASSERT_FALSE(lease);
-    EXPECT_EQ(lease.error().problem, Problem::vf_in_use);
-    EXPECT_NE(lease.error().detail.find("process 812"), std::string::npos);
+    auto const attachment = tree.guard();
+    ASSERT_FALSE(attachment);
+    EXPECT_EQ(attachment.error().problem, Problem::vf_in_use);
+    EXPECT_NE(attachment.error().detail.find("process 812"), std::string::npos);
 }
 
 TEST(GuardUnused, AProcessThatEndedMeanwhileHoldsNothing) {
@@ -80,9 +80,9 @@ TEST(GuardUnused, AProcessThatEndedMeanwhileHoldsNothing) {
 TEST(GuardUnused, WithoutProcNothingIsKnown) {
     OneVf const tree;
     fs::remove_all(tree.roots().proc);
-    auto const lease = tree.guard();
-    ASSERT_FALSE(lease);
-    EXPECT_EQ(lease.error().problem, Problem::vf_in_use);
+    auto const attachment = tree.guard();
+    ASSERT_FALSE(attachment);
+    EXPECT_EQ(attachment.error().problem, Problem::vf_in_use);
 }
 
 TEST(GuardUnused, OurOwnDescriptorsAreNoUse) {
@@ -96,10 +96,10 @@ TEST(GuardUnused, AGroupThatCannotBeOpenedMeansInUse) {
     OneVf const tree;
     fs::remove(tree.roots().dev / "vfio/12");
     fs::create_directories(tree.roots().dev / "vfio/12");
-    auto const lease = tree.guard();
-    ASSERT_FALSE(lease);
-    EXPECT_EQ(lease.error().problem, Problem::vf_in_use);
-    EXPECT_EQ(lease.error().causes.at(0).code, "EISDIR");
+    auto const attachment = tree.guard();
+    ASSERT_FALSE(attachment);
+    EXPECT_EQ(attachment.error().problem, Problem::vf_in_use);
+    EXPECT_EQ(attachment.error().causes.at(0).code, "EISDIR");
 }
 
 TEST(GuardUnused, AVfWithoutVfioHasNothingToHold) {
@@ -107,17 +107,17 @@ TEST(GuardUnused, AVfWithoutVfioHasNothingToHold) {
     fs::remove(tree.roots().dev / "vfio/12");
     fs::remove_all(tree.device("0000:01:10.4") / "vfio-dev");
     fs::remove(tree.device("0000:01:10.4") / "driver");
-    auto const lease = tree.guard();
-    ASSERT_TRUE(lease);
-    EXPECT_EQ(lease->groups_held(), 0U);
+    auto const attachment = tree.guard();
+    ASSERT_TRUE(attachment);
+    EXPECT_EQ(attachment->groups_held(), 0U);
 }
 
-TEST(GroupLease, TwoVfsInOneGroupAreOneOpen) {
+TEST(GroupHold, TwoVfsInOneGroupAreOneOpen) {
     OneVf const tree;
     tree.add_vf("0000:01:00.0", 3, "0000:01:10.6");
     tree.put_in_group("0000:01:10.6", 12);
     std::vector<VfAt> const both{tree.vf, {{pci("0000:01:00.0"), 3}, pci("0000:01:10.6")}};
-    EXPECT_EQ(GroupLease::take(tree.roots(), both).value().groups_held(), 1U);
+    EXPECT_EQ(GroupHold::take(tree.roots(), both).value().groups_held(), 1U);
 }
 
 struct HostDriven : OneVf {
@@ -128,7 +128,7 @@ struct HostDriven : OneVf {
         netdev.ifindex = 9;
         netdev.name = "enp1s0v2";
     }
-    [[nodiscard]] Result<GroupLease> guard_with(char const* address) const {
+    [[nodiscard]] Result<GroupHold> guard_with(char const* address) const {
         return guard({{netdev}, {{9, IpAddress::parse(address).value(), 24}}});
     }
     Netdev netdev;

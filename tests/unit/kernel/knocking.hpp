@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tenant's machine, which is a network namespace of its own, knocks at the host's. Owned by the
-// test; its thread goes to and fro.
+// A tenant's machine, a network namespace of its own, probes the host's. Owned by the test; its
+// thread switches between them.
 #pragma once
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <fstream>
 
 #include "api/types/guest.hpp"
-#include "api/types/stock.hpp"
+#include "api/types/interop.hpp"
 #include "host_tree.hpp"
 #include "vfmgr/kernel/linux_kernel.hpp"
 #include "vfmgr/netlink/address.hpp"
@@ -33,7 +33,7 @@ inline void enter(FileDescriptor const& network) {
     ASSERT_EQ(::setns(network.get(), CLONE_NEWNET), 0) << std::strerror(errno);
 }
 
-// Of sockets for both families.
+// For sockets of both families.
 inline sockaddr_in6 at(IpAddress const& address, std::uint16_t port) {
     sockaddr_in6 where{};
     where.sin6_family = AF_INET6;
@@ -46,7 +46,7 @@ inline sockaddr_in6 everywhere(std::uint16_t port) {
     return at({IpAddress::Family::v6, {}}, port);
 }
 
-// IPv6 addresses of devices that are made later in this network are there at once.
+// Makes IPv6 addresses of devices created later in this network usable at once.
 inline void expect_no_duplicates() {
     for (auto const* const which : {"all", "default"})
         std::ofstream("/proc/sys/net/ipv6/conf/" + std::string(which) + "/accept_dad") << "0";
@@ -61,10 +61,10 @@ inline void move_to(NlSocket& socket, std::string const& netdev, FileDescriptor 
     ifinfomsg header{};
     header.ifi_index = get_netdev(socket, netdev, soon()).value().ifindex;
     request.header(header).put(IFLA_NET_NS_FD, static_cast<std::uint32_t>(network.get()));
-    ASSERT_TRUE(socket.tell(request, "RTM_NEWLINK netns", soon()).value().ok());
+    ASSERT_TRUE(socket.request(request, "RTM_NEWLINK netns", soon()).value().ok());
 }
 
-// Up, with the addresses given; returns its index.
+// Sets it up, with the addresses given; returns its index.
 inline int raise(NlSocket& socket, std::string const& netdev,
                  std::vector<std::string> const& addresses) {
     auto const ifindex = get_netdev(socket, netdev, soon()).value().ifindex;
@@ -76,8 +76,8 @@ inline int raise(NlSocket& socket, std::string const& netdev,
     return ifindex;
 }
 
-// The host has the PF near0 with addresses of its own, 10.1.2.3 and fd00:10::3, and listens on
-// every address; the tenant is at the other end.
+// The host has the PF near0 with its own addresses, 10.1.2.3 and fd00:10::3, and listens on every
+// address; the tenant is at the other end.
 class Knocking : public Networked {
   protected:
     void SetUp() override {
@@ -115,12 +115,12 @@ class Knocking : public Networked {
         ::sched_setaffinity(0, sizeof before, &before);
         Networked::TearDown();
     }
-    // So that the tenant asks for no address: a datagram that waits for an answer is overtaken.
+    // Spares the tenant address resolution: a datagram that waits for an answer is overtaken.
     void know(int far, Netdev const& near, std::vector<std::string> const& addresses) {
         for (auto const& each : addresses)
             ASSERT_TRUE(replace_neighbour(*theirs, {far, ip(each), near.mac.value()}, soon()));
     }
-    // A veth's packets wait in a queue of the CPU that sent them: those of two overtake each other.
+    // A veth's packets wait in the sending CPU's queue: packets of two CPUs overtake each other.
     void stay_on_one_cpu() {
         ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
         cpu_set_t this_one{};
@@ -130,20 +130,20 @@ class Knocking : public Networked {
     [[nodiscard]] MacAddress tenants_mac() {
         return get_netdev(*theirs, "far0", soon()).value().mac.value();
     }
-    // The host's address on the leg, and the tenant's there.
-    void lend(LegId const& leg, std::string const& own, std::string const& tenants) {
-        perform(AddAddress{leg, ip(own)});
-        perform(AddPeer{leg, ip(tenants), tenants_mac(), ip(own)});
+    // Adds the host's address on the interface, and the tenant's there.
+    void attach(InterfaceId const& interface, std::string const& own, std::string const& tenants) {
+        perform(AddAddress{interface, ip(own)});
+        perform(AddPeer{interface, ip(tenants), tenants_mac(), ip(own)});
     }
     void perform(KernelStep const& step) {
         auto const done = kernel->perform(step, soon());
         ASSERT_TRUE(done) << done.error().detail;
     }
-    [[nodiscard]] std::vector<LegState> legs() {
-        return kernel->observe(pf).value().pfs.at(pf).legs;
+    [[nodiscard]] std::vector<HostInterface> interfaces() {
+        return kernel->observe(pf).value().pfs.at(pf).interfaces;
     }
-    // At which of the host's ports the tenant's datagrams to `address` arrive. `last` is where one
-    // does in any case: what was sent before it has arrived by then, or never will.
+    // Returns the host's ports where the tenant's datagrams to `address` arrive. One arrives at
+    // `last` in any case: what was sent before it has arrived by then, or never will.
     [[nodiscard]] std::vector<int> heard(std::string const& address, std::string const& last) {
         for (auto const& [port, unused] : ports) send(address, port, 'k');
         send(last, roce, 'l');
@@ -164,7 +164,7 @@ class Knocking : public Networked {
         return all;
     }
 
-    // Shared with a socket on all addresses, as long as both allow it.
+    // Shares it with a socket on all addresses, as long as both allow it.
     static FileDescriptor listening_at(sockaddr_in6 const& where) {
         FileDescriptor made(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
         int const yes = 1;
@@ -193,7 +193,7 @@ class Knocking : public Networked {
     }
 
     PciAddress const pf = pci("0000:01:00.0");
-    LegId const untagged{pf, {}};
+    InterfaceId const untagged{pf, {}};
     HostTree tree;
     std::optional<LinuxKernel> kernel;
     FileDescriptor host;

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 using test::pci;
 using test::soon;
 
-// With its interface in the kernel's own sysfs of this network.
+// With its interface in this network's own sysfs of the kernel.
 struct SysfsPf : test::VethPf {
     SysfsPf() {
         fs::create_directories(kernels());
@@ -38,7 +38,7 @@ struct SysfsPf : test::VethPf {
         header.ifi_index = netdev(from).ifindex;
         NlRequest request(RTM_NEWLINK, 0);
         request.header(header).put_text(IFLA_IFNAME, to);
-        EXPECT_TRUE(socket.tell(request, "RTM_NEWLINK", soon()).value().ok());
+        EXPECT_TRUE(socket.request(request, "RTM_NEWLINK", soon()).value().ok());
     }
     [[nodiscard]] OpenPf open() const { return OpenPf::open(roots(), pci(pf), soon()).value(); }
 };
@@ -63,7 +63,7 @@ TEST_F(OpenPfTest, IsOpenedAgainForAnotherName) {
     EXPECT_FALSE(pf.unchanged());
 }
 
-// Also for an interface with the same name and number, as an unbound and bound driver makes it.
+// Also for an interface with the same name and number, as unbinding and binding a driver makes it.
 TEST_F(OpenPfTest, IsOpenedAgainForAnotherInterface) {
     SysfsPf tree;
     auto const pf = tree.open();
@@ -94,7 +94,7 @@ TEST_F(OpenPfTest, ThereIsNoSuchDevice) {
     EXPECT_EQ(none.error().detail, "there is no PCI device 0000:02:00.0");
 }
 
-// One kernel, one step after the other: each finds the interface as it is by then.
+// One kernel, one step after the other: each uses the interface as it is by then.
 TEST_F(OpenPfTest, StepsFollowTheInterface) {
     SysfsPf tree;
     LinuxKernel kernel(tree.roots());

@@ -32,7 +32,7 @@ Netdev netdev(int ifindex, std::string const& name) {
 }
 
 Netdev vlan_on(int parent, int ifindex, std::uint16_t id, std::string const& alias) {
-    auto vlan = netdev(ifindex, "leg" + std::to_string(id));
+    auto vlan = netdev(ifindex, "interface" + std::to_string(id));
     vlan.kind = "vlan";
     vlan.vlan = id;
     vlan.parent_ifindex = parent;
@@ -75,7 +75,7 @@ struct TwoVfs : HostTree {
     Switch eswitch;
 };
 
-// A bond gives all its members one MAC; IPoIB's address is none.
+// A bond gives all its members one MAC; IPoIB's address is not one.
 TEST(PfView, KnowsThePfByItsPermanentMacOrGuid) {
     TwoVfs tree;
     EXPECT_EQ(tree.view().info.identity, PfIdentity{}) << "nothing is guessed";
@@ -170,20 +170,20 @@ TEST(ViewPf, NamesTheBondThatItIsPartOf) {
     EXPECT_EQ(tree.view().info.controller, "bond0");
 }
 
-TEST(ViewPf, LegsAreTheUntaggedOneAndItsVlansInOrder) {
+TEST(ViewPf, InterfacesAreTheUntaggedOneAndItsVlansInOrder) {
     TwoVfs tree;
-    auto const legs = tree.view().legs;
-    ASSERT_EQ(legs.size(), 3U);
-    EXPECT_EQ(legs[0].id.vlan, std::nullopt);
-    EXPECT_EQ(legs[0].ifname, "enp1s0");
-    EXPECT_EQ(legs[0].addresses, std::vector{ip("10.1.2.3")});
-    EXPECT_EQ(legs[0].prefixes, std::vector{prefix("10.1.0.0/20")});
-    EXPECT_FALSE(legs[0].ours);
-    EXPECT_EQ(legs[1].id.vlan, 100);
-    EXPECT_TRUE(legs[1].ours);
-    EXPECT_EQ(legs[1].prefixes, std::vector{prefix("192.168.100.3/32")});
-    EXPECT_EQ(legs[2].id.vlan, 200);
-    EXPECT_FALSE(legs[2].ours) << "somebody else's VLAN device";
+    auto const interfaces = tree.view().interfaces;
+    ASSERT_EQ(interfaces.size(), 3U);
+    EXPECT_EQ(interfaces[0].id.vlan, std::nullopt);
+    EXPECT_EQ(interfaces[0].ifname, "enp1s0");
+    EXPECT_EQ(interfaces[0].addresses, std::vector{ip("10.1.2.3")});
+    EXPECT_EQ(interfaces[0].prefixes, std::vector{prefix("10.1.0.0/20")});
+    EXPECT_FALSE(interfaces[0].ours);
+    EXPECT_EQ(interfaces[1].id.vlan, 100);
+    EXPECT_TRUE(interfaces[1].ours);
+    EXPECT_EQ(interfaces[1].prefixes, std::vector{prefix("192.168.100.3/32")});
+    EXPECT_EQ(interfaces[2].id.vlan, 200);
+    EXPECT_FALSE(interfaces[2].ours) << "somebody else's VLAN device";
 }
 
 TEST(ViewPf, PeersAreOurRoutesWithTheirPermanentNeighbours) {
@@ -199,11 +199,11 @@ TEST(ViewPf, PeersAreOurRoutesWithTheirPermanentNeighbours) {
     tree.network.neighbours = {{7, ip("192.168.100.10"), mac, NUD_PERMANENT},
                                {7, ip("192.168.100.11"), mac, NUD_REACHABLE},
                                {8, ip("192.168.100.10"), mac, NUD_PERMANENT}};
-    auto const legs = tree.view().legs;
-    EXPECT_EQ(legs[1].peers, (std::vector<PeerEntry>{{ip("192.168.100.10"), mac},
-                                                     {ip("192.168.100.11"), std::nullopt}}));
-    EXPECT_EQ(legs[2].peers.size(), 1U);
-    EXPECT_TRUE(legs[0].peers.empty());
+    auto const interfaces = tree.view().interfaces;
+    EXPECT_EQ(interfaces[1].peers, (std::vector<PeerEntry>{{ip("192.168.100.10"), mac},
+                                                           {ip("192.168.100.11"), std::nullopt}}));
+    EXPECT_EQ(interfaces[2].peers.size(), 1U);
+    EXPECT_TRUE(interfaces[0].peers.empty());
 }
 
 TEST(ViewPf, HardwareRdmaComesFromTheDeviceAndSoftwareFromTheNetdev) {
@@ -230,14 +230,14 @@ TEST(ViewPf, ListenersAreThoseOfItsRdmaDeviceWithTheirNames) {
     EXPECT_EQ(tree.view().listeners, both);
 }
 
-TEST(ViewPf, WithoutANetworkDeviceItHasNoLegs) {
+TEST(ViewPf, WithoutANetworkDeviceItHasNoInterfaces) {
     TwoVfs tree;
     fs::remove_all(tree.device("0000:01:00.0") / "net");
     auto const pf = tree.view();
     EXPECT_EQ(pf.info.ifname, "");
-    EXPECT_TRUE(pf.legs.empty());
+    EXPECT_TRUE(pf.interfaces.empty());
     EXPECT_EQ(pf.vfs.size(), 2U);
-    // Without ib_ipoib the RDMA device's port tells what kind of link it is.
+    // Without ib_ipoib the RDMA device's port has the link type.
     tree.write(tree.device("0000:01:00.0") / "infiniband/mlx5_0/ports/1/link_layer",
                "InfiniBand\n");
     EXPECT_EQ(tree.view().info.link_layer, LinkLayer::infiniband);
@@ -269,7 +269,7 @@ TEST(ViewRoutes, AreThoseOfOthers) {
     tree.network.routes = {route("0.0.0.0/0", 3, RTPROT_STATIC),
                            route("10.0.0.0/16", 3, RTPROT_KERNEL),
                            route("192.168.100.10/32", 3, our_route_protocol),
-                           route("fe80::/64", 7, RTPROT_KERNEL),      // on a device of ours
+                           route("fe80::/64", 7, RTPROT_KERNEL),      // on one of vfmgr's devices
                            route("fd00:1::3/128", 3, RTPROT_KERNEL),  // the host's own address
                            route("fd00:1::4/128", 3, RTPROT_STATIC),
                            route("10.9.0.0/16", std::nullopt, RTPROT_STATIC)};

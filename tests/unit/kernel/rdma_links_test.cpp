@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine's kernel can show of RDMA links; what needs rdma_rxe is shown in the lab.
+// What this machine's kernel can show of RDMA links; the lab covers what needs rdma_rxe.
 #include "vfmgr/kernel/rdma_links.hpp"
 
 #include "host_tree.hpp"
@@ -69,7 +69,7 @@ TEST_F(HostNetworkTest, ShowsNetdevsAsTheyAre) {
     EXPECT_EQ(view.netdevs.at("near0.100").parent, "near0");
 }
 
-// Of the host's network alone, and of a PF without it: each worker looks at what is its own.
+// Observes the host's network alone, and a PF without it: each worker observes only its own part.
 TEST_F(HostNetworkTest, IsAPartOfItsOwn) {
     HostTree tree;
     tree.add_pf("0000:01:00.0", 7);

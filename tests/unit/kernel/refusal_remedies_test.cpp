@@ -46,7 +46,7 @@ TEST(RemedyFor, IsTheOneOfTheCause) {
             << says << ": " << remedy_for(each);
 }
 
-// Whatever a driver says of whichever attribute, there is something to do.
+// There is a remedy for whatever error a driver returns for any attribute.
 TEST(RemedyFor, IsThereForEveryRefusal) {
     for_each_member([](VfAttribute attribute, auto) {
         for (int const error : {EPERM, EINVAL, EOPNOTSUPP, EBUSY, EIO, ENODEV})

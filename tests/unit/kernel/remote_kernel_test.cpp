@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers are threads here, each with a fake kernel behind its socket; "killed" is a worker whose
-// end the test brings about, as the kernel does for a real one.
+// Workers are threads here, each with a fake kernel behind its socket; "killed" is a worker that
+// the test ends, as the kernel ends a real one.
 #include "vfmgr/kernel/remote_kernel.hpp"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ Deadline soon() {
     return std::chrono::steady_clock::now() + 10s;
 }
 
-// Opens once, for ever.
+// Opens once, for good.
 class Gate {
   public:
     void open() {
@@ -47,7 +47,7 @@ class Gate {
 
 struct Host {
     FakeKernel fake;
-    std::mutex mutex;  // guards started to workers: PFs are observed at once
+    std::mutex mutex;  // guards the list of started workers: PFs are observed at once
     RemoteKernelTimes times;
     std::vector<PciAddress> pfs{pf0, pf1};
     std::map<KernelSubject, int> started;
@@ -102,7 +102,7 @@ struct Host {
                              },
                              [] { return "signal 9"; }, [] { return " in msleep"; }};
     }
-    // The kernel lets go of a killed worker.
+    // The kernel releases a killed worker.
     void end(KernelSubject const& pf) {
         std::lock_guard const lock(mutex);
         for (auto const& [of, fd] : ends)
@@ -180,7 +180,7 @@ TEST(RemoteKernel, AWorkerThatHangsMakesItsPfStuckAndNoOther) {
         "the kernel in msleep");
     EXPECT_EQ(host.kills[pf0], 1);
 
-    // What comes next is answered at once, without asking.
+    // The next request is answered at once, without a query to the worker.
     auto const began = std::chrono::steady_clock::now();
     EXPECT_EQ(host.kernel->perform(SetNumVfs{pf0, 3}, soon()).error().problem, Problem::pf_stuck);
     auto const view = host.look();
@@ -196,7 +196,7 @@ TEST(RemoteKernel, AWorkerThatHangsMakesItsPfStuckAndNoOther) {
     gate.open();
     host.end(pf0);
     host.fake.on_perform = {};
-    // The end is seen when the socket's is: ask until it was.
+    // The worker's end shows when its socket ends: repeat until it does.
     while (host.look().pfs.at(pf0).stuck) std::this_thread::yield();
     EXPECT_TRUE(host.kernel->perform(SetNumVfs{pf0, 3}, soon()));
     EXPECT_EQ(host.started[pf0], 2);
@@ -209,7 +209,7 @@ TEST(RemoteKernel, RdmaLinksAreMadeByTheHostsOwnWorker) {
     EXPECT_EQ(host.started, (std::map<KernelSubject, int>{{HostNetwork{}, 1}}));
     auto const view = host.kernel->observe(HostNetwork{}).value();
     EXPECT_TRUE(view.pfs.empty());
-    EXPECT_EQ(view.network->rdma.at("rxe0").netdev, "bond0");
+    EXPECT_EQ(view.network->rdma.at("rxe0").ifname, "bond0");
     EXPECT_FALSE(host.kernel->observe(pf0)->network);
 }
 
@@ -257,7 +257,7 @@ TEST(RemoteKernel, ALateWorkerIsReplacedAndItsAnswerDropped) {
 
 TEST(RemoteKernel, AWorkerThatDiesIsReplaced) {
     Host host;
-    // Not taken away between the two: the first worker's thread may still be in it.
+    // Not removed in between: the first worker's thread may still use it.
     std::atomic<bool> dies = true;
     host.fake.on_perform = [&](KernelStep const&) {
         if (dies.exchange(false)) host.end(pf0);
@@ -291,7 +291,7 @@ TEST(RemoteKernel, AWorkerOfAnEarlierDaemonIsWaitedForByWhoActsOnItsPf) {
         return host.kernel->perform(SetNumVfs{pf0, 3}, std::chrono::steady_clock::now() + 300ms);
     });
     auto planning = std::async(std::launch::async, [&] { return host.kernel->observe(pf0); });
-    // Whoever looks at everything does not wait.
+    // A full observation does not wait.
     auto const view = host.look();
     EXPECT_EQ(view.pfs.at(pf0).stuck, "a worker of an earlier vfmgrd is at its step");
     EXPECT_FALSE(view.pfs.at(pf1).stale);

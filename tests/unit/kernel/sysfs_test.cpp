@@ -57,7 +57,7 @@ TEST(ListPfs, WithoutSysfsIsAnErrorNotAnEmptyHost) {
     EXPECT_FALSE(list_pfs(roots));
 }
 
-// Or all PFs would have gone, and no VF be guarded.
+// Otherwise all PFs would be gone, and no VF guarded.
 TEST(ListPfs, NoneAreNotSeenWhereDescriptorsAreScarce) {
     HostTree const tree;
     tree.add_pf("0000:81:00.1", 8);

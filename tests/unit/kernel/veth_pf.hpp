@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PF with seven VFs, of which sysfs has number 2: a host tree of the test's own, in which a veth
-// of the test's own network stands for the PF's interface near0. Owned by the test.
+// A PF with seven VFs, of which sysfs has number 2: a host tree made by the test, in which a veth
+// of the test's network stands for the PF's interface near0. Owned by the test.
 #pragma once
 
 #include "tests/unit/kernel/host_tree.hpp"

@@ -73,7 +73,7 @@ TEST_F(SetNumVfsStep, OlderMlx5DriversHaveAFileOfTheirOwn) {
     EXPECT_EQ(tree.writes, std::vector<std::string>{"4"});
 }
 
-// Somebody else's write of another PF's file that does not come back.
+// Another program's write to another PF's file, which does not return.
 struct Elsewhere : Resizing {
     explicit Elsewhere(std::string const& comm) {
         add_pf("0000:02:00.0", 7);
@@ -104,7 +104,7 @@ TEST_F(SetNumVfsStep, AChangeElsewhereIsWaitedFor) {
     ASSERT_EQ(::mkfifo(comm.c_str(), 0600), 0);
     auto const kernel = tree.react();
     std::thread other([&] {
-        FileDescriptor const asked(::open(comm.c_str(), O_WRONLY | O_CLOEXEC));  // it was seen
+        FileDescriptor const asked(::open(comm.c_str(), O_WRONLY | O_CLOEXEC));  // it was read
         fs::remove_all(tree.roots().proc / "812/fd");
         EXPECT_GT(::write(asked.get(), worker_comm, std::strlen(worker_comm)), 0);
     });
@@ -117,7 +117,7 @@ TEST_F(SetNumVfsStep, SwitchesAutoprobeOffAndBackToWhatItWas) {
     Resizing tree;
     auto const file = tree.device(pf) / "sriov_drivers_autoprobe";
     fs::remove(file);
-    ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);  // keeps what is written one after the other
+    ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);  // keeps writes one after the other
     FileDescriptor const fifo(::open(file.c_str(), O_RDWR | O_CLOEXEC));
     ASSERT_EQ(::write(fifo.get(), "1\n", 2), 2);
     {
@@ -130,7 +130,7 @@ TEST_F(SetNumVfsStep, SwitchesAutoprobeOffAndBackToWhatItWas) {
     EXPECT_EQ(std::string(written.data()), "01");
 }
 
-// udev is stuck in a rule: the host must not stay without autoprobe for that.
+// udev is stuck in a rule: the host must not stay without autoprobe because of that.
 TEST_F(SetNumVfsStep, ASilentUdevIsWaitedForUntilTheDeadline) {
     Resizing tree;
     tree.write(tree.roots().udev / "control", "");
@@ -181,7 +181,7 @@ TEST_F(SetNumVfsStep, MoreThanTheDeviceHasIsRefusedUntouched) {
     EXPECT_EQ(tree.read(tree.device(pf) / "sriov_numvfs"), "untouched");
 }
 
-// With the time that a creation has (engine/execute.cpp): the driver's answer does not change.
+// Within the time that a creation has (engine/execute.cpp): the driver's answer does not change.
 TEST_F(SetNumVfsStep, FewerThanAskedForIsAnErrorSoon) {
     Resizing tree(3);
     auto const kernel = tree.react();

@@ -16,16 +16,16 @@ TEST(VfFile, IsNoneWhereSysfsHasNone) {
     HostTree const tree;
     tree.add_pf("0000:01:00.0", 7);
     tree.add_vf("0000:01:00.0", 3, "0000:01:10.6");
-    VfSpec wanted;
-    wanted.msix_vectors = 4;
-    wanted.trust = true;
-    wanted.node_guid = Guid{1};
+    VfSpec expected;
+    expected.msix_vectors = 4;
+    expected.trust = true;
+    expected.node_guid = Guid{1};
     for (auto const& [attribute, name] : enum_names<VfAttribute>)
-        EXPECT_FALSE(vf_file(tree.roots(), vf, address, wanted, attribute)) << name;
+        EXPECT_FALSE(vf_file(tree.roots(), vf, address, expected, attribute)) << name;
     EXPECT_TRUE(empty(read_vf_files(tree.roots(), vf, address)));
 
     tree.write(tree.device("0000:01:10.6") / "sriov_vf_msix_count", "");
-    auto const file = vf_file(tree.roots(), vf, address, wanted, VfAttribute::msix_vectors);
+    auto const file = vf_file(tree.roots(), vf, address, expected, VfAttribute::msix_vectors);
     ASSERT_TRUE(file);
     EXPECT_EQ(file->text, "4");
     EXPECT_FALSE(vf_file(tree.roots(), vf, address, VfSpec{}, VfAttribute::msix_vectors));
@@ -38,11 +38,12 @@ TEST(VfFile, PoliciesAreSpelledAsTheDriverDoes) {
     for (auto const& [state, text] : {std::pair(LinkState::auto_, "Follow"),
                                       {LinkState::enable, "Up"},
                                       {LinkState::disable, "Down"}}) {
-        VfSpec wanted;
-        wanted.link_state = state;
-        EXPECT_EQ(vf_file(tree.roots(), vf, address, wanted, VfAttribute::link_state)->text, text);
+        VfSpec expected;
+        expected.link_state = state;
+        EXPECT_EQ(vf_file(tree.roots(), vf, address, expected, VfAttribute::link_state)->text,
+                  text);
         tree.write(policy, std::string(text) + "\n");
-        EXPECT_EQ(read_vf_files(tree.roots(), vf, address), wanted);
+        EXPECT_EQ(read_vf_files(tree.roots(), vf, address), expected);
     }
     tree.write(policy, "Sideways\n");
     EXPECT_TRUE(empty(read_vf_files(tree.roots(), vf, address)));

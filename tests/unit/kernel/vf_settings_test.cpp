@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of writing VF settings; the writing itself is tried on a real driver in the lab.
+// The rules of writing VF settings; the lab tests the writing itself on a real driver.
 #include "vfmgr/kernel/vf_settings.hpp"
 
 #include <fmt/format.h>
@@ -36,15 +36,15 @@ VfSpec everything() {
 }
 
 TEST(Holds, ComparesEachAttributeAlone) {
-    auto const wanted = everything();
+    auto const expected = everything();
     for (auto const& [attribute, name] : enum_names<VfAttribute>) {
-        EXPECT_TRUE(holds(wanted, wanted, attribute)) << name;
-        EXPECT_FALSE(holds(wanted, VfSpec{}, attribute)) << name << ": not reported is not held";
+        EXPECT_TRUE(holds(expected, expected, attribute)) << name;
+        EXPECT_FALSE(holds(expected, VfSpec{}, attribute)) << name << ": not reported is not held";
     }
-    auto other = wanted;
+    auto other = expected;
     other.vlan->qos = 4;
-    EXPECT_FALSE(holds(wanted, other, VfAttribute::vlan));
-    EXPECT_TRUE(holds(wanted, other, VfAttribute::mac));
+    EXPECT_FALSE(holds(expected, other, VfAttribute::vlan));
+    EXPECT_TRUE(holds(expected, other, VfAttribute::mac));
 }
 
 TEST(Holds, TheStandInMacIsAsGoodAsZero) {
@@ -58,57 +58,57 @@ TEST(Holds, TheStandInMacIsAsGoodAsZero) {
 }
 
 TEST(Holds, AnyNumberOfVectorsIsTheDriversDefault) {
-    VfSpec wanted;
-    wanted.msix_vectors = 0;
-    EXPECT_TRUE(holds(wanted, everything(), VfAttribute::msix_vectors));
-    EXPECT_FALSE(holds(wanted, VfSpec{}, VfAttribute::msix_vectors));
+    VfSpec expected;
+    expected.msix_vectors = 0;
+    EXPECT_TRUE(holds(expected, everything(), VfAttribute::msix_vectors));
+    EXPECT_FALSE(holds(expected, VfSpec{}, VfAttribute::msix_vectors));
 }
 
 TEST(ToWrite, LeavesOutWhatDriversRefuseEvenWhenItHolds) {
-    VfSpec wanted;
-    wanted.link_state = LinkState::auto_;
-    wanted.min_tx_rate_mbps = 0;
-    wanted.max_tx_rate_mbps = 0;
-    wanted.mac = MacAddress{};
-    EXPECT_TRUE(empty(to_write(wanted, wanted)));
+    VfSpec expected;
+    expected.link_state = LinkState::auto_;
+    expected.min_tx_rate_mbps = 0;
+    expected.max_tx_rate_mbps = 0;
+    expected.mac = MacAddress{};
+    EXPECT_TRUE(empty(to_write(expected, expected)));
 }
 
 TEST(ToWrite, WritesAMacAgainSoThatItIsThePfs) {
-    VfSpec wanted;
-    wanted.mac = mac("52:54:00:11:22:33");
-    wanted.trust = true;
-    EXPECT_EQ(to_write(wanted, wanted), wanted);
+    VfSpec expected;
+    expected.mac = mac("52:54:00:11:22:33");
+    expected.trust = true;
+    EXPECT_EQ(to_write(expected, expected), expected);
 }
 
 TEST(ToWrite, AMinimumRateTakesTheMaximumThatIs) {
-    VfSpec wanted;
-    wanted.min_tx_rate_mbps = 10;
+    VfSpec expected;
+    expected.min_tx_rate_mbps = 10;
     VfSpec reported;
     reported.min_tx_rate_mbps = 0;
     reported.max_tx_rate_mbps = 500;
-    EXPECT_EQ(to_write(wanted, reported).max_tx_rate_mbps, 500U);
-    wanted.max_tx_rate_mbps = 900;
-    EXPECT_EQ(to_write(wanted, reported).max_tx_rate_mbps, 900U);
-    wanted.max_tx_rate_mbps = 500;  // holds, but the message needs it
-    EXPECT_EQ(to_write(wanted, reported).max_tx_rate_mbps, 500U);
+    EXPECT_EQ(to_write(expected, reported).max_tx_rate_mbps, 500U);
+    expected.max_tx_rate_mbps = 900;
+    EXPECT_EQ(to_write(expected, reported).max_tx_rate_mbps, 900U);
+    expected.max_tx_rate_mbps = 500;  // holds already, but the message needs it
+    EXPECT_EQ(to_write(expected, reported).max_tx_rate_mbps, 500U);
 }
 
 TEST(ToWrite, AMaximumRateLeavesTheMinimumToTheKernel) {
-    VfSpec wanted;
-    wanted.max_tx_rate_mbps = 900;
+    VfSpec expected;
+    expected.max_tx_rate_mbps = 900;
     VfSpec reported;
     reported.min_tx_rate_mbps = 10;
-    EXPECT_EQ(to_write(wanted, reported), wanted);
+    EXPECT_EQ(to_write(expected, reported), expected);
 }
 
 TEST(DependsOnReport, IsSaidOfWhateverToWriteLooksAt) {
     auto const reported = everything();
     for (auto const attribute : attributes_of(everything())) {
-        auto const wanted = only(everything(), attribute);
-        EXPECT_TRUE(depends_on_report(wanted) || to_write(wanted, reported) == wanted);
-        EXPECT_EQ(depends_on_report(wanted), attribute == VfAttribute::link_state ||
-                                                 attribute == VfAttribute::max_tx_rate ||
-                                                 attribute == VfAttribute::min_tx_rate);
+        auto const expected = only(everything(), attribute);
+        EXPECT_TRUE(depends_on_report(expected) || to_write(expected, reported) == expected);
+        EXPECT_EQ(depends_on_report(expected), attribute == VfAttribute::link_state ||
+                                                   attribute == VfAttribute::max_tx_rate ||
+                                                   attribute == VfAttribute::min_tx_rate);
     }
     VfSpec zero;
     zero.mac = MacAddress{};
@@ -128,7 +128,7 @@ TEST(SettingText, NamesAttributeAndValue) {
     EXPECT_EQ(setting_text(VfSpec{}, VfAttribute::vlan), "no vlan");
 }
 
-// A device without VFs refuses in the kernel's own words: veth stands for the PF.
+// A device without VFs refuses with the kernel's own errors: veth stands for the PF.
 using ConfigureVfsStep = test::Networked;
 
 struct VethPf : test::VethPf {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The filter of what a VM with a lease sends, at work on interfaces that are the host's: the PF
-// near0 has addresses of the host's own, and a tenant who may use whatever address it likes.
+// The filter of a VM's traffic, at work on the host's interfaces: the PF near0 has addresses of the
+// host's own, and a tenant may use any address it likes.
 #include <gmock/gmock.h>
 #include <linux/if_arp.h>
 #include <linux/if_ether.h>
@@ -10,7 +10,7 @@
 #include <cstdlib>
 
 #include "knocking.hpp"
-#include "vfmgr/kernel/leg_filter.hpp"
+#include "vfmgr/kernel/interface_filter.hpp"
 #include "vfmgr/netlink/route.hpp"
 
 namespace vfmgr {
@@ -45,7 +45,7 @@ struct Octets {
     }
 };
 
-// The internet's checksum (RFC 1071) of an even number of octets.
+// The internet checksum (RFC 1071) of an even number of octets.
 std::uint16_t checksum(Octets const& octets) {
     std::uint32_t sum = 0;
     for (std::size_t i = 0; i < octets.bytes.size(); i += 2)
@@ -57,7 +57,7 @@ std::uint16_t checksum(Octets const& octets) {
 
 class VmFilter : public test::Knocking {
   protected:
-    // What the tenant puts on the wire as it is.
+    // Puts the tenant's frame on the wire as it is.
     void put_on_wire(Octets const& frame) {
         enter(tenant);
         FileDescriptor const wire(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
@@ -76,7 +76,7 @@ class VmFilter : public test::Knocking {
     [[nodiscard]] Octets frame(std::uint16_t type) {
         return Octets().add(hosts_mac().octets).add(tenants_mac().octets).add16(type);
     }
-    // "`address` is at my MAC", told to who asks at `asked`.
+    // "`address` is at my MAC", sent to the host that queries at `asked`.
     [[nodiscard]] Octets arp_claim(std::string const& address, std::string const& asked) {
         auto claim = frame(ETH_P_ARP);
         claim.add16(1).add16(ETH_P_IP).add16(0x0604).add16(ARPOP_REPLY);
@@ -100,7 +100,7 @@ class VmFilter : public test::Knocking {
             .add16(0)
             .add16(0x6b6b);
     }
-    // "`address` is at my MAC", by a neighbour advertisement from `from` to `to`, to be believed.
+    // "`address` is at my MAC", by a neighbour advertisement with override set, `from` to `to`.
     [[nodiscard]] Octets advertisement(std::string const& address, std::string const& from,
                                        std::string const& to) {
         auto const told = [&](std::uint16_t sum) {
@@ -125,7 +125,7 @@ class VmFilter : public test::Knocking {
             if (each.address == ip(address)) return each.mac;
         return std::nullopt;
     }
-    // As a neighbour that the host has talked to: any answer may replace it.
+    // Adds it as a neighbour that the host has talked to: any answer may replace it.
     void know_router(std::string const& address, MacAddress const& mac) {
         NlRequest request(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE);
         ndmsg header{};
@@ -135,11 +135,11 @@ class VmFilter : public test::Knocking {
         request.header(header)
             .put_ip(NDA_DST, ip(address))
             .put_bytes(NDA_LLADDR, bytes_of(mac.octets));
-        ASSERT_TRUE(ours->tell(request, "RTM_NEWNEIGH", soon()).value().ok());
+        ASSERT_TRUE(ours->request(request, "RTM_NEWNEIGH", soon()).value().ok());
     }
-    // Whether the host takes the tenant for `router`, of which it knew the MAC, when it claims that
-    // some times. `last` is an address of the host's: what was sent before has arrived when that
-    // has.
+    // Returns whether the host takes the tenant for `router`, whose MAC it knew, after several such
+    // claims. `last` is one of the host's addresses: when it is reached, everything sent before has
+    // arrived.
     [[nodiscard]] bool believed(std::string const& router, Octets const& claim,
                                 std::string const& last) {
         know_router(router, MacAddress{{0x02, 0, 0, 0, 0, 1}});
@@ -154,7 +154,7 @@ class VmFilter : public test::Knocking {
         Knocking::SetUp();
         if (!IsSkipped()) ours.emplace(NlSocket::open(NlProtocol::route).value());
     }
-    [[nodiscard]] bool closed() { return !legs().at(0).closed.empty(); }
+    [[nodiscard]] bool closed() { return !interfaces().at(0).closed.empty(); }
 
     std::optional<NlSocket> ours;
 };
@@ -164,22 +164,22 @@ TEST_F(VmFilter, TheHostsOtherAddressesAreClosed) {
                                          std::array{"fd00:77::1", "fd00:77::9", "fd00:10::3"}}) {
         EXPECT_THAT(heard(other, other), ElementsAre(roce, responder_echo_port, other_service))
             << "before: " << other;
-        lend(untagged, own, vm);
+        attach(untagged, own, vm);
         EXPECT_TRUE(closed());
         EXPECT_THAT(heard(other, own), IsEmpty()) << other;
         EXPECT_THAT(heard(own, own), ElementsAre(roce, responder_echo_port));
         perform(RemovePeer{untagged, ip(vm)});
         perform(RemoveAddress{untagged, ip(own)});
         EXPECT_THAT(heard(other, other), ElementsAre(roce, responder_echo_port, other_service))
-            << "after the lease: " << other;
+            << "after the attachment: " << other;
         auto const left = read_packet_filter(soon()).value();
         EXPECT_THAT(left.vms, IsEmpty());
         EXPECT_FALSE(left.rules.contains(
-            "netdev leg" + std::to_string(get_netdev(*ours, "near0", soon())->ifindex)));
+            "netdev interface" + std::to_string(get_netdev(*ours, "near0", soon())->ifindex)));
     }
 }
 
-// The host may serve others at an address that it had before: those are as they were.
+// The host may serve others at an address that it had before: their access is unchanged.
 TEST_F(VmFilter, AnAddressThatWasThereBeforeIsClosedToTheVmOnly) {
     perform(AddPeer{untagged, ip("10.1.2.9"), tenants_mac(), ip("10.1.2.3")});
     EXPECT_THAT(heard("10.1.2.3", "10.1.2.3"), ElementsAre(roce, responder_echo_port));
@@ -189,7 +189,7 @@ TEST_F(VmFilter, AnAddressThatWasThereBeforeIsClosedToTheVmOnly) {
     header.ifi_index = far.ifindex;
     another.header(header).put_bytes(IFLA_ADDRESS,
                                      bytes_of(MacAddress{{0x02, 0, 0, 0, 0, 0x77}}.octets));
-    ASSERT_TRUE(theirs->tell(another, "RTM_NEWLINK", soon()).value().ok());
+    ASSERT_TRUE(theirs->request(another, "RTM_NEWLINK", soon()).value().ok());
     know(far.ifindex, get_netdev(*ours, "near0", soon()).value(), {"10.1.2.3"});
     EXPECT_THAT(heard("10.1.2.3", "10.1.2.3"),
                 ElementsAre(roce, responder_echo_port, other_service))
@@ -216,7 +216,7 @@ TEST_F(VmFilter, NothingIsForwarded) {
     auto const far0 = get_netdev(*theirs, "far0", soon()).value().ifindex;
     ASSERT_TRUE(add_peer_route(*theirs, {ip("10.9.9.9"), far0, ip("10.1.2.9")}, soon()));
     know(far0, get_netdev(*ours, "near0", soon()).value(), {"10.9.9.9"});
-    // Two rounds: what the first one sent has left the host when the second one's last arrives.
+    // Two rounds: the first round's packets have left the host when the last of the second arrives.
     auto const arrives = [&] {
         for (int round = 0; round < 2; ++round)
             EXPECT_THAT(heard("10.9.9.9", "192.168.77.1"), IsEmpty()) << "it is not the host";
@@ -231,9 +231,9 @@ TEST_F(VmFilter, NothingIsForwarded) {
     EXPECT_FALSE(arrives());
 }
 
-// What the host would send to its router went to the VM from then on.
+// Otherwise the VM would get the host's traffic to its router from then on.
 TEST_F(VmFilter, NobodysAddressIsClaimed) {
-    // For so long it would keep what it has learned.
+    // It would keep a learned neighbour for that long.
     std::ofstream("/proc/sys/net/ipv4/neigh/near0/locktime") << "0";
     auto const claim = arp_claim("10.1.2.1", "10.1.2.3");
     perform(AddAddress{untagged, ip("192.168.77.1")});
@@ -242,11 +242,11 @@ TEST_F(VmFilter, NobodysAddressIsClaimed) {
     EXPECT_FALSE(believed("10.1.2.1", claim, "192.168.77.1"));
 }
 
-// The same by IPv6, where it may say so from its own address.
+// The same by IPv6, where it may advertise from its own address.
 TEST_F(VmFilter, NobodysAddressIsAdvertised) {
     auto const claim = advertisement("fd00:77::5", "fd00:77::9", "fd00:77::1");
     perform(AddAddress{untagged, ip("fd00:77::1")});
-    // Of another VM. Linux hears at an address only some moments after it has it, too.
+    // Another VM's. Linux also needs some moments after it has an address to receive there.
     MacAddress const second{{0x02, 0, 0, 0, 0, 0x66}};
     perform(AddPeer{untagged, ip("fd00:77::8"), second, ip("fd00:77::1")});
     EXPECT_TRUE(believed("fd00:77::5", claim, "fd00:77::1")) << "as Linux takes it";
@@ -254,7 +254,7 @@ TEST_F(VmFilter, NobodysAddressIsAdvertised) {
     EXPECT_FALSE(believed("fd00:77::5", claim, "fd00:77::1"));
 }
 
-// Linux takes off a tag that is for no VLAN, too, and goes on as if there were none.
+// Linux also strips a tag of no configured VLAN, and goes on as if there were none.
 TEST_F(VmFilter, ATagOfItsOwnIsClosed) {
     auto const arrives = [&] {
         put_on_wire(tagged_knock(0, roce));
@@ -266,7 +266,7 @@ TEST_F(VmFilter, ATagOfItsOwnIsClosed) {
     EXPECT_THAT(arrives(), IsEmpty());
 }
 
-// And hands the rest to the host's VLAN device, at which the responder's address is not closed.
+// And passes the rest to the host's VLAN device, where the responder's address is not closed.
 TEST_F(VmFilter, NoVlanIsReachedByATagOfItsOwn) {
     auto const near0 = get_netdev(*ours, "near0", soon()).value().ifindex;
     if (auto const made = add_vlan_netdev(*ours, {near0, 200, "near0.200"}, soon()); !made)
@@ -284,18 +284,18 @@ TEST_F(VmFilter, NoVlanIsReachedByATagOfItsOwn) {
     EXPECT_THAT(arrives(), IsEmpty());
 }
 
-// The tenant asks by itself here, as a VM does.
+// The tenant resolves by itself here, as a VM does.
 TEST_F(VmFilter, TheRespondersMacIsToldToWhoAsks) {
     auto const far0 = get_netdev(*theirs, "far0", soon()).value().ifindex;
     for (auto const& [own, vm] :
          {std::pair{"192.168.77.1", "192.168.77.9"}, std::pair{"fd00:77::1", "fd00:77::9"}}) {
-        lend(untagged, own, vm);
+        attach(untagged, own, vm);
         ASSERT_TRUE(remove_neighbour(*theirs, ip(own), far0, soon()));
         EXPECT_THAT(heard(own, own), testing::Contains(roce)) << own;
     }
 }
 
-// Its link-local address is not its MAC's, as NetworkManager has it.
+// Its link-local address is not derived from its MAC, as NetworkManager does it.
 TEST_F(VmFilter, TheRespondersMacIsToldToWhoeverHasAStablePrivacyAddress) {
     auto const far0 = get_netdev(*theirs, "far0", soon()).value().ifindex;
     auto const all = list_addresses(*theirs, soon()).value();
@@ -304,7 +304,7 @@ TEST_F(VmFilter, TheRespondersMacIsToldToWhoeverHasAStablePrivacyAddress) {
         ASSERT_TRUE(remove_address(*theirs, each, soon()));
     }
     ASSERT_TRUE(add_address(*theirs, {far0, ip("fe80::1234:5678:9abc:def0"), 64}, soon()));
-    lend(untagged, "fd00:77::1", "fd00:77::9");
+    attach(untagged, "fd00:77::1", "fd00:77::9");
     ASSERT_TRUE(remove_neighbour(*theirs, ip("fd00:77::1"), far0, soon()));
     EXPECT_THAT(heard("fd00:77::1", "fd00:77::1"), testing::Contains(roce));
 }
@@ -329,8 +329,8 @@ TEST_F(VmFilter, WhateverSomebodyFlushedIsSeenAndClosedAgain) {
     EXPECT_THAT(heard("192.168.77.1", "192.168.77.1"), ElementsAre(roce, responder_echo_port));
 }
 
-TEST_F(VmFilter, TwoVmsOnOneLegGoOneByOne) {
-    lend(untagged, "192.168.77.1", "192.168.77.9");
+TEST_F(VmFilter, TwoVmsOnOneInterfaceGoOneByOne) {
+    attach(untagged, "192.168.77.1", "192.168.77.9");
     MacAddress const second{{0x02, 0, 0, 0, 0, 0x66}};
     perform(AddPeer{untagged, ip("192.168.77.8"), second, ip("192.168.77.1")});
     EXPECT_EQ(read_packet_filter(soon())->vms.size(), 2U);
@@ -341,9 +341,9 @@ TEST_F(VmFilter, TwoVmsOnOneLegGoOneByOne) {
         ElementsAre(FilteredVm{"near0", tenants_mac(), ip("192.168.77.9"), ip("192.168.77.1")}));
 }
 
-// Its address went to another VM.
+// Its address was reassigned to another VM.
 TEST_F(VmFilter, AnotherMacAtTheAddressReplacesTheFirst) {
-    lend(untagged, "192.168.77.1", "192.168.77.9");
+    attach(untagged, "192.168.77.1", "192.168.77.9");
     MacAddress const second{{0x02, 0, 0, 0, 0, 0x66}};
     perform(AddPeer{untagged, ip("192.168.77.9"), second, ip("192.168.77.1")});
     EXPECT_THAT(read_packet_filter(soon())->vms,

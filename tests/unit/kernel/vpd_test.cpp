@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A card's serial number: as ConnectX cards have it, and where there is none to be had.
+// A card's serial number: as on ConnectX cards, and where there is none.
 #include "vfmgr/kernel/vpd.hpp"
 
 #include "host_tree.hpp"
@@ -61,7 +61,7 @@ TEST(Vpd, IsReadOnceForEachDevice) {
     EXPECT_EQ(book.serial_of(tree.roots(), pci("0000:01:00.0")), "A");
     tree.write(file, with("B"));
     EXPECT_EQ(book.serial_of(tree.roots(), pci("0000:01:00.0")), "A") << "the same file";
-    // Both are there for a moment, so that they are not one inode.
+    // Both exist for a moment, which keeps their inodes distinct.
     auto const next = tree.device("0000:01:00.0") / "next";
     tree.write(next, with("B"));
     std::filesystem::rename(next, file);

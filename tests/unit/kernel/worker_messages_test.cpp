@@ -17,7 +17,7 @@ std::string_view without_newline(T const& line) {
 
 TEST(WorkerMessages, RequestsComeBackAsTheyWere) {
     VfSpec settings;
-    settings.mac = MacAddress{};  // as a baseline may say
+    settings.mac = MacAddress{};  // as a baseline may have it
     for (auto const& request :
          {WorkerRequest{1, std::nullopt, 20'000}, WorkerRequest{2, SetNumVfs{pf, 7}, 1},
           WorkerRequest{3, ConfigureVfs{pf, {{2, settings}}, {"mac"}}, 0},
@@ -33,10 +33,10 @@ TEST(WorkerMessages, AnswersComeBackAsTheyWere) {
     KernelView view;
     view.pfs[pf] = make_igb_pf("0000:01:00.0", "enp1s0");
     view.pfs[pf].stuck = "it hangs";
-    LegState leg;
-    leg.id = {pf, std::uint16_t{100}};
-    leg.peers.push_back({IpAddress::parse("10.0.0.2").value(), {}});
-    view.pfs[pf].legs.push_back(leg);
+    HostInterface interface;
+    interface.id = {pf, std::uint16_t{100}};
+    interface.peers.push_back({IpAddress::parse("10.0.0.2").value(), {}});
+    view.pfs[pf].interfaces.push_back(interface);
     VfState vf;
     vf.pci = {0, 1, 0x10, 0};
     vf.settings.mac = MacAddress{};

@@ -24,13 +24,13 @@ Result<WorkerProcess> shell(std::string const& script, FileDescriptor lock = {})
     return spawn_worker("/bin/sh", {"sh", "-c", script}, std::move(lock));
 }
 
-// What guards VFs is started also when clients have taken every descriptor.
+// What guards VFs starts even when clients have taken every descriptor.
 TEST(StartWorker, GoesOnWhereDescriptorsAreScarce) {
     test::TemporaryFolder const folder;
     FileDescriptor const program(::open("/bin/true", O_PATH | O_CLOEXEC));
     SpareDescriptors spare(worker_start_descriptors);
     SpareDescriptors without(0);
-    std::vector<WorkerProcess> kept;  // what they gave back would lie below the limit
+    std::vector<WorkerProcess> kept;  // descriptors that they freed would lie below the limit
     for (int again = 0; again < 3; ++again) {
         test::NoDescriptorsLeft const none;
         EXPECT_FALSE(start_worker({program.get(), folder.file("locks"), without}, pf));
@@ -96,7 +96,7 @@ TEST(LockPf, IsHeldByTheWorkerAsLongAsItLives) {
     EXPECT_GE(std::chrono::steady_clock::now() - began, 50ms) << "its end is waited for";
     process->kill();
     await_predecessor(folder.path(), pf, in(10s));
-    // The kernel gives its descriptors back before it is seen to have ended.
+    // The kernel closes its descriptors before its end is visible.
     EXPECT_TRUE(lock_subject(folder.path(), pf));
     EXPECT_EQ(process->end(), "signal 9");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker's own end: what it does when the daemon's end of its socket is closed.
+// The worker's end of the socket: what it does when the daemon closes its own end.
 #include "vfmgr/kernel/worker_service.hpp"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ TEST_F(WorkerServiceTest, DoesNotWaitForEverForAStepThatHangs) {
     daemon.reset();
     EXPECT_EQ(left.wait_for(20s), std::future_status::ready);
     step_ends.count_down();
-    service.reset();  // which waits for the step's thread
+    service.reset();  // waits for the step's thread
 }
 
 TEST_F(WorkerServiceTest, LeavesAtOnceWhenItIsAtNoStep) {

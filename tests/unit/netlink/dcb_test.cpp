@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lossless priorities and flow control, as drivers tell them.
+// Lossless priorities and flow control, as drivers report them.
 #include "vfmgr/netlink/dcb.hpp"
 
 #include <linux/dcbnl.h>
@@ -29,7 +29,7 @@ Bytes answer_about(std::string_view ifname) {
     return bytes;
 }
 
-// What mlnx_qos --pfc 0,0,0,1,0,0,0,0 --trust dscp leaves, in short.
+// The state after mlnx_qos --pfc 0,0,0,1,0,0,0,0 --trust dscp, in short.
 Bytes priority_three_by_dscp() {
     ieee_pfc pfc{};
     pfc.pfc_cap = 8;
@@ -98,7 +98,7 @@ TEST(ParsePause, ReadsBothDirections) {
     EXPECT_EQ(parse_pause({}), std::nullopt);
 }
 
-// The kernel's own: a veth has neither, and says so in words of the protocol.
+// The kernel's own: a veth has neither, and reports so in the protocol's words.
 TEST_F(Dcbs, DevicesWithoutDcbRefuse) {
     auto socket = NlSocket::open(NlProtocol::route).value();
     ASSERT_TRUE(test::make_veth(socket, {"near0", "far0"}));

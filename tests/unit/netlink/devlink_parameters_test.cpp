@@ -15,7 +15,7 @@ constexpr std::uint8_t type_u32 = 3;
 constexpr std::uint8_t type_text = 5;
 constexpr std::uint8_t type_flag = 6;
 
-// {mode, data}; as the kernel's devlink_nl_param_fill() lays it out.
+// {mode, data}, as the kernel's devlink_nl_param_fill() lays it out.
 Bytes value(std::uint8_t mode, Bytes data) {
     return Bytes().nest(DEVLINK_ATTR_PARAM_VALUE,
                         data.put<std::uint8_t>(DEVLINK_ATTR_PARAM_VALUE_CMODE, mode));

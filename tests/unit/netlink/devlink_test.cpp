@@ -23,7 +23,7 @@ Bytes port_bytes(std::uint16_t flavour = DEVLINK_PORT_FLAVOUR_PCI_VF) {
         .put<std::uint16_t>(DEVLINK_ATTR_PORT_PCI_VF_NUMBER, 3);
 }
 
-// As Linux 6.2 and later say it: which of the bits are meant, and what they are.
+// As Linux 6.2 and later report it: which of the bits are meant, and their values.
 Bytes with_caps(std::uint32_t value, std::uint32_t selector) {
     constexpr std::uint16_t caps = 5;
     return port_bytes().nest(DEVLINK_ATTR_PORT_FUNCTION,
@@ -73,7 +73,7 @@ TEST(ParseFamily, IsTheMessageType) {
     EXPECT_EQ(parse_family({}), std::nullopt);
 }
 
-// Of a device that there is not, with devlink in the kernel or without.
+// For a device that does not exist, with devlink in the kernel or without.
 TEST(Devlink, KnowsNothingOfAnUnknownDevice) {
     DevlinkDevice const none{"pci", "ffff:ff:1f.7"};
     auto const mode = read_eswitch_mode(none, soon());

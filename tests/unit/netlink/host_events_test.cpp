@@ -42,7 +42,7 @@ TEST_F(HostEventsTest, TellsOfACrowdTogether) {
     EXPECT_TRUE(heard());
     int told = 1;
     while (changes.try_acquire_for(std::chrono::milliseconds(300))) ++told;
-    // The first at once, the others each tenth of a second, the last after the last change.
+    // The first at once, the others every tenth of a second, the last after the last change.
     auto const tenths = (std::chrono::steady_clock::now() - begin) / std::chrono::milliseconds(100);
     EXPECT_LE(told, 2 + tenths);
     EXPECT_LT(told, 100);

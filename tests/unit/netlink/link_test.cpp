@@ -91,7 +91,7 @@ TEST(Ours, IsOnlyWhatBearsOurMark) {
     EXPECT_FALSE(ours(vlan));
     vlan.alias = "vfmgr";
     EXPECT_TRUE(ours(vlan));
-    vlan.kind = "";  // somebody's PF with our alias on it is not ours to remove
+    vlan.kind = "";  // another's PF with vfmgr's alias on it is not vfmgr's to remove
     EXPECT_FALSE(ours(vlan));
     Netdev half_made;  // killed before the alias was written
     half_made.kind = "vlan";
@@ -149,7 +149,7 @@ TEST_F(Links, RefusalNamesDeviceValueAndErrno) {
     EXPECT_EQ(missing.error().causes[0].code, "ENODEV");
 }
 
-// A kernel without 8021q says so, with a remedy; the lab's has it.
+// A kernel without 8021q reports that, with a remedy; the lab's has it.
 TEST_F(Links, AVlanDeviceIsOurs) {
     auto socket = NlSocket::open(NlProtocol::route).value();
     ASSERT_TRUE(test::make_veth(socket, {"near0", "far0"}));

@@ -57,7 +57,7 @@ TEST_F(WaitUntil, EventsThatKeepComingDoNotCarryItPastTheDeadline) {
     auto monitor = EventMonitor::open().value();
     bool up = false;
     auto const waited = wait_until(monitor, steady_clock::now() + milliseconds(100), [&] {
-        up = !up;  // each look makes the next event
+        up = !up;  // each read makes the next event
         EXPECT_TRUE(change_netdev(socket, "near0", {near.ifindex, up, {}}, soon()));
         return Result<bool>(false);
     });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network of the test's own: a fresh network namespace, veth pairs in it. Owned by the test; the
+// A network made by the test: a fresh network namespace, veth pairs in it. Owned by the test; the
 // thread that made it, and threads that it starts afterwards, are inside until the test ends.
 #pragma once
 
@@ -23,7 +23,7 @@ inline Deadline soon() {
     return std::chrono::steady_clock::now() + std::chrono::seconds(10);
 }
 
-// Root must get one; others are told to run as root.
+// Root must get a namespace; for other users the test is skipped, with a hint to run as root.
 class NeedsNetworks : public ::testing::Test {
   protected:
     void SetUp() override {
@@ -39,7 +39,7 @@ class Networked : public NeedsNetworks {
         outside_ = FileDescriptor(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
         ASSERT_EQ(::unshare(CLONE_NEWNET), 0) << "unshare: " << std::strerror(errno);
     }
-    // The tests behind it may want the machine's loopback device.
+    // Later tests may need the machine's loopback device.
     void TearDown() override {
         if (!outside_) return;
         EXPECT_EQ(::setns(outside_.get(), CLONE_NEWNET), 0) << "setns: " << std::strerror(errno);
@@ -64,7 +64,7 @@ inline Result<void> make_veth(NlSocket& socket, VethNames const& names) {
             });
         });
     });
-    VFMGR_TRY(auto const ack, socket.tell(request, "RTM_NEWLINK veth", soon()));
+    VFMGR_TRY(auto const ack, socket.request(request, "RTM_NEWLINK veth", soon()));
     if (ack.ok()) return {};
     return fail(nl_refusal(ack, "RTM_NEWLINK veth", "no veth pair could be made", ""));
 }

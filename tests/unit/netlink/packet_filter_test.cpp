@@ -13,7 +13,7 @@ namespace {
 using test::Bytes;
 using testing::IsEmpty;
 
-// "enp1s0.100", NULs up to IFNAMSIZ, and an address as it is on the wire.
+// "enp1s0.100", NULs up to IFNAMSIZ, and an address in wire order.
 Bytes key(std::initializer_list<int> address) {
     Bytes bytes;
     std::array<char, 16> name{"enp1s0.100"};
@@ -51,7 +51,7 @@ TEST(PacketFilter, WhatIsNoneIsNotTakenForOne) {
     EXPECT_THAT(parse_set_elements({}), IsEmpty());
 }
 
-// The same, with a MAC in its room of eight octets in between.
+// The same, with a MAC in its field of eight octets in between.
 Bytes vm_key(std::initializer_list<int> addresses) {
     Bytes bytes;
     std::array<char, 16> name{"enp1s0"};
@@ -93,11 +93,11 @@ TEST(PacketFilter, AnEventNamesItsTableFirst) {
             .text(NFTA_RULE_CHAIN, "input");
     };
     constexpr int deleted = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_DELRULE;
-    EXPECT_TRUE(tells_of_our_filter(datagram(deleted, of("vfmgr")).view()));
-    EXPECT_FALSE(tells_of_our_filter(datagram(deleted, of("vfmgr2")).view()));
-    EXPECT_FALSE(tells_of_our_filter(datagram(NFT_MSG_DELRULE, of("vfmgr")).view()))
+    EXPECT_TRUE(concerns_our_filter(datagram(deleted, of("vfmgr")).view()));
+    EXPECT_FALSE(concerns_our_filter(datagram(deleted, of("vfmgr2")).view()));
+    EXPECT_FALSE(concerns_our_filter(datagram(NFT_MSG_DELRULE, of("vfmgr")).view()))
         << "of another subsystem";
-    EXPECT_FALSE(tells_of_our_filter({}));
+    EXPECT_FALSE(concerns_our_filter({}));
     EXPECT_EQ(parse_rule_chain(of("vfmgr").view()), "input");
     EXPECT_EQ(parse_rule_chain(Bytes().add(nfgenmsg{1, 0, 0}).view()), std::nullopt);
 }
@@ -108,7 +108,7 @@ TEST_F(PacketFilterOfTheKernel, IsEmptyWithoutATable) {
     auto const filter = read_packet_filter(test::soon());
     ASSERT_TRUE(filter) << filter.error().detail;
     EXPECT_THAT(filter->addresses, IsEmpty());
-    EXPECT_THAT(filter->legs, IsEmpty());
+    EXPECT_THAT(filter->interfaces, IsEmpty());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routes and neighbours: together they are a peer of the host's leg.
+// Routes and neighbours: together they are a peer of the host's interface.
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
@@ -98,7 +98,7 @@ TEST(ParseNeighbour, ReadsStateAndAddress) {
 }
 
 // near0 up with the host's address, far0 up.
-int prepare_leg(NlSocket& socket) {
+int prepare_interface(NlSocket& socket) {
     EXPECT_TRUE(test::make_veth(socket, {"near0", "far0"}));
     auto const near = get_netdev(socket, "near0", soon()).value();
     auto const far = get_netdev(socket, "far0", soon()).value();
@@ -117,7 +117,7 @@ bool has_peer_route(NlSocket& socket) {
 
 TEST_F(Routes, AddListRemoveTwiceEach) {
     auto socket = NlSocket::open(NlProtocol::route).value();
-    auto const ifindex = prepare_leg(socket);
+    auto const ifindex = prepare_interface(socket);
     ASSERT_TRUE(add_peer_route(socket, {peer, ifindex, host}, soon()));
     EXPECT_TRUE(has_peer_route(socket));
     EXPECT_TRUE(add_peer_route(socket, {peer, ifindex, host}, soon()));
@@ -128,14 +128,14 @@ TEST_F(Routes, AddListRemoveTwiceEach) {
 
 TEST_F(Routes, SomebodyElsesIsAConflictAndStays) {
     auto socket = NlSocket::open(NlProtocol::route).value();
-    auto const ifindex = prepare_leg(socket);
+    auto const ifindex = prepare_interface(socket);
     rtmsg header = header_of(AF_INET, 32, RT_TABLE_MAIN);
     header.rtm_protocol = RTPROT_STATIC;
     header.rtm_scope = RT_SCOPE_LINK;
     header.rtm_type = RTN_UNICAST;
     NlRequest theirs(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
     theirs.header(header).put_ip(RTA_DST, peer).put(RTA_OIF, ifindex);
-    ASSERT_TRUE(socket.tell(theirs, "RTM_NEWROUTE", soon()).value().ok());
+    ASSERT_TRUE(socket.request(theirs, "RTM_NEWROUTE", soon()).value().ok());
 
     auto const refused = add_peer_route(socket, {peer, ifindex, host}, soon());
     ASSERT_FALSE(refused);
@@ -150,7 +150,7 @@ TEST_F(Routes, SomebodyElsesIsAConflictAndStays) {
 
 TEST_F(Neighbours, ReplaceListRemoveTwiceEach) {
     auto socket = NlSocket::open(NlProtocol::route).value();
-    auto const ifindex = prepare_leg(socket);
+    auto const ifindex = prepare_interface(socket);
     auto const entry = [&]() -> std::optional<Neighbour> {
         auto const all = list_neighbours(socket, soon()).value();
         for (auto const& each : all)
@@ -158,10 +158,10 @@ TEST_F(Neighbours, ReplaceListRemoveTwiceEach) {
         return std::nullopt;
     };
     for (auto const* const mac : {"52:54:00:01:02:03", "52:54:00:01:02:04"}) {
-        auto const wanted = MacAddress::parse(mac).value();
-        ASSERT_TRUE(replace_neighbour(socket, {ifindex, peer, wanted}, soon()));
+        auto const expected = MacAddress::parse(mac).value();
+        ASSERT_TRUE(replace_neighbour(socket, {ifindex, peer, expected}, soon()));
         ASSERT_TRUE(entry());
-        EXPECT_EQ(entry()->mac, wanted);
+        EXPECT_EQ(entry()->mac, expected);
         EXPECT_TRUE(permanent(*entry()));
     }
     ASSERT_TRUE(remove_neighbour(socket, peer, ifindex, soon()));

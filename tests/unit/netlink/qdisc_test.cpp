@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tc drops, as the kernel tells it.
+// Drops by tc, as the kernel reports them.
 #include "vfmgr/netlink/qdisc.hpp"
 
 #include <linux/gen_stats.h>
@@ -47,7 +47,7 @@ Qdisc qdisc_of(NlSocket& socket, std::string const& name) {
     return *std::ranges::find(all, ifindex, &Qdisc::ifindex);
 }
 
-// The kernel's own: a queue in front of a veth, far too small for what is sent.
+// The kernel's own: a queue in front of a veth, far too small for the traffic.
 TEST_F(Qdiscs, CountWhatTheyDrop) {
     auto socket = NlSocket::open(NlProtocol::route).value();
     ASSERT_TRUE(test::make_veth(socket, {"near0", "far0"}));

@@ -71,7 +71,7 @@ Bytes entry_of(std::uint32_t pid) {
         .put(RDMA_NLDEV_ATTR_RES_PID, pid);
 }
 
-// "rdma resource show qp" of a device that a process and a part of the kernel use.
+// "rdma resource show qp" for a device that a process and a kernel component use.
 TEST(ParseRdmaUsers, ReadsProcessesAndTheKernelsNames) {
     auto const table = Bytes()
                            .nest(RDMA_NLDEV_ATTR_RES_QP_ENTRY, entry_of(812))
@@ -99,7 +99,7 @@ TEST(ParseRdmaUsers, EachKindHasItsName) {
     EXPECT_TRUE(parse_rdma_users({}).empty());
 }
 
-// Whoever can't be named is there all the same.
+// A user without a name still counts.
 TEST(ParseRdmaUsers, AnEntryWithoutAnOwnerCounts) {
     auto const bytes =
         Bytes().nest(RDMA_NLDEV_ATTR_RES_QP, Bytes().nest(RDMA_NLDEV_ATTR_RES_QP_ENTRY, Bytes()));
@@ -115,7 +115,7 @@ TEST(RdmaDeviceOn, FindsByPort) {
     EXPECT_EQ(rdma_device_on(devices, 8), nullptr);
 }
 
-// A kernel without RDMA says so, with a remedy; the lab's has it.
+// A kernel without RDMA reports that, with a remedy; the lab's has it.
 TEST(RdmaLinks, AreListedWithTheirUsers) {
     auto rdma = NlSocket::open(NlProtocol::rdma);
     if (!rdma) {

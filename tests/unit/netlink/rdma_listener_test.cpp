@@ -14,7 +14,7 @@ using test::Bytes;
 constexpr std::uint8_t listens = 8;
 constexpr std::uint8_t connected = 5;
 
-// The kernel's sockaddr_storage: 128 octets, whatever is in it.
+// The kernel's sockaddr_storage: 128 octets, whatever they hold.
 Bytes storage(Bytes const& address) {
     Bytes bytes = address;
     while (bytes.view().size() < 128) bytes.add(std::uint8_t{0});
@@ -46,7 +46,7 @@ std::vector<CmListener> parsed(std::initializer_list<Bytes> entries) {
                                   .view());
 }
 
-// "rdma resource show cm_id" of a device with an rping -s, another at one address, and nvmet-rdma.
+// "rdma resource show cm_id" for a device with an rping -s, another at one address, and nvmet-rdma.
 TEST(ParseCmListeners, ReadsWhoListensWhere) {
     auto const kernels = entry(listens, six(4420, {}));
     auto named = kernels;
@@ -64,7 +64,7 @@ TEST(ParseCmListeners, AConnectionIsNone) {
     EXPECT_TRUE(parse_cm_listeners({}).empty());
 }
 
-// Whose address is none of IP, or is cut off, may be reached as one at every address.
+// An address that is not IP, or is cut off, may be reachable as one at every address.
 TEST(ParseCmListeners, AnAddressThatCannotBeReadIsEveryAddress) {
     CmListener const everywhere{812, "", std::nullopt, 0};
     auto const infiniband = storage(Bytes().add<sa_family_t>(27));

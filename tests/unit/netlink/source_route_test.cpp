@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two interfaces on one network; the kernel says which way it would take.
+// Two interfaces on one network; the kernel reports which route it would take.
 #include "vfmgr/netlink/source_route.hpp"
 
 #include <fstream>
@@ -16,7 +16,7 @@ IpAddress const routed_peer = IpAddress::parse("192.168.100.3").value();
 struct Way {
     IpAddress from;
     IpAddress to;
-    std::optional<int> in{};  // the interface by which the packet came
+    std::optional<int> in{};  // the interface that received the packet
 };
 
 class SourceRoute : public test::TwoNics {
@@ -28,7 +28,7 @@ class SourceRoute : public test::TwoNics {
             body();
         });
     }
-    // The interface by which it leaves; the negative errno where the kernel drops it.
+    // Returns the outgoing interface; the negative errno where the kernel drops it.
     int way_of(Way const& way) {
         rtmsg header{};
         header.rtm_family = family_of(way.to);
@@ -55,7 +55,7 @@ TEST_F(SourceRoute, WhatIsSentFromAnAddressLeavesByItsInterface) {
         auto const before = rules();
         EXPECT_EQ(way_of({second_address, routed_peer}), first_.ifindex)
             << "the kernel's choice: the first of two equal routes";
-        for (auto round = 0; round < 2; ++round) {  // the second finds everything there
+        for (auto round = 0; round < 2; ++round) {  // the second finds everything in place
             ASSERT_TRUE(add_source_route(*socket_, first_, soon()));
             ASSERT_TRUE(add_source_route(*socket_, second_, soon()));
         }

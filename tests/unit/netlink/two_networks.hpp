@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A veth pair between two networks of the test's own: this machine and the one at the far end,
-// which answers ARP by itself. Owned by the test.
+// A veth pair between two networks made by the test: this machine's and the far end's, which
+// answers ARP by itself. Owned by the test.
 #pragma once
 
 #include <fcntl.h>
@@ -15,10 +15,10 @@
 
 namespace vfmgr::test {
 
-// On a thread of its own: other tests of this program need the loopback device of its network.
+// On a thread of its own: other tests of this program need the loopback device of their network.
 class TwoNetworks : public NeedsNetworks {
   protected:
-    // near0 and far0, each in a network of its own.
+    // Runs `body` with near0 and far0, each in a network of its own.
     void with_veth(std::function<void()> const& body) {
         std::thread([&] {
             far_ = new_network();
@@ -44,7 +44,7 @@ class TwoNetworks : public NeedsNetworks {
         header.ifi_index = netdev("far0").ifindex;
         NlRequest request(RTM_NEWLINK, 0);
         request.header(header).put<std::int32_t>(IFLA_NET_NS_FD, far_.get());
-        ASSERT_TRUE(socket_->tell(request, "RTM_NEWLINK", soon()).value().ok());
+        ASSERT_TRUE(socket_->request(request, "RTM_NEWLINK", soon()).value().ok());
         at_the_far_end([&] { up("far0"); });
     }
     void at_the_far_end(std::function<void()> const& body) {
@@ -66,7 +66,7 @@ class TwoNetworks : public NeedsNetworks {
 
     MacAddress far_mac_;
 
-    std::optional<NlSocket> socket_, other_;  // of the network that the thread is in; the other's
+    std::optional<NlSocket> socket_, other_;  // of the thread's network; of the other one
     FileDescriptor far_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // near0 and near1, two NICs with an address each of one network, whose wires end in far0 and far1.
-// Owned by the test; on a thread of its own, since others of its program need their network.
+// Owned by the test; on a thread of its own, since other tests of the program need their network.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ class TwoNics : public NeedsNetworks {
             body();
         });
     }
-    // Without addresses, and near0 and near1 down.
+    // Runs `body` with no addresses, and near0 and near1 down.
     void with_two_wires(std::function<void()> const& body) {
         std::thread([&] {
             ASSERT_EQ(::unshare(CLONE_NEWNET), 0) << std::strerror(errno);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What passed a VF, as rtnetlink tells it. The lab asks a real kernel.
+// A VF's traffic, as rtnetlink reports it. The lab queries a real kernel.
 #include <linux/if_arp.h>
 
 #include "network_namespace.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using test::Bytes;
 
-// Of a kernel since 4.17; `each` is added to every counter.
+// From a kernel since 4.17; `each` is added to every counter.
 Bytes stats(std::uint64_t each) {
     return Bytes()
         .put<std::uint64_t>(IFLA_VF_STATS_RX_PACKETS, each + 1)
@@ -40,21 +40,21 @@ TEST(ParseVfCounters, ReadsThoseOfTheVf) {
     auto const link = link_with(Bytes()
                                     .nest(IFLA_VF_INFO, info(5, stats(500)))
                                     .nest(IFLA_VF_INFO, info(2, stats(1ULL << 40))));
-    VfCounters wanted;
-    wanted.rx_packets = (1ULL << 40) + 1;
-    wanted.tx_packets = (1ULL << 40) + 2;
-    wanted.rx_bytes = (1ULL << 40) + 3;
-    wanted.tx_bytes = (1ULL << 40) + 4;
-    wanted.broadcast = (1ULL << 40) + 5;
-    wanted.multicast = (1ULL << 40) + 6;
-    wanted.rx_dropped = (1ULL << 40) + 7;
-    wanted.tx_dropped = (1ULL << 40) + 8;
-    EXPECT_EQ(parse_vf_counters(link.view(), 2), wanted);
+    VfCounters expected;
+    expected.rx_packets = (1ULL << 40) + 1;
+    expected.tx_packets = (1ULL << 40) + 2;
+    expected.rx_bytes = (1ULL << 40) + 3;
+    expected.tx_bytes = (1ULL << 40) + 4;
+    expected.broadcast = (1ULL << 40) + 5;
+    expected.multicast = (1ULL << 40) + 6;
+    expected.rx_dropped = (1ULL << 40) + 7;
+    expected.tx_dropped = (1ULL << 40) + 8;
+    EXPECT_EQ(parse_vf_counters(link.view(), 2), expected);
     EXPECT_EQ(parse_vf_counters(link.view(), 5)->rx_packets, 501U);
     EXPECT_EQ(parse_vf_counters(link.view(), 0), std::nullopt);
 }
 
-// So it answers for a driver without ndo_get_vf_stats: igb, for one.
+// The kernel answers so for a driver without ndo_get_vf_stats: igb, for one.
 TEST(ParseVfCounters, ZerosAllOverAreNone) {
     Bytes zeros;
     for (std::uint16_t type = IFLA_VF_STATS_RX_PACKETS; type <= IFLA_VF_STATS_TX_DROPPED; ++type)
@@ -79,7 +79,7 @@ TEST(ParseVfCounters, WithoutStatisticsThereAreNone) {
 
 using VfCountersOfANetdev = test::Networked;
 
-// The real kernel takes the question; a veth has no VFs.
+// The real kernel accepts the request; a veth has no VFs.
 TEST_F(VfCountersOfANetdev, WithoutVfsAreNone) {
     auto socket = NlSocket::open(NlProtocol::route).value();
     ASSERT_TRUE(test::make_veth(socket, {"near", "far"}));

@@ -15,7 +15,7 @@ namespace {
 
 using test::Bytes;
 
-constexpr std::uint32_t not_said = 0xFFFFFFFF;
+constexpr std::uint32_t unspecified = 0xFFFFFFFF;
 
 ifinfomsg header_of(std::uint16_t type) {
     ifinfomsg header{};
@@ -116,7 +116,7 @@ TEST(ParseVfSettings, IsByNumberNotByPosition) {
 }
 
 TEST(ParseVfSettings, WhatTheDriverDoesNotSayIsAbsent) {
-    auto const list = Bytes().nest(IFLA_VF_INFO, vf_bytes(0, not_said));
+    auto const list = Bytes().nest(IFLA_VF_INFO, vf_bytes(0, unspecified));
     auto const settings = parse_vf_settings(link_bytes(ARPHRD_ETHER, list).view());
     EXPECT_EQ(settings.at(0).trust, std::nullopt);
     EXPECT_EQ(settings.at(0).spoofchk, true);
@@ -132,7 +132,7 @@ TEST(ParseVfSettings, FallsBackToThePlainVlan) {
     EXPECT_EQ(settings.at(4).max_tx_rate_mbps, std::nullopt);
 }
 
-// ConnectX-3 tells it of a VF whose VLAN was set to 0, which read back must be 0.
+// ConnectX-3 reports it for a VF whose VLAN was set to 0, which must read back as 0.
 TEST(ParseVfSettings, Mlx4sSignForNoVlanIsNone) {
     auto plain = of_vf<ifla_vf_vlan>(0);
     plain.vlan = 4095;
@@ -155,10 +155,10 @@ TEST(ParseVfSettings, OnInfinibandOnlyLinkStateAndGuidsAreTheVfs) {
     auto const info = vf_bytes(0, 0).put(IFLA_VF_IB_NODE_GUID, guid);
     auto const list = Bytes().nest(IFLA_VF_INFO, info);
     auto const settings = parse_vf_settings(link_bytes(ARPHRD_INFINIBAND, list).view());
-    VfSpec wanted;
-    wanted.link_state = LinkState::disable;
-    wanted.node_guid = Guid{0x248a0703008dae2e};
-    EXPECT_EQ(settings.at(0), wanted);
+    VfSpec expected;
+    expected.link_state = LinkState::disable;
+    expected.node_guid = Guid{0x248a0703008dae2e};
+    EXPECT_EQ(settings.at(0), expected);
 }
 
 TEST(ParseVfSettings, NonsenseIsNoVf) {
@@ -197,7 +197,7 @@ TEST(VfRequest, CarriesEveryWish) {
     settings.link_state = LinkState::enable;
     settings.max_tx_rate_mbps = 200;
     settings.query_rss = true;
-    settings.msix_vectors = 8;  // is sysfs's
+    settings.msix_vectors = 8;  // in sysfs
     Sent const sent(settings);
     EXPECT_EQ(sent.types(), (std::vector<std::uint16_t>{IFLA_VF_MAC, IFLA_VF_VLAN, IFLA_VF_TX_RATE,
                                                         IFLA_VF_SPOOFCHK, IFLA_VF_LINK_STATE,
@@ -298,8 +298,8 @@ TEST(VfRequest, EachMemberMakesAPart) {
 }
 
 TEST(VfRequest, AVfWithoutThePartIsLeftOut) {
-    std::array const wanted{VfChange{1, VfSpec{}}, VfChange{2, with_guids()}};
-    auto const message = vf_message(9, wanted, VfPart::node_guid);
+    std::array const expected{VfChange{1, VfSpec{}}, VfChange{2, with_guids()}};
+    auto const message = vf_message(9, expected, VfPart::node_guid);
     EXPECT_EQ(message.carried, 2U);
     auto const list = vf_list_of(message.request);
     ASSERT_EQ(list.all().size(), 1U);
@@ -316,7 +316,7 @@ TEST(VfRequest, GuidIsInHostOrder) {
 }
 
 std::vector<VfChange> thousand_vfs() {
-    std::vector<VfChange> wanted;
+    std::vector<VfChange> expected;
     for (std::uint16_t vf = 0; vf < 1000; ++vf) {
         VfSpec settings;
         settings.mac = MacAddress{
@@ -327,12 +327,12 @@ std::vector<VfChange> thousand_vfs() {
         settings.link_state = LinkState::enable;
         settings.min_tx_rate_mbps = 1;
         settings.max_tx_rate_mbps = 100;
-        wanted.push_back({vf, settings});
+        expected.push_back({vf, settings});
     }
-    return wanted;
+    return expected;
 }
 
-// Each VF's number in the list of a message, in order.
+// Returns each VF's number in a message's list, in order.
 std::vector<std::uint32_t> carried_by(NlRequest const& request) {
     std::vector<std::uint32_t> vfs;
     auto const list = vf_list_of(request);
@@ -342,8 +342,8 @@ std::vector<std::uint32_t> carried_by(NlRequest const& request) {
 }
 
 TEST(VfMessages, CarryEachVfOnceInAsFewAsFit) {
-    auto const wanted = thousand_vfs();
-    std::span<VfChange const> rest(wanted);
+    auto const expected = thousand_vfs();
+    std::span<VfChange const> rest(expected);
     std::vector<std::uint32_t> seen;
     std::size_t messages = 0;
     for (; !rest.empty(); ++messages) {

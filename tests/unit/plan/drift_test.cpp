@@ -11,30 +11,30 @@ namespace {
 using namespace example;
 using testing::IsEmpty;
 
-// VF 2 is lent to vm1, and everything is as it is wanted.
+// VF 2 is attached to vm1, and everything is as desired.
 struct DriftTest : testing::Test {
     HostView view = host(4);
     DesiredState desired;
-    Attachment lease;
+    Attachment attachment;
 
     void SetUp() override {
-        lease.id = "3f9c2b1d";
-        lease.vf = {pf_address, 2};
-        lease.vf_pci = vf_now().pci;
-        lease.vm_uuid = vm1_uuid;
-        lease.vm_name = "vm1";
-        lease.state = AttachmentState::attached;
-        lease.live = true;
-        lease.settings.mac = mac(2);
-        lease.settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
-        lease.settings.trust = true;
+        attachment.id = "3f9c2b1d";
+        attachment.vf = {pf_address, 2};
+        attachment.vf_pci = vf_now().pci;
+        attachment.vm_uuid = vm1_uuid;
+        attachment.vm = "vm1";
+        attachment.state = AttachmentState::attached;
+        attachment.live = true;
+        attachment.settings.mac = mac(2);
+        attachment.settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
+        attachment.settings.trust = true;
         keep();
         vf_now().driver = "vfio-pci";
-        vf_now().settings = overlay(vf_now().settings, lease.settings);
-        vm_now().live = {{lease.vf_pci, hostdev_alias(lease.id)}};
+        vf_now().settings = overlay(vf_now().settings, attachment.settings);
+        vm_now().live = {{attachment.vf_pci, hostdev_alias(attachment.id)}};
         desired.pfs[pf_address].spec = {PfMode::manage, 4, {}};
     }
-    void keep() { desired.attachments[lease.id] = lease; }
+    void keep() { desired.attachments[attachment.id] = attachment; }
     VfState& vf_now() { return view.kernel.pfs.at(pf_address).vfs.at(2); }
     VmInfo& vm_now() { return view.hypervisor.vms.at(vm1_uuid); }
     [[nodiscard]] std::vector<std::string> told() const {
@@ -56,14 +56,12 @@ TEST_F(DriftTest, OfEachSettingIsNamedWithTheVm) {
     vf_now().settings.vlan = Vlan{};
     vf_now().settings.trust = false;
     expect_told(
-        {"VF 2, lent to VM vm1, has mac 02:00:00:00:00:09, and mac 02:00:00:00:00:02 is "
-         "wanted",
-         "VF 2, lent to VM vm1, has vlan 0 qos 0 802.1q, and vlan 100 qos 0 802.1q is "
-         "wanted",
-         "VF 2, lent to VM vm1, has trust off, and trust on is wanted"});
+        {"VF 2, attached to VM vm1, has mac 02:00:00:00:00:09 instead of mac 02:00:00:00:00:02",
+         "VF 2, attached to VM vm1, has vlan 0 qos 0 802.1q instead of vlan 100 qos 0 802.1q",
+         "VF 2, attached to VM vm1, has trust off instead of trust on"});
     auto const all = find_drift(view, desired);
-    EXPECT_EQ(all[0].attachment, lease.id);
-    EXPECT_EQ(all[0].vm_name, "vm1");
+    EXPECT_EQ(all[0].attachment, attachment.id);
+    EXPECT_EQ(all[0].vm, "vm1");
     EXPECT_EQ(all[0].what, "mac");
     EXPECT_FALSE(is_loss(all[0]));
 }
@@ -71,7 +69,7 @@ TEST_F(DriftTest, OfEachSettingIsNamedWithTheVm) {
 TEST_F(DriftTest, IsNotWhatTheDriverDoesNotReportOrMayRefuse) {
     vf_now().settings.mac.reset();
     vf_now().settings.trust = false;
-    lease.spec.best_effort = {"trust"};
+    attachment.spec.best_effort = {"trust"};
     keep();
     EXPECT_THAT(told(), IsEmpty());
 }
@@ -83,25 +81,25 @@ TEST_F(DriftTest, OfAVfThatIsGoneIsALossOfAVmThatRuns) {
     ASSERT_EQ(all.size(), 2U);
     EXPECT_EQ(all[0].sentence, "enp1s0 has 0 VFs, and 4 are wanted");
     EXPECT_FALSE(is_loss(all[0]));
-    EXPECT_EQ(all[1].sentence, "VF 2, lent to VM vm1, is gone from that VM, which runs");
+    EXPECT_EQ(all[1].sentence, "VF 2, attached to VM vm1, is gone from that VM, which runs");
     EXPECT_TRUE(is_loss(all[1]));
     vm_now().state = VmState::shut_off;
-    EXPECT_EQ(find_drift(view, desired)[1].sentence, "VF 2, lent to VM vm1, is gone");
+    EXPECT_EQ(find_drift(view, desired)[1].sentence, "VF 2, attached to VM vm1, is gone");
     EXPECT_FALSE(is_loss(find_drift(view, desired)[1]));
 }
 
 TEST_F(DriftTest, OfAVfThatIsElsewhereOrUnbound) {
     vf_now().pci.function = 7;
     vf_now().driver.reset();
-    expect_told({"VF 2, lent to VM vm1, is at 0000:01:10.7, and was at 0000:01:10.2",
-                 "VF 2, lent to VM vm1, is unbound, and vfio-pci is wanted"});
+    expect_told({"VF 2, attached to VM vm1, is at 0000:01:10.7, and was at 0000:01:10.2",
+                 "VF 2, attached to VM vm1, is unbound instead of vfio-pci"});
 }
 
 TEST_F(DriftTest, OfAVmThatRunsWithoutItsVfIsALoss) {
     vm_now().live.clear();
     auto const all = find_drift(view, desired);
     ASSERT_EQ(all.size(), 1U);
-    EXPECT_EQ(all[0].sentence, "VF 2, lent to VM vm1, is not in that VM, which runs");
+    EXPECT_EQ(all[0].sentence, "VF 2, attached to VM vm1, is not in that VM, which runs");
     EXPECT_TRUE(is_loss(all[0]));
     vm_now().state = VmState::shut_off;
     EXPECT_THAT(told(), IsEmpty()) << "it has it in its XML";
@@ -113,14 +111,14 @@ TEST_F(DriftTest, OfAVmThatRunsWithoutItsVfIsALoss) {
     EXPECT_THAT(told(), IsEmpty()) << "an undefined VM has lost nothing";
 }
 
-// It came after the VF was lent: the plan would have refused.
+// The listener came after the VF was attached: the plan would have refused.
 TEST_F(DriftTest, OfAListenerOfRdmaCmThatTheVmReaches) {
     auto& pf = view.kernel.pfs.at(pf_address);
     pf.info.rdma_device = "rxe0";
     pf.listeners = {{812, "rping", std::nullopt, 7174}};
     desired.pfs[pf_address].spec.networks = {train()};
-    EXPECT_THAT(told(), IsEmpty()) << "no lease is in it";
-    lease.spec.network = "train";
+    EXPECT_THAT(told(), IsEmpty()) << "no attachment is in it";
+    attachment.spec.network = "train";
     keep();
     expect_told(
         {"rping (pid 812) listens by RDMA CM on every address of rxe0, port 7174, where VMs on "
@@ -134,7 +132,7 @@ TEST_F(DriftTest, OfVfsThatNobodyHasIsTheirDriver) {
     for (auto& one : view.kernel.pfs.at(pf_address).vfs) one.driver = "vfio-pci";
     EXPECT_THAT(told(), IsEmpty());
     view.kernel.pfs.at(pf_address).vfs.at(3).driver = "igbvf";
-    expect_told({"VF 3 is bound to igbvf, and vfio-pci is wanted"});
+    expect_told({"VF 3 is bound to igbvf instead of vfio-pci"});
 }
 
 TEST_F(DriftTest, IsNotOfAPfThatIsOnlyObservedOrCantBeRead) {
@@ -150,10 +148,10 @@ TEST_F(DriftTest, IsNotOfAPfThatIsOnlyObservedOrCantBeRead) {
     EXPECT_THAT(told(), IsEmpty());
 }
 
-TEST_F(DriftTest, IsNotOfALeaseThatBeginsOrEnds) {
+TEST_F(DriftTest, IsNotOfAnAttachmentThatBeginsOrEnds) {
     vf_now().driver.reset();
     for (auto const state : {AttachmentState::attaching, AttachmentState::detaching}) {
-        lease.state = state;
+        attachment.state = state;
         keep();
         EXPECT_THAT(told(), IsEmpty());
     }
@@ -163,10 +161,9 @@ TEST(Drift, IsToldWithWhoMayHaveDoneIt) {
     Drift drift;
     drift.what = "num_vfs";
     drift.sentence = "2 are wanted";
-    EXPECT_EQ(told_with_owners(drift, {}), "2 are wanted");
-    EXPECT_EQ(told_with_owners(drift, {"a makes 3", "b makes 4"}),
-              "2 are wanted; a makes 3; b makes 4");
-    EXPECT_EQ(told_with_owners(drift, {"a", "b", "c", "d", "e"}),
+    EXPECT_EQ(with_owners(drift, {}), "2 are wanted");
+    EXPECT_EQ(with_owners(drift, {"a makes 3", "b makes 4"}), "2 are wanted; a makes 3; b makes 4");
+    EXPECT_EQ(with_owners(drift, {"a", "b", "c", "d", "e"}),
               "2 are wanted; a; b; c; and 2 others, which vfctl doctor names");
 }
 

@@ -44,11 +44,11 @@ inline PfState pf(std::uint16_t num_vfs) {
     state.info.total_vfs = 7;
     state.info.num_vfs = num_vfs;
     state.info.mtu = 1500;
-    LegState leg;
-    leg.id = LegId{pf_address, {}};
-    leg.ifname = "enp1s0";
-    leg.mtu = 1500;
-    state.legs.push_back(leg);
+    HostInterface interface;
+    interface.id = InterfaceId{pf_address, {}};
+    interface.ifname = "enp1s0";
+    interface.mtu = 1500;
+    state.interfaces.push_back(interface);
     state.drivers_autoprobe = true;
     for (std::uint16_t i = 0; i < num_vfs; ++i) {
         state.vfs.push_back(vf(i));
@@ -105,9 +105,9 @@ inline DesiredState desired() {
     return state;
 }
 
-inline AttachmentSpec ask(char const* vm_name = "vm1") {
+inline AttachmentSpec ask(char const* vm = "vm1") {
     AttachmentSpec spec;
-    spec.vm = vm_name;
+    spec.vm = vm;
     spec.pf = pf_address;
     spec.network = "train";
     return spec;
@@ -118,9 +118,9 @@ inline Result<AttachmentPlan> plan(HostView const& view, DesiredState const& wis
     return plan_attachment(view, wish, "aaaa0001", spec, "seed");
 }
 
-// `desired` with one more lease, as the planner made it.
-inline DesiredState with_lease(DesiredState state, HostView const& view, std::string const& id,
-                               AttachmentSpec const& spec) {
+// Returns `desired` with one more attachment, as the planner made it.
+inline DesiredState with_attachment(DesiredState state, HostView const& view, std::string const& id,
+                                    AttachmentSpec const& spec) {
     auto planned = plan_attachment(view, state, id, spec, "seed").value();
     planned.attachment.state = AttachmentState::attached;
     state.pfs[spec.pf].base = planned.base;

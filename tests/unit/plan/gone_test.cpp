@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PF that is gone: its attachments end by a person's word, and never by a look.
+// A PF that is gone: its attachments end by an admin's command, and never by an observation.
 #include "vfmgr/plan/gone.hpp"
 
 #include <gmock/gmock.h>
@@ -21,10 +21,10 @@ struct GonePlanTest : testing::Test {
     GonePlanTest() {
         view.kernel.complete = true;
         wish.identities[pf_address] = view.kernel.pfs.at(pf_address).info.identity;
-        wish = with_lease(wish, view, "aaaa0001", ask());
+        wish = with_attachment(wish, view, "aaaa0001", ask());
         auto second = ask("vm2");
         second.vf = 5;
-        wish = with_lease(wish, view, "aaaa0002", second);
+        wish = with_attachment(wish, view, "aaaa0002", second);
         give(vm1_uuid, "aaaa0001");
         give(vm2_uuid, "aaaa0002");
     }
@@ -35,8 +35,8 @@ struct GonePlanTest : testing::Test {
     }
     void take_card_out() { view.kernel.pfs.clear(); }
     void quarantine_all() {
-        for (auto const& [id, lease] : wish.attachments)
-            wish.quarantine[lease.vf] = {lease.vf, lease, "its PF is gone", {}, {}};
+        for (auto const& [id, attachment] : wish.attachments)
+            wish.quarantine[attachment.vf] = {attachment.vf, attachment, "its PF is gone", {}, {}};
         wish.attachments.clear();
     }
     [[nodiscard]] Error refusal() const {
@@ -51,8 +51,8 @@ struct GonePlanTest : testing::Test {
 
 TEST_F(GonePlanTest, ItsVfsGoOutOfTheVmsByTheirAlias) {
     take_card_out();
-    view.hypervisor.vms[vm1_uuid].live.clear();  // this guest let go
-    // What is at that address by now is another device, which somebody gave to a VM.
+    view.hypervisor.vms[vm1_uuid].live.clear();  // this guest let it go
+    // By now another device is at that address, and an admin attached it to a VM.
     view.hypervisor.vms[vm1_uuid].live.push_back({wish.attachments.at("aaaa0001").vf_pci, "mine"});
     auto const plan = plan_gone(view, wish, pf_address).value();
     auto const detached = steps_of<DetachHostdev>(plan);
@@ -105,7 +105,7 @@ TEST_F(GonePlanTest, IsRefusedWhereNothingIsKeptAndWhereLibvirtIsDown) {
     EXPECT_EQ(confirm_refusal().problem, Problem::unavailable);
 }
 
-TEST_F(GonePlanTest, IsConfirmedOnlyWhenNothingIsLentOfItAndNoXmlNamesIt) {
+TEST_F(GonePlanTest, IsConfirmedOnlyWhenNothingIsAttachedOfItAndNoXmlNamesIt) {
     take_card_out();
     EXPECT_THAT(confirm_refusal().remedy, HasSubstr("vfctl pf gone"));
     quarantine_all();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step's inverse puts the host back, whether the step happened, happened by half, or did not.
+// A step's inverse restores the host, whether the step happened, happened by half, or did not.
 #include <gtest/gtest.h>
 
 #include "tests/unit/plan/property.hpp"
@@ -9,14 +9,14 @@ namespace {
 
 using namespace drawn;
 
-// Set-only and lossy steps, which DESIGN.md calls compensable or irreversible: VFs that are made
-// anew are not those that went, and Linux forgets the routes of a link that goes down.
+// Excludes set-only and lossy steps, which DESIGN.md calls compensable or irreversible: VFs that
+// are recreated are not the old ones, and Linux forgets the routes of a link that goes down.
 bool exact(Step const& step, HostView const& before) {
     if (auto const* count = std::get_if<SetNumVfs>(&step))
         return find_pf(before, count->pf)->vfs.empty();
     if (auto const* link = std::get_if<SetLink>(&step)) {
-        auto const* leg = find_leg(before, link->leg);
-        return !leg || ((link->up || !leg->up) && link->mtu >= leg->mtu);
+        auto const* interface = find_interface(before, link->interface);
+        return !interface || ((link->up || !interface->up) && link->mtu >= interface->mtu);
     }
     return true;
 }
@@ -56,23 +56,23 @@ void undo_each(World world, Plan const& plan, Tally& tally) {
 TEST(InverseProperty, PutsTheHostBack) {
     Tally tally;
     rc::detail::checkGTest([&] {
-        auto const [world, pf_wishes] = draw(with_wishes<any_pf_wish>);
-        auto const lease_wishes = draw(with_wishes<any_attachment>).second;
-        for (auto const& [pf, want] : pf_wishes)
-            if (auto const plan = plan_pf(world.view, world.desired, pf, want))
+        auto const [world, pf_specs] = draw(with_specs<any_pf_spec>);
+        auto const attachment_specs = draw(with_specs<any_attachment>).second;
+        for (auto const& [pf, requested] : pf_specs)
+            if (auto const plan = plan_pf(world.view, world.desired, pf, requested))
                 undo_each(world, *plan, tally);
-        for (auto const& wish : lease_wishes)
+        for (auto const& wish : attachment_specs)
             if (auto const planned =
                     plan_attachment(world.view, world.desired, "bbbb0001", wish, "seed"))
                 undo_each(world, planned->plan, tally);
-        for (auto const& [id, lease] : world.desired.attachments)
-            if (auto const plan = plan_release(world.view, world.desired, lease))
+        for (auto const& [id, attachment] : world.desired.attachments)
+            if (auto const plan = plan_detach(world.view, world.desired, attachment))
                 undo_each(world, *plan, tally);
     });
-    tally.expect_at_least(
-        1, {"set_num_vfs", "configure_vfs", "bind_vfs", "reset_vf", "set_link", "add_vlan_leg",
-            "remove_vlan_leg", "add_address", "remove_address", "add_peer", "remove_peer",
-            "add_rdma_link", "remove_rdma_link", "attach_hostdev", "detach_hostdev"});
+    tally.expect_at_least(1, {"set_num_vfs", "configure_vfs", "bind_vfs", "reset_vf", "set_link",
+                              "add_vlan_interface", "remove_vlan_interface", "add_address",
+                              "remove_address", "add_peer", "remove_peer", "add_rdma_link",
+                              "remove_rdma_link", "attach_hostdev", "detach_hostdev"});
 }
 
 }  // namespace

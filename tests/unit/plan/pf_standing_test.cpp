@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another device at a PF's address, the PF at another one, a PF without its driver, and none.
+// Another device at a PF's address, the PF at another address, a PF without its driver, and no PF.
 #include "vfmgr/plan/pf_standing.hpp"
 
 #include <gmock/gmock.h>
@@ -26,13 +26,13 @@ struct PfStandingTest : testing::Test {
     PfStandingTest() {
         view.kernel.complete = true;
         wish.identities[pf_address] = view.kernel.pfs.at(pf_address).info.identity;
-        wish = with_lease(wish, view, "aaaa0001", ask());
+        wish = with_attachment(wish, view, "aaaa0001", ask());
     }
     // The PF answers at `to`; nothing is left where it was.
     void move_pf(PciAddress const& to) {
         auto state = view.kernel.pfs.extract(pf_address).mapped();
         state.info.pci = to;
-        for (auto& leg : state.legs) leg.id.pf = to;
+        for (auto& interface : state.interfaces) interface.id.pf = to;
         view.kernel.pfs[to] = std::move(state);
     }
     void put_another_in_its_place() {
@@ -124,7 +124,7 @@ TEST_F(PfStandingTest, IsUnknownWhileItCantBeRead) {
 
 TEST_F(PfStandingTest, EveryPlanIsRefusedWhileAnotherDeviceIsThere) {
     put_another_in_its_place();
-    auto const lease = wish.attachments.at("aaaa0001");
+    auto const attachment = wish.attachments.at("aaaa0001");
     wish.pfs.at(pf_address).spec.mode = PfMode::enforce;
     auto const problem_of = [](auto const& plan) {
         return plan ? Problem::internal : plan.error().problem;
@@ -132,7 +132,7 @@ TEST_F(PfStandingTest, EveryPlanIsRefusedWhileAnotherDeviceIsThere) {
     EXPECT_EQ(problem_of(plan_pf(view, wish, pf_address, {})), Problem::pf_renumbered);
     EXPECT_EQ(problem_of(plan_attachment(view, wish, "aaaa0002", ask("vm2"), "seed")),
               Problem::pf_renumbered);
-    EXPECT_EQ(problem_of(plan_release(view, wish, lease)), Problem::pf_renumbered);
+    EXPECT_EQ(problem_of(plan_detach(view, wish, attachment)), Problem::pf_renumbered);
     EXPECT_EQ(problem_of(plan_restore(view, wish, pf_address)), Problem::pf_renumbered);
     EXPECT_EQ(problem_of(plan_repair(view, wish, pf_address)), Problem::pf_renumbered);
 }
@@ -175,31 +175,32 @@ TEST_F(PfStandingTest, IdentitiesAreKeptOfWhatIsReadAndOnlyOnce) {
     EXPECT_EQ(kept_pfs(wish), std::vector{pf_address});
     EXPECT_EQ(identity_to_keep(view.kernel, wish, pf_address), std::nullopt) << "it is known";
     wish.identities.clear();
-    auto const seen = view.kernel.pfs.at(pf_address).info.identity;
-    EXPECT_EQ(identity_to_keep(view.kernel, wish, pf_address), seen);
+    auto const observed = view.kernel.pfs.at(pf_address).info.identity;
+    EXPECT_EQ(identity_to_keep(view.kernel, wish, pf_address), observed);
     view.kernel.pfs.at(pf_address).stale = true;
     EXPECT_EQ(identity_to_keep(view.kernel, wish, pf_address), std::nullopt);
     view.kernel.pfs.at(pf_address).stale = false;
-    wish.identities[other] = seen;
+    wish.identities[other] = observed;
     EXPECT_EQ(identity_to_keep(view.kernel, wish, pf_address), std::nullopt)
         << "what is known as another PF that moved here is not this one";
     wish.identities = {{pf_address, {strange, {}, {}}}};
     EXPECT_EQ(identity_to_keep(view.kernel, wish, pf_address), std::nullopt) << "never replaced";
 }
 
-// A PF that is gone may come back with what its VFs had.
+// A PF that is gone may come back with its VFs' settings.
 TEST_F(PfStandingTest, AddressAndMacOfAQuarantineAreReserved) {
-    auto const lease = wish.attachments.at("aaaa0001");
+    auto const attachment = wish.attachments.at("aaaa0001");
     wish.attachments.clear();
-    wish.quarantine[lease.vf] = Quarantine{lease.vf, lease, "its PF is gone", {}, {}};
+    wish.quarantine[attachment.vf] =
+        Quarantine{attachment.vf, attachment, "its PF is gone", {}, {}};
     auto const next = plan(view, wish, ask("vm2")).value().attachment;
-    EXPECT_NE(next.address, lease.address);
-    EXPECT_NE(next.vf, lease.vf);
+    EXPECT_NE(next.address, attachment.address);
+    EXPECT_NE(next.vf, attachment.vf);
     auto spec = ask("vm2");
-    spec.settings.mac = lease.settings.mac;
+    spec.settings.mac = attachment.settings.mac;
     EXPECT_EQ(plan(view, wish, spec).error().problem, Problem::conflict);
     spec = ask("vm2");
-    spec.address = lease.address;
+    spec.address = attachment.address;
     EXPECT_EQ(plan(view, wish, spec).error().problem, Problem::conflict);
 }
 

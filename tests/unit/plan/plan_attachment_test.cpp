@@ -11,13 +11,13 @@ using namespace example;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-TEST(PlanAttachment, BringsUpTheLegThenTheVfThenTheVm) {
+TEST(PlanAttachment, BringsUpTheInterfaceThenTheVfThenTheVm) {
     auto spec = ask();
     spec.verify = VerifyMode::required;
     auto const planned = plan(host(), desired(), spec).value();
     auto const mac_chosen = *planned.attachment.settings.mac;
-    LegId const untagged{pf_address, {}};
-    LegId const tagged{pf_address, 100};
+    InterfaceId const untagged{pf_address, {}};
+    InterfaceId const tagged{pf_address, 100};
     auto const own = ip("192.168.100.3");
     auto const first = ip("192.168.100.1");
     VfSpec settings;
@@ -26,7 +26,7 @@ TEST(PlanAttachment, BringsUpTheLegThenTheVfThenTheVm) {
     EXPECT_EQ(
         planned.plan.steps,
         (std::vector<Step>{
-            SetLink{untagged, true, 9000}, AddRdmaLink{pf_address}, AddVlanLeg{tagged},
+            SetLink{untagged, true, 9000}, AddRdmaLink{pf_address}, AddVlanInterface{tagged},
             SetLink{tagged, true, 9000}, AddAddress{tagged, own},
             AddPeer{tagged, first, mac_chosen, own}, ConfigureVfs{pf_address, {{0, settings}}, {}},
             BindVfs{pf_address, {0}, "vfio-pci"},
@@ -70,38 +70,38 @@ TEST(PlanAttachment, RefusesAMacThatSomebodyHas) {
 }
 
 TEST(PlanAttachment, TakesTheFirstFreeVfAndAddress) {
-    auto const lent = with_lease(desired(), host(), "bbbb0001", ask("vm2"));
-    auto const planned = plan(host(), lent, ask()).value();
+    auto const attached = with_attachment(desired(), host(), "bbbb0001", ask("vm2"));
+    auto const planned = plan(host(), attached, ask()).value();
     EXPECT_EQ(planned.attachment.vf.index, 1);
     EXPECT_EQ(*planned.attachment.address, ip("192.168.100.2"));
 }
 
 TEST(PlanAttachment, NeverGivesAwayTheHostsAddress) {
-    auto lent = with_lease(desired(), host(), "bbbb0001", ask("vm2"));
+    auto attached = with_attachment(desired(), host(), "bbbb0001", ask("vm2"));
     auto second = ask("vm2");
-    lent = with_lease(lent, host(), "bbbb0002", second);
-    EXPECT_EQ(*plan(host(), lent, ask())->attachment.address, ip("192.168.100.4"));
+    attached = with_attachment(attached, host(), "bbbb0002", second);
+    EXPECT_EQ(*plan(host(), attached, ask())->attachment.address, ip("192.168.100.4"));
 }
 
 TEST(PlanAttachment, RefusesAddressesThatCannotBe) {
-    auto const lent = with_lease(desired(), host(), "bbbb0001", ask("vm2"));
+    auto const attached = with_attachment(desired(), host(), "bbbb0001", ask("vm2"));
     for (auto const* text :
          {"192.168.100.3", "192.168.100.0", "192.168.100.255", "10.0.0.1", "192.168.100.1"}) {
         auto spec = ask();
         spec.address = ip(text);
-        EXPECT_EQ(plan(host(), lent, spec).error().problem, Problem::conflict) << text;
+        EXPECT_EQ(plan(host(), attached, spec).error().problem, Problem::conflict) << text;
     }
 }
 
 TEST(PlanAttachment, RefusesAVfThatIsUsed) {
-    auto const lent = with_lease(desired(), host(), "bbbb0001", ask("vm2"));
+    auto const attached = with_attachment(desired(), host(), "bbbb0001", ask("vm2"));
     auto spec = ask();
     spec.vf = 0;
-    auto const error = plan(host(), lent, spec).error();
+    auto const error = plan(host(), attached, spec).error();
     EXPECT_EQ(error.problem, Problem::vf_in_use);
-    EXPECT_THAT(error.detail, HasSubstr("lent to vm2 (attachment bbbb0001)"));
+    EXPECT_THAT(error.detail, HasSubstr("attached to vm2 (attachment bbbb0001)"));
     spec.vf = 9;
-    EXPECT_EQ(plan(host(), lent, spec).error().problem, Problem::not_found);
+    EXPECT_EQ(plan(host(), attached, spec).error().problem, Problem::not_found);
 }
 
 TEST(PlanAttachment, RefusesWhenAllAreUsedOrNoneExist) {
@@ -192,112 +192,112 @@ TEST(PlanAttachment, TheNetworksVlanIsTheVfs) {
     EXPECT_EQ(plan(host(), desired(), spec).error().problem, Problem::conflict);
 }
 
-TEST(PlanAttachment, SecondLeaseSharesTheLeg) {
-    auto const lent = with_lease(desired(), host(), "bbbb0001", ask("vm2"));
+TEST(PlanAttachment, SecondAttachmentSharesTheInterface) {
+    auto const attached = with_attachment(desired(), host(), "bbbb0001", ask("vm2"));
     auto view = host();
     auto& pf = view.kernel.pfs[pf_address];
     pf.info.up = true;
     pf.info.mtu = 9000;
     pf.info.rdma_device = "vfmgr_enp1s0";
     pf.info.rdma_driver = "rxe";
-    pf.legs[0].up = true;
-    pf.legs[0].mtu = 9000;
-    LegState tagged;
+    pf.interfaces[0].up = true;
+    pf.interfaces[0].mtu = 9000;
+    HostInterface tagged;
     tagged.id = {pf_address, 100};
     tagged.ifname = "enp1s0.100";
     tagged.up = true;
     tagged.mtu = 9000;
     tagged.ours = true;
     tagged.addresses = tagged.filtered = {ip("192.168.100.3")};
-    auto const lent_mac = lent.attachments.at("bbbb0001").settings.mac;
-    tagged.peers = {{ip("192.168.100.1"), lent_mac}};
-    tagged.closed = {{ip("192.168.100.1"), lent_mac.value(), ip("192.168.100.3")}};
-    pf.legs.push_back(tagged);
-    auto const planned = plan(view, lent, ask()).value();
+    auto const attached_mac = attached.attachments.at("bbbb0001").settings.mac;
+    tagged.peers = {{ip("192.168.100.1"), attached_mac}};
+    tagged.closed = {{ip("192.168.100.1"), attached_mac.value(), ip("192.168.100.3")}};
+    pf.interfaces.push_back(tagged);
+    auto const planned = plan(view, attached, ask()).value();
     EXPECT_THAT(steps_of<SetLink>(planned.plan), IsEmpty());
-    EXPECT_THAT(steps_of<AddVlanLeg>(planned.plan), IsEmpty());
+    EXPECT_THAT(steps_of<AddVlanInterface>(planned.plan), IsEmpty());
     EXPECT_THAT(steps_of<AddAddress>(planned.plan), IsEmpty());
     EXPECT_THAT(steps_of<AddRdmaLink>(planned.plan), IsEmpty());
     EXPECT_EQ(steps_of<AddPeer>(planned.plan).size(), 1U);
 
-    // The first one's release leaves the leg to the second.
-    auto both = lent;
+    // The first one's detach leaves the interface to the second.
+    auto both = attached;
     both.attachments["aaaa0001"] = planned.attachment;
-    auto const release = plan_release(view, both, both.attachments.at("bbbb0001")).value();
-    EXPECT_THAT(steps_of<RemoveVlanLeg>(release), IsEmpty());
-    EXPECT_THAT(steps_of<RemoveAddress>(release), IsEmpty());
-    EXPECT_THAT(steps_of<RemoveRdmaLink>(release), IsEmpty());
-    EXPECT_EQ(steps_of<RemovePeer>(release),
+    auto const detach = plan_detach(view, both, both.attachments.at("bbbb0001")).value();
+    EXPECT_THAT(steps_of<RemoveVlanInterface>(detach), IsEmpty());
+    EXPECT_THAT(steps_of<RemoveAddress>(detach), IsEmpty());
+    EXPECT_THAT(steps_of<RemoveRdmaLink>(detach), IsEmpty());
+    EXPECT_EQ(steps_of<RemovePeer>(detach),
               (std::vector<RemovePeer>{{{pf_address, 100}, ip("192.168.100.1")}}));
 
-    // The last one's takes all of it down, and the PF's link is as it was.
-    auto const last = plan_release(view, lent, lent.attachments.at("bbbb0001")).value();
-    EXPECT_EQ(steps_of<RemoveVlanLeg>(last).size(), 1U);
+    // The last one's detach removes all of it and restores the PF's link.
+    auto const last = plan_detach(view, attached, attached.attachments.at("bbbb0001")).value();
+    EXPECT_EQ(steps_of<RemoveVlanInterface>(last).size(), 1U);
     EXPECT_EQ(steps_of<RemoveRdmaLink>(last).size(), 1U);
     EXPECT_EQ(steps_of<SetLink>(last), (std::vector<SetLink>{{{pf_address, {}}, false, 1500}}));
 }
 
-TEST(PlanAttachment, ClosesALegAgainWhoseFilterWasFlushed) {
+TEST(PlanAttachment, ClosesAnInterfaceAgainWhoseFilterWasFlushed) {
     auto spec = ask();
     spec.network = "plain";
     auto first = spec;
     first.vm = "vm2";
-    auto const lent = with_lease(desired(), host(), "bbbb0001", first);
+    auto const attached = with_attachment(desired(), host(), "bbbb0001", first);
     auto view = host();
-    auto& leg = view.kernel.pfs[pf_address].legs[0];
-    leg.addresses = {ip("192.168.50.1")};
-    EXPECT_EQ(steps_of<AddAddress>(plan(view, lent, spec)->plan),
+    auto& interface = view.kernel.pfs[pf_address].interfaces[0];
+    interface.addresses = {ip("192.168.50.1")};
+    EXPECT_EQ(steps_of<AddAddress>(plan(view, attached, spec)->plan),
               (std::vector<AddAddress>{{{pf_address, {}}, ip("192.168.50.1")}}));
     EXPECT_THAT(steps_of<AddAddress>(plan(view, desired(), spec)->plan), IsEmpty())
         << "there before vfmgr was: others may be served at it";
-    leg.filtered = leg.addresses;
-    EXPECT_THAT(steps_of<AddAddress>(plan(view, lent, spec)->plan), IsEmpty());
+    interface.filtered = interface.addresses;
+    EXPECT_THAT(steps_of<AddAddress>(plan(view, attached, spec)->plan), IsEmpty());
 }
 
-// vm1's network is on a VLAN device that somebody else made.
-HostView with_their_leg(bool up, std::uint32_t mtu) {
+// vm1's network is on a VLAN device that an admin made.
+HostView with_their_interface(bool up, std::uint32_t mtu) {
     auto view = host();
-    auto& legs = view.kernel.pfs[pf_address].legs;
-    legs[0].up = view.kernel.pfs[pf_address].info.up = up;
-    legs[0].mtu = view.kernel.pfs[pf_address].info.mtu = 9000;
-    LegState theirs;
+    auto& interfaces = view.kernel.pfs[pf_address].interfaces;
+    interfaces[0].up = view.kernel.pfs[pf_address].info.up = up;
+    interfaces[0].mtu = view.kernel.pfs[pf_address].info.mtu = 9000;
+    HostInterface theirs;
     theirs.id = {pf_address, 100};
     theirs.ifname = "storage";
     theirs.up = up;
     theirs.mtu = mtu;
     theirs.addresses = {ip("192.168.100.3")};
-    legs.push_back(theirs);
+    interfaces.push_back(theirs);
     return view;
 }
 
 TEST(PlanAttachment, LeavesSomebodyElsesVlanDeviceAsItIs) {
-    auto const view = with_their_leg(true, 9216);
-    auto const lent = with_lease(desired(), view, "aaaa0001", ask());
+    auto const view = with_their_interface(true, 9216);
+    auto const attached = with_attachment(desired(), view, "aaaa0001", ask());
     auto const planned = plan(view, desired(), ask()).value();
     EXPECT_THAT(steps_of<SetLink>(planned.plan), IsEmpty());
     EXPECT_EQ(steps_of<AddPeer>(planned.plan).size(), 1U);
-    auto const back = plan_release(view, lent, lent.attachments.at("aaaa0001")).value();
+    auto const back = plan_detach(view, attached, attached.attachments.at("aaaa0001")).value();
     EXPECT_THAT(steps_of<RemoveAddress>(back), IsEmpty()) << "the address was there before";
-    EXPECT_THAT(steps_of<RemoveVlanLeg>(back), IsEmpty());
+    EXPECT_THAT(steps_of<RemoveVlanInterface>(back), IsEmpty());
 }
 
 TEST(PlanAttachment, RefusesSomebodyElsesVlanDeviceThatDoesNotSuit) {
-    auto const small = plan(with_their_leg(true, 1500), desired(), ask()).error();
+    auto const small = plan(with_their_interface(true, 1500), desired(), ask()).error();
     EXPECT_EQ(small.problem, Problem::conflict);
     EXPECT_THAT(small.detail, HasSubstr("storage, which vfmgr did not make, is up with MTU 1500"));
     EXPECT_EQ(small.remedy, "ip link set storage up mtu 9000, or remove it: vfmgr makes its own");
-    EXPECT_FALSE(plan(with_their_leg(false, 9000), desired(), ask()));
+    EXPECT_FALSE(plan(with_their_interface(false, 9000), desired(), ask()));
 }
 
 // vm1's PF is part of a bond.
 HostView bonded(HostView view) {
     auto& pf = view.kernel.pfs[pf_address];
     pf.info.controller = "bond0";
-    pf.info.up = pf.legs[0].up = true;
+    pf.info.up = pf.interfaces[0].up = true;
     return view;
 }
 
-TEST(PlanAttachment, APfInABondLendsVfsWithoutANetworkOnly) {
+TEST(PlanAttachment, APfInABondAttachesVfsWithoutANetworkOnly) {
     auto const refused = plan(bonded(host()), desired(), ask()).error();
     EXPECT_EQ(refused.problem, Problem::conflict);
     EXPECT_EQ(refused.detail,
@@ -314,13 +314,14 @@ TEST(PlanAttachment, APfInABondLendsVfsWithoutANetworkOnly) {
 TEST(PlanAttachment, TheLinkOfAPfThatJoinedABondSinceIsTheBonds) {
     auto without = ask();
     without.network.reset();
-    auto const lent = with_lease(desired(), host(), "aaaa0001", without);
-    ASSERT_FALSE(lent.pfs.at(pf_address).base->up);
-    auto const lease = lent.attachments.at("aaaa0001");
-    EXPECT_EQ(steps_of<SetLink>(plan_release(bonded(host()), lent, lease).value()).size(), 0U);
+    auto const attached = with_attachment(desired(), host(), "aaaa0001", without);
+    ASSERT_FALSE(attached.pfs.at(pf_address).base->up);
+    auto const attachment = attached.attachments.at("aaaa0001");
+    EXPECT_EQ(steps_of<SetLink>(plan_detach(bonded(host()), attached, attachment).value()).size(),
+              0U);
     auto apart = bonded(host());
     apart.kernel.pfs[pf_address].info.controller.reset();
-    EXPECT_EQ(steps_of<SetLink>(plan_release(apart, lent, lease).value()),
+    EXPECT_EQ(steps_of<SetLink>(plan_detach(apart, attached, attachment).value()),
               (std::vector<SetLink>{{{pf_address, {}}, false, 1500}}));
 }
 

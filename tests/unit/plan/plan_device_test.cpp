@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a lease decides of the device itself: the GUIDs of an InfiniBand VF, its VFIO driver.
+// An attachment's decisions on the device itself: the GUIDs of an InfiniBand VF, its VFIO driver.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ struct Infiniband {
             vf.settings.node_guid = vf.settings.port_guid = Guid{};
         }
     }
-    [[nodiscard]] Result<AttachmentPlan> lend(VfSpec const& settings = {}) const {
+    [[nodiscard]] Result<AttachmentPlan> attach(VfSpec const& settings = {}) const {
         auto spec = ask();
         spec.network.reset();
         spec.settings = settings;
@@ -35,8 +35,8 @@ struct Infiniband {
 
 TEST(PlanDevice, AnInfinibandVfGetsGuidsOfItsOwn) {
     Infiniband ib;
-    ib.vf(0).settings.port_guid = Guid{0x42};  // an old tenant's, that mlx5 gave to the new VF
-    auto const planned = ib.lend().value();
+    ib.vf(0).settings.port_guid = Guid{0x42};  // an old tenant's, which mlx5 gave to the VF
+    auto const planned = ib.attach().value();
     auto const& [settings, baseline] =
         std::tie(planned.attachment.settings, planned.attachment.baseline);
     auto const guid = settings.port_guid.value();
@@ -46,13 +46,13 @@ TEST(PlanDevice, AnInfinibandVfGetsGuidsOfItsOwn) {
     EXPECT_EQ(baseline.port_guid, Guid{0x42});
     EXPECT_THAT(planned.plan.notes,
                 testing::Contains("port GUID " + to_string(guid) + " was chosen: none was given"));
-    EXPECT_EQ(ib.lend()->attachment.settings.port_guid, guid) << "stable";
+    EXPECT_EQ(ib.attach()->attachment.settings.port_guid, guid) << "stable";
     ib.vf(5).settings.node_guid = guid;
-    EXPECT_NE(ib.lend()->attachment.settings.port_guid, guid) << "somebody has it";
+    EXPECT_NE(ib.attach()->attachment.settings.port_guid, guid) << "somebody has it";
 }
 
-// vf-guest knows its VF by the MAC: the VM would be waited for in vain, and be blamed.
-TEST(PlanDevice, AnInfinibandVfIsLentWithoutVerificationOnly) {
+// vf-guest finds its VF by the MAC: waiting for the VM would be in vain, and blame it.
+TEST(PlanDevice, AnInfinibandVfIsAttachedWithoutVerificationOnly) {
     Infiniband const ib;
     auto spec = ask();
     spec.network = "plain";
@@ -78,9 +78,9 @@ TEST(PlanDevice, AGuidThatIsGivenIsTheOtherOnesToo) {
     Infiniband const ib;
     VfSpec wish;
     wish.node_guid = Guid{0x42};
-    EXPECT_EQ(ib.lend(wish)->attachment.settings.port_guid, Guid{0x42});
+    EXPECT_EQ(ib.attach(wish)->attachment.settings.port_guid, Guid{0x42});
     wish.port_guid = Guid{0x43};
-    auto const both = ib.lend(wish).value();
+    auto const both = ib.attach(wish).value();
     EXPECT_EQ(both.attachment.settings, wish);
     EXPECT_THAT(both.plan.notes, IsEmpty());
 }
@@ -90,12 +90,12 @@ TEST(PlanDevice, RefusesAGuidThatSomebodyHas) {
     ib.vf(5).settings.port_guid = Guid{0x42};
     VfSpec wish;
     wish.node_guid = Guid{0x42};
-    auto const refused = ib.lend(wish).error();
+    auto const refused = ib.attach(wish).error();
     EXPECT_EQ(refused.problem, Problem::conflict);
     EXPECT_EQ(refused.detail, "GUID 00:00:00:00:00:00:00:42 is that of VF 5 of enp1s0");
     ib.vf(0).settings.node_guid = Guid{0x44};
     wish.node_guid = Guid{0x44};
-    EXPECT_TRUE(ib.lend(wish)) << "the VF's own";
+    EXPECT_TRUE(ib.attach(wish)) << "the VF's own";
 }
 
 struct WithVariant {
@@ -105,7 +105,7 @@ struct WithVariant {
         view.kernel.pfs[pf_address].info.vfio_variant = {"mlx5_vfio_pci", "mlx5-vfio-pci"};
         view.hypervisor.vfio_variants = true;
     }
-    // The driver that the VF gets, which the lease remembers.
+    // Returns the VF's driver, which the attachment stores.
     [[nodiscard]] std::string driver() const {
         auto const planned = plan(view, wish, ask()).value();
         EXPECT_EQ(steps_of<BindVfs>(planned.plan),

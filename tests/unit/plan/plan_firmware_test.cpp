@@ -32,15 +32,15 @@ FirmwareCard card() {
     return value;
 }
 
-Result<FirmwarePlan> plan_of(FirmwareSettings const& want, DesiredState const& now = desired(),
+Result<FirmwarePlan> plan_of(FirmwareSettings const& requested, DesiredState const& now = desired(),
                              HostView const& view = host(), FirmwareCard const& of = card()) {
-    return plan_firmware(view, now, of, want);
+    return plan_firmware(view, now, of, requested);
 }
 
 TEST(PlanFirmware, SetsWhatDiffersAndUndoesIt) {
-    auto want = vfs(16);
-    want.sriov_en = true;
-    auto const planned = plan_of(want).value();
+    auto requested = vfs(16);
+    requested.sriov_en = true;
+    auto const planned = plan_of(requested).value();
     EXPECT_EQ(planned.plan.steps, (std::vector<Step>{SetFirmware{pf_address, vfs(16), vfs(8)}}));
     EXPECT_EQ(inverse(planned.plan.steps[0], {}),
               (std::vector<Step>{SetFirmware{pf_address, vfs(8), vfs(16)}}));
@@ -72,28 +72,28 @@ TEST(PlanFirmware, WhatTheCardHasForItsNextResetIsOnlyPending) {
 TEST(PlanFirmware, NotesThatACardWithoutVfsOffersNone) {
     auto without = card();
     without.current = without.next = FirmwareSettings{false, 0, {}, {}, {}};
-    FirmwareSettings want;
-    want.sriov_en = true;
-    EXPECT_THAT(plan_of(want, desired(), host(), without).value().plan.notes,
+    FirmwareSettings requested;
+    requested.sriov_en = true;
+    EXPECT_THAT(plan_of(requested, desired(), host(), without).value().plan.notes,
                 testing::Contains(HasSubstr("NUM_OF_VFS is 0")));
 }
 
-// SR-IOV is off in its firmware, so the kernel shows no PF, and nobody can manage it.
+// SR-IOV is off in its firmware, so the kernel shows no PF, and it can't be managed.
 TEST(PlanFirmware, ACardThatIsNoPfYetCanBeMadeOne) {
     auto off = card();
     off.pci = {0, 9, 0, 0};
     off.functions = {off.pci};
     off.current = off.next = FirmwareSettings{false, 0, {}, {}, {}};
-    auto want = vfs(8);
-    want.sriov_en = true;
-    EXPECT_EQ(plan_of(want, {}, host(), off).value().plan.steps.size(), 1U);
+    auto requested = vfs(8);
+    requested.sriov_en = true;
+    EXPECT_EQ(plan_of(requested, {}, host(), off).value().plan.steps.size(), 1U);
 }
 
-TEST(PlanFirmware, RefusesWhileAVfOfTheCardIsLent) {
-    auto const lent = with_lease(desired(), host(), "aaaa0001", ask());
-    auto const error = plan_of(vfs(16), lent).error();
+TEST(PlanFirmware, RefusesWhileAVfOfTheCardIsAttached) {
+    auto const attached = with_attachment(desired(), host(), "aaaa0001", ask());
+    auto const error = plan_of(vfs(16), attached).error();
     EXPECT_EQ(error.problem, Problem::vf_in_use);
-    EXPECT_THAT(error.detail, HasSubstr("VF 0 of enp1s0 is lent to vm1 (attachment aaaa0001)"));
+    EXPECT_THAT(error.detail, HasSubstr("VF 0 of enp1s0 is attached to vm1 (attachment aaaa0001)"));
     EXPECT_THAT(error.remedy, HasSubstr("vfctl detach VM"));
 }
 
@@ -138,15 +138,15 @@ TEST(PlanFirmware, RefusesASettingThatTheCardDoesNotHave) {
     auto single = card();
     single.next->link_type_p2.reset();
     single.next->ats_enabled.reset();
-    FirmwareSettings want;
-    want.link_type_p2 = PortType::ib;
-    auto const port = plan_of(want, desired(), host(), single).error();
+    FirmwareSettings requested;
+    requested.link_type_p2 = PortType::ib;
+    auto const port = plan_of(requested, desired(), host(), single).error();
     EXPECT_EQ(port.problem, Problem::unsupported);
     EXPECT_THAT(port.detail,
                 HasSubstr("0000:01:00.0 (ConnectX6DX) has no LINK_TYPE_P2: it has one"));
-    want = {};
-    want.ats_enabled = true;
-    EXPECT_THAT(plan_of(want, desired(), host(), single).error().detail,
+    requested = {};
+    requested.ats_enabled = true;
+    EXPECT_THAT(plan_of(requested, desired(), host(), single).error().detail,
                 HasSubstr("has no ATS_ENABLED"));
     single.counts_per_port = true;
     EXPECT_THAT(plan_of(vfs(4), desired(), host(), single).error().detail,
@@ -169,7 +169,7 @@ TEST(PlanFirmware, SaysWhyTheCardCouldNotBeRead) {
     EXPECT_EQ(plan_of(vfs(16), desired(), host(), locked).error(), *locked.problem);
 }
 
-// Asks for 16 VFs in each boot, of a card that goes on with 8.
+// Requests 16 VFs in each boot, from a card that stays at 8.
 FirmwareTries after_boots(std::vector<std::string> const& boots, bool keeps_next) {
     auto now = desired();
     for (auto const& boot : boots) {
@@ -194,7 +194,7 @@ TEST(PlanFirmware, ACardIsNotAskedAThirdTime) {
                   "0000:01:00.0 (ConnectX6DX) did not take NUM_OF_VFS=16 in 2 boots, and is not "
                   "asked a third time");
         EXPECT_THAT(error.remedy, HasSubstr("power off and on"));
-        // Together with something else, or again in the same boot: neither.
+        // Together with another setting, or again in the same boot: neither counts.
         auto both = vfs(16);
         both.ats_enabled = true;
         EXPECT_FALSE(plan_of(both, now, host(), third));
@@ -229,7 +229,7 @@ TEST(PlanFirmware, WhatHoldsIsForgotten) {
     EXPECT_EQ(plan_of(vfs(16), now, host(), taken).value().tries, FirmwareTries{});
 }
 
-// ConnectX-3, and tools of before the column.
+// ConnectX-3, and tools older than the column.
 TEST(PlanFirmware, WithoutCurrentValuesNothingIsCounted) {
     auto old = card();
     old.current.reset();
@@ -247,7 +247,7 @@ TEST(PendingFirmware, IsARebootUntilOneDidNotDoIt) {
     EXPECT_EQ(pending_of(now, waiting), FirmwarePending::reboot);
     waiting.boot_id = "boot 2";
     EXPECT_EQ(pending_of(now, waiting), FirmwarePending::power_cycle);
-    waiting.next->num_of_vfs = 12;  // by somebody else, since
+    waiting.next->num_of_vfs = 12;  // changed by another admin since
     EXPECT_EQ(pending_of(now, waiting), FirmwarePending::reboot);
 }
 

@@ -24,19 +24,19 @@ TEST(PlanPf, CreatesVfs) {
 }
 
 TEST(PlanPf, NewVfsGetTheDriverThatIsWanted) {
-    auto want = want_vfs(3);
-    want.vf_driver = "vfio-pci";
+    auto requested = want_vfs(3);
+    requested.vf_driver = "vfio-pci";
     EXPECT_EQ(
-        plan_pf(host(0), desired(), pf_address, want).value().steps,
+        plan_pf(host(0), desired(), pf_address, requested).value().steps,
         (std::vector<Step>{SetNumVfs{pf_address, 3}, BindVfs{pf_address, {0, 1, 2}, "vfio-pci"}}));
-    want.num_vfs = 0;
-    EXPECT_EQ(plan_pf(host(3), desired(), pf_address, want).value().steps,
+    requested.num_vfs = 0;
+    EXPECT_EQ(plan_pf(host(3), desired(), pf_address, requested).value().steps,
               (std::vector<Step>{SetNumVfs{pf_address, 0}}));
 }
 
 TEST(PlanPf, UnusedVfsGetTheDriverThatIsWantedUsedOnesKeepTheirs) {
-    auto want = want_vfs(7);
-    want.vf_driver = "vfio-pci";
+    auto requested = want_vfs(7);
+    requested.vf_driver = "vfio-pci";
     auto view = host(7);
     auto& vfs = view.kernel.pfs[pf_address].vfs;
     vfs[1].driver = "vfio-pci";
@@ -44,10 +44,10 @@ TEST(PlanPf, UnusedVfsGetTheDriverThatIsWantedUsedOnesKeepTheirs) {
     vfs[3].holders = {{812, "qemu-system-x86"}};
     auto now = desired();
     now.quarantine[VfId{pf_address, 4}] = {};
-    EXPECT_EQ(plan_pf(view, now, pf_address, want).value().steps,
+    EXPECT_EQ(plan_pf(view, now, pf_address, requested).value().steps,
               (std::vector<Step>{BindVfs{pf_address, {0, 2, 5, 6}, "vfio-pci"}}));
     view.hypervisor.stale = true;
-    auto const blind = plan_pf(view, now, pf_address, want).value();
+    auto const blind = plan_pf(view, now, pf_address, requested).value();
     EXPECT_THAT(blind.steps, IsEmpty());
     ASSERT_EQ(blind.notes.size(), 1U);
     EXPECT_THAT(blind.notes[0], HasSubstr("stay with the drivers they have"));
@@ -56,10 +56,10 @@ TEST(PlanPf, UnusedVfsGetTheDriverThatIsWantedUsedOnesKeepTheirs) {
 TEST(PlanPf, APfInABondGetsVfsAndNoNewNetwork) {
     auto view = host(0);
     view.kernel.pfs[pf_address].info.controller = "bond0";
-    auto want = want_vfs(7);
-    EXPECT_EQ(plan_pf(view, desired(), pf_address, want).value().steps.size(), 1U)
+    auto requested = want_vfs(7);
+    EXPECT_EQ(plan_pf(view, desired(), pf_address, requested).value().steps.size(), 1U)
         << "its networks were there before the bond";
-    auto const refused = plan_pf(view, {}, pf_address, want).error();
+    auto const refused = plan_pf(view, {}, pf_address, requested).error();
     EXPECT_EQ(refused.problem, Problem::conflict);
     EXPECT_THAT(refused.detail, HasSubstr("enp1s0 is part of bond0"));
 }
@@ -80,12 +80,12 @@ TEST(PlanPf, RefusesMoreThanThePfHas) {
     EXPECT_EQ(error.detail, "enp1s0 (0000:01:00.0) allows 7 VFs, 8 were asked for");
 }
 
-TEST(PlanPf, AVfThatIsLentToAStoppedVmIsInUse) {
-    auto lent = with_lease(desired(), host(), "aaaa0001", ask());
-    lent.attachments.at("aaaa0001").live = false;
-    auto const error = plan_pf(host(7), lent, pf_address, want_vfs(4)).error();
+TEST(PlanPf, AVfThatIsAttachedToAStoppedVmIsInUse) {
+    auto attached = with_attachment(desired(), host(), "aaaa0001", ask());
+    attached.attachments.at("aaaa0001").live = false;
+    auto const error = plan_pf(host(7), attached, pf_address, want_vfs(4)).error();
     EXPECT_EQ(error.problem, Problem::vf_in_use);
-    EXPECT_THAT(error.detail, HasSubstr("lent to vm1 (attachment aaaa0001)"));
+    EXPECT_THAT(error.detail, HasSubstr("attached to vm1 (attachment aaaa0001)"));
 }
 
 TEST(PlanPf, RefusesAnUnknownPfAndNamesTheKnown) {
@@ -152,7 +152,7 @@ TEST(PlanPf, RefusesWhileAVfIsInQuarantine) {
     EXPECT_THAT(error.detail, HasSubstr("VF 3 is in quarantine: FLR failed"));
 }
 
-// A source that can't be read means in use.
+// A source that can't be read counts as in use.
 TEST(PlanPf, RefusesToRemoveVfsWhileLibvirtCannotBeAsked) {
     auto view = host(7);
     view.hypervisor.stale = true;
@@ -171,34 +171,34 @@ TEST(PlanPf, ObserveTouchesNothing) {
     EXPECT_THAT(plan_pf(host(0), desired(), pf_address, spec).value().steps, IsEmpty());
 }
 
-TEST(PlanPf, RefusesToObserveWhatIsLent) {
+TEST(PlanPf, RefusesToObserveWhatIsAttached) {
     auto spec = want_vfs(7);
     spec.mode = PfMode::observe;
-    auto const lent = with_lease(desired(), host(), "aaaa0001", ask());
-    EXPECT_EQ(plan_pf(host(), lent, pf_address, spec).error().problem, Problem::conflict);
+    auto const attached = with_attachment(desired(), host(), "aaaa0001", ask());
+    EXPECT_EQ(plan_pf(host(), attached, pf_address, spec).error().problem, Problem::conflict);
 }
 
 TEST(PlanPf, RefusesToChangeANetworkInUse) {
-    auto const lent = with_lease(desired(), host(), "aaaa0001", ask());
+    auto const attached = with_attachment(desired(), host(), "aaaa0001", ask());
     auto spec = want_vfs(7);
     spec.networks[0].mtu = 1500;
-    auto error = plan_pf(host(), lent, pf_address, spec).error();
+    auto error = plan_pf(host(), attached, pf_address, spec).error();
     EXPECT_EQ(error.problem, Problem::conflict);
     EXPECT_THAT(error.detail, HasSubstr("network train is used by VM vm1 (attachment aaaa0001)"));
     spec.networks.erase(spec.networks.begin());
-    error = plan_pf(host(), lent, pf_address, spec).error();
+    error = plan_pf(host(), attached, pf_address, spec).error();
     EXPECT_THAT(error.detail, HasSubstr("can't be removed"));
 }
 
-// Tests send with it; what VMs send is theirs to mark.
+// Tests send with the DSCP; VMs mark their own traffic.
 TEST(PlanPf, TakesAnotherDscpOfANetworkInUse) {
-    auto const lent = with_lease(desired(), host(), "aaaa0001", ask());
+    auto const attached = with_attachment(desired(), host(), "aaaa0001", ask());
     auto spec = want_vfs(7);
     spec.networks[0].dscp = 26;
-    auto const planned = plan_pf(host(), lent, pf_address, spec);
+    auto const planned = plan_pf(host(), attached, pf_address, spec);
     ASSERT_TRUE(planned) << planned.error().detail;
     spec.networks[0].vlan = 101;
-    EXPECT_EQ(plan_pf(host(), lent, pf_address, spec).error().problem, Problem::conflict);
+    EXPECT_EQ(plan_pf(host(), attached, pf_address, spec).error().problem, Problem::conflict);
 }
 
 TEST(PlanPf, RefusesANetworkThatCoversAHostRoute) {

@@ -13,40 +13,40 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// VF 2 is lent to vm1, and everything is as it is wanted, in mode enforce.
+// VF 2 is attached to vm1, and everything is as desired, in mode enforce.
 struct PlanRepairTest : testing::Test {
     HostView view = host(4);
     DesiredState desired;
-    Attachment lease;
+    Attachment attachment;
 
     void SetUp() override {
-        lease.id = "3f9c2b1d";
-        lease.vf = {pf_address, 2};
-        lease.vf_pci = vf_now().pci;
-        lease.vm_uuid = vm1_uuid;
-        lease.vm_name = "vm1";
-        lease.state = AttachmentState::attached;
-        lease.live = lease.config = true;
-        lease.settings.mac = mac(2);
-        lease.settings.trust = true;
+        attachment.id = "3f9c2b1d";
+        attachment.vf = {pf_address, 2};
+        attachment.vf_pci = vf_now().pci;
+        attachment.vm_uuid = vm1_uuid;
+        attachment.vm = "vm1";
+        attachment.state = AttachmentState::attached;
+        attachment.live = attachment.config = true;
+        attachment.settings.mac = mac(2);
+        attachment.settings.trust = true;
         keep();
         vf_now().driver = "vfio-pci";
-        vf_now().settings = overlay(vf_now().settings, lease.settings);
+        vf_now().settings = overlay(vf_now().settings, attachment.settings);
         vf_now().holders = {{812, "qemu-system-x86"}};
-        vm_now().live = vm_now().config = {{lease.vf_pci, hostdev_alias(lease.id)}};
+        vm_now().live = vm_now().config = {{attachment.vf_pci, hostdev_alias(attachment.id)}};
         desired.pfs[pf_address] = {{PfMode::enforce, 4, {}}, 1, base_of(pf_now())};
         pf_now().info.up = true;
-        pf_now().legs[0].up = true;
+        pf_now().interfaces[0].up = true;
     }
-    void keep() { desired.attachments[lease.id] = lease; }
+    void keep() { desired.attachments[attachment.id] = attachment; }
     PfState& pf_now() { return view.kernel.pfs.at(pf_address); }
     VfState& vf_now() { return pf_now().vfs.at(2); }
     VmInfo& vm_now() { return view.hypervisor.vms.at(vm1_uuid); }
     PfSpec& spec() { return desired.pfs.at(pf_address).spec; }
-    // Somebody wrote sriov_numvfs: QEMU and the XML of the running VM have lost the VF.
+    // An admin wrote sriov_numvfs: QEMU and the XML of the running VM have lost the VF.
     void steal(std::uint16_t left) {
         pf_now() = pf(left);
-        pf_now().info.up = pf_now().legs[0].up = true;
+        pf_now().info.up = pf_now().interfaces[0].up = true;
         vm_now().live.clear();
     }
     [[nodiscard]] std::vector<Step> steps() const {
@@ -60,26 +60,26 @@ struct PlanRepairTest : testing::Test {
         return plan ? Error{} : plan.error();
     }
     [[nodiscard]] VfChange change(VfSpec const& settings) const {
-        return {lease.vf.index, settings};
+        return {attachment.vf.index, settings};
     }
 };
 
-// The lease is in network plain, on the PF's own netdev, which has a hole each.
+// The attachment is in network plain, on the PF's own netdev, which has a hole each.
 TEST_F(PlanRepairTest, ClosesTheHostInEveryModeAndDoesNothingElse) {
-    lease.spec.network = "plain";
-    lease.address = ip("192.168.50.7");
+    attachment.spec.network = "plain";
+    attachment.address = ip("192.168.50.7");
     keep();
-    auto& wanted = desired.pfs.at(pf_address);
-    wanted.spec.networks = {plain()};
-    wanted.spec.mode = PfMode::manage;
-    LegId const leg{pf_address, {}};
-    auto& is = pf_now().legs[0];
+    auto& expected = desired.pfs.at(pf_address);
+    expected.spec.networks = {plain()};
+    expected.spec.mode = PfMode::manage;
+    InterfaceId const interface{pf_address, {}};
+    auto& is = pf_now().interfaces[0];
     is.addresses = is.filtered = {ip("192.168.50.1")};
     is.peers = {{ip("192.168.50.7"), mac(2)}};
     is.closed = {{ip("192.168.50.7"), mac(2), ip("192.168.50.1")}};
     vf_now().settings.trust = false;
     auto const steps = [&] { return plan_closing(view, desired, pf_address)->steps; };
-    AddPeer const peer{leg, ip("192.168.50.7"), mac(2), ip("192.168.50.1")};
+    AddPeer const peer{interface, ip("192.168.50.7"), mac(2), ip("192.168.50.1")};
     EXPECT_THAT(steps(), IsEmpty()) << "all is closed; the rest is not its own to repair";
     is.closed.clear();
     EXPECT_THAT(steps(), ElementsAre(Step{peer}));
@@ -88,11 +88,11 @@ TEST_F(PlanRepairTest, ClosesTheHostInEveryModeAndDoesNothingElse) {
     is.closed = {{ip("192.168.50.7"), mac(2), ip("10.1.2.3")}};
     EXPECT_THAT(steps(), ElementsAre(Step{peer})) << "but for another address of the host";
     is.filtered.clear();
-    EXPECT_THAT(steps(), ElementsAre(Step{AddAddress{leg, ip("192.168.50.1")}}, Step{peer}));
-    lease.state = AttachmentState::detaching;
+    EXPECT_THAT(steps(), ElementsAre(Step{AddAddress{interface, ip("192.168.50.1")}}, Step{peer}));
+    attachment.state = AttachmentState::detaching;
     keep();
     EXPECT_THAT(steps(), IsEmpty());
-    lease.state = AttachmentState::attaching;  // its VM is still to prove RDMA
+    attachment.state = AttachmentState::attaching;  // its VM has not proved RDMA yet
     keep();
     EXPECT_EQ(steps().size(), 2U);
     is.addresses.clear();
@@ -116,9 +116,10 @@ TEST_F(PlanRepairTest, IsOfModeEnforceAlone) {
 
 TEST_F(PlanRepairTest, MakesStolenVfsAgainAsTheyWere) {
     steal(0);
-    EXPECT_THAT(steps(), ElementsAre(Step(SetNumVfs{pf_address, 4}),
-                                     Step(ConfigureVfs{pf_address, {change(lease.settings)}, {}}),
-                                     Step(BindVfs{pf_address, {2}, "vfio-pci"})));
+    EXPECT_THAT(steps(),
+                ElementsAre(Step(SetNumVfs{pf_address, 4}),
+                            Step(ConfigureVfs{pf_address, {change(attachment.settings)}, {}}),
+                            Step(BindVfs{pf_address, {2}, "vfio-pci"})));
 }
 
 TEST_F(PlanRepairTest, GivesTheOthersTheirDriver) {
@@ -130,7 +131,7 @@ TEST_F(PlanRepairTest, GivesTheOthersTheirDriver) {
 
 TEST_F(PlanRepairTest, BringsThePfUpBeforeItMakesVfs) {
     steal(0);
-    pf_now().info.up = pf_now().legs[0].up = false;
+    pf_now().info.up = pf_now().interfaces[0].up = false;
     auto const all = steps();
     EXPECT_EQ(all[0], Step(SetLink{{pf_address, {}}, true, 1500}));
     EXPECT_EQ(all[1], Step(SetNumVfs{pf_address, 4}));
@@ -163,16 +164,17 @@ TEST_F(PlanRepairTest, TakesNoVfFromWhoHasIt) {
     view.hypervisor.stale = true;
     EXPECT_EQ(refusal().problem, Problem::unavailable);
     view.hypervisor.stale = false;
-    EXPECT_FALSE(steps().empty()) << "the lease's own XML is no reason";
+    EXPECT_FALSE(steps().empty()) << "the attachment's own XML is no reason";
 }
 
-// A number that can't be had keeps neither VFs that are there from their VMs, nor the host's leg.
+// A VF count that can't be reached keeps neither existing VFs from their VMs, nor the host's
+// interface from being repaired.
 TEST_F(PlanRepairTest, PutsRightWhatIsThereWhenNoMoreCanBeMade) {
     steal(3);
     view.hypervisor.vms.at(vm2_uuid).live = {{vf(1).pci, "hostdev0"}};
     auto const plan = plan_repair(view, desired, pf_address).value();
     EXPECT_THAT(plan.steps,
-                ElementsAre(Step(ConfigureVfs{pf_address, {change(lease.settings)}, {}}),
+                ElementsAre(Step(ConfigureVfs{pf_address, {change(attachment.settings)}, {}}),
                             Step(BindVfs{pf_address, {2}, "vfio-pci"})));
     EXPECT_THAT(plan.notes, ElementsAre(HasSubstr("VF 1 is in the running VM vm2: take them")));
 }
@@ -198,12 +200,12 @@ TEST_F(PlanRepairTest, SetsWhatDiffersInARunningVm) {
     VfSpec trust;
     trust.trust = true;
     EXPECT_THAT(steps(), ElementsAre(Step(ConfigureVfs{pf_address, {change(trust)}, {}})));
-    lease.spec.best_effort = {"trust"};
+    attachment.spec.best_effort = {"trust"};
     keep();
     EXPECT_THAT(steps(), IsEmpty()) << "the driver may have refused it";
 }
 
-TEST_F(PlanRepairTest, GivesALentVfItsDriverWithEverySetting) {
+TEST_F(PlanRepairTest, GivesAAttachedVfItsDriverWithEverySetting) {
     vm_now().live.clear();
     vf_now().holders.clear();
     vf_now().driver = "igbvf";
@@ -215,73 +217,74 @@ TEST_F(PlanRepairTest, GivesALentVfItsDriverWithEverySetting) {
                                      Step(BindVfs{pf_address, {2}, "vfio-pci"})));
     vf_now().holders = {{9, "testpmd"}};
     EXPECT_EQ(refusal().detail,
-              "VF 0000:01:00.0/2, lent to VM vm1, is held open by testpmd (pid 9)");
+              "VF 0000:01:00.0/2, attached to VM vm1, is held open by testpmd (pid 9)");
 }
 
 TEST_F(PlanRepairTest, OneThatCantBeHelpedKeepsNoOtherBack) {
     vf_now().driver = "igbvf";
-    auto other = lease;
+    auto other = attachment;
     other.id = "11112222";
     other.vf.index = 3;
     other.vf_pci = vf(3).pci;
     desired.attachments[other.id] = other;
-    pf_now().vfs[3].settings = overlay(vf(3).settings, lease.settings);
+    pf_now().vfs[3].settings = overlay(vf(3).settings, attachment.settings);
     auto const plan = plan_repair(view, desired, pf_address).value();
     EXPECT_THAT(plan.steps, ElementsAre(Step(BindVfs{pf_address, {3}, "vfio-pci"})));
     EXPECT_THAT(plan.notes, ElementsAre(HasSubstr("held open by qemu-system-x86")));
 }
 
-TEST_F(PlanRepairTest, PutsTheHostsLegBack) {
+TEST_F(PlanRepairTest, PutsTheHostsInterfaceBack) {
     spec().networks = {train()};
-    lease.spec.network = "train";
-    lease.address = ip("192.168.100.17");
+    attachment.spec.network = "train";
+    attachment.address = ip("192.168.100.17");
     keep();
     auto const all = steps();
     EXPECT_EQ(all.size(), find_drift(view, desired).size()) << "each is drift, and is told";
-    EXPECT_EQ(std::ranges::count_if(
-                  all, [](Step const& step) { return std::holds_alternative<AddVlanLeg>(step); }),
-              1);
+    EXPECT_EQ(
+        std::ranges::count_if(
+            all, [](Step const& step) { return std::holds_alternative<AddVlanInterface>(step); }),
+        1);
     EXPECT_THAT(find_drift(view, desired)[0].sentence,
-                HasSubstr("enp1s0 is not as its leases need it; still to do: "));
+                HasSubstr("enp1s0 is not as its attachments need it; still to do: "));
 }
 
 TEST_F(PlanRepairTest, PlugsTheVfIntoItsVmAgain) {
     vm_now().live.clear();
-    EXPECT_FALSE(plan_return(view, lease)) << "somebody holds it open";
+    EXPECT_FALSE(plan_return(view, attachment)) << "somebody holds it open";
     vf_now().holders.clear();
-    EXPECT_THAT(plan_return(view, lease).value().steps,
-                ElementsAre(Step(AttachHostdev{vm1_uuid, lease.id, lease.vf, lease.vf_pci, mac(2),
-                                               true, false, "vm1"})));
+    EXPECT_THAT(plan_return(view, attachment).value().steps,
+                ElementsAre(Step(AttachHostdev{vm1_uuid, attachment.id, attachment.vf,
+                                               attachment.vf_pci, mac(2), true, false, "vm1"})));
     vm_now().config.clear();
-    auto const both = plan_return(view, lease).value().steps;
+    auto const both = plan_return(view, attachment).value().steps;
     EXPECT_TRUE(std::get<AttachHostdev>(both.at(0)).config);
     vm_now().free_pcie_ports = 0;
-    EXPECT_THAT(plan_return(view, lease).error().detail, HasSubstr("no free PCIe port"));
+    EXPECT_THAT(plan_return(view, attachment).error().detail, HasSubstr("no free PCIe port"));
 }
 
 TEST_F(PlanRepairTest, WaitsForTheVfAndItsDriver) {
     vm_now().live.clear();
     vf_now().holders.clear();
     vf_now().driver.reset();
-    EXPECT_THAT(plan_return(view, lease).value().steps, IsEmpty());
+    EXPECT_THAT(plan_return(view, attachment).value().steps, IsEmpty());
     pf_now().vfs.clear();
-    EXPECT_THAT(plan_return(view, lease).value().steps, IsEmpty());
+    EXPECT_THAT(plan_return(view, attachment).value().steps, IsEmpty());
     view.hypervisor.vms.clear();
-    EXPECT_EQ(plan_return(view, lease).error().problem, Problem::not_found);
+    EXPECT_EQ(plan_return(view, attachment).error().problem, Problem::not_found);
 }
 
 TEST_F(PlanRepairTest, AnXmlThatLostItsDeviceIsDriftAndNoTheft) {
     vm_now().config.clear();
     auto const all = find_drift(view, desired);
     ASSERT_EQ(all.size(), 1U);
-    EXPECT_EQ(all[0].sentence, "VF 2, lent to VM vm1, is not in the persistent XML of that VM");
+    EXPECT_EQ(all[0].sentence, "VF 2, attached to VM vm1, is not in the persistent XML of that VM");
     EXPECT_FALSE(is_loss(all[0]));
-    EXPECT_FALSE(std::get<AttachHostdev>(plan_return(view, lease).value().steps.at(0)).live);
+    EXPECT_FALSE(std::get<AttachHostdev>(plan_return(view, attachment).value().steps.at(0)).live);
 }
 
-// Lent while the VM was shut off: that it runs with the VF now is to be remembered.
+// Attached while the VM was shut off: the store must record that the VM runs with the VF now.
 TEST_F(PlanRepairTest, AVmThatWasStartedWithItsVfCanLoseIt) {
-    lease.live = false;
+    attachment.live = false;
     keep();
     EXPECT_TRUE(gone_live(view, desired).at(0).live);
     vm_now().live.clear();

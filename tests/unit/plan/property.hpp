@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the properties of plans share: who uses a VF, what a step touches, when two hosts are the
-// same, and how often what was drawn. Written apart from vfmgr/plan, which it judges.
+// Shared by the properties of plans: who uses a VF, what a step touches, when two hosts are equal,
+// and how often a case was drawn. Written independently of vfmgr/plan, which it judges.
 #pragma once
 
 #include <rapidcheck/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace vfmgr::drawn {
 
-// Counts what was drawn: a property that meets only refusals can't fail. Printed, and asserted.
+// Counts drawn cases: a property that meets only refusals can't fail. Printed, and asserted.
 class Tally {
   public:
     Tally() = default;
@@ -35,7 +35,7 @@ class Tally {
     std::map<std::string, int> counts_;
 };
 
-// In use by anybody but the lease `own`. While its VM runs with the VF, the holder is that VM.
+// In use by any user but the attachment `own`. The VM that runs with the VF is its holder.
 inline bool in_use(World const& world, VfId const& id, Attachment const* own = nullptr) {
     auto const* vf = find_vf(world.view, id);
     if (!vf) return false;
@@ -49,12 +49,12 @@ inline bool in_use(World const& world, VfId const& id, Attachment const* own = n
     }
     if (!vf->holders.empty() && !own_vm_runs_with_it) return true;
     if (!own && world.desired.quarantine.contains(id)) return true;
-    return std::ranges::any_of(world.desired.attachments, [&](auto const& lease) {
-        return lease.second.vf == id && (!own || lease.first != own->id);
+    return std::ranges::any_of(world.desired.attachments, [&](auto const& attachment) {
+        return attachment.second.vf == id && (!own || attachment.first != own->id);
     });
 }
 
-// The VFs whose owner would notice the step.
+// Returns the VFs whose owner would notice the step.
 inline std::vector<VfId> touched(World const& world, Step const& step) {
     std::vector<VfId> vfs;
     if (auto const* count = std::get_if<SetNumVfs>(&step)) {
@@ -89,7 +89,7 @@ inline void expect_says_why(Error const& error) {
     RC_ASSERT_FALSE(error.remedy.empty());
 }
 
-// A driver that refuses the zero MAC has another for none.
+// A driver that refuses the zero MAC uses a substitute for none.
 inline HostView without_stand_ins(HostView view) {
     for (auto& [pci, pf] : view.kernel.pfs)
         for (auto& vf : pf.vfs)
@@ -97,20 +97,20 @@ inline HostView without_stand_ins(HostView view) {
     return view;
 }
 
-// Lists whose order says nothing are put in order.
+// Sorts lists whose order carries no meaning.
 inline HostView in_order(HostView const& host) {
     auto view = without_stand_ins(host);
     auto const by_text = [](auto& list) {
         std::ranges::sort(list, {}, [](auto const& one) { return to_string(one); });
     };
     for (auto& [pci, pf] : view.kernel.pfs) {
-        std::ranges::sort(pf.legs, {}, &LegState::id);
-        for (auto& leg : pf.legs) {
-            by_text(leg.prefixes);
-            by_text(leg.addresses);
-            by_text(leg.filtered);
-            std::ranges::sort(leg.peers, {}, &PeerEntry::address);
-            std::ranges::sort(leg.closed, {}, &ClosedVm::address);
+        std::ranges::sort(pf.interfaces, {}, &HostInterface::id);
+        for (auto& interface : pf.interfaces) {
+            by_text(interface.prefixes);
+            by_text(interface.addresses);
+            by_text(interface.filtered);
+            std::ranges::sort(interface.peers, {}, &PeerEntry::address);
+            std::ranges::sort(interface.closed, {}, &ClosedVm::address);
         }
         for (auto& vf : pf.vfs) std::ranges::sort(vf.holders, {}, &VfioHolder::pid);
     }
@@ -132,7 +132,7 @@ inline std::string text(HostView const& view) {
     return all.dump(1);
 }
 
-// Lines of `left` and `right` that differ, by position: enough to see what it is about.
+// Compares lines of `left` and `right` by position: enough to show the difference.
 inline void expect_same(HostView const& left, HostView const& right, std::string const& when) {
     auto const one = in_order(left);
     auto const other = in_order(right);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hosts and wishes drawn by RapidCheck, on the fakes: what vfmgr lent is lent by plans that were
-// performed; what others did is put beside it. Values; for property tests only.
+// Hosts and specs drawn by RapidCheck, on the fakes: vfmgr's attachments come from performed plans;
+// others' changes are added beside them. Values; for property tests only.
 #pragma once
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ struct World {
     std::map<PciAddress, DriverModel> models;
 };
 
-// The fakes, standing where a World stands.
+// The fakes, in the state of a World.
 struct Fakes {
     FakeKernel kernel;
     FakeHypervisor hypervisor{kernel};
@@ -45,14 +45,14 @@ struct Fakes {
     [[nodiscard]] HostView view() const { return {kernel.view(), hypervisor.view()}; }
 };
 
-// As one value, so that a failure is told without every number behind it. `make` is kept and run
-// again when a failing case is made smaller: it refers to nothing.
+// Drawn as one value: a failure is then reported without every number behind it. `make` is stored
+// and run again when a failing case is shrunk: it refers to nothing.
 template <class F>
 auto draw(F const& make) {
     return *rc::gen::exec(make);
 }
 
-// Evenly, whatever size RapidCheck is at; shrinks towards 0.
+// Uniform, whatever RapidCheck's size; shrinks towards 0.
 inline int below(int limit) {
     return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, limit));
 }
@@ -74,7 +74,7 @@ inline std::vector<std::string> const uuids = {"11111111-1111-1111-1111-11111111
                                                "22222222-2222-2222-2222-222222222222",
                                                "33333333-3333-3333-3333-333333333333"};
 
-// Few values, so that they meet: VFs, leases and wishes draw from the same.
+// Few values, to make them collide: VFs, attachments and specs draw from the same.
 inline MacAddress any_mac() {
     if (chance(5)) return make_igb_pf("0000:01:00.0", "enp1s0").info.mac.value();
     return MacAddress{{0x02, 0, 0, 0, 0, static_cast<std::uint8_t>(1 + below(30))}};
@@ -107,7 +107,7 @@ inline Network make_network(char const* name, std::optional<std::uint16_t> vlan,
     network.rdma = chance(60) ? RdmaMode::rxe : RdmaMode::auto_;
     return network;
 }
-// `tiny` has one address for a VM, and shares the VLAN of `train` at times.
+// `tiny` has one address for a VM, and sometimes shares the VLAN of `train`.
 inline std::vector<Network> any_networks(PciAddress const& pf) {
     std::vector<Network> networks;
     int const own = pf.bus;
@@ -123,16 +123,16 @@ inline std::vector<Network> any_networks(PciAddress const& pf) {
     return networks;
 }
 
-inline void any_legs(PfState& pf) {
-    auto& untagged = pf.legs.front();
+inline void any_interfaces(PfState& pf) {
+    auto& untagged = pf.interfaces.front();
     untagged.up = pf.info.up = chance(50);
     untagged.mtu = pf.info.mtu = chance(30) ? 9000 : 1500;
     if (chance(20))
         untagged.addresses.push_back(
             IpAddress::parse(fmt::format("192.168.{}.1", 50 + pf.info.pci.bus)).value());
-    // A VLAN device that somebody else made.
+    // A VLAN device that an admin made.
     if (!chance(25)) return;
-    LegState theirs;
+    HostInterface theirs;
     theirs.id = {pf.info.pci, chance(70) ? 100 : 300};
     theirs.ifname = fmt::format("{}.{}", pf.info.ifname, *theirs.id.vlan);
     theirs.up = untagged.up && chance(70);
@@ -141,7 +141,7 @@ inline void any_legs(PfState& pf) {
         theirs.addresses.push_back(
             IpAddress::parse(fmt::format("192.168.{}.3", 100 + pf.info.pci.bus)).value());
     for (auto const& address : theirs.addresses) theirs.prefixes.push_back({address, 32});
-    pf.legs.push_back(std::move(theirs));
+    pf.interfaces.push_back(std::move(theirs));
 }
 
 inline std::vector<std::string> member_names() {
@@ -151,7 +151,7 @@ inline std::vector<std::string> member_names() {
 }
 
 inline void add_pf(World& world, PciAddress const& pci) {
-    // Half of the hosts refuse little, so that there is something to judge.
+    // Half of the hosts refuse little, which leaves something to judge.
     auto const& model = chance(50) ? driver_model("obliging") : one_of(driver_models());
     auto pf = make_pf(model, to_string(pci), fmt::format("enp{}s0", pci.bus));
     pf.info.total_vfs = static_cast<std::uint16_t>(chance(80) ? 7 : 1 + below(7));
@@ -174,7 +174,7 @@ inline void add_pf(World& world, PciAddress const& pci) {
     for (std::uint16_t i = 0; i < count; ++i) earlier.changes.push_back({i, any_settings(8)});
     fakes.perform(earlier).value();
     world.view = fakes.view();
-    any_legs(world.view.kernel.pfs[pci]);
+    any_interfaces(world.view.kernel.pfs[pci]);
     for (auto& vf : world.view.kernel.pfs[pci].vfs) {
         if (chance(2)) vf.iommu_group.reset();
         if (chance(30)) vf.driver = model.vf_driver;
@@ -222,7 +222,7 @@ inline AttachmentSpec any_attachment(World const& world) {
     if (spec.network && chance(15))
         spec.address = IpAddress::parse(fmt::format("192.168.101.{}", below(7))).value();
     spec.settings = any_settings(chance(50) ? 40 : 5);
-    if (spec.network && chance(80)) spec.settings.vlan.reset();  // the network decides
+    if (spec.network && chance(80)) spec.settings.vlan.reset();  // the network sets it
     for (auto const& member : member_names())
         if (chance(25)) spec.best_effort.emplace_back(member);
     spec.persistence = chance(70)   ? Persistence::auto_
@@ -232,8 +232,8 @@ inline AttachmentSpec any_attachment(World const& world) {
     return spec;
 }
 
-// As the engine does it: plan, perform all, keep. A wish that is refused changes nothing.
-inline void lend(World& world, std::string const& id) {
+// As the engine does: plan, perform all, save. A refused request changes nothing.
+inline void attach(World& world, std::string const& id) {
     auto const spec = any_attachment(world);
     auto planned = plan_attachment(world.view, world.desired, id, spec, "seed");
     if (!planned) return;
@@ -246,24 +246,24 @@ inline void lend(World& world, std::string const& id) {
     world.desired.attachments[id] = planned->attachment;
 }
 
-// Nobody but vfmgr has used its VFs.
+// Only vfmgr has used its VFs.
 inline World quiet_world() {
     World world;
     for (auto const& pci : pf_addresses)
         if (pci == pf_addresses.front() || chance(30)) add_pf(world, pci);
     for (auto const& uuid : uuids) add_vm(world, uuid);
-    for (int lease = 0, leases = 1 + below(5); lease < leases; ++lease)
-        lend(world, fmt::format("aaaa000{}", lease));
+    for (int attachment = 0, attachments = 1 + below(5); attachment < attachments; ++attachment)
+        attach(world, fmt::format("aaaa000{}", attachment));
     return world;
 }
 
-// Somebody else uses this VF: a process, or a VM that vfmgr lent nothing to.
+// Another user has this VF: a process, or a VM that vfmgr attached nothing to.
 inline void take(World& world, VfId const& id, VfState& vf) {
     auto& stranger = world.view.hypervisor.vms["99999999-9999-9999-9999-999999999999"];
     if (stranger.name.empty())
         stranger = make_vm("stranger", "99999999-9999-9999-9999-999999999999");
-    bool const lent = std::ranges::any_of(world.desired.attachments,
-                                          [&](auto const& entry) { return entry.second.vf == id; });
+    bool const attached = std::ranges::any_of(
+        world.desired.attachments, [&](auto const& entry) { return entry.second.vf == id; });
     if (chance(60)) stranger.config.push_back({vf.pci, {}});
     if (vf.holders.empty() && chance(50)) {
         vf.driver = chance(80) ? "vfio-pci" : "mlx5_vfio_pci";
@@ -271,7 +271,7 @@ inline void take(World& world, VfId const& id, VfState& vf) {
         vf.holders.push_back({4001, chance(50) ? "qemu-system-x86" : "dpdk-testpmd"});
         if (vf.holders.back().comm.starts_with("qemu")) stranger.live.push_back({vf.pci, {}});
     }
-    if (!lent && chance(20)) {
+    if (!attached && chance(20)) {
         world.desired.quarantine[id].vf = id;
         world.desired.quarantine[id].reason = "FLR failed";
     }
@@ -293,7 +293,7 @@ inline World any_world() {
     return world;
 }
 
-inline std::pair<PciAddress, PfSpec> any_pf_wish(World const& world) {
+inline std::pair<PciAddress, PfSpec> any_pf_spec(World const& world) {
     auto const pf = any_pf(world);
     PfSpec spec;
     if (auto const now = world.desired.pfs.find(pf); now != world.desired.pfs.end())
@@ -306,13 +306,13 @@ inline std::pair<PciAddress, PfSpec> any_pf_wish(World const& world) {
     return {pf, spec};
 }
 
-// A host, and several wishes for it as it stands.
-template <auto AnyWish>
-auto with_wishes() {
+// A host, and several specs for its current state.
+template <auto AnySpec>
+auto with_specs() {
     auto world = any_world();
-    std::vector<decltype(AnyWish(world))> wishes;
-    while (wishes.size() < 5) wishes.push_back(AnyWish(world));
-    return std::pair(std::move(world), std::move(wishes));
+    std::vector<decltype(AnySpec(world))> configured;
+    while (configured.size() < 5) configured.push_back(AnySpec(world));
+    return std::pair(std::move(world), std::move(configured));
 }
 
 }  // namespace vfmgr::drawn

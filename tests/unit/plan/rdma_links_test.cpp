@@ -49,17 +49,17 @@ HostView with_network() {
     return view;
 }
 
-ObservedRdmaLink seen(std::string netdev, SoftRdmaType type = SoftRdmaType::rxe) {
+ObservedRdmaLink observed(std::string netdev, SoftRdmaType type = SoftRdmaType::rxe) {
     ObservedRdmaLink link;
     link.type = type;
-    link.netdev = std::move(netdev);
+    link.ifname = std::move(netdev);
     link.active = true;
     return link;
 }
 
 HostView with_link(std::string netdev = "bond0") {
     auto view = with_network();
-    view.kernel.network->rdma["rxe0"] = seen(std::move(netdev));
+    view.kernel.network->rdma["rxe0"] = observed(std::move(netdev));
     return view;
 }
 
@@ -69,8 +69,8 @@ DesiredState declared(std::string netdev = "bond0") {
     return state;
 }
 
-Error refused(HostView const& view, SoftRdmaLink const& want) {
-    return plan_rdma_link(view, desired(), trusted, want).error();
+Error refused(HostView const& view, SoftRdmaLink const& requested) {
+    return plan_rdma_link(view, desired(), trusted, requested).error();
 }
 
 TEST(PlanRdmaLink, IsMadeOnANetdevOrABondAndSaysWhatToLookAt) {
@@ -104,15 +104,15 @@ TEST(PlanRdmaLink, OnlyOnTrustedNetworks) {
 
 TEST(PlanRdmaLink, RefusesNamesThatWillNotDo) {
     for (auto const* name : {"", "-rf", "a/b", "rxe%d", "rxe 0", "vfmgr_bond0"}) {
-        auto want = link_on("bond0");
-        want.name = name;
-        EXPECT_EQ(refused(with_network(), want).problem, Problem::invalid_request) << name;
+        auto requested = link_on("bond0");
+        requested.name = name;
+        EXPECT_EQ(refused(with_network(), requested).problem, Problem::invalid_request) << name;
     }
-    auto want = link_on("bond0");
-    want.name = std::string(64, 'a');
-    EXPECT_EQ(refused(with_network(), want).problem, Problem::invalid_request);
-    want.name.pop_back();
-    EXPECT_TRUE(plan_rdma_link(with_network(), desired(), trusted, want));
+    auto requested = link_on("bond0");
+    requested.name = std::string(64, 'a');
+    EXPECT_EQ(refused(with_network(), requested).problem, Problem::invalid_request);
+    requested.name.pop_back();
+    EXPECT_TRUE(plan_rdma_link(with_network(), desired(), trusted, requested));
     EXPECT_EQ(refused(with_network(), link_on("a/../b")).problem, Problem::invalid_request);
 }
 
@@ -141,23 +141,24 @@ TEST(PlanRdmaLink, RefusesNetdevsOfAKindThatWillNotDo) {
         << "iWARP is TCP and takes a VLAN device";
 }
 
-TEST(PlanRdmaLink, RefusesTheNetdevOfAVfThatIsLent) {
+TEST(PlanRdmaLink, RefusesTheNetdevOfAVfThatIsAttached) {
     auto const plan =
         plan_rdma_link(with_network(), desired(), trusted, link_on("enp1s0v2")).value();
-    EXPECT_THAT(plan.notes[0], HasSubstr("when it is lent, the link goes with its netdev"));
+    EXPECT_THAT(plan.notes[0], HasSubstr("when it is attached, the link goes with its netdev"));
     auto state = desired();
-    Attachment lease;
-    lease.vf = {pf_address, 2};
-    lease.vm_name = "vm1";
-    state.attachments["aaaa0001"] = lease;
-    auto const lent = plan_rdma_link(with_network(), state, trusted, link_on("enp1s0v2")).error();
-    EXPECT_EQ(lent.problem, Problem::vf_in_use);
-    EXPECT_THAT(lent.detail, HasSubstr("lent to vm1 (attachment aaaa0001)"));
+    Attachment attachment;
+    attachment.vf = {pf_address, 2};
+    attachment.vm = "vm1";
+    state.attachments["aaaa0001"] = attachment;
+    auto const attached =
+        plan_rdma_link(with_network(), state, trusted, link_on("enp1s0v2")).error();
+    EXPECT_EQ(attached.problem, Problem::vf_in_use);
+    EXPECT_THAT(attached.detail, HasSubstr("attached to vm1 (attachment aaaa0001)"));
 }
 
 TEST(PlanRdmaLink, RefusesANameOrANetdevThatIsTaken) {
     auto view = with_network();
-    view.kernel.network->rdma["rxe0"] = seen("eno2");
+    view.kernel.network->rdma["rxe0"] = observed("eno2");
     auto const elsewhere = refused(view, link_on("bond0"));
     EXPECT_EQ(elsewhere.problem, Problem::conflict);
     EXPECT_EQ(elsewhere.detail,
@@ -166,12 +167,12 @@ TEST(PlanRdmaLink, RefusesANameOrANetdevThatIsTaken) {
     EXPECT_THAT(refused(view, link_on("bond0")).detail, HasSubstr("no software link"));
 
     view = with_network();
-    view.kernel.network->rdma["rxe7"] = seen("bond0");
+    view.kernel.network->rdma["rxe7"] = observed("bond0");
     EXPECT_THAT(refused(view, link_on("bond0")).remedy, HasSubstr("rdma link delete rxe7"));
     view.kernel.network->rdma["rxe7"].type = SoftRdmaType::siw;
     EXPECT_TRUE(plan_rdma_link(view, desired(), trusted, link_on("bond0")))
         << "one of the other type is no hindrance";
-    view.kernel.network->rdma["vfmgr_enp1s0"] = seen("enp1s0");
+    view.kernel.network->rdma["vfmgr_enp1s0"] = observed("enp1s0");
     auto const responders = refused(view, link_on("enp1s0"));
     EXPECT_THAT(responders.detail, HasSubstr("which vfmgr made to test the VFs"));
     EXPECT_THAT(responders.remedy, HasSubstr("use vfmgr_enp1s0"));
@@ -256,7 +257,7 @@ TEST(PlanRdmaLinkRemoval, NamesWhoeverUsesIt) {
     EXPECT_THAT(forced.blast_radius, ElementsAre(HasSubstr("nvme_rdma")));
 }
 
-// The kernel would keep whoever deletes it waiting until they have closed it.
+// The kernel would block the process that deletes it until the users have closed it.
 TEST(PlanRdmaLinkRemoval, ProcessesEndFirstAlsoByForce) {
     auto view = with_link();
     auto& link = view.kernel.network->rdma["rxe0"];
@@ -287,18 +288,18 @@ TEST(PlanRdmaLinkRemoval, AVmThatIsTestedOverItUsesIt) {
     auto view = with_link("enp1s0");
     view.kernel.pfs[pf_address].info.rdma_device = "rxe0";
     auto state = declared("enp1s0");
-    Attachment lease;
-    lease.vf = {pf_address, 2};
-    lease.vm_name = "vm1";
-    lease.spec.network = "train";
-    state.attachments["aaaa0001"] = lease;
+    Attachment attachment;
+    attachment.vf = {pf_address, 2};
+    attachment.vm = "vm1";
+    attachment.spec.network = "train";
+    state.attachments["aaaa0001"] = attachment;
     EXPECT_THAT(plan_rdma_link_removal(view, state, {"rxe0", false}).error().detail,
                 HasSubstr("VM vm1 (attachment aaaa0001) tests over it"));
     state.attachments["aaaa0001"].spec.network.reset();
     EXPECT_TRUE(plan_rdma_link_removal(view, state, {"rxe0", false}));
 }
 
-// --- what is made again, and what is shown ---
+// --- what is recreated, and what is shown ---
 
 TEST(PlanRdmaLinkRestore, MakesItWhenItsNetdevIsThere) {
     auto network = *with_network().kernel.network;
@@ -313,9 +314,9 @@ TEST(PlanRdmaLinkRestore, MakesItWhenItsNetdevIsThere) {
     network.rxe_module = true;
     network.netdevs["bond0"].up = false;
     EXPECT_EQ(restore().steps.size(), 1U) << "at boot it is set up later";
-    network.rdma["rxe0"] = seen("bond0");
+    network.rdma["rxe0"] = observed("bond0");
     EXPECT_EQ(restore(), Plan{});
-    network.rdma["rxe0"] = seen("eno2");
+    network.rdma["rxe0"] = observed("eno2");
     EXPECT_THAT(restore().steps, IsEmpty());
     network.rdma.clear();
     network.netdevs.erase("bond0");
@@ -326,7 +327,7 @@ TEST(PlanRdmaLinkRestore, MakesItWhenItsNetdevIsThere) {
 
 TEST(RdmaLinks, ShowWhatIsBesideWhatIsWanted) {
     auto view = with_link();
-    view.kernel.network->rdma["others"] = seen("eno2");
+    view.kernel.network->rdma["others"] = observed("eno2");
     view.kernel.network->rdma["mlx5_0"] = {};
     auto state = declared();
     state.rdma_links["far"] = {{"far", SoftRdmaType::rxe, "eno9"}, 1};
@@ -337,7 +338,7 @@ TEST(RdmaLinks, ShowWhatIsBesideWhatIsWanted) {
     EXPECT_EQ(all[0].observed, std::nullopt);
     EXPECT_EQ(all[1].name, "others");
     EXPECT_EQ(all[1].owner, RdmaLinkOwner::other);
-    EXPECT_EQ(all[1].wanted, std::nullopt);
+    EXPECT_EQ(all[1].desired, std::nullopt);
     EXPECT_EQ(all[2].owner, RdmaLinkOwner::vfmgr);
     EXPECT_EQ(all[2].state, RdmaLinkState::present);
     EXPECT_EQ(all[2].revision, 1U);

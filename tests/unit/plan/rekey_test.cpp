@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of a PF goes along to where it answers now.
+// A PF's stored state moves along to its current address.
 #include "vfmgr/plan/rekey.hpp"
 
 #include <gmock/gmock.h>
@@ -18,13 +18,13 @@ using testing::IsEmpty;
 PciAddress const second{0, 2, 0, 0};
 MacAddress const other_mac{{0x52, 0x54, 0, 0xbb, 0, 9}};
 
-// A PF as of example_host.hpp, elsewhere.
+// A PF as in example_host.hpp, at another address.
 PfState at(PciAddress const& address, MacAddress const& permanent, std::uint16_t vfs) {
     auto state = pf(vfs);
     state.info.pci = address;
     state.info.mac = permanent;
     state.info.identity.mac = permanent;
-    for (auto& leg : state.legs) leg.id.pf = address;
+    for (auto& interface : state.interfaces) interface.id.pf = address;
     for (auto& vf : state.vfs) vf.pci.bus = address.bus;
     return state;
 }
@@ -37,7 +37,7 @@ struct RekeyTest : testing::Test {
     RekeyTest() {
         view.kernel.complete = true;
         wish.identities[pf_address] = view.kernel.pfs.at(pf_address).info.identity;
-        wish = with_lease(wish, view, "aaaa0001", ask());
+        wish = with_attachment(wish, view, "aaaa0001", ask());
         wish.firmware_tries[pf_address] = {};
         in_xml(vm1_uuid, "aaaa0001");
     }
@@ -49,19 +49,19 @@ struct RekeyTest : testing::Test {
         view.kernel.pfs.clear();
         view.kernel.pfs[second] = at(second, first_mac, vfs);
     }
-    // A second PF, at `second`, whose VF 2 vm2 has.
+    // A second PF, at `second`, whose VF 2 is attached to vm2.
     void manage_second() {
         view.kernel.pfs[second] = at(second, other_mac, 7);
         wish.pfs[second] = wish.pfs.at(pf_address);
         wish.identities[second].mac = other_mac;
-        auto lease = wish.attachments.at("aaaa0001");
-        lease.id = "aaaa0002";
-        lease.vm_uuid = vm2_uuid;
-        lease.vm_name = "vm2";
-        lease.spec.pf = second;
-        lease.vf = {second, 2};
-        lease.vf_pci = view.kernel.pfs.at(second).vfs[2].pci;
-        wish.attachments["aaaa0002"] = lease;
+        auto attachment = wish.attachments.at("aaaa0001");
+        attachment.id = "aaaa0002";
+        attachment.vm_uuid = vm2_uuid;
+        attachment.vm = "vm2";
+        attachment.spec.pf = second;
+        attachment.vf = {second, 2};
+        attachment.vf_pci = view.kernel.pfs.at(second).vfs[2].pci;
+        wish.attachments["aaaa0002"] = attachment;
         in_xml(vm2_uuid, "aaaa0002");
     }
     void swap(std::uint16_t vfs = 7) {
@@ -102,11 +102,11 @@ TEST_F(RekeyTest, AllThatIsKeptGoesAlongAndTheXmlNamesTheNewAddress) {
     EXPECT_EQ(after.pfs.at(second).spec, wish.pfs.at(pf_address).spec);
     EXPECT_EQ(after.identities, (std::map<PciAddress, PfIdentity>{{second, {first_mac, {}, {}}}}));
     EXPECT_TRUE(after.firmware_tries.contains(second));
-    auto const& lease = after.attachments.at("aaaa0001");
-    EXPECT_EQ(lease.vf, (VfId{second, 0}));
-    EXPECT_EQ(lease.vf_pci, vf_pci(second, 0));
-    EXPECT_EQ(lease.settings, before.settings) << "the VM finds its own MAC";
-    EXPECT_EQ(lease.address, before.address);
+    auto const& attachment = after.attachments.at("aaaa0001");
+    EXPECT_EQ(attachment.vf, (VfId{second, 0}));
+    EXPECT_EQ(attachment.vf_pci, vf_pci(second, 0));
+    EXPECT_EQ(attachment.settings, before.settings) << "the VM finds its own MAC";
+    EXPECT_EQ(attachment.address, before.address);
     EXPECT_EQ(standing_of(view.kernel, after, second).is, Standing::here);
     EXPECT_TRUE(require_same_pf(view, after, second));
 }
@@ -188,8 +188,8 @@ TEST_F(RekeyTest, NobodyLosesAVf) {
 }
 
 TEST_F(RekeyTest, QuarantinesGoAlong) {
-    auto const lease = wish.attachments.at("aaaa0001");
-    wish.quarantine[lease.vf] = {lease.vf, lease, "not clean", {"mac"}, {}};
+    auto const attachment = wish.attachments.at("aaaa0001");
+    wish.quarantine[attachment.vf] = {attachment.vf, attachment, "not clean", {"mac"}, {}};
     wish.attachments.clear();
     move_pf();
     auto const after = rekeyed(view, wish, rekey()->moves);

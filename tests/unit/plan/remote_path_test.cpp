@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a test's path is said to be the wire.
+// When a test's path is reported as the wire.
 #include "vfmgr/plan/remote_path.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds of every repair, whatever somebody else did to a host with leases.
+// Properties of every repair, whatever others did to a host with attachments.
 #include <gtest/gtest.h>
 
 #include "tests/unit/plan/property.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using namespace drawn;
 
-// As the kernel and QEMU do it when a VF is removed, or detached.
+// As the kernel and QEMU do when a VF is removed, or detached.
 void take_from_vms(World& world, VfState& vf) {
     vf.holders.clear();
     for (auto& [uuid, vm] : world.view.hypervisor.vms)
@@ -35,14 +35,14 @@ void vandalise(World& world, PfState& pf) {
         pf.vfs.pop_back();
     }
     for (auto& vf : pf.vfs) vandalise_vf(world, vf);
-    if (chance(20)) pf.legs.resize(1);
-    if (chance(20)) pf.info.up = pf.legs[0].up = false;
+    if (chance(20)) pf.interfaces.resize(1);
+    if (chance(20)) pf.info.up = pf.interfaces[0].up = false;
 }
 
 World vandalised() {
     auto world = any_world();
-    for (auto& [pci, wanted] : world.desired.pfs) {
-        wanted.spec.mode = PfMode::enforce;
+    for (auto& [pci, expected] : world.desired.pfs) {
+        expected.spec.mode = PfMode::enforce;
         vandalise(world, world.view.kernel.pfs.at(pci));
     }
     return world;
@@ -61,7 +61,7 @@ void expect_takes_from_nobody(HostView const& host, Plan const& plan) {
     }
 }
 
-// False: it was refused, by the plan or by the driver.
+// false: the plan or the driver refused it
 bool repaired(World& world, Plan const& plan, Tally& tally) {
     log(plan);
     expect_takes_from_nobody(world.view, plan);
@@ -81,8 +81,8 @@ bool repair_all(World& world, PciAddress const& pf, Tally& tally) {
         return false;
     }
     bool well = repaired(world, *plan, tally);
-    for (auto const& lease : attached_leases(world.desired, pf)) {
-        auto const back = plan_return(world.view, lease);
+    for (auto const& attachment : attached_on(world.desired, pf)) {
+        auto const back = plan_return(world.view, attachment);
         if (!back) expect_says_why(back.error());
         if (!back || back->steps.empty()) continue;
         tally.count("given back to its VM");
@@ -95,19 +95,19 @@ TEST(PlanRepairProperty, LeavesNoDriftThatItCanHelp) {
     Tally tally;
     rc::detail::checkGTest([&] {
         auto world = draw(vandalised);
-        for (auto const& [pci, wanted] : world.desired.pfs) {
+        for (auto const& [pci, expected] : world.desired.pfs) {
             if (!can_be_judged(find_pf(world.view, pci))) continue;
             auto const on_it = [&](Drift const& drift) { return drift.pf == pci; };
             auto const before = std::ranges::count_if(find_drift(world.view, world.desired), on_it);
             if (!repair_all(world, pci, tally)) continue;
-            // A second plan finds nothing left to do but what was refused.
+            // A second plan finds nothing left to do except what was refused.
             auto const again = plan_repair(world.view, world.desired, pci);
             RC_ASSERT(again.has_value());
             log(*again);
             RC_ASSERT(again->steps.empty());
             for (auto const& left : find_drift(world.view, world.desired)) {
                 RC_LOG() << left.sentence << "\n";
-                // Who uses a VF that is not lent, libvirt can't say.
+                // libvirt can't report who uses a VF that is not attached.
                 bool const unknown = world.view.hypervisor.stale && !left.attachment;
                 RC_ASSERT(!on_it(left) || unknown || left.what == "hostdev" ||
                           left.what == "persistent hostdev");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which scheduled verification is next, and what keeps it from being begun.
+// Which scheduled verification is next, and what keeps it from starting.
 #include "vfmgr/plan/schedule.hpp"
 
 #include <gmock/gmock.h>
@@ -15,28 +15,30 @@ using testing::HasSubstr;
 Time const made{std::chrono::hours(24 * 365 * 50)};
 
 Attachment scheduled(std::string id, std::uint32_t every_seconds) {
-    Attachment lease;
-    lease.id = std::move(id);
-    lease.spec.verify_every_seconds = every_seconds;
-    lease.state = AttachmentState::attached;
-    lease.created_at = made;
-    return lease;
+    Attachment attachment;
+    attachment.id = std::move(id);
+    attachment.spec.verify_every_seconds = every_seconds;
+    attachment.state = AttachmentState::attached;
+    attachment.created_at = made;
+    return attachment;
 }
 
-DesiredState with(std::vector<Attachment> const& leases) {
+DesiredState with(std::vector<Attachment> const& attachments) {
     DesiredState desired;
-    for (auto const& lease : leases) desired.attachments[lease.id] = lease;
+    for (auto const& attachment : attachments) desired.attachments[attachment.id] = attachment;
     return desired;
 }
 
 TEST(NextVerification, IsSoLongAfterTheStartOfTheLastRun) {
-    auto lease = scheduled("a", 60);
-    EXPECT_EQ(next_verification(with({lease}), {}, made), (DueVerification{"a", made + 60s}));
-    lease.verification.emplace();
-    lease.verification->started_at = made + 7s;
-    lease.verification->finished_at = made + 30s;
-    EXPECT_EQ(next_verification(with({lease}), {}, made + 30s), (DueVerification{"a", made + 67s}));
-    EXPECT_EQ(next_verification(with({lease}), {}, made + 1h), (DueVerification{"a", made + 67s}))
+    auto attachment = scheduled("a", 60);
+    EXPECT_EQ(next_verification(with({attachment}), {}, made), (DueVerification{"a", made + 60s}));
+    attachment.verification.emplace();
+    attachment.verification->started_at = made + 7s;
+    attachment.verification->finished_at = made + 30s;
+    EXPECT_EQ(next_verification(with({attachment}), {}, made + 30s),
+              (DueVerification{"a", made + 67s}));
+    EXPECT_EQ(next_verification(with({attachment}), {}, made + 1h),
+              (DueVerification{"a", made + 67s}))
         << "overdue, as after a restart";
 }
 
@@ -48,7 +50,7 @@ TEST(NextVerification, IsTheLongestOverdue) {
     not_before["c"] = made + 301s;
     EXPECT_EQ(next_verification(desired, not_before, made + 1h),
               (DueVerification{"b", made + 250s}));
-    not_before["a"] = made;  // puts nothing forward
+    not_before["a"] = made;  // moves nothing forward
     not_before["b"] = made + 1000s;
     EXPECT_EQ(next_verification(desired, not_before, made + 1h),
               (DueVerification{"a", made + 300s}));
@@ -65,27 +67,30 @@ TEST(NextVerification, IsOnlyOfWhatIsAttachedWithASchedule) {
 }
 
 TEST(NextVerification, IsNowWhenTheClockWasSetBack) {
-    auto const lease = scheduled("a", 60);
-    EXPECT_EQ(next_verification(with({lease}), {}, made - 24h), (DueVerification{"a", made - 24h}));
+    auto const attachment = scheduled("a", 60);
+    EXPECT_EQ(next_verification(with({attachment}), {}, made - 24h),
+              (DueVerification{"a", made - 24h}));
 }
 
 TEST(VerificationHindrance, IsWhatKeepsTheGuestFromTesting) {
     HostView host;
-    Attachment lease;
-    lease.vm_uuid = "uuid";
-    lease.vm_name = "db1";
-    lease.vf_pci = PciAddress{0, 1, 0x10, 0};
-    EXPECT_EQ(verification_hindrance(host, lease)->detail, "libvirt knows no VM db1 now");
+    Attachment attachment;
+    attachment.vm_uuid = "uuid";
+    attachment.vm = "db1";
+    attachment.vf_pci = PciAddress{0, 1, 0x10, 0};
+    EXPECT_EQ(verification_hindrance(host, attachment)->detail, "libvirt knows no VM db1 now");
     auto& vm = host.hypervisor.vms["uuid"];
     vm.name = "db1";
-    vm.live = {{lease.vf_pci, {}}};
+    vm.live = {{attachment.vf_pci, {}}};
     vm.state = VmState::paused;
-    EXPECT_EQ(verification_hindrance(host, lease)->detail, "VM db1 is not running, it is paused");
+    EXPECT_EQ(verification_hindrance(host, attachment)->detail,
+              "VM db1 is not running, it is paused");
     vm.state = VmState::running;
-    EXPECT_EQ(verification_hindrance(host, lease), std::nullopt);
+    EXPECT_EQ(verification_hindrance(host, attachment), std::nullopt);
     vm.live[0].pci.function = 1;
-    EXPECT_EQ(verification_hindrance(host, lease)->detail, "VM db1 runs without VF 0000:01:10.0");
-    EXPECT_THAT(verification_hindrance(host, lease)->remedy, HasSubstr("start the VM anew"));
+    EXPECT_EQ(verification_hindrance(host, attachment)->detail,
+              "VM db1 runs without VF 0000:01:10.0");
+    EXPECT_THAT(verification_hindrance(host, attachment)->remedy, HasSubstr("start the VM anew"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operations, dry runs and logs say of a step.
+// How operations, dry runs and logs describe a step.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a VF is said to be slower than it was.
+// When a VF is reported as slower than it was.
 #include "vfmgr/plan/slower.hpp"
 
 #include <gmock/gmock.h>
@@ -84,7 +84,7 @@ TEST(Slower, TheLastTenCount) {
     EXPECT_THAT(slower_than_before(wrote(16), before), IsEmpty()) << "as it is by now";
 }
 
-// Each of these leaves four that can be compared with.
+// Each of these leaves four comparable runs.
 TEST(Slower, OnlyLikeIsComparedWithLike) {
     auto const change_one = [](auto change) {
         auto before = history(wrote, {100, 100, 100, 100, 100});

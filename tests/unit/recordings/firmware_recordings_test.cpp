@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What mstconfig and mlxconfig printed on real machines, PCI configuration spaces, and GIDs and
+// Output of mstconfig and mlxconfig from real machines, PCI configuration spaces, and GIDs and
 // GUIDs as tools print them.
 #include "tests/unit/recordings/recordings.hpp"
 
@@ -18,7 +18,7 @@ class FirmwareRecordings : public Recordings {
   protected:
     static std::string output(std::string const& name) { return content("01-firmware/" + name); }
 
-    // A card whose firmware says so.
+    // A card whose firmware reports this.
     static Facts card(Function const& function, std::string const& out) {
         auto facts = machine_with({function});
         facts.commands["mstconfig -e -d " + function.address + " q"] = {out, {}, 0, 0};
@@ -39,12 +39,12 @@ TEST_F(FirmwareRecordings, PendingIsWhatDiffersFromNow) {
     EXPECT_THAT(told, HasSubstr("NUM_OF_VFS 0, then 4; SRIOV_EN False(0), then True(1)"));
 }
 
-// And a card without LINK_TYPE_* has Ethernet only, which is no fault.
+// And a card without LINK_TYPE_* has Ethernet only, which is not a fault.
 TEST_F(FirmwareRecordings, EthernetOnlyCardsAreWell) {
     for (auto const* const name :
          {"cx4lx-mcx4121a-full-query.txt", "cx4lx-mstconfig-query-and-empty-infiniband.txt"}) {
         auto out = output(name);
-        out.erase(0, out.rfind("Device #1:"));  // before it another tool's
+        out.erase(0, out.rfind("Device #1:"));  // the output of another tool comes before it
         auto const firmware = parse_firmware_configuration(out);
         EXPECT_FALSE(firmware.shows_current) << name;
         ASSERT_NE(firmware.find("NUM_OF_VFS"), nullptr) << name;
@@ -77,7 +77,7 @@ TEST_F(FirmwareRecordings, ConnectX3HasNoCurrentColumn) {
     EXPECT_EQ(firmware.find("NUM_OF_VFS")->by_default->number, 16U);
     EXPECT_FALSE(firmware.find("NUM_OF_VFS")->current);
     EXPECT_EQ(to_string(*firmware.find("LINK_TYPE_P2")->next), "VPI(3)");
-    EXPECT_EQ(firmware.find("BOOT_RETRY_CNT_P1"), nullptr);  // cut off, so left out
+    EXPECT_EQ(firmware.find("BOOT_RETRY_CNT_P1"), nullptr);  // truncated, so left out
     for (auto const& parameter : firmware.parameters) EXPECT_FALSE(parameter.pending());
 }
 
@@ -130,8 +130,8 @@ TEST_F(FirmwareRecordings, LockedDownHostStillHasItsVfs) {
     EXPECT_THAT(told, HasSubstr("with 8 VFs to give"));
 }
 
-// "Next Boot" and "New": a question before something is set, and no state; of one column nobody
-// knows what holds now; lines that grep left have no header, and are not guessed at.
+// "Next Boot" and "New" are a question before something is set, and not a state; one column alone
+// does not show what holds now; lines without their header, filtered by grep, are not guessed at.
 TEST_F(FirmwareRecordings, WhatIsNoTableIsNotRead) {
     EXPECT_TRUE(
         parse_firmware_configuration(output("cx6-ib-set-and-link-keys.txt")).parameters.empty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real machines' trees of files, CPUs, IOMMUs, GPUs, RDMA stacks, other owners of VFs, libvirt.
+// Real machines' file trees, CPUs, IOMMUs, GPUs, RDMA stacks, other owners of VFs, libvirt.
 #include "tests/unit/recordings/recordings.hpp"
 
 #include <sstream>
@@ -41,7 +41,7 @@ TEST_F(SysfsRecordings, XeonWithConnectX3) {
     ASSERT_NE(device, machine.rdma_devices->end());
     EXPECT_EQ(device->pci, nic->address);
     EXPECT_FALSE(device->ports.empty());
-    // An RDMA device of a coprocessor: no NIC, and no fault.
+    // A coprocessor's RDMA device: not a NIC, and not a fault.
     EXPECT_THAT(said(facts, "stack.driver"), Not(HasSubstr("scif")));
     EXPECT_TRUE(machine.cpu && machine.cpu->vendor == CpuVendor::intel);
 }
@@ -103,7 +103,7 @@ TEST_F(SysfsRecordings, H100HostsNamesHaveGaps) {
     EXPECT_THAT(said(facts, "port.state"), Not(HasSubstr("failed  ")));
 }
 
-// Path, tabulator, content or "-> " and a link's target.
+// Path, tab, content or "-> " and a link's target.
 Facts facts_of_tsv(std::string const& name) {
     auto facts = machine_with({});
     constexpr std::string_view root = "fixtures", bus = "/sys/bus/pci/devices/";
@@ -153,7 +153,7 @@ TEST_F(SysfsRecordings, IntelPfAndThreeKindsOfRdmaDevices) {
     EXPECT_EQ(machine.rdma_devices->at(1).ports[1].link_layer, "InfiniBand");
     EXPECT_TRUE(machine.rdma_devices->at(2).node_guid);
     EXPECT_THAT(said(facts, "sriov.capable"), HasSubstr("ok       sriov.capable 0000:a2:00.0"));
-    // What is no number of interrupts is used by nothing.
+    // A value that is not a number of interrupts has no use.
     EXPECT_THAT(describe(diagnose(facts), {.all = true}), Not(HasSubstr("4294967033")));
 }
 
@@ -162,7 +162,7 @@ class HostRecordings : public Recordings {
     static std::string text(std::string const& name) {
         return content("08-iommu-cpu-boot/" + name);
     }
-    // The line of a shell's session that is the kernel's command line.
+    // Returns the line of a shell's session that is the kernel's command line.
     static std::string command_line(std::string const& session) {
         auto const at = session.find("BOOT_IMAGE=");
         return session.substr(at, session.find('\n', at) - at);
@@ -172,7 +172,7 @@ class HostRecordings : public Recordings {
 TEST_F(HostRecordings, CpusOfFourKinds) {
     auto const epyc = parse_cpu(text("cpuinfo-epyc-7451.txt"));
     EXPECT_TRUE(epyc.vendor == CpuVendor::amd && epyc.virtualisation && !epyc.hypervisor);
-    // A guest that does not say so, with virtualisation of its own.
+    // A guest that does not report being one, with virtualization of its own.
     auto const guest = parse_cpu(text("cpuinfo-vmware-guest.txt"));
     EXPECT_TRUE(guest.vendor == CpuVendor::amd && guest.virtualisation && !guest.hypervisor);
     EXPECT_EQ(parse_cpu(text("cpuinfo-ppc64el.txt")).vendor, CpuVendor::other);
@@ -211,7 +211,7 @@ TEST_F(HostRecordings, GroupsAreTheIommu) {
     }
 }
 
-// A bridge and the VGA of a BMC share a group, which concerns no NIC.
+// A bridge and the VGA of a BMC share a group, which affects no NIC.
 TEST_F(HostRecordings, GroupsOfOthersAreNoFault) {
     auto functions = functions_in(text("suprox-cmdline-and-groups.txt"));
     for (auto& one : functions)
@@ -235,7 +235,7 @@ TEST_F(GpuRecordings, A100VmOfManyDomains) {
     EXPECT_THAT(said(facts, "stack.driver"), HasSubstr("0101:00:00.0"));
 }
 
-// Its command line has amd_iommu=off: good for GPUDirect of the host, and nothing can be lent.
+// Its command line has amd_iommu=off: good for GPUDirect on the host, but nothing can be attached.
 TEST_F(GpuRecordings, GpudirectHostWithoutIommu) {
     auto const text = content("07-gpu-topology/asus-epyc-nvidia-smi-topo-acs-grub.txt");
     constexpr std::string_view mark = "GRUB_CMDLINE_LINUX_DEFAULT=\"";
@@ -247,7 +247,7 @@ TEST_F(GpuRecordings, GpudirectHostWithoutIommu) {
                 HasSubstr("the IOMMU is switched off by amd_iommu=off"));
 }
 
-// A port whose ACS has these bits on, above a PF and its VF.
+// A port with these ACS bits on, above a PF and its VF.
 Facts below_port(std::uint16_t acs_on) {
     auto facts = machine_with(
         {{.address = "0000:00:01.0", .class_code = 0x060400},
@@ -260,7 +260,7 @@ Facts below_port(std::uint16_t acs_on) {
     set(0x00, {0x22, 0x10, 0xab, 0x14, 6, 4, 0x10, 0, 0, 0, 4, 6, 0, 0, 1});
     set(0x34, {0x40});
     set(0x40, {0x10, 0, 0x62, 0});                    // PCI Express, a downstream port
-    set(0x100, {0x0d, 0, 1, 0, 0x7f, 0, acs_on, 0});  // ACS, all that there is
+    set(0x100, {0x0d, 0, 1, 0, 0x7f, 0, acs_on, 0});  // ACS with all capabilities
     facts.files["/sys/bus/pci/devices/0000:00:01.0/config"] = {space, 0};
     for (auto const* const function : {"0000:01:00.0", "0000:01:00.1"})
         facts.links[std::string("/sys/bus/pci/devices/") + function] = {
@@ -355,7 +355,7 @@ TEST_F(StackRecordings, OfedIsToldFromTheKernelsOwnDriver) {
     }
     EXPECT_EQ(ofed, 4);
     EXPECT_EQ(inbox, 3);
-    // Behind the shell's prompt.
+    // Follows the shell's prompt.
     auto const told = [](std::string const& name) {
         auto const session = content("10-ofed-mst/" + name);
         return parse_ofed_version(session.substr(session.find("OFED-internal-")));

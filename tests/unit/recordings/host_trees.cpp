@@ -30,8 +30,8 @@ std::string to_text(Tally const& tally) {
     return text.empty() ? "none" : text;
 }
 
-// NCCL knows no NODE, and has functions of one slot for one. Where nobody tells of nodes there is
-// nothing to compare: its file has to name some CPU.
+// NCCL has no NODE, and treats functions of one slot as one. Without known nodes there is nothing
+// to compare: its file has to name some CPU.
 std::optional<PciDistance> in_nccls_words(Pair const& pair, PciDistance distance) {
     auto const slot = [](PciAddress const& one) {
         return std::tuple(one.domain, one.bus, one.device);
@@ -41,7 +41,7 @@ std::optional<PciDistance> in_nccls_words(Pair const& pair, PciDistance distance
     return distance == PciDistance::node ? PciDistance::phb : distance;
 }
 
-// A VM that was given these functions: there their addresses are others.
+// A VM that was given these functions: their addresses differ there.
 std::map<PciAddress, PciAddress> addresses_in_vm(Distances const& of) {
     std::map<PciAddress, PciAddress> in_vm;  // by the host's
     for (auto const& [pair, distance] : of)
@@ -66,17 +66,17 @@ void expect_nccl_is_told(std::string const& xml, std::map<PciAddress, PciAddress
         read.emplace(function.placed.address(), std::move(function));
     ASSERT_EQ(read.size(), in_vm.size()) << xml;
     for (auto const& [pair, distance] : expected) {
-        auto const wanted = in_nccls_words(pair, distance);
-        if (!wanted) continue;
+        auto const expected = in_nccls_words(pair, distance);
+        if (!expected) continue;
         auto const& one = read.at(in_vm.at(pair.first));
         auto const& other = read.at(in_vm.at(pair.second));
-        EXPECT_EQ(enum_name(nccl_distance(one, other)), enum_name(*wanted))
+        EXPECT_EQ(enum_name(nccl_distance(one, other)), enum_name(*expected))
             << "NCCL is told so of " << to_string(pair.first) << " and " << to_string(pair.second);
     }
 }
 
-// What vf-guest makes of it on this machine: which NIC is a GPU's nearest, and whether NCCL, which
-// goes as far as PXB, would use GPUDirect with each.
+// Expects vf-guest's results on this machine: which NIC is nearest to each GPU, and whether NCCL,
+// which accepts up to PXB, would use GPUDirect with each.
 void expect_gpus_are_judged(Machine const& machine, Distances const& expected) {
     std::set<PciAddress> functions;
     for (auto const& [pair, distance] : expected) functions.insert({pair.first, pair.second});
@@ -107,7 +107,7 @@ void expect_gpus_are_judged(Machine const& machine, Distances const& expected) {
 
 using Between = PciDistance (*)(PciPlace const&, PciPlace const&);
 
-// What was compared; empty, and the test has failed, where a function is not read.
+// Returns what was compared; empty, with a failed test, where a function is not read.
 std::string compared_by(Between distance, Machine const& machine, Distances const& expected) {
     Tally of_gpu_and_nic, of_others;
     for (auto const& [pair, recorded] : expected) {
@@ -146,7 +146,7 @@ class NcclWalk {
         below.cpu = element.attribute("numaid").value();
         below.placed.node = element.attribute("numaid").as_int(-1);
         for (auto const pci : element.children("pci")) {
-            // Nothing tells of host bridges: each has one of its own here.
+            // The file has no host bridges: each root has one of its own here.
             auto const domain = 0xf000 + ++roots_;
             below.placed.path = fmt::format("pci{0:04x}:00/{0:04x}:00:01.0", domain);
             function_or_switch(pci, below);
@@ -182,13 +182,13 @@ class NcclWalk {
     int roots_ = 0, ports_ = 0;
 };
 
-// "PEX gen 4" has the same ids on both levels, "gen 5" has not (getBcmGen()).
+// "PEX gen 4" has the same ids on both levels, "gen 5" does not (getBcmGen()).
 bool is_two_levels_of_one(pugi::xml_node upper, pugi::xml_node lower) {
     auto const ids = [](pugi::xml_node element) {
         std::string text;
         for (auto const* const name : {"vendor", "device", "subsystem_vendor", "subsystem_device"})
             text += std::string(element.attribute(name).value()).substr(0, 6) + " ";
-        return text.substr(0, text.size() - 4);  // three digits of the last are any
+        return text.substr(0, text.size() - 4);  // three digits of the last may be any
     };
     std::string const fourth = "0x1000 0xc010 0x1000 0xa", fifth = "0x1000 0xc030 0x1000 0x";
     return (ids(upper) == fourth && ids(lower) == fourth) ||
@@ -313,7 +313,7 @@ PciDistance nccl_distance(NcclFunction const& one, NcclFunction const& other) {
     all.insert(other.switches.begin(), other.switches.end());
     auto const common = one.switches.size() + other.switches.size() - all.size();
     if (common == 0) return one.cpu == other.cpu ? PciDistance::phb : PciDistance::sys;
-    // Of those in common only the nearest is on the way.
+    // Only the nearest of the common ones is on the path.
     return all.size() - common + 1 > 1 ? PciDistance::pxb : PciDistance::pix;
 }
 

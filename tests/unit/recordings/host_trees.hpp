@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hosts' PCI trees out of recordings, in whatever form they were recorded, and what those say of
-// the distances in them: by ways that are not distance()'s, which goes by the ports on each way.
+// Hosts' PCI trees from recordings, in whatever form they were recorded, and the distances that
+// they state: computed in other ways than distance()'s, which goes by the ports on each path.
 #pragma once
 
 #include <functional>
@@ -22,27 +22,27 @@ struct TreeFunction {
     std::string path;  // below /sys/devices: "pci0000:16/0000:16:01.0/0000:17:00.0"
     unsigned class_code = 0;
     int node = -1;
-    std::vector<Function> ports{};  // of those on the way whose ids the recording tells
+    std::vector<Function> ports{};  // the ports on the path whose ids were recorded
     [[nodiscard]] PciAddress address() const;
 };
-// These alone, as their host's sysfs would have shown them.
+// Builds facts of these alone, as their host's sysfs would have shown them.
 [[nodiscard]] Facts host_of(std::vector<TreeFunction> const& functions);
 
-// What lies between two functions, the lower address first.
+// Two functions, the lower address first; maps to what lies between them.
 using Pair = std::pair<PciAddress, PciAddress>;
 using Distances = std::map<Pair, PciDistance>;
 [[nodiscard]] Pair pair_of(PciAddress const& one, PciAddress const& other);
-// Of all pairs.
+// For all pairs.
 [[nodiscard]] Distances distances(
     std::vector<PciAddress> const& functions,
     std::function<PciDistance(PciAddress const&, PciAddress const&)> const& between);
 
-// Asks the product for each pair, through its own reading of sysfs, and fails the test where it
-// says otherwise; the same of each GPU's nearest NIC and of GPUDirect by NCCL's rule; and has it
-// write NCCL's file for a VM with these functions, which has to give the same distances. What was
-// compared: "GPU-NIC 8 PIX, 56 SYS; others 56 SYS".
+// Queries the product for each pair, through its own reading of sysfs, and fails the test where its
+// result differs; does the same for each GPU's nearest NIC and for GPUDirect by NCCL's rule; and
+// has it write NCCL's file for a VM with these functions, which has to give the same distances.
+// Returns what was compared: "GPU-NIC 8 PIX, 56 SYS; others 56 SYS".
 [[nodiscard]] std::string compared(Facts const& host, Distances const& expected);
-// The same of distances as NCCL has them, on the host itself and in a VM with these functions.
+// Same for distances as NCCL has them, on the host itself and in a VM with these functions.
 [[nodiscard]] std::string compared_as_nccl(Facts const& host, Distances const& expected);
 
 // --- bridges, as lspci, the kernel's log and configuration spaces number the buses behind them ---
@@ -51,15 +51,15 @@ struct Bridge {
     PciAddress address;
     unsigned secondary = 0, subordinate = 0;
 };
-// The way of a function to its host bridge, as sysfs would write it.
+// Returns a function's path to its host bridge, as sysfs would write it.
 [[nodiscard]] std::string path_by_buses(std::vector<Bridge> const& bridges,
                                         PciAddress const& function);
-// Two functions behind one bridge are PIX when there is one bridge more at most before each, which
-// is a port of the switch that they share. Nothing when they share no bridge.
+// Two functions behind one bridge are PIX when there is at most one more bridge before each, which
+// is a port of the switch that they share. nullopt when they share no bridge.
 [[nodiscard]] std::optional<PciDistance> below_bridges(std::vector<Bridge> const& bridges,
                                                        PciAddress const& one,
                                                        PciAddress const& other);
-// Where there is no common bridge: by the names of the host bridges and the nodes, below 0 unknown.
+// Used where there is no common bridge: compares host bridges' names and nodes; below 0: unknown.
 struct Root {
     std::string bus;  // "0000:16"
     int node = -1;
@@ -68,19 +68,19 @@ struct Root {
 
 // --- NCCL's XML ---
 
-// A function as NCCL places it: which switches it is below, and which CPU.
+// A function as NCCL places it: the switches above it, and its CPU.
 struct NcclFunction {
     TreeFunction placed;  // ports, which such a file leaves out, are made up
     std::string cpu;
     std::set<std::string> switches;
 };
-// As NCCL does it before it looks for ways (src/graph/topo.cc, ncclTopoFlattenBcmSwitches): what is
-// below the lower level of a Broadcom switch comes to be below the upper one.
+// Does what NCCL does before it computes paths (src/graph/topo.cc, ncclTopoFlattenBcmSwitches):
+// moves what is below the lower level of a Broadcom switch to below the upper one.
 [[nodiscard]] std::string flattened(std::string const& xml);
 // In the file's order.
 [[nodiscard]] std::vector<NcclFunction> functions_of_nccl(std::string const& xml);
-// As NCCL has it, which knows no NODE: PHB is all of one CPU's. Of one switch PIX, of more PXB
-// (NCCL, src/graph/paths.cc: a link from switch to switch makes a path PXB).
+// Distance as NCCL has it, without NODE: PHB is anything on one CPU. One switch is PIX, more are
+// PXB (NCCL, src/graph/paths.cc: a link from switch to switch makes a path PXB).
 [[nodiscard]] PciDistance nccl_distance(NcclFunction const& one, NcclFunction const& other);
 
 }  // namespace vfmgr::checks::recordings

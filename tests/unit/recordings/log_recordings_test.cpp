@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel logs of real machines: what is notable in each is what is told of a machine with it.
-// vfio-intx-shared-irq.txt tells of whole functions that share a pin interrupt, in kernel's and
-// QEMU's words; VFs have no pin, so no rule asks for it.
+// Kernel logs of real machines: each log's notable lines are reported for a machine with it.
+// vfio-intx-shared-irq.txt is about whole functions that share a pin interrupt, in the kernel's and
+// QEMU's words; VFs have no pin, so no rule checks it.
 #include "tests/unit/recordings/recordings.hpp"
 
 #include "vfmgr/checks/port_lines.hpp"
@@ -20,7 +20,7 @@ class LogRecordings : public Recordings {
     }
 };
 
-TEST_F(LogRecordings, VfWithoutAnIommuGroupCannotBeLent) {
+TEST_F(LogRecordings, VfWithoutAnIommuGroupCannotBeAttached) {
     // Below the bad attempt is one of a good kernel.
     auto text = log("mlx5-recreate-vfs-fails-iommu.txt");
     text.resize(text.rfind("[  164.") == text.npos ? text.size() : text.find("[  164.252254]"));
@@ -30,7 +30,7 @@ TEST_F(LogRecordings, VfWithoutAnIommuGroupCannotBeLent) {
          {.address = "0000:81:00.3", .device = 0x101a, .group = "53", .pf = "0000:81:00.0"}},
         text);
     auto const told = said(facts, "sriov.resources");
-    EXPECT_THAT(told, HasSubstr("0000:81:00.2 has no IOMMU group, so it can't be lent"));
+    EXPECT_THAT(told, HasSubstr("0000:81:00.2 has no IOMMU group, so it can't be attached"));
     EXPECT_THAT(told, HasSubstr("Failed to add to iommu group 52: -16"));
 }
 
@@ -105,7 +105,7 @@ TEST_F(LogRecordings, VfsBeyondTheReachOfTheirPortAreDead) {
     EXPECT_THAT(told, HasSubstr("VFs can't be used"));
     EXPECT_THAT(told, HasSubstr("does not answer"));
     EXPECT_THAT(told, Not(HasSubstr("0000:0b:00.7")));
-    // One that answers PCI and not the card's firmware.
+    // A device that answers on PCI, while the card's firmware does not.
     auto const timed_out = machine_with(
         {pf("0000:0b:00.0"), {.address = "0000:0b:06.0", .device = 0x1016, .pf = "0000:0b:00.0"}},
         text);
@@ -134,7 +134,7 @@ TEST_F(LogRecordings, PortBehindANarrowLink) {
     auto const told = said(facts, "pci.link");
     EXPECT_THAT(told, HasSubstr("warning  pci.link 0001:43:00.0"));
     EXPECT_THAT(told, HasSubstr("limited by 8.0 GT/s PCIe x8 link at 0001:42:01.0"));
-    // The slot has the power that it wants.
+    // The slot has the power that the card requires.
     EXPECT_THAT(said(facts, "log.mlx5"), HasSubstr("1 ok"));
 }
 
@@ -203,7 +203,7 @@ TEST_F(LogRecordings, RealLinesAndNearMisses) {
                            "log.mlx5");
     EXPECT_THAT(told, HasSubstr("too hot"));
     EXPECT_THAT(told, HasSubstr("0000:5c:00.0: the slot offers 27 W"));
-    // An access that the firmware refused is an everyday answer; 999 W is no complaint of mlx5's.
+    // An access that the firmware refused is an everyday answer; 999 W is not an mlx5 complaint.
     EXPECT_THAT(told, Not(HasSubstr("0000:d2:00.0")));
     EXPECT_THAT(told, Not(HasSubstr("999")));
     EXPECT_THAT(told, Not(HasSubstr("ACCESS_REG")));

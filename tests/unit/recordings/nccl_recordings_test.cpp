@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The topology files that clouds give NCCL, and two that NCCL wrote itself: what each says of GPUs
-// and NICs is what distance() says of the same tree. What stands behind "compared" is how many.
+// The topology files that clouds give NCCL, and two that NCCL wrote itself: distance() returns for
+// the same tree what each states about GPUs and NICs. "compared" is followed by how many.
 #include "tests/unit/recordings/host_trees.hpp"
 #include "tests/unit/recordings/recordings.hpp"
 
@@ -41,21 +41,21 @@ class NcclRecordings : public Recordings {
     }
 };
 
-// Written for VMs of this kind by who knows the hosts: in the VM itself the tree is flat. Two GPUs
-// and a NIC below each of four switches.
+// Written for VMs of this kind by an author who knows the hosts: in the VM itself the tree is flat.
+// Two GPUs and a NIC below each of four switches.
 TEST_F(NcclRecordings, AwsP4dAsItsVmsAreTold) {
     EXPECT_EQ(compare("aws-p4d-24xl-topo.xml"),
               "GPU-NIC 8 PIX, 8 NODE, 16 SYS; others 4 PIX, 10 NODE, 20 SYS");
 }
 
-// Told to VMs, whose functions have a PCI domain each. Two GPUs and two VFs below each of four
+// Written for VMs, whose functions have a PCI domain each. Two GPUs and two VFs below each of four
 // switches, one for each quarter of the CPUs.
 TEST_F(NcclRecordings, AzureNdv4AsItsVmsAreTold) {
     EXPECT_EQ(compare("azure-ndv4-topo.xml"), "GPU-NIC 16 PIX, 48 SYS; others 8 PIX, 48 SYS");
 }
 
-// Such a VM by lspci: the functions of that file, each alone in its domain, and one NIC more. What
-// the file tells is not to be seen there.
+// Such a VM by lspci: the functions of that file, each alone in its domain, and one NIC more. The
+// file's distances do not show there.
 TEST_F(NcclRecordings, AzureNdv4VmItselfShowsNoDistances) {
     auto const functions = functions_in(content("07-gpu-topology/lspci-nn-a100.txt"));
     std::map<PciAddress, unsigned> seen;
@@ -72,7 +72,7 @@ TEST_F(NcclRecordings, AzureNdv4VmItselfShowsNoDistances) {
               "GPU-NIC 72 unknown; others 64 unknown");
 }
 
-// Told to VMs; its NIC is no PCI function there, so it has no place.
+// Written for VMs; its NIC is not a PCI function there, so it has no place.
 TEST_F(NcclRecordings, AzureNcv4AsItsVmsAreToldHasGpusAlone) {
     EXPECT_EQ(compare("azure-ncv4-topo.xml"), "GPU-NIC none; others 6 SYS");
 }
@@ -83,13 +83,13 @@ TEST_F(NcclRecordings, OciH100Host) {
               "GPU-NIC 8 PXB, 24 NODE, 32 SYS; others 24 NODE, 32 SYS");
 }
 
-// Each of its three switches is one level of one part, a PEX89104 by its ids; NCCL knows that.
+// Each of its three switches is one level of one part, a PEX89104 by its ids; NCCL detects that.
 TEST_F(NcclRecordings, OciH100HostAsNcclTakesIt) {
     EXPECT_EQ(compare_as_nccl("oci-H100-topology.xml"),
               "GPU-NIC 8 PIX, 24 PHB, 32 SYS; others 24 PHB, 32 SYS");
 }
 
-// Its switches say 0xffff of themselves.
+// Its switches report 0xffff as their ids.
 TEST_F(NcclRecordings, AwsP4dAsNcclTakesIt) {
     EXPECT_EQ(compare_as_nccl("aws-p4d-24xl-topo.xml"),
               "GPU-NIC 8 PIX, 8 PHB, 16 SYS; others 4 PIX, 10 PHB, 20 SYS");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recordings of real hosts, which lie beside a checkout and in no repository: their licences
-// differ. VFMGR_RECORDINGS names their folder; without it ../shared/data is looked for. Where they
-// are not, each case is skipped. Machines are made of them as sysfs would have told of them.
+// Recordings of real hosts, kept beside a checkout and in no repository: their licences differ.
+// VFMGR_RECORDINGS names their folder; without it ../shared/data is used. Where they are missing,
+// each case is skipped. Machines are made of them as sysfs would have shown them.
 #pragma once
 
 #include <fmt/format.h>
@@ -21,11 +21,11 @@ namespace fs = std::filesystem;
 
 // Empty: there are none.
 [[nodiscard]] fs::path folder();
-// "05-kernel-log/x.txt"; what ends with .gz is unpacked.
+// "05-kernel-log/x.txt"; a file ending with .gz is unpacked.
 [[nodiscard]] std::string content(std::string const& name);
-// A .tar.gz, into a folder that is there.
+// Unpacks a .tar.gz into an existing folder.
 void unpack(std::string const& name, fs::path const& into);
-// A .tar.gz of a machine's files, collected; `inner` is the folder in it that stands for "/".
+// Collects a .tar.gz of a machine's files; `inner` is the folder in it that stands for "/".
 [[nodiscard]] Facts collected(std::string const& name, std::string const& inner);
 // All but the README files, by name.
 [[nodiscard]] std::vector<std::string> all_names();
@@ -37,18 +37,18 @@ struct Function {
     unsigned subsystem_vendor = 0, subsystem_device = 0;
     unsigned class_code = 0x020000;
     unsigned revision = 0;
-    int total_vfs = -1;  // of no PF
+    int total_vfs = -1;  // not a PF's
     std::string driver{};
     std::string group{};  // IOMMU group
     std::string pf{};     // of a VF
 };
-// Lines of lspci -nn, with "IOMMU group 7 " in front where that was printed.
+// Parses lines of lspci -nn, with "IOMMU group 7 " in front where that was printed.
 [[nodiscard]] std::vector<Function> functions_in(std::string const& lspci);
-// Everything was looked for, and this is all that is there.
+// Everything was collected, and the machine has only these.
 [[nodiscard]] Facts machine_with(std::vector<Function> const& functions);
 [[nodiscard]] Facts machine_with(std::vector<Function> const& functions, std::string log);
 
-// What one rule says, as vfctl doctor prints it.
+// Returns one rule's output, as vfctl doctor prints it.
 [[nodiscard]] std::string said(Facts const& facts, std::string_view rule);
 
 class Recordings : public testing::Test {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every recording, whoever reads it: none is forgotten, and none makes a parser crash.
+// Every recording, whatever reads it: none is forgotten, and none makes a parser crash.
 //
-// What reads each of them is in this table. "none: …" is the output of a tool that vfmgr does not
-// run: it asks the kernel (netlink, sysfs) or libvirt what the tool would have asked, and has no
+// The table names what reads each of them. "none: …" is the output of a tool that vfmgr does not
+// run: it queries the kernel (netlink, sysfs) or libvirt instead, as the tool does, and has no
 // parser for the tool's text. The rest is the name of the suite that asserts what is notable in it.
 #include "tests/unit/recordings/recordings.hpp"
 
@@ -90,7 +90,7 @@ constexpr Reader readers[] = {
     {"10-ofed-mst/mst-*", "none: mst, flint; vfmgr needs mstconfig only"},
 };
 
-// As a shell's, over folders too.
+// As a shell's pattern, but "*" matches "/" as well.
 bool fits(std::string_view pattern, std::string_view name) {
     auto const star = pattern.find('*');
     if (star == pattern.npos) return pattern == name;
@@ -204,7 +204,7 @@ std::vector<Function> functions_in(std::string const& lspci) {
 Facts machine_with(std::vector<Function> const& functions) {
     Facts facts;
     facts.provenance = Provenance::recorded;
-    facts.looked_for = {"*"};
+    facts.patterns = {"*"};
     for (auto const& one : functions) add(facts, one);
     return facts;
 }
@@ -238,12 +238,12 @@ TEST_F(AllRecordings, AreReadOrItIsSaidWhyNot) {
             << one.pattern << " is not there any more";
 }
 
-// Wherever a text may come from: what is no such text is told in words or left out.
+// Whatever the source of a text: one in the wrong format is reported in words or left out.
 TEST_F(AllRecordings, CrashNoParserAndNoRule) {
     for (auto const& name : all_names()) {
         if (name.ends_with(".tar.gz")) continue;  // SysfsRecordings
         auto const log = content(name);
-        auto const text = log.substr(0, 1 << 14);  // so much is collected
+        auto const text = log.substr(0, 1 << 14);  // the collector keeps this much
         auto facts = machine_with({{.address = "0000:41:00.0", .total_vfs = 8}}, log);
         for (auto const* const path :
              {"/proc/cmdline", "/proc/cpuinfo", "/proc/modules", "/proc/interrupts",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hosts with GPUs and NICs as lspci, the kernel's log and sysfs recorded them: distance() says of
-// each pair what nvidia-smi printed there, or, where nobody recorded that, what the numbers of the
-// buses behind each bridge say. What stands behind "compared" is how many.
+// Hosts with GPUs and NICs as lspci, the kernel's log and sysfs recorded them: distance() returns
+// for each pair what nvidia-smi printed there, or, where that was not recorded, what the numbers of
+// the buses behind each bridge give. "compared" is followed by how many.
 #include <fmt/format.h>
 
 #include <fstream>
@@ -58,8 +58,8 @@ std::string asus_matrix() {
     return content("07-gpu-topology/asus-epyc-nvidia-smi-topo-acs-grub.txt");
 }
 
-// lspci -tv draws the tree: what hangs below something stands right of it, in this line or one
-// further down. "+-01.1-[01]--+-00.0  NVIDIA …": function 01:00.0 behind the port 00:01.1.
+// lspci -tv draws the tree: what hangs below something is to its right, in this line or one further
+// down. "+-01.1-[01]--+-00.0 NVIDIA …": function 01:00.0 behind the port 00:01.1.
 std::vector<TreeFunction> drawn_tree(std::string const& drawing) {
     struct Drawn {
         std::size_t column;
@@ -109,8 +109,8 @@ std::map<std::string, int> nodes_of_slots(std::string const& lspci) {
     return nodes;
 }
 
-// Two sockets, and a host bridge for each slot. Its matrix counts NICs in the order of mlx5_0 to
-// mlx5_3, which is that of their addresses, and GPUs in that of nvidia-smi's table.
+// Two sockets, and a host bridge for each slot. Its matrix counts NICs from mlx5_0 to mlx5_3, which
+// is the order of their addresses, and GPUs in the order of nvidia-smi's table.
 TEST_F(TopologyRecordings, AsusEpycHostIsAsItsMatrixSays) {
     auto const lspci = content("03-rdma-devlink-pci/asus-epyc-lspci-tv-and-vvv.txt");
     auto tree = drawn_tree(lspci.substr(0, lspci.find("## NUMA")));
@@ -163,7 +163,7 @@ TEST_F(TopologyRecordings, WordsAreThoseOfNvidiaSmisLegend) {
     EXPECT_THAT(words, ElementsAre("SYS", "NODE", "PHB", "PXB", "PIX"));
 }
 
-// Matrices without NICs, of machines whose tree nobody recorded: that their words are ours.
+// Matrices without NICs, of machines without a recorded tree: vfmgr has the same words.
 TEST_F(TopologyRecordings, WordsOfOtherMatricesAreKnown) {
     auto const text = content("07-gpu-topology/nvidia-smi-topo-samples.txt");
     static std::regex const nvlink("NV[0-9]+");
@@ -211,8 +211,8 @@ struct Wiring {
     }
 };
 
-// Eight GPUs, each below one switch with a ConnectX-7, two of them with the two ports of a
-// ConnectX-6 Dx besides; and the board's two ports.
+// Eight GPUs, each below one switch with a ConnectX-7, two of them also with the two ports of a
+// ConnectX-6 Dx; and the board's two ports.
 TEST_F(TopologyRecordings, HgxHostByLspcisBuses) {
     static std::regex const function(R"(([0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) ([^:]*): .*)");
     static std::regex const buses(R"(.*secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2}),.*)");
@@ -236,7 +236,7 @@ TEST_F(TopologyRecordings, HgxHostByLspcisBuses) {
     EXPECT_EQ(host.compare(), "GPU-NIC 12 PIX, 44 NODE, 56 SYS; others 7 PIX, 48 NODE, 64 SYS");
 }
 
-// A host of this kind by the log of its boot. What it told of most buses' nodes is lost.
+// A host of this kind by the log of its boot. Its lines on most buses' nodes are lost.
 TEST_F(TopologyRecordings, GpuHostByItsKernelLog) {
     static std::regex const bridge(
         R"(.* pci (\S+): PCI bridge to \[bus ([0-9a-f]{2})(?:-([0-9a-f]{2}))?\])");
@@ -244,7 +244,7 @@ TEST_F(TopologyRecordings, GpuHostByItsKernelLog) {
     static std::regex const gpu(R"(.*Initialized nvidia-drm \S+ \S+ for (\S+) on minor.*)");
     static std::regex const nic(R"(.* mlx5_core (\S+): firmware version: .*)");
     Wiring host;
-    std::set<std::string> known;  // some bridges are told twice
+    std::set<std::string> known;  // some bridges are listed twice
     std::istringstream lines(content("05-kernel-log/gpu-host-full-dmesg.txt.gz"));
     for (std::string line; std::getline(lines, line);) {
         std::smatch match;
@@ -262,7 +262,7 @@ TEST_F(TopologyRecordings, GpuHostByItsKernelLog) {
     EXPECT_EQ(host.compare(), "GPU-NIC 12 PIX, 84 unknown; others 6 PIX, 88 unknown");
 }
 
-// --- trees of sysfs, collected and read as those of this machine are ---
+// --- trees of sysfs, collected and read like this machine's own ---
 
 struct SysfsHost {
     Facts facts;
@@ -275,7 +275,7 @@ std::string text_of(std::filesystem::path const& file) {
     return text.str();
 }
 
-// Bridges' buses are in their headers' bytes: in the tree's folders they are not looked for.
+// Bridges' buses are in their headers' bytes: the tree's folders are not used for them.
 SysfsHost sysfs_host(std::string const& name, std::string const& inner) {
     test::TemporaryFolder const unpacked;
     unpack("04-sysfs/" + name, unpacked.path());
@@ -307,7 +307,7 @@ SysfsHost sysfs_host(std::string const& name, std::string const& inner) {
 }
 
 // Eight vector engines and two ConnectX below two switches, one host bridge each; and the board's
-// two ports, below one of their own.
+// two ports, below a host bridge of their own.
 TEST_F(TopologyRecordings, CascadeLakeHostWithAcceleratorsBySysfs) {
     auto const host =
         sysfs_host("hwloc-cascadelake-two-pfs-totalvfs64.tar.gz", "32intel64-2p8co2t+8ve");
@@ -328,7 +328,7 @@ TEST_F(TopologyRecordings, VmWithAnNvidiaGpuBySysfs) {
     EXPECT_EQ(compared(vm.facts, vm.recorded), "GPU-NIC 1 PHB; others none");
 }
 
-// POWER9 with NVIDIA's GPUs, of which hwloc kept neither places nor nodes: nothing is made of that.
+// POWER9 with NVIDIA's GPUs, for which hwloc kept neither places nor nodes: they yield no distance.
 TEST_F(TopologyRecordings, Power9GpusWithoutPlacesAreUnknown) {
     auto const facts =
         collected("04-sysfs/hwloc-power9-nvidia-gpu-numa.tar.gz", "nvidiagpunumanodes");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which MAC a served responder sends to, asked of a real kernel in a network namespace.
+// Queries a real kernel in a network namespace for the MAC that a served responder sends to.
 #include "guest-tools/serve/check_neighbour.hpp"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What serve finds on its own machine, and the files that it makes.
+// What serve finds on its own machine, and the files that it creates.
 #include "guest-tools/serve/local_end.hpp"
 
 #include <gmock/gmock.h>
@@ -56,7 +56,7 @@ TEST(LocalEnds, LoopbackIsReachedFromLoopback) {
 
 TEST(Serving, WithoutRdmaSaysHowToMakeIt) {
     test::TemporaryFolder const folder;
-    ServeWish wish;
+    ServeOptions wish;
     wish.address = "127.0.0.1";
     wish.state_folder = folder.file("state");
     auto const refused = serve(wish, -1, [](ServeReady const&) { ADD_FAILURE() << "is ready"; });

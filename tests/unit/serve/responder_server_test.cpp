@@ -138,7 +138,7 @@ TEST(ServedResponders, DropASessionAndItsStreams) {
     EXPECT_EQ(served.responder->sessions(), 0U);
 }
 
-// --- who may, and who is meant ------------------------------------------------------------------
+// --- access and identity ------------------------------------------------------------------------
 
 TEST(ServedResponders, AWrongTokenIsRefusedAndNotRepeated) {
     ServedResponder const served;
@@ -179,7 +179,7 @@ TEST(ServedResponders, NobodyThereIsNamed) {
     EXPECT_THAT(refused.error().remedy, HasSubstr("vf-guest serve"));
 }
 
-// --- requests as others may send them -----------------------------------------------------------
+// --- requests as other clients may send them ----------------------------------------------------
 
 http::Response send(ServedResponder const& served, std::string method, std::string path,
                     std::string body = {}, std::map<std::string, std::string> query = {}) {
@@ -239,7 +239,8 @@ TEST(ResponderAnswers, HaveIdsAndTextsThatFit) {
     verdict.tests[0].remedy = "\x1b[2J";
     EXPECT_FALSE(read_verdict(nlohmann::json(verdict).dump()));
     verdict = {};
-    verdict.losses.push_back({Judge::host, {CounterSource::qdisc, "leg", "tbf", 1}, "one", "tc"});
+    verdict.losses.push_back(
+        {Judge::host, {CounterSource::qdisc, "interface", "tbf", 1}, "one", "tc"});
     EXPECT_TRUE(read_verdict(nlohmann::json(verdict).dump()));
     verdict.losses[0].detail = "\x1b[2J";
     EXPECT_FALSE(read_verdict(nlohmann::json(verdict).dump()));

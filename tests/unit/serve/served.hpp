@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A responder that is served over TLS on loopback, without RDMA. Owned by its test.
+// A responder served over TLS on loopback, without RDMA. Owned by its test.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ struct ServedResponder {
     using CheckPeer = verify::Responder::CheckPeer;
     explicit ServedResponder(CheckPeer check_peer = [](auto const&) { return Result<void>(); }) {
         verify::ResponderLimits limits;
-        // Tests run side by side, each in its process; the plane's own has the port before.
+        // Tests run side by side, each in its process; the plane's own tests have the port before.
         limits.echo_port = static_cast<std::uint16_t>(28000 + ::getpid() % 4000);
         responder = verify::Responder::start(limits, std::move(check_peer)).value();
         credentials = serve::credentials_in(folder.file("state"), {}, "127.0.0.1").value();
@@ -52,7 +52,7 @@ struct ServedResponder {
     http::Server server{http::Limits{}};
 };
 
-// Of a guest on loopback that only tests IP.
+// The permit of a guest on loopback that only tests IP.
 inline verify::SessionPermit loopback_permit(std::string run = "r1") {
     verify::SessionPermit permit;
     permit.attachment = "a1";

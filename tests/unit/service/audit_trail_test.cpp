@@ -58,7 +58,7 @@ TEST_F(AuditTrailTest, AMinuteIsWrittenWhenItIsOver) {
     EXPECT_EQ(requests_of("a"), 4U);
 }
 
-// Each write waits for the disk, and keeps the control thread from everybody else.
+// Each write waits for the disk, and keeps the control thread from all other work.
 TEST_F(AuditTrailTest, IsWrittenAtOnceAndThenTogether) {
     trail = std::make_shared<AuditTrail>(*control, AuditLimits{.pause = 1h});
     for (auto const* who : {"a", "b", "c"}) {

@@ -17,7 +17,7 @@ using ::testing::Not;
 
 constexpr Time now = Time{} + std::chrono::hours(24 * 365 * 50);
 
-// What a store with one token does.
+// Answers lookups like a store with one token.
 struct OneToken {
     KnownToken token;
     TokenLookup lookup() const {
@@ -144,7 +144,7 @@ TEST(Tokens, WrongOnesAreRefusedWithoutBeingRepeated) {
     for (auto const& header :
          {"Bearer " + wrong, "Basic " + made->secret, made->secret, std::string("Bearer"),
           std::string(), "Bearer " + std::string(1000, 'a'), "Bearer  " + made->secret}) {
-        // On the unix socket as well: a header that is there decides.
+        // On the unix socket as well: a header, if present, decides.
         auto const answer =
             authenticate(user(0, 0), {{"authorization", header}}, {}, store.lookup(), now);
         ASSERT_FALSE(answer) << header;

@@ -41,18 +41,18 @@ struct CertificateRoute : testing::Test {
 };
 
 TEST_F(CertificateRoute, AnswersWhenTheAttachmentIsGone) {
-    bench->run(Lend{ask()});
+    bench->run(Attach{ask()});
     auto const id = bench->desired().attachments.begin()->first;
     auto const going_on = certificate(id);
     EXPECT_EQ(going_on.status, 404);
     EXPECT_THAT(going_on.body, HasSubstr("vfctl detach " + id));
-    auto const released = bench->run(Release{id});
+    auto const released = bench->run(Detach{id});
     auto const answer = certificate(id);
     ASSERT_EQ(answer.status, 200) << answer.body;
     EXPECT_EQ(nlohmann::json::parse(answer.body), nlohmann::json(*released.certificate));
 }
 
-TEST_F(CertificateRoute, OfNoLeaseIsNotFound) {
+TEST_F(CertificateRoute, OfNoAttachmentIsNotFound) {
     auto const answer = certificate("0000000f");
     EXPECT_EQ(answer.status, 404);
     EXPECT_THAT(answer.body, HasSubstr("there is no attachment 0000000f"));

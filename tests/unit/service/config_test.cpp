@@ -59,7 +59,7 @@ TEST_F(ConfigTest, AFileThatSomebodyNamedIsThere) {
     EXPECT_EQ(config.error().detail, path("none.toml") + ": can't be read: ENOENT");
 }
 
-// What is found out otherwise when the daemon is started anew, and is down then.
+// Otherwise the next restart would find it, and the daemon would be down then.
 TEST_F(ConfigTest, WhatItNamesIsLookedFor) {
     Config config;
     config.unix_socket.group = "root";
@@ -90,7 +90,7 @@ TEST_F(ConfigTest, WhatItNamesIsLookedFor) {
     EXPECT_THAT(violations().at(0).detail, HasSubstr("can't use the key " + path("other.key")));
 }
 
-// The example that the package installs, as it is and with every line in force.
+// The example that the package installs, as shipped and with every line enabled.
 TEST_F(ConfigTest, ThePackagedExample) {
     std::ifstream stream(VFMGR_REPOSITORY "/deploy/config/vfmgr.toml");
     ASSERT_TRUE(stream);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The routes of cards' firmware, on an engine with fakes; what they answer has the members of the
+// The routes of cards' firmware, on an engine with fakes; their answers have the members of the
 // documented examples.
 #include <gmock/gmock.h>
 
@@ -20,7 +20,7 @@ struct FirmwareRoutes : testing::Test {
     FakeKernel kernel{igb_host()};
     FakeHypervisor hypervisor{kernel};
     std::unique_ptr<Bench> bench;
-    std::unique_ptr<FirmwareLook> look;
+    std::unique_ptr<FirmwareQuery> look;
 
     void SetUp() override {
         hypervisor.add(make_vm("vm1", vm1));
@@ -33,7 +33,7 @@ struct FirmwareRoutes : testing::Test {
         card.current = card.next = FirmwareSettings{true, 8, PortType::eth, {}, {}};
         card.boot_id = "boot 1";
         kernel.change_firmware([&](std::vector<FirmwareCard>& cards) { cards = {card}; });
-        look = std::make_unique<FirmwareLook>([this] { return kernel.read_firmware({}); });
+        look = std::make_unique<FirmwareQuery>([this] { return kernel.read_firmware({}); });
     }
     http::Response ask(std::string const& method, std::string const& path, std::string const& pci,
                        std::string const& body = "", bool dry_run = false) {
@@ -112,9 +112,9 @@ TEST_F(FirmwareRoutes, ChangeItAndTellThatItIsPending) {
 }
 
 TEST_F(FirmwareRoutes, NameTheVmsThatHaveVfs) {
-    bench->run(Lend{example::ask()});
+    bench->run(Attach{example::ask()});
     auto const shown = json::parse(show("0000:01:00.0").body);
-    EXPECT_THAT(shown.at("in_use").dump(), testing::HasSubstr("lent to vm1"));
+    EXPECT_THAT(shown.at("in_use").dump(), testing::HasSubstr("attached to vm1"));
     EXPECT_EQ(change(sixteen).status, 409);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may ask how often, and what is left of it: the router and its gate, on an engine with fakes.
+// Request limits per client and what is left of them: router and gate, on an engine with fakes.
 #include "service/routes/gate.hpp"
 
 #include <gmock/gmock.h>

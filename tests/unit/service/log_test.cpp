@@ -26,7 +26,7 @@ TEST(LogLine, NoValueLooksLikeAnotherFieldOrLine) {
 }
 
 TEST(Log, WritesOneLineWithItsPriorityToStderr) {
-    // Not our stderr's device and inode: the variable alone must not send it to the journal.
+    // Not the device and inode of our stderr: the variable alone must not send it to the journal.
     ::setenv("JOURNAL_STREAM", "1:1", 1);
     ::testing::internal::CaptureStderr();
     log(Severity::warning, "libvirt is gone", {{"uri", "qemu:///system"}});

@@ -29,7 +29,7 @@ struct RdmaLinkRoutes : testing::Test {
                                         system_clock(), TrustedNetdevs{"bond0"});
         bench->engine.control().publish(kernel.observe({}).value(), {}, {});
     }
-    // "PUT rxe0 force=true", or "GET" of the list.
+    // "PUT rxe0 force=true", or "GET" for the list.
     http::Response ask(std::string const& method, std::string const& name,
                        std::string const& body = {},
                        std::map<std::string, std::string> query = {}) {
@@ -56,7 +56,7 @@ struct RdmaLinkRoutes : testing::Test {
     }
 };
 
-constexpr auto on_bond = R"({"type": "rxe", "netdev": "bond0"})";
+constexpr auto on_bond = R"({"type": "rxe", "ifname": "bond0"})";
 
 TEST_F(RdmaLinkRoutes, MakeShowAndDeleteALink) {
     auto const accepted = ask("PUT", "rxe0", on_bond);
@@ -92,11 +92,11 @@ TEST_F(RdmaLinkRoutes, ADryRunIsThePlan) {
 }
 
 TEST_F(RdmaLinkRoutes, RefuseWhatWillNotDo) {
-    EXPECT_EQ(ask("PUT", "rxe0", R"({"type": "roce", "netdev": "bond0"})").status, 400);
+    EXPECT_EQ(ask("PUT", "rxe0", R"({"type": "roce", "ifname": "bond0"})").status, 400);
     EXPECT_EQ(ask("PUT", "rxe0", R"({"type": "rxe"})").status, 400);
-    EXPECT_EQ(ask("PUT", "rxe0", R"({"type": "rxe", "netdev": "../x"})").status, 400);
+    EXPECT_EQ(ask("PUT", "rxe0", R"({"type": "rxe", "ifname": "../x"})").status, 400);
     EXPECT_EQ(ask("PUT", "vfmgr_x", on_bond).status, 400);
-    auto const untrusted = ask("PUT", "rxe0", R"({"type": "rxe", "netdev": "eno2"})");
+    auto const untrusted = ask("PUT", "rxe0", R"({"type": "rxe", "ifname": "eno2"})");
     EXPECT_EQ(untrusted.status, 403);
     EXPECT_THAT(untrusted.body, HasSubstr("trusted_netdevs"));
     EXPECT_EQ(ask("DELETE", "rxe0", "", {{"force", "yes"}}).status, 400);

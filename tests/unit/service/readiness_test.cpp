@@ -22,8 +22,8 @@ struct ReadinessRoute : testing::Test {
         bench = std::make_unique<Bench>(kernel, hypervisor, folder.path());
         bench->run(ReplacePfSpec{pf0, spec_with_vfs(2)});
     }
-    // What is not found is looked for once more.
-    void look() { EXPECT_FALSE(bench->submit(Release{"00000000"})); }
+    // An unknown attachment makes the engine observe once more.
+    void look() { EXPECT_FALSE(bench->submit(Detach{"00000000"})); }
     nlohmann::json ready(unsigned status) {
         for (auto const& route : root_routes(bench->engine)) {
             if (route.path != "/readyz") continue;

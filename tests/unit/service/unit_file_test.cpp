@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What systemd is told about vfmgrd fits what vfmgrd does.
+// What systemd is configured to expect of vfmgrd fits what vfmgrd does.
 #include <gtest/gtest.h>
 
 #include <charconv>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto libvirt_time = 30s;  // of the first look
+constexpr auto libvirt_time = 30s;  // for the first observation
 
 std::map<std::string, std::string> unit() {
     std::ifstream file(VFMGR_REPOSITORY "/deploy/systemd/vfmgrd.service");

@@ -39,16 +39,16 @@ struct VfVerifications : testing::Test {
 
 TEST_F(VfVerifications, AreThereWhenTheAttachmentIsGone) {
     EXPECT_EQ(nlohmann::json::parse(ask("0").body).at("items").size(), 0U);
-    bench->run(Lend{example::ask()});
-    auto const lease = bench->desired().attachments.begin()->first;
+    bench->run(Attach{example::ask()});
+    auto const attachment = bench->desired().attachments.begin()->first;
     bench->guest_reports(Verdict::pass);
-    bench->run(Verify{lease, 5});
-    bench->run(Release{lease});
+    bench->run(Verify{attachment, 5});
+    bench->run(Detach{attachment});
     auto const answer = ask("0");
     EXPECT_EQ(answer.status, 200);
     auto const items = nlohmann::json::parse(answer.body).at("items");
     ASSERT_EQ(items.size(), 1U);
-    EXPECT_EQ(items[0].at("attachment"), lease);
+    EXPECT_EQ(items[0].at("attachment"), attachment);
     EXPECT_EQ(items[0].at("tests")[0].at("name"), "rdma_write") << "the whole run";
     EXPECT_EQ(nlohmann::json::parse(ask("1").body).at("items").size(), 0U);
     bench->run(ReplacePfSpec{pf0, spec_with_vfs(0)});
@@ -61,19 +61,19 @@ TEST_F(VfVerifications, OfNoVfAreRefused) {
     EXPECT_EQ(ask("one", "history").status, 400);
 }
 
-TEST_F(VfVerifications, TheHistoryOutlivesLeaseAndVf) {
-    bench->run(Lend{example::ask()});
-    auto const lease = bench->desired().attachments.begin()->first;
-    bench->run(Release{lease});
+TEST_F(VfVerifications, TheHistoryOutlivesAttachmentAndVf) {
+    bench->run(Attach{example::ask()});
+    auto const attachment = bench->desired().attachments.begin()->first;
+    bench->run(Detach{attachment});
     bench->run(ReplacePfSpec{pf0, spec_with_vfs(0)});
     auto const answer = ask("0", "history");
     ASSERT_EQ(answer.status, 200) << answer.body;
     auto const items = nlohmann::json::parse(answer.body).at("items");
     ASSERT_EQ(items.size(), 4U) << items.dump(1);
     EXPECT_EQ(items[0].at("kind"), "pf_configured");
-    EXPECT_EQ(items[1].at("kind"), "returned");
-    EXPECT_EQ(items[1].at("certificate").at("attachment"), lease);
-    EXPECT_EQ(items[2].at("kind"), "lent");
+    EXPECT_EQ(items[1].at("kind"), "detached");
+    EXPECT_EQ(items[1].at("certificate").at("attachment"), attachment);
+    EXPECT_EQ(items[2].at("kind"), "attached");
     EXPECT_EQ(items[2].at("vf"), 0);
     EXPECT_TRUE(items[3].at("vf").is_null()) << "the PF's";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Desired state: kept over a reopening, changed by whole batches only.
+// Desired state: survives a reopening, and changes by whole batches only.
 #include "store_bench.hpp"
 
 namespace vfmgr {
@@ -38,7 +38,7 @@ DesiredState expected() {
     return state;
 }
 
-// How many rows there are of what load() does not return.
+// Counts the rows of what load() does not return.
 std::vector<std::size_t> counts(Store& store) {
     auto const unfinished = store.unfinished().value();
     return {store.operations(100).value().size(), unfinished.size(),
@@ -109,7 +109,7 @@ TEST_F(DesiredStateTest, ErasingWhatIsNotThereIsNoError) {
     EXPECT_TRUE(store.commit(batch));
 }
 
-// A record of an operation that nobody saved is refused last, after everything else was written.
+// A record of an operation that was never saved is refused last, after everything else was written.
 TEST_F(DesiredStateTest, ABatchIsAllOrNothing) {
     auto store = open();
     auto batch = everything();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores as earlier vfmgrds left them (forms/form-N.sql, never written anew): nothing in them is
-// lost, and what came later works.
+// Stores as earlier vfmgrds left them (forms/form-N.sql, never regenerated): nothing in them is
+// lost, and later features work.
 #include "store_bench.hpp"
 
 namespace vfmgr {
@@ -13,7 +13,7 @@ constexpr auto failed = "00000000000000000000000000000002";
 
 class FormsTest : public test::StoreTest, public testing::WithParamInterface<int> {
   protected:
-    // A closed store of that form.
+    // Makes a closed store of that form.
     void restore(int form) const {
         std::ifstream file(forms / fmt::format("form-{}.sql", form));
         ASSERT_TRUE(file) << "no store of form " << form << " is kept";
@@ -31,7 +31,7 @@ TEST_F(FormsTest, EachIsKept) {
     static_cast<void>(open());
     for (int each = 1; each <= form(); ++each)
         EXPECT_TRUE(exists(forms / fmt::format("form-{}.sql", each))) << each;
-    EXPECT_EQ(form(), 9) << "say so in INSTANTIATE_TEST_SUITE_P";
+    EXPECT_EQ(form(), 10) << "say so in INSTANTIATE_TEST_SUITE_P";
 }
 
 TEST_P(FormsTest, LosesNoWish) {
@@ -95,8 +95,8 @@ TEST_P(FormsTest, CanDoWhatCameLater) {
     EXPECT_EQ(store.load()->identities.at(test::pf), PfIdentity{});
 }
 
-// As form 6 had them, of leases without more than that; and as form 7 has them.
-TEST_F(FormsTest, CertificatesAreFoundByTheirLease) {
+// As form 6 stores them, for attachments without anything else; and as form 7 stores them.
+TEST_F(FormsTest, CertificatesAreFoundByTheirAttachment) {
     restore(6);
     execute(R"sql(INSERT INTO events VALUES (8, '0000:01:00.0', 1, '{"number": 8,
         "at": "2026-01-31T12:00:02.000Z", "kind": "returned", "pf": "0000:01:00.0", "vf": 1,
@@ -109,17 +109,17 @@ TEST_F(FormsTest, CertificatesAreFoundByTheirLease) {
     ASSERT_EQ(earlier.size(), 1U);
     ASSERT_TRUE(earlier[0].certificate);
     EXPECT_EQ(earlier[0].certificate->driver, "igbvf");
-    EXPECT_EQ(earlier[0].certificate->lent, LeaseMark{});
+    EXPECT_EQ(earlier[0].certificate->attached, CertificateMark{});
     EXPECT_EQ(earlier[0].certificate->reset, std::nullopt) << "nobody noted it";
     std::filesystem::remove(path());
     restore(7);
     auto const kept = open().events("00000009").value();
     ASSERT_EQ(kept.size(), 1U);
-    EXPECT_EQ(kept[0].certificate->released.requested_by, "token:11111111");
+    EXPECT_EQ(kept[0].certificate->detached.requested_by, "token:11111111");
     EXPECT_EQ(kept[0].certificate->reset->method, ResetMethod::flr);
 }
 
-// As long as a request's header, which is what filled stores of these forms.
+// As long as a request's header, which filled stores of these forms.
 TEST_F(FormsTest, CutsWhatEarlierAuditsHold) {
     restore(7);
     execute("DELETE FROM audit");
@@ -138,10 +138,10 @@ TEST_F(FormsTest, CutsWhatEarlierAuditsHold) {
     EXPECT_FALSE(kept[2].refused);
 }
 
-INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9));
+INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
 
 class LaterFormsTest : public FormsTest {};
-INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest, testing::Values(2, 3, 4, 5, 6, 7, 8, 9));
+INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest, testing::Values(2, 3, 4, 5, 6, 7, 8, 9, 10));
 
 TEST_P(LaterFormsTest, KeepTokensAndHistory) {
     restore(GetParam());
@@ -154,12 +154,12 @@ TEST_P(LaterFormsTest, KeepTokensAndHistory) {
     std::vector const history{
         test::verification("0000000000000000000000000000000a", "00000001", 1769860801000)};
     EXPECT_EQ(store.verifications("00000001").value(), history);
-    EXPECT_EQ(store.verifications(VfId{test::pf, 1}).value(), history) << "where the lease is";
+    EXPECT_EQ(store.verifications(VfId{test::pf, 1}).value(), history) << "where the attachment is";
 }
 
-// Runs of a lease that ended in quarantine have their VF, too; those of other former leases have
-// none, and stay with their attachment.
-TEST_P(LaterFormsTest, GiveFormerLeasesTheirHistory) {
+// Runs of an attachment that ended in quarantine have their VF, too; those of other former
+// attachments have none, and stay with their attachment.
+TEST_P(LaterFormsTest, GiveFormerAttachmentsTheirHistory) {
     restore(GetParam());
     execute("UPDATE verifications SET attachment = '00000005'");
     if (GetParam() >= 4) execute("UPDATE verifications SET vf = 5");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When there is no room: writes fail and say so, reads go on, and nothing is half there.
+// With no room left, writes fail and report it, reads go on, and nothing is half-written.
 #include "store_bench.hpp"
 #include "tests/unit/file_size_limit.hpp"
 
@@ -10,7 +10,7 @@ class FullStoreTest : public test::StoreTest {
   protected:
     static constexpr StoreLimits small{200 * 1024};
 
-    // Leases, one batch each, until one is refused.
+    // Adds attachments, one batch each, until one is refused.
     static Error fill(Store& store, DesiredState& expected) {
         for (std::uint32_t i = 0; i < 100'000; ++i) {
             Batch batch;

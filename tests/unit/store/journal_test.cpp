@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations with their journal: what recovery finds after a crash. Verifications.
+// Operations with their journal: what recovery finds after a crash. Also verifications.
 #include "api/types/json.hpp"
 #include "store_bench.hpp"
 
@@ -44,7 +44,7 @@ std::vector<Step> all_steps() {
     observed.vlan = Vlan{};
     auto const address = IpAddress::parse("192.168.100.2").value();
     MacAddress const mac{{2, 0, 0, 0, 0, 1}};
-    LegId const leg{pf, 100};
+    InterfaceId const interface{pf, 100};
     VfId const vf{pf, 2};
     PciAddress const pci{0, 1, 0x10, 4};
     return {SetNumVfs{pf, 7},
@@ -53,12 +53,12 @@ std::vector<Step> all_steps() {
             BindVfs{pf, {2}, {}},
             ResetVf{vf},
             SetLink{{pf, {}}, true, 9000},
-            AddVlanLeg{leg},
-            RemoveVlanLeg{leg},
-            AddAddress{leg, address},
-            RemoveAddress{leg, address},
-            AddPeer{leg, address, mac, address},
-            RemovePeer{leg, address},
+            AddVlanInterface{interface},
+            RemoveVlanInterface{interface},
+            AddAddress{interface, address},
+            RemoveAddress{interface, address},
+            AddPeer{interface, address, mac, address},
+            RemovePeer{interface, address},
             AddRdmaLink{pf},
             RemoveRdmaLink{pf},
             AddSoftRdmaLink{{"rxe0", SoftRdmaType::rxe, "bond0"}},
@@ -96,7 +96,7 @@ TEST_F(JournalTest, EveryStepComesBackWithItsUndo) {
 
 TEST_F(JournalTest, UnfinishedOperationsComeInTheOrderTheyWereAccepted) {
     auto store = open();
-    // The clock may be set back; the order is that of the first saving.
+    // The clock may be set back; the order is that of the first save.
     ASSERT_TRUE(store.commit(saving({operation("c", OperationState::queued, 3000),
                                      operation("a", OperationState::running, 1000)})));
     ASSERT_TRUE(store.commit(saving({operation("b", OperationState::queued, 2000),
@@ -201,7 +201,7 @@ TEST_F(JournalTest, HundredVerificationsAreKeptForEachAttachment) {
     EXPECT_TRUE(store.verifications("00000003").value().empty());
 }
 
-TEST_F(JournalTest, TwoHundredVerificationsAreKeptForEachVfWhateverLeaseItHad) {
+TEST_F(JournalTest, TwoHundredVerificationsAreKeptForEachVfWhateverAttachmentItHad) {
     auto store = open();
     Batch batch;
     for (int i = 0; i < 203; ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files are a store, whose it is, and what is said about those that are not.
+// Which files are a store, who owns it, and the errors for files that are not.
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -12,7 +12,7 @@ namespace {
 
 class OpeningTest : public test::StoreTest {
   protected:
-    // A closed store with a lease in it.
+    // Makes a closed store with an attachment in it.
     void make() const {
         auto store = open();
         Batch batch;
@@ -98,15 +98,15 @@ TEST_F(OpeningTest, ADatabaseOfAnotherProgramIsLeftAlone) {
 
 TEST_F(OpeningTest, AFormFromTheFutureIsRefusedUntilTheNewerVfmgrdIsBack) {
     make();
-    execute("PRAGMA user_version = 10; CREATE TABLE future (a)");
+    execute("PRAGMA user_version = 11; CREATE TABLE future (a)");
     auto const before = bytes();
     auto const error = refusal_to_open();
     test::expect_unavailable(error, path());
-    EXPECT_NE(error.detail.find("has form 10; this vfmgrd knows up to 9"), std::string::npos)
+    EXPECT_NE(error.detail.find("has form 11; this vfmgrd knows up to 10"), std::string::npos)
         << error.detail;
     EXPECT_EQ(error.remedy, "install the vfmgrd that wrote it, or a newer one");
     EXPECT_TRUE(bytes() == before);
-    execute("PRAGMA user_version = 9");
+    execute("PRAGMA user_version = 10");
     EXPECT_EQ(open().load().value().attachments.at("00000001"), test::attachment(1));
 }
 
@@ -127,8 +127,8 @@ TEST_F(OpeningTest, ATruncatedFileIsNoticed) {
     test::expect_unavailable(refusal_to_open(), path());
 }
 
-// Another process, because the lock is one between processes. It dies as by a power cut, and what
-// it was told to be durable is there.
+// Another process, because the lock is between processes. It dies as by a power cut, and what was
+// reported to it as durable is there.
 TEST_F(OpeningTest, HasOneOwnerWhoseWritesSurviveItsDeath) {
     std::array<int, 2> pipe{};
     ASSERT_EQ(::pipe(pipe.data()), 0);
@@ -154,8 +154,8 @@ TEST_F(OpeningTest, HasOneOwnerWhoseWritesSurviveItsDeath) {
     EXPECT_EQ(open().load().value().attachments.at("00000001"), test::attachment(1));
 }
 
-// What a row can't be read as is named: nothing is skipped, because a lease that is not seen would
-// be lent twice.
+// The error names a row that can't be parsed: none is skipped, because an attachment missed here
+// would be attached twice.
 TEST_F(OpeningTest, ARowThatCannotBeReadIsNamed) {
     struct Row {
         char const *sql, *named;

@@ -40,7 +40,7 @@ TEST_F(RecordsTest, TokensAreReplacedAndErasedById) {
 
 TEST_F(RecordsTest, AuditIsListedNewestFirst) {
     std::vector<AuditEntry> entries;
-    // The clock may be set back; the order is that of what happened.
+    // The clock may be set back; the order is that of the events.
     for (auto const time_ms : {3000, 1000, 2000})
         entries.push_back({at(time_ms), "uid:0", "5d41", "POST /v1/attachments",
                            std::string("a\0b", 3), "accepted"});
@@ -61,12 +61,12 @@ Batch saving_events(std::vector<HistoryEvent> events) {
 }
 
 TEST_F(RecordsTest, EventsOfAVfAreThoseOfItsPfToo) {
-    auto of_lease = test::event(3, 1);
-    of_lease.attachment = "00000001";
-    of_lease.because_of = 1;
-    of_lease.certificate =
+    auto of_attachment = test::event(3, 1);
+    of_attachment.attachment = "00000001";
+    of_attachment.because_of = 1;
+    of_attachment.certificate =
         Certificate{{test::pf, 1}, {0, 1, 0x10, 1}, "00000001", "vm1", {}, {}, {}};
-    std::vector const all{test::event(1, 1), test::event(2, {}), of_lease, test::event(4, 2)};
+    std::vector const all{test::event(1, 1), test::event(2, {}), of_attachment, test::event(4, 2)};
     {
         auto store = open();
         EXPECT_EQ(store.last_event().value(), 0U);
@@ -90,35 +90,35 @@ TEST_F(RecordsTest, TheLatestEventsOfEachVfAreKept) {
     EXPECT_EQ(store.events({test::pf, 2}).value().size(), 2U) << "of no other VF";
 }
 
-HistoryEvent end_of_lease(std::uint64_t number, std::string lease) {
+HistoryEvent end_of_attachment(std::uint64_t number, std::string attachment) {
     auto event = test::event(number, 1);
     event.kind = EventKind::returned;
-    event.attachment = std::move(lease);
+    event.attachment = std::move(attachment);
     return event;
 }
 
-TEST_F(RecordsTest, EventsOfALeaseAreThoseOfNoOther) {
+TEST_F(RecordsTest, EventsOfAnAttachmentAreThoseOfNoOther) {
     auto store = open();
-    auto of_lease = test::event(1, 1);
-    of_lease.attachment = "00000001";
-    std::vector const all{of_lease, test::event(2, 1), end_of_lease(3, "00000002"),
-                          end_of_lease(4, "00000001")};
+    auto of_attachment = test::event(1, 1);
+    of_attachment.attachment = "00000001";
+    std::vector const all{of_attachment, test::event(2, 1), end_of_attachment(3, "00000002"),
+                          end_of_attachment(4, "00000001")};
     ASSERT_TRUE(store.commit(saving_events(all)));
     EXPECT_EQ(store.events("00000001").value(), (std::vector{all[3], all[0]}));
     EXPECT_TRUE(store.events("00000003").value().empty());
 }
 
-// They hold the certificates: only later ends of leases push them out.
-TEST_F(RecordsTest, EndsOfLeasesAreKeptApartFromOtherEvents) {
+// They hold the certificates: only later ends of attachments displace them.
+TEST_F(RecordsTest, EndsOfAttachmentsAreKeptApartFromOtherEvents) {
     auto store = open();
-    std::vector<HistoryEvent> many{end_of_lease(1, "00000001")};
+    std::vector<HistoryEvent> many{end_of_attachment(1, "00000001")};
     for (std::uint64_t number = 2; number <= 1010; ++number) many.push_back(test::event(number, 1));
     ASSERT_TRUE(store.commit(saving_events(many)));
     EXPECT_EQ(store.events("00000001").value(), (std::vector{many[0]}));
     EXPECT_EQ(store.events({test::pf, 1}).value().back(), many[0]) << "and in the history";
     many.clear();
     for (std::uint64_t number = 1011; number <= 2010; ++number)
-        many.push_back(end_of_lease(number, "00000002"));
+        many.push_back(end_of_attachment(number, "00000002"));
     ASSERT_TRUE(store.commit(saving_events(many)));
     EXPECT_TRUE(store.events("00000001").value().empty());
     EXPECT_EQ(store.events({test::pf, 1}).value().size(), 2000U);
@@ -161,7 +161,7 @@ TEST_F(RecordsTest, PruningForgetsWhatIsOlderThan30Days) {
                              test::operation("kept", OperationState::failed, kept_ms)};
     batch.save_records = {{"old", test::record(1, ResetVf{{test::pf, 1}})},
                           {"running", test::record(1, ResetVf{{test::pf, 1}})}};
-    batch.save_verifications = {test::run_on_vf("of a lease", "00000001", old_ms),
+    batch.save_verifications = {test::run_on_vf("of an attachment", "00000001", old_ms),
                                 test::run_on_vf("of none", "00000002", old_ms),
                                 test::run_on_vf("of none, kept", "00000002", kept_ms)};
     ASSERT_TRUE(store.commit(batch));
@@ -179,7 +179,7 @@ TEST_F(RecordsTest, PruningForgetsWhatIsOlderThan30Days) {
     auto const unfinished = store.unfinished().value();
     ASSERT_EQ(unfinished.size(), 1U) << "what runs is never forgotten";
     EXPECT_EQ(unfinished[0].records.size(), 1U);
-    EXPECT_EQ(store.verifications("00000001").value().size(), 1U) << "of a lease that is";
+    EXPECT_EQ(store.verifications("00000001").value().size(), 1U) << "of an attachment that is";
     ASSERT_EQ(store.verifications("00000002").value().size(), 1U);
     EXPECT_EQ(store.verifications("00000002").value()[0].run, "of none, kept");
     EXPECT_EQ(store.verifications(VfId{test::pf, 1}).value().size(), 2U) << "and of its VF";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store at its own limit: what was remembered makes room for what happens now, and what ends
-// something finds room that nothing else may take.
+// A store at its own limit: history makes room for what happens now, and what ends something finds
+// room that nothing else may take.
 #include <sqlite3.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ Batch remembering(std::uint64_t number) {
     return batch;
 }
 
-// Tokens are nobody's to forget.
+// Tokens are never pruned.
 std::size_t fill_for_good(Store& store) {
     std::size_t saved = 0;
     while (store.save_token({fmt::format("{:08x}", saved),
@@ -86,7 +86,7 @@ TEST_F(RoomTest, WhatEndsAnAttachmentHasAReserve) {
     attached.save_attachments = {test::attachment(1)};
     ASSERT_TRUE(store.commit(attached));
     EXPECT_GT(fill_for_good(store), 100U);
-    int begun = 0;  // in pages that have room left
+    int begun = 0;  // in pages with room left
     while (begun < 100 &&
            store.commit(beginning(fmt::format("attach{}", begun), OperationKind::attach)))
         ++begun;
@@ -105,8 +105,8 @@ TEST_F(RoomTest, WhatEndsAnAttachmentHasAReserve) {
     EXPECT_TRUE(store.commit(beginning("attach", OperationKind::attach))) << "by itself";
 }
 
-// A disk that is full: SQLite's writes beyond `bytes` of a file fail with ENOSPC. With RLIMIT_FSIZE
-// they fail with EFBIG, which SQLite takes for a broken disk.
+// A full disk: SQLite's writes beyond `bytes` of a file fail with ENOSPC. With RLIMIT_FSIZE they
+// fail with EFBIG, which SQLite takes for a broken disk.
 class FullDisk {
   public:
     explicit FullDisk(std::uint64_t bytes) {
@@ -132,13 +132,13 @@ class FullDisk {
     }
 };
 
-// A file system that others fill: forgetting history would not empty it. The store has so much
-// history here that it would forget some if its own limit were the reason.
+// A file system that others fill: pruning history would not empty it. The store has so much history
+// here that it would prune some if its own limit were the reason.
 TEST_F(RoomTest, AFullDiskCostsNoHistory) {
     constexpr StoreLimits limits{4 * 1024 * 1024};
     constexpr std::uint32_t each = 50;
     auto const first = fmt::format("{:032x}", 1);
-    std::uint32_t most = 1;  // operations that such a store has room for
+    std::uint32_t most = 1;  // the number of operations that such a store has room for
     {
         auto full = open(limits);
         for (; full.commit(ended(most, each)) && full.operation(first).value(); most += each)
@@ -150,7 +150,7 @@ TEST_F(RoomTest, AFullDiskCostsNoHistory) {
 
     auto store = open(limits);
     {
-        // Room for the eighth that is forgotten at a time, and not for what comes.
+        // Room for the eighth that is pruned at a time, and not for new records.
         FullDisk const disk(file_bytes() / 5);
         auto const refused = store.commit(ended(kept + 1, kept / 9 * 2));
         ASSERT_FALSE(refused);
@@ -181,7 +181,7 @@ TEST_F(RoomTest, AnEntryOfTheAuditIsCut) {
     EXPECT_EQ(kept.subject, std::string(255, 's') + "…");
 }
 
-// Whoever is refused again and again pushes out other refusals, and nothing that was done.
+// A client refused again and again displaces other refusals, but no record of what was done.
 TEST_F(RoomTest, TheAuditHasALimitForWhatWasDoneAndForWhatWasRefused) {
     auto store = open();
     AuditEntry const done{test::at(1), "uid:0", "5d41", "POST /v1/attachments", "", "202"};

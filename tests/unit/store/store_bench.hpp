@@ -51,7 +51,7 @@ inline Attachment attachment(std::uint32_t number) {
     value.vf = {pf, static_cast<std::uint16_t>(number % 7)};
     value.vf_pci = {0, 1, 0x10, 0};
     value.vm_uuid = "11111111-1111-1111-1111-111111111111";
-    value.vm_name = "vm1";
+    value.vm = "vm1";
     value.settings.mac = MacAddress{{2, 0, 0, 0, 0, 1}};
     value.baseline.mac = MacAddress{};  // as a driver reports it
     value.address = IpAddress::parse("192.168.100.2").value();
@@ -105,10 +105,10 @@ inline JournalRecord record(std::uint32_t seq, Step step, std::vector<Step> undo
     return {seq, std::move(step), std::move(undo), StepState::intended};
 }
 
-inline Verification verification(std::string run, std::string lease, std::int64_t started_ms) {
+inline Verification verification(std::string run, std::string attachment, std::int64_t started_ms) {
     Verification value;
     value.run = std::move(run);
-    value.attachment = std::move(lease);
+    value.attachment = std::move(attachment);
     value.verdict = Verdict::pass;
     value.path = TestPath::internal_switch;
     TestResult ping;
@@ -129,10 +129,10 @@ inline HistoryEvent event(std::uint64_t number, std::optional<std::uint16_t> vf)
     return value;
 }
 
-// On VF 1 of `pf`.
-inline std::pair<VfId, Verification> run_on_vf(std::string run, std::string lease,
+// A run on VF 1 of `pf`.
+inline std::pair<VfId, Verification> run_on_vf(std::string run, std::string attachment,
                                                std::int64_t started_ms) {
-    return {{pf, 1}, verification(std::move(run), std::move(lease), started_ms)};
+    return {{pf, 1}, verification(std::move(run), std::move(attachment), started_ms)};
 }
 
 class StoreTest : public testing::Test {
@@ -140,7 +140,7 @@ class StoreTest : public testing::Test {
     [[nodiscard]] std::string path() const { return folder_ / "vfmgr.db"; }
     [[nodiscard]] Store open(StoreLimits const& limits = {}) const {
         auto store = Store::open(path(), limits);
-        // Without a store a test has nothing to say; gtest reports the exception as a failure.
+        // Without a store a test can't run; gtest reports the exception as a failure.
         if (!store) throw std::runtime_error(store.error().detail);
         return std::move(*store);
     }
@@ -148,7 +148,7 @@ class StoreTest : public testing::Test {
         auto const store = Store::open(path());
         return store ? Error{Problem::internal, "it was opened", {}} : store.error();
     }
-    // Behind the store's back, while it is closed.
+    // Runs without the store's knowledge, while it is closed.
     void execute(std::string const& sql) const {
         SQLite::Database database(path(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
         database.exec(sql);
@@ -164,7 +164,7 @@ class StoreTest : public testing::Test {
     std::filesystem::path const folder_ = temporary_.path();
 };
 
-// What every Error of a store is: unavailable, with its file, and what to do.
+// Every Error of a store has: unavailable, its file, and what to do.
 inline void expect_unavailable(Error const& error, std::string const& path) {
     EXPECT_EQ(error.problem, Problem::unavailable) << error.detail;
     EXPECT_NE(error.detail.find(path), std::string::npos) << error.detail;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both ends over the loopback device, over UDP: there is no RDMA device where unit tests run. What
-// is lost, doubled and out of order is so on purpose, by a sender of the test's own.
+// Both ends over the loopback device, over UDP: there is no RDMA device where unit tests run. Lost,
+// duplicate and reordered packets come on purpose from a sender of the test's own.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -11,12 +11,12 @@
 
 #include "api/types/event.hpp"
 #include "api/types/json.hpp"
-#include "guest-tools/stock/tcp_stream.hpp"
+#include "guest-tools/interop/tcp_stream.hpp"
 #include "guest-tools/stream/control.hpp"
 #include "guest-tools/stream/receive.hpp"
 #include "guest-tools/stream/send.hpp"
-#include "guest-tools/stream/udp_sink.hpp"
-#include "guest-tools/stream/udp_source.hpp"
+#include "guest-tools/stream/udp_receiver.hpp"
+#include "guest-tools/stream/udp_sender.hpp"
 #include "guest-tools/verify/socket_address.hpp"
 
 namespace vfmgr::stream {
@@ -34,13 +34,13 @@ std::string text(auto const& value) {
     return to_json_text(nlohmann::json(value));
 }
 
-// receive() in a thread of its own, until it ends by itself or is stopped.
+// Runs receive() in a thread of its own, until it ends by itself or is stopped.
 class Receiver {
   public:
-    explicit Receiver(ReceiveWish wish = {}) : wish_(std::move(wish)) {
-        wish_.local = loopback;
-        wish_.port = 0;
-        if (!wish_.time) wish_.time = 60s;
+    explicit Receiver(ReceiveOptions wish = {}) : options_(std::move(wish)) {
+        options_.local = loopback;
+        options_.port = 0;
+        if (!options_.time) options_.time = 60s;
         result_ = std::async(std::launch::async, [this] {
             ReceiveEvents events;
             events.ready = [this](std::uint16_t at) { ready_.set_value(at); };
@@ -50,7 +50,7 @@ class Receiver {
             };
             events.refused = [this](Error const& error) { refused.push_back(error); };
             events.second = [this](Interval const& one) { seconds.push_back(one); };
-            return receive(wish_, events, stop.get());
+            return receive(options_, events, stop.get());
         });
         port = ready_.get_future().get();
     }
@@ -62,19 +62,19 @@ class Receiver {
 
     FileDescriptor const stop = make_event().value();
     std::uint16_t port = 0;
-    // To be looked at behind result().
+    // Valid to read after result().
     std::optional<Opening> begun;
     std::vector<Error> refused;
     std::vector<Interval> seconds;
 
   private:
-    ReceiveWish wish_;
+    ReceiveOptions options_;
     std::promise<std::uint16_t> ready_;
     std::future<Result<Summary>> result_;
 };
 
-SendWish wish_for(Receiver const& receiver) {
-    SendWish wish;
+SendOptions spec_for(Receiver const& receiver) {
+    SendOptions wish;
     wish.to = loopback;
     wish.port = receiver.port;
     wish.packet_bytes = 256;
@@ -83,10 +83,10 @@ SendWish wish_for(Receiver const& receiver) {
     return wish;
 }
 
-// A sender that sends what it is told to.
+// A sender that sends the given packets.
 struct OwnSender {
     Control control;
-    UdpSink sink;
+    UdpSender sender;
     std::uint16_t port;
     Ending ending{};
 
@@ -95,26 +95,26 @@ struct OwnSender {
         Opening opening;
         opening.run = "00000000000004d2";
         opening.packet_bytes = 128;
-        EXPECT_TRUE(control.say(text(opening), soon()));
+        EXPECT_TRUE(control.send(text(opening), soon()));
         auto const port =
             *read_acceptance(control.line(soon(), -1).value(), Over::udp).value().udp_port;
-        auto sink = UdpSink::open({loopback, loopback, 128, 1, 1234}).value();
-        EXPECT_TRUE(sink.aim(port));
-        return {std::move(control), std::move(sink), port};
+        auto sender = UdpSender::open({loopback, loopback, 128, 1, 1234}).value();
+        EXPECT_TRUE(sender.aim(port));
+        return {std::move(control), std::move(sender), port};
     }
     void send(std::uint64_t from, std::uint64_t to) {
-        for (; from < to; ++from) EXPECT_TRUE(sink.send(from, 1));
+        for (; from < to; ++from) EXPECT_TRUE(sender.send(from, 1));
     }
     Summary end(std::uint64_t packets) {
         ending.packets = packets;
-        EXPECT_TRUE(control.say(text(ending), soon()));
+        EXPECT_TRUE(control.send(text(ending), soon()));
         return read_summary(control.line(soon(), -1).value()).value();
     }
 };
 
 TEST(StreamLoopback, LosesNothingAndBothEndsSayTheSame) {
     Receiver receiver;
-    auto const sent = send(wish_for(receiver), {}, -1);
+    auto const sent = send(spec_for(receiver), {}, -1);
     auto const received = receiver.result();
     ASSERT_TRUE(sent) << sent.error().detail;
     ASSERT_TRUE(received) << received.error().detail;
@@ -126,7 +126,7 @@ TEST(StreamLoopback, LosesNothingAndBothEndsSayTheSame) {
     EXPECT_EQ(sent->sent->lateness.chunks, 63U);
     EXPECT_EQ(sent->bytes(), 256'000U);
     EXPECT_EQ(sent->socket_lost, 0U);
-    // The last chunk's turn is 992 packets after the first: never faster than the rate.
+    // The last chunk is due 992 packets after the first: never faster than the rate.
     EXPECT_GE(sent->sent->microseconds, 49'600U);
     EXPECT_EQ(receiver.begun->packet_bytes, 256U);
     EXPECT_TRUE(receiver.refused.empty());
@@ -135,11 +135,11 @@ TEST(StreamLoopback, LosesNothingAndBothEndsSayTheSame) {
 TEST(StreamLoopback, InjectedLossIsReportedExactly) {
     Receiver receiver;
     auto sender = OwnSender::begin(receiver);
-    sender.send(1, 20);  // not the first
+    sender.send(1, 20);  // without the first
     sender.send(21, 22);
     sender.send(20, 21);  // swapped
     sender.send(22, 100);
-    sender.send(30, 32);    // again
+    sender.send(30, 32);    // duplicates
     sender.send(105, 997);  // without 100 to 104, and without the last three
     auto const told = sender.end(1000);
     auto const counted = receiver.result().value();
@@ -154,12 +154,12 @@ TEST(StreamLoopback, InjectedLossIsReportedExactly) {
     EXPECT_FALSE(counted.nothing_lost());
 }
 
-// The ending goes by TCP, and may be faster than what was sent before it.
+// The end message goes by TCP, and may overtake packets sent before it.
 TEST(StreamLoopback, WhatIsOnItsWayWhenTheSenderEndsIsAwaited) {
     Receiver receiver;
     auto sender = OwnSender::begin(receiver);
     sender.ending.packets = 10;
-    ASSERT_TRUE(sender.control.say(text(sender.ending), soon()));
+    ASSERT_TRUE(sender.control.send(text(sender.ending), soon()));
     std::array const answer{sender.control.fd()};
     EXPECT_EQ(await_readable(answer, Steady::now() + 20ms), Readiness::deadline_passed);
     sender.send(0, 10);
@@ -172,7 +172,7 @@ TEST(StreamLoopback, WhatIsNotOfTheRunIsForeign) {
     Receiver receiver;
     auto sender = OwnSender::begin(receiver);
     for (auto const& [bytes, run] : {std::pair{128U, 1235U}, {127U, 1234U}, {900U, 1234U}}) {
-        auto stranger = UdpSink::open({loopback, loopback, bytes, 1, run}).value();
+        auto stranger = UdpSender::open({loopback, loopback, bytes, 1, run}).value();
         ASSERT_TRUE(stranger.aim(sender.port));
         ASSERT_TRUE(stranger.send(2, 1));
     }
@@ -200,10 +200,10 @@ TEST(StreamLoopback, ASenderThatDiesLeavesWhatCame) {
 }
 
 TEST(StreamLoopback, AReceiverThatEndsTellsTheSenderWhatCame) {
-    ReceiveWish wish;
+    ReceiveOptions wish;
     wish.time = 1500ms;
     Receiver receiver(wish);
-    auto endless = wish_for(receiver);
+    auto endless = spec_for(receiver);
     endless.packets.reset();
     endless.time = 60s;
     auto const sent = send(endless, {}, -1);
@@ -213,17 +213,17 @@ TEST(StreamLoopback, AReceiverThatEndsTellsTheSenderWhatCame) {
     EXPECT_EQ(sent->end, End::time_over);
     EXPECT_EQ(sent->lost, std::nullopt);
     EXPECT_GT(sent->received, 0U);
-    ASSERT_EQ(receiver.seconds.size(), 2U);  // and what is left
+    ASSERT_EQ(receiver.seconds.size(), 2U);  // and the remainder
     EXPECT_GT(receiver.seconds[0].packets, 0U);
     EXPECT_EQ(receiver.seconds[0].packets + receiver.seconds[1].packets, received.received);
-    // Not twice the rate: more can't be said, since the receiver's clock begins after the sender's.
+    // Not twice the rate: no tighter bound, as the receiver's clock begins after the sender's.
     EXPECT_LE(receiver.seconds[0].packets, receiver.seconds[0].until_us / 50 + 10'000);
     EXPECT_EQ(receiver.seconds[0].bytes, receiver.seconds[0].packets * 256);
 }
 
 TEST(StreamLoopback, AStoppedSenderIsCountedExactly) {
     Receiver receiver;
-    auto endless = wish_for(receiver);
+    auto endless = spec_for(receiver);
     endless.packets.reset();
     endless.time = 60s;
     auto const stop = make_event().value();
@@ -241,7 +241,7 @@ TEST(StreamLoopback, AStoppedReceiverThatWaitsSaysSo) {
 }
 
 TEST(StreamLoopback, NoSenderInTime) {
-    ReceiveWish wish;
+    ReceiveOptions wish;
     wish.time = 10ms;
     Receiver receiver(wish);
     auto const none = receiver.result();
@@ -253,17 +253,17 @@ TEST(StreamLoopback, OneOfAnotherVersionIsRefusedAndTheNextIsWaitedFor) {
     Receiver receiver;
     {
         auto control = connect_to({loopback, receiver.port, {}}, soon(), -1).value();
-        ASSERT_TRUE(control.say(R"({"version":2,"lanes":4})", soon()));
+        ASSERT_TRUE(control.send(R"({"version":2,"lanes":4})", soon()));
         auto const refused = read_acceptance(control.line(soon(), -1).value(), Over::udp);
         EXPECT_EQ(refused.error().problem, Problem::unsupported);
         auto scanner = connect_to({loopback, receiver.port, {}}, soon(), -1).value();
-        ASSERT_TRUE(scanner.say("GET / HTTP/1.1", soon()));
+        ASSERT_TRUE(scanner.send("GET / HTTP/1.1", soon()));
         ASSERT_TRUE(scanner.line(soon(), -1));
         auto flood = connect_to({loopback, receiver.port, {}}, soon(), -1).value();
-        ASSERT_TRUE(flood.say(std::string(2 * line_bytes_max, 'a'), soon()));
+        ASSERT_TRUE(flood.send(std::string(2 * line_bytes_max, 'a'), soon()));
         ASSERT_TRUE(flood.line(soon(), -1));
     }
-    auto const sent = send(wish_for(receiver), {}, -1);
+    auto const sent = send(spec_for(receiver), {}, -1);
     ASSERT_TRUE(sent) << sent.error().detail;
     EXPECT_TRUE(sent->nothing_lost());
     ASSERT_TRUE(receiver.result());
@@ -274,7 +274,7 @@ TEST(StreamLoopback, OneOfAnotherVersionIsRefusedAndTheNextIsWaitedFor) {
 }
 
 TEST(StreamLoopback, AReceiverOfTheOtherKindSaysSoToTheSender) {
-    ReceiveWish wish;
+    ReceiveOptions wish;
     wish.over = Over::udp;
     Receiver receiver(wish);
     auto control = connect_to({loopback, receiver.port, {}}, soon(), -1).value();
@@ -283,16 +283,16 @@ TEST(StreamLoopback, AReceiverOfTheOtherKindSaysSoToTheSender) {
     opening.over = Over::ud;
     opening.packet_bytes = 1024;
     opening.pair = QueuePairEnd{"00000000000000000000ffff7f000001", 17, 5, 1024, 1};
-    ASSERT_TRUE(control.say(text(opening), soon()));
+    ASSERT_TRUE(control.send(text(opening), soon()));
     auto const refused = read_acceptance(control.line(soon(), -1).value(), Over::ud);
     EXPECT_EQ(refused.error().detail,
               "the receiver says: the receiver takes packets over udp, the sender sends over ud");
     EXPECT_EQ(refused.error().remedy, "give both ends the same --over");
 }
 
-// Before a sender comes, and not only when one has.
+// Before a sender comes, and not only when one has come.
 TEST(StreamLoopback, WhereThereIsNoRdmaAReceiverOverItDoesNotBegin) {
-    ReceiveWish wish;
+    ReceiveOptions wish;
     wish.local = IpAddress::parse("192.0.2.1").value();
     wish.port = 0;
     wish.over = Over::ud;
@@ -300,16 +300,16 @@ TEST(StreamLoopback, WhereThereIsNoRdmaAReceiverOverItDoesNotBegin) {
 }
 
 TEST(StreamLoopback, ARingThatHoldsNoPacketIsToldToTheSender) {
-    ReceiveWish wish;
+    ReceiveOptions wish;
     wish.ring.bytes = 255;
     Receiver receiver(wish);
-    auto const refused = send(wish_for(receiver), {}, -1);
+    auto const refused = send(spec_for(receiver), {}, -1);
     EXPECT_EQ(refused.error().detail,
               "the receiver says: the receiver's ring of 255 bytes holds no packet of 256 bytes");
 }
 
 TEST(StreamLoopback, WhereNobodyListensTheCommandIsNamed) {
-    SendWish wish;
+    SendOptions wish;
     wish.to = loopback;
     wish.port = 1;
     auto const refused = send(wish, {}, -1);
@@ -323,10 +323,10 @@ TEST(StreamLoopback, WhereNobodyListensTheCommandIsNamed) {
 }
 
 TEST(StreamLoopback, APortThatIsTakenAndAnAddressThatIsNotHereAreNamed) {
-    auto const taken = stock::listen_tcp({loopback, 0, {}}).value();
-    ReceiveWish wish;
+    auto const taken = interop::listen_tcp({loopback, 0, {}}).value();
+    ReceiveOptions wish;
     wish.local = loopback;
-    wish.port = stock::port_of(taken);
+    wish.port = interop::port_of(taken);
     auto const refused = receive(wish, {}, -1);
     EXPECT_EQ(refused.error().causes.at(0).code, "EADDRINUSE");
     EXPECT_EQ(refused.error().remedy,
@@ -335,18 +335,18 @@ TEST(StreamLoopback, APortThatIsTakenAndAnAddressThatIsNotHereAreNamed) {
     auto const nowhere = receive(wish, {}, -1);
     EXPECT_EQ(nowhere.error().causes.at(0).code, "EADDRNOTAVAIL");
     EXPECT_EQ(nowhere.error().remedy, "name an address that a netdev here has: ip -brief address");
-    auto const first = UdpSource::open({loopback, 0, {1, 64, 1}}, HostRings()).value();
-    auto const second = UdpSource::open({loopback, first.port(), {1, 64, 1}}, HostRings());
+    auto const first = UdpReceiver::open({loopback, 0, {1, 64, 1}}, HostRings()).value();
+    auto const second = UdpReceiver::open({loopback, first.port(), {1, 64, 1}}, HostRings());
     EXPECT_EQ(second.error().causes.at(0).code, "EADDRINUSE");
     EXPECT_NE(second.error().remedy.find("ss -ulpn"), std::string::npos);
 }
 
-// What is too long for the loopback device itself: an MTU of 65536, and IPv6 headers.
+// Too long for the loopback device itself: an MTU of 65536, and IPv6 headers.
 TEST(StreamLoopback, PacketsBeyondThePathsMtuAreRefusedWithTheLongest) {
     auto const v6 = IpAddress::parse("::1").value();
-    if (!stock::listen_tcp({v6, 0, {}})) GTEST_SKIP() << "there is no IPv6 here";
-    EXPECT_TRUE(UdpSink::open({v6, v6, 65'488, 1, 1}));
-    auto const refused = UdpSink::open({v6, v6, 65'489, 1, 1});
+    if (!interop::listen_tcp({v6, 0, {}})) GTEST_SKIP() << "there is no IPv6 here";
+    EXPECT_TRUE(UdpSender::open({v6, v6, 65'488, 1, 1}));
+    auto const refused = UdpSender::open({v6, v6, 65'489, 1, 1});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::unsupported);
     EXPECT_EQ(refused.error().detail,
@@ -355,15 +355,15 @@ TEST(StreamLoopback, PacketsBeyondThePathsMtuAreRefusedWithTheLongest) {
     EXPECT_NE(refused.error().remedy.find("--packet-bytes 65488"), std::string::npos);
 }
 
-// Nobody reads, so the socket's buffer is full at some time: what it lost, and what it did not, are
+// No thread reads, so the socket's buffer fills up at some time: what it lost plus what it kept is
 // all that was sent.
 TEST(StreamLoopback, WhatTheSocketLosesIsToldExactly) {
     constexpr std::uint32_t bytes = 60'000;
     constexpr std::uint64_t count = 3000;
-    auto source = UdpSource::open({loopback, 0, {99, bytes, 4}}, HostRings()).value();
-    auto sink = UdpSink::open({loopback, loopback, bytes, 1, 99}).value();
-    ASSERT_TRUE(sink.aim(source.port()));
-    for (std::uint64_t i = 0; i < count; ++i) ASSERT_TRUE(sink.send(i, 1));
+    auto source = UdpReceiver::open({loopback, 0, {99, bytes, 4}}, HostRings()).value();
+    auto sender = UdpSender::open({loopback, loopback, bytes, 1, 99}).value();
+    ASSERT_TRUE(sender.aim(source.port()));
+    for (std::uint64_t i = 0; i < count; ++i) ASSERT_TRUE(sender.send(i, 1));
     Tally tally(99, bytes, Steady::now());
     while (source.take(tally).value() > 0) {
     }

@@ -25,7 +25,7 @@ TEST(Pacer, PacketsAreDueByTheRateOfPackets) {
 }
 
 TEST(Pacer, DoesNotDriftInAYear) {
-    // A packet takes 117 760.012… ns: rounded each time, a year would be off by minutes.
+    // A packet takes 117 760.012… ns: with rounding each time, a year would be off by minutes.
     Pacer const pacer(start, {1472 * 8, 99'999'989});
     constexpr std::uint64_t packets = 99'999'989ULL * 2678;
     EXPECT_EQ(pacer.due(packets), start + 1472s * 8 * 2678);
@@ -55,7 +55,7 @@ TEST(Pacer, AChunkIsLateWhenTheNextIsDue) {
     EXPECT_EQ(pacer.lateness(), (Lateness{3, 1, 16'000}));
     pacer.handed_over(48, 16, start + 65ms);
     EXPECT_EQ(pacer.lateness(), (Lateness{4, 2, 17'000}));
-    // The next are due when they were before: what was late shifted nothing.
+    // The next are due at the same times as before: late packets shifted nothing.
     EXPECT_EQ(pacer.due(64), start + 64ms);
     pacer.handed_over(64, 16, start + 65ms);
     EXPECT_EQ(pacer.lateness(), (Lateness{5, 2, 17'000}));

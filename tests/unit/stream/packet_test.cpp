@@ -39,7 +39,7 @@ TEST(Packet, APartOfItIsForeign) {
     auto const whole = packet(1472, 5);
     for (std::size_t const bytes : {24, 31, 32, 1471})
         EXPECT_EQ(packet_number(std::span(whole).first(bytes), run), std::nullopt) << bytes;
-    // As long as it was, and the end of the one before in this slot.
+    // The same length, and the end of the one before in this slot.
     auto stale = packet(1472, 5);
     number_packet(stale, run, 4);
     std::copy_n(whole.begin(), 736, stale.begin());

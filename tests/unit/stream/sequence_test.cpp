@@ -64,7 +64,7 @@ TEST(Sequence, TheWindowIsExactToItsEdge) {
     Sequence sequence;
     sequence.take(0);
     sequence.take(w + 1);
-    sequence.take(2);  // w below what is next: the oldest that can be told
+    sequence.take(2);  // w below the next number: the oldest one distinguishable
     EXPECT_EQ(sequence.counts(),
               (SequenceCounts{.received = 3, .missing = w - 1, .out_of_order = 1}));
     sequence.take(2);
@@ -76,7 +76,7 @@ TEST(Sequence, TheWindowIsExactToItsEdge) {
     EXPECT_EQ(sequence.lost_of(w + 2), w - 1);
 }
 
-// The places of a window ago are used again: neither taken for doubles nor for received.
+// Slots from a window ago are reused: they count neither as duplicates nor as received.
 TEST(Sequence, WhatWasAWindowAgoIsForgotten) {
     constexpr auto w = sequence_window;
     auto sequence = taken(range(0, w));
@@ -97,7 +97,7 @@ TEST(Sequence, CountsBeyond32Bits) {
     EXPECT_EQ(sequence.lost_of(far + 1), far - 1);
 }
 
-// Against a set, with any losses, doubles and swaps.
+// Compares with a set, for any losses, duplicates and swaps.
 TEST(Sequence, AgreesWithASet) {
     std::mt19937_64 random(1);
     for (int round = 0; round < 20; ++round) {
@@ -110,18 +110,18 @@ TEST(Sequence, AgreesWithASet) {
         for (std::size_t i = 0; i + 300 < came.size(); i += 7)
             std::swap(came[i], came[i + random() % 300]);
         std::set<std::uint64_t> unique;
-        SequenceCounts wanted;
+        SequenceCounts expected;
         for (auto const number : came) {
             bool const behind = !unique.empty() && number < *unique.rbegin();
             if (unique.insert(number).second)
-                wanted.out_of_order += behind ? 1 : 0;
+                expected.out_of_order += behind ? 1 : 0;
             else
-                ++wanted.duplicates;
+                ++expected.duplicates;
         }
-        wanted.received = unique.size();
-        wanted.missing = *unique.rbegin() + 1 - unique.size();
+        expected.received = unique.size();
+        expected.missing = *unique.rbegin() + 1 - unique.size();
         auto const sequence = taken(came);
-        EXPECT_EQ(sequence.counts(), wanted);
+        EXPECT_EQ(sequence.counts(), expected);
         EXPECT_EQ(sequence.lost_of(20'000), 20'000 - unique.size());
     }
 }

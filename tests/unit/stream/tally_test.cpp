@@ -53,13 +53,13 @@ TEST_F(TallyTest, SecondsAreDifferences) {
     for (std::uint64_t const number : {0, 1, 4, 4}) take(number);
     EXPECT_EQ(tally.interval(began + 1s, 10),
               (Interval{1'000'000, 1'000'000, 3, 192, 2, 0, 1, 0, 10}));
-    // The two that were missing come late, and one of another run.
+    // The two missing ones come late, and one of another run.
     for (std::uint64_t const number : {2, 3, 5}) take(number);
     take(6, ours + 1);
     EXPECT_EQ(tally.interval(began + 2500ms, 12),
               (Interval{2'500'000, 1'500'000, 3, 192, -2, 2, 0, 1, 2}));
     EXPECT_EQ(tally.interval(began + 3s, 12), (Interval{3'000'000, 500'000, 0, 0, 0, 0, 0, 0, 0}));
-    // What comes behind the last whole second has the time until it came.
+    // Packets after the last whole second get the time until they came.
     EXPECT_EQ(tally.rest(12), std::nullopt);
     take(6);
     tally.taken_at(began + 3200ms);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PCI addresses, MAC addresses and GUIDs: which texts are one, and which one.
+// PCI addresses, MAC addresses and GUIDs: which texts are valid, and which value they have.
 #include "api/types/guid.hpp"
 #include "api/types/json.hpp"
 #include "api/types/mac_address.hpp"

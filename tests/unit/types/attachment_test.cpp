@@ -9,7 +9,7 @@ namespace {
 using test::Refused;
 
 constexpr char const* least = R"({"vm": "vm1", "pf": "0000:01:00.0"})";
-constexpr char const* lent = R"({"vm": "vm1", "pf": "0000:01:00.0", "network": "train"})";
+constexpr char const* attached = R"({"vm": "vm1", "pf": "0000:01:00.0", "network": "train"})";
 
 class AttachmentSpecRefuses : public testing::TestWithParam<Refused> {};
 TEST_P(AttachmentSpecRefuses, AtItsPlace) {
@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "must be a whole number from 0 to 65535"},
         Refused{"vf_2_to_64", read_spec, least, R"({"vf": 18446744073709551616})", "/vf",
                 "must be a whole number from 0 to 65535"},
-        Refused{"address_nonsense", read_spec, lent, R"({"address": "192.168.100.2/24"})",
+        Refused{"address_nonsense", read_spec, attached, R"({"address": "192.168.100.2/24"})",
                 "/address", "'192.168.100.2/24' is not an IP address such as 192.168.100.2"},
         Refused{"address_without_network", read_spec, least, R"({"address": "192.168.100.2"})",
                 "/address", "requires a network that it belongs to"},
@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "/best_effort/0", "must be a string"},
         Refused{"persistence", read_spec, least, R"({"persistence": "auto_"})", "/persistence",
                 "must be one of auto, live, config"},
-        Refused{"verify", read_spec, lent, R"({"verify": true})", "/verify",
+        Refused{"verify", read_spec, attached, R"({"verify": true})", "/verify",
                 "must be one of none, background, required"},
         Refused{"timeout_4", read_spec, least, R"({"verify_timeout_seconds": 4})",
                 "/verify_timeout_seconds", seconds},
@@ -78,14 +78,14 @@ INSTANTIATE_TEST_SUITE_P(
                 "/verify_timeout_seconds", seconds},
         Refused{"every_without_network", read_spec, least, R"({"verify_every_seconds": 60})",
                 "/verify_every_seconds", needs_network},
-        Refused{"every_59", read_spec, lent, R"({"verify_every_seconds": 59})",
+        Refused{"every_59", read_spec, attached, R"({"verify_every_seconds": 59})",
                 "/verify_every_seconds", every},
-        Refused{"every_31_days", read_spec, lent, R"({"verify_every_seconds": 2678400})",
+        Refused{"every_31_days", read_spec, attached, R"({"verify_every_seconds": 2678400})",
                 "/verify_every_seconds", every}),
     test::name_of);
 
 TEST(AttachmentSpec, SurvivesItsJson) {
-    for (auto const* base : {least, lent})
+    for (auto const* base : {least, attached})
         for (auto const* patch :
              {"{}", R"({"vf": 0})", R"({"vf": 65535, "persistence": "live"})",
               R"({"settings": {"vlan": {"id": 0}, "trust": false}, "best_effort": ["trust"]})",
@@ -118,17 +118,17 @@ TEST(AttachmentSpec, NamesOfVmsHaveAtMost128Characters) {
     }
 }
 
-// What is read of the list is shorter than what was sent: a rule would count wrongly.
+// The parsed list is shorter than the one sent: a rule would count wrongly.
 TEST(AttachmentSpec, BestEffortIsJudgedOnlyWhenAllOfItWasRead) {
     auto const text = test::patched(least, R"({"best_effort": [5, "qos"]})");
     EXPECT_EQ(test::refusal_of<AttachmentSpec>(text).violations,
               (std::vector<Violation>{{"/best_effort/0", "must be a string"}}));
 }
 
-constexpr char const* lease = R"({"id": "3f9c2b1d",
+constexpr char const* attachment = R"({"id": "3f9c2b1d",
     "spec": {"vm": "vm1", "pf": "0000:01:00.0", "settings": {"trust": true}},
     "vf": {"pf": "0000:01:00.0", "index": 2}, "vf_pci": "0000:01:10.4",
-    "vm_uuid": "6f5b2f1e-6c0e-4f2a-9a55-0c3f0f0f7c11", "vm_name": "vm1",
+    "vm_uuid": "6f5b2f1e-6c0e-4f2a-9a55-0c3f0f0f7c11", "vm": "vm1",
     "settings": {"trust": true}, "baseline": {"mac": "00:00:00:00:00:00", "trust": false},
     "address": null, "live": true, "config": false, "state": "attached", "verification": null,
     "created_at": "2026-01-31T12:00:00.000Z"})";
@@ -137,41 +137,42 @@ class AttachmentRefuses : public testing::TestWithParam<Refused> {};
 TEST_P(AttachmentRefuses, AtItsPlace) {
     test::expect_refused(GetParam());
 }
-constexpr auto read_lease = &test::refusal_of<Attachment>;
+constexpr auto read_attachment = &test::refusal_of<Attachment>;
 constexpr char const* hex = "must be 8 hexadecimal digits";
 INSTANTIATE_TEST_SUITE_P(
-    Leases, AttachmentRefuses,
-    testing::Values(Refused{"id_empty", read_lease, lease, R"({"id": ""})", "/id", hex},
-                    Refused{"id_short", read_lease, lease, R"({"id": "3f9c2b1"})", "/id", hex},
-                    Refused{"id_long", read_lease, lease, R"({"id": "3f9c2b1d0"})", "/id", hex},
-                    Refused{"id_upper", read_lease, lease, R"({"id": "3F9C2B1D"})", "/id", hex},
-                    Refused{"id_nul", read_lease, lease, R"({"id": "3f9c2b1\u0000"})", "/id", hex},
-                    Refused{"wish", read_lease, lease, R"({"spec": {"vm": 1}})", "/spec/vm",
-                            "must be a string"},
-                    Refused{"vf_index", read_lease, lease, R"({"vf": {"index": 65536}})",
-                            "/vf/index", "must be a whole number from 0 to 65535"},
-                    Refused{"vf_unknown", read_lease, lease, R"({"vf": {"pci": "0000:01:10.4"}})",
-                            "/vf/pci", "is not known here"},
-                    Refused{"no_settings", read_lease, lease, R"({"settings": null})", "/settings",
-                            "is required"},
-                    Refused{"setting_unknown", read_lease, lease, R"({"baseline": {"rate": 1}})",
-                            "/baseline/rate", "is not known here"},
-                    Refused{"state", read_lease, lease, R"({"state": "lent"})", "/state",
-                            "must be one of attaching, attached, detaching"}),
+    Attachments, AttachmentRefuses,
+    testing::Values(
+        Refused{"id_empty", read_attachment, attachment, R"({"id": ""})", "/id", hex},
+        Refused{"id_short", read_attachment, attachment, R"({"id": "3f9c2b1"})", "/id", hex},
+        Refused{"id_long", read_attachment, attachment, R"({"id": "3f9c2b1d0"})", "/id", hex},
+        Refused{"id_upper", read_attachment, attachment, R"({"id": "3F9C2B1D"})", "/id", hex},
+        Refused{"id_nul", read_attachment, attachment, R"({"id": "3f9c2b1\u0000"})", "/id", hex},
+        Refused{"wish", read_attachment, attachment, R"({"spec": {"vm": 1}})", "/spec/vm",
+                "must be a string"},
+        Refused{"vf_index", read_attachment, attachment, R"({"vf": {"index": 65536}})", "/vf/index",
+                "must be a whole number from 0 to 65535"},
+        Refused{"vf_unknown", read_attachment, attachment, R"({"vf": {"pci": "0000:01:10.4"}})",
+                "/vf/pci", "is not known here"},
+        Refused{"no_settings", read_attachment, attachment, R"({"settings": null})", "/settings",
+                "is required"},
+        Refused{"setting_unknown", read_attachment, attachment, R"({"baseline": {"rate": 1}})",
+                "/baseline/rate", "is not known here"},
+        Refused{"state", read_attachment, attachment, R"({"state": "gone"})", "/state",
+                "must be one of attaching, attached, detaching"}),
     test::name_of);
 
 TEST(Attachment, SurvivesItsJsonWithWhatWasObserved) {
-    test::expect_survives<Attachment>(lease);
-    auto const value = from_json_text<Attachment>(lease).value();
+    test::expect_survives<Attachment>(attachment);
+    auto const value = from_json_text<Attachment>(attachment).value();
     EXPECT_TRUE(value.baseline.mac.value().zero()) << "observed: no rules of a wish";
     EXPECT_TRUE(nlohmann::json(value).at("address").is_null());
     EXPECT_FALSE(nlohmann::json(value).at("spec").contains("address"));
 }
 
-// An earlier vfmgr took it; a store that can't be read would be worse.
+// An earlier vfmgr accepted it; a store that can't be read would be worse.
 TEST(Attachment, KeepsTheWishThatItCameFrom) {
     test::expect_survives<Attachment>(
-        test::patched(lease, R"({"spec": {"vm": "a\u202eb", "network": "Lab"}})"));
+        test::patched(attachment, R"({"spec": {"vm": "a\u202eb", "network": "Lab"}})"));
 }
 
 TEST(Attachment, AliasIsTheOneThatVmsXmlHas) {

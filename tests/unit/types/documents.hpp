@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of JSON documents: which are refused, at which place and why; which are read, and survive
-// being written. For tests only.
+// Tables of JSON documents: which are refused, at which place and why; which are accepted, and
+// survive being written. For tests only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ Error refusal_of(std::string const& text) {
     return value ? Error{Problem::internal, "was accepted: " + text, {}} : value.error();
 }
 
-// `patch` (RFC 7396: null removes) is put on a base document, unless that is empty.
+// Applies `patch` (RFC 7396: null removes) to a base document, unless that is empty.
 inline std::string patched(char const* base, char const* patch) {
     if (std::string_view(base).empty()) return patch;
     auto document = nlohmann::json::parse(base);
@@ -41,7 +41,7 @@ struct Refused {
     char const* pointer;
     char const* detail;
 };
-// The name of a case, not its bytes.
+// Prints the name of a case, not its bytes.
 inline void PrintTo(Refused const& row, std::ostream* out) {
     *out << row.name;
 }
@@ -60,7 +60,7 @@ inline void expect_refused(Refused const& row) {
     EXPECT_EQ(error.detail, std::string(place) + " " + row.detail);
 }
 
-// Read, written and read again, it is the same value.
+// Parsed, written and parsed again, it is the same value.
 template <class T>
 void expect_survives(std::string const& text) {
     auto const value = from_json_text<T>(text);

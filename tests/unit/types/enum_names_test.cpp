@@ -14,7 +14,7 @@
 namespace vfmgr {
 namespace {
 
-// Every enumerator from the first to the last has one text, and the text leads back to it.
+// Every enumerator from the first to the last has one text, and the text maps back to it.
 template <class E>
 void expect_words(std::string_view words) {
     EXPECT_EQ(enum_choices<E>(), words);

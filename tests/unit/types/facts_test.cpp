@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is reported: null where nothing is known, and a fact stays what it was when read again.
+// Reported values: null where nothing is known, and a fact is unchanged after parsing it again.
 #include "api/types/operation.hpp"
 #include "api/types/pf_info.hpp"
 #include "api/types/verification.hpp"
@@ -15,7 +15,7 @@ constexpr char const* vf = R"({"index": 2, "pci": "0000:01:10.4", "driver": "vfi
 constexpr char const* vm = R"({"uuid": "u", "name": "vm1", "state": "shut_off", "persistent": true,
     "autostart": false, "start_id": null, "vsock_cid": null, "has_vsock": false,
     "free_pcie_ports": 0, "live": [], "config": [{"pci": "0000:01:10.4", "alias": null}],
-    "hostdev_pools": ["pool"]})";
+    "hostdev_networks": ["pool"]})";
 constexpr char const* pf = R"({"pci": "10000:01:00.0", "ifname": "", "driver": "igb",
     "vendor_name": "", "device_name": "", "link_layer": "infiniband", "mac": null, "total_vfs": 7,
     "num_vfs": 0, "mtu": 4294967295, "up": false, "carrier": false, "numa_node": -1,
@@ -85,8 +85,8 @@ INSTANTIATE_TEST_SUITE_P(
                       "/holders/0/pid", "must be a whole number from -2147483648 to 2147483647"},
         test::Refused{"vm_hostdev", read_vm, vm, R"({"live": [{"pci": "x", "alias": null}]})",
                       "/live/0/pci", "'x' is not a PCI address such as 0000:3b:00.2"},
-        test::Refused{"vm_pool", read_vm, vm, R"({"hostdev_pools": ["a", 1]})", "/hostdev_pools/1",
-                      "must be a string"},
+        test::Refused{"vm_pool", read_vm, vm, R"({"hostdev_networks": ["a", 1]})",
+                      "/hostdev_networks/1", "must be a string"},
         test::Refused{"pf_layer", read_pf, pf, R"({"link_layer": "IB"})", "/link_layer",
                       "must be one of ethernet, infiniband"},
         test::Refused{"operation_step", read_operation, operation,

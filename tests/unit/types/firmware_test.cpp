@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of a card's firmware: only the settings that vfmgr knows, with values that
-// mlxconfig could take.
+// Requests for a card's firmware: only the settings that vfmgr knows, with values that mlxconfig
+// could accept.
 #include "api/types/firmware.hpp"
 
 #include "documents.hpp"
@@ -48,12 +48,12 @@ TEST(FirmwareSettings, AreToldToPeopleAndToTheTool) {
 
 TEST(FirmwareSettings, AreComparedByMember) {
     FirmwareSettings const is{true, 8, PortType::eth, {}, {}};
-    FirmwareSettings const wanted{true, 16, {}, {}, false};
-    EXPECT_EQ(differing(wanted, is), (FirmwareSettings{{}, 16, {}, {}, false}));
-    EXPECT_EQ(only_named(is, wanted), (FirmwareSettings{true, 8, {}, {}, {}}));
-    EXPECT_EQ(overlay(is, wanted), (FirmwareSettings{true, 16, PortType::eth, {}, false}));
+    FirmwareSettings const expected{true, 16, {}, {}, false};
+    EXPECT_EQ(differing(expected, is), (FirmwareSettings{{}, 16, {}, {}, false}));
+    EXPECT_EQ(only_named(is, expected), (FirmwareSettings{true, 8, {}, {}, {}}));
+    EXPECT_EQ(overlay(is, expected), (FirmwareSettings{true, 16, PortType::eth, {}, false}));
     EXPECT_TRUE(empty(FirmwareSettings{}));
-    EXPECT_FALSE(empty(wanted));
+    EXPECT_FALSE(empty(expected));
 }
 
 }  // namespace

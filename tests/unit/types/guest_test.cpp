@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a guest sends is data with limits: each has a place where it is refused.
+// A guest's messages are data with limits: each is refused at a known place.
 #include "api/types/guest.hpp"
 #include "api/types/stream.hpp"
 #include "api/types/topology.hpp"
@@ -63,8 +63,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"nonce_nul", read_request, request, R"({"nonce": "\u0000"})", "/nonce", controls},
         Refused{"attachment_escape", read_request, request, R"({"attachment": "\u001b[2J"})",
                 "/attachment", controls},
-        Refused{"stream_kind", read_stream, stream, R"({"kind": "send"})", "/kind",
-                "must be one of one_sided, send_sink, send_echo, write_echo, ud_echo, cm_ping, "
+        Refused{"stream_kind", read_stream, stream, R"({"kind": "sends"})", "/kind",
+                "must be one of one_sided, send, send_echo, write_echo, ud_echo, cm_ping, "
                 "transfer, gpu_transfer"},
         Refused{"message_bytes_0", read_stream, stream, R"({"message_bytes": 0})", "/message_bytes",
                 "must be from 1 to 8388608"},
@@ -151,7 +151,7 @@ TEST(GuestMessages, SurviveTheirJson) {
                    "subsystem_vendor": 4136, "subsystem_device": 114}],
         "numa_node": null, "speed_gts": 32.0, "width": 16}}],
         "notes": ["no ATS"]})");
-    test::expect_survives<RunWish>(R"({"profile": "deep"})");
+    test::expect_survives<RunRequest>(R"({"profile": "deep"})");
     test::expect_survives<StreamOffer>(fmt::format(
         R"({{"stream": "s", "pairs": [{}], "memory": {}, "seconds": 60}})", end, region));
 }
@@ -162,7 +162,7 @@ TEST(GuestMessages, OfCmPingHaveAPortAndNoPairs) {
     test::expect_survives<StreamOffer>(
         R"({"stream": "s", "pairs": [], "memory": {"address": 0, "rkey": 0, "length": 0},
             "seconds": 60, "cm_port": 45671})");
-    // A vf-guest that does not know the member refuses it, and never asks for this kind.
+    // A vf-guest that does not know the member refuses it, and never requests this kind.
     EXPECT_FALSE(nlohmann::json(StreamOffer{}).contains("cm_port"));
 }
 
@@ -189,13 +189,13 @@ TEST(GuestMessages, OfTransfersNameADcTargetAndATransport) {
             R"({{"stream": "s", "pairs": [{}], "memory": {{"address": 0, "rkey": 0, "length": 0}},
                 "seconds": 60, "seed": 1, "transport": {}}})",
             end, said));
-    // A version that does not know them refuses them: they come to whoever asked for them.
+    // A version that does not know them refuses them: only a client that requests them gets them.
     EXPECT_FALSE(nlohmann::json(StreamRequest{}).contains("dct"));
     EXPECT_FALSE(nlohmann::json(StreamOffer{}).contains("transport"));
     EXPECT_FALSE(nlohmann::json(StreamOffer{}).contains("transport_reason"));
 }
 
-// Each limit: the last that fits, and the first that does not, with the place it is refused at.
+// Each limit: the last value that fits, and the first that does not, with the place of its refusal.
 TEST(GuestMessages, HaveLimits) {
     struct Row {
         char const *member, *pointer;
@@ -244,7 +244,7 @@ TEST(GuestMessages, HaveLimitedLists) {
     }
 }
 
-// What could not be read is not in the list: a rule would count wrongly.
+// An item that could not be parsed is not in the list: a rule would count wrongly.
 TEST(GuestMessages, RulesAreForWhatWasRead) {
     auto document = nlohmann::json::parse(report);
     document["tests"] = {5, {{"name", "\n"}, {"verdict", "pass"}, {"by", "host"}}};

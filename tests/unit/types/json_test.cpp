@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader and the writer that every type shares, over one type that has every kind of member.
+// The reader and the writer that all types share, over one type that has every kind of member.
 #include "api/types/json.hpp"
 
 #include "api/types/pci_address.hpp"
@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(
         test::Refused{"text_document", read_sample, "", R"("flag")", "", "must be an object"}),
     test::name_of);
 
-// merge_patch can't say null: it removes.
+// merge_patch can't set null: null removes.
 TEST(JsonReader, NullIsNoValueOfARequiredMember) {
     auto document = nlohmann::json::parse(base);
     for (auto const* key : {"flag", "text", "narrow", "ratio", "link", "pci", "at", "list"}) {
@@ -180,7 +180,7 @@ TEST(JsonReader, NullIsAFactsValueAndNoWish) {
     }
 }
 
-// Of é's, each of two bytes.
+// Texts of é's, each of two bytes.
 TEST(JsonReader, TextsHaveCharactersAndSteerNothing) {
     auto const violations_of = [](std::string const& text) {
         std::vector<Violation> violations;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tells PFs apart, and what only tells cards apart.
+// What distinguishes PFs, and what only distinguishes cards.
 #include "api/types/pf_identity.hpp"
 
 #include "documents.hpp"

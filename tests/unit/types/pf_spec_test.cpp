@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PfSpec and its networks: what no host could accept is refused when it is read.
+// PfSpec and its networks: what no host could accept is refused by the parser.
 #include <fmt/ranges.h>
 
 #include "api/types/pf_info.hpp"

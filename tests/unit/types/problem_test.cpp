@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems are what api/problems.md says, and survive their own JSON.
+// Problems match api/problems.md, and survive their own JSON.
 #include "api/types/problem.hpp"
 
 #include <gtest/gtest.h>

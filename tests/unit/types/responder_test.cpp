@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said to and of a served responder: each limit has a place where it is refused.
+// Messages to and about a served responder: each limit is refused at a known place.
 #include "api/types/responder.hpp"
 
 #include "documents.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts that are JSON, and the many that some parsers take for it.
+// Texts that are JSON, and the many that some parsers take for JSON.
 #include <gtest/gtest.h>
 
 #include "api/types/json.hpp"

@@ -14,7 +14,7 @@ namespace vfmgr::test {
 
 struct Written {
     std::string_view text;
-    std::string_view canonical;  // what to_string() makes of it
+    std::string_view canonical;  // the result of to_string()
 };
 
 template <class T>
@@ -33,7 +33,7 @@ void expect_refused(std::initializer_list<std::string_view> texts) {
     for (auto const text : texts) expect_refused<T>(text);
 }
 
-// What stands before or after a value makes it another text, never the same value.
+// Text before or after a value makes it another text, never the same value.
 template <class T>
 void expect_nothing_around(std::string const& text) {
     using namespace std::string_literals;

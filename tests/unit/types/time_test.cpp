@@ -84,7 +84,7 @@ TEST(Rfc3339, RefusesWhatIsNoInstant) {
         EXPECT_EQ(parse_rfc3339(text), std::nullopt) << text;
 }
 
-// What was read is written, stored and read again: an offset must not lead out of what is readable.
+// Parsed times are written, stored and parsed again: an offset must keep them readable.
 TEST(Rfc3339, OffsetsStayWithinWhatCanBeReadAgain) {
     EXPECT_EQ(parse_rfc3339("1970-01-01T00:00:00+00:01"), std::nullopt);
     EXPECT_EQ(parse_rfc3339("2200-12-31T23:59:59-00:01"), std::nullopt);

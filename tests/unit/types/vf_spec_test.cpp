@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be wished of a VF, and what a driver may report of it.
+// Settings that may be requested for a VF, and that a driver may report of it.
 #include "api/types/vf_spec.hpp"
 
 #include "documents.hpp"
@@ -71,7 +71,7 @@ TEST(VfSpec, SurvivesItsJson) {
     EXPECT_EQ(nlohmann::json(from_json_text<VfSpec>(all).value()), nlohmann::json::parse(all));
 }
 
-// No tag is a wish; no opinion is none.
+// VLAN 0 requests "no tag"; an absent VLAN requests nothing.
 TEST(VfSpec, VlanZeroIsNotAnAbsentVlan) {
     auto const untagged = from_json_text<VfSpec>(R"({"vlan": {"id": 0}})").value();
     EXPECT_EQ(untagged.vlan, Vlan{});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device in this process takes a queue pair's attributes as the kernel does: those that a
-// change of state needs, and no others (ib_modify_qp_is_ok(), qp_state_table).
+// The in-process device takes a queue pair's attributes as the kernel does: those that a change of
+// state needs, and no others (ib_modify_qp_is_ok(), qp_state_table).
 #include <gmock/gmock.h>
 
 #include "guest-tools/verify/handles.hpp"
@@ -33,10 +33,10 @@ struct FakeDevice : testing::Test {
         queue.reset(ibv_create_cq(context.get(), 16, nullptr, nullptr, 0));
     }
     [[nodiscard]] VerbsPair pair_of(ibv_qp_type type) const {
-        ibv_qp_init_attr wanted{};
-        wanted.send_cq = wanted.recv_cq = queue.get();
-        wanted.qp_type = type;
-        return VerbsPair(ibv_create_qp(domain.get(), &wanted));
+        ibv_qp_init_attr expected{};
+        expected.send_cq = expected.recv_cq = queue.get();
+        expected.qp_type = type;
+        return VerbsPair(ibv_create_qp(domain.get(), &expected));
     }
     static int change(VerbsPair const& pair, ibv_qp_state to, int mask) {
         ibv_qp_attr attributes{};
@@ -44,7 +44,7 @@ struct FakeDevice : testing::Test {
         attributes.port_num = 1;
         return ibv_modify_qp(pair.get(), &attributes, mask);
     }
-    // As far as that change, which is left to the caller.
+    // Goes up to that change, which is left to the caller.
     [[nodiscard]] VerbsPair before(Way const& way, std::size_t change_number) const {
         auto pair = pair_of(way.type);
         for (std::size_t n = 0; n < change_number; ++n)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many VMs at one responder, over a device in this process and datagrams on loopback.
+// Many VMs at one responder, over an in-process device and datagrams on loopback.
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <unistd.h>
@@ -85,7 +85,7 @@ struct Shares : testing::Test {
 struct Vm {
     SessionPermit permit;
     std::unique_ptr<GuestSession> guest;
-    std::size_t began = 0;  // as the how manieth
+    std::size_t began = 0;  // its number in the order
     std::string outcome;
 };
 
@@ -134,7 +134,7 @@ TEST_F(Shares, ThirtyTwoVmsVerifyAtOnceInTheOrderTheyCame) {
     }
 }
 
-// A report says which class of traffic it is about, as the queue pairs of both ends had it.
+// A report names its traffic class, as set on the queue pairs of both ends.
 TEST_F(Shares, AReportNamesTheDscpThatBothEndsSentWith) {
     auto const tested = [this](std::optional<std::uint8_t> of_network,
                                std::optional<std::uint8_t> of_guest) {
@@ -179,33 +179,33 @@ TEST_F(Shares, AVmWithManyVfsLeavesOthersTheirPlaces) {
     EXPECT_TRUE(answer && std::holds_alternative<SessionOffer>(*answer));
 }
 
-// The echo is a single place: one VM's latency test does not keep it from the next.
+// The echo has a single place: one VM's latency test does not keep it from the next.
 TEST_F(Shares, AnEchoThatIsNeverClosedGivesItsPlaceToTheNext) {
     limits.echo_seconds_max = 1;
     start();
     std::vector<std::unique_ptr<GuestSession>> guests;
     std::vector<std::string> sessions;
-    std::vector<StreamRequest> wishes;
+    std::vector<StreamRequest> configured;
     for (std::size_t i = 0; i < 2; ++i) {
         auto const permit = permit_of(i);
         guests.push_back(guest_of(permit));
         auto const offer =
             std::get<SessionOffer>(responder->open(permit, guests.back()->request()).value());
         sessions.push_back(offer.session);
-        wishes.push_back({StreamKind::write_echo,
-                          8,
-                          1,
-                          {guests.back()->request().guest},
-                          MemoryRegion{4096, 1, 8}});
+        configured.push_back({StreamKind::write_echo,
+                              8,
+                              1,
+                              {guests.back()->request().guest},
+                              MemoryRegion{4096, 1, 8}});
     }
-    auto const first = responder->open_stream(sessions[0], wishes[0]);
+    auto const first = responder->open_stream(sessions[0], configured[0]);
     ASSERT_TRUE(first) << first.error().detail;
     ASSERT_TRUE(std::holds_alternative<StreamOffer>(*first));
-    auto const turn = responder->open_stream(sessions[1], wishes[1]);
+    auto const turn = responder->open_stream(sessions[1], configured[1]);
     ASSERT_TRUE(turn && std::holds_alternative<Turn>(*turn));
     EXPECT_EQ(std::get<Turn>(*turn).position, 1U);
     auto const second = await_turn<StreamOffer>(
-        [&] { return responder->open_stream(sessions[1], wishes[1]); }, impatient());
+        [&] { return responder->open_stream(sessions[1], configured[1]); }, impatient());
     EXPECT_TRUE(second) << second.error().detail;
     for (auto const& session : sessions) responder->drop(session);
     guests.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both ends of a stream over a device in this process: which attributes their queue pairs and their
-// memory have.
+// Both ends of a stream over an in-process device: the attributes of their queue pairs and their
+// memory.
 #include <gmock/gmock.h>
 
 #include "guest-tools/verify/guest_stream.hpp"
@@ -72,9 +72,9 @@ TEST_F(Streams, WaitForAnAcknowledgementAsLongAsTheDeviceNeeds) {
     }
 }
 
-// The bus may write in any order what only a completion tells of.
+// The bus may reorder writes that only a completion announces.
 TEST_F(Streams, OfBandwidthRelaxTheOrderOfWrites) {
-    for (auto const kind : {StreamKind::one_sided, StreamKind::send_sink}) {
+    for (auto const kind : {StreamKind::one_sided, StreamKind::send}) {
         auto const stream = open(kind);
         ASSERT_TRUE(stream) << stream.error().detail;
         // The guest's messages and answers, then the host's.
@@ -82,7 +82,7 @@ TEST_F(Streams, OfBandwidthRelaxTheOrderOfWrites) {
     }
 }
 
-// There the last byte says that the others are there.
+// There the last byte announces that the others have arrived.
 TEST_F(Streams, ThatAreAnsweredKeepTheOrderOfWrites) {
     for (auto const kind : {StreamKind::write_echo, StreamKind::send_echo, StreamKind::ud_echo}) {
         auto const stream = open(kind, {64, 4, 1});
@@ -91,15 +91,15 @@ TEST_F(Streams, ThatAreAnsweredKeepTheOrderOfWrites) {
     }
 }
 
-// Of queue pairs and of datagrams' addresses, at both ends.
+// Covers queue pairs and datagrams' address handles, at both ends.
 TEST_F(Streams, SendInTheNetworksClassOfTraffic) {
     for (auto const kind : {StreamKind::one_sided, StreamKind::ud_echo}) {
-        for (auto const& [wanted, traffic_class, level] :
+        for (auto const& [expected, traffic_class, level] :
              {std::tuple(std::optional<std::uint8_t>(), 0U, 0U),
               {26, 26U << 2U, 3U},
               {63, 63U << 2U, 7U}}) {
             fabric().classes.clear();
-            dscp = wanted;
+            dscp = expected;
             auto const stream = open(kind, {64, 4, 1});
             ASSERT_TRUE(stream) << stream.error().detail;
             EXPECT_THAT(fabric().classes, testing::ElementsAre(std::pair(traffic_class, level)))

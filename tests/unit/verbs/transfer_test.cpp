@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfers between both ends over a device in this process: by DC where both have it, by RC with
-// the reason where one has not. Which way the bytes went is what the device counted.
+// Transfers between both ends over an in-process device: by DC where both have it, by RC with the
+// reason where one does not. The device's counters show which way the bytes went.
 #include "guest-tools/verify/transfer.hpp"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 using testing::HasSubstr;
 using Steady = std::chrono::steady_clock;
 
-// Of the sizes that each run has, once each.
+// The sizes of each run, once each.
 constexpr std::uint64_t bytes_of_a_round = 64 + 4096 + 65536 + (1 << 20);
 
 // As it comes through the guest plane.
@@ -91,7 +91,7 @@ TEST_F(Transfers, GoOverDcWhereBothEndsHaveIt) {
     auto const result = run();
     EXPECT_EQ(result.verdict, Verdict::pass) << result.detail;
     EXPECT_EQ(result.detail, "over DC");
-    // A round writes twice and reads twice; one read more came before DC was promised.
+    // A round writes twice and reads twice; one more read came before DC was promised.
     EXPECT_EQ(static_cast<double>(fabric().dc_writes), result.figures.at("orders") / 2);
     EXPECT_EQ(static_cast<double>(fabric().dc_reads), result.figures.at("orders") / 2 + 1);
     EXPECT_EQ(fabric().rc_writes + fabric().rc_reads, 0U);
@@ -187,7 +187,7 @@ TEST_F(Transfers, FindOverDcWhatIsWrongInMemory) {
     EXPECT_THAT(result.detail, HasSubstr(", over DC"));
 }
 
-// The guest's target takes no announcement, so the host's write never ends.
+// The guest's target receives no announcement, so the host's write never ends.
 TEST_F(Transfers, EndWhileAWriteOverDcHangs) {
     fabric().no_receives = true;
     auto const start = Steady::now();

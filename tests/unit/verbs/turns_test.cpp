@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who comes next at the responder, on a clock that the test turns.
+// The responder's turns, on a clock that the test moves.
 #include "guest-tools/verify/turns.hpp"
 
 #include <gtest/gtest.h>
@@ -127,8 +127,8 @@ TEST(Turns, AnAllowanceIsSpentAndRegained) {
 
 // --- a greedy VM among honest ones ------------------------------------------------------------
 
-// VMs that verify, do something else for a time of no pattern, and verify again; each asks every
-// two seconds while it waits. All begin at once.
+// VMs that verify, pause for a random time, and verify again; each asks every two seconds while it
+// waits. All begin at once.
 class Host {
   public:
     explicit Host(ResponderLimits const& limits)
@@ -142,7 +142,7 @@ class Host {
         for (auto now = start; now < start + time; now += milliseconds(500))
             for (auto& guest : guests_) step(guest, now);
     }
-    // From its wish to its verdict.
+    // From its request to its verdict.
     [[nodiscard]] double p99_of(std::string const& prefix) const {
         std::vector<double> all;
         for (auto const& guest : guests_)
@@ -151,7 +151,7 @@ class Host {
         std::ranges::sort(all);
         return all.empty() ? 1e9 : all[all.size() * 99 / 100];
     }
-    // By each VM.
+    // Counts per VM.
     [[nodiscard]] std::pair<std::size_t, std::size_t> fewest_and_most() const {
         std::pair<std::size_t, std::size_t> found{1'000'000, 0};
         for (auto const& guest : guests_) {
@@ -166,7 +166,7 @@ class Host {
     struct Guest {
         std::string vm, key;
         seconds session, pause;
-        Deadline wished, next = start;
+        Deadline requested, next = start;
         bool tests = false;
         std::vector<double> took{};
     };
@@ -174,9 +174,9 @@ class Host {
         if (now < guest.next) return;
         if (guest.tests) {
             turns_.end(guest.key, now);
-            guest.took.push_back(std::chrono::duration<double>(now - guest.wished).count());
+            guest.took.push_back(std::chrono::duration<double>(now - guest.requested).count());
             guest.tests = false;
-            guest.wished = guest.next =
+            guest.requested = guest.next =
                 now + guest.pause / 2 + milliseconds(next_random(guest.pause));
             return;
         }
@@ -196,7 +196,7 @@ class Host {
 
 struct Load {
     char const* name;
-    seconds pause;  // of honest VMs
+    seconds pause;  // between runs of honest VMs
 };
 struct Greedy : testing::TestWithParam<Load> {};
 
@@ -224,7 +224,7 @@ INSTANTIATE_TEST_SUITE_P(Turns, Greedy,
                                          Load{"quiet", seconds(300)}),
                          [](auto const& info) { return std::string(info.param.name); });
 
-// --- who waits --------------------------------------------------------------------------------
+// --- waiting ----------------------------------------------------------------------------------
 
 struct Waiter {
     Deadline now = start;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUDirect RDMA: NVIDIA's driver, the two ways from a GPU's memory to a NIC, and where both are.
-// Whether a GPU offers it, only CUDA's attributes tell, which no file shows: a GeForce does not,
-// and that is a limit of the product and no fault of the machine (verification.md, 4.6).
+// GPUDirect RDMA: NVIDIA's driver, the two ways from a GPU's memory to a NIC, and the place of
+// both. Only CUDA's attributes show whether a GPU offers it, and no file does: a GeForce does not,
+// which is a limit of the product and no fault of the machine (verification.md, 4.6).
 #include "vfmgr/checks/rules/gpu.hpp"
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rules of GPUDirect's files judge; gpu.cpp lists them. Pure; any thread.
+// Judge functions of the GPUDirect rules, by file; gpu.cpp lists the rules. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -27,7 +27,7 @@ namespace vfmgr::checks {
 
 // Why GPUDirect has nothing to judge here: no GPU of its own with NVIDIA's driver, no RDMA NIC.
 [[nodiscard]] std::optional<Finding> no_gpudirect(Machine const& machine);
-// Something lacks that only a GPU with GPUDirect needs, and this may be none.
+// Something is missing that only a GPU with GPUDirect needs, and this GPU may not have it.
 [[nodiscard]] Finding perhaps_no_gpudirect(std::string detail, std::vector<Evidence> evidence);
 
 }  // namespace vfmgr::checks

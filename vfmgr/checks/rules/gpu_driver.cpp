@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view nvidia_version = "/proc/driver/nvidia/version";
 
-Evidence version_seen(Machine const& machine) {
+Evidence version_evidence(Machine const& machine) {
     auto const text = machine.facts.text(nvidia_version);
     if (!text)
         return {std::string(nvidia_version),
@@ -48,8 +48,8 @@ Finding without_nvidia(Machine const& machine, PciDevice const& gpu) {
             {{fmt::format("/sys/bus/pci/devices/{}/driver", address), *gpu.driver}});
     auto const link = fmt::format("/sys/bus/pci/devices/{}/driver", address);
     if (auto const hidden = unseen(machine, link, address)) return *hidden;
-    std::vector<Evidence> evidence{seen_absent(link)};
-    if (auto const* const line = last_of_nvrm(machine)) evidence.push_back(seen(*line));
+    std::vector<Evidence> evidence{absence_evidence(link)};
+    if (auto const* const line = last_of_nvrm(machine)) evidence.push_back(evidence_of(*line));
     if (!module_file(machine, "nvidia"))
         return warning(address,
                        fmt::format("{} has no driver: NVIDIA's is not installed for kernel {}",
@@ -64,8 +64,8 @@ Finding without_nvidia(Machine const& machine, PciDevice const& gpu) {
                   by_hand("the kernel's log says why: dmesg | grep NVRM"), evidence);
 }
 
-// On a host a GPU without NVIDIA's driver may be there to be lent, or for a console.
-bool nobody_wants(Machine const& machine) {
+// On a host, a GPU without NVIDIA's driver may be there for attachment, or for a console.
+bool is_unused(Machine const& machine) {
     return machine.kind == CheckedMachine::host && !module_file(machine, "nvidia") &&
            !module_loaded(machine, "nvidia");
 }
@@ -79,10 +79,10 @@ std::vector<Finding> judge_gpu_driver(Machine const& machine) {
     auto const gpus = own_gpus(machine);
     if (gpus.empty())
         return {
-            not_applicable("every NVIDIA GPU is with vfio-pci: in the VM that it is lent to, "
+            not_applicable("every NVIDIA GPU is with vfio-pci: in the VM that it is attached to, "
                            "vf-guest doctor judges it")};
     if (!machine.modules) return {unknown("", machine.modules.error())};
-    if (nobody_wants(machine)) return {not_applicable("NVIDIA's driver is not installed here")};
+    if (is_unused(machine)) return {not_applicable("NVIDIA's driver is not installed here")};
     std::vector<Finding> findings;
     for (auto const* gpu : gpus)
         if (gpu->driver != "nvidia") findings.push_back(without_nvidia(machine, *gpu));
@@ -96,7 +96,7 @@ std::vector<Finding> judge_gpu_driver(Machine const& machine) {
                            "offer GPUDirect, only CUDA tells",
                            driver->version, driver->open ? "open" : "proprietary", gpus.size(),
                            gpus.size() == 1 ? "" : "s"),
-               {version_seen(machine)})};
+               {version_evidence(machine)})};
 }
 
 std::optional<Finding> no_gpudirect(Machine const& machine) {
@@ -117,7 +117,7 @@ Finding perhaps_no_gpudirect(std::string detail, std::vector<Evidence> evidence)
 std::vector<Finding> judge_gpu_dma_buf(Machine const& machine) {
     if (auto none = no_gpudirect(machine)) return {*none};
     auto const dma_buf = judge_dma_buf(machine);
-    std::vector<Evidence> evidence{version_seen(machine)};
+    std::vector<Evidence> evidence{version_evidence(machine)};
     if (dma_buf.can == Can::yes)
         return {
             ok("", "DMA-BUF can be used, which is the way to prefer: " + dma_buf.why, evidence)};

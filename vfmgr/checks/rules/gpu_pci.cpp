@@ -29,24 +29,25 @@ Finding of_bar1(Machine const& machine, PciDevice const& gpu) {
                                     : "enable Above 4G Decoding in the firmware's set-up, or boot "
                                       "with pci=realloc",
                               BlastRadius::reboot),
-                      {seen(machine, path)});
+                      {evidence_of(machine, path)});
     auto const mebibytes = bar1->bytes() / mebibyte;
     std::vector<Evidence> evidence{{path, fmt::format("{:#x}-{:#x}", bar1->start, bar1->end)}};
     if (mebibytes <= small_mebibytes)
-        return warning(address,
-                       fmt::format("BAR1 of {} has {} MiB: no more of its memory can be registered "
-                                   "at a time",
-                                   address, mebibytes),
-                       by_hand(guest ? "enable Resizable BAR in the host's firmware set-up, or set "
-                                       "the size there before the GPU is lent (resource1_resize)"
-                                     : "enable Resizable BAR and Above 4G Decoding in the "
-                                       "firmware's set-up, where the GPU has it",
-                               BlastRadius::reboot),
-                       evidence);
+        return warning(
+            address,
+            fmt::format("BAR1 of {} has {} MiB: no more of its memory can be registered "
+                        "at a time",
+                        address, mebibytes),
+            by_hand(guest ? "enable Resizable BAR in the host's firmware set-up, or set "
+                            "the size there before the GPU is attached (resource1_resize)"
+                          : "enable Resizable BAR and Above 4G Decoding in the "
+                            "firmware's set-up, where the GPU has it",
+                    BlastRadius::reboot),
+            evidence);
     return ok(address, fmt::format("BAR1 of {} has {} MiB", address, mebibytes), evidence);
 }
 
-// What has no driver of the kind is for a console.
+// A GPU with neither driver is for a console.
 bool computes(PciDevice const& device) {
     return is_nvidia_gpu(device) && (device.driver == "nvidia" || on_vfio(device));
 }

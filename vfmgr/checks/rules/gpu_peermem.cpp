@@ -13,23 +13,23 @@ namespace {
 
 constexpr std::string_view load_peermem = "modprobe nvidia-peermem";
 
-// It can't work like this; where DMA-BUF can be used, only programs that know no other way fail.
-Finding by_need(Machine const& machine, std::string detail, Cure cure,
+// Peermem can't work. Where DMA-BUF can be used, only programs that know no other way fail.
+Finding by_need(Machine const& machine, std::string detail, Remedy remedy,
                 std::vector<Evidence> evidence) {
     auto const dma_buf = judge_dma_buf(machine);
     bool const sure = surely_offers_gpudirect(machine);
     if (dma_buf.can != Can::yes && sure)
-        return failed("", std::move(detail), std::move(cure), std::move(evidence));
+        return failed("", std::move(detail), std::move(remedy), std::move(evidence));
     return warning("",
                    detail + (sure ? "; programs that use DMA-BUF do without"
                                   : "; a GPU that offers no GPUDirect, as a GeForce, does without"),
-                   std::move(cure), std::move(evidence));
+                   std::move(remedy), std::move(evidence));
 }
 
-Cure rebuild_and_load(Machine const& machine) {
-    auto cure = rebuild_nvidia(machine);
-    if (!cure.commands.empty()) cure.commands.emplace_back(load_peermem);
-    return cure;
+Remedy rebuild_and_load(Machine const& machine) {
+    auto remedy = rebuild_nvidia(machine);
+    if (!remedy.commands.empty()) remedy.commands.emplace_back(load_peermem);
+    return remedy;
 }
 
 Finding not_offered(Machine const& machine, Peermem const& peermem) {
@@ -155,21 +155,21 @@ std::vector<Finding> judge_nv_peer_mem(Machine const& machine) {
                    fmt::format("nv_peer_mem serves NVIDIA's driver {}, which has no nvidia-peermem",
                                driver->version),
                    evidence)};
-    Cure cure{{"systemctl disable --now nv_peer_mem"}, BlastRadius::none, {}, {}};
-    if (loaded) cure.commands.emplace_back("rmmod nv_peer_mem");
-    cure.commands.emplace_back(is_debian(machine)
-                                   ? "dpkg -P nvidia-peer-memory nvidia-peer-memory-dkms"
-                                   : "rpm -e nvidia_peer_memory");
-    cure.commands.emplace_back(load_peermem);
+    Remedy remedy{{"systemctl disable --now nv_peer_mem"}, BlastRadius::none, {}, {}};
+    if (loaded) remedy.commands.emplace_back("rmmod nv_peer_mem");
+    remedy.commands.emplace_back(is_debian(machine)
+                                     ? "dpkg -P nvidia-peer-memory nvidia-peer-memory-dkms"
+                                     : "rpm -e nvidia_peer_memory");
+    remedy.commands.emplace_back(load_peermem);
     return {warning("",
                     "the old nv_peer_mem is left, in whose place NVIDIA's driver has "
                     "nvidia-peermem",
-                    std::move(cure), evidence)};
+                    std::move(remedy), evidence)};
 }
 
 namespace {
 
-// A line that names the module alone, or a rule of modprobe that pulls it in.
+// A line that names only the module, or a modprobe rule that pulls it in.
 bool loads_peermem(std::string_view path, std::string_view text) {
     bool const rules = path.find("/modprobe.d/") != path.npos;
     while (!text.empty()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU virtualisation, the IOMMU and its groups: without them no VF can be lent.
+// CPU virtualisation, the IOMMU and its groups: without them no VF can be attached.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,11 +22,11 @@ std::vector<Finding> judge_virtualisation(Machine const& machine) {
     bool const node = devices && std::ranges::find(*devices, "kvm") != devices->end();
     if (node) return {ok("", "KVM is there", {{"/dev/kvm", "exists"}})};
     if (!devices) return {unknown("", devices.error())};
-    // Neither vmx nor svm is a word of other architectures.
+    // Other architectures have neither vmx nor svm.
     if (machine.cpu->vendor == CpuVendor::other)
         return {failed("", "there is no /dev/kvm",
                        by_command("modprobe kvm", "on POWER: modprobe kvm_hv"),
-                       {seen_absent("/dev/kvm")})};
+                       {absence_evidence("/dev/kvm")})};
     if (!machine.cpu->virtualisation)
         return {failed("", "the CPU shows no virtualisation extension (vmx or svm)",
                        by_hand(machine.cpu->hypervisor
@@ -36,10 +36,10 @@ std::vector<Finding> judge_virtualisation(Machine const& machine) {
                        {{"/proc/cpuinfo", "flags without vmx and svm"}})};
     auto const module = machine.cpu->vendor == CpuVendor::amd ? "kvm_amd" : "kvm_intel";
     return {failed("", usable ? "there is no /dev/kvm" : fmt::format("{} is not loaded", module),
-                   by_command(fmt::format("modprobe {}", module)), {seen_absent("/dev/kvm")})};
+                   by_command(fmt::format("modprobe {}", module)), {absence_evidence("/dev/kvm")})};
 }
 
-// Whose firmware it is that has the switch.
+// Names the firmware, or the hypervisor, that has the switch.
 std::string switch_of_iommu(Cpu const& cpu) {
     if (cpu.hypervisor)
         return "this machine is a VM itself: whoever runs it has to give it an IOMMU (libvirt: "
@@ -49,40 +49,41 @@ std::string switch_of_iommu(Cpu const& cpu) {
                : "enable VT-d (Intel Virtualization for Directed I/O) in the firmware's set-up";
 }
 
-// Kernels differ: those of Debian 12 and 13 use Intel's IOMMU unasked, but for integrated GPUs.
+// Kernels differ: Debian 12 and 13 use Intel's IOMMU by default, except for integrated GPUs.
 bool is_used_unasked(Machine const& machine) {
     return kernel_option(machine, "CONFIG_INTEL_IOMMU_DEFAULT_ON") == "y" ||
            kernel_option(machine, "CONFIG_INTEL_IOMMU_DEFAULT_ON_INTGPU_OFF") == "y";
 }
 
-// The vendor's own switch: what the kernel takes, and what it needs on this build.
+// Judges the vendor's own switch: what the kernel accepts, and what this build needs.
 std::vector<Finding> iommu_is_off(Machine const& machine) {
     if (!machine.cpu) return {unknown("", machine.cpu.error())};
     auto const& parameters = *machine.parameters;
-    // The table tells whose IOMMU it is; the CPU only what is missing. (Zhaoxin's have a DMAR, and
-    // an emulated machine may have any pair of them.)
+    // The table shows whose IOMMU it is; the CPU shows only what is missing. (Zhaoxin's have a
+    // DMAR, and an emulated machine may have any pair of them.)
     bool const amd = has_table(machine, "IVRS") ||
                      (machine.cpu->vendor == CpuVendor::amd && !has_table(machine, "DMAR"));
     std::string const table = amd ? "IVRS" : "DMAR";
     // AMD's is on unless it is switched off.
-    std::string const wanted = amd ? "iommu=pt" : "intel_iommu=on iommu=pt";
+    std::string const expected = amd ? "iommu=pt" : "intel_iommu=on iommu=pt";
     auto const* const general = find_parameter(parameters, "iommu");
     auto const* const own = find_parameter(parameters, amd ? "amd_iommu" : "intel_iommu");
     std::vector<Evidence> evidence{{"/sys/kernel/iommu_groups", "is empty"},
-                                   seen(machine, "/proc/cmdline")};
+                                   evidence_of(machine, "/proc/cmdline")};
     if (general && general->value == "off")
         return {failed("", "the IOMMU is switched off by iommu=off on the kernel's command line",
-                       by_kernel_parameter_instead(machine, "iommu=off", wanted), evidence)};
+                       by_kernel_parameter_instead(machine, "iommu=off", expected), evidence)};
     if (own && own->value == "off")
         return {failed("", fmt::format("the IOMMU is switched off by {}=off", own->name),
-                       by_kernel_parameter_instead(machine, own->name + "=off", wanted), evidence)};
+                       by_kernel_parameter_instead(machine, own->name + "=off", expected),
+                       evidence)};
     if (machine.cpu->vendor == CpuVendor::other && !has_table(machine, table))
         return {
             failed("", "the kernel uses no IOMMU",
                    by_hand("enable the IOMMU (SMMU) in the firmware's set-up", BlastRadius::reboot),
                    evidence)};
     if (!has_table(machine, table)) {
-        evidence.push_back(seen_absent("/sys/firmware/acpi/tables/" + table));
+        evidence.push_back(absence_evidence("/sys/firmware/acpi/tables/" + table));
         return {failed("", fmt::format("the firmware offers no IOMMU: it has no {} table", table),
                        by_hand(switch_of_iommu(*machine.cpu), BlastRadius::reboot), evidence)};
     }
@@ -94,7 +95,7 @@ std::vector<Finding> iommu_is_off(Machine const& machine) {
                        evidence)};
     return {failed("",
                    "the kernel does not use the IOMMU: intel_iommu=on is not on its command line",
-                   by_kernel_parameter(machine, wanted), evidence)};
+                   by_kernel_parameter(machine, expected), evidence)};
 }
 
 std::vector<Finding> judge_enabled(Machine const& machine) {
@@ -112,7 +113,7 @@ std::vector<Finding> judge_enabled(Machine const& machine) {
 std::vector<Finding> judge_remapping(Machine const& machine) {
     auto const groups = machine.facts.names("/sys/kernel/iommu_groups");
     if (groups && groups->empty()) return {not_applicable("the IOMMU is off")};
-    // Others have no remapping of this kind: ARM's GIC translates messages itself.
+    // Other CPUs have no remapping of this kind: ARM's GIC translates messages itself.
     if (!machine.cpu) return {unknown("", machine.cpu.error())};
     if (machine.cpu->vendor == CpuVendor::other)
         return {not_applicable("only x86 says IR- in /proc/interrupts")};
@@ -130,16 +131,16 @@ std::vector<Finding> judge_remapping(Machine const& machine) {
                         by_hand("enable interrupt remapping (x2APIC) in the firmware's set-up, and "
                                 "take allow_unsafe_interrupts away",
                                 BlastRadius::reboot),
-                        {seen(machine,
-                              "/sys/module/vfio_iommu_type1/parameters/"
-                              "allow_unsafe_interrupts")})};
+                        {evidence_of(machine,
+                                     "/sys/module/vfio_iommu_type1/parameters/"
+                                     "allow_unsafe_interrupts")})};
     return {failed("", "interrupts are not remapped, so VFIO refuses devices (EPERM)",
                    by_hand("enable interrupt remapping (x2APIC) in the firmware's set-up",
                            BlastRadius::reboot),
                    {{"/proc/interrupts", "no line begins with IR-"}})};
 }
 
-// Other functions of a VF's group, which would have to be lent with it.
+// Other functions of a VF's group, which would have to be attached with it.
 std::vector<Finding> judge_groups(Machine const& machine) {
     if (!machine.pci) return {unknown("", machine.pci.error())};
     std::vector<Finding> findings;
@@ -180,7 +181,7 @@ std::vector<Finding> judge_override(Machine const& machine) {
                             "memory",
                             override_->value),
                 by_hand("take it off the kernel's command line, and reboot", BlastRadius::reboot),
-                {seen(machine, "/proc/cmdline")})};
+                {evidence_of(machine, "/proc/cmdline")})};
 }
 
 constexpr std::array rules{

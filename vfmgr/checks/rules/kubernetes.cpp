@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Kubernetes in a VM is to be told, so that its GPU operator does what the VM needs.
+// How to configure Kubernetes in a VM: its GPU operator must do what the VM needs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 enum class Release { installed, missing };
 
 // The documentation lets helm choose the release's name, so only helm knows it.
-Cure helm(Release release, std::string const& settings, std::string const& note) {
+Remedy helm(Release release, std::string const& settings, std::string const& note) {
     auto const command =
         release == Release::installed
             ? "helm upgrade RELEASE nvidia/gpu-operator -n gpu-operator --reuse-values"

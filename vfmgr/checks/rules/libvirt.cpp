@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lends: VFIO in the kernel, libvirt's daemon, its version.
+// What attachment needs: VFIO in the kernel, libvirt's daemon, its version.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +12,7 @@
 namespace vfmgr::checks {
 namespace {
 
-// The kernel's part of mapping a VM's memory; iommufd does it in newer ones, as does another on
-// POWER.
+// The kernel's module that maps a VM's memory; newer kernels use iommufd, and POWER uses another.
 std::optional<Finding> judge_mapping(Machine const& machine) {
     auto const type1 = module_exists(machine, "vfio_iommu_type1");
     bool const x86 = machine.cpu && machine.cpu->vendor != CpuVendor::other;
@@ -22,10 +21,10 @@ std::optional<Finding> judge_mapping(Machine const& machine) {
     if (!x86 || other || !type1 || *type1) return std::nullopt;
     return failed("", "this kernel has no vfio_iommu_type1, so no VM's memory can be mapped",
                   by_kernel_module(machine, "vfio_iommu_type1", "CONFIG_VFIO_IOMMU_TYPE1"),
-                  {seen_absent("/lib/modules/" + machine.release + "/…/vfio_iommu_type1.ko")});
+                  {absence_evidence("/lib/modules/" + machine.release + "/…/vfio_iommu_type1.ko")});
 }
 
-// It may load no modules itself: its unit has them loaded when it starts.
+// vfmgrd may load no modules itself: its unit has them loaded when it starts.
 bool vfmgrd_runs(Machine const& machine) {
     if (!machine.units) return false;
     auto const unit = machine.units->find("vfmgrd.service");
@@ -38,19 +37,20 @@ std::vector<Finding> judge_vfio(Machine const& machine) {
     if (kernel_option(machine, "CONFIG_VFIO_PCI") == "n")
         return {failed("", "this kernel was built without vfio-pci (CONFIG_VFIO_PCI)",
                        by_hand("boot a kernel that has CONFIG_VFIO_PCI", BlastRadius::reboot),
-                       {seen(machine, "/boot/config-" + machine.release)})};
+                       {evidence_of(machine, "/boot/config-" + machine.release)})};
     auto const exists = module_exists(machine, "vfio_pci");
     if (!exists) return {unknown("", exists.error())};
     if (*exists && vfmgrd_runs(machine))
         return {failed("", "vfmgrd runs, and vfio-pci is not loaded: no VF can be bound to it",
-                       by_command("modprobe vfio-pci"), {seen_absent("/sys/module/vfio_pci")})};
+                       by_command("modprobe vfio-pci"),
+                       {absence_evidence("/sys/module/vfio_pci")})};
     if (*exists) return {ok("", "vfio-pci is here, and vfmgrd.service loads it when it starts")};
-    auto cure = by_kernel_module(machine, "vfio-pci", "CONFIG_VFIO_PCI");
-    if (vfmgrd_runs(machine) && cure.blast_radius == BlastRadius::none)
-        cure.commands.emplace_back("modprobe vfio-pci");
+    auto remedy = by_kernel_module(machine, "vfio-pci", "CONFIG_VFIO_PCI");
+    if (vfmgrd_runs(machine) && remedy.blast_radius == BlastRadius::none)
+        remedy.commands.emplace_back("modprobe vfio-pci");
     return {failed("", fmt::format("kernel {} has no module vfio-pci", machine.release),
-                   std::move(cure),
-                   {seen_absent("/lib/modules/" + machine.release + "/…/vfio-pci.ko")})};
+                   std::move(remedy),
+                   {absence_evidence("/lib/modules/" + machine.release + "/…/vfio-pci.ko")})};
 }
 
 // --- the daemon ---
@@ -80,15 +80,15 @@ LibvirtUnits units_of(Machine const& machine, std::string const& name) {
 }
 
 std::vector<Evidence> evidence_of(LibvirtUnits const& units) {
-    auto const say = [](Unit const& unit) {
+    auto const state_of = [](Unit const& unit) {
         return fmt::format("LoadState={} ActiveState={} UnitFileState={}", unit.load, unit.active,
                            unit.file);
     };
-    return {{units.name + ".service", say(units.service)},
-            {units.name + ".socket", say(units.socket)}};
+    return {{units.name + ".service", state_of(units.service)},
+            {units.name + ".socket", state_of(units.socket)}};
 }
 
-Cure install_libvirt(Machine const& machine) {
+Remedy install_libvirt(Machine const& machine) {
     if (machine.facts.text("/etc/debian_version"))
         return by_command(machine.cpu && machine.cpu->vendor == CpuVendor::other
                               ? "apt-get install libvirt-daemon-system"
@@ -101,8 +101,7 @@ Cure install_libvirt(Machine const& machine) {
     return by_hand("install libvirt's daemon and QEMU by the distribution's package manager");
 }
 
-// Either the one daemon, or the modular one for QEMU; where both are installed, the one that
-// answers.
+// Judges the one daemon, or the modular one for QEMU; if both are installed, the one that answers.
 std::vector<Finding> judge_unit(Machine const& machine) {
     if (!machine.units) return {unknown("", machine.units.error())};
     auto const whole = units_of(machine, "libvirtd");
@@ -133,7 +132,7 @@ std::vector<Finding> judge_unit(Machine const& machine) {
     if (!units.at_boot())
         return {warning("", fmt::format("{} runs, and does not start at boot", units.name),
                         by_command(start), evidence_of(units))};
-    // Debian's ends after two idle minutes; its socket starts it again.
+    // Debian's daemon exits after two idle minutes; its socket starts it again.
     return {ok("",
                units.service.active == "active"
                    ? fmt::format("{} runs", units.name)
@@ -184,8 +183,8 @@ bool has_variant(PciDevice const& device) {
 std::vector<Finding> judge_version(Machine const& machine) {
     auto const found = libvirt_library(machine);
     if (!found) {
-        auto const wanted = machine.facts.target("/usr/lib64/libvirt.so.0");
-        if (!wanted && !wanted.error().absent()) return {unknown("", wanted.error())};
+        auto const expected = machine.facts.target("/usr/lib64/libvirt.so.0");
+        if (!expected && !expected.error().absent()) return {unknown("", expected.error())};
         return {not_applicable("libvirt is not installed")};
     }
     std::vector<Evidence> const evidence{{found->path, found->target}};
@@ -199,9 +198,10 @@ std::vector<Finding> judge_version(Machine const& machine) {
     if (version->major == 12 && version->minor == 1)
         findings.push_back(warning(
             "", name + " crashes virtqemud when a VM gets an interface of a hostdev network",
-            by_hand("update libvirt to 12.2.0; until then lend VFs by vfmgr only, which uses none"),
+            by_hand(
+                "update libvirt to 12.2.0; until then attach VFs by vfmgr only, which uses none"),
             evidence));
-    // Loaded: it is meant to be used. That it lies there is so on any machine.
+    // If it is loaded, it is meant to be used. Its file exists on any machine.
     bool const variant = machine.pci && std::ranges::any_of(*machine.pci, has_variant) &&
                          module_loaded(machine, "mlx5_vfio_pci");
     if (*version < LibvirtVersion{10, 0, 0} && variant)
@@ -210,7 +210,7 @@ std::vector<Finding> judge_version(Machine const& machine) {
             name + " knows no variants of vfio-pci: it takes no VF that is bound to mlx5_vfio_pci "
                    "(\"must be manually detached\")",
             by_hand("update libvirt to 10.0.0 for that; vfmgr binds VFs to vfio-pci until then, "
-                    "which lends them as well, but does not migrate them"),
+                    "which attaches them as well, but does not migrate them"),
             evidence));
     if (*version < LibvirtVersion{8, 7, 0})
         findings.push_back(
@@ -228,8 +228,8 @@ constexpr std::array libvirt_group{
          AppliesTo::host, judge_vfio},
     Rule{"libvirt.unit", "libvirt's daemon can be reached",
          "libvirtd(8), virtqemud(8); systemctl(1)", AppliesTo::host, judge_unit},
-    Rule{"libvirt.version", "This libvirt lends VFs well", "libvirt's NEWS: 8.7.0, 10.0.0, 12.2.0",
-         AppliesTo::host, judge_version},
+    Rule{"libvirt.version", "This libvirt attaches VFs well",
+         "libvirt's NEWS: 8.7.0, 10.0.0, 12.2.0", AppliesTo::host, judge_version},
 };
 
 }  // namespace

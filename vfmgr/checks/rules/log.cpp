@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NICs, GPUs and the IOMMU complained of in the kernel's log since boot.
+// Complaints of NICs, GPUs and the IOMMU in the kernel's log since boot.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace vfmgr::checks {
 namespace {
 
-// Findings of one kind and one device: the first line, and how many there are.
+// Complaints of one kind and one device: the first line, and their number.
 struct Complaint {
     LogLine const* line = nullptr;
     int lines = 0;
@@ -23,31 +23,31 @@ struct Complaint {
 enum class Kind { fatal, recovered, hot, module, power, busy, no_uar };
 using Complaints = std::map<std::pair<std::string, Kind>, Complaint>;
 
-std::optional<Kind> kind_of(Mlx5Line const& said) {
+std::optional<Kind> kind_of(Mlx5Line const& parsed) {
     constexpr int severity_error = 3, severity_warning = 4;
-    if (said.function == "poll_health") {
-        if (said.text == "device's health compromised - reached miss count") return Kind::fatal;
-        if (said.text.starts_with("Fatal error ") && said.text.ends_with(" detected"))
+    if (parsed.function == "poll_health") {
+        if (parsed.text == "device's health compromised - reached miss count") return Kind::fatal;
+        if (parsed.text.starts_with("Fatal error ") && parsed.text.ends_with(" detected"))
             return Kind::fatal;
     }
-    if (auto const severity = parse_health_severity(said.text);
-        severity && said.function == "print_health_info") {
+    if (auto const severity = parse_health_severity(parsed.text);
+        severity && parsed.function == "print_health_info") {
         if (*severity <= severity_error) return Kind::fatal;
         if (*severity == severity_warning) return Kind::recovered;
     }
-    if (said.function == "cmd_work_handler" && said.text == "failed to allocate command entry")
+    if (parsed.function == "cmd_work_handler" && parsed.text == "failed to allocate command entry")
         return Kind::busy;
-    if (said.function == "mlx5_pcie_event" && parse_slot_power(said.text)) return Kind::power;
-    if (said.function == "mlx5_port_module_event")
-        if (auto const error = parse_module_error(said.text))
+    if (parsed.function == "mlx5_pcie_event" && parse_slot_power(parsed.text)) return Kind::power;
+    if (parsed.function == "mlx5_port_module_event")
+        if (auto const error = parse_module_error(parsed.text))
             return error->error == "High Temperature" ? Kind::hot : Kind::module;
     return std::nullopt;
 }
 
-// What was said in health.c when a card came back.
-bool recovers(Mlx5Line const& said) {
-    return said.text.starts_with("health recovery succeeded") ||
-           said.text.starts_with("health recovery succeed");
+// health.c prints these when a card has recovered.
+bool recovers(Mlx5Line const& parsed) {
+    return parsed.text.starts_with("health recovery succeeded") ||
+           parsed.text.starts_with("health recovery succeed");
 }
 
 Complaints complaints_in(KernelLog const& log) {
@@ -61,11 +61,11 @@ Complaints complaints_in(KernelLog const& log) {
         auto const of_mlx4 = parse_device_line(line.text, "mlx4_core");
         if (of_mlx4 && of_mlx4->text == "Missing UAR, aborting")
             add(to_string(of_mlx4->device), Kind::no_uar, line);
-        auto const said = parse_mlx5_line(line.text);
-        if (!said) continue;
-        auto const subject = said->device ? to_string(*said->device) : std::string();
-        if (auto const kind = kind_of(*said)) add(subject, *kind, line);
-        if (!recovers(*said)) continue;
+        auto const parsed = parse_mlx5_line(line.text);
+        if (!parsed) continue;
+        auto const subject = parsed->device ? to_string(*parsed->device) : std::string();
+        if (auto const kind = kind_of(*parsed)) add(subject, *kind, line);
+        if (!recovers(*parsed)) continue;
         if (auto const lost = all.find({subject, Kind::fatal}); lost != all.end()) {
             all.insert_or_assign({subject, Kind::recovered}, lost->second);
             all.erase(lost);
@@ -90,12 +90,12 @@ Finding of_no_uar(Machine const& machine, std::string const& subject,
                   evidence);
 }
 
-// What was to be made by that command is missing, which the driver's clients say for themselves.
+// What that command should have made is missing; the driver's clients report it themselves.
 Finding of_busy(Machine const& machine, std::string const& subject, std::string const& times,
                 std::vector<Evidence> evidence) {
     auto const* const lost =
         machine.log ? find_line(*machine.log, {"ipoib_intf_alloc failed"}) : nullptr;
-    if (lost) evidence.push_back(seen(*lost));
+    if (lost) evidence.push_back(evidence_of(*lost));
     return warning(
         subject,
         fmt::format("the driver found no room for a command to the firmware{}, so what it was to "
@@ -111,21 +111,22 @@ Finding of_busy(Machine const& machine, std::string const& subject, std::string 
 
 Finding of_complaint(Machine const& machine, std::string const& subject, Kind kind,
                      Complaint const& complaint) {
-    std::vector<Evidence> const evidence{seen(*complaint.line)};
-    auto const said = parse_mlx5_line(complaint.line->text);
-    auto const error = said ? parse_module_error(said->text) : std::nullopt;
+    std::vector<Evidence> const evidence{evidence_of(*complaint.line)};
+    auto const parsed = parse_mlx5_line(complaint.line->text);
+    auto const error = parsed ? parse_module_error(parsed->text) : std::nullopt;
     switch (kind) {
         case Kind::fatal:
-            return failed(subject, "the NIC's firmware stopped answering" + counted(complaint),
-                          subject.empty()
-                              ? by_hand("devlink health show names the NIC")
-                              : Cure{{fmt::format("devlink health recover pci/{} reporter fw_fatal",
-                                                  subject)},
-                                     BlastRadius::host,
-                                     "the driver starts the NIC anew; where that fails, power the "
-                                     "machine off and on, and look for newer firmware",
-                                     {}},
-                          evidence);
+            return failed(
+                subject, "the NIC's firmware stopped answering" + counted(complaint),
+                subject.empty()
+                    ? by_hand("devlink health show names the NIC")
+                    : Remedy{{fmt::format("devlink health recover pci/{} reporter fw_fatal",
+                                          subject)},
+                             BlastRadius::host,
+                             "the driver starts the NIC anew; where that fails, power the "
+                             "machine off and on, and look for newer firmware",
+                             {}},
+                evidence);
         case Kind::recovered:
             return warning(subject, "the NIC's firmware had a fault" + counted(complaint),
                            by_hand("look for newer firmware; mstdump and the log are what the "
@@ -149,7 +150,7 @@ Finding of_complaint(Machine const& machine, std::string const& subject, Kind ki
                 subject,
                 fmt::format("the slot offers {} W, which is less than the NIC and its modules may "
                             "take{}",
-                            parse_slot_power(said->text).value_or(0), counted(complaint)),
+                            parse_slot_power(parsed->text).value_or(0), counted(complaint)),
                 by_hand("put it into a slot of 75 W, or raise the slot's power limit in the "
                         "firmware's set-up; with modules of low power it may never matter"),
                 evidence);
@@ -172,7 +173,7 @@ std::vector<Finding> judge_nic_log(Machine const& machine) {
                 : not_applicable("this machine uses no ConnectX NIC")};
 }
 
-// The one device of that address; without a domain, of any domain.
+// Returns the only device of that address; without a domain, in any domain.
 PciDevice const* device_of(Machine const& machine, IommuFault const& fault) {
     if (fault.domain_known) return find_pci(machine, fault.device);
     PciDevice const* found = nullptr;
@@ -186,10 +187,10 @@ PciDevice const* device_of(Machine const& machine, IommuFault const& fault) {
     return found;
 }
 
-Cure for_fault(Machine const& machine, PciDevice const& device) {
+Remedy for_fault(Machine const& machine, PciDevice const& device) {
     if (on_vfio(device))
         return by_hand(
-            "the VM that it is lent to asked for memory that is not its own; the IOMMU "
+            "the VM that it is attached to asked for memory that is not its own; the IOMMU "
             "did its duty. Look into the VM's log, and at its NIC and GPU drivers");
     auto const* const mode =
         machine.parameters ? find_parameter(*machine.parameters, "iommu") : nullptr;
@@ -226,7 +227,7 @@ std::vector<Finding> judge_iommu_faults(Machine const& machine) {
             warning(to_string(device->address),
                     fmt::format("the IOMMU stopped {} DMA of {}, the first to {}", faults.count,
                                 to_string(device->address), faults.address),
-                    for_fault(machine, *device), {seen(*faults.line)}));
+                    for_fault(machine, *device), {evidence_of(*faults.line)}));
     if (findings.empty())
         findings.push_back(ok("", "the IOMMU stopped no NIC and no GPU, as far as the log goes"));
     return findings;
@@ -234,7 +235,7 @@ std::vector<Finding> judge_iommu_faults(Machine const& machine) {
 
 std::vector<Finding> judge_peermem_log(Machine const& machine) {
     if (!machine.log) return {unknown("", machine.log.error())};
-    // Newer versions name no line there; what comes before "ERROR" is function and line.
+    // Newer versions print no line there; what comes before "ERROR" is function and line.
     constexpr std::string_view module = "nvidia-peermem ";
     constexpr std::string_view words =
         " ERROR detected invalid context, skipping further processing";
@@ -250,7 +251,7 @@ std::vector<Finding> judge_peermem_log(Machine const& machine) {
             by_hand("a program ended, or its GPU was reset, while its memory was "
                     "registered with a NIC: start that program anew; if it comes back, "
                     "use DMA-BUF, or a newer driver"),
-            {seen(*complaint.line)})};
+            {evidence_of(*complaint.line)})};
     if (!module_loaded(machine, "nvidia_peermem"))
         return {not_applicable("nvidia_peermem is not loaded")};
     return {ok("", "nvidia-peermem complained of nothing")};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for RDMA and VMs: how much may be locked, huge pages, the node that a NIC is at.
+// Memory for RDMA and VMs: how much may be locked, huge pages, the NIC's node.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t mebibyte = 1 << 20;
 
-// The words of the line that begins with `name`, behind it.
+// Returns the words that follow `name`, in the line that starts with it.
 std::vector<std::string_view> fields_of(std::string_view text, std::string_view name) {
     std::vector<std::string_view> fields;
     while (!text.empty() && fields.empty()) {
@@ -44,8 +44,8 @@ bool may_lock_all(std::string_view status) {
     return mask && (*mask >> ipc_lock & 1U) != 0;
 }
 
-// Of the process that looks, and of programs that are started where it was: a daemon and a shell
-// may differ, and root's programs are not bound by it.
+// Judges this process, and programs that start in the same place: a daemon and a shell may differ,
+// and the limit does not bind root's programs.
 std::vector<Finding> judge_locked(Machine const& machine) {
     if (machine.rdma_devices && machine.rdma_devices->empty())
         return {not_applicable("there is no RDMA device")};
@@ -61,7 +61,7 @@ std::vector<Finding> judge_locked(Machine const& machine) {
     if (!bytes) return {unknown("", {"Max locked memory in /proc/self/limits", 0})};
     if (may_lock_all(machine.facts.text("/proc/self/status").value_or("")))
         return {ok("", "root's programs may lock all memory (CAP_IPC_LOCK)", evidence)};
-    // A test of bandwidth registers some megabytes for each connection, applications much more.
+    // A bandwidth test registers some megabytes for each connection, applications much more.
     constexpr std::uint64_t enough_bytes = 64 * mebibyte;
     auto const text = *bytes >= mebibyte ? fmt::format("{} MiB", *bytes / mebibyte)
                                          : fmt::format("{} KiB", *bytes / 1024);
@@ -86,7 +86,7 @@ struct HugePages {
     std::uint64_t total = 0, free = 0;
 };
 
-// Of "2048kB", as the kernel names a size.
+// Formats "2048kB", the kernel's name for a size.
 std::string page_size(std::string_view kib) {
     constexpr std::uint64_t in_gib = 1 << 20, in_mib = 1 << 10;
     auto const number = parse_digits(kib.substr(0, kib.find("kB")), {}).value_or(0);
@@ -148,7 +148,7 @@ std::vector<Finding> judge_huge_pages(Machine const& machine) {
 // --- nodes ---
 
 struct NumaNode {
-    std::string cpus;  // "0-31"; empty: memory alone, of a GPU
+    std::string cpus;  // "0-31"; empty: memory only, a GPU's
     std::uint64_t memory_kib = 0;
 };
 
@@ -197,7 +197,7 @@ Finding judge_node(Machine const& machine, PciDevice const& nic,
                        by_hand("put memory into that socket's slots, or the NIC into a slot of a "
                                "socket that has some",
                                BlastRadius::reboot),
-                       {seen(machine, path)});
+                       {evidence_of(machine, path)});
     if (node.cpus.empty())
         return warning(subject,
                        fmt::format("{} is at node {}, which has memory and no CPUs: pin VMs to "
@@ -205,7 +205,7 @@ Finding judge_node(Machine const& machine, PciDevice const& nic,
                                    name, number),
                        by_hand("give the VM's CPUs and memory by hand; a GPU's memory is such a "
                                "node, and no place for a VM"),
-                       {seen(machine, path)});
+                       {evidence_of(machine, path)});
     return ok(subject, fmt::format("{} is at node {}, with CPUs {} and {:.0f} GiB", name, number,
                                    node.cpus, static_cast<double>(node.memory_kib) / kib_per_gib));
 }

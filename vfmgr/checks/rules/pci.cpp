@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PCI Express around lent devices: ports that keep them apart, links that are slower than the card.
+// PCI Express around attached devices: ports that keep them apart, links that are slower than the
+// card.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,37 +14,38 @@
 namespace vfmgr::checks {
 namespace {
 
-// Without these a port passes requests of one device below it to another, or to a forged sender.
-// Completions are not asked for: for some ports the kernel itself leaves their redirection off.
+// Without these a port passes requests of one device below it to another, or accepts a forged
+// sender. Completion redirection is not required: for some ports the kernel leaves it off.
 constexpr std::uint16_t isolating =
     acs_source_validation | acs_request_redirect | acs_upstream_forwarding;
 constexpr std::uint16_t all_isolating = isolating | acs_completion_redirect;
 
-bool is_lent(PciDevice const& device) {
+bool is_passed_through(PciDevice const& device) {
     return (device.pf && is_network(device)) ||
            (on_vfio(device) && (is_network(device) || is_nvidia_gpu(device)));
 }
 
-std::set<PciAddress> ports_above_lent(Machine const& machine) {
+std::set<PciAddress> ports_above_passed_through(Machine const& machine) {
     std::set<PciAddress> ports;
     for (auto const& device : *machine.pci)
-        if (is_lent(device)) ports.insert(device.above.begin(), device.above.end());
+        if (is_passed_through(device)) ports.insert(device.above.begin(), device.above.end());
     return ports;
 }
 
-std::string lent_below(Machine const& machine, PciAddress const& port) {
+std::string passed_through_below(Machine const& machine, PciAddress const& port) {
     std::string names;
     std::size_t count = 0;
     constexpr std::size_t named_max = 3;
     for (auto const& device : *machine.pci) {
-        if (!is_lent(device) || std::ranges::find(device.above, port) == device.above.end())
+        if (!is_passed_through(device) ||
+            std::ranges::find(device.above, port) == device.above.end())
             continue;
         if (++count <= named_max) names += (names.empty() ? "" : ", ") + to_string(device.address);
     }
     return names + (count > named_max ? ", …" : "");
 }
 
-Evidence acs_seen(PciAddress const& port, AcsCapability const& acs) {
+Evidence acs_evidence(PciAddress const& port, AcsCapability const& acs) {
     return {"/sys/bus/pci/devices/" + to_string(port) + "/config",
             "ACSCtl " + describe_acs(acs.on)};
 }
@@ -53,7 +55,7 @@ std::optional<Finding> judge_port(Machine const& machine, PciAddress const& port
     bool const separates =
         configuration.pcie && (configuration.pcie->kind == PcieKind::root_port ||
                                configuration.pcie->kind == PcieKind::downstream_port);
-    // What a port can't do merges IOMMU groups, which iommu.groups judges.
+    // What a port can't do merges IOMMU groups; iommu.groups judges that.
     if (!separates || !configuration.acs) return std::nullopt;
     auto const& acs = *configuration.acs;
     if ((isolating & acs.able & ~acs.on) == 0) return std::nullopt;
@@ -62,12 +64,12 @@ std::optional<Finding> judge_port(Machine const& machine, PciAddress const& port
         to_string(port),
         fmt::format("this port, above {}, lets devices reach each other past the IOMMU, however "
                     "their IOMMU groups look: its ACS is off, where the kernel has it on",
-                    lent_below(machine, port)),
+                    passed_through_below(machine, port)),
         by_command(
             fmt::format("setpci -s {} ECAP_ACS+6.w={:x}:{:x}", to_string(port), mask, mask),
             "and take away what switches ACS off at boot, by setpci or "
             "pci=disable_acs_redir=: a recipe for GPUDirect without VMs, and unsafe with them"),
-        {acs_seen(port, acs)});
+        {acs_evidence(port, acs)});
 }
 
 // Two devices whose common switch could pass their traffic on its own.
@@ -86,7 +88,7 @@ bool is_compute_gpu(PciDevice const& device) {
 }
 
 // A VM's NIC and GPU behind one switch: with address translation by the NIC (ATS) the switch passes
-// their traffic itself, and without it goes through the root complex (verification.md, 4.5).
+// their traffic itself; without it, traffic goes through the root complex (verification.md, 4.5).
 std::optional<Finding> judge_translated(Machine const& machine, PciDevice const& nic,
                                         PciDevice const& gpu) {
     if (nic.above.empty() || !share_switch(machine, nic, gpu)) return std::nullopt;
@@ -116,7 +118,7 @@ std::optional<Finding> judge_translated(Machine const& machine, PciDevice const&
         by_command(fmt::format("setpci -s {} ECAP_ACS+6.w={:x}:{:x}", to_string(port), mask, mask),
                    "which takes nothing of the isolation, at each boot; Linux 6.11 and later do it "
                    "by pci=config_acs="),
-        {acs_seen(port, *of_port->acs)});
+        {acs_evidence(port, *of_port->acs)});
 }
 
 std::vector<Finding> judge_gpudirect(Machine const& machine) {
@@ -129,15 +131,16 @@ std::vector<Finding> judge_gpudirect(Machine const& machine) {
     return findings;
 }
 
-// --- GPUDirect of the host itself: the opposite recipe, which takes the isolation away ---
+// --- GPUDirect of the host itself: the opposite recipe, which removes the isolation ---
 
-// Nothing says that a device is, or is about to be, lent to a VM. What can't be seen says it may.
-bool never_lends(Machine const& machine) {
+// Nothing shows that a device is, or is about to be, attached to a VM. What can't be read means
+// that one may be.
+bool passes_nothing_through(Machine const& machine) {
     if (!machine.units || !machine.modules) return false;
-    auto const lends = [](PciDevice const& one) {
+    auto const attaches = [](PciDevice const& one) {
         return one.pf || !one.vfs.empty() || on_vfio(one);
     };
-    if (std::ranges::any_of(*machine.pci, lends)) return false;
+    if (std::ranges::any_of(*machine.pci, attaches)) return false;
     for (auto const* module : {"vfio_pci", "mlx5_vfio_pci", "vfio"})
         if (machine.modules->contains(module)) return false;
     return std::ranges::none_of(*machine.units, [](auto const& unit) {
@@ -153,7 +156,7 @@ bool is_own_nic(PciDevice const& device) {
            (is_connectx(device) || !device.rdma_devices.empty());
 }
 
-// Ports of a switch that send what one of the two says to the other to the root complex first.
+// Switch ports that send traffic between the two devices to the root complex first.
 struct Detour {
     PciDevice const* nic;
     PciDevice const* gpu;
@@ -188,17 +191,17 @@ std::string detour_sentence(Machine const& machine, Detour const& one) {
         name_of(machine, *one.nic), to_string(one.gpu->address));
 }
 
-// What the host's own GPUDirect would like, and must not have.
+// What the host's own GPUDirect would profit from, and must not have.
 std::string about_host_gpus(Machine const& machine) {
     auto const detours = detours_of_host(machine);
     if (detours.empty()) return {};
     return fmt::format(
         "; {}, and that stays so: without ACS it would be faster, and unsafe where devices are "
-        "lent to VMs. A VM gets the direct way by the NIC's ATS",
+        "attached to VMs. A VM gets the direct way by the NIC's ATS",
         detour_sentence(machine, detours.front()));
 }
 
-// Bare metal: nobody to be kept apart from anybody.
+// Bare metal: there are no VMs to isolate from each other.
 std::vector<Finding> judge_bare_metal(Machine const& machine) {
     std::vector<Finding> findings;
     for (auto const& one : detours_of_host(machine)) {
@@ -206,29 +209,30 @@ std::vector<Finding> judge_bare_metal(Machine const& machine) {
         findings.push_back(warning(
             to_string(one.port),
             detour_sentence(machine, one) + ": this port's ACS redirects requests",
-            Cure{{fmt::format("setpci -s {} ECAP_ACS+6.w=0:{:x}", to_string(one.port), mask)},
-                 BlastRadius::host,
-                 "only while this machine lends no device to a VM, which must never see ACS off, "
-                 "and with iommu=pt; again after each boot",
-                 {}},
-            {acs_seen(one.port, one.acs)}));
+            Remedy{
+                {fmt::format("setpci -s {} ECAP_ACS+6.w=0:{:x}", to_string(one.port), mask)},
+                BlastRadius::host,
+                "only while this machine attaches no device to a VM, which must never see ACS off, "
+                "and with iommu=pt; again after each boot",
+                {}},
+            {acs_evidence(one.port, one.acs)}));
     }
     return findings;
 }
 
-std::vector<Finding> nothing_lent(Machine const& machine, bool without_iommu) {
-    if (never_lends(machine))
+std::vector<Finding> nothing_passed_through(Machine const& machine, bool without_iommu) {
+    if (passes_nothing_through(machine))
         if (auto findings = judge_bare_metal(machine); !findings.empty()) return findings;
     if (without_iommu) return {not_applicable("the IOMMU is off")};
-    return {not_applicable("no device is lent below a port" + about_host_gpus(machine))};
+    return {not_applicable("no device is attached below a port" + about_host_gpus(machine))};
 }
 
 std::vector<Finding> judge_acs(Machine const& machine) {
     if (!machine.pci) return {unknown("", machine.pci.error())};
     auto const groups = machine.facts.names("/sys/kernel/iommu_groups");
-    auto const ports = ports_above_lent(machine);
+    auto const ports = ports_above_passed_through(machine);
     bool const without_iommu = groups && groups->empty();
-    if (ports.empty()) return nothing_lent(machine, without_iommu);
+    if (ports.empty()) return nothing_passed_through(machine, without_iommu);
     if (without_iommu) return {not_applicable("the IOMMU is off")};
     std::vector<Finding> findings;
     std::optional<Unknown> hidden;
@@ -245,7 +249,7 @@ std::vector<Finding> judge_acs(Machine const& machine) {
     if (hidden) findings.push_back(unknown("", *hidden));
     if (findings.empty())
         findings.push_back(
-            ok("", fmt::format("ports above lent devices send their requests to the IOMMU, {} "
+            ok("", fmt::format("ports above attached devices send their requests to the IOMMU, {} "
                                "looked at{}",
                                ports.size(), about_host_gpus(machine))));
     return findings;
@@ -253,14 +257,14 @@ std::vector<Finding> judge_acs(Machine const& machine) {
 
 // --- links ---
 
-// As the kernel counts [src drivers/pci/pci.h, PCIE_SPEED2MBS_ENC]: what a lane carries of data.
+// Computes the data rate of lanes as the kernel does [src drivers/pci/pci.h, PCIE_SPEED2MBS_ENC].
 double gbps_of(double gts, int lanes) {
     constexpr double old = 5.0, newest = 64.0;
     double const coding = gts <= old ? 0.8 : gts < newest ? 128.0 / 130.0 : 1.0;
     return gts * coding * lanes;
 }
 
-// Of both ports of a card together, where they say: they share the link.
+// The sum of a card's two ports, where they report a speed: they share the link.
 std::optional<double> port_gbps(Machine const& machine, PciDevice const& card) {
     if (!machine.netdevs) return std::nullopt;
     double sum = 0;
@@ -277,7 +281,7 @@ std::optional<double> port_gbps(Machine const& machine, PciDevice const& card) {
     return sum > 0 ? std::optional(sum) : std::nullopt;
 }
 
-// mlx5 and others say at boot where the way to the card is narrower than the card.
+// mlx5 and other drivers report at boot if the path to the card is narrower than the card.
 LogLine const* limited_line(Machine const& machine, PciDevice const& card) {
     if (!machine.log) return nullptr;
     auto const address = to_string(card.address) + ": ";
@@ -304,9 +308,9 @@ Finding judge_link(Machine const& machine, PciDevice const& card) {
     if (!full && !needed && !is_connectx(card)) return ok(subject, text + "; its ports are down");
     std::vector<Evidence> evidence;
     if (!full)
-        evidence = {seen(machine, folder + "current_link_speed"),
-                    seen(machine, folder + "current_link_width")};
-    if (line) evidence.push_back(seen(*line));
+        evidence = {evidence_of(machine, folder + "current_link_speed"),
+                    evidence_of(machine, folder + "current_link_width")};
+    if (line) evidence.push_back(evidence_of(*line));
     return warning(subject, text,
                    by_hand("seat the card anew, or put it into a slot with as many lanes of its "
                            "generation; the firmware's set-up may hold the slot's speed back",
@@ -314,18 +318,20 @@ Finding judge_link(Machine const& machine, PciDevice const& card) {
                    std::move(evidence));
 }
 
-// Of NICs whose VFs are lent: GPUs let their links idle, and what is on a board was meant so.
+// Judges only NICs whose VFs are attached: idle GPUs slow their links down, and on-board devices
+// have the link that was intended.
 std::vector<Finding> judge_links(Machine const& machine) {
     if (!machine.pci) return {unknown("", machine.pci.error())};
     std::vector<Finding> findings;
-    std::set<PciAddress> seen_cards;
+    std::set<PciAddress> known_cards;
     for (auto const* card : sriov_nics(machine)) {
-        bool const told = card->speed_gts && card->speed_gts_max && card->width && card->width_max;
-        // An emulated link has no lanes; of a card's functions the first speaks for all.
-        if (!told || *card->width <= 0 || *card->width_max <= 0) continue;
+        bool const is_known =
+            card->speed_gts && card->speed_gts_max && card->width && card->width_max;
+        // An emulated link has no lanes; a card's first function stands for all.
+        if (!is_known || *card->width <= 0 || *card->width_max <= 0) continue;
         auto slot = card->address;
         slot.function = 0;
-        if (seen_cards.insert(slot).second) findings.push_back(judge_link(machine, *card));
+        if (known_cards.insert(slot).second) findings.push_back(judge_link(machine, *card));
     }
     if (findings.empty())
         findings.push_back(not_applicable("no NIC with SR-IOV tells of its link"));
@@ -333,7 +339,7 @@ std::vector<Finding> judge_links(Machine const& machine) {
 }
 
 constexpr std::array pci_group{
-    Rule{"pci.acs", "Ports keep lent devices apart",
+    Rule{"pci.acs", "Ports keep attached devices apart",
          "PCI Express, Access Control Services; Linux drivers/pci/pci.c, pci_std_enable_acs; "
          "rdma-core, rdma_topo",
          AppliesTo::host, judge_acs},

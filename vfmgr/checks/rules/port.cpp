@@ -20,20 +20,20 @@ bool is_vf(RdmaPortView const& view) {
     return view.pci && view.pci->pf;
 }
 
-Evidence seen_state(Machine const& machine, RdmaPortView const& view) {
-    auto evidence = seen(machine, folder_of(view) + "/state");
+Evidence state_evidence(Machine const& machine, RdmaPortView const& view) {
+    auto evidence = evidence_of(machine, folder_of(view) + "/state");
     evidence.text += fmt::format(", {}", view.port->phys_state);
     return evidence;
 }
 
-Cure bring_up(MachineNetdev const& netdev) {
+Remedy bring_up(MachineNetdev const& netdev) {
     return by_command(fmt::format("ip link set dev {} up", netdev.name));
 }
 
 // --- link layer ---
 
-// LINK_TYPE_P1 and _P2 are of the card's ports: of a ConnectX-3 the device's, of later ones a PCI
-// function's.
+// LINK_TYPE_P1 and _P2 count the card's ports: a ConnectX-3's ports are the device's, a later
+// card's are PCI functions.
 int card_port(RdmaPortView const& view) {
     return view.device->ports.size() > 1 ? view.port->number : view.pci->address.function + 1;
 }
@@ -44,9 +44,9 @@ bool same_card(RdmaPortView const& left, RdmaPortView const& right) {
     return a.domain == b.domain && a.bus == b.bus && a.device == b.device;
 }
 
-// Whether InfiniBand is meant can't be seen of a card that is all InfiniBand. Beside an Ethernet
-// port, and with no subnet manager that ever spoke to it, it is a port that nobody switched over
-// (IGX guide, "Switch the board Link Layer to Ethernet").
+// On a card that is all InfiniBand, nothing shows whether InfiniBand is intended. Beside an
+// Ethernet port, and with no subnet manager that ever reached it, it is a port that was never
+// switched over (IGX guide, "Switch the board Link Layer to Ethernet").
 std::vector<Finding> judge_link_layer(Machine const& machine) {
     auto ports = nic_ports(machine);
     if (ports.empty()) return no_nic_port(machine);
@@ -59,20 +59,21 @@ std::vector<Finding> judge_link_layer(Machine const& machine) {
             ports, [&](auto const& other) { return other.ethernet() && same_card(view, other); });
         if (twin == ports.end()) continue;
         auto const pci = to_string(view.pci->address);
-        Cure cure{{fmt::format("mstconfig -y -d {} set LINK_TYPE_P{}=ETH", pci, card_port(view)),
-                   "reboot"},
-                  BlastRadius::reboot,
-                  "unless InfiniBand is meant; mstconfig is in the package mstflint, mlxconfig of "
-                  "NVIDIA's tools takes the same words",
-                  {}};
+        Remedy remedy{
+            {fmt::format("mstconfig -y -d {} set LINK_TYPE_P{}=ETH", pci, card_port(view)),
+             "reboot"},
+            BlastRadius::reboot,
+            "unless InfiniBand is meant; mstconfig is in the package mstflint, mlxconfig of "
+            "NVIDIA's tools takes the same words",
+            {}};
         findings.push_back(warning(
             name_of(view),
             fmt::format("is InfiniBand, while {} of the same card is Ethernet: RoCE, VLANs and "
                         "MAC addresses of VFs are Ethernet's",
                         name_of(*twin)),
-            std::move(cure),
-            {seen(machine, folder_of(view) + "/link_layer"),
-             seen(machine, folder_of(*twin) + "/link_layer")}));
+            std::move(remedy),
+            {evidence_of(machine, folder_of(view) + "/link_layer"),
+             evidence_of(machine, folder_of(*twin) + "/link_layer")}));
     }
     if (!findings.empty()) return findings;
     auto const ethernet = std::ranges::count_if(ports, &RdmaPortView::ethernet);
@@ -83,8 +84,8 @@ std::vector<Finding> judge_link_layer(Machine const& machine) {
 
 // --- state ---
 
-// Why it is down, and what gets it up.
-std::pair<std::string, Cure> cause_of_down(Machine const& machine, RdmaPortView const& view) {
+// Returns why the port is down, and what brings it up.
+std::pair<std::string, Remedy> cause_of_down(Machine const& machine, RdmaPortView const& view) {
     if (view.netdev && !view.netdev->up && view.ethernet())
         return {fmt::format("as its netdev {} is down", view.netdev->name), bring_up(*view.netdev)};
     if (view.infiniband() && machine.kind == CheckedMachine::guest)
@@ -109,23 +110,23 @@ bool somebody_is_active(std::vector<RdmaPortView> const& ports) {
     return std::ranges::any_of(ports, &RdmaPortView::active);
 }
 
-// A port that is down is a fault where somebody relies on it. Others are ports that nobody uses, as
-// most second ports are; but when no port at all is up, that is what is wrong.
+// A port that is down is a fault if it is in use. Other ports are unused, as most second ports are;
+// but when no port at all is up, that is the fault.
 Finding judge_down(Machine const& machine, RdmaPortView const& view, bool others_are_up) {
     auto const use = use_of(machine, view);
-    auto const [why, cure] = cause_of_down(machine, view);
-    std::vector<Evidence> evidence{seen_state(machine, view)};
+    auto const [why, remedy] = cause_of_down(machine, view);
+    std::vector<Evidence> evidence{state_evidence(machine, view)};
     if (view.netdev)
-        evidence.push_back(seen(machine, "/sys/class/net/" + view.netdev->name + "/flags"));
-    // A VF of this host's that is lent to nobody: its VM's driver will bring it up.
+        evidence.push_back(evidence_of(machine, "/sys/class/net/" + view.netdev->name + "/flags"));
+    // An unattached VF of this host: its VM's driver will bring it up.
     bool const idle = use.empty() && (others_are_up || is_vf(view));
     if (idle)
         return ok(name_of(view), fmt::format("is down, {}; nobody uses it", why),
                   std::move(evidence));
     if (use.empty())
         return warning(name_of(view), fmt::format("is down, {}; no port of an RDMA NIC is up", why),
-                       cure, std::move(evidence));
-    return failed(name_of(view), fmt::format("is down, {}, but it {}", why, use), cure,
+                       remedy, std::move(evidence));
+    return failed(name_of(view), fmt::format("is down, {}, but it {}", why, use), remedy,
                   std::move(evidence));
 }
 
@@ -137,7 +138,7 @@ std::vector<Finding> judge_state(Machine const& machine) {
     for (auto const& view : ports) {
         auto const& state = view.port->state;
         if (view.active())
-            findings.push_back(ok(name_of(view), "is active", {seen_state(machine, view)}));
+            findings.push_back(ok(name_of(view), "is active", {state_evidence(machine, view)}));
         else if (state == "DOWN")
             findings.push_back(judge_down(machine, view, any_active));
         else if (state.empty())
@@ -149,19 +150,19 @@ std::vector<Finding> judge_state(Machine const& machine) {
                                    "it active",
                                    state),
                        by_hand("start a subnet manager: port.subnet_manager says how"),
-                       {seen_state(machine, view)}));
+                       {state_evidence(machine, view)}));
         else
             findings.push_back(warning(
                 name_of(view), fmt::format("is in state {}, between down and active", state),
                 by_hand("look again; if it stays, look at what the kernel's log says of it"),
-                {seen_state(machine, view)}));
+                {state_evidence(machine, view)}));
     }
     return findings;
 }
 
 // --- the PF's netdev ---
 
-// libvirt refuses, rates are not taken and VFs have no link while the PF is down
+// While the PF is down, libvirt refuses, rates are not accepted and VFs have no link
 // (kernel-and-libvirt.md, 4).
 std::vector<Finding> judge_pf_down(Machine const& machine) {
     if (!machine.pci) return {unknown("", machine.pci.error())};
@@ -170,10 +171,10 @@ std::vector<Finding> judge_pf_down(Machine const& machine) {
     for (auto const& pf : *machine.pci) {
         if (pf.vfs.empty() || !is_network(pf)) continue;
         for (auto const* netdev : netdevs_of(machine, pf.address)) {
-            // Netdevs of other ports of the function, and children of IPoIB, are none of VFs'.
+            // Netdevs of the function's other ports, and children of IPoIB, don't affect the VFs.
             if (netdev != netdevs_of(machine, pf.address).front()) continue;
             auto const path = "/sys/class/net/" + netdev->name + "/flags";
-            auto const flags = seen(machine, path);
+            auto const flags = evidence_of(machine, path);
             if (auto const hidden = unseen(machine, path, netdev->name))
                 findings.push_back(*hidden);
             else if (netdev->up)
@@ -182,7 +183,7 @@ std::vector<Finding> judge_pf_down(Machine const& machine) {
                 findings.push_back(failed(
                     netdev->name,
                     fmt::format("is down, and is the PF of {} VFs: they have no link, rates are "
-                                "not taken, and libvirt refuses to lend them",
+                                "not taken, and libvirt refuses to attach them",
                                 pf.vfs.size()),
                     bring_up(*netdev), {flags}));
         }
@@ -199,7 +200,7 @@ bool installed(Unit const& unit) {
 
 std::pair<std::string, Unit const*> opensm_unit(Machine const& machine) {
     if (machine.units)
-        // NVIDIA's package calls it opensmd.
+        // NVIDIA's package names it opensmd.
         for (auto const* name : {"opensm.service", "opensmd.service"}) {
             auto const found = machine.units->find(name);
             if (found != machine.units->end() && installed(found->second))
@@ -208,7 +209,7 @@ std::pair<std::string, Unit const*> opensm_unit(Machine const& machine) {
     return {};
 }
 
-Cure start_subnet_manager(Machine const& machine) {
+Remedy start_subnet_manager(Machine const& machine) {
     if (machine.kind == CheckedMachine::guest)
         return by_hand(
             "start a subnet manager on the host or in the fabric; in a VM, over a VF, "
@@ -223,18 +224,18 @@ Cure start_subnet_manager(Machine const& machine) {
         "one for each fabric: not when a switch or another host runs one, where the cable to it is "
         "to be looked at; and not where Ethernet was meant (port.link_layer)";
     if (unit) return by_command(enable, note);
-    Cure cure = by_command(enable, note);
+    Remedy remedy = by_command(enable, note);
     auto const debian = machine.facts.text("/etc/debian_version");
     if (debian)
-        cure.commands.insert(cure.commands.begin(), "apt-get install --yes opensm");
+        remedy.commands.insert(remedy.commands.begin(), "apt-get install --yes opensm");
     else if (debian.error().absent())
-        cure.commands.insert(cure.commands.begin(), "dnf install --assumeyes opensm");
+        remedy.commands.insert(remedy.commands.begin(), "dnf install --assumeyes opensm");
     else
-        cure.note += "; install the package opensm first";
-    return cure;
+        remedy.note += "; install the package opensm first";
+    return remedy;
 }
 
-// Debian's place, and Red Hat's.
+// Debian's path, and Red Hat's.
 std::string opensm_configuration(Machine const& machine) {
     constexpr auto red_hat = "/etc/rdma/opensm.conf";
     return machine.facts.text(red_hat) ? red_hat : "/etc/opensm/opensm.conf";
@@ -258,17 +259,17 @@ std::optional<Finding> judge_virtual_ports(Machine const& machine, RdmaPortView 
     bool const serves = unit && unit->active == "active";
     if (!serves || !view.pci || view.pci->vfs.empty() || virt_enabled(machine) == "2") return {};
     auto const path = opensm_configuration(machine);
-    Cure cure{{}, BlastRadius::none, "virt_enabled is an option of NVIDIA's opensm", {}};
+    Remedy remedy{{}, BlastRadius::none, "virt_enabled is an option of NVIDIA's opensm", {}};
     if (machine.facts.text(path))
-        cure.commands.push_back(fmt::format("sed -i '/^virt_enabled /d' {}", path));
-    cure.commands.push_back(fmt::format("echo 'virt_enabled 2' >> {}", path));
-    cure.commands.push_back(fmt::format("systemctl restart {}", name));
+        remedy.commands.push_back(fmt::format("sed -i '/^virt_enabled /d' {}", path));
+    remedy.commands.push_back(fmt::format("echo 'virt_enabled 2' >> {}", path));
+    remedy.commands.push_back(fmt::format("systemctl restart {}", name));
     return warning(
         name_of(view),
         fmt::format("has {} VFs, and the opensm of this host was not told to serve virtual ports: "
                     "ports of VFs stay down",
                     view.pci->vfs.size()),
-        std::move(cure), {seen(machine, path)});
+        std::move(remedy), {evidence_of(machine, path)});
 }
 
 std::vector<Finding> judge_subnet_manager(Machine const& machine) {
@@ -279,9 +280,9 @@ std::vector<Finding> judge_subnet_manager(Machine const& machine) {
     }
     std::vector<Finding> findings;
     for (auto const& view : ports) {
-        // Without a link nobody can manage it: port.state tells of that.
+        // Without a link no subnet manager can reach it: port.state reports that.
         if (!view.infiniband() || view.port->phys_state != "LinkUp") continue;
-        auto const evidence = seen(machine, folder_of(view) + "/sm_lid");
+        auto const evidence = evidence_of(machine, folder_of(view) + "/sm_lid");
         if (!view.port->sm_lid) {
             findings.push_back(unknown(name_of(view), Unknown{folder_of(view) + "/sm_lid", 0}));
         } else if (*view.port->sm_lid == 0) {

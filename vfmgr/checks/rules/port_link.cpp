@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the link of an RDMA port is worth: cable and module, speed, packets lost.
+// The quality of an RDMA port's link: cable and module, speed, packets lost.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct LastEvent {
     LogLine const* line = nullptr;
 };
 
-// The last of each card's module: cables are plugged in again.
+// Returns the last event of each card's module: cables get replugged.
 std::vector<LastEvent> last_events(KernelLog const& log) {
     std::map<std::pair<std::optional<PciAddress>, unsigned>, LastEvent> last;
     for (auto const& line : log.lines)
@@ -35,29 +35,30 @@ std::vector<LastEvent> last_events(KernelLog const& log) {
 std::optional<Finding> judge_event(Machine const& machine, LastEvent const& last,
                                    std::vector<RdmaPortView> const& ports) {
     auto const& event = last.event;
-    // Heat is judged by what watches over temperatures; power, by what watches over slots.
+    // Heat is left to the monitoring of temperatures; power, to the monitoring of slots.
     if (event.plugged() || event.hot()) return std::nullopt;
     auto const view = std::ranges::find_if(ports, [&](auto const& one) {
         return event.pci && one.pci && one.pci->address == *event.pci;
     });
     bool const known = view != ports.end();
-    if (known && view->active()) return std::nullopt;  // since then it has come to life
+    if (known && view->active()) return std::nullopt;  // it has come up since
     auto const subject = event.pci ? to_string(*event.pci) : fmt::format("module {}", event.module);
     auto const use = known ? use_of(machine, *view) : std::string();
     bool const broken = event.status.starts_with("Cable error");
     if (!broken && use.empty())
         return ok(subject,
                   fmt::format("module {}: {}; nobody uses the port", event.module, event.status),
-                  {seen(*last.line)});
+                  {evidence_of(*last.line)});
     auto detail =
         fmt::format("the last word about its module {} is: {}", event.module, event.status);
     if (!use.empty()) detail += fmt::format("; the port {}", use);
-    auto cure = by_hand(broken ? "take the cable or module out and plug it in again; if that does "
-                                 "not help, replace it by one on the NIC's list of modules"
-                               : "plug a cable in, or switch the module on");
+    auto remedy =
+        by_hand(broken ? "take the cable or module out and plug it in again; if that does "
+                         "not help, replace it by one on the NIC's list of modules"
+                       : "plug a cable in, or switch the module on");
     if (use.empty())
-        return warning(subject, std::move(detail), std::move(cure), {seen(*last.line)});
-    return failed(subject, std::move(detail), std::move(cure), {seen(*last.line)});
+        return warning(subject, std::move(detail), std::move(remedy), {evidence_of(*last.line)});
+    return failed(subject, std::move(detail), std::move(remedy), {evidence_of(*last.line)});
 }
 
 std::vector<Finding> judge_cable(Machine const& machine) {
@@ -89,8 +90,8 @@ bool alike(RdmaPortView const& left, RdmaPortView const& right) {
            left.port->link_layer == right.port->link_layer;
 }
 
-// One that others of its kind outrun: by lanes, which a bad cable loses, or with at least two that
-// agree on more. Two ports at different speeds may well be meant so.
+// Returns a faster port of the same kind: by lanes, which a bad cable loses, or one of at least two
+// that agree on more. Two ports at different speeds may well be intended.
 Running const* outrunner(Running const& slow, std::vector<Running> const& all) {
     Running const* faster = nullptr;
     int agree = 0, peers = 0;
@@ -122,7 +123,7 @@ std::vector<Finding> judge_speed(Machine const& machine) {
     for (auto const& one : running) {
         auto const& view = *one.view;
         auto const* const faster = outrunner(one, running);
-        auto const evidence = seen(machine, folder_of(view) + "/rate");
+        auto const evidence = evidence_of(machine, folder_of(view) + "/rate");
         if (!faster) {
             findings.push_back(
                 ok(name_of(view), fmt::format("runs at {}", view.port->rate), {evidence}));
@@ -134,7 +135,7 @@ std::vector<Finding> judge_speed(Machine const& machine) {
                                 view.port->rate, name_of(*faster->view), faster->view->port->rate),
                     by_hand("look at its cable, and at the speed of the switch's port; both ends "
                             "take the best that cable and peer can do"),
-                    {evidence, seen(machine, folder_of(*faster->view) + "/rate")}));
+                    {evidence, evidence_of(machine, folder_of(*faster->view) + "/rate")}));
     }
     return findings;
 }
@@ -147,7 +148,7 @@ std::optional<std::uint64_t> counter(Machine const& machine, RdmaPortView const&
     return text ? parse_digits(*text, {}) : std::nullopt;
 }
 
-// Of packets since the driver was loaded: below one in 10,000 RoCE recovers and nobody notices.
+// Relative to packets since the driver was loaded: below one in 10,000, RoCE recovers unnoticed.
 constexpr std::uint64_t lost_min = 1000;
 constexpr std::uint64_t packets_for_each_lost = 10'000;
 constexpr std::uint64_t packets_for_each_error = 1'000'000;
@@ -156,7 +157,7 @@ constexpr std::array<std::string_view, 3> losses{"hw_counters/packet_seq_err",
                                                  "hw_counters/out_of_sequence",
                                                  "hw_counters/local_ack_timeout_err"};
 
-std::vector<Evidence> seen_counters(Machine const& machine, RdmaPortView const& view) {
+std::vector<Evidence> counter_evidence(Machine const& machine, RdmaPortView const& view) {
     std::vector<Evidence> evidence;
     for (auto const name :
          {"counters/port_xmit_packets", "counters/port_rcv_packets", "counters/port_rcv_errors",
@@ -164,7 +165,7 @@ std::vector<Evidence> seen_counters(Machine const& machine, RdmaPortView const& 
           "hw_counters/local_ack_timeout_err", "hw_counters/rnr_nak_retry_err",
           "hw_counters/np_cnp_sent", "hw_counters/rp_cnp_handled"})
         if (counter(machine, view, name))
-            evidence.push_back(seen(machine, fmt::format("{}/{}", folder_of(view), name)));
+            evidence.push_back(evidence_of(machine, fmt::format("{}/{}", folder_of(view), name)));
     return evidence;
 }
 
@@ -182,13 +183,13 @@ std::optional<Finding> judge_losses(Machine const& machine, RdmaPortView const& 
                                    errors, *received),
                        by_hand("clean or replace the cable and its modules; then look whether the "
                                "number still grows"),
-                       seen_counters(machine, view));
+                       counter_evidence(machine, view));
     auto const packets = std::max(*sent, *received);
     if (lost < lost_min || lost < packets / packets_for_each_lost)
         return ok(name_of(view),
                   fmt::format("{} of {} packets since the driver was loaded were lost or late",
                               lost, packets),
-                  seen_counters(machine, view));
+                  counter_evidence(machine, view));
     return warning(name_of(view),
                    fmt::format("{} of {} packets since the driver was loaded were lost or late, "
                                "and sent again",
@@ -196,10 +197,10 @@ std::optional<Finding> judge_losses(Machine const& machine, RdmaPortView const& 
                    by_hand("look at qos.pfc and qos.dscp here and at the switch, at drops of its "
                            "port, and at the MTU all the way; then look whether the numbers still "
                            "grow"),
-                   seen_counters(machine, view));
+                   counter_evidence(machine, view));
 }
 
-// SoftRoCE counts repetitions that harm nothing (verification.md, 3.6), so it is left out.
+// SoftRoCE counts harmless retransmissions (verification.md, 3.6), so it is left out.
 std::vector<Finding> judge_counters(Machine const& machine) {
     if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
     std::vector<Finding> findings;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quality of service of RoCE: what keeps its packets from being dropped in a crowd.
+// Quality of service for RoCE: what keeps its packets from being dropped in congestion.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ bool counts(Machine const& machine, std::string const& path) {
     return text && parse_digits(*text, {}).value_or(0) != 0;
 }
 
-// Where loss would hurt: the port lends VFs, or has sent RDMA's packets itself.
+// Loss would hurt here: the port has VFs, or has sent RDMA packets itself.
 bool carries_rdma(Machine const& machine, RdmaPortView const& view) {
     if (view.pci && !view.pci->vfs.empty()) return true;
     return counts(machine, folder_of(view) + "/counters/port_xmit_packets");
@@ -43,7 +43,7 @@ std::vector<Finding> no_busy_port(Machine const& machine) {
     return {not_applicable("no active RoCE port of a NIC has VFs or has sent RDMA packets")};
 }
 
-// Of RoCE LAG each port of the card in the bond, though one RDMA device is both of them.
+// For RoCE LAG, each port of the card in the bond, though one RDMA device covers both.
 std::vector<MachineNetdev const*> wires_of(Machine const& machine, RdmaPortView const& view) {
     std::vector<MachineNetdev const*> wires{view.netdev};
     if (!view.netdev->master) return wires;
@@ -82,21 +82,21 @@ std::vector<int> priorities_in(std::uint8_t bits) {
 }
 
 // ECN at work, or switched on in OFED's files. The inbox driver shows no setting, and the
-// firmware's default is on, so only its counters tell.
+// firmware's default is on, so only its counters prove it.
 std::optional<Evidence> ecn_evidence(Machine const& machine, RdmaPortView const& view) {
     for (auto const* counter : {"np_cnp_sent", "rp_cnp_handled"}) {
         auto const path = fmt::format("{}/hw_counters/{}", folder_of(view), counter);
-        if (counts(machine, path)) return seen(machine, path);
+        if (counts(machine, path)) return evidence_of(machine, path);
     }
     for (unsigned priority = 0; priority < dcb_priorities; ++priority) {
         auto const path =
             fmt::format("/sys/class/net/{}/ecn/roce_rp/enable/{}", view.netdev->name, priority);
-        if (counts(machine, path)) return seen(machine, path);
+        if (counts(machine, path)) return evidence_of(machine, path);
     }
     return std::nullopt;
 }
 
-Cure make_lossless(std::string const& netdev) {
+Remedy make_lossless(std::string const& netdev) {
     return {{fmt::format("dcb pfc set dev {} prio-pfc all:off 3:on", netdev),
              fmt::format("dcb app add dev {} dscp-prio 26:3", netdev)},
             BlastRadius::netdev,
@@ -153,8 +153,8 @@ std::vector<Finding> judge_pfc(Machine const& machine) {
     return findings;
 }
 
-// Of each wire of a busy RoCE port that has a lossless priority; `none` where there is nothing to
-// say of any.
+// Judges each wire of a busy RoCE port that has a lossless priority; returns `none` if there is
+// nothing to report.
 template <class Judge>
 std::vector<Finding> judge_lossless_wires(Machine const& machine, Judge judge, char const* none) {
     auto const ports = busy_roce_ports(machine);
@@ -174,7 +174,7 @@ std::vector<Finding> judge_lossless_wires(Machine const& machine, Judge judge, c
 
 // --- which packets are in the lossless priority ---
 
-// OFED's "Global tclass=106"; nothing where nobody set one.
+// OFED's "Global tclass=106"; nullopt if it is not set.
 std::optional<std::uint8_t> global_traffic_class(Machine const& machine, RdmaPortView const& view) {
     auto const text = machine.facts.text(fmt::format("/sys/class/infiniband/{}/tc/{}/traffic_class",
                                                      view.device->name, view.port->number));
@@ -186,7 +186,7 @@ std::optional<std::uint8_t> global_traffic_class(Machine const& machine, RdmaPor
     return value ? std::optional(static_cast<std::uint8_t>(*value)) : std::nullopt;
 }
 
-// Tags are what tells then. Without a VLAN there are none; of VFs only their owner knows.
+// The port goes by tags here. Without a VLAN there are none; only a VF's owner knows of the VF's.
 Finding judge_by_tags(Machine const& machine, RdmaPortView const& view, Dcb const& dcb) {
     auto const& name = dcb.ifname;
     auto const lossless = fmt::format("{}", fmt::join(priorities_in(dcb.pfc->enabled), ", "));
@@ -195,17 +195,18 @@ Finding judge_by_tags(Machine const& machine, RdmaPortView const& view, Dcb cons
         return ok(name, fmt::format("takes priorities from VLAN tags: what is to be lossless is in "
                                     "a VLAN with qos {}",
                                     lossless));
-    return warning(name,
-                   fmt::format("keeps priority {} lossless and takes priorities from VLAN tags, "
-                               "and nothing here is tagged: RoCE has priority 0, which drops",
-                               lossless),
-                   Cure{{fmt::format("dcb app add dev {} dscp-prio 26:{}", name,
-                                     priorities_in(dcb.pfc->enabled).front())},
-                        BlastRadius::netdev,
-                        "and send RoCE with traffic class 106 (DSCP 26); the first entry makes the "
-                        "NIC go by DSCP",
-                        {}},
-                   {{"DCB_CMD_IEEE_GET " + name, "no entry for a DSCP"}});
+    return warning(
+        name,
+        fmt::format("keeps priority {} lossless and takes priorities from VLAN tags, "
+                    "and nothing here is tagged: RoCE has priority 0, which drops",
+                    lossless),
+        Remedy{{fmt::format("dcb app add dev {} dscp-prio 26:{}", name,
+                            priorities_in(dcb.pfc->enabled).front())},
+               BlastRadius::netdev,
+               "and send RoCE with traffic class 106 (DSCP 26); the first entry makes the "
+               "NIC go by DSCP",
+               {}},
+        {{"DCB_CMD_IEEE_GET " + name, "no entry for a DSCP"}});
 }
 
 Finding judge_by_dscp(Machine const& machine, RdmaPortView const& view, Dcb const& dcb) {
@@ -227,11 +228,11 @@ Finding judge_by_dscp(Machine const& machine, RdmaPortView const& view, Dcb cons
                     "traffic class {} drops",
                     used, priority_of_dscp(dcb, used),
                     fmt::join(priorities_in(dcb.pfc->enabled), ", "), traffic_class.value_or(106)),
-        Cure{{fmt::format("dcb app replace dev {} dscp-prio {}:{}", name, used,
-                          priorities_in(dcb.pfc->enabled).front())},
-             BlastRadius::netdev,
-             "as the switch has it",
-             {}},
+        Remedy{{fmt::format("dcb app replace dev {} dscp-prio {}:{}", name, used,
+                            priorities_in(dcb.pfc->enabled).front())},
+               BlastRadius::netdev,
+               "as the switch has it",
+               {}},
         {{"DCB_CMD_IEEE_GET " + name, fmt::format("DSCP {} has priority {}, PFC {:#04x}", used,
                                                   priority_of_dscp(dcb, used), dcb.pfc->enabled)}});
 }
@@ -246,7 +247,7 @@ std::vector<Finding> judge_dscp(Machine const& machine) {
         "no priority of a RoCE port is lossless");
 }
 
-// --- the VLANs that VFs were given ---
+// --- the VLANs set for VFs ---
 
 Known<VfSettings> vf_settings_of(Machine const& machine, std::string const& netdev) {
     auto const request = fmt::format("RTM_GETLINK {} VFs", netdev);
@@ -281,18 +282,18 @@ Finding judge_vf_vlan(std::string const& pf, PciDevice const& device, std::uint1
         fmt::format("VF {} of {} is in {}, and only priority {} is lossless: what its VM sends by "
                     "RoCE is dropped when a switch port is full",
                     index, pf, vlan_words(vlan), fmt::join(lossless, ", ")),
-        Cure{{fmt::format("ip link set dev {} vf {} vlan {} qos {}{}", pf, index, vlan.id,
-                          lossless.front(), dot1ad ? " proto 802.1ad" : "")},
-             BlastRadius::netdev,
-             fmt::format("of this VM alone; one that vfmgrd has lent takes it at its next "
-                         "attachment: vfctl attach --vlan {}:{}{}. The switch must have that "
-                         "priority lossless, too",
-                         vlan.id, lossless.front(), dot1ad ? ":802.1ad" : ""),
-             {}},
+        Remedy{{fmt::format("ip link set dev {} vf {} vlan {} qos {}{}", pf, index, vlan.id,
+                            lossless.front(), dot1ad ? " proto 802.1ad" : "")},
+               BlastRadius::netdev,
+               fmt::format("of this VM alone; one that vfmgrd has attached takes it at its next "
+                           "attachment: vfctl attach --vlan {}:{}{}. The switch must have that "
+                           "priority lossless, too",
+                           vlan.id, lossless.front(), dot1ad ? ":802.1ad" : ""),
+               {}},
         std::move(evidence));
 }
 
-// The VFs of one PF that somebody put into a VLAN; in the others the guest tags as it likes.
+// Judges one PF's VFs that were put into a VLAN; in the others the guest tags as it likes.
 std::vector<Finding> judge_vf_vlans_of(Machine const& machine, MachineNetdev const& wire,
                                        Dcb const& dcb) {
     auto const* const device = wire.pci ? find_pci(machine, *wire.pci) : nullptr;

@@ -12,7 +12,7 @@
 namespace vfmgr::checks {
 namespace {
 
-// Ports of RoCE, of NICs and of SoftRoCE.
+// RoCE ports of NICs and of SoftRoCE.
 std::vector<RdmaPortView> roce_ports(Machine const& machine) {
     auto ports = rdma_ports(machine);
     std::erase_if(ports, [&](auto const& view) {
@@ -28,7 +28,7 @@ std::vector<Finding> no_roce_port(Machine const& machine) {
 
 // --- GIDs ---
 
-// Netdevs whose addresses the port's GIDs are made of: its own, a bond over it, VLANs on it.
+// Netdevs whose addresses make the port's GIDs: its own, a bond over it, VLANs on it.
 std::vector<MachineNetdev const*> netdevs_with_gids(Machine const& machine,
                                                     RdmaPortView const& view) {
     std::set<std::string> names;
@@ -41,13 +41,13 @@ std::vector<MachineNetdev const*> netdevs_with_gids(Machine const& machine,
     return found;
 }
 
-Evidence seen_gid(RdmaPortView const& view, Gid const& gid) {
+Evidence gid_evidence(RdmaPortView const& view, Gid const& gid) {
     return {fmt::format("{}/gids/{}", folder_of(view), gid.index),
             fmt::format("{} ({}, {})", gid.gid, gid.type, gid.netdev)};
 }
 
-// "fe80::0ac0:ebff:fe21:03da" is made of the MAC 08:c0:eb:21:03:da; of other link-local addresses
-// nothing follows.
+// "fe80::0ac0:ebff:fe21:03da" is made from the MAC 08:c0:eb:21:03:da; other link-local addresses
+// prove nothing.
 std::optional<MacAddress> mac_in(Gid const& gid) {
     auto const address = gid_address(gid.gid);
     if (!address || address->family != IpAddress::Family::v6) return std::nullopt;
@@ -65,8 +65,8 @@ std::optional<MacAddress> mac_in(Gid const& gid) {
     return mac;
 }
 
-// A MAC that was set while the driver registered is missed, and RDMA goes on with GIDs of the old
-// one (RDMA/core: Fix stale RoCE GIDs during netdev events at registration).
+// A MAC that is set while the driver registers is missed, and RDMA goes on with GIDs of the old one
+// (RDMA/core: Fix stale RoCE GIDs during netdev events at registration).
 std::optional<Finding> judge_stale(RdmaPortView const& view, MachineNetdev const& netdev) {
     Gid const* stale = nullptr;
     for (auto const& gid : view.port->gids) {
@@ -83,12 +83,12 @@ std::optional<Finding> judge_stale(RdmaPortView const& view, MachineNetdev const
         fmt::format("has link-local GIDs of {}, and {} has the MAC address {}: peers that "
                     "use them reach nobody",
                     to_string(*mac_in(*stale)), netdev.name, mac),
-        Cure{{fmt::format("ip link set dev {} address {}", netdev.name, mac)},
-             BlastRadius::netdev,
-             "setting the same address again makes the kernel build the GIDs anew; where "
-             "a udev rule sets it, set it before the driver binds",
-             {}},
-        {seen_gid(view, *stale), {"/sys/class/net/" + netdev.name + "/address", mac}});
+        Remedy{{fmt::format("ip link set dev {} address {}", netdev.name, mac)},
+               BlastRadius::netdev,
+               "setting the same address again makes the kernel build the GIDs anew; where "
+               "a udev rule sets it, set it before the driver binds",
+               {}},
+        {gid_evidence(view, *stale), {"/sys/class/net/" + netdev.name + "/address", mac}});
 }
 
 std::optional<Finding> judge_address(RdmaPortView const& view, MachineNetdev const& netdev,
@@ -107,21 +107,22 @@ std::optional<Finding> judge_address(RdmaPortView const& view, MachineNetdev con
                                   text, netdev.name),
                       by_hand("switch RoCE v2 on in the NIC's firmware and driver; ConnectX-3 has "
                               "it from ConnectX-3 Pro on"),
-                      {seen_gid(view, *only_v1)});
+                      {gid_evidence(view, *only_v1)});
     return failed(
         name_of(view),
         fmt::format("has no GID of {}, an address of {}: RDMA over it fails", text, netdev.name),
-        Cure{{fmt::format("ip address del {0} dev {1}; ip address add {0} dev {1}", text,
-                          netdev.name)},
-             BlastRadius::netdev,
-             "adding an address makes the kernel make its GID; routes that go by it are to be set "
-             "again",
-             {}},
+        Remedy{
+            {fmt::format("ip address del {0} dev {1}; ip address add {0} dev {1}", text,
+                         netdev.name)},
+            BlastRadius::netdev,
+            "adding an address makes the kernel make its GID; routes that go by it are to be set "
+            "again",
+            {}},
         {{folder_of(view) + "/gids",
           fmt::format("{} GIDs, none of this address", view.port->gids.size())}});
 }
 
-// Without one librdmacm crashes or says "no device" (perftest#64, sriov-network-operator#267).
+// Without it librdmacm crashes or reports "no device" (perftest#64, sriov-network-operator#267).
 std::optional<Finding> judge_node_guid(Machine const& machine, RdmaPortView const& view) {
     auto const& guid = view.device->node_guid;
     if (view.software || !guid || guid->value != 0) return std::nullopt;
@@ -129,10 +130,11 @@ std::optional<Finding> judge_node_guid(Machine const& machine, RdmaPortView cons
     std::string note =
         "a VF's node GUID comes from the MAC address that it had when its driver bound: ip link "
         "set dev PF vf N mac ADDRESS, then unbind it from its driver and bind it again";
-    if (guest) note = "on the host, before the VF is lent: " + note;
+    if (guest) note = "on the host, before the VF is attached: " + note;
     return failed(
         view.device->name, "has no node GUID, so RDMA CM (rping, -R) fails", by_hand(note),
-        {seen(machine, fmt::format("/sys/class/infiniband/{}/node_guid", view.device->name))});
+        {evidence_of(machine,
+                     fmt::format("/sys/class/infiniband/{}/node_guid", view.device->name))});
 }
 
 bool in_switchdev_mode(Machine const& machine, PciAddress const& pci) {
@@ -145,22 +147,22 @@ bool in_switchdev_mode(Machine const& machine, PciAddress const& pci) {
 std::optional<Finding> judge_no_gids(Machine const& machine, RdmaPortView const& view) {
     if (!view.port->gids.empty()) return std::nullopt;
     auto const first = folder_of(view) + "/gids/0";
-    if (auto const seen_first = machine.facts.text(first);
-        !seen_first && !seen_first.error().absent())
-        return unknown(name_of(view), seen_first.error());
+    if (auto const first_text = machine.facts.text(first);
+        !first_text && !first_text.error().absent())
+        return unknown(name_of(view), first_text.error());
     if (!view.active() || !view.pci) return std::nullopt;
     if (in_switchdev_mode(machine, view.pci->address))
         return ok(name_of(view), "has no GIDs: in switchdev mode only its VFs do RDMA");
     auto const handle = "pci/" + to_string(view.pci->address);
     return failed(name_of(view), "is active and has no GID at all: RoCE is switched off",
-                  Cure{{fmt::format("devlink dev param set {} name enable_roce value true cmode "
-                                    "driverinit",
-                                    handle),
-                        fmt::format("devlink dev reload {}", handle)},
-                       BlastRadius::host,
-                       {},
-                       {}},
-                  {seen_absent(first)});
+                  Remedy{{fmt::format("devlink dev param set {} name enable_roce value true cmode "
+                                      "driverinit",
+                                      handle),
+                          fmt::format("devlink dev reload {}", handle)},
+                         BlastRadius::host,
+                         {},
+                         {}},
+                  {absence_evidence(first)});
 }
 
 std::vector<Finding> judge_port_gids(Machine const& machine, RdmaPortView const& view) {
@@ -212,7 +214,7 @@ std::vector<Finding> judge_gids(Machine const& machine) {
 
 // --- MTU ---
 
-// The largest payload of RDMA's that a netdev's frames have room for (verification.md, 3.6).
+// The largest RDMA payload that fits a netdev's frames (verification.md, 3.6).
 int path_mtu(int mtu) {
     constexpr int headers = 80;
     for (int const size : {4096, 2048, 1024, 512})
@@ -220,22 +222,22 @@ int path_mtu(int mtu) {
     return 256;
 }
 
-Evidence seen_mtu(Machine const& machine, std::string const& netdev) {
-    return seen(machine, "/sys/class/net/" + netdev + "/mtu");
+Evidence mtu_evidence(Machine const& machine, std::string const& netdev) {
+    return evidence_of(machine, "/sys/class/net/" + netdev + "/mtu");
 }
 
 Finding mtu_differs(Machine const& machine, MachineNetdev const& small, MachineNetdev const& large,
                     std::string detail) {
     return warning(small.name, std::move(detail),
-                   Cure{{fmt::format("ip link set dev {} mtu {}", small.name, large.mtu)},
-                        BlastRadius::netdev,
-                        fmt::format("or {} for {}, where {} is what switches and peers have",
-                                    small.mtu, large.name, small.mtu),
-                        {}},
-                   {seen_mtu(machine, small.name), seen_mtu(machine, large.name)});
+                   Remedy{{fmt::format("ip link set dev {} mtu {}", small.name, large.mtu)},
+                          BlastRadius::netdev,
+                          fmt::format("or {} for {}, where {} is what switches and peers have",
+                                      small.mtu, large.name, small.mtu),
+                          {}},
+                   {mtu_evidence(machine, small.name), mtu_evidence(machine, large.name)});
 }
 
-// A VF of this host whose frames its PF does not take.
+// A VF of this host whose frames its PF does not accept.
 std::optional<Finding> judge_vf_mtu(Machine const& machine, RdmaPortView const& view) {
     if (!view.netdev || !view.netdev->pci) return std::nullopt;
     auto const* const function = find_pci(machine, *view.netdev->pci);  // SoftRoCE's, too
@@ -260,7 +262,7 @@ std::optional<Finding> judge_bond_mtu(Machine const& machine, RdmaPortView const
                     less ? bond->mtu : view.netdev->mtu));
 }
 
-// RDMA takes its packets' size from the port, whatever MTU the VLAN has that they go through.
+// RDMA takes its packet size from the port, whatever the MTU of the VLAN that carries the packets.
 std::optional<Finding> judge_vlan_mtu(Machine const& machine, RdmaPortView const& view) {
     if (!view.netdev) return std::nullopt;
     for (auto const* netdev : netdevs_with_gids(machine, view)) {
@@ -292,8 +294,8 @@ std::vector<Finding> judge_mtu(Machine const& machine) {
                                       view.netdev->mtu, path_mtu(view.netdev->mtu));
             if (path_mtu(view.netdev->mtu) < 4096)
                 detail += ", 4096 from MTU 4200 on, where switches and peers have it too";
-            finding =
-                ok(view.netdev->name, std::move(detail), {seen_mtu(machine, view.netdev->name)});
+            finding = ok(view.netdev->name, std::move(detail),
+                         {mtu_evidence(machine, view.netdev->name)});
         }
         findings.push_back(std::move(*finding));
     }

@@ -12,8 +12,8 @@
 namespace vfmgr::checks {
 namespace {
 
-// Links that vfmgrd makes for its tests and makes again at boot; vf-guest's in a VM begin with
-// "rxe_".
+// Prefix of the links that vfmgrd makes for its tests and makes again at boot; vf-guest's in a VM
+// start with "rxe_".
 constexpr std::string_view own_prefix = "vfmgr_";
 
 bool has_rdma_nic(Machine const& machine) {
@@ -29,14 +29,14 @@ std::vector<RdmaPortView> soft_ports(Machine const& machine) {
     return ports;
 }
 
-// What units and scripts want made, and where that is written.
-struct Wish {
+// A link that units or scripts are to make, and where that is written.
+struct ConfiguredLink {
     RdmaLinkCommand command;
     std::string path;
     bool enabled = true;
 };
 
-// A unit does something at boot when something wants it; other files always do.
+// A unit runs at boot only if another one pulls it in; other files always take effect.
 bool is_enabled(Machine const& machine, std::string_view path) {
     constexpr std::string_view units = "/etc/systemd/system/";
     if (!path.starts_with(units) ||
@@ -49,8 +49,8 @@ bool is_enabled(Machine const& machine, std::string_view path) {
     });
 }
 
-std::vector<Wish> wishes(Machine const& machine) {
-    std::vector<Wish> all;
+std::vector<ConfiguredLink> configured_links(Machine const& machine) {
+    std::vector<ConfiguredLink> all;
     for (auto const& [path, fact] : machine.facts.files) {
         if (!path.starts_with("/etc/")) continue;
         for (auto& command : parse_rdma_link_commands(fact.bytes))
@@ -59,28 +59,29 @@ std::vector<Wish> wishes(Machine const& machine) {
     return all;
 }
 
-// "%i" of a unit's template, or a shell's variable: what it will be is not to be seen.
+// "%i" of a unit's template, or a shell variable: its value can't be read here.
 bool is_open(RdmaLinkCommand const& command) {
     return (command.name + command.netdev).find_first_of("%$*{") != std::string::npos;
 }
 
-bool wants(std::vector<Wish> const& all, std::string_view type) {
+bool is_configured(std::vector<ConfiguredLink> const& all, std::string_view type) {
     return std::ranges::any_of(
-        all, [&](Wish const& wish) { return wish.enabled && wish.command.type == type; });
+        all, [&](ConfiguredLink const& link) { return link.enabled && link.command.type == type; });
 }
 
 // --- rdma_rxe ---
 
-// Built out of the tree, or for other RDMA modules than those that are loaded (OFED's).
+// Built out of tree, or for RDMA modules other than the loaded ones (OFED's).
 std::optional<Finding> refused_symbols(Machine const& machine) {
     if (!machine.log || module_loaded(machine, "rdma_rxe")) return std::nullopt;
     if (auto const* line = find_line(*machine.log, {"rdma_rxe: Unknown symbol", "udp_"}))
-        return failed("rdma_rxe", "could not be loaded: the kernel's UDP tunnels are missing",
-                      Cure{{"modprobe udp_tunnel", "modprobe ip6_udp_tunnel", "modprobe rdma_rxe"},
-                           BlastRadius::none,
-                           "modprobe loads what a module needs, insmod does not",
-                           {}},
-                      {seen(*line)});
+        return failed(
+            "rdma_rxe", "could not be loaded: the kernel's UDP tunnels are missing",
+            Remedy{{"modprobe udp_tunnel", "modprobe ip6_udp_tunnel", "modprobe rdma_rxe"},
+                   BlastRadius::none,
+                   "modprobe loads what a module needs, insmod does not",
+                   {}},
+            {evidence_of(*line)});
     for (auto const* words : {"rdma_rxe: Unknown symbol", "rdma_rxe: disagrees about version"})
         if (auto const* line = find_line(*machine.log, {words}))
             return failed("rdma_rxe",
@@ -90,13 +91,14 @@ std::optional<Finding> refused_symbols(Machine const& machine) {
                                   "behind, which can't be used with it: install OFED's kernel "
                                   "modules with rxe, or go without OFED where there is no RDMA NIC",
                                   BlastRadius::host),
-                          {seen(*line)});
+                          {evidence_of(*line)});
     return std::nullopt;
 }
 
 std::vector<Finding> judge_module(Machine const& machine) {
-    bool const wanted = wants(wishes(machine), "rxe") || !soft_ports(machine).empty();
-    if (!wanted && has_rdma_nic(machine))
+    bool const configured =
+        is_configured(configured_links(machine), "rxe") || !soft_ports(machine).empty();
+    if (!configured && has_rdma_nic(machine))
         return {not_applicable("this machine has an RDMA NIC, and nobody asks for SoftRoCE")};
     if (auto finding = refused_symbols(machine)) return {std::move(*finding)};
     auto const exists = module_exists(machine, "rdma_rxe");
@@ -119,15 +121,15 @@ std::vector<Finding> judge_module(Machine const& machine) {
 std::vector<Finding> judge_siw(Machine const& machine) {
     auto const exists = module_exists(machine, "siw");
     if (exists.value_or(false)) return {ok("siw", "iWARP in software is there")};
-    for (auto const& wish : wishes(machine)) {
-        if (wish.command.type != "siw" || !wish.enabled) continue;
+    for (auto const& link : configured_links(machine)) {
+        if (link.command.type != "siw" || !link.enabled) continue;
         if (!exists) return {unknown("", exists.error())};
         return {failed("siw",
-                       fmt::format("{} wants a siw link, and this kernel has no siw", wish.path),
+                       fmt::format("{} wants a siw link, and this kernel has no siw", link.path),
                        by_hand("make an rxe link of it (type rxe), or build the module from the "
                                "kernel's source with CONFIG_RDMA_SIW=m; Debian's kernels are "
                                "built without it"),
-                       {seen(machine, wish.path)})};
+                       {evidence_of(machine, link.path)})};
     }
     if (auto const hidden = unseen(machine, "/etc/systemd/system/siw.service")) return {*hidden};
     return {
@@ -153,58 +155,59 @@ Finding judge_soft_port(Machine const& machine, RdmaPortView const& view) {
     if (!netdev.up)
         return failed(name, fmt::format("is on {}, which is down", netdev.name),
                       by_command(fmt::format("ip link set dev {} up", netdev.name)),
-                      {seen(machine, folder + "/flags")});
+                      {evidence_of(machine, folder + "/flags")});
     if (netdev.carrier == false)
         return failed(name, fmt::format("is on {}, which has no link", netdev.name),
                       by_hand("look at its cable, or at what it is made of"),
-                      {seen(machine, folder + "/carrier")});
-    constexpr int mtu_min = 1024 + 80;  // of the packets that every network carries
+                      {evidence_of(machine, folder + "/carrier")});
+    constexpr int mtu_min = 1024 + 80;  // for the packets that every network carries
     if (netdev.mtu != 0 && netdev.mtu < mtu_min)
         return warning(name,
                        fmt::format("is on {}, whose MTU of {} leaves it 512 bytes a packet or "
                                    "less",
                                    netdev.name, netdev.mtu),
-                       Cure{{fmt::format("ip link set dev {} mtu 1500", netdev.name)},
-                            BlastRadius::netdev,
-                            {},
-                            {}},
-                       {seen(machine, folder + "/mtu")});
+                       Remedy{{fmt::format("ip link set dev {} mtu 1500", netdev.name)},
+                              BlastRadius::netdev,
+                              {},
+                              {}},
+                       {evidence_of(machine, folder + "/mtu")});
     if (!view.active())
-        return warning(name, fmt::format("is {} though {} is up", view.port->state, netdev.name),
-                       Cure{{fmt::format("rdma link delete {}", name),
-                             fmt::format("rdma link add {} type rxe netdev {}", name, netdev.name)},
-                            BlastRadius::none,
-                            "programs that use it must be started again",
-                            {}},
-                       {seen(machine, folder_of(view) + "/state")});
+        return warning(
+            name, fmt::format("is {} though {} is up", view.port->state, netdev.name),
+            Remedy{{fmt::format("rdma link delete {}", name),
+                    fmt::format("rdma link add {} type rxe netdev {}", name, netdev.name)},
+                   BlastRadius::none,
+                   "programs that use it must be started again",
+                   {}},
+            {evidence_of(machine, folder_of(view) + "/state")});
     return ok(name, fmt::format("is active on {}, MTU {}", netdev.name, netdev.mtu),
-              {seen(machine, folder_of(view) + "/state")});
+              {evidence_of(machine, folder_of(view) + "/state")});
 }
 
-std::optional<Finding> judge_wish(Machine const& machine, Wish const& wish) {
-    auto const& [name, type, netdev] = wish.command;
-    if (type != "rxe" || !wish.enabled || is_open(wish.command)) return std::nullopt;
+std::optional<Finding> judge_configured(Machine const& machine, ConfiguredLink const& link) {
+    auto const& [name, type, netdev] = link.command;
+    if (type != "rxe" || !link.enabled || is_open(link.command)) return std::nullopt;
     for (auto const& view : soft_ports(machine))
         if (view.device->name == name || view.netdev_name == netdev) return std::nullopt;
     auto const command = fmt::format("rdma link add {} type rxe netdev {}", name, netdev);
     if (machine.netdevs && !find_netdev(machine, netdev))
         return failed(
-            name, fmt::format("{} wants it on {}, and there is no {}", wish.path, netdev, netdev),
-            by_hand(fmt::format("name a netdev that is there in {}", wish.path)),
-            {seen(machine, wish.path)});
-    return failed(name, fmt::format("{} wants it on {}, and it is not there", wish.path, netdev),
+            name, fmt::format("{} wants it on {}, and there is no {}", link.path, netdev, netdev),
+            by_hand(fmt::format("name a netdev that is there in {}", link.path)),
+            {evidence_of(machine, link.path)});
+    return failed(name, fmt::format("{} wants it on {}, and it is not there", link.path, netdev),
                   by_command(command,
                              "the kernel refuses it on a VLAN: make it on the netdev below, and "
                              "the VLAN's addresses have GIDs there"),
-                  {seen(machine, wish.path)});
+                  {evidence_of(machine, link.path)});
 }
 
 std::vector<Finding> judge_link(Machine const& machine) {
     if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
     std::vector<Finding> findings;
     for (auto const& view : soft_ports(machine)) findings.push_back(judge_soft_port(machine, view));
-    for (auto const& wish : wishes(machine))
-        if (auto finding = judge_wish(machine, wish)) findings.push_back(std::move(*finding));
+    for (auto const& link : configured_links(machine))
+        if (auto finding = judge_configured(machine, link)) findings.push_back(std::move(*finding));
     if (findings.empty())
         return {
             not_applicable("there is no SoftRoCE link, and nothing here wants one; "
@@ -244,7 +247,7 @@ std::vector<Finding> judge_parameters(Machine const& machine) {
 
 // --- at boot ---
 
-Cure make_at_boot(RdmaPortView const& view) {
+Remedy make_at_boot(RdmaPortView const& view) {
     auto const& name = view.device->name;
     auto const unit = fmt::format("softroce-{}.service", name);
     return {{fmt::format("printf '%s\\n' '[Unit]' After=network-online.target "
@@ -271,14 +274,14 @@ bool is_own(Machine const& machine, std::string_view name) {
 Finding judge_at_boot(Machine const& machine, RdmaPortView const& view) {
     auto const& name = view.device->name;
     if (is_own(machine, name)) return ok(name, "is vfmgr's, which makes it again after a boot");
-    Wish const* asleep = nullptr;
-    auto const all = wishes(machine);
-    for (auto const& wish : all) {
-        if (wish.command.name != name && wish.command.netdev != view.netdev_name &&
-            !is_open(wish.command))
+    ConfiguredLink const* asleep = nullptr;
+    auto const all = configured_links(machine);
+    for (auto const& link : all) {
+        if (link.command.name != name && link.command.netdev != view.netdev_name &&
+            !is_open(link.command))
             continue;
-        if (wish.enabled) return ok(name, fmt::format("is made at boot by {}", wish.path));
-        asleep = &wish;
+        if (link.enabled) return ok(name, fmt::format("is made at boot by {}", link.path));
+        asleep = &link;
     }
     if (asleep) {
         auto const unit = asleep->path.substr(asleep->path.rfind('/') + 1);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who reaches SoftRoCE: its packets are parsed by the kernel, before anybody is asked who sent
-// them.
+// What reaches SoftRoCE: the kernel parses its packets before anything checks their sender.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +25,7 @@ bool is_public(IpAddress const& address) {
     });
 }
 
-// Why strangers' packets come in there; empty: only those of its own network.
+// Why packets of strangers arrive there; empty: only those of its own network do.
 std::string way_in(Machine const& machine, MachineNetdev const& netdev) {
     auto const& facts = machine.facts;
     auto const v4 = parse_default_routes4(facts.text("/proc/net/route").value_or(""));
@@ -38,25 +37,26 @@ std::string way_in(Machine const& machine, MachineNetdev const& netdev) {
     return {};
 }
 
-// Lets in what comes from the netdev's own networks only.
-Cure limit_to_neighbours(Machine const& machine, MachineNetdev const& netdev) {
+// Accepts only what comes from the netdev's own networks.
+Remedy limit_to_neighbours(Machine const& machine, MachineNetdev const& netdev) {
     std::string const rule =
         fmt::format("nft add rule inet softroce input iifname {} ", netdev.name);
-    Cure cure{{"nft add table inet softroce",
-               "nft add chain inet softroce input '{ type filter hook input priority filter - 1; "
-               "policy accept; }'"},
-              BlastRadius::none,
-              "that lasts until the next boot: write it into /etc/nftables.conf. And keep the "
-              "kernel up to date: packets that anybody can send have crashed SoftRoCE "
-              "(CVE-2026-46133)",
-              {}};
+    Remedy remedy{
+        {"nft add table inet softroce",
+         "nft add chain inet softroce input '{ type filter hook input priority filter - 1; "
+         "policy accept; }'"},
+        BlastRadius::none,
+        "that lasts until the next boot: write it into /etc/nftables.conf. And keep the "
+        "kernel up to date: packets that anybody can send have crashed SoftRoCE "
+        "(CVE-2026-46133)",
+        {}};
     for (auto const& one : addresses_on(machine, netdev))
-        cure.commands.push_back(
+        remedy.commands.push_back(
             fmt::format("{}{} saddr {} udp dport {} accept", rule,
                         one.address.family == IpAddress::Family::v4 ? "ip" : "ip6",
                         to_string(network_of(one.address, one.prefix_length)), roce_port));
-    cure.commands.push_back(fmt::format("{}udp dport {} drop", rule, roce_port));
-    return cure;
+    remedy.commands.push_back(fmt::format("{}udp dport {} drop", rule, roce_port));
+    return remedy;
 }
 
 Finding judge_exposed_port(Machine const& machine, RdmaPortView const& view) {
@@ -66,17 +66,18 @@ Finding judge_exposed_port(Machine const& machine, RdmaPortView const& view) {
     if (way.empty())
         return ok(name, fmt::format("is reached from {}'s own network only", netdev.name));
     auto const ruleset = machine.facts.command(ruleset_command);
-    auto const told = ruleset ? filter_of_port((*ruleset)->out, roce_port) : FilterLine{};
-    bool const looked = ruleset && (*ruleset)->exit_status == 0;
-    if (looked && told.filter == PortFilter::limited)
+    auto const filter_line = ruleset ? filter_of_port((*ruleset)->out, roce_port) : FilterLine{};
+    bool const is_read = ruleset && (*ruleset)->exit_status == 0;
+    if (is_read && filter_line.filter == PortFilter::limited)
         return ok(name,
                   fmt::format("{} {}, and the packet filter limits who reaches UDP port {}",
                               netdev.name, way, roce_port),
-                  {{std::string(ruleset_command), told.line}});
-    std::vector<Evidence> evidence{seen(machine, "/proc/version")};
-    if (looked)
-        evidence.push_back({std::string(ruleset_command),
-                            told.line.empty() ? "says nothing of that port" : told.line});
+                  {{std::string(ruleset_command), filter_line.line}});
+    std::vector<Evidence> evidence{evidence_of(machine, "/proc/version")};
+    if (is_read)
+        evidence.push_back({std::string(ruleset_command), filter_line.line.empty()
+                                                              ? "says nothing of that port"
+                                                              : filter_line.line});
     else
         evidence.push_back({std::string(ruleset_command),
                             ruleset ? "failed: only root may see it" : to_string(ruleset.error())});
@@ -85,7 +86,7 @@ Finding judge_exposed_port(Machine const& machine, RdmaPortView const& view) {
         fmt::format("{} {}: whoever reaches UDP port {} there sends packets that the kernel's "
                     "SoftRoCE parses{}",
                     netdev.name, way, roce_port,
-                    looked ? "" : "; whether a packet filter drops them can't be seen from here"),
+                    is_read ? "" : "; whether a packet filter drops them can't be seen from here"),
         limit_to_neighbours(machine, netdev), std::move(evidence));
 }
 
@@ -93,7 +94,7 @@ std::vector<Finding> judge_exposed(Machine const& machine) {
     if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
     std::vector<Finding> findings;
     for (auto const& view : rdma_ports(machine)) {
-        // Those of vfmgrd's have its packet filter in front.
+        // vfmgrd's links have its packet filter in front.
         if (!view.software || !view.netdev || view.device->name.starts_with("vfmgr_") ||
             is_iwarp(machine, *view.device))
             continue;

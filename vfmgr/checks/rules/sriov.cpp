@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Can a NIC have VFs: its firmware's settings, its SR-IOV capability, its driver, its VFs' drivers.
+// Whether a NIC can have VFs: its firmware's settings, SR-IOV capability, driver, VFs' drivers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace vfmgr::checks {
 namespace {
 
-// The set-up guide's numbers are of its own VMs; ports of a card share the setting.
+// The set-up guide's numbers are for its own VMs; ports of a card share the setting.
 constexpr int vfs_to_ask_for = 8;
 constexpr std::uint16_t first_of_mlx5 = 0x1011;  // Connect-IB; ConnectX-3 comes before it
 
@@ -30,15 +30,14 @@ std::optional<std::uint64_t> after_reset(FirmwareConfiguration const& firmware,
     return parameter && parameter->next ? parameter->next->number : std::nullopt;
 }
 
-// How many VFs each port has: by one number for all, or, where that is said to be valid, by one of
-// the port's own.
+// How many VFs each port has: one number for all, or the port's own if it is marked as valid.
 FirmwareParameter const* vf_limit(FirmwareConfiguration const& firmware) {
     bool const own = after_reset(firmware, "PF_NUM_OF_VF_VALID") == 1U;
     auto const* const of_port = own ? firmware.find("PF_NUM_OF_VF") : nullptr;
     return of_port ? of_port : firmware.find("NUM_OF_VFS");
 }
 
-Cure set_firmware(Machine const& machine, PciDevice const& card, std::string const& settings) {
+Remedy set_firmware(Machine const& machine, PciDevice const& card, std::string const& settings) {
     return {
         {fmt::format("{} -d {} -y set {}", firmware_tool(machine), to_string(card.address),
                      settings),
@@ -48,8 +47,8 @@ Cure set_firmware(Machine const& machine, PciDevice const& card, std::string con
         {}};
 }
 
-Evidence firmware_said(Machine const& machine, PciDevice const& card,
-                       FirmwareParameter const& parameter) {
+Evidence firmware_evidence(Machine const& machine, PciDevice const& card,
+                           FirmwareParameter const& parameter) {
     std::string text = parameter.name;
     if (parameter.by_default) text += " default " + to_string(*parameter.by_default);
     if (parameter.current) text += " current " + to_string(*parameter.current);
@@ -82,8 +81,8 @@ bool concerns_vfs(FirmwareParameter const& parameter) {
     return std::ranges::find(of_vfs, parameter.name) != of_vfs.end();
 }
 
-// What concerns VFs first. Of the rest some cards show a difference that no reset removes, such as
-// ROCE_CONTROL DEVICE_DEFAULT(0) and ROCE_ENABLE(2).
+// Puts what concerns VFs first. In the rest, some cards show a difference that no reset removes,
+// such as ROCE_CONTROL DEVICE_DEFAULT(0) and ROCE_ENABLE(2).
 std::vector<FirmwareParameter const*> pending_in(FirmwareConfiguration const& firmware) {
     std::vector<FirmwareParameter const*> pending;
     for (bool const of_vfs : {true, false})
@@ -103,23 +102,23 @@ std::string joined_pending(std::vector<FirmwareParameter const*> const& pending)
     return text;
 }
 
-// Without VFs to give until then it can't work; with some it goes on as it was.
+// Fails if the card offers no VFs until the reset; with some, it goes on as before.
 Finding waits_for_reset(Machine const& machine, PciDevice const& card,
                         std::vector<FirmwareParameter const*> const& pending,
                         std::string const& what) {
     std::vector<Evidence> evidence;
     for (auto const* parameter : pending)
-        evidence.push_back(firmware_said(machine, card, *parameter));
+        evidence.push_back(firmware_evidence(machine, card, *parameter));
     constexpr std::size_t shown_max = 5;
     if (evidence.size() > shown_max) evidence.resize(shown_max);
-    Cure cure{{"reboot"},
-              BlastRadius::reboot,
-              "where a reboot does not reset the card, the machine's power has to be off once",
-              {}};
+    Remedy remedy{{"reboot"},
+                  BlastRadius::reboot,
+                  "where a reboot does not reset the card, the machine's power has to be off once",
+                  {}};
     auto const subject = to_string(card.address);
     return card.total_vfs.value_or(0) > 0
-               ? warning(subject, what, std::move(cure), std::move(evidence))
-               : failed(subject, what, std::move(cure), std::move(evidence));
+               ? warning(subject, what, std::move(remedy), std::move(evidence))
+               : failed(subject, what, std::move(remedy), std::move(evidence));
 }
 
 Finding judge_settings(Machine const& machine, PciDevice const& card,
@@ -130,25 +129,26 @@ Finding judge_settings(Machine const& machine, PciDevice const& card,
     auto const count = limit ? after_reset(firmware, limit->name) : std::nullopt;
     bool const has_vfs = card.total_vfs.value_or(0) > 0;
     if (enabled == 0U || count == 0U) {
-        auto cure = set_firmware(machine, card,
-                                 fmt::format("SRIOV_EN=1 {}={}", limit ? limit->name : "NUM_OF_VFS",
-                                             count.value_or(0) > 0 ? *count : vfs_to_ask_for));
+        auto remedy =
+            set_firmware(machine, card,
+                         fmt::format("SRIOV_EN=1 {}={}", limit ? limit->name : "NUM_OF_VFS",
+                                     count.value_or(0) > 0 ? *count : vfs_to_ask_for));
         std::vector<Evidence> evidence{
-            firmware_said(machine, card, enabled == 0U ? *firmware.find("SRIOV_EN") : *limit)};
+            firmware_evidence(machine, card, enabled == 0U ? *firmware.find("SRIOV_EN") : *limit)};
         if (has_vfs)
-            return warning(subject, "SR-IOV goes off at the card's next reset", std::move(cure),
+            return warning(subject, "SR-IOV goes off at the card's next reset", std::move(remedy),
                            std::move(evidence));
         return failed(subject,
                       enabled == 0U ? "SR-IOV is off in the card's firmware"
                                     : "the card's firmware allows 0 VFs",
-                      std::move(cure), std::move(evidence));
+                      std::move(remedy), std::move(evidence));
     }
     auto const pending = pending_in(firmware);
     if (!pending.empty() && concerns_vfs(*pending.front()))
         return waits_for_reset(
             machine, card, pending,
             fmt::format("settings wait for the card's reset: {}", joined_pending(pending)));
-    // One column is of after the reset; that the card has no VFs to give tells of now.
+    // A single column is the state after the reset; that the card offers no VFs is the state now.
     auto const* const en = firmware.find("SRIOV_EN");
     if (!firmware.shows_current && en && count && !has_vfs)
         return waits_for_reset(machine, card, {en, limit},
@@ -192,42 +192,43 @@ std::vector<Finding> judge_firmware(Machine const& machine) {
     return findings;
 }
 
-// A ConnectX that shows no VFs to have, though other NICs may.
+// Judges a ConnectX that offers no VFs, though other NICs may.
 Finding judge_without_vfs(Machine const& machine, PciDevice const& nic, bool others_can) {
     auto const subject = to_string(nic.address);
     auto const name = name_of(machine, nic);
     auto const path = "/sys/bus/pci/devices/" + subject + "/sriov_totalvfs";
     auto const total = machine.facts.text(path);
     if (!total && !total.error().absent()) return unknown(subject, total.error());
-    std::vector<Evidence> evidence{nic.total_vfs ? seen(machine, path) : seen_absent(path)};
+    std::vector<Evidence> evidence{nic.total_vfs ? evidence_of(machine, path)
+                                                 : absence_evidence(path)};
     if (kernel_option(machine, "CONFIG_PCI_IOV") == "n")
         return failed(subject, "this kernel was built without SR-IOV (CONFIG_PCI_IOV)",
                       by_hand("boot a kernel that has CONFIG_PCI_IOV", BlastRadius::reboot),
-                      {seen(machine, "/boot/config-" + machine.release)});
+                      {evidence_of(machine, "/boot/config-" + machine.release)});
     auto card = nic.address;
     card.function = 0;
     auto const firmware = firmware_of(machine, card);
     auto const* const limit = firmware ? vf_limit(*firmware) : nullptr;
-    bool const told = limit != nullptr;
-    bool const on = told && after_reset(*firmware, "SRIOV_EN") != 0U &&
+    bool const has_limit = limit != nullptr;
+    bool const on = has_limit && after_reset(*firmware, "SRIOV_EN") != 0U &&
                     after_reset(*firmware, limit->name) != 0U;
-    auto cure =
-        told && !on ? by_hand("see what sriov.firmware says", BlastRadius::reboot)
-        : on        ? by_hand("reboot; if that is not it, enable SR-IOV in the firmware's set-up",
-                              BlastRadius::reboot)
+    auto remedy =
+        has_limit && !on ? by_hand("see what sriov.firmware says", BlastRadius::reboot)
+        : on ? by_hand("reboot; if that is not it, enable SR-IOV in the firmware's set-up",
+                       BlastRadius::reboot)
              : set_firmware(machine, nic, fmt::format("SRIOV_EN=1 NUM_OF_VFS={}", vfs_to_ask_for));
     auto detail = fmt::format("{} can have no VFs", name);
     if (others_can)
-        return warning(subject, detail + ", other NICs of this machine can", std::move(cure),
+        return warning(subject, detail + ", other NICs of this machine can", std::move(remedy),
                        std::move(evidence));
-    return failed(subject, std::move(detail), std::move(cure), std::move(evidence));
+    return failed(subject, std::move(detail), std::move(remedy), std::move(evidence));
 }
 
 Finding judge_nic(Machine const& machine, PciDevice const& nic, bool others_can) {
     auto const subject = to_string(nic.address);
     if (nic.total_vfs.value_or(0) == 0) return judge_without_vfs(machine, nic, others_can);
     if (on_vfio(nic)) {
-        auto finding = not_applicable("is lent as a whole, so it has no VFs");
+        auto finding = not_applicable("is attached as a whole, so it has no VFs");
         finding.subject = subject;
         return finding;
     }
@@ -236,13 +237,13 @@ Finding judge_nic(Machine const& machine, PciDevice const& nic, bool others_can)
         return ok(subject,
                   fmt::format("{} can have {} VFs and has {}", name_of(machine, nic),
                               *nic.total_vfs, nic.vfs.size()),
-                  {seen(machine, path)});
+                  {evidence_of(machine, path)});
     auto const link = "/sys/bus/pci/devices/" + subject + "/driver";
     if (auto const hidden = unseen(machine, link, subject)) return *hidden;
     return failed(
         subject, "no driver makes its VFs (ENOENT from sriov_numvfs)",
         by_command(nic.device < first_of_mlx5 ? "modprobe mlx4_core" : "modprobe mlx5_core"),
-        {seen_absent("/sys/bus/pci/devices/" + subject + "/driver")});
+        {absence_evidence("/sys/bus/pci/devices/" + subject + "/driver")});
 }
 
 std::vector<Finding> judge_capable(Machine const& machine) {
@@ -258,8 +259,8 @@ std::vector<Finding> judge_capable(Machine const& machine) {
     return findings;
 }
 
-// Drivers that lend a VF to a program by other ways than VFIO.
-bool is_other_lender(std::string_view driver) {
+// Drivers that attach a VF to a program in other ways than VFIO.
+bool is_other_owner_driver(std::string_view driver) {
     constexpr std::array<std::string_view, 5> all{"uio_pci_generic", "igb_uio", "pci-stub",
                                                   "pciback", "xen-pciback"};
     return std::ranges::find(all, driver) != all.end();
@@ -274,7 +275,7 @@ std::vector<Finding> judge_vf_driver(Machine const& machine) {
         ++counts[vf.driver.value_or("no driver")];
         auto const path = "/sys/bus/pci/devices/" + to_string(vf.address) + "/driver";
         auto const bound = vf.driver.value_or("");
-        if (is_other_lender(bound))
+        if (is_other_owner_driver(bound))
             findings.push_back(
                 warning(to_string(vf.address),
                         fmt::format("is bound to {}: something else than libvirt uses it", bound),
@@ -301,7 +302,7 @@ constexpr std::array sriov_group{
     Rule{"sriov.resources", "The machine has room for the VFs",
          "Linux drivers/pci/iov.c and setup-res.c; messages of mlx5_core", AppliesTo::host,
          judge_sriov_resources},
-    Rule{"sriov.vf_driver", "VFs are bound to what can lend them",
+    Rule{"sriov.vf_driver", "VFs are bound to what can attach them",
          "Linux Documentation/driver-api/vfio.rst; set-up guide, Unbind VFs for VM Assignment",
          AppliesTo::host, judge_vf_driver},
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who else makes or changes the VFs of a PF: two owners undo each other's work.
+// Other programs that make or change the VFs of a PF: two owners undo each other's work.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace vfmgr::checks {
 namespace {
 
-// Its names, as files may say them.
+// The PF's names, as files may use them.
 DeviceSelector names_of(Machine const& machine, PciDevice const& pf) {
     DeviceSelector names{pf.netdevs, {}, {}, {to_string(pf.address)}, pf.rdma_devices};
     if (pf.driver) names.drivers = {*pf.driver};
@@ -23,14 +23,14 @@ DeviceSelector names_of(Machine const& machine, PciDevice const& pf) {
     return names;
 }
 
-// One word for a shell, whatever is in it.
+// Quotes one word for a shell, whatever is in it.
 std::string for_shell(std::string_view word) {
     std::string quoted_word = "'";
     for (char const byte : word) quoted_word += byte == '\'' ? "'\\''" : std::string(1, byte);
     return quoted_word + "'";
 }
 
-Cure give_up(FoundOwner const& found) {
+Remedy give_up(FoundOwner const& found) {
     auto const& owner = found.owner;
     constexpr std::string_view or_leave = ", or leave the PF to it: vfctl pf set PF --mode observe";
     switch (owner.kind) {
@@ -69,7 +69,7 @@ Finding two_owners(Machine const& machine, FoundOwner const& found, PciDevice co
                    {{found.path, found.owner.line}});
 }
 
-// Configuration that root alone may read.
+// Configuration that only root may read.
 std::optional<Unknown> unseen(Machine const& machine) {
     constexpr auto profiles = "/etc/NetworkManager/system-connections";
     if (auto const names = machine.facts.names(profiles); !names) return names.error();

@@ -12,12 +12,12 @@
 namespace vfmgr::checks {
 namespace {
 
-// One failure that writing sriov_numvfs answers with ENOMEM or EIO, and the log explains.
+// A failure that a write to sriov_numvfs reports as ENOMEM or EIO, and the log explains.
 struct Shortage {
     std::string_view words, and_words;  // of a line about the PF
     std::string_view detail;
     std::string_view note;
-    std::string_view parameter;  // of the kernel, that may help
+    std::string_view parameter;  // of the kernel, may help
 };
 constexpr std::string_view room_note =
     "enable Above 4G Decoding and SR-IOV in the firmware's set-up";
@@ -55,7 +55,7 @@ LogLine const* last_about(KernelLog const& log, std::string const& address, std:
 }
 
 // "VF BAR 0 [mem …]: can't assign; no space", or before Linux 6.9 "BAR 7: no space for [mem …]":
-// VFs' BARs are those from 7 to 12. The kernel tries again, so the last line about a BAR counts.
+// VFs' BARs are 7 to 12. The kernel tries again, so the last line about a BAR counts.
 std::optional<std::string> vf_bar_in(std::string_view text) {
     constexpr std::string_view named = "VF BAR ", numbered = ": BAR ";
     if (auto const at = text.find(named); at != text.npos)
@@ -82,29 +82,29 @@ LogLine const* unassigned_vf_bar(KernelLog const& log, std::string const& addres
     return open.empty() ? nullptr : open.begin()->second;
 }
 
-Cure more_room(Machine const& machine, Shortage const& shortage) {
+Remedy more_room(Machine const& machine, Shortage const& shortage) {
     if (shortage.parameter.empty()) return by_hand(std::string(shortage.note), BlastRadius::reboot);
-    auto cure = by_kernel_parameter(machine, std::string(shortage.parameter));
-    cure.note = cure.note.empty() ? std::string(shortage.note)
-                                  : fmt::format("{}; {}", shortage.note, cure.note);
-    return cure;
+    auto remedy = by_kernel_parameter(machine, std::string(shortage.parameter));
+    remedy.note = remedy.note.empty() ? std::string(shortage.note)
+                                      : fmt::format("{}; {}", shortage.note, remedy.note);
+    return remedy;
 }
 
-// Of a PF that has no VFs: what it has, it had room for.
+// Judges a PF that has no VFs: if it has VFs, there was room for them.
 std::optional<Finding> shortage_of(Machine const& machine, PciDevice const& pf) {
     auto const address = to_string(pf.address);
     auto const& log = *machine.log;
     for (auto const& shortage : shortages)
         if (auto const* line = last_about(log, address, shortage.words, shortage.and_words))
             return failed(address, std::string(shortage.detail), more_room(machine, shortage),
-                          {seen(*line)});
+                          {evidence_of(*line)});
     if (auto const* line = unassigned_vf_bar(log, address))
         return failed(address, "there is no room in the address space for the VFs' memory (ENOMEM)",
-                      more_room(machine, shortages[0]), {seen(*line)});
+                      more_room(machine, shortages[0]), {evidence_of(*line)});
     return std::nullopt;
 }
 
-// Why a VF that is there is of no use; nothing where it is well.
+// Why an existing VF is unusable; nullopt if it works.
 struct DeadVf {
     std::string why;
     Evidence evidence;
@@ -122,14 +122,14 @@ std::optional<DeadVf> why_dead(Machine const& machine, PciDevice const& vf, bool
         return machine.log ? last_about(*machine.log, address, words, "") : nullptr;
     };
     if (auto const* line = line_of("ENABLE_HCA(0x104) timeout"); line && !in_use)
-        return DeadVf{"was not enabled by the card (ENABLE_HCA timed out)", seen(*line)};
+        return DeadVf{"was not enabled by the card (ENABLE_HCA timed out)", evidence_of(*line)};
     if (!groups || vf.iommu_group || unseen(machine, folder + "/iommu_group")) return std::nullopt;
     auto const* const line = line_of("Failed to add to iommu group");
-    return DeadVf{"has no IOMMU group, so it can't be lent",
-                  line ? seen(*line) : seen_absent(folder + "/iommu_group")};
+    return DeadVf{"has no IOMMU group, so it can't be attached",
+                  line ? evidence_of(*line) : absence_evidence(folder + "/iommu_group")};
 }
 
-// A port without ARI reaches eight functions of a device: VFs beyond take other bus numbers.
+// A port without ARI reaches eight functions of a device: further VFs take other bus numbers.
 std::string about_ari(Machine const& machine, PciDevice const& pf) {
     if (pf.above.empty()) return {};
     auto const port = configuration_of(machine, pf.above.back());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel could not give VFs: room for their memory, bus numbers, an answer. A part of
-// sriov.cpp; any thread.
+// What the kernel could not provide for VFs: room for their memory, bus numbers, an answer. A part
+// of sriov.cpp; any thread.
 #pragma once
 
 #include <vector>

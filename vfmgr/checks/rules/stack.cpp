@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's half of RDMA: its modules, whose they are, and whether they can be built and loaded.
+// The kernel's half of RDMA: its modules, their origin, and whether they can be built and loaded.
 #include "vfmgr/checks/rules/stack.hpp"
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rules of the RDMA stack's files judge; stack.cpp lists them. Pure; any thread.
+// Judge functions of the RDMA stack's rules, by file; stack.cpp lists the rules. Pure; any thread.
 #pragma once
 
 #include <vector>

@@ -16,7 +16,7 @@ constexpr auto secure_boot_variable =
     "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
 constexpr std::string_view lockdown_file = "/sys/kernel/security/lockdown";
 
-// Modules that come from elsewhere than the kernel's package, which signs its own.
+// Modules that are not from the kernel's package, which signs its own.
 std::vector<std::string> foreign_modules(Machine const& machine) {
     std::vector<std::string> foreign;
     for (auto const module : {"mlx5_core", "ib_core", "nvidia", "nvidia_peermem", "nv_peer_mem"}) {
@@ -26,7 +26,7 @@ std::vector<std::string> foreign_modules(Machine const& machine) {
     return foreign;
 }
 
-// The kernel's words for a signature that it does not take; newer ones begin with the module.
+// The kernel's messages for a rejected signature; newer ones start with the module.
 LogLine const* rejection(KernelLog const& log, std::vector<std::string> const& missing) {
     constexpr std::array<std::array<std::string_view, 2>, 3> words{
         {{"oading of unsigned module", "is rejected"},
@@ -44,14 +44,14 @@ LogLine const* rejection(KernelLog const& log, std::vector<std::string> const& m
     return nullptr;
 }
 
-// The key that DKMS signs with; Ubuntu's has its own place.
+// The key that DKMS signs with; Ubuntu's has its own path.
 std::optional<std::string> signing_key(Machine const& machine) {
     for (auto const path : {"/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der"})
         if (machine.facts.text(path)) return path;
     return std::nullopt;
 }
 
-Cure enroll(Machine const& machine) {
+Remedy enroll(Machine const& machine) {
     auto const key = signing_key(machine);
     if (!key)
         return by_hand(
@@ -86,13 +86,13 @@ std::vector<Finding> judge_secure_boot(Machine const& machine) {
     if (line && !missing.empty())
         return {failed(
             "", "Secure Boot is on, and the kernel refuses a module's signature; " + not_loaded,
-            enroll(machine), {on, seen(*line)})};
+            enroll(machine), {on, evidence_of(*line)})};
     if (foreign.empty())
         return {ok("", "Secure Boot is on, and every RDMA module is the kernel's own", {on})};
     if (missing.size() == foreign.size() && !signing_key(machine))
         return {warning(
             "", fmt::format("Secure Boot is on, {}, and DKMS has no key to sign with", not_loaded),
-            enroll(machine), {on, seen_absent("/var/lib/dkms/mok.pub")})};
+            enroll(machine), {on, absence_evidence("/var/lib/dkms/mok.pub")})};
     return {ok("", "Secure Boot is on, and the kernel refused no RDMA or GPU module's signature",
                {on})};
 }
@@ -107,11 +107,11 @@ std::vector<Finding> judge_lockdown(Machine const& machine) {
                           ? std::string_view()
                           : text->substr(from + 1, to - from - 1);
     if (mode == "none") return {ok("", "the kernel is not locked down")};
-    std::vector<Evidence> evidence{seen(machine, std::string(lockdown_file))};
+    std::vector<Evidence> evidence{evidence_of(machine, std::string(lockdown_file))};
     if (machine.log)
         if (auto const* const line =
                 find_line(*machine.log, {"Lockdown: ", "direct PCI access is restricted"}))
-            evidence.push_back(seen(*line));
+            evidence.push_back(evidence_of(*line));
     std::string without;
     bool any = false;
     for (auto const* device : own_connectx(machine)) {

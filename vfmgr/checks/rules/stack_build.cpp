@@ -31,7 +31,7 @@ std::optional<int> gcc_major(std::string_view text) {
         auto const old = parse_digits(rest.substr(0, rest.find('.')), {.max = 99});
         return old ? std::optional(static_cast<int>(*old)) : std::nullopt;
     }
-    // In brackets there is the distribution's own version, which may begin with another number.
+    // Brackets hold the distribution's own version, which may start with another number.
     auto const close = rest.find(") ");
     if (close == rest.npos) return std::nullopt;
     rest.remove_prefix(close + 2);
@@ -45,7 +45,7 @@ std::optional<int> kernels_gcc(Machine const& machine) {
     return gcc_major(machine.facts.text("/proc/version").value_or(""));
 }
 
-// A folder of a version may have libraries alone: cc1 is the compiler.
+// A version's folder may have libraries only: cc1 is the compiler.
 std::set<int> installed_gccs(Machine const& machine) {
     std::set<int> majors;
     for (auto const& [path, fact] : machine.facts.files) {
@@ -59,7 +59,7 @@ std::set<int> installed_gccs(Machine const& machine) {
     return majors;
 }
 
-// Modules of DKMS that RDMA and GPUs need, each with its versions and what they are built for.
+// DKMS modules that RDMA and GPUs need, each with its version and the kernels it is built for.
 struct DkmsModule {
     std::string name, version;
     std::vector<std::string> kernels;
@@ -88,7 +88,7 @@ std::vector<DkmsModule> dkms_modules(Machine const& machine) {
         if (folder.error != 0 || !matches("/var/lib/dkms/*/*", path)) continue;
         auto rest = std::string_view(path).substr(dkms_tree.size() + 1);
         auto const name = take_until(rest, '/');
-        // Besides versions there are "kernel-RELEASE-ARCH", which point into one.
+        // Besides versions there are "kernel-RELEASE-ARCH", which point to one.
         if (!name || !matters(*name) || rest.starts_with("kernel-") || rest == "original_module")
             continue;
         modules.push_back({std::string(*name), std::string(rest), folder.names});
@@ -112,13 +112,14 @@ Finding without_modules(Machine const& machine) {
 }
 
 Finding no_headers(Machine const& machine) {
-    return failed("",
-                  fmt::format("the headers of kernel {} are not installed, so DKMS builds nothing",
-                              machine.release),
-                  by_command((is_debian(machine) ? "apt-get install linux-headers-"
-                                                 : "dnf install kernel-devel-") +
-                             machine.release),
-                  {seen_absent(fmt::format("/lib/modules/{}/build/Makefile", machine.release))});
+    return failed(
+        "",
+        fmt::format("the headers of kernel {} are not installed, so DKMS builds nothing",
+                    machine.release),
+        by_command(
+            (is_debian(machine) ? "apt-get install linux-headers-" : "dnf install kernel-devel-") +
+            machine.release),
+        {absence_evidence(fmt::format("/lib/modules/{}/build/Makefile", machine.release))});
 }
 
 }  // namespace
@@ -132,7 +133,7 @@ std::vector<Finding> judge_headers(Machine const& machine) {
         machine.facts.text(fmt::format("/lib/modules/{}/build/Makefile", machine.release));
     if (!makefile && makefile.error().absent()) return {no_headers(machine)};
     if (!makefile) return {unknown("", makefile.error())};
-    auto const wanted = kernels_gcc(machine);
+    auto const expected = kernels_gcc(machine);
     auto const gccs = installed_gccs(machine);
     for (auto const* const gcc : {"/usr/lib/gcc/TARGET/0/cc1", "/usr/libexec/gcc/TARGET/0/cc1"})
         if (auto const hidden = unseen(machine, gcc); hidden && gccs.empty()) return {*hidden};
@@ -140,18 +141,18 @@ std::vector<Finding> judge_headers(Machine const& machine) {
         return {warning("", "there is no gcc, so DKMS builds nothing",
                         by_command(is_debian(machine) ? "apt-get install gcc" : "dnf install gcc"),
                         {{"/usr/lib/gcc", "no cc1"}})};
-    if (wanted && !gccs.contains(*wanted))
+    if (expected && !gccs.contains(*expected))
         return {warning(
             "",
             fmt::format("the kernel was built by gcc {}, and gcc {} is installed: modules may not "
                         "build",
-                        *wanted, fmt::join(gccs, ", ")),
-            by_command(is_debian(machine) ? fmt::format("apt-get install gcc-{}", *wanted)
+                        *expected, fmt::join(gccs, ", ")),
+            by_command(is_debian(machine) ? fmt::format("apt-get install gcc-{}", *expected)
                                           : std::string("dnf install gcc")),
-            {seen(machine, "/proc/version")})};
-    return {
-        ok("", fmt::format("headers of {} are installed{}", machine.release,
-                           wanted ? fmt::format(", and gcc {}, which built it", *wanted) : ""))};
+            {evidence_of(machine, "/proc/version")})};
+    return {ok(
+        "", fmt::format("headers of {} are installed{}", machine.release,
+                        expected ? fmt::format(", and gcc {}, which built it", *expected) : ""))};
 }
 
 std::vector<Finding> judge_dkms(Machine const& machine) {

@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::string_view no_connectx = "this machine uses no ConnectX NIC";
 
-// Why a module can't be loaded by name, or how it is.
-Cure load_module(Machine const& machine, std::string const& module, std::string_view option) {
+// Loads a module by name, or installs it if it is missing.
+Remedy load_module(Machine const& machine, std::string const& module, std::string_view option) {
     auto const command = "modprobe " + module;
     auto const there = module_exists(machine, module);
     if (!there || *there) return by_command(command);
-    auto cure = by_kernel_module(machine, module, option);
-    cure.note += fmt::format("{}DOCA-OFED has {}, too", cure.note.empty() ? "" : "; ", module);
-    return cure;
+    auto remedy = by_kernel_module(machine, module, option);
+    remedy.note += fmt::format("{}DOCA-OFED has {}, too", remedy.note.empty() ? "" : "; ", module);
+    return remedy;
 }
 
 LogLine const* last_line_of(Machine const& machine, std::string const& word) {
@@ -35,11 +35,11 @@ LogLine const* last_line_of(Machine const& machine, std::string const& word) {
 }
 
 std::string blacklisted_in(Machine const& machine, std::string_view module) {
-    auto const wanted = fmt::format("blacklist {}", module);
+    auto const expected = fmt::format("blacklist {}", module);
     for (auto const& [path, fact] : machine.facts.files) {
         if (!path.starts_with("/etc/modprobe.d/")) continue;
-        auto const at = ("\n" + fact.bytes).find("\n" + wanted);
-        auto const end = at == std::string::npos ? at : at + wanted.size();
+        auto const at = ("\n" + fact.bytes).find("\n" + expected);
+        auto const end = at == std::string::npos ? at : at + expected.size();
         if (at != std::string::npos && (end >= fact.bytes.size() || fact.bytes[end] <= ' '))
             return path;
     }
@@ -53,8 +53,8 @@ std::optional<Finding> without_driver(Machine const& machine, PciDevice const& d
         return hidden;
     auto const driver = std::string(driver_of_connectx(device));
     std::vector<Evidence> evidence{
-        seen_absent(fmt::format("/sys/bus/pci/devices/{}/driver", address))};
-    if (auto const* line = last_line_of(machine, address)) evidence.push_back(seen(*line));
+        absence_evidence(fmt::format("/sys/bus/pci/devices/{}/driver", address))};
+    if (auto const* line = last_line_of(machine, address)) evidence.push_back(evidence_of(*line));
     if (auto const file = blacklisted_in(machine, driver); !file.empty())
         return failed(
             address, fmt::format("{} has no driver: {} keeps {} away", address, file, driver),
@@ -74,7 +74,7 @@ std::optional<Finding> without_driver(Machine const& machine, PciDevice const& d
                   evidence);
 }
 
-// A RoCE LAG has one RDMA device for all ports of a card, with its first function.
+// A RoCE LAG has one RDMA device for all ports of a card, at its first function.
 PciDevice const* shares_device_of(Machine const& machine, PciDevice const& device) {
     for (auto const& other : *machine.pci) {
         auto const same = [](PciDevice const& one) {
@@ -95,7 +95,7 @@ std::optional<Finding> without_rdma(Machine const& machine, PciDevice const& dev
         return hidden;
     auto const driver = std::string(rdma_driver_of_connectx(device));
     std::vector<Evidence> evidence{
-        seen_absent(fmt::format("/sys/bus/pci/devices/{}/infiniband", address))};
+        absence_evidence(fmt::format("/sys/bus/pci/devices/{}/infiniband", address))};
     if (!module_present(machine, driver))
         return failed(
             address,
@@ -104,7 +104,8 @@ std::optional<Finding> without_rdma(Machine const& machine, PciDevice const& dev
             load_module(machine, driver,
                         driver == "mlx4_ib" ? "CONFIG_MLX4_INFINIBAND" : "CONFIG_MLX5_INFINIBAND"),
             evidence);
-    if (auto const* line = last_line_of(machine, driver + ":")) evidence.push_back(seen(*line));
+    if (auto const* line = last_line_of(machine, driver + ":"))
+        evidence.push_back(evidence_of(*line));
     auto const set = fmt::format(
         "devlink dev param set pci/{} name enable_roce value true "
         "cmode driverinit",
@@ -125,7 +126,8 @@ std::vector<Finding> judge_connectx_driver(Machine const& machine) {
     std::vector<Finding> findings;
     int judged = 0;
     for (auto const* device : own_connectx(machine)) {
-        // A VF of a host may be without one: it waits to be lent. Another's driver has its reason.
+        // A VF of a host may have no driver: it waits for attachment. A foreign driver has its
+        // reason.
         bool const waits = machine.kind == CheckedMachine::host && device->pf;
         bool const ours = !device->driver || device->driver == driver_of_connectx(*device);
         if (waits || !ours || device->revision == 0xff) continue;
@@ -150,10 +152,11 @@ std::vector<Finding> judge_rdma_core(Machine const& machine) {
         return {not_applicable("there is neither a ConnectX NIC nor an RDMA device")};
     auto const driver = cards.empty() ? "" : std::string(rdma_driver_of_connectx(*cards.front()));
     if (!module_present(machine, "ib_core")) {
-        auto cure = load_module(machine, driver.empty() ? "ib_core" : driver, "CONFIG_INFINIBAND");
+        auto remedy =
+            load_module(machine, driver.empty() ? "ib_core" : driver, "CONFIG_INFINIBAND");
         if (read_ofed(machine).installed)
-            cure = {{"/etc/init.d/openibd restart"}, BlastRadius::host, {}, {}};
-        return {failed("", "ib_core is not loaded, so there is no RDMA", std::move(cure),
+            remedy = {{"/etc/init.d/openibd restart"}, BlastRadius::host, {}, {}};
+        return {failed("", "ib_core is not loaded, so there is no RDMA", std::move(remedy),
                        {{"/proc/modules", "no ib_core"}})};
     }
     if (!module_present(machine, "ib_uverbs"))
@@ -172,13 +175,13 @@ std::vector<Finding> judge_rdma_core(Machine const& machine) {
         return {failed(
             "", fmt::format("ib_core is loaded and ibstat shows nothing: {} is not loaded", driver),
             load_module(machine, driver, "CONFIG_MLX5_INFINIBAND"), evidence)};
-    Cure cure =
+    Remedy remedy =
         by_hand(fmt::format("the kernel's log says why: dmesg | grep -e mlx -e {}", driver));
     if (read_ofed(machine).installed)
-        cure = {{"/etc/init.d/openibd restart"}, BlastRadius::host, {}, {}};
+        remedy = {{"/etc/init.d/openibd restart"}, BlastRadius::host, {}, {}};
     return {failed("",
                    fmt::format("ib_core and {} are loaded, and there is no RDMA device", driver),
-                   std::move(cure), evidence)};
+                   std::move(remedy), evidence)};
 }
 
 namespace {
@@ -200,20 +203,20 @@ struct Refusal {
 std::map<std::string_view, Refusal> refusals_in(KernelLog const& log) {
     std::map<std::string_view, Refusal> refusals;
     for (auto const& line : log.lines) {
-        auto const said = parse_symbol_line(line.text);
-        if (!said || (!is_of_rdma(said->module) && !is_of_rdma(said->symbol))) continue;
-        auto const [at, is_new] = refusals.try_emplace(said->module, Refusal{*said, &line});
+        auto const symbol = parse_symbol_line(line.text);
+        if (!symbol || (!is_of_rdma(symbol->module) && !is_of_rdma(symbol->symbol))) continue;
+        auto const [at, is_new] = refusals.try_emplace(symbol->module, Refusal{*symbol, &line});
         auto& refusal = at->second;
         ++refusal.symbols;
-        refusal.other_version |= said->other_version;
-        refusal.udp_tunnel |= said->symbol.starts_with("udp_sock_create") ||
-                              said->symbol.find("udp_tunnel") != said->symbol.npos;
+        refusal.other_version |= symbol->other_version;
+        refusal.udp_tunnel |= symbol->symbol.starts_with("udp_sock_create") ||
+                              symbol->symbol.find("udp_tunnel") != symbol->symbol.npos;
     }
     return refusals;
 }
 
 Finding of_refusal(Machine const& machine, std::string const& module, Refusal const& refusal) {
-    std::vector<Evidence> evidence{seen(*refusal.line)};
+    std::vector<Evidence> evidence{evidence_of(*refusal.line)};
     if (refusal.other_version) {
         auto const ofed = read_ofed(machine);
         auto const stack = ofed.running ? "OFED " + ofed.running->text : "the kernel's own";
@@ -255,7 +258,7 @@ std::vector<Finding> judge_symbols(Machine const& machine) {
     for (auto const& [module, refusal] : refusals_in(*machine.log)) {
         auto name = std::string(module);
         std::ranges::replace(name, '-', '_');
-        // What is loaded by now has been mended since.
+        // A module that is loaded by now has been fixed since.
         if (!module_loaded(machine, name)) findings.push_back(of_refusal(machine, name, refusal));
     }
     if (findings.empty())

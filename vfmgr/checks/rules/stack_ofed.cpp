@@ -12,10 +12,10 @@
 namespace vfmgr::checks {
 namespace {
 
-// What the guide for GPUDirect asks for.
-constexpr std::pair ofed_wanted{23, 10};
+// What the guide for GPUDirect requires.
+constexpr std::pair ofed_required{23, 10};
 
-// The module's version lacks the package's last part: 24.10-1.1.4 of 24.10-1.1.4.0.
+// The module's version lacks the package's last part: 24.10-1.1.4 for 24.10-1.1.4.0.
 bool same_ofed(OfedVersion const& one, OfedVersion const& other) {
     return one.text.starts_with(other.text) || other.text.starts_with(one.text);
 }
@@ -59,7 +59,7 @@ std::vector<Finding> judge_ofed(Machine const& machine) {
         return {ok("", loaded ? "the kernel's own RDMA drivers run" : "there is no OFED",
                    ofed.evidence)};
     bool const for_gpu = !own_gpus(machine).empty() && judge_dma_buf(machine).can != Can::yes;
-    if (for_gpu && std::pair(ofed.running->major, ofed.running->minor) < ofed_wanted)
+    if (for_gpu && std::pair(ofed.running->major, ofed.running->minor) < ofed_required)
         return {warning("",
                         fmt::format("OFED {} runs, and GPUDirect by nvidia-peermem wants 23.10 or "
                                     "newer",
@@ -80,14 +80,14 @@ std::vector<Finding> judge_openibd(Machine const& machine) {
     constexpr auto path = "/usr/lib/systemd/system/openibd.service.d/50-vfmgr.conf";
     if (machine.facts.text(path))
         return {ok("", "openibd.service asks whether VMs have VFs before it stops",
-                   {seen(machine, path)})};
+                   {evidence_of(machine, path)})};
     if (auto const hidden = unseen(machine, path)) return {*hidden};
     return {warning(
         "", "a restart of openibd unloads mlx5_core, and takes every VF from under its VM",
         by_hand("install the package vfmgr-cli: its drop-in has systemd ask vfctl drained before "
                 "openibd stops; /etc/init.d/openibd past systemd asks nobody"),
         {{"openibd.service", fmt::format("{}, {}", unit->second.active, unit->second.file)},
-         seen_absent(path)})};
+         absence_evidence(path)})};
 }
 
 std::vector<Finding> judge_firmware_tools(Machine const& machine) {
@@ -108,7 +108,7 @@ std::vector<Finding> judge_firmware_tools(Machine const& machine) {
         "there is neither mstconfig nor mlxconfig, so the NIC's firmware settings "
         "(SRIOV_EN, NUM_OF_VFS) can't be seen",
         by_command(is_debian(machine) ? "apt-get install mstflint" : "dnf install mstflint"),
-        {seen_absent("/usr/bin/mstconfig"), seen_absent("/usr/bin/mlxconfig")})};
+        {absence_evidence("/usr/bin/mstconfig"), absence_evidence("/usr/bin/mlxconfig")})};
 }
 
 std::vector<Finding> judge_firmware_updater(Machine const& machine) {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Terminal output of the commands: answers on standard output, failures on standard error. Any
+// thread; lines are never mixed.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "api/types/problem.hpp"
+
+namespace vfmgr::guest::command {
+
+// Returns vf-guest's exit status.
+int print_error(Error const& error);
+void print_line(std::string const& line);
+// Prints on standard error what is missing from an answer that is given anyway.
+void warn(std::string const& line);
+// Indents. Replaces what is not UTF-8, such as a netdev's name.
+void print_json(nlohmann::json const& document);
+// Prints a document that is JSON already.
+void print_document(std::string_view json);
+// Print text as it is, except for terminal control; on standard output, and on standard error.
+void print_text(std::string_view text);
+void warn_text(std::string_view text);
+// Returns vf-guest's exit status: an answer that could not be written is a failure.
+[[nodiscard]] int ended_with(int status);
+
+}  // namespace vfmgr::guest::command

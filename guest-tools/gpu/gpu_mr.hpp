@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPU memory registered with a NIC, which writes and reads it directly: by DMA-BUF, or by its
+// address with nvidia-peermem. The memory outlives the MR. The thread of the context.
+#pragma once
+
+#include "guest-tools/gpu/gpu_memory.hpp"
+#include "guest-tools/verify/handles.hpp"
+
+namespace vfmgr::guest::gpu {
+
+// The other end uses the GPU's own address, as CUDA returned it. Fails with kernel_refused or
+// unsupported where that way is not available (verification.md, 4.2 and 4.3).
+[[nodiscard]] Result<verify::VerbsMr> register_dma_buf(ibv_pd* domain, GpuContext const& context,
+                                                       GpuRange range, int access);
+[[nodiscard]] Result<verify::VerbsMr> register_peermem(ibv_pd* domain, GpuRange range, int access);
+
+}  // namespace vfmgr::guest::gpu

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What both ends of an RDMA CM connection share. Only in a process of its own: child.hpp. One
+// thread at a time for each id.
+#pragma once
+
+#include <rdma/rdma_cma.h>
+
+#include "guest-tools/verify/handles.hpp"
+#include "guest-tools/verify/queue_pair.hpp"
+
+namespace vfmgr::interop {
+
+using CmChannel = verify::Handle<rdma_event_channel, rdma_destroy_event_channel>;
+using CmId = verify::Handle<rdma_cm_id, rdma_destroy_id>;
+
+// Events are awaited at the channel's descriptor, which is non-blocking. Fails with unsupported
+// without the kernel's module rdma_ucm.
+[[nodiscard]] Result<CmChannel> make_cm_channel();
+[[nodiscard]] Result<CmId> make_cm_id(CmChannel const& channel);
+
+// The error of a librdmacm call, with errno as the cause and the fault dictionary's entry for it.
+[[nodiscard]] Error cm_error(Problem problem, std::string detail, char const* call);
+
+// Moves the queue pair to RTR and RTS. RDMA CM supplies the peer's attributes and the sequence
+// numbers. The connecting side calls it after the peer's answer, the accepting side before its own.
+[[nodiscard]] Result<void> make_ready(CmId const& id, verify::QueuePair& pair);
+// One read at a time in each direction, and the maximum of retries.
+[[nodiscard]] rdma_conn_param parameters_for(verify::QueuePair const& pair);
+
+}  // namespace vfmgr::interop

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's end for rping, ibv_rc_pingpong and perftest in a VM.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "api/types/interop.hpp"
+#include "service/cli/choice.hpp"
+#include "service/cli/connection.hpp"
+#include "service/cli/named_command.hpp"
+#include "service/cli/resolve.hpp"
+#include "service/cli/show.hpp"
+
+namespace vfmgr {
+namespace {
+
+using nlohmann::json;
+
+struct OpenArguments {
+    std::optional<std::uint32_t> seconds, message_bytes;
+    std::string test;
+};
+
+std::string path_of(std::string const& id) {
+    return "/v1/attachments/" + id + "/interop";
+}
+
+Result<std::string> body_of(OpenArguments const& arguments) {
+    auto body = json::object();
+    if (arguments.seconds) body["seconds"] = *arguments.seconds;
+    if (arguments.message_bytes) body["message_bytes"] = *arguments.message_bytes;
+    if (!arguments.test.empty()) {
+        VFMGR_TRY(auto const test, parse_choice<InteropTest>("--test", arguments.test,
+                                                             "see vfctl interop open --help"));
+        body["test"] = enum_name(test);
+    }
+    return body.dump();
+}
+
+Result<void> print_interop(http::Response const& response, Options const& options) {
+    VFMGR_TRY(auto const clients, json_of(response));
+    print(interop_table(clients), interop_page(clients), response.body, options);
+    return {};
+}
+
+Result<void> open_interop(Options const& options, std::string const& name,
+                          OpenArguments const& arguments) {
+    VFMGR_CHECK(refuse_dry_run(options));
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const id, resolve_attachment(connection, name));
+    VFMGR_TRY(auto const body, body_of(arguments));
+    VFMGR_TRY(auto const response,
+              connection.send({.method = "PUT", .path = path_of(id), .body = body}));
+    return print_interop(response, options);
+}
+
+Result<void> show_interop(Options const& options, std::string const& name) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const id, resolve_attachment(connection, name));
+    VFMGR_TRY(auto const response, connection.send({.path = path_of(id)}));
+    return print_interop(response, options);
+}
+
+Result<void> close_interop(Options const& options, std::string const& name) {
+    VFMGR_CHECK(refuse_dry_run(options));
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const id, resolve_attachment(connection, name));
+    VFMGR_CHECK(connection.send({.method = "DELETE", .path = path_of(id)}));
+    print_sentence(fmt::format("interop clients of attachment {} are served no longer", id),
+                   options);
+    return {};
+}
+
+}  // namespace
+
+void add_interop_commands(CLI::App& app, Session& session) {
+    auto* const interop =
+        app.add_subcommand("interop", "serve rping, ibv_rc_pingpong and perftest in a VM")
+            ->fallthrough();
+    interop->require_subcommand(1);
+    auto const arguments = std::make_shared<OpenArguments>();
+    auto* const open = add_named(*interop, session, "open", "serve them for a while",
+                                 [arguments](Options const& options, std::string const& name) {
+                                     return open_interop(options, name, *arguments);
+                                 });
+    open->add_option("--seconds", arguments->seconds, "how long; default 600, at most 3600");
+    open->add_option("--test", arguments->test,
+                     "one_sided (ib_write_bw, ib_read_bw, ib_read_lat; the default), send "
+                     "(ib_send_bw), send_echo (ib_send_lat), write_echo (ib_write_lat)");
+    open->add_option("--message-bytes", arguments->message_bytes,
+                     "the longest message; of write_echo exactly as long");
+    add_named(*interop, session, "show", "whether they are served, and how they are called",
+              show_interop);
+    add_named(*interop, session, "close", "serve them no longer", close_interop);
+}
+
+}  // namespace vfmgr

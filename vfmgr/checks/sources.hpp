@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that the checks read: this much and no more is in a bundle. Data; any thread.
+// All patterns are alike: "*", "?" and "[…]" within one part of a path. Everything is only read: no
+// program is run that changes anything, and none that would start a daemon.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/types/check.hpp"
+
+namespace vfmgr::checks {
+
+struct FileSource {
+    std::string_view pattern;
+    std::size_t bytes_max = 4096;  // of each; the rest is cut
+    // Keeps only lines that contain one of these, if the whole is long or private; empty: all.
+    std::span<std::string_view const> lines_with{};
+    std::string_view but_not{};     // drops this content, which means nothing
+    std::string_view only_where{};  // only if this path exists
+    // Drops those lines that start with one of these, blanks aside: they may hold secrets.
+    std::span<std::string_view const> lines_but_not{};
+    // Only if the file of this pattern for the same names was read and kept.
+    std::string_view only_with{};
+    // Dropped lines become empty ones: reports about the file name its own lines.
+    bool keeps_numbers = false;
+};
+[[nodiscard]] std::span<FileSource const> file_sources();
+// Links whose target is a fact.
+[[nodiscard]] std::span<std::string_view const> link_sources();
+// Folders whose names are facts.
+[[nodiscard]] std::span<std::string_view const> folder_sources();
+
+struct CommandSource {
+    std::vector<std::string_view> words;  // the first is the program, looked up in PATH
+    std::string_view only_where{};        // only if this path exists; "*" as above
+    std::string_view and_where{};         // and only if this one does
+};
+[[nodiscard]] std::span<CommandSource const> command_sources();
+// systemd's units whose state is a fact, queried by unit_question(), where systemd has them.
+[[nodiscard]] std::span<std::string_view const> unit_sources();
+[[nodiscard]] std::span<std::string_view const> unit_folders();
+[[nodiscard]] std::vector<std::string> unit_question(std::vector<std::string> const& names);
+// Reads the log from the journal where /dev/kmsg is forbidden, as it is to the daemon's unit.
+[[nodiscard]] CommandSource const& journal_source();
+
+// Classes of PCI devices whose configuration space is a fact: NICs, GPUs and what is above them.
+[[nodiscard]] bool keeps_configuration_of(std::string_view pci_class);
+
+// Replaces "%r" in patterns by the running kernel's release.
+[[nodiscard]] std::string with_release(std::string_view text, std::string_view release);
+
+}  // namespace vfmgr::checks

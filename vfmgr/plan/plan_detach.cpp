@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "vfmgr/plan/links.hpp"
+#include "vfmgr/plan/pf_standing.hpp"
+#include "vfmgr/plan/plan.hpp"
+#include "vfmgr/plan/readable.hpp"
+#include "vfmgr/plan/vf_values.hpp"
+
+namespace vfmgr {
+namespace {
+
+// The reset would take the VF from any other user. While the attachment's VM runs with it, that VM
+// is the holder.
+Result<void> check_others(HostView const& host, Attachment const& attachment, VfState const& vf) {
+    auto const alias = hostdev_alias(attachment.id);
+    std::string user;
+    if (!vf.holders.empty())
+        user = fmt::format("held open by {} (pid {})", vf.holders[0].comm, vf.holders[0].pid);
+    if (auto const* own = find_vm(host, attachment.vm_uuid);
+        own && has_hostdev(own->live, alias, vf.pci))
+        user.clear();
+    for (auto const& [uuid, vm] : host.hypervisor.vms)
+        if (uuid != attachment.vm_uuid &&
+            (has_hostdev(vm.live, alias, vf.pci) || has_hostdev(vm.config, alias, vf.pci)))
+            user = fmt::format("a device of VM {} as well", vm.name);
+    if (user.empty()) return {};
+    return fail(Problem::vf_in_use, fmt::format("VF {} is {}", to_string(attachment.vf), user),
+                "take it from there first: vfmgr did not give it to them");
+}
+
+void take_out_of_vm(Plan& plan, HostView const& host, Attachment const& attachment) {
+    auto const* vm = find_vm(host, attachment.vm_uuid);
+    if (!vm) {
+        plan.notes.push_back(fmt::format("VM {} is gone", attachment.vm));
+        return;
+    }
+    auto const alias = hostdev_alias(attachment.id);
+    DetachHostdev detach{vm->uuid,
+                         attachment.id,
+                         attachment.vf,
+                         attachment.vf_pci,
+                         has_hostdev(vm->live, alias, attachment.vf_pci),
+                         has_hostdev(vm->config, alias, attachment.vf_pci),
+                         vm->name};
+    if (!detach.live && !detach.config) return;
+    plan.steps.emplace_back(detach);
+    if (detach.live)
+        plan.blast_radius.push_back(fmt::format("unplugs VF {} from the running VM {}",
+                                                to_string(attachment.vf), vm->name));
+}
+
+void clean(Plan& plan, Attachment const& attachment, VfState const& vf,
+           std::optional<std::string> const& idle_driver) {
+    auto const& [pf, index] = attachment.vf;
+    plan.steps.emplace_back(ResetVf{attachment.vf});
+    // Sets only what differs: a driver may refuse to set the value that it already has.
+    auto const change = differing(attachment.baseline, vf.settings);
+    if (empty(change) && vf.driver == idle_driver) return;
+    if (vf.driver) plan.steps.emplace_back(BindVfs{pf, {index}, std::nullopt});
+    if (!empty(change)) plan.steps.emplace_back(ConfigureVfs{pf, {VfChange{index, change}}, {}});
+    if (idle_driver) plan.steps.emplace_back(BindVfs{pf, {index}, idle_driver});
+}
+
+void restore_attachment(Plan& plan, HostView const& host, Attachment const& attachment) {
+    auto const* vf = find_vf(host, attachment.vf);
+    if (vf && vf->driver == attachment.driver) return;
+    auto const& [pf, index] = attachment.vf;
+    if (!vf) {
+        plan.notes.push_back(fmt::format("VF {} does not exist, and VM {} can't start with it",
+                                         to_string(attachment.vf), attachment.vm));
+        return;
+    }
+    if (!vf->holders.empty()) {
+        plan.notes.push_back(fmt::format("VF {} is held open by {} (pid {}) and left alone",
+                                         to_string(attachment.vf), vf->holders[0].comm,
+                                         vf->holders[0].pid));
+        return;
+    }
+    if (vf->pci != attachment.vf_pci) {
+        plan.notes.push_back(fmt::format("VF {} is now at {}, but the XML of VM {} names {}",
+                                         to_string(attachment.vf), to_string(vf->pci),
+                                         attachment.vm, to_string(attachment.vf_pci)));
+        return;
+    }
+    if (vf->driver) plan.steps.emplace_back(BindVfs{pf, {index}, std::nullopt});
+    if (auto const change = differing(attachment.settings, vf->settings); !empty(change))
+        plan.steps.emplace_back(
+            ConfigureVfs{pf, {VfChange{index, change}}, attachment.spec.best_effort});
+    plan.steps.emplace_back(BindVfs{pf, {index}, attachment.driver});
+}
+
+// A VM's XML names addresses. A VF bound at one of them, not known to be the VM's own, gives the VM
+// another device. An unknown one is left alone: the VM then fails to start.
+Result<void> require_proof(HostView const& host, DesiredState const& desired,
+                           PciAddress const& pf) {
+    auto const standing = standing_of(host.kernel, desired, pf);
+    if (empty(standing.known) || standing.proved) return {};
+    return fail(Problem::unavailable,
+                fmt::format("nothing shows that {} is the PF that was there before ({}): its MAC "
+                            "or GUID can't be read",
+                            to_string(pf), to_string(standing.known)),
+                "load its driver and, where it was moved to another network namespace, bring its "
+                "interface back; then: systemctl start vfmgr-restore");
+}
+
+}  // namespace
+
+Result<Plan> plan_detach(HostView const& host, DesiredState const& desired,
+                         Attachment const& attachment) {
+    VFMGR_CHECK(require_same_pf(host, desired, attachment.vf.pf));
+    VFMGR_TRY(PfState const* pf, readable_pf(host, attachment.vf.pf));
+    if (host.hypervisor.stale)
+        return fail(Problem::unavailable,
+                    fmt::format("libvirt can't be asked: {}", host.hypervisor.stale_reason),
+                    "start libvirtd and try again");
+    auto const* vf = find_vf(host, attachment.vf);
+    if (vf) VFMGR_CHECK(check_others(host, attachment, *vf));
+    Plan plan;
+    take_out_of_vm(plan, host, attachment);
+    auto const managed = desired.pfs.find(attachment.vf.pf);
+    if (vf)
+        clean(plan, attachment, *vf,
+              managed == desired.pfs.end() ? std::nullopt : managed->second.spec.vf_driver);
+    else
+        plan.notes.push_back(
+            fmt::format("VF {} does not exist any more", to_string(attachment.vf)));
+    if (managed != desired.pfs.end() && managed->second.base) {
+        auto const& [spec, revision, base] = managed->second;
+        auto const needed = desired_links(attachment.vf.pf, spec, *base,
+                                          attachments_on(desired, attachment.vf.pf, attachment.id));
+        auto down = links_down(*pf, needed, spec, *base);
+        plan.steps.insert(plan.steps.end(), down.begin(), down.end());
+    }
+    return plan;
+}
+
+Result<Plan> plan_restore(HostView const& host, DesiredState const& desired, PciAddress const& pf) {
+    VFMGR_CHECK(require_same_pf(host, desired, pf));
+    VFMGR_TRY(PfState const* state, readable_pf(host, pf));
+    auto const managed = desired.pfs.find(pf);
+    Plan plan;
+    if (managed == desired.pfs.end() || managed->second.spec.mode == PfMode::observe) return plan;
+    VFMGR_CHECK(require_proof(host, desired, pf));
+    auto const& spec = managed->second.spec;
+    auto attachments = attachments_on(desired, pf, "");
+    // An attachment that was being made when the host went down is undone by the daemon, not made
+    // here.
+    std::erase_if(attachments, [](Attachment const& attachment) {
+        return attachment.state == AttachmentState::attaching;
+    });
+    // Makes VFs only when there are none: at boot there are none, and VFs that exist may be in use.
+    if (spec.num_vfs && *spec.num_vfs > 0 && state->info.num_vfs == 0) {
+        // An attachment needs the PF up anyway, and bnxt makes no VFs before (operators' list 11).
+        if (!attachments.empty() && !state->info.up)
+            plan.steps.emplace_back(SetLink{InterfaceId{pf, {}}, true, state->info.mtu});
+        plan.steps.emplace_back(SetNumVfs{pf, *spec.num_vfs});
+        return plan;
+    }
+    if (!attachments.empty() && managed->second.base) {
+        auto const& base = *managed->second.base;
+        plan.steps = links_up(*state, desired_links(pf, spec, base, attachments), base);
+        for (auto const& attachment : attachments) restore_attachment(plan, host, attachment);
+    }
+    // These come last: nothing waits for them. A VF with a driver may be in a VM; libvirt does not
+    // run yet to report it.
+    if (auto bind = bind_unused(host, desired, *state, spec)) {
+        std::erase_if(bind->vfs, [&](std::uint16_t index) {
+            auto const* vf = find_vf(host, VfId{pf, index});
+            return !vf || vf->driver;
+        });
+        if (!bind->vfs.empty()) plan.steps.emplace_back(std::move(*bind));
+    }
+    return plan;
+}
+
+}  // namespace vfmgr
