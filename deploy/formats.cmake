@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Read by cpack for each format: the host's packages are Debian's, the VM's are everybody's.
+# cpack reads this for each format. The host's packages are only for Debian, the VM's for all.
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
   set(CPACK_COMPONENTS_ALL guest)
 endif()
 if(CPACK_GENERATOR STREQUAL "TGZ")
-  # vf-guest-0.1.0-x86_64/bin/vf-guest: what is in it may go anywhere.
+  # vf-guest-0.1.0-x86_64/bin/vf-guest: the files can be unpacked anywhere.
   set(CPACK_PACKAGING_INSTALL_PREFIX "/${CPACK_ARCHIVE_GUEST_FILE_NAME}")
 endif()

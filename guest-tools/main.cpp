@@ -68,7 +68,7 @@ void print_status(std::vector<Configured> const& configured, Result<GuestConfig>
         print_text(fmt::format("{}  {}  {}  {}/{}  MTU {}  RDMA {}{}\n", one.attachment, one.ifname,
                                to_string(one.mac), to_string(one.address), one.prefix_length,
                                one.mtu, one.rdma_device.empty() ? "none" : one.rdma_device,
-                               one.complete ? "" : "  (not complete)"));
+                               one.complete ? "" : "  (incomplete)"));
 }
 
 int status(Options const& options) {
@@ -80,60 +80,82 @@ int status(Options const& options) {
         return config ? 0 : exit_code(config.error().problem);
     }
     nlohmann::json out{{"configured", nlohmann::json::array()}, {"config", nullptr}};
-    for (auto const& one : configured) to_json(out["configured"].emplace_back(), one);
-    if (config) to_json(out["config"], *config);
+    for (auto const& one : configured) out["configured"].push_back(one);
+    if (config) out["config"] = *config;
     print_json(out);
     return config ? 0 : exit_code(config.error().problem);
 }
 
+void add_verbose(CLI::App& command, Options& options) {
+    command.add_flag_callback(
+        "-v,--verbose", [&options] { options.figures = Figures::all; }, "also print every figure");
+}
+
 void add_verify_options(CLI::App& command, Options& options) {
+    add_verbose(command, options);
     auto& selection = options.selection;
-    command.add_option("test", selection.tests, "measured after the proofs; default the profile's");
-    auto* const attachment =
-        command.add_option("--attachment", options.attachment, "one attachment; default all");
+    command.add_option("test", selection.tests,
+                       "tests to measure after the proofs (default: the profile's)");
+    auto* const attachment = command.add_option("--attachment", options.attachment,
+                                                "only this attachment (default: all)");
     command.add_option_function<std::string>(
         "--profile",
         [&selection](std::string const& text) {
             auto const profile = enum_value<Profile>(text);
             if (!profile)
-                throw CLI::ValidationError("--profile", "is one of " + enum_choices<Profile>());
+                throw CLI::ValidationError("--profile",
+                                           "must be one of " + enum_choices<Profile>());
             selection.profile = *profile;
         },
         "quick, default or deep");
-    command.add_option("--size", selection.message_bytes, "bytes of a message")
+    command.add_option("--size", selection.message_bytes, "bytes per message")
         ->check(CLI::Range(1, 8 << 20));
-    command.add_option("--depth", selection.depth, "outstanding messages of a queue pair")
+    command.add_option("--depth", selection.depth, "outstanding messages per queue pair")
         ->check(CLI::Range(1, 1024));
-    command.add_option("--queue-pairs", selection.queue_pairs, "how many")
+    command.add_option("--queue-pairs", selection.queue_pairs, "number of queue pairs")
         ->check(CLI::Range(1, 16));
-    command.add_option("--messages", selection.messages, "how many, in place of a time")
+    command.add_option("--messages", selection.messages, "number of messages, instead of a time")
         ->check(CLI::Range(1, 1'000'000));
-    command.add_option("--seconds", selection.seconds, "how long")->check(CLI::Range(0.1, 20.0));
+    command.add_option("--seconds", selection.seconds, "seconds per test")
+        ->check(CLI::Range(0.1, 20.0));
     auto& served = options.served;
     auto* const responder = command.add_option(
-        "--responder", served.responder, "HOST:PORT of vf-guest serve; default: this VM's host");
-    auto* const fingerprint =
-        command.add_option("--fingerprint", served.fingerprint, "SHA-256 of its certificate");
-    auto* const token = command.add_option("--token-file", served.token_file, "holds its token");
-    command.add_option("--address", served.address, "of this machine, to be tested from")
+        "--responder", served.responder, "HOST:PORT of vf-guest serve (default: this VM's host)");
+    auto* const fingerprint = command.add_option("--fingerprint", served.fingerprint,
+                                                 "SHA-256 of the responder's certificate");
+    auto* const token =
+        command.add_option("--token-file", served.token_file, "file with the responder's token");
+    command.add_option("--address", served.address, "address of this machine to test from")
         ->needs(responder);
     responder->needs(fingerprint)->needs(token);
-    command.add_flag("--at-once", options.at_once, "all at the same time, not one after the other")
+    command
+        .add_flag("--at-once", options.at_once,
+                  "verify all attachments at the same time, not one after the other")
         ->excludes(responder)
         ->excludes(attachment);
 }
 
+void add_report_options(CLI::App& command, Options& options) {
+    add_verbose(command, options);
+    command.add_option("--attachment", options.attachment, "only this attachment (default: all)");
+    command.add_option("--bundle", options.bundle_file,
+                       "write what doctor reads to this file instead; - is standard output");
+}
+
 void add_serve_options(CLI::App& command, serve::ServeOptions& chosen) {
-    command.add_option("--address", chosen.address, "of a netdev with RDMA, tested against")
+    command
+        .add_option("--address", chosen.address,
+                    "address of a netdev with RDMA that others test against")
         ->required();
-    command.add_option("--listen", chosen.listen, "address for control; default the one above");
-    command.add_option("--port", chosen.port, "for control, TCP with TLS")
+    command.add_option("--listen", chosen.listen, "address for control (default: --address)");
+    command.add_option("--port", chosen.port, "port for control, TCP with TLS")
         ->check(CLI::Range(1, 65535))
         ->capture_default_str();
-    command.add_option("--state", chosen.state_folder, "folder of certificate and token")
+    command.add_option("--state", chosen.state_folder, "folder with certificate and token")
         ->capture_default_str();
-    command.add_option("--token-file", chosen.token_file, "default one in the state folder");
-    command.add_option("--sessions", chosen.sessions, "at once")
+    command.add_option("--token-file", chosen.token_file,
+                       "file with the token (default: one in the state folder)");
+    command.add_option("--sessions", chosen.sessions, "sessions at the same time")
         ->check(CLI::Range(1, 64))
         ->capture_default_str();
 }
@@ -144,13 +166,15 @@ struct ReadCommands {
     CLI::App* rdma = nullptr;
 
     ReadCommands(CLI::App& app, DoctorOptions& options)
-        : doctor(app.add_subcommand("doctor", "is this VM ready for RDMA, and what remedies it")),
-          rdma(app.add_subcommand("rdma", "RDMA ports with netdev, PCI function and GIDs")) {
-        doctor->add_option("--symptom", options.symptom, "only what may explain it, to the cause");
-        doctor->add_flag("--all", options.all, "what is well, too");
-        rdma->add_flag("--gids", options.gids, "a line for each GID");
+        : doctor(app.add_subcommand(
+              "doctor", "check whether this VM is ready for RDMA, and name the remedies")),
+          rdma(app.add_subcommand("rdma", "list RDMA ports with netdev, PCI function and GIDs")) {
+        doctor->add_option("--symptom", options.symptom,
+                           "only what may explain this symptom, up to the cause");
+        doctor->add_flag("--all", options.all, "also print what passes");
+        rdma->add_flag("--gids", options.gids, "print a line for each GID");
         for (auto* const command : {doctor, rdma})
-            command->add_option("--from", options.from, "a bundle, in place of this machine");
+            command->add_option("--from", options.from, "read a bundle instead of this machine");
     }
     [[nodiscard]] std::optional<int> run(Options const& options) const {
         if (doctor->parsed()) return run_doctor(options);
@@ -160,23 +184,26 @@ struct ReadCommands {
 };
 
 void add_peermem_options(CLI::App& command, PeermemOptions& options) {
-    auto* const explain = command.add_flag("--explain", options.explain,
-                                           "what would be done, and why not; loads nothing");
-    command.add_option("--from", options.from, "a bundle, in place of this machine")
+    auto* const explain =
+        command.add_flag("--explain", options.explain,
+                         "print what would be done and what prevents it; load nothing");
+    command.add_option("--from", options.from, "read a bundle instead of this machine")
         ->needs(explain);
     auto* const wait = command.add_option_function<std::string>(
         "--wait",
         [&options](std::string const& text) {
             options.wait = parse_wait(text);
             if (!options.wait)
-                throw CLI::ValidationError("--wait", "is a time like 90s, 10m or 1h, up to 24h");
+                throw CLI::ValidationError("--wait",
+                                           "must be a time such as 90s, 10m or 1h, at most 24h");
         },
-        "for OFED and NVIDIA's driver, so long: 90s, 10m, 1h");
+        "wait at most this long for OFED and NVIDIA's driver: 90s, 10m, 1h");
     wait->excludes(explain);
     command.add_flag("--despite-dma-buf", options.despite_dma_buf,
-                     "load it for programs that know no DMA-BUF, too");
-    auto* const at_boot = command.add_flag("--at-boot", options.at_boot, "and at each boot");
-    command.add_flag("--not-at-boot", options.not_at_boot, "undo --at-boot; unloads nothing")
+                     "load it even where DMA-BUF works, for programs that can't use that");
+    auto* const at_boot =
+        command.add_flag("--at-boot", options.at_boot, "also load it at each boot");
+    command.add_flag("--not-at-boot", options.not_at_boot, "undo --at-boot; unload nothing")
         ->excludes(at_boot)
         ->excludes(explain)
         ->excludes(wait);
@@ -189,18 +216,18 @@ struct GpuCommands {
     CLI::App* topology = nullptr;
 
     GpuCommands(CLI::App& app, GpuOptions& options)
-        : gpu(app.add_subcommand("gpu", "GPUs, and how their memory comes to a NIC")),
-          test(gpu->add_subcommand("test", "prove what GPUs can without the host")),
-          topology(
-              gpu->add_subcommand("topology", "how far GPUs are from NICs, and what NCCL does")) {
+        : gpu(app.add_subcommand("gpu", "list GPUs and how NICs reach their memory")),
+          test(gpu->add_subcommand("test", "prove what can be proved on a GPU without the host")),
+          topology(gpu->add_subcommand(
+              "topology", "show how far GPUs are from NICs, and what NCCL makes of it")) {
         topology->add_option("--write", options.topology_file,
-                             "write what the host tells into this file, for NCCL");
-        test->add_option("--gpu", options.pci,
-                         "PCI address; default the GPU nearest to a NIC; "
-                         "the all-reduce takes all");
-        test->add_option("--size", options.bytes, "bytes to check; default 1 GiB, or what fits")
+                             "write what the host reports to this file, for NCCL");
+        test->add_option(
+            "--gpu", options.pci,
+            "PCI address (default: the GPU nearest to a NIC); the all-reduce takes all GPUs");
+        test->add_option("--size", options.bytes, "bytes to check (default: 1 GiB, or what fits)")
             ->transform(CLI::AsSizeValue(false));
-        test->add_option("--rounds", options.rounds, "of allocating, exporting and closing")
+        test->add_option("--rounds", options.rounds, "rounds of allocating, exporting and closing")
             ->check(CLI::Range(1, 1'000'000))
             ->capture_default_str();
     }
@@ -245,33 +272,34 @@ int run(int count, char** arguments) {
     app.add_option("--host-cid", options.host.cid, "vsock CID of the host")->capture_default_str();
     app.add_option("--host-port", options.host.port, "vsock port of the guest plane")
         ->capture_default_str();
-    app.add_option("--state", options.state_folder, "folder of what was configured")
+    app.add_option("--state", options.state_folder, "folder that records what was configured")
         ->capture_default_str();
-    app.add_option("--reports", options.report_folder, "folder of what verifications found")
+    app.add_option("--reports", options.report_folder,
+                   "folder that keeps the reports of verifications")
         ->capture_default_str();
-    auto* const up_command = app.add_subcommand("up", "configure the VFs, verify what is wanted");
-    up_command->add_flag("--watch", watch, "stay, and follow every change");
-    auto* const verify_command = app.add_subcommand("verify", "prove RDMA now; 0 only on a pass");
+    auto* const up_command = app.add_subcommand("up", "configure the VFs and run requested tests");
+    up_command->add_flag("--watch", watch, "keep running and follow every change");
+    auto* const verify_command =
+        app.add_subcommand("verify", "prove RDMA now; exit status 0 only on a pass");
     add_verify_options(*verify_command, options);
     auto* const report_command =
-        app.add_subcommand("report", "what the last verifications found; runs nothing");
-    report_command->add_option("--attachment", options.attachment, "one attachment; default all");
-    report_command->add_option("--bundle", options.bundle_file,
-                               "instead, what doctor reads, into this file; - is standard output");
+        app.add_subcommand("report", "print what the last verifications found; run nothing");
+    add_report_options(*report_command, options);
     ReadCommands const read_commands(app, options.doctor);
-    auto* const peermem_command =
-        app.add_subcommand("peermem", "load what brings GPU memory to the NIC, where it is needed");
+    auto* const peermem_command = app.add_subcommand(
+        "peermem", "load the module by which NICs reach GPU memory, where it is needed");
     add_peermem_options(*peermem_command, options.peermem);
     GpuCommands const gpus(app, options.gpu);
     StreamCommands const streams(app, options.stream);
     auto* const serve_command =
-        app.add_subcommand("serve", "be the other end of such a proof for other machines");
+        app.add_subcommand("serve", "be the other end of verify for other machines");
     add_serve_options(*serve_command, options.serving);
-    auto* const status_command = app.add_subcommand("status", "what is configured and wanted");
+    auto* const status_command = app.add_subcommand("status", "what is configured and requested");
     auto* const version_command = app.add_subcommand("version", "print the version");
     for (auto* command : {up_command, verify_command, report_command})
-        command->add_option("--metrics", options.metrics_file,
-                            "file for Prometheus, of all that is configured and reported");
+        command->add_option(
+            "--metrics", options.metrics_file,
+            "write all that is configured and reported to this file, for Prometheus");
     for (auto* command : {verify_command, report_command, read_commands.doctor, read_commands.rdma,
                           peermem_command, gpus.gpu, gpus.test, gpus.topology, streams.receive,
                           streams.send, serve_command, status_command})
@@ -296,8 +324,8 @@ int run(int count, char** arguments) {
         return options.bundle_file.empty() ? run_report(options) : write_bundle(options);
     if (::geteuid() != 0)
         return print_error({Problem::forbidden,
-                            "vf-guest must be root: it configures netdevs, and the host "
-                            "takes source ports below 1024 only",
+                            "vf-guest must run as root: it configures netdevs, and the host "
+                            "accepts only source ports below 1024",
                             "run it with sudo"});
     if (up_command->parsed()) return up(options, watch);
     if (verify_command->parsed()) return run_verify(options);

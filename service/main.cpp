@@ -37,11 +37,11 @@ int main(int argc, char** argv) {
     bool boot = false;
     auto const* const named =
         app.add_option("--config", paths.file, "configuration file")->capture_default_str();
-    app.add_option("--config-dir", paths.folder, "folder of further ones")->capture_default_str();
-    app.add_flag("--check-config", check,
-                 "read the configuration, look for what it names, and exit");
+    app.add_option("--config-dir", paths.folder, "folder with further configuration files (*.toml)")
+        ->capture_default_str();
+    app.add_flag("--check-config", check, "check the configuration and what it names, then exit");
     app.add_flag("--restore", boot,
-                 "put VFs and links back as they were attached, and exit (at boot)");
+                 "restore VFs and RDMA links from the stored state, then exit (at boot)");
     std::vector<std::string> rping;
     app.add_option("--rping", rping, "serve rping of one guest for vfmgrd")->group("");
     app.set_version_flag("--version", VFMGR_VERSION);

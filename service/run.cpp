@@ -38,8 +38,8 @@ Result<std::unique_ptr<Control>> open_control(Config const& config) {
     std::filesystem::create_directories(config.state_dir, error);
     if (error)
         return fail(Problem::unavailable,
-                    fmt::format("{} can't be made: {}", config.state_dir, error.message()),
-                    "set state_dir in vfmgr.toml to a folder that can be written");
+                    fmt::format("{} can't be created: {}", config.state_dir, error.message()),
+                    "set state_dir in vfmgr.toml to a writable folder");
     VFMGR_TRY(Store store, Store::open(store_file(config)));
     return Control::start(std::move(store));
 }
@@ -149,8 +149,9 @@ ScheduleHooks schedule_hooks(GuestPlane const& plane) {
         bool const bad = run.end == End::failed || run.end == End::warned;
         std::string_view const message = run.end == End::skipped  ? "scheduled verification skipped"
                                          : run.end == End::failed ? "scheduled verification failed"
-                                         : run.end == End::warned ? "scheduled verification warns"
-                                                                  : "scheduled verification passed";
+                                         : run.end == End::warned
+                                             ? "scheduled verification has a warning"
+                                             : "scheduled verification passed";
         log(bad ? Severity::warning : Severity::info, message,
             {{"attachment", run.attachment},
              {"vm", run.vm},
@@ -293,7 +294,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
         [](ResponderTarget const& target) { return serve::RemoteResponder(target).info(); },
         config.trusted_netdevs, other_owners);
     engine.control().on_bug([](std::string const& what) {
-        log(Severity::error, "a fault of vfmgrd", {{"detail", what}});
+        log(Severity::error, "a bug in vfmgrd", {{"detail", what}});
     });
     // Before the first observation: the next observation finds later changes.
     RingCallback const hearing(bell, [&engine] { engine.observe_at_once(); });

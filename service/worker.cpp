@@ -17,7 +17,7 @@
 namespace {
 
 int failed(std::string const& why) {
-    fmt::print(stderr, "vfmgrd-worker: {}; usage: vfmgrd-worker PF|host, by vfmgrd\n", why);
+    fmt::print(stderr, "vfmgrd-worker: {}; usage: vfmgrd-worker PF|host (vfmgrd starts it)\n", why);
     return 2;
 }
 
@@ -27,7 +27,7 @@ int failed(std::string const& why) {
 // the signals that stop the service may interrupt a step. A new daemon waits for it.
 int main(int argc, char** argv) {
     using namespace vfmgr;
-    if (argc != 2) return failed("one argument is wanted");
+    if (argc != 2) return failed("it takes exactly one argument");
     auto const subject = worker_subject(argv[1]);
     if (!subject) return failed(subject.error().detail);
     // The program is started through its descriptor, whose number would become its name.

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest is the one register of what there is to run. Each entry runs tests/case, which counts its
-# cases, and has its part as its label:
+# ctest registers everything that can be run. Each entry runs tests/case, which counts its cases,
+# and is labelled with its part:
 #   ctest --preset unit -R Judge           one by one, in the build of the preset dev
 #   ctest --test-dir build/asan -L unit    what tests/run calls
-# Heavy entries boot machines or build packages: only `ctest -C Heavy` runs them.
+# Heavy entries boot machines or build packages, and run only with `ctest -C Heavy`.
 set(VFMGR_TEST_CASES program CACHE STRING
-    "program: ctest knows GoogleTest's programs; each: it knows each of their cases")
-# Another python3 may be first in PATH, without Debian's modules.
+    "program: one entry of ctest per GoogleTest program; each: one entry per test case")
+# The first python3 in PATH may lack Debian's modules.
 set(VFMGR_PYTHON /usr/bin/python3)
 
 set(VFMGR_TEST_ENVIRONMENT
     ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
     UBSAN_OPTIONS=print_stacktrace=1
     TSAN_OPTIONS=halt_on_error=1:suppressions=${CMAKE_CURRENT_LIST_DIR}/tsan-suppressions.txt
-    # GLib's own allocator hands memory on unseen by TSan.
+    # TSan does not see how GLib's own allocator reuses memory.
     G_SLICE=always-malloc
     VFMGR_BUILD_DIR=${PROJECT_BINARY_DIR})
 
@@ -31,16 +31,16 @@ function(vfmgr_heavy_test part name kind seconds_max)
   set_tests_properties(${part}.${name} PROPERTIES LABELS ${part} TIMEOUT ${seconds_max})
 endfunction()
 
-# vfmgr_globbed(VARIABLE PATTERN…): the files; none is an error, not a suite that went missing.
+# vfmgr_globbed(VARIABLE PATTERN…): the files. Finding none is an error, so no suite gets lost.
 function(vfmgr_globbed variable)
   file(GLOB found CONFIGURE_DEPENDS ${ARGN})
   if(NOT found)
-    message(FATAL_ERROR "no file is ${ARGN}: a suite would go missing without a word")
+    message(FATAL_ERROR "no file matches ${ARGN}: a test suite would be lost")
   endif()
   set(${variable} ${found} PARENT_SCOPE)
 endfunction()
 
-# vfmgr_unit_test(PROGRAM FOLDER LIBRARY…): tests/unit/FOLDER/*_test.cpp as one program.
+# vfmgr_unit_test(PROGRAM FOLDER LIBRARY…): builds tests/unit/FOLDER/*_test.cpp as one program.
 function(vfmgr_unit_test name folder)
   vfmgr_globbed(sources unit/${folder}/*_test.cpp)
   add_executable(${name} ${sources})
@@ -53,7 +53,7 @@ function(vfmgr_unit_test name folder)
   endif()
 endfunction()
 
-# vfmgr_pytests(PART FOLDER): each tests/FOLDER/test_*.py.
+# vfmgr_pytests(PART FOLDER): registers each tests/FOLDER/test_*.py.
 function(vfmgr_pytests part folder)
   vfmgr_globbed(files ${folder}/test_*.py)
   foreach(path ${files})

@@ -34,7 +34,7 @@ Result<wire::request<wire::string_body>> message_of(Request const& request, Targ
     wire::request<wire::string_body> message;
     message.version(11);
     if (!valid_header_name(request.method))
-        return fail(Problem::invalid_request, fmt::format("'{}' is no method", request.method),
+        return fail(Problem::invalid_request, fmt::format("'{}' is not a method", request.method),
                     "use GET, PUT, POST or DELETE");
     message.method_string(request.method);
     message.target(format_target({request.path, request.query}));
@@ -128,7 +128,7 @@ Result<void> Exchange::refused(char const* doing, Sent sent) {
         return fail(
             Problem::timed_out,
             fmt::format("{} did not finish {} in time{}", describe(target_), doing, unknown),
-            "look at the operations for what still runs, or allow more time");
+            "check the operations for what still runs, or allow more time");
     auto const why = tls_ ? verify_text(tls_->native_handle()) : std::string{};
     if (!why.empty())
         return fail(Problem::unavailable,

@@ -48,19 +48,21 @@ std::chrono::milliseconds left(Deadline deadline) {
 }
 
 tl::unexpected<Error> too_late(Target const& target) {
-    return fail(Problem::timed_out, fmt::format("{} took no connection in time", describe(target)),
+    return fail(Problem::timed_out,
+                fmt::format("{} accepted no connection in time", describe(target)),
                 remedy_of(target));
 }
 
 tl::unexpected<Error> unreachable(Target const& target, std::string call, int error) {
     if (error == EACCES || error == EPERM) {
-        Error denied{Problem::forbidden, fmt::format("you may not connect to {}", describe(target)),
+        Error denied{Problem::forbidden,
+                     fmt::format("no permission to connect to {}", describe(target)),
                      "run as root, or join the socket's group: usermod -aG vfmgr USER"};
         denied.causes.push_back(errno_cause(std::move(call), error));
         return fail(std::move(denied));
     }
     Error out{Problem::unavailable,
-              fmt::format("nobody answers on {}: {}", describe(target), std::strerror(error)),
+              fmt::format("can't connect to {}: {}", describe(target), std::strerror(error)),
               remedy_of(target)};
     out.causes.push_back(errno_cause(std::move(call), error));
     return fail(std::move(out));
@@ -143,8 +145,8 @@ Result<void> bind_privileged(int fd) {
         if (errno != EADDRINUSE) break;
     }
     Error error{errno == EACCES ? Problem::forbidden : Problem::unavailable,
-                "no vsock source port below 1024 could be taken",
-                "run as root: the host answers privileged ports only"};
+                "no vsock source port below 1024 could be bound",
+                "run as root: the host answers only privileged ports"};
     error.causes.push_back(errno_cause("bind", errno));
     return fail(std::move(error));
 }
@@ -240,7 +242,7 @@ std::string remedy_of(Target const& target) {
     if (std::holds_alternative<VsockTarget>(target))
         return "check that vfmgrd runs on the host and that the VM has a vsock device";
     return "check that vfmgrd runs there, listens on this address and port, and that no firewall "
-           "is in between";
+           "blocks it";
 }
 
 std::string authority(Target const& target) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "api/http/http.hpp"
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "api/types/time.hpp"
 
 namespace vfmgr::http {

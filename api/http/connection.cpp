@@ -170,8 +170,8 @@ void Connection::finish(Finish when) {
     finishing_ = true;
     if (phase_ == Phase::handshake || phase_ == Phase::idle) return close();
     if (when == Finish::when_answered || phase_ != Phase::answering) return;
-    send(problem_response({Problem::unavailable, "the server stops before this was answered",
-                           "ask again when it runs; what was accepted is in /v1/operations"},
+    send(problem_response({Problem::unavailable, "the server is stopping and did not answer this",
+                           "try again when it runs; what was accepted is in /v1/operations"},
                           path_, id_),
          After::close);
 }
@@ -201,7 +201,7 @@ void Connection::expired() {
             return send(problem_response({Problem::timed_out,
                                           fmt::format("no answer within {} s",
                                                       setup_.limits.answer_seconds_max.count()),
-                                          "look at /v1/operations for what still runs"},
+                                          "check /v1/operations for what still runs"},
                                          path_, id_),
                         After::close);
         case Phase::handshake:

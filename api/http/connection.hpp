@@ -10,7 +10,7 @@
 #include "api/http/http.hpp"
 #include "api/http/mailbox.hpp"
 #include "api/http/tls.hpp"
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 
 namespace boost::asio {
 class io_context;

@@ -17,10 +17,10 @@ Result<void> admit_stranger(std::span<std::string const> strangers, std::string 
     auto const of_peer = std::ranges::count(strangers, peer);
     if (static_cast<std::size_t>(of_peer) >= limits.strangers_per_peer_max)
         return fail(Problem::unavailable,
-                    "all connections that " + peer + " may have before it is known are taken",
+                    peer + " already has all the connections that it may have unauthenticated",
                     "close other connections, then try again with a token");
     if (strangers.size() >= limits.connections_max - limits.connections_max / 4)
-        return fail(Problem::unavailable, "all connections of unauthenticated peers are taken",
+        return fail(Problem::unavailable, "all connections for unauthenticated peers are taken",
                     "try again with a token when some have ended");
     return {};
 }

@@ -88,7 +88,7 @@ Result<void> remove_stale(std::string const& path, sockaddr_un address) {
                     "remove it, or choose another socket path");
     VFMGR_TRY(FileDescriptor probe, open_socket(AF_UNIX));
     if (::connect(probe.get(), generic(address), sizeof address) == 0 || errno == EAGAIN)
-        return fail(Problem::conflict, fmt::format("another process serves on {}", path),
+        return fail(Problem::conflict, fmt::format("another process listens on {}", path),
                     "stop the other daemon, or choose another socket path");
     if (errno != ECONNREFUSED && errno != ENOENT)
         return refused_by("connect", errno, fmt::format("can't tell whether {} is in use", path),
@@ -113,7 +113,7 @@ Result<ListeningSocket> open_unix(UnixListen const& where) {
     if (::fchmod(fd.get(), 0600) != 0)
         return refused_by("fchmod", errno, "can't restrict a new socket", "see the cause");
     if (::bind(fd.get(), generic(address), sizeof address) != 0)
-        return refused_by("bind", errno, fmt::format("can't make the socket {}", where.path),
+        return refused_by("bind", errno, fmt::format("can't create the socket {}", where.path),
                           "create the folder, writable for the daemon");
     SocketFile file(where.path);
     if (group != static_cast<gid_t>(-1) &&

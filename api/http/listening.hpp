@@ -9,7 +9,7 @@
 #include <string>
 
 #include "api/http/http.hpp"
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 
 namespace vfmgr::http {
 

@@ -63,7 +63,7 @@ Result<void> check_query(Request const& request, std::vector<std::string> const&
         return fail(Problem::invalid_request,
                     fmt::format("{} {} has no parameter {}", request.method, request.path,
                                 vfmgr::quoted(name)),
-                    known.empty() ? "leave it out: there are none here"
+                    known.empty() ? "leave it out: this request has no parameters"
                                   : fmt::format("its parameters are: {}", fmt::join(known, ", ")));
     }
     return {};
@@ -81,7 +81,7 @@ std::optional<Response> refuse_other_media(Request const& request) {
         415,
         {Problem::invalid_request,
          type.empty() ? "the body has no Content-Type" : "the body is " + vfmgr::quoted(type),
-         "send JSON, and say so: Content-Type: application/json"},
+         "send JSON with Content-Type: application/json"},
         request.path, id == request.headers.end() ? std::string() : id->second);
 }
 

@@ -35,7 +35,7 @@ struct FoundRoute {
     std::vector<std::string> ids;
 };
 
-// Refuses with `otherwise` a path that matches no pattern.
+// Refuses a path that matches no pattern with the error `otherwise`.
 template <class To>
 [[nodiscard]] Result<FoundRoute<To>> find_route(std::span<PathRoute<To> const> routes,
                                                 std::string_view method, std::string_view path,

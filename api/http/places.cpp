@@ -38,7 +38,7 @@ Result<std::optional<std::uint64_t>> find_place(std::span<Place const> taken,
     auto const own_idle = [&](Place const& one) { return one.idle && one.peer == peer; };
     if (mine >= limits.each) {
         if (auto const* const one = first_to_go(taken, counts, own_idle)) return one->number;
-        return fail(no_place("all connections that " + peer + " may have are taken"));
+        return fail(no_place(peer + " already has all the connections that it may have"));
     }
     if (taken.size() < limits.all) return std::nullopt;
     // After giving one place up, that peer still has at least as many places as the new one.

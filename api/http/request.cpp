@@ -25,7 +25,7 @@ tl::expected<void, Refusal> add_field(std::map<std::string, std::string>& header
 }  // namespace
 
 Refusal malformed(std::string detail) {
-    return {400, {Problem::invalid_request, std::move(detail), "send HTTP/1.1 as RFC 9112 says"}};
+    return {400, {Problem::invalid_request, std::move(detail), "send HTTP/1.1 as in RFC 9112"}};
 }
 
 Refusal too_slow(Limits const& limits) {
@@ -64,10 +64,11 @@ tl::expected<Request, Refusal> request_of(ReceivedHeader header, Peer const& pee
     if (header.version >= 11 && !request.headers.contains("host"))
         return tl::unexpected(malformed("the header 'host' is missing"));
     if (request.headers.contains("transfer-encoding") && !header.chunked)
-        return tl::unexpected(malformed("the only transfer coding known here is 'chunked'"));
+        return tl::unexpected(malformed("the only supported transfer coding is 'chunked'"));
     if (auto const expect = request.headers.find("expect");
         expect != request.headers.end() && lower_case(expect->second) != "100-continue")
-        return tl::unexpected(Refusal{417, malformed("only 100-continue can be expected").error});
+        return tl::unexpected(
+            Refusal{417, malformed("the only supported expectation is 100-continue").error});
     auto& id = request.headers["x-request-id"];
     if (!valid_request_id(id)) id = random_request_id();
     return request;

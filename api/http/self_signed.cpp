@@ -17,14 +17,14 @@
 
 #include "api/http/http.hpp"
 #include "api/http/tls.hpp"
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 
 namespace vfmgr::http {
 namespace {
 
-using Extension = std::unique_ptr<X509_EXTENSION, Freed<X509_EXTENSION_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
-using Memory = std::unique_ptr<BIO, Freed<BIO_free>>;
+using Extension = Handle<X509_EXTENSION, X509_EXTENSION_free>;
+using Key = Handle<EVP_PKEY, EVP_PKEY_free>;
+using Memory = Handle<BIO, BIO_free>;
 
 constexpr long lifetime_seconds = 10L * 365 * 24 * 3600;
 
@@ -72,7 +72,7 @@ Result<void> set_identity(X509* certificate, std::string const& common_name) {
     auto const* text = reinterpret_cast<unsigned char const*>(common_name.c_str());
     bool fits = RAND_bytes(serial, sizeof serial) == 1;
     serial[0] &= 0x7f;  // serial numbers are positive (RFC 5280, 4.1.2.2)
-    std::unique_ptr<BIGNUM, Freed<BN_free>> const number(BN_bin2bn(serial, sizeof serial, nullptr));
+    Handle<BIGNUM, BN_free> const number(BN_bin2bn(serial, sizeof serial, nullptr));
     X509_NAME* const subject = X509_get_subject_name(certificate);
     fits = fits && number && BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate)) &&
            X509_set_version(certificate, X509_VERSION_3) == 1 &&
@@ -136,7 +136,7 @@ Result<void> publish(std::string const& path, std::string const& content, Visibi
 }
 
 Result<Key> load_or_make_key(std::string const& key_file) {
-    if (std::unique_ptr<FILE, Freed<::fclose>> const file(::fopen(key_file.c_str(), "re")); file) {
+    if (Handle<FILE, ::fclose> const file(::fopen(key_file.c_str(), "re")); file) {
         Key key(PEM_read_PrivateKey(file.get(), nullptr, nullptr, nullptr));
         if (!key) return openssl_refused(fmt::format("{} holds no private key", key_file));
         return key;

@@ -68,7 +68,7 @@ bool returns(OnBug const& on_bug, Work work) {
     } catch (std::exception const& bug) {
         on_bug(bug.what());
     } catch (...) {
-        on_bug("of a type that tells nothing");
+        on_bug("an exception of unknown type");
     }
     return false;
 }
@@ -212,9 +212,10 @@ Result<void> Listener::make_room(std::string const& peer) {
     for (auto const& [key, kept] : connections_) {
         if (kept.number != leaves) continue;
         auto const connection = kept.connection;  // it removes itself from the map
-        give_way(*connection, refusal_text({Problem::unavailable,
-                                            "this connection was given to another, which waited",
-                                            "connect again"}));
+        give_way(*connection,
+                 refusal_text({Problem::unavailable,
+                               "this connection was closed to make room for one that waited",
+                               "connect again"}));
         break;
     }
     return {};

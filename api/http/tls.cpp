@@ -15,7 +15,7 @@
 namespace vfmgr::http {
 namespace {
 
-using File = std::unique_ptr<std::FILE, Freed<std::fclose>>;
+using File = Handle<std::FILE, std::fclose>;
 
 Error tls_error(Problem problem, std::string detail, std::string remedy) {
     Error error{problem, std::move(detail), std::move(remedy)};
@@ -98,9 +98,10 @@ Result<void> check_certificate(TlsListen const& where) {
 
 Result<SslContext> client_context(TlsTarget const& target) {
     if (target.ca_file.empty() && target.fingerprint.empty())
-        return fail(Problem::invalid_request,
-                    fmt::format("nothing tells which certificate {} must show", target.host),
-                    "give a CA file or the certificate's SHA-256 fingerprint");
+        return fail(
+            Problem::invalid_request,
+            fmt::format("neither a CA file nor a fingerprint is given to check {}", target.host),
+            "give a CA file or the certificate's SHA-256 fingerprint");
     if (!target.fingerprint.empty()) {
         auto const pin = plain_hex(target.fingerprint);
         if (pin.size() != 64 || pin.find_first_not_of("0123456789abcdef") != std::string::npos)
@@ -147,7 +148,7 @@ Result<void> check_fingerprint(SSL const* session, TlsTarget const& target) {
                 fmt::format("{} port {} showed a certificate with SHA-256 {}, not the expected {}",
                             target.host, target.port, found, plain_hex(target.fingerprint)),
                 "compare with the fingerprint that vfmgrd printed on that host; if it was not "
-                "renewed there, somebody is in between");
+                "renewed there, another machine is in between");
 }
 
 std::string verify_text(SSL const* session) {

@@ -9,18 +9,12 @@
 #include <string>
 
 #include "api/http/http.hpp"
+#include "api/os/handle.hpp"
 
 namespace vfmgr::http {
 
-template <auto Free>
-struct Freed {
-    template <class T>
-    void operator()(T* object) const noexcept {
-        (void)Free(object);
-    }
-};
-using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
-using SslContext = std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>>;
+using Certificate = Handle<X509, X509_free>;
+using SslContext = Handle<SSL_CTX, SSL_CTX_free>;
 
 [[nodiscard]] Result<SslContext> server_context(TlsListen const& where);
 

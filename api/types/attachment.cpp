@@ -9,8 +9,6 @@
 
 namespace vfmgr {
 
-namespace {
-
 template <class F, Of<AttachmentSpec> V>
 void fields(F& f, V& spec) {
     f.value("vm", spec.vm);
@@ -27,6 +25,8 @@ void fields(F& f, V& spec) {
     f.defaulted("verify_every_seconds", spec.verify_every_seconds);
 }
 
+namespace {
+
 void write_spec(nlohmann::json& out, AttachmentSpec const& spec) {
     out = spec;
 }
@@ -35,28 +35,6 @@ void write_spec(nlohmann::json& out, AttachmentSpec const& spec) {
 // to open the store.
 void read_stored_spec(JsonReader& reader, AttachmentSpec& spec) {
     fields(reader, spec);
-}
-
-template <class F, Of<Attachment> V>
-void fields(F& f, V& attachment) {
-    f.value("id", attachment.id);
-    f.with("spec", attachment.spec, write_spec, read_stored_spec);
-    f.value("vf", attachment.vf);
-    f.value("vf_pci", attachment.vf_pci);
-    f.defaulted("driver", attachment.driver);  // absent in older attachments in the store
-    f.value("vm_uuid", attachment.vm_uuid);
-    f.value("vm", attachment.vm);
-    // Resolved settings may hold observed values, so the rules for requested values don't apply.
-    f.with("settings", attachment.settings, known_to_json, read_reported);
-    f.with("baseline", attachment.baseline, known_to_json, read_reported);
-    f.nullable("address", attachment.address);
-    f.value("live", attachment.live);
-    f.value("config", attachment.config);
-    f.value("state", attachment.state);
-    f.nullable("verification", attachment.verification);
-    f.value("created_at", attachment.created_at);
-    f.nullable("operation", attachment.operation);
-    f.nullable("requested_by", attachment.requested_by);
 }
 
 void check_best_effort(JsonReader& reader, std::vector<std::string> const& names) {
@@ -83,6 +61,28 @@ void check_network(JsonReader& reader, AttachmentSpec const& spec) {
 
 }  // namespace
 
+template <class F, Of<Attachment> V>
+void fields(F& f, V& attachment) {
+    f.value("id", attachment.id);
+    f.with("spec", attachment.spec, write_spec, read_stored_spec);
+    f.value("vf", attachment.vf);
+    f.value("vf_pci", attachment.vf_pci);
+    f.defaulted("driver", attachment.driver);  // absent in older attachments in the store
+    f.value("vm_uuid", attachment.vm_uuid);
+    f.value("vm", attachment.vm);
+    // Resolved settings may hold observed values, so the rules for requested values don't apply.
+    f.with("settings", attachment.settings, known_to_json, read_reported);
+    f.with("baseline", attachment.baseline, known_to_json, read_reported);
+    f.nullable("address", attachment.address);
+    f.value("live", attachment.live);
+    f.value("config", attachment.config);
+    f.value("state", attachment.state);
+    f.nullable("verification", attachment.verification);
+    f.value("created_at", attachment.created_at);
+    f.nullable("operation", attachment.operation);
+    f.nullable("requested_by", attachment.requested_by);
+}
+
 bool is_attachment_id(std::string_view text) {
     return text.size() == 8 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
@@ -91,16 +91,9 @@ std::string hostdev_alias(std::string_view attachment_id) {
     return fmt::format("ua-vfmgr-{}", attachment_id);
 }
 
-void to_json(nlohmann::json& out, AttachmentSpec const& spec) {
-    JsonWriter writer(out);
-    fields(writer, spec);
-}
-
-void read(JsonReader& reader, AttachmentSpec& spec) {
+void check(JsonReader& reader, AttachmentSpec const& spec) {
     constexpr std::size_t vm_characters_max = 128;
-    auto const start = reader.mark();
-    fields(reader, spec);
-    if (reader.clean_since(start)) {
+    if (reader.clean()) {
         if (spec.vm.empty()) reader.complain("vm", "must name a VM, by name or UUID");
         check_network(reader, spec);
         check_best_effort(reader, spec.best_effort);
@@ -113,19 +106,15 @@ void read(JsonReader& reader, AttachmentSpec& spec) {
     auto const every = spec.verify_every_seconds;
     if (every != 0 && (every < 60 || every > 30 * 24 * 3600))
         reader.complain("verify_every_seconds",
-                        "must be from 60 to 2592000, which is 30 days; or 0, which is never");
+                        "must be from 60 to 2592000 (30 days), or 0 (never)");
 }
 
-void to_json(nlohmann::json& out, Attachment const& attachment) {
-    JsonWriter writer(out);
-    fields(writer, attachment);
-}
-
-void read(JsonReader& reader, Attachment& attachment) {
-    auto const start = reader.mark();
-    fields(reader, attachment);
-    if (reader.clean_since(start) && !is_attachment_id(attachment.id))
+void check(JsonReader& reader, Attachment const& attachment) {
+    if (reader.clean() && !is_attachment_id(attachment.id))
         reader.complain("id", "must be 8 hexadecimal digits");
 }
+
+template struct Json<AttachmentSpec>;
+template struct Json<Attachment>;
 
 }  // namespace vfmgr

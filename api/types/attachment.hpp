@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/types/ip_address.hpp"
+#include "api/types/json_fwd.hpp"
 #include "api/types/pci_address.hpp"
 #include "api/types/time.hpp"
 #include "api/types/verification.hpp"
@@ -78,9 +79,7 @@ struct Attachment {
 [[nodiscard]] std::string hostdev_alias(std::string_view attachment_id);
 [[nodiscard]] bool is_attachment_id(std::string_view text);
 
-void to_json(nlohmann::json& out, AttachmentSpec const& spec);
-void read(JsonReader& reader, AttachmentSpec& spec);
-void to_json(nlohmann::json& out, Attachment const& attachment);
-void read(JsonReader& reader, Attachment& attachment);
+extern template struct Json<AttachmentSpec>;
+extern template struct Json<Attachment>;
 
 }  // namespace vfmgr

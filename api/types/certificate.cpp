@@ -5,7 +5,12 @@
 
 namespace vfmgr {
 
-namespace {
+template <class F, class V>
+    requires(Of<V, Rotated<MacAddress>> || Of<V, Rotated<Guid>>)
+void fields(F& f, V& rotated) {
+    f.value("was", rotated.was);
+    f.nullable("is", rotated.is);
+}
 
 template <class F, Of<CertificateMark> V>
 void fields(F& f, V& mark) {
@@ -24,17 +29,6 @@ template <class F, Of<Restored> V>
 void fields(F& f, V& restored) {
     f.with("was", restored.was, known_to_json, read_reported);
     f.with("is", restored.is, known_to_json, read_reported);
-}
-
-template <class F, class Address>
-void fields(F& f, Rotated<Address>& rotated) {
-    f.value("was", rotated.was);
-    f.nullable("is", rotated.is);
-}
-template <class F, class Address>
-void fields(F& f, Rotated<Address> const& rotated) {
-    f.value("was", rotated.was);
-    f.nullable("is", rotated.is);
 }
 
 template <class F, Of<RotatedAddresses> V>
@@ -62,54 +56,10 @@ void fields(F& f, V& certificate) {
     f.nullable("counters", certificate.counters);
 }
 
-}  // namespace
-
-// Found by argument-dependent lookup, so these can't be in the unnamed namespace.
-void to_json(nlohmann::json& out, CertificateMark const& part) {
-    JsonWriter writer(out);
-    fields(writer, part);
-}
-void read(JsonReader& reader, CertificateMark& part) {
-    fields(reader, part);
-}
-void to_json(nlohmann::json& out, VfReset const& part) {
-    JsonWriter writer(out);
-    fields(writer, part);
-}
-void read(JsonReader& reader, VfReset& part) {
-    fields(reader, part);
-}
-void to_json(nlohmann::json& out, Restored const& part) {
-    JsonWriter writer(out);
-    fields(writer, part);
-}
-void read(JsonReader& reader, Restored& part) {
-    fields(reader, part);
-}
-template <class Address>
-void to_json(nlohmann::json& out, Rotated<Address> const& part) {
-    JsonWriter writer(out);
-    fields(writer, part);
-}
-template <class Address>
-void read(JsonReader& reader, Rotated<Address>& part) {
-    fields(reader, part);
-}
-void to_json(nlohmann::json& out, RotatedAddresses const& part) {
-    JsonWriter writer(out);
-    fields(writer, part);
-}
-void read(JsonReader& reader, RotatedAddresses& part) {
-    fields(reader, part);
-}
-
-void to_json(nlohmann::json& out, Certificate const& certificate) {
-    JsonWriter writer(out);
-    fields(writer, certificate);
-}
-
-void read(JsonReader& reader, Certificate& certificate) {
-    fields(reader, certificate);
-}
+template struct Json<CertificateMark>;
+template struct Json<VfReset>;
+template struct Json<Restored>;
+template struct Json<RotatedAddresses>;
+template struct Json<Certificate>;
 
 }  // namespace vfmgr

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "api/types/enum_names.hpp"
+#include "api/types/json_fwd.hpp"
 #include "api/types/time.hpp"
 #include "api/types/vf_state.hpp"
 
@@ -75,7 +76,6 @@ struct Certificate {
     bool operator==(Certificate const&) const = default;
 };
 
-void to_json(nlohmann::json& out, Certificate const& certificate);
-void read(JsonReader& reader, Certificate& certificate);
+extern template struct Json<Certificate>;
 
 }  // namespace vfmgr

@@ -7,8 +7,6 @@
 
 namespace vfmgr {
 
-namespace {
-
 template <class F, Of<Remedy> V>
 void fields(F& f, V& remedy) {
     f.value("commands", remedy.commands);
@@ -41,41 +39,15 @@ void fields(F& f, V& report) {
     f.value("findings", report.findings);
 }
 
-}  // namespace
-
 CheckResult worst(CheckReport const& report) {
     auto result = CheckResult::not_applicable;
     for (auto const& finding : report.findings) result = std::min(result, finding.result);
     return result;
 }
 
-void to_json(nlohmann::json& out, Remedy const& remedy) {
-    JsonWriter writer(out);
-    fields(writer, remedy);
-}
-void read(JsonReader& reader, Remedy& remedy) {
-    fields(reader, remedy);
-}
-void to_json(nlohmann::json& out, Evidence const& evidence) {
-    JsonWriter writer(out);
-    fields(writer, evidence);
-}
-void read(JsonReader& reader, Evidence& evidence) {
-    fields(reader, evidence);
-}
-void to_json(nlohmann::json& out, Finding const& finding) {
-    JsonWriter writer(out);
-    fields(writer, finding);
-}
-void read(JsonReader& reader, Finding& finding) {
-    fields(reader, finding);
-}
-void to_json(nlohmann::json& out, CheckReport const& report) {
-    JsonWriter writer(out);
-    fields(writer, report);
-}
-void read(JsonReader& reader, CheckReport& report) {
-    fields(reader, report);
-}
+template struct Json<Remedy>;
+template struct Json<Evidence>;
+template struct Json<Finding>;
+template struct Json<CheckReport>;
 
 }  // namespace vfmgr

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/types/enum_names.hpp"
+#include "api/types/json_fwd.hpp"
 #include "api/types/problem.hpp"
 #include "api/types/time.hpp"
 
@@ -85,14 +86,9 @@ struct CheckReport {
 // Returns the worst result: `failed` before `warning` before the rest.
 [[nodiscard]] CheckResult worst(CheckReport const& report);
 
-class JsonReader;
-void to_json(nlohmann::json& out, Remedy const& remedy);
-void read(JsonReader& reader, Remedy& remedy);
-void to_json(nlohmann::json& out, Evidence const& evidence);
-void read(JsonReader& reader, Evidence& evidence);
-void to_json(nlohmann::json& out, Finding const& finding);
-void read(JsonReader& reader, Finding& finding);
-void to_json(nlohmann::json& out, CheckReport const& report);
-void read(JsonReader& reader, CheckReport& report);
+extern template struct Json<Remedy>;
+extern template struct Json<Evidence>;
+extern template struct Json<Finding>;
+extern template struct Json<CheckReport>;
 
 }  // namespace vfmgr

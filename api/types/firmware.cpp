@@ -7,6 +7,18 @@ namespace vfmgr {
 
 namespace {
 
+std::string word(bool value) {
+    return value ? "True" : "False";
+}
+std::string word(std::uint16_t value) {
+    return std::to_string(value);
+}
+std::string word(PortType value) {
+    return std::string(enum_name(value));
+}
+
+}  // namespace
+
 template <class F, Of<FirmwareSettings> V>
 void fields(F& f, V& settings) {
     for_each_firmware_setting(
@@ -45,24 +57,6 @@ template <class F, Of<FirmwareRequest> V>
 void fields(F& f, V& request) {
     f.value("settings", request.settings);
 }
-
-template <class T>
-void write_members(nlohmann::json& out, T const& value) {
-    JsonWriter writer(out);
-    fields(writer, value);
-}
-
-std::string word(bool value) {
-    return value ? "True" : "False";
-}
-std::string word(std::uint16_t value) {
-    return std::to_string(value);
-}
-std::string word(PortType value) {
-    return std::string(enum_name(value));
-}
-
-}  // namespace
 
 bool empty(FirmwareSettings const& settings) {
     return settings == FirmwareSettings{};
@@ -108,47 +102,15 @@ std::vector<std::string> numeric_assignments(FirmwareSettings const& settings) {
     return all;
 }
 
-void to_json(nlohmann::json& out, FirmwareSettings const& settings) {
-    write_members(out, settings);
-}
-
-void read(JsonReader& reader, FirmwareSettings& settings) {
-    fields(reader, settings);
-}
-
-void to_json(nlohmann::json& out, FirmwareTool const& tool) {
-    write_members(out, tool);
-}
-
-void read(JsonReader& reader, FirmwareTool& tool) {
-    fields(reader, tool);
-}
-
-void to_json(nlohmann::json& out, DevlinkParameter const& parameter) {
-    write_members(out, parameter);
-}
-
-void read(JsonReader& reader, DevlinkParameter& parameter) {
-    fields(reader, parameter);
-}
-
-void to_json(nlohmann::json& out, FirmwareCard const& card) {
-    write_members(out, card);
-}
-
-void read(JsonReader& reader, FirmwareCard& card) {
-    fields(reader, card);
-}
-
-void to_json(nlohmann::json& out, FirmwareRequest const& request) {
-    write_members(out, request);
-}
-
-void read(JsonReader& reader, FirmwareRequest& request) {
-    auto const start = reader.mark();
-    fields(reader, request);
-    if (reader.clean_since(start) && empty(request.settings))
+void check(JsonReader& reader, FirmwareRequest const& request) {
+    if (reader.clean() && empty(request.settings))
         reader.complain("settings", "must name at least one setting");
 }
+
+template struct Json<FirmwareSettings>;
+template struct Json<FirmwareTool>;
+template struct Json<DevlinkParameter>;
+template struct Json<FirmwareCard>;
+template struct Json<FirmwareRequest>;
 
 }  // namespace vfmgr

@@ -4,13 +4,13 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "api/types/enum_names.hpp"
+#include "api/types/json_fwd.hpp"
 #include "api/types/pci_address.hpp"
 
 namespace vfmgr {
@@ -93,8 +93,9 @@ struct FirmwareCard {
     bool operator==(FirmwareCard const&) const = default;
 };
 
-// What it takes for `next` to become `current`. power_cycle: a reboot was not enough, because the
-// card kept its power; the host has to be switched off.
+// What makes `next` become `current`. power_cycle: vfmgr requested a pending value in an earlier
+// boot and the reboot since did not apply it, as when the card kept its power: power-cycle the
+// host.
 enum class FirmwarePending { none, reboot, power_cycle };
 template <>
 inline constexpr std::array<EnumName<FirmwarePending>, 3> enum_names<FirmwarePending> = {
@@ -108,16 +109,10 @@ struct FirmwareRequest {
     bool operator==(FirmwareRequest const&) const = default;
 };
 
-class JsonReader;
-void to_json(nlohmann::json& out, FirmwareSettings const& settings);
-void read(JsonReader& reader, FirmwareSettings& settings);
-void to_json(nlohmann::json& out, FirmwareTool const& tool);
-void read(JsonReader& reader, FirmwareTool& tool);
-void to_json(nlohmann::json& out, DevlinkParameter const& parameter);
-void read(JsonReader& reader, DevlinkParameter& parameter);
-void to_json(nlohmann::json& out, FirmwareCard const& card);
-void read(JsonReader& reader, FirmwareCard& card);
-void to_json(nlohmann::json& out, FirmwareRequest const& request);
-void read(JsonReader& reader, FirmwareRequest& request);
+extern template struct Json<FirmwareSettings>;
+extern template struct Json<FirmwareTool>;
+extern template struct Json<DevlinkParameter>;
+extern template struct Json<FirmwareCard>;
+extern template struct Json<FirmwareRequest>;
 
 }  // namespace vfmgr

@@ -6,7 +6,7 @@
 
 #include <locale>
 
-// What the headers declare but leave to the library, besides functions: its src/format.cc.
+// Instantiates the templates that fmt's headers declare and its library defines, in src/format.cc.
 FMT_BEGIN_NAMESPACE
 namespace detail {
 

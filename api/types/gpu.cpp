@@ -4,7 +4,6 @@
 #include "api/types/json.hpp"
 
 namespace vfmgr {
-namespace {
 
 template <class F, Of<GpuInfo> V>
 void fields(F& f, V& gpu) {
@@ -39,21 +38,7 @@ void fields(F& f, V& report) {
     f.value("finished_at", report.finished_at);
 }
 
-}  // namespace
-
-void to_json(nlohmann::json& out, GpuInfo const& gpu) {
-    JsonWriter writer(out);
-    fields(writer, gpu);
-}
-void read(JsonReader& reader, GpuInfo& gpu) {
-    fields(reader, gpu);
-}
-void to_json(nlohmann::json& out, GpuTestReport const& report) {
-    JsonWriter writer(out);
-    fields(writer, report);
-}
-void read(JsonReader& reader, GpuTestReport& report) {
-    fields(reader, report);
-}
+template struct Json<GpuInfo>;
+template struct Json<GpuTestReport>;
 
 }  // namespace vfmgr

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/types/enum_names.hpp"
+#include "api/types/json_fwd.hpp"
 #include "api/types/pci_address.hpp"
 #include "api/types/topology.hpp"
 #include "api/types/verification.hpp"
@@ -77,10 +78,7 @@ struct GpuTestReport {
     bool operator==(GpuTestReport const&) const = default;
 };
 
-class JsonReader;
-void to_json(nlohmann::json& out, GpuInfo const& gpu);
-void read(JsonReader& reader, GpuInfo& gpu);
-void to_json(nlohmann::json& out, GpuTestReport const& report);
-void read(JsonReader& reader, GpuTestReport& report);
+extern template struct Json<GpuInfo>;
+extern template struct Json<GpuTestReport>;
 
 }  // namespace vfmgr

@@ -9,7 +9,7 @@ namespace vfmgr {
 
 namespace {
 
-// Limits on what a guest may send (DESIGN.md, 6.6).
+// Limits on what a guest may send: guests are hostile.
 constexpr std::size_t id_characters_max = 64;
 constexpr std::size_t sentence_characters_max = 1024;
 constexpr std::size_t fact_characters_max = 256;
@@ -48,6 +48,8 @@ void check_map(JsonReader& reader, std::string const& pointer,
         check_text(reader, pointer + "/" + pointer_token(name), text, fact_characters_max);
     }
 }
+
+}  // namespace
 
 template <class F, Of<GuestAttachment> V>
 void fields(F& f, V& attachment) {
@@ -123,45 +125,9 @@ void fields(F& f, V& report) {
     f.defaulted("error", report.error);
 }
 
-}  // namespace
-
-void to_json(nlohmann::json& out, GuestAttachment const& attachment) {
-    JsonWriter writer(out);
-    fields(writer, attachment);
-}
-
-void read(JsonReader& reader, GuestAttachment& attachment) {
-    fields(reader, attachment);
-}
-
-void to_json(nlohmann::json& out, GuestConfig const& config) {
-    JsonWriter writer(out);
-    fields(writer, config);
-}
-
-void read(JsonReader& reader, GuestConfig& config) {
-    fields(reader, config);
-}
-
-void to_json(nlohmann::json& out, RunRequest const& request) {
-    JsonWriter writer(out);
-    fields(writer, request);
-}
-
-void read(JsonReader& reader, RunRequest& request) {
-    fields(reader, request);
-}
-
-void to_json(nlohmann::json& out, QueuePairEnd const& end) {
-    JsonWriter writer(out);
-    fields(writer, end);
-}
-
-void read(JsonReader& reader, QueuePairEnd& end) {
+void check(JsonReader& reader, QueuePairEnd const& end) {
     constexpr std::uint32_t bits24 = 0xffffff;
-    auto const start = reader.mark();
-    fields(reader, end);
-    if (!reader.clean_since(start)) return;
+    if (!reader.clean()) return;
     if (!is_hex(end.gid, 32)) reader.complain("gid", "must be 32 lower-case hexadecimal digits");
     if (end.qp_num > bits24) reader.complain("qp_num", "must fit into 24 bits");
     if (end.psn > bits24) reader.complain("psn", "must fit into 24 bits");
@@ -169,46 +135,15 @@ void read(JsonReader& reader, QueuePairEnd& end) {
         reader.complain("path_mtu", "must be one of 256, 512, 1024, 2048, 4096");
 }
 
-void to_json(nlohmann::json& out, SessionRequest const& request) {
-    JsonWriter writer(out);
-    fields(writer, request);
-}
-
-void read(JsonReader& reader, SessionRequest& request) {
-    fields(reader, request);
+void check(JsonReader& reader, SessionRequest const& request) {
     check_text(reader, "attachment", request.attachment, id_characters_max);
     check_text(reader, "run", request.run, id_characters_max);
     check_text(reader, "nonce", request.nonce, id_characters_max);
 }
 
-void to_json(nlohmann::json& out, MemoryRegion const& mr) {
-    JsonWriter writer(out);
-    fields(writer, mr);
-}
-
-void read(JsonReader& reader, MemoryRegion& mr) {
-    fields(reader, mr);
-}
-
-void to_json(nlohmann::json& out, SessionOffer const& offer) {
-    JsonWriter writer(out);
-    fields(writer, offer);
-}
-
-void read(JsonReader& reader, SessionOffer& offer) {
-    fields(reader, offer);
-}
-
-void to_json(nlohmann::json& out, GuestReport const& report) {
-    JsonWriter writer(out);
-    fields(writer, report);
-}
-
-void read(JsonReader& reader, GuestReport& report) {
-    auto const start = reader.mark();
-    fields(reader, report);
+void check(JsonReader& reader, GuestReport const& report) {
     // Tests that could not be read are missing from the list: its indices are not the guest's.
-    if (!reader.clean_since(start)) return;
+    if (!reader.clean()) return;
     check_text(reader, "nonce", report.nonce, id_characters_max);
     if (check_count(reader, "tests", report.tests.size(), tests_max))
         for (std::size_t i = 0; i < report.tests.size(); ++i)
@@ -223,5 +158,14 @@ void read(JsonReader& reader, GuestReport& report) {
     check_map(reader, "facts", report.facts, facts_max);
     check_text(reader, "error", report.error, sentence_characters_max);
 }
+
+template struct Json<GuestAttachment>;
+template struct Json<GuestConfig>;
+template struct Json<RunRequest>;
+template struct Json<QueuePairEnd>;
+template struct Json<SessionRequest>;
+template struct Json<MemoryRegion>;
+template struct Json<SessionOffer>;
+template struct Json<GuestReport>;
 
 }  // namespace vfmgr

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/types/ip_address.hpp"
+#include "api/types/json_fwd.hpp"
 #include "api/types/mac_address.hpp"
 #include "api/types/pf_info.hpp"
 #include "api/types/verification.hpp"
@@ -100,22 +101,13 @@ struct GuestReport {
     bool operator==(GuestReport const&) const = default;
 };
 
-class JsonReader;
-void to_json(nlohmann::json& out, GuestAttachment const& attachment);
-void read(JsonReader& reader, GuestAttachment& attachment);
-void to_json(nlohmann::json& out, GuestConfig const& config);
-void read(JsonReader& reader, GuestConfig& config);
-void to_json(nlohmann::json& out, RunRequest const& request);
-void read(JsonReader& reader, RunRequest& request);
-void to_json(nlohmann::json& out, QueuePairEnd const& end);
-void read(JsonReader& reader, QueuePairEnd& end);
-void to_json(nlohmann::json& out, SessionRequest const& request);
-void read(JsonReader& reader, SessionRequest& request);
-void to_json(nlohmann::json& out, MemoryRegion const& mr);
-void read(JsonReader& reader, MemoryRegion& mr);
-void to_json(nlohmann::json& out, SessionOffer const& offer);
-void read(JsonReader& reader, SessionOffer& offer);
-void to_json(nlohmann::json& out, GuestReport const& report);
-void read(JsonReader& reader, GuestReport& report);
+extern template struct Json<GuestAttachment>;
+extern template struct Json<GuestConfig>;
+extern template struct Json<RunRequest>;
+extern template struct Json<QueuePairEnd>;
+extern template struct Json<SessionRequest>;
+extern template struct Json<MemoryRegion>;
+extern template struct Json<SessionOffer>;
+extern template struct Json<GuestReport>;
 
 }  // namespace vfmgr

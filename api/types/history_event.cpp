@@ -4,7 +4,6 @@
 #include "api/types/json.hpp"
 
 namespace vfmgr {
-namespace {
 
 template <class F, Of<HistoryEvent> V>
 void fields(F& f, V& event) {
@@ -21,15 +20,6 @@ void fields(F& f, V& event) {
     f.nullable("certificate", event.certificate);
 }
 
-}  // namespace
-
-void to_json(nlohmann::json& out, HistoryEvent const& event) {
-    JsonWriter writer(out);
-    fields(writer, event);
-}
-
-void read(JsonReader& reader, HistoryEvent& event) {
-    fields(reader, event);
-}
+template struct Json<HistoryEvent>;
 
 }  // namespace vfmgr

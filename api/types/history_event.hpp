@@ -9,6 +9,7 @@
 
 #include "api/types/certificate.hpp"
 #include "api/types/enum_names.hpp"
+#include "api/types/json_fwd.hpp"
 #include "api/types/pci_address.hpp"
 #include "api/types/time.hpp"
 
@@ -22,7 +23,7 @@ enum class EventKind {
     attached,
     attach_failed,
     verified,
-    returned,
+    detached,
     quarantined,
     drift,
     settled,
@@ -36,7 +37,7 @@ inline constexpr std::array<EnumName<EventKind>, 11> enum_names<EventKind> = {
      {EventKind::attached, "attached"},
      {EventKind::attach_failed, "attach_failed"},
      {EventKind::verified, "verified"},
-     {EventKind::returned, "detached"},
+     {EventKind::detached, "detached"},
      {EventKind::quarantined, "quarantined"},
      {EventKind::drift, "drift"},
      {EventKind::settled, "settled"},
@@ -55,11 +56,10 @@ struct HistoryEvent {
     std::optional<std::string> operation;     // that caused it; has the details
     std::optional<std::uint64_t> because_of;  // number of the event that caused it
     std::string detail;                       // one sentence
-    std::optional<Certificate> certificate;   // of the returned VF
+    std::optional<Certificate> certificate;   // of the detached VF
     bool operator==(HistoryEvent const&) const = default;
 };
 
-void to_json(nlohmann::json& out, HistoryEvent const& event);
-void read(JsonReader& reader, HistoryEvent& event);
+extern template struct Json<HistoryEvent>;
 
 }  // namespace vfmgr

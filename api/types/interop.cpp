@@ -9,6 +9,8 @@ namespace {
 constexpr std::uint32_t interop_seconds_max = 3600;
 constexpr std::uint32_t interop_message_bytes_max = 8 << 20;
 
+}  // namespace
+
 template <class F, Of<InteropRequest> V>
 void fields(F& f, V& request) {
     f.defaulted("seconds", request.seconds);
@@ -29,15 +31,7 @@ void fields(F& f, V& clients) {
     f.value("refused", clients.refused);
 }
 
-}  // namespace
-
-void to_json(nlohmann::json& out, InteropRequest const& request) {
-    JsonWriter writer(out);
-    fields(writer, request);
-}
-
-void read(JsonReader& reader, InteropRequest& request) {
-    fields(reader, request);
+void check(JsonReader& reader, InteropRequest const& request) {
     if (request.seconds < 1 || request.seconds > interop_seconds_max)
         reader.complain("seconds", fmt::format("must be from 1 to {}", interop_seconds_max));
     if (request.message_bytes < 1 || request.message_bytes > interop_message_bytes_max)
@@ -45,13 +39,7 @@ void read(JsonReader& reader, InteropRequest& request) {
                         fmt::format("must be from 1 to {}", interop_message_bytes_max));
 }
 
-void to_json(nlohmann::json& out, InteropWindow const& clients) {
-    JsonWriter writer(out);
-    fields(writer, clients);
-}
-
-void read(JsonReader& reader, InteropWindow& clients) {
-    fields(reader, clients);
-}
+template struct Json<InteropRequest>;
+template struct Json<InteropWindow>;
 
 }  // namespace vfmgr

@@ -9,13 +9,14 @@
 
 #include "api/types/enum_names.hpp"
 #include "api/types/ip_address.hpp"
+#include "api/types/json_fwd.hpp"
 #include "api/types/time.hpp"
 
 namespace vfmgr {
 
 // The ports that those clients use by default.
 inline constexpr std::uint16_t perftest_port = 18515;  // TCP; also ibv_rc_pingpong's
-inline constexpr std::uint16_t rping_port = 7174;      // RDMA CM's, inside RoCE's port
+inline constexpr std::uint16_t rping_port = 7174;      // RDMA CM's, not TCP's: inside UDP 4791
 
 // What the host does for perftest; as the StreamKind of the same name.
 enum class InteropTest { one_sided, send, send_echo, write_echo };
@@ -48,10 +49,7 @@ struct InteropWindow {
     bool operator==(InteropWindow const&) const = default;
 };
 
-class JsonReader;
-void to_json(nlohmann::json& out, InteropRequest const& request);
-void read(JsonReader& reader, InteropRequest& request);
-void to_json(nlohmann::json& out, InteropWindow const& clients);
-void read(JsonReader& reader, InteropWindow& clients);
+extern template struct Json<InteropRequest>;
+extern template struct Json<InteropWindow>;
 
 }  // namespace vfmgr

@@ -2,7 +2,7 @@
 // One description of a type's fields serves writing and reading: `fields(f, value)`, a template in
 // the type's .cpp that names each key once. Reading collects every violation with its JSON pointer,
 // and refuses unknown keys: a typo on a host is expensive.
-// Include in .cpp files only; headers use <nlohmann/json_fwd.hpp>. No state, any thread.
+// Include in .cpp files only; headers use api/types/json_fwd.hpp. No state, any thread.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "api/types/enum_names.hpp"
+#include "api/types/json_fwd.hpp"
 #include "api/types/problem.hpp"
 #include "api/types/time.hpp"
 
@@ -68,6 +69,11 @@ class JsonWriter {
     void with(char const* key, T const& value, Write write, Read) {
         write(out_[key], value);
     }
+    // Writes the value's members as this object's own.
+    template <class T>
+    void members_of(T const& value) {
+        out_.update(encode(value));
+    }
 
     template <class T>
     static nlohmann::json encode(T const& value) {
@@ -95,7 +101,10 @@ class JsonWriter {
 class JsonReader {
   public:
     JsonReader(nlohmann::json const& in, std::string pointer, std::vector<Violation>& violations)
-        : in_(in), pointer_(std::move(pointer)), violations_(violations) {
+        : in_(in),
+          pointer_(std::move(pointer)),
+          violations_(violations),
+          violations_before_(violations.size()) {
         if (!in_.is_object()) complain("", "must be an object");
     }
     template <class T>
@@ -128,6 +137,11 @@ class JsonReader {
         nested.finish();
     }
 
+    template <class T>
+    void members_of(T& out) {
+        Json<T>::read(*this, out);
+    }
+
     // `key` is relative to this object and may have several levels: "settings/mac".
     void complain(std::string const& key, std::string detail) {
         complain_at(key.empty() ? pointer_ : pointer_ + "/" + key, std::move(detail));
@@ -138,13 +152,8 @@ class JsonReader {
             if (!accepted_.contains(key))
                 complain_at(pointer_ + "/" + pointer_token(key), "is not known here");
     }
-    // Rules between members apply only if the members themselves were read:
-    // `auto const start = reader.mark(); fields(…); if (reader.clean_since(start)) …`.
-    [[nodiscard]] std::size_t mark() const { return violations_.size(); }
-    // A value that is no object was reported before the mark, and has no members.
-    [[nodiscard]] bool clean_since(std::size_t mark) const {
-        return in_.is_object() && violations_.size() == mark;
-    }
+    // Rules between members apply only if the members themselves were read.
+    [[nodiscard]] bool clean() const { return violations_.size() == violations_before_; }
     // For variants: reads a discriminator without consuming the object.
     [[nodiscard]] nlohmann::json const& json() const { return in_; }
     void accept(char const* key) { accepted_.insert(key); }
@@ -206,7 +215,10 @@ class JsonReader {
     template <class T>
     void decode_nested(nlohmann::json const& in, std::string const& key, T& out) {
         JsonReader nested(in, pointer_ + "/" + key, violations_);
-        read(nested, out);
+        if constexpr (Described<T>)
+            Json<T>::read(nested, out);
+        else
+            read(nested, out);
         nested.finish();
     }
     template <class T>
@@ -286,8 +298,21 @@ class JsonReader {
     nlohmann::json const& in_;
     std::string pointer_;
     std::vector<Violation>& violations_;
+    std::size_t violations_before_;
     std::set<std::string, std::less<>> accepted_;
 };
+
+template <class T>
+void Json<T>::write(nlohmann::json& out, T const& value) {
+    JsonWriter writer(out);
+    fields(writer, value);
+}
+
+template <class T>
+void Json<T>::read(JsonReader& reader, T& value) {
+    fields(reader, value);
+    if constexpr (requires { check(reader, value); }) check(reader, value);
+}
 
 // Text from outside may end up in a table on a terminal: one line, no control sequences. `pointer`
 // is relative to the reader's object.
@@ -300,7 +325,10 @@ template <class T>
     std::vector<Violation> violations;
     T value{};
     JsonReader reader(in, "", violations);
-    read(reader, value);
+    if constexpr (Described<T>)
+        Json<T>::read(reader, value);
+    else
+        read(reader, value);
     reader.finish();
     if (violations.empty()) return value;
     Error error{Problem::invalid_request, {}, "correct the named fields and send it again"};

@@ -5,8 +5,6 @@
 
 namespace vfmgr {
 
-namespace {
-
 template <class F, Of<OperationStep> V>
 void fields(F& f, V& step) {
     f.value("sentence", step.sentence);
@@ -29,24 +27,7 @@ void fields(F& f, V& operation) {
     f.nullable("finished_at", operation.finished_at);
 }
 
-}  // namespace
-
-void to_json(nlohmann::json& out, OperationStep const& step) {
-    JsonWriter writer(out);
-    fields(writer, step);
-}
-
-void read(JsonReader& reader, OperationStep& step) {
-    fields(reader, step);
-}
-
-void to_json(nlohmann::json& out, Operation const& operation) {
-    JsonWriter writer(out);
-    fields(writer, operation);
-}
-
-void read(JsonReader& reader, Operation& operation) {
-    fields(reader, operation);
-}
+template struct Json<OperationStep>;
+template struct Json<Operation>;
 
 }  // namespace vfmgr

@@ -8,6 +8,7 @@
 
 #include "api/types/certificate.hpp"
 #include "api/types/enum_names.hpp"
+#include "api/types/json_fwd.hpp"
 #include "api/types/problem.hpp"
 #include "api/types/time.hpp"
 
@@ -86,10 +87,7 @@ struct Operation {
            operation.state == OperationState::failed;
 }
 
-class JsonReader;
-void to_json(nlohmann::json& out, OperationStep const& step);
-void read(JsonReader& reader, OperationStep& step);
-void to_json(nlohmann::json& out, Operation const& operation);
-void read(JsonReader& reader, Operation& operation);
+extern template struct Json<OperationStep>;
+extern template struct Json<Operation>;
 
 }  // namespace vfmgr

@@ -10,12 +10,6 @@ namespace vfmgr {
 
 namespace {
 
-template <class F, class V>
-void fields(F& f, V& vf) {
-    f.value("pf", vf.pf);
-    f.value("index", vf.index);
-}
-
 std::optional<PciAddress> parse_function(std::string_view text) {
     std::uint64_t domain = 0;
     std::string_view rest = text;
@@ -42,6 +36,12 @@ std::optional<PciAddress> parse_function(std::string_view text) {
 
 }  // namespace
 
+template <class F, Of<VfId> V>
+void fields(F& f, V& vf) {
+    f.value("pf", vf.pf);
+    f.value("index", vf.index);
+}
+
 Result<PciAddress> PciAddress::parse(std::string_view text) {
     if (auto const address = parse_function(text)) return *address;
     return fail(Problem::invalid_request,
@@ -59,13 +59,6 @@ std::string to_string(VfId const& vf) {
     return fmt::format("{}/{}", to_string(vf.pf), vf.index);
 }
 
-void to_json(nlohmann::json& out, VfId const& vf) {
-    JsonWriter writer(out);
-    fields(writer, vf);
-}
-
-void read(JsonReader& reader, VfId& vf) {
-    fields(reader, vf);
-}
+template struct Json<VfId>;
 
 }  // namespace vfmgr

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/types/json_fwd.hpp"
 #include "api/types/problem.hpp"
 
 namespace vfmgr {
@@ -25,7 +26,7 @@ struct PciAddress {
 [[nodiscard]] std::string to_string(PciAddress const& address);
 
 // One VF: its PF and its number under it (sysfs virtfnN). The VF's own PCI address may change with
-// the number of VFs, so it never identifies the VF (kernel-and-libvirt.md, 1).
+// the number of VFs, so it never identifies the VF (vfmgr/kernel/KERNEL.md#vf-addresses).
 struct VfId {
     PciAddress pf;
     std::uint16_t index = 0;
@@ -34,8 +35,6 @@ struct VfId {
 
 [[nodiscard]] std::string to_string(VfId const& vf);  // "0000:3b:00.0/2"
 
-class JsonReader;
-void to_json(nlohmann::json& out, VfId const& vf);  // {"pf": "0000:3b:00.0", "index": 2}
-void read(JsonReader& reader, VfId& vf);
+extern template struct Json<VfId>;  // {"pf": "0000:3b:00.0", "index": 2}
 
 }  // namespace vfmgr

@@ -8,13 +8,6 @@
 namespace vfmgr {
 namespace {
 
-template <class F, Of<PfIdentity> V>
-void fields(F& f, V& identity) {
-    f.nullable("mac", identity.mac);
-    f.nullable("guid", identity.guid);
-    f.nullable("serial", identity.serial);
-}
-
 template <class T>
 bool both(std::optional<T> const& a, std::optional<T> const& b) {
     return a && b;
@@ -36,6 +29,13 @@ bool acceptable_serial(std::string_view serial) {
 }
 
 }  // namespace
+
+template <class F, Of<PfIdentity> V>
+void fields(F& f, V& identity) {
+    f.nullable("mac", identity.mac);
+    f.nullable("guid", identity.guid);
+    f.nullable("serial", identity.serial);
+}
 
 bool empty(PfIdentity const& identity) {
     return !identity.mac && !identity.guid && !identity.serial;
@@ -69,15 +69,11 @@ PfIdentity completed(PfIdentity known, PfIdentity const& observed) {
     return known;
 }
 
-void to_json(nlohmann::json& out, PfIdentity const& identity) {
-    JsonWriter writer(out);
-    fields(writer, identity);
-}
-
-void read(JsonReader& reader, PfIdentity& identity) {
-    fields(reader, identity);
+void check(JsonReader& reader, PfIdentity const& identity) {
     if (identity.serial && !acceptable_serial(*identity.serial))
         reader.complain("serial", "must be 1 to 255 printable characters");
 }
+
+template struct Json<PfIdentity>;
 
 }  // namespace vfmgr

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "api/types/guid.hpp"
+#include "api/types/json_fwd.hpp"
 #include "api/types/mac_address.hpp"
 
 namespace vfmgr {
@@ -27,11 +28,9 @@ struct PfIdentity {
 // one card.
 enum class SamePf { yes, no, unknown };
 [[nodiscard]] SamePf same_pf(PfIdentity const& known, PfIdentity const& observed);
-// Adds to `known` what `observed` has besides, if both are of one device or at least of one card.
+// Adds to `known` what only `observed` has, if both are of one device or at least of one card.
 [[nodiscard]] PfIdentity completed(PfIdentity known, PfIdentity const& observed);
 
-class JsonReader;
-void to_json(nlohmann::json& out, PfIdentity const& identity);
-void read(JsonReader& reader, PfIdentity& identity);
+extern template struct Json<PfIdentity>;
 
 }  // namespace vfmgr

@@ -11,6 +11,54 @@ namespace vfmgr {
 
 namespace {
 
+// Accepts a single name below /sys/bus/pci/drivers.
+bool can_be_a_drivers(std::string_view name) {
+    constexpr std::size_t length_max = 63;
+    auto const allowed = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+    };
+    return !name.empty() && name.size() <= length_max && std::ranges::all_of(name, allowed);
+}
+
+// Accepts a unicast address, except loopback and the unspecified address.
+bool can_be_a_hosts(IpAddress const& address) {
+    auto const first = address.octets[0];
+    if (address.family == IpAddress::Family::v4) return first != 0 && first != 127 && first < 224;
+    auto const below_two = IpPrefix{{IpAddress::Family::v6, {}}, 127};  // :: and ::1
+    return first != 0xff && !below_two.contains(address);
+}
+
+void check_host_address(JsonReader& reader, Network const& network) {
+    auto const& [address, prefix] = std::tie(network.host_address, network.prefix);
+    unsigned const host_bits = address.bits() - std::min<unsigned>(prefix.length, address.bits());
+    if (!prefix.contains(address))
+        reader.complain("host_address", "must be inside the prefix " + to_string(prefix));
+    else if (!can_be_a_hosts(address))
+        reader.complain("host_address", "must be a unicast address, not loopback");
+    else if (host_bits > 1 && address == prefix.address)
+        reader.complain("host_address", "must not be the network's own address");
+    else if (address == prefix.broadcast())
+        reader.complain("host_address", "must not be the prefix's broadcast address");
+}
+
+// Two networks in one VLAN share the wire, so an address must belong to only one of them.
+void check_networks(JsonReader& reader, std::vector<Network> const& networks) {
+    for (std::size_t later = 0; later < networks.size(); ++later) {
+        for (std::size_t earlier = 0; earlier < later; ++earlier) {
+            auto const& [a, b] = std::tie(networks[earlier], networks[later]);
+            if (a.name == b.name)
+                reader.complain(fmt::format("networks/{}/name", later),
+                                fmt::format("is already the name of networks/{}", earlier));
+            if (a.vlan == b.vlan && a.prefix.overlaps(b.prefix))
+                reader.complain(
+                    fmt::format("networks/{}/prefix", later),
+                    fmt::format("overlaps {} of {} in the same VLAN", to_string(a.prefix), a.name));
+        }
+    }
+}
+
+}  // namespace
+
 template <class F, Of<VfioVariant> V>
 void fields(F& f, V& variant) {
     f.value("module", variant.module);
@@ -59,54 +107,6 @@ void fields(F& f, V& spec) {
     f.defaulted("networks", spec.networks);
 }
 
-// Accepts a single name below /sys/bus/pci/drivers.
-bool can_be_a_drivers(std::string_view name) {
-    constexpr std::size_t length_max = 63;
-    auto const allowed = [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
-    };
-    return !name.empty() && name.size() <= length_max && std::ranges::all_of(name, allowed);
-}
-
-// Accepts a unicast address, except loopback and the unspecified address.
-bool can_be_a_hosts(IpAddress const& address) {
-    auto const first = address.octets[0];
-    if (address.family == IpAddress::Family::v4) return first != 0 && first != 127 && first < 224;
-    auto const below_two = IpPrefix{{IpAddress::Family::v6, {}}, 127};  // :: and ::1
-    return first != 0xff && !below_two.contains(address);
-}
-
-void check_host_address(JsonReader& reader, Network const& network) {
-    auto const& [address, prefix] = std::tie(network.host_address, network.prefix);
-    unsigned const host_bits = address.bits() - std::min<unsigned>(prefix.length, address.bits());
-    if (!prefix.contains(address))
-        reader.complain("host_address", "must be inside the prefix " + to_string(prefix));
-    else if (!can_be_a_hosts(address))
-        reader.complain("host_address", "must be a unicast address, not the loop-back");
-    else if (host_bits > 1 && address == prefix.address)
-        reader.complain("host_address", "must not be the network's own address");
-    else if (address == prefix.broadcast())
-        reader.complain("host_address", "must not be the prefix's broadcast address");
-}
-
-// Two networks in one VLAN share the wire, so an address must belong to only one of them.
-void check_networks(JsonReader& reader, std::vector<Network> const& networks) {
-    for (std::size_t later = 0; later < networks.size(); ++later) {
-        for (std::size_t earlier = 0; earlier < later; ++earlier) {
-            auto const& [a, b] = std::tie(networks[earlier], networks[later]);
-            if (a.name == b.name)
-                reader.complain(fmt::format("networks/{}/name", later),
-                                fmt::format("is the name of networks/{} already", earlier));
-            if (a.vlan == b.vlan && a.prefix.overlaps(b.prefix))
-                reader.complain(
-                    fmt::format("networks/{}/prefix", later),
-                    fmt::format("overlaps {} of {} in the same VLAN", to_string(a.prefix), a.name));
-        }
-    }
-}
-
-}  // namespace
-
 bool can_be_a_networks(std::string_view name) {
     constexpr std::size_t length_max = 32;
     auto const allowed = [](char c) {
@@ -124,33 +124,8 @@ Network const* find_network(PfSpec const& spec, std::string_view name) {
     return found == spec.networks.end() ? nullptr : &*found;
 }
 
-void to_json(nlohmann::json& out, VfioVariant const& variant) {
-    JsonWriter writer(out);
-    fields(writer, variant);
-}
-
-void read(JsonReader& reader, VfioVariant& variant) {
-    fields(reader, variant);
-}
-
-void to_json(nlohmann::json& out, PfInfo const& pf) {
-    JsonWriter writer(out);
-    fields(writer, pf);
-}
-
-void read(JsonReader& reader, PfInfo& pf) {
-    fields(reader, pf);
-}
-
-void to_json(nlohmann::json& out, Network const& network) {
-    JsonWriter writer(out);
-    fields(writer, network);
-}
-
-void read(JsonReader& reader, Network& network) {
-    auto const start = reader.mark();
-    fields(reader, network);
-    bool const was_read = reader.clean_since(start);
+void check(JsonReader& reader, Network const& network) {
+    bool const was_read = reader.clean();
     if (was_read) check_host_address(reader, network);
     // The name may be empty because it is missing, which is already reported.
     if ((was_read || !network.name.empty()) && !can_be_a_networks(network.name))
@@ -163,21 +138,19 @@ void read(JsonReader& reader, Network& network) {
         reader.complain("dscp", "must be from 0 to 63; leave it out for best effort");
 }
 
-void to_json(nlohmann::json& out, PfSpec const& spec) {
-    JsonWriter writer(out);
-    fields(writer, spec);
-}
-
-void read(JsonReader& reader, PfSpec& spec) {
+void check(JsonReader& reader, PfSpec const& spec) {
     constexpr std::size_t networks_max = 64;
-    auto const start = reader.mark();
-    fields(reader, spec);
     if (spec.vf_driver && !can_be_a_drivers(*spec.vf_driver))
         reader.complain("vf_driver", "must be a driver's name as in /sys/bus/pci/drivers");
     if (spec.networks.size() > networks_max)
         reader.complain("networks", fmt::format("must be at most {}", networks_max));
-    else if (reader.clean_since(start))
+    else if (reader.clean())
         check_networks(reader, spec.networks);
 }
+
+template struct Json<VfioVariant>;
+template struct Json<PfInfo>;
+template struct Json<Network>;
+template struct Json<PfSpec>;
 
 }  // namespace vfmgr

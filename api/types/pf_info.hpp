@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/types/ip_address.hpp"
+#include "api/types/json_fwd.hpp"
 #include "api/types/link_layer.hpp"
 #include "api/types/mac_address.hpp"
 #include "api/types/pci_address.hpp"
@@ -99,13 +100,9 @@ struct PfSpec {
 
 [[nodiscard]] Network const* find_network(PfSpec const& spec, std::string_view name);
 
-void to_json(nlohmann::json& out, VfioVariant const& variant);
-void read(JsonReader& reader, VfioVariant& variant);
-void to_json(nlohmann::json& out, PfInfo const& pf);
-void read(JsonReader& reader, PfInfo& pf);
-void to_json(nlohmann::json& out, Network const& network);
-void read(JsonReader& reader, Network& network);
-void to_json(nlohmann::json& out, PfSpec const& spec);
-void read(JsonReader& reader, PfSpec& spec);
+extern template struct Json<VfioVariant>;
+extern template struct Json<PfInfo>;
+extern template struct Json<Network>;
+extern template struct Json<PfSpec>;
 
 }  // namespace vfmgr

@@ -105,7 +105,8 @@ std::string detail_with_causes(Error const& error) {
     return out;
 }
 
-void to_json(nlohmann::json& out, Error const& error) {
+template <>
+void Json<Error>::write(nlohmann::json& out, Error const& error) {
     // The type is the section's name in api/problems.md; sections are named in kebab case.
     std::string kebab(code(error.problem));
     std::replace(kebab.begin(), kebab.end(), '_', '-');

@@ -4,11 +4,12 @@
 // Each problem's code, title, HTTP status and exit code are one row of a table.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
 #include <vector>
+
+#include "api/types/json_fwd.hpp"
 
 namespace vfmgr {
 
@@ -85,7 +86,8 @@ using Result = tl::expected<T, Error>;
 [[nodiscard]] int exit_code(Problem problem);
 
 // Writes the RFC 9457 members without `instance` and `request_id`, which the HTTP layer adds.
-void to_json(nlohmann::json& out, Error const& error);
+template <>
+void Json<Error>::write(nlohmann::json& out, Error const& error);
 // Lenient: accepts what a server sent or the journal holds; never fails.
 [[nodiscard]] Error error_from_json(nlohmann::json const& problem_document);
 

@@ -28,6 +28,8 @@ std::optional<std::string> wrong_name(std::string_view name, std::size_t charact
         characters_max);
 }
 
+}  // namespace
+
 template <class F, Of<RdmaLinkSpec> V>
 void fields(F& f, V& spec) {
     f.value("type", spec.type);
@@ -68,14 +70,6 @@ void fields(F& f, V& link) {
     f.nullable("observed", link.observed);
 }
 
-template <class T>
-void write(nlohmann::json& out, T const& value) {
-    JsonWriter writer(out);
-    fields(writer, value);
-}
-
-}  // namespace
-
 std::optional<std::string> wrong_rdma_name(std::string_view name) {
     return wrong_name(name, rdma_name_max);
 }
@@ -83,38 +77,15 @@ std::optional<std::string> wrong_netdev_name(std::string_view name) {
     return wrong_name(name, netdev_name_max);
 }
 
-void to_json(nlohmann::json& out, RdmaLinkSpec const& spec) {
-    write(out, spec);
-}
-void read(JsonReader& reader, RdmaLinkSpec& spec) {
-    auto const start = reader.mark();
-    fields(reader, spec);
-    if (!reader.clean_since(start)) return;
+void check(JsonReader& reader, RdmaLinkSpec const& spec) {
+    if (!reader.clean()) return;
     if (auto wrong = wrong_netdev_name(spec.ifname)) reader.complain("ifname", std::move(*wrong));
 }
-void to_json(nlohmann::json& out, SoftRdmaLink const& link) {
-    write(out, link);
-}
-void read(JsonReader& reader, SoftRdmaLink& link) {
-    fields(reader, link);
-}
-void to_json(nlohmann::json& out, RdmaUser const& user) {
-    write(out, user);
-}
-void read(JsonReader& reader, RdmaUser& user) {
-    fields(reader, user);
-}
-void to_json(nlohmann::json& out, ObservedRdmaLink const& observed) {
-    write(out, observed);
-}
-void read(JsonReader& reader, ObservedRdmaLink& observed) {
-    fields(reader, observed);
-}
-void to_json(nlohmann::json& out, RdmaLink const& link) {
-    write(out, link);
-}
-void read(JsonReader& reader, RdmaLink& link) {
-    fields(reader, link);
-}
+
+template struct Json<RdmaLinkSpec>;
+template struct Json<SoftRdmaLink>;
+template struct Json<RdmaUser>;
+template struct Json<ObservedRdmaLink>;
+template struct Json<RdmaLink>;
 
 }  // namespace vfmgr

@@ -4,12 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "api/types/enum_names.hpp"
+#include "api/types/json_fwd.hpp"
 
 namespace vfmgr {
 
@@ -85,16 +85,10 @@ struct RdmaLink {
     bool operator==(RdmaLink const&) const = default;
 };
 
-class JsonReader;
-void to_json(nlohmann::json& out, RdmaLinkSpec const& spec);
-void read(JsonReader& reader, RdmaLinkSpec& spec);
-void to_json(nlohmann::json& out, SoftRdmaLink const& link);
-void read(JsonReader& reader, SoftRdmaLink& link);
-void to_json(nlohmann::json& out, RdmaUser const& user);
-void read(JsonReader& reader, RdmaUser& user);
-void to_json(nlohmann::json& out, ObservedRdmaLink const& observed);
-void read(JsonReader& reader, ObservedRdmaLink& observed);
-void to_json(nlohmann::json& out, RdmaLink const& link);
-void read(JsonReader& reader, RdmaLink& link);
+extern template struct Json<RdmaLinkSpec>;
+extern template struct Json<SoftRdmaLink>;
+extern template struct Json<RdmaUser>;
+extern template struct Json<ObservedRdmaLink>;
+extern template struct Json<RdmaLink>;
 
 }  // namespace vfmgr

@@ -4,7 +4,6 @@
 #include "api/types/json.hpp"
 
 namespace vfmgr {
-namespace {
 
 template <class F, Of<RdmaGid> V>
 void fields(F& f, V& gid) {
@@ -41,21 +40,7 @@ void fields(F& f, V& name) {
     f.value("gids", name.gids);
 }
 
-}  // namespace
-
-void to_json(nlohmann::json& out, RdmaGid const& gid) {
-    JsonWriter writer(out);
-    fields(writer, gid);
-}
-void read(JsonReader& reader, RdmaGid& gid) {
-    fields(reader, gid);
-}
-void to_json(nlohmann::json& out, RdmaName const& name) {
-    JsonWriter writer(out);
-    fields(writer, name);
-}
-void read(JsonReader& reader, RdmaName& name) {
-    fields(reader, name);
-}
+template struct Json<RdmaGid>;
+template struct Json<RdmaName>;
 
 }  // namespace vfmgr

@@ -10,6 +10,7 @@
 #include "api/types/enum_names.hpp"
 #include "api/types/guid.hpp"
 #include "api/types/ip_address.hpp"
+#include "api/types/json_fwd.hpp"
 #include "api/types/link_layer.hpp"
 #include "api/types/pci_address.hpp"
 
@@ -53,17 +54,14 @@ struct RdmaName {
     std::optional<bool> netdev_up;  // administratively
     std::optional<std::string> state, phys_state;
     std::optional<LinkLayer> link_layer;
-    std::optional<std::string> rate;  // rate of software is fiction
+    std::optional<std::string> rate;  // meaningless for software
     std::optional<std::string> hca_type, firmware, board_id;
     std::optional<Guid> node_guid;
     std::vector<RdmaGid> gids;
     bool operator==(RdmaName const&) const = default;
 };
 
-class JsonReader;
-void to_json(nlohmann::json& out, RdmaGid const& gid);
-void read(JsonReader& reader, RdmaGid& gid);
-void to_json(nlohmann::json& out, RdmaName const& name);
-void read(JsonReader& reader, RdmaName& name);
+extern template struct Json<RdmaGid>;
+extern template struct Json<RdmaName>;
 
 }  // namespace vfmgr

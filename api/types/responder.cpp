@@ -26,6 +26,8 @@ void check_mtu(JsonReader& reader, std::uint32_t mtu) {
         reader.complain("mtu", fmt::format("must be from {} to {}", mtu_min, mtu_max));
 }
 
+}  // namespace
+
 template <class F, Of<ResponderInfo> V>
 void fields(F& f, V& info) {
     f.value("version", info.version);
@@ -57,15 +59,17 @@ void fields(F& f, V& opening) {
     f.value("request", opening.request);
 }
 
-}  // namespace
+// Read only: the token stays with the host that it is for.
+template <class F, Of<ResponderTarget> V>
+void fields(F& f, V& target) {
+    f.value("host", target.place.host);
+    f.defaulted("port", target.place.port);
+    f.value("fingerprint", target.fingerprint);
+    f.value("token", target.token);
+}
 
-void read(JsonReader& reader, ResponderTarget& target) {
-    auto const start = reader.mark();
-    reader.value("host", target.place.host);
-    reader.defaulted("port", target.place.port);
-    reader.value("fingerprint", target.fingerprint);
-    reader.value("token", target.token);
-    if (!reader.clean_since(start)) return;
+void check(JsonReader& reader, ResponderTarget const& target) {
+    if (!reader.clean()) return;
     if (!valid_host(target.place.host))
         reader.complain("host", "must be a host name or an address");
     if (target.place.port == 0) reader.complain("port", "must be from 1 to 65535");
@@ -75,29 +79,15 @@ void read(JsonReader& reader, ResponderTarget& target) {
     if (target.token.empty()) reader.complain("token", "must not be empty");
 }
 
-void to_json(nlohmann::json& out, ResponderInfo const& info) {
-    JsonWriter writer(out);
-    fields(writer, info);
-}
-
-void read(JsonReader& reader, ResponderInfo& info) {
-    auto const start = reader.mark();
-    fields(reader, info);
-    if (!reader.clean_since(start)) return;
+void check(JsonReader& reader, ResponderInfo const& info) {
+    if (!reader.clean()) return;
     check_text(reader, "version", info.version, word_characters_max);
     check_text(reader, "rdma_device", info.rdma_device, word_characters_max);
     check_mtu(reader, info.mtu);
 }
 
-void to_json(nlohmann::json& out, RemotePermit const& permit) {
-    JsonWriter writer(out);
-    fields(writer, permit);
-}
-
-void read(JsonReader& reader, RemotePermit& permit) {
-    auto const start = reader.mark();
-    fields(reader, permit);
-    if (!reader.clean_since(start)) return;
+void check(JsonReader& reader, RemotePermit const& permit) {
+    if (!reader.clean()) return;
     check_text(reader, "attachment", permit.attachment, word_characters_max);
     check_text(reader, "run", permit.run, word_characters_max);
     check_text(reader, "nonce", permit.nonce, word_characters_max);
@@ -105,13 +95,9 @@ void read(JsonReader& reader, RemotePermit& permit) {
     if (permit.dscp.value_or(0) > dscp_max) reader.complain("dscp", "must be from 0 to 63");
 }
 
-void to_json(nlohmann::json& out, SessionOpening const& opening) {
-    JsonWriter writer(out);
-    fields(writer, opening);
-}
-
-void read(JsonReader& reader, SessionOpening& opening) {
-    fields(reader, opening);
-}
+template void Json<ResponderTarget>::read(JsonReader&, ResponderTarget&);
+template struct Json<ResponderInfo>;
+template struct Json<RemotePermit>;
+template struct Json<SessionOpening>;
 
 }  // namespace vfmgr

@@ -9,6 +9,7 @@
 
 #include "api/types/guest.hpp"
 #include "api/types/host_port.hpp"
+#include "api/types/json_fwd.hpp"
 
 namespace vfmgr {
 
@@ -60,12 +61,9 @@ struct SessionOpening {
     bool operator==(SessionOpening const&) const = default;
 };
 
-void read(JsonReader& reader, ResponderTarget& target);
-void to_json(nlohmann::json& out, ResponderInfo const& info);
-void read(JsonReader& reader, ResponderInfo& info);
-void to_json(nlohmann::json& out, RemotePermit const& permit);
-void read(JsonReader& reader, RemotePermit& permit);
-void to_json(nlohmann::json& out, SessionOpening const& opening);
-void read(JsonReader& reader, SessionOpening& opening);
+extern template void Json<ResponderTarget>::read(JsonReader&, ResponderTarget&);
+extern template struct Json<ResponderInfo>;
+extern template struct Json<RemotePermit>;
+extern template struct Json<SessionOpening>;
 
 }  // namespace vfmgr

@@ -6,9 +6,11 @@
 namespace vfmgr {
 namespace {
 
-// What a guest may request; the host's answer has the same shape.
+// Limits of a guest's request; the host's answer has the same shape.
 constexpr std::uint32_t receives_max = 1024;
 constexpr std::size_t pairs_max = 16;
+
+}  // namespace
 
 template <class F, Of<DcTargetEnd> V>
 void fields(F& f, V& target) {
@@ -38,30 +40,14 @@ void fields(F& f, V& offer) {
     f.maybe("transport_reason", offer.transport_reason);
 }
 
-}  // namespace
-
-void to_json(nlohmann::json& out, DcTargetEnd const& target) {
-    JsonWriter writer(out);
-    fields(writer, target);
-}
-
-void read(JsonReader& reader, DcTargetEnd& target) {
+void check(JsonReader& reader, DcTargetEnd const& target) {
     constexpr std::uint32_t bits24 = 0xffffff;
-    auto const start = reader.mark();
-    fields(reader, target);
-    if (reader.clean_since(start) && target.qp_num > bits24)
+    if (reader.clean() && target.qp_num > bits24)
         reader.complain("qp_num", "must fit into 24 bits");
 }
 
-void to_json(nlohmann::json& out, StreamRequest const& request) {
-    JsonWriter writer(out);
-    fields(writer, request);
-}
-
-void read(JsonReader& reader, StreamRequest& request) {
-    auto const start = reader.mark();
-    fields(reader, request);
-    if (!reader.clean_since(start)) return;
+void check(JsonReader& reader, StreamRequest const& request) {
+    if (!reader.clean()) return;
     if (request.message_bytes < 1 || request.message_bytes > stream_message_bytes_max)
         reader.complain("message_bytes",
                         fmt::format("must be from 1 to {}", stream_message_bytes_max));
@@ -92,13 +78,8 @@ void read(JsonReader& reader, StreamRequest& request) {
     if (!transfers && request.dct) reader.complain("dct", "must be left out for this kind");
 }
 
-void to_json(nlohmann::json& out, StreamOffer const& offer) {
-    JsonWriter writer(out);
-    fields(writer, offer);
-}
-
-void read(JsonReader& reader, StreamOffer& offer) {
-    fields(reader, offer);
-}
+template struct Json<DcTargetEnd>;
+template struct Json<StreamRequest>;
+template struct Json<StreamOffer>;
 
 }  // namespace vfmgr

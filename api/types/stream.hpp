@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/types/guest.hpp"
+#include "api/types/json_fwd.hpp"
 
 namespace vfmgr {
 
@@ -97,11 +98,8 @@ struct StreamOffer {
     bool operator==(StreamOffer const&) const = default;
 };
 
-void to_json(nlohmann::json& out, DcTargetEnd const& target);
-void read(JsonReader& reader, DcTargetEnd& target);
-void to_json(nlohmann::json& out, StreamRequest const& request);
-void read(JsonReader& reader, StreamRequest& request);
-void to_json(nlohmann::json& out, StreamOffer const& offer);
-void read(JsonReader& reader, StreamOffer& offer);
+extern template struct Json<DcTargetEnd>;
+extern template struct Json<StreamRequest>;
+extern template struct Json<StreamOffer>;
 
 }  // namespace vfmgr

@@ -26,6 +26,8 @@ std::pair<std::uint32_t, std::uint8_t> root_bus(PciPlace const& place) {
     return {first.domain, first.bus};
 }
 
+}  // namespace
+
 template <class F, Of<PciPort> V>
 void fields(F& f, V& port) {
     f.value("address", port.address);
@@ -69,8 +71,6 @@ void fields(F& f, V& pair) {
     f.value("remedy", pair.remedy);
 }
 
-}  // namespace
-
 PciDistance distance(PciPlace const& one, PciPlace const& other) {
     auto const parted =
         std::ranges::mismatch(one.above, other.above, {}, &PciPort::address, &PciPort::address);
@@ -82,49 +82,10 @@ PciDistance distance(PciPlace const& one, PciPlace const& other) {
     return one.numa_node == other.numa_node ? PciDistance::node : PciDistance::sys;
 }
 
-void to_json(nlohmann::json& out, PciPort const& port) {
-    JsonWriter writer(out);
-    fields(writer, port);
-}
-
-void read(JsonReader& reader, PciPort& port) {
-    fields(reader, port);
-}
-
-void to_json(nlohmann::json& out, PciPlace const& place) {
-    JsonWriter writer(out);
-    fields(writer, place);
-}
-
-void read(JsonReader& reader, PciPlace& place) {
-    fields(reader, place);
-}
-
-void to_json(nlohmann::json& out, AttachedFunction const& function) {
-    JsonWriter writer(out);
-    fields(writer, function);
-}
-
-void read(JsonReader& reader, AttachedFunction& function) {
-    fields(reader, function);
-}
-
-void to_json(nlohmann::json& out, HostTopology const& topology) {
-    JsonWriter writer(out);
-    fields(writer, topology);
-}
-
-void read(JsonReader& reader, HostTopology& topology) {
-    fields(reader, topology);
-}
-
-void to_json(nlohmann::json& out, GpuNicPair const& pair) {
-    JsonWriter writer(out);
-    fields(writer, pair);
-}
-
-void read(JsonReader& reader, GpuNicPair& pair) {
-    fields(reader, pair);
-}
+template struct Json<PciPort>;
+template struct Json<PciPlace>;
+template struct Json<AttachedFunction>;
+template struct Json<HostTopology>;
+template struct Json<GpuNicPair>;
 
 }  // namespace vfmgr

@@ -4,12 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "api/types/enum_names.hpp"
+#include "api/types/json_fwd.hpp"
 #include "api/types/pci_address.hpp"
 
 namespace vfmgr {
@@ -76,16 +76,10 @@ struct GpuNicPair {
     bool operator==(GpuNicPair const&) const = default;
 };
 
-class JsonReader;
-void to_json(nlohmann::json& out, PciPort const& port);
-void read(JsonReader& reader, PciPort& port);
-void to_json(nlohmann::json& out, PciPlace const& place);
-void read(JsonReader& reader, PciPlace& place);
-void to_json(nlohmann::json& out, AttachedFunction const& function);
-void read(JsonReader& reader, AttachedFunction& function);
-void to_json(nlohmann::json& out, HostTopology const& topology);
-void read(JsonReader& reader, HostTopology& topology);
-void to_json(nlohmann::json& out, GpuNicPair const& pair);
-void read(JsonReader& reader, GpuNicPair& pair);
+extern template struct Json<PciPort>;
+extern template struct Json<PciPlace>;
+extern template struct Json<AttachedFunction>;
+extern template struct Json<HostTopology>;
+extern template struct Json<GpuNicPair>;
 
 }  // namespace vfmgr

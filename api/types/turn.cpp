@@ -4,7 +4,6 @@
 #include "api/types/json.hpp"
 
 namespace vfmgr {
-namespace {
 
 template <class F, Of<Turn> V>
 void fields(F& f, V& turn) {
@@ -13,15 +12,6 @@ void fields(F& f, V& turn) {
     f.value("own", turn.own);
 }
 
-}  // namespace
-
-void to_json(nlohmann::json& out, Turn const& turn) {
-    JsonWriter writer(out);
-    fields(writer, turn);
-}
-
-void read(JsonReader& reader, Turn& turn) {
-    fields(reader, turn);
-}
+template struct Json<Turn>;
 
 }  // namespace vfmgr

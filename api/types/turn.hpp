@@ -4,8 +4,9 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <variant>
+
+#include "api/types/json_fwd.hpp"
 
 namespace vfmgr {
 
@@ -20,8 +21,6 @@ struct Turn {
 template <class T>
 using OrTurn = std::variant<T, Turn>;
 
-class JsonReader;
-void to_json(nlohmann::json& out, Turn const& turn);
-void read(JsonReader& reader, Turn& turn);
+extern template struct Json<Turn>;
 
 }  // namespace vfmgr

@@ -5,8 +5,6 @@
 
 namespace vfmgr {
 
-namespace {
-
 template <class F, Of<Counter> V>
 void fields(F& f, V& counter) {
     f.value("source", counter.source);
@@ -61,51 +59,10 @@ void fields(F& f, V& verification) {
     f.nullable("finished_at", verification.finished_at);
 }
 
-}  // namespace
-
-void to_json(nlohmann::json& out, Counter const& counter) {
-    JsonWriter writer(out);
-    fields(writer, counter);
-}
-
-void read(JsonReader& reader, Counter& counter) {
-    fields(reader, counter);
-}
-
-void to_json(nlohmann::json& out, Loss const& loss) {
-    JsonWriter writer(out);
-    fields(writer, loss);
-}
-
-void read(JsonReader& reader, Loss& loss) {
-    fields(reader, loss);
-}
-
-void to_json(nlohmann::json& out, Warning const& warning) {
-    JsonWriter writer(out);
-    fields(writer, warning);
-}
-
-void read(JsonReader& reader, Warning& warning) {
-    fields(reader, warning);
-}
-
-void to_json(nlohmann::json& out, TestResult const& test) {
-    JsonWriter writer(out);
-    fields(writer, test);
-}
-
-void read(JsonReader& reader, TestResult& test) {
-    fields(reader, test);
-}
-
-void to_json(nlohmann::json& out, Verification const& verification) {
-    JsonWriter writer(out);
-    fields(writer, verification);
-}
-
-void read(JsonReader& reader, Verification& verification) {
-    fields(reader, verification);
-}
+template struct Json<Counter>;
+template struct Json<Loss>;
+template struct Json<Warning>;
+template struct Json<TestResult>;
+template struct Json<Verification>;
 
 }  // namespace vfmgr

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/types/enum_names.hpp"
+#include "api/types/json_fwd.hpp"
 #include "api/types/mac_address.hpp"
 #include "api/types/time.hpp"
 
@@ -66,7 +67,7 @@ struct Loss {
     bool operator==(Loss const&) const = default;
 };
 
-// A finding that a passed test does not prove wrong, but that needs attention.
+// A finding that needs attention although the test passed.
 struct Warning {
     std::string test;  // "write_bandwidth"; empty: no single test
     std::string detail;
@@ -108,16 +109,10 @@ struct Verification {
     bool operator==(Verification const&) const = default;
 };
 
-class JsonReader;
-void to_json(nlohmann::json& out, Counter const& counter);
-void read(JsonReader& reader, Counter& counter);
-void to_json(nlohmann::json& out, Loss const& loss);
-void read(JsonReader& reader, Loss& loss);
-void to_json(nlohmann::json& out, Warning const& warning);
-void read(JsonReader& reader, Warning& warning);
-void to_json(nlohmann::json& out, TestResult const& test);
-void read(JsonReader& reader, TestResult& test);
-void to_json(nlohmann::json& out, Verification const& verification);
-void read(JsonReader& reader, Verification& verification);
+extern template struct Json<Counter>;
+extern template struct Json<Loss>;
+extern template struct Json<Warning>;
+extern template struct Json<TestResult>;
+extern template struct Json<Verification>;
 
 }  // namespace vfmgr

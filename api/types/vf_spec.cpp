@@ -39,22 +39,21 @@ bool empty(VfSpec const& spec) {
     return !any;
 }
 
-void to_json(nlohmann::json& out, VfSpec const& spec) {
-    JsonWriter writer(out);
-    write_members(writer, spec);
+template <class F, Of<VfSpec> V>
+void fields(F& f, V& spec) {
+    for_each_member([&](VfAttribute attribute, auto member) {
+        f.maybe(enum_name(attribute).data(), spec.*member);
+    });
 }
 
 void append_json(std::string& text, VfSpec const& spec) {
     JsonText writer(text);
-    write_members(writer, spec);
+    fields(writer, spec);
 }
 
-void read(JsonReader& reader, VfSpec& spec) {
-    for_each_member([&](VfAttribute attribute, auto member) {
-        reader.maybe(enum_name(attribute).data(), spec.*member);
-    });
+void check(JsonReader& reader, VfSpec const& spec) {
     if (spec.mac && spec.mac->zero())
-        reader.complain("mac", "must not be the zero address; leave it out for a chosen one");
+        reader.complain("mac", "must not be the zero address; leave it out to have one chosen");
     else if (spec.mac && spec.mac->multicast())
         reader.complain("mac", "must not be a multicast address: the first octet must be even");
     auto const min = spec.min_tx_rate_mbps.value_or(0);
@@ -67,7 +66,7 @@ void read(JsonReader& reader, VfSpec& spec) {
 }
 
 void known_to_json(nlohmann::json& out, VfSpec const& spec) {
-    to_json(out, spec);
+    Json<VfSpec>::write(out, spec);
 }
 
 void read_reported(JsonReader& reader, VfSpec& spec) {
@@ -75,5 +74,7 @@ void read_reported(JsonReader& reader, VfSpec& spec) {
         reader.nullable(enum_name(attribute).data(), spec.*member);
     });
 }
+
+template struct Json<VfSpec>;
 
 }  // namespace vfmgr

@@ -98,9 +98,8 @@ void for_each_member(F f) {
 [[nodiscard]] VfSpec overlay(VfSpec base, VfSpec const& over);
 [[nodiscard]] bool empty(VfSpec const& spec);
 
-void to_json(nlohmann::json& out, VfSpec const& spec);
+extern template struct Json<VfSpec>;  // reads with the rules for requested values
 void append_json(std::string& text, VfSpec const& spec);  // the same members
-void read(JsonReader& reader, VfSpec& spec);              // with the rules for requested values
 
 // The same members as reported values: unreported ones are omitted. No rules apply, because a
 // driver may well report the zero MAC. An earlier vfmgr wrote null for unreported values.

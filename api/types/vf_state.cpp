@@ -5,8 +5,6 @@
 
 namespace vfmgr {
 
-namespace {
-
 template <class F, Of<VfioHolder> V>
 void fields(F& f, V& holder) {
     f.value("pid", holder.pid);
@@ -36,33 +34,8 @@ void fields(F& f, V& vf) {
     f.defaulted("holders", vf.holders);
 }
 
-}  // namespace
-
-void to_json(nlohmann::json& out, VfCounters const& counters) {
-    JsonWriter writer(out);
-    fields(writer, counters);
-}
-
-void read(JsonReader& reader, VfCounters& counters) {
-    fields(reader, counters);
-}
-
-void to_json(nlohmann::json& out, VfioHolder const& holder) {
-    JsonWriter writer(out);
-    fields(writer, holder);
-}
-
-void read(JsonReader& reader, VfioHolder& holder) {
-    fields(reader, holder);
-}
-
-void to_json(nlohmann::json& out, VfState const& vf) {
-    JsonWriter writer(out);
-    fields(writer, vf);
-}
-
-void read(JsonReader& reader, VfState& vf) {
-    fields(reader, vf);
-}
+template struct Json<VfCounters>;
+template struct Json<VfioHolder>;
+template struct Json<VfState>;
 
 }  // namespace vfmgr

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "api/types/json_fwd.hpp"
 #include "api/types/pci_address.hpp"
 #include "api/types/vf_spec.hpp"
 
@@ -40,11 +41,8 @@ struct VfCounters {
     bool operator==(VfCounters const&) const = default;
 };
 
-void to_json(nlohmann::json& out, VfCounters const& counters);
-void read(JsonReader& reader, VfCounters& counters);
-void to_json(nlohmann::json& out, VfioHolder const& holder);
-void read(JsonReader& reader, VfioHolder& holder);
-void to_json(nlohmann::json& out, VfState const& vf);
-void read(JsonReader& reader, VfState& vf);
+extern template struct Json<VfCounters>;
+extern template struct Json<VfioHolder>;
+extern template struct Json<VfState>;
 
 }  // namespace vfmgr

@@ -5,8 +5,6 @@
 
 namespace vfmgr {
 
-namespace {
-
 template <class F, Of<Vlan> V>
 void fields(F& f, V& vlan) {
     f.value("id", vlan.id);
@@ -14,22 +12,16 @@ void fields(F& f, V& vlan) {
     f.defaulted("proto", vlan.proto);
 }
 
-}  // namespace
-
-void to_json(nlohmann::json& out, Vlan const& vlan) {
-    JsonWriter writer(out);
-    fields(writer, vlan);
-}
-
 void append_json(std::string& text, Vlan const& vlan) {
     JsonText writer(text);
     fields(writer, vlan);
 }
 
-void read(JsonReader& reader, Vlan& vlan) {
-    fields(reader, vlan);
+void check(JsonReader& reader, Vlan const& vlan) {
     if (vlan.id > 4094) reader.complain("id", "must be from 0 to 4094; 0 means no tag");
     if (vlan.qos > 7) reader.complain("qos", "must be from 0 to 7");
 }
+
+template struct Json<Vlan>;
 
 }  // namespace vfmgr

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 
 #include "api/types/enum_names.hpp"
+#include "api/types/json_fwd.hpp"
 
 namespace vfmgr {
 
@@ -22,9 +22,7 @@ struct Vlan {
     auto operator<=>(Vlan const&) const = default;
 };
 
-class JsonReader;
-void to_json(nlohmann::json& out, Vlan const& vlan);
+extern template struct Json<Vlan>;
 void append_json(std::string& text, Vlan const& vlan);
-void read(JsonReader& reader, Vlan& vlan);
 
 }  // namespace vfmgr

@@ -5,8 +5,6 @@
 
 namespace vfmgr {
 
-namespace {
-
 template <class F, Of<VmHostdev> V>
 void fields(F& f, V& hostdev) {
     f.value("pci", hostdev.pci);
@@ -30,24 +28,7 @@ void fields(F& f, V& vm) {
     f.value("hostdev_networks", vm.hostdev_networks);
 }
 
-}  // namespace
-
-void to_json(nlohmann::json& out, VmHostdev const& hostdev) {
-    JsonWriter writer(out);
-    fields(writer, hostdev);
-}
-
-void read(JsonReader& reader, VmHostdev& hostdev) {
-    fields(reader, hostdev);
-}
-
-void to_json(nlohmann::json& out, VmInfo const& vm) {
-    JsonWriter writer(out);
-    fields(writer, vm);
-}
-
-void read(JsonReader& reader, VmInfo& vm) {
-    fields(reader, vm);
-}
+template struct Json<VmHostdev>;
+template struct Json<VmInfo>;
 
 }  // namespace vfmgr

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/types/enum_names.hpp"
+#include "api/types/json_fwd.hpp"
 #include "api/types/pci_address.hpp"
 
 namespace vfmgr {
@@ -47,10 +48,7 @@ struct VmInfo {
     bool operator==(VmInfo const&) const = default;
 };
 
-class JsonReader;
-void to_json(nlohmann::json& out, VmHostdev const& hostdev);
-void read(JsonReader& reader, VmHostdev& hostdev);
-void to_json(nlohmann::json& out, VmInfo const& vm);
-void read(JsonReader& reader, VmInfo& vm);
+extern template struct Json<VmHostdev>;
+extern template struct Json<VmInfo>;
 
 }  // namespace vfmgr

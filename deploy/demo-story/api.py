@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vfmgrd's API as anybody would use it: HTTPS to 127.0.0.1 with a token."""
+"""Uses vfmgrd's API like any client: HTTPS to 127.0.0.1 with a token."""
 
 import hashlib
 import http.client
@@ -14,10 +14,10 @@ OPERATION_SECONDS = 300
 
 class Api:
     def __init__(self, port, certificate, token):
-        """`certificate` is the daemon's own, fetched over ssh: nothing else is trusted."""
+        """`certificate` is the daemon's own, fetched over ssh; no other is trusted."""
         self.port, self.token = port, token
         self.tls = ssl.create_default_context(cadata=certificate)
-        self.tls.check_hostname = False  # the certificate itself is pinned, whatever it names
+        self.tls.check_hostname = False  # the certificate itself is pinned, whatever host it names
         self.fingerprint = hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate)).hexdigest()
 
     def ask(self, method, path, body=None, token=None, seconds=REQUEST_SECONDS):
@@ -41,21 +41,21 @@ class Api:
         return body
 
     def start(self, method, path, body=None):
-        """Sends a request that changes something; returns the operation that came of it."""
+        """Sends a request that changes something; returns its operation."""
         status, answer = self.ask(method, path, body)
         if status != 202:
             raise NotObserved(f"{method} {path}: {problem(status, answer)}")
         return answer
 
     def follow(self, operation, say, meanwhile=lambda: None):
-        """Prints each step when it is done, calls `meanwhile` between looks, until the end."""
-        told, waits = 0, 0
+        """Prints each step when it is done, until the end; calls `meanwhile` between polls."""
+        printed, waits = 0, 0
         while True:
             operation = self.get(f"/v1/operations/{operation['id']}?wait=1")
             done = [step for step in operation["steps"] if step["state"] == "done"]
-            for step in done[told:]:
+            for step in done[printed:]:
                 say(f"      {step['sentence']}")
-            told = len(done)
+            printed = len(done)
             meanwhile()
             if operation["state"] == "succeeded":
                 return operation

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What deploy/demo runs: builds, boots, tells the story, leaves a report."""
+"""Run by deploy/demo: builds, boots, runs the story, writes a report."""
 
 import argparse
 import shlex
@@ -24,22 +24,22 @@ from vflab.paths import LabError, machine_suite, new_results_dir  # noqa: E402
 from vflab.vm import VM  # noqa: E402
 
 API_PORT = 8470
-# Off in the package's own configuration: who wants the API on the network says so.
+# The package's own configuration does not serve the API on the network.
 CONFIGURATION = '[listen.tls]\nenabled = true\naddress = "0.0.0.0"\n'
 
 
 def options():
     parser = argparse.ArgumentParser(
-        prog="deploy/demo", description="The whole system, running, in an emulated host.")
+        prog="deploy/demo", description="Runs the whole system in an emulated host.")
     parser.add_argument("--keep", action="store_true",
-                        help=f"leave it up, with the API on https://127.0.0.1:{API_PORT}")
+                        help=f"leave the host up, with the API on https://127.0.0.1:{API_PORT}")
     parser.add_argument("--suite", choices=("bookworm", "trixie"),
                         help="Debian release of the emulated host (default: this machine's)")
     return parser.parse_args()
 
 
 def boot(machine, suite, keep, report):
-    with report.step("built", "Packages and images are built") as observed:
+    with report.step("built", "The packages and images are built") as observed:
         machine.prepare(suite, cpus=2, with_packages=True, api_port=API_PORT if keep else None)
         observed.update(suite=suite, packages=machine.settings["packages"])
     with report.step("host_booted", "The emulated SR-IOV host is up") as observed:
@@ -49,7 +49,7 @@ def boot(machine, suite, keep, report):
         verdict = host.wait_booted()
         if verdict != "running":
             failed = host.run("systemctl --failed --plain --no-legend", check=False).stdout
-            raise NotObserved(f"systemd calls the host {verdict}: {failed.strip()}")
+            raise NotObserved(f"systemd reports the host as {verdict}: {failed.strip()}")
         host.write("/etc/vfmgr/conf.d/demo.toml", CONFIGURATION)
         host.run("systemctl restart vfmgrd.service")
         observed.update(kernel=host.run("uname -r").stdout.strip(),
@@ -68,7 +68,7 @@ def tell(machine, suite, keep, report):
 
 
 def leave_up(machine, story):
-    """Says how to use what is running."""
+    """Prints how to use the running host."""
     certificate, token = machine.folder / "certificate.pem", machine.folder / "token"
     certificate.write_text(story.host.read("/var/lib/vfmgr/tls.crt"))
     token.touch(mode=0o600)
@@ -78,7 +78,7 @@ def leave_up(machine, story):
     attach = (f"attach demo-vm --pf {story.pci} --network demo --mac 52:54:00:de:00:02 --trust on "
               "--verify")
     print(f"""
-The lab stays up. Its API: {url}
+The emulated host stays up. Its API: {url}
   certificate (SHA-256): {story.api.fingerprint}
 
 In the emulated host:
@@ -86,16 +86,16 @@ In the emulated host:
   {lab} exec vfctl {attach}
   {lab} exec virsh list
 
-From here:
+From this machine:
   curl --cacert {shlex.quote(str(certificate))} \\
        -H "Authorization: Bearer $(cat {shlex.quote(str(token))})" {url}/v1/pfs
 
-The end of it:
+To stop it:
   {lab} down""", flush=True)
 
 
 def once(machine, chosen, report):
-    """True when the whole story was seen; otherwise the evidence is gathered and the lab ended."""
+    """True when every step was confirmed; otherwise gathers the evidence."""
     try:
         story = tell(machine, chosen.suite or machine_suite(), chosen.keep, report)
     except (AssertionError, LabError, OSError, ValueError, KeyError) as error:
@@ -106,7 +106,7 @@ def once(machine, chosen, report):
             report.say(f"evidence in {gather(machine, new_results_dir('demo'))}")
         return False
     report.write("pass")
-    report.say(f"every step was seen; {report.path.name} holds what was seen")
+    report.say(f"every step was confirmed; {report.path.name} holds the observations")
     if chosen.keep:
         leave_up(machine, story)
     return True
@@ -117,7 +117,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     machine = Machine("demo")
     if machine.connect():
-        print("a demo is up already; `tests/lab/lab --name demo down` ends it", file=sys.stderr)
+        print("a demo is already running; stop it: tests/lab/lab --name demo down", file=sys.stderr)
         return 1
     seen = retried = False
     try:
@@ -129,8 +129,8 @@ def main():
             report.write("fail")
             if retried or not panic.emulator_is_to_blame(machine.console_text()):
                 return 1
-            # Not ours: the emulator's own kernel died without a process of ours on its stack.
-            report.say("emulator-retry: the emulated host's kernel panicked; once more")
+            # Not vfmgr's fault: the emulated kernel died without a process of vfmgr on its stack.
+            report.say("emulator-retry: the emulated host's kernel panicked; starting again")
             machine.stop()
             machine, retried = Machine("demo"), True
     except KeyboardInterrupt:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The story as it is told, step by step, and demo-report.json, which remembers it."""
+"""Prints the story step by step, and records it in demo-report.json."""
 
 import json
 import time
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 class NotObserved(AssertionError):
-    """Something that was said to have happened was not seen."""
+    """vfmgr reported something that the other tools did not confirm."""
 
 
 class Report:
@@ -30,7 +30,7 @@ class Report:
 
     @contextmanager
     def step(self, name, sentence):
-        """Yields a dictionary for what is observed; a step that observes nothing fails."""
+        """Yields a dictionary for the observations; a step without any fails."""
         began, observed = time.monotonic(), {}
         self.say(f"  {name.replace('_', ' ')} ...")
         yield observed

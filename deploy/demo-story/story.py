@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One VF's story. What vfmgr says is told; what counts is seen by sysfs, iproute2, virsh, /proc."""
+"""One VF's story. vfmgr's steps are printed; sysfs, iproute2, virsh and /proc confirm them."""
 
 import ipaddress
 import json
@@ -15,7 +15,7 @@ VF_COUNT = 4
 HOST_ADDRESS, VM_ADDRESS = "10.71.0.1", "10.71.0.10"
 NETWORK = {"name": "demo", "vlan": VLAN, "prefix": "10.71.0.0/24", "host_address": HOST_ADDRESS,
            "mtu": 9000, "rdma": "rxe"}
-CHECKED_BYTES_MIN = 1 << 20  # of each of write and read
+CHECKED_BYTES_MIN = 1 << 20  # by each of rdma_write and rdma_read
 RDMA_MTU_MAX = 4096          # bytes: no RDMA packet carries more
 
 
@@ -40,7 +40,7 @@ class Story:
     # --- the chapters ---
 
     def reach_the_api(self):
-        with self.report.step("api_reached", "The REST API answers, over TLS and by token only") \
+        with self.report.step("api_reached", "The REST API answers over TLS, only with a token") \
                 as observed:
             active = self.host.run("systemctl is-active vfmgrd.service", check=False).stdout.strip()
             expect(active == "active", f"vfmgrd.service is {active}")
@@ -58,7 +58,7 @@ class Story:
                             certificate_sha256=self.api.fingerprint)
 
     def create_vfs(self):
-        with self.report.step("vfs_created", f"{VF_COUNT} VFs of {self.pf} were made") as observed:
+        with self.report.step("vfs_created", f"{self.pf} has {VF_COUNT} VFs") as observed:
             expect(self.observe.numvfs(self.pf) == 0, f"{self.pf} has VFs before the story begins")
             spec = {"mode": "manage", "num_vfs": VF_COUNT, "networks": [NETWORK]}
             self.follow("PUT", f"/v1/pfs/{self.pci}/spec", spec)
@@ -67,7 +67,7 @@ class Story:
             observed.update(sysfs_virtfn_links=seen, first_vf=self.observe.vf_pci(self.pf, 0))
 
     def start_a_vm(self):
-        with self.report.step("vm_started", f"VM {VM} runs, without any NIC") as observed:
+        with self.report.step("vm_started", f"VM {VM} runs without a NIC") as observed:
             self.vm = self.make_vm(VM)
             self.vm.define().start().wait_ready()
             netdevs = self.vm.run("ls /sys/class/net").stdout.split()
@@ -75,14 +75,14 @@ class Story:
             observed.update(virsh_domstate=self.vm.state(), netdevs_in_vm=netdevs)
 
     def attach_and_prove(self):
-        """One request. Configured, attached, proved: each is recorded when it is seen."""
+        """One request configures, attaches and proves; each is recorded once it is observed."""
         packets_before = self.rdma_packets()
         free = {index: self.observe.ip_link_vf(self.pf, index) for index in range(VF_COUNT)}
         wanted = {"vm": VM, "pf": self.pci, "network": NETWORK["name"], "address": VM_ADDRESS,
                   "settings": {"mac": MAC, "trust": True}, "verify": "required"}
         began = time.monotonic()
-        chapters = [(self.see_configured, "vf_configured", "The VF has MAC, VLAN and trust"),
-                    (self.see_attached, "vf_attached", f"The VF is in VM {VM}")]
+        chapters = [(self.see_configured, "vf_configured", "The VF has its MAC, VLAN and trust"),
+                    (self.see_attached, "vf_attached", f"The VF is attached to VM {VM}")]
 
         def meanwhile():
             while chapters:
@@ -95,7 +95,7 @@ class Story:
 
         self.report.say(f"  POST /v1/attachments {json.dumps(wanted)}")
         self.follow("POST", "/v1/attachments", wanted, meanwhile)
-        expect(not chapters, f"never seen: {chapters[0][1] if chapters else ''}")
+        expect(not chapters, f"never observed: {chapters[0][1] if chapters else ''}")
         self.untouched = free[self.index()]
         self.see_proof(packets_before, began)
 
@@ -137,7 +137,7 @@ class Story:
                    and test["mismatches"] == 0 and test["bytes_checked"] >= CHECKED_BYTES_MIN,
                    f"{name} is no proof: {test}")
         expect(proof["vf_mac"] == MAC, f"proved over {proof['vf_mac']}, not over {MAC}")
-        # As the host's queue pair saw it: the GID of an IPv4 address ends in that address.
+        # The peer of the host's queue pair; the GID of an IPv4 address ends in that address.
         gid = ipaddress.ip_address(int(proof["peer_gid"].replace(":", ""), 16))
         expect(str(gid.ipv4_mapped) == VM_ADDRESS, f"the peer's GID is that of {gid}")
         observed = {name: describe(test) for name, test in tests.items()}
@@ -146,7 +146,7 @@ class Story:
         self.report.record("rdma_proved", began, observed, f"RDMA is proved from inside {VM}")
 
     def see_in_vm(self):
-        """The VM's only NIC is the VF, with the address that it was to have."""
+        """The VM's only NIC is the VF, with the requested address."""
         netdev = self.vm.netdev(MAC)
         expect(netdev, f"no network device in the VM has MAC {MAC}")
         shown = self.vm.run("ip -o -4 addr show scope global").stdout
@@ -156,7 +156,7 @@ class Story:
         return {"in_vm": f"{netdev} {VM_ADDRESS}/24, {link}"}
 
     def see_packets(self, before, tests):
-        """The host's RDMA device counts packets; what was checked must have come that way."""
+        """The host's RDMA device must have counted the packets that carried the checked bytes."""
         sent, received = (now - then for now, then in zip(self.rdma_packets(), before))
         for what, packets, name in (("received", received, "rdma_write"),
                                     ("sent", sent, "rdma_read")):
@@ -166,7 +166,7 @@ class Story:
         return {"host_rdma_packets": f"{received} received, {sent} sent"}
 
     def detach(self):
-        with self.report.step("vf_detached", "The VF is back, and clean") as observed:
+        with self.report.step("vf_detached", "The VF is detached and clean") as observed:
             vf = self.attachment["vf_pci"]
             self.follow("DELETE", f"/v1/attachments/{self.attachment['id']}")
             for which in ("live", "config"):
@@ -185,7 +185,7 @@ class Story:
                             vfio_group_held_by="nobody", ip_link=ip_link(shown),
                             netdevs_in_vm=netdevs)
 
-    # --- what the chapters share ---
+    # --- shared by the chapters ---
 
     def index(self):
         vf = self.attachment["vf"] if self.attachment else None
@@ -214,8 +214,15 @@ def ip_link(shown):
             "vlan": shown.get("vlan", vlans[0].get("vlan")) or 0, "trust": shown.get("trust")}
 
 
+# The figures that a test's line shows; demo-report.json has every figure.
+SHOWN = {"bandwidth_mbps": "{:.0f} Mbit/s", "p50_us": "p50 {:.0f} us", "p99_us": "p99 {:.0f} us",
+         "lost": "{:.0f} lost", "mtu_bytes": "MTU {:.0f}"}
+
+
 def describe(test):
-    figures = ", ".join(f"{name} {value:.6g}" for name, value in test["figures"].items())
-    checked = f", {test['bytes_checked']} bytes checked, {test['mismatches']} mismatches" \
-        if test["bytes_checked"] else ""
-    return f"{test['verdict']} by {test['by']}{checked}{', ' if figures else ''}{figures}"
+    parts = [f"{test['verdict']} by {test['by']}"]
+    parts += [form.format(test["figures"][name]) for name, form in SHOWN.items()
+              if name in test["figures"]]
+    if test["bytes_checked"]:
+        parts.append(f"{test['bytes_checked']} bytes checked, {test['mismatches']} wrong")
+    return ", ".join(parts)

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "api/os/file.hpp"
 #include "guest-tools/command/print.hpp"
 #include "vfmgr/checks/bundle.hpp"
 #include "vfmgr/checks/collect.hpp"
@@ -32,12 +32,9 @@ Result<checks::Symptom> named_symptom(std::string const& id) {
 
 Result<checks::Facts> facts_of(std::string const& bundle) {
     if (bundle.empty()) return checks::collect({CheckedMachine::guest});
-    std::ifstream file(bundle, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    if (file && text) return checks::from_bundle(text.str());
+    if (auto const text = read_file(bundle)) return checks::from_bundle(*text);
     return fail(Problem::not_found, fmt::format("{} can't be read", bundle),
-                "name a file that vf-guest report --bundle has written");
+                "name a file that vf-guest report --bundle wrote");
 }
 
 int run_doctor(Options const& options) {

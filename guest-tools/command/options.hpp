@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/http/http.hpp"
+#include "api/types/test_lines.hpp"
 #include "api/types/verification.hpp"
 #include "guest-tools/net/records.hpp"
 #include "guest-tools/serve/serve.hpp"
@@ -79,6 +80,7 @@ struct Options {
     std::string attachment;    // empty: all
     bool at_once = false;
     Output output = Output::text;
+    Figures figures = Figures::important;  // of verify and report, as text
     Selection selection;
     ServedOptions served;
     DoctorOptions doctor;

@@ -40,8 +40,9 @@ std::string sentence_of(Answer const& answer) {
         case PeermemEnd::refused:
             return plan.module + " did not load";
         case PeermemEnd::not_in_time:
-            return plan.reason + (answer.waited ? ", and that did not come in time"
-                                                : "; --wait 10m waits for it, and loads it then");
+            return plan.reason + (answer.waited
+                                      ? ", which did not come in time"
+                                      : "; --wait 10m waits for it and then loads the module");
         default:
             return plan.reason;
     }
@@ -52,7 +53,7 @@ void print_answer(Answer const& answer) {
         print_text(fmt::format("{}\n", sentence_of(answer)));
         if (!answer.end || *answer.end == PeermemEnd::not_in_time)
             for (auto const& one : answer.plan->awaited)
-                print_text(fmt::format("awaited  {}: {}\n", one.what, one.observed));
+                print_text(fmt::format("waiting for {}: {}\n", one.what, one.observed));
         CheckReport bad;
         bad.findings = answer.plan->hindrances;
         if (answer.refusal) bad.findings.push_back(*answer.refusal);
@@ -143,9 +144,9 @@ int run_peermem(Options const& options) {
     auto const& selection = options.peermem;
     if (selection.explain) return explain(options);
     if (::geteuid() != 0)
-        return print_error({Problem::forbidden,
-                            "vf-guest peermem must be root: it loads a kernel module",
-                            "run it with sudo; --explain tells any user what it would do"});
+        return print_error(
+            {Problem::forbidden, "vf-guest peermem must run as root: it loads a kernel module",
+             "run it with sudo; any user may run --explain, which prints what it would do"});
     if (selection.not_at_boot) return leave_at_boot(options);
     std::optional<Deadline> until;
     if (selection.wait) until = std::chrono::steady_clock::now() + *selection.wait;
@@ -164,9 +165,10 @@ int run_peermem(Options const& options) {
         }
         answer.at_boot = *kept;
     } else if (selection.at_boot) {
-        answer.at_boot = AtBoot{gpu::BootBy::nobody, status_of(outcome->end) == 0
-                                                         ? "nothing is set up, as nothing is needed"
-                                                         : "nothing is set up before it loads"};
+        answer.at_boot =
+            AtBoot{gpu::BootBy::nobody, status_of(outcome->end) == 0
+                                            ? "nothing is set up, because nothing is needed"
+                                            : "nothing is set up until the module loads"};
     }
     print_answer(options, answer);
     return status_of(outcome->end);

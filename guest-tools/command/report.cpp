@@ -30,7 +30,7 @@ int run_report(Options const& options) {
     int worst = written ? 0 : print_error(written.error());
     for (auto const& each : kept.reports) {
         worst = std::max(worst, exit_code(each));
-        if (options.output == Output::text) print_text(describe(each));
+        if (options.output == Output::text) print_text(describe(each, options.figures));
     }
     if (options.output == Output::json) print_json(nlohmann::json(kept.reports));
     for (auto const& each : kept.damaged) worst = std::max(worst, print_error(each.error));

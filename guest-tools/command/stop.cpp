@@ -15,7 +15,8 @@ Result<FileDescriptor> stop_signals() {
     ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     FileDescriptor made(::signalfd(-1, &signals, SFD_CLOEXEC));
     if (made) return made;
-    return fail(Problem::limit_exceeded, "no signal descriptor", "raise the limit of open files");
+    return fail(Problem::limit_exceeded, "the descriptor for signals can't be created",
+                "raise the limit of open files");
 }
 
 }  // namespace vfmgr::guest::command

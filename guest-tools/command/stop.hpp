@@ -2,7 +2,7 @@
 // How a command is stopped.
 #pragma once
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "api/types/problem.hpp"
 
 namespace vfmgr::guest::command {

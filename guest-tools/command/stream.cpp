@@ -8,12 +8,12 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "api/os/socket_address.hpp"
 #include "guest-tools/command/print.hpp"
 #include "guest-tools/command/stop.hpp"
 #include "guest-tools/gpu/gpu_ring.hpp"
 #include "guest-tools/gpu/load_peermem.hpp"
 #include "guest-tools/stream/text.hpp"
-#include "guest-tools/verify/socket_address.hpp"
 
 namespace vfmgr::guest::command {
 namespace {
@@ -33,7 +33,7 @@ int finish(Options const& options, stream::Summary const& summary) {
 }
 
 std::string begun_text(stream::Opening const& opening) {
-    return fmt::format("packets of {} bytes over {}, {} at once, run {}", opening.packet_bytes,
+    return fmt::format("packets of {} bytes over {} in chunks of {}, run {}", opening.packet_bytes,
                        enum_name(opening.over), opening.chunk, opening.run);
 }
 
@@ -49,7 +49,7 @@ stream::ReceiveEvents events(Options const& options) {
     stream::ReceiveEvents made;
     made.ready = [json, local](std::uint16_t port) {
         if (json) return print_line({{"type", "ready"}, {"local", local}, {"port", port}});
-        print_line(fmt::format("waits for a sender on {} port {}", local, port));
+        print_line(fmt::format("waiting for a sender on {} port {}", local, port));
     };
     made.begun = [json](stream::Opening const& opening, IpAddress const& sender,
                         stream::RingPlace const& ring) {
@@ -63,7 +63,7 @@ stream::ReceiveEvents events(Options const& options) {
     };
     made.refused = [](Error const& error) {
         print_error(error);
-        warn_text(fmt::format("vf-guest: waits for the next sender\n"));
+        warn_text(fmt::format("vf-guest: waiting for the next sender\n"));
     };
     made.second = [json](stream::Interval const& second) {
         if (json) return print_line(stream::document(second));
@@ -81,7 +81,7 @@ std::string netdev_of(IpAddress const& address) {
     for (auto const* one = all; one != nullptr; one = one->ifa_next) {
         auto const family = one->ifa_addr != nullptr ? one->ifa_addr->sa_family : AF_UNSPEC;
         if (family != AF_INET && family != AF_INET6) continue;
-        verify::SocketAddress its;
+        SocketAddress its;
         std::memcpy(its.room(), one->ifa_addr,
                     family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
         if (its.address() == address) return one->ifa_name;
@@ -107,8 +107,8 @@ Result<stream::Summary> receive_counted(Options const& options, int stop) {
     VFMGR_TRY(chosen.local, IpAddress::parse(options.stream.local));
     if (options.stream.memory == stream::Memory::host) {
         if (options.stream.gpu.empty()) return stream::receive(chosen, events(options), stop);
-        return fail(Problem::invalid_request, "main memory has no --gpu",
-                    "give --memory gpu, or leave --gpu out");
+        return fail(Problem::invalid_request, "--gpu needs --memory gpu",
+                    "add --memory gpu, or leave --gpu out");
     }
     auto const rings = open_rings(options, chosen.local);
     if (!rings) {
@@ -118,8 +118,8 @@ Result<stream::Summary> receive_counted(Options const& options, int stop) {
     }
     chosen.rings = rings->get();
     if (options.output == Output::text)
-        print_line(fmt::format("the ring will be in GPU {}, {}", to_string((*rings)->gpu().pci),
-                               (*rings)->gpu().name));
+        print_line(fmt::format("will receive into the memory of GPU {}, {}",
+                               to_string((*rings)->gpu().pci), (*rings)->gpu().name));
     return stream::receive(chosen, events(options), stop);
 }
 
@@ -131,7 +131,7 @@ Result<stream::Summary> send_counted(Options const& options, int stop) {
     }
     auto const begun = [&](stream::Opening const& opening) {
         if (options.output == Output::json) return print_line(begun_document(opening));
-        print_line(fmt::format("sends {} {}", to_string(chosen.to), begun_text(opening)));
+        print_line(fmt::format("sending {} {}", to_string(chosen.to), begun_text(opening)));
     };
     return stream::send(chosen, begun, stop);
 }

@@ -20,31 +20,33 @@ std::chrono::milliseconds milliseconds(double seconds) {
 
 stream::Over over_of(std::string const& text) {
     auto const over = enum_value<stream::Over>(text);
-    if (!over) throw CLI::ValidationError("--over", "is one of " + enum_choices<stream::Over>());
+    if (!over)
+        throw CLI::ValidationError("--over", "must be one of " + enum_choices<stream::Over>());
     return *over;
 }
 
 void add_port(CLI::App& command, std::uint16_t& port) {
-    command.add_option("--port", port, "of TCP, and of UDP")
+    command.add_option("--port", port, "port of TCP and UDP")
         ->check(CLI::Range(1, 65535))
         ->capture_default_str();
 }
 
 void add_receive_options(CLI::App& command, StreamOptions& options) {
     auto& chosen = options.receive;
-    command.add_option("--local", options.local, "address of a netdev here, to receive at")
+    command.add_option("--local", options.local, "address of a netdev here to receive at")
         ->required();
     add_port(command, chosen.port);
     command.add_option_function<std::string>(
         "--over", [&chosen](std::string const& text) { chosen.over = over_of(text); },
-        "udp or ud; default as the sender wants it");
-    auto* const bytes = command
-                            .add_option("--ring-bytes", chosen.ring.bytes,
-                                        "of packets, received one after the "
-                                        "other; as 16MiB")
-                            ->transform(CLI::AsSizeValue(false));
+        "udp or ud (default: what the sender asks for)");
+    auto* const bytes =
+        command
+            .add_option("--ring-bytes", chosen.ring.bytes,
+                        "length of the ring that packets are received into, as 16MiB")
+            ->transform(CLI::AsSizeValue(false));
     command
-        .add_option("--chunks", chosen.ring.chunks, "of the ring, in place of bytes; default 256")
+        .add_option("--chunks", chosen.ring.chunks,
+                    "length of the ring in chunks, instead of bytes (default: 256)")
         ->check(CLI::Range(1, 1 << 20))
         ->excludes(bytes);
     auto* const memory = command.add_option_function<std::string>(
@@ -53,32 +55,33 @@ void add_receive_options(CLI::App& command, StreamOptions& options) {
             auto const memory_of = enum_value<stream::Memory>(text);
             if (!memory_of)
                 throw CLI::ValidationError("--memory",
-                                           "is one of " + enum_choices<stream::Memory>());
+                                           "must be one of " + enum_choices<stream::Memory>());
             options.memory = *memory_of;
         },
-        "of the ring: host (the default) or gpu");
-    command.add_option("--gpu", options.gpu, "PCI address; default the GPU nearest to --local")
+        "memory of the ring: host (the default) or gpu");
+    command.add_option("--gpu", options.gpu, "PCI address (default: the GPU nearest to --local)")
         ->needs(memory);
     command
         .add_option_function<double>(
             "--seconds", [&chosen](double seconds) { chosen.time = milliseconds(seconds); },
-            "at most, waiting included; default no limit")
+            "seconds at most, including the wait for a sender (default: no limit)")
         ->check(CLI::Range(0.1, seconds_max));
 }
 
 void add_send_options(CLI::App& command, StreamOptions& options) {
     auto& chosen = options.send;
-    command.add_option("--to", options.to, "address that the receiver has as --local")->required();
-    command.add_option("--local", options.local, "address here, to send from");
+    command.add_option("--to", options.to, "the receiver's --local address")->required();
+    command.add_option("--local", options.local, "address here to send from");
     add_port(command, chosen.port);
     command.add_option_function<std::string>(
         "--over", [&chosen](std::string const& text) { chosen.over = over_of(text); },
         "udp (sockets, the default) or ud (RDMA)");
     command
-        .add_option("--packet-bytes", chosen.packet_bytes,
-                    "without headers; default what an MTU of 1500, or a datagram, holds")
+        .add_option(
+            "--packet-bytes", chosen.packet_bytes,
+            "bytes per packet without headers (default: what an MTU of 1500, or a datagram, holds)")
         ->check(CLI::Range(packet_bytes_min, packet_bytes_max));
-    command.add_option("--chunk", chosen.chunk, "packets handed over at once")
+    command.add_option("--chunk", chosen.chunk, "packets sent at once")
         ->check(CLI::Range(1, chunk_max))
         ->capture_default_str();
     auto* const rate = command.add_option_function<std::string>(
@@ -88,18 +91,19 @@ void add_send_options(CLI::App& command, StreamOptions& options) {
             if (!parsed) throw CLI::ValidationError("--rate", parsed.error().remedy);
             chosen.bits_per_second = *parsed;
         },
-        "of packets, as 100mbit (the default) or 2.5gbit");
+        "rate of packets, as 100mbit (the default) or 2.5gbit");
     command
-        .add_option("--rate-packets", chosen.packets_per_second, "in its place, packets a second")
+        .add_option("--rate-packets", chosen.packets_per_second,
+                    "packets a second, instead of --rate")
         ->check(CLI::Range(1, 1'000'000'000))
         ->excludes(rate);
     auto* const seconds =
         command
             .add_option_function<double>(
                 "--seconds", [&chosen](double time) { chosen.time = milliseconds(time); },
-                "how long; default 10")
+                "seconds to send (default: 10)")
             ->check(CLI::Range(0.1, seconds_max));
-    command.add_option("--packets", chosen.packets, "how many, in place of a time")
+    command.add_option("--packets", chosen.packets, "number of packets, instead of a time")
         ->check(CLI::Range(1.0, packets_max))
         ->excludes(seconds);
 }
@@ -107,9 +111,12 @@ void add_send_options(CLI::App& command, StreamOptions& options) {
 }  // namespace
 
 StreamCommands::StreamCommands(CLI::App& app, StreamOptions& options)
-    : stream(app.add_subcommand("stream", "paced packets to another machine, counted there")),
-      receive(stream->add_subcommand("receive", "wait for a sender; 0 only when all came")),
-      send(stream->add_subcommand("send", "send to one that waits; 0 only when all came")) {
+    : stream(
+          app.add_subcommand("stream", "send paced packets to another machine, which counts them")),
+      receive(stream->add_subcommand(
+          "receive", "wait for a sender; exit status 0 only when all packets came")),
+      send(stream->add_subcommand(
+          "send", "send to a waiting receiver; exit status 0 only when all packets came")) {
     stream->require_subcommand(1);
     add_receive_options(*receive, options);
     add_send_options(*send, options);

@@ -34,7 +34,7 @@ Result<std::string> ready_netdev(Options const& options, GuestAttachment const& 
     if (!work.ready.empty()) return find_vf(netdevs, attachment.mac)->name;
     if (work.configure.empty())
         return fail(Problem::unsupported,
-                    fmt::format("no netdev with MAC {} is in the VM", to_string(attachment.mac)),
+                    fmt::format("this VM has no netdev with MAC {}", to_string(attachment.mac)),
                     "check that the VF is plugged in and that its driver is loaded");
     auto const& one = work.configure.front();
     VFMGR_TRY(auto const configured, configure(one.attachment, one.netdev, state,
@@ -60,7 +60,7 @@ Result<std::vector<verify::Measurement>> measurements(Selection const& selection
         auto const* const found = verify::find_measurement(all, name);
         if (!found)
             return fail(Problem::invalid_request, fmt::format("there is no test {}", name),
-                        fmt::format("choose of {}",
+                        fmt::format("choose one of {}",
                                     fmt::join(all | std::views::transform(
                                                         [](auto const& each) { return each.name; }),
                                               ", ")));
@@ -113,7 +113,7 @@ Result<ServedTest> served_test(Options const& options) {
     auto const place = parse_host_port(options.served.responder, responder_tls_port);
     if (!place)
         return fail(Problem::invalid_request,
-                    fmt::format("'{}' is no HOST:PORT", options.served.responder),
+                    fmt::format("'{}' is not HOST:PORT", options.served.responder),
                     "name the responder as vf-guest serve printed it");
     ServedTest test;
     test.responder = {*place, options.served.fingerprint, {}};
@@ -134,7 +134,7 @@ struct Outcome {
 // A report that could not be kept is reported, but is no failure of the VF.
 void take(Options const& options, VfReport const& report, Outcome& outcome) {
     outcome.worst = std::max(outcome.worst, exit_code(report));
-    if (options.output == Output::text) print_text(describe(report));
+    if (options.output == Output::text) print_text(describe(report, options.figures));
     if (auto const kept = records_of(options).reports.save(report); !kept)
         print_error(kept.error());
     outcome.reports.push_back(report);

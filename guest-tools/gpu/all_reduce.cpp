@@ -8,9 +8,9 @@
 #include <chrono>
 #include <thread>
 
+#include "api/os/random.hpp"
 #include "guest-tools/gpu/all_reduce_rank.hpp"
 #include "guest-tools/gpu/gpu_bench.hpp"
-#include "guest-tools/verify/random.hpp"
 
 namespace vfmgr::guest::gpu {
 namespace {
@@ -18,8 +18,8 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr auto wrong_sum_remedy =
-    "run NCCL_P2P_DISABLE=1 vf-guest gpu test: if that passes, the direct way between the GPUs "
-    "spoils data: ACS or an IOMMU redirects it (vf-guest doctor), or NVLink does (nvidia-smi "
+    "run NCCL_P2P_DISABLE=1 vf-guest gpu test: if that passes, the direct path between the GPUs "
+    "corrupts data: ACS or an IOMMU redirects it (vf-guest doctor), or NVLink does (nvidia-smi "
     "nvlink -e; dmesg | grep NVRM)";
 
 double seconds_since(Steady::time_point begin) {
@@ -84,7 +84,7 @@ Result<void> Clique::open(std::vector<CudaGpu> const& gpus, std::uint64_t bytes_
         devices.push_back(static_cast<int>(devices.size()));
     }
     ears_.on_step(
-        fmt::format("making communicators for {} GPUs with NCCL {}", gpus.size(), nccl_.version));
+        fmt::format("creating communicators for {} GPUs with NCCL {}", gpus.size(), nccl_.version));
     std::vector<NcclComm> comms(gpus.size());
     VFMGR_CHECK(nccl_.done(
         "ncclCommInitAll",
@@ -153,13 +153,13 @@ Result<void> Clique::check(AllReduceValues const& values, std::size_t bytes, Pla
         result.mismatches += found.wrong;
         if (found.wrong == 0) continue;
         auto detail = fmt::format(
-            "of an all-reduce of {} by NCCL {} over {} GPUs, {}, {} of {} sums are wrong on GPU "
-            "{}: element {} {}",
+            "all-reduce of {} by NCCL {} over {} GPUs, {}: {} of {} sums are wrong on GPU {}: "
+            "element {} {}",
             bytes_text(bytes), nccl_.version, ranks_.size(),
             place == Place::in_place ? "in place" : "out of place", found.wrong,
             bytes / sizeof(float), to_string(rank.pci()), found.first, found.what);
         if (found.lacks)
-            detail += fmt::format(", as it would be without what GPU {} adds",
+            detail += fmt::format(", which is the sum without the values of GPU {}",
                                   to_string(ranks_[*found.lacks]->pci()));
         return fail(Problem::internal, std::move(detail), wrong_sum_remedy);
     }
@@ -182,8 +182,7 @@ Result<double> Clique::measure(std::size_t bytes) {
 Result<void> Clique::prove_size(std::size_t bytes, TestResult& result) {
     ears_.on_step(fmt::format("an all-reduce of {} over {} GPUs with NCCL {}", bytes_text(bytes),
                               ranks_.size(), nccl_.version));
-    AllReduceValues const values{verify::random_number(),
-                                 static_cast<std::uint32_t>(ranks_.size())};
+    AllReduceValues const values{random_number(), static_cast<std::uint32_t>(ranks_.size())};
     VFMGR_CHECK(fill(values, bytes));
     VFMGR_CHECK(run(bytes, Place::out_of_place));
     VFMGR_CHECK(check(values, bytes, Place::out_of_place, result));
@@ -213,8 +212,8 @@ Result<void> Clique::prove(TestResult& result) {
         VFMGR_CHECK(prove_size(bytes, result));
     }
     result.detail = fmt::format(
-        "{} GPUs, NCCL {}: every sum is right on each, {} to {}, out of place and in place; bus "
-        "bandwidth {:.4g} GB/s, algorithm bandwidth {:.4g} GB/s",
+        "{} GPUs, NCCL {}: every sum is right on every GPU, {} to {}, out of place and in place; "
+        "bus bandwidth {:.4g} GB/s, algorithm bandwidth {:.4g} GB/s",
         ranks_.size(), nccl_.version, bytes_text(smallest), bytes_text(bytes_),
         result.figures["busbw_gb_per_s"], result.figures["algbw_gb_per_s"]);
     return {};

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t all_reduce_sentence_max = 1500;  // each of two in one message
 
 TestResult one_gpu() {
-    std::string detail = "an all-reduce takes two GPUs, and CUDA lists one";
+    std::string detail = "an all-reduce needs two GPUs, but CUDA lists one";
     if (char const* const visible = std::getenv("CUDA_VISIBLE_DEVICES"))
         detail += fmt::format(" (CUDA_VISIBLE_DEVICES is '{}')", visible);
     return not_passed(Verdict::not_applicable, {Problem::unsupported, std::move(detail), ""});
@@ -28,10 +28,10 @@ TestResult one_gpu() {
 
 TestResult hangs(std::string const& step, std::chrono::seconds limit) {
     return failed(
-        fmt::format("it hangs: {} was not done after {} s", step, limit.count()),
-        "NCCL_DEBUG=INFO vf-guest gpu test shows where. If NCCL_P2P_DISABLE=1 vf-guest gpu test "
-        "passes, the direct way between the GPUs is at fault: ACS or an IOMMU redirects it "
-        "(vf-guest doctor), or NVLink (nvidia-smi nvlink -s; dmesg | grep NVRM). If it hangs at "
+        fmt::format("it hangs: {} did not finish within {} s", step, limit.count()),
+        "run NCCL_DEBUG=INFO vf-guest gpu test to find out where. If NCCL_P2P_DISABLE=1 vf-guest "
+        "gpu test passes, the direct path between the GPUs is at fault: ACS or an IOMMU redirects "
+        "it (vf-guest doctor), or NVLink (nvidia-smi nvlink -s; dmesg | grep NVRM). If it hangs at "
         "the communicators, name a network device that works: NCCL_SOCKET_IFNAME=lo");
 }
 
@@ -54,7 +54,7 @@ TestResult test_all_reduce(Cuda const& cuda, AllReduceOrder const& order) {
     auto program = order.program;
     program.push_back(std::to_string(order.options.bytes_max));
     program.push_back(order.options.library);
-    auto const child = interop::Child::start(std::move(program), "the process of the all-reduce");
+    auto const child = interop::Child::start(std::move(program), "the all-reduce process");
     if (!child) return not_passed(Verdict::fail, child.error());
     std::string step = "starting";
     while (true) {
@@ -64,9 +64,10 @@ TestResult test_all_reduce(Cuda const& cuda, AllReduceOrder const& order) {
             return hangs(step, order.step_max);
         if (!message)
             return failed(
-                fmt::format("its process ended with {} during: {}", (*child)->how_ended(), step),
-                "NCCL_DEBUG=INFO vf-guest gpu test shows what NCCL did before; plugins "
-                "of NCCL's are left out with NCCL_NET_PLUGIN=none NCCL_TUNER_PLUGIN=none");
+                fmt::format("the all-reduce process ended with {} during: {}",
+                            (*child)->how_ended(), step),
+                "run NCCL_DEBUG=INFO vf-guest gpu test to find out what NCCL did before; leave "
+                "NCCL's plugins out with NCCL_NET_PLUGIN=none NCCL_TUNER_PLUGIN=none");
         if (!message->starts_with('{')) {
             step = std::move(*message);
             continue;

@@ -17,7 +17,7 @@ constexpr std::size_t block_elements = std::size_t{1} << 20U;  // on the host at
 std::string wrong_sum_text(float found, std::uint32_t expected) {
     constexpr auto poison = std::to_integer<std::uint32_t>(verify::poison_byte) * 0x01010101U;
     if (std::bit_cast<std::uint32_t>(found) == poison) return "was never written";
-    return fmt::format("is {}, and not {}", found, expected);
+    return fmt::format("is {} instead of {}", found, expected);
 }
 
 // Finds the rank whose values are missing: one faulty GPU explains more than a number.

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "guest-tools/net/replace_file.hpp"
+#include "api/os/file.hpp"
 #include "vfmgr/checks/command.hpp"
 #include "vfmgr/checks/peermem.hpp"
 #include "vfmgr/checks/rdma_stack.hpp"
@@ -70,8 +70,8 @@ Result<AtBoot> write_line(Places const& places, std::string const& module, AtBoo
     std::error_code error;
     if (fs::exists(file, error) && !is_ours(file))
         return fail(Problem::conflict,
-                    fmt::format("{} is not of vf-guest's making and stays", boot_file),
-                    fmt::format("move it away, or put a line \"{}\" into it", module));
+                    fmt::format("{} was not written by vf-guest and stays as it is", boot_file),
+                    fmt::format("move it away, or add the line \"{}\" to it", module));
     fs::create_directories(file.parent_path(), error);
     auto written = replace_file(file, content_for(module), readable);
     if (written) return chosen;
@@ -98,7 +98,7 @@ AtBoot choose_at_boot(checks::Machine const& machine, std::string const& module)
     if (!is_installed && checks::runs_kubelet(machine))
         return {BootBy::other, "the GPU operator's container loads " + module};
     if (!is_installed && checks::module_loaded(machine, name))
-        return {BootBy::other, module + " is a container's, which loads it again"};
+        return {BootBy::other, module + " belongs to a container, which loads it again"};
     if (checks::is_built_at_boot(machine))
         return {BootBy::unit,
                 "akmods builds NVIDIA's modules while the machine starts: "
@@ -110,7 +110,7 @@ AtBoot choose_at_boot(checks::Machine const& machine, std::string const& module)
                     "openibd.service replaces the RDMA stack while the machine "
                     "starts: modules-load.d may come too early"};
     }
-    return {BootBy::file, "modules and RDMA stack are there when the machine starts"};
+    return {BootBy::file, "the modules and the RDMA stack are present when the machine starts"};
 }
 
 Result<AtBoot> keep_at_boot(Places const& places, std::string const& module) {
@@ -149,7 +149,7 @@ Result<AtBoot> leave_at_boot(Places const& places) {
     auto const facts = collect_facts(places);
     auto const left = choose_at_boot(checks::read_machine(facts), "nvidia-peermem");
     if (left.by != BootBy::other) return AtBoot{BootBy::nobody, done};
-    return AtBoot{BootBy::other, done + "; and left as it is: " + left.detail};
+    return AtBoot{BootBy::other, done + "; left as it is: " + left.detail};
 }
 
 }  // namespace vfmgr::guest::gpu

@@ -81,34 +81,32 @@ struct ErrorRemedy {
 // The meanings are those of cuda.h. An error that is not listed is a fault of the GPU or of
 // vf-guest.
 constexpr std::array remedies{
-    ErrorRemedy{
-        cuda_out_of_memory, Problem::limit_exceeded,
-        "end what uses the GPU's memory (nvidia-smi lists it), or ask for less with --size"},
+    ErrorRemedy{cuda_out_of_memory, Problem::limit_exceeded,
+                "stop the programs that use the GPU's memory (nvidia-smi lists them), or use less "
+                "with --size"},
     ErrorRemedy{
         46, Problem::conflict,
-        "another process has the GPU for itself: end it, or allow several with nvidia-smi -c 0"},
+        "stop the process that has the GPU to itself, or allow several with nvidia-smi -c 0"},
     ErrorRemedy{
         cuda_no_device, Problem::not_found,
-        "see that a GPU is there and that NVIDIA's driver has it: vf-guest doctor, nvidia-smi"},
-    ErrorRemedy{101, Problem::not_found, "vf-guest gpu lists the GPUs that there are"},
+        "check that a GPU is present and that NVIDIA's driver has it: vf-guest doctor, nvidia-smi"},
+    ErrorRemedy{101, Problem::not_found, "choose a GPU that vf-guest gpu lists"},
     ErrorRemedy{209, Problem::unsupported,
                 "the GPU is older than what NVIDIA's driver compiles for"},
     ErrorRemedy{218, Problem::unsupported,
-                "install a newer driver of NVIDIA's: it can't compile PTX 6.4"},
+                "install a newer NVIDIA driver: this one can't compile PTX 6.4"},
     ErrorRemedy{222, Problem::unsupported,
-                "install a newer driver of NVIDIA's: it can't compile PTX 6.4"},
+                "install a newer NVIDIA driver: this one can't compile PTX 6.4"},
     ErrorRemedy{cuda_not_supported, Problem::unsupported,
-                "this GPU, or its driver, does not offer it"},
-    ErrorRemedy{
-        802, Problem::unavailable,
-        "GPUs with NVSwitch wait for nvidia-fabricmanager: systemctl start nvidia-fabricmanager"},
-    ErrorRemedy{
-        803, Problem::unsupported,
-        "libcuda.so.1 and the kernel modules are of two versions: reboot, or load the modules "
-        "anew"},
-    ErrorRemedy{
-        804, Problem::unsupported,
-        "libcuda.so.1 is of a newer CUDA than the kernel modules: install the driver's own"},
+                "this GPU or its driver does not offer it"},
+    ErrorRemedy{802, Problem::unavailable,
+                "start nvidia-fabricmanager, which GPUs with NVSwitch wait for: systemctl start "
+                "nvidia-fabricmanager"},
+    ErrorRemedy{803, Problem::unsupported,
+                "reboot, or reload the kernel modules: their version is not that of libcuda.so.1"},
+    ErrorRemedy{804, Problem::unsupported,
+                "install the driver's own libcuda.so.1: this one belongs to a newer CUDA than the "
+                "kernel modules"},
 };
 
 }  // namespace
@@ -121,9 +119,9 @@ Error Cuda::refusal(std::string const& call, CudaResult result) const {
     char const* name = nullptr;
     char const* text = nullptr;
     if (calls.cuGetErrorName(result, &name) != cuda_success || !name) name = "unknown";
-    if (calls.cuGetErrorString(result, &text) != cuda_success || !text) text = "not explained";
+    if (calls.cuGetErrorString(result, &text) != cuda_success || !text) text = "no reason given";
     Error error{Problem::kernel_refused, fmt::format("NVIDIA's driver refused {}", call),
-                "look for \"NVRM: Xid\" in the kernel's log: dmesg | grep NVRM"};
+                "search the kernel log for \"NVRM: Xid\": dmesg | grep NVRM"};
     for (auto const& remedied : remedies) {
         if (remedied.result != result) continue;
         error.problem = remedied.problem;
@@ -152,7 +150,7 @@ Result<void> Cuda::load(void* library, std::string const& name) {
     load_kernels(symbols, calls);
     if (symbols.missing().empty()) return {};
     return fail(Problem::unsupported, fmt::format("{} has no {}", name, symbols.missing()),
-                "install a driver of NVIDIA's that is 470 or newer");
+                "install NVIDIA's driver 470 or newer");
 }
 
 Result<std::unique_ptr<Cuda const>> Cuda::open(std::string const& library) {
@@ -160,11 +158,11 @@ Result<std::unique_ptr<Cuda const>> Cuda::open(std::string const& library) {
     if (!opened) {
         char const* const why = ::dlerror();
         Error error{Problem::not_found,
-                    fmt::format("{} can't be opened, so no GPU can be asked", library),
-                    "install the part of NVIDIA's driver that has it: libcuda1 on Debian, "
+                    fmt::format("{} can't be opened, so no GPU can be queried", library),
+                    "install the package of NVIDIA's driver that contains it: libcuda1 on Debian, "
                     "libnvidia-compute-BRANCH on Ubuntu, nvidia-driver-cuda-libs on RHEL; in a "
-                    "container, let NVIDIA's runtime bring it in (--gpus all, capability compute)"};
-        error.causes.push_back({"dlopen", "", why ? why : "not explained"});
+                    "container, let NVIDIA's runtime provide it (--gpus all, capability compute)"};
+        error.causes.push_back({"dlopen", "", why ? why : "no reason given"});
         return fail(std::move(error));
     }
     auto cuda = std::make_unique<Cuda>();

@@ -12,11 +12,12 @@ namespace {
 
 Error export_refused(Cuda const& cuda, PageRange const& range, CudaResult result) {
     auto error = cuda.refusal("cuMemGetHandleForAddressRange", result);
-    error.detail = fmt::format("NVIDIA's driver gives no DMA-BUF for {} bytes", range.pages.bytes);
+    error.detail =
+        fmt::format("NVIDIA's driver returns no DMA-BUF for {} bytes", range.pages.bytes);
     if (result == cuda_not_supported)
         error.remedy =
-            "DMA-BUF needs NVIDIA's open kernel modules, 515 or newer, and kernel 5.12 or newer; "
-            "nvidia-peermem is the other way: vf-guest peermem --explain";
+            "install NVIDIA's open kernel modules, 515 or newer, and kernel 5.12 or newer; or use "
+            "nvidia-peermem: vf-guest peermem --explain";
     return error;
 }
 
@@ -27,8 +28,8 @@ Result<void> refuse_managed(Cuda const& cuda, GpuRange requested) {
         cuda.calls.cuPointerGetAttribute(&managed, pointer_is_managed, requested.address)));
     if (managed == 0) return {};
     return fail(Problem::invalid_request,
-                "managed memory can't be exported: it may be the host's at any time, and no NIC "
-                "would reach the GPU's",
+                "managed memory can't be exported: it may move to the host's memory at any time, "
+                "and no NIC would reach the GPU's",
                 "allocate with cuMemAlloc or cudaMalloc, not with cudaMallocManaged");
 }
 
@@ -51,9 +52,9 @@ Result<DmaBufExport> export_dma_buf(GpuContext const& context, GpuRange requeste
     auto const call = cuda.calls.cuMemGetHandleForAddressRange;
     if (!call)
         return fail(Problem::unsupported,
-                    fmt::format("NVIDIA's driver, of CUDA {}, has no DMA-BUF",
+                    fmt::format("NVIDIA's driver (CUDA {}) has no DMA-BUF",
                                 cuda_version_text(cuda.version)),
-                    "install 515 or newer, with its open kernel modules");
+                    "install driver 515 or newer, with its open kernel modules");
     DmaBufExport made{{}, whole_pages(requested, host_page_bytes())};
     auto const& pages = made.range.pages;
     int descriptor = -1;
@@ -61,8 +62,8 @@ Result<DmaBufExport> export_dma_buf(GpuContext const& context, GpuRange requeste
     if (result != cuda_success) return fail(export_refused(cuda, made.range, result));
     made.descriptor = FileDescriptor(descriptor);
     if (::fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0) return made;
-    Error error{Problem::kernel_refused, "the DMA-BUF of NVIDIA's driver is no descriptor",
-                "report it, with NVIDIA's driver's version"};
+    Error error{Problem::kernel_refused, "the DMA-BUF of NVIDIA's driver is not a descriptor",
+                "report it, with the version of NVIDIA's driver"};
     error.causes.push_back(errno_cause("fcntl", errno));
     return fail(std::move(error));
 }

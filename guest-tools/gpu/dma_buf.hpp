@@ -4,7 +4,7 @@
 // thread of the context.
 #pragma once
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "guest-tools/gpu/gpu_memory.hpp"
 
 namespace vfmgr::guest::gpu {

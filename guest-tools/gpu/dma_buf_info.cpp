@@ -4,21 +4,10 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+
+#include "api/os/file.hpp"
 
 namespace vfmgr::guest::gpu {
-namespace {
-
-std::string text_of(std::string const& path) {
-    std::ifstream file(path);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-
-}  // namespace
-
 std::optional<std::string> parse_exporter(std::string_view fdinfo) {
     constexpr std::string_view key = "exp_name:";
     constexpr std::size_t bytes_max = 64;
@@ -37,7 +26,8 @@ std::optional<std::string> parse_exporter(std::string_view fdinfo) {
 }
 
 std::optional<std::string> exporter_of(int descriptor) {
-    return parse_exporter(text_of("/proc/self/fdinfo/" + std::to_string(descriptor)));
+    return parse_exporter(
+        read_file("/proc/self/fdinfo/" + std::to_string(descriptor)).value_or(""));
 }
 
 std::size_t open_descriptors() {
@@ -62,7 +52,7 @@ std::uint64_t parse_pinned_bytes(std::string_view status) {
 }
 
 std::uint64_t pinned_bytes() {
-    return parse_pinned_bytes(text_of("/proc/self/status"));
+    return parse_pinned_bytes(read_file("/proc/self/status").value_or(""));
 }
 
 }  // namespace vfmgr::guest::gpu

@@ -39,10 +39,9 @@ Result<Exported> export_once(GpuContext const& context, GpuRange requested) {
     auto const length = ::lseek(made.descriptor.get(), 0, SEEK_END);
     if (aligned && inside && std::cmp_equal(length, pages.bytes))
         return Exported{took.count(), exporter_of(made.descriptor.get()).value_or("")};
-    return fail(
-        Problem::kernel_refused,
-        fmt::format("the DMA-BUF has {} bytes, of {} that were exported", length, pages.bytes),
-        "report it, with NVIDIA's driver's version");
+    return fail(Problem::kernel_refused,
+                fmt::format("the DMA-BUF has {} bytes, but {} were exported", length, pages.bytes),
+                "report it, with the version of NVIDIA's driver");
 }
 
 // Exports the whole, and a part that begins and ends within pages.
@@ -103,7 +102,7 @@ TestResult test_export(GpuBench const& bench, Allocation how) {
         return descriptors_left(descriptors, now);
     auto result = passed(fmt::format(
         "{} to {}, aligned and not, {}", bytes_text(sizes.front()), bytes_text(again->largest),
-        again->worst.exporter.empty() ? "by descriptors that are no DMA-BUF of the kernel's"
+        again->worst.exporter.empty() ? "by descriptors that are not DMA-BUFs of the kernel"
                                       : "by DMA-BUFs of " + again->worst.exporter));
     result.figures = {{"smallest_bytes", static_cast<double>(sizes.front())},
                       {"largest_bytes", static_cast<double>(again->largest)},
@@ -137,7 +136,7 @@ TestResult test_managed(GpuBench const& bench) {
         return passed(exported.error().detail);
     return failed("managed memory was not refused: " +
                       (exported ? std::string("it was exported") : exported.error().detail),
-                  "report it, with NVIDIA's driver's version");
+                  "report it, with the version of NVIDIA's driver");
 }
 
 }  // namespace vfmgr::guest::gpu

@@ -79,23 +79,22 @@ void judge_route(GpuInfo& info, checks::Machine const& machine, PeermemPlan cons
         info.route = GpuRoute::not_offered;
         info.detail = fmt::format(
             "{} does not offer GPUDirect RDMA ({}). This is a limit of the product, as of every "
-            "GeForce, and no fault of the set-up: RDMA goes through the host's memory",
+            "GeForce, not a fault of the set-up: RDMA goes through the host's memory",
             info.name, observed);
     } else if (plan.loaded) {
         info.route = GpuRoute::peermem;
-        info.detail = fmt::format("by nvidia-peermem, which is loaded: {}", observed);
-        info.remedy = "DMA-BUF is the way to prefer, where it can be used: " +
-                      checks::judge_dma_buf(machine).why;
+        info.detail = fmt::format("nvidia-peermem is loaded: {}", observed);
+        info.remedy = "prefer DMA-BUF where it can be used: " + checks::judge_dma_buf(machine).why;
     } else if (!info.gpu_direct_rdma) {
         info.route = GpuRoute::none;
-        info.detail = fmt::format("NVIDIA's driver, of CUDA {}, is too old to tell: {}",
+        info.detail = fmt::format("NVIDIA's driver (CUDA {}) is too old to report it: {}",
                                   info.cuda_version, observed);
         info.remedy = "install a newer driver: 515 or newer, with its open kernel modules";
     } else {
         info.route = GpuRoute::none;
         info.detail = fmt::format("{}; {}", observed, plan.reason);
         info.remedy = plan.hindrances.empty()
-                          ? "vf-guest peermem loads what is needed; or DMA-BUF: "
+                          ? "run vf-guest peermem, which loads what is needed; or, for DMA-BUF, "
                             "install NVIDIA's open kernel modules, 515 or newer"
                           : remedy_of(plan.hindrances.front());
     }
@@ -189,7 +188,7 @@ Result<std::size_t> choose_gpu(std::vector<GpuInfo> const& gpus,
     }
     if (!best)
         return fail(Problem::not_found, "CUDA has no GPU on this machine",
-                    "vf-guest doctor tells what NVIDIA's driver lacks");
+                    "run vf-guest doctor, which names what NVIDIA's driver lacks");
     if (!expected) return *best;
     return fail(Problem::not_found, fmt::format("CUDA has no GPU at {}", to_string(*expected)),
                 "choose one of: " + addresses);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPUs that CUDA lists, judged by their attributes and never by name (verification.md, 4.6),
-// joined with what the machine's files report about driver, BAR1, nvidia-peermem and NICs. Values;
-// any thread.
+// The GPUs that CUDA lists, judged by their attributes and never by name
+// (GPUDIRECT.md#what-a-gpu-offers), joined with what the machine's files report about driver, BAR1,
+// nvidia-peermem and NICs. Values; any thread.
 #pragma once
 
 #include <optional>

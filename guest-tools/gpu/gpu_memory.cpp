@@ -93,7 +93,7 @@ Result<void> GpuMemory::map_physical(std::size_t bytes) {
         !calls.cuMemMap || !calls.cuMemSetAccess || !calls.cuMemUnmap || !calls.cuMemAddressFree ||
         !calls.cuMemRelease)
         return fail(Problem::unsupported, "NVIDIA's driver has no virtual memory management",
-                    "install a driver of NVIDIA's that is 470 or newer");
+                    "install NVIDIA's driver 470 or newer");
     VFMGR_TRY(int const rdma, cuda.attribute(CudaAttribute::gpu_direct_rdma_with_cuda_vmm_supported,
                                              context_->device()));
     auto const expected = vmm_allocation(*context_, rdma);

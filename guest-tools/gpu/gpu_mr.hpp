@@ -9,9 +9,9 @@
 namespace vfmgr::guest::gpu {
 
 // The other end uses the GPU's own address, as CUDA returned it. Fails with kernel_refused or
-// unsupported where that way is not available (verification.md, 4.2 and 4.3).
-[[nodiscard]] Result<verify::VerbsMr> register_dma_buf(ibv_pd* domain, GpuContext const& context,
+// unsupported where that way is not available (GPUDIRECT.md#dma-buf, GPUDIRECT.md#nvidia-peermem).
+[[nodiscard]] Result<verify::VerbsMr> register_dma_buf(ibv_pd* pd, GpuContext const& context,
                                                        GpuRange range, int access);
-[[nodiscard]] Result<verify::VerbsMr> register_peermem(ibv_pd* domain, GpuRange range, int access);
+[[nodiscard]] Result<verify::VerbsMr> register_peermem(ibv_pd* pd, GpuRange range, int access);
 
 }  // namespace vfmgr::guest::gpu

@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
+#include "api/os/random.hpp"
 #include "guest-tools/gpu/gpu_bench.hpp"
-#include "guest-tools/verify/random.hpp"
 
 namespace vfmgr::guest::gpu {
 namespace {
@@ -17,8 +17,9 @@ using verify::payload_chunk_bytes;
 using verify::poison_byte;
 
 constexpr auto broken_memory =
-    "the GPU's memory or its driver is at fault: nvidia-smi -q -d ECC, dmesg | grep NVRM";
-constexpr auto blind = "report it: the check on the GPU is blind";
+    "check the GPU's memory and its driver, one of which is at fault: nvidia-smi -q -d ECC; dmesg "
+    "| grep NVRM";
+constexpr auto blind = "report it: the check on the GPU misses errors";
 
 Chunks whole(std::uint64_t bytes) {
     return {0, bytes / payload_chunk_bytes};
@@ -31,8 +32,8 @@ Result<void> expect(bool promise, std::string detail, char const* remedy) {
 }
 
 std::string wrong_text(GpuCheck const& found) {
-    return fmt::format("{} of {} chunks are wrong, the first of them: {}", found.chunks_wrong,
-                       found.chunks, found.detail);
+    return fmt::format("{} of {} chunks are wrong, the first: {}", found.chunks_wrong, found.chunks,
+                       found.detail);
 }
 
 // The host as a second judge, of both ends of the memory.
@@ -43,7 +44,7 @@ Result<void> check_on_host(Payload const& payload, GpuMemory const& memory, std:
         VFMGR_CHECK(memory.read(offset, sample));
         auto const found = verify::check(payload, offset, sample);
         VFMGR_CHECK(expect(found.mismatches == 0,
-                           "the host finds what the GPU did not: " + found.detail, blind));
+                           "the host found what the GPU missed: " + found.detail, blind));
     }
     return {};
 }
@@ -57,7 +58,7 @@ Result<void> prove_payload(GpuBench const& bench, GpuPayload const& kernels,
     VFMGR_TRY(auto const poisoned, kernels.check(old, memory, chunks));
     VFMGR_CHECK(expect(
         poisoned.chunks_wrong == chunks.count && poisoned.detail == "chunk 0 was never written",
-        fmt::format("of {} chunks that were never written {} were found", chunks.count,
+        fmt::format("{1} of {0} chunks that were never written were found", chunks.count,
                     poisoned.chunks_wrong),
         blind));
     VFMGR_CHECK(kernels.fill(old, memory, chunks));
@@ -65,10 +66,11 @@ Result<void> prove_payload(GpuBench const& bench, GpuPayload const& kernels,
     VFMGR_CHECK(expect(filled.chunks_wrong == 0, wrong_text(filled), broken_memory));
     VFMGR_CHECK(check_on_host(old, memory, bench.bytes));
     VFMGR_TRY(auto const stale, kernels.check(fresh, memory, chunks));
-    VFMGR_CHECK(expect(
-        stale.chunks_wrong == chunks.count &&
-            stale.detail == "chunk 0 is stale: of epoch 1, expected 2",
-        fmt::format("of {} stale chunks {} were found", chunks.count, stale.chunks_wrong), blind));
+    VFMGR_CHECK(
+        expect(stale.chunks_wrong == chunks.count &&
+                   stale.detail == "chunk 0 is stale: of epoch 1, expected 2",
+               fmt::format("{1} of {0} stale chunks were found", chunks.count, stale.chunks_wrong),
+               blind));
     VFMGR_CHECK(kernels.fill(fresh, memory, chunks));
     VFMGR_TRY(auto const again, kernels.check(fresh, memory, chunks));
     return expect(again.chunks_wrong == 0, wrong_text(again), broken_memory);
@@ -87,10 +89,11 @@ Result<void> flip_one(GpuPayload const& kernels, Payload const& payload, GpuMemo
     bool const exact =
         found.chunks_wrong == 1 && found.bytes_wrong == 1 && found.wrong == std::vector{chunk} &&
         found.detail.starts_with(fmt::format("chunk {} differs from byte {} on", chunk, at));
-    VFMGR_CHECK(expect(exact,
-                       fmt::format("a flipped bit of byte {} was not found there: {} chunks, '{}'",
-                                   at, found.chunks_wrong, found.detail),
-                       blind));
+    VFMGR_CHECK(
+        expect(exact,
+               fmt::format("a flipped bit of byte {} was not found at its place: {} chunks, '{}'",
+                           at, found.chunks_wrong, found.detail),
+               blind));
     byte.front() ^= bit;
     return memory.write(at, byte);
 }
@@ -117,7 +120,7 @@ Result<void> misplace(GpuPayload const& kernels, Payload const& payload, GpuMemo
         landed.detail == fmt::format("chunk {} landed at chunk {}", from, from + 1) &&
         swapped.detail == fmt::format("chunk {} landed at chunk {}", from + 1, from);
     return expect(exact,
-                  fmt::format("chunks {} and {} were exchanged, and that was not found: '{}', '{}'",
+                  fmt::format("chunks {} and {} were exchanged, but that was not found: '{}', '{}'",
                               from, from + 1, landed.detail, swapped.detail),
                   blind);
 }
@@ -184,7 +187,8 @@ Result<Rates> measure_all(GpuBench const& bench, GpuPayload const& kernels) {
               measure(bench, [&] { return kernels.start_check(payload, target, chunks); }));
     // Verifies that the measured work was a check of the copy.
     VFMGR_TRY(auto const found, kernels.check(payload, target, chunks));
-    VFMGR_CHECK(expect(found.chunks_wrong == 0, "of a copy, " + wrong_text(found), broken_memory));
+    VFMGR_CHECK(
+        expect(found.chunks_wrong == 0, "after a copy, " + wrong_text(found), broken_memory));
     return rates;
 }
 
@@ -199,8 +203,8 @@ TestResult test_payload(GpuBench const& bench, GpuPayload const& kernels, Alloca
     auto const proved = prove_payload(bench, kernels, *memory);
     if (!proved) return not_passed(Verdict::fail, proved.error());
     auto result =
-        passed(fmt::format("{}: what is never written, stale and intact is told apart, on the GPU "
-                           "and, at both ends, by the host",
+        passed(fmt::format("{}: chunks never written, stale and intact are distinguished on the "
+                           "GPU and, at both ends, by the host",
                            bytes_text(bench.bytes)));
     result.bytes_checked = bench.bytes;
     return result;
@@ -215,17 +219,15 @@ TestResult test_damage(GpuBench const& bench, GpuPayload const& kernels) {
     if (auto const filled = fill_well(kernels, payload, *memory, chunks); !filled)
         return not_passed(Verdict::fail, filled.error());
     std::vector<std::uint64_t> places{0, bench.bytes - 1};
-    for (int i = 0; i < anywhere; ++i) places.push_back(verify::random_number() % bench.bytes);
+    for (int i = 0; i < anywhere; ++i) places.push_back(random_number() % bench.bytes);
     for (auto const at : places)
         if (auto const found = flip_one(kernels, payload, *memory, at, chunks); !found)
             return not_passed(Verdict::fail, found.error());
     auto const from = std::min<std::uint64_t>(17, chunks.count - 2);
     if (auto const found = misplace(kernels, payload, *memory, from, chunks); !found)
         return not_passed(Verdict::fail, found.error());
-    auto result =
-        passed(fmt::format("{} flipped bits and two exchanged chunks were found, each "
-                           "where it was",
-                           places.size()));
+    auto result = passed(fmt::format(
+        "{} flipped bits and two exchanged chunks were found, each at its place", places.size()));
     result.bytes_checked = bench.bytes * (places.size() + 2);
     result.figures = {{"flipped_bits", static_cast<double>(places.size())}};
     return result;
@@ -248,8 +250,8 @@ TestResult test_rate(GpuBench const& bench, GpuPayload const& kernels) {
                       {"bytes", static_cast<double>(bench.bytes)}};
     if (of_read < percent_required)
         result.detail = fmt::format(
-            "the check runs at {:.0f} % of a plain read, which of 1 GiB on hardware should be "
-            "{:.0f}; what is found is the same",
+            "the check runs at {:.0f} % of a plain read; with 1 GiB on hardware it should be "
+            "{:.0f} %; what is found is the same",
             of_read, percent_required);
     result.bytes_checked = bench.bytes;
     return result;

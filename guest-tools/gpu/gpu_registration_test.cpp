@@ -36,31 +36,31 @@ struct Asked {
     std::optional<Error> refusal;    // of the first way that has one
 };
 
-Result<void> take(GpuBench const& bench, ibv_pd* domain, Way const& way, std::uint64_t bytes) {
+Result<void> take(GpuBench const& bench, ibv_pd* pd, Way const& way, std::uint64_t bytes) {
     VFMGR_TRY(auto const memory, GpuMemory::allocate(bench.context, way.how, bytes));
     GpuRange const range{memory.range().address, bytes};
-    VFMGR_CHECK(way.dma_buf ? register_dma_buf(domain, bench.context, range, nic_access)
-                            : register_peermem(domain, range, nic_access));
+    VFMGR_CHECK(way.dma_buf ? register_dma_buf(pd, bench.context, range, nic_access)
+                            : register_peermem(pd, range, nic_access));
     return {};
 }
 
-Result<void> take_all(GpuBench const& bench, ibv_pd* domain, Way const& way) {
-    for (auto const bytes : registered_sizes) VFMGR_CHECK(take(bench, domain, way, bytes));
+Result<void> take_all(GpuBench const& bench, ibv_pd* pd, Way const& way) {
+    for (auto const bytes : registered_sizes) VFMGR_CHECK(take(bench, pd, way, bytes));
     return {};
 }
 
-TestResult take_in_rounds(GpuBench const& bench, ibv_pd* domain, Way const& way) {
-    return in_rounds(bench, "allocating, registering and giving back",
-                     [&] { return take(bench, domain, way, round_bytes); });
+TestResult take_in_rounds(GpuBench const& bench, ibv_pd* pd, Way const& way) {
+    return in_rounds(bench, "allocating, registering and freeing",
+                     [&] { return take(bench, pd, way, round_bytes); });
 }
 
-void ask(GpuBench const& bench, ibv_pd* domain, Asked& asked) {
+void ask(GpuBench const& bench, ibv_pd* pd, Asked& asked) {
     std::string taken, refused;
     for (auto const& way : ways) {
         // Skips a way that would be refused for the same reason.
         if (way.how == Allocation::vmm && (bench.gpu.vmm.value_or(0) == 0 || taken.empty()))
             continue;
-        auto const done = take_all(bench, domain, way);
+        auto const done = take_all(bench, pd, way);
         if (!done) {
             refused += fmt::format(", not by {}: {}", way.text, detail_with_causes(done.error()));
             if (!asked.refusal) asked.refusal = done.error();
@@ -68,7 +68,7 @@ void ask(GpuBench const& bench, ibv_pd* domain, Asked& asked) {
         }
         asked.registers = true;
         taken += fmt::format("{}by {}", taken.empty() ? "" : ", ", way.text);
-        auto const rounds = take_in_rounds(bench, domain, way);
+        auto const rounds = take_in_rounds(bench, pd, way);
         if (rounds.verdict != Verdict::pass && !asked.leak) asked.leak = rounds;
     }
     asked.text += taken + (taken.empty() ? refused.substr(2) : refused);
@@ -78,17 +78,17 @@ Asked ask(GpuBench const& bench, ibv_device* device) {
     Asked asked;
     asked.text = fmt::format("{}: ", device->name);
     verify::VerbsContext const context(ibv_open_device(device));
-    verify::VerbsDomain const domain(context ? ibv_alloc_pd(context.get()) : nullptr);
+    verify::VerbsPd const pd(context ? ibv_alloc_pd(context.get()) : nullptr);
     ibv_device_attr limits{};
-    if (!domain || ibv_query_device(context.get(), &limits) != 0) {
-        asked.refusal = Error{Problem::kernel_refused,
-                              fmt::format("it does not open: {}", std::strerror(errno)),
-                              "run it as root, or let the memory limit be unlimited: ulimit -l"};
+    if (!pd || ibv_query_device(context.get(), &limits) != 0) {
+        asked.refusal = Error{
+            Problem::kernel_refused, fmt::format("it can't be opened: {}", std::strerror(errno)),
+            "run it as root, or lift the limit of locked memory: ulimit -l unlimited"};
         asked.text += asked.refusal->detail;
         return asked;
     }
     asked.software = verify::is_software(limits);
-    ask(bench, domain.get(), asked);
+    ask(bench, pd.get(), asked);
     return asked;
 }
 
@@ -114,8 +114,8 @@ TestResult conclude(GpuBench const& bench, std::vector<Asked> const& all) {
     }
     if (!hardware)
         return not_passed(Verdict::skip,
-                          {Problem::unsupported, "software RDMA devices reach no GPU; " + text,
-                           "run it where the NIC or its VF is"});
+                          {Problem::unsupported, "software RDMA devices can't reach a GPU; " + text,
+                           "run it on a machine with the NIC or its VF"});
     return failed(text, all.front().refusal ? all.front().refusal->remedy : "");
 }
 
@@ -126,8 +126,8 @@ TestResult test_registration(GpuBench const& bench) {
     verify::VerbsDevices const devices(ibv_get_device_list(&count));
     if (!devices || count == 0)
         return not_passed(Verdict::skip,
-                          {Problem::not_found, "no NIC was asked: this machine has no RDMA device",
-                           "run it where the NIC or its VF is, with its driver loaded"});
+                          {Problem::not_found, "no NIC was tested: this machine has no RDMA device",
+                           "run it on a machine with the NIC or its VF, with its driver loaded"});
     std::vector<Asked> all;
     for (int n = 0; n < count; ++n) all.push_back(ask(bench, devices.get()[n]));
     return conclude(bench, all);

@@ -120,7 +120,7 @@ class DirectRing final : public RingOnGpu {
     }
 
   protected:
-    // Flushes between the completion and the kernel (verification.md, 4.4). Where a flush is needed
+    // Flushes between the completion and the kernel (GPUDIRECT.md#flush). Where a flush is needed
     // and not offered, a packet that is not visible yet to the GPU counts as foreign, and as lost.
     Result<void> arrive(std::span<Arrival const>) override {
         return flushes_ ? flush_writes(gpu_.context.cuda()) : Result<void>{};
@@ -166,11 +166,12 @@ class StagedRing final : public RingOnGpu {
 Error no_room(RingGpu const& gpu, std::size_t bytes, Error error) {
     if (error.problem != Problem::limit_exceeded) return error;
     auto const free = gpu.context.free_bytes();
-    error.detail = fmt::format("the receiver's ring would be of {} bytes, its GPU {} has {} free",
-                               bytes, to_string(gpu.gpu.pci), free.value_or(0));
+    error.detail =
+        fmt::format("the receiver's ring would have {} bytes, but its GPU {} has {} free", bytes,
+                    to_string(gpu.gpu.pci), free.value_or(0));
     error.remedy =
-        "give the receiver fewer --chunks or --ring-bytes, end what uses the GPU's memory "
-        "(nvidia-smi lists it)";
+        "give the receiver fewer --chunks or --ring-bytes, stop the programs that use the GPU's "
+        "memory (nvidia-smi lists them)";
     error.remedy += or_host;
     return error;
 }
@@ -178,7 +179,7 @@ Error no_room(RingGpu const& gpu, std::size_t bytes, Error error) {
 Error not_offered(CudaGpu const& gpu) {
     Error error{Problem::unsupported,
                 fmt::format("{} at {} offers no GPUDirect RDMA, so no NIC can write to it: a limit "
-                            "of the product, as of every GeForce, and no fault of the set-up",
+                            "of the product, as of every GeForce, not a fault of the set-up",
                             gpu.name, to_string(gpu.pci)),
                 "stream over udp, whose packets are copied to the GPU"};
     error.remedy += or_host;
@@ -191,20 +192,21 @@ struct Registered {
 };
 
 // Never uses main memory: a user who requests GPU memory needs to know whether the NIC reaches it.
-Result<Registered> register_ring(RingGpu const& gpu, GpuRange range, stream::RingNic const& nic) {
+Result<Registered> register_ring(RingGpu const& gpu, GpuRange range,
+                                 verify::Endpoint const& endpoint) {
     constexpr int access = IBV_ACCESS_LOCAL_WRITE;
-    auto dma_buf = register_dma_buf(nic.domain, gpu.context, range, access);
+    auto dma_buf = register_dma_buf(endpoint.pd.get(), gpu.context, range, access);
     if (dma_buf) return Registered{Route::dma_buf, std::move(*dma_buf)};
-    auto peermem = register_peermem(nic.domain, range, access);
+    auto peermem = register_peermem(endpoint.pd.get(), range, access);
     if (peermem) return Registered{Route::peermem, std::move(*peermem)};
     Error error{
         Problem::unsupported,
         fmt::format("{} can't write to the memory of GPU {}: by DMA-BUF: {}; by "
                     "nvidia-peermem: {}",
-                    nic.port.device, to_string(gpu.gpu.pci), detail_with_causes(dma_buf.error()),
+                    endpoint.device, to_string(gpu.gpu.pci), detail_with_causes(dma_buf.error()),
                     detail_with_causes(peermem.error())),
-        nic.port.software ? "a software RDMA device reaches no GPU: attach a VF whose driver "
-                            "does RDMA itself, stream over udp"
+        endpoint.software ? "attach a VF whose driver does RDMA itself, since a software RDMA "
+                            "device can't reach a GPU; stream over udp"
                           : dma_buf.error().remedy};
     error.remedy += or_host;
     return fail(std::move(error));
@@ -223,18 +225,18 @@ Result<std::unique_ptr<GpuRings>> GpuRings::open(FoundGpus found, std::size_t at
 }
 
 Result<std::unique_ptr<stream::RingMemory>> GpuRings::make(stream::RingShape const& shape,
-                                                           stream::RingNic const* nic) const {
+                                                           verify::Endpoint const* endpoint) const {
     RingGpu const gpu{gpu_, context_, packets_};
-    if (nic != nullptr && !offers_gpudirect(gpu_)) return fail(not_offered(gpu_));
+    if (endpoint != nullptr && !offers_gpudirect(gpu_)) return fail(not_offered(gpu_));
     auto const bytes = Ring::stride(shape.packet_bytes) * shape.packets;
     auto memory = GpuMemory::allocate(context_, Allocation::plain, bytes);
     if (!memory) return fail(no_room(gpu, bytes, std::move(memory.error())));
     VFMGR_TRY(auto batch, GpuMemory::allocate(context_, Allocation::plain, batch_bytes));
     std::unique_ptr<RingOnGpu> ring;
-    if (nic == nullptr) {
+    if (endpoint == nullptr) {
         ring = std::make_unique<StagedRing>(gpu, shape, std::move(*memory), std::move(batch));
     } else {
-        VFMGR_TRY(auto registered, register_ring(gpu, {memory->range().address, bytes}, *nic));
+        VFMGR_TRY(auto registered, register_ring(gpu, {memory->range().address, bytes}, *endpoint));
         ring = std::make_unique<DirectRing>(gpu, shape, std::move(*memory), std::move(batch),
                                             registered.route, std::move(registered.mr));
     }

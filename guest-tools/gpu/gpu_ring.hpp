@@ -17,7 +17,7 @@ class GpuRings final : public stream::RingMaker {
     [[nodiscard]] CudaGpu const& gpu() const { return gpu_; }
     // With a NIC, registers by DMA-BUF, else by nvidia-peermem; the Error covers both.
     [[nodiscard]] Result<std::unique_ptr<stream::RingMemory>> make(
-        stream::RingShape const& shape, stream::RingNic const* nic) const override;
+        stream::RingShape const& shape, verify::Endpoint const* endpoint) const override;
 
   private:
     GpuRings(FoundGpus found, CudaGpu gpu, GpuContext context, GpuModule module,

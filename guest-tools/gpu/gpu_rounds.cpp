@@ -7,7 +7,7 @@
 namespace vfmgr::guest::gpu {
 namespace {
 
-constexpr char const* report_it = "report it, with NVIDIA's driver's version";
+constexpr char const* report_it = "report it, with the version of NVIDIA's driver";
 
 struct Holdings {
     std::size_t descriptors = 0;
@@ -32,14 +32,14 @@ TestResult compare(GpuBench const& bench, char const* what, Holdings const& befo
     if (after.descriptors != before.descriptors)
         result = descriptors_left(before.descriptors, after.descriptors);
     else if (after.pinned_bytes != before.pinned_bytes)
-        result = failed(fmt::format("{} bytes of memory were pinned before, {} are after",
+        result = failed(fmt::format("{} bytes of memory were pinned before, {} afterwards",
                                     before.pinned_bytes, after.pinned_bytes),
                         "report it, with the version of the NIC's driver");
     // Other programs may use the GPU, too: only a loss that grows with the rounds is a leak here.
     else if (lost >= bench.rounds * round_bytes && lost >= noticed)
-        result = failed(fmt::format("{} of the GPU's memory are gone", bytes_text(lost)),
-                        "see with nvidia-smi whether another process took them; if none did, "
-                        "report it");
+        result = failed(
+            fmt::format("{} of the GPU's memory are gone", bytes_text(lost)),
+            "check with nvidia-smi whether another process took them; if none did, report it");
     result.figures = {{"rounds", static_cast<double>(bench.rounds)},
                       {"memory_lost_bytes", static_cast<double>(lost)}};
     return result;
@@ -48,7 +48,7 @@ TestResult compare(GpuBench const& bench, char const* what, Holdings const& befo
 }  // namespace
 
 TestResult descriptors_left(std::size_t before, std::size_t after) {
-    return failed(fmt::format("{} descriptors were open before, {} are after", before, after),
+    return failed(fmt::format("{} descriptors were open before, {} afterwards", before, after),
                   report_it);
 }
 

@@ -77,7 +77,7 @@ class Staged final : public OnGpu {
 
 }  // namespace
 
-Result<std::unique_ptr<verify::TransferTarget>> gpu_target(Route route, ibv_pd* domain,
+Result<std::unique_ptr<verify::TransferTarget>> gpu_target(Route route, ibv_pd* pd,
                                                            OpenGpu const& gpu,
                                                            std::uint64_t bytes) {
     auto const how = route == Route::dma_buf_vmm ? Allocation::vmm : Allocation::plain;
@@ -85,12 +85,12 @@ Result<std::unique_ptr<verify::TransferTarget>> gpu_target(Route route, ibv_pd* 
     GpuRange const range{memory.range().address, bytes};
     if (route == Route::staged) {
         VFMGR_TRY(auto stage,
-                  verify::RegisteredMemory::make(domain, bytes, transfer_access, "the stage"));
+                  verify::RegisteredMemory::make(pd, bytes, transfer_access, "staging buffer"));
         return std::make_unique<Staged>(gpu, std::move(memory), std::move(stage));
     }
     VFMGR_TRY(auto mr, route == Route::peermem
-                           ? register_peermem(domain, range, transfer_access)
-                           : register_dma_buf(domain, gpu.context, range, transfer_access));
+                           ? register_peermem(pd, range, transfer_access)
+                           : register_dma_buf(pd, gpu.context, range, transfer_access));
     return std::make_unique<Direct>(gpu, std::move(memory), std::move(mr));
 }
 

@@ -20,8 +20,9 @@ TestResult test_sync_memops(GpuBench const& bench) {
     auto const memory = GpuMemory::allocate(bench.context, Allocation::plain, 1);
     if (!memory) return not_passed(Verdict::fail, memory.error());
     if (bench.context.syncs_all())
-        return passed("set of plain memory, and of the context for virtual memory");
-    auto result = passed("set of plain memory only: this driver has no cuCtxSetFlags for others");
+        return passed("set on plain memory, and on the context for virtual memory");
+    auto result =
+        passed("set on plain memory only: this driver has no cuCtxSetFlags for other memory");
     result.remedy = "for virtual memory (cuMemCreate), install a driver of CUDA 12.1 or newer";
     return result;
 }
@@ -32,17 +33,17 @@ TestResult test_flush(GpuBench const& bench) {
     bool const needed = ordering < writes_ordering_owner;
     bool const offered = offers_flush(cuda, bench.gpu);
     if (!offered && needed)
-        return not_passed(
-            Verdict::skip,
-            {Problem::unsupported,
-             "the driver tells no order of what a NIC writes, and offers no flush",
-             "install a newer driver of NVIDIA's; until then read what was written back over the "
-             "NIC before the GPU uses it"});
+        return not_passed(Verdict::skip,
+                          {Problem::unsupported,
+                           "the driver reports no order of a NIC's writes and offers no flush",
+                           "install a newer NVIDIA driver; until then read back over the NIC what "
+                           "it wrote, before the GPU uses it"});
     if (!offered) return passed("no flush is offered, and none is needed");
     auto const flushed = flush_writes(cuda);
     if (!flushed) return not_passed(Verdict::fail, flushed.error());
-    return passed(needed ? "needed after each completion, and it works"
-                         : "not needed: what a NIC writes is in order for the GPU; it works");
+    return passed(needed
+                      ? "a flush is needed after each completion, and it works"
+                      : "a flush works but is not needed: a NIC's writes are in order for the GPU");
 }
 
 std::uint64_t bytes_of(GpuTestOptions const& options, std::uint64_t free) {

@@ -12,7 +12,7 @@ std::string gibibytes(std::uint64_t bytes) {
 }
 
 std::string writes_text(GpuInfo const& gpu) {
-    if (!gpu.writes_ordering) return "this driver does not tell their order";
+    if (!gpu.writes_ordering) return "this driver does not report their order";
     auto const* const flush = gpu.flush_writes.value_or(false) ? ", a flush is offered" : "";
     switch (*gpu.writes_ordering) {
         case WritesOrdering::none:
@@ -30,7 +30,7 @@ std::string writes_text(GpuInfo const& gpu) {
 char const* distance_text(PciDistance distance) {
     switch (distance) {
         case PciDistance::pix:
-            return "one PCI switch at most is between them";
+            return "at most one PCI switch is between them";
         case PciDistance::pxb:
             return "several PCI switches are between them";
         case PciDistance::phb:
@@ -42,7 +42,7 @@ char const* distance_text(PciDistance distance) {
         case PciDistance::unknown:
             break;
     }
-    return "nothing here tells how near";
+    return "their distance is unknown here";
 }
 
 std::string nic_text(GpuInfo const& gpu) {
@@ -69,9 +69,9 @@ std::string describe_one(GpuInfo const& gpu) {
     if (gpu.bar1_bytes)
         text += fmt::format("  BAR1            {}: {}\n", gibibytes(*gpu.bar1_bytes),
                             *gpu.bar1_bytes >= gpu.memory_bytes
-                                ? "all of its memory can be registered at a time"
-                                : "no more of its memory can be registered at a time");
-    text += fmt::format("  writes of NICs  {}\n", writes_text(gpu));
+                                ? "all of its memory can be registered at once"
+                                : "no more of its memory can be registered at once");
+    text += fmt::format("  NIC writes      {}\n", writes_text(gpu));
     text += fmt::format("  nvidia-peermem  {}\n", gpu.peermem);
     return text + fmt::format("  nearest NIC     {}\n", nic_text(gpu));
 }
@@ -82,8 +82,8 @@ std::string rates(TestResult const& test) {
         return found == test.figures.end() ? 0.0 : found->second;
     };
     return fmt::format(
-        "check {:.4g} GB/s ({:.0f} % of a read's), read {:.4g}, fill {:.4g} ({:.0f} % of a "
-        "copy's), copy {:.4g}",
+        "check {:.4g} GB/s ({:.0f} % of a read), read {:.4g}, fill {:.4g} ({:.0f} % of a copy), "
+        "copy {:.4g}",
         figure("check_gb_per_s"), figure("check_percent_of_read"), figure("read_gb_per_s"),
         figure("fill_gb_per_s"), figure("fill_percent_of_copy"), figure("copy_gb_per_s"));
 }
@@ -113,7 +113,7 @@ std::string describe(GpuTestReport const& report) {
     for (auto const& test : report.tests)
         if (offered || test.verdict != Verdict::not_applicable) text += describe(test);
     if (!offered) return text;
-    return text + "  Still to be proved, with the host: a transfer (vf-guest verify gpudirect).\n";
+    return text + "  Not proved yet: a transfer with the host (vf-guest verify gpudirect)\n";
 }
 
 }  // namespace vfmgr::guest::gpu

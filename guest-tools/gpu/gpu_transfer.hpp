@@ -19,8 +19,7 @@ struct OpenGpu {
 };
 // What `gpu` refers to outlives the target; `bytes` are whole chunks. Fails with kernel_refused or
 // unsupported where that route is not available.
-[[nodiscard]] Result<std::unique_ptr<verify::TransferTarget>> gpu_target(Route route,
-                                                                         ibv_pd* domain,
+[[nodiscard]] Result<std::unique_ptr<verify::TransferTarget>> gpu_target(Route route, ibv_pd* pd,
                                                                          OpenGpu const& gpu,
                                                                          std::uint64_t bytes);
 
@@ -28,7 +27,7 @@ struct OpenGpu {
 // route is recommended, and why others are not available. not_applicable without a GPU, or if its
 // driver offers no GPUDirect; in the latter case the staged rate is still measured.
 [[nodiscard]] verify::Measured gpudirect(verify::StreamHost const& host,
-                                         verify::VerbsPort const& port,
+                                         verify::Endpoint const& endpoint,
                                          std::chrono::milliseconds window, Deadline deadline);
 
 }  // namespace vfmgr::guest::gpu

@@ -32,7 +32,7 @@ struct Tried {
 
 struct Bench {
     verify::StreamHost const& host;
-    verify::VerbsPort const& port;
+    verify::Endpoint const& endpoint;
     OpenGpu gpu;
     std::chrono::milliseconds window;
     Deadline deadline;
@@ -41,13 +41,12 @@ struct Bench {
 Result<Tried> attempt(Bench const& bench, Route route) {
     Tried tried;
     tried.route = route;
-    VFMGR_TRY(auto const domain, verify::make_domain(bench.port));
-    auto const target = gpu_target(route, domain.get(), bench.gpu, memory_bytes);
+    auto const target = gpu_target(route, bench.endpoint.pd.get(), bench.gpu, memory_bytes);
     if (!target) {
         tried.refused = target.error();
         return tried;
     }
-    VFMGR_TRY(auto stream, verify::TransferStream::open(bench.host, bench.port, domain.get(),
+    VFMGR_TRY(auto stream, verify::TransferStream::open(bench.host, bench.endpoint,
                                                         StreamKind::gpu_transfer, (*target)->mr()));
     tried.over = stream.over();
     tried.made = verify::run_transfers(stream, **target, bench.window, bench.deadline);
@@ -57,7 +56,7 @@ Result<Tried> attempt(Bench const& bench, Route route) {
 // "DMA-BUF: 120 MiB/s written, 130 read, nothing stale".
 std::string summary(Tried const& tried) {
     if (tried.refused)
-        return fmt::format("{}: not there: {}: {}", route_text(tried.route),
+        return fmt::format("{}: not available: {}: {}", route_text(tried.route),
                            detail_with_causes(*tried.refused), tried.refused->remedy);
     if (!tried.passed())
         return fmt::format("{}: {}", route_text(tried.route), tried.made.result.detail);
@@ -65,7 +64,7 @@ std::string summary(Tried const& tried) {
     return fmt::format("{}: {:.0f} MiB/s written, {:.0f} read, {}", route_text(tried.route),
                        tried.figure("write_mib_per_s"), tried.figure("read_mib_per_s"),
                        stale == 0 ? std::string("nothing stale")
-                                  : fmt::format("{:.1f} of a million chunks stale", stale));
+                                  : fmt::format("{:.1f} chunks of a million stale", stale));
 }
 
 // Lists each transport where they differ: DC may carry one kind of memory and not another.
@@ -115,12 +114,12 @@ void conclude(Bench const& bench, std::vector<Tried> const& all, bool offers, Te
     if (!offers) {
         result.verdict = Verdict::not_applicable;
         result.detail =
-            "this GPU's driver offers no GPUDirect RDMA, which is a limit of the "
-            "product and no error of the set-up; " +
+            "this GPU's driver offers no GPUDirect RDMA, which is a limit of the product, not a "
+            "fault of the set-up; " +
             text;
-    } else if (bench.port.software) {
+    } else if (bench.endpoint.software) {
         result.verdict = Verdict::skip;
-        result.detail = "a software RDMA device reaches no GPU; " + text;
+        result.detail = "a software RDMA device can't reach a GPU; " + text;
         result.remedy = "attach a VF whose driver does RDMA itself";
     } else {
         result.verdict = Verdict::fail;
@@ -130,13 +129,13 @@ void conclude(Bench const& bench, std::vector<Tried> const& all, bool offers, Te
 }
 
 Result<Measured> test(FoundGpus const& found, verify::StreamHost const& host,
-                      verify::VerbsPort const& port, std::chrono::milliseconds window,
+                      verify::Endpoint const& endpoint, std::chrono::milliseconds window,
                       Deadline deadline) {
     VFMGR_TRY(auto const at, choose_gpu(found.infos, std::nullopt));
     VFMGR_TRY(auto const context, GpuContext::open(*found.cuda, found.gpus[at].device));
     VFMGR_TRY(auto const kernels, GpuPayload::load(context));
     auto const& gpu = found.gpus[at];
-    Bench const bench{host, port, {gpu, context, kernels}, window / routes.size(), deadline};
+    Bench const bench{host, endpoint, {gpu, context, kernels}, window / routes.size(), deadline};
     bool const offers = offers_gpudirect(gpu);
     std::vector<Tried> all;
     for (auto const route : routes) {
@@ -160,7 +159,7 @@ Measured not_tested(Verdict verdict, Error const& error) {
 
 }  // namespace
 
-Measured gpudirect(verify::StreamHost const& host, verify::VerbsPort const& port,
+Measured gpudirect(verify::StreamHost const& host, verify::Endpoint const& endpoint,
                    std::chrono::milliseconds window, Deadline deadline) {
     auto const facts = collect_facts({});
     auto const found = find_gpus(checks::read_machine(facts));
@@ -168,7 +167,7 @@ Measured gpudirect(verify::StreamHost const& host, verify::VerbsPort const& port
         return not_tested(
             found.error().problem == Problem::not_found ? Verdict::not_applicable : Verdict::skip,
             found.error());
-    auto made = test(*found, host, port, window, deadline);
+    auto made = test(*found, host, endpoint, window, deadline);
     if (made) return std::move(*made);
     return not_tested(made.error().problem == Problem::unavailable ? Verdict::skip : Verdict::fail,
                       made.error());

@@ -42,7 +42,7 @@ Result<PeermemPlan> await_plan(Places const& places, PeermemOptions options,
         auto const left =
             std::chrono::ceil<std::chrono::seconds>(*wait_until - steady_clock::now());
         if (plan.awaited != reported)
-            report(fmt::format("waits for {} (not longer than {} s)", text_of(plan.awaited),
+            report(fmt::format("waiting for {} (at most {} s)", text_of(plan.awaited),
                                std::max<long>(0, left.count())));
         reported = plan.awaited;
         VFMGR_TRY(auto const ready, watch.wait(*wait_until));
@@ -81,11 +81,11 @@ std::optional<Finding> load(Places const& places, std::string const& module) {
     if (ended.error == 0 && ended.exit_status == 0 && is_there) return std::nullopt;
     auto words = ended.err + ended.out;
     if (ended.error == ETIMEDOUT)
-        words = fmt::format("did not end in {} s, and was killed", modprobe_time_max.count());
+        words = fmt::format("did not end within {} s and was killed", modprobe_time_max.count());
     else if (ended.error != 0)
         words = fmt::format("{} can't be run: {}", places.modprobe, errno_name(ended.error));
     else if (ended.exit_status == 0)
-        words += "it ended with 0, and the module is not loaded";
+        words += "it ended with status 0, but the module is not loaded";
     return explain_refusal(kernel_name(module), words, logged_since(since, machine));
 }
 

@@ -56,7 +56,7 @@ void check_rules(checks::Machine const& machine, std::string const& module,
             hindrances.push_back(
                 named("gpu.peermem",
                       checks::failed("",
-                                     fmt::format("{} has modprobe run {} in place of loading {}",
+                                     fmt::format("{} makes modprobe run {} instead of loading {}",
                                                  path, words[2], module),
                                      checks::by_command(fmt::format(
                                          "sed -i '/^[[:space:]]*install[[:space:]]*{}/d' {}",
@@ -74,15 +74,16 @@ void check_parameters(checks::Machine const& machine, std::string const& module,
     for (std::string_view rest = list->value; !rest.empty();) {
         auto const end = std::min(rest.find(','), rest.size());
         if (same_module(rest.substr(0, end), module))
-            hindrances.push_back(named(
-                "gpu.peermem",
-                checks::failed("",
-                               fmt::format("the kernel's command line forbids {}: "
-                                           "module_blacklist={}",
-                                           module, list->value),
-                               checks::by_hand("take it from the kernel's command line, and reboot",
-                                               BlastRadius::reboot),
-                               {checks::evidence_of(machine, "/proc/cmdline")})));
+            hindrances.push_back(
+                named("gpu.peermem",
+                      checks::failed(
+                          "",
+                          fmt::format("the kernel's command line forbids {}: "
+                                      "module_blacklist={}",
+                                      module, list->value),
+                          checks::by_hand("remove it from the kernel's command line and reboot",
+                                          BlastRadius::reboot),
+                          {checks::evidence_of(machine, "/proc/cmdline")})));
         rest.remove_prefix(std::min(end + 1, rest.size()));
     }
 }
@@ -99,48 +100,48 @@ struct KnownRefusal {
 };
 
 constexpr auto build_again =
-    "build NVIDIA's modules again against the RDMA stack that is loaded: gpu.install_order of "
-    "vf-guest doctor has the command";
+    "rebuild NVIDIA's modules against the loaded RDMA stack: gpu.install_order of vf-guest doctor "
+    "has the command";
 constexpr auto sign_it =
     "enrol the key that it is signed with: stack.secure_boot of vf-guest doctor has the commands";
 
 constexpr auto known = std::to_array<KnownRefusal>({
     {"disagrees about version of symbol", "gpu.install_order",
-     "it was built against another RDMA stack than the one that is loaded", build_again},
+     "it was built against another RDMA stack than the loaded one", build_again},
     {"Unknown symbol ib_register_peer_memory_client", "gpu.install_order",
-     "the RDMA stack that is loaded has no peer memory",
+     "the loaded RDMA stack has no peer memory",
      "load DOCA-OFED's stack (/etc/init.d/openibd restart, while no VM has a VF), or use DMA-BUF"},
     {"Unknown symbol nvidia_p2p_", "gpu.driver",
-     "it is of another version of NVIDIA's driver than the nvidia that is loaded",
-     "load NVIDIA's driver anew, or reboot", BlastRadius::reboot},
-    {"Unknown symbol", "stack.symbols", "nothing that is loaded has a symbol that it needs",
-     "depmod -a, and again"},
+     "it belongs to another version of NVIDIA's driver than the loaded nvidia",
+     "reload NVIDIA's driver, or reboot", BlastRadius::reboot},
+    {"Unknown symbol", "stack.symbols", "nothing loaded has a symbol that it needs",
+     "run depmod -a and load it again"},
     {"version magic", "stack.dkms", "it was built for another kernel", build_again},
     {"unsigned module loading is restricted", "stack.secure_boot",
-     "the kernel is locked down and takes signed modules only", sign_it, BlastRadius::reboot},
+     "the kernel is locked down and accepts only signed modules", sign_it, BlastRadius::reboot},
     {"oading of unsigned module", "stack.secure_boot",
-     "the kernel takes signed modules only, and it is not signed", sign_it, BlastRadius::reboot},
+     "the kernel accepts only signed modules, and it is not signed", sign_it, BlastRadius::reboot},
     {"oading of module with unavailable key", "stack.secure_boot",
      "it is signed with a key that this machine does not know", sign_it, BlastRadius::reboot},
-    {"is blacklisted", "gpu.peermem", "module_blacklist= of the kernel's command line forbids it",
-     "take it from the kernel's command line, and reboot", BlastRadius::reboot},
+    {"is blacklisted", "gpu.peermem", "module_blacklist= on the kernel's command line forbids it",
+     "remove it from the kernel's command line and reboot", BlastRadius::reboot},
     {"not found in directory", "gpu.peermem", "there is no such module for this kernel",
      build_again},
-    {"Key was rejected by service", "stack.secure_boot", "its signature is not taken", sign_it,
+    {"Key was rejected by service", "stack.secure_boot", "its signature is not accepted", sign_it,
      BlastRadius::reboot},
     {"Required key not available", "stack.secure_boot",
      "it is signed with a key that this machine does not know", sign_it, BlastRadius::reboot},
     {"Exec format error", "stack.dkms", "it was built for another kernel", build_again},
     {"Operation not permitted", "gpu.peermem",
-     "this process may load no modules: it has no CAP_SYS_MODULE (a container, a unit with "
+     "this process may not load modules: it has no CAP_SYS_MODULE (a container, a unit with "
      "ProtectKernelModules=), or kernel.modules_disabled is 1",
      "load it as root outside of containers"},
     {"Invalid argument", "gpu.install_order",
      "it was built where no RDMA stack had peer memory, or another client of that name "
-     "(nv_peer_mem) is registered: it returns EINVAL without a word in the kernel's log",
+     "(nv_peer_mem) is registered: it returns EINVAL without a message in the kernel log",
      build_again},
     {"No such device", "gpu.driver", "it finds no GPU with NVIDIA's driver",
-     "the kernel's log says why: dmesg | grep NVRM"},
+     "read the reason in the kernel log: dmesg | grep NVRM"},
 });
 
 // Whether a line names the module, or no module at all, as lines about signatures long did.
@@ -159,13 +160,13 @@ void check_kernel(checks::Machine const& machine, std::string const& module,
                   std::vector<Finding>& hindrances) {
     constexpr auto disabled = "/proc/sys/kernel/modules_disabled";
     if (machine.facts.text(disabled).value_or("") == "1")
-        hindrances.push_back(named(
-            "gpu.peermem",
-            checks::failed("", "the kernel takes no modules any more until a reboot",
-                           checks::by_hand("take kernel.modules_disabled=1 from sysctl.d, or load "
-                                           "the module before it is set, and reboot",
-                                           BlastRadius::reboot),
-                           {{disabled, "1"}})));
+        hindrances.push_back(
+            named("gpu.peermem",
+                  checks::failed("", "the kernel accepts no more modules until a reboot",
+                                 checks::by_hand("remove kernel.modules_disabled=1 from sysctl.d, "
+                                                 "or load the module before it is set, and reboot",
+                                                 BlastRadius::reboot),
+                                 {{disabled, "1"}})));
     check_parameters(machine, module, hindrances);
     check_rules(machine, module, hindrances);
     for (auto& finding : checks::judge_secure_boot(machine))
@@ -192,10 +193,11 @@ Finding explain_refusal(std::string const& module, std::string_view modprobe_out
         return all.find(one.message) != all.npos && (!of_peers || module == "nvidia_peermem");
     });
     if (found == known.end())
-        return named(module == "nvidia_p2p" ? "gpu.igpu" : "gpu.peermem",
-                     checks::failed("", fmt::format("{} did not load", module),
-                                    checks::by_hand("the kernel's log may say why: dmesg | tail"),
-                                    std::move(evidence)));
+        return named(
+            module == "nvidia_p2p" ? "gpu.igpu" : "gpu.peermem",
+            checks::failed("", fmt::format("{} did not load", module),
+                           checks::by_hand("check the kernel log for the reason: dmesg | tail"),
+                           std::move(evidence)));
     return named(std::string(found->rule),
                  checks::failed("", fmt::format("{} did not load: {}", module, found->cause),
                                 checks::by_hand(std::string(found->remedy), found->blast_radius),

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "vfmgr/netlink/monitor.hpp"
 
 namespace vfmgr::guest::gpu {

@@ -144,7 +144,7 @@ Result<PciDistance> gdr_level(NcclSettings const& settings) {
     auto const known = std::ranges::find(levels, word, &Level::word);
     if (known != levels.end()) return known->distance;
     return fail(Problem::invalid_request,
-                fmt::format("NCCL knows no NCCL_NET_GDR_LEVEL '{}' and uses PXB", word),
+                fmt::format("NCCL does not know NCCL_NET_GDR_LEVEL '{}' and uses PXB", word),
                 "set LOC, PIX, PXB, PHB or SYS");
 }
 

@@ -11,11 +11,11 @@ namespace {
 Error no_nccl(std::string const& library) {
     char const* const why = ::dlerror();
     Error error{Problem::not_found,
-                fmt::format("{} can't be opened, so no all-reduce was tried", library),
-                "install NCCL: libnccl2 on Debian and Ubuntu, libnccl on RHEL, of NVIDIA's CUDA "
-                "repository; or name the folder of a Python environment's: "
+                fmt::format("{} can't be opened, so no all-reduce was run", library),
+                "install NCCL from NVIDIA's CUDA repository: libnccl2 on Debian and Ubuntu, "
+                "libnccl on RHEL; or name the folder of a Python environment's NCCL: "
                 "LD_LIBRARY_PATH=SITE-PACKAGES/nvidia/nccl/lib vf-guest gpu test"};
-    error.causes.push_back({"dlopen", "", why ? why : "not explained"});
+    error.causes.push_back({"dlopen", "", why ? why : "no reason given"});
     return error;
 }
 
@@ -55,16 +55,17 @@ Result<std::unique_ptr<Nccl const>> Nccl::open(std::string const& library) {
 
 Error Nccl::refusal(char const* call, NcclResult result) const {
     Error error{Problem::kernel_refused, fmt::format("NCCL {} refused {}", version, call),
-                "NCCL_DEBUG=INFO vf-guest gpu test shows what NCCL did before; dmesg | grep NVRM, "
-                "nvidia-smi tell of the GPUs"};
+                "run NCCL_DEBUG=INFO vf-guest gpu test to find out what NCCL did before; check the "
+                "GPUs: dmesg | grep NVRM; nvidia-smi"};
     if (result == nccl_system_error)
         error.remedy =
-            "NCCL_DEBUG=INFO vf-guest gpu test names the call that failed; in a container, give it "
-            "more shared memory (--shm-size=1g --ulimit memlock=-1)";
+            "run NCCL_DEBUG=INFO vf-guest gpu test, which names the call that failed; in a "
+            "container, give it more shared memory (--shm-size=1g --ulimit memlock=-1)";
     auto const* const text = calls.ncclGetErrorString(result);
-    error.causes.push_back({"error " + std::to_string(result), "", text ? text : "not explained"});
+    error.causes.push_back(
+        {"error " + std::to_string(result), "", text ? text : "no reason given"});
     auto const* const last = calls.ncclGetLastError ? calls.ncclGetLastError(nullptr) : nullptr;
-    if (last && *last != '\0') error.causes.push_back({"its last word", "", last});
+    if (last && *last != '\0') error.causes.push_back({"NCCL's last error", "", last});
     return error;
 }
 

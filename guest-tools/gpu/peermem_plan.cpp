@@ -47,10 +47,10 @@ PeermemPlan decided(PeermemPlan plan) {
         plan.reason = fmt::format("{} can't be loaded", plan.module);
     } else if (!plan.awaited.empty()) {
         plan.next = PeermemNext::wait;
-        plan.reason = fmt::format("{} waits for what is not there yet", plan.module);
+        plan.reason = fmt::format("{} needs something that is not ready yet", plan.module);
     } else {
         plan.next = PeermemNext::load;
-        plan.reason = fmt::format("nothing is known that keeps {} from loading", plan.module);
+        plan.reason = fmt::format("nothing known keeps {} from loading", plan.module);
     }
     return plan;
 }
@@ -72,11 +72,11 @@ void check_driver(Machine const& machine, PeermemPlan& plan) {
         // It is the same while the driver starts.
         if (!has_one)
             plan.awaited.push_back(
-                {what, "nvidia is loaded and has no GPU (dmesg | grep NVRM says why)"});
+                {what, "nvidia is loaded but has no GPU (dmesg | grep NVRM says why)"});
         return;
     }
     if (checks::module_file(machine, "nvidia")) {
-        plan.awaited.push_back({what, "nvidia is installed and not loaded (modprobe nvidia)"});
+        plan.awaited.push_back({what, "nvidia is installed but not loaded (modprobe nvidia)"});
         return;
     }
     if (checks::runs_kubelet(machine)) {
@@ -122,18 +122,18 @@ void check_rdma(Machine const& machine, checks::Peermem const& peermem, PeermemP
     }
     if (peermem.offered.value_or(true)) return;
     if (peers_are_installed(machine) || container) {
-        plan.awaited.push_back({what,
-                                "the ib_core that is loaded is the kernel's own, without "
-                                "ib_register_peer_memory_client"});
+        plan.awaited.push_back(
+            {what,
+             "the loaded ib_core is the kernel's own, without ib_register_peer_memory_client"});
         return;
     }
     plan.hindrances.push_back(of_rule(
         "gpu.peermem",
-        checks::failed("", "this RDMA stack has no ib_register_peer_memory_client",
-                       checks::by_hand("install DOCA-OFED, then build NVIDIA's modules again; or "
-                                       "use DMA-BUF: " +
-                                       checks::judge_dma_buf(machine).why),
-                       peermem.evidence)));
+        checks::failed(
+            "", "this RDMA stack has no ib_register_peer_memory_client",
+            checks::by_hand("install DOCA-OFED, then rebuild NVIDIA's modules; or use DMA-BUF: " +
+                            checks::judge_dma_buf(machine).why),
+            peermem.evidence)));
 }
 
 // --- the module's file ---
@@ -158,7 +158,7 @@ bool driver_is_a_containers(Machine const& machine) {
 Finding absent(Machine const& machine, checks::Peermem const& peermem) {
     if (driver_is_a_containers(machine))
         return checks::failed(
-            "", "NVIDIA's driver is a container's, which alone has nvidia-peermem",
+            "", "NVIDIA's driver belongs to a container, which alone has nvidia-peermem",
             checks::by_command("chroot /run/nvidia/driver modprobe nvidia-peermem"),
             peermem.evidence);
     auto const others = built_for(machine);
@@ -176,20 +176,20 @@ void check_file(Machine const& machine, checks::Peermem const& peermem, PeermemP
     switch (peermem.build) {
         case PeermemBuild::absent:
             if (driver_is_a_containers(machine) && checks::runs_kubelet(machine)) {
-                plan.awaited.push_back(
-                    {"the GPU operator",
-                     "its container alone has nvidia-peermem, and loads it when it was told "
-                     "driver.rdma.enabled=true (kubernetes.gpu_operator of vf-guest doctor)"});
+                plan.awaited.push_back({"the GPU operator",
+                                        "only its container has nvidia-peermem, which it loads "
+                                        "when driver.rdma.enabled=true is set "
+                                        "(kubernetes.gpu_operator of vf-guest doctor)"});
                 return;
             }
             return add("gpu.peermem", absent(machine, peermem));
         case PeermemBuild::without_peers:
-            return add("gpu.install_order",
-                       checks::failed("",
-                                      "nvidia-peermem was built where no RDMA stack had peer "
-                                      "memory: it only returns EINVAL, without a word in the "
-                                      "kernel's log",
-                                      checks::rebuild_nvidia(machine), peermem.evidence));
+            return add(
+                "gpu.install_order",
+                checks::failed("",
+                               "nvidia-peermem was built where no RDMA stack had peer memory: it "
+                               "only returns EINVAL, without a message in the kernel log",
+                               checks::rebuild_nvidia(machine), peermem.evidence));
         case PeermemBuild::other_stack:
             return add("gpu.install_order",
                        checks::failed("",
@@ -197,7 +197,8 @@ void check_file(Machine const& machine, checks::Peermem const& peermem, PeermemP
                                       "symbols have other versions",
                                       checks::rebuild_nvidia(machine), peermem.evidence));
         case PeermemBuild::unknown:
-            plan.remarks.emplace_back("whether the module fits the RDMA stack can't be seen");
+            plan.remarks.emplace_back(
+                "it can't be determined whether the module fits the RDMA stack");
             return;
         case PeermemBuild::fits:
             return;
@@ -227,22 +228,21 @@ PeermemPlan plan_card(Machine const& machine, PeermemOptions options) {
     bool const old_loaded = module_loaded(machine, "nv_peer_mem");
     if (old_loaded && driver && driver->branch < branch_with_peermem)
         return nothing(plan.module,
-                       fmt::format("nv_peer_mem is loaded and is what NVIDIA's driver {} has",
+                       fmt::format("nv_peer_mem is loaded, which is what NVIDIA's driver {} has",
                                    driver->version));
     auto const dma_buf = checks::judge_dma_buf(machine);
     if (dma_buf.can == checks::Can::yes && !options.despite_dma_buf)
         return nothing(plan.module,
-                       "DMA-BUF can be used, which is the way to prefer, and nothing has to be "
-                       "loaded for it: " +
+                       "DMA-BUF can be used and is preferred; nothing has to be loaded for it: " +
                            dma_buf.why);
     if (driver && dma_buf.can != checks::Can::yes)
         plan.remarks.push_back(
-            "DMA-BUF, the way to prefer, " +
+            "DMA-BUF, the preferred way, " +
             std::string(dma_buf.can == checks::Can::no ? "can't be used here: " : "may be used: ") +
             dma_buf.why);
     if (!checks::surely_offers_gpudirect(machine))
         plan.remarks.emplace_back(
-            "whether this GPU offers GPUDirect at all, only CUDA tells (a GeForce does not): the "
+            "only CUDA reports whether this GPU offers GPUDirect at all (a GeForce does not): the "
             "module loads all the same, and registering memory fails");
     check_driver(machine, plan);
     check_rdma(machine, peermem, plan);

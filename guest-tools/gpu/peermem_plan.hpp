@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the NICs of this machine can reach its GPUs' memory: by DMA-BUF, for which nothing is loaded,
 // or by a module. Lists what that module waits for, and all that would make the kernel refuse it,
-// found without loading anything (verification.md, 4.2 and 4.3). Pure; values; any thread.
+// found without loading anything (GPUDIRECT.md#why-it-does-not-load). Pure; values; any thread.
 #pragma once
 
 #include <string>

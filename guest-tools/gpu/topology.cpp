@@ -43,33 +43,33 @@ std::optional<Ends> on_host(checks::Machine const& machine, GpuNicPair const& pa
 
 std::string level_text(NcclSettings const& settings) {
     auto const given = settings.find("NCCL_NET_GDR_LEVEL");
-    return given == settings.end() ? "its usual limit, PXB"
+    return given == settings.end() ? "its default limit, PXB"
                                    : "NCCL_NET_GDR_LEVEL, " + given->second;
 }
 
 std::string remedy_for(Places const& places, PciDistance level, bool in_vm) {
     auto const& host = places.on_host;
     if (host && within(nccl_distance(host->gpu, host->nic), level))
-        return "vf-guest gpu topology --write /etc/nccl-topology.xml, and in /etc/nccl.conf "
-               "NCCL_TOPO_FILE=/etc/nccl-topology.xml";
+        return "run vf-guest gpu topology --write /etc/nccl-topology.xml, and set "
+               "NCCL_TOPO_FILE=/etc/nccl-topology.xml in /etc/nccl.conf";
     if (in_vm && !host)
-        return "vfmgrd on the host tells the real distance of VFs that it attached; without it, "
-               "where "
-               "GPUDirect is known to be fast: NCCL_NET_GDR_LEVEL=SYS in /etc/nccl.conf";
+        return "attach the VF by vfmgrd on the host, which then reports its real distance; without "
+               "it, where GPUDirect is known to be fast, set NCCL_NET_GDR_LEVEL=SYS in "
+               "/etc/nccl.conf";
     auto const& ends = host ? *host : places.here;
     auto const far = nccl_distance(ends.gpu, ends.nic) == PciDistance::sys ? "SYS" : "PHB";
     return fmt::format(
-        "a GPU and a NIC below one PCI switch; or, where GPUDirect is measured to be "
-        "faster all the same, NCCL_NET_GDR_LEVEL={} in /etc/nccl.conf",
+        "use a GPU and a NIC below one PCI switch; or, where GPUDirect is measured to be faster "
+        "all the same, set NCCL_NET_GDR_LEVEL={} in /etc/nccl.conf",
         far);
 }
 
 // Why NCCL's level differs from nvidia-smi's, worded for the middle of a sentence.
 std::string_view difference(PciDistance as_nccl, PciDistance as_smi) {
     if (as_nccl == as_smi) return "";
-    if (as_smi == PciDistance::pxb) return ", for two levels of a switch are one to NCCL,";
-    return as_smi == PciDistance::node ? ", as NCCL calls all of one NUMA node,"
-                                       : ", as nobody tells of NUMA nodes,";
+    if (as_smi == PciDistance::pxb) return ", because NCCL counts two levels of a switch as one,";
+    return as_smi == PciDistance::node ? ", which NCCL calls all of one NUMA node,"
+                                       : ", because the NUMA nodes are unknown,";
 }
 
 void judge_nccl(GpuNicPair& pair, GpuInfo const& gpu, NcclState const& nccl, Places const& places,
@@ -95,7 +95,7 @@ void judge_nccl(GpuNicPair& pair, GpuInfo const& gpu, NcclState const& nccl, Pla
         pair.nccl_uses_gpudirect ? "within" : "beyond", level_text(nccl.settings),
         by_file ? fmt::format(", by {}", nccl.file) : "");
     if (!nccl.file.empty() && !nccl.file_is_current)
-        pair.because += fmt::format("; {}, which NCCL reads, may say something else", nccl.file);
+        pair.because += fmt::format("; {}, which NCCL reads, may differ", nccl.file);
     if (!pair.nccl_uses_gpudirect) pair.remedy = remedy_for(places, farthest, in_vm);
 }
 
@@ -154,7 +154,7 @@ std::vector<GpuNicPair> judge(checks::Machine const& machine, std::vector<GpuInf
 }
 
 std::string describe(std::vector<GpuNicPair> const& pairs, std::vector<std::string> const& notes) {
-    if (pairs.empty()) return "there are not both a GPU and a NIC with RDMA\n";
+    if (pairs.empty()) return "this machine does not have both a GPU and a NIC with RDMA\n";
     std::string text;
     for (auto const& pair : pairs) {
         text += fmt::format(

@@ -2,7 +2,6 @@
 #include "guest-tools/interop/child.hpp"
 
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,8 +11,8 @@
 #include <cerrno>
 #include <csignal>
 
-#include "api/types/child_process.hpp"
-#include "api/types/event.hpp"
+#include "api/os/event.hpp"
+#include "api/os/process.hpp"
 
 namespace vfmgr::interop {
 namespace {
@@ -29,7 +28,8 @@ std::optional<std::string> receive_message(int socket, int flags) {
 }
 
 Error not_started(std::string_view what, char const* call, int error_number) {
-    Error error{Problem::unavailable, fmt::format("{} can't be started", what), "see the cause"};
+    Error error{Problem::unavailable, fmt::format("{} can't be started", what),
+                "check the cause: it is the kernel's own error"};
     error.causes.push_back(errno_cause(call, error_number));
     return error;
 }
@@ -37,23 +37,16 @@ Error not_started(std::string_view what, char const* call, int error_number) {
 }  // namespace
 
 Result<std::unique_ptr<Child>> Child::start(std::vector<std::string> words, std::string_view what) {
-    std::array<int, 2> ends{};
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
-        return fail(not_started(what, "socketpair", errno));
-    FileDescriptor own(ends[0]), childs(ends[1]);
-    std::vector<char*> arguments;
-    for (auto& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, childs.get(), STDIN_FILENO);
-    pid_t pid = 0;
-    int const error =
-        ::posix_spawn(&pid, arguments.front(), &files, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&files);
-    if (error != 0) return fail(not_started(what, "posix_spawn", error));
+    auto ends = socket_pair(SOCK_SEQPACKET);
+    if (!ends) return fail(not_started(what, "socketpair", ends.error()));
+    auto& [own, childs] = *ends;
+    auto const program = words.front();
+    auto const pid = spawn({.arguments = std::move(words),
+                            .program = program,
+                            .descriptors = {{childs.get(), STDIN_FILENO}}});
+    if (!pid) return fail(not_started(what, "posix_spawn", pid.error()));
     // The child must hold the only copy of the other end: then EOF shows that the child has ended.
-    return std::unique_ptr<Child>(new Child(pid, std::move(own)));
+    return std::unique_ptr<Child>(new Child(*pid, std::move(own)));
 }
 
 Child::~Child() {
@@ -68,7 +61,7 @@ std::string Child::how_ended() const {
     siginfo_t end{};
     if (!await_end_of(pid_, std::chrono::steady_clock::now() + end_time) ||
         ::waitid(P_PID, static_cast<id_t>(pid_), &end, WEXITED | WNOHANG | WNOWAIT) != 0)
-        return "nothing that tells how";
+        return "an unknown status";
     return fmt::format("{} {}", end.si_code == CLD_EXITED ? "exit status" : "signal",
                        end.si_status);
 }

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "api/types/problem.hpp"
 #include "api/types/time.hpp"
 

@@ -7,7 +7,9 @@
 #include <array>
 #include <cerrno>
 
-#include "api/types/event.hpp"
+#include "api/os/event.hpp"
+#include "api/os/random.hpp"
+#include "api/os/socket_address.hpp"
 #include "guest-tools/interop/cm_set_up.hpp"
 #include "guest-tools/interop/lines.hpp"
 #include "guest-tools/interop/terms.hpp"
@@ -15,8 +17,6 @@
 #include "guest-tools/verify/latency.hpp"
 #include "guest-tools/verify/memory.hpp"
 #include "guest-tools/verify/payload.hpp"
-#include "guest-tools/verify/random.hpp"
-#include "guest-tools/verify/socket_address.hpp"
 
 namespace vfmgr::interop {
 namespace {
@@ -39,8 +39,7 @@ class CmClient {
 
   private:
     struct Rdma {
-        verify::VerbsPort port;  // members are destroyed from the last to the first
-        verify::VerbsDomain domain;
+        verify::Endpoint endpoint;  // members are destroyed from the last to the first
         RegisteredMemory messages, ping, pong;
         QueuePair pair;
     };
@@ -71,9 +70,8 @@ std::size_t whole_chunks(std::uint32_t bytes) {
 }
 
 Result<CmClient::Rdma> CmClient::open_rdma(verify::CmOptions const& options) {
-    VFMGR_TRY(auto port, verify::find_port(options.own, port_time));
-    VFMGR_TRY(auto domain, verify::make_domain(port));
-    auto* const pd = domain.get();
+    VFMGR_TRY(auto endpoint, verify::open_endpoint(options.own, port_time));
+    auto* const pd = endpoint.pd.get();
     constexpr unsigned local = IBV_ACCESS_LOCAL_WRITE;
     auto const bytes = whole_chunks(options.message_bytes);
     VFMGR_TRY(auto messages,
@@ -81,10 +79,10 @@ Result<CmClient::Rdma> CmClient::open_rdma(verify::CmOptions const& options) {
     VFMGR_TRY(auto ping, RegisteredMemory::make(pd, bytes, IBV_ACCESS_REMOTE_READ, "the ping"));
     VFMGR_TRY(auto pong,
               RegisteredMemory::make(pd, bytes, local | IBV_ACCESS_REMOTE_WRITE, "the pong"));
-    VFMGR_TRY(auto pair, QueuePair::make(pd, port, {.sends = 2, .receives = 2},
+    VFMGR_TRY(auto pair, QueuePair::make(endpoint, {.sends = 2, .receives = 2},
                                          IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE));
-    return Rdma{std::move(port), std::move(domain), std::move(messages),
-                std::move(ping), std::move(pong),   std::move(pair)};
+    return Rdma{std::move(endpoint), std::move(messages), std::move(ping), std::move(pong),
+                std::move(pair)};
 }
 
 Result<CmClient> CmClient::open(verify::CmOptions const& options, Deadline deadline) {
@@ -95,8 +93,8 @@ Result<CmClient> CmClient::open(verify::CmOptions const& options, Deadline deadl
     auto traffic_class = verify::traffic_class_of(options.own.dscp);
     if (traffic_class != 0 && rdma_set_option(id.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_TOS,
                                               &traffic_class, sizeof traffic_class) != 0)
-        return fail(
-            cm_error(Problem::unsupported, "RDMA CM takes no class of traffic", "rdma_set_option"));
+        return fail(cm_error(Problem::unsupported, "RDMA CM can't set the traffic class",
+                             "rdma_set_option"));
     return CmClient(options, deadline, std::move(rdma), std::move(channel), std::move(id));
 }
 
@@ -111,27 +109,27 @@ Result<void> CmClient::await_event(rdma_cm_event_type expected, char const* call
         if (readiness == Readiness::deadline_passed)
             return fail(
                 Problem::timed_out,
-                fmt::format("{} to {} brought no event in time", call, to_string(options_.host)),
+                fmt::format("{} to {} got no event in time", call, to_string(options_.host)),
                 remedy_of(verify::cm_fault(RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT)));
     }
     auto const [got, status] = std::pair(event->event, event->status);
     rdma_ack_cm_event(event);
     if (got == expected) return {};
     return fail(Problem::kernel_refused,
-                fmt::format("{} to {} ended with {}, status {}", call, to_string(options_.host),
+                fmt::format("{} to {} failed with {}, status {}", call, to_string(options_.host),
                             rdma_event_str(got), status),
                 remedy_of(verify::cm_fault(got, status)));
 }
 
 // Binds to the VF's address; otherwise the kernel may choose another NIC.
 Result<void> CmClient::resolve() {
-    auto from = verify::SocketAddress::of(options_.own.address, 0);
-    auto to = verify::SocketAddress::of(options_.host, options_.cm_port);
+    auto from = SocketAddress::of(options_.own.address, 0);
+    auto to = SocketAddress::of(options_.host, options_.cm_port);
     // librdmacm does not write to these addresses.
     if (rdma_resolve_addr(id_.get(), const_cast<sockaddr*>(from.get()),
                           const_cast<sockaddr*>(to.get()), resolve_milliseconds) != 0)
         return fail(cm_error(Problem::kernel_refused,
-                             fmt::format("RDMA CM finds no way from {} to {}",
+                             fmt::format("RDMA CM finds no path from {} to {}",
                                          to_string(options_.own.address), to_string(options_.host)),
                              "rdma_resolve_addr"));
     VFMGR_CHECK(await_event(RDMA_CM_EVENT_ADDR_RESOLVED, "rdma_resolve_addr"));
@@ -145,11 +143,11 @@ Result<void> CmClient::resolve() {
 // librdmacm finds a device by its node GUID, and several devices may have none.
 Result<void> CmClient::check_device() const {
     std::string_view const taken = id_->verbs ? ibv_get_device_name(id_->verbs->device) : "none";
-    if (taken == rdma_.port.device) return {};
+    if (taken == rdma_.endpoint.device) return {};
     return fail(Problem::conflict,
                 fmt::format("rdma_resolve_addr took device {}, not {}, which has the VF's address",
-                            taken, rdma_.port.device),
-                "two devices have the same node GUID, or none: ibv_devinfo | grep -E "
+                            taken, rdma_.endpoint.device),
+                "check for two devices with the same node GUID, or none: ibv_devinfo | grep -E "
                 "'hca_id|node_guid'");
 }
 
@@ -157,12 +155,12 @@ Result<void> CmClient::connect() {
     VFMGR_CHECK(resolve());
     auto parameters = parameters_for(rdma_.pair);
     if (rdma_connect(id_.get(), &parameters) != 0)
-        return fail(cm_error(Problem::kernel_refused, "RDMA CM does not connect", "rdma_connect"));
+        return fail(cm_error(Problem::kernel_refused, "RDMA CM can't connect", "rdma_connect"));
     // The queue pair is not the id's, so librdmacm leaves its state changes to this program.
     VFMGR_CHECK(await_event(RDMA_CM_EVENT_CONNECT_RESPONSE, "rdma_connect"));
     VFMGR_CHECK(make_ready(id_, rdma_.pair));
     if (rdma_establish(id_.get()) == 0) return {};
-    return fail(cm_error(Problem::kernel_refused, "RDMA CM does not connect", "rdma_establish"));
+    return fail(cm_error(Problem::kernel_refused, "RDMA CM can't connect", "rdma_establish"));
 }
 
 // Sends the memory's location and waits until the server has done its part there.
@@ -192,11 +190,11 @@ Result<void> CmClient::compare(std::uint64_t number) const {
     return fail(Problem::kernel_refused,
                 fmt::format("pong {} of {} bytes differs from its ping, first at byte {}", number,
                             ping.size(), sent - ping.begin()),
-                "suspect memory, IOMMU or NIC; run it again");
+                "verify again; if bytes differ again, suspect memory, IOMMU or NIC");
 }
 
 Result<std::vector<std::uint64_t>> CmClient::ping() {
-    auto const seed = verify::random_number();
+    auto const seed = random_number();
     auto const chunks = whole_chunks(options_.message_bytes);
     std::vector<std::uint64_t> round_trips;
     for (std::uint64_t number = 0; number < options_.pings; ++number) {
@@ -232,7 +230,8 @@ Result<verify::Measured> ping_over_cm(verify::CmOptions const& options, Deadline
     made.result.figures["message_bytes"] = options.message_bytes;
     made.result.figures["sent"] = static_cast<double>(options.pings);
     made.result.bytes_checked = options.pings * options.message_bytes;
-    made.result.detail = "set up by RDMA CM; pings that the host read and wrote back, a round trip";
+    made.result.detail =
+        "round trip of a ping that the host read and wrote back, connected by RDMA CM";
     return made;
 }
 

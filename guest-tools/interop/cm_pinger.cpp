@@ -56,15 +56,15 @@ std::optional<PingOrder> order_in(std::vector<std::string> const& words) {
 
 Error no_word(bool in_time) {
     return {Problem::internal,
-            in_time ? "the client of RDMA CM ended without a word"
-                    : "the client of RDMA CM did not end in time",
-            "see this machine's kernel log: dmesg | tail"};
+            in_time ? "the RDMA CM client ended without a result"
+                    : "the RDMA CM client did not end in time",
+            "check this machine's kernel log: dmesg | tail"};
 }
 
 verify::Measured ping_in_child(std::vector<std::string> program, verify::CmOptions const& options,
                                Deadline deadline) {
     for (auto& word : words_of_ping(options, deadline)) program.push_back(std::move(word));
-    auto const child = Child::start(std::move(program), "the client of RDMA CM");
+    auto const child = Child::start(std::move(program), "the RDMA CM client");
     if (!child) return verify::measured_failure("cm_ping", child.error());
     auto const until = deadline + report_time;
     auto const message = (*child)->receive(until);

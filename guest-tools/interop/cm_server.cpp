@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <array>
 
-#include "api/types/event.hpp"
+#include "api/os/event.hpp"
+#include "api/os/socket_address.hpp"
 #include "guest-tools/interop/rping.hpp"
-#include "guest-tools/verify/socket_address.hpp"
 
 namespace vfmgr::interop {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 constexpr int pending_requests = 8;
 
 std::optional<IpAddress> peer_of(rdma_cm_id& id) {
-    verify::SocketAddress peer;
+    SocketAddress peer;
     // Copies the largest address it may be: librdmacm keeps a sockaddr_storage there.
     std::memcpy(peer.room(), rdma_get_peer_addr(&id), sizeof(sockaddr_in6));
     return peer.address();
@@ -26,7 +26,7 @@ std::optional<IpAddress> peer_of(rdma_cm_id& id) {
 }  // namespace
 
 Result<std::unique_ptr<CmServer>> CmServer::start(Terms const& terms) {
-    auto const address = verify::SocketAddress::of(terms.permit.host_address, terms.cm_port);
+    auto const address = SocketAddress::of(terms.permit.host_address, terms.cm_port);
     VFMGR_TRY(auto channel, make_cm_channel());
     VFMGR_TRY(auto listener, make_cm_id(channel));
     // librdmacm does not write to this address.
@@ -34,10 +34,10 @@ Result<std::unique_ptr<CmServer>> CmServer::start(Terms const& terms) {
     if (rdma_bind_addr(listener.get(), where) != 0 ||
         rdma_listen(listener.get(), pending_requests) != 0) {
         auto error = cm_error(Problem::unsupported,
-                              fmt::format("RDMA CM does not listen on {} port {}",
+                              fmt::format("RDMA CM can't listen on {} port {}",
                                           to_string(terms.permit.host_address), terms.cm_port),
                               "rdma_bind_addr, rdma_listen");
-        error.remedy = "stop what listens there: rdma resource show cm_id";
+        error.remedy = "stop the program that listens on it (rdma resource show cm_id lists it)";
         return fail(std::move(error));
     }
     VFMGR_TRY(auto wake, make_event());

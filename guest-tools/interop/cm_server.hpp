@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// rping's server (verification.md, 5.1): accepts connections by RDMA CM on one interface, from one
-// guest only. The client sends the location of its ping; the server reads the ping, and writes it
-// to the location that the client sends next. One thread accepts the connections, and each
-// connection has a thread too; counters from any.
+// rping's server (guest-tools/verify/RDMA.md#rping): accepts connections by RDMA CM on one
+// interface, from one guest only. The client sends the location of its ping; the server reads the
+// ping, and writes it to the location that the client sends next. One thread accepts the
+// connections, and each connection has a thread too; counters from any.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 #include <mutex>
 #include <thread>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "guest-tools/interop/cm_set_up.hpp"
 #include "guest-tools/interop/terms.hpp"
 

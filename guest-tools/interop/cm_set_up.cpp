@@ -15,7 +15,7 @@ Error cm_error(Problem problem, std::string detail, char const* call) {
     auto const fault = verify::errno_fault(call, error_number);
     return {problem,
             std::move(detail),
-            fault ? verify::remedy_of(*fault) : "see the kernel's log: dmesg | tail",
+            fault ? verify::remedy_of(*fault) : "check the kernel log: dmesg | tail",
             {errno_cause(call, error_number)}};
 }
 
@@ -23,18 +23,19 @@ Result<CmChannel> make_cm_channel() {
     CmChannel channel(rdma_create_event_channel());
     if (!channel) {
         auto error =
-            cm_error(Problem::unsupported, "RDMA CM is not there", "rdma_create_event_channel");
-        error.remedy = "modprobe rdma_ucm";
+            cm_error(Problem::unsupported, "RDMA CM is not available", "rdma_create_event_channel");
+        error.remedy = "load its kernel module: modprobe rdma_ucm";
         return fail(std::move(error));
     }
     if (::fcntl(channel->fd, F_SETFL, O_NONBLOCK) == 0) return channel;
-    return fail(cm_error(Problem::unsupported, "RDMA CM's events can't be waited for", "fcntl"));
+    return fail(cm_error(Problem::unsupported, "RDMA CM's event channel can't be set up", "fcntl"));
 }
 
 Result<CmId> make_cm_id(CmChannel const& channel) {
     rdma_cm_id* made = nullptr;
     if (rdma_create_id(channel.get(), &made, nullptr, RDMA_PS_TCP) == 0) return CmId(made);
-    return fail(cm_error(Problem::unsupported, "RDMA CM makes no end", "rdma_create_id"));
+    return fail(
+        cm_error(Problem::unsupported, "RDMA CM can't create an endpoint", "rdma_create_id"));
 }
 
 Result<void> make_ready(CmId const& id, verify::QueuePair& pair) {
@@ -44,7 +45,7 @@ Result<void> make_ready(CmId const& id, verify::QueuePair& pair) {
         int mask = 0;
         if (rdma_init_qp_attr(id.get(), &attributes, &mask) != 0)
             return fail(cm_error(Problem::kernel_refused,
-                                 "RDMA CM has no attributes for the queue pair",
+                                 "RDMA CM returned no attributes for the queue pair",
                                  "rdma_init_qp_attr"));
         VFMGR_CHECK(pair.modify(attributes, mask, name));
     }

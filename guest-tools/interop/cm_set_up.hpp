@@ -10,8 +10,8 @@
 
 namespace vfmgr::interop {
 
-using CmChannel = verify::Handle<rdma_event_channel, rdma_destroy_event_channel>;
-using CmId = verify::Handle<rdma_cm_id, rdma_destroy_id>;
+using CmChannel = Handle<rdma_event_channel, rdma_destroy_event_channel>;
+using CmId = Handle<rdma_cm_id, rdma_destroy_id>;
 
 // Events are awaited at the channel's descriptor, which is non-blocking. Fails with unsupported
 // without the kernel's module rdma_ucm.

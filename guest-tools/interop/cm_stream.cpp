@@ -3,9 +3,9 @@
 
 #include <utility>
 
+#include "api/os/random.hpp"
 #include "guest-tools/interop/rping_process.hpp"
 #include "guest-tools/verify/locality.hpp"
-#include "guest-tools/verify/random.hpp"
 
 namespace vfmgr::interop {
 namespace {
@@ -14,7 +14,7 @@ class CmStream final : public verify::StreamEnd {
   public:
     CmStream(std::unique_ptr<RpingProcess> server, std::uint32_t seconds)
         : server_(std::move(server)) {
-        offer_.stream = verify::random_hex(16);
+        offer_.stream = random_hex(16);
         offer_.seconds = seconds;
         offer_.cm_port = server_->port();
     }

@@ -72,8 +72,9 @@ Result<void> Conversation::serve_pingpong(std::string begun, Deadline handshake)
     VFMGR_TRY(auto const rest, client_.read(pingpong_line_bytes - begun.size(), handshake));
     auto const peer = parse_pingpong_line(begun + rest);
     if (!peer)
-        return fail(Problem::invalid_request, "neither perftest nor ibv_rc_pingpong says that",
-                    "use one of those");
+        return fail(Problem::invalid_request,
+                    "the first message is neither perftest's nor ibv_rc_pingpong's",
+                    "use perftest or ibv_rc_pingpong");
     VFMGR_CHECK(begin_test());
     // The stream echoes sends, whichever test the window is for.
     VFMGR_TRY(auto const share,

@@ -15,7 +15,7 @@ std::vector<std::string> interop_commands(IpAddress const& host, InteropRequest 
     std::vector<std::string> commands;
     if (rping) commands.push_back(fmt::format("rping -c -a {}", address));
     commands.push_back(fmt::format(
-        "ibv_rc_pingpong -g INDEX {}  # the RoCE v2 GID's, as ibv_devinfo -v says", address));
+        "ibv_rc_pingpong -g INDEX {}  # INDEX of the RoCE v2 GID: ibv_devinfo -v", address));
     auto const perftest = [&](std::string_view program) {
         commands.push_back(fmt::format("{} {}", program, address));
     };
@@ -104,16 +104,17 @@ void InteropResponder::run() {
 // An echo of writes polls memory without a pause: only one at a time.
 Result<void> InteropResponder::admit(InteropRequest const& request) const {
     if (windows_.size() >= limits_.guests_max)
-        return fail(Problem::limit_exceeded,
-                    fmt::format("interop clients of {} guests are served, no more are allowed",
-                                limits_.guests_max),
-                    "close one, or wait until its time is over");
+        return fail(
+            Problem::limit_exceeded,
+            fmt::format("the interop clients of {} guests are already served, no more are allowed",
+                        limits_.guests_max),
+            "close one, or wait until its time is up");
     auto const spins = [](auto const& entry) {
         return entry.second.terms.request.test == InteropTest::write_echo;
     };
     if (request.test != InteropTest::write_echo || std::ranges::none_of(windows_, spins)) return {};
     return fail(Problem::limit_exceeded, "write_echo is open for another guest",
-                "close that, or wait until its time is over");
+                "close it, or wait until its time is up");
 }
 
 Result<InteropWindow> InteropResponder::open_now(verify::SessionPermit const& permit,

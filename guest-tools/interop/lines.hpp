@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages that ibv_rc_pingpong, perftest and rping send to their servers (verification.md, 5),
-// parsed strictly and written as they write them. The sender may be hostile. Pure; any thread.
+// Messages that ibv_rc_pingpong, perftest and rping send to their servers, parsed strictly and
+// written as they write them (guest-tools/verify/RDMA.md#rping, and the two headings after it). The
+// sender may be hostile. Pure; any thread.
 #pragma once
 
 #include <array>
@@ -46,7 +47,7 @@ struct PerftestLine {
 [[nodiscard]] std::string make_perftest_line(PerftestLine const& line);
 
 inline constexpr std::size_t perftest_page_size = 4;  // in bytes, of the page message below
-// Reads four bytes, the most significant first. Messages shorter than half of such a page advance
+// Reads four bytes, the most significant first. Messages of at most half such a page advance
 // through it, one after the other, until it is full (perftest's increase_rem_addr). 0 if invalid.
 [[nodiscard]] std::uint32_t perftest_page_bytes(std::string_view text);
 

@@ -40,7 +40,7 @@ Result<void> Perftest::agree(std::string const& version, Deadline handshake) {
     VFMGR_TRY(auto const page, client_.read(perftest_page_size, handshake));
     page_bytes_ = perftest_page_bytes(page);
     if (page_bytes_ == 0)
-        return fail(Problem::invalid_request, "perftest's page is none of 4 to 64 KiB",
+        return fail(Problem::invalid_request, "perftest's page size is not 4 to 64 KiB",
                     "use perftest 5.70 or later");
     VFMGR_CHECK(client_.write(page, handshake));
     VFMGR_TRY(auto const cache_line, client_.read(cache_line_bytes, handshake));
@@ -48,14 +48,15 @@ Result<void> Perftest::agree(std::string const& version, Deadline handshake) {
     VFMGR_TRY(auto const mtu_text, client_.read(mtu_bytes, handshake));
     auto const mtu = perftest_mtu_bytes(mtu_text);
     if (mtu == 0)
-        return fail(Problem::invalid_request, "perftest's path MTU is none of the five",
+        return fail(Problem::invalid_request,
+                    "perftest's path MTU is not 256, 512, 1024, 2048 or 4096",
                     "use perftest 5.70 or later");
     auto const& permit = terms_.permit;
-    VFMGR_TRY(auto const port,
-              verify::find_port({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)},
-                                port_time));
-    path_mtu_ = std::min(mtu, port.path_mtu);
-    return client_.write(make_perftest_mtu(port.path_mtu), handshake);
+    VFMGR_TRY(auto const endpoint,
+              verify::open_endpoint(
+                  {permit.host_address, permit.host_netdev, permit.dscp.value_or(0)}, port_time));
+    path_mtu_ = std::min(mtu, endpoint.path_mtu);
+    return client_.write(make_perftest_mtu(endpoint.path_mtu), handshake);
 }
 
 Result<void> Perftest::serve(std::string version, Deadline handshake) {
@@ -79,7 +80,7 @@ Result<void> Perftest::serve(std::string version, Deadline handshake) {
 Result<void> Perftest::answer_line(std::string const& line, Deadline deadline) {
     auto const mtu_text = parse_perftest_line(line);
     if (!mtu_text)
-        return fail(Problem::invalid_request, "that is no line of perftest's",
+        return fail(Problem::invalid_request, "a line is not one that perftest sends",
                     "use perftest 5.70 or later, without --data_validation");
     auto const pairs_before = pairs_.size();
     VFMGR_TRY(auto* const pair, pair_of(*mtu_text));

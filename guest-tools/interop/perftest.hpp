@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// perftest's server with a TCP set-up (verification.md, 5.3): ib_write_bw, ib_read_bw, ib_read_lat,
-// and with the right terms ib_send_bw, ib_send_lat, ib_write_lat. The server answers each message
-// of the client with one of the same length, until the client disconnects. One thread: the
-// conversation's.
+// perftest's server with a TCP set-up (guest-tools/verify/RDMA.md#perftest): ib_write_bw,
+// ib_read_bw, ib_read_lat, and with the right terms ib_send_bw, ib_send_lat, ib_write_lat. The
+// server answers each message of the client with one of the same length, until the client
+// disconnects. One thread: the conversation's.
 #pragma once
 
 #include <functional>

@@ -44,28 +44,26 @@ void RpingConversation::run() {
 // Finds the port by the interface's address, as the other tests do.
 Result<RpingConversation::Rdma> RpingConversation::open() const {
     auto const& permit = terms_.permit;
-    VFMGR_TRY(auto port,
-              verify::find_port({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)},
-                                port_time));
-    VFMGR_TRY(auto domain, verify::make_domain(port));
-    auto* const pd = domain.get();
+    VFMGR_TRY(auto endpoint,
+              verify::open_endpoint(
+                  {permit.host_address, permit.host_netdev, permit.dscp.value_or(0)}, port_time));
+    auto* const pd = endpoint.pd.get();
     VFMGR_TRY(auto messages,
               verify::RegisteredMemory::make(pd, 2 * rping_message_bytes, IBV_ACCESS_LOCAL_WRITE,
                                              "rping's messages"));
     VFMGR_TRY(auto ping, verify::RegisteredMemory::make(pd, ping_bytes_max, IBV_ACCESS_LOCAL_WRITE,
                                                         "rping's ping"));
     // No remote access: the client can't read or write memory here.
-    VFMGR_TRY(auto pair, QueuePair::make(pd, port, {.sends = 4, .receives = 2}, 0));
-    return Rdma{std::move(port), std::move(domain), std::move(messages), std::move(ping),
-                std::move(pair)};
+    VFMGR_TRY(auto pair, QueuePair::make(endpoint, {.sends = 4, .receives = 2}, 0));
+    return Rdma{std::move(endpoint), std::move(messages), std::move(ping), std::move(pair)};
 }
 
 Result<void> RpingConversation::accept(Rdma& rdma) {
     VFMGR_CHECK(make_ready(id_, rdma.pair));
     auto parameters = parameters_for(rdma.pair);
     if (rdma_accept(id_.get(), &parameters) == 0) return {};
-    return fail(cm_error(Problem::kernel_refused, "RDMA CM does not connect rping's client",
-                         "rdma_accept"));
+    return fail(
+        cm_error(Problem::kernel_refused, "RDMA CM can't accept rping's client", "rdma_accept"));
 }
 
 Result<void> RpingConversation::serve() {
@@ -132,7 +130,7 @@ Result<void> RpingConversation::await(Rdma& rdma, ibv_wc_opcode expected, Deadli
             found = found || completion.opcode == expected;
             if (completion.opcode != IBV_WC_RECV) continue;
             if (completion.byte_len != rping_message_bytes)
-                return fail(Problem::invalid_request, "that is no message of rping's",
+                return fail(Problem::invalid_request, "a message is not one that rping sends",
                             "use rping of rdma-core");
             ++messages_;
         }

@@ -37,8 +37,7 @@ class RpingConversation {
 
   private:
     struct Rdma {
-        verify::VerbsPort port;  // members are destroyed from the last to the first
-        verify::VerbsDomain domain;
+        verify::Endpoint endpoint;  // members are destroyed from the last to the first
         verify::RegisteredMemory messages, ping;
         verify::QueuePair pair;
     };

@@ -61,8 +61,8 @@ Result<void> RpingProcess::await_ready(Deadline deadline) {
         port_ = static_cast<std::uint16_t>(port.value_or(0));
         if (port_ != 0) return {};
     }
-    return fail(Problem::unsupported, message ? *message : "rping's server ended without a word",
-                "see the kernel's log");
+    return fail(Problem::unsupported, message ? *message : "rping's server ended without a result",
+                "check the kernel log: dmesg | tail");
 }
 
 void RpingProcess::take(std::string_view message) const {

@@ -22,7 +22,7 @@ Result<void> check(Taken const& taken, Taken const& expected, Taken const& most,
         if (taken.*count + expected.*count <= most.*count) continue;
         return fail(
             Problem::limit_exceeded,
-            fmt::format("{} have {} {} already, no more are allowed", whose, taken.*count, name),
+            fmt::format("{} already have {} {}, no more are allowed", whose, taken.*count, name),
             "start it again when others have ended, or with fewer queue pairs (-q)");
     }
     return {};
@@ -31,7 +31,7 @@ Result<void> check(Taken const& taken, Taken const& expected, Taken const& most,
 }  // namespace
 
 Shares::Share::Share(Shares& owner, std::string attachment, Taken taken)
-    : owner_(&owner, GiveBack{std::move(attachment), taken}) {}
+    : owner_(&owner, ReturnPart{std::move(attachment), taken}) {}
 
 Result<Shares::Share> Shares::take(std::string const& attachment, Taken const& expected) {
     std::lock_guard const lock(mutex_);

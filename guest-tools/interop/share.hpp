@@ -45,12 +45,12 @@ class Shares {
         Share(Shares& owner, std::string attachment, Taken taken);
 
       private:
-        struct GiveBack {
+        struct ReturnPart {
             std::string attachment;
             Taken taken;
             void operator()(Shares* owner) const { owner->free(attachment, taken); }
         };
-        std::unique_ptr<Shares, GiveBack> owner_;
+        std::unique_ptr<Shares, ReturnPart> owner_;
     };
     // Fails with limit_exceeded and names the resource that has run out.
     [[nodiscard]] Result<Share> take(std::string const& attachment, Taken const& expected);

@@ -9,8 +9,8 @@
 #include <array>
 #include <cerrno>
 
-#include "api/types/event.hpp"
-#include "guest-tools/verify/socket_address.hpp"
+#include "api/os/event.hpp"
+#include "api/os/socket_address.hpp"
 
 namespace vfmgr::interop {
 namespace {
@@ -70,7 +70,7 @@ void TcpServer::run() {
 }
 
 void TcpServer::take() {
-    verify::SocketAddress peer;
+    SocketAddress peer;
     auto* const room = peer.room();
     FileDescriptor socket(::accept4(listener_.get(), room, &peer.length, SOCK_CLOEXEC));
     if (!socket && (errno == EMFILE || errno == ENFILE)) return turn_away_without_descriptors();
@@ -121,7 +121,7 @@ Result<void> TcpServer::begin_test() {
     auto const most = tests_at_once(terms_.request.test);
     if (testing_ >= most)
         return fail(Problem::limit_exceeded,
-                    fmt::format("{} tests are under way, no more are allowed", most),
+                    fmt::format("{} tests already run, no more are allowed", most),
                     "start it again when one has ended");
     ++testing_;
     ++served_.served;

@@ -9,17 +9,16 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "guest-tools/verify/socket_address.hpp"
+#include "api/os/socket_address.hpp"
 
 namespace vfmgr::interop {
 namespace {
 
 using Steady = std::chrono::steady_clock;
-using verify::SocketAddress;
 constexpr int backlog = 64;
 
 tl::unexpected<Error> gone(char const* call, int error_number) {
-    Error error{Problem::unavailable, "the client has gone", "start it again"};
+    Error error{Problem::unavailable, "the client disconnected", "start it again"};
     if (error_number != 0) error.causes.push_back(errno_cause(call, error_number));
     return fail(std::move(error));
 }
@@ -30,10 +29,11 @@ bool again(int error_number) {
 
 Error no_listener(TcpEndpoint const& endpoint, char const* call) {
     int const error_number = errno;
-    Error error{Problem::kernel_refused,
-                fmt::format("no TCP socket on {} port {}{}{}", to_string(endpoint.address),
-                            endpoint.port, endpoint.ifname.empty() ? "" : " of ", endpoint.ifname),
-                "see the cause"};
+    Error error{
+        Problem::kernel_refused,
+        fmt::format("can't open a TCP socket on {} port {}{}{}", to_string(endpoint.address),
+                    endpoint.port, endpoint.ifname.empty() ? "" : " of ", endpoint.ifname),
+        "check the cause: it is the kernel's own error"};
     if (error_number == EADDRINUSE)
         error.remedy = fmt::format("stop the program that uses TCP port {}", endpoint.port);
     else if (error_number == EADDRNOTAVAIL)
@@ -50,7 +50,7 @@ Result<void> TcpStream::wait(short events, Deadline deadline) const {
     int const found = ::poll(&ready, 1, static_cast<int>(std::max<long>(left.count(), 0)));
     if (found > 0 || (found < 0 && errno == EINTR)) return {};
     if (found < 0) return gone("poll", errno);
-    return fail(Problem::timed_out, "the client says nothing", "start it again");
+    return fail(Problem::timed_out, "the client sends nothing", "start it again");
 }
 
 Result<std::string> TcpStream::read(std::size_t bytes, Deadline deadline) {

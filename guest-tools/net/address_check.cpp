@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "vfmgr/netlink/address.hpp"
 
 namespace vfmgr::guest {
@@ -38,7 +38,7 @@ static_assert(sizeof(Arp) == 28);
 
 Error no_probe(std::string const& ifname, char const* call) {
     return {Problem::kernel_refused,
-            fmt::format("{} can't be asked who else has its address", ifname),
+            fmt::format("{} can't be used to ask who else has its address", ifname),
             "run vf-guest as root; allow AF_PACKET in its unit",
             {errno_cause(call, errno)}};
 }
@@ -101,9 +101,9 @@ Result<void> check_unclaimed(IpAddress const& address, Netdev const& netdev,
     VFMGR_TRY(auto const other, other_owner(netdev, address, own));
     if (!other) return {};
     return fail(Problem::conflict,
-                fmt::format("another machine has the address {} of {}, too: MAC {}",
+                fmt::format("another machine also has the address {} of {}: MAC {}",
                             to_string(address), netdev.name, to_string(*other)),
-                "take it from that machine, or attach the VF with another address");
+                "remove the address from that machine, or attach the VF with another address");
 }
 
 Result<void> check_address(GuestAttachment const& attachment, std::string const& ifname) {
@@ -122,7 +122,7 @@ Result<void> check_address(GuestAttachment const& attachment, std::string const&
     if (std::ranges::none_of(addresses, is_it))
         return fail(Problem::not_found,
                     fmt::format("{} no longer has the address {}", ifname, shown),
-                    fmt::format("put it back: ip address add {}/{} dev {}", shown,
+                    fmt::format("add it again: ip address add {}/{} dev {}", shown,
                                 attachment.prefix_length, ifname));
     return check_unclaimed(attachment.address, *netdev, own);
 }

@@ -8,7 +8,7 @@
 #include <array>
 #include <cerrno>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 
 namespace vfmgr::guest {
 namespace {

@@ -2,43 +2,28 @@
 #include "guest-tools/net/child_process.hpp"
 
 #include <fmt/format.h>
-#include <spawn.h>
-#include <unistd.h>
 
 #include <csignal>
 
-#include "api/types/child_process.hpp"
+#include "api/os/process.hpp"
 
 namespace vfmgr::guest {
-namespace {
 
-// Returns how the child ended. At the deadline, kills it and returns an Error.
-Result<ProcessEnd> await_child(pid_t child, std::string const& program, Deadline deadline) {
-    bool const ended = await_end_of(child, deadline);
-    if (!ended) ::kill(child, SIGKILL);
-    auto end = reap(child);
-    if (ended) return end;
-    return fail(Problem::timed_out, program + " did not end in time", "see the kernel log");
-}
-
-}  // namespace
-
-Result<void> run_program(std::vector<std::string> arguments, Deadline deadline) {
-    std::vector<char*> pointers;
-    for (auto& argument : arguments) pointers.push_back(argument.data());
-    pointers.push_back(nullptr);
+Result<void> run_program(std::vector<std::string> const& arguments, Deadline deadline) {
     auto const& program = arguments.front();
-    pid_t child = 0;
-    int const error =
-        ::posix_spawnp(&child, program.c_str(), nullptr, nullptr, pointers.data(), environ);
-    if (error != 0)
+    auto const child = spawn({.arguments = arguments});
+    if (!child)
         return fail(Problem::unsupported,
-                    fmt::format("{} can't be run: {}", program, errno_name(error)),
+                    fmt::format("{} can't be run: {}", program, errno_name(child.error())),
                     fmt::format("install {}", program));
-    VFMGR_TRY(auto const end, await_child(child, program, deadline));
-    if (end.well) return {};
-    return fail(Problem::unsupported, fmt::format("{} ended with {}", program, end.how),
-                fmt::format("see what it says: {}", fmt::join(arguments, " ")));
+    auto const end = end_by(*child, deadline);
+    if (!end)
+        return fail(Problem::timed_out, program + " did not end in time and was killed",
+                    "check the kernel log: dmesg | tail");
+    if (end->well()) return {};
+    return fail(
+        Problem::unsupported, fmt::format("{} ended with {}", program, end->how),
+        fmt::format("run it by hand and read what it prints: {}", fmt::join(arguments, " ")));
 }
 
 }  // namespace vfmgr::guest

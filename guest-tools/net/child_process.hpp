@@ -12,6 +12,7 @@ namespace vfmgr::guest {
 
 // `arguments` begins with the program, searched for in PATH. Fails when it can't be run, exits with
 // another status than 0, or has to be killed at the deadline.
-[[nodiscard]] Result<void> run_program(std::vector<std::string> arguments, Deadline deadline);
+[[nodiscard]] Result<void> run_program(std::vector<std::string> const& arguments,
+                                       Deadline deadline);
 
 }  // namespace vfmgr::guest

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "api/types/event.hpp"
+#include "api/os/event.hpp"
 
 namespace vfmgr::guest {
 namespace {

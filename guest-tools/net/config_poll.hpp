@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "guest-tools/net/host_client.hpp"
 
 namespace vfmgr::guest {

@@ -25,7 +25,7 @@ Result<Netdev> netdev_now(NlSocket& socket, Netdev const& known, Deadline deadli
     VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
     auto const found = std::ranges::find(netdevs, known.ifindex, &Netdev::ifindex);
     if (found != netdevs.end()) return *found;
-    return fail(Problem::not_found, fmt::format("{} has gone", known.name),
+    return fail(Problem::not_found, fmt::format("{} is gone", known.name),
                 "check that the VF is plugged in");
 }
 
@@ -37,7 +37,7 @@ Result<Netdev> await_carrier(NlSocket& socket, EventMonitor& monitor, Netdev net
               }));
     if (waited == Waited::holds) return netdev;
     return fail(Problem::timed_out, fmt::format("{} has no carrier", netdev.name),
-                "set the PF up on the host and check its cable; link_state of the VF must not be "
+                "bring up the PF on the host and check its cable; link_state of the VF must not be "
                 "disable");
 }
 
@@ -95,7 +95,7 @@ NetdevAddress address_of(Configured const& configured) {
 }
 
 // Always adds a route of its own, not only beside another NIC on the same network: such a NIC may
-// come later, or be the VM's own, and what runs by then must not be set up anew.
+// come later, or be the VM's own, and what runs by then must not need another set-up.
 Result<void> give_address(NlSocket& socket, GuestAttachment const& desired, Configured& configured,
                           StateFolder const& state, Deadline deadline) {
     VFMGR_CHECK(set_arp(configured, state));

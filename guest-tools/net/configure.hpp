@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configures a VF's netdev as the host desires, with an RDMA device, and undoes it. Waits by kernel
-// events. One thread.
+// Configures a VF's netdev as the host requires, with an RDMA device, and undoes it. Waits for the
+// kernel's events. One thread.
 #pragma once
 
 #include "guest-tools/net/state.hpp"
@@ -9,13 +9,15 @@
 namespace vfmgr::guest {
 
 // Sets the netdev up with its MTU, waits for the carrier, sets the address with its ARP settings
-// and source route, and provides the RDMA device: hardware's, or else SoftRoCE unless the network
-// has rdma: none. Fails when another machine has the address, unless a run is requested, which
-// checks that itself. Saves `state` as soon as there is something to clean up.
+// and source route, and provides the RDMA device: hardware's, or else SoftRoCE. If the network has
+// rdma: none, it neither waits for the one nor adds the other. Fails when another machine has the
+// address, unless a run is requested, which checks that itself. Saves `state` as soon as there is
+// something to clean up.
 [[nodiscard]] Result<Configured> configure(GuestAttachment const& desired, Netdev const& known,
                                            StateFolder const& state, Deadline deadline);
 
-// Removes what configure() set up, and its state. Nothing of it remains when the netdev has gone.
+// Removes what configure() set up, and its state. A netdev that has gone took all of it along but
+// the source route's rule, which is removed then, too.
 [[nodiscard]] Result<void> clean_up(Configured const& configured, StateFolder const& state,
                                     Deadline deadline);
 

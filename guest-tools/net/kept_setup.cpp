@@ -8,13 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <fstream>
 #include <optional>
-#include <sstream>
 
+#include "api/os/file.hpp"
 #include "guest-tools/net/child_process.hpp"
 #include "guest-tools/net/network_files.hpp"
-#include "guest-tools/net/replace_file.hpp"
 
 namespace vfmgr::guest {
 namespace {
@@ -40,7 +38,7 @@ struct NetworkService {
 // cloud-init) to 99, and 05 sorts before them. Each service is notified at once: networkd would
 // otherwise keep using such a file until the next boot, and NetworkManager a profile that it
 // generated for the new device. What networkd-state-file.c writes and NetworkManager's NMRUNDIR
-// show that they run.
+// show that they have run since the boot; both stay when the service stops.
 std::array<NetworkService, 2> services() {
     return {{{"systemd/netif/state",
               "systemd/network",
@@ -66,17 +64,10 @@ std::array<NetworkService, 2> services() {
 
 Error kept_failed(fs::path const& file, std::vector<Cause> causes) {
     return {Problem::unavailable,
-            fmt::format("{} can't be written: after a reboot vf-guest sets the VF up, not before",
-                        file.string()),
+            fmt::format(
+                "{} can't be written: after a reboot the VF is not set up until vf-guest starts",
+                file.string()),
             "make /etc writable for vf-guest (ReadWritePaths= in its unit)", std::move(causes)};
-}
-
-std::optional<std::string> text_of(fs::path const& file) {
-    std::ifstream in(file);
-    if (!in) return std::nullopt;
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
 }
 
 // The name is part of a file's name, and comes from the host.
@@ -89,8 +80,7 @@ Result<void> check_name(std::string const& attachment) {
         });
     if (plain) return {};
     return fail(Problem::invalid_request,
-                "the host names an attachment with characters that a file"
-                " name can't have",
+                "the host sent an attachment with characters that a file name can't have",
                 "update vfmgrd on the host");
 }
 
@@ -107,13 +97,14 @@ Result<void> KeptSetup::keep(GuestAttachment const& attachment) const {
         auto const file =
             roots_.etc / service.folder / (service.prefix + attachment.attachment + service.suffix);
         auto const text = service.text(attachment);
-        auto const had = text_of(file);
+        auto const had = read_file(file);
         if (had == text) continue;
         if (had && !had->starts_with(network_file_mark))
-            return fail(Problem::conflict,
-                        fmt::format("{} is not vf-guest's, so the VF's set-up is not kept there",
-                                    file.string()),
-                        "rename that file");
+            return fail(
+                Problem::conflict,
+                fmt::format("{} was not written by vf-guest, so the VF's set-up is not kept there",
+                            file.string()),
+                "rename that file");
         std::error_code ignored;
         fs::create_directories(file.parent_path(), ignored);
         if (auto written = replace_file(file, text, service.mode); !written)
@@ -137,7 +128,7 @@ Result<void> KeptSetup::keep_only(std::vector<GuestAttachment> const& attached) 
             if (!name_of(it->path()).starts_with(service.prefix) ||
                 std::ranges::any_of(attached, is_this))
                 continue;
-            auto const text = text_of(it->path());
+            auto const text = read_file(it->path());
             if (!text || !text->starts_with(network_file_mark)) continue;
             if (::unlink(it->path().c_str()) != 0)
                 return fail(kept_failed(it->path(), {errno_cause("unlink", errno)}));

@@ -98,7 +98,8 @@ std::array<Converted, 7> converted_figures() {
              {"achieved_percent",
               1,
               100,
-              {"vf_guest_test_achieved_ratio", "Of the bandwidth that the path can carry."}},
+              {"vf_guest_test_achieved_ratio",
+               "Bandwidth of a test divided by what the path can carry."}},
              {"lost", 1, 1, {"vf_guest_test_lost_messages", "Datagrams that got no answer."}},
              {"messages_per_s",
               1,
@@ -130,9 +131,9 @@ std::string test_texts(std::vector<VfReport> const& reports) {
     Family verdicts("vf_guest_test_verdict",
                     "The verdict of each test of the last verification; always 1.");
     Family checked("vf_guest_test_checked_bytes", "Bytes of a test that were compared.");
-    Family wrong("vf_guest_test_mismatched_bytes", "Bytes of a test that differed, at least.");
+    Family wrong("vf_guest_test_mismatched_bytes", "Bytes of a test that differed, at the least.");
     Family latency("vf_guest_test_latency_seconds",
-                   "Latency of messages: half a round trip, of reads and datagrams the whole.",
+                   "Latency of messages: half a round trip; for reads and datagrams the whole.",
                    "summary");
     auto converted = converted_figures();
     for (auto const& report : reports) {
@@ -162,7 +163,7 @@ std::string test_texts(std::vector<VfReport> const& reports) {
 std::string verification_texts(std::vector<VfReport> const& reports) {
     Family pass("vf_guest_verification_pass", "1 when the last verification passed, otherwise 0.");
     Family when("vf_guest_verification_timestamp_seconds",
-                "When the last verification ended; when it began, if that is not known.");
+                "When the last verification ended, or when it started if its end is unknown.");
     Family took("vf_guest_verification_duration_seconds", "How long the last verification took.");
     Family together("vf_guest_verification_at_once",
                     "Attachments that were verified at the same time, this one among them.");
@@ -196,7 +197,7 @@ std::string metrics_text(std::string_view version, std::vector<Configured> const
     Family info("vf_guest_info", "Which vf-guest wrote this; always 1.");
     info.set({{"version", std::string(version)}}, 1);
     Family complete("vf_guest_configured",
-                    "1 when the VF is configured as the host wants it, 0 when that only began.");
+                    "1 when the VF is configured as the host requests, 0 when that only started.");
     for (auto const& one : configured)
         complete.set(vf_labels(one.attachment, one.ifname, one.rdma_device), one.complete ? 1 : 0);
     return info.text() + complete.text() + verification_texts(reports) + test_texts(reports);

@@ -25,11 +25,11 @@ bool is_v4(GuestAttachment const& attachment) {
 
 // [Match]: the MAC is the VF's own and the only property that stays; VLAN devices and bonds on top
 // of it (another Type) and the virtio NIC of a failover pair have the same one.
-// [Link]: a missing VF must not delay a boot.
+// [Link]: a VF without carrier must not delay a boot (systemd-networkd-wait-online).
 // [Network]: keeps addresses that vf-guest set before networkd manages the netdev. Without a
 // carrier, networkd would remove everything again. No other addresses: the peers know this one.
 // [Route], [RoutingPolicyRule]: as vf-guest creates them (source_route.hpp); networkd removes rules
-// and routes on its links that its files do not have.
+// that its files do not have, and such routes on its links.
 std::string networkd_text(GuestAttachment const& attachment) {
     auto const table = source_table(attachment.address);
     return first_line(attachment) +

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/net/records.hpp"
 
-#include <fstream>
 #include <iterator>
 
+#include "api/os/file.hpp"
 #include "guest-tools/net/metrics.hpp"
-#include "guest-tools/net/replace_file.hpp"
 
 namespace vfmgr::guest {
 namespace {
@@ -15,8 +14,7 @@ constexpr mode_t for_everybody = 0644;  // node_exporter is not root
 bool holds(std::string const& file, std::string const& text) {
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(file, ignored)) return false;
-    std::ifstream in(file, std::ios::binary);
-    return in && std::string(std::istreambuf_iterator<char>(in), {}) == text;
+    return read_file(file) == text;
 }
 
 }  // namespace
@@ -35,7 +33,7 @@ Result<void> write_metrics(Records const& records) {
     auto written = replace_file(records.metrics_file, text, for_everybody);
     if (!written)
         written.error().remedy =
-            "name a file of a folder that is there and that vf-guest may write to (ReadWritePaths= "
+            "name a file in a folder that exists and that vf-guest may write to (ReadWritePaths= "
             "in its unit)";
     return written;
 }

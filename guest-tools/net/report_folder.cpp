@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
-#include <sstream>
 
+#include "api/os/file.hpp"
 #include "api/types/json.hpp"
-#include "guest-tools/net/replace_file.hpp"
 
 namespace vfmgr::guest {
 namespace {
@@ -47,24 +45,20 @@ Error damaged_report(fs::path const& file, std::string const& why) {
 
 Error folder_failed(fs::path const& folder, char const* call, std::error_code why) {
     return {Problem::kernel_refused,
-            fmt::format("the folder of reports {} can't be used", folder.string()),
+            fmt::format("the report folder {} can't be used", folder.string()),
             "run vf-guest as root, or name another folder with --reports",
             {errno_cause(call, why.value())}};
 }
 
 Result<VfReport> load_file(fs::path const& file) {
-    std::ifstream in(file, std::ios::binary);
-    if (!in) return fail(unreadable_report(file));
-    std::ostringstream text;
-    errno = 0;  // a stream fails on an empty file, without a read error
-    text << in.rdbuf();
-    if (!text && errno != 0) return fail(unreadable_report(file));
-    auto report = from_json_text<VfReport>(text.str());
+    auto const text = read_file(file);
+    if (!text) return fail(unreadable_report(file));
+    auto report = from_json_text<VfReport>(*text);
     if (!report)
         return fail(damaged_report(file, fmt::format("is damaged: {}", report.error().detail)));
     if (report->verification.attachment != file.stem())
         return fail(damaged_report(
-            file, fmt::format("is about attachment {}", report->verification.attachment)));
+            file, fmt::format("is about another attachment, {}", report->verification.attachment)));
     return report;
 }
 

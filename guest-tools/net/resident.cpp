@@ -32,11 +32,12 @@ std::string text_of(Error const& error) {
 
 Error no_netdev(GuestAttachment const& attachment) {
     Error error{Problem::unsupported,
-                fmt::format("no netdev with MAC {} is in the VM", to_string(attachment.mac)),
+                fmt::format("this VM has no netdev with MAC {}", to_string(attachment.mac)),
                 "check that the VF is plugged in and that its driver is loaded"};
     auto const driverless = driverless_functions("/sys");
     if (driverless.empty()) return error;
-    error.detail += fmt::format("; without a driver: {}", fmt::join(driverless, ", "));
+    error.detail +=
+        fmt::format("; PCI functions without a driver: {}", fmt::join(driverless, ", "));
     error.remedy = "load the VF's driver in the VM (igbvf, ixgbevf, iavf, mlx5_core, …)";
     return error;
 }
@@ -70,7 +71,7 @@ void Resident::configure_one(ToConfigure const& one) {
     auto const done =
         configure(attachment, one.netdev, records_.state, Steady::now() + configure_time);
     if (done)
-        return report_(fmt::format("{} has {}/{} and MTU {}; RDMA device: {}", done->ifname,
+        return report_(fmt::format("configured {}: {}/{}, MTU {}, RDMA device {}", done->ifname,
                                    to_string(done->address), done->prefix_length, done->mtu,
                                    done->rdma_device.empty() ? "none" : done->rdma_device));
     failed(fmt::format("attachment {}", attachment.attachment), done.error());
@@ -85,14 +86,15 @@ void Resident::configure_one(ToConfigure const& one) {
 void Resident::report_failure(GuestAttachment const& attachment, std::string netdev,
                               Error const& error) {
     auto verdict = host_.report_error(*attachment.run, attachment.nonce, error);
-    if (!verdict) return failed("the host was not told", verdict.error());
+    if (!verdict) return failed("the failure could not be reported to the host", verdict.error());
     remark("report", record(records_, {std::move(*verdict), std::move(netdev), {}, {}}));
 }
 
 void Resident::clean_up_one(Configured const& one) {
     auto const done = clean_up(one, records_.state, Steady::now() + kernel_time);
-    if (done) return report_(fmt::format("cleaned up after {} ({})", one.ifname, one.attachment));
-    failed(fmt::format("cleaning up after {}", one.ifname), done.error());
+    if (done)
+        return report_(fmt::format("removed the set-up of {} ({})", one.ifname, one.attachment));
+    failed(fmt::format("removing the set-up of {}", one.ifname), done.error());
     retry_at_ = Steady::now() + retry_time;
 }
 
@@ -176,7 +178,7 @@ int Resident::poll_milliseconds() const {
 }
 
 void Resident::take(Result<GuestConfig> config) {
-    if (!config) return failed("the host can't be asked", config.error());
+    if (!config) return failed("the configuration can't be read from the host", config.error());
     last_failure_.clear();
     desired_ = std::move(config->attachments);
 }
@@ -201,7 +203,7 @@ Result<void> Resident::watch(int stop_fd) {
         }
         if (!known) continue;
         if (auto const applied = apply(desired_); !applied) {
-            failed("the kernel can't be asked", applied.error());
+            failed("the kernel's network devices can't be read", applied.error());
             retry_at_ = Steady::now() + retry_time;
         }
         remark("metrics", write_metrics(records_));

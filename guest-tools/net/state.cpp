@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
+#include "api/os/file.hpp"
 #include "api/types/json.hpp"
 
 namespace vfmgr::guest {
@@ -16,7 +16,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-template <class F, class V>
+Error not_written(std::string const& path) {
+    Error error{Problem::unavailable, fmt::format("{} can't be written", path),
+                "run vf-guest as root; /run must be writable"};
+    error.causes.push_back(errno_cause("write", errno));
+    return error;
+}
+
+}  // namespace
+
+template <class F, Of<Configured> V>
 void fields(F& f, V& configured) {
     f.value("attachment", configured.attachment);
     f.value("mac", configured.mac);
@@ -31,23 +40,6 @@ void fields(F& f, V& configured) {
     f.value("complete", configured.complete);
 }
 
-Error not_written(std::string const& path) {
-    Error error{Problem::unavailable, fmt::format("{} can't be written", path),
-                "run vf-guest as root; /run must be writable"};
-    error.causes.push_back(errno_cause("write", errno));
-    return error;
-}
-
-}  // namespace
-
-void to_json(nlohmann::json& out, Configured const& configured) {
-    JsonWriter writer(out);
-    fields(writer, configured);
-}
-void read(JsonReader& reader, Configured& configured) {
-    fields(reader, configured);
-}
-
 std::string StateFolder::file(std::string const& attachment) const {
     return path_ + "/" + attachment + ".json";
 }
@@ -58,9 +50,8 @@ std::vector<Configured> StateFolder::load() const {
     for (fs::directory_iterator it(path_, ignored), end; !ignored && it != end;
          it.increment(ignored)) {
         if (it->path().extension() != ".json") continue;
-        std::ostringstream text;
-        text << std::ifstream(it->path()).rdbuf();
-        if (auto configured = from_json_text<Configured>(text.str()))
+        auto const text = read_file(it->path());
+        if (auto configured = from_json_text<Configured>(text.value_or("")))
             all.push_back(std::move(*configured));
     }
     return all;
@@ -73,9 +64,7 @@ Result<void> StateFolder::save(Configured const& configured) const {
     auto const draft = target + ".new";
     {
         std::ofstream out(draft);
-        nlohmann::json json;
-        to_json(json, configured);
-        out << to_json_text(json) << '\n';
+        out << to_json_text(configured) << '\n';
         if (!out.flush()) return fail(not_written(draft));
     }
     if (std::rename(draft.c_str(), target.c_str()) != 0) return fail(not_written(target));
@@ -88,3 +77,5 @@ void StateFolder::forget(std::string const& attachment) const {
 }
 
 }  // namespace vfmgr::guest
+
+template struct vfmgr::Json<vfmgr::guest::Configured>;

@@ -3,11 +3,11 @@
 // cleans up after itself even after a restart. One process at a time.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "api/types/guest.hpp"
+#include "api/types/json_fwd.hpp"
 #include "guest-tools/net/arp_settings.hpp"
 
 namespace vfmgr::guest {
@@ -26,7 +26,6 @@ struct Configured {
     bool complete = false;          // configured to the end; otherwise only begun
     bool operator==(Configured const&) const = default;
 };
-void to_json(nlohmann::json& out, Configured const& configured);
 
 class StateFolder {
   public:
@@ -42,3 +41,5 @@ class StateFolder {
 };
 
 }  // namespace vfmgr::guest
+
+extern template struct vfmgr::Json<vfmgr::guest::Configured>;

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <string>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "vfmgr/netlink/socket.hpp"
 
 namespace vfmgr::guest {
@@ -42,8 +42,8 @@ Result<void> await_udev(std::filesystem::path const& run, int ifindex, Deadline 
         VFMGR_TRY(auto const ready, await_readable(std::array{changes.get()}, deadline));
         if (ready == Readiness::deadline_passed)
             return fail(Problem::timed_out,
-                        fmt::format("udev is not done with interface {}", ifindex),
-                        "see what udev does: journalctl -u systemd-udevd");
+                        fmt::format("udev has not finished with the netdev of ifindex {}", ifindex),
+                        "check what udev does: journalctl -u systemd-udevd");
         std::array<std::byte, 4096> events{};
         while (::read(changes.get(), events.data(), events.size()) > 0) {
         }

@@ -58,7 +58,8 @@ Result<VfReport> run_guarded(OneVerification const& one, std::function<void()> c
 }
 
 Error no_thread(std::system_error const& error) {
-    return {Problem::limit_exceeded, fmt::format("no thread to verify it on: {}", error.what()),
+    return {Problem::limit_exceeded,
+            fmt::format("no thread can be started to verify it: {}", error.what()),
             "raise the limit of tasks, or verify one after the other"};
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/net/verify_served.hpp"
 
+#include "api/os/random.hpp"
 #include "guest-tools/serve/local_end.hpp"
 #include "guest-tools/serve/remote_responder.hpp"
 #include "guest-tools/verify/await_turn.hpp"
-#include "guest-tools/verify/random.hpp"
 
 namespace vfmgr::guest {
 namespace {
@@ -28,8 +28,8 @@ verify::Subject subject_of(serve::LocalEnd const& end, ServedTest const& test,
     attachment.mtu = end.netdev.mtu;
     attachment.responder = info.address;
     attachment.echo_port = info.echo_port;
-    attachment.run = verify::random_hex(8);
-    attachment.nonce = verify::random_hex(16);
+    attachment.run = random_hex(8);
+    attachment.nonce = random_hex(16);
     attachment.profile = test.profile;
     return subject;
 }

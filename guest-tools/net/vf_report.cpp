@@ -10,46 +10,33 @@
 namespace vfmgr::guest {
 namespace {
 
-// Visits the VM's own members.
-template <class F, Of<VfReport> V>
-void fields(F& f, V& report) {
-    f.defaulted("ifname", report.ifname);
-    f.defaulted("rdma_device", report.rdma_device);
-    f.defaulted("at_once_with", report.at_once_with);
-}
-
 std::string place_line(VfReport const& report) {
     if (report.ifname.empty()) return {};
-    return fmt::format("  interface: {}, RDMA device: {}\n", report.ifname,
+    return fmt::format("  netdev: {}, RDMA device: {}\n", report.ifname,
                        report.rdma_device.empty() ? "none" : report.rdma_device);
 }
 
 std::string time_line(Verification const& verification) {
     auto const start = to_rfc3339(verification.started_at);
-    if (!verification.finished_at) return fmt::format("  begun: {}\n", start);
+    if (!verification.finished_at) return fmt::format("  started: {}\n", start);
     std::chrono::duration<double> const took = *verification.finished_at - verification.started_at;
-    return fmt::format("  begun: {}, took {:.1f} s\n", start, took.count());
+    return fmt::format("  started: {}, took {:.1f} s\n", start, took.count());
 }
 
 }  // namespace
 
-void to_json(nlohmann::json& out, VfReport const& report) {
-    nlohmann::json own;
-    JsonWriter writer(own);
-    fields(writer, report);
-    to_json(out, report.verification);
-    out.update(own);
+template <class F, Of<VfReport> V>
+void fields(F& f, V& report) {
+    f.members_of(report.verification);
+    f.defaulted("ifname", report.ifname);
+    f.defaulted("rdma_device", report.rdma_device);
+    f.defaulted("at_once_with", report.at_once_with);
 }
 
-void read(JsonReader& reader, VfReport& report) {
-    read(reader, report.verification);
-    fields(reader, report);
-}
-
-std::string describe(VfReport const& report) {
-    auto text = verify::describe(report.verification) + place_line(report);
+std::string describe(VfReport const& report, Figures shown) {
+    auto text = verify::describe(report.verification, shown) + place_line(report);
     if (!report.at_once_with.empty())
-        text += fmt::format("  at once with: {}\n", fmt::join(report.at_once_with, ", "));
+        text += fmt::format("  at the same time as: {}\n", fmt::join(report.at_once_with, ", "));
     return text + time_line(report.verification);
 }
 
@@ -58,3 +45,5 @@ int exit_code(VfReport const& report) {
 }
 
 }  // namespace vfmgr::guest
+
+template struct vfmgr::Json<vfmgr::guest::VfReport>;

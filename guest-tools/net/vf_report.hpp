@@ -3,10 +3,11 @@
 // text for people.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "api/types/json_fwd.hpp"
+#include "api/types/test_lines.hpp"
 #include "api/types/verification.hpp"
 
 namespace vfmgr::guest {
@@ -19,14 +20,12 @@ struct VfReport {
     bool operator==(VfReport const&) const = default;
 };
 
-// One object: the verification's members as the host sent them, and the VM's beside them.
-void to_json(nlohmann::json& out, VfReport const& report);
-void read(JsonReader& reader, VfReport& report);
-
 // Several lines, each ending in a newline: verify::describe(), and where, when and for how long.
-[[nodiscard]] std::string describe(VfReport const& report);
+[[nodiscard]] std::string describe(VfReport const& report, Figures shown = Figures::important);
 
 // vf-guest's exit status: 0 when it passed, otherwise 1.
 [[nodiscard]] int exit_code(VfReport const& report);
 
 }  // namespace vfmgr::guest
+
+extern template struct vfmgr::Json<vfmgr::guest::VfReport>;

@@ -8,8 +8,8 @@
 
 #include <algorithm>
 
+#include "api/os/socket_address.hpp"
 #include "guest-tools/verify/echo.hpp"
-#include "guest-tools/verify/socket_address.hpp"
 #include "vfmgr/netlink/link.hpp"
 #include "vfmgr/netlink/monitor.hpp"
 
@@ -26,12 +26,12 @@ constexpr std::uint16_t unused_port = 9;  // discard
 Result<void> resolve(verify::SessionPermit const& permit) {
     VFMGR_TRY(auto const socket,
               verify::open_echo_socket({permit.host_address, 0, permit.host_netdev}));
-    auto const to = verify::SocketAddress::of(permit.peer_address, unused_port);
+    auto const to = SocketAddress::of(permit.peer_address, unused_port);
     if (::sendto(socket.get(), nullptr, 0, 0, to.get(), to.length) >= 0) return {};
     return fail({Problem::kernel_refused,
                  fmt::format("nothing can be sent to {} over {}", to_string(permit.peer_address),
                              permit.host_netdev),
-                 fmt::format("look at ip route get {} and at the state of {}",
+                 fmt::format("check the route (ip route get {}) and the state of {}",
                              to_string(permit.peer_address), permit.host_netdev),
                  {errno_cause("sendto", errno)}});
 }
@@ -47,7 +47,7 @@ Result<MacAddress> resolve(verify::SessionPermit const& permit, int ifindex, NlS
     }));
     if (found) return *found;
     return fail(Problem::unavailable,
-                fmt::format("nobody answers for {} on {}", to_string(permit.peer_address),
+                fmt::format("no machine answers for {} on {}", to_string(permit.peer_address),
                             permit.host_netdev),
                 "check that the VF is up, and VLAN, cable and switch between the two hosts");
 }
@@ -90,10 +90,10 @@ Result<void> check_neighbour(verify::SessionPermit const& permit) {
     if (mac == permit.vf_mac) return {};
     return fail(
         Problem::conflict,
-        fmt::format("on {} {} is at {}, the VF has {}", permit.host_netdev,
+        fmt::format("on {}, {} is at MAC {}, but the VF has {}", permit.host_netdev,
                     to_string(permit.peer_address), to_string(mac), to_string(permit.vf_mac)),
-        "find the machine with the other MAC and take the address from it, or attach the VF "
-        "with another one");
+        "find the machine with the other MAC and remove the address from it, or attach the VF with "
+        "another address");
 }
 
 }  // namespace vfmgr::serve

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that packets from a served responder to a VF's address reach that VF: the kernel's
-// neighbour entry for the address has the VF's MAC. Resolved when a session opens. Any thread;
-// takes up to 5 s.
+// neighbour entry for the address has the VF's MAC. Resolved when a session opens. Any thread. If
+// nothing answers it takes 4 s, or 8 s after another MAC had answered; the kernel's own answers may
+// take 2 s each: 16 s at most.
 #pragma once
 
 #include "guest-tools/verify/permit.hpp"

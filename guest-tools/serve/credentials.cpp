@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
 #include "api/http/http.hpp"
-#include "api/types/file_descriptor.hpp"
-#include "guest-tools/verify/random.hpp"
+#include "api/os/descriptor.hpp"
+#include "api/os/file.hpp"
+#include "api/os/random.hpp"
 
 namespace vfmgr::serve {
 namespace {
@@ -23,7 +23,7 @@ constexpr std::size_t token_length_max = 240;  // must fit into an HTTP header
 
 tl::unexpected<Error> cant_write(std::string const& path, char const* call) {
     return fail({Problem::kernel_refused,
-                 fmt::format("{} can't be made", path),
+                 fmt::format("{} can't be created", path),
                  "make its folder writable, or name another one with --state",
                  {errno_cause(call, errno)}});
 }
@@ -37,7 +37,7 @@ Result<void> make_folder(std::string const& folder) {
 }
 
 Result<void> make_token(std::string const& file) {
-    auto const token = "vfr_" + verify::random_hex(secret_bytes) + "\n";
+    auto const token = "vfr_" + random_hex(secret_bytes) + "\n";
     FileDescriptor fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!fd) return cant_write(file, "open");
     if (::write(fd.get(), token.data(), token.size()) != static_cast<ssize_t>(token.size()))
@@ -48,11 +48,11 @@ Result<void> make_token(std::string const& file) {
 }  // namespace
 
 Result<std::string> read_token_file(std::string const& file) {
-    std::ifstream stream(file, std::ios::binary);
-    std::string const text(std::istreambuf_iterator<char>(stream), {});
-    if (!stream.is_open() || stream.bad())
+    auto const read = read_file(file);
+    if (!read)
         return fail(Problem::not_found, fmt::format("the token file {} can't be read", file),
                     "name a readable file that holds the responder's token");
+    auto const& text = *read;
     constexpr auto blanks = " \t\r\n";
     auto const begin = text.find_first_not_of(blanks);
     if (begin == std::string::npos || text.size() > token_length_max)

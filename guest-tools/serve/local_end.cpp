@@ -7,9 +7,9 @@
 
 #include <algorithm>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
+#include "api/os/socket_address.hpp"
 #include "guest-tools/verify/device.hpp"
-#include "guest-tools/verify/socket_address.hpp"
 
 namespace vfmgr::serve {
 namespace {
@@ -45,15 +45,15 @@ Result<LocalEnd> find_local_end(IpAddress const& address) {
 }
 
 Result<IpAddress> address_towards(IpAddress const& peer) {
-    auto const to = verify::SocketAddress::of(peer, discard_port);
+    auto const to = SocketAddress::of(peer, discard_port);
     FileDescriptor const fd(::socket(to.get()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     // connect() of a datagram socket chooses route and source address, and sends nothing.
-    verify::SocketAddress own;
+    SocketAddress own;
     auto* const room = own.room();
     if (!fd || ::connect(fd.get(), to.get(), to.length) != 0 ||
         ::getsockname(fd.get(), room, &own.length) != 0)
         return fail({Problem::not_found,
-                     fmt::format("this machine has no way to {}", to_string(peer)),
+                     fmt::format("this machine has no route to {}", to_string(peer)),
                      "give a netdev an address in its network, or name one with --address",
                      {errno_cause("connect", errno)}});
     auto const address = own.address();
@@ -62,9 +62,10 @@ Result<IpAddress> address_towards(IpAddress const& peer) {
 }
 
 Result<std::string> find_rdma_device(LocalEnd const& end) {
-    auto port = verify::find_port({end.address.address, end.netdev.name}, verify::port_wait);
-    if (port) return port->device;
-    auto error = std::move(port).error();
+    auto endpoint =
+        verify::open_endpoint({end.address.address, end.netdev.name}, verify::endpoint_wait);
+    if (endpoint) return endpoint->device;
+    auto error = std::move(endpoint).error();
     error.remedy = fmt::format(
         "add an RDMA link: rdma link add rxe0 type rxe netdev {}; it needs libibverbs' provider "
         "(Debian: ibverbs-providers)",

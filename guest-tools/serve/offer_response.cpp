@@ -34,9 +34,9 @@ bool prefers_async(http::Request const& request) {
 http::Response try_again(http::Request const& request, Turn const& turn) {
     auto response = http::problem_response(
         {Problem::unavailable,
-         fmt::format("others come first: position {} in the queue, about {} s", turn.position,
+         fmt::format("no place is free yet: position {} in the queue, about {} s", turn.position,
                      turn.seconds),
-         fmt::format("try again in {} s; the vf-guest of the host's version waits by itself",
+         fmt::format("try again in {} s; vf-guest of the host's version waits by itself",
                      turn.seconds)},
         request);
     response.headers["Retry-After"] = std::to_string(turn.seconds);

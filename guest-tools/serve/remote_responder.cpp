@@ -40,8 +40,8 @@ Error not_reached(std::string const& name, Error error) {
     error = of_responder(name, std::move(error));
     if (error.problem == Problem::unavailable || error.problem == Problem::timed_out)
         error.remedy =
-            "check that vf-guest serve runs there and that no firewall is in between, and compare "
-            "address, port and fingerprint with what it printed";
+            "check that vf-guest serve runs on that machine and that no firewall is in between, "
+            "and compare address, port and fingerprint with what it printed";
     return error;
 }
 
@@ -93,7 +93,7 @@ Result<StreamOffer> read_stream_offer(std::string_view text) {
     VFMGR_TRY(auto offer, from_json_text<StreamOffer>(text));
     if (!http::is_path_id(offer.stream)) return fail(not_understood("no stream id"));
     if (fits(offer.transport_reason.value_or(""))) return offer;
-    return fail(not_understood("a reason that can't be shown"));
+    return fail(not_understood("a reason that can't be printed"));
 }
 
 Result<Verification> read_verdict(std::string_view text) {
@@ -107,7 +107,7 @@ Result<Verification> read_verdict(std::string_view text) {
                       all_fit(verdict.warnings, verdict_warnings_max) && fits(verdict.detail) &&
                       fits(verdict.remedy) && fits(verdict.peer_gid.value_or(""));
     if (good) return verdict;
-    return fail(not_understood("texts with control characters, or more than can be shown"));
+    return fail(not_understood("texts with control characters, or more than can be printed"));
 }
 
 RemoteResponder::RemoteResponder(ResponderTarget const& target)

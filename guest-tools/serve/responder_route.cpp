@@ -20,7 +20,7 @@ constexpr std::array<http::PathRoute<To>, 6> responder_routes{{
 Result<http::FoundRoute<To>> responder_route(std::string_view method, std::string_view path) {
     return http::find_route<To>(responder_routes, method, path,
                                 {Problem::not_found, "a responder has no such path",
-                                 "GET /responder/v1 tells its version"});
+                                 "GET /responder/v1 returns its version"});
 }
 
 }  // namespace vfmgr::serve

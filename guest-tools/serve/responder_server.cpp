@@ -80,8 +80,8 @@ Result<void> ResponderServer::check_token(http::Request const& request) const {
         header == request.headers.end() ? std::string_view() : http::bearer_token(header->second);
     if (!given.empty() && same_secret(given, served_.token)) return {};
     return fail(Problem::unauthorized,
-                given.empty() ? "this request has no token" : "this token is not the responder's",
-                "give the token that is in the token file of vf-guest serve");
+                given.empty() ? "the request has no token" : "the token is not the responder's",
+                "send the token from the token file of vf-guest serve");
 }
 
 Result<void> ResponderServer::enqueue(Job job) {

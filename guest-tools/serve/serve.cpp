@@ -55,7 +55,7 @@ Result<void> serve(ServeOptions const& options, int stop,
 }
 
 std::string ready_text(ServeReady const& ready) {
-    return fmt::format("{} on {} ({}) answers at {}, fingerprint {}, token in {}",
+    return fmt::format("serving {} on {} ({}), listening at {}, fingerprint {}, token in {}",
                        to_string(ready.info.address), ready.ifname, ready.info.rdma_device,
                        to_string(ready.listen), ready.credentials.fingerprint,
                        ready.credentials.token_file);

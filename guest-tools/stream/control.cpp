@@ -11,15 +11,14 @@
 #include <cerrno>
 #include <vector>
 
-#include "api/types/event.hpp"
+#include "api/os/event.hpp"
+#include "api/os/socket_address.hpp"
 #include "guest-tools/stream/messages.hpp"
-#include "guest-tools/verify/socket_address.hpp"
 
 namespace vfmgr::stream {
 namespace {
 
 using Steady = std::chrono::steady_clock;
-using verify::SocketAddress;
 
 template <class T>
 void set(int fd, int level, int option, T const& value) {
@@ -39,15 +38,16 @@ int left(Deadline deadline) {
 Error not_connected(ReceiverPlace const& place, char const* call, int error_number) {
     auto const where = fmt::format("{} port {}", to_string(place.address), place.port);
     Error error{Problem::unavailable,
-                fmt::format("no stream receiver is reached at {}", where),
+                fmt::format("no stream receiver can be reached at {}", where),
                 fmt::format("check address and path: ping {}", to_string(place.address)),
                 {errno_cause(call, error_number)}};
     if (error_number == ECONNREFUSED) {
         error.detail = fmt::format("no stream receiver listens on {}", where);
-        error.remedy = fmt::format("start there: vf-guest stream receive --local {} --port {}",
-                                   to_string(place.address), place.port);
+        error.remedy =
+            fmt::format("start one on that machine: vf-guest stream receive --local {} --port {}",
+                        to_string(place.address), place.port);
     } else if (error_number == ENETUNREACH || error_number == EHOSTUNREACH) {
-        error.remedy = fmt::format("look at the route: ip route get {}", to_string(place.address));
+        error.remedy = fmt::format("check the route: ip route get {}", to_string(place.address));
     } else if (error_number == ETIMEDOUT) {
         error.problem = Problem::timed_out;
         error.remedy = fmt::format(
@@ -109,8 +109,8 @@ IpAddress Control::peer() const {
 }
 
 tl::unexpected<Error> Control::gone(char const* call, int error_number) const {
-    Error error{Problem::unavailable, fmt::format("the {} has gone", who_),
-                fmt::format("look at what the {} says on its machine", who_)};
+    Error error{Problem::unavailable, fmt::format("the {} disconnected", who_),
+                fmt::format("read what the {} printed on its machine", who_)};
     if (error_number != 0) error.causes.push_back(errno_cause(call, error_number));
     return fail(std::move(error));
 }
@@ -126,7 +126,7 @@ Result<std::optional<std::string>> Control::line_now() {
             return fail(
                 Problem::guest_refused,
                 fmt::format("the {} sent a line of more than {} bytes", who_, line_bytes_max),
-                "let vf-guest of the same version be the other end");
+                "use the same version of vf-guest on both machines");
         std::array<char, line_bytes_max> room;
         auto const got = ::recv(fd(), room.data(), room.size(), MSG_DONTWAIT);
         if (got == 0) return gone("recv", 0);
@@ -146,7 +146,7 @@ Result<std::string> Control::line(Deadline deadline, int stop) {
         VFMGR_TRY(auto const ready, await_readable(watched, deadline));
         if (ready == Readiness::deadline_passed)
             return fail(Problem::timed_out, fmt::format("the {} does not answer", who_),
-                        fmt::format("look at what the {} says on its machine", who_));
+                        fmt::format("read what the {} printed on its machine", who_));
         if (is_readable(stop)) return fail(stopped());
     }
 }
@@ -161,8 +161,8 @@ Result<void> Control::send(std::string line, Deadline deadline) {
         if (!again(errno)) return gone("send", errno);
         pollfd writable{fd(), POLLOUT, 0};
         if (::poll(&writable, 1, left(deadline)) == 0 && Steady::now() >= deadline)
-            return fail(Problem::timed_out, fmt::format("the {} takes nothing", who_),
-                        fmt::format("look at what the {} says on its machine", who_));
+            return fail(Problem::timed_out, fmt::format("the {} accepts no data", who_),
+                        fmt::format("read what the {} printed on its machine", who_));
     }
     return {};
 }
@@ -175,7 +175,7 @@ Result<Control> connect_to(ReceiverPlace const& place, Deadline deadline, int st
         return fail(Problem::invalid_request,
                     fmt::format("{} can't be reached from {}: one is IPv4, the other IPv6",
                                 to_string(place.address), to_string(*place.local)),
-                    "name two addresses of the same kind");
+                    "name two addresses of the same family");
     bool const v4 = place.address.family == IpAddress::Family::v4;
     FileDescriptor fd(
         ::socket(v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

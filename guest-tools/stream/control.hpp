@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "api/types/ip_address.hpp"
 #include "api/types/problem.hpp"
 #include "api/types/time.hpp"

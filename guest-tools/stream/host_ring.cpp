@@ -34,11 +34,11 @@ class HostRing final : public RingMemory {
 }  // namespace
 
 Result<std::unique_ptr<RingMemory>> HostRings::make(RingShape const& shape,
-                                                    RingNic const* nic) const {
+                                                    verify::Endpoint const* endpoint) const {
     auto const bytes = Ring::stride(shape.packet_bytes) * shape.packets;
-    if (nic == nullptr) return std::make_unique<HostRing>(shape, bytes);
-    VFMGR_TRY(auto memory,
-              verify::RegisteredMemory::make(nic->domain, bytes, IBV_ACCESS_LOCAL_WRITE, "ring"));
+    if (endpoint == nullptr) return std::make_unique<HostRing>(shape, bytes);
+    VFMGR_TRY(auto memory, verify::RegisteredMemory::make(endpoint->pd.get(), bytes,
+                                                          IBV_ACCESS_LOCAL_WRITE, "ring"));
     return std::make_unique<HostRing>(shape, std::move(memory));
 }
 

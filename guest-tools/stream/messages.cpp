@@ -15,6 +15,44 @@ constexpr std::size_t run_digits = 16;
 constexpr std::size_t text_characters_max = 1000;
 constexpr std::size_t causes_max = 8;
 
+bool is_run(std::string_view run) {
+    auto const hex = [](char ch) { return (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'f'); };
+    return run.size() == run_digits && std::all_of(run.begin(), run.end(), hex);
+}
+
+void check_packet(JsonReader& reader, Over over, std::uint32_t packet_bytes) {
+    if (packet_bytes < packet_bytes_min || packet_bytes > packet_bytes_max(over))
+        reader.complain("packet_bytes",
+                        fmt::format("must be from {} to {} over {}", packet_bytes_min,
+                                    packet_bytes_max(over), enum_name(over)));
+}
+
+// It is printed on a terminal.
+void check_refusal(JsonReader& reader, Error& refusal) {
+    refusal.violations.clear();
+    check_text(reader, "refusal/detail", refusal.detail, text_characters_max);
+    check_text(reader, "refusal/remedy", refusal.remedy, text_characters_max);
+    if (refusal.causes.size() > causes_max)
+        return reader.complain("refusal/cause", fmt::format("must be {} at most", causes_max));
+    for (auto const& cause : refusal.causes)
+        check_text(reader, "refusal/cause", cause.call + cause.code + cause.text,
+                   text_characters_max);
+}
+
+// Reads a line of the other end; fails on one that a vf-guest of this version does not send.
+template <class T>
+Result<T> read_line(std::string_view line, char const* who) {
+    auto value = from_json_text<T>(line);
+    if (value) return value;
+    auto why = value.error().detail;  // which contains the other end's keys
+    std::ranges::replace_if(why, [](unsigned char ch) { return ch < 0x20 || ch == 0x7f; }, '?');
+    return fail(Problem::guest_refused,
+                fmt::format("the {} sent a message that is not understood: {}", who, why),
+                "use the same version of vf-guest on both machines");
+}
+
+}  // namespace
+
 template <class F, Of<Opening> V>
 void fields(F& f, V& opening) {
     f.value("version", opening.version);
@@ -70,44 +108,6 @@ void fields(F& f, V& summary) {
     fields(f, summary.ring);
 }
 
-bool is_run(std::string_view run) {
-    auto const hex = [](char ch) { return (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'f'); };
-    return run.size() == run_digits && std::all_of(run.begin(), run.end(), hex);
-}
-
-void check_packet(JsonReader& reader, Over over, std::uint32_t packet_bytes) {
-    if (packet_bytes < packet_bytes_min || packet_bytes > packet_bytes_max(over))
-        reader.complain("packet_bytes",
-                        fmt::format("must be from {} to {} over {}", packet_bytes_min,
-                                    packet_bytes_max(over), enum_name(over)));
-}
-
-// It is printed on a terminal.
-void check_refusal(JsonReader& reader, Error& refusal) {
-    refusal.violations.clear();
-    check_text(reader, "refusal/detail", refusal.detail, text_characters_max);
-    check_text(reader, "refusal/remedy", refusal.remedy, text_characters_max);
-    if (refusal.causes.size() > causes_max)
-        return reader.complain("refusal/cause", fmt::format("must be {} at most", causes_max));
-    for (auto const& cause : refusal.causes)
-        check_text(reader, "refusal/cause", cause.call + cause.code + cause.text,
-                   text_characters_max);
-}
-
-// Reads a line of the other end; fails on one that a vf-guest of this version does not send.
-template <class T>
-Result<T> read_line(std::string_view line, char const* who) {
-    auto value = from_json_text<T>(line);
-    if (value) return value;
-    auto why = value.error().detail;  // which contains the other end's keys
-    std::ranges::replace_if(why, [](unsigned char ch) { return ch < 0x20 || ch == 0x7f; }, '?');
-    return fail(Problem::guest_refused,
-                fmt::format("the {} says what is not understood: {}", who, why),
-                "use the same version of vf-guest on both machines");
-}
-
-}  // namespace
-
 std::uint32_t packet_bytes_max(Over over) {
     return over == Over::udp ? 65'507 : 4096;
 }
@@ -118,100 +118,17 @@ std::uint64_t run_number(std::string_view run) {
     return number;
 }
 
-void to_json(nlohmann::json& out, Opening const& opening) {
-    JsonWriter writer(out);
-    fields(writer, opening);
-}
-
-void read(JsonReader& reader, Opening& opening) {
-    auto const start = reader.mark();
-    fields(reader, opening);
-    if (!reader.clean_since(start)) return;
-    if (opening.version != protocol_version)
-        reader.complain("version", fmt::format("must be {}", protocol_version));
-    if (!is_run(opening.run))
-        reader.complain("run", fmt::format("must be {} hexadecimal digits", run_digits));
-    check_packet(reader, opening.over, opening.packet_bytes);
-    if (opening.chunk < 1 || opening.chunk > chunk_max)
-        reader.complain("chunk", fmt::format("must be from 1 to {}", chunk_max));
-    if (opening.pair.has_value() != (opening.over == Over::ud))
-        reader.complain("pair", "is of ud, and of no other");
-}
-
-void to_json(nlohmann::json& out, Acceptance const& acceptance) {
-    JsonWriter writer(out);
-    fields(writer, acceptance);
-}
-
-void read(JsonReader& reader, Acceptance& acceptance) {
-    auto const start = reader.mark();
-    fields(reader, acceptance);
-    if (!reader.clean_since(start)) return;
-    int const present = static_cast<int>(acceptance.udp_port.has_value()) +
-                        static_cast<int>(acceptance.pair.has_value()) +
-                        static_cast<int>(acceptance.refusal.has_value());
-    if (present != 1) reader.complain("", "must have one of udp_port, pair and refusal");
-    if (acceptance.udp_port == 0) reader.complain("udp_port", "must not be 0");
-    if (acceptance.refusal) check_refusal(reader, *acceptance.refusal);
-}
-
-void to_json(nlohmann::json& out, Ending const& ending) {
-    JsonWriter writer(out);
-    fields(writer, ending);
-}
-
-void read(JsonReader& reader, Ending& ending) {
-    auto const start = reader.mark();
-    fields(reader, ending);
-    if (!reader.clean_since(start)) return;
-    if (ending.packets > sequence_max)
-        reader.complain("packets", fmt::format("must be {} at most", sequence_max));
-    if (ending.filtered > ending.packets)
-        reader.complain("filtered", "must not be more than packets");
-    if (ending.lateness.late > ending.lateness.chunks || ending.lateness.chunks > ending.packets)
-        reader.complain("chunks", "must be at most packets, and late_chunks at most chunks");
-}
-
-void to_json(nlohmann::json& out, RingPlace const& ring) {
-    JsonWriter writer(out);
-    fields(writer, ring);
-}
-
-void to_json(nlohmann::json& out, Summary const& summary) {
-    JsonWriter writer(out);
-    fields(writer, summary);
-}
-
-void read(JsonReader& reader, Summary& summary) {
-    auto const start = reader.mark();
-    fields(reader, summary);
-    if (!reader.clean_since(start)) return;
-    if (!is_run(summary.run))
-        reader.complain("run", fmt::format("must be {} hexadecimal digits", run_digits));
-    check_packet(reader, summary.over, summary.packet_bytes);
-    if (summary.received > sequence_max)
-        reader.complain("received", fmt::format("must be {} at most", sequence_max));
-    if (summary.timed > summary.received)
-        reader.complain("timed", "must not be more than received");
-    bool const in_gpu = summary.ring.memory == Memory::gpu;
-    if (summary.ring.gpu.has_value() != in_gpu || summary.ring.route.has_value() != in_gpu)
-        reader.complain("memory", "must be gpu with gpu and route, and else without");
-    // There is no loss figure when more arrived than was sent.
-    if (summary.lost && (!summary.sent || *summary.lost > summary.sent->packets ||
-                         summary.received != summary.sent->packets - *summary.lost))
-        reader.complain("lost", "must be what was sent and not received");
-}
-
 Result<Opening> read_opening(std::string_view line) {
     auto const any = parse_json(line);
     if (any && any->is_object()) {
         auto const version = any->find("version");
         if (version != any->end() && version->is_number_unsigned() && *version != protocol_version)
-            return fail(Problem::unsupported,
-                        fmt::format("the sender's stream test is of version {}, the receiver's of "
-                                    "version {}",
-                                    version->get<std::uint64_t>(), protocol_version),
-                        "use the same version of vf-guest on both machines");
+            return fail(
+                Problem::unsupported,
+                fmt::format(
+                    "the sender's stream test has version {}, the receiver's has version {}",
+                    version->get<std::uint64_t>(), protocol_version),
+                "use the same version of vf-guest on both machines");
     }
     return read_line<Opening>(line, "sender");
 }
@@ -220,12 +137,12 @@ Result<Acceptance> read_acceptance(std::string_view line, Over over) {
     VFMGR_TRY(auto acceptance, read_line<Acceptance>(line, "receiver"));
     if (acceptance.refusal) {
         // "this machine" in it is not the sender's.
-        acceptance.refusal->detail = "the receiver says: " + acceptance.refusal->detail;
+        acceptance.refusal->detail = "the receiver refused: " + acceptance.refusal->detail;
         return fail(std::move(*acceptance.refusal));
     }
     if (acceptance.pair.has_value() == (over == Over::ud)) return acceptance;
     return fail(Problem::guest_refused,
-                fmt::format("the receiver did not tell its end of {}", enum_name(over)),
+                fmt::format("the receiver did not send its end of {}", enum_name(over)),
                 "use the same version of vf-guest on both machines");
 }
 
@@ -237,4 +154,62 @@ Result<Summary> read_summary(std::string_view line) {
     return read_line<Summary>(line, "receiver");
 }
 
+void check(JsonReader& reader, Opening const& opening) {
+    if (!reader.clean()) return;
+    if (opening.version != protocol_version)
+        reader.complain("version", fmt::format("must be {}", protocol_version));
+    if (!is_run(opening.run))
+        reader.complain("run", fmt::format("must be {} hexadecimal digits", run_digits));
+    check_packet(reader, opening.over, opening.packet_bytes);
+    if (opening.chunk < 1 || opening.chunk > chunk_max)
+        reader.complain("chunk", fmt::format("must be from 1 to {}", chunk_max));
+    if (opening.pair.has_value() != (opening.over == Over::ud))
+        reader.complain("pair", "must be present with ud, and only then");
+}
+
+void check(JsonReader& reader, Acceptance& acceptance) {
+    if (!reader.clean()) return;
+    int const present = static_cast<int>(acceptance.udp_port.has_value()) +
+                        static_cast<int>(acceptance.pair.has_value()) +
+                        static_cast<int>(acceptance.refusal.has_value());
+    if (present != 1) reader.complain("", "must have one of udp_port, pair and refusal");
+    if (acceptance.udp_port == 0) reader.complain("udp_port", "must not be 0");
+    if (acceptance.refusal) check_refusal(reader, *acceptance.refusal);
+}
+
+void check(JsonReader& reader, Ending const& ending) {
+    if (!reader.clean()) return;
+    if (ending.packets > sequence_max)
+        reader.complain("packets", fmt::format("must be {} at most", sequence_max));
+    if (ending.filtered > ending.packets)
+        reader.complain("filtered", "must not be more than packets");
+    if (ending.lateness.late > ending.lateness.chunks || ending.lateness.chunks > ending.packets)
+        reader.complain("chunks", "must be at most packets, and late_chunks at most chunks");
+}
+
+void check(JsonReader& reader, Summary const& summary) {
+    if (!reader.clean()) return;
+    if (!is_run(summary.run))
+        reader.complain("run", fmt::format("must be {} hexadecimal digits", run_digits));
+    check_packet(reader, summary.over, summary.packet_bytes);
+    if (summary.received > sequence_max)
+        reader.complain("received", fmt::format("must be {} at most", sequence_max));
+    if (summary.timed > summary.received)
+        reader.complain("timed", "must not be more than received");
+    bool const in_gpu = summary.ring.memory == Memory::gpu;
+    if (summary.ring.gpu.has_value() != in_gpu || summary.ring.route.has_value() != in_gpu)
+        reader.complain("memory", "must be gpu with gpu and route, otherwise host without them");
+    // There is no loss figure when more arrived than was sent.
+    if (summary.lost && (!summary.sent || *summary.lost > summary.sent->packets ||
+                         summary.received != summary.sent->packets - *summary.lost))
+        reader.complain("lost", "must be the number of packets sent and not received");
+}
+
 }  // namespace vfmgr::stream
+
+template struct vfmgr::Json<vfmgr::stream::Opening>;
+template struct vfmgr::Json<vfmgr::stream::Acceptance>;
+template struct vfmgr::Json<vfmgr::stream::Ending>;
+template void vfmgr::Json<vfmgr::stream::RingPlace>::write(nlohmann::json&,
+                                                           vfmgr::stream::RingPlace const&);
+template struct vfmgr::Json<vfmgr::stream::Summary>;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The messages between the two ends of a stream test over TCP, a line of JSON each: the sender
 // opens, the receiver accepts or refuses; the sender ends with what it sent, the receiver answers
-// with what arrived. The other end is not trusted: all of it is data with limits. Values.
+// with what arrived, or sends that before, when it ends first. The other end is not trusted: all of
+// it is data with limits. Values.
 #pragma once
 
 #include <array>
@@ -12,6 +13,7 @@
 
 #include "api/types/enum_names.hpp"
 #include "api/types/guest.hpp"
+#include "api/types/json_fwd.hpp"
 #include "api/types/pci_address.hpp"
 #include "guest-tools/stream/pacer.hpp"
 #include "guest-tools/verify/route.hpp"
@@ -84,9 +86,9 @@ struct Summary {
     std::uint64_t duplicates = 0;
     std::uint64_t too_late = 0;
     std::uint64_t foreign = 0;
-    std::uint64_t microseconds = 0;              // from the first that arrived to the last
-    std::uint64_t timed = 0;                     // of the received: after the first, in that time
-    std::optional<std::uint64_t> socket_lost{};  // of lost and foreign: by the socket
+    std::uint64_t microseconds = 0;              // from the first batch that arrived to the last
+    std::uint64_t timed = 0;                     // of the received: after that first batch
+    std::optional<std::uint64_t> socket_lost{};  // of lost and foreign: dropped by the socket
     std::uint64_t ring_packets = 0;
     RingPlace ring{};
     bool operator==(Summary const&) const = default;
@@ -94,16 +96,6 @@ struct Summary {
     [[nodiscard]] std::uint64_t bytes() const { return received * packet_bytes; }
     [[nodiscard]] bool nothing_lost() const { return lost && *lost == 0; }
 };
-
-void to_json(nlohmann::json& out, Opening const& opening);
-void read(JsonReader& reader, Opening& opening);
-void to_json(nlohmann::json& out, Acceptance const& acceptance);
-void read(JsonReader& reader, Acceptance& acceptance);
-void to_json(nlohmann::json& out, Ending const& ending);
-void read(JsonReader& reader, Ending& ending);
-void to_json(nlohmann::json& out, RingPlace const& ring);
-void to_json(nlohmann::json& out, Summary const& summary);
-void read(JsonReader& reader, Summary& summary);
 
 // Refuses a sender of another version for its version, whatever else it sends.
 [[nodiscard]] Result<Opening> read_opening(std::string_view line);
@@ -130,3 +122,10 @@ inline constexpr std::array<vfmgr::EnumName<vfmgr::stream::End>, 4>
                                               {vfmgr::stream::End::sender_gone, "sender_gone"},
                                               {vfmgr::stream::End::time_over, "time_over"},
                                               {vfmgr::stream::End::stopped, "stopped"}}};
+
+extern template struct vfmgr::Json<vfmgr::stream::Opening>;
+extern template struct vfmgr::Json<vfmgr::stream::Acceptance>;
+extern template struct vfmgr::Json<vfmgr::stream::Ending>;
+extern template void vfmgr::Json<vfmgr::stream::RingPlace>::write(nlohmann::json&,
+                                                                  vfmgr::stream::RingPlace const&);
+extern template struct vfmgr::Json<vfmgr::stream::Summary>;

@@ -30,7 +30,7 @@ std::uint64_t Pacer::packets_in(std::chrono::milliseconds time) const {
     return std::max<std::uint64_t>(static_cast<std::uint64_t>(amount / pace_.cost), 1);
 }
 
-void Pacer::handed_over(std::uint64_t first, std::uint64_t count, Deadline now) {
+void Pacer::count_sent(std::uint64_t first, std::uint64_t count, Deadline now) {
     ++lateness_.chunks;
     if (now < due(first + count)) return;
     auto const behind = std::chrono::duration_cast<std::chrono::microseconds>(now - due(first));

@@ -28,7 +28,7 @@ class Pacer {
     // Returns how many packets the rate allows in that time; at least one.
     [[nodiscard]] std::uint64_t packets_in(std::chrono::milliseconds time) const;
     // Counts a chunk of `count` packets from `first` on as sent.
-    void handed_over(std::uint64_t first, std::uint64_t count, Deadline now);
+    void count_sent(std::uint64_t first, std::uint64_t count, Deadline now);
     [[nodiscard]] Lateness const& lateness() const { return lateness_; }
 
   private:

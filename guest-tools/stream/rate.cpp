@@ -71,7 +71,7 @@ Result<std::uint64_t> parse_rate(std::string_view text) {
     // Ignores the error of a bit's fraction that binary fractions leave.
     double const rate = good ? std::floor(*number * factor + 1e-6) : 0;
     if (rate >= 1 && rate <= rate_max) return static_cast<std::uint64_t>(rate);
-    return fail(Problem::invalid_request, fmt::format("{} is no rate", quoted(text)),
+    return fail(Problem::invalid_request, fmt::format("{} is not a rate", quoted(text)),
                 "write it as tc does: 100mbit, 2.5gbit, 500kbit; up to 10tbit");
 }
 

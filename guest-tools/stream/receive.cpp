@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "api/types/event.hpp"
+#include "api/os/event.hpp"
 #include "api/types/json.hpp"
 #include "guest-tools/interop/tcp_stream.hpp"
 #include "guest-tools/stream/control.hpp"
@@ -140,7 +140,7 @@ Result<Opening> receive_opening(Control& control, ReceiveOptions const& options,
     VFMGR_TRY(auto opening, read_opening(line));
     if (!options.over || *options.over == opening.over) return opening;
     return fail(Problem::unsupported,
-                fmt::format("the receiver takes packets over {}, the sender sends over {}",
+                fmt::format("the receiver takes packets over {}, but the sender sends over {}",
                             enum_name(*options.over), enum_name(opening.over)),
                 "give both ends the same --over");
 }
@@ -183,16 +183,17 @@ Result<Met> await_sender(ReceiveOptions const& options, ReceiveEvents const& eve
     while (true) {
         VFMGR_TRY(auto const ready, await_readable(watched, until));
         if (ready == Readiness::deadline_passed)
-            return fail(Problem::timed_out,
-                        fmt::format("no sender came to {} port {}", to_string(options.local), port),
-                        fmt::format("start on the other machine: vf-guest stream send --to {}, and "
-                                    "let TCP port {} through the firewalls between",
-                                    to_string(options.local), port));
+            return fail(
+                Problem::timed_out,
+                fmt::format("no sender connected to {} port {}", to_string(options.local), port),
+                fmt::format("start on the other machine: vf-guest stream send --to {}, and "
+                            "let TCP port {} through the firewalls between",
+                            to_string(options.local), port));
         if (is_readable(stop)) return fail(stopped());
         FileDescriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
         if (!socket && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
             return fail({Problem::limit_exceeded,
-                         "a sender has come, and there is no descriptor for it",
+                         "a sender connected, but no descriptor is left for it",
                          "raise the limit of open files (ulimit -n), or free memory",
                          {errno_cause("accept4", errno)}});
         if (!socket) continue;  // the sender has gone again

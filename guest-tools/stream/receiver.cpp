@@ -6,10 +6,9 @@ namespace vfmgr::stream {
 // Also runs before a sender connects: the user who starts a receiver is there to read why it can't.
 Result<void> Receiver::check(Options const& options, Over over) {
     if (over == Over::udp) return {};
-    VFMGR_TRY(auto const port, verify::find_port({options.local, {}}, verify::port_wait));
-    VFMGR_TRY(auto const domain, verify::make_domain(port));
-    RingNic const nic{port, domain.get()};
-    VFMGR_CHECK(options.rings.make({0, port.path_mtu, 1}, &nic));
+    VFMGR_TRY(auto const endpoint,
+              verify::open_endpoint({options.local, {}}, verify::endpoint_wait));
+    VFMGR_CHECK(options.rings.make({0, endpoint.path_mtu, 1}, &endpoint));
     return {};
 }
 

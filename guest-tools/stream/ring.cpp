@@ -29,21 +29,22 @@ Result<std::uint32_t> ring_packets(RingOptions const& options, Opening const& op
     if (!requested && most) packets = std::min<std::uint64_t>(packets, *most);
     if (packets == 0)
         return fail(Problem::unsupported,
-                    fmt::format("the receiver's ring of {} bytes holds no packet of {} bytes",
+                    fmt::format("the receiver's ring of {} bytes can't hold a packet of {} bytes",
                                 options.bytes.value_or(0), packet),
                     "give the receiver a longer --ring-bytes, or send shorter packets");
     if (packets * packet > ring_bytes_max)
         return fail(Problem::limit_exceeded,
-                    fmt::format("the receiver's ring would be of {} bytes, {} are allowed",
+                    fmt::format("the receiver's ring would have {} bytes, {} are allowed",
                                 packets * packet, ring_bytes_max),
                     "give the receiver fewer --chunks or --ring-bytes, or send shorter packets or "
                     "smaller chunks");
     if (most && packets > *most)
-        return fail(Problem::limit_exceeded,
-                    fmt::format("the receiver's ring would be of {} packets, its RDMA device takes "
-                                "{} receives",
-                                packets, *most),
-                    "give the receiver fewer --chunks or --ring-bytes");
+        return fail(
+            Problem::limit_exceeded,
+            fmt::format(
+                "the receiver's ring would have {} packets, but its RDMA device takes {} receives",
+                packets, *most),
+            "give the receiver fewer --chunks or --ring-bytes");
     return static_cast<std::uint32_t>(packets);
 }
 

@@ -38,25 +38,19 @@ class RingMemory {
     [[nodiscard]] virtual Result<void> take(std::span<Arrival const> arrived, Tally& tally) = 0;
 };
 
-// The NIC that writes to a ring.
-struct RingNic {
-    verify::VerbsPort const& port;
-    ibv_pd* domain;
-};
-
 class RingMaker {
   public:
     virtual ~RingMaker() = default;
-    // `nic`: its PD outlives the ring; null: a socket writes.
-    [[nodiscard]] virtual Result<std::unique_ptr<RingMemory>> make(RingShape const& shape,
-                                                                   RingNic const* nic) const = 0;
+    // `endpoint`: its pd outlives the ring; null: a socket writes.
+    [[nodiscard]] virtual Result<std::unique_ptr<RingMemory>> make(
+        RingShape const& shape, verify::Endpoint const* endpoint) const = 0;
 };
 
 // Makes rings in main memory.
 class HostRings final : public RingMaker {
   public:
-    [[nodiscard]] Result<std::unique_ptr<RingMemory>> make(RingShape const& shape,
-                                                           RingNic const* nic) const override;
+    [[nodiscard]] Result<std::unique_ptr<RingMemory>> make(
+        RingShape const& shape, verify::Endpoint const* endpoint) const override;
 };
 
 }  // namespace vfmgr::stream

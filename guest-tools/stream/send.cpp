@@ -8,13 +8,13 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "api/types/event.hpp"
+#include "api/os/event.hpp"
+#include "api/os/random.hpp"
 #include "api/types/json.hpp"
 #include "guest-tools/stream/control.hpp"
 #include "guest-tools/stream/pacer.hpp"
 #include "guest-tools/stream/sender.hpp"
 #include "guest-tools/stream/sequence.hpp"
-#include "guest-tools/verify/random.hpp"
 
 namespace vfmgr::stream {
 namespace {
@@ -49,7 +49,7 @@ class Sending {
             auto const count = std::min<std::uint64_t>(options_.chunk, packets_ - sent_);
             if (auto const put = sender_.send(sent_, count); !put) return instead_of(put.error());
             last_at_ = Steady::now();
-            pacer_.handed_over(sent_, count, last_at_);
+            pacer_.count_sent(sent_, count, last_at_);
             sent_ += count;
         }
         return finish();
@@ -116,7 +116,7 @@ Result<Summary> send(SendOptions const& options, std::function<void(Opening cons
     VFMGR_TRY(auto control, connect_to({options.to, options.port, options.local},
                                        Steady::now() + connect_wait, stop));
     Opening opening;
-    opening.run = verify::random_hex(8);
+    opening.run = random_hex(8);
     opening.over = options.over;
     opening.chunk = options.chunk;
     VFMGR_TRY(auto sender,

@@ -32,8 +32,8 @@ class Tally {
         : run_(run), packet_bytes_(packet_bytes), start_(start), interval_from_(start) {}
     // Counts a packet that arrived, whole.
     void take(std::span<std::byte const> packet);
-    // Counts a packet of so many bytes whose number was read elsewhere; nothing: it is not of this
-    // run.
+    // Counts a packet of so many bytes whose number was read elsewhere. Without a number, or of
+    // another length than the run's, it is foreign.
     void take(std::size_t bytes, std::optional<std::uint64_t> number);
     // Counts one that is longer than a packet of this run.
     void take_longer() { ++foreign_; }
@@ -43,8 +43,8 @@ class Tally {
     [[nodiscard]] Deadline last_at() const { return last_at_; }
     // `socket_lost` is the socket's total.
     [[nodiscard]] Interval interval(Deadline now, std::optional<std::uint64_t> socket_lost);
-    // Returns what arrived since the last whole second, up to the last packet; nothing when none
-    // did.
+    // Returns what arrived since the previous interval, up to the last packet of this run; nothing
+    // when none of this run did, even if foreign ones did.
     [[nodiscard]] std::optional<Interval> rest(std::optional<std::uint64_t> socket_lost);
     [[nodiscard]] Summary summary(std::optional<Ending> const& sent) const;
 

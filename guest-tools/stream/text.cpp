@@ -36,7 +36,7 @@ std::string rate_text(std::uint64_t packets, std::uint64_t bytes, std::uint64_t 
 }
 
 std::string sent_text(Summary const& summary) {
-    if (!summary.sent) return "sent       not known\n";
+    if (!summary.sent) return "sent       unknown\n";
     auto const& sent = *summary.sent;
     auto text = fmt::format("sent       {} packets of {} bytes over {} in {:.3f} s", sent.packets,
                             summary.packet_bytes, enum_name(summary.over),
@@ -49,10 +49,11 @@ std::string sent_text(Summary const& summary) {
 
 std::string lost_text(Summary const& summary) {
     if (!summary.sent)
-        return fmt::format("lost       {} at least: {}\n", summary.missing,
-                           "how many were sent is not known");
+        return fmt::format("lost       at least {}: {}\n", summary.missing,
+                           "the number of packets sent is unknown");
     if (!summary.lost)
-        return fmt::format("lost       not known: more came than the sender says that it sent\n");
+        return fmt::format(
+            "lost       unknown: more packets came than the sender reported as sent\n");
     auto const share = summary.sent->packets == 0 ? 0.0
                                                   : 100.0 * static_cast<double>(*summary.lost) /
                                                         static_cast<double>(summary.sent->packets);
@@ -64,20 +65,19 @@ std::string place_text(Summary const& summary) {
     std::string text;
     if (summary.received == 0 && summary.foreign == 0 && summary.sent && summary.sent->packets > 0)
         text += fmt::format(
-            "  nothing came: let UDP port {} through the firewalls between: nft list "
-            "ruleset\n",
+            "  no packet came: let UDP port {} through the firewalls between: nft list ruleset\n",
             summary.over == Over::ud ? "4791 (RoCE v2)" : "18525, or --port,");
     if (summary.sent && summary.sent->filtered > 0)
         text += fmt::format("  on the sender: {} refused by its packet filter: nft list ruleset\n",
                             summary.sent->filtered);
     if (summary.socket_lost.value_or(0) > 0)
         text += fmt::format(
-            "  on the receiver: {} by its socket, whose buffer was full: run it as root, or raise "
-            "net.core.rmem_max; give it a CPU of its own\n",
+            "  on the receiver: {} dropped by its socket, whose buffer was full: run it as root, "
+            "or raise net.core.rmem_max; give it a CPU of its own\n",
             *summary.socket_lost);
     if (summary.too_late > 0)
         text +=
-            fmt::format("  {} came more than {} packets late: counted as lost, may be doubles\n",
+            fmt::format("  {} came more than {} packets late: counted as lost, may be duplicates\n",
                         summary.too_late, sequence_window);
     return text;
 }
@@ -87,9 +87,9 @@ std::string end_text(End end) {
         case End::sent:
             return {};
         case End::sender_gone:
-            return "end        the sender has gone before it had ended\n";
+            return "end        the sender disconnected before it reported its end\n";
         case End::time_over:
-            return "end        the receiver's time was over\n";
+            return "end        the receiver reached its time limit\n";
         case End::stopped:
             return "end        the receiver was stopped\n";
     }
@@ -106,7 +106,7 @@ std::string describe(Interval const& second) {
                     second.bytes, second.lost, second.out_of_order, second.duplicates);
     if (second.foreign > 0) text += fmt::format("  foreign {}", second.foreign);
     if (second.socket_lost.value_or(0) > 0)
-        text += fmt::format("  lost here: {} in the socket's buffer", *second.socket_lost);
+        text += fmt::format("  lost here: {}, socket buffer full", *second.socket_lost);
     return text;
 }
 
@@ -123,7 +123,7 @@ std::string describe(Summary const& summary) {
                         rate_text(summary.timed, timed_bytes(summary), summary.microseconds));
     text += lost_text(summary) + place_text(summary);
     text += fmt::format("ring       {} packets {}\n", summary.ring_packets, describe(summary.ring));
-    text += fmt::format("besides    out of order {}  duplicated {}  foreign {}\n",
+    text += fmt::format("also       out of order {}  duplicated {}  foreign {}\n",
                         summary.out_of_order, summary.duplicates, summary.foreign);
     return text + end_text(summary.end);
 }

@@ -17,10 +17,10 @@ using verify::ud_header_bytes;
 // (guest-tools/verify/queue_pair.cpp).
 constexpr int receives_kept = 32;
 
-Result<std::uint32_t> receives_max(verify::VerbsPort const& port) {
+Result<std::uint32_t> receives_max(verify::Endpoint const& endpoint) {
     ibv_device_attr limits{};
-    if (int const error = ibv_query_device(port.context.get(), &limits); error != 0)
-        return fail(verify::verbs_error(port.context.get(), "the device does not tell its limits",
+    if (int const error = ibv_query_device(endpoint.context.get(), &limits); error != 0)
+        return fail(verify::verbs_error(endpoint.context.get(), "the device's limits can't be read",
                                         "ibv_query_device", error));
     return static_cast<std::uint32_t>(
         std::max(std::min(limits.max_qp_wr, limits.max_cqe) - receives_kept, 1));
@@ -28,33 +28,31 @@ Result<std::uint32_t> receives_max(verify::VerbsPort const& port) {
 
 }  // namespace
 
-Result<void> check_ud_packet(verify::VerbsPort const& port, std::uint32_t packet_bytes) {
-    if (packet_bytes <= port.path_mtu) return {};
+Result<void> check_ud_packet(verify::Endpoint const& endpoint, std::uint32_t packet_bytes) {
+    if (packet_bytes <= endpoint.path_mtu) return {};
     return fail(Problem::unsupported,
                 fmt::format("packets of {} bytes do not fit a datagram of {}, whose path MTU is {}",
-                            packet_bytes, port.device, port.path_mtu),
+                            packet_bytes, endpoint.device, endpoint.path_mtu),
                 fmt::format("send --packet-bytes {}, or raise the netdev's MTU on both machines",
-                            port.path_mtu));
+                            endpoint.path_mtu));
 }
 
 Result<UdReceiver> UdReceiver::open(IpAddress const& local, RingOptions const& options,
                                     RingMaker const& rings, Opening const& opening) {
-    VFMGR_TRY(auto port, verify::find_port({local, {}}, verify::port_wait));
-    VFMGR_CHECK(check_ud_packet(port, opening.packet_bytes));
-    VFMGR_TRY(auto const most, receives_max(port));
+    VFMGR_TRY(auto endpoint, verify::open_endpoint({local, {}}, verify::endpoint_wait));
+    VFMGR_CHECK(check_ud_packet(endpoint, opening.packet_bytes));
+    VFMGR_TRY(auto const most, receives_max(endpoint));
     VFMGR_TRY(auto const packets, stream::ring_packets(options, opening, most));
-    VFMGR_TRY(auto domain, verify::make_domain(port));
-    VFMGR_TRY(auto header, verify::RegisteredMemory::make(domain.get(), ud_header_bytes,
+    VFMGR_TRY(auto header, verify::RegisteredMemory::make(endpoint.pd.get(), ud_header_bytes,
                                                           IBV_ACCESS_LOCAL_WRITE, "headers"));
-    RingNic const nic{port, domain.get()};
     VFMGR_TRY(auto ring,
-              rings.make({run_number(opening.run), opening.packet_bytes, packets}, &nic));
+              rings.make({run_number(opening.run), opening.packet_bytes, packets}, &endpoint));
     verify::QueuePairOptions const size{verify::Transport::ud, 1, packets, 2};
-    VFMGR_TRY(auto pair, verify::QueuePair::make(domain.get(), port, size, 0));
-    auto rdma = std::make_unique<Rdma>(Rdma{std::move(port), std::move(domain), std::move(header),
-                                            std::move(ring), std::move(pair)});
+    VFMGR_TRY(auto pair, verify::QueuePair::make(endpoint, size, 0));
+    auto rdma = std::make_unique<Rdma>(
+        Rdma{std::move(endpoint), std::move(header), std::move(ring), std::move(pair)});
     for (std::uint32_t i = 0; i < packets; ++i) VFMGR_CHECK(rdma->receive(i));
-    VFMGR_CHECK(rdma->pair.connect(rdma->port, *opening.pair));
+    VFMGR_CHECK(rdma->pair.connect(rdma->endpoint, *opening.pair));
     return UdReceiver(std::move(rdma), packets);
 }
 
@@ -95,7 +93,7 @@ Result<std::size_t> UdReceiver::take(Tally& tally) {
 }
 
 Result<void> UdReceiver::check() const {
-    return verify::check_async(rdma_->port.context.get());
+    return verify::check_async(rdma_->endpoint.context.get());
 }
 
 }  // namespace vfmgr::stream

@@ -13,7 +13,7 @@
 namespace vfmgr::stream {
 
 // A datagram is at most one packet of the path MTU.
-[[nodiscard]] Result<void> check_ud_packet(verify::VerbsPort const& port,
+[[nodiscard]] Result<void> check_ud_packet(verify::Endpoint const& endpoint,
                                            std::uint32_t packet_bytes);
 
 class UdReceiver {
@@ -37,8 +37,7 @@ class UdReceiver {
 
   private:
     struct Rdma {  // members are destroyed from the last to the first
-        verify::VerbsPort port;
-        verify::VerbsDomain domain;
+        verify::Endpoint endpoint;
         verify::RegisteredMemory header;  // of all packets: never read
         std::unique_ptr<RingMemory> ring;
         verify::QueuePair pair;

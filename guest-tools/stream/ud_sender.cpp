@@ -15,19 +15,19 @@ constexpr std::chrono::seconds chunk_wait{10};
 }  // namespace
 
 Result<UdSender> UdSender::open(Options const& options) {
-    VFMGR_TRY(auto port, verify::find_port({options.local, {}}, verify::port_wait));
-    auto const packet_bytes = options.packet_bytes.value_or(port.path_mtu);
-    VFMGR_CHECK(check_ud_packet(port, packet_bytes));
-    VFMGR_TRY(auto domain, verify::make_domain(port));
+    VFMGR_TRY(auto endpoint, verify::open_endpoint({options.local, {}}, verify::endpoint_wait));
+    auto const packet_bytes = options.packet_bytes.value_or(endpoint.path_mtu);
+    VFMGR_CHECK(check_ud_packet(endpoint, packet_bytes));
     auto const slots = options.chunk * chunks_kept;
-    VFMGR_TRY(auto memory, verify::RegisteredMemory::make(
-                               domain.get(), Ring::stride(packet_bytes) * slots, 0, "packets"));
+    VFMGR_TRY(auto memory,
+              verify::RegisteredMemory::make(endpoint.pd.get(), Ring::stride(packet_bytes) * slots,
+                                             0, "packets"));
     verify::QueuePairOptions const size{verify::Transport::ud, slots, 0};
-    VFMGR_TRY(auto pair, verify::QueuePair::make(domain.get(), port, size, 0));
+    VFMGR_TRY(auto pair, verify::QueuePair::make(endpoint, size, 0));
     Ring const ring({memory.bytes(), memory.local_key()}, packet_bytes, slots);
-    return UdSender(std::make_unique<Rdma>(Rdma{std::move(port), std::move(domain),
-                                                std::move(memory), std::move(pair)}),
-                    ring, packet_bytes, options);
+    return UdSender(
+        std::make_unique<Rdma>(Rdma{std::move(endpoint), std::move(memory), std::move(pair)}), ring,
+        packet_bytes, options);
 }
 
 UdSender::UdSender(std::unique_ptr<Rdma> rdma, Ring slots, std::uint32_t packet_bytes,
@@ -47,7 +47,7 @@ UdSender::~UdSender() {
 }
 
 Result<void> UdSender::aim(QueuePairEnd const& receiver) {
-    return rdma_->pair.connect(rdma_->port, receiver);
+    return rdma_->pair.connect(rdma_->endpoint, receiver);
 }
 
 Result<void> UdSender::send(std::uint64_t first, std::uint64_t count) {

@@ -38,8 +38,7 @@ class UdSender {
 
   private:
     struct Rdma {  // members are destroyed from the last to the first
-        verify::VerbsPort port;
-        verify::VerbsDomain domain;
+        verify::Endpoint endpoint;
         verify::RegisteredMemory memory;
         verify::QueuePair pair;
     };

@@ -8,13 +8,12 @@
 #include <array>
 #include <cerrno>
 
+#include "api/os/socket_address.hpp"
 #include "guest-tools/interop/tcp_stream.hpp"
-#include "guest-tools/verify/socket_address.hpp"
 
 namespace vfmgr::stream {
 namespace {
 
-using verify::SocketAddress;
 constexpr std::uint32_t batch_max = 64;
 static_assert(batch_max <= arrivals_max);
 // Approximately what the kernel keeps beside each packet.
@@ -25,8 +24,9 @@ constexpr std::size_t buffer_bytes_max = 64 << 20;  // of the kernel's memory
 Error no_socket(UdpReceiver::Options const& options, char const* call) {
     int const error_number = errno;
     Error error{Problem::kernel_refused,
-                fmt::format("no UDP socket on {} port {}", to_string(options.local), options.port),
-                "see the cause"};
+                fmt::format("can't open a UDP socket on {} port {}", to_string(options.local),
+                            options.port),
+                "check the cause: it is the kernel's own error"};
     if (error_number == EADDRINUSE)
         error.remedy = fmt::format(
             "stop the program that uses UDP port {} (ss -ulpn sport = {}), or take another --port",
@@ -88,7 +88,7 @@ Result<std::size_t> UdpReceiver::take(Tally& tally) {
     if (got < 0)
         return fail({Problem::kernel_refused,
                      "the UDP socket can't be read",
-                     "look in the kernel's log for the reason",
+                     "check the kernel log for the reason: dmesg | tail",
                      {errno_cause("recvmmsg", errno)}});
     auto const count = static_cast<std::uint32_t>(got);
     arrived_.clear();

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "api/types/ip_address.hpp"
 #include "guest-tools/stream/ring_memory.hpp"
 

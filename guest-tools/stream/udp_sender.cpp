@@ -6,14 +6,13 @@
 
 #include <cerrno>
 
+#include "api/os/socket_address.hpp"
 #include "guest-tools/stream/packet.hpp"
 #include "guest-tools/verify/echo.hpp"
-#include "guest-tools/verify/socket_address.hpp"
 
 namespace vfmgr::stream {
 namespace {
 
-using verify::SocketAddress;
 constexpr int room_wait_ms = 10'000;
 
 bool is_v4(UdpSender::Options const& options) {
@@ -21,11 +20,11 @@ bool is_v4(UdpSender::Options const& options) {
 }
 
 Error no_sender(UdpSender::Options const& options, char const* call, int error_number) {
-    return {
-        Problem::kernel_refused,
-        fmt::format("no UDP socket from {} to {}", to_string(options.local), to_string(options.to)),
-        fmt::format("look at the route: ip route get {}", to_string(options.to)),
-        {errno_cause(call, error_number)}};
+    return {Problem::kernel_refused,
+            fmt::format("can't open a UDP socket from {} to {}", to_string(options.local),
+                        to_string(options.to)),
+            fmt::format("check the route: ip route get {}", to_string(options.to)),
+            {errno_cause(call, error_number)}};
 }
 
 // DO rather than PROBE: respects the MTU that the path has reported, and fails here.
@@ -51,7 +50,7 @@ Error too_long(UdpSender::Options const& options, std::uint32_t mtu) {
     auto const most = verify::full_datagram_bytes(mtu, options.to.family);
     return {Problem::unsupported,
             fmt::format("packets of {} bytes do not fit the path to {}: its MTU of {} leaves {} "
-                        "bytes, and they are not fragmented",
+                        "bytes, and packets are not fragmented",
                         options.packet_bytes, to_string(options.to), mtu, most),
             fmt::format("send --packet-bytes {}, or raise the MTU on the whole path", most)};
 }
@@ -126,9 +125,9 @@ Result<void> UdpSender::await_room() const {
     pollfd writable{socket_.get(), POLLOUT, 0};
     if (::poll(&writable, 1, room_wait_ms) != 0) return {};
     return fail(Problem::timed_out,
-                fmt::format("nothing can be sent to {} for {} s", to_string(options_.to),
+                fmt::format("nothing could be sent to {} for {} s", to_string(options_.to),
                             room_wait_ms / 1000),
-                "look whether the link is down or paused: ip link; ethtool -S NETDEV");
+                "check whether the link is down or paused: ip link; ethtool -S NETDEV");
 }
 
 Error UdpSender::refused(int error_number) const {
@@ -136,11 +135,10 @@ Error UdpSender::refused(int error_number) const {
         if (auto const mtu = path_mtu(socket_.get(), options_); mtu != 0)
             return too_long(options_, mtu);
     if (error_number == ECONNREFUSED)
-        return {
-            Problem::unavailable,
-            fmt::format("{} refuses what is sent to its UDP port (ICMP)", to_string(options_.to)),
-            "let the port through the firewall there: nft list ruleset",
-            {errno_cause("sendmmsg", error_number)}};
+        return {Problem::unavailable,
+                fmt::format("{} refuses packets to its UDP port (ICMP)", to_string(options_.to)),
+                "let the port through that machine's firewall: nft list ruleset",
+                {errno_cause("sendmmsg", error_number)}};
     return no_sender(options_, "sendmmsg", error_number);
 }
 

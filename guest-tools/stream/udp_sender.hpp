@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "api/types/ip_address.hpp"
 #include "guest-tools/stream/messages.hpp"
 

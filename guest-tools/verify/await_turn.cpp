@@ -33,13 +33,14 @@ std::optional<milliseconds> next_try(Turn const& turn, Waiting const& waiting) {
 Error gave_up(Turn const& turn) {
     if (turn.own)
         return {Problem::unavailable,
-                "the host serves no more sessions or streams of this VM at once",
-                "verify fewer VFs at once, or one after the other"};
-    return {Problem::unavailable,
-            fmt::format("gave up waiting for the host, which serves others first: position {} in "
-                        "its queue, about {} s to go",
-                        turn.position, turn.seconds),
-            "verify again when fewer VMs do"};
+                "this VM already has as many sessions or streams on the host as one VM may",
+                "verify fewer VFs at the same time, or one after the other"};
+    return {
+        Problem::unavailable,
+        fmt::format(
+            "gave up waiting for a place on the host: position {} in its queue, about {} s left",
+            turn.position, turn.seconds),
+        "verify again when fewer VMs are being verified"};
 }
 
 }  // namespace vfmgr::verify

@@ -8,7 +8,7 @@ namespace vfmgr::verify {
 namespace {
 
 // A longer message takes long enough to be posted and completed alone; perftest has the same bound
-// (verification.md, 3.2).
+// (RDMA.md#bandwidth).
 constexpr std::uint32_t batched_bytes_max = 8192;
 constexpr std::uint32_t batch_max = 16;
 
@@ -149,9 +149,10 @@ Measured send_bandwidth(GuestStream& stream, Load const& load, Deadline deadline
 Measured bidirectional_bandwidth(GuestStream& stream, Load const& load, Deadline deadline) {
     constexpr std::array opcodes{IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ};
     if (stream.pairs().size() % opcodes.size() != 0)
-        return measured_failure("bandwidth", {Problem::invalid_request,
-                                              "half of the queue pairs write and half of them read",
-                                              "use an even number: --queue-pairs 2"});
+        return measured_failure(
+            "bandwidth", {Problem::invalid_request,
+                          "the number of queue pairs must be even: half of them write, half read",
+                          "use an even number: --queue-pairs 2"});
     Transfer transfer(stream, load, opcodes);
     auto made = transfer.run(deadline);
     if (!made) return measured_failure("bandwidth", made.error());
@@ -159,7 +160,7 @@ Measured bidirectional_bandwidth(GuestStream& stream, Load const& load, Deadline
     auto const rate = figures["bandwidth_mbps"];
     figures["written_mbps"] = rate * transfer.completed_share(0, opcodes.size());
     figures["read_mbps"] = rate * transfer.completed_share(1, opcodes.size());
-    made->result.detail = "RDMA writes and reads at once, the sum of both";
+    made->result.detail = "sum of simultaneous RDMA writes and reads";
     return std::move(*made);
 }
 

@@ -12,7 +12,7 @@
 namespace vfmgr::verify {
 
 struct Bench {
-    ibv_pd* domain = nullptr;
+    ibv_pd* pd = nullptr;
     QueuePair& pair;
     SessionOffer const& offer;
     std::string nonce;

@@ -8,7 +8,7 @@ Measured cm_ping(CmPinger const& pinger, StreamHost const& host, CmOptions optio
     if (!pinger) {
         auto made = measured("cm_ping");
         made.result.verdict = Verdict::skip;
-        made.result.detail = "this program has no client of RDMA CM";
+        made.result.detail = "this program has no RDMA CM client";
         return made;
     }
     auto const offer = host.open({StreamKind::cm_ping, options.message_bytes, 1, {}, {}});

@@ -11,7 +11,7 @@
 namespace vfmgr::verify {
 
 struct CmOptions {
-    PortOptions own;  // the VF's address and netdev: no other device may be tested
+    EndpointOptions own;  // the VF's address and netdev: no other device may be tested
     IpAddress host;
     std::uint16_t cm_port = 0;  // the host's, from the stream's offer
     std::uint32_t message_bytes = 64;

@@ -31,7 +31,7 @@ Error completion_error(ibv_wc const& completion, std::string_view what) {
     if (completion.vendor_err != 0)
         vendor = fmt::format(", vendor code 0x{:x}", completion.vendor_err);
     return {Problem::kernel_refused,
-            fmt::format("{} ended with \"{}\" (status {}{})", what,
+            fmt::format("{} failed with \"{}\" (status {}{})", what,
                         ibv_wc_status_str(completion.status),
                         static_cast<unsigned>(completion.status), vendor),
             remedy_of(completion_fault(completion.status, completion.vendor_err))};
@@ -47,10 +47,10 @@ Result<void> check_async(ibv_context* context) {
     pollfd readable{context->async_fd, POLLIN, 0};
     while (::poll(&readable, 1, 0) > 0) {
         if ((readable.revents & POLLIN) == 0)
-            return fail(verbs_error(context, "the device has gone", "poll", ENODEV));
+            return fail(verbs_error(context, "the device is gone", "poll", ENODEV));
         ibv_async_event event{};
         if (ibv_get_async_event(context, &event) != 0)
-            return fail(verbs_error(context, "the device has gone", "ibv_get_async_event", errno));
+            return fail(verbs_error(context, "the device is gone", "ibv_get_async_event", errno));
         auto const type = event.event_type;
         ibv_ack_async_event(&event);
         if (ends_all_work(type))
@@ -65,21 +65,23 @@ Result<void> check_async(ibv_context* context) {
 Result<CompletionQueue> CompletionQueue::make(ibv_context* context, int entries) {
     VerbsChannel channel(ibv_create_comp_channel(context));
     if (!channel)
-        return fail(
-            verbs_error(context, "no completion channel", "ibv_create_comp_channel", errno));
+        return fail(verbs_error(context, "the completion channel can't be created",
+                                "ibv_create_comp_channel", errno));
     if (::fcntl(channel->fd, F_SETFL, O_NONBLOCK) != 0)
-        return fail(verbs_error(context, "no completion channel", "fcntl", errno));
+        return fail(
+            verbs_error(context, "the completion channel can't be created", "fcntl", errno));
     VerbsQueue queue(ibv_create_cq(context, entries, nullptr, channel.get(), 0));
     if (!queue)
-        return fail(verbs_error(context, fmt::format("no completion queue of {} entries", entries),
-                                "ibv_create_cq", errno));
+        return fail(verbs_error(
+            context, fmt::format("a completion queue of {} entries can't be created", entries),
+            "ibv_create_cq", errno));
     return CompletionQueue(std::move(channel), std::move(queue));
 }
 
 Result<std::span<ibv_wc>> CompletionQueue::poll(std::span<ibv_wc> room) {
     int const count = ibv_poll_cq(queue_.get(), static_cast<int>(room.size()), room.data());
     if (count < 0)
-        return fail(verbs_error(channel_->context, "the completion queue can't be read",
+        return fail(verbs_error(channel_->context, "the completion queue can't be polled",
                                 "ibv_poll_cq", EIO));
     return room.first(static_cast<std::size_t>(count));
 }
@@ -112,7 +114,7 @@ Result<void> CompletionQueue::block(Deadline deadline) {
         return fail(Problem::timed_out,
                     fmt::format("{} completed nothing before the deadline",
                                 channel_->context->device->name),
-                    "check the link on both sides; on one CPU, give the VM another one");
+                    "check the link on both sides; if the VM has one CPU, give it another");
     if (count > 0 && fds[0].revents != 0) take_events();
     return check_async(channel_->context);
 }

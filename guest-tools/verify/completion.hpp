@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A completion queue with its channel. wait() polls for some microseconds, then blocks: busy
-// polling starves SoftRoCE, whose work runs on the same CPUs (verification.md, 3.6). One thread at
-// a time.
+// polling starves SoftRoCE, whose work runs on the same CPUs (RDMA.md#polling). One thread at a
+// time.
 #pragma once
 
 #include <span>

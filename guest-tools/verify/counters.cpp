@@ -26,40 +26,41 @@ struct Meaning {
 };
 
 // Names as the drivers use them: rtnl_link_stats64; rxe's and mlx5's hw_counters. Retransmissions
-// alone are no loss: SoftRoCE's timer fires under load without one (verification.md, 3.6).
+// alone are no loss: SoftRoCE's timer fires under load without one (RDMA.md#counters).
 constexpr std::array<Meaning, 13> meanings{{
-    {CounterSource::qdisc, "", "tc dropped {0} packets on {1} (qdisc {2}): a rate is limited there",
+    {CounterSource::qdisc, "",
+     "tc dropped {0} packets on {1} (qdisc {2}): a rate limit is set there",
      "tc -s qdisc show dev {1}; tc -s filter show dev {1} {2}"},
-    {CounterSource::netdev, "rx_dropped", "{1} dropped {0} packets that it had received",
-     "look for a filter, or enlarge its ring: ethtool -G {1} rx N"},
-    {CounterSource::netdev, "rx_missed_errors", "{1} had no room for {0} packets",
+    {CounterSource::netdev, "rx_dropped", "{1} dropped {0} received packets ({2})",
+     "check for a filter, or enlarge its ring: ethtool -G {1} rx N"},
+    {CounterSource::netdev, "rx_missed_errors",
+     "the receive ring of {1} had no room for {0} packets ({2})",
      "enlarge its ring: ethtool -G {1} rx N"},
-    {CounterSource::netdev, "rx_length_errors", "{0} frames were longer than {1} takes",
-     "set the same MTU on both ends and on what is between: ip link show {1}"},
-    {CounterSource::netdev, "rx_crc_errors", "{0} frames reached {1} with a wrong checksum",
+    {CounterSource::netdev, "rx_length_errors", "{1} dropped {0} oversized frames ({2})",
+     "set the same MTU on both ends and on every hop between (ip link show {1} shows it)"},
+    {CounterSource::netdev, "rx_crc_errors", "{1} received {0} frames with a wrong checksum ({2})",
      "check cable and transceiver: ethtool -m {1}"},
-    {CounterSource::netdev, "tx_dropped", "{1} dropped {0} packets that it was to send",
-     "look for a limit on the VF: ip link show; for tc: tc -s qdisc show dev {1}"},
-    {CounterSource::netdev, "tx_carrier_errors", "{1} lost its carrier {0} times while sending",
-     "check the link: ethtool {1}"},
+    {CounterSource::netdev, "tx_dropped", "{1} dropped {0} packets instead of sending them ({2})",
+     "check for a rate limit on the VF (ip link show) or in tc (tc -s qdisc show dev {1})"},
+    {CounterSource::netdev, "tx_carrier_errors",
+     "{1} lost its carrier {0} times while sending ({2})", "check the link: ethtool {1}"},
     {CounterSource::rdma, "out_of_seq_request",
-     "{0} requests reached {1} out of order: some before "
-     "them were lost",
-     "look for losses on the way: counters of switch ports, PFC, ECN"},
+     "{1} received {0} requests out of order: some before them were lost ({2})",
+     "find where packets are lost: check the counters of switch ports, PFC and ECN"},
     {CounterSource::rdma, "out_of_sequence",
-     "{0} packets reached {1} out of order: some before them "
-     "were lost",
-     "look for losses on the way: counters of switch ports, PFC, ECN"},
-    {CounterSource::rdma, "packet_seq_err", "{1} was told {0} times that packets before were lost",
-     "look for losses on the way: counters of switch ports, PFC, ECN"},
-    {CounterSource::rdma, "rcvd_seq_err", "{1} was told {0} times that packets before were lost",
-     "look for losses on the way: counters of switch ports, PFC, ECN"},
-    {CounterSource::rdma, "retry_exceeded_err", "{1} gave up {0} times after all its retries",
-     "check that the other end answers on UDP port 4791: ping it, look at its firewall"},
+     "{1} received {0} packets out of order: some before them were lost ({2})",
+     "find where packets are lost: check the counters of switch ports, PFC and ECN"},
+    {CounterSource::rdma, "packet_seq_err",
+     "the other end reported lost packets to {1} {0} times ({2})",
+     "find where packets are lost: check the counters of switch ports, PFC and ECN"},
+    {CounterSource::rdma, "rcvd_seq_err",
+     "the other end reported lost packets to {1} {0} times ({2})",
+     "find where packets are lost: check the counters of switch ports, PFC and ECN"},
+    {CounterSource::rdma, "retry_exceeded_err", "{1} gave up {0} times after all its retries ({2})",
+     "check that the other end answers on UDP port 4791: ping it, check its firewall"},
     {CounterSource::rdma, "rx_icrc_encapsulated",
-     "{0} packets reached {1} with a wrong checksum of "
-     "RDMA's",
-     "something between changes packets: look for offloads and tunnels"},
+     "{1} received {0} packets with a wrong RDMA checksum, ICRC ({2})",
+     "find what changes packets on the way: check for offloads and tunnels"},
 }};
 
 Meaning const* meaning_of(Counter const& counter) {
@@ -145,7 +146,7 @@ std::vector<Loss> explain_losses(std::vector<Counter> const& grown, Judge side) 
         auto const filled_in = [&](std::string_view text) {
             return fmt::format(fmt::runtime(text), counter.count, counter.device, counter.name);
         };
-        auto const* const where = side == Judge::host ? "on the host " : "in the VM ";
+        auto const* const where = side == Judge::host ? "on the host, " : "in the VM, ";
         losses.push_back(
             {side, counter, where + filled_in(meaning->meaning), filled_in(meaning->remedy)});
     }

@@ -7,8 +7,8 @@
 #include <array>
 #include <cerrno>
 
+#include "api/os/random.hpp"
 #include "guest-tools/verify/faults.hpp"
-#include "guest-tools/verify/random.hpp"
 
 namespace vfmgr::verify {
 namespace {
@@ -26,28 +26,29 @@ Result<void> modify_dc(ibv_qp* pair, ibv_qp_attr& attributes, int mask, char con
                             "ibv_modify_qp", error));
 }
 
-Result<VerbsPair> make_dc_pair(Mlx5 const& mlx5, ibv_pd* domain, ibv_qp_init_attr_ex& expected,
+Result<VerbsPair> make_dc_pair(Mlx5 const& mlx5, ibv_pd* pd, ibv_qp_init_attr_ex& expected,
                                mlx5dv_dc_init_attr const& dc, char const* what) {
     expected.qp_type = IBV_QPT_DRIVER;
-    expected.pd = domain;
+    expected.pd = pd;
     expected.comp_mask |= IBV_QP_INIT_ATTR_PD;
     mlx5dv_qp_init_attr own{};
     own.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC;
     own.dc_init_attr = dc;
-    VerbsPair pair(mlx5.mlx5dv_create_qp(domain->context, &expected, &own));
+    VerbsPair pair(mlx5.mlx5dv_create_qp(pd->context, &expected, &own));
     if (pair) return pair;
-    return fail(
-        verbs_error(domain->context, fmt::format("no {}", what), "mlx5dv_create_qp", errno));
+    return fail(verbs_error(pd->context, fmt::format("the {} can't be created", what),
+                            "mlx5dv_create_qp", errno));
 }
 
 }  // namespace
 
-Result<void> require_dc(Result<Mlx5> const& mlx5, VerbsPort const& port) {
-    bool const is_mlx5 = !port.software && mlx5 && mlx5->mlx5dv_is_supported(port.context->device);
+Result<void> require_dc(Result<Mlx5> const& mlx5, Endpoint const& endpoint) {
+    bool const is_mlx5 =
+        !endpoint.software && mlx5 && mlx5->mlx5dv_is_supported(endpoint.context->device);
     if (is_mlx5) return {};
-    if (!port.software && !mlx5) return fail(mlx5.error());
+    if (!endpoint.software && !mlx5) return fail(mlx5.error());
     return fail(Problem::unsupported,
-                fmt::format("{} is no device of mlx5, which alone has DC", port.device),
+                fmt::format("{} has no DC: it is not an mlx5 device", endpoint.device),
                 "attach a VF of a ConnectX-4 or newer");
 }
 
@@ -61,15 +62,17 @@ std::string reason_of(Error const& error) {
 
 // --- the target -----------------------------------------------------------------------------
 
-Result<DcTarget> DcTarget::make(Result<Mlx5> const& mlx5, ibv_pd* domain, VerbsPort const& port,
+Result<DcTarget> DcTarget::make(Result<Mlx5> const& mlx5, Endpoint const& endpoint,
                                 std::shared_ptr<CompletionQueue> queue) {
-    VFMGR_CHECK(require_dc(mlx5, port));
+    VFMGR_CHECK(require_dc(mlx5, endpoint));
     ibv_srq_init_attr announcements{};
     announcements.attr.max_wr = 2;
     announcements.attr.max_sge = 1;
-    VerbsReceives receives(ibv_create_srq(domain, &announcements));
+    auto* const pd = endpoint.pd.get();
+    VerbsReceives receives(ibv_create_srq(pd, &announcements));
     if (!receives)
-        return fail(verbs_error(domain->context, "no shared receive queue, which a DC target needs",
+        return fail(verbs_error(pd->context,
+                                "the shared receive queue of the DC target can't be created",
                                 "ibv_create_srq", errno));
     ibv_qp_init_attr_ex expected{};
     expected.send_cq = queue->get();
@@ -78,26 +81,26 @@ Result<DcTarget> DcTarget::make(Result<Mlx5> const& mlx5, ibv_pd* domain, VerbsP
     mlx5dv_dc_init_attr dc{};
     dc.dc_type = MLX5DV_DCTYPE_DCT;
     dc.dct_access_key = random_number();
-    VFMGR_TRY(auto pair, make_dc_pair(*mlx5, domain, expected, dc, "DC target"));
+    VFMGR_TRY(auto pair, make_dc_pair(*mlx5, pd, expected, dc, "DC target"));
     DcTarget target(std::move(queue), std::move(receives), std::move(pair), dc.dct_access_key);
-    VFMGR_CHECK(target.make_ready(port));
+    VFMGR_CHECK(target.make_ready(endpoint));
     return target;
 }
 
 // The target gets its number in the transition to RTR, its last state.
-Result<void> DcTarget::make_ready(VerbsPort const& port) {
+Result<void> DcTarget::make_ready(Endpoint const& endpoint) {
     ibv_qp_attr start{};
     start.qp_state = IBV_QPS_INIT;
-    start.port_num = port.number;
+    start.port_num = endpoint.number;
     start.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
     VFMGR_CHECK(modify_dc(pair_.get(), start, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
                           "the DC target"));
     ibv_qp_attr ready{};
     ready.qp_state = IBV_QPS_RTR;
     ready.min_rnr_timer = rnr_timer_640_us;
-    VFMGR_TRY(ready.path_mtu, mtu_of_bytes(port.path_mtu));
-    // Each request names the initiator to answer; this address says how to answer.
-    VFMGR_TRY(ready.ah_attr, address_of(port, {.gid = gid_hex(port.gid)}));
+    VFMGR_TRY(ready.path_mtu, mtu_of_bytes(endpoint.path_mtu));
+    // Each request names the initiator to answer; this address holds the path of the answer.
+    VFMGR_TRY(ready.ah_attr, address_of(endpoint, {.gid = gid_hex(endpoint.gid)}));
     VFMGR_CHECK(modify_dc(pair_.get(), ready, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_MIN_RNR_TIMER,
                           "the DC target"));
     end_.qp_num = pair_->qp_num;
@@ -116,11 +119,10 @@ Result<void> DcTarget::receive(std::uint64_t id) {
 
 // --- the initiator --------------------------------------------------------------------------
 
-Result<DcInitiator> DcInitiator::make(Result<Mlx5> const& mlx5, ibv_pd* domain,
-                                      VerbsPort const& port, QueuePairEnd const& peer,
-                                      DcTargetEnd const& target,
+Result<DcInitiator> DcInitiator::make(Result<Mlx5> const& mlx5, Endpoint const& endpoint,
+                                      QueuePairEnd const& peer, DcTargetEnd const& target,
                                       std::shared_ptr<CompletionQueue> queue) {
-    VFMGR_CHECK(require_dc(mlx5, port));
+    VFMGR_CHECK(require_dc(mlx5, endpoint));
     ibv_qp_init_attr_ex expected{};
     expected.send_cq = queue->get();
     expected.recv_cq = queue->get();
@@ -130,29 +132,30 @@ Result<DcInitiator> DcInitiator::make(Result<Mlx5> const& mlx5, ibv_pd* domain,
     expected.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ;
     mlx5dv_dc_init_attr dc{};
     dc.dc_type = MLX5DV_DCTYPE_DCI;
-    VFMGR_TRY(auto pair, make_dc_pair(*mlx5, domain, expected, dc, "DC initiator"));
-    VFMGR_TRY(auto to, address_of(port, peer));
-    VerbsAddress address(ibv_create_ah(domain, &to));
+    VFMGR_TRY(auto pair, make_dc_pair(*mlx5, endpoint.pd.get(), expected, dc, "DC initiator"));
+    VFMGR_TRY(auto to, address_of(endpoint, peer));
+    VerbsAddress address(ibv_create_ah(endpoint.pd.get(), &to));
     if (!address)
-        return fail(
-            verbs_error(domain->context, "no address handle of the peer", "ibv_create_ah", errno));
+        return fail(verbs_error(endpoint.context.get(),
+                                "an address handle for the peer can't be created", "ibv_create_ah",
+                                errno));
     DcInitiator initiator(std::move(queue), std::move(pair), std::move(address), target);
     initiator.requests_ = ibv_qp_to_qp_ex(initiator.pair_.get());
     initiator.addressed_ = mlx5->mlx5dv_qp_ex_from_ibv_qp_ex(initiator.requests_);
-    VFMGR_CHECK(initiator.make_ready(port));
+    VFMGR_CHECK(initiator.make_ready(endpoint));
     return initiator;
 }
 
 // No access flags, so a peer can't access anything. Each request carries its own address, and older
 // kernels accept none here.
-Result<void> DcInitiator::make_ready(VerbsPort const& port) {
+Result<void> DcInitiator::make_ready(Endpoint const& endpoint) {
     constexpr auto what = "the DC initiator";
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_INIT;
-    attributes.port_num = port.number;
+    attributes.port_num = endpoint.number;
     VFMGR_CHECK(modify_dc(pair_.get(), attributes, IBV_QP_PKEY_INDEX | IBV_QP_PORT, what));
     attributes.qp_state = IBV_QPS_RTR;
-    VFMGR_TRY(attributes.path_mtu, mtu_of_bytes(port.path_mtu));
+    VFMGR_TRY(attributes.path_mtu, mtu_of_bytes(endpoint.path_mtu));
     VFMGR_CHECK(modify_dc(pair_.get(), attributes, IBV_QP_PATH_MTU, what));
     attributes.qp_state = IBV_QPS_RTS;
     attributes.timeout = dc_timeout;

@@ -13,7 +13,7 @@
 namespace vfmgr::verify {
 
 // Fails with unsupported where the device is not mlx5's: only mlx5 has DC.
-[[nodiscard]] Result<void> require_dc(Result<Mlx5> const& mlx5, VerbsPort const& port);
+[[nodiscard]] Result<void> require_dc(Result<Mlx5> const& mlx5, Endpoint const& endpoint);
 
 // The reason for no DC, in one line: "mlx5_0: … (mlx5dv_create_qp: EOPNOTSUPP, Operation not
 // …)".
@@ -24,8 +24,7 @@ namespace vfmgr::verify {
 class DcTarget {
   public:
     // The peer may write and read what is registered for that, and nothing else.
-    [[nodiscard]] static Result<DcTarget> make(Result<Mlx5> const& mlx5, ibv_pd* domain,
-                                               VerbsPort const& port,
+    [[nodiscard]] static Result<DcTarget> make(Result<Mlx5> const& mlx5, Endpoint const& endpoint,
                                                std::shared_ptr<CompletionQueue> queue);
     [[nodiscard]] DcTargetEnd const& end() const { return end_; }
     // Posts a receive for one write of the peer's with immediate data, which completes here as
@@ -39,7 +38,7 @@ class DcTarget {
           receives_(std::move(receives)),
           pair_(std::move(pair)),
           end_{0, key} {}
-    [[nodiscard]] Result<void> make_ready(VerbsPort const& port);
+    [[nodiscard]] Result<void> make_ready(Endpoint const& endpoint);
     std::shared_ptr<CompletionQueue> queue_;  // outlives the pair, whose receives complete here
     VerbsReceives receives_;
     VerbsPair pair_;
@@ -50,8 +49,9 @@ class DcInitiator {
   public:
     // For requests to one target at one GID, one outstanding at a time. `queue` must have room for
     // two.
-    [[nodiscard]] static Result<DcInitiator> make(Result<Mlx5> const& mlx5, ibv_pd* domain,
-                                                  VerbsPort const& port, QueuePairEnd const& peer,
+    [[nodiscard]] static Result<DcInitiator> make(Result<Mlx5> const& mlx5,
+                                                  Endpoint const& endpoint,
+                                                  QueuePairEnd const& peer,
                                                   DcTargetEnd const& target,
                                                   std::shared_ptr<CompletionQueue> queue);
     // Always carries `transfer.notify` to the target.
@@ -67,7 +67,7 @@ class DcInitiator {
           pair_(std::move(pair)),
           address_(std::move(address)),
           target_(target) {}
-    [[nodiscard]] Result<void> make_ready(VerbsPort const& port);
+    [[nodiscard]] Result<void> make_ready(Endpoint const& endpoint);
     [[nodiscard]] Result<void> post(std::uint64_t id, ibv_wr_opcode opcode,
                                     RemoteTransfer const& transfer);
     std::shared_ptr<CompletionQueue> queue_;  // outlives the pair

@@ -131,7 +131,7 @@ void wait_for_change(std::vector<VerbsContext> const& devices, Deadline deadline
     ::poll(fds.data(), fds.size(), static_cast<int>(moment));
 }
 
-Error nothing_found(PortOptions const& options, Scan const& scan) {
+Error nothing_found(EndpointOptions const& options, Scan const& scan) {
     if (auto const judged = judge_ports(scan.ports, LinkLayer::ethernet); !judged)
         return judged.error();
     auto const where = options.ifname.empty() ? std::string("this machine") : options.ifname;
@@ -143,7 +143,7 @@ Error nothing_found(PortOptions const& options, Scan const& scan) {
             fmt::format("no RDMA device has a RoCE v2 GID for {} on {} (devices: {}{})",
                         to_string(options.address), where, fmt::join(scan.names, ", "), reasons);
         error.remedy =
-            fmt::format("give {} the address {} and set it up, or add an RDMA link to it", where,
+            fmt::format("give {} the address {} and bring it up, or add an RDMA link to it", where,
                         to_string(options.address));
         return error;
     }
@@ -162,32 +162,36 @@ Error nothing_found(PortOptions const& options, Scan const& scan) {
     return error;
 }
 
-Result<VerbsPort> describe(Found found, PortOptions const& options) {
-    VerbsPort port;
-    port.context = std::move(found.context);
-    port.device = port.context->device->name;
-    port.number = static_cast<std::uint8_t>(found.entry.port_num);
-    port.gid_index = static_cast<std::uint8_t>(found.entry.gid_index);
-    port.gid = options.address.gid();
-    port.dscp = options.dscp;
+Result<Endpoint> describe(Found found, EndpointOptions const& options) {
+    Endpoint endpoint;
+    endpoint.context = std::move(found.context);
+    endpoint.device = endpoint.context->device->name;
+    endpoint.number = static_cast<std::uint8_t>(found.entry.port_num);
+    endpoint.gid_index = static_cast<std::uint8_t>(found.entry.gid_index);
+    endpoint.gid = options.address.gid();
+    endpoint.dscp = options.dscp;
     ibv_port_attr attributes{};
     ibv_device_attr limits{};
-    int const port_error = ibv_query_port(port.context.get(), port.number, &attributes);
-    int const device_error = ibv_query_device(port.context.get(), &limits);
+    int const port_error = ibv_query_port(endpoint.context.get(), endpoint.number, &attributes);
+    int const device_error = ibv_query_device(endpoint.context.get(), &limits);
     if (port_error != 0 || device_error != 0) {
-        auto* const context = port.context.get();
+        auto* const context = endpoint.context.get();
         return fail(verbs_error(context,
-                                fmt::format("port {} does not tell its state", port.number),
+                                fmt::format("the state of port {} can't be read", endpoint.number),
                                 "ibv_query_port", port_error != 0 ? port_error : device_error));
     }
-    port.path_mtu = mtu_bytes(attributes.active_mtu);
-    port.software = is_software(limits);
-    port.reads_max = static_cast<std::uint8_t>(std::clamp(limits.max_qp_rd_atom, 1, 16));
-    port.reads_issued_max =
+    endpoint.path_mtu = mtu_bytes(attributes.active_mtu);
+    endpoint.software = is_software(limits);
+    endpoint.reads_max = static_cast<std::uint8_t>(std::clamp(limits.max_qp_rd_atom, 1, 16));
+    endpoint.reads_issued_max =
         static_cast<std::uint8_t>(std::clamp(limits.max_qp_init_rd_atom, 1, 16));
-    VFMGR_CHECK(judge_port(port_state(port.context.get(), port.number, limits, attributes),
+    VFMGR_CHECK(judge_port(port_state(endpoint.context.get(), endpoint.number, limits, attributes),
                            LinkLayer::ethernet));
-    return port;
+    endpoint.pd.reset(ibv_alloc_pd(endpoint.context.get()));
+    if (!endpoint.pd)
+        return fail(verbs_error(endpoint.context.get(), "a protection domain can't be allocated",
+                                "ibv_alloc_pd", errno));
+    return endpoint;
 }
 
 }  // namespace
@@ -196,7 +200,7 @@ bool is_software(ibv_device_attr const& device) {
     return device.vendor_id == rxe_vendor || device.vendor_id == siw_vendor;
 }
 
-Result<VerbsPort> find_port(PortOptions const& options, std::chrono::milliseconds wait) {
+Result<Endpoint> open_endpoint(EndpointOptions const& options, std::chrono::milliseconds wait) {
     auto const deadline = Steady::now() + wait;
     unsigned const ifindex = options.ifname.empty() ? 0 : ::if_nametoindex(options.ifname.c_str());
     if (!options.ifname.empty() && ifindex == 0)
@@ -205,19 +209,13 @@ Result<VerbsPort> find_port(PortOptions const& options, std::chrono::millisecond
     while (true) {
         auto scan = scan_devices(options.address.gid(), ifindex);
         if (scan.found) {
-            auto port = describe(std::move(*scan.found), options);
-            if (port || Steady::now() >= deadline) return port;
+            auto endpoint = describe(std::move(*scan.found), options);
+            if (endpoint || Steady::now() >= deadline) return endpoint;
         } else if (Steady::now() >= deadline) {
             return fail(nothing_found(options, scan));
         }
         wait_for_change(scan.opened, deadline);
     }
-}
-
-Result<VerbsDomain> make_domain(VerbsPort const& port) {
-    VerbsDomain domain(ibv_alloc_pd(port.context.get()));
-    if (domain) return domain;
-    return fail(verbs_error(port.context.get(), "no protection domain", "ibv_alloc_pd", errno));
 }
 
 std::string gid_hex(std::array<std::uint8_t, 16> const& gid) {
@@ -241,7 +239,7 @@ Result<std::array<std::uint8_t, 16>> parse_gid(std::string_view hex) {
         good = parsed.ec == std::errc{} && parsed.ptr == first + 2;
     }
     if (good) return gid;
-    return fail(Problem::invalid_request, "a GID is 32 hex digits",
+    return fail(Problem::invalid_request, "the GID is not 32 hex digits",
                 "send the GID's 16 bytes as hex");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the RDMA port for one address on one netdev: by its RoCE v2 GID, each time anew. A GID's
-// index is never stored: it moves (verification.md, 3.8). Any thread.
+// index is never stored: it moves (RDMA.md#gids). Any thread.
 #pragma once
 
 #include <chrono>
@@ -13,14 +13,15 @@
 
 namespace vfmgr::verify {
 
-struct PortOptions {
+struct EndpointOptions {
     IpAddress address;
     std::string ifname;     // empty: any netdev
     std::uint8_t dscp = 0;  // of packets sent from there, 0..63
 };
 
-struct VerbsPort {
-    VerbsContext context;
+struct Endpoint {
+    VerbsContext context;  // members are destroyed from the last to the first
+    VerbsPd pd;
     std::string device;  // "mlx5_3", "rxe0"
     std::uint8_t number = 1;
     std::uint8_t gid_index = 0;
@@ -32,15 +33,13 @@ struct VerbsPort {
     bool software = false;  // SoftRoCE or siw: the work is done on this machine's CPUs
 };
 
-inline constexpr std::chrono::milliseconds port_wait{3000};
+inline constexpr std::chrono::milliseconds endpoint_wait{3000};
 // Waits up to `wait` for the device and its GID: both appear some time after link and address.
-[[nodiscard]] Result<VerbsPort> find_port(PortOptions const& options,
-                                          std::chrono::milliseconds wait);
+[[nodiscard]] Result<Endpoint> open_endpoint(EndpointOptions const& options,
+                                             std::chrono::milliseconds wait);
 
 // SoftRoCE or siw, by the device's attributes.
 [[nodiscard]] bool is_software(ibv_device_attr const& device);
-
-[[nodiscard]] Result<VerbsDomain> make_domain(VerbsPort const& port);
 
 [[nodiscard]] std::string gid_hex(std::array<std::uint8_t, 16> const& gid);   // 32 digits
 [[nodiscard]] std::string gid_text(std::array<std::uint8_t, 16> const& gid);  // 0000:…:c0a8:640a

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "guest-tools/verify/socket_address.hpp"
+#include "api/os/socket_address.hpp"
 
 namespace vfmgr::verify {
 namespace {
@@ -34,10 +34,11 @@ int never_fragment(int fd, IpAddress::Family family) {
 
 Error socket_error(EchoEndpoint const& endpoint, char const* call) {
     int const error_number = errno;
-    Error error{Problem::kernel_refused,
-                fmt::format("no UDP socket on {} port {}{}{}", to_string(endpoint.address),
-                            endpoint.port, endpoint.ifname.empty() ? "" : " of ", endpoint.ifname),
-                "see the cause"};
+    Error error{
+        Problem::kernel_refused,
+        fmt::format("can't open a UDP socket on {} port {}{}{}", to_string(endpoint.address),
+                    endpoint.port, endpoint.ifname.empty() ? "" : " of ", endpoint.ifname),
+        "check the cause: it is the kernel's own error"};
     if (error_number == EADDRNOTAVAIL)
         error.remedy =
             fmt::format("give {} the address {}", endpoint.ifname, to_string(endpoint.address));
@@ -46,7 +47,7 @@ Error socket_error(EchoEndpoint const& endpoint, char const* call) {
     else if (error_number == EPERM)
         error.remedy = "run as root: binding to a netdev needs CAP_NET_RAW";
     else if (error_number == ENODEV)
-        error.remedy = fmt::format("check that the netdev {} is there", endpoint.ifname);
+        error.remedy = fmt::format("check that the netdev {} exists", endpoint.ifname);
     error.causes.push_back(errno_cause(call, error_number));
     return error;
 }

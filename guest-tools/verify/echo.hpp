@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "api/types/ip_address.hpp"
 #include "guest-tools/verify/payload.hpp"
 

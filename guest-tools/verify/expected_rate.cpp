@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Overhead of each packet's payload: Ethernet with preamble and gap 38, IPv4 20, UDP 8, BTH 12,
-// ICRC 4 (verification.md, 3.8). The RETH in the first packet of a message is not counted.
+// ICRC 4 (RDMA.md#packet-overhead). The RETH in the first packet of a message is not counted.
 constexpr double packet_overhead_bytes = 82;
 // A TLP of 256 bytes, which most machines use, has some 24 bytes of overhead.
 constexpr double tlp_efficiency = 256.0 / (256 + 24);
@@ -50,14 +50,14 @@ std::optional<Limit> one_way(PathFacts const& facts, bool sent_by_vf) {
     // Traffic from a VF to another function of its NIC never reaches the port.
     if (facts.port_mbps && facts.path == TestPath::wire)
         consider(least, {*facts.port_mbps * efficiency,
-                         fmt::format("the port's {} Mbit/s", *facts.port_mbps)});
+                         fmt::format("the port ({} Mbit/s)", *facts.port_mbps)});
     if (facts.pcie)
         consider(least, {pcie_mbps(*facts.pcie),
-                         fmt::format("the NIC's PCIe link of {} GT/s x{}",
+                         fmt::format("the NIC's PCIe link ({} GT/s x{})",
                                      facts.pcie->gigatransfers_per_s, facts.pcie->lanes)});
     if (facts.vf_mbps > 0 && sent_by_vf)
         consider(least, {facts.vf_mbps * efficiency,
-                         fmt::format("the VF's rate limit of {} Mbit/s", facts.vf_mbps)});
+                         fmt::format("the VF's rate limit ({} Mbit/s)", facts.vf_mbps)});
     return least;
 }
 
@@ -68,18 +68,24 @@ std::optional<Flow> flow_of(TestResult const& test) {
     return std::nullopt;
 }
 
+// "108 of 1828 Mbit/s, 5.9 % of what the NIC's PCIe link (2.5 GT/s x1) carries".
+std::string rate_and_share(TestResult const& test) {
+    return fmt::format("{:.0f} of {:.0f} Mbit/s, {}", test.figures.at("bandwidth_mbps"),
+                       test.figures.at("achievable_mbps"), test.detail);
+}
+
 Warning too_slow(TestResult const& test) {
-    return {test.name, fmt::format("{}: {}", test.name, test.detail),
-            "look for losses and pauses (ethtool -S), for other load on this NIC, and at its PCIe "
-            "slot: lspci -vv shows LnkSta and MaxPayload"};
+    return {test.name, fmt::format("{}: {}", test.name, rate_and_share(test)),
+            "check for losses and pauses (ethtool -S) and for other load on this NIC, and check "
+            "its PCIe slot: lspci -vv shows LnkSta and MaxPayload"};
 }
 
 Warning not_limited(TestResult const& test, PathFacts const& facts) {
     return {test.name,
             fmt::format("{}: the VF is faster than its rate limit of {} Mbit/s: {}", test.name,
-                        facts.vf_mbps, test.detail),
-            "the NIC took the limit and does not keep to it: look for a newer firmware, or limit "
-            "it where it is kept to"};
+                        facts.vf_mbps, rate_and_share(test)),
+            "check for newer firmware, or limit the rate where the limit is enforced: the NIC "
+            "accepted it and does not enforce it"};
 }
 
 }  // namespace
@@ -116,8 +122,7 @@ std::optional<Warning> compare_rate(TestResult& test, PathFacts const& facts) {
     auto const percent = 100 * measured->second / limit->mbps;
     test.figures["achievable_mbps"] = limit->mbps;
     test.figures["achieved_percent"] = percent;
-    auto const share = fmt::format("{:.3g} % of the {:.0f} Mbit/s that {} leaves for payload",
-                                   percent, limit->mbps, limit->what);
+    auto const share = fmt::format("{:.3g} % of what {} carries", percent, limit->what);
     test.detail = test.detail.empty() ? share : test.detail + "; " + share;
     bool const limited = facts.vf_mbps > 0 && *flow == Flow::out &&
                          measured->second > facts.vf_mbps * percent_limited_max / 100;

@@ -39,7 +39,7 @@ enum class Flow { out, in, both };
 
 struct Limit {
     double mbps = 0;   // of payload
-    std::string what;  // "the VF's rate limit of 500 Mbit/s"
+    std::string what;  // "the VF's rate limit (500 Mbit/s)"
 };
 // The lowest of the known limits; nullopt when none is known.
 [[nodiscard]] std::optional<Limit> expected_rate(PathFacts const& facts, Flow flow);

@@ -18,44 +18,49 @@ struct CallFault {
 
 constexpr Fault unresolved{"the peer's address does not resolve",
                            "check address, route and carrier: ip neigh; ip route get ADDRESS"};
-constexpr Fault no_permission{
-    "this user may not use /dev/infiniband/uverbs*",
-    "run as root; rdma-core's udev rules let others; a container needs the device and its cgroup's "
-    "permission"};
-constexpr Fault no_device_file{"udev has not made /dev/infiniband/uverbs*",
+constexpr Fault no_permission{"this user may not use /dev/infiniband/uverbs*",
+                              "run as root, or as another user whom rdma-core's udev rules let in; "
+                              "a container needs the device and its cgroup's permission"};
+constexpr Fault no_device_file{"udev has not created /dev/infiniband/uverbs*",
                                "install rdma-core and reload the module: modprobe -r ib_uverbs; "
                                "modprobe ib_uverbs"};
-constexpr Fault limits{"locked memory or open files are limited",
-                       "raise LimitMEMLOCK= and LimitNOFILE= of the unit; ulimit -l -n"};
-constexpr Fault gone{"the device has failed or gone", "look for it: rdma link; dmesg | tail"};
-constexpr Fault too_many_pairs{"the device has no room for more queue pairs or requests",
-                               "compare: rdma resource show; ibv_devinfo -v | grep max_qp"};
+constexpr Fault limits{
+    "the limit of locked memory or of open files is too low",
+    "raise LimitMEMLOCK= and LimitNOFILE= of the unit (ulimit -l -n shows them)"};
+constexpr Fault gone{
+    "the device failed or is gone",
+    "check whether it is still listed, and why it failed: rdma link; dmesg | tail"};
+constexpr Fault too_many_pairs{
+    "the device has no room for more queue pairs or requests",
+    "compare what is used with what it has: rdma resource show; ibv_devinfo -v | grep max_qp"};
 
 constexpr Fault no_cm_device{
     "RDMA CM finds no device for the address: its GID is missing, or its node GUID is zero",
-    "ibv_devinfo -v | grep -E 'hca_id|node_guid|GID'"};
+    "check both: ibv_devinfo -v | grep -E 'hca_id|node_guid|GID'"};
 
 // The kernel's own "not supported" number, which has no name in user space.
 constexpr int kernel_enotsupp = 524;
 
 constexpr Fault no_dma_buf{
-    "this kernel or this NIC's driver registers no DMA-BUF: kernel 5.12 and mlx5, or newer, do",
-    "modprobe nvidia_peermem is the other way; vf-guest peermem --explain says whether it can be"};
+    "this kernel or this NIC's driver can't register a DMA-BUF: kernel 5.12 and mlx5, or newer, "
+    "can",
+    "use nvidia_peermem instead: modprobe nvidia_peermem; whether it can load: vf-guest peermem "
+    "--explain"};
 
 constexpr std::array<CallFault, 27> call_faults{{
-    // The default limit is 8 MiB (kernel-and-libvirt.md, more facts).
+    // The default limit is 8 MiB (vfmgr/kernel/KERNEL.md#privileges-and-limits).
     {"ibv_reg_mr",
      ENOMEM,
-     {"locked memory is limited",
-      "allow more locked memory: LimitMEMLOCK=infinity in the unit, or run as root"}},
+     {"the limit of locked memory is too low",
+      "set LimitMEMLOCK=infinity in the unit, or run as root"}},
     {"ibv_reg_mr",
      EFAULT,
-     {"the memory is not this machine's RAM: of a GPU without nvidia_peermem it looks so",
+     {"the memory is not this machine's RAM; a GPU's memory without nvidia_peermem fails like this",
       "modprobe nvidia_peermem, or register it as a DMA-BUF"}},
     {"ibv_reg_mr",
      EINVAL,
-     {"the device takes no region of this length or access",
-      "compare: ibv_devinfo -v | grep max_mr_size"}},
+     {"the device refuses an MR of this length or access",
+      "compare the length: ibv_devinfo -v | grep max_mr_size"}},
     {"ibv_reg_dmabuf_mr", EOPNOTSUPP, no_dma_buf},
     {"ibv_reg_dmabuf_mr", EPROTONOSUPPORT, no_dma_buf},
     {"ibv_reg_dmabuf_mr",
@@ -68,8 +73,8 @@ constexpr std::array<CallFault, 27> call_faults{{
     {"ibv_modify_qp", ENETUNREACH, unresolved},
     {"ibv_modify_qp",
      EINVAL,
-     {"an attribute is not the device's: most often a GID that has gone meanwhile",
-      "look at its GIDs: ibv_devinfo -v"}},
+     {"the device refuses an attribute, most often a GID that is gone by now",
+      "check its GIDs: ibv_devinfo -v"}},
     {"ibv_create_ah", ETIMEDOUT, unresolved},
     {"ibv_create_ah", EHOSTUNREACH, unresolved},
     {"ibv_create_ah", ENETUNREACH, unresolved},
@@ -96,8 +101,8 @@ constexpr int rejected_stale = 10, rejected_service = 8, rejected_gid = 12,
 Fault rejection(int reason) {
     switch (reason) {
         case rejected_service:
-            return {"nothing listens at that port of RDMA CM any more",
-                    "verify again; on the other end: rdma resource show cm_id"};
+            return {"nothing listens on that RDMA CM port any more",
+                    "verify again; on the other end, list the listeners: rdma resource show cm_id"};
         case rejected_stale:
             return {"the other end still holds an earlier connection of this queue pair",
                     "verify again in a minute"};
@@ -105,10 +110,11 @@ Fault rejection(int reason) {
             return {"the other end does not know the GID that RDMA CM chose for it",
                     "compare both ends: cma_roce_mode -d DEVICE -p 1"};
         case rejected_by_program:
-            return {"the program at the other end refuses this address, or has enough clients",
+            return {"the program at the other end refuses this address, or serves no more clients",
                     "check that the request left with the VF's address: ip route get ADDRESS"};
         default:
-            return {"the other end's RDMA CM refuses", "see its kernel's log: dmesg | tail"};
+            return {"the other end's RDMA CM refuses the connection",
+                    "check its kernel log: dmesg | tail"};
     }
 }
 
@@ -119,32 +125,36 @@ struct LogFault {
 };
 
 constexpr Fault iommu_fault{
-    "the IOMMU refused an access of the device to memory",
-    "see which address: dmesg | grep -E 'DMAR|AMD-Vi'; with a GPU, check ACS and iommu=pt"};
+    "the IOMMU blocked the device's access to memory",
+    "find the address: dmesg | grep -E 'DMAR|AMD-Vi'; with a GPU, check ACS and iommu=pt"};
 
 // Texts from the kernel's sources, 6.1 and 6.12.
 constexpr std::array<LogFault, 9> log_faults{{
-    {"Link is Down",
-     "",
-     {"the link went down", "look at its other end: ethtool DEVICE; ip -s link"}},
+    {"Link is Down", "", {"the link went down", "check its other end: ethtool DEVICE; ip -s link"}},
     {"neighbor table overflow",
      "",
-     {"the neighbour table is full, so that addresses do not resolve",
+     {"the neighbour table is full, so addresses do not resolve",
       "sysctl -w net.ipv4.neigh.default.gc_thresh3=8192", true}},
     {"NETDEV WATCHDOG",
      "transmit queue",
-     {"the NIC did not send for seconds, and was reset", "ethtool -i DEVICE; ethtool -S DEVICE"}},
+     {"the NIC sent nothing for seconds and was reset",
+      "check its driver, firmware and counters: ethtool -i DEVICE; ethtool -S DEVICE"}},
     {"DMAR:", "fault addr", iommu_fault},
     {"AMD-Vi:", "IO_PAGE_FAULT", iommu_fault},
     {"disagrees about version of symbol",
      "ib_register_peer_memory_client",
-     {"nvidia_peermem was built for another RDMA stack than the one that runs",
-      "build it anew against this one (dkms autoinstall), or use DMA-BUF", true}},
+     {"nvidia_peermem was built for another RDMA stack than the running one",
+      "rebuild it against this one (dkms autoinstall), or use DMA-BUF", true}},
     {"device's health compromised",
      "",
-     {"the NIC's firmware has failed", "devlink health show; reset the NIC"}},
-    {"Out of memory: Killed process", "", {"memory ran out", "free -m; give the VM more", true}},
-    {"PCIe Bus Error", "", {"the PCIe link has errors", "lspci -vv | grep -E 'LnkSta|CESta'"}},
+     {"the NIC's firmware has failed", "reset the NIC (devlink health show lists its state)"}},
+    {"Out of memory: Killed process",
+     "",
+     {"the machine ran out of memory", "give the VM more (free -m shows what it has)", true}},
+    {"PCIe Bus Error",
+     "",
+     {"the PCIe link has errors",
+      "check the link and its errors: lspci -vv | grep -E 'LnkSta|CESta'"}},
 }};
 
 }  // namespace
@@ -164,8 +174,8 @@ Fault completion_fault(ibv_wc_status status, std::uint32_t vendor_err) {
     // A syndrome of mlx5, seen in VMs with GPUs (nccl#660, perftest#289).
     constexpr std::uint32_t mlx5_memory_not_reached = 0x51;
     if (status == IBV_WC_LOC_PROT_ERR && vendor_err == mlx5_memory_not_reached)
-        return {"the NIC can't reach the memory: the IOMMU or ACS is in its way",
-                "dmesg | grep -E 'DMAR|AMD-Vi'"};
+        return {"the NIC can't reach the memory: the IOMMU or ACS blocks it",
+                "check the kernel log: dmesg | grep -E 'DMAR|AMD-Vi'"};
     switch (status) {
         case IBV_WC_RETRY_EXC_ERR:
             return {
@@ -174,24 +184,26 @@ Fault completion_fault(ibv_wc_status status, std::uint32_t vendor_err) {
                 "4791: nft list ruleset"};
         case IBV_WC_RNR_RETRY_EXC_ERR:
             return {"the other end has no receive posted: its session ended or it is overloaded",
-                    "verify again, and look at its load: uptime"};
+                    "verify again, and check its load: uptime"};
         case IBV_WC_REM_ACCESS_ERR:
-            return {"the other end's memory key no longer holds", "start a new run"};
+            return {"the other end's memory key is no longer valid", "verify again"};
         case IBV_WC_REM_INV_REQ_ERR:
             return {"the other end refuses the request's size or kind",
-                    "use the same version on both"};
+                    "use the same version on both ends"};
         case IBV_WC_REM_OP_ERR:
-            return {"the other end failed", "see its kernel log: dmesg | tail"};
+            return {"the other end failed", "check its kernel log: dmesg | tail"};
         case IBV_WC_WR_FLUSH_ERR:
             return {"an earlier request failed, or the other end closed the session",
-                    "verify again; see the other end's log"};
+                    "verify again; check the other end's log"};
         case IBV_WC_LOC_LEN_ERR:
-            return {"a message is longer than its receive buffer", "use the same version on both"};
+            return {"a message is longer than its receive buffer",
+                    "use the same version on both ends"};
         case IBV_WC_LOC_PROT_ERR:
-            return {"the device may not use the memory at that key",
-                    "see the kernel's log: dmesg | tail"};
+            return {"the device has no access to the memory with that key",
+                    "check the kernel log: dmesg | tail"};
         default:
-            return {"the device says no more", "see the kernel logs of VM and host: dmesg | tail"};
+            return {"the device gives no further reason",
+                    "check the kernel logs of VM and host: dmesg | tail"};
     }
 }
 
@@ -203,19 +215,20 @@ Fault cm_fault(rdma_cm_event_type event, int status) {
             return far ? unresolved : no_cm_device;
         }
         case RDMA_CM_EVENT_ROUTE_ERROR:
-            return {"the device's netdev is down, has gone, or has too small an MTU",
-                    "rdma link; ip link show"};
+            return {"the device's netdev is down, is gone or has too small an MTU",
+                    "check them: rdma link; ip link show"};
         case RDMA_CM_EVENT_UNREACHABLE:
             return {
-                "the other end's RDMA CM does not answer: UDP port 4791 is dropped, or one end "
+                "the other end's RDMA CM does not answer: UDP port 4791 is blocked, or one end "
                 "speaks RoCE v1",
-                "nft list ruleset; cma_roce_mode -d DEVICE -p 1"};
+                "check both: nft list ruleset; cma_roce_mode -d DEVICE -p 1"};
         case RDMA_CM_EVENT_REJECTED:
             return rejection(status);
         case RDMA_CM_EVENT_DEVICE_REMOVAL:
             return gone;
         default:
-            return {"RDMA CM says no more", "see the kernel logs of VM and host: dmesg | tail"};
+            return {"RDMA CM gives no further reason",
+                    "check the kernel logs of VM and host: dmesg | tail"};
     }
 }
 
@@ -230,7 +243,7 @@ Error verbs_error(ibv_context* context, std::string detail, char const* call, in
     auto const fault = errno_fault(call, error_number);
     return {Problem::kernel_refused,
             fmt::format("{}: {}", context->device->name, detail),
-            fault ? remedy_of(*fault) : "see the kernel's log: dmesg | tail",
+            fault ? remedy_of(*fault) : "check the kernel log: dmesg | tail",
             {errno_cause(call, error_number)}};
 }
 

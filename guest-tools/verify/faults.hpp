@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fault dictionary: what an error number of a call of verbs or RDMA CM, an event of RDMA CM,
 // the status of a work completion or a line of the kernel's log means, and one command that helps.
-// Its entries are problems that users of other tools had to ask about (verification.md, what users
-// of the peers complain about). Counters have their own: counters.hpp. Pure; any thread.
+// Among its entries are problems that users of other tools had to ask about (RDMA.md#faults).
+// Counters have their own: counters.hpp. Pure; any thread.
 #pragma once
 
 #include <infiniband/verbs.h>

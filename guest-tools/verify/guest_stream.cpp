@@ -8,16 +8,15 @@ Result<void> check(StreamOffer const& offer, StreamSize const& size) {
     if (offer.pairs.size() == size.pairs &&
         offer.memory.length >= std::uint64_t{size.message_bytes} * size.pairs)
         return {};
-    return fail(Problem::invalid_request, "the host's stream is not as it was asked for",
+    return fail(Problem::invalid_request, "the host's stream is not what the guest requested",
                 "use the same version on VM and host");
 }
 
 }  // namespace
 
-Result<GuestStream::Rdma> GuestStream::open_rdma(VerbsPort const& port, StreamKind kind,
+Result<GuestStream::Rdma> GuestStream::open_rdma(Endpoint const& endpoint, StreamKind kind,
                                                  StreamSize const& size) {
-    VFMGR_TRY(auto domain, make_domain(port));
-    auto* const pd = domain.get();
+    auto* const pd = endpoint.pd.get();
     constexpr unsigned local = IBV_ACCESS_LOCAL_WRITE;
     // The host writes here only to answer writes.
     unsigned remote = 0;
@@ -32,13 +31,13 @@ Result<GuestStream::Rdma> GuestStream::open_rdma(VerbsPort const& port, StreamKi
         .transport = datagrams ? Transport::ud : Transport::rc,
         .sends = size.depth,
         .receives = kind == StreamKind::send_echo || datagrams ? 2U : 0U};
-    VFMGR_TRY(auto pairs, QueuePairs::make(pd, port, options, remote, size.pairs));
-    return Rdma{std::move(domain), std::move(memory), std::move(back), std::move(pairs)};
+    VFMGR_TRY(auto pairs, QueuePairs::make(endpoint, options, remote, size.pairs));
+    return Rdma{pd, std::move(memory), std::move(back), std::move(pairs)};
 }
 
-Result<GuestStream> GuestStream::open(StreamHost const& host, VerbsPort const& port,
+Result<GuestStream> GuestStream::open(StreamHost const& host, Endpoint const& endpoint,
                                       StreamKind kind, StreamSize const& size) {
-    VFMGR_TRY(auto rdma, open_rdma(port, kind, size));
+    VFMGR_TRY(auto rdma, open_rdma(endpoint, kind, size));
     StreamRequest request{kind, size.message_bytes, size.depth, {}, {}};
     for (auto const& pair : rdma.all.pairs) request.pairs.push_back(pair.end());
     if (kind == StreamKind::write_echo) request.back = rdma.back.remote();
@@ -46,7 +45,7 @@ Result<GuestStream> GuestStream::open(StreamHost const& host, VerbsPort const& p
     VFMGR_TRY(stream.offer_, host.open(request));
     VFMGR_CHECK(check(stream.offer_, size));
     for (std::size_t i = 0; i < size.pairs; ++i)
-        VFMGR_CHECK(stream.rdma_.all.pairs[i].connect(port, stream.offer_.pairs[i]));
+        VFMGR_CHECK(stream.rdma_.all.pairs[i].connect(endpoint, stream.offer_.pairs[i]));
     return stream;
 }
 

@@ -30,8 +30,8 @@ struct Load {
 
 class GuestStream {
   public:
-    // `port` outlives the stream, which uses its device.
-    [[nodiscard]] static Result<GuestStream> open(StreamHost const& host, VerbsPort const& port,
+    // `endpoint` outlives the stream, which uses its device.
+    [[nodiscard]] static Result<GuestStream> open(StreamHost const& host, Endpoint const& endpoint,
                                                   StreamKind kind, StreamSize const& size);
     GuestStream(GuestStream&&) = default;
     GuestStream& operator=(GuestStream&&) = delete;
@@ -39,7 +39,7 @@ class GuestStream {
 
     [[nodiscard]] StreamSize const& size() const { return size_; }
     [[nodiscard]] std::vector<QueuePair>& pairs() { return rdma_.all.pairs; }
-    [[nodiscard]] ibv_pd* domain() const { return rdma_.domain.get(); }
+    [[nodiscard]] ibv_pd* pd() const { return rdma_.pd; }
     [[nodiscard]] CompletionQueue& queue() { return *rdma_.all.queue; }
     // One message's memory, on this end and on the host.
     [[nodiscard]] Sge local(std::size_t pair) const;
@@ -51,13 +51,13 @@ class GuestStream {
 
   private:
     struct Rdma {
-        VerbsDomain domain;  // members are destroyed from the last to the first
+        ibv_pd* pd = nullptr;  // the endpoint's
         RegisteredMemory memory, back;
         QueuePairs all;
     };
     GuestStream(StreamHost host, StreamSize const& size, Rdma rdma)
         : host_(std::move(host)), size_(size), rdma_(std::move(rdma)) {}
-    [[nodiscard]] static Result<Rdma> open_rdma(VerbsPort const& port, StreamKind kind,
+    [[nodiscard]] static Result<Rdma> open_rdma(Endpoint const& endpoint, StreamKind kind,
                                                 StreamSize const& size);
 
     StreamHost host_;

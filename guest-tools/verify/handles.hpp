@@ -5,23 +5,13 @@
 
 #include <infiniband/verbs.h>
 
-#include <memory>
+#include "api/os/handle.hpp"
 
 namespace vfmgr::verify {
 
-template <auto Free>
-struct Freed {
-    template <class T>
-    void operator()(T* object) const noexcept {
-        static_cast<void>(Free(object));
-    }
-};
-template <class T, auto Free>
-using Handle = std::unique_ptr<T, Freed<Free>>;
-
 using VerbsDevices = Handle<ibv_device*, ibv_free_device_list>;
 using VerbsContext = Handle<ibv_context, ibv_close_device>;
-using VerbsDomain = Handle<ibv_pd, ibv_dealloc_pd>;
+using VerbsPd = Handle<ibv_pd, ibv_dealloc_pd>;
 using VerbsChannel = Handle<ibv_comp_channel, ibv_destroy_comp_channel>;
 using VerbsQueue = Handle<ibv_cq, ibv_destroy_cq>;
 using VerbsReceives = Handle<ibv_srq, ibv_destroy_srq>;

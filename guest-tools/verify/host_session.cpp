@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "api/os/random.hpp"
 #include "guest-tools/verify/digest.hpp"
 #include "guest-tools/verify/locality.hpp"
-#include "guest-tools/verify/random.hpp"
 
 namespace vfmgr::verify {
 namespace {
@@ -61,38 +61,37 @@ PathFacts HostSession::path_facts(QueuePairEnd const& guest) const {
     auto facts = read_path(permit_.host_netdev);
     facts.path = permit_.path;
     facts.vf_mbps = permit_.vf_tx_rate_mbps;
-    facts.path_mtu = std::min(rdma_->port.path_mtu, guest.path_mtu);
-    facts.software = rdma_->port.software;
+    facts.path_mtu = std::min(rdma_->endpoint.path_mtu, guest.path_mtu);
+    facts.software = rdma_->endpoint.software;
     return facts;
 }
 
 CounterPlace HostSession::counted() const {
     if (!rdma_) return {permit_.host_netdev, {}};
-    return {permit_.host_netdev, rdma_->port.device, rdma_->port.number};
+    return {permit_.host_netdev, rdma_->endpoint.device, rdma_->endpoint.number};
 }
 
 Result<HostSession::Rdma> HostSession::open_rdma(SessionPermit const& permit,
                                                  ResponderLimits const& limits) {
-    VFMGR_TRY(
-        auto port,
-        find_port({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)}, port_wait));
-    VFMGR_TRY(auto domain, make_domain(port));
+    VFMGR_TRY(auto endpoint,
+              open_endpoint({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)},
+                            endpoint_wait));
     // Each MR allows what its test needs and nothing else.
     constexpr unsigned local = IBV_ACCESS_LOCAL_WRITE;
     constexpr unsigned written = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-    auto* const pd = domain.get();
+    auto* const pd = endpoint.pd.get();
     auto const ping_bytes = std::size_t{limits.ping_count} * limits.ping_bytes;
-    VFMGR_TRY(auto write, RegisteredMemory::make(pd, limits.write_bytes, written, "write region"));
+    VFMGR_TRY(auto write, RegisteredMemory::make(pd, limits.write_bytes, written, "write MR"));
     VFMGR_TRY(auto read,
-              RegisteredMemory::make(pd, limits.read_bytes, IBV_ACCESS_REMOTE_READ, "read region"));
+              RegisteredMemory::make(pd, limits.read_bytes, IBV_ACCESS_REMOTE_READ, "read MR"));
     VFMGR_TRY(auto pings, RegisteredMemory::make(pd, ping_bytes, local, "pings"));
     VFMGR_TRY(auto answers, RegisteredMemory::make(pd, ping_bytes, local, "answers"));
     QueuePairOptions const size{.sends = limits.ping_count + 1,
                                 .receives = limits.ping_count + notifications_max};
     VFMGR_TRY(auto pair,
-              QueuePair::make(pd, port, size, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ));
-    return Rdma{std::move(port),  std::move(domain),  std::move(write), std::move(read),
-                std::move(pings), std::move(answers), std::move(pair)};
+              QueuePair::make(endpoint, size, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ));
+    return Rdma{std::move(endpoint), std::move(write),   std::move(read),
+                std::move(pings),    std::move(answers), std::move(pair)};
 }
 
 Result<void> HostSession::prepare(SessionRequest const& request) {
@@ -108,7 +107,7 @@ Result<void> HostSession::prepare(SessionRequest const& request) {
             i, {part(rdma_->pings, slot, limits_.ping_bytes), rdma_->pings.local_key()}));
     }
     VFMGR_CHECK(rdma_->pair.completions().arm());
-    VFMGR_CHECK(rdma_->pair.connect(rdma_->port, request.guest));
+    VFMGR_CHECK(rdma_->pair.connect(rdma_->endpoint, request.guest));
     offer_.host = rdma_->pair.end();
     offer_.write = rdma_->write.remote();
     offer_.write_seed = write_seed;
@@ -122,7 +121,7 @@ Result<void> HostSession::prepare(SessionRequest const& request) {
 
 std::optional<HostSession::Watched> HostSession::watched() const {
     if (!rdma_ || device_gone_) return std::nullopt;
-    return Watched{rdma_->pair.completions().fd(), rdma_->port.context->async_fd};
+    return Watched{rdma_->pair.completions().fd(), rdma_->endpoint.context->async_fd};
 }
 
 void HostSession::on_completions() {
@@ -143,7 +142,7 @@ void HostSession::on_completions() {
 void HostSession::on_completion(ibv_wc const& completion) {
     if (completion.status != IBV_WC_SUCCESS) {
         if (completion.status != IBV_WC_WR_FLUSH_ERR && facts_.device_error.empty()) {
-            auto const error = completion_error(completion, "a request of the host");
+            auto const error = completion_error(completion, "a request by the host");
             facts_.device_error = error.detail;
             facts_.device_remedy = error.remedy;
         }
@@ -175,7 +174,7 @@ void HostSession::on_ping(ibv_wc const& completion) {
 
 void HostSession::on_device_event() {
     if (!rdma_) return;
-    if (auto const alive = check_async(rdma_->port.context.get()); !alive)
+    if (auto const alive = check_async(rdma_->endpoint.context.get()); !alive)
         device_failed(alive.error());
 }
 

@@ -50,8 +50,7 @@ class HostSession {
 
   private:
     struct Rdma {
-        VerbsPort port;  // members are destroyed from the last to the first
-        VerbsDomain domain;
+        Endpoint endpoint;  // members are destroyed from the last to the first
         RegisteredMemory write, read, pings, answers;
         QueuePair pair;
     };

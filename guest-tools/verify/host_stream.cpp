@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 
+#include "api/os/random.hpp"
 #include "guest-tools/verify/locality.hpp"
 #include "guest-tools/verify/polling.hpp"
-#include "guest-tools/verify/random.hpp"
 
 namespace vfmgr::verify {
 namespace {
@@ -67,14 +67,15 @@ Result<void> check_stream(SessionPermit const& permit, StreamRequest const& requ
             return fail(Problem::forbidden,
                         fmt::format("the queue pair's GID {} is not that of the VF's address {}",
                                     pair.gid, to_string(permit.peer_address)),
-                        "test over the VF's RDMA device, not another one's");
+                        "test over the VF's own RDMA device");
     auto const bytes = std::uint64_t{request.message_bytes} * request.pairs.size();
     if (bytes <= limits.stream_bytes_max) return {};
     return fail(
         Problem::limit_exceeded,
-        fmt::format("{} queue pairs of {} bytes need {} bytes, more than the host's {}",
-                    request.pairs.size(), request.message_bytes, bytes, limits.stream_bytes_max),
-        "ask for smaller messages or fewer queue pairs");
+        fmt::format(
+            "{} queue pairs of {} bytes each need {} bytes, more than the {} that the host allows",
+            request.pairs.size(), request.message_bytes, bytes, limits.stream_bytes_max),
+        "use smaller messages (--size) or fewer queue pairs (--queue-pairs)");
 }
 
 HostStream::HostStream(Rdma rdma, StreamRequest request, ResponderLimits const& limits)
@@ -115,16 +116,15 @@ Result<std::unique_ptr<HostStream>> HostStream::open(SessionPermit const& permit
 
 Result<HostStream::Rdma> HostStream::open_rdma(SessionPermit const& permit,
                                                StreamRequest const& request) {
-    VFMGR_TRY(
-        auto port,
-        find_port({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)}, port_wait));
-    if (request.kind == StreamKind::ud_echo && request.message_bytes > port.path_mtu)
+    VFMGR_TRY(auto endpoint,
+              open_endpoint({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)},
+                            endpoint_wait));
+    if (request.kind == StreamKind::ud_echo && request.message_bytes > endpoint.path_mtu)
         return fail(Problem::limit_exceeded,
-                    fmt::format("{} bytes do not fit into a datagram of {} here",
-                                request.message_bytes, port.path_mtu),
-                    "ask for datagrams no longer than the path MTU");
-    VFMGR_TRY(auto domain, make_domain(port));
-    auto* const pd = domain.get();
+                    fmt::format("{} bytes do not fit into a datagram on the host, which holds {}",
+                                request.message_bytes, endpoint.path_mtu),
+                    "use datagrams no longer than the path MTU: --size");
+    auto* const pd = endpoint.pd.get();
     auto const bytes = room_of(request) * request.pairs.size();
     unsigned remote = 0;
     if (!receives(request.kind)) remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
@@ -133,9 +133,8 @@ Result<HostStream::Rdma> HostStream::open_rdma(SessionPermit const& permit,
     VFMGR_TRY(auto answer, RegisteredMemory::make(pd, request.message_bytes, IBV_ACCESS_LOCAL_WRITE,
                                                   "stream's answers"));
     VFMGR_TRY(auto pairs,
-              QueuePairs::make(pd, port, options_of(request), remote, request.pairs.size()));
-    return Rdma{std::move(port), std::move(domain), std::move(memory), std::move(answer),
-                std::move(pairs)};
+              QueuePairs::make(endpoint, options_of(request), remote, request.pairs.size()));
+    return Rdma{std::move(endpoint), std::move(memory), std::move(answer), std::move(pairs)};
 }
 
 // Posts the receives before the guest can send.
@@ -143,7 +142,7 @@ Result<void> HostStream::connect() {
     for (std::size_t i = 0; i < rdma_.all.pairs.size(); ++i) {
         auto& pair = rdma_.all.pairs[i];
         for (std::uint32_t n = 0; n < receives_of(request_); ++n) VFMGR_CHECK(receive(i));
-        VFMGR_CHECK(pair.connect(rdma_.port, request_.pairs[i]));
+        VFMGR_CHECK(pair.connect(rdma_.endpoint, request_.pairs[i]));
         offer_.pairs.push_back(pair.end());
     }
     return {};
@@ -163,10 +162,10 @@ Result<void> HostStream::take_sends() {
     std::array<ibv_wc, 64> room{};
     auto polls = polls_by_default;
     if (request_.kind == StreamKind::send_echo)
-        polls = rdma_.port.software ? polls_of_a_software_echo : polls_for_latency;
+        polls = rdma_.endpoint.software ? polls_of_a_software_echo : polls_for_latency;
     while (!stopping_) {
         VFMGR_TRY(auto const found, rdma_.all.queue->wait(room, deadline_, polls));
-        VFMGR_CHECK(check_completions(found, "a stream"));
+        VFMGR_CHECK(check_completions(found, "a receive of the stream"));
         for (auto const& completion : found) {
             if (completion.opcode != IBV_WC_RECV) continue;
             auto const pair = static_cast<std::size_t>(completion.wr_id);
@@ -193,8 +192,7 @@ Result<bool> HostStream::answer_send(std::size_t pair, ibv_wc const& arrived) {
 }
 
 // The guest's message ends with a number that counts up, and so does the answer. This follows
-// perftest's write latency (verification.md, 3.4), where the host's number is one ahead if it
-// leads.
+// perftest's write latency (RDMA.md#latency), where the host's number is one ahead if it leads.
 Result<void> HostStream::answer_writes() {
     auto const number_at = request_.message_bytes - 1;
     auto const arrived = message(0);
@@ -226,7 +224,7 @@ Result<void> HostStream::write_number(std::uint8_t number) {
     // The guest's next message needs this answer: by then the previous one has completed.
     std::array<ibv_wc, echoes_outstanding_max> room{};
     VFMGR_TRY(auto const done, rdma_.all.queue->poll(room));
-    return check_completions(done, "a stream's answer");
+    return check_completions(done, "an answer of the stream");
 }
 
 // The guest notices how the stream ends, because its measurement ends too.

@@ -35,8 +35,7 @@ class HostStream final : public StreamEnd {
 
   private:
     struct Rdma {
-        VerbsPort port;  // members are destroyed from the last to the first
-        VerbsDomain domain;
+        Endpoint endpoint;        // members are destroyed from the last to the first
         RegisteredMemory memory;  // what the guest reaches
         RegisteredMemory answer;
         QueuePairs all;

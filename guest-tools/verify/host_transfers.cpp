@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "api/os/random.hpp"
 #include "guest-tools/verify/locality.hpp"
-#include "guest-tools/verify/random.hpp"
 
 namespace vfmgr::verify {
 namespace {
@@ -56,7 +56,7 @@ Result<std::unique_ptr<HostTransfers>> HostTransfers::open(SessionPermit const& 
     if (request.dct) stream->choose_transport(mlx5);
     // Before the guest can send.
     VFMGR_CHECK(stream->pair().receive(id_order, stream->rdma_.mail.order()));
-    VFMGR_CHECK(stream->pair().connect(stream->rdma_.port, request.pairs.front()));
+    VFMGR_CHECK(stream->pair().connect(stream->rdma_.endpoint, request.pairs.front()));
     stream->offer_.pairs.push_back(stream->pair().end());
     stream->thread_ = std::thread([raw = stream.get()] { raw->run(); });
     return stream;
@@ -64,18 +64,16 @@ Result<std::unique_ptr<HostTransfers>> HostTransfers::open(SessionPermit const& 
 
 Result<HostTransfers::Rdma> HostTransfers::open_rdma(SessionPermit const& permit,
                                                      StreamRequest const& request) {
-    VFMGR_TRY(
-        auto port,
-        find_port({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)}, port_wait));
-    VFMGR_TRY(auto domain, make_domain(port));
-    auto* const pd = domain.get();
+    VFMGR_TRY(auto endpoint,
+              open_endpoint({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)},
+                            endpoint_wait));
+    auto* const pd = endpoint.pd.get();
     // The guest can't access any memory here.
     constexpr unsigned local = IBV_ACCESS_LOCAL_WRITE, remote = 0;
     VFMGR_TRY(auto data, RegisteredMemory::make(pd, request.message_bytes, local, "transfers"));
     VFMGR_TRY(auto mail, TransferMail::make(pd));
-    VFMGR_TRY(auto pairs, QueuePairs::make(pd, port, {.sends = 4, .receives = 2}, remote, 1));
-    return Rdma{std::move(port), std::move(domain), std::move(data), std::move(mail),
-                std::move(pairs)};
+    VFMGR_TRY(auto pairs, QueuePairs::make(endpoint, {.sends = 4, .receives = 2}, remote, 1));
+    return Rdma{std::move(endpoint), std::move(data), std::move(mail), std::move(pairs)};
 }
 
 void HostTransfers::choose_transport(Result<Mlx5> const& mlx5) {
@@ -90,13 +88,13 @@ void HostTransfers::choose_transport(Result<Mlx5> const& mlx5) {
 // Connects to the GID that check_stream() found to be the VF's. Offers DC only after a read of the
 // guest's memory over DC has succeeded: a memory test must not fail for lack of a transport.
 Result<void> HostTransfers::reach_by_dc(Result<Mlx5> const& mlx5) {
-    VFMGR_TRY(rdma_.dc, DcInitiator::make(mlx5, rdma_.domain.get(), rdma_.port,
-                                          request_.pairs.front(), *request_.dct, rdma_.all.queue));
+    VFMGR_TRY(rdma_.dc, DcInitiator::make(mlx5, rdma_.endpoint, request_.pairs.front(),
+                                          *request_.dct, rdma_.all.queue));
     VFMGR_CHECK(rdma_.dc->read(
         id_probe, {{rdma_.data.bytes().first(payload_chunk_bytes), rdma_.data.local_key()},
                    request_.back->address,
                    request_.back->rkey}));
-    return await(id_probe, "a first RDMA read over DC", Steady::now() + probe_wait);
+    return await(id_probe, "the first RDMA read over DC", Steady::now() + probe_wait);
 }
 
 // Ignores other completions. The guest sends its next order only after the answer to this one, so
@@ -109,7 +107,7 @@ Result<void> HostTransfers::await(std::uint64_t id, std::string_view what, Deadl
         if (std::ranges::any_of(found, [&](ibv_wc const& done) { return done.wr_id == id; }))
             return {};
     }
-    return fail(Problem::conflict, "the stream has ended", "start a new run");
+    return fail(Problem::conflict, "the stream has ended", "verify again");
 }
 
 // Over DC the guest learns of a write by the epoch that comes with it.
@@ -154,7 +152,7 @@ Result<TransferAnswer> HostTransfers::obey(TransferOrder const& order) {
 Result<void> HostTransfers::serve() {
     auto const& mail = rdma_.mail;
     while (true) {
-        VFMGR_CHECK(await(id_order, "an order of the VM's", deadline_));
+        VFMGR_CHECK(await(id_order, "the receive of an order", deadline_));
         VFMGR_TRY(auto const order,
                   parse_order(mail.order().bytes, {request_.back->length, request_.message_bytes}));
         VFMGR_CHECK(pair().receive(id_order, mail.order()));

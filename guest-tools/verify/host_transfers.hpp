@@ -30,8 +30,7 @@ class HostTransfers final : public StreamEnd {
 
   private:
     struct Rdma {
-        VerbsPort port;  // members are destroyed from the last to the first
-        VerbsDomain domain;
+        Endpoint endpoint;  // members are destroyed from the last to the first
         RegisteredMemory data;
         TransferMail mail;
         QueuePairs all;

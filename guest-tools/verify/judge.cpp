@@ -69,7 +69,7 @@ void failed(Case const& c, TestResult& result, std::string detail, std::string r
     auto const* claimed = claim(c, result.name);
     if (claimed && !claimed->detail.empty()) {
         result.detail +=
-            fmt::format("; the guest says: {}", printable(claimed->detail, guest_text_max));
+            fmt::format("; the guest reports: {}", printable(claimed->detail, guest_text_max));
         if (!claimed->remedy.empty()) result.remedy = printable(claimed->remedy, guest_text_max);
     } else if (claimed && claimed->verdict == Verdict::pass) {
         result.detail += "; the guest claims a pass";
@@ -81,7 +81,7 @@ void failed(Case const& c, TestResult& result, std::string detail, std::string r
 }
 
 constexpr char const* cheated =
-    "use the vf-guest of the host's version; a report without the traffic is never accepted";
+    "use vf-guest of the host's version; a report without the traffic is never accepted";
 
 TestResult judge_reachability(Case const& c) {
     auto result = start(c, "reachability");
@@ -110,7 +110,7 @@ TestResult judge_path_mtu(Case const& c) {
     if (facts.bytes_max < expected)
         failed(
             c, result,
-            fmt::format("no datagram of {} bytes (MTU {}) came from {}: the longest had {}",
+            fmt::format("no datagram of {} bytes (MTU {}) came from {}: the longest had {} bytes",
                         expected, c.permit.mtu, to_string(c.permit.peer_address), facts.bytes_max),
             fmt::format("set MTU {} on the VF, its PF and every switch between", c.permit.mtu));
     else if (digest(c, "path_mtu") != facts.answer_digest)
@@ -134,7 +134,7 @@ TestResult judge_ping(Case const& c) {
         failed(c, result,
                fmt::format("{} of {} bytes of the RC sends differ: {}", f.ping_check.mismatches,
                            f.ping_check.bytes_checked, f.ping_check.detail),
-               "suspect memory, IOMMU or NIC; run it again");
+               "verify again; if bytes differ again, suspect memory, IOMMU or NIC");
     else if (digest(c, "rc_ping") != f.answer_digest)
         failed(
             c, result,
@@ -149,19 +149,18 @@ TestResult judge_write(Case const& c) {
     result.bytes_checked = checked.bytes_checked;
     result.mismatches = checked.mismatches;
     if (checked.untouched)
-        failed(
-            c, result,
-            fmt::format("no RDMA write arrived: all {} bytes of the host's region are as the host "
-                        "left them",
-                        checked.bytes_checked),
-            cheated);
+        failed(c, result,
+               fmt::format(
+                   "no RDMA write arrived: all {} bytes of the host's MR are as the host left them",
+                   checked.bytes_checked),
+               cheated);
     else if (checked.mismatches != 0)
         failed(c, result,
                fmt::format("{} of {} bytes written differ: {}", checked.mismatches,
                            checked.bytes_checked, checked.detail),
-               "suspect memory, IOMMU or NIC; run it again");
+               "verify again; if bytes differ again, suspect memory, IOMMU or NIC");
     else if (!c.facts.write_notified)
-        failed(c, result, "the last RDMA write was not announced", cheated);
+        failed(c, result, "the last RDMA write came without its notification", cheated);
     return result;
 }
 
@@ -169,16 +168,16 @@ TestResult judge_read(Case const& c) {
     auto result = start(c, "rdma_read");
     auto const given = digest(c, "rdma_read");
     if (given.empty()) {
-        failed(c, result, "the guest gave no digest of the bytes it was to read", cheated);
+        failed(c, result, "the guest sent no digest of the bytes that it had to read", cheated);
         return result;
     }
     result.bytes_checked = c.facts.read_bytes;
     if (given == c.facts.read_digest) return result;
     result.mismatches = 1;  // at least one: a digest does not show how many
     failed(c, result,
-           fmt::format("the guest's digest of the {} bytes it was to read is wrong",
+           fmt::format("the guest's digest of the {} bytes that it had to read is wrong",
                        c.facts.read_bytes),
-           "suspect memory, IOMMU or NIC; run it again");
+           "verify again; if bytes differ again, suspect memory, IOMMU or NIC");
     return result;
 }
 
@@ -190,7 +189,7 @@ TestResult judge_figures(Case const& c, Measurement const& measurement) {
     if (!claimed) {
         result.verdict = Verdict::skip;
         result.detail = "vf-guest did not measure it";
-        result.remedy = "use the vf-guest of the host's version";
+        result.remedy = "use vf-guest of the host's version";
         return result;
     }
     bool const ended = claimed->verdict == Verdict::pass || claimed->verdict == Verdict::fail ||
@@ -206,7 +205,7 @@ TestResult judge_figures(Case const& c, Measurement const& measurement) {
     result.by = Judge::host;
     result.verdict = Verdict::fail;
     result.detail =
-        fmt::format("the guest reports {} answers, the host gave {}", samples->second, answers);
+        fmt::format("the guest reports {} answers, the host sent {}", samples->second, answers);
     result.remedy = cheated;
     return result;
 }
@@ -224,22 +223,22 @@ void judge_transfer(Case const& c, StreamKind kind, TestResult& result) {
         result.remedy = remedy;
     };
     if (!transferred.error.empty())
-        return refuse("the host could not go on: " + transferred.error,
-                      "look for what the VM's kernel says of its NIC and its memory (dmesg)");
+        return refuse("the host had to stop: " + transferred.error,
+                      "check the VM's kernel log for its NIC and its memory: dmesg");
     result.mismatches = transferred.read.mismatches;
     if (transferred.read.mismatches != 0)
         return refuse(fmt::format("{} of {} bytes that the host read from the VM's memory differ: "
                                   "{}",
                                   transferred.read.mismatches, transferred.read.bytes_checked,
                                   transferred.read.detail),
-                      "suspect memory, IOMMU or NIC; run it again");
+                      "verify again; if bytes differ again, suspect memory, IOMMU or NIC");
     auto const orders = result.figures.find("orders");
     if (orders != result.figures.end() && orders->second > static_cast<double>(transferred.orders))
-        return refuse(fmt::format("the guest reports {} orders, the host obeyed {}", orders->second,
-                                  transferred.orders),
+        return refuse(fmt::format("the guest reports {} orders, the host carried out {}",
+                                  orders->second, transferred.orders),
                       cheated);
     if (result.verdict == Verdict::pass && transferred.bytes_kept == 0)
-        refuse("the host read nothing back of what only it knows", cheated);
+        refuse("the host read back none of the bytes that only it knows", cheated);
 }
 
 // The profile's measurements, and any others that were requested in the VM.
@@ -314,18 +313,18 @@ void judge_dscp(Verification& verification, Case const& c) {
     if (c.facts.dscp != *c.permit.dscp)
         verification.warnings.push_back(
             {"",
-             fmt::format("the host's queue pair sent with DSCP {}, and the network has {}",
+             fmt::format("the host's queue pair sent with DSCP {}, but the network's is {}",
                          c.facts.dscp, expected),
-             "look for a newer driver of the host's RDMA device"});
+             "check for a newer driver of the host's RDMA device"});
     if (counters == c.report.facts.end() || counters->second != expected)
         verification.warnings.push_back(
             {"",
-             fmt::format("the VM's queue pair sent with DSCP {}, and the network has {}",
+             fmt::format("the VM's queue pair sent with DSCP {}, but the network's is {}",
                          counters == c.report.facts.end()
-                             ? "0, or does not say"
+                             ? "0 or an unreported one"
                              : printable(counters->second, figure_name_max),
                          expected),
-             "use the vf-guest of the host's version"});
+             "use vf-guest of the host's version"});
 }
 
 Verification blank(SessionPermit const& permit) {
@@ -376,7 +375,8 @@ Verification judge(SessionPermit const& permit, SessionFacts const& facts,
 Verification judge_error(SessionPermit const& permit, std::string_view guest_error) {
     auto verification = blank(permit);
     verification.verdict = Verdict::fail;
-    verification.detail = "the guest could not test: " + printable(guest_error, guest_text_max);
+    verification.detail =
+        "the guest could not run the tests: " + printable(guest_error, guest_text_max);
     verification.remedy = "follow vf-guest's message in the VM, then verify again";
     return verification;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict: from the host's own measurements, and from digests that only a receiver of the
-// host's bytes can compute. A guest's claims are data beside it (DESIGN.md, rule 5). Pure.
+// host's bytes can compute. A guest's claims are data beside it: the verdict is the receiver's,
+// never the tester's own word. Pure.
 #pragma once
 
 #include "api/types/stream.hpp"

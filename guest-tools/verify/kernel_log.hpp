@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "guest-tools/verify/faults.hpp"
 
 namespace vfmgr::verify {

@@ -101,8 +101,8 @@ class WrittenRounds {
             completed_ += found.size();
             if (read_byte(stream_.back()[local.bytes.size() - 1]) == number_) return drain();
         } while (spin.again(deadline_));
-        return fail(Problem::timed_out, "the host's answering write did not arrive in time",
-                    "on one CPU, give the VM another one; look for losses with ethtool -S");
+        return fail(Problem::timed_out, "the host did not answer an RDMA write in time",
+                    "if the VM has one CPU, give it another; check for losses: ethtool -S");
     }
 
   private:
@@ -140,7 +140,7 @@ Result<void> complete(GuestStream& stream, Deadline deadline, unsigned awaited,
 Measured write_latency(GuestStream& stream, Load const& load, Deadline deadline) {
     WrittenRounds rounds(stream, deadline);
     return result(load, sample(load, [&] { return rounds.round(); }), 2,
-                  "RDMA writes answered by RDMA writes, half a round trip");
+                  "half a round trip of RDMA writes");
 }
 
 Measured read_latency(GuestStream& stream, Load const& load, Deadline deadline) {
@@ -149,7 +149,7 @@ Measured read_latency(GuestStream& stream, Load const& load, Deadline deadline) 
             0, {stream.local(0), stream.remote_address(0), stream.remote_key()}));
         return complete(stream, deadline, 1, "an RDMA read");
     };
-    return result(load, sample(load, round), 1, "RDMA reads, from post to completion");
+    return result(load, sample(load, round), 1, "an RDMA read from post to completion");
 }
 
 Measured send_latency(GuestStream& stream, Load const& load, Deadline deadline) {
@@ -160,7 +160,7 @@ Measured send_latency(GuestStream& stream, Load const& load, Deadline deadline) 
         VFMGR_CHECK(pair.send(0, stream.local(0)));
         return complete(stream, deadline, 2, "a send");
     };
-    return result(load, sample(load, round), 2, "sends answered by sends, half a round trip");
+    return result(load, sample(load, round), 2, "half a round trip of sends");
 }
 
 std::map<std::string, double> summarise(std::vector<std::uint64_t> nanoseconds) {

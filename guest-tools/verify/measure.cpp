@@ -54,10 +54,10 @@ std::vector<Measurement> measurements_of(Profile profile) {
     return all;
 }
 
-Measured measure(Measurement const& what, StreamHost const& host, VerbsPort const& port,
+Measured measure(Measurement const& what, StreamHost const& host, Endpoint const& endpoint,
                  Deadline deadline) {
-    if (what.kind == StreamKind::transfer) return transfer(host, port, what.load, deadline);
-    auto stream = GuestStream::open(host, port, what.kind, what.load.size);
+    if (what.kind == StreamKind::transfer) return transfer(host, endpoint, what.load, deadline);
+    auto stream = GuestStream::open(host, endpoint, what.kind, what.load.size);
     auto made = stream ? what.run(*stream, what.load, deadline)
                        : measured_failure(what.name, stream.error());
     made.result.name = what.name;

@@ -28,6 +28,6 @@ struct Measurement {
 // For all but cm_ping and gpudirect: opens the stream, measures, closes it. Reports errors in the
 // result; if the host is busy with another VM's stream, the test is skipped.
 [[nodiscard]] Measured measure(Measurement const& what, StreamHost const& host,
-                               VerbsPort const& port, Deadline deadline);
+                               Endpoint const& endpoint, Deadline deadline);
 
 }  // namespace vfmgr::verify

@@ -40,7 +40,7 @@ Result<RegisteredMemory::Pages> RegisteredMemory::map(std::size_t bytes, std::st
         ::mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED)
         return fail({Problem::limit_exceeded,
-                     fmt::format("no {} bytes of memory for the {}", bytes, what),
+                     fmt::format("{} bytes of memory can't be allocated ({})", bytes, what),
                      "free memory on this machine",
                      {errno_cause("mmap", errno)}});
     auto* const begin = static_cast<std::byte*>(mapped);
@@ -55,13 +55,13 @@ Result<RegisteredMemory::Pages> RegisteredMemory::map(std::size_t bytes, std::st
     return pages;
 }
 
-Result<RegisteredMemory> RegisteredMemory::make(ibv_pd* domain, std::size_t bytes, unsigned access,
+Result<RegisteredMemory> RegisteredMemory::make(ibv_pd* pd, std::size_t bytes, unsigned access,
                                                 std::string_view what) {
     VFMGR_TRY(auto pages, map(bytes, what));
-    VerbsMr mr(ibv_reg_mr(domain, pages.get(), bytes, static_cast<int>(access)));
+    VerbsMr mr(ibv_reg_mr(pd, pages.get(), bytes, static_cast<int>(access)));
     if (mr) return RegisteredMemory(std::move(pages), std::move(mr));
-    return fail(verbs_error(domain->context,
-                            fmt::format("{} bytes can't be registered as {}", bytes, what),
+    return fail(verbs_error(pd->context,
+                            fmt::format("{} bytes of memory can't be registered ({})", bytes, what),
                             "ibv_reg_mr", errno));
 }
 

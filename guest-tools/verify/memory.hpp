@@ -21,7 +21,7 @@ namespace vfmgr::verify {
 class RegisteredMemory {
   public:
     // `access` is ibv_access_flags. `what` names the MR in errors: "write region".
-    [[nodiscard]] static Result<RegisteredMemory> make(ibv_pd* domain, std::size_t bytes,
+    [[nodiscard]] static Result<RegisteredMemory> make(ibv_pd* pd, std::size_t bytes,
                                                        unsigned access, std::string_view what);
     [[nodiscard]] std::span<std::byte> bytes() const {
         return {pages_.get(), pages_.get_deleter().bytes};

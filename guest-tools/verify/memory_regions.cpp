@@ -33,7 +33,7 @@ Result<void> read_into(GuestStream& stream, RegisteredMemory const& mr, Deadline
     VFMGR_CHECK(stream.pairs().front().read(
         0, {{bytes, mr.local_key()}, stream.remote_address(0), stream.remote_key()}));
     std::array<ibv_wc, 1> room{};
-    VFMGR_TRY(auto const found, await(stream.queue(), room, deadline, "a read into the region"));
+    VFMGR_TRY(auto const found, await(stream.queue(), room, deadline, "a read into the MR"));
     static_cast<void>(found);
     return {};
 }
@@ -46,8 +46,7 @@ struct Largest {
 Largest find_largest(GuestStream& stream, std::uint64_t bytes_max, Deadline deadline) {
     Largest largest;
     for (auto bytes = mib; bytes <= bytes_max; bytes *= 2) {
-        auto const mr =
-            RegisteredMemory::make(stream.domain(), bytes, IBV_ACCESS_LOCAL_WRITE, "region");
+        auto const mr = RegisteredMemory::make(stream.pd(), bytes, IBV_ACCESS_LOCAL_WRITE, "MR");
         auto used = mr ? read_into(stream, *mr, deadline) : fail(mr.error());
         if (!used) {
             largest.refused = used.error();
@@ -61,20 +60,19 @@ Largest find_largest(GuestStream& stream, std::uint64_t bytes_max, Deadline dead
 std::size_t count_mrs(GuestStream const& stream) {
     std::vector<RegisteredMemory> mrs;
     while (mrs.size() < mrs_requested) {
-        auto mr =
-            RegisteredMemory::make(stream.domain(), small_bytes, IBV_ACCESS_LOCAL_WRITE, "region");
+        auto mr = RegisteredMemory::make(stream.pd(), small_bytes, IBV_ACCESS_LOCAL_WRITE, "MR");
         if (!mr) break;
         mrs.push_back(std::move(*mr));
     }
     return mrs.size();
 }
 
-void add_limits(std::map<std::string, double>& figures, ibv_pd* domain) {
+void add_limits(std::map<std::string, double>& figures, ibv_pd* pd) {
     rlimit locked{};
     if (::getrlimit(RLIMIT_MEMLOCK, &locked) == 0 && locked.rlim_cur != RLIM_INFINITY)
         figures["locked_limit_bytes"] = static_cast<double>(locked.rlim_cur);
     ibv_device_attr device{};
-    if (ibv_query_device(domain->context, &device) != 0) return;
+    if (ibv_query_device(pd->context, &device) != 0) return;
     // SoftRoCE reports ~0: no limit.
     if (device.max_mr_size < (std::uint64_t{1} << 62))
         figures["device_region_bytes_max"] = static_cast<double>(device.max_mr_size);
@@ -88,11 +86,11 @@ Measured memory_regions(GuestStream& stream, Load const&, Deadline deadline) {
     auto const largest = find_largest(stream, bytes_max, deadline);
     auto made = measured("memory_regions");
     auto& figures = made.result.figures;
-    add_limits(figures, stream.domain());
+    add_limits(figures, stream.pd());
     figures["largest_bytes"] = static_cast<double>(largest.bytes);
     figures["regions"] = static_cast<double>(count_mrs(stream));
-    made.result.detail = fmt::format("one region of {} MiB, {} regions of 4 KiB",
-                                     largest.bytes / mib, figures["regions"]);
+    made.result.detail =
+        fmt::format("one MR of {} MiB; {} MRs of 4 KiB", largest.bytes / mib, figures["regions"]);
     if (!largest.refused) return made;
     made.result.remedy = largest.refused->remedy;
     made.result.detail = detail_with_causes(*largest.refused);

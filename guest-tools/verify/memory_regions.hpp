@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory can be registered in this VM, in one MR and in how many: MPI and NCCL depend on
-// it, and explain such failures late. One thread.
+// How much memory can be registered in this VM: the largest MR, and the number of MRs of 4 KiB at
+// once, up to 256. MPI and NCCL depend on it, and explain such failures late. One thread.
 #pragma once
 
 #include "guest-tools/verify/bench.hpp"
@@ -8,8 +8,9 @@
 
 namespace vfmgr::verify {
 
-// Doubles the MR each time, and reads the host's bytes into its end over RDMA. At most half of the
-// free memory, and 256 MiB. Fails below 64 MiB where that much is free.
+// Doubles the MR from 1 MiB on, and reads the host's message into its end over RDMA. At most half
+// of the available memory (MemAvailable), and 256 MiB. Fails when one of these sizes does not work
+// and the largest that does is below 64 MiB.
 [[nodiscard]] Measured memory_regions(GuestStream& stream, Load const& load, Deadline deadline);
 
 }  // namespace vfmgr::verify

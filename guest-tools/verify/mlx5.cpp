@@ -14,7 +14,7 @@ Result<Mlx5> open_mlx5(std::string const& library) {
         return fail({Problem::not_found,
                      fmt::format("{} can't be opened", library),
                      "install it: ibverbs-providers on Debian and Ubuntu, libibverbs on RHEL",
-                     {{"dlopen", "", why ? why : "not explained"}}});
+                     {{"dlopen", "", why ? why : "no reason given"}}});
     }
     Mlx5 mlx5;
     Symbols symbols(opened);

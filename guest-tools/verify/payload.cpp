@@ -9,8 +9,8 @@
 #include <cstring>
 #include <vector>
 
+#include "api/os/random.hpp"
 #include "guest-tools/verify/chacha.hpp"
-#include "guest-tools/verify/random.hpp"
 
 namespace vfmgr::verify {
 namespace {

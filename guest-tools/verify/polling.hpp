@@ -19,8 +19,8 @@ namespace vfmgr::verify {
 }
 
 // After some 50 us it yields the CPU between two polls: SoftRoCE's work may need this very CPU
-// (verification.md, 3.6). It counts polls, because reading a clock may cost more than a poll: in a
-// VM whose clock is an emulated HPET, each reading stops the VM.
+// (RDMA.md#polling). It counts polls, because reading a clock may cost more than a poll: in a VM
+// whose clock is an emulated HPET, each reading stops the VM.
 class Spin {
   public:
     // Call after a poll that found nothing. Returns false when the deadline has passed.

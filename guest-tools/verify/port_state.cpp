@@ -13,28 +13,27 @@ char const* name_of(LinkLayer layer) {
     return layer == LinkLayer::ethernet ? "Ethernet (RoCE)" : "InfiniBand";
 }
 
-// verification.md, 5: perftest and librdmacm do not check for it, and crash.
+// librdmacm does not check for it, and crashes perftest's -R (RDMA.md#node-guid).
 Error no_guid(std::string const& device) {
-    return {
-        Problem::unavailable,
-        fmt::format("{} has no node GUID (it is zero), so that connections over it fail", device),
-        "the driver found the VF without a MAC (InfiniBand: without GUIDs): set it on the host "
-        "before the VF's driver is bound, detach the VF and attach it again"};
+    return {Problem::unavailable,
+            fmt::format("the node GUID of {} is zero, so connections over it fail", device),
+            "the VF had no MAC (InfiniBand: no GUIDs) when its driver was bound: set it on the "
+            "host before that, then detach the VF and attach it again"};
 }
 
 char const* link_remedy(ibv_port_state state) {
     switch (state) {
         case IBV_PORT_DOWN:
-            return "set the netdev up, and on the host the PF; check its cable, and that the VF's "
-                   "link_state is not disable";
+            return "bring up the netdev, and the PF on the host; check the PF's cable, and that "
+                   "the VF's link_state is not disable";
         case IBV_PORT_INIT:
             return "start a subnet manager in the InfiniBand fabric";
         case IBV_PORT_ARMED:
-            return "look at the subnet manager: it has not activated the port";
+            return "check the subnet manager: it has not activated the port";
         case IBV_PORT_ACTIVE_DEFER:
-            return "the link is being trained anew: check cable and switch";
+            return "check cable and switch: the link is retraining";
         default:
-            return "see the kernel's log: dmesg | tail";
+            return "check the kernel log: dmesg | tail";
     }
 }
 
@@ -43,12 +42,11 @@ char const* link_remedy(ibv_port_state state) {
 Result<void> judge_port(PortState const& port, LinkLayer expected) {
     auto const shown = fmt::format("{} port {}", port.device, port.number);
     if (port.layer != expected)
-        return fail(
-            Problem::unsupported,
-            fmt::format("{} is {}, and the network is {}", shown, name_of(port.layer),
-                        name_of(expected)),
-            "attach a VF of a PF with that link layer, or set the PF's on the host: mlxconfig "
-            "-d PCI set LINK_TYPE_P1=2 is Ethernet, 1 InfiniBand");
+        return fail(Problem::unsupported,
+                    fmt::format("{} is {}, but the network is {}", shown, name_of(port.layer),
+                                name_of(expected)),
+                    "attach a VF of a PF with that link layer, or set the PF's on the host (2 is "
+                    "Ethernet, 1 InfiniBand): mlxconfig -d PCI set LINK_TYPE_P1=2");
     if (port.node_guid == 0) return fail(no_guid(port.device));
     if (port.state == IBV_PORT_ACTIVE) return {};
     return fail(Problem::unavailable,

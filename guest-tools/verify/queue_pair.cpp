@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "api/os/random.hpp"
 #include "guest-tools/verify/faults.hpp"
-#include "guest-tools/verify/random.hpp"
 
 namespace vfmgr::verify {
 namespace {
@@ -34,13 +34,13 @@ ibv_sge element(Sge const& sge) {
             static_cast<std::uint32_t>(sge.bytes.size()), sge.key};
 }
 
-// Slack: rxe raises a fatal event on a full queue (verification.md, 3.6).
+// Slack: rxe raises a fatal event on a full queue (RDMA.md#completion-queues).
 int queue_entries(QueuePairOptions size, std::size_t pairs) {
     return static_cast<int>((size.sends + size.receives + 2) * pairs + 16);
 }
 
-VerbsPair create_pair(ibv_pd* domain, ibv_cq* queue, QueuePairOptions size,
-                      std::uint32_t inline_bytes, ibv_qp_init_attr& expected) {
+VerbsPair create_pair(ibv_pd* pd, ibv_cq* queue, QueuePairOptions size, std::uint32_t inline_bytes,
+                      ibv_qp_init_attr& expected) {
     expected = {};
     expected.send_cq = queue;
     expected.recv_cq = queue;
@@ -50,51 +50,53 @@ VerbsPair create_pair(ibv_pd* domain, ibv_cq* queue, QueuePairOptions size,
     expected.cap.max_recv_sge = size.receive_sges;
     expected.cap.max_inline_data = inline_bytes;
     expected.qp_type = size.transport == Transport::ud ? IBV_QPT_UD : IBV_QPT_RC;
-    return VerbsPair(ibv_create_qp(domain, &expected));
+    return VerbsPair(ibv_create_qp(pd, &expected));
 }
 
 }  // namespace
 
-Result<ibv_ah_attr> address_of(VerbsPort const& port, QueuePairEnd const& peer) {
+Result<ibv_ah_attr> address_of(Endpoint const& endpoint, QueuePairEnd const& peer) {
     VFMGR_TRY(auto const gid, parse_gid(peer.gid));
     ibv_ah_attr address{};
     address.is_global = 1;
-    address.port_num = port.number;
-    address.grh.sgid_index = port.gid_index;
+    address.port_num = endpoint.number;
+    address.grh.sgid_index = endpoint.gid_index;
     address.grh.hop_limit = hop_limit;
     // A NIC that trusts DSCP takes the priority from the traffic class. One that trusts the VLAN's
     // priority takes it from sl, which is Linux's default priority for this DSCP.
-    address.grh.traffic_class = traffic_class_of(port.dscp);
-    address.sl = static_cast<std::uint8_t>(port.dscp >> 3U);
+    address.grh.traffic_class = traffic_class_of(endpoint.dscp);
+    address.sl = static_cast<std::uint8_t>(endpoint.dscp >> 3U);
     std::memcpy(address.grh.dgid.raw, gid.data(), gid.size());
     return address;
 }
 
-Result<QueuePair> QueuePair::make(ibv_pd* domain, VerbsPort const& port, QueuePairOptions size,
+Result<QueuePair> QueuePair::make(Endpoint const& endpoint, QueuePairOptions size,
                                   unsigned remote_access,
                                   std::shared_ptr<CompletionQueue> completions) {
-    auto* const context = port.context.get();
+    auto* const context = endpoint.context.get();
     if (!completions) {
         VFMGR_TRY(auto own, CompletionQueue::make(context, queue_entries(size, 1)));
         completions = std::make_shared<CompletionQueue>(std::move(own));
     }
     ibv_qp_init_attr expected{};
-    auto pair = create_pair(domain, completions->get(), size, inline_bytes_requested, expected);
+    auto pair =
+        create_pair(endpoint.pd.get(), completions->get(), size, inline_bytes_requested, expected);
     // Devices differ in what they inline; none of the tests needs it.
-    if (!pair) pair = create_pair(domain, completions->get(), size, 0, expected);
+    if (!pair) pair = create_pair(endpoint.pd.get(), completions->get(), size, 0, expected);
     if (!pair)
-        return fail(verbs_error(
-            context,
-            fmt::format("no queue pair for {} sends and {} receives", size.sends, size.receives),
-            "ibv_create_qp", errno));
-    QueuePairEnd end{.gid = gid_hex(port.gid),
+        return fail(
+            verbs_error(context,
+                        fmt::format("a queue pair for {} sends and {} receives can't be created",
+                                    size.sends, size.receives),
+                        "ibv_create_qp", errno));
+    QueuePairEnd end{.gid = gid_hex(endpoint.gid),
                      .qp_num = pair->qp_num,
                      .psn = static_cast<std::uint32_t>(random_number()) & mask_24_bits,
-                     .path_mtu = port.path_mtu,
-                     .reads_max = port.reads_max};
+                     .path_mtu = endpoint.path_mtu,
+                     .reads_max = endpoint.reads_max};
     QueuePair made(std::move(completions), std::move(pair), std::move(end));
     made.inline_bytes_max_ = expected.cap.max_inline_data;
-    VFMGR_CHECK(made.to_init(port.number, remote_access));
+    VFMGR_CHECK(made.to_init(endpoint.number, remote_access));
     return made;
 }
 
@@ -115,12 +117,12 @@ Result<void> QueuePair::to_init(std::uint8_t port, unsigned remote_access) {
 Result<void> QueuePair::modify(ibv_qp_attr& attributes, int mask, char const* to) {
     int const error = ibv_modify_qp(pair_.get(), &attributes, mask);
     if (error == 0) return {};
-    return fail(verbs_error(pair_->context, fmt::format("the queue pair does not go to {}", to),
+    return fail(verbs_error(pair_->context, fmt::format("the queue pair can't be moved to {}", to),
                             "ibv_modify_qp", error));
 }
 
-Result<void> QueuePair::connect_datagrams(VerbsPort const& port, QueuePairEnd const& peer) {
-    VFMGR_TRY(auto to, address_of(port, peer));
+Result<void> QueuePair::connect_datagrams(Endpoint const& endpoint, QueuePairEnd const& peer) {
+    VFMGR_TRY(auto to, address_of(endpoint, peer));
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_RTR;
     VFMGR_CHECK(modify(attributes, IBV_QP_STATE, "RTR"));
@@ -130,33 +132,33 @@ Result<void> QueuePair::connect_datagrams(VerbsPort const& port, QueuePairEnd co
     peer_address_.reset(ibv_create_ah(pair_->pd, &to));
     peer_number_ = peer.qp_num;
     if (peer_address_) return {};
-    return fail(
-        verbs_error(pair_->context, "no address handle of the peer", "ibv_create_ah", errno));
+    return fail(verbs_error(pair_->context, "an address handle for the peer can't be created",
+                            "ibv_create_ah", errno));
 }
 
-Result<void> QueuePair::connect(VerbsPort const& port, QueuePairEnd const& peer) {
-    if (pair_->qp_type == IBV_QPT_UD) return connect_datagrams(port, peer);
-    VFMGR_TRY(auto const mtu, mtu_of_bytes(std::min(port.path_mtu, peer.path_mtu)));
+Result<void> QueuePair::connect(Endpoint const& endpoint, QueuePairEnd const& peer) {
+    if (pair_->qp_type == IBV_QPT_UD) return connect_datagrams(endpoint, peer);
+    VFMGR_TRY(auto const mtu, mtu_of_bytes(std::min(endpoint.path_mtu, peer.path_mtu)));
     ibv_qp_attr ready{};
     ready.qp_state = IBV_QPS_RTR;
     ready.path_mtu = mtu;
     ready.dest_qp_num = peer.qp_num;
     ready.rq_psn = peer.psn;
-    ready.max_dest_rd_atomic = port.reads_max;
+    ready.max_dest_rd_atomic = endpoint.reads_max;
     ready.min_rnr_timer = rnr_timer_640_us;
-    VFMGR_TRY(ready.ah_attr, address_of(port, peer));
+    VFMGR_TRY(ready.ah_attr, address_of(endpoint, peer));
     VFMGR_CHECK(modify(ready,
                        IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                            IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
                        "RTR"));
     ibv_qp_attr sending{};
     sending.qp_state = IBV_QPS_RTS;
-    sending.timeout = port.software ? ack_timeout_of_software : ack_timeout_of_hardware;
+    sending.timeout = endpoint.software ? ack_timeout_of_software : ack_timeout_of_hardware;
     sending.retry_cnt = retries;
     sending.rnr_retry = retries;
     sending.sq_psn = end_.psn;
     sending.max_rd_atomic =
-        std::min(port.reads_issued_max, std::max<std::uint8_t>(peer.reads_max, 1));
+        std::min(endpoint.reads_issued_max, std::max<std::uint8_t>(peer.reads_max, 1));
     return modify(sending,
                   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
@@ -282,17 +284,18 @@ Result<ibv_ah_attr> QueuePair::route() const {
     ibv_qp_attr attributes{};
     ibv_qp_init_attr made{};
     if (int const error = ibv_query_qp(pair_.get(), &attributes, IBV_QP_AV, &made); error != 0)
-        return fail(verbs_error(pair_->context, "the queue pair does not tell its peer",
+        return fail(verbs_error(pair_->context, "the queue pair's peer can't be read",
                                 "ibv_query_qp", error));
     return attributes.ah_attr;
 }
 
-Result<QueuePairs> QueuePairs::make(ibv_pd* domain, VerbsPort const& port, QueuePairOptions size,
+Result<QueuePairs> QueuePairs::make(Endpoint const& endpoint, QueuePairOptions size,
                                     unsigned remote_access, std::size_t count) {
-    VFMGR_TRY(auto queue, CompletionQueue::make(port.context.get(), queue_entries(size, count)));
+    VFMGR_TRY(auto queue,
+              CompletionQueue::make(endpoint.context.get(), queue_entries(size, count)));
     QueuePairs made{std::make_shared<CompletionQueue>(std::move(queue)), {}};
     for (std::size_t i = 0; i < count; ++i) {
-        VFMGR_TRY(auto pair, QueuePair::make(domain, port, size, remote_access, made.queue));
+        VFMGR_TRY(auto pair, QueuePair::make(endpoint, size, remote_access, made.queue));
         made.pairs.push_back(std::move(pair));
     }
     return made;

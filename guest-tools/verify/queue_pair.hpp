@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One queue pair: created, connected to exactly one peer, shut down cleanly. Attributes as in
-// verification.md, 3.1. One thread at a time, except break_off(), which wakes a waiting thread.
+// RDMA.md#queue-pair-attributes. One thread at a time, except break_off(), which wakes a waiting
+// thread.
 #pragma once
 
 #include <array>
@@ -56,14 +57,14 @@ inline constexpr std::uint8_t rnr_timer_640_us = 12;  // ibv_modify_qp(3), min_r
 }
 
 // How `port` reaches the peer: a route by GID, as RoCE needs it, in the port's traffic class.
-[[nodiscard]] Result<ibv_ah_attr> address_of(VerbsPort const& port, QueuePairEnd const& peer);
+[[nodiscard]] Result<ibv_ah_attr> address_of(Endpoint const& endpoint, QueuePairEnd const& peer);
 
 class QueuePair {
   public:
     // In INIT: receives may be posted. `remote_access`: what the peer may do (ibv_access_flags).
     // `queue`: shared by several pairs, and large enough; null: one of its own.
-    [[nodiscard]] static Result<QueuePair> make(ibv_pd* domain, VerbsPort const& port,
-                                                QueuePairOptions size, unsigned remote_access,
+    [[nodiscard]] static Result<QueuePair> make(Endpoint const& endpoint, QueuePairOptions size,
+                                                unsigned remote_access,
                                                 std::shared_ptr<CompletionQueue> queue = nullptr);
     // What the peer needs to connect.
     [[nodiscard]] QueuePairEnd const& end() const { return end_; }
@@ -73,7 +74,7 @@ class QueuePair {
     [[nodiscard]] std::uint32_t inline_bytes_max() const { return inline_bytes_max_; }
 
     // For datagrams it sets the destination. Any sender that knows number and Q_Key can send here.
-    [[nodiscard]] Result<void> connect(VerbsPort const& port, QueuePairEnd const& peer);
+    [[nodiscard]] Result<void> connect(Endpoint const& endpoint, QueuePairEnd const& peer);
     // For a set-up by RDMA CM, which supplies the attributes; `to` names the state in errors.
     [[nodiscard]] Result<void> modify(ibv_qp_attr& attributes, int mask, char const* to);
     [[nodiscard]] Result<void> receive(std::uint64_t id, Sge into);
@@ -86,10 +87,12 @@ class QueuePair {
     void address(ibv_send_wr& request) const;
     // Posts a chain in one call, unchanged; unsignalled requests have no completion.
     [[nodiscard]] Result<void> post(ibv_send_wr& first);
-    // To ERR: a waiting thread gets its completions, flushed. Only shut() may follow.
+    // To ERR, from any thread: outstanding requests complete, flushed, which wakes a thread that
+    // waits for one of them; without any it sleeps on. That thread may still post until it notices.
+    // Then only shut() may follow.
     void break_off();
     // To ERR, then takes every outstanding request's completion before anything is destroyed: a
-    // queue pair destroyed while packets arrive is where rxe crashes (verification.md, 3.6).
+    // queue pair destroyed while packets arrive is where rxe crashes (RDMA.md#shutting-down).
     void shut(Deadline deadline);
     // The route to the peer as the device has it, for the report.
     [[nodiscard]] Result<ibv_ah_attr> route() const;
@@ -100,7 +103,8 @@ class QueuePair {
     [[nodiscard]] bool to_error();
     [[nodiscard]] Result<void> post_receive(std::uint64_t id, std::span<ibv_sge> into);
     [[nodiscard]] Result<void> to_init(std::uint8_t port, unsigned remote_access);
-    [[nodiscard]] Result<void> connect_datagrams(VerbsPort const& port, QueuePairEnd const& peer);
+    [[nodiscard]] Result<void> connect_datagrams(Endpoint const& endpoint,
+                                                 QueuePairEnd const& peer);
     [[nodiscard]] Result<void> post_one(ibv_send_wr& request, Sge const& local);
     [[nodiscard]] Result<void> one_sided(std::uint64_t id, ibv_wr_opcode opcode,
                                          RemoteTransfer const& transfer);
@@ -119,9 +123,8 @@ struct QueuePairs {
     std::shared_ptr<CompletionQueue> queue;
     std::vector<QueuePair> pairs;
 
-    [[nodiscard]] static Result<QueuePairs> make(ibv_pd* domain, VerbsPort const& port,
-                                                 QueuePairOptions size, unsigned remote_access,
-                                                 std::size_t count);
+    [[nodiscard]] static Result<QueuePairs> make(Endpoint const& endpoint, QueuePairOptions size,
+                                                 unsigned remote_access, std::size_t count);
     void shut();  // each, in drain_wait altogether
 };
 

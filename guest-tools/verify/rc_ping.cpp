@@ -33,8 +33,8 @@ Result<Pings> prepare(Bench& bench) {
     auto const& offer = bench.offer;
     auto const bytes = std::size_t{offer.ping_count} * offer.ping_size;
     constexpr unsigned local = IBV_ACCESS_LOCAL_WRITE;
-    VFMGR_TRY(auto questions, RegisteredMemory::make(bench.domain, bytes, local, "pings"));
-    VFMGR_TRY(auto answers, RegisteredMemory::make(bench.domain, bytes, local, "answers"));
+    VFMGR_TRY(auto questions, RegisteredMemory::make(bench.pd, bytes, local, "pings"));
+    VFMGR_TRY(auto answers, RegisteredMemory::make(bench.pd, bytes, local, "answers"));
     Pings pings{std::move(questions), std::move(answers)};
     fill(Payload::from_seed(offer.ping_seed, epoch_ping), 0, pings.questions.bytes());
     for (std::uint32_t i = 0; i < offer.ping_count; ++i)

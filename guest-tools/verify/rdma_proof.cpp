@@ -60,7 +60,7 @@ Result<double> transfer(Bench& bench, Stream const& stream) {
 
 Result<Measured> write_mr(Bench& bench) {
     auto const& offer = bench.offer;
-    VFMGR_TRY(auto const source, RegisteredMemory::make(bench.domain, offer.write.length,
+    VFMGR_TRY(auto const source, RegisteredMemory::make(bench.pd, offer.write.length,
                                                         IBV_ACCESS_LOCAL_WRITE, "written bytes"));
     fill(Payload::from_seed(offer.write_seed, epoch_write), 0, source.bytes());
     VFMGR_TRY(
@@ -74,7 +74,7 @@ Result<Measured> write_mr(Bench& bench) {
 
 Result<Measured> read_mr(Bench& bench) {
     auto const& offer = bench.offer;
-    VFMGR_TRY(auto const target, RegisteredMemory::make(bench.domain, offer.read.length,
+    VFMGR_TRY(auto const target, RegisteredMemory::make(bench.pd, offer.read.length,
                                                         IBV_ACCESS_LOCAL_WRITE, "read bytes"));
     poison(target.bytes());
     VFMGR_TRY(auto const seconds,

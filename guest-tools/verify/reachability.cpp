@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "api/os/socket_address.hpp"
 #include "guest-tools/verify/digest.hpp"
-#include "guest-tools/verify/socket_address.hpp"
 
 namespace vfmgr::verify {
 namespace {
@@ -43,10 +43,11 @@ Error line_error(Line const& line, char const* call, int error_number) {
     if (error_number == EMSGSIZE)
         error.remedy = fmt::format("set MTU {} on {}", attachment.mtu, line.test.ifname);
     else if (error_number == ECONNREFUSED)
-        error.remedy = "the host's responder does not listen: is the session still open?";
+        error.remedy =
+            "verify again: the host's responder does not listen, its session may have ended";
     else if (error_number == EHOSTUNREACH)
         error.remedy =
-            "no answer to ARP: check carrier and VLAN of the VF and of the host's interface";
+            "check carrier and VLAN of the VF and of the host's interface: ARP got no answer";
     error.causes.push_back(errno_cause(call, error_number));
     return error;
 }
@@ -163,7 +164,7 @@ Measured path_mtu(EchoTest const& test) {
     auto const mtu = largest_mtu(test);
     if (mtu == 0) return made;
     made.result.figures["largest_mtu_bytes"] = mtu;
-    made.result.detail += fmt::format("; packets of {} bytes pass, of {} they do not", mtu,
+    made.result.detail += fmt::format("; packets of {} bytes pass, packets of {} bytes do not", mtu,
                                       std::min(mtu + mtu_step, test.attachment.mtu));
     made.result.remedy = fmt::format(
         "something between VM and host has an MTU of about {} bytes: set {} on the VF, its PF, the "

@@ -4,11 +4,13 @@
 
 #include <string>
 
+#include "api/types/test_lines.hpp"
 #include "api/types/verification.hpp"
 
 namespace vfmgr::verify {
 
-// Several lines, each with a newline: the verdict, then one line for each test.
-[[nodiscard]] std::string describe(Verification const& verification);
+// Several lines, each with a newline: the verdict, then those of test_lines().
+[[nodiscard]] std::string describe(Verification const& verification,
+                                   Figures shown = Figures::important);
 
 }  // namespace vfmgr::verify

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "api/types/event.hpp"
-#include "guest-tools/verify/socket_address.hpp"
+#include "api/os/event.hpp"
+#include "api/os/socket_address.hpp"
 
 namespace vfmgr::verify {
 namespace {
@@ -32,7 +32,7 @@ Result<void> match(SessionPermit const& permit, SessionRequest const& request) {
     return fail(Problem::forbidden,
                 fmt::format("the queue pair's GID {} is not {}, the GID of the VF's address {}",
                             request.guest.gid, expected, to_string(permit.peer_address)),
-                "test over the VF's RDMA device, not another one's");
+                "test over the VF's own RDMA device");
 }
 
 TurnLimits session_turns(ResponderLimits const& limits) {
@@ -54,7 +54,7 @@ TurnLimits stream_turns(ResponderLimits const& limits) {
 
 TurnLimits echo_turns(ResponderLimits const& limits) {
     auto turns = stream_turns(limits);
-    turns.what = "streams that are answered";
+    turns.what = "streams with answers";
     turns.places = turns.places_each = limits.echoes_max;
     turns.allowance = {std::chrono::seconds(limits.echo_saved_seconds_max), limits.echo_share};
     return turns;
@@ -64,7 +64,7 @@ TurnLimits echo_turns(ResponderLimits const& limits) {
 
 Error Responder::no_session(std::string const& session) {
     return {Problem::not_found, fmt::format("there is no session {}", session),
-            "its time may be over: start a new run"};
+            "verify again: the session may have timed out"};
 }
 
 struct Responder::Event {

@@ -2,7 +2,7 @@
 // The responder's streams: they take turns, run, and end.
 #include <algorithm>
 
-#include "api/types/event.hpp"
+#include "api/os/event.hpp"
 #include "guest-tools/verify/host_stream.hpp"
 #include "guest-tools/verify/host_transfers.hpp"
 #include "guest-tools/verify/responder.hpp"
@@ -59,8 +59,8 @@ Result<OrTurn<Responder::Reserved>> Responder::reserve_stream(std::string const&
     // One stream for each session leaves places for others.
     if (std::ranges::any_of(streams_,
                             [&](auto const& entry) { return entry.second.session == session; }))
-        return fail(Problem::limit_exceeded, "the session has a stream already",
-                    "end its stream before the next");
+        return fail(Problem::limit_exceeded, "the session already has a stream",
+                    "end that stream before you open another");
     VFMGR_TRY(auto const turn,
               turns_of(request.kind).take(sharer(owner->second->permit()), session, Steady::now()));
     if (turn) return *turn;

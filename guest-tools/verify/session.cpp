@@ -33,14 +33,14 @@ Result<void> check_offer(SessionOffer const& offer) {
         offer.ping_size % payload_chunk_bytes == 0 && offer.write.length <= mr_bytes_max &&
         offer.read.length <= mr_bytes_max && offer.write.length % payload_chunk_bytes == 0;
     if (good) return {};
-    return fail(Problem::invalid_request, "the host's offer is larger than vf-guest takes",
+    return fail(Problem::invalid_request, "the host's offer exceeds vf-guest's limits",
                 "use the same version on VM and host");
 }
 
 Measured not_tried(char const* name, std::string_view broken) {
     auto made = measured(name);
     made.result.verdict = Verdict::skip;
-    made.result.detail = fmt::format("not tried: {} failed", broken);
+    made.result.detail = fmt::format("not run: {} failed", broken);
     return made;
 }
 
@@ -68,14 +68,12 @@ Result<std::unique_ptr<GuestSession>> GuestSession::prepare(Subject subject) {
 
 Result<GuestSession::Rdma> GuestSession::open_rdma() const {
     auto const& attachment = subject_.attachment;
-    VFMGR_TRY(
-        auto port,
-        find_port({attachment.address, subject_.ifname, attachment.dscp.value_or(0)}, port_wait));
-    VFMGR_TRY(auto domain, make_domain(port));
+    VFMGR_TRY(auto endpoint,
+              open_endpoint({attachment.address, subject_.ifname, attachment.dscp.value_or(0)},
+                            endpoint_wait));
     // The host never writes here by itself: no remote access.
-    VFMGR_TRY(auto pair,
-              QueuePair::make(domain.get(), port, {.sends = 32, .receives = pings_max}, 0));
-    return Rdma{std::move(port), std::move(domain), std::move(pair)};
+    VFMGR_TRY(auto pair, QueuePair::make(endpoint, {.sends = 32, .receives = pings_max}, 0));
+    return Rdma{std::move(endpoint), std::move(pair)};
 }
 
 GuestReport GuestSession::run(SessionOffer const& offer, Measuring const& measuring,
@@ -88,9 +86,9 @@ GuestReport GuestSession::run(SessionOffer const& offer, Measuring const& measur
     report.facts["ifname"] = subject_.ifname;
     CounterPlace counted{subject_.ifname, {}};
     if (rdma_) {
-        report.facts["rdma_device"] = rdma_->port.device;
-        if (rdma_->port.software) report.facts["rdma_software"] = "yes";
-        counted = {subject_.ifname, rdma_->port.device, rdma_->port.number};
+        report.facts["rdma_device"] = rdma_->endpoint.device;
+        if (rdma_->endpoint.software) report.facts["rdma_software"] = "yes";
+        counted = {subject_.ifname, rdma_->endpoint.device, rdma_->endpoint.number};
     }
     auto const before = read_counters(counted);
     log_ = KernelLog::follow();
@@ -118,7 +116,7 @@ void GuestSession::add(GuestReport& report, Measured made) {
 void GuestSession::add_kernels_reason(TestResult& failed) {
     auto const logged = log_.find(names_in_log(subject_.ifname));
     if (!logged) return;
-    failed.detail += fmt::format("; this machine's kernel says: {}", logged->line);
+    failed.detail += fmt::format("; this machine's kernel logged: {}", logged->line);
     failed.remedy = remedy_of(logged->fault);
 }
 
@@ -138,7 +136,7 @@ bool GuestSession::prove(GuestReport& report, SessionOffer const& offer, Deadlin
     constexpr std::array<Proof, 3> proofs{
         {{"rc_ping", rc_ping}, {"rdma_write", rdma_write}, {"rdma_read", rdma_read}}};
     auto ready = check_offer(offer);
-    if (ready) ready = rdma_->pair.connect(rdma_->port, offer.host);
+    if (ready) ready = rdma_->pair.connect(rdma_->endpoint, offer.host);
     if (!ready) {
         add(report, measured_failure(proofs.front().name, ready.error()));
         return false;
@@ -151,7 +149,7 @@ bool GuestSession::prove(GuestReport& report, SessionOffer const& offer, Deadlin
             add(report, not_tried(proof.name, broken));
             continue;
         }
-        Bench bench{rdma_->domain.get(), rdma_->pair, offer, subject_.attachment.nonce,
+        Bench bench{rdma_->endpoint.pd.get(), rdma_->pair, offer, subject_.attachment.nonce,
                     std::min(deadline, Steady::now() + test_time)};
         auto made = proof.run(bench);
         if (made.result.verdict == Verdict::fail) broken = proof.name;
@@ -165,15 +163,14 @@ Measured GuestSession::measure_one(Measurement const& what, Measuring const& mea
                                    Deadline deadline) const {
     if (what.kind == StreamKind::gpu_transfer) {
         if (measuring.gpudirect)
-            return measuring.gpudirect(measuring.host, rdma_->port, what.load.window, deadline);
+            return measuring.gpudirect(measuring.host, rdma_->endpoint, what.load.window, deadline);
         auto skipped = measured_failure(
-            what.name,
-            {Problem::unsupported, "this program knows nothing of GPUs", "use vf-guest"});
+            what.name, {Problem::unsupported, "this program can't test GPUs", "use vf-guest"});
         skipped.result.verdict = Verdict::skip;
         return skipped;
     }
     if (what.kind != StreamKind::cm_ping)
-        return measure(what, measuring.host, rdma_->port, deadline);
+        return measure(what, measuring.host, rdma_->endpoint, deadline);
     auto const& attachment = subject_.attachment;
     CmOptions options;
     options.own = {attachment.address, subject_.ifname, attachment.dscp.value_or(0)};

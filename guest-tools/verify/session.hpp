@@ -19,7 +19,7 @@ struct Subject {
 };
 
 // The gpudirect test, run for the given time (gpu::gpudirect(), which this folder does not know).
-using GpuTransfers = std::function<Measured(StreamHost const&, VerbsPort const&,
+using GpuTransfers = std::function<Measured(StreamHost const&, Endpoint const&,
                                             std::chrono::milliseconds, Deadline)>;
 
 // The measurements that follow the proofs.
@@ -43,8 +43,7 @@ class GuestSession {
 
   private:
     struct Rdma {
-        VerbsPort port;
-        VerbsDomain domain;
+        Endpoint endpoint;
         QueuePair pair;
     };
     explicit GuestSession(Subject subject) : subject_(std::move(subject)) {}

@@ -18,7 +18,7 @@ constexpr std::uint64_t memory_bytes = 4 << 20;  // of main memory
 constexpr std::array<std::uint64_t, 6> sizes{64, 4096, 65536, 1 << 20, 4 << 20, 8 << 20};
 constexpr std::uint64_t always_bytes_max = 1 << 20;  // larger sizes only while there is time
 constexpr auto over_dc = "over DC";
-constexpr auto remedy = "suspect memory, IOMMU or NIC; run it again";
+constexpr auto remedy = "verify again; if bytes differ again, suspect memory, IOMMU or NIC";
 
 class MainMemory final : public TransferTarget {
   public:
@@ -151,26 +151,26 @@ Result<Measured> run(TransferStream& stream, TransferTarget& target,
 
 }  // namespace
 
-Result<TransferStream> TransferStream::open(StreamHost const& host, VerbsPort const& port,
-                                            ibv_pd* domain, StreamKind kind,
-                                            MemoryRegion const& target, Result<Mlx5> const& mlx5) {
+Result<TransferStream> TransferStream::open(StreamHost const& host, Endpoint const& endpoint,
+                                            StreamKind kind, MemoryRegion const& target,
+                                            Result<Mlx5> const& mlx5) {
     constexpr unsigned remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-    VFMGR_TRY(auto mail, TransferMail::make(domain));
-    VFMGR_TRY(auto all, QueuePairs::make(domain, port, {.sends = 2, .receives = 2}, remote, 1));
+    VFMGR_TRY(auto mail, TransferMail::make(endpoint.pd.get()));
+    VFMGR_TRY(auto all, QueuePairs::make(endpoint, {.sends = 2, .receives = 2}, remote, 1));
     auto const message = std::min<std::uint64_t>(
         target.length / payload_chunk_bytes * payload_chunk_bytes, stream_message_bytes_max);
     StreamRequest request{kind, static_cast<std::uint32_t>(message), 1, {}, target, {}};
     request.pairs.push_back(all.pairs.front().end());
     TransferStream stream(host, std::move(mail), std::move(all));
     stream.message_bytes_ = message;
-    if (auto made = DcTarget::make(mlx5, domain, port, stream.all_.queue)) {
+    if (auto made = DcTarget::make(mlx5, endpoint, stream.all_.queue)) {
         request.dct = made->end();
         stream.target_ = std::move(*made);
     } else {
         stream.over_ = "over RC: " + printable(reason_of(made.error()), reason_bytes_max);
     }
     VFMGR_CHECK(stream.ask(std::move(request)));
-    VFMGR_CHECK(stream.all_.pairs.front().connect(port, stream.offer_.pairs.front()));
+    VFMGR_CHECK(stream.all_.pairs.front().connect(endpoint, stream.offer_.pairs.front()));
     return stream;
 }
 
@@ -178,7 +178,7 @@ Result<TransferStream> TransferStream::open(StreamHost const& host, VerbsPort co
 Result<void> TransferStream::ask(StreamRequest request) {
     auto offered = host_.open(request);
     if (!offered && request.dct && offered.error().problem == Problem::invalid_request) {
-        over_ = "over RC: the host's version knows no DC";
+        over_ = "over RC: the host's version has no DC";
         request.dct.reset();
         offered = host_.open(request);
     }
@@ -186,7 +186,7 @@ Result<void> TransferStream::ask(StreamRequest request) {
     offer_ = std::move(*offered);
     if (offer_.pairs.size() != 1 || !offer_.seed ||
         request.dct.has_value() != offer_.transport.has_value())
-        return fail(Problem::invalid_request, "the host's stream is not as it was asked for",
+        return fail(Problem::invalid_request, "the host's stream is not what the guest requested",
                     "use the same version on VM and host");
     if (offer_.transport == TransferTransport::dc) {
         over_ = over_dc;
@@ -194,9 +194,8 @@ Result<void> TransferStream::ask(StreamRequest request) {
     }
     target_.reset();
     if (offer_.transport)
-        over_ =
-            "over RC: on the host, " +
-            printable(offer_.transport_reason.value_or("nothing is said of DC"), reason_bytes_max);
+        over_ = "over RC: on the host, " +
+                printable(offer_.transport_reason.value_or("no reason given"), reason_bytes_max);
     return {};
 }
 
@@ -233,15 +232,14 @@ Measured run_transfers(TransferStream& stream, TransferTarget& target,
     return failure;
 }
 
-Measured transfer(StreamHost const& host, VerbsPort const& port, Load const& load,
+Measured transfer(StreamHost const& host, Endpoint const& endpoint, Load const& load,
                   Deadline deadline, Result<Mlx5> const& mlx5) {
     auto const all = [&]() -> Result<Measured> {
-        VFMGR_TRY(auto const domain, make_domain(port));
-        VFMGR_TRY(auto memory, RegisteredMemory::make(domain.get(), memory_bytes, transfer_access,
-                                                      "main memory"));
+        VFMGR_TRY(auto memory, RegisteredMemory::make(endpoint.pd.get(), memory_bytes,
+                                                      transfer_access, "main memory"));
         MainMemory target(std::move(memory));
-        VFMGR_TRY(auto stream, TransferStream::open(host, port, domain.get(), StreamKind::transfer,
-                                                    target.mr(), mlx5));
+        VFMGR_TRY(auto stream,
+                  TransferStream::open(host, endpoint, StreamKind::transfer, target.mr(), mlx5));
         return run_transfers(stream, target, load.window, deadline);
     };
     auto made = all();

@@ -41,8 +41,8 @@ class TransferStream {
   public:
     // `kind` is one of the transfer kinds, `target` the memory that orders refer to. The pd and the
     // target outlive the stream.
-    [[nodiscard]] static Result<TransferStream> open(StreamHost const& host, VerbsPort const& port,
-                                                     ibv_pd* domain, StreamKind kind,
+    [[nodiscard]] static Result<TransferStream> open(StreamHost const& host,
+                                                     Endpoint const& endpoint, StreamKind kind,
                                                      MemoryRegion const& target,
                                                      Result<Mlx5> const& mlx5 = mlx5_here());
     TransferStream(TransferStream&&) = default;
@@ -82,7 +82,7 @@ class TransferStream {
                                      std::chrono::milliseconds window, Deadline deadline);
 
 // The transfer test of main memory: opens the stream, runs, closes it.
-[[nodiscard]] Measured transfer(StreamHost const& host, VerbsPort const& port, Load const& load,
+[[nodiscard]] Measured transfer(StreamHost const& host, Endpoint const& endpoint, Load const& load,
                                 Deadline deadline, Result<Mlx5> const& mlx5 = mlx5_here());
 
 }  // namespace vfmgr::verify

@@ -8,10 +8,9 @@ namespace vfmgr::verify {
 
 static_assert(transfer_chunk_bytes == payload_chunk_bytes);
 
-Result<TransferMail> TransferMail::make(ibv_pd* domain) {
-    VFMGR_TRY(auto memory,
-              RegisteredMemory::make(domain, transfer_order_bytes + transfer_answer_bytes,
-                                     IBV_ACCESS_LOCAL_WRITE, "orders and answers"));
+Result<TransferMail> TransferMail::make(ibv_pd* pd) {
+    VFMGR_TRY(auto memory, RegisteredMemory::make(pd, transfer_order_bytes + transfer_answer_bytes,
+                                                  IBV_ACCESS_LOCAL_WRITE, "orders and answers"));
     return TransferMail(std::move(memory));
 }
 

@@ -11,7 +11,7 @@ namespace vfmgr::verify {
 
 class TransferMail {
   public:
-    [[nodiscard]] static Result<TransferMail> make(ibv_pd* domain);
+    [[nodiscard]] static Result<TransferMail> make(ibv_pd* pd);
     [[nodiscard]] Sge order() const;
     [[nodiscard]] Sge answer() const;
 

@@ -88,7 +88,7 @@ Result<TransferOrder> parse_order(std::span<std::byte const> message,
         return refused(fmt::format("an order to transfer has {} bytes instead of {}",
                                    message.size(), transfer_order_bytes));
     Reader in(message);
-    if (!in.is(order_magic)) return refused("a send of the guest is no order to transfer");
+    if (!in.is(order_magic)) return refused("the guest's message is not an order to transfer");
     auto const direction = in.u32();
     auto const payload = in.u32();
     TransferOrder const order{static_cast<TransferDirection>(direction),
@@ -100,14 +100,13 @@ Result<TransferOrder> parse_order(std::span<std::byte const> message,
     if (order.bytes == 0 || order.bytes > limits.message_bytes ||
         order.bytes % payload_chunk_bytes != 0)
         return refused(
-            fmt::format("an order is about {} bytes: it must be about 64 to {}, a "
-                        "multiple of 64",
+            fmt::format("an order is for {} bytes: it must be for 64 to {}, a multiple of 64",
                         order.bytes, limits.message_bytes));
     if (order.offset % payload_chunk_bytes != 0 || order.offset > limits.mr_bytes ||
         order.bytes > limits.mr_bytes - order.offset)
         return refused(
-            fmt::format("an order is about {} bytes at {}, which is not a place in the "
-                        "guest's {}",
+            fmt::format("an order is for {} bytes at {}, which is misaligned or not within the "
+                        "guest's {} bytes",
                         order.bytes, order.offset, limits.mr_bytes));
     return order;
 }
@@ -129,7 +128,7 @@ Result<TransferAnswer> parse_answer(std::span<std::byte const> message) {
         return refused(fmt::format("the answer to an order has {} bytes instead of {}",
                                    message.size(), transfer_answer_bytes));
     Reader in(message);
-    if (!in.is(answer_magic)) return refused("a send of the host is no answer to an order");
+    if (!in.is(answer_magic)) return refused("the host's message is not an answer to an order");
     TransferAnswer answer;
     answer.status = in.u32();
     auto const length = in.u32();
@@ -141,7 +140,7 @@ Result<TransferAnswer> parse_answer(std::span<std::byte const> message) {
     in.copy(answer.detail.data(), length);
     // The detail is shown on terminals.
     if (!std::ranges::all_of(answer.detail, [](char c) { return c >= ' ' && c <= '~'; }))
-        return refused("the detail of an answer has characters that can't be shown");
+        return refused("the detail of an answer has unprintable characters");
     return answer;
 }
 

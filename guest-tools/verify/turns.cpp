@@ -43,13 +43,13 @@ Result<void> Turns::enter(std::string const& vm, std::string const& key, Deadlin
     }
     auto const mine = waiting_of(vm);
     if (waiting_.size() >= limits_.waiting_max || mine >= limits_.waiting_each_max)
-        return fail(
-            Problem::limit_exceeded,
-            fmt::format("{} wait for {}, no more are allowed",
-                        mine >= limits_.waiting_each_max ? fmt::format("{} of this VM", mine)
-                                                         : fmt::format("{}", waiting_.size()),
-                        limits_.what),
-            "try again when some have ended");
+        return fail(Problem::limit_exceeded,
+                    fmt::format("{} already wait for {}, and no more may",
+                                mine >= limits_.waiting_each_max
+                                    ? fmt::format("{} requests of this VM", mine)
+                                    : fmt::format("{} requests", waiting_.size()),
+                                limits_.what),
+                    "try again when some of them have ended");
     auto const used = used_.find(vm);
     auto const ahead = static_cast<double>(mine + held_by(vm)) * usual_;
     auto const start = std::max(served_, used == used_.end() ? 0.0 : used->second) + ahead;

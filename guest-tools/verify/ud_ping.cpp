@@ -79,14 +79,14 @@ class UdPings {
         made.result.figures["message_bytes"] = stream_.size().message_bytes;
         made.result.figures["sent"] = static_cast<double>(sent_);
         made.result.figures["lost"] = static_cast<double>(lost);
-        made.result.detail = "unreliable datagrams answered by datagrams, a round trip";
+        made.result.detail = "round trip of unreliable datagrams";
         if (static_cast<double>(lost) <= lost_share_max * static_cast<double>(sent_)) return made;
         made.result.verdict = Verdict::fail;
         made.result.detail = fmt::format("{} of {} datagrams got no answer in {} ms", lost, sent_,
                                          ud_answer_time.count());
         made.result.remedy =
-            "RC repeats what is lost and hides it: look for drops with ethtool -S and tc -s qdisc "
-            "on both ends, and for flow control (PFC) on the switch";
+            "check for drops (ethtool -S, tc -s qdisc) on both ends and for flow control (PFC) on "
+            "the switch: RC hides them by sending again";
         return made;
     }
 

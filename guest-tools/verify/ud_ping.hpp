@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unreliable datagrams that the host answers: what ibping can't do on RoCE (verification.md, 5.4),
-// with the losses on the way. One thread.
+// Unreliable datagrams that the host answers, with the losses on the way: what ibping can't do on
+// RoCE (RDMA.md#datagrams). One thread.
 #pragma once
 
 #include "guest-tools/verify/bench.hpp"

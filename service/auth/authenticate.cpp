@@ -11,14 +11,14 @@
 namespace vfmgr {
 namespace {
 
-constexpr char const* make_a_token = "make one on the host: vfctl token create";
+constexpr char const* make_a_token = "create one on the host: vfctl token create";
 
 Result<Principal> by_token(std::string_view authorization, TokenLookup const& find_token,
                            Time now) {
     auto const secret = http::bearer_token(authorization);
     if (secret.empty())
         return fail(Problem::unauthorized,
-                    "the Authorization header is not 'Bearer' and a token of vfmgr", make_a_token);
+                    "the Authorization header is not 'Bearer' and a vfmgr token", make_a_token);
     auto const sha256 = token_sha256(secret);
     VFMGR_TRY(std::optional<KnownToken> const token, find_token(sha256));
     if (!token || !same_digest(token->sha256, sha256))
@@ -45,8 +45,8 @@ Result<Principal> by_credentials(http::UnixPeer const& peer, RoleRules const& ru
     for (auto const group : peer.groups) grant(rules.gids, group);
     if (!role)
         return fail(Problem::forbidden, fmt::format("the user with uid {} has no role", peer.uid),
-                    "add the user to the group vfmgr and log in anew, or give uid or group a role "
-                    "in /etc/vfmgr/vfmgr.toml: [roles.uids], [roles.groups]");
+                    "add the user to the group vfmgr and log in again, or give the uid or a group "
+                    "a role in /etc/vfmgr/vfmgr.toml: [roles.uids], [roles.groups]");
     return Principal{name, *role};
 }
 

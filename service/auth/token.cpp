@@ -26,8 +26,8 @@ Result<NewToken> make_token() {
     std::array<unsigned char, 4> id{};
     if (RAND_bytes(secret.data(), static_cast<int>(secret.size())) != 1 ||
         RAND_bytes(id.data(), static_cast<int>(id.size())) != 1)
-        return fail(Problem::unavailable, "this host gives no random numbers for a token",
-                    "try again; if it stays so, look at the kernel's random number generator");
+        return fail(Problem::unavailable, "this host has no random numbers for a token",
+                    "try again; if that fails, check the kernel's random number generator");
     NewToken token{"vfm_" + hex(secret), hex(id), {}};
     OPENSSL_cleanse(secret.data(), secret.size());
     token.sha256 = token_sha256(token.secret);

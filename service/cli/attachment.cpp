@@ -50,7 +50,7 @@ Result<void> attach(Options const& options, AttachArguments const& arguments) {
     VFMGR_TRY(auto const done, change(connection, options, std::move(request)));
     if (!done || done->is_null()) return {};
     auto const subject = cell(*done, "/subject");
-    print_sentence(fmt::format("{} has its VF", arguments.vm), options);
+    print_sentence(fmt::format("VM {} has its VF", arguments.vm), options);
     return print_attachment(connection, options, subject);
 }
 
@@ -60,10 +60,12 @@ Result<void> detach(Options const& options, std::string const& name) {
     ApiRequest request{.method = "DELETE", .path = "/v1/attachments/" + id};
     VFMGR_TRY(auto const done, change(connection, options, std::move(request)));
     if (!done) return {};
-    bool const is_clean = cell(*done, "/certificate") != "-";
-    print_sentence(
-        fmt::format("attachment {} is gone and its VF is {}", id, is_clean ? "clean" : "too"),
-        options);
+    auto const& [pf, vf] =
+        std::pair{cell(*done, "/certificate/vf/pf"), cell(*done, "/certificate/vf/index")};
+    print_sentence(vf == "-"
+                       ? fmt::format("detached: attachment {} ended, its VF is gone", id)
+                       : fmt::format("detached: VF {} of {} was reset and verified clean", vf, pf),
+                   options);
     if (options.format == Format::json) print({}, done->dump(), options);
     return {};
 }
@@ -115,7 +117,7 @@ Result<json> responder_of(VerifyArguments const& arguments) {
     if (!place)
         return fail(Problem::invalid_request,
                     fmt::format("--responder is HOST:PORT, not '{}'", arguments.responder),
-                    "name it as vf-guest serve printed it");
+                    "give it as vf-guest serve printed it");
     VFMGR_TRY(auto const token, read_token(arguments.responder_token_file));
     return json{{"host", place->host},
                 {"port", place->port},
@@ -155,19 +157,24 @@ Result<void> verify(Options const& options, std::string const& name,
     return {};
 }
 
+void add_verbose(CLI::App& command, Session& session) {
+    command.add_flag("-v,--verbose", session.options.verbose, "also print every figure");
+}
+
 void add_settings(CLI::App& command, AttachArguments& arguments) {
-    command.add_option("--mac", arguments.mac, "MAC of the VF; left out: a stable one is chosen");
+    command.add_option("--mac", arguments.mac, "MAC of the VF (default: a stable one is chosen)");
     command.add_option("--vlan", arguments.vlan,
-                       "ID[:QOS[:PROTO]], PROTO 802.1q or 802.1ad; left out: the network's");
-    command.add_option("--trust", arguments.trust, "on or off: may the VM change MAC and promisc");
+                       "ID[:QOS[:PROTO]], PROTO 802.1q or 802.1ad (default: the network's)");
+    command.add_option("--trust", arguments.trust,
+                       "on or off: let the VM change its MAC and promiscuous mode");
     command.add_option("--spoofchk", arguments.spoofchk,
                        "on or off: drop frames with another source MAC");
     command.add_option("--link-state", arguments.link_state, "auto, enable or disable");
     command.add_option("--query-rss", arguments.query_rss,
-                       "on or off: may the VM ask for the PF's RSS setting");
-    command.add_option("--roce", arguments.roce, "on or off; where the NIC is in switchdev mode");
-    command.add_option("--node-guid", arguments.node_guid, "InfiniBand: of the VF's device");
-    command.add_option("--port-guid", arguments.port_guid, "InfiniBand: of the VF's port");
+                       "on or off: let the VM query the PF's RSS setting");
+    command.add_option("--roce", arguments.roce, "on or off; needs the NIC in switchdev mode");
+    command.add_option("--node-guid", arguments.node_guid, "node GUID of the VF (InfiniBand)");
+    command.add_option("--port-guid", arguments.port_guid, "port GUID of the VF (InfiniBand)");
     command.add_option("--msix-vectors", arguments.msix_vectors,
                        "interrupt vectors of the VF; 0: the driver's default");
     command.add_option("--min-tx-rate", arguments.min_tx_rate_mbps, "guaranteed rate in Mbit/s");
@@ -175,31 +182,35 @@ void add_settings(CLI::App& command, AttachArguments& arguments) {
                        "highest rate in Mbit/s; 0: no limit");
     command
         .add_option("--best-effort", arguments.best_effort,
-                    "a setting that the driver may refuse, such as trust")
+                    "setting that the driver may refuse, such as trust")
         ->expected(1)
         ->take_all();
 }
 
 void add_attach(CLI::App& app, Session& session) {
     auto* const command =
-        app.add_subcommand("attach", "give a VF to a VM, prove RDMA over it")->fallthrough();
+        app.add_subcommand("attach", "attach a VF to a VM; --verify proves RDMA over it")
+            ->fallthrough();
     auto const arguments = std::make_shared<AttachArguments>();
     command->add_option("VM", arguments->vm, "name or UUID")->required();
     command->add_option("--pf", arguments->pf, "PCI address or netdev")->required();
-    command->add_option("--vf", arguments->vf, "number of the VF; left out: any free one");
-    command->add_option("--network", arguments->network, "network of the PF, for an address");
+    command->add_option("--vf", arguments->vf, "number of the VF (default: any free one)");
+    command->add_option("--network", arguments->network,
+                        "network of the PF that gives the VF its address");
     command->add_option("--address", arguments->address,
-                        "the VF's address in the network; left out: the first free one");
+                        "address of the VF in the network (default: the first free one)");
     add_settings(*command, *arguments);
     command->add_option("--persistence", arguments->persistence,
                         "auto, live (running VM only) or config (persistent XML only)");
     command->add_flag("--verify", arguments->verify,
-                      "undo it all unless the VM proves RDMA over the VF");
+                      "undo the attach unless the VM proves RDMA over the VF");
     command->add_option("--verify-timeout", arguments->verify_timeout_seconds,
-                        "seconds that the proof may take");
+                        "seconds to wait for the proof");
     command->add_option("--verify-profile", arguments->verify_profile, "quick, default or deep");
-    command->add_option("--verify-every", arguments->verify_every_seconds,
-                        "seconds from run to run, at least 60; left out: it is not repeated");
+    command->add_option(
+        "--verify-every", arguments->verify_every_seconds,
+        "repeat the proof at this interval in seconds, at least 60 (default: never)");
+    add_verbose(*command, session);
     command->callback([&session, arguments] {
         session.run = [&session, arguments] { return attach(session.options, *arguments); };
     });
@@ -207,18 +218,18 @@ void add_attach(CLI::App& app, Session& session) {
 
 void add_verify_options(CLI::App& command, VerifyArguments& arguments) {
     command.add_option("--verify-timeout", arguments.timeout_seconds,
-                       "seconds that the proof may take");
+                       "seconds to wait for the proof");
     command.add_option("--profile", arguments.profile,
-                       "quick: proofs only; default: figures, too; deep: more and longer");
+                       "quick: only proofs; default: figures, too; deep: more and longer");
     auto* const responder =
         command.add_option("--responder", arguments.responder,
-                           "HOST:PORT of vf-guest serve on another host; left out: this host");
+                           "HOST:PORT of vf-guest serve on another host (default: this host)");
     // Not --fingerprint and --token-file: those are for vfctl's own connection to the daemon.
     auto* const fingerprint =
         command.add_option("--responder-fingerprint", arguments.responder_fingerprint,
-                           "SHA-256 of the responder's certificate, as it printed it");
+                           "SHA-256 of the responder's certificate, as vf-guest serve printed it");
     auto* const token = command.add_option("--responder-token-file", arguments.responder_token_file,
-                                           "holds the responder's token");
+                                           "file with the responder's token");
     responder->needs(fingerprint)->needs(token);
 }
 
@@ -226,24 +237,29 @@ void add_verify_options(CLI::App& command, VerifyArguments& arguments) {
 
 void add_attachment_commands(CLI::App& app, Session& session) {
     add_attach(app, session);
-    add_named(app, session, "detach", "take a VF back from a VM, clean", detach);
+    add_named(app, session, "detach", "detach a VF from a VM, reset it and verify that it is clean",
+              detach);
     auto const arguments = std::make_shared<VerifyArguments>();
     auto* const verify_command =
-        add_named(app, session, "verify", "prove RDMA over an attached VF once more",
+        add_named(app, session, "verify", "prove RDMA over an attached VF again",
                   [arguments](Options const& options, std::string const& name) {
                       return verify(options, name, *arguments);
                   });
     add_verify_options(*verify_command, *arguments);
+    add_verbose(*verify_command, session);
 
-    auto* const attachment = app.add_subcommand("attachment", "VFs that VMs have")->fallthrough();
+    auto* const attachment =
+        app.add_subcommand("attachment", "show attachments: which VM has which VF")->fallthrough();
     attachment->require_subcommand(1);
-    attachment->add_subcommand("list", "all attachments")->fallthrough()->callback([&session] {
+    attachment->add_subcommand("list", "list all attachments")->fallthrough()->callback([&session] {
         session.run = [&session] { return list(session.options); };
     });
-    add_named(*attachment, session, "show", "one attachment, with its verification", show);
+    auto* const show_command =
+        add_named(*attachment, session, "show", "show one attachment with its verification", show);
+    add_verbose(*show_command, session);
     add_named(*attachment, session, "certificate",
-              "how its VF was handed back: what was reset, by whom and when", certificate);
-    add_named(*attachment, session, "verifications", "runs of the RDMA tests over it",
+              "show how its VF was detached: what was reset, by whom and when", certificate);
+    add_named(*attachment, session, "verifications", "list the runs of the RDMA tests over it",
               verifications);
 }
 

@@ -10,9 +10,9 @@ namespace vfmgr {
 
 void add_audit_command(CLI::App& app, Session& session) {
     auto* const command =
-        app.add_subcommand("audit", "who asked for what, the latest first")->fallthrough();
+        app.add_subcommand("audit", "show who requested what, the latest first")->fallthrough();
     auto const limit = std::make_shared<std::uint32_t>(100);
-    command->add_option("--limit", *limit, "so many entries, at most 1000");
+    command->add_option("--limit", *limit, "number of entries, at most 1000 (default: 100)");
     command->callback([&session, limit] {
         session.run = [&session, limit]() -> Result<void> {
             VFMGR_TRY(auto const connection, Connection::open(session.options));

@@ -12,9 +12,9 @@ namespace {
 
 using nlohmann::json;
 
-// Returns "2026-01-31T12:30:00.000Z, asked for by uid:0 (operation 01hkz3vb4m)".
+// Returns "2026-01-31T12:30:00.000Z, requested by uid:0 (operation 01hkz3vb4m)".
 std::string mark_text(json const& certificate, std::string const& mark) {
-    return fmt::format("{}, asked for by {} (operation {})", cell(certificate, mark + "/at"),
+    return fmt::format("{}, requested by {} (operation {})", cell(certificate, mark + "/at"),
                        cell(certificate, mark + "/requested_by"),
                        cell(certificate, mark + "/operation"));
 }
@@ -40,7 +40,7 @@ Table settings_table(json const& certificate) {
 }
 
 Table address_table(json const& certificate) {
-    Table table{{"ADDRESS", "WAS THE VM'S", "NOW"}, {}};
+    Table table{{"ADDRESS", "WHILE ATTACHED", "NOW"}, {}};
     for (std::string const name : {"mac", "node_guid", "port_guid"}) {
         auto const at = "/rotated/" + name;
         if (cell(certificate, at) != "-")
@@ -87,8 +87,8 @@ std::string certificate_page(json const& certificate, Options const& options) {
                        {"attached:", mark_text(certificate, "/attached")},
                        {"detached:", mark_text(certificate, "/detached")},
                        {"reset:", reset},
-                       {"seen clean:", cell(certificate, "/observed_at")},
-                       {"waits with driver:", cell(certificate, "/driver")}}};
+                       {"verified clean:", cell(certificate, "/observed_at")},
+                       {"driver now:", cell(certificate, "/driver")}}};
     auto page = as_table(facts, Headers::hidden);
     for (auto const& table :
          {settings_table(certificate), address_table(certificate), counter_table(certificate)})

@@ -46,21 +46,22 @@ int ended_with(Result<void> done) {
 Result<void> refuse_dry_run(Options const& options) {
     if (!options.dry_run) return {};
     return fail(Problem::invalid_request, "this command has no dry run",
-                "leave --dry-run out to do it");
+                "leave out --dry-run to run it");
 }
 
 void add_global_options(CLI::App& app, Session& session) {
     auto& options = session.options;
     auto* const socket =
         app.add_option("--socket", options.socket, "vfmgrd's unix socket")->envname("VFMGR_SOCKET");
-    app.add_option("--url", options.url, "https://host:port, instead of the socket")
+    app.add_option("--url", options.url, "connect to https://host:port instead of the socket")
         ->envname("VFMGR_URL")
         ->excludes(socket);
     app.add_option("--token-file", options.token_file, "file with the token, for --url")
         ->envname("VFMGR_TOKEN_FILE");
-    app.add_option("--ca-file", options.ca_file, "PEM file that vouches for the server")
+    app.add_option("--ca-file", options.ca_file, "PEM file with the CA of the server's certificate")
         ->envname("VFMGR_CA_FILE");
-    app.add_option("--fingerprint", options.fingerprint, "SHA-256 of the server's certificate")
+    app.add_option("--fingerprint", options.fingerprint,
+                   "SHA-256 fingerprint that the server's certificate must have")
         ->envname("VFMGR_FINGERPRINT");
     app.add_option_function<std::string>(
            "-o,--output",
@@ -69,14 +70,16 @@ void add_global_options(CLI::App& app, Session& session) {
                if (!format) throw CLI::ValidationError("-o", "is one of " + enum_choices<Format>());
                options.format = *format;
            },
-           "table, json (the API's own answer), csv or name")
+           "output format: table, json (the API's own answer), csv or name")
         ->type_name("FORMAT");
     app.add_flag_callback(
-        "-j,--json", [&options] { options.format = Format::json; }, "the same as -o json");
-    app.add_flag("--no-headers", options.no_headers, "tables and CSV without their first line");
-    app.add_flag("--dry-run", options.dry_run, "only say what would be done, and to whom");
-    app.add_flag("--no-wait", options.no_wait, "print the operation's id and end");
-    app.add_flag("-q,--quiet", options.quiet, "no progress and no messages, errors excepted");
+        "-j,--json", [&options] { options.format = Format::json; }, "same as -o json");
+    app.add_flag("--no-headers", options.no_headers, "omit the header line of tables and CSV");
+    app.add_flag("--dry-run", options.dry_run,
+                 "show what would change and what it affects; change nothing");
+    app.add_flag("--no-wait", options.no_wait,
+                 "print the operation's ID and exit without waiting for it");
+    app.add_flag("-q,--quiet", options.quiet, "print no progress and no messages except errors");
 }
 
 int run_vfctl(std::vector<std::string> arguments) {
@@ -109,7 +112,7 @@ int run_vfctl(std::vector<std::string> arguments) {
     } catch (std::exception const& bug) {
         print_problem({Problem::internal,
                        fmt::format("the server's answer is not what was expected: {}", bug.what()),
-                       "check that vfctl and vfmgrd are of the same version"});
+                       "check that vfctl and vfmgrd have the same version"});
         return exit_code(Problem::internal);
     }
 }

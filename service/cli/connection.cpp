@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+
+#include "api/os/file.hpp"
 
 namespace vfmgr {
 namespace {
@@ -62,12 +63,9 @@ Result<HostPort> parse_url(std::string const& url) {
 
 Result<std::string> read_text(std::string const& file) {
     if (file == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
-    std::ifstream stream(file, std::ios::binary);
-    std::string text(std::istreambuf_iterator<char>(stream), {});
-    if (!stream.is_open() || stream.bad())
-        return fail(Problem::invalid_request, fmt::format("can't read {}", file),
-                    "name a readable file, or '-' for standard input");
-    return text;
+    if (auto text = read_file(file)) return std::move(*text);
+    return fail(Problem::invalid_request, fmt::format("can't read {}", file),
+                "name a readable file, or '-' for standard input");
 }
 
 Result<std::string> read_token(std::string const& file) {
@@ -112,15 +110,15 @@ Error problem_of(http::Response const& response) {
     auto const document = nlohmann::json::parse(response.body, nullptr, false);
     if (document.is_object() && document.contains("code")) return error_from_json(document);
     return {Problem::internal,
-            fmt::format("the server answered {} without saying why", response.status),
-            "check that this is vfmgrd, and look at its log"};
+            fmt::format("the server answered {} without a reason", response.status),
+            "check that this is vfmgrd, and see its log"};
 }
 
 Result<nlohmann::json> json_of(http::Response const& response) {
     auto document = nlohmann::json::parse(response.body, nullptr, false);
     if (!document.is_discarded()) return document;
     return fail(Problem::internal, "the server's answer is not JSON",
-                "check that this is vfmgrd, and that its version fits vfctl's");
+                "check that this is vfmgrd, and that its version matches vfctl's");
 }
 
 Result<nlohmann::json> get_json(Connection const& connection, std::string path,

@@ -71,7 +71,8 @@ Result<void> doctor(Options const& options, DoctorArguments const& arguments) {
     print(table_of(report), checks::describe(report, {.all = arguments.all || symptom}),
           to_json_text(body), options);
     if (worst(report) != CheckResult::failed) return {};
-    return fail(Problem::guest_refused, "this host is not ready", "do what the checks above say");
+    return fail(Problem::guest_refused, "this host is not ready",
+                "follow the remedies of the checks above");
 }
 
 Result<std::string> bundle_of(Options const& options, FactsSource const& source) {
@@ -97,7 +98,7 @@ Result<void> support_bundle(Options const& options, std::string const& file, boo
         return fail(Problem::invalid_request, fmt::format("{} can't be written", printable(file)),
                     "choose another file, or - for standard output");
     print_sentence(
-        fmt::format("{} holds what the checks read of this host, without secrets; look at it with: "
+        fmt::format("{} holds what the checks read on this host, without secrets; view it with: "
                     "vfctl doctor --from {}",
                     file, file),
         options);
@@ -108,23 +109,26 @@ Result<void> support_bundle(Options const& options, std::string const& file, boo
 
 void add_doctor_commands(CLI::App& app, Session& session) {
     auto* const command =
-        app.add_subcommand("doctor", "is this host ready, and what remedies it")->fallthrough();
+        app.add_subcommand("doctor", "check whether this host is ready, and show the remedies")
+            ->fallthrough();
     auto const arguments = std::make_shared<DoctorArguments>();
-    command->add_option("--symptom", arguments->symptom, "only what may explain it, to the cause");
+    command->add_option("--symptom", arguments->symptom,
+                        "show only checks that may explain this symptom, up to the cause");
     add_source_options(*command, arguments->source);
-    command->add_flag("--all", arguments->all, "what is well, too");
-    command->add_flag("--rules", arguments->rules, "only list the checks and where they are from");
+    command->add_flag("--all", arguments->all, "show the checks that pass, too");
+    command->add_flag("--rules", arguments->rules,
+                      "list the checks and their sources; check nothing");
     command->callback([&session, arguments] {
         session.run = [&session, arguments] { return doctor(session.options, *arguments); };
     });
 
     auto* const bundle =
-        app.add_subcommand("support-bundle", "what the checks read, for somebody else")
+        app.add_subcommand("support-bundle", "write what the checks read to a file, for support")
             ->fallthrough();
     auto const file = std::make_shared<std::string>();
     auto const local = std::make_shared<bool>(false);
-    bundle->add_option("FILE", *file, "to be written; - is standard output")->required();
-    bundle->add_flag("--local", *local, "vfctl looks itself, without the daemon");
+    bundle->add_option("FILE", *file, "file to write; - for standard output")->required();
+    bundle->add_flag("--local", *local, "read the host directly, without the daemon");
     bundle->callback([&session, file, local] {
         session.run = [&session, file, local] {
             return support_bundle(session.options, *file, *local);

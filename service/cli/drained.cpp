@@ -17,13 +17,13 @@ namespace vfmgr {
 namespace {
 
 std::string const drain_remedy =
-    "give the VFs back first: vfctl detach VM, for each; then nobody is harmed";
+    "detach the VFs first, so that no VM is harmed: vfctl detach VM, for each VM";
 
 using Names = std::set<std::string>;
 
 tl::unexpected<Error> unseen(Error const& why, std::string remedy) {
     Error error{Problem::vf_in_use,
-                "it can't be seen whether a VM has a VF, so one may: " + why.detail,
+                "it is not known whether a VM has a VF, so one may: " + why.detail,
                 std::move(remedy), why.causes};
     return fail(std::move(error));
 }
@@ -35,8 +35,8 @@ Result<Names> attached_by_daemon(Options const& options, std::chrono::seconds ti
               connection.send({.path = "/v1/attachments", .timeout = time_max}));
     VFMGR_TRY(auto const body, json_of(response));
     if (!body.is_object() || !body.contains("items") || !body["items"].is_array())
-        return fail(Problem::internal, "the server's answer is no list of attachments",
-                    "check that this is vfmgrd, and that its version fits vfctl's");
+        return fail(Problem::internal, "the server's answer is not a list of attachments",
+                    "check that this is vfmgrd, and that its version matches vfctl's");
     Names names;
     for (auto const& item : body["items"]) names.insert(printable(cell(item, "/vm")));
     return names;
@@ -53,7 +53,7 @@ Result<Names> left_in_store(std::string const& store, Error const& no_answer) {
     auto names = attached_by_store(store);
     if (names) return names;
     names.error().causes.push_back({"GET /v1/attachments", "", no_answer.detail});
-    return unseen(names.error(), "start vfmgrd, and ask again: systemctl restart vfmgrd");
+    return unseen(names.error(), "start vfmgrd, then try again: systemctl restart vfmgrd");
 }
 
 // Returns the VMs that have VFs, running or not. Before vfmgrd's first start of a boot it does not
@@ -72,10 +72,11 @@ Result<Names> attached(Options const& options, DrainSources const& sources) {
 Result<Names> held_by_processes(checks::Facts const& facts) {
     auto const machine = checks::read_machine(facts);
     if (!machine.vfio_holders)
-        return fail(Problem::vf_in_use,
-                    fmt::format("it can't be seen who holds VFs, so any may be in use: {}",
-                                checks::to_string(machine.vfio_holders.error())),
-                    "run it as root");
+        return fail(
+            Problem::vf_in_use,
+            fmt::format("it is not known which processes hold VFs, so any VF may be in use: {}",
+                        checks::to_string(machine.vfio_holders.error())),
+            "run it as root");
     Names names;
     for (auto const& holding : *machine.vfio_holders)
         names.insert(printable(holding.vm.empty() ? "process " + holding.process : holding.vm));
@@ -102,7 +103,7 @@ Result<void> require_drained(Options const& options, DrainSources const& sources
 }
 
 void add_drained_command(CLI::App& app, Session& session) {
-    app.add_subcommand("drained", "ends well when no VM has a VF: drivers may be reloaded")
+    app.add_subcommand("drained", "succeed if no VM has a VF, so that drivers may be reloaded")
         ->fallthrough()
         ->callback([&session] { session.run = [&session] { return drained(session.options); }; });
 }

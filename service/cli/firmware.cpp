@@ -93,9 +93,9 @@ Result<nlohmann::json> plan_all(Connection const& connection, std::vector<std::s
 Result<void> check_reboot(Options const& options) {
     if (!options.url.empty() || options.no_wait)
         return fail(Problem::invalid_request,
-                    options.no_wait ? "--reboot waits until every card has taken it"
+                    options.no_wait ? "--reboot has to wait until every card has its settings"
                                     : "--reboot is for the host that vfctl runs on",
-                    options.no_wait ? "leave --no-wait out" : "run vfctl there");
+                    options.no_wait ? "leave --no-wait out" : "run vfctl on that host");
     return require_drained(options);
 }
 
@@ -103,12 +103,12 @@ Result<void> check_reboot(Options const& options) {
 Result<void> reboot(Options const& options) {
     VFMGR_CHECK(require_drained(options));
     print_sentence(
-        "every card has it for its next reset, and no VM has a VF: systemd reboots this host",
+        "every card has its settings for the next reset, and no VM has a VF: rebooting this host",
         options);
     auto const asked = checks::run_command({"systemctl", "reboot"},
                                            std::chrono::steady_clock::now() + reboot_time_max);
     if (asked.error == 0 && asked.exit_status == 0) return {};
-    Error error{Problem::unavailable, "systemd was asked to reboot this host, and did not",
+    Error error{Problem::unavailable, "systemctl reboot did not reboot this host",
                 "reboot it by hand: the cards have their settings for the next reset"};
     if (asked.error != 0)
         error.causes.push_back(errno_cause("posix_spawn systemctl", asked.error));
@@ -125,11 +125,10 @@ bool any_is(nlohmann::json const& cards, std::initializer_list<std::string_view>
 
 Result<void> print_pending(nlohmann::json const& cards, Options const& options) {
     bool const pending = any_is(cards, {"reboot", "power_cycle", "-"});
-    print_sentence(
-        pending
-            ? "pending reboot: the cards take it over at their next reset, one reboot serves all"
-            : "every card has it already: no reboot is needed",
-        options);
+    print_sentence(pending ? "pending reboot: the cards apply their settings at their next reset; "
+                             "one reboot serves all"
+                           : "every card already uses its settings: no reboot is needed",
+                   options);
     return {};
 }
 
@@ -138,9 +137,9 @@ Result<void> print_pending(nlohmann::json const& cards, Options const& options) 
 Result<void> reboot_for(nlohmann::json const& cards, Options const& options) {
     if (any_is(cards, {"-"}))
         return fail(Problem::unsupported,
-                    "this host is not rebooted: a card, or its tool, does not show what holds now, "
-                    "so nothing would end a loop of reboots",
-                    "reboot it by hand; a newer mstflint may show it");
+                    "this host is not rebooted: a card, or its tool, does not report its current "
+                    "settings, so nothing would end a loop of reboots",
+                    "reboot it by hand; a newer mstflint may report them");
     if (any_is(cards, {"reboot", "power_cycle"})) return reboot(options);
     return print_pending(cards, options);
 }
@@ -174,13 +173,13 @@ Result<void> set_firmware(Options const& options, std::vector<std::string> const
 
 void add_set_firmware(CLI::App& firmware, Session& session) {
     auto* const command =
-        firmware.add_subcommand("set", "change settings, of several cards by one plan")
+        firmware.add_subcommand("set", "change settings, on several cards by one plan")
             ->fallthrough();
     auto const words = std::make_shared<std::vector<std::string>>();
     auto const reboots = std::make_shared<bool>(false);
     command->add_option("WORDS", *words, "PF… NAME=VALUE…")->required();
     command->add_flag("--reboot", *reboots,
-                      "reboot this host when all cards have it and no VM has a VF");
+                      "reboot this host when all cards have their settings and no VM has a VF");
     command->callback([&session, words, reboots] {
         session.run = [&session, words, reboots] {
             return set_firmware(session.options, *words, *reboots);
@@ -192,13 +191,15 @@ void add_set_firmware(CLI::App& firmware, Session& session) {
 
 void add_firmware_commands(CLI::App& app, Session& session) {
     auto* const firmware =
-        app.add_subcommand("firmware", "firmware settings of ConnectX cards")->fallthrough();
+        app.add_subcommand("firmware", "show and change firmware settings of ConnectX cards")
+            ->fallthrough();
     firmware->require_subcommand(1);
-    firmware->add_subcommand("list", "all cards of the host")->fallthrough()->callback([&session] {
-        session.run = [&session] { return list_firmware(session.options); };
-    });
+    firmware->add_subcommand("list", "list the cards of the host")
+        ->fallthrough()
+        ->callback(
+            [&session] { session.run = [&session] { return list_firmware(session.options); }; });
     auto* const show =
-        firmware->add_subcommand("show", "the card of one PF: default, current, next")
+        firmware->add_subcommand("show", "show the settings of a PF's card: default, current, next")
             ->fallthrough();
     auto const name = std::make_shared<std::string>();
     show->add_option("PF", *name, "PCI address or netdev")->required();

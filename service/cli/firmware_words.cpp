@@ -65,9 +65,9 @@ Result<void> assign(FirmwareSettings& settings, std::string const& word) {
     });
     if (found) return done;
     return fail(Problem::invalid_request,
-                fmt::format("'{}' is none of the settings that vfmgr changes: {}", name,
+                fmt::format("'{}' is not one of the settings that vfmgr changes: {}", name,
                             fmt::join(known, ", ")),
-                "other settings are mlxconfig's own matter");
+                "change other settings with mlxconfig");
 }
 
 std::string value_of(nlohmann::json const& card, char const* when, char const* name) {
@@ -99,7 +99,7 @@ std::string devlink_lines(nlohmann::json const& card) {
     for (auto const& each : card.at("devlink"))
         out += fmt::format("  {} {} ({})\n", cell(each, "/name"), cell(each, "/value"),
                            cell(each, "/mode"));
-    return out.empty() ? out : "\nof the kernel's driver (devlink), as they are:\n" + out;
+    return out.empty() ? out : "\nparameters of the kernel's driver (devlink):\n" + out;
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ std::string card_page(nlohmann::json const& card, Options const& options) {
     auto const pending = cell(card, "/pending");
     out += fmt::format("pending    {}\n",
                        pending == "power_cycle"
-                           ? "power_cycle: a reboot did not do it, switch the host off and on"
+                           ? "power_cycle: a reboot did not apply it, power-cycle the host"
                            : pending);
     auto const problem = cell(card, "/problem/detail");
     if (problem != "-")

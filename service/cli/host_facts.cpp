@@ -20,8 +20,9 @@ constexpr std::chrono::seconds collect_time_max{60};
 }  // namespace
 
 void add_source_options(CLI::App& command, FactsSource& source) {
-    auto* const from = command.add_option("--from", source.from, "a bundle, in place of a host");
-    command.add_flag("--local", source.local, "vfctl looks itself, without the daemon")
+    auto* const from =
+        command.add_option("--from", source.from, "read this support bundle instead of the host");
+    command.add_flag("--local", source.local, "read the host directly, without the daemon")
         ->excludes(from);
 }
 
@@ -41,7 +42,7 @@ bool may_collect_here(Options const& options, Error const& error) {
     bool const no_answer =
         error.problem == Problem::unavailable || error.problem == Problem::forbidden;
     if (!options.url.empty() || !no_answer) return false;
-    print_sentence(fmt::format("vfctl looks itself: {}", error.detail), options);
+    print_sentence(fmt::format("vfctl reads the host itself: {}", error.detail), options);
     return true;
 }
 

@@ -67,7 +67,7 @@ Result<void> close_interop(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const id, resolve_attachment(connection, name));
     VFMGR_CHECK(connection.send({.method = "DELETE", .path = path_of(id)}));
-    print_sentence(fmt::format("interop clients of attachment {} are served no longer", id),
+    print_sentence(fmt::format("interop clients of attachment {} are no longer served", id),
                    options);
     return {};
 }
@@ -76,23 +76,24 @@ Result<void> close_interop(Options const& options, std::string const& name) {
 
 void add_interop_commands(CLI::App& app, Session& session) {
     auto* const interop =
-        app.add_subcommand("interop", "serve rping, ibv_rc_pingpong and perftest in a VM")
+        app.add_subcommand("interop", "serve rping, ibv_rc_pingpong and perftest for a VM")
             ->fallthrough();
     interop->require_subcommand(1);
     auto const arguments = std::make_shared<OpenArguments>();
-    auto* const open = add_named(*interop, session, "open", "serve them for a while",
+    auto* const open = add_named(*interop, session, "open", "serve them for a limited time",
                                  [arguments](Options const& options, std::string const& name) {
                                      return open_interop(options, name, *arguments);
                                  });
-    open->add_option("--seconds", arguments->seconds, "how long; default 600, at most 3600");
+    open->add_option("--seconds", arguments->seconds,
+                     "how long to serve them, at most 3600 (default: 600)");
     open->add_option("--test", arguments->test,
                      "one_sided (ib_write_bw, ib_read_bw, ib_read_lat; the default), send "
                      "(ib_send_bw), send_echo (ib_send_lat), write_echo (ib_write_lat)");
     open->add_option("--message-bytes", arguments->message_bytes,
-                     "the longest message; of write_echo exactly as long");
-    add_named(*interop, session, "show", "whether they are served, and how they are called",
-              show_interop);
-    add_named(*interop, session, "close", "serve them no longer", close_interop);
+                     "length of the longest message; for write_echo, of each message");
+    add_named(*interop, session, "show",
+              "show whether they are served, and the commands to run in the VM", show_interop);
+    add_named(*interop, session, "close", "stop serving them", close_interop);
 }
 
 }  // namespace vfmgr

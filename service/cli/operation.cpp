@@ -40,7 +40,7 @@ void add_with_id(CLI::App& parent, Session& session, std::string const& verb,
                  std::string const& help, Result<void> (*run)(Options const&, std::string const&)) {
     auto* const command = parent.add_subcommand(verb, help)->fallthrough();
     auto const id = std::make_shared<std::string>();
-    command->add_option("ID", *id, "operation")->required();
+    command->add_option("ID", *id, "ID of the operation")->required();
     command->callback([&session, id, run] {
         session.run = [&session, id, run] { return run(session.options, *id); };
     });
@@ -50,13 +50,13 @@ void add_with_id(CLI::App& parent, Session& session, std::string const& verb,
 
 void add_operation_commands(CLI::App& app, Session& session) {
     auto* const op =
-        app.add_subcommand("op", "operations: what is being done, or was")->fallthrough();
+        app.add_subcommand("op", "show running and finished operations")->fallthrough();
     op->require_subcommand(1);
-    op->add_subcommand("list", "operations of the last 30 days")
+    op->add_subcommand("list", "list the operations of the last 30 days")
         ->fallthrough()
         ->callback([&session] { session.run = [&session] { return list(session.options); }; });
-    add_with_id(*op, session, "show", "one operation, with its steps", show);
-    add_with_id(*op, session, "wait", "until an operation has ended", wait);
+    add_with_id(*op, session, "show", "show one operation with its steps", show);
+    add_with_id(*op, session, "wait", "wait until an operation has ended", wait);
 }
 
 }  // namespace vfmgr

@@ -86,7 +86,7 @@ Result<std::optional<nlohmann::json>> edit_until_written(Connection const& conne
         auto done = change(connection, options, std::move(request));
         if (done || done.error().problem != Problem::precondition_failed) return done;
         if (tries == tries_max) return done;
-        print_sentence(fmt::format("{}, so the edit is made again", done.error().detail), options);
+        print_sentence(fmt::format("{}; making the edit again", done.error().detail), options);
     }
 }
 
@@ -104,7 +104,7 @@ Result<void> set(Options const& options, SetArguments const& arguments) {
                                {.method = "PUT", .path = spec_path, .body = std::move(whole)}));
     }
     if (!done) return {};
-    print_sentence(done->is_null() ? fmt::format("{} is so already", arguments.pf)
+    print_sentence(done->is_null() ? fmt::format("{} is already configured like this", arguments.pf)
                                    : fmt::format("{} is configured", arguments.pf),
                    options);
     VFMGR_TRY(auto const after, connection.send({.path = pf_path}));
@@ -132,7 +132,7 @@ Result<void> end_gone(Options const& options, std::string const& pf) {
     VFMGR_TRY(auto const pci, address(pf));
     return report_pf(
         options, {.method = "POST", .path = fmt::format("/v1/pfs/{}/gone", to_string(pci))},
-        fmt::format("nothing is attached of {} any more; its addresses stay reserved until "
+        fmt::format("the attachments of {} have ended; their addresses stay reserved until "
                     "vfctl pf confirm-gone {}",
                     to_string(pci), to_string(pci)));
 }
@@ -141,18 +141,18 @@ Result<void> confirm_gone(Options const& options, std::string const& pf) {
     VFMGR_TRY(auto const pci, address(pf));
     return report_pf(
         options, {.method = "POST", .path = fmt::format("/v1/pfs/{}/confirm-gone", to_string(pci))},
-        fmt::format("nothing is stored of {} any more", to_string(pci)));
+        fmt::format("the stored state of {} is deleted", to_string(pci)));
 }
 
 Result<void> rekey(Options const& options, std::string const& from, std::string const& to) {
     VFMGR_TRY(auto const old_pci, address(from));
     VFMGR_TRY(auto const new_pci, address(to));
-    return report_pf(
-        options,
-        {.method = "POST",
-         .path = fmt::format("/v1/pfs/{}/rekey", to_string(old_pci)),
-         .body = nlohmann::json{{"to", to_string(new_pci)}}.dump()},
-        fmt::format("what was kept of {} is kept of {}", to_string(old_pci), to_string(new_pci)));
+    return report_pf(options,
+                     {.method = "POST",
+                      .path = fmt::format("/v1/pfs/{}/rekey", to_string(old_pci)),
+                      .body = nlohmann::json{{"to", to_string(new_pci)}}.dump()},
+                     fmt::format("the stored state of {} is now that of {}", to_string(old_pci),
+                                 to_string(new_pci)));
 }
 
 void add_gone(CLI::App& pf, Session& session, std::string const& verb, std::string const& help,
@@ -167,37 +167,41 @@ void add_gone(CLI::App& pf, Session& session, std::string const& verb, std::stri
 
 void add_rekey(CLI::App& pf, Session& session) {
     auto* const command =
-        pf.add_subcommand("rekey", "take along what is kept of a PF that is elsewhere now")
+        pf.add_subcommand("rekey", "move the stored state of a PF to its new PCI address")
             ->fallthrough();
     auto const from = std::make_shared<std::string>();
     auto const to = std::make_shared<std::string>();
-    command->add_option("FROM", *from, "PCI address that it had")->required();
-    command->add_option("TO", *to, "PCI address that it has now")->required();
+    command->add_option("FROM", *from, "old PCI address")->required();
+    command->add_option("TO", *to, "new PCI address")->required();
     command->callback([&session, from, to] {
         session.run = [&session, from, to] { return rekey(session.options, *from, *to); };
     });
 }
 
 void add_set(CLI::App& pf, Session& session) {
-    auto* const command = pf.add_subcommand("set", "change what is wanted of a PF")->fallthrough();
+    auto* const command =
+        pf.add_subcommand("set", "change the configuration of a PF")->fallthrough();
     auto const arguments = std::make_shared<SetArguments>();
     command->add_option("PF", arguments->pf, "PCI address or netdev")->required();
     auto* const file =
-        command->add_option("-f,--file", arguments->file, "the whole spec as JSON; - is stdin");
+        command->add_option("-f,--file", arguments->file,
+                            "read the whole spec as JSON from FILE; - for standard input");
     command->add_option("--num-vfs", arguments->num_vfs, "number of VFs")->excludes(file);
     command->add_option("--mode", arguments->mode, "observe, manage or enforce")->excludes(file);
     command
         ->add_option("--vf-driver", arguments->vf_driver,
-                     "driver of VFs that nobody uses, or none: new VFs stay without one")
+                     "driver for unused VFs; none: new VFs get no driver")
         ->excludes(file);
     command
         ->add_option("--network", arguments->networks,
-                     "name=…,prefix=…,host=…[,vlan=…|none][,mtu=…][,rdma=auto|rxe|none]"
-                     "[,dscp=…|none]")
+                     "add or change a network: name=…,prefix=…,host=…[,vlan=…|none][,mtu=…]"
+                     "[,rdma=auto|rxe|none][,dscp=…|none]")
         ->excludes(file)
         ->expected(1)
         ->take_all();
-    command->add_option("--network-remove", arguments->networks_removed, "name of a network")
+    command
+        ->add_option("--network-remove", arguments->networks_removed,
+                     "remove the network of this name")
         ->excludes(file)
         ->expected(1)
         ->take_all();
@@ -209,21 +213,23 @@ void add_set(CLI::App& pf, Session& session) {
 }  // namespace
 
 void add_pf_commands(CLI::App& app, Session& session) {
-    auto* const pf = app.add_subcommand("pf", "physical functions")->fallthrough();
+    auto* const pf =
+        app.add_subcommand("pf", "show and configure physical functions")->fallthrough();
     pf->require_subcommand(1);
-    pf->add_subcommand("list", "all PFs of the host")->fallthrough()->callback([&session] {
+    pf->add_subcommand("list", "list the PFs of the host")->fallthrough()->callback([&session] {
         session.run = [&session] { return list(session.options); };
     });
-    auto* const show_command = pf->add_subcommand("show", "one PF, with its VFs")->fallthrough();
+    auto* const show_command =
+        pf->add_subcommand("show", "show one PF with its VFs")->fallthrough();
     auto const name = std::make_shared<std::string>();
     show_command->add_option("PF", *name, "PCI address or netdev")->required();
     show_command->callback([&session, name] {
         session.run = [&session, name] { return show(session.options, *name); };
     });
     add_set(*pf, session);
-    add_gone(*pf, session, "gone", "end the attachments of a PF that is not there any more",
-             end_gone);
-    add_gone(*pf, session, "confirm-gone", "forget a PF that does not come back", confirm_gone);
+    add_gone(*pf, session, "gone", "end the attachments of a PF that is gone", end_gone);
+    add_gone(*pf, session, "confirm-gone",
+             "delete the stored state of a PF that does not come back", confirm_gone);
     add_rekey(*pf, session);
 }
 

@@ -13,7 +13,7 @@ namespace vfmgr {
 namespace {
 
 constexpr auto network_remedy =
-    "give name=…,prefix=…,host=… and, if wanted, vlan=…, mtu=…, rdma=auto|rxe|none, dscp=…";
+    "give name=…,prefix=…,host=… and optionally vlan=…, mtu=…, rdma=auto|rxe|none, dscp=…";
 
 Result<std::map<std::string, std::string>> members_of(std::string_view text) {
     std::map<std::string, std::string> members;
@@ -57,7 +57,7 @@ Result<void> set_member(Network& network, std::string const& key, std::string co
         VFMGR_TRY(auto const dscp, number("dscp", value, 0, dscp_max));
         network.dscp = static_cast<std::uint8_t>(dscp);
     } else {
-        return fail(Problem::invalid_request, fmt::format("--network knows no '{}'", key),
+        return fail(Problem::invalid_request, fmt::format("--network has no key '{}'", key),
                     network_remedy);
     }
     return {};
@@ -73,7 +73,7 @@ Result<std::uint32_t> number(std::string const& what, std::string_view text, std
     if (error == std::errc{} && end == last && value >= low && value <= high) return value;
     return fail(Problem::invalid_request,
                 fmt::format("{} is a number from {} to {}, not '{}'", what, low, high, text),
-                fmt::format("give such a number for {}", what));
+                fmt::format("give a number in this range for {}", what));
 }
 
 Result<Network> edit_network(PfSpec const& spec, std::string const& text) {

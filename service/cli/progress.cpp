@@ -68,8 +68,8 @@ class Display {
 Error failure_of(nlohmann::json const& operation) {
     auto const problem = operation.find("problem");
     if (problem != operation.end() && problem->is_object()) return error_from_json(*problem);
-    return {Problem::internal, "the operation failed and does not say why",
-            "look at vfmgrd's log: journalctl -u vfmgrd"};
+    return {Problem::internal, "the operation failed without a reason",
+            "see vfmgrd's log: journalctl -u vfmgrd"};
 }
 
 }  // namespace
@@ -110,8 +110,8 @@ std::string status_line(nlohmann::json const& operation, std::size_t columns) {
 Result<nlohmann::json> follow(Connection const& connection, Options const& options,
                               std::string const& operation_id) {
     auto const resume = fmt::format("vfctl op wait {}", operation_id);
-    Interruption const interruption(
-        fmt::format("\nvfctl: operation {} goes on; wait for it with: {}\n", operation_id, resume));
+    Interruption const interruption(fmt::format(
+        "\nvfctl: operation {} continues; wait for it with: {}\n", operation_id, resume));
     Display display(options);
     auto wait = std::chrono::seconds(0);  // shows the current state at once
     while (true) {

@@ -74,16 +74,17 @@ Result<void> version(Options const& options) {
 
 void add_query_commands(CLI::App& app, Session& session) {
     auto* const command =
-        app.add_subcommand("query", "one request to the API, as it is")->fallthrough();
+        app.add_subcommand("query", "send one request to the API and print its answer")
+            ->fallthrough();
     auto const arguments = std::make_shared<QueryArguments>();
     command->add_option("METHOD", arguments->method, "GET, PUT, POST or DELETE")->required();
-    command->add_option("PATH", arguments->path, "such as /v1/pfs")->required();
-    command->add_option("BODY", arguments->body, "JSON; - is standard input");
+    command->add_option("PATH", arguments->path, "path, such as /v1/pfs")->required();
+    command->add_option("BODY", arguments->body, "JSON; - for standard input");
     command->add_option("--header", arguments->headers, "Name: value")->expected(1)->take_all();
     command->callback([&session, arguments] {
         session.run = [&session, arguments] { return query(session.options, *arguments); };
     });
-    app.add_subcommand("version", "versions of vfctl and of the daemon")
+    app.add_subcommand("version", "show the versions of vfctl and of the daemon")
         ->fallthrough()
         ->callback([&session] { session.run = [&session] { return version(session.options); }; });
 }

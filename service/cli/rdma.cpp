@@ -23,9 +23,10 @@ struct NameList {
     std::vector<RdmaName> items;
     nlohmann::json next;
 };
-void read(JsonReader& reader, NameList& list) {
-    reader.value("items", list.items);
-    reader.value("next", list.next);
+template <class F, Of<NameList> V>
+void fields(F& f, V& list) {
+    f.value("items", list.items);
+    f.value("next", list.next);
 }
 
 Result<std::vector<RdmaName>> names_of(Options const& options, FactsSource const& source) {
@@ -66,12 +67,15 @@ Result<void> list(Options const& options, RdmaArguments const& arguments) {
 }  // namespace
 
 void add_rdma_commands(CLI::App& app, Session& session) {
-    auto* const rdma = app.add_subcommand("rdma", "RDMA devices of this host")->fallthrough();
+    auto* const rdma =
+        app.add_subcommand("rdma", "show RDMA devices, and manage software RDMA links")
+            ->fallthrough();
     rdma->require_subcommand(1);
     auto* const command =
-        rdma->add_subcommand("list", "ports with netdev, PCI function, VF and GIDs")->fallthrough();
+        rdma->add_subcommand("list", "list RDMA ports with netdev, PCI function, VF and GIDs")
+            ->fallthrough();
     auto const arguments = std::make_shared<RdmaArguments>();
-    command->add_flag("--gids", arguments->gids, "a line for each GID");
+    command->add_flag("--gids", arguments->gids, "print one line for each GID");
     add_source_options(*command, arguments->source);
     command->callback([&session, arguments] {
         session.run = [&session, arguments] { return list(session.options, *arguments); };

@@ -33,7 +33,7 @@ Table link_table(nlohmann::json const& items) {
         for (auto const& user : item.value("/observed/users"_json_pointer, nlohmann::json::array()))
             users += fmt::format("{}{}({})", users.empty() ? "" : ", ", cell(user, "/comm"),
                                  user.at("pid").is_null() ? "kernel" : cell(user, "/pid"));
-        if (cell(item, "/observed/users_unknown") != "-") users = "can't be seen";
+        if (cell(item, "/observed/users_unknown") != "-") users = "unknown";
         table.rows.push_back({cell(item, "/name"), cell(of, "/type"), cell(of, "/ifname"),
                               cell(item, "/state"), cell(item, "/observed/active"),
                               cell(item, "/owner"), users.empty() ? "-" : users,
@@ -81,7 +81,7 @@ Result<void> add_link(Options const& options, LinkArguments const& arguments) {
     ApiRequest request{.method = "PUT", .path = path};
     request.body = nlohmann::json{{"type", arguments.type}, {"ifname", arguments.netdev}}.dump();
     return change_link(options, std::move(request),
-                       fmt::format("{} is there, and is made again at boot", arguments.name));
+                       fmt::format("{} exists, and is created again at boot", arguments.name));
 }
 
 Result<void> remove_link(Options const& options, std::string const& name, bool force) {
@@ -94,10 +94,11 @@ Result<void> remove_link(Options const& options, std::string const& name, bool f
 // "rdma link add NAME type rxe netdev DEV": both keywords are iproute2's.
 void add_link_add(CLI::App& link, Session& session) {
     auto* const command =
-        link.add_subcommand("add", "make one, now and at each boot: NAME type rxe netdev DEV")
+        link.add_subcommand("add", "create a link, now and at each boot: NAME type rxe netdev DEV")
             ->fallthrough();
     auto const arguments = std::make_shared<LinkArguments>();
-    command->add_option("NAME", arguments->name, "of the RDMA device: rxe0")->required();
+    command->add_option("NAME", arguments->name, "name of the RDMA device, such as rxe0")
+        ->required();
     command->add_option("type", arguments->type_word, "the word type")
         ->required()
         ->check(CLI::IsMember({"type"}));
@@ -107,7 +108,8 @@ void add_link_add(CLI::App& link, Session& session) {
     command->add_option("netdev", arguments->netdev_word, "the word netdev")
         ->required()
         ->check(CLI::IsMember({"netdev"}));
-    command->add_option("DEV", arguments->netdev, "a trusted network device: bond0")->required();
+    command->add_option("DEV", arguments->netdev, "a trusted network device, such as bond0")
+        ->required();
     command->callback([&session, arguments] {
         session.run = [&session, arguments] { return add_link(session.options, *arguments); };
     });
@@ -115,11 +117,11 @@ void add_link_add(CLI::App& link, Session& session) {
 
 void add_link_delete(CLI::App& link, Session& session) {
     auto* const command =
-        link.add_subcommand("delete", "delete one that nobody uses")->fallthrough();
+        link.add_subcommand("delete", "delete a link that is not in use")->fallthrough();
     auto const name = std::make_shared<std::string>();
     auto const force = std::make_shared<bool>(false);
-    command->add_option("NAME", *name, "as in the list")->required();
-    command->add_flag("--force", *force, "take it from whoever uses it");
+    command->add_option("NAME", *name, "name as in the list")->required();
+    command->add_flag("--force", *force, "delete it even if the kernel or an attachment uses it");
     command->callback([&session, name, force] {
         session.run = [&session, name, force] {
             return remove_link(session.options, *name, *force);
@@ -141,9 +143,11 @@ checks::CommandFact links_of_daemon() {
 }
 
 void add_rdma_link_commands(CLI::App& rdma, Session& session) {
-    auto* const link = rdma.add_subcommand("link", "SoftRoCE and iWARP in software")->fallthrough();
+    auto* const link =
+        rdma.add_subcommand("link", "show and manage software RDMA links (SoftRoCE, iWARP)")
+            ->fallthrough();
     link->require_subcommand(1);
-    link->add_subcommand("list", "what is wanted, what there is, who uses it")
+    link->add_subcommand("list", "list the configured and the existing links, and their users")
         ->fallthrough()
         ->callback(
             [&session] { session.run = [&session] { return list_links(session.options); }; });

@@ -27,7 +27,7 @@ Result<PciAddress> pf_among(nlohmann::json const& list, std::string const& text)
     if (matches.empty())
         return fail(Problem::not_found, fmt::format("this host has no PF '{}'", text),
                     known.empty() ? "this host has no SR-IOV capable network device"
-                                  : fmt::format("it has {}", fmt::join(known, ", ")));
+                                  : fmt::format("use one of: {}", fmt::join(known, ", ")));
     return PciAddress::parse(matches.front());
 }
 
@@ -41,7 +41,8 @@ Result<std::string> attachment_among(nlohmann::json const& list, std::string con
     }
     if (matches.size() == 1) return matches.front();
     if (matches.empty())
-        return fail(Problem::not_found, fmt::format("'{}' has no attachment and is none", text),
+        return fail(Problem::not_found,
+                    fmt::format("'{}' is neither an attachment nor a VM that has one", text),
                     "vfctl attachment list shows those of this host");
     return fail(Problem::conflict,
                 fmt::format("VM '{}' has {} attachments: {}", text, matches.size(),

@@ -32,6 +32,7 @@ struct Options {
     bool dry_run = false;
     bool no_wait = false;
     bool quiet = false;
+    bool verbose = false;  // every figure of a test, in tables
 };
 
 struct Session {

@@ -6,6 +6,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "api/types/json.hpp"
+#include "api/types/test_lines.hpp"
+
 namespace vfmgr {
 namespace {
 
@@ -57,6 +60,19 @@ std::string figures_text(json const& test) {
                             value.get<double>());
     }
     return text.empty() ? "-" : text;
+}
+
+// Reads leniently: a newer vfmgrd may send more.
+std::vector<TestResult> tests_of(json const& verification) {
+    std::vector<TestResult> tests;
+    for (auto const& one : list_at(verification, "/tests")) {
+        std::vector<Violation> ignored;
+        JsonReader reader(one, "", ignored);
+        auto& test = tests.emplace_back();
+        Json<TestResult>::read(reader, test);
+        for (auto* const text : {&test.name, &test.detail, &test.remedy}) *text = printable(*text);
+    }
+    return tests;
 }
 
 // Returns "key:  value" lines with the values in one column.
@@ -211,7 +227,7 @@ std::string pf_page(json const& pf, Options const& options) {
                {"standing", cell(pf, "/standing/is")},
                {"VFs", cell(pf, "/info/num_vfs") + " of " + cell(pf, "/info/total_vfs")},
                {"mode", cell(pf, "/spec/mode")},
-               {"VFs wanted", cell(pf, "/spec/num_vfs")},
+               {"VFs configured", cell(pf, "/spec/num_vfs")},
                {"VF driver", cell(pf, "/spec/vf_driver")},
                {"variant", cell(pf, "/info/vfio_variant/module")},
                {"switch", cell(pf, "/info/eswitch_mode")},
@@ -264,12 +280,15 @@ std::string verification_page(json const& verification, Options const& options) 
     if (cell(verification, "/remedy") != "-")
         out += "remedy: " + cell(verification, "/remedy") + "\n";
     for (auto const& loss : list_at(verification, "/losses"))
-        out +=
-            fmt::format("lost: {}\n  remedy: {}\n", cell(loss, "/detail"), cell(loss, "/remedy"));
+        out += fmt::format("warning: {}\n  remedy: {}\n", cell(loss, "/detail"),
+                           cell(loss, "/remedy"));
     for (auto const& warning : list_at(verification, "/warnings"))
         out += fmt::format("warning: {}\n  remedy: {}\n", cell(warning, "/detail"),
                            cell(warning, "/remedy"));
-    return out + section("tests", test_table(verification), options);
+    auto const tests = tests_of(verification);
+    if (tests.empty()) return out;
+    auto const shown = options.verbose ? Figures::all : Figures::important;
+    return out + "\ntests:\n" + test_lines(tests, shown);
 }
 
 std::string interop_page(json const& clients) {
@@ -303,7 +322,7 @@ std::string attachment_page(json const& attachment, Options const& options) {
                       {"running VM", cell(attachment, "/live")},
                       {"persistent XML", cell(attachment, "/config")},
                       {"created", cell(attachment, "/created_at")},
-                      {"asked by", cell(attachment, "/requested_by")}});
+                      {"requested by", cell(attachment, "/requested_by")}});
     auto const found = attachment.find("verification");
     if (found != attachment.end() && found->is_object())
         out += "\n" + verification_page(*found, options);
@@ -315,7 +334,7 @@ std::string operation_page(json const& operation, Options const& options) {
                       {"kind", cell(operation, "/kind")},
                       {"state", cell(operation, "/state")},
                       {"subject", cell(operation, "/subject")},
-                      {"asked by", cell(operation, "/requested_by")},
+                      {"requested by", cell(operation, "/requested_by")},
                       {"created", cell(operation, "/created_at")},
                       {"finished", cell(operation, "/finished_at")}});
     if (cell(operation, "/problem") != "-")
@@ -323,8 +342,8 @@ std::string operation_page(json const& operation, Options const& options) {
                       {"remedy", cell(operation, "/problem/remedy")}});
     if (cell(operation, "/certificate") != "-") {
         auto const settings = operation["certificate"].value("settings", json::object());
-        out += facts({{"VF is clean", cell(operation, "/certificate/vf_pci")},
-                      {"seen", cell(operation, "/certificate/observed_at")},
+        out += facts({{"clean VF", cell(operation, "/certificate/vf_pci")},
+                      {"verified clean", cell(operation, "/certificate/observed_at")},
                       {"MAC", cell(settings, "/mac")},
                       {"VLAN", vlan_text(settings)},
                       {"driver", cell(operation, "/certificate/driver")}});

@@ -21,8 +21,9 @@ struct CreateArguments {
 Result<void> revoke(Connection const& connection, std::string const& id, Error error) {
     auto const revoked = connection.send({.method = "DELETE", .path = "/v1/tokens/" + id});
     error.detail = fmt::format("the secret of token {} is lost: {}", id, error.detail);
-    error.remedy = revoked ? "the token is revoked: create another where there is room"
-                           : "revoke it, and create another: vfctl token revoke " + id;
+    error.remedy = revoked
+                       ? "the token is revoked: create another, and write it where there is room"
+                       : "revoke it, and create another: vfctl token revoke " + id;
     return fail(std::move(error));
 }
 
@@ -36,7 +37,7 @@ Result<void> create(Options const& options, CreateArguments const& arguments) {
     VFMGR_TRY(auto const response,
               connection.send({.method = "POST", .path = "/v1/tokens", .body = body.dump()}));
     VFMGR_TRY(auto const token, json_of(response));
-    print_sentence(fmt::format("token {} has role {}; its secret is shown this once",
+    print_sentence(fmt::format("token {} has role {}; its secret is shown only this once",
                                cell(token, "/id"), cell(token, "/role")),
                    options);
     print(token_table(nlohmann::json::array({token})), cell(token, "/token") + "\n", response.body,
@@ -65,24 +66,24 @@ Result<void> revoke(Options const& options, std::string const& id) {
 }  // namespace
 
 void add_token_commands(CLI::App& app, Session& session) {
-    auto* const token = app.add_subcommand("token", "who may use the API over TLS")->fallthrough();
+    auto* const token =
+        app.add_subcommand("token", "manage tokens for the API over TLS")->fallthrough();
     token->require_subcommand(1);
-    auto* const create_command = token->add_subcommand("create", "a new token")->fallthrough();
+    auto* const create_command = token->add_subcommand("create", "create a token")->fallthrough();
     auto const arguments = std::make_shared<CreateArguments>();
     create_command->add_option("--role", arguments->role, "viewer, operator or admin");
     create_command->add_option("--description,--name", arguments->description,
-                               "for whom or what it is");
-    create_command->add_option("--days", arguments->days, "until it expires; left out: never");
+                               "whom or what the token is for");
+    create_command->add_option("--days", arguments->days, "days until it expires (default: never)");
     create_command->callback([&session, arguments] {
         session.run = [&session, arguments] { return create(session.options, *arguments); };
     });
-    token->add_subcommand("list", "all tokens, without their secrets")
+    token->add_subcommand("list", "list all tokens, without their secrets")
         ->fallthrough()
         ->callback([&session] { session.run = [&session] { return list(session.options); }; });
-    auto* const revoke_command =
-        token->add_subcommand("revoke", "a token is worth nothing from now on")->fallthrough();
+    auto* const revoke_command = token->add_subcommand("revoke", "revoke a token")->fallthrough();
     auto const id = std::make_shared<std::string>();
-    revoke_command->add_option("ID", *id, "token")->required();
+    revoke_command->add_option("ID", *id, "ID of the token")->required();
     revoke_command->callback(
         [&session, id] { session.run = [&session, id] { return revoke(session.options, *id); }; });
 }

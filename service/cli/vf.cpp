@@ -87,25 +87,28 @@ Result<void> list_vms(Options const& options) {
 }  // namespace
 
 void add_vf_commands(CLI::App& app, Session& session) {
-    auto* const vf = app.add_subcommand("vf", "virtual functions")->fallthrough();
+    auto* const vf =
+        app.add_subcommand("vf", "show virtual functions, and lift quarantines")->fallthrough();
     vf->require_subcommand(1);
     auto const pf = std::make_shared<std::string>();
     auto* const list_command =
-        vf->add_subcommand("list", "VFs of one PF, or of all")->fallthrough();
+        vf->add_subcommand("list", "list the VFs of one PF, or of all")->fallthrough();
     list_command->add_option("PF", *pf, "PCI address or netdev");
     list_command->callback(
         [&session, pf] { session.run = [&session, pf] { return list(session.options, *pf); }; });
-    add_of_vf(*vf, session, "history", "what happened to a VF, whoever had it", history_of_vf);
-    add_of_vf(*vf, session, "verifications", "runs of the RDMA tests over a VF, whoever had it",
+    add_of_vf(*vf, session, "history", "show what happened to a VF, whichever VM had it",
+              history_of_vf);
+    add_of_vf(*vf, session, "verifications",
+              "list the runs of the RDMA tests over a VF, whichever VM had it",
               verifications_of_vf);
-    add_of_vf(*vf, session, "lift-quarantine", "try once more to clean a VF, and attach it again",
-              lift_quarantine);
+    add_of_vf(*vf, session, "lift-quarantine",
+              "try again to clean a VF, so that it may be attached again", lift_quarantine);
 
-    auto* const vm = app.add_subcommand("vm", "virtual machines")->fallthrough();
+    auto* const vm = app.add_subcommand("vm", "show virtual machines")->fallthrough();
     vm->require_subcommand(1);
-    vm->add_subcommand("list", "all VMs that libvirt knows")->fallthrough()->callback([&session] {
-        session.run = [&session] { return list_vms(session.options); };
-    });
+    vm->add_subcommand("list", "list all VMs that libvirt knows")
+        ->fallthrough()
+        ->callback([&session] { session.run = [&session] { return list_vms(session.options); }; });
 }
 
 }  // namespace vfmgr

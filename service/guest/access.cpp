@@ -74,7 +74,7 @@ Result<GuestAccess> guest_access(Snapshot const& now, VmIdentity const& vm,
     auto const& vms = now.host->hypervisor;
     if (!vms.stale && !find_life(vms, vm))
         return fail(Problem::not_found, fmt::format("VM {} has stopped", vm.name),
-                    "ask again when it runs");
+                    "try again when it runs");
     GuestAccess access;
     for (auto const& [id, attachment] : now.desired->attachments) {
         // During attach and detach the VF is not the guest's to configure.
@@ -138,11 +138,11 @@ void explain_failure(Snapshot const& now, Verification& verification) {
     auto const found = only_members_of(attached, vf->settings);
     if (empty(found)) return;  // the driver does not report them
     verification.detail += fmt::format(
-        "; on the host VF {} of {} has {}, and was attached with {}", attachment->second.vf.index,
+        "; on the host, VF {} of {} has {}, but was attached with {}", attachment->second.vf.index,
         to_string(attachment->second.vf.pf), settings_sentence(found), settings_sentence(attached));
     verification.remedy = fmt::format(
-        "somebody changed the VF: detach attachment {} and attach it again, or put it back with ip "
-        "link set … vf {}",
+        "another program changed the VF: detach attachment {} and attach it again, or restore the "
+        "settings with ip link set … vf {}",
         verification.attachment, attachment->second.vf.index);
 }
 

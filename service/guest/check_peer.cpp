@@ -14,8 +14,8 @@ constexpr std::chrono::seconds kernel_time{2};
 
 tl::unexpected<Error> wrong(verify::SessionPermit const& permit, std::string detail) {
     return fail(Problem::conflict, fmt::format("{} on {}", std::move(detail), permit.host_netdev),
-                fmt::format("detach attachment {} and attach it again; vfmgr puts its route and "
-                            "neighbour entry in place",
+                fmt::format("detach attachment {} and attach it again, which sets its route and "
+                            "neighbour entry",
                             permit.attachment));
 }
 
@@ -32,8 +32,8 @@ Result<void> judge_peer(verify::SessionPermit const& permit, int ifindex,
         return wrong(permit, fmt::format("{} has no permanent neighbour entry", address));
     if (neighbour->mac != permit.vf_mac)
         return wrong(permit,
-                     fmt::format("the neighbour entry of {} says {}, the VF has {}", address,
-                                 neighbour->mac ? to_string(*neighbour->mac) : "nothing",
+                     fmt::format("the neighbour entry of {} has {}, but the VF has {}", address,
+                                 neighbour->mac ? to_string(*neighbour->mac) : "no MAC",
                                  to_string(permit.vf_mac)));
     // The longest prefix wins: with a host route to the peer, no other route takes its traffic.
     auto const is_host_route = [&](IpRoute const& route) {
@@ -44,7 +44,8 @@ Result<void> judge_peer(verify::SessionPermit const& permit, int ifindex,
         return is_host_route(route) && route.ifindex != ifindex;
     };
     if (std::ranges::any_of(routes, elsewhere))
-        return wrong(permit, fmt::format("another host route to {} exists; it is not", address));
+        return wrong(permit,
+                     fmt::format("there is another host route to {}, which is not", address));
     if (std::ranges::any_of(routes, is_host_route)) return {};
     return wrong(permit, fmt::format("there is no host route to {}", address));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's packets to a VF's address must reach that VF or be dropped: this takes a permanent
-// neighbour entry with its MAC, and our route over the interface (the AddPeer step creates both).
+// The host's packets to a VF's address must reach that VF or be dropped. That requires a permanent
+// neighbour entry with the VF's MAC, and our route over the interface (the AddPeer step creates
+// both).
 // Reads both from the kernel when a session opens. Any thread.
 #pragma once
 

@@ -18,7 +18,7 @@ Result<void> confirm_vm(Hypervisor& hypervisor, VmIdentity const& vm, std::uint3
     auto const* const life = find_life(now, vm);
     if (life && life->vsock_cid == cid) return {};
     return fail(Problem::not_found, fmt::format("VM {} has stopped", vm.name),
-                "ask again when it runs");
+                "try again when it runs");
 }
 
 VmInfo const* find_life(HypervisorView const& view, VmIdentity const& vm) {

@@ -44,9 +44,7 @@ Result<T> number_in_query(http::Request const& request, std::string const& name)
 std::uint64_t revision_of(GuestConfig const& config) {
     auto without = config;
     without.revision = 0;
-    nlohmann::json out;
-    to_json(out, without);
-    auto const text = out.dump();
+    auto const text = nlohmann::json(without).dump();
     auto const digest = verify::digest_hex("", std::as_bytes(std::span(text)));
     std::uint64_t revision = 0;
     std::from_chars(digest.data(), digest.data() + 13, revision, 16);
@@ -116,7 +114,7 @@ Result<void> GuestPlane::enqueue(Job job) {
     bool const session =
         job.route.to == GuestRoute::To::open_session || job.route.to == GuestRoute::To::start_run;
     if (!request_rates_.take(job.cid, now) || (session && !session_rates_.take(job.cid, now)))
-        return fail(Problem::unavailable, "this VM asks too often", "wait 10 seconds");
+        return fail(Problem::unavailable, "this VM sends too many requests", "wait 10 seconds");
     auto const cid = job.cid;
     VFMGR_CHECK(jobs_.push(cid, std::move(job)));
     wake_.notify_one();
@@ -224,8 +222,8 @@ Result<GuestConfig> GuestPlane::config_of(VmIdentity const& vm) {
 Result<http::Response> GuestPlane::get_topology(VmIdentity const& vm) {
     VFMGR_TRY(auto const access, hooks_.access(vm));
     if (access.attachments.empty())
-        return fail(Problem::not_found, fmt::format("VM {} was attached no VF", vm.name),
-                    "ask the host's admin to attach it one");
+        return fail(Problem::not_found, fmt::format("no VF is attached to VM {}", vm.name),
+                    "ask the host's admin to attach one");
     VFMGR_TRY(auto const topology, hooks_.topology(vm));
     return json_response(200, topology);
 }

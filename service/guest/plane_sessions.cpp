@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "api/os/random.hpp"
 #include "api/types/json.hpp"
 #include "api/types/stream.hpp"
 #include "guest-tools/serve/offer_response.hpp"
-#include "guest-tools/verify/random.hpp"
 #include "service/guest/plane.hpp"
 
 namespace vfmgr {
@@ -28,8 +28,7 @@ bool is_host_failure(Problem problem) {
 Result<http::Response> GuestPlane::start_run(Job const& job, VmIdentity const& vm) {
     auto const& body = job.request.body;
     VFMGR_TRY(auto const request, from_json_text<RunRequest>(body.empty() ? "{}" : body));
-    RunTicket const ticket{job.route.id, verify::random_hex(8), verify::random_hex(16),
-                           request.profile};
+    RunTicket const ticket{job.route.id, random_hex(8), random_hex(16), request.profile};
     VFMGR_TRY(auto const before, hooks_.access(vm));
     if (std::ranges::find(before.attachments, ticket.attachment, &GuestAttachment::attachment) ==
         before.attachments.end())
@@ -54,7 +53,7 @@ Result<Permitted> GuestPlane::permit_of(VmIdentity const& vm, std::string const&
     auto const found = std::ranges::find(access.permits, run, &verify::SessionPermit::run);
     if (found == access.permits.end() || run.empty())
         return fail(Problem::not_found, "no attachment of this VM has such a run",
-                    "read /guest/v1/config for the runs that are wanted");
+                    "read /guest/v1/config for the requested runs");
     Permitted permitted{std::move(*found), {}};
     if (auto const remote = access.remotes.find(run); remote != access.remotes.end())
         permitted.remote = remote->second;
@@ -98,7 +97,7 @@ Result<void> GuestPlane::keep(SessionOffer const& offer, Session session) {
     }
     if (end_unless_permitted(offer.session, vm, run)) return {};
     return fail(Problem::not_found, "this run has ended meanwhile",
-                "read /guest/v1/config for the runs that are wanted");
+                "read /guest/v1/config for the requested runs");
 }
 
 GuestPlane::Kept GuestPlane::remember(SessionOffer const& offer, Session session) {
@@ -129,7 +128,7 @@ Result<http::Response> GuestPlane::close_session(Job const& job, VmIdentity cons
     // Another host's verdict can't be requested again: the run ends here and reports why.
     if (!verification && session.run.remote) {
         auto failed = verify::judge_refusal(session.run.permit, verification.error());
-        failed.detail = "no verdict came: " + detail_with_causes(verification.error());
+        failed.detail = "no verdict arrived: " + detail_with_causes(verification.error());
         verification = std::move(failed);
     }
     if (!verification) return fail(verification.error());
@@ -143,7 +142,7 @@ Result<GuestPlane::Sessions::iterator> GuestPlane::find_session(Job const& job,
     auto const found = sessions_.find(job.route.id);
     if (found != sessions_.end() && found->second.vm == vm) return found;
     return fail(Problem::not_found, "this VM has no such session",
-                "its time may be over: start a new run");
+                "it may have timed out: start a new run");
 }
 
 Result<Permitted> GuestPlane::require_session(Job const& job, VmIdentity const& vm) {

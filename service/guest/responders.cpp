@@ -29,8 +29,9 @@ class Responders::Call {
 Result<Responders::Call> Responders::begin_call() {
     std::lock_guard const lock(mutex_);
     if (remote_calls_ >= remote_calls_max_)
-        return fail(Problem::unavailable, "the responders of other hosts take their time",
-                    "try again in some seconds");
+        return fail(Problem::unavailable,
+                    "too many calls to responders of other hosts are still running",
+                    "try again in a few seconds");
     ++remote_calls_;
     return Call(*this);
 }

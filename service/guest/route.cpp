@@ -27,7 +27,7 @@ Result<GuestRoute> guest_route(std::string_view method, std::string_view path) {
     VFMGR_TRY(auto found,
               http::find_route<To>(guest_routes, method, path,
                                    {Problem::not_found, "the guest plane has no such path",
-                                    "use the vf-guest of the host's version"}));
+                                    "use the vf-guest version that matches the host"}));
     found.ids.resize(2);
     GuestRoute route{found.to, std::move(found.ids[0]), std::move(found.ids[1]), {}};
     if (route.to == To::config) route.query = {"revision", "wait"};

@@ -14,10 +14,13 @@ struct VerifyRequest {
     Profile profile = Profile::default_;
     std::optional<ResponderTarget> responder;
 };
-void read(JsonReader& reader, VerifyRequest& request) {
-    reader.defaulted("timeout_seconds", request.timeout_seconds);
-    reader.defaulted("profile", request.profile);
-    reader.maybe("responder", request.responder);
+template <class F, Of<VerifyRequest> V>
+void fields(F& f, V& request) {
+    f.defaulted("timeout_seconds", request.timeout_seconds);
+    f.defaulted("profile", request.profile);
+    f.maybe("responder", request.responder);
+}
+void check(JsonReader& reader, VerifyRequest const& request) {
     if (request.timeout_seconds < 5 || request.timeout_seconds > 3600)
         reader.complain("timeout_seconds", "must be from 5 to 3600");
 }

@@ -28,10 +28,10 @@ nlohmann::json firmware_json(Snapshot const& now, FirmwareCard const& card) {
 Error no_card(Snapshot const& now, PciAddress const& pci) {
     if (auto const* pf = find_pf(*now.host, pci))
         return {Problem::unsupported,
-                fmt::format("{} ({}, driver {}) is no ConnectX: mstconfig does not know its "
-                            "firmware",
+                fmt::format("{} ({}, driver {}) is not a ConnectX card: mstconfig does not know "
+                            "its firmware",
                             pf->info.ifname, to_string(pci), pf->info.driver),
-                "set SR-IOV in the host's firmware set-up, or with its maker's tool"};
+                "enable SR-IOV in the host's firmware setup, or with the vendor's tool"};
     return {Problem::not_found, fmt::format("there is no ConnectX card at {}", to_string(pci)),
             "GET /v1/host/firmware lists those of this host"};
 }

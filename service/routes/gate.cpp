@@ -7,7 +7,7 @@
 namespace vfmgr {
 namespace {
 
-// Per address or uid that fails to authenticate; beyond it, failures are counted, not logged.
+// For each address or uid that fails to authenticate; beyond it, failures are counted, not logged.
 constexpr RateLimit failures{.burst = 60, .per_second = 1};
 
 Result<std::optional<KnownToken>> known_token(Engine const& engine, std::string const& sha256) {
@@ -54,7 +54,7 @@ Gate api_gate(Config const& config, Engine const& engine, std::shared_ptr<AuditT
               Clock& clock) {
     auto roles = resolve_roles(config.roles.groups, config.roles.uids);
     for (auto const& group : roles.unknown_groups)
-        log(Severity::warning, "this host has no such group, nobody has its role",
+        log(Severity::warning, "this host has no such group, so no user gets its role",
             {{"group", group}});
     auto authenticated = [rules = roles.rules, &engine,
                           &clock](http::Request const& request) -> Result<Principal> {

@@ -26,7 +26,8 @@ std::vector<Route> host_routes(HostChecks& checks) {
                  respond(list_response(std::move(items)));
              });
          }},
-        // All that another person needs to reach the same verdicts; it names VMs and addresses.
+        // The facts that the checks read, without secrets: vfctl doctor --from reaches the same
+        // verdicts from them on another machine. For admins only: they name VMs and addresses.
         {"GET", "/v1/host/bundle", Role::admin,
          [&checks](Call const&, http::Respond respond) {
              checks.ask([respond = std::move(respond)](HostChecks::Shared const& facts) {

@@ -13,8 +13,8 @@ using interop::InteropResponder;
 
 Error not_open(std::string const& attachment) {
     return {Problem::not_found,
-            fmt::format("nothing is open for interop clients of attachment {}", attachment),
-            "open it: vfctl interop open"};
+            fmt::format("interop clients of attachment {} are not served", attachment),
+            fmt::format("serve them: vfctl interop open {}", attachment)};
 }
 
 void open_interop(Engine& engine, InteropResponder& responder, Call const& call,
@@ -47,7 +47,7 @@ void close_interop(InteropResponder& responder, Call const& call, http::Respond 
     if (!dry_run) return respond(refusal(call, dry_run.error()));
     if (*dry_run)
         return respond(responder.find(call.ids.at("id"))
-                           ? dry_run_response({"the interop clients are served no longer"})
+                           ? dry_run_response({"the interop clients are no longer served"})
                            : refusal(call, not_open(call.ids.at("id"))));
     responder.close(call.ids.at("id"), [call, respond = std::move(respond)](bool closed) {
         if (!closed) return respond(refusal(call, not_open(call.ids.at("id"))));

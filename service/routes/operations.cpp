@@ -18,7 +18,7 @@ Error no_operation(std::string const& id) {
 
 Error crowded(Call const& call) {
     return {Problem::unavailable,
-            fmt::format("{} requests of {} wait for operations already", watchers_each_max,
+            fmt::format("{} requests of {} already wait for operations", watchers_each_max,
                         call.who.name),
             "wait for one of them to be answered, or ask without wait"};
 }

@@ -86,7 +86,7 @@ PfState missing_pf(Snapshot const& now, PciAddress const& pci) {
         pf.info.identity = known->second;
     if (pf.info.identity.guid) pf.info.link_layer = LinkLayer::infiniband;
     pf.stale = true;
-    pf.stale_reason = "no device is at this address";
+    pf.stale_reason = "there is no device at this address";
     pf.observed_at = now.host->hypervisor.observed_at;
     for (auto const& [other, observed] : now.host->kernel.pfs)
         pf.observed_at = std::max(pf.observed_at, observed.observed_at);
@@ -145,7 +145,8 @@ http::Response show_vf(Engine& engine, Call const& call) {
                 200, vf_json(*now.desired, attachments_of(*now.desired), pf->info.pci, vf));
     return refusal(
         call, Error{Problem::not_found, fmt::format("{} has no VF {}", pf->info.ifname, *index),
-                    fmt::format("it has {}", pf->info.num_vfs)});
+                    fmt::format("it has {} VFs: GET /v1/pfs/{}/vfs lists them", pf->info.num_vfs,
+                                to_string(pf->info.pci))});
 }
 
 void replace_spec(Engine& engine, Call const& call, http::Respond respond) {
@@ -176,8 +177,9 @@ void command_pf(Engine& engine, Call const& call, http::Respond respond) {
 struct RekeyRequest {
     PciAddress to;
 };
-void read(JsonReader& reader, RekeyRequest& request) {
-    reader.value("to", request.to);
+template <class F, Of<RekeyRequest> V>
+void fields(F& f, V& request) {
+    f.value("to", request.to);
 }
 
 void rekey(Engine& engine, Call const& call, http::Respond respond) {
@@ -221,11 +223,10 @@ void list_of_vf(Engine& engine, Call const& call, std::string_view of_it, Read r
                        bool const any =
                            std::ranges::any_of(*all, [](auto const& one) { return is_of_vf(one); });
                        if (!any && !find_vf(*engine.snapshot().host, vf))
-                           return refusal(call,
-                                          Error{Problem::not_found,
-                                                fmt::format("there is no VF {}, nor any {} it",
-                                                            to_string(vf), of_it),
-                                                "GET /v1/pfs lists those of this host"});
+                           return refusal(call, Error{Problem::not_found,
+                                                      fmt::format("there is no VF {} and no {} it",
+                                                                  to_string(vf), of_it),
+                                                      "GET /v1/pfs lists those of this host"});
                        return list_response(*all);
                    });
 }

@@ -42,7 +42,7 @@ Result<bool> is_forced(Call const& call) {
     if (it == call.request.query.end() || it->second == "false") return false;
     if (it->second == "true") return true;
     return fail(Problem::invalid_request, fmt::format("force is true or false, not {}", it->second),
-                "ask with ?force=true");
+                "use ?force=true");
 }
 
 void remove_link(Engine& engine, Call const& call, http::Respond respond) {

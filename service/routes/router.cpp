@@ -62,7 +62,7 @@ Error no_route(http::Request const& request, std::vector<std::string> const& all
         return {Problem::not_found, fmt::format("there is no {}", request.path),
                 "GET /v1 lists what there is"};
     return {Problem::method_not_allowed,
-            fmt::format("{} does not take {}", request.path, request.method),
+            fmt::format("{} does not support {}", request.path, request.method),
             "use one of the methods in the Allow header"};
 }
 
@@ -83,9 +83,10 @@ std::optional<Number> whole(std::string_view text) {
 http::Response too_many(Call const& call, std::chrono::milliseconds hold) {
     auto response = http::problem_response_as(
         429,
-        {Problem::limit_exceeded, fmt::format("{} asks too often", call.who.name),
-         "wait as long as Retry-After says; limits.changes_per_second in /etc/vfmgr/vfmgr.toml is "
-         "how often is not too often"},
+        {Problem::limit_exceeded, fmt::format("{} sends too many requests", call.who.name),
+         "wait for the time in Retry-After; limits.changes_per_second in /etc/vfmgr/vfmgr.toml "
+         "sets "
+         "the rate"},
         call.request.path, request_id(call));
     response.hold = hold;
     return response;
@@ -192,7 +193,7 @@ Result<std::uint16_t> vf_index(Call const& call) {
     if (auto const index = whole<std::uint16_t>(call.ids.at("index"))) return *index;
     return fail(Problem::invalid_request,
                 fmt::format("{} is not a VF number", call.ids.at("index")),
-                "name it as in /v1/pfs/0000:3b:00.0/vfs/2");
+                "write it as in /v1/pfs/0000:3b:00.0/vfs/2");
 }
 
 Result<bool> is_dry_run(Call const& call) {
@@ -200,8 +201,7 @@ Result<bool> is_dry_run(Call const& call) {
     if (it == call.request.query.end() || it->second == "false") return false;
     if (it->second == "true") return true;
     return fail(Problem::invalid_request,
-                fmt::format("dry_run is true or false, not {}", it->second),
-                "ask with ?dry_run=true");
+                fmt::format("dry_run is true or false, not {}", it->second), "use ?dry_run=true");
 }
 
 Result<std::optional<std::uint64_t>> if_match(Call const& call) {
@@ -213,7 +213,7 @@ Result<std::optional<std::uint64_t>> if_match(Call const& call) {
     if (auto const revision = whole<std::uint64_t>(text)) return revision;
     return fail(Problem::invalid_request,
                 fmt::format("If-Match {} is not an ETag of this API", text),
-                "send the ETag that the GET answered with");
+                "send the ETag that the GET returned");
 }
 
 Result<std::uint32_t> whole_number(Call const& call, std::string const& name,
@@ -225,7 +225,7 @@ Result<std::uint32_t> whole_number(Call const& call, std::string const& name,
     return fail(Problem::invalid_request,
                 fmt::format("{} must be a whole number from {} to {}, not {}", name, bounds.least,
                             bounds.most, vfmgr::quoted(it->second)),
-                fmt::format("ask with ?{}={}", name, bounds.most));
+                fmt::format("use a number such as ?{}={}", name, bounds.most));
 }
 
 }  // namespace vfmgr

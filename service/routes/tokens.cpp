@@ -17,10 +17,13 @@ struct TokenRequest {
     std::string description;
     std::optional<std::uint32_t> days;
 };
-void read(JsonReader& reader, TokenRequest& request) {
-    reader.value("role", request.role);
-    reader.defaulted("description", request.description);
-    reader.maybe("days", request.days);
+template <class F, Of<TokenRequest> V>
+void fields(F& f, V& request) {
+    f.value("role", request.role);
+    f.defaulted("description", request.description);
+    f.maybe("days", request.days);
+}
+void check(JsonReader& reader, TokenRequest const& request) {
     check_text(reader, "description", request.description, description_characters_max);
     if (request.days && (*request.days < 1 || *request.days > days_max))
         reader.complain("days", fmt::format("must be from 1 to {}", days_max));
@@ -43,7 +46,7 @@ void create(Engine& engine, Clock& clock, Call const& call, http::Respond respon
     if (!dry_run) return respond(refusal(call, dry_run.error()));
     if (*dry_run)
         return respond(dry_run_response({fmt::format(
-            "a token of role {} is made, which {}", enum_name(request->role),
+            "a token with role {} is created, which {}", enum_name(request->role),
             request->days ? fmt::format("expires in {} days", *request->days) : "never expires")}));
     auto const made = make_token();
     if (!made) return respond(refusal(call, made.error()));

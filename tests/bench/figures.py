@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of a bench: ours beside the peer's, from the same rounds, kept in bench.json."""
+"""Figures of a benchmark, vfmgr's and its peer's from the same rounds, kept in bench.json."""
 
 import json
 import random
@@ -16,7 +16,7 @@ class Figures:
                  ratio_max=None, ratio_min=None, ours_max=None):
         self.lab, self.name, self.unit, self.better = lab, name, unit, better
         self.ratio_max, self.ratio_min = ratio_max, ratio_min  # ours divided by the peer's
-        self.ours_max = ours_max  # an absolute limit: it depends on the machine's speed
+        self.ours_max = ours_max  # an absolute limit, which depends on the machine's speed
         self.commands = {"command_ours": command_ours, "command_peer": command_peer}
         self.ours, self.peer = [], []
         lab.step(f"{name}, ours: {command_ours}")
@@ -47,19 +47,18 @@ class Figures:
         self.lab.count("rounds", len(self.ours))
         if self.ratio_max is not None:
             self.lab.check(ratio <= self.ratio_max,
-                           f"{self.name}: ratio {ratio:.3f}, at most {self.ratio_max} was wanted")
+                           f"{self.name}: ratio {ratio:.3f}, at most {self.ratio_max} is allowed")
         if self.ours_max is not None:
             self.lab.check(median(self.ours) < self.ours_max,
                            f"{self.name}: {median(self.ours):.3f} {self.unit}, less than "
-                           f"{self.ours_max} was wanted")
+                           f"{self.ours_max} is required")
         if self.ratio_min is not None:
             self.lab.check(ratio >= self.ratio_min,
-                           f"{self.name}: ratio {ratio:.3f}, at least {self.ratio_min} was wanted")
+                           f"{self.name}: ratio {ratio:.3f}, at least {self.ratio_min} is required")
 
     def interval(self):
-        """Returns the ratio's interval, by bootstrap: what other rounds of the same kind would have
-        shown."""
-        dice = random.Random(0)  # the same figures, the same interval
+        """Returns the ratio's interval, by bootstrap: what other such rounds would give."""
+        dice = random.Random(0)  # the same figures give the same interval
 
         def once():
             rounds = dice.choices(range(len(self.ours)), k=len(self.ours))
@@ -70,7 +69,7 @@ class Figures:
 
 
 def seconds(lab, command):
-    """Measures on the emulated host's own clock, without the way there."""
+    """Measures by the emulated host's own clock, which excludes the connection to it."""
     shown = lab.host.run(f"began=$(date +%s.%N); {command} >/dev/null || exit 1; "
                          "echo \"$(date +%s.%N) $began\"", timeout=300).stdout.split()
     return float(shown[0]) - float(shown[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vfmgrd on fakes, on this machine: for benches of the API, which need no emulated host."""
+"""vfmgrd on fakes, on this machine, for benchmarks of the API that need no emulated host."""
 
 import http.client
 import socket
@@ -20,7 +20,7 @@ def free_port():
 
 
 class TlsConnection(http.client.HTTPSConnection):
-    """Connects from an address of its own, as another machine would."""
+    """Connects from its own address, like another machine."""
 
     def __init__(self, port, address):
         context = ssl.create_default_context()

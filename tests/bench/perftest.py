@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VF in a VM, and RDMA over it between VM and host, with vf-guest and with perftest."""
+"""RDMA between a VM and its host over a VF, measured with vf-guest and with perftest."""
 
 import json
 from statistics import median
@@ -13,7 +13,8 @@ MTU = 4096  # RDMA's MTU on a netdev of 9000 bytes
 ROUNDS = 15
 TRIALS = 3  # with each set of flags
 IB_LISTENS, RPING_LISTENS = "ss -ltn | grep 18515", "rdma res show cm_id | grep LISTEN"
-PEER_SECONDS = 40  # ib_send_lat -e hangs at times: verification.md, 3.6
+# ib_send_lat -e sometimes hangs: guest-tools/verify/RDMA.md#completion-queues.
+PEER_SECONDS = 40
 
 
 class Rdma:
@@ -38,15 +39,15 @@ class Rdma:
 
     def ours(self, words):
         """Returns the measurement of one vf-guest test."""
-        said = self.vm.run(f"vf-guest verify {words} -o json", timeout=300).stdout
-        verification, = json.loads(said)
+        shown = self.vm.run(f"vf-guest verify {words} -o json", timeout=300).stdout
+        verification, = json.loads(shown)
         test = verification["tests"][-1]
         if (verification["verdict"], test["verdict"]) != ("pass", "pass"):
             raise AssertionError(f"vf-guest verify {words}: {verification}")
         return test["figures"]
 
     def peer(self, words):
-        """Returns the fields of perftest's line of figures."""
+        """Returns the fields of perftest's result line."""
         limited = f"timeout {PEER_SECONDS} {words}"
         server = self.server(f"{limited} {self.on_host}", IB_LISTENS)
         try:
@@ -65,7 +66,7 @@ class Rdma:
         return float(ended) - float(began)
 
     def rping_seconds(self, count):
-        """Times `count` pings of rping in the VM, without the server's start."""
+        """Times `count` pings of rping in the VM, excluding the server's start."""
         words = f"-C {count} -a {self.host_address}"
         server = self.server(f"rping -s {words}", RPING_LISTENS)
         took = self.seconds(f"rping -c {words}")
@@ -95,7 +96,7 @@ def device_of(run, address):
 
 
 def compare(lab, name, ours, peer, variants, better, limit):
-    """`ours` and `peer` are (command, its figure); the peer gets the best of its variants."""
+    """`ours` and `peer` are (command, its figure); the peer runs with the best of its variants."""
     lab.expect("rounds")
     rdma = Rdma(lab)
     command_ours, take_ours = ours
@@ -107,7 +108,7 @@ def compare(lab, name, ours, peer, variants, better, limit):
             trials[flags] = median(take_peer(rdma.peer(f"{command_peer} {flags}"))
                                    for _ in range(TRIALS))
         except (CommandFailed, NotInTime) as failed:
-            lab.step(f"{command_peer} {flags} is no peer: {failed}")
+            lab.step(f"{command_peer} {flags} fails: {failed}")
     flags = best(trials, key=trials.get)
     lab.step(f"{command_peer}, medians of {TRIALS} by flags: {trials}")
     unit = "MiB/s" if better == "higher" else "us"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A netdevsim port in the emulated host, and the five attributes that benches set on its VFs."""
+"""A netdevsim port in the emulated host, and the five attributes that benchmarks set on its VFs."""
 
 from figures import seconds
 from vflab.netdevsim import Netdevsim
@@ -13,7 +13,7 @@ REPEATS = 5
 
 
 class Port(Netdevsim):
-    """Rounds have numbers: two consecutive rounds differ in every value of every VF."""
+    """Rounds are numbered; consecutive rounds differ in every value of every VF."""
 
     def __init__(self, lab, vfs):
         programs = {name: built(lab, name) for name in ("configure_vfs", "bare_vfs")}
@@ -23,17 +23,17 @@ class Port(Netdevsim):
             lab.host.copy_in(program, f"{FOLDER}/{name}")
 
     def program(self, words, number):
-        """Runs rounds from that number on in one of our programs, which prints medians."""
-        # Its journal is on the host's disk: /tmp may be memory.
+        """Runs rounds from this number on in one of the bench's programs, which prints medians."""
+        # The journal must be on the host's disk, and /tmp may be memory.
         return self.host.run(f"TMPDIR={FOLDER} {FOLDER}/{words} {self.netdev} {self.vfs} {number} "
                              f"{REPEATS}", timeout=300).json()
 
     def check(self, number):
-        """Checks that every VF is as this round leaves it, whichever program ran it."""
+        """Checks that every VF has this round's values, whichever program ran it."""
         self.host.run(f"{FOLDER}/configure_vfs check {self.netdev} {self.vfs} {number}")
 
     def batch(self, number):
-        """Returns a file for `ip -batch` with the five attributes, one line for each VF."""
+        """Writes a file for `ip -batch` that sets the five attributes, one line for each VF."""
         on = "on" if number % 2 == 0 else "off"
         self.host.write(BATCH, "".join(
             f"link set dev {self.netdev} vf {vf} "

@@ -2,8 +2,8 @@
 """How each answer that api/openapi.yaml describes is provoked from a daemon on fakes.
 
 An answer that comes from a parameter or a role of the document is the same for every operation, and
-is in Api.provoke(). A single operation's own answer is in a method named after both:
-attach_404()."""
+is in Api.provoke(). A single operation's own answer is in a method named after both: attach_404().
+"""
 
 import json
 
@@ -162,7 +162,7 @@ class Api:
         return None
 
     def flooded(self, operation):
-        """Floods with principals of their own, to keep the others from being refused."""
+        """Floods with its own principals, to keep the others from being refused."""
         role = "viewer" if self.operations[operation].method == "GET" else "operator"
         if role not in self.greedy:
             self.greedy[role] = self.new_token(role)["token"]
@@ -183,7 +183,7 @@ class Api:
         self.daemon.happen(step_milliseconds=0)
         for one in begun:
             assert self.daemon.ended(one)["state"] == "succeeded"
-        self.put_back()
+        self.restore_spare()
 
     def fill(self, operation, **how):
         """Begins such operations until one is refused; those begun wait for the first one's end."""
@@ -196,7 +196,7 @@ class Api:
         return begun
 
     def detach_503(self):
-        """Fills the places that only detaches take."""
+        """Uses all places except those that only detaches may use."""
         self.daemon.happen(step_milliseconds=600000)
         begun = self.fill("liftQuarantine")
         self.ask("detach")
@@ -208,7 +208,7 @@ class Api:
     liftQuarantine_503 = detach_503
 
     def verify_503(self):
-        """Verifies one VM; a silent one keeps no admin from detaching."""
+        """Verifies one VM; a silent VM must not prevent an admin's detach."""
         silent = self.attached("vm7", network="lab")
         begun = self.fill("verify", body={"timeout_seconds": 600}, id=silent)
         self.daemon.do("DELETE", f"/v1/attachments/{silent}")
@@ -232,9 +232,9 @@ class Api:
     def replacePfSpec_202(self):
         answer = self.ask("replacePfSpec", body={"num_vfs": 2}, pci=SPARE)
         assert self.daemon.ended(answer.body)["state"] == "succeeded"
-        self.put_back()
+        self.restore_spare()
 
-    def put_back(self):
+    def restore_spare(self):
         self.daemon.do("PUT", f"/v1/pfs/{SPARE}/spec", {"num_vfs": 1})
 
     def replacePfSpec_422(self):
@@ -247,7 +247,7 @@ class Api:
         answer = self.ask("forgetPf", pci=SPARE)
         assert self.daemon.ended(answer.body)["state"] == "succeeded"
         self.daemon.do("PUT", f"/v1/pfs/{SPARE}/spec", {"num_vfs": 2})
-        self.put_back()
+        self.restore_spare()
 
     def forgetPf_409(self):
         self.ask("forgetPf")  # VFs of it are attached

@@ -43,12 +43,15 @@ struct HostPf {
     std::uint16_t total_vfs = 7;
     std::optional<std::string> rdma_device;
 };
-void read(JsonReader& reader, HostPf& pf) {
-    reader.value("model", pf.model);
-    reader.value("pci", pf.pci);
-    reader.value("ifname", pf.ifname);
-    reader.defaulted("total_vfs", pf.total_vfs);
-    reader.maybe("rdma_device", pf.rdma_device);
+template <class F, Of<HostPf> V>
+void fields(F& f, V& pf) {
+    f.value("model", pf.model);
+    f.value("pci", pf.pci);
+    f.value("ifname", pf.ifname);
+    f.defaulted("total_vfs", pf.total_vfs);
+    f.maybe("rdma_device", pf.rdma_device);
+}
+void check(JsonReader& reader, HostPf const& pf) {
     if (std::ranges::find(driver_models(), pf.model, &DriverModel::name) == driver_models().end())
         reader.complain("model", "is none of the fakes'");
 }
@@ -60,12 +63,13 @@ struct HostVm {
     bool vsock = true;
     std::uint32_t free_pcie_ports = 2;
 };
-void read(JsonReader& reader, HostVm& vm) {
-    reader.value("name", vm.name);
-    reader.value("uuid", vm.uuid);
-    reader.defaulted("runs", vm.runs);
-    reader.defaulted("vsock", vm.vsock);
-    reader.defaulted("free_pcie_ports", vm.free_pcie_ports);
+template <class F, Of<HostVm> V>
+void fields(F& f, V& vm) {
+    f.value("name", vm.name);
+    f.value("uuid", vm.uuid);
+    f.defaulted("runs", vm.runs);
+    f.defaulted("vsock", vm.vsock);
+    f.defaulted("free_pcie_ports", vm.free_pcie_ports);
 }
 
 struct HostDocument {
@@ -76,13 +80,14 @@ struct HostDocument {
     std::vector<IpAddress> gids;
     std::uint32_t step_milliseconds = 0;
 };
-void read(JsonReader& reader, HostDocument& host) {
-    reader.defaulted("pfs", host.pfs);
-    reader.defaulted("vms", host.vms);
-    reader.defaulted("firmware", host.firmware);
-    reader.defaulted("network", host.network);
-    reader.defaulted("gids", host.gids);
-    reader.defaulted("step_milliseconds", host.step_milliseconds);
+template <class F, Of<HostDocument> V>
+void fields(F& f, V& host) {
+    f.defaulted("pfs", host.pfs);
+    f.defaulted("vms", host.vms);
+    f.defaulted("firmware", host.firmware);
+    f.defaulted("network", host.network);
+    f.defaulted("gids", host.gids);
+    f.defaulted("step_milliseconds", host.step_milliseconds);
 }
 
 struct Holding {
@@ -90,19 +95,21 @@ struct Holding {
     std::int32_t pid = 0;
     std::string comm;
 };
-void read(JsonReader& reader, Holding& holding) {
-    reader.value("pci", holding.pci);
-    reader.value("pid", holding.pid);
-    reader.defaulted("comm", holding.comm);
+template <class F, Of<Holding> V>
+void fields(F& f, V& holding) {
+    f.value("pci", holding.pci);
+    f.value("pid", holding.pid);
+    f.defaulted("comm", holding.comm);
 }
 
 struct Hanging {
     PciAddress pf;
     std::string why;
 };
-void read(JsonReader& reader, Hanging& hanging) {
-    reader.value("pf", hanging.pf);
-    reader.value("why", hanging.why);
+template <class F, Of<Hanging> V>
+void fields(F& f, V& hanging) {
+    f.value("pf", hanging.pf);
+    f.value("why", hanging.why);
 }
 
 struct Moving {
@@ -110,10 +117,11 @@ struct Moving {
     PciAddress to;
     std::optional<std::uint16_t> total_vfs;
 };
-void read(JsonReader& reader, Moving& moving) {
-    reader.value("pf", moving.pf);
-    reader.value("to", moving.to);
-    reader.maybe("total_vfs", moving.total_vfs);
+template <class F, Of<Moving> V>
+void fields(F& f, V& moving) {
+    f.value("pf", moving.pf);
+    f.value("to", moving.to);
+    f.maybe("total_vfs", moving.total_vfs);
 }
 
 struct Happening {
@@ -127,20 +135,21 @@ struct Happening {
     std::optional<Peers> peers;
     std::optional<std::uint32_t> step_milliseconds;
 };
-void read(JsonReader& reader, Happening& happening) {
-    reader.maybe("start_vm", happening.start_vm);
-    reader.maybe("stop_vm", happening.stop_vm);
-    reader.maybe("refuse_step", happening.refuse_step);
-    reader.maybe("libvirt", happening.libvirt);
-    reader.maybe("hold", happening.hold);
-    reader.maybe("release", happening.release);
-    reader.maybe("stuck", happening.stuck);
-    reader.maybe("unstick", happening.unstick);
-    reader.maybe("take_out", happening.take_out);
-    reader.maybe("put_in", happening.put_in);
-    reader.maybe("detach", happening.detach);
-    reader.maybe("peers", happening.peers);
-    reader.maybe("step_milliseconds", happening.step_milliseconds);
+template <class F, Of<Happening> V>
+void fields(F& f, V& happening) {
+    f.maybe("start_vm", happening.start_vm);
+    f.maybe("stop_vm", happening.stop_vm);
+    f.maybe("refuse_step", happening.refuse_step);
+    f.maybe("libvirt", happening.libvirt);
+    f.maybe("hold", happening.hold);
+    f.maybe("release", happening.release);
+    f.maybe("stuck", happening.stuck);
+    f.maybe("unstick", happening.unstick);
+    f.maybe("take_out", happening.take_out);
+    f.maybe("put_in", happening.put_in);
+    f.maybe("detach", happening.detach);
+    f.maybe("peers", happening.peers);
+    f.maybe("step_milliseconds", happening.step_milliseconds);
 }
 
 void set_stuck(FakeKernel& kernel, PciAddress const& pf, std::optional<std::string> const& why) {
@@ -248,9 +257,7 @@ Result<KernelView> FakeHost::TimedKernel::observe(KernelScope const& scope) {
 }
 
 Result<Observed> FakeHost::TimedKernel::perform(KernelStep const& step, Deadline deadline) {
-    auto const name = nlohmann::json(std::visit([](auto const& one) { return Step(one); }, step))
-                          .at("step")
-                          .get<std::string>();
+    auto const name = nlohmann::json(Step{step}).at("step").get<std::string>();
     {
         std::unique_lock lock(host_.mutex_);
         host_.quick_.wait_for(lock, host_.step_time_,

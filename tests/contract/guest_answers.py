@@ -20,7 +20,7 @@ WHOLE_REPORT = {
                "mismatches": 0, "figures": {"p50_us": 1.5}, "detail": "", "remedy": ""}],
     "counters": [{"source": "netdev", "device": "eth0", "name": "rx_dropped", "count": 1}]}
 
-TURNED_AWAY = "too often"
+TURNED_AWAY = "too many requests"
 
 
 def end_at(address):

@@ -109,7 +109,7 @@ def provoke_all(asker, provoke):
             provoke(*answer)
             if answer not in asker.came:
                 wrong[answer] = f"did not come: {asker.said[-5:]}"
-        except Exception as error:  # of any kind: the others are tried all the same
+        except Exception as error:  # of any kind: the others are still tried
             wrong[answer] = f"{type(error).__name__}: {error} {asker.said[-5:]}"[:1500]
     return wrong
 

@@ -117,7 +117,7 @@ def test_an_unknown_symptom_lists_those_there_are():
 
 
 def guides():
-    """Returns the rows of the table of the guides' commands: (what is here, what shows it)."""
+    """Returns the rows of the table of the guides' commands: (what exists here, what shows it)."""
     text = (ROOT / "vfmgr/checks/README.md").read_text()
     table = text.split("| the guides' command |", 1)[1].split("\n\n", 1)[0]
     rows = [re.split(r"(?<!\\)\|", line) for line in table.splitlines()[2:]]

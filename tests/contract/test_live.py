@@ -140,7 +140,8 @@ def test_a_pf_that_is_elsewhere_is_rekeyed(tmp_path):
     attachment = daemon.do("POST", "/v1/attachments",
                            {**ATTACH, "persistence": "config"})["subject"]
     before = daemon.ask("GET", attachment)[1]
-    refused(daemon.ask("POST", PF + "/rekey", {"to": "0000:02:00.0"}), 409, "is where it was")
+    refused(daemon.ask("POST", PF + "/rekey", {"to": "0000:02:00.0"}), 409,
+            "is still at its address")
     refused(daemon.ask("POST", PF + "/rekey", {}), 400)
     refused(daemon.ask("POST", PF + "/rekey", {"to": "x"}), 400)
     daemon.happen(take_out="0000:01:00.0")

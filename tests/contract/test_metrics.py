@@ -22,7 +22,7 @@ def families(text):
 
 
 def sound(text):
-    """Checks that the reader accepts it, and what Prometheus' naming guide requires besides."""
+    """Checks that the reader accepts it, and the further rules of Prometheus' naming guide."""
     found = families(text)
     assert found
     for name, family in found.items():

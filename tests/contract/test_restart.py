@@ -18,7 +18,7 @@ def host(**more):
 
 
 def begun(daemon):
-    """Returns an operation that is at its first step, and stays there."""
+    """Returns an operation that stays at its first step."""
     daemon.happen(step_milliseconds=FOREVER)
     answer, operation = daemon.ask("PUT", f"/v1/pfs/{PF}/spec", SPEC)
     assert answer.status == 202, operation
@@ -72,7 +72,7 @@ def test_a_start_serves_while_it_recovers(tmp_path):
     second.happen(step_milliseconds=0)
     ended = second.ask("GET", path + "?wait=30")[1]
     assert ended["state"] == "failed"
-    assert "what it had done is undone" in ended["problem"]["detail"]
+    assert "its changes were undone" in ended["problem"]["detail"]
     for operation in (elsewhere, accepted(second)):
         now = second.ask("GET", f"/v1/operations/{operation['id']}?wait=30")[1]
         assert now["state"] == "succeeded", now

@@ -22,7 +22,8 @@ VfSpec ethernet_report() {
 }
 
 // IPoIB reports no MAC and the like: vfmgr leaves out what the kernel makes up. The GUIDs are those
-// that were set, 0 where none was. That new ports are down is unverified (operators' list 4).
+// that were set, 0 where none was (vfmgr/kernel/KERNEL.md#infiniband-vfs). That the policy of new
+// ports is "down" is unverified.
 VfSpec infiniband_report() {
     VfSpec report;
     report.link_state = LinkState::disable;
@@ -45,8 +46,9 @@ VfSpec switchdev_report() {
     return report;
 }
 
-// No row of their own: do_set_vf_guid() and multicast MACs (kernel-and-libvirt.md, 4). ixgbe takes
-// query_rss and mlx5 divides its vectors: left out, no other driver does (unverified).
+// What drivers refuse alike: GUIDs (vfmgr/kernel/KERNEL.md#infiniband-vfs), multicast MACs
+// (KERNEL.md#mac-addresses). ixgbe takes query_rss and mlx5 divides its vectors: left out, no other
+// driver does (unverified).
 std::vector<Refusal> const rare = {{"node_guid", When::always, EOPNOTSUPP},
                                    {"port_guid", When::always, EOPNOTSUPP},
                                    {"query_rss", When::always, EOPNOTSUPP},
@@ -64,11 +66,11 @@ std::vector<Refusal> ethernet(std::vector<Refusal> own) {
     return switchdev(std::move(own));
 }
 
-// Numbers are sections of kernel-and-libvirt.md. "unverified": from memory of the driver's source,
-// neither from that page nor observed in the lab. The order in which a node and a port GUID must be
-// sent (4) shows below this seam, in vfmgr/kernel.
+// Each row as in vfmgr/kernel/KERNEL.md#what-drivers-refuse. "unverified": neither from that
+// document nor observed in the lab. The order in which a node and a port GUID must be sent shows
+// below this seam, in vfmgr/kernel.
 std::vector<DriverModel> const models = {
-    // QEMU's igb NIC with Linux's igb driver, as in the lab (last part).
+    // QEMU's igb NIC with Linux's igb driver, as in the lab.
     {.name = "igb",
      .driver = "igb",
      .vf_driver = "igbvf",
@@ -77,7 +79,7 @@ std::vector<DriverModel> const models = {
                           {"vlan", When::dot1ad, EPROTONOSUPPORT},
                           {"min_tx_rate_mbps", When::above_zero, EINVAL},
                           {"max_tx_rate_mbps", When::no_carrier, EINVAL}})},
-    // 4: "zero admin MAC refused by some drivers": this one's older versions. Rest is unverified.
+    // Older versions refuse the zero MAC (unverified, as are offset and stride).
     {.name = "ixgbe",
      .driver = "ixgbe",
      .vf_driver = "ixgbevf",
@@ -86,7 +88,7 @@ std::vector<DriverModel> const models = {
                           {"vlan", When::dot1ad, EPROTONOSUPPORT},
                           {"min_tx_rate_mbps", When::above_zero, EINVAL},
                           {"max_tx_rate_mbps", When::no_carrier, EINVAL}})},
-    // 4: as ixgbe for the zero MAC, though newer versions accept it. The rest is unverified.
+    // As ixgbe for the zero MAC, offset and stride.
     {.name = "i40e",
      .driver = "i40e",
      .vf_driver = "iavf",
@@ -96,7 +98,7 @@ std::vector<DriverModel> const models = {
                           {"min_tx_rate_mbps", When::above_zero, EINVAL}}),
      .vf_offset = 16,
      .vf_stride = 1},
-    // Unverified: accepts both rates; 802.1ad only in its double VLAN mode.
+    // 802.1ad only in its double VLAN mode. Unverified: accepts both rates.
     {.name = "ice",
      .driver = "ice",
      .vf_driver = "iavf",
@@ -104,15 +106,15 @@ std::vector<DriverModel> const models = {
      .refused = ethernet({{"vlan", When::dot1ad, EPROTONOSUPPORT}}),
      .vf_offset = 8,
      .vf_stride = 1},
-    // 4: "PF must be up: bnxt refuses"; operators' list 11: up before VFs. The driver's source has
-    // the errno and shows that the write of the count succeeds. 802.1ad is unverified.
+    // Makes no VFs while the PF is down, and the write of the count succeeds even so. Unverified:
+    // older versions then refuse every setting; Linux 6.1's does not.
     {.name = "bnxt_en",
      .driver = "bnxt_en",
      .vf_driver = "bnxt_en",
      .new_vf = ethernet_report(),
      .refused = ethernet({{"", When::pf_down, EINVAL}, {"vlan", When::dot1ad, EPROTONOSUPPORT}}),
      .makes_vfs_only_when_up = true},
-    // 4, mlx5 ETH. Only the guest sees the node GUID that it derives from the admin MAC.
+    // Only the guest sees the node GUID that it derives from the admin MAC.
     {.name = "mlx5",
      .driver = "mlx5_core",
      .vf_driver = "mlx5_core",
@@ -120,8 +122,8 @@ std::vector<DriverModel> const models = {
      .refused = ethernet({{"vlan", When::dot1ad, EPROTONOSUPPORT}}),
      .vf_offset = 2,
      .vf_stride = 1},
-    // 4, mlx5 ETH in switchdev: VLAN 0 is accepted "for compatibility with libvirt"; its VFs have
-    // ports, whose functions have RoCE (5).
+    // VLAN 0 is accepted, for libvirt. Its VFs have ports, whose functions have RoCE
+    // (KERNEL.md#switch-and-devlink). Unverified: refuses rates; Linux 6.1's does not.
     {.name = "mlx5_switchdev",
      .driver = "mlx5_core",
      .vf_driver = "mlx5_core",
@@ -132,7 +134,8 @@ std::vector<DriverModel> const models = {
                            {"max_tx_rate_mbps", When::always, EOPNOTSUPP}}),
      .vf_offset = 2,
      .vf_stride = 1},
-    // 4, IB PF (IPoIB netdev): GUIDs and link state, nothing else; sriov_restore_guids().
+    // Its netdev is IPoIB's: GUIDs and link state, nothing else. GUIDs outlive VFs
+    // (KERNEL.md#guids-outlive-vfs).
     {.name = "mlx5_infiniband",
      .driver = "mlx5_core",
      .vf_driver = "mlx5_core",
@@ -158,27 +161,27 @@ std::vector<DriverModel> const models = {
      .refused = {}},
 };
 
-bool zero(std::string_view member, VfSpec const& wish) {
-    if (member == "mac") return wish.mac->zero();
-    if (member == "min_tx_rate_mbps") return *wish.min_tx_rate_mbps == 0;
+bool zero(std::string_view member, VfSpec const& spec) {
+    if (member == "mac") return spec.mac->zero();
+    if (member == "min_tx_rate_mbps") return *spec.min_tx_rate_mbps == 0;
     return false;
 }
 
-bool applies(Refusal const& row, PfState const& pf, std::string_view member, VfSpec const& wish) {
+bool applies(Refusal const& row, PfState const& pf, std::string_view member, VfSpec const& spec) {
     if (!row.member.empty() && row.member != member) return false;
     switch (row.when) {
         case When::always:
             return true;
         case When::zero:
-            return zero(member, wish);
+            return zero(member, spec);
         case When::above_zero:
-            return !zero(member, wish);
+            return !zero(member, spec);
         case When::multicast:
-            return wish.mac->multicast();
+            return spec.mac->multicast();
         case When::tagged:
-            return wish.vlan->id != 0;
+            return spec.vlan->id != 0;
         case When::dot1ad:
-            return wish.vlan->proto == VlanProtocol::dot1ad;
+            return spec.vlan->proto == VlanProtocol::dot1ad;
         case When::no_carrier:
             return !pf.info.carrier;
         case When::pf_down:
@@ -208,10 +211,10 @@ PciAddress vf_address(DriverModel const& model, PciAddress const& pf, std::uint1
 }
 
 std::optional<int> refusal(DriverModel const& model, PfState const& pf, std::string_view member,
-                           VfSpec const& wish) {
+                           VfSpec const& spec) {
     for (auto const* rows : {&model.refused, &everywhere})
         for (auto const& row : *rows)
-            if (applies(row, pf, member, wish)) return row.error;
+            if (applies(row, pf, member, spec)) return row.error;
     return std::nullopt;
 }
 

@@ -40,13 +40,13 @@ inline constexpr MacAddress mac_for_none{{0x02, 0, 0, 0, 0, 0}};
 // Returns the row with that name; aborts the test when there is none.
 [[nodiscard]] DriverModel const& driver_model(std::string_view name);
 
-// PF routing id + offset + index * stride (kernel-and-libvirt.md, 1).
+// PF routing id + offset + index * stride (vfmgr/kernel/KERNEL.md#vf-addresses).
 [[nodiscard]] PciAddress vf_address(DriverModel const& model, PciAddress const& pf,
                                     std::uint16_t index);
 
 // Returns the driver's errno for `member` of the requested spec; nullopt: the driver accepts it.
 [[nodiscard]] std::optional<int> refusal(DriverModel const& model, PfState const& pf,
-                                         std::string_view member, VfSpec const& wish);
+                                         std::string_view member, VfSpec const& spec);
 
 // Makes a PF with an untagged interface, up and with carrier, at most 7 VFs and none yet.
 [[nodiscard]] PfState make_pf(DriverModel const& model, std::string_view pci, std::string ifname);

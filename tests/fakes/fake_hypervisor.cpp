@@ -118,7 +118,8 @@ Result<void> FakeHypervisor::may_go_live(VmInfo const& vm, AttachHostdev const& 
 Result<Observed> FakeHypervisor::attach(AttachHostdev const& step, FaultPoint until) {
     VFMGR_TRY(auto* const target, vm(step.vm_uuid));
     VmHostdev const device{step.pci, hostdev_alias(step.attachment)};
-    // Live first, then the config (kernel-and-libvirt.md, 6): a crash in between leaves live only.
+    // Live first, then the config: a crash in between leaves live only
+    // (vfmgr/hypervisor/LIBVIRT.md#attaching).
     if (step.live && !has(target->live, device)) {
         VFMGR_CHECK(may_go_live(*target, step));
         target->live.push_back(device);

@@ -14,8 +14,8 @@
 namespace vfmgr {
 
 // How a live detach ends. not_done: it returns success while the live XML still has the device and
-// the config has lost it, as libvirt does on time-out (kernel-and-libvirt.md, 6). times_out: the
-// guest does not let the device go, and the call reports so.
+// the config has lost it, as libvirt does on time-out (vfmgr/hypervisor/LIBVIRT.md#detaching).
+// times_out: the guest does not let the device go, and the call reports so.
 enum class DetachBehaviour { works, not_done, times_out };
 
 class FakeHypervisor final : public Hypervisor {

@@ -11,7 +11,7 @@ namespace vfmgr {
 namespace {
 
 std::string name_of(KernelStep const& step) {
-    return std::visit([](auto const& one) { return sentence(Step(one)); }, step);
+    return sentence(step);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace vfmgr {
 Result<Observed> FakeKernel::Effects::operator()(AddSoftRdmaLink const& step) const {
     auto const& [name, type, on] = step.link;
     auto const call = fmt::format("RDMA_NLDEV_CMD_NEWLINK {} on {}", enum_name(type), on);
-    auto const detail = fmt::format("a {} device could not be made on {}", enum_name(type), on);
+    auto const detail = fmt::format("a {} device could not be created on {}", enum_name(type), on);
     if (!host.network) return refused(detail, call, EOPNOTSUPP);
     auto& network = *host.network;
     auto const there = network.rdma.find(name);
@@ -47,7 +47,7 @@ Result<Observed> FakeKernel::Effects::operator()(RemoveSoftRdmaLink const& step)
     if (there == host.network->rdma.end()) return Observed{};
     auto const& seen = there->second;
     if (!seen.type)
-        return refused(fmt::format("{} is no software link", step.name),
+        return refused(fmt::format("{} is not a software link", step.name),
                        "RDMA_NLDEV_CMD_DELLINK " + step.name, EINVAL);
     bool const by_process =
         std::ranges::any_of(seen.users, [](RdmaUser const& user) { return user.pid.has_value(); });

@@ -28,26 +28,26 @@ struct Attribute {
 };
 
 template <auto Member>
-Attribute attribute(std::string_view name, VfState const& vf, VfSpec const& wish) {
+Attribute attribute(std::string_view name, VfState const& vf, VfSpec const& spec) {
     return {
-        name, (wish.*Member).has_value() && wish.*Member != vf.settings.*Member,
+        name, (spec.*Member).has_value() && spec.*Member != vf.settings.*Member,
         [](VfState& state, VfSpec const& expected) { state.settings.*Member = expected.*Member; }};
 }
 
-// In the kernel's own order (kernel-and-libvirt.md, 4).
-std::array<Attribute, 12> attributes(VfState const& vf, VfSpec const& wish) {
-    return {attribute<&VfSpec::mac>("mac", vf, wish),
-            attribute<&VfSpec::vlan>("vlan", vf, wish),
-            attribute<&VfSpec::min_tx_rate_mbps>("min_tx_rate_mbps", vf, wish),
-            attribute<&VfSpec::max_tx_rate_mbps>("max_tx_rate_mbps", vf, wish),
-            attribute<&VfSpec::spoofchk>("spoofchk", vf, wish),
-            attribute<&VfSpec::link_state>("link_state", vf, wish),
-            attribute<&VfSpec::query_rss>("query_rss", vf, wish),
-            attribute<&VfSpec::trust>("trust", vf, wish),
-            attribute<&VfSpec::node_guid>("node_guid", vf, wish),
-            attribute<&VfSpec::port_guid>("port_guid", vf, wish),
-            attribute<&VfSpec::msix_vectors>("msix_vectors", vf, wish),
-            attribute<&VfSpec::roce>("roce", vf, wish)};
+// In the kernel's own order (vfmgr/kernel/KERNEL.md#setting-vfs).
+std::array<Attribute, 12> attributes(VfState const& vf, VfSpec const& spec) {
+    return {attribute<&VfSpec::mac>("mac", vf, spec),
+            attribute<&VfSpec::vlan>("vlan", vf, spec),
+            attribute<&VfSpec::min_tx_rate_mbps>("min_tx_rate_mbps", vf, spec),
+            attribute<&VfSpec::max_tx_rate_mbps>("max_tx_rate_mbps", vf, spec),
+            attribute<&VfSpec::spoofchk>("spoofchk", vf, spec),
+            attribute<&VfSpec::link_state>("link_state", vf, spec),
+            attribute<&VfSpec::query_rss>("query_rss", vf, spec),
+            attribute<&VfSpec::trust>("trust", vf, spec),
+            attribute<&VfSpec::node_guid>("node_guid", vf, spec),
+            attribute<&VfSpec::port_guid>("port_guid", vf, spec),
+            attribute<&VfSpec::msix_vectors>("msix_vectors", vf, spec),
+            attribute<&VfSpec::roce>("roce", vf, spec)};
 }
 
 VfSpec guids_of(VfSpec const& settings) {
@@ -90,17 +90,19 @@ Result<VfState*> FakeKernel::Effects::vf(VfId const& id) const {
 Result<Observed> FakeKernel::Effects::operator()(SetNumVfs const& step) const {
     VFMGR_TRY(auto* const owner, pf(step.pf));
     if (owner->info.num_vfs == step.count) return Observed{};
-    // The writing process checks this, not the kernel, which protects nothing (DESIGN.md, 6.1).
+    // The writing process checks this: the kernel protects nothing
+    // (vfmgr/kernel/KERNEL.md#vfs-in-use).
     for (auto const& vf : owner->vfs) VFMGR_CHECK(nobody_holds(vf, step.pf));
     if (step.count > owner->info.total_vfs)
-        return refused(fmt::format("{} allows {} VFs, {} were asked for", to_string(step.pf),
+        return refused(fmt::format("{} allows {} VFs, {} were requested", to_string(step.pf),
                                    owner->info.total_vfs, step.count),
                        "write sriov_numvfs", ERANGE);
     if (model.makes_vfs_only_when_up && !owner->info.up)
-        return fail(Problem::kernel_refused,
-                    fmt::format("{} VFs were asked for on {}, {} appeared", step.count,
-                                to_string(step.pf), owner->vfs.size()),
-                    "look in the kernel's log for the driver's reason, or ask for fewer VFs");
+        return fail(
+            Problem::kernel_refused,
+            fmt::format("{} VFs were requested on {}, {} appeared", step.count, to_string(step.pf),
+                        owner->vfs.size()),
+            "see the kernel's log for the driver's reason (journalctl -k), or request fewer VFs");
     owner->vfs.clear();
     owner->reset_methods.clear();
     owner->info.num_vfs = 0;
@@ -176,8 +178,8 @@ Result<void> FakeKernel::Effects::bind(PciAddress const& pf_address, VfState& ta
                                        std::string const& driver) const {
     auto const what =
         fmt::format("VF {} of {} does not bind to {}", target.index, to_string(pf_address), driver);
-    // drivers_probe reports success when nothing was bound (kernel-and-libvirt.md, 3): only the
-    // driver link shows it.
+    // drivers_probe reports success when nothing was bound: only the driver link shows it
+    // (vfmgr/kernel/KERNEL.md#driver-binding).
     if (driver != "vfio-pci" && driver != model.vf_driver)
         return refused(what, "readlink driver", ENOENT);
     if (driver == "vfio-pci" && !target.iommu_group)

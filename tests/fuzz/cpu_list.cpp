@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a list of CPUs: an accepted list has the CPU that it begins with.
+// Any bytes as a list of CPUs: an accepted list contains the CPU that it begins with.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a domain's XML: no crash, and the result keeps the parser's promises.
+// Any bytes as a domain's XML: no crash, and the result fulfils the parser's promises.
 #include "vfmgr/hypervisor/domain_xml.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// The XML that we write for a parsed device parses as the same device.
+// The XML that vfmgr writes for a parsed device parses as the same device.
 void round_trip(vfmgr::DomainHostdev const& hostdev) {
     // XML can't carry control characters, and libvirt refuses such aliases.
     auto const alias = hostdev.alias.value_or("ua-vfmgr-00000000");

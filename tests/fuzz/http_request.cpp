@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any octets as a request: a Request within the limits, or a problem document with a 4xx status.
+// Any bytes as a request: a Request within the limits, or a problem document with a 4xx status.
 #include <cstdint>
 #include <cstdlib>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any octets as a request target: refused, or parsed in one way only.
+// Any bytes as a request target: refused, or parsed in one way only.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

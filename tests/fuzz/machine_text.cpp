@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any text as a machine's own description: the first byte selects the file, link or command that it
-// comes from. Every rule copes with it, and each failure has a remedy.
+// comes from. Every rule handles it, and each failure has a remedy.
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as answers of RDMA netlink: a parsed device has a name, and a parsed user holds
-// something of it.
+// Any bytes as answers of RDMA netlink: a parsed device has a name, and a parsed user holds an
+// object of it.
 #include <cstdlib>
 
 #include "vfmgr/netlink/rdma_listener.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a configuration space: capabilities lie inside it, each once, and details are only
-// of capabilities that are there.
+// of capabilities that it has.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

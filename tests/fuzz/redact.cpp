@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text: redacting twice equals redacting once. Any secret, written as each format writes it: it
-// does not come out.
+// Any text: redacting twice equals redacting once. Any secret, written as each format writes it,
+// does not appear in the output.
 #include <array>
 #include <cstddef>
 #include <cstdint>

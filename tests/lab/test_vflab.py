@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the lab's own judgement, without a boot: python3 -m pytest tests/lab/test_vflab.py"""
+"""Tests of the lab's own judgement, without a boot: python3 -m pytest tests/lab/test_vflab.py"""
 
 import subprocess
 import sys
@@ -87,7 +87,7 @@ def test_a_panic_of_what_works_at_our_traffic_is_a_failure():
     rxe = STACK.format(comm="swapper/1", symbol="rxe_completer")
     assert panic.emulator_is_to_blame(rxe)
     assert not panic.emulator_is_to_blame(rxe.replace("/0x40\n", "/0x40 [rdma_rxe]\n"))
-    # Loaded, and not on the stack.
+    # The module is loaded, but not on the stack.
     linked = "[   61.0] Modules linked in: rdma_rxe ib_uverbs ib_core siw igb\n"
     assert panic.emulator_is_to_blame(linked + rxe)
 
@@ -136,7 +136,7 @@ def test_a_hash_follows_content_name_and_mode(tmp_path):
 
 
 class BusyVmsHost:
-    """A host with a VM whose agent answers those who wait for it, or nobody."""
+    """A host with a VM whose agent answers those who wait for it, or never."""
 
     vm_cpus = "1-2"
 
@@ -193,7 +193,7 @@ def test_scenarios_wait_for_events():
 def test_commits_take_turns_in_all_slices():
     there = plan.all_slices()
     assert there and {plan.slice_of(f"{number:x}") for number in range(len(there))} == set(there)
-    assert plan.slice_of("") == there[0]  # of an unpacked archive
+    assert plan.slice_of("") == there[0]  # for an unpacked archive
 
 
 def test_a_slice_is_named_after_its_scenario():

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs commands inside a VM, asked for over vsock: the lab's own hands in the VM, independent of
+// Runs commands inside a VM on request over vsock: the lab's own access to the VM, independent of
 // vfmgr, of the VM's network and of its image.
 //
-//   vm-exec --serve                       in the VM: serves the host (CID 2) and nobody else
+//   vm-exec --serve                       in the VM: serves only the host (CID 2)
 //   vm-exec [--wait SECONDS] CID COMMAND  on the host: like ssh, output and exit status included
 //
 // The request is a length and that many bytes for `sh -c`. The answer is a row of frames, each a

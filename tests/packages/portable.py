@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a program starts on Debian 12 and 13, Ubuntu 22.04 and RHEL 9, by `objdump -p`.
+"""Checks by `objdump -p` that a program starts on Debian 12 and 13, Ubuntu 22.04 and RHEL 9.
 
 The oldest version of each library decides: glibc 2.34 is RHEL 9's; OpenSSL 3.0 and libnl 3.5 are
 Ubuntu 22.04's; libibverbs 1.13 is that of rdma-core 37, RHEL 9.0's.
@@ -21,7 +21,7 @@ def needed(dump):
 
 
 def versions(dump):
-    """Returns the versions of the symbols that come from libraries: "GLIBC_2.34"."""
+    """Returns the versions of the symbols from libraries, such as "GLIBC_2.34"."""
     _, _, references = dump.partition("Version References:")
     return re.findall(r"^ +0x[0-9a-f]+ 0x[0-9a-f]+ \d+ (\S+)$", references, re.M)
 
@@ -34,8 +34,7 @@ def too_new(version):
 
 
 def obstacles(dump, size):
-    """Takes a program's `objdump -p` and stripped size; returns why it would not start
-    somewhere."""
+    """Takes a program's `objdump -p` and stripped size; returns why some system rejects it."""
     found = [f"needs {library}, which not every distribution has under this name"
              for library in needed(dump) if library not in LIBRARIES]
     found += [f"needs a symbol of {version}" for version in versions(dump) if too_new(version)]

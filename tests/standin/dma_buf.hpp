@@ -14,8 +14,8 @@
 
 namespace vfmgr::standin {
 
-// Where the kernel has no udmabuf, a memfd stands for the DMA-BUF. No page can be in two memfds,
-// therefore the name has the address of the memory that it stands for.
+// If the kernel has no udmabuf, a memfd stands for the DMA-BUF. No page can be in two memfds, so
+// the name contains the address of the memory that it stands for.
 inline constexpr char const* memfd_name = "standin-no-dmabuf";
 
 inline std::string memfd_name_of(std::uint64_t address) {

@@ -140,10 +140,10 @@ int cuMemGetAllocationGranularity(std::size_t* bytes, void const*, int) {
     return success;
 }
 
-int cuMemCreate(unsigned long long* handle, std::size_t bytes, void const* wish,
+int cuMemCreate(unsigned long long* handle, std::size_t bytes, void const* properties,
                 unsigned long long) {
     int gpu = no_gpu;
-    std::memcpy(&gpu, static_cast<char const*>(wish) + 12, sizeof gpu);  // location.id
+    std::memcpy(&gpu, static_cast<char const*>(properties) + 12, sizeof gpu);  // location.id
     if (bytes == 0 || bytes % granularity_bytes != 0 || gpu < 0 || gpu >= gpus_max)
         return invalid_value;
     if (bytes > total_bytes - state().contexts[static_cast<std::size_t>(gpu)].used)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What came with CUDA 11.3, 11.7 and 12.1. A DMA-BUF is a udmabuf of the same pages where the
-// kernel has /dev/udmabuf; elsewhere a memfd of the same length stands for it, which is no DMA-BUF.
+// Functions that are new in CUDA 11.3, 11.7 and 12.1. A DMA-BUF is a udmabuf of the same pages
+// where the kernel has /dev/udmabuf; elsewhere a memfd of the same length stands for it, which is
+// no DMA-BUF.
 #include <fcntl.h>
 #include <linux/udmabuf.h>
 #include <sys/ioctl.h>

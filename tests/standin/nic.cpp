@@ -55,15 +55,14 @@ ibv_mr* refuse(int error_number) {
 }
 
 // Calls the next library's function: the real one.
-ibv_mr* really(ibv_pd* domain, void* address, std::size_t bytes, std::uint64_t iova,
-               unsigned access) {
+ibv_mr* really(ibv_pd* pd, void* address, std::size_t bytes, std::uint64_t iova, unsigned access) {
     using Register = ibv_mr* (*)(ibv_pd*, void*, std::size_t, std::uint64_t, unsigned);
     static auto const next = reinterpret_cast<Register>(::dlsym(RTLD_NEXT, "ibv_reg_mr_iova2"));
     return next(domain, address, bytes, iova, access);
 }
 
 // With "misplaced", a write to `address` by the returned key lands one page behind it.
-ibv_mr* register_gpus(ibv_pd* domain, std::uint64_t address, std::size_t bytes, unsigned access) {
+ibv_mr* register_gpus(ibv_pd* pd, std::uint64_t address, std::size_t bytes, unsigned access) {
     auto const shift = nic() == "misplaced" ? page_bytes : 0;
     auto* const place = reinterpret_cast<void*>(address + shift);
     if (nic() == "leaky") really(domain, place, page_bytes, address, access);
@@ -74,7 +73,7 @@ ibv_mr* register_gpus(ibv_pd* domain, std::uint64_t address, std::size_t bytes, 
 
 extern "C" {
 
-ibv_mr* ibv_reg_mr_iova2(ibv_pd* domain, void* address, std::size_t bytes, std::uint64_t iova,
+ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t bytes, std::uint64_t iova,
                          unsigned access) {
     if (!is_gpus(address)) return really(domain, address, bytes, iova, access);
     if (!takes("peermem")) return refuse(EFAULT);
@@ -82,15 +81,15 @@ ibv_mr* ibv_reg_mr_iova2(ibv_pd* domain, void* address, std::size_t bytes, std::
 }
 
 #undef ibv_reg_mr
-ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, std::size_t bytes, int access) {
+ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, std::size_t bytes, int access) {
     return ibv_reg_mr_iova2(domain, address, bytes, reinterpret_cast<std::uintptr_t>(address),
                             static_cast<unsigned>(access));
 }
 
 // The kernel maps the descriptor's bytes from the offset on, whatever the value of `iova`: here
 // they must be those of the GPU's memory at `iova`.
-ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, std::uint64_t offset, std::size_t bytes,
-                          std::uint64_t iova, int descriptor, int access) {
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t bytes, std::uint64_t iova,
+                          int descriptor, int access) {
     if (nic() == "chipset") return refuse(kernel_enotsupp);
     if (!takes("dma_buf")) return refuse(EOPNOTSUPP);
     if (::lseek(descriptor, 0, SEEK_END) < 0) return refuse(EBADF);

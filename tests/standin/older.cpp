@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces newer.cpp: a driver of CUDA 10.2, which has none of it.
+// Replaces newer.cpp: a driver of CUDA 10.2, which has none of those functions.
 #include "tests/standin/standin.hpp"
 
 namespace vfmgr::standin {

@@ -7,7 +7,7 @@
 //   kernel's writes have one wrong bit), no-ptx (its compiler takes no such PTX), damaged (the
 //   tenth packet that it checks has one wrong bit), unordered (118 is 0: a NIC's packets are
 //   invisible to it before a flush), no-flush (117 is 0), two (H200s), geforce-two.
-// The library in the folder older/ is that of a driver before CUDA 11: it lacks what is newer.
+// The library in the folder older/ is that of a driver before CUDA 11: it lacks newer functions.
 // Owned by the process; one thread.
 #pragma once
 
@@ -71,7 +71,7 @@ struct State {
 };
 State& state();
 
-// Work that a library above puts into a stream. It runs in the query that is the last of so many.
+// Work that a library above puts into a stream. It runs in the last of a set number of queries.
 // Both libraries know it by this header.
 struct Stream {
     int gpu = 0;

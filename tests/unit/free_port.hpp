@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 
 namespace vfmgr::test {
 

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 
 namespace vfmgr::test {
 

@@ -146,7 +146,7 @@ class BundleReader {
         read_texts(value, where, all);
         for (auto const& text : all) {
             auto bytes = from_hex(text);
-            if (!bytes) return complain(where, "must hold hexadecimal texts");
+            if (!bytes) return complain(where, "must hold hexadecimal strings");
             fact.payloads.push_back(std::move(*bytes));
         }
     }
@@ -165,7 +165,7 @@ class BundleReader {
         auto const found = value.is_object() ? value.find("hex") : value.end();
         bool const is_hex = value.is_object() && found != value.end() && found->is_string();
         auto read = is_hex ? from_hex(found->get_ref<std::string const&>()) : std::nullopt;
-        if (!read) return complain(where, "must be a text, or {\"hex\": …}, or {\"errno\": …}");
+        if (!read) return complain(where, "must be a string, or {\"hex\": …}, or {\"errno\": …}");
         bytes = std::move(*read);
     }
     void read_texts(nlohmann::json const& value, std::string const& where,
@@ -175,7 +175,7 @@ class BundleReader {
             good = value[i].is_string();
             if (good) into.push_back(value[i].get<std::string>());
         }
-        if (!good) complain(where, "must be a list of texts");
+        if (!good) complain(where, "must be a list of strings");
     }
 
     nlohmann::json const& document_;
@@ -200,12 +200,10 @@ void fields(F& f, V& header) {
     f.value("collected_at", header.collected_at);
 }
 
-void read(JsonReader& reader, Header& header) {
-    auto const start = reader.mark();
-    fields(reader, header);
+void check(JsonReader& reader, Header const& header) {
     for (auto const* part : {"patterns", "files", "links", "folders", "netlink", "commands"})
         reader.accept(part);
-    if (reader.clean_since(start) && header.vfmgr_bundle != form)
+    if (reader.clean() && header.vfmgr_bundle != form)
         reader.complain("vfmgr_bundle", fmt::format("must be {}", form));
 }
 
@@ -265,4 +263,5 @@ Facts without_secrets(Facts facts) {
 }
 
 }  // namespace checks
+
 }  // namespace vfmgr

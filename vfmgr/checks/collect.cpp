@@ -53,7 +53,7 @@ NetlinkFact addresses() {
 
 using Running = std::vector<std::pair<std::string, std::future<CommandFact>>>;
 
-// Runs in parallel with the file reads: a program takes as long as it takes.
+// Runs in parallel with the file reads: a program may take long.
 void start(std::vector<std::string> words, Running& running) {
     auto line = fmt::format("{}", fmt::join(words, " "));
     running.emplace_back(std::move(line),

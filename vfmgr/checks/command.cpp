@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,8 +12,7 @@
 #include <chrono>
 #include <mutex>
 
-#include "api/types/child_process.hpp"
-#include "api/types/file_descriptor.hpp"
+#include "api/os/process.hpp"
 
 namespace vfmgr::checks {
 namespace {
@@ -61,32 +59,16 @@ std::vector<std::string> environment() {
     return kept;
 }
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-    std::vector<char*> all;
-    all.reserve(texts.size() + 1);
-    for (auto& text : texts) all.push_back(text.data());
-    all.push_back(nullptr);
-    return all;
-}
-
-int start(std::vector<std::string> words, Pipe const& out, Pipe const& err, pid_t& child) {
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, out.to.get(), STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&files, err.to.get(), STDERR_FILENO);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    auto variables = environment();
-    int const error = ::posix_spawnp(&child, words.front().c_str(), &files, &attributes,
-                                     pointers(words).data(), pointers(variables).data());
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    return error;
+// Returns the child, or an errno.
+tl::expected<pid_t, int> start(std::vector<std::string> const& words, Pipe const& out,
+                               Pipe const& err) {
+    FileDescriptor const nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!nothing) return tl::unexpected(errno);
+    return spawn({.arguments = words,
+                  .descriptors = {{nothing.get(), STDIN_FILENO},
+                                  {out.to.get(), STDOUT_FILENO},
+                                  {err.to.get(), STDERR_FILENO}},
+                  .environment = environment()});
 }
 
 // Returns false at the end of the stream.
@@ -127,9 +109,12 @@ CommandFact run_command(std::vector<std::string> const& words, Deadline deadline
     CommandFact fact;
     auto out = Pipe::make();
     auto err = Pipe::make();
-    pid_t child = 0;
-    fact.error = out.to && err.to ? start(words, out, err, child) : errno;
-    if (fact.error != 0) return fact;
+    auto const started = out.to && err.to ? start(words, out, err) : tl::unexpected(errno);
+    if (!started) {
+        fact.error = started.error();
+        return fact;
+    }
+    pid_t const child = *started;
     out.to.reset();
     err.to.reset();
     bool const in_time = listen(out, err, fact, deadline) && await_end_of(child, deadline);
@@ -141,11 +126,7 @@ CommandFact run_command(std::vector<std::string> const& words, Deadline deadline
             return fact;
         }
     }
-    int status = 0;
-    // The child has ended: this does not wait.
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    fact.exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    fact.exit_status = reap(child).exit_status;  // it has ended: this does not wait
     return fact;
 }
 

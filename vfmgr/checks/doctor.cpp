@@ -31,7 +31,7 @@ std::vector<std::string> holders_of(Machine const& machine) {
     return {names.begin(), names.end()};
 }
 
-// Withholds a command that takes VFs from under VMs, while there are any.
+// Withholds commands that remove VFs from running VMs, while a VM or process holds one.
 void hold_back(Remedy& remedy, std::vector<std::string> const& holders) {
     bool const disturbs =
         remedy.blast_radius == BlastRadius::host || remedy.blast_radius == BlastRadius::reboot;
@@ -45,11 +45,11 @@ std::string_view sentence_of(BlastRadius blast_radius) {
         case BlastRadius::none:
             return "";
         case BlastRadius::netdev:
-            return "its traffic stops for a moment";
+            return "interrupts its traffic for a moment";
         case BlastRadius::host:
             return "disturbs every VF and RDMA device of this machine";
         case BlastRadius::reboot:
-            return "takes a reboot";
+            return "needs a reboot";
     }
     return "";
 }
@@ -61,8 +61,7 @@ std::string describe(Remedy const& remedy) {
     if (auto const sentence = sentence_of(remedy.blast_radius); !sentence.empty())
         text += fmt::format("      ({})\n", sentence);
     if (!remedy.drain.empty())
-        text +=
-            fmt::format("      first give back the VFs of: {}\n", fmt::join(remedy.drain, ", "));
+        text += fmt::format("      first free the VFs of: {}\n", fmt::join(remedy.drain, ", "));
     return text;
 }
 

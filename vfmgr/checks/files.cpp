@@ -16,7 +16,7 @@
 #include <set>
 #include <utility>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 
 namespace vfmgr::checks {
 namespace {

@@ -90,7 +90,8 @@ PeermemBuild build_of(Machine const& machine, std::vector<Evidence>& evidence) {
         auto const offered = version_offered(machine, symvers);
         if (expected && offered) {
             evidence.push_back({symvers, fmt::format("{} {:#010x}", peer_symbol, *offered)});
-            evidence.push_back({std::string(file->path), fmt::format("wants {:#010x}", *expected)});
+            evidence.push_back(
+                {std::string(file->path), fmt::format("expects {:#010x}", *expected)});
             return expected == offered ? PeermemBuild::fits : PeermemBuild::other_stack;
         }
     }
@@ -174,10 +175,10 @@ DmaBuf judge_dma_buf(Machine const& machine) {
     if (driver->branch < branch_min)
         return {Can::no, fmt::format("NVIDIA's driver {} is older than 515", driver->version)};
     auto const release = release_is_at_least(machine.release, kernel_major, kernel_minor);
-    if (!release) return {Can::unknown, "the kernel's release can't be told"};
+    if (!release) return {Can::unknown, "the kernel's release can't be parsed"};
     // RHEL 8 has newer RDMA drivers in an old kernel.
     if (!*release && machine.release.find(".el8") != std::string::npos)
-        return {Can::unknown, "this kernel may have it backported: a test tells"};
+        return {Can::unknown, "this kernel may have it backported: only a test shows it"};
     if (!*release) return {Can::no, fmt::format("kernel {} is older than 5.12", machine.release)};
     auto const note = option_note(machine, "CONFIG_PCI_P2PDMA");
     return {Can::yes,
@@ -196,7 +197,7 @@ Peermem examine_peermem(Machine const& machine) {
         return peermem;
     }
     bool const compared = std::ranges::any_of(
-        peermem.evidence, [](auto const& one) { return one.text.starts_with("wants "); });
+        peermem.evidence, [](auto const& one) { return one.text.starts_with("expects "); });
     auto const* const line = refusal_of_peermem(machine);
     if (line && !compared && peermem.build == PeermemBuild::fits) {
         peermem.build = PeermemBuild::other_stack;
@@ -234,8 +235,8 @@ Remedy rebuild_nvidia(Machine const& machine) {
     if (is_built_at_boot(machine))
         return by_command(fmt::format("akmods --force --rebuild --kernels {}", machine.release));
     return by_hand(
-        "install NVIDIA's driver again, from a package that builds its modules here (DKMS, .run): "
-        "modules that come built know nothing of the OFED of this machine");
+        "reinstall NVIDIA's driver from a package that builds its modules here (DKMS, .run): "
+        "prebuilt modules are not built against the OFED of this machine");
 }
 
 }  // namespace vfmgr::checks

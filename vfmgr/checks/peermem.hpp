@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How an NVIDIA GPU's memory can reach a NIC here: by DMA-BUF, or by nvidia-peermem; and why the
-// latter would not load, found without loading anything (verification.md, 4.2 and 4.3).
-// Values; any thread.
+// latter would not load, found without loading anything
+// (guest-tools/gpu/GPUDIRECT.md#why-it-does-not-load). Values; any thread.
 #pragma once
 
 #include <optional>
@@ -56,7 +56,8 @@ struct Peermem {
 [[nodiscard]] Peermem examine_peermem(Machine const& machine);
 // NVIDIA's modules are built at boot, by Fedora's and RHEL's akmods.
 [[nodiscard]] bool is_built_at_boot(Machine const& machine);
-// Rebuilds NVIDIA's modules in the way that this machine has them.
+// Returns the commands that build NVIDIA's modules again in the way that this machine has them:
+// dpkg-reconfigure, DKMS or akmods; without any of these, the advice to install them again.
 [[nodiscard]] Remedy rebuild_nvidia(Machine const& machine);
 
 }  // namespace vfmgr::checks

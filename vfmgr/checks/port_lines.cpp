@@ -163,7 +163,8 @@ FilterLine filter_of_port(std::string_view ruleset, std::string_view port) {
         auto line = line_of(ruleset);
         line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
         if (line.starts_with("table ")) table = line;
-        // vfmgr's own table covers its own links only, and names each of them.
+        // vfmgr's own table has rules for this port, too, but only for its own interfaces and
+        // addresses.
         if (table.starts_with("table inet vfmgr ")) continue;
         bool const input = line.find(" hook input ") != line.npos;
         if (input && line.find("policy drop") != line.npos)

@@ -182,8 +182,9 @@ std::vector<NetdevAddress> addresses_on(Machine const& machine, MachineNetdev co
 }
 
 std::string use_of(Machine const& machine, RdmaPortView const& view) {
-    if (view.pci && !view.pci->vfs.empty()) return fmt::format("has {} VFs", view.pci->vfs.size());
-    if (machine.kind == CheckedMachine::guest) return "is attached to this VM";
+    if (view.pci && !view.pci->vfs.empty())
+        return fmt::format("it has {} VFs", view.pci->vfs.size());
+    if (machine.kind == CheckedMachine::guest) return "it is attached to this VM";
     if (!view.netdev) return {};
     auto const& name = view.netdev->name;
     if (view.netdev->master) return fmt::format("{} is in {}", name, *view.netdev->master);

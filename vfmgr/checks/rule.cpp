@@ -61,7 +61,7 @@ Finding unknown(std::string subject, Unknown const& what) {
     return {{},
             std::move(subject),
             CheckResult::unknown,
-            to_string(what) + (forbidden ? " (root may see it)" : ""),
+            to_string(what) + (forbidden ? " (try as root)" : ""),
             {},
             std::nullopt};
 }
@@ -126,9 +126,9 @@ Remedy by_kernel_parameter(Machine const& machine, std::string const& parameter)
 
 Remedy by_kernel_parameter_instead(Machine const& machine, std::string const& wrong,
                                    std::string const& parameter) {
-    auto const otherwise =
-        fmt::format("take {} off the kernel's command line in the boot loader, add {}, and reboot",
-                    wrong, parameter);
+    auto const otherwise = fmt::format(
+        "remove {} from the kernel's command line in the boot loader, add {}, and reboot", wrong,
+        parameter);
     auto const grub = machine.facts.text("/etc/default/grub");
     // Another file may hold it: /etc/default/grub.d, /etc/kernel/cmdline, an installer's.
     if (grub && grub->find(wrong) == grub->npos) return by_hand(otherwise, BlastRadius::reboot);
@@ -146,11 +146,11 @@ Remedy by_kernel_module(Machine const& machine, std::string_view module, std::st
     if (debian && release.find("cloud") != release.npos)
         return {{"apt-get install --yes linux-image-amd64", "reboot"},
                 BlastRadius::reboot,
-                fmt::format("Debian's cloud kernels have no {}; its common one does", module),
+                fmt::format("Debian's cloud kernels have no {}; its standard kernel does", module),
                 {}};
     if (kernel_option(machine, option) == "n")
         return by_hand(fmt::format("this kernel was built without {}: boot the distribution's "
-                                   "general one, or one that was built with {}=m",
+                                   "standard kernel, or one that was built with {}=m",
                                    option, option),
                        BlastRadius::reboot);
     // Ubuntu and Red Hat package the rarer modules separately; Debian has all in one package.
@@ -159,8 +159,8 @@ Remedy by_kernel_module(Machine const& machine, std::string_view module, std::st
     if (system.find("rhel") != system.npos || system.find("fedora") != system.npos)
         return by_command(fmt::format(
             "dnf install --assumeyes kernel-modules-{} kernel-modules-extra-{}", release, release));
-    return by_hand(fmt::format("install the package that holds {} for kernel {}, and reboot if it "
-                               "is of a newer one",
+    return by_hand(fmt::format("install the package that contains {} for kernel {}, and reboot if "
+                               "it is for a newer kernel",
                                module, release),
                    BlastRadius::reboot);
 }

@@ -99,7 +99,7 @@ constexpr std::array files{
     FileSource{"/proc/driver/nvidia/version"},
     FileSource{"/proc/driver/nvidia/params", 8192},
     // PCI. Not sriov_numvfs and not driver_override: both take the device's lock, and hang while a
-    // resize hangs (kernel-and-libvirt.md, 1).
+    // resize hangs (vfmgr/kernel/KERNEL.md#locks).
     FileSource{"/sys/bus/pci/devices/*/vendor"},
     FileSource{"/sys/bus/pci/devices/*/device"},
     FileSource{"/sys/bus/pci/devices/*/subsystem_vendor"},

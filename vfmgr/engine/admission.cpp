@@ -4,6 +4,7 @@
 // fresh view.
 #include <fmt/format.h>
 
+#include "api/os/random.hpp"
 #include "vfmgr/engine/engine.hpp"
 #include "vfmgr/engine/exception_of.hpp"
 #include "vfmgr/engine/firmware.hpp"
@@ -17,7 +18,7 @@ namespace {
 
 Operation new_operation(OperationKind kind, std::string subject, Intent const& intent, Time now) {
     Operation operation;
-    operation.id = random_id(16);
+    operation.id = random_hex(8);
     operation.kind = kind;
     operation.subject = std::move(subject);
     operation.requested_by = intent.requested_by;
@@ -39,7 +40,7 @@ std::uint64_t revision_of(std::map<Key, Value> const& all, Key const& key) {
     return now == all.end() ? 0 : now->second.revision;
 }
 
-// A PF with attachments or quarantines is not removed: cleaning them needs what is stored of it.
+// A PF with attachments or quarantines is not removed: cleaning them needs its stored state.
 Result<void> check_unlent(DesiredState const& desired, PciAddress const& pf) {
     for (auto const& [id, attachment] : desired.attachments)
         if (attachment.vf.pf == pf)
@@ -50,7 +51,7 @@ Result<void> check_unlent(DesiredState const& desired, PciAddress const& pf) {
     for (auto const& [vf, quarantine] : desired.quarantine)
         if (vf.pf == pf)
             return fail(Problem::conflict,
-                        fmt::format("VF {} is in quarantine, which {} had", to_string(vf),
+                        fmt::format("VF {}, last attached to {}, is in quarantine", to_string(vf),
                                     quarantine.attachment.vm),
                         fmt::format("clean it first: vfctl vf lift-quarantine {} {}", to_string(pf),
                                     vf.index));
@@ -150,7 +151,7 @@ Result<Answer> Engine::admit_one(Control::State& state, ForgetPf const& command,
     VFMGR_CHECK(check_revision(state.desired(), command.pf, intent.if_match));
     if (!state.desired().pfs.contains(command.pf))
         return fail(Problem::not_found, fmt::format("{} is not managed", to_string(command.pf)),
-                    "nothing is to be done");
+                    "no action is needed");
     VFMGR_CHECK(check_unlent(state.desired(), command.pf));
     if (intent.dry_run) return Answer{{}, Plan{}, {}, 0};
     auto operation = new_operation(OperationKind::configure_pf, "/v1/pfs/" + to_string(command.pf),
@@ -176,7 +177,7 @@ Result<Answer> Engine::admit_one(Control::State& state, Attach const& command,
                                  Intent const& intent) {
     VFMGR_TRY(std::string const seed, state.store.host_seed());
     auto const host = control_->snapshot().host;
-    auto const id = random_id(8);
+    auto const id = random_hex(4);
     VFMGR_TRY(AttachmentPlan planned,
               plan_attachment(*host, state.desired(), id, command.spec, seed));
     if (intent.dry_run)
@@ -213,7 +214,7 @@ Result<Answer> Engine::admit_one(Control::State& state, LiftQuarantine const& co
     if (quarantine == state.desired().quarantine.end())
         return fail(Problem::not_found,
                     fmt::format("VF {} is not in quarantine", to_string(command.vf)),
-                    "nothing is to be done");
+                    "no action is needed");
     auto const host = control_->snapshot().host;
     VFMGR_TRY(Plan plan, plan_detach(*host, state.desired(), quarantine->second.attachment));
     if (intent.dry_run) return Answer{{}, std::move(plan), {}, 0};
@@ -326,7 +327,7 @@ Result<Answer> Engine::admit_one(Control::State& state, Verify const& command,
         return fail(Problem::unsupported,
                     fmt::format("attachment {} has no network, so nothing can be verified over it",
                                 command.attachment),
-                    "attach the VF anew with a network");
+                    "detach the VF and attach it again with a network");
     auto const host = control_->snapshot().host;
     auto const* const pf = find_pf(*host, attachment->second.vf.pf);
     if (auto never = pf ? verification_hindrance(pf->info) : std::nullopt)
@@ -339,7 +340,8 @@ Result<Answer> Engine::admit_one(Control::State& state, Verify const& command,
     if (intent.dry_run) return Answer{{}, Plan{}, attachment->second, 0};
     auto operation = new_operation(OperationKind::verify, "/v1/attachments/" + command.attachment,
                                    intent, clock_.now());
-    operation.steps.push_back({sentence(AwaitVerification{command.attachment, 0}), {}});
+    operation.steps.push_back(
+        {sentence(AwaitVerification{command.attachment, command.timeout_seconds}), {}});
     return accept(state, std::move(operation), intent,
                   [this, command](Operation& running) { verify(running, command); },
                   {PlaceRequest::Work::none, attachment->second.vm_uuid});

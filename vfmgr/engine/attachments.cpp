@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "api/os/random.hpp"
 #include "vfmgr/engine/engine.hpp"
 #include "vfmgr/engine/identities.hpp"
 #include "vfmgr/engine/revision.hpp"
@@ -26,8 +27,8 @@ void save_as(AttachmentState state, std::string const& id, DesiredState const& n
 }
 
 Error gone(std::string const& id) {
-    return {Problem::not_found, fmt::format("there is no attachment {} any more", id),
-            "nothing is to be done"};
+    return {Problem::not_found, fmt::format("attachment {} no longer exists", id),
+            "no action is needed"};
 }
 
 // Returns the steps that a detach had not done when it failed: what is left to be cleaned.
@@ -38,31 +39,26 @@ std::vector<std::string> left_undone(Operation const& operation) {
     return residue;
 }
 
-Error with_residue(Error error, std::vector<std::string> const& residue) {
-    error.detail +=
-        fmt::format("; and what was done could not be undone: {}", fmt::join(residue, "; "));
-    error.remedy =
-        "the VF is in quarantine: put right what is named, then lift it (vfctl vf "
-        "lift-quarantine)";
+std::string lift_it(VfId const& vf) {
+    return fmt::format("fix it, then: vfctl vf lift-quarantine {} {}", to_string(vf.pf), vf.index);
+}
+
+Error with_residue(Failure const& failure, VfId const& vf) {
+    auto error = failure.error;
+    error.detail += fmt::format("; undoing it failed: {}", fmt::join(failure.residue, "; "));
+    error.remedy = "the VF is in quarantine: " + lift_it(vf);
     return error;
 }
 
 Error not_clean(Attachment const& attachment, std::vector<std::string> const& residue) {
     return {Problem::kernel_refused,
-            fmt::format("VM {} gave VF {} back, and it is in quarantine: {}", attachment.vm,
-                        to_string(attachment.vf), fmt::join(residue, "; ")),
-            "put right what is named, then lift it (vfctl vf lift-quarantine)"};
-}
-
-std::string spec_sentence(PfSpec const& spec) {
-    auto text = fmt::format("mode {}", enum_name(spec.mode));
-    if (spec.num_vfs) text += fmt::format(", {} VFs", *spec.num_vfs);
-    if (spec.vf_driver) text += fmt::format(", those not attached on {}", *spec.vf_driver);
-    return text;
+            fmt::format("VF {}, detached from VM {}, is in quarantine: {}",
+                        to_string(attachment.vf), attachment.vm, fmt::join(residue, "; ")),
+            lift_it(attachment.vf)};
 }
 
 Error stopping() {
-    return {Problem::unavailable, "vfmgrd is stopping", "ask again when it runs"};
+    return {Problem::unavailable, "vfmgrd is stopping", "try again when it runs"};
 }
 
 // The VM has no router: the responder it tests against must be in its own network.
@@ -141,7 +137,7 @@ void Engine::attach(Operation& operation, std::string const& id, AttachmentSpec 
         attachment = planned->attachment;
         auto& steps = planned->plan.steps;
         // Waits for the guest without the claims: other operations may use the PF meanwhile.
-        to_prove = !steps.empty() && std::holds_alternative<AwaitVerification>(steps.back());
+        to_prove = !steps.empty() && as<AwaitVerification>(steps.back());
         if (to_prove) steps.pop_back();
         auto const done = execute(seams_, operation, planned->plan, OnFailure::undo);
         if (!done && done.error().residue.empty()) {
@@ -151,7 +147,7 @@ void Engine::attach(Operation& operation, std::string const& id, AttachmentSpec 
             return finish(operation, fail(done.error().error), std::move(batch));
         }
         if (!done)
-            return finish(operation, fail(with_residue(done.error().error, done.error().residue)),
+            return finish(operation, fail(with_residue(done.error(), attachment.vf)),
                           quarantined(attachment, "an attach failed and could not be undone",
                                       done.error().residue));
         attachment.state = AttachmentState::attached;
@@ -187,7 +183,7 @@ Result<void> Engine::prove(Operation& operation, Verify const& request,
                            std::optional<RemoteEnd> const& remote) {
     auto const& id = request.attachment;
     if (!operation.steps.empty()) operation.steps.back().state = StepState::intended;
-    auto const run = random_id(16);
+    auto const run = random_hex(8);
     auto const started = control_->wait([&](Control::State& state) -> Result<Attachment> {
         auto const attachment = state.desired().attachments.find(id);
         if (attachment == state.desired().attachments.end()) return fail(gone(id));
@@ -197,7 +193,7 @@ Result<void> Engine::prove(Operation& operation, Verify const& request,
         VFMGR_CHECK(state.commit(batch));
         auto const now = clock_.now();
         start_run(state, id,
-                  {run, random_id(32), now, now + std::chrono::seconds(request.timeout_seconds),
+                  {run, random_hex(16), now, now + std::chrono::seconds(request.timeout_seconds),
                    request.profile, remote});
         return attachment->second;
     });
@@ -235,8 +231,7 @@ Result<Verification> Engine::await_report(std::string const& id, std::string con
     return result.get();
 }
 
-// Plans the detach of `attachment` from a fresh view, and does it. The attachment ends, or its VF
-// is quarantined.
+// Plans the detach from a fresh view, and does it. The attachment ends, or its VF is quarantined.
 Result<void> Engine::perform_detach(Operation& operation, Attachment const& attachment) {
     DetachNotes notes{{clock_.now(), operation.id, operation.requested_by}, {}, {}, {}};
     VFMGR_TRY(HostView host, observe_for(seams_, attachment.vf.pf));
@@ -262,18 +257,17 @@ Result<void> Engine::perform_detach(Operation& operation, Attachment const& atta
         notes.counters = done->counters;
         auto const [residue, certificate] = observe_detached(attachment, notes);
         operation.certificate = certificate;
-        end = residue.empty() ? without(attachment)
-                              : quarantined(attachment, "it is not as it was", residue);
+        end = residue.empty() ? without(attachment) : quarantined(attachment, "not clean", residue);
         if (residue.empty()) {
             end.erase_quarantines.push_back(attachment.vf);
-            auto returned = event_of(EventKind::returned, attachment, &operation,
-                                     certificate ? "reset, and as it was before" : "it is no more");
+            auto returned = event_of(EventKind::detached, attachment, &operation,
+                                     certificate ? "reset and verified clean" : "the VF is gone");
             returned.certificate = certificate;
             end.save_events.push_back(std::move(returned));
         } else {
             outcome = fail(not_clean(attachment, residue));
         }
-    } else if (known && std::holds_alternative<DetachHostdev>(done.error().step)) {
+    } else if (known && as<DetachHostdev>(done.error().step)) {
         keeps_it = true;  // the VM kept the device: the attachment goes on
     } else {
         auto residue = left_undone(operation);
@@ -296,7 +290,7 @@ Result<void> Engine::perform_detach(Operation& operation, Attachment const& atta
 DetachOutcome Engine::observe_detached(Attachment const& attachment,
                                        DetachNotes const& notes) const {
     auto after = observe_kernel(seams_, attachment.vf.pf);
-    if (!after) return {{"the VF can't be looked at: " + after.error().detail}, {}};
+    if (!after) return {{"the VF can't be read: " + after.error().detail}, {}};
     return detach_outcome(HostView{std::move(*after), {}}, attachment, notes);
 }
 
@@ -323,7 +317,7 @@ void Engine::detach(Operation& operation, std::string const& id) {
 
 void Engine::lift(Operation& operation, VfId const& vf) {
     auto const over = [&] {
-        finish(operation, fail(Problem::not_found, "the VF is not in quarantine any more"), {});
+        finish(operation, fail(Problem::not_found, "the VF is no longer in quarantine"), {});
     };
     auto const before = control_->snapshot().desired;
     auto const found = before->quarantine.find(vf);
@@ -351,7 +345,7 @@ void Engine::verify(Operation& operation, Verify const& command) {
 Result<std::optional<RemoteEnd>> Engine::remote_end(Verify const& request) const {
     if (!request.responder) return std::nullopt;
     if (!ask_responder_)
-        return fail(Problem::unsupported, "this daemon asks no other responders",
+        return fail(Problem::unsupported, "this daemon uses no responders of other hosts",
                     "leave the responder out");
     VFMGR_TRY(auto const info, ask_responder_(*request.responder));
     auto const now = control_->snapshot();
@@ -359,42 +353,6 @@ Result<std::optional<RemoteEnd>> Engine::remote_end(Verify const& request) const
     if (attachment == now.desired->attachments.end()) return fail(gone(request.attachment));
     VFMGR_CHECK(check_reach(*now.desired, attachment->second, info));
     return RemoteEnd{*request.responder, info, path_to(info.mac, *now.host)};
-}
-
-void Engine::configure_pf(Operation& operation, ReplacePfSpec const& command,
-                          std::optional<std::uint64_t> if_match) {
-    auto const claim = claims_.take({"pf " + to_string(command.pf)});
-    auto const desired = control_->snapshot().desired;
-    if (auto const same = check_revision(*desired, command.pf, if_match); !same)
-        return finish(operation, fail(same.error()), {});
-    auto const host = observe_for(seams_, command.pf);
-    if (!host) return finish(operation, fail(host.error()), {});
-    auto const plan = plan_pf(*host, *desired, command.pf, command.spec);
-    if (!plan) return finish(operation, fail(plan.error()), {});
-    operation.state = OperationState::running;
-    operation.steps = planned_steps(*plan);
-    auto const done = execute(seams_, operation, *plan, OnFailure::undo);
-    if (!done) {
-        auto error = done.error().error;
-        if (!done.error().residue.empty())
-            error.detail += fmt::format("; left behind: {}", fmt::join(done.error().residue, "; "));
-        return finish(operation, fail(std::move(error)), {});
-    }
-    auto const now = desired->pfs.find(command.pf);
-    DesiredPf pf = now == desired->pfs.end() ? DesiredPf{{}, 0, {}} : now->second;
-    pf.spec = command.spec;
-    pf.revision = next_revision();
-    Batch batch;
-    HistoryEvent configured;
-    configured.at = clock_.now();
-    configured.kind = EventKind::pf_configured;
-    configured.pf = command.pf;
-    configured.operation = operation.id;
-    configured.detail = spec_sentence(command.spec);
-    batch.save_events.push_back(std::move(configured));
-    batch.save_pfs.emplace_back(command.pf, std::move(pf));
-    keep_identity(batch, host->kernel, *desired, command.pf);
-    finish(operation, {}, std::move(batch));
 }
 
 }  // namespace vfmgr

@@ -28,7 +28,7 @@ HistoryEvent event_of(EventKind kind, Drift const& drift, Time at, std::string d
 }
 
 HistoryEvent end_of(Drift const& drift, std::uint64_t event, Time at) {
-    auto end = event_of(EventKind::settled, drift, at, "no more: " + drift.sentence);
+    auto end = event_of(EventKind::settled, drift, at, "no longer: " + drift.sentence);
     end.because_of = event;
     return end;
 }
@@ -73,7 +73,7 @@ std::vector<HistoryEvent> DriftWatch::events_of(Observed const& observed, Time a
         if (now < storm.until) return false;
         if (storm.unreported > 0)
             events.push_back(event_of(EventKind::drift, storm.last, at,
-                                      fmt::format("{}; it changed {} times more within a minute",
+                                      fmt::format("{}; it changed {} more times within a minute",
                                                   storm.last.sentence, storm.unreported)));
         return true;
     });

@@ -18,15 +18,6 @@ constexpr auto rest_max = 15s;
 // Refusals of one client that wait for a fresh observation; further ones are answered without it.
 constexpr std::ptrdiff_t awaiting_each_max = 16;
 
-std::string random_id(std::size_t digits) {
-    std::array<unsigned char, 16> bytes{};
-    // 16 bytes never block or come short once the kernel's pool is ready (getrandom(2)).
-    if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) abort();
-    std::string text;
-    for (auto const byte : bytes) text += fmt::format("{:02x}", byte);
-    return text.substr(0, digits);
-}
-
 Engine::Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> control,
                Clock& clock, AskResponder ask_responder, TrustedNetdevs trusted_netdevs,
                FindOwners find_owners)
@@ -139,14 +130,15 @@ void Engine::observe_loop() {
             judge_observed();
         };
         if (auto const bug = exception_of(observe))
-            control_->report_bug("an exception ended a look at the host: " + *bug);
+            control_->report_bug("an exception ended an observation of the host: " + *bug);
         for (auto const& one : awaiting) control_->post(one.task);
         auto const took = clock_.steady_now() - began;
         lock.lock();
         auto const asked = [this] { return !awaiting_.empty() || stopping_.load(); };
         observer_wake_.wait_for(lock, 5s, [&] { return observe_now_ || asked(); });
         // Whatever happens on the host, observing it takes a tenth of a CPU at most, and half of
-        // one while VMs change. Only tasks that wait for an observation skip the pause.
+        // one while VMs change. Only tasks that wait for an observation, and a stop, skip the
+        // pause.
         observer_wake_.wait_for(lock, std::min<std::chrono::nanoseconds>(took, rest_max), asked);
         observer_wake_.wait_for(lock, std::min<std::chrono::nanoseconds>(8 * took, rest_max),
                                 [&] { return at_once_ || asked(); });
@@ -178,9 +170,9 @@ Result<void> Engine::spawn(std::function<void()> work) {
     auto const none = exception_of([&] { std::thread(std::move(run)).detach(); });
     if (!none) return {};
     ended();
-    return fail(Problem::unavailable, "the host gives vfmgrd no more threads: " + *none,
-                "see what else runs there, and what limits threads: systemctl show vfmgrd -p "
-                "TasksMax");
+    return fail(Problem::unavailable, "vfmgrd can't start another thread: " + *none,
+                "check what else runs on the host, and what limits threads: systemctl show "
+                "vfmgrd -p TasksMax");
 }
 
 // Ends the operation without undoing its steps. If even that throws, the journal still has the
@@ -192,8 +184,10 @@ void Engine::end_by_exception(Operation& operation, std::string const& what) {
         finish(operation, fail(Problem::internal, detail, "report this with the daemon's log"), {});
     });
     if (!again) return;
-    static_cast<void>(exception_of(
-        [&] { control_->report_bug(fmt::format("{}; and its end: {}", detail, *again)); }));
+    static_cast<void>(exception_of([&] {
+        control_->report_bug(
+            fmt::format("{}; another kept its end from being stored: {}", detail, *again));
+    }));
 }
 
 void Engine::finish(Operation& operation, Result<void> const& outcome, Batch batch) {

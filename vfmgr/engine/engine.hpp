@@ -132,7 +132,8 @@ class Engine {
     // submitted from other threads.
     void start_observing();
     void observe_again();
-    // The same, after a shorter pause: for changes of VMs, which are rare and matter.
+    // The same, but waits only as long as the last observation took (at most 15 s), not nine times
+    // as long (at most 30 s): for changes of VMs, which are rare and matter.
     void observe_at_once();
 
     // Replies once: on the control thread, or at once when too many tasks of `intent.requested_by`
@@ -330,8 +331,6 @@ class Engine {
     std::thread observer_;
 };
 
-// 16 random bytes in hex, or the first `digits` of them.
-[[nodiscard]] std::string random_id(std::size_t digits);
 // The error of a run of the attachment that did not pass, or that got no report.
 [[nodiscard]] Error failed_verification(Attachment const& attachment,
                                         Verification const& verification);

@@ -13,39 +13,20 @@ using namespace std::chrono_literals;
 
 // Changes of many VFs, and an unplug that a guest is slow to allow, take long; the rest is quick.
 std::chrono::seconds step_seconds_max(Step const& step) {
-    if (std::holds_alternative<SetNumVfs>(step)) return longest_kernel_step;
-    if (std::holds_alternative<BindVfs>(step)) return longest_kernel_step;
-    if (std::holds_alternative<DetachHostdev>(step)) return 120s;
+    if (as<SetNumVfs>(step)) return longest_kernel_step;
+    if (as<BindVfs>(step)) return longest_kernel_step;
+    if (as<DetachHostdev>(step)) return 120s;
     return 60s;
 }
 
-// A Step is one of the kernel's, one of the hypervisor's, or neither.
-template <class Narrow>
-std::optional<Narrow> narrowed(Step const& step) {
-    return std::visit(
-        [](auto const& one) -> std::optional<Narrow> {
-            if constexpr (std::is_constructible_v<Narrow, decltype(one)>)
-                return Narrow{one};
-            else
-                return std::nullopt;
-        },
-        step);
-}
-
-// What a step changes: nothing of the host, a part of the kernel's state, or a VM, by its UUID.
+// The part that a step changes: none of the host, a part of the kernel's state, or a VM, by UUID.
 using Subject = std::variant<std::monostate, KernelSubject, std::string>;
 
 Subject subject_of(Step const& step) {
-    return std::visit(
-        []<class S>(S const& one) -> Subject {
-            if constexpr (std::is_constructible_v<KernelStep, S>)
-                return subject_in(one);
-            else if constexpr (std::is_constructible_v<HypervisorStep, S>)
-                return one.vm_uuid;
-            else
-                return {};
-        },
-        step);
+    if (auto const* const kernels = std::get_if<KernelStep>(&step)) return subject_of(*kernels);
+    if (auto const* const vms = std::get_if<HypervisorStep>(&step))
+        return std::visit([](auto const& one) { return one.vm_uuid; }, *vms);
+    return {};
 }
 
 // Observes only the part of the host that a step changes: that is enough to undo it.
@@ -62,12 +43,12 @@ Result<HostView> observe(Seams const& seams, Subject const& subject) {
 
 Result<Observed> perform(Seams const& seams, Step const& step) {
     auto const deadline = seams.clock.steady_now() + step_seconds_max(step);
-    if (auto kernel_step = narrowed<KernelStep>(step)) {
+    if (auto const* const kernel_step = std::get_if<KernelStep>(&step)) {
         std::optional<StepGate::Passage> passage;
         if (seams.gate) passage.emplace(*seams.gate);
         return seams.kernel.perform(*kernel_step, deadline);
     }
-    if (auto vm_step = narrowed<HypervisorStep>(step))
+    if (auto const* const vm_step = std::get_if<HypervisorStep>(&step))
         return seams.hypervisor.perform(*vm_step, deadline);
     return Observed{};
 }
@@ -117,7 +98,7 @@ Result<void> do_step(Seams const& seams, Operation& operation, std::size_t index
         operation.steps[index].state = StepState::failed;
         return fail(observed.error());
     }
-    if (std::holds_alternative<ResetVf>(step)) noted = {seams.clock.now(), observed->counters};
+    if (as<ResetVf>(step)) noted = {seams.clock.now(), observed->counters};
     records.back().state = StepState::done;
     operation.steps[index].state = StepState::done;
     operation.steps[index].remarks = std::move(observed->remarks);
@@ -201,7 +182,7 @@ std::vector<std::string> restore_values(Seams const& seams,
     std::vector<std::string> residue;
     for (auto const& record : std::views::reverse(records))
         for (auto const& step : record.undo) {
-            if (!std::holds_alternative<SetPciValues>(step)) continue;
+            if (!as<SetPciValues>(step)) continue;
             if (auto const back = perform(seams, step); !back)
                 residue.push_back(could_not(step, back.error()));
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends what is stored of a PF that an admin declares gone.
+// Ends the attachments of a PF that an admin declares gone, and deletes its stored state when the
+// admin confirms it.
 #include "vfmgr/plan/gone.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +29,7 @@ std::vector<std::string> left_of(Plan const& plan, Operation const& operation,
                                  std::string const& attachment) {
     std::vector<std::string> residue;
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-        auto const* const detach = std::get_if<DetachHostdev>(&plan.steps[i]);
+        auto const* const detach = as<DetachHostdev>(plan.steps[i]);
         if (detach && detach->attachment == attachment &&
             operation.steps[i].state != StepState::done)
             residue.push_back("still to do: " + operation.steps[i].sentence);
@@ -87,8 +88,7 @@ void Engine::end_gone(Operation& operation, PciAddress const& pf) {
     if (done) return finish(operation, {}, std::move(end));
     auto error = done.error().error;
     error.detail = fmt::format("{}", fmt::join(done.error().residue, "; "));
-    error.remedy =
-        fmt::format("put right what is named, then again: vfctl pf gone {}", to_string(pf));
+    error.remedy = fmt::format("fix what is named, then again: vfctl pf gone {}", to_string(pf));
     finish(operation, fail(std::move(error)), std::move(end));
 }
 

@@ -34,15 +34,11 @@ void Engine::learn_identities(Control::State& state) {
 namespace {
 
 std::optional<PciAddress> pf_of(Step const& step) {
-    return std::visit(
-        []<class S>(S const& one) -> std::optional<PciAddress> {
-            if constexpr (std::is_constructible_v<KernelStep, S>) {
-                KernelSubject const subject = subject_in(one);
-                if (auto const* const pf = std::get_if<PciAddress>(&subject)) return *pf;
-            }
-            return std::nullopt;
-        },
-        step);
+    auto const* const kernels = std::get_if<KernelStep>(&step);
+    if (!kernels) return std::nullopt;
+    auto const subject = subject_of(*kernels);
+    auto const* const pf = std::get_if<PciAddress>(&subject);
+    return pf ? std::optional(*pf) : std::nullopt;
 }
 
 }  // namespace

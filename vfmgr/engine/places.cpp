@@ -18,20 +18,20 @@ Result<void> Places::enter(std::string const& operation, PlaceRequest const& des
     if (desired.work != PlaceRequest::Work::none &&
         working >= (detaches ? limits_.detaching_max : limits_.changing_max))
         return fail(Problem::unavailable,
-                    fmt::format("{} operations are {} already", working,
-                                detaches ? "taking VFs back" : "running"),
+                    fmt::format("{} operations are already {}", working,
+                                detaches ? "detaching VFs" : "running"),
                     "try again when some have ended");
     if (desired.vm) {
         auto const of_it = count([&](PlaceRequest const& one) { return one.vm == desired.vm; });
         if (of_it >= limits_.waiting_of_a_vm_max)
             return fail(Problem::unavailable,
-                        fmt::format("{} operations wait for VM {} already", of_it, *desired.vm),
-                        "try again when some have ended, and look in the VM why it does not "
+                        fmt::format("{} operations already wait for VM {}", of_it, *desired.vm),
+                        "try again when some have ended, and check in the VM why it does not "
                         "report: vf-guest status");
         auto const waiting = count([](PlaceRequest const& one) { return one.vm.has_value(); });
         if (waiting >= limits_.waiting_max)
             return fail(Problem::unavailable,
-                        fmt::format("{} operations wait for VMs already", waiting),
+                        fmt::format("{} operations already wait for VMs", waiting),
                         "try again when some have ended");
     }
     taken_.emplace(operation, desired);

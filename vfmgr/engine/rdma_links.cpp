@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RDMA links that were requested by name: made, deleted, and made again when they went with their
-// netdev and it is back.
+// RDMA links that were requested by name: created, deleted, and created again when they went with
+// their netdev and it is back.
 #include "vfmgr/plan/rdma_links.hpp"
 
 #include <fmt/format.h>

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 Error by_the_end_of_vfmgrd(std::string const& end) {
     return {Problem::unavailable, "vfmgrd was stopped while this ran; " + end,
-            "look at the host's state and ask again"};
+            "check the host's state and try again"};
 }
 
 // The attachment that the operation is about: its subject ends with the id.
@@ -43,21 +43,17 @@ void add_link(Keys& keys, SoftRdmaLink const& link) {
 
 // Adds the keys of what a step changes.
 void add_step(Keys& keys, Step const& step) {
-    std::visit(
-        [&]<class S>(S const& one) {
-            if constexpr (std::is_same_v<S, AddSoftRdmaLink>) {
-                add_link(keys, one.link);
-            } else if constexpr (std::is_same_v<S, RemoveSoftRdmaLink>) {
-                keys.insert("rdma link " + one.name);
-            } else if constexpr (std::is_constructible_v<KernelStep, S>) {
-                KernelSubject const subject = subject_in(one);
-                if (auto const* pf = std::get_if<PciAddress>(&subject))
-                    keys.insert(pf_key + to_string(*pf));
-            } else if constexpr (std::is_constructible_v<HypervisorStep, S>) {
-                keys.insert("vm " + one.vm_uuid);
-            }
-        },
-        step);
+    if (auto const* const added = as<AddSoftRdmaLink>(step)) {
+        add_link(keys, added->link);
+    } else if (auto const* const removed = as<RemoveSoftRdmaLink>(step)) {
+        keys.insert("rdma link " + removed->name);
+    } else if (auto const* const kernels = std::get_if<KernelStep>(&step)) {
+        auto const subject = subject_of(*kernels);
+        if (auto const* pf = std::get_if<PciAddress>(&subject))
+            keys.insert(pf_key + to_string(*pf));
+    } else if (auto const* const vms = std::get_if<HypervisorStep>(&step)) {
+        std::visit([&](auto const& one) { keys.insert("vm " + one.vm_uuid); }, *vms);
+    }
 }
 
 // "/v1/attachments/ID", "/v1/pfs/PF", "/v1/pfs/PF/vfs/3", "/v1/rdma-links/NAME".
@@ -229,8 +225,8 @@ Result<void> Engine::check_recovered(Command const& command) const {
         if (auto const found = recovering_.find(key); found != recovering_.end())
             return fail(
                 Problem::unavailable,
-                fmt::format("{} is in recovery: operation {} was cut short by the end of "
-                            "vfmgrd, and is being ended; nothing else is begun there",
+                fmt::format("{} is in recovery: vfmgrd ended during operation {}, which is being "
+                            "ended now; nothing else begins there",
                             key, found->second),
                 fmt::format("try again when it has ended: vfctl op wait {}", found->second));
     return {};
@@ -267,7 +263,9 @@ void Engine::recover_from(Operation& operation, std::string const& exception) {
         auto const claim = claims_.take({keys.begin(), keys.end()});
         recover_one(*one, cut_short);
     });
-    if (again) end_by_exception(operation, fmt::format("{}; its recovery: {}", exception, *again));
+    if (again)
+        end_by_exception(operation,
+                         fmt::format("{}; another ended its recovery: {}", exception, *again));
 }
 
 void Engine::recover_one(UnfinishedOperation& unfinished, CutShort const& cut_short) {
@@ -286,7 +284,7 @@ void Engine::recover_one(UnfinishedOperation& unfinished, CutShort const& cut_sh
         return finish(operation, fail(cut_short("nothing on the host had to be undone")), {});
     auto const residue = undo_here(operation, std::move(unfinished.records));
     auto end = residue.empty()
-                   ? std::string("what it had done is undone")
+                   ? std::string("its changes were undone")
                    : fmt::format("this could not be undone: {}", fmt::join(residue, "; "));
     finish(operation, fail(cut_short(end)), {});
 }
@@ -310,11 +308,13 @@ void Engine::recover_attachment(UnfinishedOperation& unfinished, CutShort const&
         return finish(operation, fail(cut_short("the attachment had ended or had not begun")), {});
     auto const attachment = found->second;
     // libvirtd still executes the request that was in flight when the daemon died: the XML is
-    // reliable only when its job has ended (kernel-and-libvirt.md, last section).
+    // reliable only when its job has ended (vfmgr/hypervisor/LIBVIRT.md#requests-in-flight).
     if (auto settled = hypervisor_.settle(attachment.vm_uuid, clock_.steady_now() + 60s); !settled)
-        return finish(operation, fail(settled.error()),
-                      quarantined(attachment, "libvirt did not settle: " + settled.error().detail,
-                                  {fmt::format("VM {} may hold the VF", attachment.vm)}));
+        return finish(
+            operation, fail(settled.error()),
+            quarantined(attachment,
+                        "libvirt did not end its job for the VM: " + settled.error().detail,
+                        {fmt::format("VM {} may hold the VF", attachment.vm)}));
     bool const in_vm =
         operation.kind == OperationKind::detach || attachment.state != AttachmentState::attaching;
     if (in_vm) {
@@ -324,8 +324,7 @@ void Engine::recover_attachment(UnfinishedOperation& unfinished, CutShort const&
     }
     auto const residue = undo_here(operation, std::move(unfinished.records));
     if (residue.empty())
-        return finish(operation, fail(cut_short("what it had done is undone")),
-                      without(attachment));
+        return finish(operation, fail(cut_short("its changes were undone")), without(attachment));
     finish(operation, fail(cut_short("the VF is in quarantine")),
            quarantined(attachment, "an attach was cut short and could not be undone", residue));
 }

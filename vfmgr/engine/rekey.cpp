@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves what is stored of a PF to its current address.
+// Moves the stored state of a PF to its current address.
 #include "vfmgr/plan/rekey.hpp"
 
 #include <fmt/format.h>
@@ -57,13 +57,13 @@ Batch changes_of(DesiredState const& before, DesiredState const& after) {
 }
 
 Error moved_again() {
-    return {Problem::conflict, "the PFs moved, or what is attached of them changed, meanwhile",
-            "ask again"};
+    return {Problem::conflict, "the PFs moved, or their attachments changed, meanwhile",
+            "try again"};
 }
 
 }  // namespace
 
-// Makes the VFs first, since their addresses are unknown before.
+// Creates the VFs first, since their addresses are unknown before.
 Result<RekeyPlan> Engine::begin_rekey(Operation& operation, RekeyPf const& command,
                                       std::vector<PfMove> const& claimed) {
     for (bool made = false;; made = true) {
@@ -73,14 +73,14 @@ Result<RekeyPlan> Engine::begin_rekey(Operation& operation, RekeyPf const& comma
         if (plan.moves != claimed) return fail(moved_again());
         if (!plan.makes_vfs) return plan;
         if (made)
-            return fail(Problem::kernel_refused, "fewer VFs were made than are needed",
-                        "look in the kernel's log for the reason");
+            return fail(Problem::kernel_refused, "fewer VFs were created than are needed",
+                        "see the kernel's log for the reason: journalctl -k");
         VFMGR_CHECK(do_plan(operation, plan.plan, OnFailure::undo));
         Batch batch;
         batch.erase_records_of.push_back(operation.id);
         batch.save_operations.push_back(operation);
         if (!commit_at_last(batch))
-            return fail(Problem::unavailable, "vfmgrd is stopping", "ask again when it runs");
+            return fail(Problem::unavailable, "vfmgrd is stopping", "try again when it runs");
     }
 }
 
@@ -114,9 +114,9 @@ void Engine::rekey(Operation& operation, RekeyPf const& command) {
     if (left.empty()) return finish(operation, {}, {});
     finish(operation,
            fail(Problem::kernel_refused,
-                fmt::format("what is kept was re-keyed, and VFs could not be set up for it: {}",
+                fmt::format("the stored state was moved, but VFs could not be set up for it: {}",
                             fmt::join(left, "; ")),
-                "put right what is named, then: systemctl start vfmgr-restore"),
+                "fix what is named, then: systemctl start vfmgr-restore"),
            {});
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "api/os/random.hpp"
 #include "vfmgr/engine/engine.hpp"
 #include "vfmgr/plan/links.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
@@ -130,7 +131,7 @@ Result<void> Engine::plan_and_do(Operation& operation, Repair const& repair) {
 
 void Engine::do_repair(Operation& operation, Repair const& repair) {
     auto const claim = claims_.take(repair.claims);
-    operation.steps.clear();  // until they are planned anew
+    operation.steps.clear();  // until they are planned again
     auto const outcome = plan_and_do(operation, repair);
     std::optional<std::string> failure;
     if (!outcome) failure = outcome.error().detail;
@@ -180,7 +181,7 @@ bool Engine::begin_repair(Control::State& state, HostView const& host, Repair re
     }
     if (!repairs_.may_begin(repair.pace(), now)) return !repairs_.failed(repair.pace());
     Operation operation;
-    operation.id = random_id(16);
+    operation.id = random_hex(8);
     operation.kind = OperationKind::restore;
     operation.subject = repair.subject;
     operation.requested_by = "daemon";
@@ -290,7 +291,7 @@ void Engine::repair_drift_of(Control::State& state, HostView const& host, PciAdd
     auto const drift = std::ranges::find(observed.drift, pf, &Drift::pf);
     if (drift == observed.drift.end()) return repairs_.all_right(pf_subject(pf));
     // A VF returns to its VM once it exists and stays: a VF in a VM keeps the others from being
-    // made. On a PF that is not at rest, an operation may be about to add what is still missing.
+    // created. On a PF that is not at rest, an operation may be about to add what is still missing.
     bool const begun =
         begin_repair(state, host, repair_of_pf(pf, drift_watch_.reported_as(*drift)));
     if (begun && at_rest) return;

@@ -26,10 +26,13 @@ struct Repair {
     // Called once to find out whether anything is to be done, and once more under the claims.
     std::function<Result<Plan>(HostView const&, DesiredState const&)> plan;
     OnFailure on_failure = OnFailure::stop;
-    std::optional<HistoryEvent> event{};   // goes into the history at its end; absent: none does
-    std::optional<Attachment> restores{};  // returned to its VM
-    std::function<void()> afterwards{};    // called when something was done
-    std::string aspect{};                  // a part of the subject; absent: all of it
+    // The event that the history gets at its end if it did something, if it failed in a new way, or
+    // if its plan was refused in a new way; those set its kind and detail. Absent: none.
+    std::optional<HistoryEvent> event{};
+    // The attachment whose VF it returns to its VM: once it has, that loss is over in the history.
+    std::optional<Attachment> restores{};
+    std::function<void()> afterwards{};  // called when something was done
+    std::string aspect{};                // a part of the subject; absent: all of it
     std::chrono::seconds wait_max = repair_wait_max;
     [[nodiscard]] std::string pace() const { return subject + aspect; }
 };

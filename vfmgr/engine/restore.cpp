@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "api/os/random.hpp"
 #include "vfmgr/engine/engine.hpp"
 #include "vfmgr/plan/plan.hpp"
 
@@ -23,8 +24,8 @@ class NoHypervisor final : public Hypervisor {
 
   private:
     static tl::unexpected<Error> refuse() {
-        return fail(Problem::unavailable, "libvirt is not asked before it has started",
-                    "nothing is to be done");
+        return fail(Problem::unavailable, "libvirt is not queried before it has started",
+                    "no action is needed");
     }
 };
 
@@ -32,7 +33,7 @@ class NoHypervisor final : public Hypervisor {
 Result<std::vector<std::string>> carry_out(Seams const& seams, Plan const& plan,
                                            std::string subject, std::string const& requested_by) {
     Operation operation;
-    operation.id = random_id(16);
+    operation.id = random_hex(8);
     operation.kind = OperationKind::restore;
     operation.state = OperationState::running;
     operation.subject = std::move(subject);
@@ -59,13 +60,12 @@ std::string summary(std::string const& what, std::vector<std::string> const& don
 }
 
 // A link whose netdev is absent, such as a bond of a network service that starts later, is left to
-// the daemon, which makes it when the netdev comes.
+// the daemon, which creates it when the netdev appears.
 Result<std::string> restore_link(Seams const& seams, TrustedNetdevs const& trusted,
                                  SoftRdmaLink const& link) {
     VFMGR_TRY(KernelView const view, seams.kernel.observe(HostNetwork{}));
     if (!view.network)
-        return fail(Problem::unavailable, "the host's network was not looked at",
-                    "nothing is to be done");
+        return fail(Problem::unavailable, "the host's network was not read", "no action is needed");
     auto const plan = plan_rdma_link_restore(*view.network, trusted, link);
     auto done = plan.notes;
     if (!plan.steps.empty()) {

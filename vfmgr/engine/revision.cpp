@@ -14,7 +14,7 @@ Result<void> check(std::map<Key, Value> const& all, Key const& key, std::string 
     if (!if_match || *if_match == revision) return {};
     return fail(Problem::precondition_failed,
                 fmt::format("the spec of {} is at revision {}, not {}", what, revision, *if_match),
-                "read it again and apply your change to what it is now");
+                "read it again and apply your change to the current one");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "api/os/random.hpp"
 #include "vfmgr/engine/engine.hpp"
 
 namespace vfmgr {
@@ -100,7 +101,7 @@ void Engine::begin_scheduled(Control::State& state, Attachment const& attachment
     auto hindrance = verification_hindrance(*control_->snapshot().host, attachment);
     if (!hindrance && !schedule_.hooks->guest_waits(attachment.vm_uuid))
         hindrance =
-            Hindrance{fmt::format("vf-guest does not wait for runs in VM {}", attachment.vm),
+            Hindrance{fmt::format("vf-guest in VM {} does not wait for runs", attachment.vm),
                       "start it there: systemctl enable --now vf-guest"};
     if (hindrance) {
         auto& reported = schedule_.reported[attachment.id];
@@ -110,12 +111,12 @@ void Engine::begin_scheduled(Control::State& state, Attachment const& attachment
         return;
     }
     schedule_.reported.erase(attachment.id);
-    auto const run = random_id(16);
+    auto const run = random_hex(8);
     std::chrono::seconds const timeout(attachment.spec.verify_timeout_seconds);
     // Its deadline is no later than the run's end: a run that has ended would count as answered.
     schedule_.going_on = Schedule::GoingOn{attachment.id, run, clock_.steady_now() + timeout};
     start_run(state, attachment.id,
-              {run, random_id(32), now, now + timeout, attachment.spec.verify_profile, {}});
+              {run, random_hex(16), now, now + timeout, attachment.spec.verify_profile, {}});
     schedule_.last_begun = now;
     // Set even if no report comes: the next start could not be counted from one.
     schedule_.not_before[attachment.id] =
@@ -147,16 +148,16 @@ void Engine::end_scheduled(Control::State& state) {
         }
     } else if (auto const verdict = unwritten_.find(attachment.id);
                verdict != unwritten_.end() && verdict->second.verification->run == run.run) {
-        report(End::failed, "its report came and could not be stored so far",
-               "make room for the store on the disk of state_dir");
+        report(End::failed, "its report arrived but could not be stored so far",
+               "free space for the store on the disk of state_dir");
     } else if (auto const other = state.runs.find(attachment.id);
                other != state.runs.end() && other->second.run != run.run) {
-        report(End::skipped, "another run of it has begun", "nothing is to be done");
+        report(End::skipped, "another run of this attachment has begun", "no action is needed");
     } else if (late) {
         auto why = no_report(attachment, attachment.spec.verify_timeout_seconds);
         report(End::failed, std::move(why.detail), std::move(why.remedy));
     } else if (attachment.state == AttachmentState::attached) {
-        report(End::skipped, "a detach of the VF began meanwhile", "nothing is to be done");
+        report(End::skipped, "a detach of the VF began meanwhile", "no action is needed");
     }
 }
 

@@ -73,9 +73,9 @@ Result<DomainHostdev> read_hostdev(pugi::xml_node const& device, std::string con
     // A device that can't be read may be any VF: then the whole domain is unknown.
     if (!pci)
         return fail(Problem::hypervisor_refused,
-                    fmt::format("a <{}> of VM {} names no host PCI address that can be read",
+                    fmt::format("a <{}> of VM {} has no host PCI address that can be parsed",
                                 device.name(), vm),
-                    fmt::format("look at it with: virsh dumpxml {}", vm));
+                    fmt::format("check it: virsh dumpxml {}", vm));
     DomainHostdev hostdev{*pci, {}, guest_address(device)};
     if (auto const alias = device.child("alias").attribute("name"); alias)
         hostdev.alias = alias.value();
@@ -157,16 +157,15 @@ Result<pugi::xml_node> parse_root(pugi::xml_document& document, std::string_view
                                   char const* root, char const* what) {
     auto const remedy = "report this with the output of: virsh version";
     if (xml.size() > xml_bytes_max)
-        return fail(
-            Problem::hypervisor_refused,
-            fmt::format("libvirt's XML of a {} has {} bytes, more than the {} that are read", what,
-                        xml.size(), xml_bytes_max),
-            remedy);
+        return fail(Problem::hypervisor_refused,
+                    fmt::format("libvirt's XML of a {} has {} bytes, more than the limit of {}",
+                                what, xml.size(), xml_bytes_max),
+                    remedy);
     auto const parsed = document.load_buffer(xml.data(), xml.size());
     auto const node = document.child(root);
     if (!parsed || !node)
         return fail(Problem::hypervisor_refused,
-                    fmt::format("libvirt's XML of a {} can't be read: {}", what,
+                    fmt::format("libvirt's XML of a {} can't be parsed: {}", what,
                                 parsed ? fmt::format("it has no <{}>", root)
                                        : std::string(parsed.description())),
                     remedy);
@@ -251,7 +250,7 @@ std::optional<std::string> path_in_guest(DomainXml const& domain, PciAddress con
         text = fmt::format("{}/{}", slot_text(*at->at), text);
         bus = at->at->bus;
     }
-    return std::nullopt;  // the controllers form a cycle
+    return std::nullopt;  // more hops than buses: the controllers' addresses form a cycle
 }
 
 bool can_place(DomainXml const& domain, PciAddress const& guest) {

@@ -18,9 +18,9 @@ Result<Presence> presence(DomainXml const& domain, XmlPart part, AttachHostdev c
     if (auto const* other = find_host_pci(domain, step.pci))
         return fail(
             Problem::vf_in_use,
-            fmt::format("{} is in VM {} ({}) already, as {}", to_string(step.pci), domain.name,
+            fmt::format("{} is already in VM {} ({}), as {}", to_string(step.pci), domain.name,
                         where, other->alias ? *other->alias : "a device without an alias"),
-            fmt::format("take it out of VM {} first, or ask for another VF", domain.name));
+            fmt::format("detach it from VM {} first, or request another VF", domain.name));
     return Presence::absent;
 }
 

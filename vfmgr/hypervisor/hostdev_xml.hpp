@@ -18,7 +18,7 @@ struct HostdevXml {
 
 // managed='no': vfmgr alone binds and resets VFs, so a VM whose VF is not yet restored and checked
 // can't start with another owner's. Not <interface type='hostdev'>: libvirt would set MAC and VLAN
-// itself, and on InfiniBand it can't (kernel-and-libvirt.md, 6).
+// itself, and on InfiniBand it can't (LIBVIRT.md#hostdev-not-interface).
 [[nodiscard]] std::string to_xml(HostdevXml const& hostdev);
 
 }  // namespace vfmgr

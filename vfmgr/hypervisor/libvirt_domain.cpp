@@ -28,12 +28,13 @@ Result<DomainXml> read_xml(virDomainPtr domain, unsigned flags, std::string cons
     VirText const xml(virDomainGetXMLDesc(domain, flags));
     if (!xml)
         return fail(libvirt_error("virDomainGetXMLDesc",
-                                  fmt::format("libvirt does not describe VM {}", name)));
+                                  fmt::format("libvirt returned no XML of VM {}", name)));
     return parse_domain_xml(xml.get());
 }
 
 Error unreadable(std::string call, std::string const& name) {
-    return libvirt_error(std::move(call), fmt::format("libvirt does not say how VM {} is", name));
+    return libvirt_error(std::move(call),
+                         fmt::format("libvirt did not report the state of VM {}", name));
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ Result<VirDomain> find_domain(virConnectPtr connection, std::string const& uuid)
     VirDomain domain(virDomainLookupByUUIDString(connection, uuid.c_str()));
     if (!domain)
         return fail(libvirt_error("virDomainLookupByUUIDString",
-                                  fmt::format("libvirt does not find VM {}", uuid)));
+                                  fmt::format("libvirt can't find VM {}", uuid)));
     return domain;
 }
 
@@ -86,7 +87,7 @@ Result<std::vector<std::string>> read_hostdev_pools(virConnectPtr connection) {
     int const count = virConnectListAllNetworks(connection, &networks, 0);
     if (count < 0) {
         auto error =
-            libvirt_error("virConnectListAllNetworks", "libvirt does not list its networks");
+            libvirt_error("virConnectListAllNetworks", "libvirt did not list its networks");
         if (is_libvirt_code(error, "VIR_ERR_NO_SUPPORT")) return std::vector<std::string>{};
         return fail(std::move(error));
     }
@@ -98,7 +99,7 @@ Result<std::vector<std::string>> read_hostdev_pools(virConnectPtr connection) {
         VirText const xml(virNetworkGetXMLDesc(network.get(), 0));
         if (!xml) {
             auto error = libvirt_error("virNetworkGetXMLDesc",
-                                       fmt::format("libvirt does not describe network {}", name));
+                                       fmt::format("libvirt returned no XML of network {}", name));
             if (is_libvirt_code(error, "VIR_ERR_NO_NETWORK")) continue;
             return fail(std::move(error));
         }

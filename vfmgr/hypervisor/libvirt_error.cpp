@@ -56,13 +56,13 @@ constexpr std::array known_texts = {
               "add a <controller type='pci' model='pcie-root-port'/> to the VM and restart it"},
     KnownText{in_use_text, "detach it from the VM that libvirt names"},
     KnownText{"must be manually detached",
-              "libvirt does not know the VF's driver as a VFIO driver: bind the VF to vfio-pci"},
-    KnownText{
-        "does not support IOMMU",
-        "turn the IOMMU on in the firmware and on the kernel's command line (intel_iommu=on)"},
-    KnownText{"cannot limit locked memory", "let libvirtd raise limits: it needs CAP_SYS_RESOURCE"},
+              "bind the VF to vfio-pci: libvirt does not know its driver as a VFIO driver"},
+    KnownText{"does not support IOMMU",
+              "enable the IOMMU in the firmware and on the kernel's command line (intel_iommu=on)"},
+    KnownText{"cannot limit locked memory",
+              "let libvirtd raise limits: run it with CAP_SYS_RESOURCE"},
     KnownText{"state change lock",
-              "something else is busy with the VM: wait for it (virsh domjobinfo) and try again"},
+              "wait until the other operation on the VM ends (virsh domjobinfo), and try again"},
 };
 
 std::string_view remedy_for(std::string_view message) {
@@ -107,7 +107,7 @@ Error libvirt_error(std::string call, std::string_view what) {
         error.problem = Problem::vf_in_use;
     error.detail = fmt::format("{}: {}", what, message);
     if (error.problem == Problem::unavailable)
-        error.remedy = "see whether libvirt runs: systemctl status libvirtd";
+        error.remedy = "check that libvirt runs: systemctl status libvirtd";
     else if (error.problem == Problem::not_found)
         error.remedy = "list the VMs that libvirt knows: virsh list --all";
     else

@@ -151,7 +151,7 @@ Result<std::vector<int>> subscribe(virConnectPtr connection, Shared const& event
                                                         opaque.get(), release);
         if (id < 0) {
             auto error = libvirt_error("virConnectDomainEventRegisterAny",
-                                       "libvirt does not send the events of its VMs");
+                                       "libvirt refused the subscription to events of its VMs");
             unsubscribe(connection, ids);
             return fail(std::move(error));
         }

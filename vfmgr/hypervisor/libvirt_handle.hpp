@@ -5,20 +5,10 @@
 #include <libvirt/libvirt.h>
 
 #include <cstdlib>
-#include <memory>
-#include <string>
+
+#include "api/os/handle.hpp"
 
 namespace vfmgr {
-
-template <auto Free>
-struct Freed {
-    template <class T>
-    void operator()(T* object) const noexcept {
-        (void)Free(object);
-    }
-};
-template <class T, auto Free>
-using Handle = std::unique_ptr<T, Freed<Free>>;
 
 using VirConnect = Handle<virConnect, virConnectClose>;
 using VirDomain = Handle<virDomain, virDomainFree>;

@@ -26,14 +26,14 @@ unsigned flags_of(XmlPart part) {
 // The VM has no such XML: it does not run, or it is transient.
 Error no_such_part(AttachHostdev const& step, std::string const& vm, XmlPart part) {
     if (part == XmlPart::live)
-        return {
-            Problem::conflict,
-            fmt::format("VM {} does not run: {} can't be plugged into it", vm, to_string(step.pci)),
-            fmt::format("start it (virsh start {}), or ask for persistence config", vm)};
+        return {Problem::conflict,
+                fmt::format("VM {} is not running, so {} can't be plugged into it", vm,
+                            to_string(step.pci)),
+                fmt::format("start it (virsh start {}), or request persistence config", vm)};
     return {Problem::conflict,
-            fmt::format("VM {} is transient: {} can't be kept in its configuration", vm,
+            fmt::format("VM {} is transient, so {} can't be stored in its configuration", vm,
                         to_string(step.pci)),
-            "ask for persistence live, or define the VM in libvirt (virsh define)"};
+            "request persistence live, or define the VM in libvirt (virsh define)"};
 }
 
 Result<Presence> presence_in(LibvirtDomain const& vm, XmlPart part, AttachHostdev const& step) {
@@ -44,10 +44,11 @@ Result<Presence> presence_in(LibvirtDomain const& vm, XmlPart part, AttachHostde
 
 // libvirt returned success, but its own XML contradicts it.
 Error not_there(AttachHostdev const& step, std::string const& vm, XmlPart part) {
-    return {Problem::hypervisor_refused,
-            fmt::format("libvirt reported success, but the {} XML of VM {} does not have {} as {}",
-                        name_of(part), vm, to_string(step.pci), hostdev_alias(step.attachment)),
-            fmt::format("look at the VM: virsh dumpxml {}", vm)};
+    return {
+        Problem::hypervisor_refused,
+        fmt::format("libvirt reported success, but the {} XML of VM {} does not contain {} as {}",
+                    name_of(part), vm, to_string(step.pci), hostdev_alias(step.attachment)),
+        fmt::format("check the VM's XML: virsh dumpxml {}", vm)};
 }
 
 // The device's place in the guest, when the persistent VM has that place free: the device then
@@ -81,10 +82,10 @@ Error still_there(DetachHostdev const& step, Unplugging const& state) {
                            : fmt::format("unload the VF's driver in VM {} or reboot it", state.vm);
     Error error{
         Problem::timed_out,
-        fmt::format("VM {} has not let go of {}: {}", state.vm, to_string(step.pci), reason),
-        fmt::format("{}, then detach again; shutting it down (virsh shutdown {}) releases "
-                    "the VF for certain",
-                    first, state.vm)};
+        fmt::format("VM {} still has {}: {}", state.vm, to_string(step.pci), reason),
+        fmt::format(
+            "{}, then detach again; shutting it down (virsh shutdown {}) always releases the VF",
+            first, state.vm)};
     if (state.refusal) error.causes = state.refusal->causes;
     return error;
 }
@@ -101,7 +102,7 @@ struct LibvirtHypervisor::Request {
 };
 
 // LIVE|CONFIG in one call: libvirt plugs, then saves; a crash between leaves live only. Two calls,
-// each read back, show which half was done (kernel-and-libvirt.md, 6).
+// each read back, show which half was done (LIBVIRT.md#attaching).
 Result<Observed> LibvirtHypervisor::perform_step(AttachHostdev const& step, Deadline deadline) {
     if (step.live) VFMGR_CHECK(attach(step, XmlPart::live, deadline));
     if (step.config) VFMGR_CHECK(attach(step, XmlPart::config, deadline));
@@ -124,7 +125,7 @@ Result<void> LibvirtHypervisor::attach(AttachHostdev const& step, XmlPart part, 
 
 Result<void> LibvirtHypervisor::plug(Request request, Deadline deadline) {
     auto const doing =
-        fmt::format("give {} to VM {} ({})", request.pci, request.vm, name_of(request.part));
+        fmt::format("attach {} to VM {} ({})", request.pci, request.vm, name_of(request.part));
     return session_.call<void>(
         deadline, doing, [request](virConnectPtr connection) -> Result<void> {
             VFMGR_TRY(VirDomain const domain, find_domain(connection, request.uuid));
@@ -132,7 +133,7 @@ Result<void> LibvirtHypervisor::plug(Request request, Deadline deadline) {
                                            flags_of(request.part)) == 0)
                 return {};
             return fail(libvirt_error("virDomainAttachDeviceFlags",
-                                      fmt::format("libvirt does not give {} to VM {} ({})",
+                                      fmt::format("libvirt could not attach {} to VM {} ({})",
                                                   request.pci, request.vm, name_of(request.part))));
         });
 }
@@ -201,16 +202,16 @@ Result<void> LibvirtHypervisor::detach_config(DetachHostdev const& step, Deadlin
                 fmt::format("libvirt reported success, but {} is still in the persistent XML of VM "
                             "{} as {}",
                             to_string(step.pci), after->info.name, alias),
-                fmt::format("take it out: virsh detach-device-alias {} {} --config",
-                            after->info.name, alias));
+                fmt::format("detach it: virsh detach-device-alias {} {} --config", after->info.name,
+                            alias));
 }
 
 // Never LIVE|CONFIG together: that would save the config without the device although the guest
-// keeps it, and return success (kernel-and-libvirt.md, 6). By alias the live request does not wait,
-// so the domain's job is free while the guest takes its time.
+// keeps it, and return success (LIBVIRT.md#detaching). By alias the live request does not wait, so
+// the domain's job is free while the guest takes its time.
 Result<void> LibvirtHypervisor::unplug(Request request, Deadline deadline) {
     auto const doing =
-        fmt::format("take {} out of VM {} ({})", request.pci, request.vm, name_of(request.part));
+        fmt::format("detach {} from VM {} ({})", request.pci, request.vm, name_of(request.part));
     return session_.call<void>(
         deadline, doing, [request](virConnectPtr connection) -> Result<void> {
             VFMGR_TRY(VirDomain const domain, find_domain(connection, request.uuid));
@@ -218,7 +219,7 @@ Result<void> LibvirtHypervisor::unplug(Request request, Deadline deadline) {
                                            flags_of(request.part)) == 0)
                 return {};
             return fail(libvirt_error("virDomainDetachDeviceAlias",
-                                      fmt::format("libvirt does not take {} out of VM {} ({})",
+                                      fmt::format("libvirt could not detach {} from VM {} ({})",
                                                   request.pci, request.vm, name_of(request.part))));
         });
 }

@@ -12,12 +12,12 @@ namespace {
 constexpr char const* settle_uri = "urn:vfmgr:settle";
 
 // Since 10.0.0 libvirt recognises VFIO by the device; before, by the driver's name
-// (kernel-and-libvirt.md, 6). The daemon's version counts, not the library's.
+// (LIBVIRT.md#variant-drivers). The daemon's version counts, not the library's.
 Result<bool> takes_vfio_variants(virConnectPtr connection) {
     constexpr unsigned long first_version = 10'000'000;
     unsigned long version = 0;
     if (virConnectGetLibVersion(connection, &version) < 0)
-        return fail(libvirt_error("virConnectGetLibVersion", "libvirt does not say its version"));
+        return fail(libvirt_error("virConnectGetLibVersion", "libvirt did not report its version"));
     return version >= first_version;
 }
 
@@ -26,7 +26,7 @@ Result<HypervisorView> read_all(virConnectPtr connection) {
     virDomainPtr* domains = nullptr;
     int const count = virConnectListAllDomains(connection, &domains, 0);
     if (count < 0)
-        return fail(libvirt_error("virConnectListAllDomains", "libvirt does not list its VMs"));
+        return fail(libvirt_error("virConnectListAllDomains", "libvirt did not list its VMs"));
     std::vector<VirDomain> const owned(domains, domains + count);
     VirText const array(reinterpret_cast<char*>(domains));
     HypervisorView view;
@@ -62,8 +62,9 @@ Result<void> take_job(virConnectPtr connection, std::string const& uuid) {
     std::string const name = virDomainGetName(domain.get());
     if (virDomainSetMetadata(domain.get(), VIR_DOMAIN_METADATA_ELEMENT, nullptr, nullptr,
                              settle_uri, VIR_DOMAIN_AFFECT_CURRENT) < 0)
-        return fail(libvirt_error("virDomainSetMetadata",
-                                  fmt::format("VM {} does not come to rest", name)));
+        return fail(
+            libvirt_error("virDomainSetMetadata",
+                          fmt::format("libvirt could not wait for its job on VM {}", name)));
     return {};
 }
 
@@ -109,7 +110,7 @@ Result<Observed> LibvirtHypervisor::perform(HypervisorStep const& step, Deadline
 Result<void> LibvirtHypervisor::settle(std::string const& vm_uuid, Deadline deadline) {
     while (true) {
         auto taken = session_.call<void>(
-            deadline, fmt::format("finish what it does to VM {}", vm_uuid),
+            deadline, fmt::format("finish its job on VM {}", vm_uuid),
             [vm_uuid](virConnectPtr connection) { return take_job(connection, vm_uuid); });
         if (taken) return {};
         auto& error = taken.error();

@@ -123,10 +123,10 @@ void LibvirtSession::discard(std::shared_ptr<Connection> connection) {
 Result<std::shared_ptr<LibvirtSession::Turn>> LibvirtSession::begin(
     std::shared_ptr<State> const& state) {
     if (state->running >= calls_running_max)
-        return fail(
-            Problem::unavailable,
-            fmt::format("libvirt at {} has {} calls unanswered", state->uri, state->running.load()),
-            "restart libvirt: systemctl restart libvirtd (running VMs stay up)");
+        return fail(Problem::unavailable,
+                    fmt::format("libvirt at {} has not answered {} calls", state->uri,
+                                state->running.load()),
+                    "restart libvirt: systemctl restart libvirtd (running VMs stay up)");
     ++state->running;
     auto turn = std::make_shared<Turn>();
     turn->state = state;
@@ -185,10 +185,10 @@ Error LibvirtSession::abandon(Turn& turn, std::string const& doing) {
     // No events come until the next call opens a new connection: all watches must read for
     // themselves.
     state_->events->connection_closed();
-    return Error{Problem::timed_out,
-                 fmt::format("libvirt did not answer in time; it was asked to {}", doing),
-                 "see whether libvirt hangs: journalctl -u libvirtd; what was asked may still "
-                 "happen"};
+    return Error{
+        Problem::timed_out,
+        fmt::format("libvirt did not answer in time; it was asked to {}", doing),
+        "check whether libvirt hangs: journalctl -u libvirtd; the request may still take effect"};
 }
 
 }  // namespace vfmgr

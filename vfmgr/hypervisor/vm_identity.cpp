@@ -9,8 +9,8 @@ Result<VmIdentity> vm_with_cid(HypervisorView const& view, std::uint32_t cid) {
     if (view.stale)
         return fail(
             Problem::unavailable,
-            fmt::format("nobody can say which VM has vsock CID {}: {}", cid, view.stale_reason),
-            "see whether libvirt runs: systemctl status libvirtd");
+            fmt::format("it is not known which VM has vsock CID {}: {}", cid, view.stale_reason),
+            "check that libvirt runs: systemctl status libvirtd");
     std::optional<VmIdentity> found;
     for (auto const& [uuid, vm] : view.vms) {
         if (vm.vsock_cid != cid || !vm.start_id) continue;
@@ -23,7 +23,7 @@ Result<VmIdentity> vm_with_cid(HypervisorView const& view, std::uint32_t cid) {
     }
     if (!found)
         return fail(Problem::not_found, fmt::format("no running VM has vsock CID {}", cid),
-                    "list them: virsh list; a VM needs <vsock model='virtio'>");
+                    "list the running VMs: virsh list; a VM needs <vsock model='virtio'>");
     return *found;
 }
 

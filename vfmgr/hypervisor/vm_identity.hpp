@@ -9,7 +9,7 @@
 
 namespace vfmgr {
 
-// Includes the start id: CIDs are reused at once when a VM stops (kernel-and-libvirt.md).
+// Includes the start id: CIDs are reused at once when a VM stops (LIBVIRT.md#vsock-cids).
 struct VmIdentity {
     std::string uuid;
     std::string name;

@@ -33,8 +33,9 @@ Result<void> check_driver(LinuxKernelRoots const& roots, std::string const& driv
     bool const name = !driver.empty() && driver.size() < 64 &&
                       driver.find_first_of("/\n") == driver.npos && driver != "." && driver != "..";
     if (!name)
-        return fail(Problem::invalid_request, fmt::format("\"{}\" is no driver's name", driver),
-                    "name a driver as in /sys/bus/pci/drivers");
+        return fail(Problem::invalid_request,
+                    fmt::format("\"{}\" is not the name of a driver", driver),
+                    "give a name from /sys/bus/pci/drivers");
     std::error_code error;
     if (fs::is_directory(roots.sysfs / "bus/pci/drivers" / driver, error)) return {};
     return fail(Problem::unsupported, fmt::format("the driver {} is not loaded", driver),
@@ -57,22 +58,24 @@ Result<void> check_group(LinuxKernelRoots const& roots, VfAt const& vf,
                          std::set<PciAddress> const& going) {
     auto const group = iommu_group_of(roots, vf.pci);
     if (!group)
-        return fail(Problem::unsupported,
-                    fmt::format("VF {} of {} ({}) is in no IOMMU group, so no VM can have it",
-                                vf.id.index, to_string(vf.id.pf), to_string(vf.pci)),
-                    "switch the IOMMU on in the firmware and with intel_iommu=on on the kernel's "
-                    "command line");
+        return fail(
+            Problem::unsupported,
+            fmt::format("VF {} of {} ({}) is in no IOMMU group, so it can't be attached to a VM",
+                        vf.id.index, to_string(vf.id.pf), to_string(vf.pci)),
+            "enable the IOMMU in the firmware, and with intel_iommu=on on the kernel's command "
+            "line");
     auto const members = roots.sysfs / "kernel/iommu_groups" / std::to_string(*group) / "devices";
     for (auto const& name : entries(members)) {
         auto const member = PciAddress::parse(name);
         if (!member || going.contains(*member) || harmless(roots, *member)) continue;
         return fail(
             Problem::conflict,
-            fmt::format("VF {} of {} ({}) shares IOMMU group {} with {}, which has the "
-                        "driver {}",
+            fmt::format("VF {} of {} ({}) shares IOMMU group {} with {}, which is bound to {}",
                         vf.id.index, to_string(vf.id.pf), to_string(vf.pci), *group, name,
                         driver_of(roots, *member).value_or("?")),
-            fmt::format("unbind {} from its driver, or use a slot behind a switch with ACS", name));
+            fmt::format(
+                "unbind {} from its driver, or move the NIC to a slot behind a switch with ACS",
+                name));
     }
     return {};
 }
@@ -101,7 +104,7 @@ Result<void> probe(LinuxKernelRoots const& roots, PciAddress const& pci, std::st
     auto const now = driver_of(roots, pci);
     return fail(Problem::kernel_refused,
                 fmt::format("{}: it has {}", detail, now ? "the driver " + *now : "no driver"),
-                "look in the kernel's log for the driver's reason");
+                "see the kernel's log for the driver's reason: journalctl -k");
 }
 
 // Moves the device from its current driver to `driver`, or to none.
@@ -175,11 +178,12 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, ResetVf const& step
     auto const method = pci_folder(roots, pci) / "reset_method";
     auto const methods = read_reset_methods(roots, pci);
     if ((" " + methods + " ").find(" flr ") == std::string::npos)
-        return fail(Problem::unsupported,
-                    fmt::format("VF {} of {} ({}) has no function level reset; it offers {}",
-                                step.vf.index, to_string(step.vf.pf), to_string(pci),
-                                methods.empty() ? "nothing" : methods),
-                    "without it nobody can be sure that nothing of the last VM is left");
+        return fail(
+            Problem::unsupported,
+            fmt::format("VF {} of {} ({}) has no function level reset (flr); its reset methods: {}",
+                        step.vf.index, to_string(step.vf.pf), to_string(pci),
+                        methods.empty() ? "none" : methods),
+            "use a VF that has it: without it, data of the last VM may be left");
     VFMGR_TRY(auto const host, read_host_netdevs(deadline));
     VFMGR_TRY(auto const attachment, guard_unused(roots, host, std::span(&vf, 1)));
     Observed observed;
@@ -187,7 +191,8 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, ResetVf const& step
     // Without this the kernel falls back to other resets, which reach less or more than the VF.
     if (auto const error = write_text(method, "flr"); error != 0)
         return fail(refused_write(
-            method, fmt::format("the reset of {} could not be chosen", to_string(pci)), error));
+            method, fmt::format("the reset method of {} could not be set to flr", to_string(pci)),
+            error));
     auto const file = pci_folder(roots, pci) / "reset";
     auto const error = write_text(file, "1");
     auto const restored = write_text(method, methods);
@@ -196,7 +201,7 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, ResetVf const& step
             refused_write(file, fmt::format("{} could not be reset", to_string(pci)), error));
     if (restored != 0)
         return fail(refused_write(
-            method, fmt::format("the reset methods of {} could not be put back", to_string(pci)),
+            method, fmt::format("the reset methods of {} could not be restored", to_string(pci)),
             restored));
     return observed;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Binds VFs to drivers, and resets them (function level reset). Free functions; the caller holds
-// the VF's claim. Facts: kernel-and-libvirt.md, 3.
+// the VF's claim. Facts: KERNEL.md#driver-binding, KERNEL.md#iommu-groups,
+// KERNEL.md#function-level-reset.
 #pragma once
 
 #include "vfmgr/kernel/kernel.hpp"

@@ -37,9 +37,10 @@ std::optional<fs::path> firmware_program(LinuxKernelRoots const& roots) {
 
 Error no_program() {
     return {Problem::unsupported,
-            "there is neither mstconfig nor mlxconfig, so the card's firmware settings can't be "
-            "seen or set",
-            "install mstflint (apt install mstflint, dnf install mstflint), which has mstconfig"};
+            "neither mstconfig nor mlxconfig is installed, so the card's firmware settings can't "
+            "be read or set",
+            "install mstflint, which contains mstconfig: apt install mstflint, or dnf install "
+            "mstflint"};
 }
 
 // Returns the tool's error output on one line, as much as fits into a sentence.
@@ -65,27 +66,28 @@ Error tool_error(LinuxKernelRoots const& roots, fs::path const& program, std::st
                  checks::CommandFact const& output) {
     auto const name = program.filename().string();
     if (output.error == ETIMEDOUT)
-        return {Problem::timed_out, fmt::format("{} did not {} in time and was ended", name, what),
-                "look in the kernel's log for what the card's driver says"};
+        return {Problem::timed_out, fmt::format("{} did not {} in time and was killed", name, what),
+                "see the kernel's log for messages of the card's driver: journalctl -k"};
     if (output.error != 0)
         return {Problem::unsupported,
                 fmt::format("{} can't be run", program.string()),
-                "install mstflint anew",
+                "reinstall mstflint",
                 {errno_cause("posix_spawn " + program.string(), output.error)}};
     auto const complaint = complaint_of(output);
     bool const denied = complaint.find("Operation not permitted") != complaint.npos;
-    // kernel-and-libvirt.md, 4: lockdown keeps the tool out of the card's configuration space.
+    // KERNEL.md#firmware-settings: lockdown keeps the tool out of the card's configuration space.
     if (denied && locked_down(roots))
         return {Problem::unsupported,
                 fmt::format("the kernel is locked down (Secure Boot), so {} can't {}: {}", name,
                             what, complaint),
-                "set it in the firmware's set-up (BIOS) of the NIC, or boot once with Secure Boot "
-                "off; devlink's permanent parameters do it where the kernel has them"};
+                "set it for the NIC in the firmware's set-up (BIOS), boot once with Secure Boot "
+                "off, or use devlink's permanent parameters where the kernel has them"};
     if (denied)
-        return {Problem::unsupported, fmt::format("{} may not {}: {}", name, what, complaint),
-                "vfmgrd needs to be root with CAP_SYS_ADMIN, as its unit has it"};
-    return {Problem::kernel_refused, fmt::format("{} did not {}: {}", name, what, complaint),
-            "look in the tool's guide for what it says; nothing was reset"};
+        return {Problem::unsupported,
+                fmt::format("{} is not permitted to {}: {}", name, what, complaint),
+                "run vfmgrd as root with CAP_SYS_ADMIN, as its unit does"};
+    return {Problem::kernel_refused, fmt::format("{} failed to {}: {}", name, what, complaint),
+            "find the message in the tool's manual; nothing was reset"};
 }
 
 std::string version_of(fs::path const& program, Deadline deadline) {
@@ -216,12 +218,13 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, SetFirmware const& 
     auto const next = settings_in(after, &FirmwareParameter::next);
     auto const refused = differing(step.settings, next);
     if (empty(refused)) return Observed{};
-    return fail(Problem::kernel_refused,
-                fmt::format("{} said that it {}, and the card has {} for its next reset",
-                            program->filename().string(), what,
-                            fmt::join(assignments(only_named(next, refused)), " ")),
-                "its firmware allows no such value; see what mstconfig says: " +
-                    fmt::format("{}", fmt::join(words, " ")));
+    return fail(
+        Problem::kernel_refused,
+        fmt::format("{} reported that it {}, but the card has {} for its next reset",
+                    program->filename().string(), what,
+                    fmt::join(assignments(only_named(next, refused)), " ")),
+        "choose a value that the card's firmware allows; to see what the tool prints, run: " +
+            fmt::format("{}", fmt::join(words, " ")));
 }
 
 }  // namespace vfmgr

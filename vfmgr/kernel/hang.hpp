@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds processes that hang in the kernel, and where. A write of sriov_numvfs holds the PF's device
 // lock and the one lock of the PCI subsystem; when the removal of a VF waits for its user, it waits
-// forever (kernel-and-libvirt.md, 1 and 2). Free functions; any thread.
+// forever (KERNEL.md#locks, KERNEL.md#removals-that-hang). Free functions; any thread.
 #pragma once
 
 #include <chrono>

@@ -31,7 +31,7 @@ Result<Netdev> require_interface(LinuxKernelRoots const& roots, NlSocket& socket
     if (found) return *found;
     return fail(Problem::not_found,
                 fmt::format("{} has no network interface", to_string(interface)),
-                interface.vlan ? "look whether somebody removed the VLAN device"
+                interface.vlan ? "check whether the VLAN device was removed: ip link"
                                : "bind the PF to its network driver");
 }
 
@@ -45,8 +45,8 @@ Result<Observed> await_carrier(LinuxKernelRoots const& roots, NlSocket& socket, 
                   return netdev.carrier;
               }));
     if (waited == Waited::holds) return Observed{};
-    return fail(Problem::timed_out, fmt::format("{} is up and has no carrier", name),
-                "connect the cable and look at the switch's port, then try again");
+    return fail(Problem::timed_out, fmt::format("{} is up but has no carrier", name),
+                "connect the cable, check the switch's port, and try again");
 }
 
 // Disables link-local addresses (mode 1, none) and router advertisements, by which a tenant on the
@@ -60,7 +60,7 @@ Result<void> close_ipv6(LinuxKernelRoots const& roots, std::string const& netdev
         return fail({Problem::kernel_refused,
                      fmt::format("{} of {} could not be set to {}: {}", name, netdev, value,
                                  std::generic_category().message(error)),
-                     "vfmgr needs /proc/sys writable",
+                     "run vfmgr with /proc/sys writable",
                      {errno_cause("write " + (folder / name).string(), error)}});
     }
     return {};
@@ -68,7 +68,7 @@ Result<void> close_ipv6(LinuxKernelRoots const& roots, std::string const& netdev
 
 Error taken(std::string detail) {
     return {Problem::conflict, std::move(detail),
-            "remove it if nobody needs it: ip link del; or choose another VLAN"};
+            "remove it if it is not needed (ip link del NAME), or choose another VLAN"};
 }
 
 }  // namespace
@@ -98,9 +98,10 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, SetLink const& step
 Result<Observed> perform_step(LinuxKernelRoots const& roots, AddVlanInterface const& step,
                               Deadline deadline) {
     if (!step.interface.vlan)
-        return fail(Problem::invalid_request,
-                    fmt::format("{} names no VLAN to make a device for", to_string(step.interface)),
-                    "give the interface a vlan");
+        return fail(
+            Problem::invalid_request,
+            fmt::format("{} names no VLAN to create a device for", to_string(step.interface)),
+            "give the interface a vlan");
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
     VFMGR_TRY(auto const parent,
               require_interface(roots, socket, {step.interface.pf, std::nullopt}, deadline));
@@ -110,23 +111,22 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, AddVlanInterface co
             VFMGR_CHECK(close_ipv6(roots, there->name));
             return Observed{};
         }
-        return fail(
-            taken(fmt::format("VLAN {} of {} is already the interface {}, which vfmgr did "
-                              "not make",
-                              *step.interface.vlan, parent.name, there->name)));
+        return fail(taken(
+            fmt::format("VLAN {} of {} is already the interface {}, which vfmgr did not create",
+                        *step.interface.vlan, parent.name, there->name)));
     }
     auto const name = vlan_interface_name(step.interface.pf, parent.name, *step.interface.vlan);
     if (name.size() > ifname_characters_max)
-        return fail(Problem::limit_exceeded,
-                    fmt::format("no interface name of at most 15 characters is left for VLAN {} "
-                                "of {}",
-                                *step.interface.vlan, parent.name),
-                    "give the PF a shorter interface name");
+        return fail(
+            Problem::limit_exceeded,
+            fmt::format("the interface name for VLAN {} of {} would have more than 15 characters",
+                        *step.interface.vlan, parent.name),
+            "give the PF a shorter interface name");
     bool const name_taken = std::any_of(netdevs.begin(), netdevs.end(),
                                         [&](Netdev const& each) { return each.name == name; });
     if (name_taken)
-        return fail(taken(fmt::format("the interface {} exists and is not VLAN {} of {}", name,
-                                      *step.interface.vlan, parent.name)));
+        return fail(taken(fmt::format("the interface {} already exists but is not VLAN {} of {}",
+                                      name, *step.interface.vlan, parent.name)));
     VFMGR_CHECK(add_vlan_netdev(socket, {parent.ifindex, *step.interface.vlan, name}, deadline));
     VFMGR_CHECK(close_ipv6(roots, name));
     return Observed{};
@@ -144,8 +144,8 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, RemoveVlanInterface
     if (!found) return Observed{};
     if (!ours(*found))
         return fail(Problem::conflict,
-                    fmt::format("{} was not made by vfmgr and stays", found->name),
-                    "remove it yourself if nobody needs it: ip link del " + found->name);
+                    fmt::format("{} was not created by vfmgr and is kept", found->name),
+                    "remove it yourself if it is not needed: ip link del " + found->name);
     VFMGR_CHECK(delete_netdev(socket, *found, deadline));
     VFMGR_CHECK(unfilter_interface(found->name, deadline));
     return Observed{};

@@ -48,9 +48,9 @@ std::optional<std::int32_t> process_id(std::string const& name) {
 
 Error unreadable(fs::path const& process, std::string const& call, int error) {
     return {Problem::vf_in_use,
-            fmt::format("the open files of process {} can't be read, and it may use a VF: {}",
+            fmt::format("the open files of process {} can't be read, so it may be using a VF: {}",
                         process.filename().string(), std::generic_category().message(error)),
-            "vfmgr needs CAP_SYS_PTRACE and CAP_DAC_OVERRIDE",
+            "run vfmgr with CAP_SYS_PTRACE and CAP_DAC_OVERRIDE",
             {errno_cause(call, error)}};
 }
 
@@ -116,7 +116,7 @@ Result<FileDescriptor> open_group(LinuxKernelRoots const& roots, VfAt const& vf,
                      fmt::format("{} can't be opened, so VF {} of {} ({}) may be in use: {}",
                                  node.string(), vf.id.index, to_string(vf.id.pf), to_string(vf.pci),
                                  std::generic_category().message(error)),
-                     "vfmgr needs read and write access to " + node.string(),
+                     "give vfmgr read and write access to " + node.string(),
                      {std::move(cause)}});
     auto const nodes = vfio_nodes_of(roots, vf.pci);
     VFMGR_TRY(auto const holders, find_holders(roots, nodes));
@@ -158,7 +158,7 @@ Result<void> check_netdevs(LinuxKernelRoots const& roots, HostNetdevs const& hos
                     fmt::format("{} has the driver {} but no network interface here: it may be "
                                 "used in another network namespace",
                                 subject, driver_of(roots, vf.pci).value_or("?")),
-                    "give the interface back: ip -n NAMESPACE link set IFACE netns 1");
+                    "move the interface back to the host: ip -n NAMESPACE link set IFACE netns 1");
     for (auto const& name : netdevs_of(roots, vf.pci))
         for (auto const& netdev : host.netdevs) {
             auto const use = netdev.name == name ? use_of(host, netdev) : std::string();
@@ -200,7 +200,7 @@ Result<Holders> find_holders(LinuxKernelRoots const& roots, std::vector<dev_t> c
     return fail({Problem::vf_in_use,
                  fmt::format("{} can't be read, so any VF may be in use: {}", roots.proc.string(),
                              error.message()),
-                 "vfmgr needs /proc without hidepid",
+                 "mount /proc without hidepid",
                  {errno_cause("opendir " + roots.proc.string(), error.value())}});
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Detects whether a VF is in use. The kernel protects nothing: it takes a VF out of a running VM
-// silently (kernel-and-libvirt.md, 2). So the process that changes a VF checks which processes hold
-// it open, and itself holds its VFIO group while it writes. What can't be read counts as used.
+// silently (KERNEL.md#vfs-in-use). So the process that changes a VF checks which processes hold it
+// open, and itself holds its VFIO group while it writes. What can't be read counts as used.
 // Free functions; any thread. A GroupHold is owned by the thread that writes.
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "api/types/vf_state.hpp"
 #include "vfmgr/kernel/network_snapshot.hpp"
 #include "vfmgr/kernel/sysfs.hpp"

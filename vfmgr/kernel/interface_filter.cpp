@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,8 +12,8 @@
 #include <iterator>
 #include <sstream>
 
-#include "api/types/child_process.hpp"
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
+#include "api/os/process.hpp"
 #include "api/types/guest.hpp"
 #include "api/types/interop.hpp"
 #include "api/types/text.hpp"
@@ -24,14 +23,14 @@ namespace {
 
 constexpr unsigned roce_v2_port = 4791;  // assigned by IANA; the same for rxe and hardware
 
-// Linux answers for all of its addresses on every interface, so an interface of our own accepts
-// nothing else. libvirt's NAT networks make the host a router, so nothing is forwarded through it
-// either. A PF's own netdev and foreign VLAN devices belong to the host. There our address is
-// closed to all, and everything is closed to the VMs with an attachment, by MAC. Neighbour
-// solicitations are IPv6's ARP; the inet family does not handle ARP itself. A connection of interop
-// clients begins only at a socket bound to exactly that address: the responder's, while it is open
-// for such a client. Packets that begin no connection pass: the end of a handshake finds no full
-// socket yet (nft_socket.c).
+// Linux answers for all of its addresses on every interface, so an interface of our own drops
+// packets for any other address. libvirt's NAT networks make the host a router, so nothing is
+// forwarded through it either. A PF's own netdev and foreign VLAN devices belong to the host. There
+// our address is closed to all, and everything is closed to the VMs with an attachment, by MAC.
+// Neighbour solicitations are IPv6's ARP; the inet family does not handle ARP itself. A connection
+// of interop clients begins only at a socket bound to exactly that address: the responder's, while
+// it is open for such a client. Packets that begin no connection pass: the end of a handshake finds
+// no full socket yet (nft_socket.c).
 //
 // The netdev table filters what a VM sends before the host's network stack reads it. It accepts
 // traffic from the VM's address to the responder's, and requests for the responder's MAC. So a VM
@@ -223,7 +222,7 @@ Result<FileDescriptor> memory_file(std::string const& name) {
     if (file) return file;
     return fail({Problem::unavailable,
                  "nft could not be started",
-                 "look whether the host has memory and descriptors left",
+                 "check that the host has free memory and file descriptors",
                  {errno_cause("memfd_create", errno)}});
 }
 
@@ -235,22 +234,16 @@ std::string first_line_of(FileDescriptor const& file) {
 }
 
 Result<pid_t> spawn_nft(FileDescriptor const& input, FileDescriptor const& output) {
-    std::string name = "nft", option = "-f", file = "-";
-    std::array<char*, 4> argv{name.data(), option.data(), file.data(), nullptr};
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, input.get(), STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&files, output.get(), STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&files, output.get(), STDERR_FILENO);
-    posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
-    pid_t pid = 0;
-    int const error = ::posix_spawnp(&pid, "nft", &files, nullptr, argv.data(), environ);
-    posix_spawn_file_actions_destroy(&files);
-    if (error == 0) return pid;
+    auto const started = spawn({.arguments = {"nft", "-f", "-"},
+                                .descriptors = {{input.get(), STDIN_FILENO},
+                                                {output.get(), STDOUT_FILENO},
+                                                {output.get(), STDERR_FILENO}},
+                                .close_from = STDERR_FILENO + 1});
+    if (started) return *started;
     return fail({Problem::unsupported,
-                 "the host's interfaces can't be closed to tenants: nft does not run",
+                 "the host's interfaces can't be closed to tenants: nft can't be run",
                  "install it: apt-get install nftables",
-                 {errno_cause("posix_spawnp nft", error)}});
+                 {errno_cause("posix_spawnp nft", started.error())}});
 }
 
 // Applies the whole script or nothing: nft runs a file as one transaction.
@@ -260,30 +253,29 @@ Result<void> run_nft(std::string const& script, std::string const& detail, Deadl
     if (::pwrite(input.get(), script.data(), script.size(), 0) != std::ssize(script))
         return fail({Problem::unavailable,
                      detail,
-                     "look whether the host has memory left",
+                     "check that the host has free memory",
                      {errno_cause("pwrite", errno)}});
     VFMGR_TRY(auto const pid, spawn_nft(input, output));
-    bool const late = !await_end_of(pid, deadline);
-    if (late) ::kill(pid, SIGKILL);
-    auto const end = reap(pid);
-    if (late)
-        return fail(Problem::timed_out, fmt::format("{}: nft did not end in time", detail),
-                    "look for hung tasks in the kernel's log");
-    if (end.well) return {};
+    auto const end = end_by(pid, deadline);
+    if (!end)
+        return fail(Problem::timed_out, fmt::format("{}: nft did not finish in time", detail),
+                    "search the kernel's log for hung tasks: journalctl -k");
+    if (end->well()) return {};
     auto const first_line = first_line_of(output);
     return fail({Problem::kernel_refused,
                  fmt::format("{}: {}", detail, first_line),
-                 "look whether the kernel has nftables: nft list tables",
-                 {{"nft -f -", end.how, first_line}}});
+                 "check that the kernel has nftables: nft list tables",
+                 {{"nft -f -", end->how, first_line}}});
 }
 
 // The kernel allows these characters in a name; nft would interpret them.
 Result<void> require_nft_name(std::string const& ifname) {
     if (ifname.find_first_of("\"\\*$") == std::string::npos) return {};
     return fail(Problem::unsupported,
-                fmt::format("{} has no name that nft understands, so it can't be closed to tenants",
+                fmt::format("nft does not accept the interface name {}, so the interface can't be "
+                            "closed to tenants",
                             vfmgr::quoted(ifname)),
-                "give the interface another name: ip link set … name …");
+                "rename the interface: ip link set OLD name NEW");
 }
 
 }  // namespace

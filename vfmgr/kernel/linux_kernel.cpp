@@ -53,7 +53,7 @@ Error const* error_of(Result<T> const& result) {
     return result ? nullptr : &result.error();
 }
 
-// If one source can't be read, the view still has the others, beside the reason.
+// If one source can't be read, the view still has the others, and the reason.
 PfState observe_pf(LinuxKernelRoots const& roots, DeviceBooks& books, NlSocket& socket,
                    NetworkSnapshot const& network, PciAddress const& pf, Deadline deadline) {
     auto const vfs = list_vfs(roots, pf);
@@ -105,8 +105,8 @@ Result<KernelView> LinuxKernel::observe(KernelScope const& scope) {
     return view;
 }
 
-// Detects a change of the PF's VFs by another program that does not end. The daemon detects our
-// own: a worker that hangs does not answer.
+// Detects another program that hangs while it changes the PF's VFs. The daemon detects a hang of
+// our own worker: it does not answer.
 void LinuxKernel::detect_hang(PfState& pf) {
     auto const now = std::chrono::steady_clock::now();
     auto writers = find_numvfs_writers(roots_);

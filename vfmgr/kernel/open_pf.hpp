@@ -4,7 +4,7 @@
 // longer than setting it. Owned by one thread at a time; the caller holds the PF's claim.
 #pragma once
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "api/types/pf_info.hpp"
 #include "vfmgr/kernel/sysfs.hpp"
 #include "vfmgr/netlink/socket.hpp"

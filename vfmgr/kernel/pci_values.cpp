@@ -15,7 +15,7 @@ Result<void> restore(fs::path const& file, std::string const& value) {
     auto const error = write_text(file, value);
     if (error == 0) return {};
     return fail(refused_write(
-        file, fmt::format("{} could not be put back to \"{}\"", file.string(), value), error));
+        file, fmt::format("{} could not be restored to \"{}\"", file.string(), value), error));
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ Result<void> restore(fs::path const& file, std::string const& value) {
 Error refused_write(fs::path const& file, std::string const& detail, int error) {
     return {Problem::kernel_refused,
             fmt::format("{}: {}", detail, std::generic_category().message(error)),
-            "look in the kernel's log for the driver's reason",
+            "see the kernel's log for the driver's reason: journalctl -k",
             {errno_cause("write " + file.string(), error)}};
 }
 
@@ -44,7 +44,7 @@ Result<void> set_override(LinuxKernelRoots const& roots, PciAddress const& pci,
     auto const error = write_text(file, driver + "\n");
     if (error == 0) return {};
     return fail(refused_write(
-        file, fmt::format("the driver of {} could not be chosen", to_string(pci)), error));
+        file, fmt::format("the driver_override of {} could not be set", to_string(pci)), error));
 }
 
 // Tries each value, even after another has failed.

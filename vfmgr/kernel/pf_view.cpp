@@ -14,7 +14,7 @@ namespace vfmgr {
 namespace {
 
 // "pf0vf3", "c1pf0vf3", "pf0hpf", "pf0sf88": ports of the NIC's switch that represent functions.
-// Since Linux 5.8 they are in the PF's net/ folder too (kernel-and-libvirt.md, 5).
+// Since Linux 5.8 they are in the PF's net/ folder too (KERNEL.md#representors).
 bool representor(Netdev const& netdev) {
     auto const& name = netdev.phys_port_name;
     return name.starts_with("pf") || (name.starts_with("c") && name.find("pf") != name.npos);

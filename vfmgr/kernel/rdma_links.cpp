@@ -93,8 +93,8 @@ Result<RdmaDevice const*> find_soft(std::vector<RdmaDevice> const& devices,
     auto const found = std::ranges::find(devices, name, &RdmaDevice::name);
     if (found == devices.end()) return nullptr;
     if (soft_type(*found)) return &*found;
-    return fail(Problem::conflict, fmt::format("{} is no software link, and stays", name),
-                "it belongs to hardware: vfctl rdma list");
+    return fail(Problem::conflict, fmt::format("{} is not a software link, so it is kept", name),
+                "name a software link: in vfctl rdma list, its DRIVER is \"software\"");
 }
 
 // Checks again: a user may have appeared since the plan.
@@ -103,9 +103,9 @@ Result<void> check_unused(LinuxKernelRoots const& roots, NlSocket& rdma, RdmaDev
     auto users = list_rdma_users(rdma, device, deadline);
     if (!users)
         return fail(Problem::link_in_use,
-                    fmt::format("who uses RDMA link {} can't be seen: {}", device.name,
+                    fmt::format("the users of RDMA link {} can't be listed: {}", device.name,
                                 users.error().detail),
-                    "delete it with --force if you know that nobody does");
+                    "delete it with --force if you know that it has none");
     name_processes(roots, *users);
     VFMGR_CHECK(check_processes(device.name, *users));
     if (users->empty()) return {};
@@ -176,7 +176,7 @@ Result<Observed> perform_step(LinuxKernelRoots const&, AddSoftRdmaLink const& st
             there->ports, [&](RdmaPort const& port) { return port.ifname == link.ifname; });
         if (soft_type(*there) == link.type && on_it) return Observed{};
         return fail(Problem::conflict,
-                    fmt::format("there is an RDMA device {} already, and it is no {} link on {}",
+                    fmt::format("the RDMA device {} already exists and is not a {} link on {}",
                                 link.name, type, link.ifname),
                     "choose another name");
     }

@@ -33,7 +33,7 @@ struct Row {
     std::string_view remedy;
 };
 constexpr std::array rows{
-    // kernel-and-libvirt.md, 4: in switchdev mode mlx5 lacks VLAN, rates and trust.
+    // KERNEL.md#what-drivers-refuse: in switchdev mode mlx5 lacks VLAN, trust and spoof check.
     Row{bit(VfAttribute::vlan), EOPNOTSUPP, Where::switchdev,
         "the NIC is in switchdev mode: tag the VF's traffic at its representor (bridge, tc or "
         "Open vSwitch), and leave vlan out or list it in best_effort"},
@@ -41,39 +41,38 @@ constexpr std::array rows{
         "the NIC is in switchdev mode: set the rate with devlink port function rate on the VF's "
         "port of pci/{1} (devlink port show), and leave {0} out or list it in best_effort"},
     Row{switching, EOPNOTSUPP, Where::switchdev,
-        "the NIC is in switchdev mode: what the VF may do is decided by the rules at its "
-        "representor; leave {0} out, or list it in best_effort"},
-    // kernel-and-libvirt.md, 4: an IPoIB PF has operations for GUIDs and link state alone.
+        "the NIC is in switchdev mode, where the rules at the VF's representor decide what it may "
+        "do: leave {0} out, or list it in best_effort"},
+    // KERNEL.md#infiniband-vfs: an IPoIB PF has operations for GUIDs and link state alone.
     Row{ethernet_only, EOPNOTSUPP, Where::infiniband,
         "a VF of an InfiniBand PF has no {0}: leave it out; node_guid, port_guid and link_state "
         "can be set"},
-    // kernel-and-libvirt.md, 4: the PF does not manage its own switch.
+    // KERNEL.md#what-drivers-refuse: the PF does not manage its own switch.
     Row{any, EPERM, Where::anywhere,
-        "look whether the NIC is in DPU mode: its switch is managed on the DPU, and {0} is set "
-        "there; otherwise vfmgr lacks CAP_NET_ADMIN"},
-    // kernel-and-libvirt.md, 4: mlx5 always refuses 802.1ad.
+        "check whether the NIC is in DPU mode: if so, its switch is managed on the DPU, so set {0} "
+        "there; otherwise run vfmgr with CAP_NET_ADMIN"},
+    // KERNEL.md#what-drivers-refuse: mlx5 always refuses 802.1ad.
     Row{bit(VfAttribute::vlan), EPROTONOSUPPORT, Where::anywhere,
         "this driver tags with 802.1Q only: leave the VLAN's proto out"},
-    // kernel-and-libvirt.md, 4: only IPoIB has ndo_set_vf_guid.
-    Row{guids, EOPNOTSUPP, Where::anywhere,
-        "GUIDs of VFs are set by InfiniBand PFs: leave {0} out"},
-    // kernel-and-libvirt.md, 5: a VF has a port, with its functions, in switchdev mode; Linux 6.2.
-    // Earlier kernels reject the attribute as unknown: EINVAL.
+    // KERNEL.md#infiniband-vfs: only IPoIB has ndo_set_vf_guid.
+    Row{guids, EOPNOTSUPP, Where::anywhere, "only InfiniBand PFs set GUIDs of VFs: leave {0} out"},
+    // KERNEL.md#switch-and-devlink: a VF has a port, with its function, in switchdev mode; Linux
+    // 6.2. Earlier kernels reject the attribute as unknown: EINVAL.
     Row{bit(VfAttribute::roce), any_error, Where::switchdev,
-        "it takes Linux 6.2 and a driver that can (devlink port function set ... roce): leave {0} "
-        "out, or list it in best_effort"},
+        "this needs Linux 6.2 and a driver that supports it (devlink port function set ... roce): "
+        "leave {0} out, or list it in best_effort"},
     Row{bit(VfAttribute::roce), EOPNOTSUPP, Where::anywhere,
-        "RoCE of VFs is set in switchdev mode alone (devlink dev eswitch show pci/{1}): leave {0} "
-        "out, or list it in best_effort"},
+        "RoCE of VFs can be set only in switchdev mode (devlink dev eswitch show pci/{1}): leave "
+        "{0} out, or list it in best_effort"},
     // drivers/pci/iov.c, sriov_vf_msix_count_store()
     Row{bit(VfAttribute::msix_vectors), EBUSY, Where::anywhere,
         "unbind the VF from its driver first"},
     // igb, ixgbe, i40e check a rate against the link's speed; some accept only 0 as minimum.
     Row{rates, EINVAL, Where::anywhere,
-        "the PF's link must be up and the rate within its speed; many drivers know no minimum: "
-        "leave it out, or list it in best_effort"},
+        "bring the PF's link up, and keep the rate within its speed; many drivers support no "
+        "minimum: leave it out, or list it in best_effort"},
     Row{any, EOPNOTSUPP, Where::anywhere,
-        "this driver can't do it: leave {0} out, or list it in best_effort"},
+        "this driver does not support it: leave {0} out, or list it in best_effort"},
     Row{any, any_error, Where::anywhere,
         "choose another value, leave {0} out, or list it in best_effort"},
 };

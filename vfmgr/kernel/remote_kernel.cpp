@@ -15,7 +15,7 @@ using Steady = std::chrono::steady_clock;
 std::string words_of(WorkerRequest const& request) {
     if (request.firmware) return "read its card's firmware settings";
     if (!request.step) return "observe it";
-    return std::visit([](auto const& one) { return sentence(Step{one}); }, *request.step);
+    return sentence(*request.step);
 }
 
 // The kernel holds the PCI subsystem's lock while it makes or removes VFs.
@@ -27,8 +27,8 @@ Error stuck_error(KernelSubject const& subject, std::string const& reason) {
     auto const detail = fmt::format("{}: {}", to_string(subject), reason);
     if (std::holds_alternative<HostNetwork>(subject))
         return {Problem::unavailable, detail,
-                "look in the kernel's log for what it waits for; no RDMA link can be made or "
-                "deleted until it ends, or the host is rebooted"};
+                "see the kernel's log for what it waits for: journalctl -k; no RDMA link can be "
+                "created or deleted until it ends or the host is rebooted"};
     return {Problem::pf_stuck, detail,
             "end what holds its VFs, or reboot the host; VFs of other PFs can be attached"};
 }
@@ -64,9 +64,10 @@ Result<std::shared_ptr<Worker>> RemoteKernel::worker_of(KernelSubject const& sub
     }
     if (slot.hang)
         return fail(stuck_error(
-            subject, fmt::format("its worker (pid {}) was to {} and hangs in the kernel{} since {}",
-                                 slot.worker->pid(), slot.hang->what, slot.worker->where(),
-                                 to_rfc3339(slot.hang->since))));
+            subject,
+            fmt::format("its worker (pid {}) was asked to {} and hangs in the kernel{} since {}",
+                        slot.worker->pid(), slot.hang->what, slot.worker->where(),
+                        to_rfc3339(slot.hang->since))));
     if (!slot.worker) {
         VFMGR_TRY(auto process, workers_.start(subject));
         slot.worker = std::make_shared<Worker>(std::move(process));
@@ -106,12 +107,12 @@ Error RemoteKernel::give_up(KernelSubject const& subject, Slot& slot, Worker& wo
     }
     worker.kill();
     if (worker.await_end(Steady::now() + times_.end))
-        return {
-            Problem::timed_out,
-            fmt::format("{} did not answer in time: it was to {}", to_string(subject), hang.what),
-            "look in the kernel's log for what its driver waited for"};
+        return {Problem::timed_out,
+                fmt::format("{} did not answer in time; it was asked to {}", to_string(subject),
+                            hang.what),
+                "see the kernel's log for what its driver waited for: journalctl -k"};
     return stuck_error(subject,
-                       fmt::format("its worker (pid {}) was to {} and hangs in the kernel{}",
+                       fmt::format("its worker (pid {}) was asked to {} and hangs in the kernel{}",
                                    worker.pid(), hang.what, worker.where()));
 }
 
@@ -168,7 +169,7 @@ HostNetworkView RemoteKernel::observe_network() {
     }
     auto view = slot.last.network.value_or(HostNetworkView{});
     view.stale = true;
-    view.stale_reason = answer ? "its worker did not look" : answer.error().detail;
+    view.stale_reason = answer ? "its worker returned no observation" : answer.error().detail;
     return view;
 }
 

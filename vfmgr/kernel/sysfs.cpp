@@ -13,7 +13,7 @@
 #include <climits>
 #include <system_error>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 
 namespace vfmgr {
 namespace {
@@ -26,7 +26,7 @@ Error unreadable(fs::path const& file, std::string const& call, int error) {
     return {
         Problem::kernel_refused,
         fmt::format("{} can't be read: {}", file.string(), std::generic_category().message(error)),
-        "look whether the device is still there, and in the kernel's log",
+        "check that the device still exists, and see the kernel's log: journalctl -k",
         {errno_cause(call + " " + file.string(), error)}};
 }
 
@@ -84,8 +84,8 @@ Result<std::uint64_t> read_number(fs::path const& file) {
     auto const [stopped, error] = std::from_chars(start, end, number, hexadecimal ? 16 : 10);
     if (error == std::errc{} && stopped == end) return number;
     return fail(Problem::kernel_refused,
-                fmt::format("{} says \"{}\", which is not a number", file.string(), text),
-                "look whether the device's driver is sound");
+                fmt::format("{} contains \"{}\", which is not a number", file.string(), text),
+                "check the device's driver, which reports this value");
 }
 
 int write_text(fs::path const& file, std::string_view text) {
@@ -132,7 +132,7 @@ Result<std::vector<PciAddress>> list_pfs(LinuxKernelRoots const& roots) {
 Error no_such_device(LinuxKernelRoots const& roots, PciAddress const& pf, int error) {
     return {Problem::not_found,
             fmt::format("there is no PCI device {}", to_string(pf)),
-            "list the PFs with: vfctl pf list",
+            "list the PFs: vfctl pf list",
             {errno_cause("opendir " + pci_folder(roots, pf).string(), error)}};
 }
 
@@ -160,16 +160,17 @@ Result<PciAddress> vf_address(LinuxKernelRoots const& roots, VfId const& vf) {
     return fail(
         Problem::not_found,
         fmt::format("{} has no VF {}; it has {} VFs", to_string(vf.pf), vf.index, vfs.size()),
-        "choose one that exists, or ask for more VFs: vfctl pf set");
+        "choose one that exists, or request more VFs: vfctl pf set");
 }
 
 Result<std::uint16_t> total_vfs(LinuxKernelRoots const& roots, PciAddress const& pf) {
     auto const file = pci_folder(roots, pf) / "sriov_totalvfs";
     VFMGR_TRY(auto const total, read_number(file));
     if (total <= UINT16_MAX) return static_cast<std::uint16_t>(total);
-    return fail(Problem::kernel_refused,
-                fmt::format("{} says {}, which no PF can have", file.string(), total),
-                "look whether the device's driver is sound");
+    return fail(
+        Problem::kernel_refused,
+        fmt::format("{} contains {}, which is more VFs than a PF can have", file.string(), total),
+        "check the device's driver, which reports this value");
 }
 
 std::optional<std::string> driver_of(LinuxKernelRoots const& roots, PciAddress const& pci) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads PCI devices and VFs from sysfs, and writes single attributes. Free functions; any thread.
 // Never reads sriov_numvfs or driver_override: both take the device's lock and hang while a resize
-// hangs (kernel-and-libvirt.md, 1).
+// hangs (KERNEL.md#locks).
 #pragma once
 
 #include <filesystem>

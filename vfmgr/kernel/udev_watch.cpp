@@ -47,8 +47,8 @@ Result<UdevWatch> UdevWatch::open(LinuxKernelRoots const& roots) {
         udev_monitor_set_receive_buffer_size(monitor, receive_bytes) < 0 ||
         udev_monitor_enable_receiving(monitor) < 0)
         return fail({Problem::kernel_refused,
-                     "udev's events can't be followed",
-                     "vfmgr must run as root in the host's network namespace",
+                     "udev's events can't be received",
+                     "run vfmgr as root in the host's network namespace",
                      {errno_cause("udev_monitor_enable_receiving", errno)}});
     return watch;
 }

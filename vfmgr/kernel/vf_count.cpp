@@ -23,21 +23,21 @@ constexpr std::chrono::seconds links_time{3};
 std::string numvfs_remedy(int error) {
     switch (error) {
         case ENOENT:
-            return "bind the PF to a driver that can make VFs";
+            return "bind the PF to a driver that can create VFs";
         case EBUSY:
-            return "something else changed the number of VFs meanwhile: try again";
+            return "try again: another program changed the number of VFs at the same time";
         case ENOMEM:
-            return "give the VFs address space or bus numbers: firmware setting for SR-IOV or "
-                   "MMIO above 4G, or boot with pci=realloc,assign-busses";
+            return "give the VFs address space or bus numbers: enable SR-IOV or MMIO above 4G in "
+                   "the firmware, or boot with pci=realloc,assign-busses";
         case ENOSPC:
-            return "the NIC has no interrupt vectors left: ask for fewer VFs";
+            return "request fewer VFs: the NIC has no interrupt vectors left";
         case ENETDOWN:
-            return "this driver wants the PF up first: ip link set dev PF up";
+            return "bring the PF up first, as this driver requires: ip link set dev PF up";
         case EPERM:
         case EACCES:
-            return "vfmgr must run as root with /sys writable";
+            return "run vfmgr as root with /sys writable";
         default:
-            return "look in the kernel's log for the driver's reason";
+            return "see the kernel's log for the driver's reason: journalctl -k";
     }
 }
 
@@ -56,7 +56,7 @@ Result<void> write_count(LinuxKernelRoots const& roots, PciAddress const& pf, st
     if (error == 0) return {};
     auto const what = count == 0
                           ? fmt::format("the VFs of {} could not be removed", to_string(pf))
-                          : fmt::format("{} VFs could not be made on {}", count, to_string(pf));
+                          : fmt::format("{} VFs could not be created on {}", count, to_string(pf));
     return fail({Problem::kernel_refused,
                  what + ": " + std::generic_category().message(error),
                  numvfs_remedy(error),
@@ -82,10 +82,11 @@ Result<VfAddresses> await_links(LinuxKernelRoots const& roots, SetNumVfs const& 
               }));
     if (waited == Waited::holds) return observed;
     // The driver may make fewer VFs; the write still succeeds.
-    return fail(Problem::kernel_refused,
-                fmt::format("{} VFs were asked for on {}, {} appeared", step.count,
-                            to_string(step.pf), observed.size()),
-                "look in the kernel's log for the driver's reason, or ask for fewer VFs");
+    return fail(
+        Problem::kernel_refused,
+        fmt::format("{} VFs were requested on {}, {} appeared", step.count, to_string(step.pf),
+                    observed.size()),
+        "see the kernel's log for the driver's reason (journalctl -k), or request fewer VFs");
 }
 
 // udev loads a new VF's driver a moment after the VF appeared, and a loaded driver binds what
@@ -116,7 +117,7 @@ Result<void> resize_unprobed(LinuxKernelRoots const& roots, SetNumVfs const& ste
         return fail({Problem::kernel_refused,
                      fmt::format("{} could not be set to {}: {}", file.string(), value,
                                  std::generic_category().message(error)),
-                     "vfmgr must run as root with /sys writable",
+                     "run vfmgr as root with /sys writable",
                      {errno_cause("write " + file.string(), error)}});
     };
     VFMGR_CHECK(set("0"));
@@ -141,11 +142,11 @@ Result<void> await_others(LinuxKernelRoots const& roots, Deadline deadline) {
         auto const now = std::chrono::steady_clock::now();
         auto const give_up = ours ? deadline : patience;
         if (now >= give_up)
-            return fail(
-                Problem::pci_busy,
-                "no VFs can be made or removed on this host: " + describe(roots, writers.front()),
-                "end what holds the VFs of that PF, or reboot the host; existing VFs can "
-                "be attached");
+            return fail(Problem::pci_busy,
+                        "no VFs can be created or removed on this host: " +
+                            describe(roots, writers.front()),
+                        "end what holds the VFs of that PF, or reboot the host; existing VFs can "
+                        "be attached");
         VFMGR_CHECK(monitor.wait(std::min(give_up, now + observe_again)));
     }
 }
@@ -159,9 +160,9 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, SetNumVfs const& st
     if (step.count > total)
         return fail(
             Problem::limit_exceeded,
-            fmt::format("{} allows {} VFs, {} were asked for", to_string(step.pf), total,
+            fmt::format("{} allows {} VFs, {} were requested", to_string(step.pf), total,
                         step.count),
-            fmt::format("ask for at most {}, or raise the limit in the NIC's firmware", total));
+            fmt::format("request at most {}, or raise the limit in the NIC's firmware", total));
     if (vfs.size() == step.count) return Observed{};
     VFMGR_CHECK(await_others(roots, deadline));
     std::vector<VfAt> going;

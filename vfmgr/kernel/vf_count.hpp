@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sets the number of VFs of a PF (sriov_numvfs). A free function; the caller holds the PF's claim.
-// The write may block indefinitely, and with it PCI hot-plug of the whole host
-// (kernel-and-libvirt.md, 1).
+// The write may block indefinitely, and with it PCI hot-plug of the whole host (KERNEL.md#locks).
+// Facts: KERNEL.md#creating-vfs.
 #pragma once
 
 #include "vfmgr/kernel/kernel.hpp"

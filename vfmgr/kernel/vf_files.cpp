@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 
 namespace vfmgr {
 namespace {

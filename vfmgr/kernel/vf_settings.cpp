@@ -47,7 +47,7 @@ Refusal refusal_of(Target const& target, VfChange const& change, VfAttribute att
 // Queries devlink for a NIC that refused; a missing answer changes only the remedy.
 std::string remedy_of(Target const& target, Refusal const& refusal) {
     if (refusal.error == 0)
-        return fmt::format("look in the kernel's log, or list {} in best_effort",
+        return fmt::format("see the kernel's log (journalctl -k), or list {} in best_effort",
                            enum_name(refusal.attribute));
     return remedy_for(
         {refusal.attribute, refusal.error,
@@ -220,7 +220,7 @@ std::vector<Refusal> compare(Target const& target, VfChange const& change, VfSpe
             holds(change.settings, reported, attribute))
             continue;
         differences.push_back({attribute,
-                               fmt::format("accepted {} for VF {} of {} and reports {}",
+                               fmt::format("accepted {} for VF {} of {} but reports {}",
                                            setting_text(change.settings, attribute), change.index,
                                            target.pf, setting_text(reported, attribute)),
                                0,
@@ -230,8 +230,8 @@ std::vector<Refusal> compare(Target const& target, VfChange const& change, VfSpe
 }
 
 // Refused, but already in effect: an undo writes values that a driver in trouble never changed, and
-// a NIC in DPU mode refuses even to clear a VLAN (kernel-and-libvirt.md, 4). A MAC that the guest
-// may have set does not count (to_write()).
+// a NIC in DPU mode refused even to clear a VLAN until 2022 (KERNEL.md#what-drivers-refuse). A MAC
+// that the guest may have set does not count (to_write()).
 bool so_already(VfChange const& change, VfSpec const& reported, VfAttribute attribute) {
     return holds(change.settings, reported, attribute) &&
            (attribute != VfAttribute::mac || change.settings.mac->zero());
@@ -277,8 +277,9 @@ Result<void> require_files(Target const& target, ConfigureVfs const& step) {
                          change.settings, attribute))
                 return fail(
                     Problem::unsupported,
-                    fmt::format("{} has no network interface through which its VFs could be set",
-                                target.pf),
+                    fmt::format(
+                        "{} has no network interface through which its VFs can be configured",
+                        target.pf),
                     "bind the PF to its network driver; an InfiniBand PF needs ib_ipoib");
     return {};
 }
@@ -369,7 +370,9 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, OpenPf& pf, Configu
         all.insert(all.end(), differences.begin(), differences.end());
     }
     VFMGR_TRY(auto observed, judge(target, step, all));
-    if (!after) observed.remarks.push_back("not read back: " + detail_with_causes(after.error()));
+    if (!after)
+        observed.remarks.push_back("the settings could not be read back: " +
+                                   detail_with_causes(after.error()));
     return observed;
 }
 

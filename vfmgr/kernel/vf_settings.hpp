@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes settings of VFs, names each refusal, reads them back. A free function; the caller holds
-// the PF's claim. Facts: kernel-and-libvirt.md, 4.
+// the PF's claim. Facts: KERNEL.md#setting-vfs, KERNEL.md#what-drivers-refuse.
 #pragma once
 
 #include "vfmgr/kernel/kernel.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the VFIO driver made for a device: the kernel's modules.alias lists them under "vfio_pci:",
-// and nothing loads or binds them by itself (kernel-and-libvirt.md, 3). Any thread.
+// and nothing loads or binds them by itself (KERNEL.md#vfio-variants). Any thread.
 #pragma once
 
 #include <filesystem>

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <array>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 
 namespace vfmgr {
 namespace {

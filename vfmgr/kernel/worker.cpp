@@ -42,7 +42,7 @@ Result<WorkerAnswer> Worker::ask(WorkerRequest request, Deadline deadline) {
     if (ended_) return fail(ended_error());
     return fail(Problem::timed_out,
                 fmt::format("the worker (pid {}) did not answer in time", pid()),
-                "look in the kernel's log");
+                "see the kernel's log: journalctl -k");
 }
 
 // A request is small, and the worker always reads: a full socket means that it is stopped.
@@ -105,7 +105,7 @@ bool Worker::take(Lines& lines) {
 
 Error Worker::ended_error() const {
     return {Problem::unavailable, fmt::format("the worker (pid {}) has ended: {}", pid(), how_),
-            "look in the log of vfmgrd; a new worker takes over"};
+            "see the log of vfmgrd: journalctl -u vfmgrd; a new worker takes over"};
 }
 
 }  // namespace vfmgr

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "vfmgr/kernel/worker_messages.hpp"
 
 namespace vfmgr {

@@ -8,21 +8,6 @@ namespace {
 
 constexpr std::size_t line_bytes_max = 16 << 20;  // a PF with 1,000 VFs: 0.6 MB
 
-std::optional<KernelStep> kernel_step(Step const& step) {
-    return std::visit(
-        [](auto const& one) -> std::optional<KernelStep> {
-            if constexpr (std::is_constructible_v<KernelStep, decltype(one)>)
-                return KernelStep{one};
-            else
-                return std::nullopt;
-        },
-        step);
-}
-
-Step any_step(KernelStep const& step) {
-    return std::visit([](auto const& one) { return Step{one}; }, step);
-}
-
 template <class T>
 std::string line_of(T const& message) {
     std::string text;
@@ -32,42 +17,34 @@ std::string line_of(T const& message) {
 
 }  // namespace
 
-// from_json_document() finds them by their argument, so they are not in the unnamed namespace.
 void append_json(std::string& text, WorkerRequest const& request) {
     JsonText writer(text);
     writer.value("id", request.id);
-    if (request.step) writer.value("step", any_step(*request.step));
+    if (request.step) writer.value("step", Step{*request.step});
     writer.defaulted("firmware", request.firmware);
     writer.value("milliseconds", request.milliseconds);
 }
 
-void read(JsonReader& reader, WorkerRequest& request) {
+template <>
+void Json<WorkerRequest>::read(JsonReader& reader, WorkerRequest& request) {
     reader.value("id", request.id);
     std::optional<Step> step;
     reader.maybe("step", step);
-    if (step) request.step = kernel_step(*step);
-    if (step && !request.step) reader.complain("step", "must be a step of the kernel");
+    auto const* const kernels = step ? std::get_if<KernelStep>(&*step) : nullptr;
+    if (kernels) request.step = *kernels;
+    if (step && !kernels) reader.complain("step", "must be a step of the kernel");
     reader.defaulted("firmware", request.firmware);
     reader.value("milliseconds", request.milliseconds);
 }
 
-void to_json(nlohmann::json& out, WorkerAnswer const& answer) {
-    JsonWriter writer(out);
-    writer.value("id", answer.id);
-    writer.maybe("error", answer.error);
-    writer.maybe("view", answer.view);
-    writer.maybe("firmware", answer.firmware);
-    writer.value("remarks", answer.remarks);
-    writer.maybe("counters", answer.counters);
-}
-
-void read(JsonReader& reader, WorkerAnswer& answer) {
-    reader.value("id", answer.id);
-    reader.maybe("error", answer.error);
-    reader.maybe("view", answer.view);
-    reader.maybe("firmware", answer.firmware);
-    reader.value("remarks", answer.remarks);
-    reader.maybe("counters", answer.counters);
+template <class F, Of<WorkerAnswer> V>
+void fields(F& f, V& answer) {
+    f.value("id", answer.id);
+    f.maybe("error", answer.error);
+    f.maybe("view", answer.view);
+    f.maybe("firmware", answer.firmware);
+    f.value("remarks", answer.remarks);
+    f.maybe("counters", answer.counters);
 }
 
 std::string to_line(WorkerRequest const& request) {

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,7 +16,7 @@
 #include <memory>
 #include <thread>
 
-#include "api/types/child_process.hpp"
+#include "api/os/process.hpp"
 #include "vfmgr/kernel/hang.hpp"
 #include "vfmgr/netlink/socket.hpp"
 
@@ -33,7 +32,7 @@ constexpr std::string_view host_word = "host";
 Error no_worker(KernelSubject const& subject, std::string const& call, int error) {
     return {Problem::unavailable,
             fmt::format("no worker could be started for {}", to_string(subject)),
-            "look whether the host has memory and processes left",
+            "check that the host has free memory and can start more processes",
             {errno_cause(call, error)}};
 }
 
@@ -54,40 +53,28 @@ Error still_there(KernelSubject const& subject, std::int32_t pid) {
     return {of_pf ? Problem::pf_stuck : Problem::unavailable,
             fmt::format("{}: a worker of an earlier vfmgrd (pid {}) has not finished its step{}",
                         to_string(subject), pid, where_it_hangs("/proc", pid)),
-            !of_pf ? "wait for it; if it does not end, look in the kernel's log for what it waits "
-                     "for, or reboot the host"
+            !of_pf ? "wait for it; if it does not end, see the kernel's log for what it waits for "
+                     "(journalctl -k), or reboot the host"
                    : "wait for it; if it does not end, end what holds its VFs, or reboot the host"};
 }
 
-// The worker inherits only the socket and the lock from the daemon; no signal is blocked.
-Result<pid_t> spawn(fs::path const& program, std::vector<std::string> const& arguments, int socket,
+// The worker inherits only the socket and the lock from the daemon.
+Result<pid_t> start(fs::path const& program, std::vector<std::string> const& arguments, int socket,
                     int lock) {
-    std::vector<char*> argv;
-    argv.reserve(arguments.size() + 1);
-    for (auto const& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, socket, worker_socket_fd);
-    if (lock >= 0) posix_spawn_file_actions_adddup2(&files, lock, worker_lock_fd);
-    posix_spawn_file_actions_addclosefrom_np(&files,
-                                             lock >= 0 ? worker_lock_fd + 1 : worker_socket_fd + 1);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    pid_t pid = 0;
-    int const error =
-        ::posix_spawn(&pid, program.c_str(), &files, &attributes, argv.data(), environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    if (error == 0) return pid;
+    ProcessOptions options{.arguments = arguments,
+                           .program = program,
+                           .descriptors = {{socket, worker_socket_fd}},
+                           .close_from = worker_socket_fd + 1};
+    if (lock >= 0) {
+        options.descriptors.emplace_back(lock, worker_lock_fd);
+        options.close_from = worker_lock_fd + 1;
+    }
+    auto const started = spawn(std::move(options));
+    if (started) return *started;
     return fail({Problem::unavailable,
                  "no worker could be started",
-                 "look whether the host has memory and processes left",
-                 {errno_cause("posix_spawn " + program.string(), error)}});
+                 "check that the host has free memory and can start more processes",
+                 {errno_cause("posix_spawn " + program.string(), started.error())}});
 }
 
 }  // namespace
@@ -115,23 +102,22 @@ Result<FileDescriptor> lock_subject(fs::path const& folder, KernelSubject const&
 
 Result<WorkerProcess> spawn_worker(fs::path const& program,
                                    std::vector<std::string> const& arguments, FileDescriptor lock) {
-    std::array<int, 2> ends{};
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    auto ends = socket_pair(SOCK_STREAM);
+    if (!ends)
         return fail({Problem::unavailable,
                      "no worker could be started",
-                     "look whether vfmgrd has descriptors left",
-                     {errno_cause("socketpair", errno)}});
-    FileDescriptor ours(ends[0]);
+                     "check that vfmgrd has file descriptors left",
+                     {errno_cause("socketpair", ends.error())}});
+    auto& [ours, end] = *ends;
     // Above the numbers that the worker's descriptors get: dup2 of one must not close the other.
-    FileDescriptor const end(ends[1]);
     FileDescriptor const theirs(::fcntl(end.get(), F_DUPFD_CLOEXEC, worker_lock_fd + 1));
     FileDescriptor const kept(lock ? ::fcntl(lock.get(), F_DUPFD_CLOEXEC, worker_lock_fd + 1) : -1);
     if (!theirs || (lock && !kept))
         return fail({Problem::unavailable,
                      "no worker could be started",
-                     "look whether vfmgrd has descriptors left",
+                     "check that vfmgrd has file descriptors left",
                      {errno_cause("fcntl F_DUPFD_CLOEXEC", errno)}});
-    VFMGR_TRY(auto const pid, spawn(program, arguments, theirs.get(), kept.get()));
+    VFMGR_TRY(auto const pid, start(program, arguments, theirs.get(), kept.get()));
     if (lock) {
         auto const text = std::to_string(pid) + "\n";
         if (::ftruncate(lock.get(), 0) == 0)
@@ -148,8 +134,8 @@ Result<FileDescriptor> worker_program() {
     FileDescriptor program(::open(file.c_str(), O_PATH | O_CLOEXEC));
     if (program) return program;
     return fail({Problem::unavailable,
-                 file.string() + " is not there, and without it no PF can be looked at",
-                 "install the package vfmgr anew",
+                 file.string() + " can't be opened, and without it no PF can be observed",
+                 "reinstall the package vfmgr",
                  {errno_cause("open " + file.string(), errno)}});
 }
 

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "api/types/spare_descriptors.hpp"
+#include "api/os/spare_descriptors.hpp"
 #include "vfmgr/kernel/worker.hpp"
 
 namespace vfmgr {

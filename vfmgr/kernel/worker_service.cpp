@@ -64,7 +64,7 @@ WorkerAnswer WorkerService::answer(WorkerRequest const& request) {
     if (request.firmware) {
         auto const* const function = std::get_if<PciAddress>(&subject_);
         if (!function)
-            answer.error = Error{Problem::internal, "the host's network is no card", ""};
+            answer.error = Error{Problem::internal, "the host's network is not a card", ""};
         else if (auto cards = kernel_.read_firmware(*function))
             answer.firmware = std::move(*cards);
         else

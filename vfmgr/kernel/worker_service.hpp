@@ -7,7 +7,7 @@
 #include <mutex>
 #include <set>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "vfmgr/kernel/kernel.hpp"
 #include "vfmgr/kernel/worker_messages.hpp"
 

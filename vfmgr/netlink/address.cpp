@@ -58,10 +58,11 @@ Result<void> add_address(NlSocket& socket, NetdevAddress const& address, Deadlin
     VFMGR_TRY(auto const ack, socket.request(request, call, deadline));
     // The kernel compares device, address and, on IPv4, the prefix length.
     if (ack.ok() || ack.error == EEXIST) return {};
-    return fail(nl_refusal(ack, call,
-                           fmt::format("address {} could not be added to interface {}",
-                                       with_length(address), address.ifindex),
-                           "look whether the interface is still there and IP is enabled on it"));
+    return fail(
+        nl_refusal(ack, call,
+                   fmt::format("address {} could not be added to interface {}",
+                               with_length(address), address.ifindex),
+                   "check that the interface still exists and IP is enabled on it: ip link"));
 }
 
 Result<void> remove_address(NlSocket& socket, NetdevAddress const& address, Deadline deadline) {
@@ -72,7 +73,7 @@ Result<void> remove_address(NlSocket& socket, NetdevAddress const& address, Dead
     return fail(nl_refusal(ack, call,
                            fmt::format("address {} could not be removed from interface {}",
                                        with_length(address), address.ifindex),
-                           "look in the kernel's log for the reason"));
+                           "see the kernel's log for the reason: journalctl -k"));
 }
 
 }  // namespace vfmgr

@@ -48,8 +48,8 @@ Result<std::optional<Devlink>> open_devlink(Deadline deadline) {
     for (auto const& answer : reply.answers)
         if (auto const family = parse_family(attributes_of(answer)))
             return Devlink{std::move(socket), *family};
-    return fail(nl_refusal(reply.ack, call, "devlink can't be asked",
-                           "look in the kernel's log for the reason"));
+    return fail(nl_refusal(reply.ack, call, "devlink can't be queried",
+                           "see the kernel's log for the reason: journalctl -k"));
 }
 
 // The answers of a driver without devlink, without a switch, or without support for the request.
@@ -108,8 +108,8 @@ Result<std::optional<EswitchMode>> read_eswitch_mode(DevlinkDevice const& device
         if (auto const mode = parse_eswitch_mode(attributes_of(answer))) return mode;
     if (reply.ack.ok() || has_none(reply.ack)) return std::nullopt;
     return fail(nl_refusal(reply.ack, call,
-                           "the mode of the switch of " + to_string(device) + " can't be read",
-                           "vfmgr needs CAP_NET_ADMIN"));
+                           "the switch mode of " + to_string(device) + " can't be read",
+                           "run vfmgr with CAP_NET_ADMIN"));
 }
 
 Result<std::vector<std::vector<std::byte>>> dump_devlink(std::uint8_t command,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a NIC's switch (eswitch) through devlink, and the ports on it that represent VFs. Free
-// functions that open a socket of their own; any thread. Facts: kernel-and-libvirt.md, 5.
+// functions that open a socket of their own; any thread. Facts:
+// vfmgr/kernel/KERNEL.md#switch-and-devlink.
 #pragma once
 
 #include "api/types/pf_info.hpp"

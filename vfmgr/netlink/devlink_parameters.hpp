@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the parameters that a driver offers through devlink. Some are the card's own settings (mlx5
 // has had enable_sriov and total_vfs since 2025). Read-only. Free functions that open a socket of
-// their own; any thread. Facts: kernel-and-libvirt.md, 5.
+// their own; any thread. Facts: vfmgr/kernel/KERNEL.md#switch-and-devlink.
 #pragma once
 
 #include "api/types/firmware.hpp"

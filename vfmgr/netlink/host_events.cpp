@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/netlink/host_events.hpp"
 
-#include "api/types/event.hpp"
+#include "api/os/event.hpp"
 #include "vfmgr/netlink/monitor.hpp"
 #include "vfmgr/netlink/packet_filter.hpp"
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <thread>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "api/types/problem.hpp"
 
 namespace vfmgr {

@@ -37,7 +37,7 @@ Result<void> mark_as_ours(NlSocket& socket, VlanNetdev const& vlan, Deadline dea
     VFMGR_TRY(auto const ack, socket.request(request, call, deadline));
     if (ack.ok()) return {};
     return fail(nl_refusal(ack, call, fmt::format("{} could not be marked as vfmgr's", vlan.name),
-                           "look in the kernel's log for the reason"));
+                           "see the kernel's log for the reason: journalctl -k"));
 }
 
 std::string change_text(NetdevChange const& change) {
@@ -48,10 +48,10 @@ std::string change_text(NetdevChange const& change) {
 }
 
 std::string change_remedy(NlAck const& ack, NetdevChange const& change) {
-    if (ack.error == ENODEV) return "look whether the interface is still there: ip link";
-    if (ack.error == EPERM) return "vfmgr needs CAP_NET_ADMIN";
-    if (change.mtu) return "choose an MTU that the device, and the parent of a VLAN device, allow";
-    return "look in the kernel's log for the reason";
+    if (ack.error == ENODEV) return "check that the interface still exists: ip link";
+    if (ack.error == EPERM) return "run it as root, or with CAP_NET_ADMIN";
+    if (change.mtu) return "choose an MTU that the device and, for a VLAN device, its parent allow";
+    return "see the kernel's log for the reason: journalctl -k";
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ Result<Netdev> get_netdev(NlSocket& socket, std::string const& name, Deadline de
         if (answer.type == RTM_NEWLINK)
             if (auto netdev = parse_netdev(answer.payload)) return std::move(*netdev);
     auto error = nl_refusal(reply.ack, call, fmt::format("there is no network interface {}", name),
-                            "list the interfaces with: ip link");
+                            "list the interfaces: ip link");
     error.problem = Problem::not_found;
     return fail(std::move(error));
 }
@@ -130,7 +130,7 @@ Result<void> change_netdev(NlSocket& socket, std::string const& netdev, NetdevCh
     VFMGR_TRY(auto const ack, socket.request(request, call, deadline));
     if (ack.ok()) return {};
     return fail(nl_refusal(ack, call,
-                           fmt::format("{} could not be set{}", netdev, change_text(change)),
+                           fmt::format("{} could not be set to{}", netdev, change_text(change)),
                            change_remedy(ack, change)));
 }
 
@@ -149,10 +149,11 @@ Result<void> add_vlan_netdev(NlSocket& socket, VlanNetdev const& vlan, Deadline 
     VFMGR_TRY(auto const ack, socket.request(request, call, deadline));
     if (ack.ok()) return mark_as_ours(socket, vlan, deadline);
     auto const remedy = ack.error == EOPNOTSUPP ? "load the kernel module: modprobe 8021q"
-                        : ack.error == EEXIST   ? "remove the other device or choose another VLAN"
-                                                : "look in the kernel's log for the reason";
+                        : ack.error == EEXIST
+                            ? "remove the other device or choose another VLAN"
+                            : "see the kernel's log for the reason: journalctl -k";
     auto error = nl_refusal(
-        ack, call, fmt::format("VLAN device {} (id {}) could not be made", vlan.name, vlan.vlan),
+        ack, call, fmt::format("VLAN device {} (id {}) could not be created", vlan.name, vlan.vlan),
         remedy);
     if (ack.error == EOPNOTSUPP) error.problem = Problem::unsupported;
     if (ack.error == EEXIST) error.problem = Problem::conflict;
@@ -166,7 +167,7 @@ Result<void> delete_netdev(NlSocket& socket, Netdev const& netdev, Deadline dead
     VFMGR_TRY(auto const ack, socket.request(request, call, deadline));
     if (ack.ok() || ack.error == ENODEV) return {};
     return fail(nl_refusal(ack, call, fmt::format("{} could not be removed", netdev.name),
-                           "look in the kernel's log for the reason"));
+                           "see the kernel's log for the reason: journalctl -k"));
 }
 
 }  // namespace vfmgr

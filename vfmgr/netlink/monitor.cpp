@@ -34,7 +34,7 @@ Result<std::optional<NlSocketHandle>> listen_to(int protocol, unsigned groups) {
     auto const error = errno != 0 ? errno : EIO;
     if (error == EPROTONOSUPPORT) return std::optional<NlSocketHandle>{};
     return fail({Problem::kernel_refused,
-                 fmt::format("the kernel's events can't be listened to: {}",
+                 fmt::format("the kernel's events can't be received: {}",
                              std::generic_category().message(error)),
                  "allow AF_NETLINK in the unit",
                  {errno_cause(fmt::format("bind netlink protocol {}", protocol), error)}});
@@ -46,8 +46,8 @@ Result<EventMonitor> EventMonitor::open(Scope scope) {
     VFMGR_TRY(auto links, listen_to(NETLINK_ROUTE, groups));
     VFMGR_TRY(auto objects, listen_to(NETLINK_KOBJECT_UEVENT, uevent_group_kernel));
     if (links && objects) return EventMonitor(std::move(*links), std::move(*objects));
-    return fail(Problem::unsupported, "the kernel sends no events of changes",
-                "vfmgr needs a kernel with rtnetlink and uevents");
+    return fail(Problem::unsupported, "the kernel sends no events about changes",
+                "boot a kernel with rtnetlink and uevents");
 }
 
 std::array<int, 2> EventMonitor::fds() const {

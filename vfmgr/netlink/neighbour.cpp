@@ -60,7 +60,7 @@ Result<void> replace_neighbour(NlSocket& socket, PermanentNeighbour const& neigh
         ack, call,
         fmt::format("the neighbour {} at {} could not be set on interface {}",
                     to_string(neighbour.address), to_string(neighbour.mac), neighbour.ifindex),
-        "look whether the interface is up"));
+        "check that the interface is up: ip link"));
 }
 
 Result<void> remove_neighbour(NlSocket& socket, IpAddress const& address, int ifindex,
@@ -72,7 +72,7 @@ Result<void> remove_neighbour(NlSocket& socket, IpAddress const& address, int if
     return fail(nl_refusal(ack, call,
                            fmt::format("the neighbour {} could not be removed from interface {}",
                                        to_string(address), ifindex),
-                           "look in the kernel's log for the reason"));
+                           "see the kernel's log for the reason: journalctl -k"));
 }
 
 }  // namespace vfmgr

@@ -210,10 +210,11 @@ Result<void> add_rdma_link(NlSocket& rdma, SoftRdmaDevice const& device, Deadlin
     VFMGR_TRY(auto const ack, rdma.request(request, call, deadline));
     if (ack.ok()) return {};
     auto const detail =
-        fmt::format("a {} device could not be made on {}", device.type, device.netdev);
+        fmt::format("a {} device could not be created on {}", device.type, device.netdev);
     // EINVAL: the kernel found no module for the type [src nldev.c].
     if (ack.error != EINVAL && ack.error != EOPNOTSUPP)
-        return fail(nl_refusal(ack, call, detail, "look in the kernel's log for the reason"));
+        return fail(
+            nl_refusal(ack, call, detail, "see the kernel's log for the reason: journalctl -k"));
     auto error = nl_refusal(ack, call, detail,
                             fmt::format("load its module: modprobe rdma_{}", device.type));
     if (device.type == "siw") error.remedy = "load its module: modprobe siw";

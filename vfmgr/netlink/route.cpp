@@ -41,7 +41,6 @@ Result<void> explain_existing(NlSocket& socket, PeerRoute const& route, NlAck co
     return fail(std::move(error));
 }
 
-// Unreachable, blackhole, local and similar routes name no interface but take addresses.
 std::uint32_t table_of(rtmsg const& header, Attributes const& attributes) {
     return attributes.value<std::uint32_t>(RTA_TABLE).value_or(header.rtm_table);
 }
@@ -64,6 +63,7 @@ std::optional<IpRoute> parse_route(ByteView payload) {
     if (family_of(route.prefix.address) != header->rtm_family ||
         route.prefix.length > route.prefix.address.bits())
         return std::nullopt;
+    // Unreachable, blackhole, local and similar routes name no interface but take addresses.
     route.ifindex = attributes.value<int>(RTA_OIF);
     route.source = attributes.ip(RTA_PREFSRC);
     route.gateway = attributes.ip(RTA_GATEWAY);
@@ -95,7 +95,7 @@ Result<void> add_peer_route(NlSocket& socket, PeerRoute const& route, Deadline d
         ack, call,
         fmt::format("the route to {} through interface {} could not be added",
                     to_string(route.address), route.ifindex),
-        "look whether the interface is up and has the address " + to_string(route.source)));
+        "check that the interface is up and has the address " + to_string(route.source)));
 }
 
 Result<void> remove_peer_route(NlSocket& socket, IpAddress const& address, int ifindex,
@@ -107,7 +107,7 @@ Result<void> remove_peer_route(NlSocket& socket, IpAddress const& address, int i
     if (ack.ok() || ack.error == ESRCH || ack.error == ENODEV) return {};
     return fail(nl_refusal(ack, call,
                            fmt::format("the route to {} could not be removed", to_string(address)),
-                           "look in the kernel's log for the reason"));
+                           "see the kernel's log for the reason: journalctl -k"));
 }
 
 }  // namespace vfmgr

@@ -46,7 +46,7 @@ Protocol describe(NlProtocol protocol) {
 Error system_error(std::string call, std::string detail, int error) {
     return {Problem::kernel_refused,
             fmt::format("{}: {}", detail, std::generic_category().message(error)),
-            "look in the kernel's log for the reason",
+            "see the kernel's log for the reason: journalctl -k",
             {errno_cause(std::move(call), error)}};
 }
 
@@ -67,10 +67,11 @@ Result<void> send(int fd, ByteView message, std::string const& call) {
 Result<void> await_answer(int fd, std::string const& call, Deadline deadline) {
     VFMGR_TRY(Readiness const ready, await_readable(std::array{fd}, deadline));
     if (ready == Readiness::readable) return {};
-    return fail({Problem::timed_out,
-                 fmt::format("the kernel did not answer {} in time", call),
-                 "look for hung tasks in the kernel's log; another change may hold its lock",
-                 {errno_cause(call, ETIMEDOUT)}});
+    return fail(
+        {Problem::timed_out,
+         fmt::format("the kernel did not answer {} in time", call),
+         "search the kernel's log for hung tasks: journalctl -k; another change may hold its lock",
+         {errno_cause(call, ETIMEDOUT)}});
 }
 
 // Returns the next datagram from the kernel itself: other processes may send to our address too.
@@ -139,7 +140,8 @@ int NlSocket::fd() const {
 Result<NlReply> NlSocket::exchange(NlRequest& request, int more_flags, std::string const& call,
                                    Deadline deadline) {
     if (!request.complete())
-        return fail(Problem::internal, fmt::format("the request {} does not fit a message", call),
+        return fail(Problem::internal,
+                    fmt::format("the request {} does not fit into a message", call),
                     "report this: it is a bug in vfmgr");
     // A repeat (an interrupted dump) gets a new number, to recognize late answers to the old.
     auto const sequence = nl_socket_use_seq(handle_.get());
@@ -182,8 +184,9 @@ Result<std::vector<NlAnswer>> NlSocket::dump(NlRequest request, std::string cons
         if (last.error != EINTR) break;
     }
     return fail(nl_refusal(last, call, fmt::format("the kernel did not answer {}", call),
-                           last.error == EINTR ? "try again when fewer links change at once"
-                                               : "look in the kernel's log for the reason"));
+                           last.error == EINTR
+                               ? "try again when fewer links change at once"
+                               : "see the kernel's log for the reason: journalctl -k"));
 }
 
 Error nl_refusal(NlAck const& ack, std::string call, std::string detail, std::string remedy) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "api/types/event.hpp"
+#include "api/os/event.hpp"
 #include "api/types/time.hpp"
 #include "vfmgr/netlink/nl_request.hpp"
 

@@ -50,11 +50,11 @@ NlRequest rule_request(std::uint16_t type, int flags, IpAddress const& source) {
 
 Error refused(NlAck const& ack, std::string call, NetdevAddress const& source, char const* what) {
     return nl_refusal(ack, std::move(call),
-                      fmt::format("the {} for what is sent from {} could not be changed", what,
+                      fmt::format("the {} for packets from {} could not be changed", what,
                                   to_string(source.address)),
-                      ack.error == EPERM        ? "vfmgr needs CAP_NET_ADMIN"
-                      : ack.error == EOPNOTSUPP ? "the kernel needs CONFIG_IP_MULTIPLE_TABLES"
-                                                : "look at: ip rule; ip route show table all");
+                      ack.error == EPERM        ? "run it as root, or with CAP_NET_ADMIN"
+                      : ack.error == EOPNOTSUPP ? "boot a kernel with CONFIG_IP_MULTIPLE_TABLES"
+                                                : "check: ip rule; ip route show table all");
 }
 
 }  // namespace

@@ -284,9 +284,9 @@ Result<VfSettings> read_vf_settings(NlSocket& socket, std::string const& netdev,
     if (!reply.ack.ok())
         return fail(nl_refusal(
             reply.ack, call, fmt::format("the settings of the VFs of {} can't be read", netdev),
-            reply.ack.error == EMSGSIZE
-                ? "update the kernel: before 6.15 the answer for InfiniBand VFs is made too small"
-                : "look whether the interface is still there: ip link"));
+            reply.ack.error == EMSGSIZE ? "update the kernel: before 6.15 its answer for "
+                                          "InfiniBand VFs gets too little room"
+                                        : "check that the interface still exists: ip link"));
     for (auto const& answer : reply.answers)
         if (answer.type == RTM_NEWLINK) return parse_vf_settings(answer.payload);
     return VfSettings{};
@@ -300,7 +300,7 @@ Result<std::optional<VfCounters>> read_vf_counters(NlSocket& socket, std::string
     if (!reply.ack.ok())
         return fail(nl_refusal(reply.ack, call,
                                fmt::format("the counters of the VFs of {} can't be read", netdev),
-                               "look whether the interface is still there: ip -s link"));
+                               "check that the interface still exists: ip -s link"));
     for (auto const& answer : reply.answers)
         if (answer.type == RTM_NEWLINK) return parse_vf_counters(answer.payload, vf);
     return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings of VFs, through their PF's network device. Free functions on a socket that the caller
-// owns; its thread. Facts: kernel-and-libvirt.md, 4.
+// owns; its thread. Facts: vfmgr/kernel/KERNEL.md#setting-vfs, vfmgr/kernel/KERNEL.md#reading-vfs.
 #pragma once
 
 #include <boost/container/flat_map.hpp>

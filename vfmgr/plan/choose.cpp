@@ -37,7 +37,7 @@ std::string vf_with(HostView const& host, DesiredState const& desired, VfId cons
     // The VM may still use the address, and a PF that is gone may come back with it.
     for (auto const& [id, quarantine] : desired.quarantine)
         if (has(quarantine.attachment.settings, identity) && id != vf)
-            return fmt::format("VF {} in quarantine, which {} had", to_string(id),
+            return fmt::format("VF {} in quarantine, last attached to {}", to_string(id),
                                quarantine.attachment.vm);
     for (auto const& [address, pf] : host.kernel.pfs)
         for (auto const& other : pf.vfs)
@@ -49,14 +49,14 @@ std::string vf_with(HostView const& host, DesiredState const& desired, VfId cons
 std::string owner_of(HostView const& host, DesiredState const& desired, VfId const& vf,
                      MacAddress const& mac) {
     for (auto const& [address, pf] : host.kernel.pfs)
-        if (pf.info.mac == mac) return fmt::format("the PF {}", display_name(pf.info));
+        if (pf.info.mac == mac) return fmt::format("PF {}", display_name(pf.info));
     return vf_with(host, desired, vf, mac);
 }
 
-// `owner` names the one that has it; empty when it is free.
+// `owner` names the PF or VF that has the identity; empty when it is free.
 Result<void> require_nobodys(std::string const& identity, std::string const& owner) {
     if (owner.empty()) return {};
-    return fail(Problem::conflict, fmt::format("{} is that of {}", identity, owner),
+    return fail(Problem::conflict, fmt::format("{} is already used by {}", identity, owner),
                 "choose another, or leave it out to get a unique one");
 }
 
@@ -111,7 +111,7 @@ Result<VfState const*> choose_vf(HostView const& host, DesiredState const& desir
             "detach one, or use another PF");
     if (!chosen->iommu_group)
         return fail(Problem::unsupported,
-                    fmt::format("VF {} of {} has no IOMMU group, so it can't be given to a VM",
+                    fmt::format("VF {} of {} has no IOMMU group, so it can't be attached to a VM",
                                 chosen->index, display_name(pf.info)),
                     "enable the IOMMU: VT-d or AMD-Vi in the firmware, and intel_iommu=on on the "
                     "kernel command line");

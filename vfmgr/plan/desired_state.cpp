@@ -5,8 +5,6 @@
 
 namespace vfmgr {
 
-namespace {
-
 template <class F, Of<PfBase> V>
 void fields(F& f, V& base) {
     f.value("up", base.up);
@@ -43,51 +41,10 @@ void fields(F& f, V& link) {
     f.value("revision", link.revision);
 }
 
-}  // namespace
-
-void to_json(nlohmann::json& out, PfBase const& base) {
-    JsonWriter writer(out);
-    fields(writer, base);
-}
-
-void read(JsonReader& reader, PfBase& base) {
-    fields(reader, base);
-}
-
-void to_json(nlohmann::json& out, DesiredPf const& pf) {
-    JsonWriter writer(out);
-    fields(writer, pf);
-}
-
-void read(JsonReader& reader, DesiredPf& pf) {
-    fields(reader, pf);
-}
-
-void to_json(nlohmann::json& out, Quarantine const& quarantine) {
-    JsonWriter writer(out);
-    fields(writer, quarantine);
-}
-
-void read(JsonReader& reader, Quarantine& quarantine) {
-    fields(reader, quarantine);
-}
-
-void to_json(nlohmann::json& out, FirmwareTries const& tries) {
-    JsonWriter writer(out);
-    fields(writer, tries);
-}
-
-void read(JsonReader& reader, FirmwareTries& tries) {
-    fields(reader, tries);
-}
-
-void to_json(nlohmann::json& out, DesiredRdmaLink const& link) {
-    JsonWriter writer(out);
-    fields(writer, link);
-}
-
-void read(JsonReader& reader, DesiredRdmaLink& link) {
-    fields(reader, link);
-}
+template struct Json<PfBase>;
+template struct Json<DesiredPf>;
+template struct Json<Quarantine>;
+template struct Json<FirmwareTries>;
+template struct Json<DesiredRdmaLink>;
 
 }  // namespace vfmgr

@@ -9,6 +9,7 @@
 
 #include "api/types/attachment.hpp"
 #include "api/types/firmware.hpp"
+#include "api/types/json_fwd.hpp"
 #include "api/types/pf_info.hpp"
 #include "api/types/rdma_link.hpp"
 
@@ -69,15 +70,10 @@ struct DesiredState {
     bool operator==(DesiredState const&) const = default;
 };
 
-void to_json(nlohmann::json& out, PfBase const& base);
-void read(JsonReader& reader, PfBase& base);
-void to_json(nlohmann::json& out, DesiredPf const& pf);
-void read(JsonReader& reader, DesiredPf& pf);
-void to_json(nlohmann::json& out, Quarantine const& quarantine);
-void read(JsonReader& reader, Quarantine& quarantine);
-void to_json(nlohmann::json& out, FirmwareTries const& tries);
-void read(JsonReader& reader, FirmwareTries& tries);
-void to_json(nlohmann::json& out, DesiredRdmaLink const& link);
-void read(JsonReader& reader, DesiredRdmaLink& link);
+extern template struct Json<PfBase>;
+extern template struct Json<DesiredPf>;
+extern template struct Json<Quarantine>;
+extern template struct Json<FirmwareTries>;
+extern template struct Json<DesiredRdmaLink>;
 
 }  // namespace vfmgr

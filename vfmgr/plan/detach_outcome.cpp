@@ -8,11 +8,11 @@
 namespace vfmgr {
 namespace {
 
-// mlx5 keeps the GUIDs of VFs that are gone and gives them to the VF made next in their place
-// (kernel-and-libvirt.md, 4): only a VF that exists can be shown to be clean.
+// mlx5 keeps the GUIDs of VFs that are gone and gives them to the next VF created in their place
+// (vfmgr/kernel/KERNEL.md#guids-outlive-vfs): only a VF that exists can be shown to be clean.
 std::vector<std::string> residue_of_a_gone_vf(Attachment const& attachment) {
     if (!attachment.baseline.node_guid && !attachment.baseline.port_guid) return {};
-    return {fmt::format("VF {} is gone, and the one made next in its place gets its GUIDs",
+    return {fmt::format("VF {} is gone, and the next VF created in its place gets its GUIDs",
                         to_string(attachment.vf))};
 }
 
@@ -42,11 +42,10 @@ void note_kept(std::vector<std::string>& residue, Attachment const& attachment, 
 std::vector<std::string> residue_of(Attachment const& attachment, VfState const& vf,
                                     DetachNotes const& notes) {
     std::vector<std::string> residue;
-    // The VF came back during the detach: another program made the PF's VFs anew.
+    // The VF came back during the detach: another program recreated the PF's VFs.
     if (!notes.reset_done_at)
-        residue.push_back(
-            fmt::format("VF {} was not reset: it was not there when the release began",
-                        to_string(attachment.vf)));
+        residue.push_back(fmt::format("VF {} was not reset: it did not exist when the detach began",
+                                      to_string(attachment.vf)));
     auto left = differing(attachment.baseline, vf.settings);
     // A network driver of the host may choose a MAC for its VF. The attachment's MAC must not come
     // back.
@@ -97,14 +96,15 @@ Error why_none(HistoryEvent const& last, std::string const& attachment) {
     auto const vm = last.vm.value_or("a VM");
     if (last.kind == EventKind::attach_failed)
         return no_certificate(
-            fmt::format("attachment {} did not begin: VM {} never had VF {} by it", attachment, vm,
-                        to_string(vf)),
-            fmt::format("nothing is to be done; why it did not: vfctl vf history {} {}",
+            fmt::format("attachment {} never began: it did not attach VF {} to VM {}", attachment,
+                        to_string(vf), vm),
+            fmt::format("no action is needed; for the reason: vfctl vf history {} {}",
                         to_string(vf.pf), vf.index));
     return no_certificate(
-        fmt::format("attachment {} of VM {} ended without a certificate: VF {} was no more",
+        fmt::format("attachment {} of VM {} ended without a certificate: VF {} no longer existed",
                     attachment, vm, to_string(vf)),
-        fmt::format("what is gone holds nothing of the VM's; who took it: vfctl vf history {} {}",
+        fmt::format("a VF that is gone holds nothing of the VM; to see what removed it: vfctl vf "
+                    "history {} {}",
                     to_string(vf.pf), vf.index));
 }
 
@@ -114,7 +114,7 @@ DetachOutcome detach_outcome(HostView const& after, Attachment const& attachment
                              DetachNotes const& notes) {
     auto const* const pf = find_pf(after, attachment.vf.pf);
     if (!pf || pf->stale)
-        return {{fmt::format("VF {} can't be looked at: {}", to_string(attachment.vf),
+        return {{fmt::format("VF {} can't be read: {}", to_string(attachment.vf),
                              pf ? pf->stale_reason : "its PF is gone")},
                 {}};
     auto const* const vf = find_vf(after, attachment.vf);
@@ -132,26 +132,26 @@ Result<Certificate> find_certificate(DesiredState const& desired,
             return *event.certificate;
     if (auto const found = desired.attachments.find(attachment); found != desired.attachments.end())
         return fail(no_certificate(
-            fmt::format("attachment {} goes on ({}): VF {} is attached to VM {}", attachment,
+            fmt::format("attachment {} has not ended ({}): VF {} is attached to VM {}", attachment,
                         enum_name(found->second.state), to_string(found->second.vf),
                         found->second.vm),
-            fmt::format("its certificate is made when it ends: vfctl detach {}", attachment)));
+            fmt::format("its certificate is issued when it ends: vfctl detach {}", attachment)));
     for (auto const& [vf, quarantine] : desired.quarantine)
         if (quarantine.attachment.id == attachment)
             return fail(no_certificate(
-                fmt::format("VF {}, which VM {} gave back, is in quarantine: {}: {}", to_string(vf),
-                            quarantine.attachment.vm, quarantine.reason,
+                fmt::format("VF {}, last attached to VM {}, is in quarantine: {}: {}",
+                            to_string(vf), quarantine.attachment.vm, quarantine.reason,
                             fmt::join(quarantine.residue, "; ")),
-                fmt::format("put right what is named, then lift it, which makes one: "
-                            "vfctl vf lift-quarantine {} {}",
+                fmt::format("fix what is named, then lift the quarantine, which issues the "
+                            "certificate: vfctl vf lift-quarantine {} {}",
                             to_string(vf.pf), vf.index)));
     for (auto const& event : events)
-        if (event.kind == EventKind::returned || event.kind == EventKind::attach_failed)
+        if (event.kind == EventKind::detached || event.kind == EventKind::attach_failed)
             return fail(why_none(event, attachment));
     return fail(no_certificate(
-        fmt::format("there is no attachment {}, nor a certificate of it", attachment),
-        "vfctl vf history names the attachments that a VF had; of each VF the newest 1000 "
-        "certificates are kept"));
+        fmt::format("there is no attachment {} and no certificate for it", attachment),
+        "vfctl vf history lists the attachments of a VF; the newest 1000 certificates of each VF "
+        "are kept"));
 }
 
 }  // namespace vfmgr

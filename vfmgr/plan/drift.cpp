@@ -63,7 +63,7 @@ void compare_links(DesiredPf const& desired_pf, PfState const& pf,
                         {},
                         lacks,
                         "absent",
-                        fmt::format("{} is not as its attachments need it; still to do: {}",
+                        fmt::format("{} is not set up as its attachments need it; still to do: {}",
                                     display_name(pf.info), lacks),
                         {},
                         {}});
@@ -107,16 +107,17 @@ void compare_attachment(Attachment const& attachment, PfState const& pf, HostVie
     auto const missing = vm ? missing_hostdev(attachment, *vm) : MissingHostdev{};
     if (vm && is_lost(missing, gone, attachment, *vm))
         in_vm.report(hostdev, "absent",
-                     gone ? "is gone from that VM, which runs" : "is not in that VM, which runs");
+                     gone ? "is gone from that VM, which is running"
+                          : "is not in that VM, which is running");
     else if (gone)
         in_vm.report("presence", "absent", "is gone");
     if (missing.config)
         in_vm.report("persistent hostdev", "absent", "is not in the persistent XML of that VM");
     if (gone) return;
     if (vf->pci != attachment.vf_pci)
-        in_vm.report("presence", to_string(vf->pci),
-                     fmt::format("is at {}, and was at {}", to_string(vf->pci),
-                                 to_string(attachment.vf_pci)));
+        in_vm.report(
+            "presence", to_string(vf->pci),
+            fmt::format("moved from {} to {}", to_string(attachment.vf_pci), to_string(vf->pci)));
     if (vf->driver != attachment.driver)
         in_vm.report(
             "driver", driver_name(vf->driver),
@@ -133,7 +134,7 @@ void compare_pf(DesiredPf const& desired_pf, PfState const& pf, HostView const& 
                         {},
                         "num_vfs",
                         fmt::format("{}", pf.vfs.size()),
-                        fmt::format("{} has {} VFs, and {} are wanted", display_name(pf.info),
+                        fmt::format("{} has {} VFs, {} are configured", display_name(pf.info),
                                     pf.vfs.size(), *spec.num_vfs),
                         {},
                         {}});
@@ -186,8 +187,7 @@ std::string with_owners(Drift const& drift, std::vector<std::string> const& owne
     auto all = fmt::format("{}; {}", drift.sentence,
                            fmt::join(owners.begin(), owners.begin() + text_of, "; "));
     if (text_of < std::ssize(owners))
-        all +=
-            fmt::format("; and {} others, which vfctl doctor names", std::ssize(owners) - text_of);
+        all += fmt::format("; and {} others (see vfctl doctor)", std::ssize(owners) - text_of);
     return all;
 }
 

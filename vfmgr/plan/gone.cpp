@@ -21,8 +21,8 @@ Result<void> require_gone(HostView const& host, DesiredState const& desired, Pci
     auto const kept = kept_pfs(desired);
     if (!std::ranges::binary_search(kept, pf))
         return fail(Problem::not_found,
-                    fmt::format("nothing is stored of a PF at {}", to_string(pf)),
-                    "nothing is to be done");
+                    fmt::format("no state is stored for a PF at {}", to_string(pf)),
+                    "no action is needed");
     auto const standing = standing_of(host.kernel, desired, pf);
     // A PF with another device in its place is just as gone.
     if (standing.is == Standing::gone || (standing.is == Standing::renumbered && standing.other &&
@@ -32,21 +32,21 @@ Result<void> require_gone(HostView const& host, DesiredState const& desired, Pci
     if (standing.is == Standing::unknown)
         return fail(
             Problem::unavailable,
-            fmt::format("whether {} is gone can't be told: it was not looked at", to_string(pf)),
-            "end what holds its VFs, or reboot the host; then look again: vfctl pf list");
+            fmt::format("it is not known whether {} is gone: it was not read", to_string(pf)),
+            "end what holds its VFs, or reboot the host; then check again: vfctl pf list");
     return fail(Problem::conflict,
                 standing.is == Standing::driver_unbound
                     ? fmt::format("{} is on this host, without a driver", to_string(pf))
                     : fmt::format("{} is on this host", to_string(pf)),
                 standing.is == Standing::driver_unbound
                     ? fmt::format("bind it: echo {} > /sys/bus/pci/drivers_probe", to_string(pf))
-                    : "end what is attached of it one by one: vfctl detach ATTACHMENT");
+                    : "end its attachments one by one: vfctl detach ATTACHMENT");
 }
 
 Result<void> require_libvirt(HostView const& host) {
     if (!host.hypervisor.stale) return {};
     return fail(Problem::unavailable,
-                fmt::format("libvirt can't be asked: {}", host.hypervisor.stale_reason),
+                fmt::format("libvirt can't be queried: {}", host.hypervisor.stale_reason),
                 "start libvirtd and try again");
 }
 
@@ -122,7 +122,7 @@ Result<Plan> plan_gone_confirmed(HostView const& host, DesiredState const& desir
                 fmt::format("take it out: vfctl pf gone {}", to_string(pf)));
         if (auto const kept = reserved(attachment); !kept.empty())
             plan.blast_radius.push_back(
-                fmt::format("{} of VM {} may be given to others", kept, attachment.vm));
+                fmt::format("{} of VM {} may be assigned to another VF", kept, attachment.vm));
     }
     plan.blast_radius.push_back(fmt::format("the spec of {} is forgotten", to_string(pf)));
     return plan;

@@ -4,7 +4,6 @@
 #include "api/types/json.hpp"
 
 namespace vfmgr {
-namespace {
 
 template <class F, Of<NetdevState> V>
 void fields(F& f, V& netdev) {
@@ -27,24 +26,7 @@ void fields(F& f, V& network) {
     f.value("observed_at", network.observed_at);
 }
 
-}  // namespace
-
-void to_json(nlohmann::json& out, NetdevState const& netdev) {
-    JsonWriter writer(out);
-    fields(writer, netdev);
-}
-
-void read(JsonReader& reader, NetdevState& netdev) {
-    fields(reader, netdev);
-}
-
-void to_json(nlohmann::json& out, HostNetworkView const& network) {
-    JsonWriter writer(out);
-    fields(writer, network);
-}
-
-void read(JsonReader& reader, HostNetworkView& network) {
-    fields(reader, network);
-}
+template struct Json<NetdevState>;
+template struct Json<HostNetworkView>;
 
 }  // namespace vfmgr

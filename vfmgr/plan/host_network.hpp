@@ -4,10 +4,10 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
+#include "api/types/json_fwd.hpp"
 #include "api/types/pci_address.hpp"
 #include "api/types/rdma_link.hpp"
 #include "api/types/time.hpp"
@@ -36,10 +36,7 @@ struct HostNetworkView {
     bool operator==(HostNetworkView const&) const = default;
 };
 
-class JsonReader;
-void to_json(nlohmann::json& out, NetdevState const& netdev);
-void read(JsonReader& reader, NetdevState& netdev);
-void to_json(nlohmann::json& out, HostNetworkView const& network);
-void read(JsonReader& reader, HostNetworkView& network);
+extern template struct Json<NetdevState>;
+extern template struct Json<HostNetworkView>;
 
 }  // namespace vfmgr

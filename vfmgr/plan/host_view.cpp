@@ -44,8 +44,6 @@ bool has_hostdev(std::vector<VmHostdev> const& hostdevs, std::string const& alia
     });
 }
 
-namespace {
-
 template <class F, Of<PeerEntry> V>
 void fields(F& f, V& peer) {
     f.value("address", peer.address);
@@ -102,64 +100,8 @@ void fields(F& f, V& route) {
     f.value("ifname", route.ifname);
 }
 
-template <class T>
-void write(nlohmann::json& out, T const& value) {
-    JsonWriter writer(out);
-    fields(writer, value);
-}
-
-}  // namespace
-
-void to_json(nlohmann::json& out, PeerEntry const& peer) {
-    write(out, peer);
-}
-
-void read(JsonReader& reader, PeerEntry& peer) {
-    fields(reader, peer);
-}
-
-void to_json(nlohmann::json& out, ClosedVm const& vm) {
-    write(out, vm);
-}
-
-void read(JsonReader& reader, ClosedVm& vm) {
-    fields(reader, vm);
-}
-
-void to_json(nlohmann::json& out, RdmaListener const& listener) {
-    write(out, listener);
-}
-
-void read(JsonReader& reader, RdmaListener& listener) {
-    fields(reader, listener);
-}
-
-void to_json(nlohmann::json& out, HostInterface const& interface) {
-    write(out, interface);
-}
-
-void read(JsonReader& reader, HostInterface& interface) {
-    fields(reader, interface);
-}
-
-void to_json(nlohmann::json& out, PfState const& pf) {
-    write(out, pf);
-}
-
-void read(JsonReader& reader, PfState& pf) {
-    fields(reader, pf);
-    for (auto& interface : pf.interfaces) interface.id.pf = pf.info.pci;
-}
-
-void to_json(nlohmann::json& out, HostRoute const& route) {
-    write(out, route);
-}
-
-void read(JsonReader& reader, HostRoute& route) {
-    fields(reader, route);
-}
-
-void to_json(nlohmann::json& out, KernelView const& view) {
+template <>
+void Json<KernelView>::write(nlohmann::json& out, KernelView const& view) {
     JsonWriter writer(out);
     std::vector<PfState> pfs;
     for (auto const& [pci, pf] : view.pfs) pfs.push_back(pf);
@@ -168,12 +110,24 @@ void to_json(nlohmann::json& out, KernelView const& view) {
     writer.maybe("network", view.network);
 }
 
-void read(JsonReader& reader, KernelView& view) {
+template <>
+void Json<KernelView>::read(JsonReader& reader, KernelView& view) {
     std::vector<PfState> pfs;
     reader.value("pfs", pfs);
     reader.value("routes", view.routes);
     reader.maybe("network", view.network);
     for (auto& pf : pfs) view.pfs.insert_or_assign(pf.info.pci, std::move(pf));
 }
+
+void check(JsonReader&, PfState& pf) {
+    for (auto& interface : pf.interfaces) interface.id.pf = pf.info.pci;
+}
+
+template struct Json<PeerEntry>;
+template struct Json<ClosedVm>;
+template struct Json<RdmaListener>;
+template struct Json<HostInterface>;
+template struct Json<PfState>;
+template struct Json<HostRoute>;
 
 }  // namespace vfmgr

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "api/types/json_fwd.hpp"
 #include "api/types/pf_info.hpp"
 #include "api/types/vm_info.hpp"
 #include "vfmgr/plan/host_network.hpp"
@@ -111,23 +111,18 @@ struct HostView {
 [[nodiscard]] bool has_hostdev(std::vector<VmHostdev> const& hostdevs, std::string const& alias,
                                PciAddress const& pci);
 
-class JsonReader;
-void to_json(nlohmann::json& out, PeerEntry const& peer);
-void read(JsonReader& reader, PeerEntry& peer);
-void to_json(nlohmann::json& out, ClosedVm const& vm);
-void read(JsonReader& reader, ClosedVm& vm);
-void to_json(nlohmann::json& out, RdmaListener const& listener);
-void read(JsonReader& reader, RdmaListener& listener);
-void to_json(nlohmann::json& out, HostInterface const& interface);
-void read(JsonReader& reader,
-          HostInterface& interface);  // without the PF, which read(PfState) adds
+extern template struct Json<PeerEntry>;
+extern template struct Json<ClosedVm>;
+extern template struct Json<RdmaListener>;
+extern template struct Json<HostInterface>;
+// A HostInterface is read without its PF, which PfState adds.
 // {"info": …, "vfs": […], "interfaces": […], "stale": …, "stale_reason": …, "stuck": …, …}
-void to_json(nlohmann::json& out, PfState const& pf);
-void read(JsonReader& reader, PfState& pf);
-void to_json(nlohmann::json& out, HostRoute const& route);
-void read(JsonReader& reader, HostRoute& route);
+extern template struct Json<PfState>;
+extern template struct Json<HostRoute>;
 // {"pfs": […], "routes": […], "network": …}
-void to_json(nlohmann::json& out, KernelView const& view);
-void read(JsonReader& reader, KernelView& view);
+template <>
+void Json<KernelView>::write(nlohmann::json& out, KernelView const& view);
+template <>
+void Json<KernelView>::read(JsonReader& reader, KernelView& view);
 
 }  // namespace vfmgr

@@ -174,7 +174,7 @@ struct Inverter {
 }  // namespace
 
 std::vector<Step> inverse(Step const& step, HostView const& before) {
-    return std::visit(Inverter{before}, step);
+    return visit_step(Inverter{before}, step);
 }
 
 }  // namespace vfmgr

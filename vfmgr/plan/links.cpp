@@ -122,8 +122,8 @@ std::vector<Attachment> attached_on(DesiredState const& desired, PciAddress cons
 
 DesiredLinks desired_links(PciAddress const& address, PfSpec const& spec, PfBase const& base,
                            std::vector<Attachment> const& attachments) {
-    // An attached VF needs its PF up even without a network: drivers refuse VF rates and VLANs on a
-    // PF that is down, and libvirt refuses such a PF (kernel-and-libvirt.md, 4).
+    // An attached VF needs its PF up even without a network: otherwise it has no link, and drivers
+    // refuse its rates (vfmgr/kernel/KERNEL.md#pfs-that-are-down).
     DesiredLinks needed{base.up || !attachments.empty(), base.mtu, false, {}};
     InterfaceId const untagged{address, {}};
     needed.interfaces[untagged];
@@ -175,8 +175,8 @@ std::vector<RdmaListener> reached_listeners(PfState const& pf, PfSpec const& spe
 
 std::string sentence(RdmaListener const& listener, PfInfo const& pf) {
     auto const who = listener.pid ? fmt::format("{} (pid {})", listener.comm, *listener.pid)
-                                  : fmt::format("{} of the kernel", listener.comm);
-    return fmt::format("{} listens by RDMA CM on {} of {}, port {}", who,
+                                  : fmt::format("{} in the kernel", listener.comm);
+    return fmt::format("{} listens with RDMA CM on {} of {}, port {}", who,
                        listener.address ? to_string(*listener.address) : "every address",
                        pf.rdma_device.value_or(display_name(pf)), listener.port);
 }

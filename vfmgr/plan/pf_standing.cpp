@@ -25,7 +25,7 @@ std::optional<PciAddress> where_else(KernelView const& host, PfIdentity const& k
     return std::nullopt;
 }
 
-// The other address under which the store has the device that is at this one.
+// The other address under which the store knows the device that is at this one.
 std::optional<PciAddress> kept_under(DesiredState const& desired, PfIdentity const& observed,
                                      PciAddress const& than) {
     for (auto const& [address, known] : desired.identities)
@@ -80,41 +80,40 @@ std::optional<Error> wrong_standing(PfStanding const& standing, PciAddress const
     auto const known = to_string(standing.known);
     if (standing.is == Standing::gone)
         return Error{
-            Problem::pf_gone, fmt::format("the PF of {} ({}) is not on this host", address, known),
-            fmt::format("put the card back, or end what is attached of it: vfctl pf gone {}",
-                        address)};
+            Problem::pf_gone, fmt::format("PF {} ({}) is not on this host", address, known),
+            fmt::format("put the card back, or end its attachments: vfctl pf gone {}", address)};
     if (standing.is != Standing::renumbered) return std::nullopt;
     if (standing.was_at)
         return Error{
             Problem::pf_renumbered,
             fmt::format("the PF at {} was at {} before", address, to_string(*standing.was_at)),
-            fmt::format("take along what is kept of it: vfctl pf rekey {} {}",
+            fmt::format("move its stored state to the new address: vfctl pf rekey {} {}",
                         to_string(*standing.was_at), address)};
-    auto const there = standing.other
-                           ? fmt::format("another device ({}) is there", to_string(*standing.other))
-                           : std::string("what is there can't be told");
+    auto const there =
+        standing.other
+            ? fmt::format("another device ({}) is at {}", to_string(*standing.other), address)
+            : fmt::format("the device at {} can't be identified", address);
     if (standing.now_at)
         return Error{
             Problem::pf_renumbered,
-            fmt::format("the PF of {} ({}) is at {} now{}", address, known,
-                        to_string(*standing.now_at), standing.other ? ", and " + there : ""),
-            fmt::format("take along what is kept of it: vfctl pf rekey {} {}", address,
+            fmt::format("PF {} ({}) is now at {}{}", address, known, to_string(*standing.now_at),
+                        standing.other ? ", and " + there : ""),
+            fmt::format("move its stored state to the new address: vfctl pf rekey {} {}", address,
                         to_string(*standing.now_at))};
     return Error{
         Problem::pf_renumbered,
-        fmt::format("the PF of {} ({}) is not on this host: {}", address, known, there),
-        fmt::format(
-            "where that one takes its place: vfctl pf rekey {0} {0}; to end what is attached "
-            "of the one that is gone: vfctl pf gone {0}",
-            address)};
+        fmt::format("PF {} ({}) is not on this host: {}", address, known, there),
+        fmt::format("if the new device replaces it: vfctl pf rekey {0} {0}; to end the attachments "
+                    "of the PF that is gone: vfctl pf gone {0}",
+                    address)};
 }
 
 std::optional<Error> standing_trouble(PfStanding const& standing, PciAddress const& pf) {
     if (standing.is != Standing::driver_unbound) return wrong_standing(standing, pf);
-    return Error{Problem::unavailable,
-                 fmt::format("{} has no driver, and so no VFs; what is attached of it goes on",
-                             to_string(pf)),
-                 fmt::format("echo {} > /sys/bus/pci/drivers_probe", to_string(pf))};
+    return Error{
+        Problem::unavailable,
+        fmt::format("{} has no driver, and so no VFs; its attachments are kept", to_string(pf)),
+        fmt::format("bind it: echo {} > /sys/bus/pci/drivers_probe", to_string(pf))};
 }
 
 Result<void> require_same_pf(HostView const& host, DesiredState const& desired,

@@ -20,7 +20,8 @@ struct Plan {
     bool operator==(Plan const&) const = default;
 };
 // {"steps": [{…, "sentence": …}], "blast_radius": [], "notes": []}
-void to_json(nlohmann::json& out, Plan const& plan);
+template <>
+void Json<Plan>::write(nlohmann::json& out, Plan const& plan);
 
 // Plans the PF as `spec` requests it: the number of VFs, and the driver of the unused ones. Refuses
 // when a VF that would go is in use, and names the VM.

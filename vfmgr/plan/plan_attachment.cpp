@@ -34,7 +34,7 @@ Result<DesiredPf const*> managed_pf(DesiredState const& desired, PfState const& 
         Problem::conflict,
         fmt::format("{} ({}) is only observed, so its VFs can't be attached", display_name(pf.info),
                     to_string(pf.info.pci)),
-        fmt::format("take it over first: vfctl pf set {} --mode manage", to_string(pf.info.pci)));
+        fmt::format("manage it first: vfctl pf set {} --mode manage", to_string(pf.info.pci)));
 }
 
 Result<Network const*> named_network(PfState const& pf, PfSpec const& pf_spec,
@@ -75,9 +75,10 @@ Result<void> check_verification(Ask const& ask, Attachment const& attachment) {
     if (!ask.vm.has_vsock)
         return fail(
             Problem::unsupported,
-            fmt::format("VM {} has no vsock device, over which it would report", ask.vm.name),
-            "add <vsock model='virtio'><cid auto='yes'/></vsock> to its XML and start it "
-            "anew, or attach without verification (verify none, no verify_every_seconds)");
+            fmt::format("VM {} has no vsock device, which it needs to report", ask.vm.name),
+            "add <vsock model='virtio'><cid auto='yes'/></vsock> to its XML, shut it down and "
+            "start "
+            "it again, or attach without verification (verify none, no verify_every_seconds)");
     if (ask.spec.verify == VerifyMode::required && !(attachment.live && ask.vm.vsock_cid))
         return fail(
             Problem::unsupported,
@@ -103,11 +104,11 @@ Result<void> check_interface(Ask const& ask) {
     if (!interface || interface->ours || (interface->up && interface->mtu >= ask.network->mtu))
         return {};
     return fail(Problem::conflict,
-                fmt::format("{}, which vfmgr did not make, is {} with MTU {}; network {} needs it "
-                            "up with MTU {}",
+                fmt::format("{}, which vfmgr did not create, is {} with MTU {}; network {} needs "
+                            "it up with MTU {}",
                             interface->ifname, interface->up ? "up" : "down", interface->mtu,
                             ask.network->name, ask.network->mtu),
-                fmt::format("ip link set {0} up mtu {1}, or remove it: vfmgr makes its own",
+                fmt::format("ip link set {0} up mtu {1}, or remove it: vfmgr creates its own",
                             interface->ifname, ask.network->mtu));
 }
 
@@ -116,7 +117,8 @@ Result<void> check_interface(Ask const& ask) {
 std::string open_it_knowingly(Ask const& ask) {
     auto const& settings = ask.spec.settings;
     return fmt::format(
-        "or open the host to it knowingly, in no network: vfctl attach {} --pf {}{}{}{}",
+        "or attach without a network, which leaves the host open to the VM: vfctl attach {} --pf "
+        "{}{}{}{}",
         ask.vm.name, to_string(ask.pf.info.pci),
         ask.network->vlan ? fmt::format(" --vlan {}", *ask.network->vlan) : "",
         settings.spoofchk == false ? " --spoofchk off" : "",
@@ -133,13 +135,13 @@ Result<void> check_listeners(Ask const& ask) {
                             "for all of RDMA CM",
                             sentence(first, ask.pf.info), ask.vm.name, ask.network->name),
                 fmt::format("stop it, or have it listen only on an address of another interface "
-                            "than {} (see who does: rdma resource show cm_id); {}",
+                            "than {} (rdma resource show cm_id lists the listeners); {}",
                             display_name(ask.pf.info), open_it_knowingly(ask)));
 }
 
 // Every InfiniBand attachment has GUIDs of its own. A VF may hold those of its previous attachment,
-// which mlx5 gives to VFs made anew, or none, with which rdma_cm does not work
-// (kernel-and-libvirt.md, 4 and operators' list 4).
+// which mlx5 gives to recreated VFs, or none, with which rdma_cm does not work
+// (vfmgr/kernel/KERNEL.md#infiniband-vfs).
 Result<void> resolve_guids(Ask const& ask, Attachment& attachment, std::string_view host_seed,
                            Plan& plan) {
     auto& settings = attachment.settings;
@@ -174,12 +176,12 @@ Result<void> hold_to_its_mac(Ask const& ask, VfState const& vf, VfSpec& settings
         return fail(
             Problem::conflict,
             fmt::format("network {} is on {}, where the host is closed to VM {} by its MAC; with "
-                        "{} it could send from others",
+                        "{} the VM could send from other MACs",
                         network.name, interface ? interface->ifname : display_name(ask.pf.info),
                         ask.vm.name, unchecked ? "a spoof check that may be off" : "trust on"),
             fmt::format("leave spoofchk and trust out; or {}; {}",
                         network.vlan
-                            ? fmt::format("remove {0}, so that vfmgr makes its own and closes it "
+                            ? fmt::format("remove {0}, so that vfmgr creates its own and closes it "
                                           "to all: ip link del {0}",
                                           interface->ifname)
                             : fmt::format("give the network a VLAN, whose device is closed to all: "
@@ -202,7 +204,7 @@ Result<void> resolve_settings(Ask const& ask, VfState const& vf, Attachment& att
         auto const requested = ask.network->vlan.value_or(0);
         if (settings.vlan && settings.vlan->id != requested)
             return fail(Problem::conflict,
-                        fmt::format("VLAN {} was asked for, but network {} is {}",
+                        fmt::format("VLAN {} was requested, but network {} is {}",
                                     settings.vlan->id, ask.network->name,
                                     requested ? fmt::format("VLAN {}", requested) : "untagged"),
                         "leave the VLAN out, or name another network");
@@ -224,14 +226,14 @@ std::string choose_vfio_driver(Ask const& ask, Plan& plan) {
     auto const& variant = ask.pf.info.vfio_variant;
     if (!variant || ask.pf_spec.vf_driver == plain) return plain;
     if (!ask.host.hypervisor.vfio_variants)
-        plan.notes.push_back(
-            fmt::format("the VF gets vfio-pci, not {}: libvirt before 10.0 knows no variants of it",
-                        variant->module));
+        plan.notes.push_back(fmt::format(
+            "the VF gets vfio-pci, not {}: libvirt before 10.0 knows no vfio-pci variants",
+            variant->module));
     else if (!variant->driver)
-        plan.notes.push_back(
-            fmt::format("the VF gets vfio-pci, not {0}: that is not loaded; modprobe {0}, and list "
-                        "it in /etc/modules-load.d for the next boot",
-                        variant->module));
+        plan.notes.push_back(fmt::format(
+            "the VF gets vfio-pci, not {0}: {0} is not loaded; modprobe {0}, and list it "
+            "in /etc/modules-load.d for the next boot",
+            variant->module));
     else
         return *variant->driver;
     return plain;
@@ -239,7 +241,7 @@ std::string choose_vfio_driver(Ask const& ask, Plan& plan) {
 
 void device_steps(Plan& plan, Ask const& ask, Attachment const& attachment, VfState const& vf) {
     // Settings reach a VF for certain only while no driver holds it: mlx5 applies an admin MAC to a
-    // bound VF when its driver is bound again (kernel-and-libvirt.md, operators' list 7).
+    // bound VF when its driver is bound again (vfmgr/kernel/KERNEL.md#mac-addresses).
     if (vf.driver)
         plan.steps.emplace_back(BindVfs{attachment.vf.pf, {attachment.vf.index}, std::nullopt});
     if (!empty(attachment.settings))

@@ -25,10 +25,10 @@ Result<void> check_others(HostView const& host, Attachment const& attachment, Vf
     for (auto const& [uuid, vm] : host.hypervisor.vms)
         if (uuid != attachment.vm_uuid &&
             (has_hostdev(vm.live, alias, vf.pci) || has_hostdev(vm.config, alias, vf.pci)))
-            user = fmt::format("a device of VM {} as well", vm.name);
+            user = fmt::format("also a device of VM {}", vm.name);
     if (user.empty()) return {};
     return fail(Problem::vf_in_use, fmt::format("VF {} is {}", to_string(attachment.vf), user),
-                "take it from there first: vfmgr did not give it to them");
+                "free it there first: vfmgr did not attach it there");
 }
 
 void take_out_of_vm(Plan& plan, HostView const& host, Attachment const& attachment) {
@@ -69,7 +69,7 @@ void restore_attachment(Plan& plan, HostView const& host, Attachment const& atta
     if (vf && vf->driver == attachment.driver) return;
     auto const& [pf, index] = attachment.vf;
     if (!vf) {
-        plan.notes.push_back(fmt::format("VF {} does not exist, and VM {} can't start with it",
+        plan.notes.push_back(fmt::format("VF {} does not exist, so VM {} can't start with it",
                                          to_string(attachment.vf), attachment.vm));
         return;
     }
@@ -99,11 +99,11 @@ Result<void> require_proof(HostView const& host, DesiredState const& desired,
     auto const standing = standing_of(host.kernel, desired, pf);
     if (empty(standing.known) || standing.proved) return {};
     return fail(Problem::unavailable,
-                fmt::format("nothing shows that {} is the PF that was there before ({}): its MAC "
-                            "or GUID can't be read",
+                fmt::format("nothing confirms that {} is the same PF as before ({}): its MAC or "
+                            "GUID can't be read",
                             to_string(pf), to_string(standing.known)),
-                "load its driver and, where it was moved to another network namespace, bring its "
-                "interface back; then: systemctl start vfmgr-restore");
+                "load its driver and, if its interface was moved to another network namespace, "
+                "move it back; then: systemctl start vfmgr-restore");
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ Result<Plan> plan_detach(HostView const& host, DesiredState const& desired,
     VFMGR_TRY(PfState const* pf, readable_pf(host, attachment.vf.pf));
     if (host.hypervisor.stale)
         return fail(Problem::unavailable,
-                    fmt::format("libvirt can't be asked: {}", host.hypervisor.stale_reason),
+                    fmt::format("libvirt can't be queried: {}", host.hypervisor.stale_reason),
                     "start libvirtd and try again");
     auto const* vf = find_vf(host, attachment.vf);
     if (vf) VFMGR_CHECK(check_others(host, attachment, *vf));
@@ -125,8 +125,7 @@ Result<Plan> plan_detach(HostView const& host, DesiredState const& desired,
         clean(plan, attachment, *vf,
               managed == desired.pfs.end() ? std::nullopt : managed->second.spec.vf_driver);
     else
-        plan.notes.push_back(
-            fmt::format("VF {} does not exist any more", to_string(attachment.vf)));
+        plan.notes.push_back(fmt::format("VF {} no longer exists", to_string(attachment.vf)));
     if (managed != desired.pfs.end() && managed->second.base) {
         auto const& [spec, revision, base] = managed->second;
         auto const needed = desired_links(attachment.vf.pf, spec, *base,
@@ -146,14 +145,15 @@ Result<Plan> plan_restore(HostView const& host, DesiredState const& desired, Pci
     VFMGR_CHECK(require_proof(host, desired, pf));
     auto const& spec = managed->second.spec;
     auto attachments = attachments_on(desired, pf, "");
-    // An attachment that was being made when the host went down is undone by the daemon, not made
-    // here.
+    // An attachment that was in progress when the host went down is undone by the daemon, not
+    // completed here.
     std::erase_if(attachments, [](Attachment const& attachment) {
         return attachment.state == AttachmentState::attaching;
     });
     // Makes VFs only when there are none: at boot there are none, and VFs that exist may be in use.
     if (spec.num_vfs && *spec.num_vfs > 0 && state->info.num_vfs == 0) {
-        // An attachment needs the PF up anyway, and bnxt makes no VFs before (operators' list 11).
+        // An attachment needs the PF up anyway, and bnxt makes no VFs before
+        // (vfmgr/kernel/KERNEL.md#creating-vfs).
         if (!attachments.empty() && !state->info.up)
             plan.steps.emplace_back(SetLink{InterfaceId{pf, {}}, true, state->info.mtu});
         plan.steps.emplace_back(SetNumVfs{pf, *spec.num_vfs});

@@ -25,9 +25,9 @@ std::string port_name(HostView const& host, PciAddress const& function) {
 
 std::string without_setting(std::string_view name) {
     if (name.starts_with("LINK_TYPE_"))
-        return name.ends_with("2") ? "it has one port, or its ports are Ethernet for good"
-                                   : "its ports are Ethernet for good";
-    return "its firmware does not show it";
+        return name.ends_with("2") ? "it has one port, or its ports are fixed to Ethernet"
+                                   : "its ports are fixed to Ethernet";
+    return "its firmware does not report it";
 }
 
 Result<void> check_known(FirmwareCard const& card, FirmwareSettings const& requested) {
@@ -43,7 +43,7 @@ Result<void> check_known(FirmwareCard const& card, FirmwareSettings const& reque
                         to_string(card.pci)));
     if (requested.num_of_vfs && card.counts_per_port)
         return fail(Problem::unsupported,
-                    fmt::format("NUM_OF_VFS means nothing to {}: PF_NUM_OF_VF_VALID gives each of "
+                    fmt::format("NUM_OF_VFS has no effect on {}: PF_NUM_OF_VF_VALID gives each of "
                                 "its ports a count of its own",
                                 card_name(card)),
                     fmt::format("set PF_NUM_OF_VF of each port by hand: {} -d {} set "
@@ -85,10 +85,10 @@ Result<void> check_specs(HostView const& host, DesiredState const& desired,
         bool const none = requested.sriov_en == false && vfs > 0;
         if (!fewer && !none) continue;
         return fail(Problem::conflict,
-                    fmt::format("{} is to have {} VFs, and with {} it could have {}",
+                    fmt::format("{} is configured to have {} VFs, but with {} it could have {}",
                                 port_name(host, function), vfs, joined_assignments(requested),
                                 none ? 0 : after.num_of_vfs.value_or(0)),
-                    fmt::format("want fewer first: vfctl pf set {} --num-vfs {}",
+                    fmt::format("configure fewer first: vfctl pf set {} --num-vfs {}",
                                 port_name(host, function), none ? 0 : *requested.num_of_vfs));
     }
     return {};
@@ -102,8 +102,8 @@ Result<void> check_unused(HostView const& host, DesiredState const& desired,
     });
     if (any_vfs && host.hypervisor.stale)
         return fail(Problem::unavailable,
-                    fmt::format("libvirt can't say which VFs of {} are in use: {}", card_name(card),
-                                host.hypervisor.stale_reason),
+                    fmt::format("libvirt can't report which VFs of {} are in use: {}",
+                                card_name(card), host.hypervisor.stale_reason),
                     "start libvirtd and try again");
     for (auto const& function : card.functions)
         if (auto const* pf = find_pf(host, function); pf && pf->stale)
@@ -139,10 +139,10 @@ Result<void> check_tries(FirmwareCard const& card, FirmwareTries const& tries,
     });
     if (empty(refused)) return {};
     return fail(Problem::conflict,
-                fmt::format("{} did not take {} in {} boots, and is not asked a third time",
+                fmt::format("{} did not apply {} in {} boots; vfmgr does not try a third time",
                             card_name(card), joined_assignments(refused), firmware_boots_max),
-                "switch the host's power off and on, which resets a card that a reboot does not; "
-                "or update its firmware. Asking for its current values forgets these tries");
+                "power-cycle the host, which resets a card that a reboot does not; or update its "
+                "firmware. Requesting its current values clears these tries");
 }
 
 }  // namespace
@@ -194,7 +194,7 @@ Result<FirmwarePlan> plan_firmware(HostView const& host, DesiredState const& des
     if (!card.next)
         return fail(Problem::unsupported,
                     fmt::format("the firmware settings of {} are not known", card_name(card)),
-                    "see what vfctl firmware show says");
+                    fmt::format("see vfctl firmware show {}", to_string(card.pci)));
     VFMGR_CHECK(check_known(card, requested));
     VFMGR_CHECK(check_ports(host, desired, card));
     FirmwarePlan planned{{}, with_this_try(remembered(desired, card), card, requested)};
@@ -203,14 +203,14 @@ Result<FirmwarePlan> plan_firmware(HostView const& host, DesiredState const& des
     auto const to_set = differing(requested, *card.next);
     if (empty(to_set) && empty(pending)) return planned;
     planned.plan.notes.push_back(
-        "it holds after the card's next reset: one reboot serves all cards. vfmgr resets none; "
-        "where no VM has a VF, mstfwreset with level 3 does it without a reboot");
+        "takes effect at the card's next reset; one reboot serves all cards. vfmgr resets none; "
+        "where no VM has a VF, mstfwreset with level 3 resets the card without a reboot");
     if (empty(to_set)) return planned;
     VFMGR_CHECK(check_specs(host, desired, card, requested));
     VFMGR_CHECK(check_unused(host, desired, card));
     auto const after = overlay(*card.next, to_set);
     if (after.sriov_en == true && after.num_of_vfs == 0)
-        planned.plan.notes.emplace_back("NUM_OF_VFS is 0: the card will offer no VFs all the same");
+        planned.plan.notes.emplace_back("NUM_OF_VFS is 0: even so the card will offer no VFs");
     std::vector<std::string> ports;
     for (auto const& function : card.functions) ports.push_back(port_name(host, function));
     planned.plan.blast_radius.push_back(

@@ -4,7 +4,8 @@
 
 namespace vfmgr {
 
-void to_json(nlohmann::json& out, Plan const& plan) {
+template <>
+void Json<Plan>::write(nlohmann::json& out, Plan const& plan) {
     auto steps = nlohmann::json::array();
     for (auto const& step : plan.steps) {
         nlohmann::json described;

@@ -18,13 +18,13 @@ Result<void> check_count(HostView const& host, DesiredState const& desired, PfSt
     auto const& info = pf.info;
     if (count > info.total_vfs)
         return fail(Problem::limit_exceeded,
-                    fmt::format("{} ({}) allows {} VFs, {} were asked for", display_name(info),
+                    fmt::format("{} ({}) allows {} VFs, {} were requested", display_name(info),
                                 to_string(info.pci), info.total_vfs, count),
-                    fmt::format("ask for at most {}", info.total_vfs));
+                    fmt::format("request at most {}", info.total_vfs));
     if (count == info.num_vfs || info.num_vfs == 0) return {};
     if (host.hypervisor.stale)
         return fail(Problem::unavailable,
-                    fmt::format("libvirt can't say which VFs of {} are in use: {}",
+                    fmt::format("libvirt can't report which VFs of {} are in use: {}",
                                 display_name(info), host.hypervisor.stale_reason),
                     "start libvirtd and try again");
     auto const uses = vf_uses(host, desired, info.pci);
@@ -121,7 +121,7 @@ Plan count_steps(PfState const& pf, std::uint16_t count, PfSpec const& spec) {
     auto const& info = pf.info;
     if (info.num_vfs > 0)
         plan.blast_radius.push_back(fmt::format("all {} VFs of {} are removed{}", info.num_vfs,
-                                                display_name(info), count ? " and made anew" : ""));
+                                                display_name(info), count ? " and recreated" : ""));
     plan.steps.emplace_back(SetNumVfs{info.pci, count});
     if (!spec.vf_driver || count == 0) return plan;
     BindVfs bind{info.pci, std::vector<std::uint16_t>(count), spec.vf_driver};
@@ -141,7 +141,7 @@ Result<Plan> plan_pf(HostView const& host, DesiredState const& desired, PciAddre
     if (spec.mode == PfMode::observe) {
         if (!attachments_on(desired, pf, "").empty())
             return fail(Problem::conflict,
-                        fmt::format("{} has VFs attached to VMs and can't go to mode observe",
+                        fmt::format("{} has VFs attached to VMs and can't be set to mode observe",
                                     display_name(state->info)),
                         "detach them first");
         plan.notes.push_back(fmt::format("{} is only observed: nothing is changed on it",
@@ -155,8 +155,7 @@ Result<Plan> plan_pf(HostView const& host, DesiredState const& desired, PciAddre
     }
     if (spec.vf_driver && host.hypervisor.stale)
         plan.notes.push_back(
-            fmt::format("VFs stay with the drivers they have: libvirt can't say "
-                        "which are in use: {}",
+            fmt::format("VFs keep their drivers: libvirt can't report which are in use: {}",
                         host.hypervisor.stale_reason));
     else if (auto bind = bind_unused(host, desired, *state, spec))
         plan.steps.emplace_back(std::move(*bind));

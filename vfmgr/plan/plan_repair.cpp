@@ -39,18 +39,18 @@ bool some_are_missing(PfState const& pf, PfSpec const& spec,
     });
 }
 
-// Makes every VF anew: the kernel has no other way to raise their number.
+// Recreates every VF: the kernel has no other way to raise their number.
 Result<void> make_anew(Plan& plan, HostView const& host, PfState const& pf, PfSpec const& spec,
                        std::vector<Attachment> const& attachments) {
     auto const& info = pf.info;
     if (!spec.num_vfs)
         return fail(Problem::conflict,
-                    fmt::format("VFs of {} are gone, and how many there should be was never said",
+                    fmt::format("VFs of {} are gone, and their number was never configured",
                                 display_name(info)),
-                    fmt::format("say it: vfctl pf set {} --num-vfs …", to_string(info.pci)));
+                    fmt::format("configure it: vfctl pf set {} --num-vfs …", to_string(info.pci)));
     if (host.hypervisor.stale)
         return fail(Problem::unavailable,
-                    fmt::format("libvirt can't say which VFs of {} are in use: {}",
+                    fmt::format("libvirt can't report which VFs of {} are in use: {}",
                                 display_name(info), host.hypervisor.stale_reason),
                     "start libvirtd");
     std::vector<std::string> reasons;
@@ -59,14 +59,15 @@ Result<void> make_anew(Plan& plan, HostView const& host, PfState const& pf, PfSp
     if (!reasons.empty())
         return fail(
             Problem::vf_in_use,
-            fmt::format("{} has {} VFs, and to have {} all are made anew, but {}",
+            fmt::format("{} has {} VFs, and changing that to {} would recreate them all, but {}",
                         display_name(info), pf.vfs.size(), *spec.num_vfs, fmt::join(reasons, "; ")),
-            "take them from there, or accept the number: vfctl pf set --num-vfs");
+            fmt::format("free them there, or accept the number: vfctl pf set {} --num-vfs {}",
+                        to_string(info.pci), pf.vfs.size()));
     VFMGR_CHECK(require_free_pci(host));
     if (!pf.vfs.empty())
         plan.blast_radius.push_back(
-            fmt::format("all {} VFs of {} are made anew", pf.vfs.size(), display_name(info)));
-    // bnxt makes no VFs before the PF is up (operators' list 11).
+            fmt::format("all {} VFs of {} are recreated", pf.vfs.size(), display_name(info)));
+    // bnxt makes no VFs before the PF is up (vfmgr/kernel/KERNEL.md#creating-vfs).
     if (!attachments.empty() && !info.up)
         plan.steps.emplace_back(SetLink{InterfaceId{info.pci, {}}, true, info.mtu});
     if (info.num_vfs == *spec.num_vfs) plan.steps.emplace_back(SetNumVfs{info.pci, 0});
@@ -74,7 +75,7 @@ Result<void> make_anew(Plan& plan, HostView const& host, PfState const& pf, PfSp
     return {};
 }
 
-// What the attachments' VFs lack, as one step for each kind of change.
+// Collects what the attachments' VFs lack, as one step for each kind of change.
 struct Devices {
     BindVfs unbind;
     std::map<std::vector<std::string>, ConfigureVfs> configure;  // by the settings that may be
@@ -105,7 +106,7 @@ struct Devices {
 std::optional<std::string> repair_device(Devices& devices, Attachment const& attachment,
                                          VfState const& vf) {
     if (vf.pci != attachment.vf_pci)
-        return fmt::format("VF {} is at {}, and VM {} was given {}: detach it and attach it anew",
+        return fmt::format("VF {} is at {}, but VM {} was given {}: detach it and attach it again",
                            to_string(attachment.vf), to_string(vf.pci), attachment.vm,
                            to_string(attachment.vf_pci));
     if (vf.driver == attachment.driver) {
@@ -138,10 +139,10 @@ void repair_devices(Plan& plan, std::vector<Error>& refused, PfState const& pf,
     std::move(devices).append_to(plan);
     if (!reasons.empty())
         refused.push_back({Problem::vf_in_use, fmt::format("{}", fmt::join(reasons, "; ")),
-                           "put right what is named: vfmgr takes no VF from who has it"});
+                           "fix what is named: vfmgr takes no VF from its user"});
 }
 
-// VFs made a moment ago have no settings yet.
+// VFs that were just created have no settings yet.
 void set_up_anew(Plan& plan, PfSpec const& spec, PciAddress const& pf,
                  std::vector<Attachment> const& attachments) {
     Devices devices{{pf, {}, {}}, {}, {}};
@@ -224,7 +225,7 @@ Result<Plan> plan_return(HostView const& host, Attachment const& attachment) {
                     fmt::format("VF {}, attached to VM {}, is held open by {} (pid {})",
                                 to_string(attachment.vf), attachment.vm, vf->holders[0].comm,
                                 vf->holders[0].pid),
-                    "take it from there: vfmgr takes no VF from who has it");
+                    "free it there: vfmgr takes no VF from its user");
     if (missing.live) VFMGR_CHECK(require_free_port(*vm));
     plan.steps.emplace_back(AttachHostdev{vm->uuid, attachment.id, attachment.vf, vf->pci,
                                           attachment.settings.mac, missing.live, missing.config,

@@ -21,7 +21,7 @@ bool is_as_desired(ObservedRdmaLink const& observed, SoftRdmaLink const& request
 
 std::string what_it_is(ObservedRdmaLink const& observed) {
     auto const type = observed.type ? fmt::format("a link of type {}", enum_name(*observed.type))
-                                    : std::string("an RDMA device that is no software link");
+                                    : std::string("an RDMA device that is not a software link");
     return observed.ifname ? fmt::format("{} on {}", type, *observed.ifname) : type;
 }
 
@@ -30,31 +30,31 @@ Result<HostNetworkView const*> readable_network(HostView const& host) {
     if (network && !network->stale) return &*network;
     return fail(Problem::unavailable,
                 network ? fmt::format("the host's network can't be read: {}", network->stale_reason)
-                        : std::string("the host's network was not looked at yet"),
+                        : std::string("the host's network has not been read yet"),
                 "try again in a moment");
 }
 
 Result<void> check_names(SoftRdmaLink const& requested) {
     if (auto const wrong = wrong_rdma_name(requested.name))
         return fail(Problem::invalid_request, fmt::format("the name of an RDMA link {}", *wrong),
-                    "choose such a name: rxe0");
+                    "choose a name such as rxe0");
     if (auto const wrong = wrong_netdev_name(requested.ifname))
         return fail(Problem::invalid_request, fmt::format("the name of a netdev {}", *wrong),
                     "name one that ip link shows");
     if (requested.name.starts_with(responders_link_prefix))
         return fail(Problem::invalid_request,
-                    fmt::format("names that begin with {} are of the links that vfmgr makes for "
-                                "its own tests",
+                    fmt::format("names that begin with {} are reserved for the links that vfmgr "
+                                "creates for its own tests",
                                 responders_link_prefix),
-                    "choose another name: rxe0");
+                    "choose another name, such as rxe0");
     return {};
 }
 
 std::string reaches(SoftRdmaType type) {
     return type == SoftRdmaType::rxe
-               ? "SoftRoCE answers whoever reaches UDP port 4791 over it, in the kernel"
-               : "iWARP in software answers whoever reaches TCP ports of RDMA programs over it, in "
-                 "the kernel";
+               ? "SoftRoCE answers any machine that reaches UDP port 4791 over it, in the kernel"
+               : "iWARP in software answers any machine that reaches TCP ports of RDMA programs "
+                 "over it, in the kernel";
 }
 
 Result<void> check_trust(TrustedNetdevs const& trusted, SoftRdmaLink const& requested) {
@@ -88,26 +88,28 @@ Result<void> check_kind(SoftRdmaLink const& requested, NetdevState const& netdev
                            enum_name(type), other);
     };
     if (netdev.loopback)
-        return fail(Problem::unsupported,
-                    fmt::format("{} is the loopback device, over which nobody else is reached", on),
-                    "name the netdev of a network");
+        return fail(
+            Problem::unsupported,
+            fmt::format("{} is the loopback device, over which no other machine is reached", on),
+            "name the netdev of a network");
     if (netdev.parent && type == SoftRdmaType::rxe)
         return fail(
             Problem::unsupported,
-            fmt::format("{} is a VLAN device, on which the kernel makes no rxe link; one on "
-                        "the device below has GIDs of its VLANs, too",
+            fmt::format("{} is a VLAN device, on which the kernel creates no rxe link; a link on "
+                        "the device below it has GIDs of its VLANs, too",
                         on),
             netdev.parent->empty() ? std::string("name the device below it")
                                    : instead(*netdev.parent));
     if (!netdev.ethernet)
         return fail(Problem::unsupported, fmt::format("{} is not an Ethernet device", on),
-                    "name one that is: InfiniBand NICs have RDMA of their own");
+                    "name one that is: InfiniBand NICs have their own RDMA");
     if (netdev.controller)
-        return fail(Problem::conflict,
-                    fmt::format("{} is part of {}, and what arrives on it arrives there: a link on "
-                                "{} would get nothing",
-                                on, *netdev.controller, on),
-                    instead(*netdev.controller));
+        return fail(
+            Problem::conflict,
+            fmt::format("{} is part of {}, which gets every frame that arrives on it: a link "
+                        "on {} would get none",
+                        on, *netdev.controller, on),
+            instead(*netdev.controller));
     return {};
 }
 
@@ -125,13 +127,14 @@ Result<std::optional<std::string>> check_vf(HostView const& host, DesiredState c
                                 fmt::format("{} is VF {}, which is attached to {} (attachment {})",
                                             name, to_string(id), attachment.vm, attachment_id),
                                 "name another netdev");
-            return fmt::format("{} is VF {}: when it is attached, the link goes with its netdev",
-                               name, to_string(id));
+            return fmt::format(
+                "{} is VF {}: when the VF is attached, the link goes with its netdev", name,
+                to_string(id));
         }
     return std::nullopt;
 }
 
-// The kernel makes only one link of each type on a netdev.
+// The kernel creates only one link of each type on a netdev.
 Result<void> check_same_type(HostNetworkView const& network, SoftRdmaLink const& requested) {
     for (auto const& [name, observed] : network.rdma) {
         if (observed.type != requested.type || observed.ifname != requested.ifname ||
@@ -139,9 +142,9 @@ Result<void> check_same_type(HostNetworkView const& network, SoftRdmaLink const&
             continue;
         auto const ours = name.starts_with(responders_link_prefix);
         return fail(Problem::conflict,
-                    fmt::format("{} has the {} link {} already{}, and can have only one",
+                    fmt::format("{} already has the {} link {}{}, and can have only one",
                                 requested.ifname, enum_name(requested.type), name,
-                                ours ? ", which vfmgr made to test the VFs that are attached" : ""),
+                                ours ? ", which vfmgr created to test attached VFs" : ""),
                     ours ? fmt::format("use {}, or try again when no VF of a network with rdma=rxe "
                                        "is attached there",
                                        name)
@@ -158,8 +161,8 @@ Result<void> check_module(HostNetworkView const& network, SoftRdmaType type) {
     auto const there = type == SoftRdmaType::rxe ? network.rxe_module : network.siw_module;
     if (there.value_or(true)) return {};
     return fail(Problem::unsupported, fmt::format("this kernel has no module {}", module_of(type)),
-                fmt::format("install the kernel's modules that hold it, then modprobe {}; vfctl "
-                            "doctor --symptom softroce says which package",
+                fmt::format("install the package with this module, which vfctl doctor --symptom "
+                            "softroce names, then modprobe {}",
                             module_of(type)));
 }
 
@@ -182,7 +185,7 @@ std::vector<std::string> uses_of(HostView const& host, DesiredState const& desir
     for (auto const& user : observed.users)
         if (!user.pid) uses.push_back(user_sentence(user));
     if (observed.users_unknown)
-        uses.push_back(fmt::format("who uses it can't be seen: {}", *observed.users_unknown));
+        uses.push_back(fmt::format("its users can't be read: {}", *observed.users_unknown));
     for (auto& attachment : attachments_over(host, desired, name))
         uses.push_back(std::move(attachment));
     return uses;
@@ -208,9 +211,9 @@ Judgement judge(HostNetworkView const& network, TrustedNetdevs const& trusted,
         return {RdmaLinkState::conflict,
                 fmt::format("{} is {} now", requested.name, what_it_is(observed->second))};
     if (!trusts(trusted, requested.ifname))
-        return {RdmaLinkState::untrusted,
-                fmt::format("{} is not among trusted_netdevs of [rdma_links] any more",
-                            requested.ifname)};
+        return {
+            RdmaLinkState::untrusted,
+            fmt::format("{} is no longer among trusted_netdevs of [rdma_links]", requested.ifname)};
     auto const netdev = network.netdevs.find(requested.ifname);
     if (netdev == network.netdevs.end())
         return {RdmaLinkState::waiting, fmt::format("waits for {}", requested.ifname)};
@@ -225,13 +228,15 @@ Judgement judge(HostNetworkView const& network, TrustedNetdevs const& trusted,
 
 std::string rdma_link_advice(SoftRdmaLink const& link) {
     return fmt::format(
-        "{}: let only that network's machines through the firewall, and see what is known of this "
+        "{}: let only that network's machines through the firewall, and check what is known of "
+        "this "
         "kernel: vfctl doctor --symptom softroce",
         link.type == SoftRdmaType::rxe
-            ? fmt::format("{} answers whoever reaches UDP port 4791 over {}", link.name,
+            ? fmt::format("{} answers any machine that reaches UDP port 4791 over {}", link.name,
                           link.ifname)
-            : fmt::format("{} answers whoever reaches the TCP ports of RDMA programs over {}",
-                          link.name, link.ifname));
+            : fmt::format(
+                  "{} answers any machine that reaches the TCP ports of RDMA programs over {}",
+                  link.name, link.ifname));
 }
 
 Result<void> check_processes(std::string const& name, std::vector<RdmaUser> const& users) {
@@ -247,9 +252,10 @@ Result<void> check_processes(std::string const& name, std::vector<RdmaUser> cons
     return fail(in_use(
         name, uses,
         pids.empty()
-            ? std::string("try again when the verification that goes on has ended")
-            : fmt::format("end them first: kill {}; the kernel would wait for them, by force, too",
-                          fmt::join(pids, " "))));
+            ? std::string("try again when the running verification has ended")
+            : fmt::format(
+                  "end them first: kill {}; even with --force the kernel would wait for them",
+                  fmt::join(pids, " "))));
 }
 
 std::string user_sentence(RdmaUser const& user) {
@@ -277,12 +283,12 @@ Result<Plan> plan_rdma_link(HostView const& host, DesiredState const& desired,
     if (auto const observed = network->rdma.find(requested.name); observed != network->rdma.end()) {
         if (!is_as_desired(observed->second, requested))
             return fail(Problem::conflict,
-                        fmt::format("{} is {} already, which vfmgr did not make", requested.name,
+                        fmt::format("{} is already {}, which vfmgr did not create", requested.name,
                                     what_it_is(observed->second)),
                         "choose another name");
         if (!is_declared)
-            plan.notes = {fmt::format("{} is there already; from now on it is vfmgr's, which makes "
-                                      "it again at boot",
+            plan.notes = {fmt::format("{} already exists; from now on vfmgr owns it and creates it "
+                                      "again at boot",
                                       requested.name),
                           rdma_link_advice(requested)};
         return plan;
@@ -316,28 +322,30 @@ Result<Plan> plan_rdma_link_removal(HostView const& host, DesiredState const& de
             return fail(Problem::not_found, fmt::format("there is no RDMA link {}", name),
                         "vfctl rdma link list shows those of this host");
         return fail(Problem::conflict,
-                    fmt::format("{} was not made by vfmgr, which leaves it alone", name),
-                    fmt::format("if nobody needs it: rdma link delete {}", name));
+                    fmt::format("vfmgr did not create {} and leaves it alone", name),
+                    fmt::format("if nothing needs it: rdma link delete {}", name));
     }
     VFMGR_TRY(HostNetworkView const* network, readable_network(host));
     Plan plan;
     auto const observed = network->rdma.find(name);
     if (observed == network->rdma.end()) {
-        plan.notes.push_back(fmt::format("{} is not there; it is not made again", name));
+        plan.notes.push_back(
+            fmt::format("{} does not exist; vfmgr will not create it again", name));
         return plan;
     }
     if (!is_as_desired(observed->second, declared->second.link)) {
         plan.notes.push_back(
-            fmt::format("{} is {} now, which stays", name, what_it_is(observed->second)));
+            fmt::format("{} is now {}, which stays", name, what_it_is(observed->second)));
         return plan;
     }
     VFMGR_CHECK(check_processes(name, observed->second.users));
     auto const uses = uses_of(host, desired, name, observed->second);
     if (!uses.empty() && !what.force)
-        return fail(in_use(name, uses,
-                           fmt::format("stop that first, or take it away: vfctl rdma link delete "
-                                       "{} --force",
-                                       name)));
+        return fail(
+            in_use(name, uses,
+                   fmt::format("stop that first, or delete it anyway: vfctl rdma link delete "
+                               "{} --force",
+                               name)));
     for (auto const& use : uses)
         plan.blast_radius.push_back(fmt::format("RDMA over {} ends: {}", name, use));
     plan.steps.emplace_back(RemoveSoftRdmaLink{name, what.force});

@@ -34,17 +34,19 @@ Result<std::vector<PfMove>> moves_of(Ask const& ask, PfMove const& first) {
         auto const next = moves.back().to;
         auto const standing = ask.standing(next);
         if (!standing.now_at)
-            return fail(Problem::conflict,
-                        fmt::format("something is kept of another PF at {} ({}), which is not "
-                                    "known to be elsewhere",
-                                    to_string(next), to_string(standing.known)),
-                        fmt::format("if that one is gone: vfctl pf gone {0}, then vfctl pf "
-                                    "confirm-gone {0}; if it is not managed any more, end what is "
-                                    "attached of it and forget it",
-                                    to_string(next)));
+            return fail(
+                Problem::conflict,
+                fmt::format("state is stored for another PF at {} ({}), which is not known to "
+                            "be at another address",
+                            to_string(next), to_string(standing.known)),
+                fmt::format("if that PF is gone: vfctl pf gone {0}, then vfctl pf "
+                            "confirm-gone {0}; if it is no longer managed, end its "
+                            "attachments and forget it: vfctl query DELETE "
+                            "/v1/pfs/{0}/spec",
+                            to_string(next)));
         moves.push_back({next, *standing.now_at});
         if (moves.size() > ask.kept.size())
-            return fail(Problem::internal, "PFs that move in a circle without an end",
+            return fail(Problem::internal, "the moves of the PFs form an endless cycle",
                         "report this as a bug");
     }
     return moves;
@@ -54,23 +56,22 @@ Result<std::vector<PfMove>> moves_of(Ask const& ask, PfMove const& first) {
 Result<void> check_left(PfStanding const& standing, PfMove const& move) {
     auto const from = to_string(move.from);
     if (standing.now_at && *standing.now_at != move.to)
-        return fail(
-            Problem::conflict,
-            fmt::format("the PF of {} ({}) is at {}, not at {}", from, to_string(standing.known),
-                        to_string(*standing.now_at), to_string(move.to)),
-            fmt::format("vfctl pf rekey {} {}", from, to_string(*standing.now_at)));
+        return fail(Problem::conflict,
+                    fmt::format("PF {} ({}) is at {}, not at {}", from, to_string(standing.known),
+                                to_string(*standing.now_at), to_string(move.to)),
+                    fmt::format("vfctl pf rekey {} {}", from, to_string(*standing.now_at)));
     if (standing.now_at) return {};
     if (standing.is == Standing::here || standing.is == Standing::driver_unbound)
-        return fail(Problem::conflict, fmt::format("the PF of {} is where it was", from),
-                    "nothing is to be done");
+        return fail(Problem::conflict, fmt::format("PF {} is still at its address", from),
+                    "no action is needed");
     if (standing.is == Standing::unknown)
         return fail(Problem::unavailable,
-                    fmt::format("where the PF of {} is can't be told: it was not looked at", from),
+                    fmt::format("it is not known where PF {} is: it was not read", from),
                     "try again when the kernel answers for it");
     return {};
 }
 
-// Checks that the device is the known one; or the admin declares that it replaces that one.
+// Checks that the device is the known one; if not, the admin declares that it replaces it.
 Result<void> check_device(PfStanding const& standing, PfMove const& move, PfState const& there,
                           Plan& plan) {
     if (standing.now_at) return {};
@@ -81,10 +82,12 @@ Result<void> check_device(PfStanding const& standing, PfMove const& move, PfStat
                     fmt::format("{} has no MAC or GUID that can be read", to_string(move.to)),
                     "load its driver");
     if ((standing.known.mac && !observed.mac) || (standing.known.guid && !observed.guid))
-        return fail(Problem::unsupported,
-                    fmt::format("{} is of another kind: it was {}, and {} is {}", from,
-                                to_string(standing.known), to_string(move.to), to_string(observed)),
-                    "end what is attached of it, and configure the other one anew");
+        return fail(
+            Problem::unsupported,
+            fmt::format("{} is of another kind: it has {}, but {} had {}", to_string(move.to),
+                        to_string(observed), from, to_string(standing.known)),
+            fmt::format("end the attachments of {}, and configure {} as a new PF", from,
+                        to_string(move.to)));
     plan.blast_radius.push_back(fmt::format("another device ({}) takes the place of {} ({})",
                                             to_string(observed), from, to_string(standing.known)));
     return {};
@@ -120,13 +123,13 @@ Result<void> make_vfs(Ask const& ask, PfMove const& move, PfState const& there, 
     if (needed > there.info.total_vfs)
         return fail(
             Problem::limit_exceeded,
-            fmt::format("{} allows {} VFs, and {} are needed for what is kept of {}",
-                        to_string(move.to), there.info.total_vfs, needed, to_string(move.from)),
+            fmt::format("{} allows {} VFs, but the stored state of {} needs {}", to_string(move.to),
+                        there.info.total_vfs, to_string(move.from), needed),
             "enable more in its firmware: vfctl firmware set");
     if (auto const uses = vf_uses(but_for_ours(ask, result.moves), {}, move.to); !uses.empty())
         return fail(Problem::vf_in_use,
                     fmt::format("VF {} is {}", to_string(uses.front().vf), uses.front().reason),
-                    "take it from there first");
+                    "free it there first");
     if (there.vfs.size() >= needed) return {};
     VFMGR_CHECK(require_free_pci(ask.host));
     if (!there.info.up)
@@ -155,15 +158,15 @@ Result<void> change_xml(Ask const& ask, Attachment const& attachment, PfMove con
     }
     if (has_alias(vm->live, attachment))
         return fail(Problem::vf_in_use,
-                    fmt::format("VM {} runs with the device of attachment {}, at {}", vm->name,
-                                attachment.id, to_string(attachment.vf_pci)),
-                    "shut it down first: a device of a VM that runs can't be moved");
+                    fmt::format("VM {} is running with the device of attachment {}, at {}",
+                                vm->name, attachment.id, to_string(attachment.vf_pci)),
+                    "shut it down first: a device of a running VM can't be moved");
     if (!has_alias(vm->config, attachment)) return {};
     VfId const after{move.to, attachment.vf.index};
     auto const* const vf = find_vf(ask.host, after);
     if (!vf) {
         plan.notes.push_back(
-            fmt::format("VM {} gets the address of VF {} once that is there, instead of {}",
+            fmt::format("VM {} gets the address of VF {} once the VF exists, instead of {}",
                         vm->name, to_string(after), to_string(attachment.vf_pci)));
         return {};
     }
@@ -185,7 +188,7 @@ Result<void> plan_move(Ask const& ask, PfMove const& move, RekeyPlan& result, Xm
     VFMGR_CHECK(make_vfs(ask, move, *there, result));
     for (auto const& attachment : attachments_of_pf(ask.desired, move.from))
         VFMGR_CHECK(change_xml(ask, attachment, move, xml, result.plan));
-    result.plan.notes.push_back(fmt::format("what is kept of {} is kept of {} from now on",
+    result.plan.notes.push_back(fmt::format("the stored state of {} moves to {}",
                                             to_string(move.from), to_string(move.to)));
     return {};
 }
@@ -211,11 +214,11 @@ Result<RekeyPlan> plan_rekey(HostView const& host, DesiredState const& desired,
     Ask const ask{host, desired, kept_pfs(desired)};
     if (!ask.is_kept(from))
         return fail(Problem::not_found,
-                    fmt::format("nothing is stored of a PF at {}", to_string(from)),
+                    fmt::format("no state is stored for a PF at {}", to_string(from)),
                     "vfctl pf list shows the PFs of this host");
     if (host.hypervisor.stale)
         return fail(Problem::unavailable,
-                    fmt::format("libvirt can't be asked: {}", host.hypervisor.stale_reason),
+                    fmt::format("libvirt can't be queried: {}", host.hypervisor.stale_reason),
                     "start libvirtd and try again");
     RekeyPlan result;
     VFMGR_TRY(result.moves, moves_of(ask, {from, to}));

@@ -50,17 +50,17 @@ std::optional<Hindrance> verification_hindrance(HostView const& host,
     if (auto never = pf ? verification_hindrance(pf->info) : std::nullopt) return never;
     auto const found = host.hypervisor.vms.find(attachment.vm_uuid);
     if (found == host.hypervisor.vms.end())
-        return Hindrance{fmt::format("libvirt knows no VM {} now", attachment.vm),
+        return Hindrance{fmt::format("libvirt no longer knows VM {}", attachment.vm),
                          "define it again, or detach the VF"};
     auto const& vm = found->second;
     if (vm.state != VmState::running)
-        return Hindrance{
-            fmt::format("VM {} is not running, it is {}", vm.name, enum_name(vm.state)),
-            "nothing is to be done: it is verified when the VM runs"};
+        return Hindrance{fmt::format("VM {} is {}, not running", vm.name, enum_name(vm.state)),
+                         "no action is needed: it is verified when the VM runs"};
     if (std::ranges::find(vm.live, attachment.vf_pci, &VmHostdev::pci) == vm.live.end())
         return Hindrance{
             fmt::format("VM {} runs without VF {}", vm.name, to_string(attachment.vf_pci)),
-            "start the VM anew, so that it takes the VF from its persistent XML; or detach the VF"};
+            "shut the VM down and start it again, so that it gets the VF from its persistent XML; "
+            "or detach the VF"};
     return std::nullopt;
 }
 

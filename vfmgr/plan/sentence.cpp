@@ -70,14 +70,14 @@ struct Sentence {
             parts.push_back("driver_override of " + text({step.pf, index}));
         for (auto const& vf : step.reset_methods)
             parts.push_back("reset_method of " + text({step.pf, vf.index}));
-        return fmt::format("put back {}", fmt::join(parts, ", "));
+        return fmt::format("restore {}", fmt::join(parts, ", "));
     }
     std::string operator()(SetLink const& step) const {
         return fmt::format("set {} {} with MTU {}", to_string(step.interface),
                            step.up ? "up" : "down", step.mtu);
     }
     std::string operator()(AddVlanInterface const& step) const {
-        return fmt::format("make the VLAN device {}", to_string(step.interface));
+        return fmt::format("create the VLAN device {}", to_string(step.interface));
     }
     std::string operator()(RemoveVlanInterface const& step) const {
         return fmt::format("remove the VLAN device {}", to_string(step.interface));
@@ -99,18 +99,18 @@ struct Sentence {
                            to_string(step.interface));
     }
     std::string operator()(AddRdmaLink const& step) const {
-        return fmt::format("make a SoftRoCE device on {}", to_string(step.pf));
+        return fmt::format("create a SoftRoCE device on {}", to_string(step.pf));
     }
     std::string operator()(RemoveRdmaLink const& step) const {
         return fmt::format("remove the SoftRoCE device of {}", to_string(step.pf));
     }
     std::string operator()(AddSoftRdmaLink const& step) const {
-        return fmt::format("make the {} link {} on {}", enum_name(step.link.type), step.link.name,
+        return fmt::format("create the {} link {} on {}", enum_name(step.link.type), step.link.name,
                            step.link.ifname);
     }
     std::string operator()(RemoveSoftRdmaLink const& step) const {
         return fmt::format("delete the RDMA link {}{}", step.name,
-                           step.force ? ", also from under who uses it" : "");
+                           step.force ? ", even while it is in use" : "");
     }
     std::string operator()(SetFirmware const& step) const {
         return fmt::format("set in the firmware of {}: {}", to_string(step.pf),
@@ -151,7 +151,7 @@ std::string settings_sentence(VfSpec const& settings) {
 }
 
 std::string sentence(Step const& step) {
-    return std::visit(Sentence{}, step);
+    return visit_step(Sentence{}, step);
 }
 
 }  // namespace vfmgr

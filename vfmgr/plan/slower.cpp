@@ -58,7 +58,7 @@ double median_of(std::vector<double> const& ascending) {
 
 constexpr char const* remedy =
     "look for other load while it runs: on the PF (ip -s link, vfctl vf list), on the host's CPUs "
-    "(top, numastat) and in the VM (vmstat); and for what was changed since: rate limits and MTU "
+    "(top, numastat) and in the VM (vmstat); and for what changed since: rate limits and MTU "
     "of the VF, the VM's CPUs, kernel or firmware";
 
 }  // namespace
@@ -81,8 +81,8 @@ std::vector<Warning> slower_than_before(Verification const& run,
             if (!worse) continue;
             warnings.push_back(
                 {test.name,
-                 fmt::format("{}: {}{:.1f} {} is {:.2f} of this VF's last {} runs (median {:.1f}, "
-                             "{} {:.1f})",
+                 fmt::format("{}: {}{:.1f} {} is {:.2f} times the median of this VF's last {} runs "
+                             "(median {:.1f}, {} {:.1f})",
                              test.name, kind.prefix, *now, kind.unit, *now / median, before.size(),
                              median, more ? "lowest" : "highest", worst),
                  remedy});

@@ -7,32 +7,14 @@ namespace vfmgr {
 
 namespace {
 
-template <class F, Of<InterfaceId> V>
-void fields(F& f, V& interface) {
-    f.value("pf", interface.pf);
-    f.maybe("vlan", interface.vlan);
-}
-
 // A restored value may be what a driver reported, the zero MAC for example: the rules for requested
 // values do not apply.
 constexpr auto write_settings = []<class Out>(Out& out, VfSpec const& settings) {
     if constexpr (std::is_same_v<Out, std::string>)
         append_json(out, settings);
     else
-        to_json(out, settings);
+        Json<VfSpec>::write(out, settings);
 };
-
-template <class F, Of<VfChange> V>
-void fields(F& f, V& change) {
-    f.value("index", change.index);
-    f.with("settings", change.settings, write_settings, read_reported);
-}
-
-template <class F, Of<VfResetMethods> V>
-void fields(F& f, V& vf) {
-    f.value("index", vf.index);
-    f.value("methods", vf.methods);
-}
 
 // The discriminator of each step in the journal. Names are permanent: old journals hold them.
 template <class S>
@@ -40,181 +22,48 @@ constexpr std::string_view step_name;
 
 template <>
 constexpr std::string_view step_name<SetNumVfs> = "set_num_vfs";
-template <class F, Of<SetNumVfs> V>
-void fields(F& f, V& step) {
-    f.value("pf", step.pf);
-    f.value("count", step.count);
-}
-
 template <>
 constexpr std::string_view step_name<ConfigureVfs> = "configure_vfs";
-template <class F, Of<ConfigureVfs> V>
-void fields(F& f, V& step) {
-    f.value("pf", step.pf);
-    f.value("changes", step.changes);
-    f.defaulted("best_effort", step.best_effort);
-}
-
 template <>
 constexpr std::string_view step_name<BindVfs> = "bind_vfs";
-template <class F, Of<BindVfs> V>
-void fields(F& f, V& step) {
-    f.value("pf", step.pf);
-    f.value("vfs", step.vfs);
-    f.maybe("driver", step.driver);
-}
-
 template <>
 constexpr std::string_view step_name<ResetVf> = "reset_vf";
-template <class F, Of<ResetVf> V>
-void fields(F& f, V& step) {
-    f.value("vf", step.vf);
-}
-
 template <>
 constexpr std::string_view step_name<SetPciValues> = "set_pci_values";
-template <class F, Of<SetPciValues> V>
-void fields(F& f, V& step) {
-    f.value("pf", step.pf);
-    f.maybe("drivers_autoprobe", step.drivers_autoprobe);
-    f.defaulted("no_override", step.no_override);
-    f.defaulted("reset_methods", step.reset_methods);
-}
-
 template <>
 constexpr std::string_view step_name<SetLink> = "set_link";
-template <class F, Of<SetLink> V>
-void fields(F& f, V& step) {
-    f.value("interface", step.interface);
-    f.value("up", step.up);
-    f.value("mtu", step.mtu);
-}
-
 template <>
 constexpr std::string_view step_name<AddVlanInterface> = "add_vlan_interface";
-template <class F, Of<AddVlanInterface> V>
-void fields(F& f, V& step) {
-    f.value("interface", step.interface);
-}
-
 template <>
 constexpr std::string_view step_name<RemoveVlanInterface> = "remove_vlan_interface";
-template <class F, Of<RemoveVlanInterface> V>
-void fields(F& f, V& step) {
-    f.value("interface", step.interface);
-}
-
 template <>
 constexpr std::string_view step_name<AddAddress> = "add_address";
-template <class F, Of<AddAddress> V>
-void fields(F& f, V& step) {
-    f.value("interface", step.interface);
-    f.value("address", step.address);
-}
-
 template <>
 constexpr std::string_view step_name<RemoveAddress> = "remove_address";
-template <class F, Of<RemoveAddress> V>
-void fields(F& f, V& step) {
-    f.value("interface", step.interface);
-    f.value("address", step.address);
-}
-
 template <>
 constexpr std::string_view step_name<AddPeer> = "add_peer";
-template <class F, Of<AddPeer> V>
-void fields(F& f, V& step) {
-    f.value("interface", step.interface);
-    f.value("address", step.address);
-    f.value("mac", step.mac);
-    f.value("source", step.source);
-}
-
 template <>
 constexpr std::string_view step_name<RemovePeer> = "remove_peer";
-template <class F, Of<RemovePeer> V>
-void fields(F& f, V& step) {
-    f.value("interface", step.interface);
-    f.value("address", step.address);
-}
-
 template <>
 constexpr std::string_view step_name<AddRdmaLink> = "add_rdma_link";
-template <class F, Of<AddRdmaLink> V>
-void fields(F& f, V& step) {
-    f.value("pf", step.pf);
-}
-
 template <>
 constexpr std::string_view step_name<RemoveRdmaLink> = "remove_rdma_link";
-template <class F, Of<RemoveRdmaLink> V>
-void fields(F& f, V& step) {
-    f.value("pf", step.pf);
-}
-
 template <>
 constexpr std::string_view step_name<SetFirmware> = "set_firmware";
-template <class F, Of<SetFirmware> V>
-void fields(F& f, V& step) {
-    f.value("pf", step.pf);
-    f.value("settings", step.settings);
-    f.value("was", step.was);
-}
-
 template <>
 constexpr std::string_view step_name<AddSoftRdmaLink> = "add_soft_rdma_link";
-template <class F, Of<AddSoftRdmaLink> V>
-void fields(F& f, V& step) {
-    f.value("link", step.link);
-}
-
 template <>
 constexpr std::string_view step_name<RemoveSoftRdmaLink> = "remove_soft_rdma_link";
-template <class F, Of<RemoveSoftRdmaLink> V>
-void fields(F& f, V& step) {
-    f.value("name", step.name);
-    f.value("force", step.force);
-}
-
 template <>
 constexpr std::string_view step_name<AttachHostdev> = "attach_hostdev";
-template <class F, Of<AttachHostdev> V>
-void fields(F& f, V& step) {
-    f.value("vm_uuid", step.vm_uuid);
-    f.value("attachment", step.attachment);
-    f.value("vf", step.vf);
-    f.value("pci", step.pci);
-    f.maybe("mac", step.mac);
-    f.value("live", step.live);
-    f.value("config", step.config);
-    f.value("vm", step.vm);
-}
-
 template <>
 constexpr std::string_view step_name<DetachHostdev> = "detach_hostdev";
-template <class F, Of<DetachHostdev> V>
-void fields(F& f, V& step) {
-    f.value("vm_uuid", step.vm_uuid);
-    f.value("attachment", step.attachment);
-    f.value("vf", step.vf);
-    f.value("pci", step.pci);
-    f.value("live", step.live);
-    f.value("config", step.config);
-    f.value("vm", step.vm);
-}
-
 template <>
 constexpr std::string_view step_name<AwaitVerification> = "await_verification";
-template <class F, Of<AwaitVerification> V>
-void fields(F& f, V& step) {
-    f.value("attachment", step.attachment);
-    f.value("timeout_seconds", step.timeout_seconds);
-}
-
 // Writes a JsonWriter or a JsonText: the step's name, then its members.
 template <class Writer, class Out>
 void write(Out& out, Step const& step) {
-    std::visit(
+    visit_step(
         [&]<class S>(S const& alternative) {
             Writer writer(out);
             writer.value("step", std::string(step_name<S>));
@@ -233,12 +82,170 @@ bool read_if_named(std::string_view name, JsonReader& reader, Step& out) {
     return true;
 }
 
+// Reads the alternative of a KernelStep or a HypervisorStep that the discriminator names.
 template <class... S>
-bool read_named(std::string_view name, JsonReader& reader, std::variant<S...>& out) {
+bool read_named(std::string_view name, JsonReader& reader, Step& out, std::variant<S...> const*) {
     return (read_if_named<S>(name, reader, out) || ...);
 }
 
+bool read_named(std::string_view name, JsonReader& reader, Step& out) {
+    return read_named(name, reader, out, static_cast<KernelStep const*>(nullptr)) ||
+           read_named(name, reader, out, static_cast<HypervisorStep const*>(nullptr)) ||
+           read_if_named<AwaitVerification>(name, reader, out);
+}
+
 }  // namespace
+
+template <class F, Of<InterfaceId> V>
+void fields(F& f, V& interface) {
+    f.value("pf", interface.pf);
+    f.maybe("vlan", interface.vlan);
+}
+
+template <class F, Of<VfChange> V>
+void fields(F& f, V& change) {
+    f.value("index", change.index);
+    f.with("settings", change.settings, write_settings, read_reported);
+}
+
+template <class F, Of<VfResetMethods> V>
+void fields(F& f, V& vf) {
+    f.value("index", vf.index);
+    f.value("methods", vf.methods);
+}
+
+template <class F, Of<SetNumVfs> V>
+void fields(F& f, V& step) {
+    f.value("pf", step.pf);
+    f.value("count", step.count);
+}
+
+template <class F, Of<ConfigureVfs> V>
+void fields(F& f, V& step) {
+    f.value("pf", step.pf);
+    f.value("changes", step.changes);
+    f.defaulted("best_effort", step.best_effort);
+}
+
+template <class F, Of<BindVfs> V>
+void fields(F& f, V& step) {
+    f.value("pf", step.pf);
+    f.value("vfs", step.vfs);
+    f.maybe("driver", step.driver);
+}
+
+template <class F, Of<ResetVf> V>
+void fields(F& f, V& step) {
+    f.value("vf", step.vf);
+}
+
+template <class F, Of<SetPciValues> V>
+void fields(F& f, V& step) {
+    f.value("pf", step.pf);
+    f.maybe("drivers_autoprobe", step.drivers_autoprobe);
+    f.defaulted("no_override", step.no_override);
+    f.defaulted("reset_methods", step.reset_methods);
+}
+
+template <class F, Of<SetLink> V>
+void fields(F& f, V& step) {
+    f.value("interface", step.interface);
+    f.value("up", step.up);
+    f.value("mtu", step.mtu);
+}
+
+template <class F, Of<AddVlanInterface> V>
+void fields(F& f, V& step) {
+    f.value("interface", step.interface);
+}
+
+template <class F, Of<RemoveVlanInterface> V>
+void fields(F& f, V& step) {
+    f.value("interface", step.interface);
+}
+
+template <class F, Of<AddAddress> V>
+void fields(F& f, V& step) {
+    f.value("interface", step.interface);
+    f.value("address", step.address);
+}
+
+template <class F, Of<RemoveAddress> V>
+void fields(F& f, V& step) {
+    f.value("interface", step.interface);
+    f.value("address", step.address);
+}
+
+template <class F, Of<AddPeer> V>
+void fields(F& f, V& step) {
+    f.value("interface", step.interface);
+    f.value("address", step.address);
+    f.value("mac", step.mac);
+    f.value("source", step.source);
+}
+
+template <class F, Of<RemovePeer> V>
+void fields(F& f, V& step) {
+    f.value("interface", step.interface);
+    f.value("address", step.address);
+}
+
+template <class F, Of<AddRdmaLink> V>
+void fields(F& f, V& step) {
+    f.value("pf", step.pf);
+}
+
+template <class F, Of<RemoveRdmaLink> V>
+void fields(F& f, V& step) {
+    f.value("pf", step.pf);
+}
+
+template <class F, Of<SetFirmware> V>
+void fields(F& f, V& step) {
+    f.value("pf", step.pf);
+    f.value("settings", step.settings);
+    f.value("was", step.was);
+}
+
+template <class F, Of<AddSoftRdmaLink> V>
+void fields(F& f, V& step) {
+    f.value("link", step.link);
+}
+
+template <class F, Of<RemoveSoftRdmaLink> V>
+void fields(F& f, V& step) {
+    f.value("name", step.name);
+    f.value("force", step.force);
+}
+
+template <class F, Of<AttachHostdev> V>
+void fields(F& f, V& step) {
+    f.value("vm_uuid", step.vm_uuid);
+    f.value("attachment", step.attachment);
+    f.value("vf", step.vf);
+    f.value("pci", step.pci);
+    f.maybe("mac", step.mac);
+    f.value("live", step.live);
+    f.value("config", step.config);
+    f.value("vm", step.vm);
+}
+
+template <class F, Of<DetachHostdev> V>
+void fields(F& f, V& step) {
+    f.value("vm_uuid", step.vm_uuid);
+    f.value("attachment", step.attachment);
+    f.value("vf", step.vf);
+    f.value("pci", step.pci);
+    f.value("live", step.live);
+    f.value("config", step.config);
+    f.value("vm", step.vm);
+}
+
+template <class F, Of<AwaitVerification> V>
+void fields(F& f, V& step) {
+    f.value("attachment", step.attachment);
+    f.value("timeout_seconds", step.timeout_seconds);
+}
 
 std::string to_string(InterfaceId const& interface) {
     if (!interface.vlan) return to_string(interface.pf);
@@ -254,43 +261,14 @@ KernelSubject subject_of(KernelStep const& step) {
     return std::visit([](auto const& one) { return subject_in(one); }, step);
 }
 
-void to_json(nlohmann::json& out, InterfaceId const& interface) {
-    JsonWriter writer(out);
-    fields(writer, interface);
-}
-
-void read(JsonReader& reader, InterfaceId& interface) {
-    fields(reader, interface);
-    if (interface.vlan && (*interface.vlan < 1 || *interface.vlan > 4094))
-        reader.complain("vlan", "must be from 1 to 4094");
-}
-
-void to_json(nlohmann::json& out, VfChange const& change) {
-    JsonWriter writer(out);
-    fields(writer, change);
-}
-
 void append_json(std::string& text, VfChange const& change) {
     JsonText writer(text);
     fields(writer, change);
 }
 
-void read(JsonReader& reader, VfChange& change) {
-    fields(reader, change);
-}
-
-void to_json(nlohmann::json& out, VfResetMethods const& vf) {
-    JsonWriter writer(out);
-    fields(writer, vf);
-}
-
 void append_json(std::string& text, VfResetMethods const& vf) {
     JsonText writer(text);
     fields(writer, vf);
-}
-
-void read(JsonReader& reader, VfResetMethods& vf) {
-    fields(reader, vf);
 }
 
 void to_json(nlohmann::json& out, Step const& step) {
@@ -303,10 +281,17 @@ void append_json(std::string& text, Step const& step) {
 
 void read(JsonReader& reader, Step& step) {
     std::string name;
-    auto const start = reader.mark();
     reader.value("step", name);
-    if (reader.clean_since(start) && !read_named(name, reader, step))
-        reader.complain("step", "names no step");
+    if (reader.clean() && !read_named(name, reader, step)) reader.complain("step", "names no step");
 }
+
+void check(JsonReader& reader, InterfaceId const& interface) {
+    if (interface.vlan && (*interface.vlan < 1 || *interface.vlan > 4094))
+        reader.complain("vlan", "must be from 1 to 4094");
+}
+
+template struct Json<InterfaceId>;
+template struct Json<VfChange>;
+template struct Json<VfResetMethods>;
 
 }  // namespace vfmgr

@@ -3,13 +3,13 @@
 // worker and the broker's list of permitted operations are this same type.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "api/types/attachment.hpp"
 #include "api/types/firmware.hpp"
+#include "api/types/json_fwd.hpp"
 #include "api/types/pf_info.hpp"
 #include "api/types/rdma_link.hpp"
 
@@ -185,11 +185,34 @@ using KernelStep =
                  RemoveVlanInterface, AddAddress, RemoveAddress, AddPeer, RemovePeer, AddRdmaLink,
                  RemoveRdmaLink, SetFirmware, AddSoftRdmaLink, RemoveSoftRdmaLink, SetPciValues>;
 using HypervisorStep = std::variant<AttachHostdev, DetachHostdev>;
-using Step =
-    std::variant<SetNumVfs, ConfigureVfs, BindVfs, ResetVf, SetLink, AddVlanInterface,
-                 RemoveVlanInterface, AddAddress, RemoveAddress, AddPeer, RemovePeer, AddRdmaLink,
-                 RemoveRdmaLink, SetFirmware, AddSoftRdmaLink, RemoveSoftRdmaLink, SetPciValues,
-                 AttachHostdev, DetachHostdev, AwaitVerification>;
+using Step = std::variant<KernelStep, HypervisorStep, AwaitVerification>;
+
+// Returns the step if it is an S, otherwise null.
+template <class S>
+[[nodiscard]] S const* as(Step const& step) {
+    return std::visit(
+        []<class Part>(Part const& part) -> S const* {
+            if constexpr (std::is_same_v<Part, S>)
+                return &part;
+            else if constexpr (std::is_constructible_v<Part, S>)
+                return std::get_if<S>(&part);
+            else
+                return nullptr;
+        },
+        step);
+}
+// Calls `f` with the step itself: a SetNumVfs, a DetachHostdev, …
+template <class F>
+decltype(auto) visit_step(F&& f, Step const& step) {
+    return std::visit(
+        [&]<class Part>(Part const& part) -> decltype(auto) {
+            if constexpr (std::is_same_v<Part, AwaitVerification>)
+                return f(part);
+            else
+                return std::visit(f, part);
+        },
+        step);
+}
 
 [[nodiscard]] KernelSubject subject_of(KernelStep const& step);
 // The subject of one kind of KernelStep.
@@ -210,14 +233,10 @@ template <class S>
 // "vlan 100 qos 0 802.1q, mac 52:54:00:11:22:33, trust on".
 [[nodiscard]] std::string settings_sentence(VfSpec const& settings);
 
-class JsonReader;
-void to_json(nlohmann::json& out, InterfaceId const& interface);
-void read(JsonReader& reader, InterfaceId& interface);
-void to_json(nlohmann::json& out, VfChange const& change);
-void read(JsonReader& reader, VfChange& change);
-void to_json(nlohmann::json& out, VfResetMethods const& vf);
+extern template struct Json<InterfaceId>;
+extern template struct Json<VfChange>;
+extern template struct Json<VfResetMethods>;
 void append_json(std::string& text, VfResetMethods const& vf);
-void read(JsonReader& reader, VfResetMethods& vf);
 // {"step": "reset_vf", "vf": …}
 void to_json(nlohmann::json& out, Step const& step);
 void append_json(std::string& text, VfChange const& change);

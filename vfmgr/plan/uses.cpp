@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collects all uses of VFs, none of which is ever ignored: our attachments, libvirt's live and
-// persistent XML of every domain, and processes that hold the VF's VFIO group (DESIGN.md, 6.1).
+// persistent XML of every domain, and processes that hold the VF's VFIO group. The kernel protects
+// nothing (vfmgr/kernel/KERNEL.md#vfs-in-use).
 #include <fmt/format.h>
 
 #include <map>

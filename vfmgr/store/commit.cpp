@@ -115,7 +115,7 @@ void save_verifications(SQLite::Database& db, Batch const& batch) {
 
 void save_events(SQLite::Database& db, Batch const& batch) {
     for (auto const& event : batch.save_events) {
-        int const detached = event.kind == EventKind::returned ? 1 : 0;
+        int const detached = event.kind == EventKind::detached ? 1 : 0;
         SQLite::Statement prune(
             db,
             "DELETE FROM events WHERE pf = ?1 AND vf IS ?2 AND detached = ?3 AND number <= "
@@ -221,8 +221,9 @@ bool empty(Batch const& batch) {
            batch.save_record_states.empty() && batch.erase_records_of.empty();
 }
 
-// What is under way may use the reserve, so that it can end, and so may whatever ends an
-// attachment. What begins, or is only recorded, can be refused, so it leaves the reserve alone.
+// An operation under way may use the reserve, so that it can end, and so may every batch that ends
+// an attachment. A batch that begins or only records something can be refused, so it leaves the
+// reserve alone.
 Room room_of(Batch const& batch) {
     bool const under_way = !batch.save_records.empty() || !batch.save_record_states.empty() ||
                            !batch.erase_records_of.empty() || !batch.save_attachments.empty() ||

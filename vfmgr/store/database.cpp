@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 
 namespace vfmgr {
 
@@ -36,7 +36,7 @@ Explanation explain(int sqlite_code) {
                     "stop the other vfmgrd: a store has one owner"};
         case SQLITE_CORRUPT:
             return {"SQLITE_CORRUPT", "it is damaged",
-                    "restore it from a backup; move it away to begin with an empty one"};
+                    "restore it from a backup, or move it away to begin with an empty one"};
         case SQLITE_NOTADB:
             return {"SQLITE_NOTADB", "it is not a database",
                     "name another file as the store, or move this one away"};
@@ -57,7 +57,7 @@ char const* participle(Access access) {
 }
 
 tl::unexpected<Error> cannot(std::string const& path, std::string const& what, char const* call) {
-    Error error{Problem::unavailable, {}, "check that its folder exists and is vfmgrd's own"};
+    Error error{Problem::unavailable, {}, "check that its folder exists and belongs to vfmgrd"};
     error.causes.push_back(errno_cause(call, errno));
     error.detail = fmt::format("the store {} cannot be {}: {}", path, what, error.causes[0].text);
     return fail(std::move(error));

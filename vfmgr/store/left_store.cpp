@@ -6,10 +6,9 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "vfmgr/store/documents.hpp"
 
 namespace vfmgr {
@@ -20,8 +19,8 @@ constexpr int busy_milliseconds_max = 1000;
 tl::unexpected<Error> mark_error(std::string const& file, char const* what, char const* call,
                                  int error) {
     Error out{Problem::unavailable,
-              fmt::format("the mark {}, which says that vfmgrd has run, can't be {}", file, what),
-              "check that its folder is there, and root's own"};
+              fmt::format("the mark {}, which shows that vfmgrd has run, can't be {}", file, what),
+              "check that its folder exists and belongs to root"};
     out.causes.push_back(errno_cause(call, error));
     return fail(std::move(out));
 }
@@ -55,7 +54,7 @@ Result<std::optional<std::string>> read_start_mark(std::string const& file) {
     if (got < 0) return mark_error(file, "read", "read", errno);
     text.resize(static_cast<std::size_t>(got));
     if (text.size() < 2 || text.front() != '/' || text.find('\n') != text.size() - 1)
-        return mark_error(file, "understood", "read", EINVAL);
+        return mark_error(file, "parsed", "read", EINVAL);
     text.pop_back();
     return text;
 }

@@ -18,8 +18,9 @@ Result<Operation> operation_in(Store::Impl const& store, SQLite::Statement& row)
 struct Steps {
     std::vector<Step> steps;
 };
-void read(JsonReader& reader, Steps& steps) {
-    reader.value("steps", steps.steps);
+template <class F, Of<Steps> V>
+void fields(F& f, V& steps) {
+    f.value("steps", steps.steps);
 }
 
 Result<JournalRecord> record_in(Store::Impl const& store, SQLite::Statement& row,

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 
+#include "api/os/random.hpp"
 #include "vfmgr/store/database.hpp"
 
 namespace vfmgr {
@@ -41,7 +42,7 @@ AuditEntry audit_entry_in(SQLite::Statement& row) {
             .requests = static_cast<std::uint64_t>(row.getColumn("requests").getInt64())};
 }
 
-constexpr std::int64_t audit_rows_max = 30'000;  // of accepted requests, and of refused ones
+constexpr std::int64_t audit_rows_max = 30'000;  // of refused requests, and of the others
 
 // Marks the cut; never cuts inside a character.
 std::string cut(std::string const& text, std::size_t bytes_max) {
@@ -60,19 +61,6 @@ void append(SQLite::Database& db, AuditEntry const& entry) {
                  cut(entry.action, 256), cut(entry.subject, 256), cut(entry.outcome, 32),
                  entry.refused ? 1 : 0, static_cast<std::int64_t>(entry.requests));
     insert.exec();
-}
-
-Result<std::string> random_seed() {
-    std::array<unsigned char, 16> bits{};
-    if (::getrandom(bits.data(), bits.size(), 0) != static_cast<ssize_t>(bits.size())) {
-        Error error{Problem::unavailable, "the kernel gave no random numbers for the host's seed",
-                    "start vfmgrd again"};
-        error.causes.push_back(errno_cause("getrandom", errno));
-        return fail(std::move(error));
-    }
-    std::string seed;
-    for (auto const byte : bits) seed += fmt::format("{:02x}", byte);
-    return seed;
 }
 
 }  // namespace
@@ -181,7 +169,7 @@ Result<std::string> Store::host_seed() {
     };
     VFMGR_TRY(auto seed, impl_->guarded(Access::read, stored));
     if (!seed.empty()) return seed;
-    VFMGR_TRY(auto fresh, random_seed());
+    auto fresh = random_hex(16);
     return impl_->in_transaction(Room::reserve, [&](SQLite::Database& db) -> Result<std::string> {
         SQLite::Statement insert(db, "INSERT INTO host VALUES ('seed', ?)");
         insert.bind(1, fresh);

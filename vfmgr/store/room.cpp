@@ -8,8 +8,8 @@ namespace vfmgr {
 
 namespace {
 
-// Each deletes the oldest eighth of its kind, and at least one row: refused requests before
-// accepted ones. Unfinished operations, attachments, quarantines and tokens are never deleted.
+// Each deletes the oldest eighth of its kind, and at least one row: of the audit, refused requests
+// before the others. Unfinished operations, attachments, quarantines and tokens are never deleted.
 constexpr std::array forgettable{
     "DELETE FROM audit WHERE refused = 1 AND number <= (SELECT number FROM audit WHERE refused = 1 "
     "ORDER BY number LIMIT 1 OFFSET (SELECT count(*) / 8 FROM audit WHERE refused = 1))",
@@ -59,7 +59,7 @@ bool Store::Impl::leaves_reserve(SQLite::Database& db, std::int64_t pages_before
 Error Store::Impl::no_room() const {
     Error error = other_error(Access::write, "the disk or the store is full");
     error.remedy =
-        "revoke tokens and forget PFs that nobody needs; what ends attachments still works";
+        "revoke tokens and forget PFs that are no longer needed; what ends attachments still works";
     error.causes.push_back({"sqlite", "SQLITE_FULL", "only the reserve is left"});
     return error;
 }

@@ -98,9 +98,9 @@ DROP INDEX events_by_vf;
 CREATE INDEX events_by_vf ON events (pf, vf, hand_over, number);
 )sql";
 
-// Refused requests are kept apart from accepted ones, so neither kind can push the other out by its
-// number, and a row may stand for many requests. Earlier entries could be as long as a request's
-// header: those fill a store, and they are cut before anything else is made.
+// Refused requests (status 400 and above) are kept apart from the others, so neither kind can push
+// the other out by its number, and a row may stand for many requests. Earlier entries could be as
+// long as a request's header: those fill a store, so they are cut before the columns are added.
 constexpr char const* version_8 = R"sql(
 DELETE FROM audit WHERE number <= (SELECT max(number) - 60000 FROM audit);
 UPDATE audit SET who = substr(who, 1, 128), request_id = substr(request_id, 1, 64),
@@ -164,7 +164,7 @@ Result<void> check_form(Store::Impl& store) {
                                  "name another file as the store, or move this one away"));
         if (version > newest)
             return fail(not_ours(
-                store, fmt::format("has form {}; this vfmgrd knows up to {}", version, newest),
+                store, fmt::format("has schema {}; this vfmgrd knows up to {}", version, newest),
                 "install the vfmgrd that wrote it, or a newer one"));
         return {};
     });

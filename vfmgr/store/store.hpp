@@ -92,7 +92,7 @@ struct AuditEntry {
     std::string action;  // "POST /v1/attachments"
     std::string subject;
     std::string outcome;         // the status: "202"
-    bool refused = false;        // kept apart from accepted requests
+    bool refused = false;        // a status of 400 or above; kept apart from the others
     std::uint64_t requests = 1;  // more: stands for one minute's requests without entries of their
                                  // own
     bool operator==(AuditEntry const&) const = default;
@@ -144,8 +144,8 @@ class Store {
     // false: there was no such token.
     [[nodiscard]] Result<bool> erase_token(std::string const& id);
 
-    // Cuts texts that are too long. Keeps 30,000 entries of accepted requests, and as many of
-    // refused ones: under 64 MiB, however old.
+    // Cuts texts that are too long. Keeps 30,000 entries of refused requests, and as many of the
+    // others: under 64 MiB.
     [[nodiscard]] Result<void> append_audit(AuditEntry const& entry);
     [[nodiscard]] Result<void> append_audits(std::vector<AuditEntry> const& entries);
     [[nodiscard]] Result<std::vector<AuditEntry>> audit(std::size_t limit);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Five attributes of 1,000 VFs: perform() alone beside a program that only sends the messages."""
+"""Sets five attributes of 1,000 VFs: perform() beside a program that only sends the messages."""
 
 from statistics import median
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Five attributes of 1,000 VFs: execute() with its journal on disk beside `ip -batch`.
+"""Sets five attributes of 1,000 VFs: execute() with its journal on disk beside `ip -batch`.
 
-Ours observes the host before, to be able to undo, and after, and reads the VFs back. The peer reads
-nothing, therefore the figure leaves the reading out, and it is shown beside it.
+execute() observes the host before, to be able to undo, and after, and reads the VFs back. The peer
+reads nothing, so the figure excludes these reads, whose time is shown separately.
 """
 
 from statistics import median
@@ -30,7 +30,7 @@ def run(lab):
         figures.round(rounds[-1]["net"], peer)
     whole, looks, read_back = (median(each[part] for each in rounds)
                                for part in ("seconds", "looks", "read_back"))
-    lab.step(f"execute() in all {whole:.4g} s: of it {looks:.4g} s looking at the host before and "
-             f"after, {read_back:.4g} s reading the VFs back and comparing")
+    lab.step(f"execute() takes {whole:.4g} s: {looks:.4g} s to observe the host before and after, "
+             f"{read_back:.4g} s to read the VFs back and compare")
     figures.report()
     port.remove()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""7 igb and 120 nvme VFs created and bound to vfio-pci: ours beside a shell loop.
+"""Creates 7 igb and 120 nvme VFs and binds them to vfio-pci: vfmgr beside a shell loop.
 
-The loop is what an admin writes: it keeps the host's drivers off, creates, binds. Its time outside
-of its own process's code is the kernel's (the writes, and the waits inside of them). Ours also
-guards, awaits the links and clears every override.
+The loop is as an admin writes it: it keeps the host's drivers off, creates, binds. Its time outside
+its own process's code is the kernel's (the writes and the waits inside them). vfmgr also checks
+that nothing uses the VFs, waits for the links and clears every override.
 """
 
 import json
@@ -28,7 +28,7 @@ for vf in virtfn*; do
 done
 echo 1 >sriov_drivers_autoprobe
 """
-# Real time, and the shell's own time in user mode, in seconds.
+# Elapsed time, and the shell's own time in user mode, in seconds.
 TIMED = "TIMEFORMAT='%R %U'; time COMMAND"
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""doctor beside the three commands that show an admin a part of what it judges.
+"""doctor beside the three commands that show an admin a part of what it checks.
 
-vfctl reads the machine itself, which measures its reading and not the daemon's. It exits with 1
-when a check fails, which does not matter here.
+vfctl reads the machine itself, so the benchmark measures its reads and not the daemon's. It exits
+with 1 when a check fails, which does not matter here.
 """
 
 from figures import ROUNDS, Figures, seconds
@@ -14,9 +14,9 @@ PEER = "virsh nodedev-list && lspci -vv && ibv_devinfo"
 def run(lab):
     lab.expect("rounds", "checks")
     pf = lab.observe.pf()
-    # Without an RDMA device ibv_devinfo has nothing to show, and fails.
+    # Without an RDMA device ibv_devinfo fails.
     lab.host.run(f"ip link set {pf} up && rdma link add rxe0 type rxe netdev {pf}")
-    lab.host.run(f"{PEER}; {OURS}")  # libvirtd has been started, files have been read before
+    lab.host.run(f"{PEER}; {OURS}")  # by then libvirtd runs, and files are cached
     lab.count("checks", len(lab.vfctl("doctor", "--local", "-o", "json",
                                       check=False).json()["findings"]))
     figures = Figures(lab, "doctor", "s", OURS, PEER, ratio_max=1.0)

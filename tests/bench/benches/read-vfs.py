@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""330 VFs read completely and correctly, where `ip -d link show` ends with "Truncated VF list".
+"""Reads 330 VFs completely and correctly, where `ip -d link show` ends with "Truncated VF list".
 
-An attribute's length has 16 bits, and so has the length of the list of all VFs. iproute2 requests
-statistics, with which 221 VFs fit; without them 334 do.
+The list of all VFs is an attribute, whose length has 16 bits. iproute2 requests statistics, with
+which 221 VFs fit; without them 334 fit.
 """
 
 from figures import ROUNDS, Figures, seconds
@@ -35,7 +35,7 @@ def run(lab):
 
 
 def expected(vf):
-    """Returns the values that round 0 sets, and netdevsim's initial ones."""
+    """Returns the values that round 0 sets, with netdevsim's initial ones."""
     return {"mac": f"02:00:00:00:{vf // 256:02x}:{vf % 256:02x}",
             "vlan": {"id": 100, "qos": 0, "proto": "802.1q"}, "spoofchk": True, "trust": True,
             "query_rss": True, "link_state": "auto", "min_tx_rate_mbps": 0, "max_tx_rate_mbps": 0}

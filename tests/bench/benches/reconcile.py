@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vfmgrd's start with 8 PFs, 960 VFs and as many attachments, until all is as desired.
+"""vfmgrd's start with 8 PFs, 960 VFs and as many attachments, until all are as desired.
 
-While it is stopped another program changes a VF of each PF, which mode enforce repairs: the end is
-that GET /readyz reports no drift, and iproute2 then confirms the repairs. The clock starts before
-systemd is asked to start it; the time that an earlier one took to stop is not included.
+While vfmgrd is stopped, another program changes a VF of each PF, which mode enforce repairs. The
+measurement ends when GET /readyz reports no drift; iproute2 then confirms the repairs. The clock
+starts before systemd starts vfmgrd; the stop of an earlier one is not included.
 
-The peer is what an admin types to see the same, which compares nothing and repairs nothing: `ip
-link show` of each PF, and a readlink of each VF's driver. One readlink for all of them makes it no
-faster in any step; that is shown beside it.
+The peer is what an admin types to read the same, without comparing or repairing: `ip link show` of
+each PF, and a readlink of each VF's driver. One readlink for all VFs is not faster in any step; its
+time is shown separately.
 """
 
 from figures import Figures, seconds
@@ -18,7 +18,7 @@ from vflab.usage import memory
 BOOT = "own"
 IOMMU = False  # vflab.many_vfs
 DEADLINE_SECONDS = 3600
-ROUNDS = 5  # of a minute each, most of which goes into what is not measured
+ROUNDS = 5  # of a minute each, most of which is not measured
 RATIO_MAX = 3
 MEMORY_MIB_MAX = 64
 OURS = """systemctl start --no-block vfmgrd
@@ -30,7 +30,7 @@ ALL = "readlink {drivers}"
 
 
 def run(lab):
-    lab.expect("rounds", "put back")
+    lab.expect("rounds", "repaired")
     with LabPfs(lab, *KINDS) as nics:
         many = ManyVfs(lab, nics)
         many.make("enforce")
@@ -53,7 +53,7 @@ def measure(lab, many):
         changed = many.change_by_hand(number)
         took = seconds(lab, OURS)
         lab.check_equal(many.settings(number), changed, f"what was changed in round {number}")
-        lab.count("put back", len(changed))
+        lab.count("repaired", len(changed))
         usual.round(took, seconds(lab, f"{{ {show}; {each}; }}"))
         one.round(took, seconds(lab, f"{{ {show}; {at_once}; }}"))
         resident.round(memory(lab, "vfmgrd"), memory(lab, "libvirtd"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The profile default beside the tools that an admin would run, one after the other."""
+"""Profile default beside the tools that an admin would run, one after the other."""
 
 from figures import Figures
 from perftest import IB_LISTENS, MTU, Rdma
@@ -22,7 +22,7 @@ def run(lab):
 
 
 def peer(rdma, step):
-    """Returns one tool's time in the VM, without its server's start."""
+    """Returns one tool's time in the VM, excluding its server's start."""
     if step.startswith("ping"):
         return rdma.seconds(step)
     if step.startswith("rping"):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a VF that is merely visible in its VM to the verdict: the profile quick.
+"""Profile quick, from a VF that has just appeared in its VM to the verdict.
 
-The peer is ten pings of rping over the configured VF: it proves less, and its time does not include
-the VF's configuration.
+The peer is ten pings of rping over the configured VF: it proves less, and its time excludes the
+VF's configuration.
 """
 
 from figures import Figures
@@ -10,7 +10,7 @@ from perftest import Rdma
 
 ROUNDS = 5
 SECONDS_MAX = 5
-# Makes the VF as it was on arrival: down, without address, without RDMA device.
+# Returns the VF to its initial state: down, without address, without RDMA device.
 FORGET = ("rdma link delete $(rdma link | cut -d' ' -f2 | cut -d/ -f1); "
           "ip addr flush dev {netdev}; ip link set {netdev} down; rm -f /run/vf-guest/*")
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """An operator's latency while a viewer sends writes as fast as the daemon answers.
 
-Both connect over TLS with tokens, from addresses of their own; the daemon is the real one, on
-fakes. The operator sends a request every 20 ms: reads the PFs or the operations, or makes a dry
-run. The peer is the same without the flood, directly before. The viewer's writes are denied, with
-paths of the maximum length, on as many connections as one address may have.
+Both connect over TLS with tokens, each from its own address; the daemon is the real one, on fakes.
+The operator sends a request every 20 ms: it reads the PFs or the operations, or makes a dry run.
+The peer is the same without the flood, directly before. The viewer's writes are denied; they have
+paths of the maximum length and use as many connections as one address may have.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from figures import Figures
 from on_fakes import PF, Daemon, TlsConnection
 
 NEEDS_LAB = False
-SECONDS = 300  # of flood, in all rounds
+SECONDS = 300  # of flood, in total
 ROUNDS = 6
 QUIET_PART = 1 / 3
 RATIO_MAX = 2.0
@@ -49,7 +49,7 @@ def fire(port, token, stop, answered):
 
 
 def flood(port, token, stop, answered):
-    """Runs in a process of its own, to keep its work out of the operator's delay."""
+    """Runs in its own process, to keep its work out of the operator's latency."""
     threads = [threading.Thread(target=fire, args=(port, token, stop, answered))
                for _ in range(CONNECTIONS)]
     for thread in threads:
@@ -60,7 +60,7 @@ def flood(port, token, stop, answered):
 
 @contextlib.contextmanager
 def flooded(port, token, answered):
-    """Awaits the flood's end also when the operator's requests fail."""
+    """Waits for the flood's end even if the operator's requests fail."""
     stop = multiprocessing.Event()
     attack = multiprocessing.Process(target=flood, args=(port, token, stop, answered))
     attack.start()
@@ -100,7 +100,7 @@ def run(lab, seconds=SECONDS):
         who = "token:" + next(token["id"] for token in daemon.ask("GET", "/v1/tokens")[1]["items"]
                               if token["role"] == "viewer")
         connection = TlsConnection(daemon.port, "127.0.0.2")
-        p99_ms(connection, operator, 1)  # what is slow only once
+        p99_ms(connection, operator, 1)  # warms up: the first requests are slower
         figures = Figures(lab, "viewer-flood", "ms", "p99 of an operator's requests in the flood",
                           "the same without it", ratio_max=RATIO_MAX)
         answered = multiprocessing.Array("q", 3)
@@ -110,7 +110,7 @@ def run(lab, seconds=SECONDS):
             with flooded(daemon.port, viewer, answered):
                 figures.round(p99_ms(connection, operator, each), quiet)
         lab.check(daemon.runs(), "the daemon is there")
-        daemon.end()  # fails unless it ends with 0
+        daemon.end()  # fails unless the daemon exits with 0
         judge_audit(lab, daemon.store, who, answered[:])
         figures.report()
 

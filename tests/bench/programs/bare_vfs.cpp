@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peer of the bench configure-1000-bare: the minimum that sets five attributes of all VFs of a
-// netdevsim port, with libmnl, a minimal netlink library. It looks up only the port's number, reads
-// nothing and checks only the ACK. In the emulated host:
+// The peer of the benchmark configure-1000-bare: the minimum that sets five attributes of all VFs
+// of a netdevsim port, with libmnl, a minimal netlink library. It looks up only the port's number,
+// reads nothing and checks only the ACK. In the emulated host:
 //   bare_vfs NETDEV VFS ROUND REPEATS
-// Prints as JSON the time it took: the median of REPEATS rounds, numbered from ROUND on. Before
-// each round it reads the VFs, untimed: ours reads them after each, and an emulator is slower after
-// other code has run.
+// Prints as JSON the median time of REPEATS rounds, numbered from ROUND on. Before each round it
+// reads the VFs, untimed: configure_vfs reads them after each round, and an emulator is slower
+// after other code has run.
 #include <libmnl/libmnl.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
@@ -23,8 +23,7 @@
 
 namespace {
 
-constexpr std::uint32_t vfs_of_a_message =
-    500;  // 96 octets each: an attribute's length has 16 bits
+constexpr std::uint32_t vfs_of_a_message = 500;  // 96 bytes each: an attribute's length has 16 bits
 
 struct Round {
     std::uint32_t vfs = 0;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times five attributes of all VFs of a netdevsim port, for the benches configure-1000 and
-// configure-1000-bare. In the emulated host:
+// Measures setting five attributes of all VFs of a netdevsim port, for the benchmarks
+// configure-1000 and configure-1000-bare. In the emulated host:
 //   configure_vfs execute|perform NETDEV VFS ROUND REPEATS
-//       prints JSON, medians of REPEATS rounds numbered from ROUND on: `seconds` in total, which
-//       include `looks` at the host (execute, before and after) and `read_back`, from perform()'s
-//       first read of the VFs to its end: reading and comparing. `net` excludes those two.
-//       One process, like a PF's worker: the PF stays open from the first round on, and an
-//       emulator takes its time where code runs for the first time.
+//       prints as JSON the medians of REPEATS rounds numbered from ROUND on: `seconds` in total,
+//       which include `looks`, execute's observations of the host before and after, and
+//       `read_back`, from perform()'s first read of the VFs to its end, which reads and compares.
+//       `net` excludes those two. All rounds run in one process, as in a PF's worker: the PF stays
+//       open from the first round on, and an emulator is slow where code runs for the first time.
 //   configure_vfs check NETDEV VFS ROUND
-//       exits with 1 unless every VF is as that round leaves it, whichever program ran it.
+//       exits with 1 unless every VF has that round's values, whichever program ran it.
 #include <fmt/format.h>
 #include <net/if.h>
 
@@ -27,7 +27,7 @@ using vfmgr::Deadline;
 using vfmgr::NlSocket;
 using ReadVfs = vfmgr::Result<vfmgr::VfSettings>(NlSocket&, std::string const&, int, Deadline);
 
-// The linker replaces the first by the second (--wrap), which records when reading began.
+// The linker replaces the first by the second (--wrap), which records when the read began.
 ReadVfs really_read asm("__real_" READ_VF_SETTINGS);
 ReadVfs timed_read asm("__wrap_" READ_VF_SETTINGS);
 
@@ -44,7 +44,7 @@ PciAddress const pf{0, 1, 0, 0};
 struct Bench {
     std::string netdev;
     std::uint16_t vfs = 0;
-    std::uint8_t round = 0;  // makes each round change every value that it can
+    std::uint8_t round = 0;  // each round changes every value that it can
 };
 
 struct Took {
@@ -84,7 +84,7 @@ ConfigureVfs step_of(Bench const& bench) {
     return step;
 }
 
-// --- the result, whichever program ran ---
+// --- the result of either program ---
 
 VfSettings read_all(Bench const& bench) {
     auto socket = NlSocket::open(NlProtocol::route).value();
@@ -103,9 +103,9 @@ void check(Bench const& bench) {
     }
 }
 
-// --- ours ---
+// --- vfmgr ---
 
-// netdevsim is no PCI device: a sysfs of our own maps the PF to its network device.
+// netdevsim is no PCI device, so a sysfs of this program maps the PF to its network device.
 LinuxKernelRoots roots_in(test::TemporaryFolder const& folder, Bench const& bench) {
     namespace fs = std::filesystem;
     auto const device = folder.path() / "bus/pci/devices" / to_string(pf);
@@ -135,7 +135,7 @@ class TimedKernel : public Kernel {
         took.looks += seconds_since(began);
         return seen;
     }
-    // Reading the VFs back is its last action.
+    // Its last action is to read the VFs back.
     Result<Observed> perform(KernelStep const& step, Deadline deadline) override {
         reading_began.reset();
         auto done = kernel_.perform(step, deadline);
@@ -153,7 +153,7 @@ class TimedKernel : public Kernel {
     LinuxKernel kernel_;
 };
 
-// Observes, as the daemon has long before: names get looked up, and the undo will know all VFs.
+// Observes first, like the daemon: names are looked up, and the undo knows all VFs.
 void look_first(Kernel& kernel, Bench const& bench) {
     auto const seen = kernel.observe(pf);
     if (!seen) give_up(seen.error().detail);
@@ -164,7 +164,7 @@ void look_first(Kernel& kernel, Bench const& bench) {
     if (known != bench.vfs) give_up(fmt::format("{} of {} VFs were seen", known, bench.vfs));
 }
 
-// The daemon's parts around one step, with a journal on disk.
+// The daemon's code around one step, with a journal on disk.
 class Engine {
   public:
     explicit Engine(Bench const& bench) : kernel_(roots_in(folder_, bench)) {

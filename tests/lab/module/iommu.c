@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An IOMMU that is none: each VF of our PFs gets a group of its own, so that VFIO takes it, and no
- * address is translated. For a host with more VFs than QEMU can have behind an emulated IOMMU. VFIO
- * gets no domain for a guest's memory, so no VM can be started with such a VF.
+ * An IOMMU without translation: each VF of the lab's PFs gets its own group, so that VFIO accepts
+ * it. For a host with more VFs than QEMU supports behind an emulated IOMMU. VFIO gets no domain for
+ * a guest's memory, so no VM can be started with such a VF.
  *
- * The kernel keeps what an IOMMU driver registers, so this module can't be unloaded.
+ * An IOMMU driver can't be unregistered, so this module can't be unloaded.
  */
 #include <linux/iommu.h>
 #include <linux/module.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A PF and its VFs that do nothing but remember what they were told, and get in trouble when asked.
+ * A PF and its VFs that only remember their settings, and fail on demand.
  *
- * It binds any PCI function with SR-IOV (QEMU's nvme, by driver_override), since all that is needed
- * of the device is that VFs appear and go. What no emulator has is VF GUIDs, and a driver that
- * hangs on demand.
+ * It binds any PCI function with SR-IOV (QEMU's nvme, by driver_override), since it only needs VFs
+ * that appear and disappear. No emulator has VF GUIDs, or a driver that hangs on demand.
  */
 #ifndef VFMGR_LAB_H
 #define VFMGR_LAB_H
@@ -17,7 +16,7 @@
 
 struct lab_guid {
 	u64 value;
-	bool valid; /* set by us; otherwise the factory's is in force, which nobody can read */
+	bool valid; /* set here; otherwise the factory's applies, which can't be read */
 };
 
 struct lab_vf {
@@ -32,11 +31,11 @@ struct lab_vf {
 
 enum lab_call { LAB_ENABLE, LAB_DISABLE, LAB_REMOVE, LAB_NETLINK, LAB_CALLS };
 
-/* What happens to one kind of call, in this order: it is slow, it hangs, it fails. */
+/* The faults of one kind of call, in this order: it is slow, it hangs, it fails. */
 struct lab_trouble {
 	u32 delay_ms;
 	u32 errno;   /* positive; 0: none */
-	u32 hanging; /* how many hang just now */
+	u32 hanging; /* how many calls hang now */
 	bool hang;
 	wait_queue_head_t released;
 };
@@ -46,9 +45,9 @@ struct lab_pf {
 	struct net_device *netdev;
 	struct dentry *folder;
 	struct lab_trouble trouble[LAB_CALLS];
-	u32 vfs_max; /* no more are made, whatever is asked; 0: no limit */
+	u32 vfs_max; /* the most that are created; 0: no limit */
 	bool infiniband;
-	struct mutex lock;  /* of the VFs' values: VFs probe without the rtnl lock */
+	struct mutex lock;  /* guards the VFs' values: VFs probe without the rtnl lock */
 	struct lab_vf *vfs; /* totalvfs of them */
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The PF's network device, of one of two kinds: Ethernet, or like IPoIB on mlx5. That one has GUIDs
- * and link states alone, and tells the PF's own address as the MAC of every VF.
+ * The PF's network device, of one of two kinds: Ethernet, or like IPoIB on mlx5. The latter has
+ * only GUIDs and link states, and reports the PF's own address as the MAC of every VF.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_arp.h>
@@ -19,7 +19,7 @@ static netdev_tx_t lab_xmit(struct sk_buff *skb, struct net_device *dev)
 	return NETDEV_TX_OK;
 }
 
-/* The VF, with the lock held, for an operation that meets what trouble was ordered. */
+/* Returns the VF with the lock held, after the faults that are set for the operation. */
 static struct lab_vf *lab_begin_set(struct net_device *dev, int vf)
 {
 	struct lab_pf *pf = netdev_priv(dev);
@@ -115,7 +115,7 @@ static int lab_set_vf_guid(struct net_device *dev, int vf, u64 guid, int type)
 	return lab_end_set(dev, to);
 }
 
-/* Only what was set: the factory's GUID shows in the VF alone. */
+/* Only GUIDs that were set: the factory's shows only in the VF. */
 static int lab_get_vf_guid(struct net_device *dev, int vf, struct ifla_vf_guid *node,
 			   struct ifla_vf_guid *port)
 {
@@ -138,7 +138,7 @@ static int lab_get_vf_config(struct net_device *dev, int vf, struct ifla_vf_info
 	info->vf = vf;
 	info->linkstate = now->link_state;
 	if (pf->infiniband) {
-		/* ib_get_vf_config() clears all that an Ethernet driver leaves unsaid. */
+		/* ib_get_vf_config() clears all that an Ethernet driver does not fill in. */
 		info->spoofchk = 0;
 		info->rss_query_en = 0;
 		info->trusted = 0;
@@ -156,7 +156,7 @@ static int lab_get_vf_config(struct net_device *dev, int vf, struct ifla_vf_info
 	return 0;
 }
 
-/* Numbers that tell one VF, and one counter, from another. */
+/* Numbers that differ between VFs and between counters. */
 static int lab_get_vf_stats(struct net_device *dev, int vf, struct ifla_vf_stats *stats)
 {
 	*stats = (struct ifla_vf_stats){
@@ -210,7 +210,7 @@ static void lab_setup_infiniband(struct net_device *dev)
 	memset(dev->broadcast, 0xff, dev->addr_len);
 }
 
-/* What the factory gave: other bits than any that vfmgr chooses. */
+/* The factory's value, with other bits than any that vfmgr chooses. */
 static u64 lab_factory_guid(struct lab_pf *pf, int vf)
 {
 	return 0x00a0c90000000000ull | (u64)pci_dev_id(pf->pdev) << 16 | (vf + 1);
@@ -221,7 +221,7 @@ u64 lab_guid_in_force(struct lab_pf *pf, const struct lab_guid *guid, int vf)
 	return guid->valid ? guid->value : lab_factory_guid(pf, vf);
 }
 
-/* What is left when VFs go: as with mlx5, all of InfiniBand's, nothing of Ethernet's. */
+/* What stays when VFs are removed, as with mlx5: all of InfiniBand's, none of Ethernet's. */
 void lab_forget_ethernet(struct lab_pf *pf)
 {
 	int vf;
@@ -252,7 +252,7 @@ struct lab_pf *lab_alloc_pf(struct pci_dev *pdev, bool infiniband)
 		return NULL;
 	}
 	for (vf = 0; vf < total; vf++)
-		pf->vfs[vf].link_state = IFLA_VF_LINK_STATE_DISABLE; /* of a new InfiniBand VF */
+		pf->vfs[vf].link_state = IFLA_VF_LINK_STATE_DISABLE; /* a new InfiniBand VF's */
 	lab_forget_ethernet(pf);
 	if (infiniband) {
 		__be64 guid = cpu_to_be64(lab_factory_guid(pf, -1));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Two PCI drivers without ids, bound by driver_override: vfmgr_lab_pf, and vfmgr_lab_vf for a VF,
- * which learns its addresses when it probes and never again, as a guest's driver does.
+ * which reads its addresses only when it probes, as a guest's driver does.
  */
 #include <linux/module.h>
 #include <linux/seq_file.h>
@@ -10,9 +10,9 @@
 #include "lab.h"
 
 static struct dentry *lab_root;
-static bool lab_infiniband; /* of the PFs that are bound from now on */
+static bool lab_infiniband; /* for the PFs that are bound from now on */
 
-/* The PCI core asks for a table; nothing but a driver_override matches this one. */
+/* The PCI core requires a table; only a driver_override matches this one. */
 static const struct pci_device_id lab_no_ids[] = { {} };
 
 static int lab_enable(struct lab_pf *pf, int count)
@@ -95,7 +95,7 @@ static struct pci_driver lab_pf_driver = {
 	.sriov_configure = lab_sriov_configure,
 };
 
-/* What a VF learned when it was probed. */
+/* What a VF read when it was probed. */
 struct lab_seen {
 	struct dentry *file;
 	u64 node_guid, port_guid;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The switches of a PF in debugfs, and what they do to its calls. */
+/* The switches of a PF in debugfs, and their effect on its calls. */
 #include <linux/delay.h>
 #include <linux/seq_file.h>
 
@@ -7,7 +7,7 @@
 
 static const char *const call_names[LAB_CALLS] = { "enable", "disable", "remove", "netlink" };
 
-/* Not inlined, so that /proc/PID/wchan names it. No signal ends it, SIGKILL neither. */
+/* Not inlined, so that /proc/PID/wchan names it. No signal ends it, not even SIGKILL. */
 static noinline void lab_hang(struct lab_trouble *trouble)
 {
 	trouble->hanging++;

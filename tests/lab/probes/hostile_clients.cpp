@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// hostile_clients HOST OWN COUNT: so many connections from OWN to the host's end for interop
-// clients that mean no good: silent, slow, malformed, cut off, changed by a byte, with another GID,
-// or with a queue pair that guesses memory keys. Prints how many of each there were, as JSON.
+// hostile_clients HOST OWN COUNT: opens COUNT hostile connections from OWN to the host's interop
+// servers: silent, slow, malformed, cut off, changed by a byte, with another GID, or with a queue
+// pair that guesses memory keys. Prints the number of each kind as JSON.
 #include <fmt/format.h>
 #include <sys/socket.h>
 
@@ -12,12 +12,12 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "api/os/socket_address.hpp"
 #include "api/types/interop.hpp"
 #include "guest-tools/interop/lines.hpp"
 #include "guest-tools/interop/tcp_stream.hpp"
 #include "guest-tools/verify/memory.hpp"
 #include "guest-tools/verify/queue_pair.hpp"
-#include "guest-tools/verify/socket_address.hpp"
 
 namespace {
 
@@ -26,7 +26,7 @@ using namespace vfmgr::interop;
 using namespace std::string_literals;
 using Steady = std::chrono::steady_clock;
 
-constexpr std::size_t kept_open = 40;  // more than the host keeps of one guest
+constexpr std::size_t kept_open = 40;  // more than the host keeps for one guest
 constexpr auto answer_time = std::chrono::milliseconds(50);
 constexpr auto guess_time = std::chrono::seconds(5);
 auto const opening = "6.06"s + std::string(12, '\0') + "\0\0\x10\0\0\0\0\x40"s + "5\0"s;
@@ -41,14 +41,13 @@ std::size_t below(std::size_t limit) {
 
 struct Enemy {
     IpAddress host, own;
-    verify::VerbsPort port;
-    verify::VerbsDomain domain;
-    std::deque<TcpStream> open{};  // the oldest first
+    verify::Endpoint endpoint;
+    std::deque<TcpStream> open{};  // oldest first
     std::map<std::string, std::uint64_t> done{};
 
     Result<TcpStream> call() {
         FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        auto const where = verify::SocketAddress::of(host, perftest_port);
+        auto const where = SocketAddress::of(host, perftest_port);
         if (::connect(socket.get(), where.get(), where.length) == 0)
             return TcpStream(std::move(socket));
         Error error{Problem::unavailable, "no connection", ""};
@@ -64,12 +63,12 @@ struct Enemy {
         return make_perftest_line({end, {0x7f0000000000, 0x1234, 0}});
     }
     QueuePairEnd unused_end() const {
-        return {verify::gid_hex(port.gid), static_cast<std::uint32_t>(17 + below(1000)), 1, 4096,
-                1};
+        return {verify::gid_hex(endpoint.gid), static_cast<std::uint32_t>(17 + below(1000)), 1,
+                4096, 1};
     }
 };
 
-// Whatever the host says to it, in the time that its answer to a handshake takes.
+// Reads whatever the host sends, for as long as its answer to a handshake takes.
 void say(Enemy& enemy, std::string const& bytes) {
     auto client = enemy.call();
     if (!client) return void(++enemy.done["no connection"]);
@@ -119,11 +118,11 @@ void slow(Enemy& enemy) {
     enemy.keep(std::move(*client));
 }
 
-// A queue pair that the host has connected, and a key that it was not given.
+// A queue pair that the host has connected, with a key that it did not send.
 Result<void> guess_key(Enemy& enemy) {
-    auto* const pd = enemy.domain.get();
+    auto* const pd = enemy.endpoint.pd.get();
     VFMGR_TRY(auto memory, verify::RegisteredMemory::make(pd, 64, IBV_ACCESS_LOCAL_WRITE, "guess"));
-    VFMGR_TRY(auto pair, verify::QueuePair::make(pd, enemy.port, {.sends = 2, .receives = 1}, 0));
+    VFMGR_TRY(auto pair, verify::QueuePair::make(enemy.endpoint, {.sends = 2, .receives = 1}, 0));
     VFMGR_TRY(auto client, enemy.call());
     client.end_hard();
     auto const until = Steady::now() + guess_time;
@@ -133,8 +132,8 @@ Result<void> guess_key(Enemy& enemy) {
     VFMGR_TRY(auto const answer, client.read(perftest_line_bytes, until));
     auto host = parse_perftest_line(answer);
     if (!host) return fail(Problem::internal, "the host's line can't be read");
-    host->end.path_mtu = enemy.port.path_mtu;
-    VFMGR_CHECK(pair.connect(enemy.port, host->end));
+    host->end.path_mtu = enemy.endpoint.path_mtu;
+    VFMGR_CHECK(pair.connect(enemy.endpoint, host->end));
     auto const guessed = host->memory.rkey ^ static_cast<std::uint32_t>(1 + below(0xffff));
     VFMGR_CHECK(pair.write(
         0, {{memory.bytes().first(8), memory.local_key()}, host->memory.address, guessed}));
@@ -156,9 +155,8 @@ int run(char** arguments) {
     auto const host = IpAddress::parse(arguments[1]).value();
     auto const own = IpAddress::parse(arguments[2]).value();
     auto const count = std::stoul(arguments[3]);
-    auto port = verify::find_port({own, ""}, verify::port_wait).value();
-    auto domain = verify::make_domain(port).value();
-    Enemy enemy{host, own, std::move(port), std::move(domain)};
+    auto endpoint = verify::open_endpoint({own, ""}, verify::endpoint_wait).value();
+    Enemy enemy{host, own, std::move(endpoint)};
     struct Way {
         char const* name;
         void (*go)(Enemy&);
@@ -172,7 +170,7 @@ int run(char** arguments) {
                                        {"another GID", another_gid},
                                        {"key guesses", guess}}};
     for (std::size_t i = 0; i < count; ++i) {
-        // A guess takes ten times as long as anything else.
+        // A guess takes ten times as long as any other kind.
         auto const& way = i % 40 == 0 ? ways.back() : ways[below(ways.size() - 1)];
         way.go(enemy);
         ++enemy.done[way.name];

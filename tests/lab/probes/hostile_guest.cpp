@@ -33,7 +33,7 @@ using namespace vfmgr;
 void show(Result<Verification> const& verification) {
     nlohmann::json out;
     if (verification)
-        to_json(out, *verification);
+        out = *verification;
     else
         out = {{"refused", verification.error().detail}};
     fmt::print("{}\n", to_json_text(out));
@@ -79,7 +79,7 @@ Result<Verification> other_nic(guest::HostClient& host, GuestAttachment const& e
     return host.report(offer.session, session->run(offer));
 }
 
-// The region's bytes with the damage, and how many of them are written.
+// The region's bytes with the damage, and the number of bytes to write.
 std::size_t damage(std::string_view how, std::span<std::byte> bytes) {
     constexpr auto chunk = verify::payload_chunk_bytes;
     if (how == "flip") bytes[100'000] ^= std::byte{1};
@@ -89,7 +89,7 @@ std::size_t damage(std::string_view how, std::span<std::byte> bytes) {
     return how == "short" ? bytes.size() - 4096 : bytes.size();
 }
 
-// More of the host's streams than one session needs.
+// Opens more of the host's streams than one session needs.
 Result<Verification> hoard(guest::HostClient& host, std::string const& session,
                            QueuePairEnd const& end) {
     StreamRequest const request{StreamKind::one_sided, 64, 1, {end}, std::nullopt};
@@ -98,23 +98,22 @@ Result<Verification> hoard(guest::HostClient& host, std::string const& session,
     return fail(Problem::internal, "the host gave a second stream");
 }
 
-// One RDMA write of the whole region, and the claim that all went well.
+// Writes the whole region by RDMA once, and claims that all went well.
 Result<Verification> damaged(guest::HostClient& host, GuestAttachment const& expected,
                              std::string_view how, std::string const& ifname) {
     using namespace verify;
-    VFMGR_TRY(auto port, find_port({expected.address, ifname}, port_wait));
-    VFMGR_TRY(auto const domain, make_domain(port));
-    VFMGR_TRY(auto pair, QueuePair::make(domain.get(), port, {.sends = 1, .receives = 1}, 0));
+    VFMGR_TRY(auto endpoint, open_endpoint({expected.address, ifname}, endpoint_wait));
+    VFMGR_TRY(auto pair, QueuePair::make(endpoint, {.sends = 1, .receives = 1}, 0));
     SessionRequest request{expected.attachment, expected.run.value_or(""), expected.nonce,
                            pair.end()};
     if (how == "gid") request.guest.gid = gid_hex(expected.responder.gid());
     VFMGR_TRY(auto const offer, open(host, request));
     if (how == "hoard") return hoard(host, offer.session, pair.end());
-    VFMGR_TRY(auto const memory, RegisteredMemory::make(domain.get(), offer.write.length,
+    VFMGR_TRY(auto const memory, RegisteredMemory::make(endpoint.pd.get(), offer.write.length,
                                                         IBV_ACCESS_LOCAL_WRITE, "region"));
     fill(Payload::from_seed(offer.write_seed, epoch_write), 0, memory.bytes());
     auto const written = memory.bytes().first(damage(how, memory.bytes()));
-    VFMGR_CHECK(pair.connect(port, offer.host));
+    VFMGR_CHECK(pair.connect(endpoint, offer.host));
     VFMGR_CHECK(pair.write(
         0,
         {{written, memory.local_key()}, offer.write.address, offer.write.rkey, notify_write_mr}));
@@ -128,7 +127,7 @@ Result<Verification> damaged(guest::HostClient& host, GuestAttachment const& exp
     return host.report(offer.session, report);
 }
 
-// Only when it fails does it return.
+// Returns only when it fails.
 int run_poor(char** program) {
     constexpr rlimit little{64 << 10, 64 << 10};
     ::setrlimit(RLIMIT_MEMLOCK, &little);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A VM that takes all it can of the guest plane, run in a VM by the scenario hostile-tenants:
+// Uses all it can get of the guest plane; the scenario hostile-tenants runs it in a VM:
 //   hostile_tenant SECONDS ATTACHMENT
 // It opens connections from unprivileged ports and keeps them, keeps others from privileged ports
 // that ask nothing, floods requests, and opens sessions that it never ends. At the end one line of
@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-// linux/vm_sockets.h needs struct sockaddr declared before it.
+// linux/vm_sockets.h needs struct sockaddr to be declared before it.
 #include <linux/vm_sockets.h>
 
 #include <array>
@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "api/types/json.hpp"
 #include "guest-tools/net/host_client.hpp"
 #include "guest-tools/verify/device.hpp"
@@ -53,7 +53,7 @@ http::VsockTarget privileged() {
     return {.cid = host_cid, .port = plane_port, .source = http::SourcePort::privileged};
 }
 
-// From a port of its choice, or any unprivileged one; it may not get one.
+// Binds the given port, or any unprivileged one, which may fail.
 FileDescriptor connect_from(unsigned port) {
     FileDescriptor fd(::socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_vm address{};
@@ -69,7 +69,7 @@ FileDescriptor connect_from(unsigned port) {
     return fd;
 }
 
-// As a process of any user, which asks at once.
+// Acts as a process of any user, which sends a request at once.
 void connect_unprivileged(Counts& counts, Deadline until) {
     std::string_view const request = "GET /guest/v1/config HTTP/1.1\r\nHost: host\r\n\r\n";
     timeval const patience{5, 0};
@@ -89,7 +89,7 @@ void connect_unprivileged(Counts& counts, Deadline until) {
     }
 }
 
-// Silent ones, as many as the VM may have and more; one that the host ends is opened again.
+// Opens silent connections, more than the VM may have; replaces each one that the host ends.
 void keep_idle(Counts& counts, Deadline until) {
     std::vector<FileDescriptor> kept(idle_kept);
     unsigned next = 0;

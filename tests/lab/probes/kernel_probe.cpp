@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real kernel seam by hand, for the emulated host: performs each step given as one line of JSON
-// on standard input and prints its outcome; the word "observe" prints the view, "vfs NETDEV" what
-// the driver reports of the VFs of a network device, PCI or not, "eswitch BUS NAME" what devlink
-// says of the switch of a device, and "roce BUS NAME VF on|off" sets that of a VF. Ends with 1 when
-// one failed.
+// Performs kernel steps on the real kernel of the emulated host: performs each step given as one
+// line of JSON on standard input and prints its outcome. The word "observe" prints the view, "vfs
+// NETDEV" the VFs of a network device as its driver reports them, PCI or not, "eswitch BUS NAME" a
+// device's switch as devlink reports it, and "roce BUS NAME VF on|off" sets RoCE of a VF. Exits
+// with 1 when one failed.
 #include <fmt/format.h>
 #include <net/if.h>
 
@@ -57,9 +57,7 @@ nlohmann::json view_json(KernelView const& view) {
 }
 
 nlohmann::json error_json(Error const& error) {
-    nlohmann::json out;
-    to_json(out, error);
-    return out;
+    return error;
 }
 
 int observe(Kernel& kernel) {
@@ -127,14 +125,9 @@ int ask_devlink(std::string const& line) {
 }
 
 Result<Observed> perform(Kernel& kernel, Step const& step) {
-    return std::visit(
-        [&](auto const& each) -> Result<Observed> {
-            if constexpr (std::is_constructible_v<KernelStep, decltype(each)>)
-                return kernel.perform(each, soon());
-            else
-                return fail(Problem::invalid_request, "not a step of the kernel", "give another");
-        },
-        step);
+    auto const* const kernels = std::get_if<KernelStep>(&step);
+    if (kernels) return kernel.perform(*kernels, soon());
+    return fail(Problem::invalid_request, "not a step of the kernel", "give another");
 }
 
 int perform_line(Kernel& kernel, std::string const& line) {

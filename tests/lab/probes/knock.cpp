@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A VM that knocks at its host with frames of its own making, run by the scenario hostile-guest:
+// Sends a VM's host frames of its own making; the scenario hostile-guest runs it in the VM:
 //   knock IFNAME HOST_MAC FROM TO VLAN PORT…   a UDP datagram and a TCP SYN from port 31337 to each
 //                                              port of address TO; VLAN 0: untagged
 //   knock IFNAME HOST_MAC claim ADDRESS        "ADDRESS is at my MAC", by ARP
-// What comes of it is the host's to say. Exit 0: all of it went out.
+// The host counts what arrives. Exits with 0 if everything was sent.
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
@@ -17,7 +17,7 @@
 #include <cstring>
 #include <string>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "api/types/ip_address.hpp"
 #include "api/types/mac_address.hpp"
 
@@ -69,7 +69,7 @@ struct Path {
     [[nodiscard]] bool v4() const { return to.family == IpAddress::Family::v4; }
 };
 
-// UDP with one octet, or TCP's SYN.
+// UDP with one byte, or a TCP SYN.
 Bytes segment(Path const& path, unsigned protocol, unsigned port) {
     Bytes bytes;
     bytes.u16(from_port).u16(port);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both ends of the RDMA test in one process over one rxe device, without HTTP: the engine alone.
+// Both ends of the RDMA test in one process over one rxe device, without HTTP: only the engine.
 //   verify_probe ADDRESS MTU     ADDRESS is on the netdev under rxe; both ends use it
-// Prints one line for each case and ends 0 only if each had the verdict it must have.
+// Prints one line for each case; exits with 0 only if each had the expected verdict.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -9,8 +9,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "api/os/random.hpp"
 #include "guest-tools/verify/await_turn.hpp"
-#include "guest-tools/verify/random.hpp"
 #include "guest-tools/verify/responder.hpp"
 #include "guest-tools/verify/session.hpp"
 
@@ -101,11 +101,7 @@ bool show(Probe const& probe, Case const& one) {
     }
     fmt::print("  {} peer {}\n  {}\n", enum_name(verification->verdict),
                verification->peer_gid.value_or("-"), verification->detail);
-    for (auto const& test : verification->tests) {
-        nlohmann::json out;
-        to_json(out, test);
-        fmt::print("  {}\n", out.dump());
-    }
+    for (auto const& test : verification->tests) fmt::print("  {}\n", nlohmann::json(test).dump());
     return good;
 }
 

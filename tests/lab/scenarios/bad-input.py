@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input never half-happens: a problem with a remedy each time, the host as it was."""
+"""Bad input is refused with a remedy and changes nothing, not even in part."""
 
 from vflab.product import Before, Product
 
@@ -7,24 +7,24 @@ NO_PF = "0000:7f:00.0"
 
 
 def run(lab):
-    lab.expect("refused by vfmgr", "refused by the driver", "silent VM", "put back")
+    lab.expect("refused by vfmgr", "refused by the driver", "silent VM", "restored")
     product = Product(lab)
     product.manage(num_vfs=7)
-    # One after another: of three that boot at once, one may hang (README.md, nested SVM).
+    # One after another: when three boot at once, one may hang (README.md, nested SVM).
     lab.vm("plain-vm").wait_ready()
     lab.vm("no-port", pcie_ports=0).wait_ready()
     lab.vm("no-vsock", vsock=False).wait_ready()
     before = Before(product)
 
-    def refuse(code, word, **wish):
-        wish = {"network": "plain", **wish}
-        problem = product.refused(**{name: value for name, value in wish.items()
+    def refuse(code, word, **request):
+        request = {"network": "plain", **request}
+        problem = product.refused(**{name: value for name, value in request.items()
                                      if value is not None})
-        lab.check_equal(problem["code"], code, f"code for {wish}")
-        lab.check(word in problem["detail"], f"{wish}: '{word}' is not in: {problem['detail']}")
-        lab.check(problem["remedy"], f"{wish}: no remedy in {problem}")
-        before.check_again(f"after {wish}")
-        lab.count("put back")
+        lab.check_equal(problem["code"], code, f"code for {request}")
+        lab.check(word in problem["detail"], f"{request}: '{word}' is not in: {problem['detail']}")
+        lab.check(problem["remedy"], f"{request}: no remedy in {problem}")
+        before.check_again(f"after {request}")
+        lab.count("restored")
         lab.step(f"{code}: {problem['detail']}")
         return problem
 

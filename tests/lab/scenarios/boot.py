@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated host is what the other scenarios count on: SR-IOV, IOMMU, KVM, an agent in the VM.
+"""The emulated host has what the other scenarios need: SR-IOV, IOMMU, KVM, an agent in the VM.
 
-Nothing of vfmgr takes part. When this fails, the lab is broken and no other verdict counts.
+No part of vfmgr takes part. If this fails, the lab is broken and no other verdict counts.
 """
 
 NEEDS_PACKAGES = False
@@ -47,7 +47,7 @@ def run(lab):
     lab.check_equal(observe.vms(), ["boot-vm"], "VMs that libvirt knows")
     lab.check("ready" in vm.console(), "nothing of the agent on the VM's console")
 
-    lab.step("the power button works, and everything is put back")
+    lab.step("the power button works, and everything is restored")
     vm.shutdown()
     host.run(f"echo 0 >{device}/sriov_numvfs; echo 1 >{device}/sriov_drivers_autoprobe; "
              f"ip link set {pf} down")

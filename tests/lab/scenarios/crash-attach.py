@@ -2,12 +2,12 @@
 """vfmgrd is killed at every durable write of an attach and of a detach, and started again.
 
 strace kills it as it enters the Nth fsync or fdatasync of the request, for N = 1, 2, … until the
-request ends by itself; systemd starts it again. What is then so is judged by virsh, sysfs and
-iproute2: the VF is in the VM, or free and as before, or in quarantine with the residue listed.
+request ends by itself; systemd starts it again. virsh, sysfs and iproute2 then judge the state: the
+VF is in the VM, or free and as before, or in quarantine with the residue listed.
 
 Then it is killed in the middle of a step: strace stops the worker of the PF after a write to sysfs,
-vfmgrd is killed, and the worker goes on, or is killed as well. None of the values that a step
-changes for its own time may stay.
+vfmgrd is killed, and the worker continues or is killed as well. None of the values that a step
+changes only while it runs may stay.
 """
 
 from itertools import count
@@ -21,7 +21,7 @@ SYNCS = "fsync,fdatasync"
 TRACE = "/run/crash-attach.strace"
 VM = "victim"
 DEVICES = "/sys/bus/pci/devices"
-# Which request writes these, in a step of its own: {pf} and {vf} are their folders.
+# The files that a request writes in a step of its own; {pf} and {vf} are their folders.
 WRITES = {
     "attach": ("{vf}/driver_override", "/sys/bus/pci/drivers_probe"),
     "detach": ("{vf}/reset_method", "{vf}/reset", "/sys/bus/pci/drivers/vfio-pci/unbind"),
@@ -39,10 +39,10 @@ def run(lab):
     lab.vm(VM).wait_ready()
     before = Before(product)
 
-    wish = {"vm": VM, "pf": product.pci, "vf": 0, "network": "train", "settings": {"trust": True}}
+    body = {"vm": VM, "pf": product.pci, "vf": 0, "network": "train", "settings": {"trust": True}}
 
     def attach():
-        product.ask("POST", "/v1/attachments", wish)
+        product.ask("POST", "/v1/attachments", body)
 
     def detach():
         product.ask("DELETE", f"/v1/attachments/{product.attachments()[0]['id']}")
@@ -62,7 +62,7 @@ def run(lab):
                         for path in paths for worker_goes_on in (True, False)], SLICES)
     for name, *step in steps:
         if name != "resize":
-            prepare, begin = requests(lab, product, wish, attach)[name]
+            prepare, begin = requests(lab, product, body, attach)[name]
             prepare()
             step_killed(lab, product, before, begin, step)
     resizes_killed(lab, product, [step for name, *step in steps if name == "resize"])
@@ -70,12 +70,12 @@ def run(lab):
     product.leave()
 
 
-def requests(lab, product, wish, attach):
-    """What goes before each, and the request itself."""
+def requests(lab, product, body, attach):
+    """Returns, for each request, its preparation and the request itself."""
     def detach():
         return lab.api("DELETE", f"/v1/attachments/{product.attachments()[0]['id']}")
 
-    return {"attach": (lambda: None, lambda: lab.api("POST", "/v1/attachments", wish)),
+    return {"attach": (lambda: None, lambda: lab.api("POST", "/v1/attachments", body)),
             "detach": (attach, detach)}
 
 
@@ -90,7 +90,7 @@ def step_killed(lab, product, before, begin, step):
 
 
 def resizes_killed(lab, product, steps):
-    """VFs made anew are not compared with those before."""
+    """VFs that are created anew are not compared with those before."""
     def begin():
         return lab.api("PUT", f"/v1/pfs/{product.pci}/spec", {"mode": "manage", "num_vfs": 3})
 
@@ -106,7 +106,7 @@ def resizes_killed(lab, product, steps):
 
 
 def temporary_values(lab, product):
-    """What steps change for as long as they last."""
+    """Returns the values that steps change only while they run."""
     return lab.observe.lines(f"cd {DEVICES}/{product.pci} && grep . sriov_drivers_autoprobe "
                              "virtfn*/driver_override virtfn*/reset_method")
 
@@ -143,7 +143,7 @@ def killed_inside(lab, product, begin, path, worker_goes_on):
 
 
 def served_again(lab, pid):
-    """Until another vfmgrd has ended what that one had begun."""
+    """Waits until another vfmgrd has finished what the killed one had begun."""
     lab.host.wait_for("vfmgrd serves again", "systemctl is-active vfmgrd && "
                       f"[ $(systemctl show -P MainPID vfmgrd) != {pid} ]", 120)
     lab.host.wait_for("vfmgrd has recovered", lambda: not unfinished(lab), 240)
@@ -155,9 +155,10 @@ def unfinished(lab):
 
 
 def killed_at(lab, point, request):
-    """Makes the request with vfmgrd to be killed at its Nth durable write; whether it was."""
+    """Makes the request and kills vfmgrd at its Nth durable write; returns whether it did."""
     host = lab.host
-    # Stopped in order, SQLite leaves an empty write-ahead log: each run then has the same writes.
+    # After a clean stop SQLite starts with an empty write-ahead log, so each run has the same
+    # writes.
     host.run("systemctl reset-failed vfmgrd; systemctl restart vfmgrd")
     pid = host.run("systemctl show -P MainPID vfmgrd").stdout.strip()
     tracer = host.background(f"strace -f -q -p {pid} -o {TRACE} -e trace={SYNCS}"
@@ -170,7 +171,7 @@ def killed_at(lab, point, request):
         lab.check(not running(lab, pid), f"write {point}: {cut_off}")
     killed = not running(lab, pid)
     tracer.wait() if killed else tracer.stop("INT")
-    # All durable writes are one thread's: the count is of the request, not of a thread's share.
+    # One thread makes all durable writes, so the count is the request's, not a share of it.
     seen = [line for line in host.read(TRACE).splitlines() if "sync(" in line]
     lab.check(len(seen) == point if killed else 0 < len(seen) < point,
               f"write {point} {'killed' if killed else 'not reached'}, traced were {seen}")
@@ -185,7 +186,7 @@ def running(lab, pid):
 
 
 def judge(lab, product, before):
-    """Which of the three ends it is; anything else is a violation."""
+    """Returns which of the three states it is; anything else is a violation."""
     observe = lab.observe
     lab.check_equal(unfinished(lab), [], "unfinished operations")
     inside = [[device["pci"] for device in observe.hostdevs(VM, which)]
@@ -208,7 +209,7 @@ def judge(lab, product, before):
 
 
 def restore(lab, product, before, text):
-    """Back to the beginning, by what a user would do."""
+    """Restores the initial state by requests, as a user would."""
     for vf in product.quarantined():
         product.must("DELETE", f"/v1/pfs/{product.pci}/vfs/{vf['index']}/quarantine")
     for attachment in product.attachments():

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Debian VM with the real vfmgr-guest package under systemd proves RDMA, and is shut down."""
+"""A Debian VM with the real vfmgr-guest package under systemd proves RDMA and is shut down."""
 
 from vflab.product import Product
 
-ANY_NIC = "[Match]\nName=en* eth*\n\n[Network]\nDHCP=yes\n"  # as distributions come with it
+ANY_NIC = "[Match]\nName=en* eth*\n\n[Network]\nDHCP=yes\n"  # as distributions ship it
 FILES = "/etc/systemd/network/05-vf-guest-*.network"
 UNIT = "systemctl is-active vf-guest.service; systemctl show -P NRestarts vf-guest.service"
 
 
 def kept_by_networkd(lab, vm, attachment):
-    """What a boot without vf-guest would find: networkd's own start, after everything has gone."""
+    """Starts networkd as a boot without vf-guest would: after all of its state is removed."""
     ifname = vm.netdev(attachment["settings"]["mac"])
     used = f"grep 05-vf-guest- /run/systemd/netif/links/$(cat /sys/class/net/{ifname}/ifindex)"
     vm.wait_for("networkd uses vf-guest's file", used, 60)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""doctor names first what was broken on the host; its remedy, run as printed, mends it.
+"""doctor reports first what was broken on the host; its remedy, run as printed, repairs it.
 
-The host's own tools show that each thing is really broken, and really well again.
+The host's own tools show that each thing is really broken, and then really repaired.
 """
 
 import tempfile
@@ -20,7 +20,7 @@ ExecStart=/bin/sh -c 'echo 4 >/sys/class/net/{pf}/device/sriov_numvfs'
 WantedBy=multi-user.target
 """
 LIBVIRT = "libvirtd.socket libvirtd-ro.socket libvirtd-admin.socket libvirtd.service"
-# What is broken: (name, rule, how, the host's own word that it is, and that it is well again).
+# What is broken: (name, rule, how, the host's check that it is broken, and that it is well again).
 BROKEN = (
     ("vfio-pci taken out", "vfio.modules", "modprobe -r vfio_pci",
      "! grep -q ^vfio_pci /proc/modules", "grep -q ^vfio_pci /proc/modules"),
@@ -37,7 +37,7 @@ BROKEN = (
 )
 SOURCE = "/var/tmp/kernel-package"
 SLICES = 3
-# As OFED's own: what it stops are the drivers of all NICs.
+# Like OFED's own, whose stop unloads the drivers of all NICs.
 OPENIBD = """#!/bin/sh
 echo $1 >>/run/openibd.log
 """
@@ -66,7 +66,7 @@ def broken(lab, doctor, what, names):
 
 
 def package_source(lab):
-    """The emulated host gets a source of the one package that remedies, in place of the mirrors."""
+    """Gives the emulated host a source with the one remedying package, not the mirrors."""
     release, version = lab.host.run(
         "uname -r; dpkg-query -W -f '${Version}' linux-image-$(uname -r)").lines()
     with tempfile.TemporaryDirectory() as folder:
@@ -80,7 +80,7 @@ def package_source(lab):
 
 
 def without_modules(lab, doctor):
-    """Two modules are not there at all; one package has both."""
+    """Two modules are missing; one package has both."""
     package_source(lab)
     lab.step("rdma_rxe is missing")
     lab.host.run("modprobe -r rdma_rxe; rm $(modinfo -n rdma_rxe) && depmod")
@@ -100,9 +100,9 @@ def without_modules(lab, doctor):
 
 
 def without_iommu(lab, doctor):
-    """The kernel was told not to use it: what remedies that needs a reboot, and gets it.
+    """The kernel's command line disables the IOMMU; the remedy needs a reboot and gets it.
 
-    Not telling it to is no provocation: Debian's kernels use Intel's IOMMU unasked.
+    Only omitting the option would provoke nothing: Debian's kernels use Intel's IOMMU by default.
     """
     lab.step("the IOMMU is off")
     lab.host.run("sed -i 's/intel_iommu=on iommu=pt/intel_iommu=off/' /etc/default/grub")
@@ -120,8 +120,8 @@ def verdicts_of(report):
 
 
 def alone(lab, doctor, vf):
-    """Without the daemon, as nobody, and from a bundle."""
-    # A new MTU of its PF takes the VF's link away for a moment.
+    """Runs without the daemon, as user nobody, and from a bundle."""
+    # A new MTU of its PF takes the VF's link down for a moment.
     lab.host.wait_for("the VF's link", f"grep 1 /sys/class/net/{vf}/carrier", 30)
     bundle = "/run/host-bundle.json"
     lab.vfctl("support-bundle", bundle)
@@ -139,7 +139,7 @@ def alone(lab, doctor, vf):
 
 
 def restarted(lab):
-    """What a restart of openibd had the drivers do."""
+    """Returns what a restart of openibd did with the drivers."""
     lab.host.run("rm -f /run/openibd.log; systemctl restart openibd", check=False)
     return lab.host.run("cat /run/openibd.log", check=False).lines()
 
@@ -157,7 +157,7 @@ def guarded(lab, product):
     lab.check_equal(restarted(lab), [], "what openibd did under a VM")
     lab.check(lab.observe.vfio_holders(attachment["vf_pci"]), "the VM lost its VF")
     product.detach(attachment)
-    lab.check_equal(lab.vfctl("drained", check=False).status, 0, "drained, given back")
+    lab.check_equal(lab.vfctl("drained", check=False).status, 0, "drained, detached")
     lab.host.run("systemctl reset-failed openibd; systemctl start openibd", check=False)
     lab.check_equal(restarted(lab), ["stop", "start"], "what openibd did with no VF attached")
     lab.count("drained")
@@ -181,18 +181,18 @@ def run(lab):
 
 
 def lacking_modules(lab, product, doctor):
-    lab.expect("cured", "drained")
+    lab.expect("remedied", "drained")
     without_modules(lab, doctor)
     guarded(lab, product)
 
 
 def lacking_iommu(lab, _, doctor):
-    lab.expect("cured")
+    lab.expect("remedied")
     without_iommu(lab, doctor)
 
 
 def breakages(lab, product, _):
-    lab.expect("cured", "alone")
+    lab.expect("remedied", "alone")
     vf_pci = lab.observe.vf_pci(product.pf, 0)
     vf = lab.host.wait_for("the VF's netdev", f"ls /sys/bus/pci/devices/{vf_pci}/net")
     names = {"pf": product.pf, "vf": vf}
@@ -205,6 +205,6 @@ def breakages(lab, product, _):
 
     # The VF stays up: the PF's new MTU has igbvf reset it soon, and igbvf_close() meanwhile has its
     # reset_task disable NAPI twice, which never ends [seen: WARNING in igbvf_close(), then
-    # igbvf_remove() waited for it]. To remove it is safe: that ends the task first.
+    # igbvf_remove() waited for it]. Removing the VF is safe: that ends the task first.
     lab.host.run(f"rdma link delete rxe_vf; ip link set {product.pf} mtu 1500; "
                  "rm /etc/systemd/system/other-vfs.service; systemctl daemon-reload")

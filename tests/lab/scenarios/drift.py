@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Somebody else changes an attached VF, and takes it: the history names it, enforce repairs it."""
+"""Another program changes and removes an attached VF: the history shows it, enforce repairs it."""
 
 from datetime import datetime
 
@@ -14,9 +14,9 @@ def run(lab):
     product = Product(lab)
     product.manage(num_vfs=2)
     vm = lab.vm("victim").wait_ready()
-    # With a network its PF is up: of one that is down the kernel tells no change of VFs.
+    # A network keeps the PF up; the kernel reports no change of VFs for a PF that is down.
     attachment = product.attach("victim", vf=0, network="train", settings={"trust": True})
-    # The history is the VF's: what earlier attachments left in it stands below.
+    # The history belongs to the VF: events of earlier attachments follow below.
     lab.check_equal([one["kind"] for one in history(lab, product)][:2],
                     ["attached", "pf_configured"],
                     "the newest of the history of a new attachment")
@@ -40,7 +40,7 @@ def history(lab, product):
 
 
 def by_hand(lab, product, command):
-    """Somebody else's write; returns when it began, by the host's clock, and the last event."""
+    """Runs another program's write; returns its start by the host's clock, and the last event."""
     last = history(lab, product)[0]["number"]
     began = float(lab.host.run(f"date +%s.%N; {command}", timeout=180).lines()[0])
     return began, last
@@ -62,7 +62,7 @@ def seconds(time):
 
 
 def host_time(lab):
-    """In whole milliseconds, as the API tells times."""
+    """Returns whole milliseconds, the resolution of the API's times."""
     return int(lab.host.run("date +%s%3N").stdout) / 1000
 
 
@@ -126,7 +126,7 @@ def enforced(lab, product, vm):
 
 
 def clean_again(lab, product):
-    """An attachment that ends in order has its certificate in the history."""
+    """An attachment that ends normally has its certificate in the history."""
     product.manage(num_vfs=0)
     product.manage(num_vfs=2)
     attachment = product.attach("victim", vf=0, settings={"trust": True})
@@ -149,16 +149,16 @@ def clean_again(lab, product):
 
 
 def certified(lab, attachment, certificate, attached, now):
-    """What it says was and is iproute2 showed then and shows now; sysfs knows that reset."""
-    put_back = [certificate["restored"][when] for when in ("was", "is")]
-    said = [(of["mac"], of["trust"]) for of in put_back]
-    lab.check_equal(said, [(of["mac"], of["trust"]) for of in (attached, now)], "what was put back")
+    """The certificate's values, was and is, are iproute2's; sysfs offers its reset method."""
+    restored = [certificate["restored"][when] for when in ("was", "is")]
+    said = [(of["mac"], of["trust"]) for of in restored]
+    lab.check_equal(said, [(of["mac"], of["trust"]) for of in (attached, now)], "what was restored")
     mac = certificate["rotated"]["mac"]
     lab.check(mac["was"] == attached["mac"] and mac["is"] == now["mac"] != attached["mac"],
               f"the MAC that is no more: {mac}, of {attached} and {now}")
     methods = lab.host.read(f"/sys/bus/pci/devices/{attachment['vf_pci']}/reset_method").split()
     lab.check(certificate["reset"]["method"] in methods, f"sysfs offers the resets {methods}")
-    # igb counts nothing for its VFs, of which the kernel tells zeros.
+    # igb counts nothing for its VFs; the kernel reports zeros for them.
     lab.check_equal(certificate["counters"], None, "counters of igb's")
     shown = lab.vfctl("attachment", "certificate", attachment["id"]).stdout
     if lab.check(f"{attached['mac']}  {now['mac']}" in shown,

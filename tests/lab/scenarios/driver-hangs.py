@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A NIC's driver hangs: in creation of VFs, in the PF's unbinding, in netlink. The others go on.
+"""A NIC's driver hangs in VF creation, in the PF's unbinding, in netlink; other PFs keep working.
 
-The hang is our own module's (vflab.lab_pf): no signal ends it, only its switch.
+The hang is in the lab's own module (vflab.lab_pf): no signal ends it, only its switch.
 """
 
 import time
@@ -86,7 +86,7 @@ class Hangs:
     # --- parts ---
 
     def begin(self, pf, num_vfs):
-        """Asks for so many VFs, and does not wait for the end: its operation."""
+        """Requests this number of VFs, without waiting for the end; returns the operation."""
         answer = self.lab.api("PUT", f"/v1/pfs/{pf.pci}/spec",
                               {"mode": "manage", "num_vfs": num_vfs})
         self.lab.check_equal(answer.status, 202, f"{num_vfs} VFs of {pf.pci}")
@@ -97,7 +97,7 @@ class Hangs:
         self.lab.count(counted)
 
     def others_go_on(self):
-        """The API answers, and a VF of the other PF is attached, and seen to be, by iproute2."""
+        """The API answers, and a VF of the other PF is attached, as iproute2 confirms."""
         self.answers()
         attachment = self.product.attach("idle", persistence="config", verify="none",
                                   settings={"mac": MAC})
@@ -113,7 +113,7 @@ class Hangs:
                        f"GET /v1/pfs took {time.monotonic() - began:.1f} s")
 
     def said_when_ended(self, operation, where):
-        """The operation fails, and it and the PF say where its worker hangs."""
+        """The operation fails, and both it and the PF report where the worker hangs."""
         problem = self.product.ended(operation)["problem"]
         self.lab.check_equal(problem["code"], "pf_stuck", "the operation's end")
         stuck = self.lab.host.wait_for(f"{self.sick.pci} is stuck",
@@ -151,7 +151,7 @@ class Hangs:
             self.lab.host.wait_for(f"{pf.pci} is not stuck", lambda: not self.stuck(pf), 90)
 
     def wait_well(self):
-        """Both PFs take orders again, and what is ordered is so."""
+        """Both PFs accept changes again, and the changes take effect."""
         self.wait_taking_orders()
         for product, pf, count in ((self.sick_product, self.sick, 3),
                                    (self.product, self.sound, 2)):

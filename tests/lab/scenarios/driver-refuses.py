@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A NIC's driver refuses, or makes fewer VFs than it was asked for: said clearly, and undone."""
+"""A NIC's driver refuses, or creates fewer VFs than requested: reported clearly, and undone."""
 
 import errno
 
@@ -7,12 +7,12 @@ from vflab.lab_pf import LabPfs
 from vflab.product import Product
 
 
-# What drivers answer, by drivers/net of the kernel.
+# Errors that drivers return, from drivers/net of the kernel.
 COUNT_ERRORS = ("EPERM", "EIO", "ENOMEM", "EBUSY", "ENODEV", "EINVAL", "ENOSPC", "EOPNOTSUPP",
                 "ENETDOWN", "ETIMEDOUT", "EAGAIN")
 VF_ERRORS = ("EPERM", "EIO", "ENOMEM", "EBUSY", "EINVAL", "EOPNOTSUPP", "ENETDOWN", "ETIMEDOUT")
 ASKED, MADE = 5, 3
-WISH = {"mac": "52:54:00:00:10:02", "vlan": {"id": 7}, "trust": True}
+SETTINGS = {"mac": "52:54:00:00:10:02", "vlan": {"id": 7}, "trust": True}
 
 
 def run(lab):
@@ -40,13 +40,13 @@ class Refusals:
             self.nic.switch("enable/errno", getattr(errno, name))
             self.said("creation refused", name, self.ask(ASKED), f"{ASKED} VFs")
             self.so_is(0)
-            self.lab.check_equal(self.spec(), before, f"the wish kept after {name}")
+            self.lab.check_equal(self.spec(), before, f"the spec kept after {name}")
         self.nic.well()
 
     def fewer(self):
         self.lab.step(f"of {ASKED} VFs {MADE} are made")
         self.nic.switch("vfs_max", MADE)
-        self.said("fewer made", None, self.ask(ASKED), f"{ASKED} VFs were asked for",
+        self.said("fewer made", None, self.ask(ASKED), f"{ASKED} VFs were requested",
                   f"{MADE} appeared")
         self.so_is(0)
         self.nic.well()
@@ -60,7 +60,7 @@ class Refusals:
             self.nic.switch("disable/errno", getattr(errno, name))
             self.said("removal refused", name, self.ask(0))
             self.so_is(ASKED)
-            self.lab.check_equal(self.spec()["num_vfs"], ASKED, f"the wish kept after {name}")
+            self.lab.check_equal(self.spec()["num_vfs"], ASKED, f"the spec kept after {name}")
         self.nic.well()
 
     def setting(self):
@@ -69,7 +69,7 @@ class Refusals:
         for name in VF_ERRORS:
             self.nic.switch("netlink/errno", getattr(errno, name))
             problem = self.product.refused(vm="idle", vf=0, persistence="config", verify="none",
-                                           settings=WISH)
+                                           settings=SETTINGS)
             self.said("setting refused", name, problem, "VF 0", self.nic.netdev)
             self.lab.check_equal(self.lab.observe.ip_link_vf(self.nic.netdev, 0), before,
                                  f"VF 0 after {name}")
@@ -78,13 +78,13 @@ class Refusals:
         self.nic.well()
         self.lab.check_equal(self.product.quarantined(), [], "quarantine")
         attachment = self.product.attach("idle", vf=0, persistence="config", verify="none",
-                                         settings=WISH)
+                                         settings=SETTINGS)
         shown = self.lab.observe.ip_link_vf(self.nic.netdev, 0)
         self.lab.check_equal((shown["mac"], shown["vlan"], shown["trust"]),
-                             (WISH["mac"], WISH["vlan"]["id"], True), "VF 0 as attached")
+                             (SETTINGS["mac"], SETTINGS["vlan"]["id"], True), "VF 0 as attached")
         self.product.detach(attachment)
         self.lab.check_equal(self.lab.observe.ip_link_vf(self.nic.netdev, 0), before,
-                             "VF 0 as given back")
+                             "VF 0 as returned")
 
     # --- parts ---
 
@@ -94,7 +94,7 @@ class Refusals:
         return (operation["problem"] if operation else answer.body) or {}
 
     def said(self, counted, name, problem, *parts):
-        """kernel_refused, with the errno, these words, and what to do."""
+        """The problem is kernel_refused, with the errno, these words and a remedy."""
         detail = problem.get("detail", "")
         missing = [part for part in parts if part not in detail]
         codes = [cause["code"] for cause in problem.get("cause", [])]
@@ -107,7 +107,7 @@ class Refusals:
             self.lab.count(counted)
 
     def so_is(self, count):
-        """By sysfs: so many VFs, and what is set for the next is as it was."""
+        """sysfs shows this number of VFs, and an unchanged setting for the next ones."""
         self.lab.check_equal(self.nic.numvfs(), count, "VFs")
         self.lab.check_equal(self.lab.host.read(f"{self.nic.folder}/sriov_numvfs").strip(),
                              str(count), "sriov_numvfs")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What we say of a NIC's switch and of its VFs' ports is what devlink says, in both modes."""
+"""vfmgr reports a NIC's switch and its VFs' ports as devlink does, in both modes."""
 
 import json
 
@@ -31,7 +31,7 @@ def run(lab):
 
 
 def refuse_roce(lab):
-    """netdevsim's ports have no functions with capabilities: the kernel's no comes whole."""
+    """netdevsim's port functions have no capabilities, so the kernel's refusal is passed on."""
     before = devlink_says(lab)
     answer = asked(lab, "roce", f"{VFS - 1} off")
     lab.check(answer["error"] != 0 and answer["text"], f"the kernel refused and said why: {answer}")

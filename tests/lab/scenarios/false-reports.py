@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Both ends of the proof over one SoftRoCE device, without HTTP: an honest guest passes, lies fail.
 
-The engine of the proof alone, so that a failure of it can be told from one of the guest plane's.
+It runs only the proof's engine, so that its failures can be told from those of the guest plane.
 """
 
 from vflab.programs import built
@@ -10,7 +10,7 @@ SLICES = 1
 NEEDS_PACKAGES = False
 PROBE = "/root/verify_probe"
 ADDRESS = "192.168.100.3"
-HONEST, LIES = 2, 4  # of the probe's cases
+HONEST, LIES = 2, 4  # cases of the probe
 
 
 def run(lab):
@@ -30,6 +30,6 @@ def run(lab):
             lab.count("honest passes" if "honest guest" in line else "lies refused")
     lab.check_equal((lab.counts.get("honest passes"), lab.counts.get("lies refused")),
                     (HONEST, LIES), "cases as they must be")
-    lab.step("everything put back")
+    lab.step("everything restored")
     host.run(f"rm {PROBE}; rdma link delete rxe0; ip addr del {ADDRESS}/24 dev {pf}; "
              f"ip link set {pf} down")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong on the way of RDMA is provoked, one fault after the other, and named."""
+"""Faults on the path of RDMA are provoked, one after the other, and named."""
 
 import json
 
@@ -47,7 +47,7 @@ class Faults:
             self.lab.count(count)
 
     def named(self, count, what, said, *words):
-        """The verdict must fail, and say these words."""
+        """The verdict must be fail, with these words."""
         missing = [word for word in words if word not in said]
         self.lab.step(f"{what}: {said}")
         if self.lab.check(not missing, f"{what}: {missing} not said in: {said}"):
@@ -85,7 +85,7 @@ class Faults:
                   f"tc filter add dev {self.interface} parent ffff: matchall "
                   "action police rate 1mbit burst 32k conform-exceed drop")
         self.fault("path faults named", "a policed rate", police,
-                   f"tc qdisc del dev {self.interface} ingress", "on the host tc dropped",
+                   f"tc qdisc del dev {self.interface} ingress", "on the host, tc dropped",
                    f"packets on {self.interface}",
                    f"tc -s filter show dev {self.interface} ingress")
         where = f"ip link set {self.product.pf} vf {self.attachment['vf']['index']} vlan"
@@ -102,7 +102,7 @@ class Faults:
         mac = self.lab.host.read(f"/sys/class/net/{self.interface}/address").strip()
         self.fault("address faults named", "an address that another has, too",
                    f"ip addr add {twice}", f"ip addr del {twice}",
-                   f"another machine has the address {self.address}", f"MAC {mac}")
+                   f"another machine also has the address {self.address}", f"MAC {mac}")
         said = self.vm.run(f"{PROGRAM} gid {self.ident} {self.netdev}", check=False).stdout
         self.named("address faults named", "another GID", said, "the queue pair's GID",
                    f"the GID of the VF's address {self.address}")
@@ -124,8 +124,8 @@ class Faults:
         self.lab.host.wait_for("vfmgrd answers", "vfctl pf list", 60)
 
     def full_neighbour_table(self):
-        """The verdict has what the VM's kernel logged. Entries that are newer than five seconds
-        are not thrown out for others."""
+        """The verdict contains what the VM's kernel logged. Entries from the last five seconds are
+        not dropped in favour of others."""
         def limit(*entries):
             return "; ".join(f"sysctl -q -w net.ipv4.neigh.default.gc_thresh{i}={n}"
                              for i, n in enumerate(entries, 1))

@@ -6,7 +6,7 @@ from vflab.product import SERVICES, STATE, STORE, Before, Product
 IMAGE = "/run/vfmgr-state.img"
 STORE_BYTES_MAX = 1 << 30
 DRY_RUNS = 60
-# As years of requests would: rows of the audit, of 1 MiB each, to the last page.
+# As after years of requests: audit rows of 1 MiB each, to the last page.
 OLD_AUDIT = """PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF;
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1022)
 INSERT INTO audit (at_ms, who, request_id, action, subject, outcome)
@@ -29,7 +29,7 @@ def run(lab):
     lab.check_equal(left, "0", "KiB that are left")
 
     lab.step("the disk is full")
-    # The journal's file may have room for a little more; what is accepted then ends, either way.
+    # The journal's file may have a little room left; what is accepted then ends in either way.
     for _ in range(50):
         answer = lab.api("POST", "/v1/attachments", {"vm": "full", "pf": product.pci})
         if answer.status != 202:
@@ -61,7 +61,7 @@ def run(lab):
 
 
 def bytes_used(lab):
-    """Of the store's file, read while nobody has it open."""
+    """Returns the bytes in use in the store's file, read while no process has it open."""
     lab.host.run(f"systemctl stop {SERVICES}")
     pages, free, size = (int(line) for line in lab.host.run(
         f"sqlite3 {STORE} 'PRAGMA page_count; PRAGMA freelist_count; PRAGMA page_size'").lines())
@@ -79,7 +79,7 @@ def at_the_stores_limit(lab):
     product = Product(lab)
     pid = lab.host.run("systemctl show -P MainPID vfmgrd").stdout
     product.manage(num_vfs=1)
-    # The first rows find room in pages that are not full; the audit of these needs new ones.
+    # The first rows fit into pages that are not full; the audit of these requests needs new pages.
     for _ in range(DRY_RUNS):
         lab.api("POST", "/v1/attachments?dry_run=true", {"vm": "full", "pf": product.pci})
     attachment = product.attach("full", network="plain")

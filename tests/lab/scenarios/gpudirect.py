@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM proves GPUDirect by each route, or says why not, with a GPU and a NIC that stand in."""
+"""A VM proves GPUDirect by each route, or reports why not, with stand-ins for GPU and NIC."""
 
 from vflab import programs
 from vflab.product import Product
@@ -11,17 +11,17 @@ DMA_BUF, PEERMEM, STAGED = "DMA-BUF", "nvidia-peermem", "staged through main mem
 VIRTUAL = "DMA-BUF of virtual memory"
 SLICES = 3
 
-# Of each GPU and NIC (tests/standin): the verdict, what is said, and the routes that carried bytes.
+# For each GPU and NIC (tests/standin): the verdict, its text, and the routes that carried bytes.
 ROUTES = [
     ("h200", "both", "pass", f"the NIC reaches the GPU by {DMA_BUF}",
      (DMA_BUF, VIRTUAL, PEERMEM, STAGED)),
-    ("h200", "dma_buf", "pass", f"{PEERMEM}: not there", (DMA_BUF, VIRTUAL, STAGED)),
+    ("h200", "dma_buf", "pass", f"{PEERMEM}: not available", (DMA_BUF, VIRTUAL, STAGED)),
     ("peermem", "peermem", "pass", f"the NIC reaches the GPU by {PEERMEM}", (PEERMEM, STAGED)),
 ]
 REFUSALS = [
-    ("refused", "both", "pass", "NVIDIA's driver gives no DMA-BUF", (PEERMEM, STAGED)),
+    ("refused", "both", "pass", "NVIDIA's driver returns no DMA-BUF", (PEERMEM, STAGED)),
     ("old-driver", "both", "pass", "has no DMA-BUF", (PEERMEM, STAGED)),
-    ("h200", "none", "skip", "registers no DMA-BUF", (STAGED,)),
+    ("h200", "none", "skip", "can't register a DMA-BUF", (STAGED,)),
     ("h200", "chipset", "skip", "does not let this NIC reach the GPU", (STAGED,)),
     ("geforce", "none", "not_applicable", "a limit of the product", (STAGED,)),
     ("none", "both", "not_applicable", "there is no NVIDIA GPU", ()),
@@ -61,7 +61,7 @@ def run(lab):
 
 
 def standin(gpu, nic):
-    # A driver of before CUDA 11, or none at all; else its newest, with such a GPU.
+    # A driver older than CUDA 11, or none; otherwise the newest, with such a GPU.
     folder = {"old-driver": f"{FOLDER}/older", "no-driver": f"{FOLDER}/nothing"}.get(gpu, FOLDER)
     personality = "h200" if folder != FOLDER else gpu
     return (f"LD_LIBRARY_PATH={folder} LD_PRELOAD={FOLDER}/nic.so "
@@ -69,13 +69,13 @@ def standin(gpu, nic):
 
 
 def carried(vm, netdev):
-    """By the VM's kernel, both ways."""
+    """Returns the bytes in both directions, as the VM's kernel counts them."""
     counted = f"cat /sys/class/net/{netdev}/statistics/[rt]x_bytes"
     return sum(int(line) for line in vm.run(counted).lines())
 
 
 def judge(lab, vm, netdev, gpu, nic, verdict, text, routes):
-    """Whether all of it held."""
+    """Returns whether all checks held."""
     before = carried(vm, netdev)
     answer = vm.run(f"{standin(gpu, nic)} vf-guest verify -o json --seconds 0.1 gpudirect",
                     check=False, timeout=240)
@@ -88,7 +88,7 @@ def judge(lab, vm, netdev, gpu, nic, verdict, text, routes):
         lab.check(verdict == "pass" or found.get("remedy")
                   or gpu in ("geforce", "none", "no-driver"), f"no remedy in {found}")]
     for route in routes:
-        held.append(lab.check(f"{route}: " in detail and f"{route}: not there" not in detail,
+        held.append(lab.check(f"{route}: " in detail and f"{route}: not available" not in detail,
                               f"{route} carried nothing: {detail}"))
     if routes:
         held.append(lab.check("over RC: " in detail, f"by which transport is not in: {detail}"))
@@ -98,8 +98,8 @@ def judge(lab, vm, netdev, gpu, nic, verdict, text, routes):
 
 
 def topology(lab, vm):
-    """A document, whether the host answers or not; this VM has no GPU in its PCI tree."""
-    for words, said in (("", ""), ("--host-port 1", "the host does not tell where")):
+    """A document is printed whether the host answers or not; this VM has no GPU in its PCI tree."""
+    for words, said in (("", ""), ("--host-port 1", "the host did not report where")):
         answer = vm.run(f"{standin('h200', 'both')} vf-guest {words} gpu topology -o json "
                         f"2>{FOLDER}/warned")
         lab.check_equal(answer.json()["pairs"], [], f"pairs of {words} gpu topology")
@@ -109,7 +109,7 @@ def topology(lab, vm):
 
 
 def rounds(lab, vm):
-    """Of exporting, and of registering by each way: by whom, rounds, and which test says what."""
+    """Rounds of exporting, and of registering by each way, with the test that reports them."""
     table = [
         ("h200", "both", ROUNDS, "export_rounds", "pass", f"{ROUNDS} rounds of"),
         ("h200", "both", ROUNDS, "registration", "pass",
@@ -135,6 +135,6 @@ def rounds(lab, vm):
             done = found.get("figures", {}).get("rounds", 0)
             held.append(lab.check_equal(done, count, f"rounds of {name} with {gpu}, {nic}"))
             if all(held):
-                # Registering was done in as many by each way that the detail names.
+                # Registration ran this number of rounds for each way that the detail names.
                 ways = found["detail"].partition(";")[0].partition(", not by")[0].count("by ")
                 lab.count("rounds", int(done) * (ways if name == "registration" else 1))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guard reads every source under the real unit; one that it can't read means in use."""
+"""The in-use guard reads every source under the real unit; a source it can't read means in use."""
 
 from vflab.product import Product
 from vflab.vfio import Holder, bind_by_hand
 
 DROP_IN = "/run/systemd/system/vfmgrd.service.d/blind.conf"
-# What is taken from the unit, and what the refusal then has to say.
+# What the unit is deprived of, and what the refusal must then contain.
 BLINDED = {
     "without CAP_SYS_PTRACE": ("CapabilityBoundingSet=~CAP_SYS_PTRACE", "can't be read"),
     "without the VFIO nodes": ("DevicePolicy=closed\nDeviceAllow=/dev/vhost-vsock rw",
@@ -62,7 +62,7 @@ def restart(lab):
 
 
 def refused(lab, product, words, what):
-    """Removing all VFs must fail and say why; sysfs tells whether it did."""
+    """Removing all VFs must fail with a reason; sysfs shows whether they are still there."""
     answer, operation = product.ask("PUT", f"/v1/pfs/{product.pci}/spec",
                                     {"mode": "manage", "num_vfs": 0})
     problem = operation["problem"] if operation else answer.body

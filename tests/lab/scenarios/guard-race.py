@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""200 removals of VFs, each raced by the start of the VM that owns one: none is lost."""
+"""200 removals of VFs race with the start of the VM that owns one: no VM loses its VF."""
 
 import json
 
@@ -11,7 +11,7 @@ ROUNDS = 200
 VM = "racer"
 PROBE = "/root/kernel_probe"
 
-# Both at once, the removal LATE ms later than the start; prints when each began and ended, and how.
+# Starts both, the removal LATE ms later than the VM; prints when each began and ended, and how.
 RACE = """
 now() { date +%s%N; }
 one() { b=$(now); "$@" >/run/race.$1.out 2>&1; s=$?; echo "$b $(now) $s"; }
@@ -26,14 +26,14 @@ wait; cat /run/race.removal /run/race.start
 def run(lab):
     lab.expect("rounds", "overlaps", "removal won", "VM won")
     product = Product(lab)
-    lab.host.run(f"systemctl stop {SERVICES}")  # the guard of the kernel alone
+    lab.host.run(f"systemctl stop {SERVICES}")  # only the kernel's guard
     lab.host.copy_in(built(lab, "kernel_probe"), PROBE)
     remake(lab, product)
     lab.vm(VM, start=False)
     lab.host.run(f"virsh -q attach-device {VM} /dev/stdin --config",
                  input=hostdev(lab.observe.vf_pci(product.pf, 0)))
     for number in range(ROUNDS):
-        # From 250 ms before the start to 1.7 s after it: QEMU opens the group somewhere there.
+        # From 250 ms before the start to 1.7 s after it: QEMU opens the group within this time.
         one_round(lab, product, (number * 37 % 100) * 20 - 250)
         if number % 20 == 19:
             lab.step(f"{number + 1} rounds: {lab.counts_text()}")
@@ -67,7 +67,7 @@ def one_round(lab, product, late):
 
 
 def remake(lab, product):
-    """The VFs, and VF 0 with vfio-pci, as an attachment has it."""
+    """Creates the VFs, with VF 0 bound to vfio-pci, as an attachment has it."""
     step(lab, {"step": "set_num_vfs", "pf": product.pci, "count": 7})
     step(lab, {"step": "bind_vfs", "pf": product.pci, "vfs": [0], "driver": "vfio-pci"})
 

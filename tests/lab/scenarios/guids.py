@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GUIDs of InfiniBand VFs: each attachment has its own, and none is given to the next one.
+"""GUIDs of InfiniBand VFs: each attachment has its own, which no later one gets.
 
-The NIC is our own (vflab.lab_pf), with mlx5's quirk: what was set it keeps when VFs go, and gives
-to those made next. Judged by iproute2, by the driver's own list, and by a VF's driver.
+The NIC is the lab's own (vflab.lab_pf), with mlx5's quirk: it keeps what was set when VFs are
+removed, and applies it to new ones. iproute2, the driver's own list and a VF's driver judge.
 """
 
 from vflab.lab_pf import LabPfs
@@ -48,7 +48,7 @@ class Guids:
         self.holds((NODE, PORT), "set")
         self.lab.check_equal([self.nic.ip_guids()[other] for other in range(1, VFS)],
                              [NONE] * (VFS - 1), "the GUIDs of the other VFs")
-        self.given_back(attachment)
+        self.returned(attachment)
 
     def refused(self):
         self.lab.step("an attachment that asks for a MAC, which InfiniBand has not, besides")
@@ -72,7 +72,7 @@ class Guids:
         self.by_hand(0, VFS)
         if self.lab.check_equal(self.nic.ip_guids()[0], guids, "what the driver gave again"):
             self.lab.count("given again by the driver")
-        self.given_back(self.second)
+        self.returned(self.second)
         self.third = self.attach("third")
         self.is_new(self.third)
 
@@ -94,19 +94,19 @@ class Guids:
         self.clean()
         fourth = self.attach("fourth")
         self.is_new(fourth)
-        self.given_back(fourth)
+        self.returned(fourth)
 
     # --- parts ---
 
-    def attach(self, vm, **wish):
-        return self.product.attach(vm, vf=0, persistence="config", verify="none", **wish)
+    def attach(self, vm, **members):
+        return self.product.attach(vm, vf=0, persistence="config", verify="none", **members)
 
     def by_hand(self, *counts):
         for count in counts:
             self.lab.host.run(f"echo {count} >{self.nic.folder}/sriov_numvfs")
 
     def holds(self, guids, counted):
-        """VF 0 has these by all that can tell."""
+        """VF 0 has these GUIDs by every source."""
         same = [self.lab.check_equal(self.nic.ip_guids()[0], guids, "GUIDs that ip shows"),
                 self.lab.check_equal(self.nic.kept_guids()[0], guids, "GUIDs that the driver has")]
         if all(same):
@@ -125,7 +125,7 @@ class Guids:
                            f"{self.had}")
         self.had += guids
 
-    def given_back(self, attachment):
+    def returned(self, attachment):
         had, counted = self.nic.ip_guids()[0], self.nic.ip_counters(0)
         self.product.detach(attachment)
         self.clean()
@@ -134,7 +134,7 @@ class Guids:
         same = [self.lab.check_equal([rotated[name][when] for name in ("node_guid", "port_guid")],
                                      list(guids), f"GUIDs that the certificate says {when}")
                 for when, guids in (("was", had), ("is", self.nic.ip_guids()[0]))]
-        # That of the PF's own address is none of a VF's.
+        # The PF has a MAC of its own, but its VFs have none.
         same.append(self.lab.check_equal(rotated["mac"], None, "a MAC in the certificate"))
         if all([*same, self.lab.check_equal(certificate["counters"], counted, "counters")]):
             self.lab.count("certified")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM reaches the responder and nothing else; a claim or another NIC's tests are no pass."""
+"""A VM reaches only the responder on its host; a claim or another NIC's tests are no pass."""
 
 import json
 
@@ -21,18 +21,18 @@ def run(lab):
 
 
 def about_its_proof(lab, product, vm):
-    """And at the host's ssh in a network that it shares with the host."""
-    lab.expect("unheard knocks", "heard without the filter", "filters put back", "claims refused",
+    """Also sends to the host's ssh in a network that it shares with the host."""
+    lab.expect("unheard knocks", "heard without the filter", "filters restored", "claims refused",
                "other NICs refused", "hoarding refused", "honest pass")
     lab.step("the VM is attached a VF of network train, and knocks at the host's ssh")
     first = product.attach("liar", network="train", verify="required")
     knock(lab, vm, "unheard knocks", "")
-    lab.step("it is heard while vfmgrd can't put back what somebody flushed")
+    lab.step("knocks arrive while vfmgrd can't restore what was flushed")
     product.open_host()
     knock(lab, vm, "heard without the filter", "SSH")
     product.close_host()
     filter_is_back(lab)
-    lab.step("and not after a flush that is put back at once")
+    lab.step("and not after a flush that is repaired at once")
     flush(lab)
     knock(lab, vm, "unheard knocks", "")
     lab.step("nor when it was attached a second VF")
@@ -71,7 +71,7 @@ def about_its_proof(lab, product, vm):
 
     lab.step("it wants more of the host's streams than one session needs")
     refused = lie(vm, "hoard", first["id"], vm.netdev(first["settings"]["mac"]))
-    if lab.check("the session has a stream already" in refused.get("refused", ""), f"{refused}"):
+    if lab.check("the session already has a stream" in refused.get("refused", ""), f"{refused}"):
         lab.count("hoarding refused")
 
     lab.step("and is believed when it is honest again")
@@ -84,10 +84,10 @@ def about_its_proof(lab, product, vm):
 
 
 def flush(lab):
-    """In mode manage: nobody but vfmgrd puts it back."""
+    """Mode is manage, so only vfmgrd can restore it."""
     lab.host.run("nft flush ruleset")
     filter_is_back(lab)
-    lab.count("filters put back")
+    lab.count("filters restored")
 
 
 def filter_is_back(lab):
@@ -96,8 +96,8 @@ def filter_is_back(lab):
 
 
 def at_every_door(lab, product, vm):
-    """At every address and every open port of the host, tagged and untagged, and through it."""
-    lab.expect("filters put back", "knocks that arrive", "closed to all knocks",
+    """Sends to every address and every open port of the host, tagged and not, and through it."""
+    lab.expect("filters restored", "knocks that arrive", "closed to all knocks",
                "claims of an address", "listeners named")
     knocks = Knocks(lab, product, vm)
     with knocks.witness():
@@ -124,7 +124,8 @@ def at_every_door(lab, product, vm):
     lab.check(lab.observe.ip_link_vf(product.pf, 0)["spoofchk"], "the VF's spoof check is off")
     cursor = lab.host.journal_cursor()
     with Rping(lab, product):
-        lab.host.wait_for_journal(r"rping \(pid [0-9]+\) listens by RDMA CM", cursor, "vfmgrd", 90)
+        lab.host.wait_for_journal(r"rping \(pid [0-9]+\) listens with RDMA CM", cursor, "vfmgrd",
+                                  90)
     lab.count("listeners named")
 
     knocks.begin(attachment)
@@ -146,7 +147,7 @@ def at_every_door(lab, product, vm):
 
 
 class Rping:
-    """rping's server of the host, at every address, and an RDMA device on the PF for it."""
+    """Starts the host's rping server at every address, with an RDMA device on the PF for it."""
 
     def __init__(self, lab, product):
         self.lab, self.pf = lab, product.pf
@@ -164,7 +165,7 @@ class Rping:
 
 
 def knock(lab, vm, count, expected):
-    """sshd says its name at once; "Connection refused" would be an answer, too."""
+    """sshd sends its name at once; "Connection refused" would be an answer, too."""
     said = vm.run(f"nc -w 5 {TRAIN['host_address']} 22 </dev/null 2>&1 | "
                   "grep -o -e ^SSH -e refused", check=False, timeout=60).stdout.strip()
     if lab.check_equal(said, expected, "the host's answer to the knock"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One greedy VM, three honest ones and one that dies: all honest verify, meanwhile and after."""
+"""One greedy VM, three honest ones and one that dies: all honest ones verify, then and after."""
 
 import json
 
@@ -76,7 +76,7 @@ class Tenants:
                       f"{self.slowest[count]:.1f} s")
 
     def die(self):
-        """The plug is pulled in the middle of a session: nothing of it stays on the host."""
+        """The power is cut in the middle of a session: nothing of it stays on the host."""
         self.lab.step("a VM dies in the middle of its session")
         self.vms[DEAD].run("(vf-guest verify --profile deep </dev/null >/dev/null 2>&1 &)")
         self.lab.host.wait_for("vfmgrd has queue pairs for it", lambda: self.pairs() > 0, 60)
@@ -85,7 +85,7 @@ class Tenants:
         self.lab.count("cut with its VM")
 
     def pairs(self):
-        """vfmgrd's queue pairs, by the kernel."""
+        """Returns the number of vfmgrd's queue pairs, as the kernel counts them."""
         shown = self.lab.host.run("rdma -j resource show qp").json()
         return sum(one.get("comm") == "vfmgrd" for one in shown)
 
@@ -111,7 +111,7 @@ class Tenants:
 
 
 def verifications(text):
-    """Those of vf-guest's JSON; none when it said no JSON."""
+    """Returns the values of vf-guest's JSON; none if it printed no JSON."""
     try:
         return json.loads(text)
     except ValueError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten minutes of somebody else's writes against VMs that hold VFs, in mode enforce."""
+"""Ten minutes of another program's writes against VMs that hold VFs, in mode enforce."""
 
 import os
 import random
@@ -21,7 +21,7 @@ BACK_SECONDS = 240
 
 
 def run(lab):
-    lab.expect("acts", "losses", "returns", "attachments of the churn", "hand-overs seen clean",
+    lab.expect("acts", "losses", "returns", "attachments of the churn", "returned clean",
                "VMs that proved their VF again")
     product = Product(lab)
     product.manage(mode="enforce")
@@ -53,7 +53,7 @@ def run(lab):
              f"of {len(whole_after)}")
     proved_again(lab, product, attachments, vms)
     judge_events(lab, product, attachments, losses.end(), watched_since)
-    lab.check_equal(churn.unclean, [], "VFs that were handed over unclean")
+    lab.check_equal(churn.unclean, [], "VFs that were returned unclean")
     product.leave()
 
 
@@ -63,7 +63,7 @@ def attack(lab, product, attacker, attachments):
     while time.monotonic() < until:
         attacker.strike()
         nothing_twice(lab, product)
-        # From a VM that never has its VF back nothing can be stolen.
+        # A VM that never gets its VF back can't lose it.
         if attacker.chance.random() < 0.5:
             whole_after.append(all_back(lab, attacker, attachments))
     return whole_after
@@ -74,7 +74,7 @@ def history(lab, product, index):
 
 
 def nothing_twice(lab, product):
-    """No VF is in two VMs, by libvirt and by who holds its group."""
+    """No VF is in two VMs, by libvirt and by the holder of its group."""
     seen = {}
     for vm in (*HOLDERS, CHURN):
         for device in lab.observe.hostdevs(vm):
@@ -88,8 +88,8 @@ def nothing_twice(lab, product):
 
 
 def all_back(lab, attacker, attachments):
-    """Waits until each VM has the VF of its attachment, QEMU holds it, and it is set as that says;
-    returns the seconds from the last act."""
+    """Waits until each VM has the VF of its attachment, QEMU holds it, and its settings match;
+    returns the seconds since the last act."""
     def back(name, attachment):
         netdev, index = attacker.netdev(), attachment["vf"]["index"]
         pci = lab.observe.vf_pci(netdev, index)
@@ -106,11 +106,11 @@ def all_back(lab, attacker, attachments):
 
 
 def proved_again(lab, product, attachments, vms):
-    # The last act may have taken the host's own routes and neighbour entries, too, of which the
-    # kernel's events tell nothing: they are put back after the next look.
+    # The last act may also have removed the host's own routes and neighbour entries, which no
+    # kernel event reports: they are restored after the next observation.
     lab.host.wait_for("nothing drifts any more", product.calm, BACK_SECONDS)
     for name, attachment in attachments.items():
-        # A reset by somebody else leaves the guest's driver with a dead device: open it anew.
+        # A reset by another program leaves the guest's driver with a dead device: open it anew.
         mac = attachment["settings"]["mac"]
         netdev = lab.host.wait_for(f"the VF's netdev in {name}", lambda: vms[name].netdev(mac), 60)
         vms[name].run(f"ip link set {netdev} down; ip link set {netdev} up")
@@ -120,7 +120,7 @@ def proved_again(lab, product, attachments, vms):
 
 
 def judge_events(lab, product, attachments, lost, since):
-    """libvirt's own count of devices that left those VMs, beside the events of vfmgrd."""
+    """Compares libvirt's count of devices that left those VMs with vfmgrd's events."""
     delays = []
     for name, attachment in attachments.items():
         events = [one for one in reversed(history(lab, product, attachment["vf"]["index"]))
@@ -181,12 +181,12 @@ class Churn(threading.Thread):
         self.judge(attachment, operation)
 
     def judge(self, attachment, operation):
-        """What iproute2 shows of a VF after its hand-over, if nobody else wrote to it since."""
+        """iproute2 shows nothing of the attachment on the returned VF, unless an act fell on it."""
         index = attachment["vf"]["index"]
         with self.attacker.lock:
             now = self.lab.observe.ip_link_vf(self.attacker.netdev(), index)
             if self.attacker.last_act > seconds(operation["finished_at"]) - 1 or now is None:
-                return self.lab.count("hand-overs that an act fell on")
+                return self.lab.count("returns that an act fell on")
         if now["mac"] == attachment["settings"]["mac"] or now["vlan"] or now["trust"]:
             self.unclean.append({"attachment": attachment, "now": now})
-        self.lab.count("hand-overs seen clean")
+        self.lab.count("returned clean")

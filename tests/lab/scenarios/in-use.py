@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VFs that a VM holds are not removed, and a PF that joined a bond stays as the bond has it."""
+"""VFs that a VM holds are not removed, and a PF in a bond stays as the bond needs it."""
 
 from vflab.product import PLAIN, TRAIN, Product, Refused
 
@@ -25,11 +25,11 @@ def run(lab):
         in_a_bond(lab, product)
         product.leave()
     except Refused as refused:
-        lab.check(False, f"could not be given back: {refused}")
+        lab.check(False, f"could not be detached: {refused}")
 
 
 def in_a_bond(lab, product):
-    """vfmgr took the PF up for its attachment; the bond needs it up when that has ended."""
+    """vfmgr set the PF up for its attachment; the bond needs it up after the attachment ends."""
     lab.check("UP" not in lab.observe.link(product.pf)["flags"],
               "the PF is up before the attachment: vfmgr would not take it down, bond or not")
     lab.step("the PF joins a bond while a VF of it is attached")

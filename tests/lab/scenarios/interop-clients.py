@@ -15,7 +15,7 @@ HOSTILE = 10_000
 PORT = 18515
 MEMORY_GROWTH_MAX = 1.05
 HONEST_SECONDS = 60
-PAIRS_MAX = 64  # of one attachment's clients
+PAIRS_MAX = 64  # for one attachment's clients
 
 
 def run(lab):
@@ -30,7 +30,7 @@ def run(lab):
     clients.two_bytes()
     clients.beside_our_own()
     clients.hostile()
-    lab.host.run(f"vfctl interop-clients close {clients.attachment['id']}")
+    lab.host.run(f"vfctl interop close {clients.attachment['id']}")
     clients.closed("closed again")
     clients.product.leave()
 
@@ -48,7 +48,7 @@ class Clients:
         self.honest = [f"rping -c -C 5 -a {HOST}", self.pingpong(50), self.perftest("ib_write_bw")]
 
     def gid_index(self):
-        """That of the RoCE v2 GID which holds the VF's address."""
+        """Returns the index of the RoCE v2 GID that holds the VF's address."""
         at = f"/sys/class/infiniband/{self.device}/ports/1"
         octets = [int(octet) for octet in self.attachment["address"].split(".")]
         text = "ffff:{:02x}{:02x}:{:02x}{:02x}".format(*octets)
@@ -78,7 +78,7 @@ class Clients:
             self.lab.count(count)
 
     def knock_on_another_program(self):
-        """What somebody else's program listens to on all addresses stays closed to the VM."""
+        """Another program's listener on all addresses stays closed to the VM."""
         self.lab.step("another program of the host's listens on perftest's port")
         server = self.lab.host.background(f"ib_write_bw -p {PORT}")
         try:
@@ -88,14 +88,14 @@ class Clients:
         finally:
             server.stop()
 
-    def open(self, **wish):
+    def open(self, **members):
         path = f"/v1/attachments/{self.attachment['id']}/interop"
-        answer = self.lab.api("PUT", path, {"seconds": 3600, **wish})
+        answer = self.lab.api("PUT", path, {"seconds": 3600, **members})
         self.lab.check_equal(answer.status, 200, f"opened: {answer}")
         self.lab.check_equal(answer.body["rping"], "", "why rping is not served")
 
     def idle(self):
-        """What vfmgrd holds while nobody is served; ibv_rc_pingpong's end is seen some s later."""
+        """Returns what vfmgrd holds without clients; it notices an ended pingpong some s later."""
         def settled():
             now = self.resources()
             return now if not self.still or all(
@@ -118,7 +118,7 @@ class Clients:
         self.open()
 
     def two_bytes(self):
-        """Bytes alone would allow eight million queue pairs of 2 bytes."""
+        """A limit on bytes alone would allow eight million queue pairs of 2 bytes."""
         self.lab.step("messages of 2 bytes")
         self.open(message_bytes=2)
         self.figures(self.works(self.perftest("ib_write_bw", "-s 2 -n 100 -q 16"),
@@ -139,7 +139,7 @@ class Clients:
         self.open()
 
     def figures(self, shown):
-        """perftest's table, or the last line."""
+        """Returns perftest's table, or the last line."""
         rows = [line for line in shown.lines() if re.match(r"^ *\d+ +\d+ ", line)]
         last = rows[-1:] or shown.lines()[-1:]
         self.lab.step(f"{shown.command[:90]}: {' '.join(' '.join(last).split())}")
@@ -182,7 +182,7 @@ class Clients:
             self.works(command, "honest after")
 
     def seconds(self, command):
-        """None when it did not work: hostile ones of its own VM may push a client out."""
+        """Returns None if it failed: hostile clients of its own VM may displace a client."""
         clock = "cut -d' ' -f1 /proc/uptime"
         shown = self.vm.run(f"{clock}; timeout 60 {command} >/dev/null 2>&1; echo $?; {clock}",
                             check=False, timeout=120).stdout.split()
@@ -198,7 +198,7 @@ class Clients:
         self.lab.count("honest meanwhile", len(good))
 
     def resources(self):
-        """Of vfmgrd, by the kernel."""
+        """Returns vfmgrd's objects, as the kernel counts them."""
         pid = self.lab.host.run("systemctl show -P MainPID vfmgrd").stdout.strip()
         memory = int(re.search(r"VmRSS:\s+(\d+)",
                                self.lab.host.read(f"/proc/{pid}/status")).group(1))

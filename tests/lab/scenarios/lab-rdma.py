@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With stock tools only: a VF hot-plugged into a VM carries RDMA (SoftRoCE) to the host.
+"""Only with distribution tools: a VF hot-plugged into a VM carries RDMA (SoftRoCE) to the host.
 
-What vfmgr does in the other scenarios is done here by hand, so that a failure of theirs can be told
-from a failure of the emulator, the kernel or libvirt.
+This scenario does by hand what vfmgr does in the others, so that their failures can be told from
+failures of the emulator, the kernel or libvirt.
 """
 
 NEEDS_PACKAGES = False
@@ -57,7 +57,7 @@ def run(lab):
     lab.count("RDMA writes", int(said[-1].split()[1]))
     server.wait(30)
 
-    lab.step("unplugged, and everything put back")
+    lab.step("unplugged, and everything restored")
     host.run("virsh -q detach-device rdma-vm /run/vf.xml --live --config")
     host.wait_for("nobody holds the VF", lambda: not observe.vfio_holders(vf), 30)
     lab.check_equal(observe.hostdevs("rdma-vm"), [], "live XML after the detach")

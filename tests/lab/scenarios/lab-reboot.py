@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The emulated host reboots, takes its command line from /etc/default/grub, and keeps its disk.
 
-Also without notice: a power cut loses what was not written down, and nothing that was.
+Also without notice: a power cut loses unwritten data only.
 """
 
 BOOT = "own"

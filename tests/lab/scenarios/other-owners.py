@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NetworkManager, .link files, networkd, netplan strike: doctor named each before, drift after.
+"""NetworkManager, .link files, networkd, netplan change VFs: doctor names each before, drift after.
 
 Each is Debian's own, installed here, configured as its manual says, and strikes by its own means
-while a VM has a VF. Only Kubernetes' SR-IOV network operator is a stand-in: Debian has no package
-of it. Its configuration and its unit are as its sources have them (pkg/systemd, bindata); the
-program that the unit starts is ours, reads that configuration, and writes to sysfs what the
-operator does (SetSriovNumVfs: 0, then the number).
+while a VM has a VF. Only Kubernetes' SR-IOV network operator is a stand-in, because Debian has no
+package of it. Its configuration and its unit are as in its sources (pkg/systemd, bindata); the
+program that the unit starts is the lab's own, reads that configuration, and writes to sysfs what
+the operator does (SetSriovNumVfs: 0, then the number).
 """
 
 from dataclasses import dataclass, field
@@ -61,7 +61,7 @@ method=disabled
 [ipv6]
 method=disabled
 """
-# The lab's own network, the VFs and vfmgr's devices are not NetworkManager's.
+# NetworkManager leaves the lab's own network, the VFs and vfmgr's devices alone.
 ONLY_THE_PF = """[main]
 no-auto-default=*
 [keyfile]
@@ -109,9 +109,9 @@ class Owner:
     files: dict         # path: text
     told: str           # what doctor and the drift event say of it
     strike: str         # its own event
-    prepare: str = ":"  # after its files are there, and no strike
-    undo: str = ":"     # after its files went
-    drift: str = "has 3 VFs, and 2 are wanted"
+    prepare: str = ":"  # runs once its files are installed; no strike yet
+    undo: str = ":"     # runs once its files are removed
+    drift: str = "has 3 VFs, 2 are configured"
     modes: dict = field(default_factory=dict)
 
 
@@ -148,7 +148,7 @@ NETWORK_MANAGER = Owner(
 
 
 class Host:
-    """The PF, its VM, and whether a strike was one."""
+    """The PF, its VM, and the check that a strike happened."""
 
     def __init__(self, lab):
         self.lab, self.product = lab, Product(lab)
@@ -157,7 +157,7 @@ class Host:
         self.vm = lab.vm("victim", start=False)
 
     def attach(self):
-        """The VM starts anew for each owner: nothing of the last strike is left in it."""
+        """The VM starts anew for each owner, so nothing of the last strike is left in it."""
         self.vm.start().wait_ready()
         attachment = self.product.attach("victim", network="train", vf=0)
         self.vm.wait_for("the VF's netdev", f"grep {attachment['settings']['mac']} "
@@ -165,7 +165,7 @@ class Host:
         return attachment
 
     def detach(self, attachment):
-        # A VM that lost its VF under its driver may not answer any more.
+        # A VM that lost its VF while its driver ran may no longer answer.
         self.lab.host.run("virsh -q destroy victim")
         self.product.detach(attachment)
 
@@ -187,7 +187,7 @@ class Host:
 
     def write(self, owner):
         for path, text in owner.files.items():
-            # Not format(): awk has braces, too.
+            # Not format(): awk uses braces, too.
             text = text.replace("{pf}", self.pf).replace("{pci}", self.pci)
             self.lab.host.write(path, text, mode=owner.modes.get(path, "0644"))
         self.lab.host.run(owner.prepare)
@@ -217,7 +217,7 @@ class Host:
 
 
 def tried(lab, host, owner):
-    """One owner beside a VM that has a VF, from its configuration to its end."""
+    """Runs one owner beside a VM that has a VF, from its configuration to its removal."""
     lab.step(f"{owner.name} is configured")
     attachment = host.attach()
     last = host.history()[0]["number"]
@@ -245,7 +245,7 @@ def tried(lab, host, owner):
 
 
 def struck_at_boot(lab, host):
-    """A .link file is applied before anything of vfmgr runs; the daemon tells it when it starts."""
+    """A .link file is applied before any part of vfmgr runs; the daemon reports it at its start."""
     lab.step("systemd .link strikes at boot")
     host.vm.destroy()
     host.write(LINK)
@@ -261,7 +261,7 @@ def struck_at_boot(lab, host):
 
 
 def remedied_by_nmcli(lab, host):
-    """doctor's command takes the setting out of the connection, as printed."""
+    """doctor's command removes the setting from the connection, as printed."""
     host.write(NETWORK_MANAGER)
     [finding] = host.said_by_doctor()
     for command in finding["remedy"]["commands"]:
@@ -269,12 +269,12 @@ def remedied_by_nmcli(lab, host):
         lab.host.run(command)
     lab.check_equal(host.said_by_doctor(), [], "NetworkManager: after its remedy")
     lab.check("sriov" not in lab.host.read(PROFILE), "the connection still has VFs")
-    lab.count("cured")
+    lab.count("remedied")
     host.remedy(NETWORK_MANAGER)
 
 
 def run(lab):
-    lab.expect("named_before", "struck", "drift_event", "thefts", "cured", "at_boot")
+    lab.expect("named_before", "struck", "drift_event", "thefts", "remedied", "at_boot")
     host = Host(lab)
     lab.host.write("/etc/NetworkManager/conf.d/lab.conf", ONLY_THE_PF.format(pf=host.pf))
     for owner in (LINK, NETWORKD, OPERATOR):

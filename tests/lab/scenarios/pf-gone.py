@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A NIC leaves the bus while a VM holds a VF of it, and comes back; two NICs swap their slots.
 
-Nothing ends because something was not found: a person says so. Until the guest lets go, the PF is
-stuck, and the others serve. What is bound for a VM at a boot is its own device, or nothing.
+No attachment ends because a device was not found: an admin has to confirm it. Until the guest lets
+go, the PF is stuck, and the others are served. What is bound for a VM at a boot is its own device,
+or nothing.
 """
 
 from vflab.product import PLAIN, Product
@@ -123,7 +124,7 @@ def swap(lab, product):
                      settings={"mac": MACS["first"]}),
         second.attach("clings-not", network="other", persistence="config", verify="none",
                     settings={"mac": MACS["second"]})]
-    lab.host.run("sync")  # who swaps cards shuts the host down: libvirt's files are on the disk
+    lab.host.run("sync")  # swapping cards includes a shutdown, so libvirt's files are on the disk
     lab.power_cycle(slots=SWAPPED)
     lab.host.wait_for("vfmgrd serves", "systemctl is-active vfmgrd", 120)
     for vm, mac in (("first", PF_MAC), ("second", SECOND_MAC)):

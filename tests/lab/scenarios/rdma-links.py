@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RDMA links on a PF and a bond: on trusted networks only, kept while in use, made again.
+"""RDMA links on a PF and a bond: on trusted networks only, kept while in use, created again.
 
-That they are back after a boot is shown by `reboot`.
+Scenario `reboot` shows that they are restored after a boot.
 """
 
 import json
@@ -87,19 +87,19 @@ def goes_and_comes(lab, both):
 
 
 def checks_know_them(lab):
-    """vfctl asks for itself what the daemon learns from the command."""
+    """vfctl runs itself what the daemon gets from the command."""
     command = "vfctl -q -o csv --no-headers rdma link list"
     printed = lab.host.run(command).lines()
     lab.check_equal([line.split(",")[0] for line in printed], [ON_BOND, ON_PF], command)
     for whose in ([], ["--local"]):
         bundle = lab.vfctl("-q", "support-bundle", "-", *whose).json()
-        told = bundle["commands"][command]["out"]  # CRLF, as RFC 4180 has it: no plain text
+        told = bundle["commands"][command]["out"]  # CRLF, as in RFC 4180: no plain text
         lab.check_equal(bytes.fromhex(told["hex"]).decode().splitlines(), printed,
                         f"the links in a bundle {' '.join(whose)}")
 
 
 def in_use(lab):
-    """A process that listens for RDMA connections keeps its link, also against force."""
+    """A process that listens for RDMA connections keeps its link, even against --force."""
     lab.step("rping -s uses the link on the bond")
     server = lab.host.background(f"rping -s -v -C 1 -a {ADDRESS}")
     lab.host.wait_for("rping listens", "rdma res show cm_id | grep LISTEN", 30)
@@ -110,7 +110,7 @@ def in_use(lab):
         refused(lab, done, 4, "rping (pid ", "kept while in use")
     lab.check_equal(lab.observe.rdma_links().get(ON_BOND), BOND, "the link in use")
     server.stop()
-    # Not in the view any more; it stays wanted.
+    # It is no longer in the view, but still configured.
     lab.host.wait_for("nobody uses it",
                       lambda: not shown(lab)[ON_BOND]["observed"]["users"], 60)
 

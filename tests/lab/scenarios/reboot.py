@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""After a reboot VFs, settings, RDMA links and the VM's device are back, before libvirt's VM."""
+"""After a reboot VFs, settings, RDMA links and the VM's device are back before libvirt's VM."""
 
 from vflab.product import SERVICES, Product
 
 MAC = "52:54:00:11:22:44"
-# As openibd's gate asks, earlier than vfmgr's own units.
+# Checks as openibd's gate does, earlier than vfmgr's own units.
 GATE, SAID = "asks-drained.service", "/var/lib/asks-drained"
 GATE_UNIT = f"""[Unit]
 DefaultDependencies=no
@@ -26,7 +26,7 @@ FILES = {
 
 
 def rdma_link(lab):
-    """On a netdev that somebody else makes at boot."""
+    """On a netdev that another program creates at boot."""
     for path, text in FILES.items():
         lab.host.write(path, text)
     lab.host.run("networkctl reload && systemctl restart vfmgrd")
@@ -80,7 +80,7 @@ def run(lab):
     lab.check_equal(product.attachment(attachment["id"])["verification"]["verdict"], "pass",
                     "verdict")
     lab.count("verified again", int(operation["state"] == "succeeded"))
-    # Before vfmgrd's first start of a boot holders alone decide, or no driver would ever load.
+    # Before vfmgrd's first start of a boot only holders decide, or no driver would ever load.
     if lab.check_equal(lab.host.read(SAID).split(), ["0"], "drained at boot, before vfmgrd"):
         lab.count("drained at boot")
     lab.check_equal(lab.vfctl("drained", check=False).status, 4,

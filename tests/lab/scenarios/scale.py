@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""8 PFs with 120 VFs, all attached, and a storm: somebody changes every one again and again.
+"""8 PFs with 120 VFs, all attached, and a storm: another program changes every one repeatedly.
 
-Looking at it takes a bounded share of a CPU, by the kernel's account of vfmgrd's control group; the
-API answers meanwhile, no memory is taken for it, and the history of a VF tells of it without being
-filled by it. That it counts what it does not tell shows the scenario `storm`, on a smaller host.
+vfmgrd's observations use a bounded share of a CPU, by the kernel's count for its control group; the
+API answers meanwhile, memory does not grow, and the history of a VF shows the storm without being
+filled by it. Scenario `storm` shows, on a smaller host, that unreported changes are counted.
 """
 
 from vflab.lab_pf import LabPfs
@@ -18,7 +18,8 @@ CPU_SHARE_MAX = 0.25
 EVENTS_MAX = 20
 MEMORY_MIB_MAX = 64
 REQUESTS = 100
-# In each round all VFs get what they have not: one message for each VF, as `ip` does it.
+# In each round every VF gets values that it does not have: one message for each VF, as `ip` does
+# it.
 STORM = """cd /run/storm
 touch going
 while [ -e going ]; do
@@ -62,7 +63,7 @@ class Storm:
         self.host.run("rm -r /run/storm")
 
     def begin(self):
-        """What each VF has by its attachment, and something else, in files for `ip -batch`."""
+        """Writes files for `ip -batch`: each VF's values by its attachment, and other values."""
         away, back = [], []
         for nic in self.many.nics:
             for vf in self.lab.observe.link(nic.netdev)["vfinfo_list"]:
@@ -81,7 +82,7 @@ class Storm:
         return storm
 
     def share_of_cpu(self):
-        """While nobody asks vfmgrd anything, and it has looked at the host some times."""
+        """Measures while vfmgrd has no clients, over several observations of the host."""
         share = CpuShare(self.lab, "vfmgrd")
         self.host.wait_for("more rounds of the storm", f"test $(wc -l </run/storm/rounds) -ge "
                            f"{STORM_ROUNDS}", STORM_SECONDS_MAX)
@@ -90,7 +91,7 @@ class Storm:
                        f"{found:.2f} of a CPU, at most {CPU_SHARE_MAX} was wanted")
 
     def milliseconds(self, when):
-        """Of GET /v1/pfs, with all VFs: p99, one request after the other, timed by curl."""
+        """Measures GET /v1/pfs with all VFs: p99 of consecutive requests, timed by curl."""
         url = "url = http://localhost/v1/pfs\noutput = /dev/null\n"
         self.host.write("/run/p99.curl", url * REQUESTS)
         shown = self.host.run("curl -s --unix-socket /run/vfmgr/vfmgr.sock -K /run/p99.curl "
@@ -109,13 +110,13 @@ class Storm:
                        f"{found:.1f} MiB {when}, less than {MEMORY_MIB_MAX} was wanted")
 
     def told(self, rounds):
-        """Of a VF in the middle of the storm; what is told has an end, as that is now."""
+        """A VF's history in the middle of the storm; all VFs are as desired now, so drift ends."""
         path = f"/v1/pfs/{self.many.nics[0].pci}/vfs/60/history"
 
         def of_each_kind():
             kinds = [one["kind"] for one in self.lab.api("GET", path).body["items"]]
             return kinds.count("drift"), kinds.count("settled")
-        # The view has no drift any more a moment before the history says so.
+        # The view has no drift a moment before the history shows the end.
         self.host.wait_for("as many ends as drifts", lambda: len(set(of_each_kind())) == 1, 30)
         told, _ = of_each_kind()
         self.lab.step(f"one VF: {2 * rounds} changes, {told} drift events")

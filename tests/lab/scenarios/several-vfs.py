@@ -31,7 +31,7 @@ def at(text):
 
 
 def carried(vm, netdev):
-    """By the VM's kernel."""
+    """Returns the counters of the VM's kernel."""
     counted = "cat /sys/class/net/{0}/statistics/tx_bytes /sys/class/net/{0}/statistics/rx_bytes"
     return sum(int(line) for line in vm.run(counted.format(netdev)).lines())
 
@@ -68,7 +68,7 @@ def reported(lab, vm, attachments):
 
 
 def by_schedule(lab, product, attachments):
-    """The run before was the VM's own; so long after its start the host wants another."""
+    """The VM started the run before; this long after its start the host requests another."""
     lab.step(f"one is verified again every {PERIOD} s")
     path = f"/v1/attachments/{attachments[0]['id']}/verifications"
     known = runs_of(product, path)
@@ -86,7 +86,7 @@ def by_schedule(lab, product, attachments):
 
 
 def runs_of(product, path):
-    """Newest first."""
+    """Returns the newest first."""
     return [one["run"] for one in history(product, path)]
 
 
@@ -95,7 +95,7 @@ def history(product, path):
 
 
 def in_history(lab, product, attachment):
-    """The VF's own, which outlives the attachment."""
+    """Returns the VF's own runs, which outlive the attachment."""
     before = runs_of(product, f"/v1/attachments/{attachment['id']}/verifications")
     product.detach(attachment)
     kept = history(product, f"/v1/pfs/{product.pci}/vfs/{attachment['vf']['index']}/verifications")

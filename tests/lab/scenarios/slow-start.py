@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vfmgrd starts while five VMs do not let go of their VFs: it serves, and ends each by and by.
+"""vfmgrd starts while five VMs do not let go of their VFs: it serves, and finishes one by one.
 
-The VMs are paused, so no guest answers the unplug: each is waited for two minutes.
+The VMs are paused, so no guest answers the unplug: vfmgrd waits two minutes for each.
 """
 
 from vflab.product import Product
@@ -9,7 +9,7 @@ from vflab.second_pf import SecondPf
 
 DEADLINE_SECONDS = 2400  # five guests, one after the other
 NAMES = [f"deaf{number}" for number in range(5)]
-GUEST_SECONDS = 150  # for each, with what is before and after it
+GUEST_SECONDS = 150  # for each, with the steps before and after it
 RESTART_SECONDS = 90  # 20 s for operations to end, and the start
 READY, ANSWERED, ENDED = "ready ", "GET /v1/pfs is answered", "an operation that was cut short"
 
@@ -29,7 +29,7 @@ def run(lab):
     lab.step("restarted while the first is waited for")
     cursor = lab.host.journal_cursor()
     lab.host.run("systemctl restart vfmgrd", timeout=RESTART_SECONDS)
-    # By the host's own curl and logger, so that both stand in one journal.
+    # By the host's own curl and logger, so that both are in one journal.
     lab.host.run("curl -sf --unix-socket /run/vfmgr/vfmgr.sock http://localhost/v1/pfs >/dev/null "
                  f"&& logger -t slow-start '{ANSWERED}'")
     meanwhile(lab, product, other, attachments)
@@ -57,7 +57,7 @@ def run(lab):
 
 
 def begin_detaches(lab, attachments):
-    """In the order of NAMES; returns when the first guest is waited for."""
+    """The detaches are in the order of NAMES; returns when the first guest is waited for."""
     attachments.sort(key=lambda attachment: attachment["vm"])
     operations = []
     for attachment in attachments:
@@ -71,7 +71,7 @@ def begin_detaches(lab, attachments):
 
 
 def meanwhile(lab, product, other, attachments):
-    """What is in recovery is read-only, the rest is served."""
+    """PFs in recovery are read-only, the others are served."""
     for method, path, body in (
             ("PUT", f"/v1/pfs/{product.pci}/spec", {"mode": "manage", "num_vfs": 6}),
             ("DELETE", f"/v1/attachments/{attachments[-1]['id']}", None)):
@@ -91,7 +91,7 @@ def under_way(lab, operations):
 
 
 def in_order(lab, cursor):
-    """By the host's journal: READY, an answer, and then the ends."""
+    """The host's journal shows READY, an answer, and then the ends."""
     lines = lab.observe.lines(f"journalctl -o cat --no-pager --after-cursor='{cursor}' "
                               "_SYSTEMD_UNIT=vfmgrd.service + SYSLOG_IDENTIFIER=slow-start")
     order = [what for line in lines for what in (READY, ANSWERED, ENDED) if line.startswith(what)]

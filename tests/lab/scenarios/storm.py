@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Somebody changes an attached VF many times a second: the history names some, counts the rest.
+"""An attached VF is changed many times a second: the history reports some and counts the rest.
 
-The writer counts what it wrote; what vfmgrd takes of the CPU for it is bounded.
+The writer counts its writes; the CPU time that vfmgrd uses for them is bounded.
 """
 
 import re
@@ -10,7 +10,7 @@ from vflab.product import Product
 from vflab.usage import CpuShare
 
 COUNTED_SECONDS_MAX = 200
-TOLD_MAX = 10  # changes in a minute that are told one by one
+TOLD_MAX = 10  # changes in a minute that are reported one by one
 CPU_SHARE_MAX = 0.25
 STORM = """cd /run/storm; touch going
 while [ -e going ]; do
@@ -23,7 +23,7 @@ def run(lab):
     product = Product(lab)
     product.manage(num_vfs=2)
     lab.vm("tenant", start=False)
-    # With a network its PF is up: of one that is down the kernel tells no change of VFs.
+    # A network keeps the PF up; the kernel reports no change of VFs for a PF that is down.
     attachment = product.attach("tenant", vf=0, network="train", settings={"trust": True})
     last = history(lab, product)[0]["number"]
     lab.host.run("mkdir /run/storm")
@@ -46,11 +46,11 @@ def run(lab):
 
 
 def judge(lab, product, last, counted, rounds):
-    """What was told one by one before the first count, and whether that count can be true."""
-    # The look that tells the count may tell the first change of the next minute, too.
+    """Returns the events before the first count, and whether that count can be true."""
+    # The observation that reports the count may also report the first change of the next minute.
     told = [one for one in history(lab, product)
             if one["number"] > last and one["at"] < counted["at"]]
-    more = int(re.search(r"changed (\d+) times more within a minute", counted["detail"])[1])
+    more = int(re.search(r"changed (\d+) more times within a minute", counted["detail"])[1])
     lab.step(f"{2 * rounds} changes in all; told {len(told)}, then: {counted['detail']}")
     lab.check({one["kind"] for one in told} == {"drift", "settled"}, f"what was told: {told}")
     lab.check(len(told) == TOLD_MAX, f"{len(told)} were told one by one, {TOLD_MAX} are to be")
@@ -65,6 +65,6 @@ def history(lab, product):
 
 def find_counted(lab, product, last):
     for one in history(lab, product):
-        if one["number"] > last and "times more within a minute" in one["detail"]:
+        if one["number"] > last and "more times within a minute" in one["detail"]:
             return one
     return None

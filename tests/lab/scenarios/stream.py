@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paced streams lose nothing at half of ib_send_bw's rate, and tell an injected loss exactly.
+"""Paced streams lose nothing at half of ib_send_bw's rate, and report an injected loss exactly.
 
-So they do when the ring is in the memory of a GPU, which stands in (tests/standin) as does what of
-the NIC registers such memory: the rest of it is SoftRoCE.
+This also holds when the ring is in a GPU's memory. The GPU is a stand-in (tests/standin), as is the
+NIC's registration of such memory; the rest of the NIC is SoftRoCE.
 """
 
 import json
@@ -11,20 +11,20 @@ from vflab import programs
 from vflab.product import TRAIN, Product
 
 VM = "vm1"
-PROGRAM = "/root/vf-guest"  # on the host, which has the VM's half of the product for this
+PROGRAM = "/root/vf-guest"  # on the host, which plays the VM's part of the product here
 PACKET = 1024
 SECONDS = 5
 ROUNDS = 3
-EVERY = 7  # packet is dropped
+EVERY = 7  # this packet of each EVERY is dropped
 PORTS = {"udp": 18525, "ud": 4791}
-GPU = "0000:1b:00.0"  # of the stand-in
+GPU = "0000:1b:00.0"  # the stand-in's
 STANDIN = "/root/standin"  # on the host
 
-# Over what, the GPU and the NIC, and how what is received comes into the ring.
+# Transport, GPU and NIC, and how received packets get into the ring.
 RINGS = [("ud", "h200", "both", "dma_buf"), ("ud", "peermem", "peermem", "peermem"),
-         ("ud", "unordered", "both", "dma_buf"),  # sees nothing that was not flushed
+         ("ud", "unordered", "both", "dma_buf"),  # observes only flushed data
          ("udp", "h200", "none", "staged"), ("udp", "geforce", "none", "staged")]
-# What is said of each, and the remedy.
+# The text for each, and the remedy.
 REFUSALS = [
     ("geforce", "both", ("NVIDIA GeForce RTX 3090", "offers no GPUDirect RDMA"), "stream over udp"),
     ("h200", "none", (f"can't write to the memory of GPU {GPU}: by DMA-BUF: ", "EOPNOTSUPP",
@@ -43,7 +43,7 @@ def run(lab):
     attachment = product.attach(VM, network="train", settings={"trust": True}, verify="required",
                          verify_profile="quick")
     lab.host.copy_in(programs.built(lab, "vf-guest", "../guest-tools/vf-guest"), PROGRAM)
-    # vfmgr keeps perftest's TCP port, and the stream's, from the tenant.
+    # vfmgr closes perftest's TCP port and the stream's to the tenant.
     product.open_host()
     interface = next(link["ifname"] for link in lab.observe.links()
                if TRAIN["host_address"] in str(lab.observe.addresses(link["ifname"])))
@@ -77,7 +77,7 @@ def in_gpu(lab, streams, half):
         lab.count("rings in a GPU")
     for over in ("ud", "udp"):
         streams.inject(over, half, Ring("h200", "both"))
-        # One packet is whole in what the NIC sent, and not in the GPU's memory.
+        # One packet is complete in what the NIC sent, but not in the GPU's memory.
         ended = streams.send(over, half, Ring("damaged", "both"))
         lab.check_equal((ended["lost"], ended["foreign"]), (1, 1), f"damaged over {over}: {ended}")
         lab.count("damage in a GPU told")
@@ -91,7 +91,7 @@ def in_gpu(lab, streams, half):
 
 
 class Ring:
-    """In main memory, or in a GPU's."""
+    """The ring is in main memory or in a GPU's."""
 
     def __init__(self, gpu="", nic=""):
         self.environment = (f"LD_LIBRARY_PATH={STANDIN} LD_PRELOAD={STANDIN}/nic.so "
@@ -105,7 +105,7 @@ class Streams:
         self.host_address, self.vm_address = TRAIN["host_address"], attachment["address"]
 
     def ib_send_bw(self):
-        """What perftest reaches from the VM, in Mbit/s."""
+        """Returns what perftest reaches from the VM, in Mbit/s."""
         words = f"timeout 60 ib_send_bw -c UD -s {PACKET} -D 3 -F"
         device = self.device(self.lab.host, self.host_address)
         server = self.lab.host.background(f"{words} {device}")
@@ -118,7 +118,7 @@ class Streams:
         return float(shown[head + 1].split()[3]) * 8 * 1.048576  # MiB/s, the average
 
     def device(self, machine, address):
-        """perftest's words for the RoCE v2 GID of that address."""
+        """Returns perftest's options for the RoCE v2 GID of that address."""
         octets = "".join(f"{int(part):02x}" for part in address.split("."))
         found = machine.run("cd /sys/class/infiniband; for g in */ports/1/gids/*; do "
                             f"grep -q 'ffff:{octets[:4]}:{octets[4:]}$' $g && grep -qs 'RoCE v2' "
@@ -131,7 +131,7 @@ class Streams:
                 f"--over {over} --seconds 60 -o json{ring.words}")
 
     def send(self, over, mbit, ring=Ring()):
-        """The summary of one stream, the same at both ends."""
+        """Returns the summary of one stream, the same at both ends."""
         receiver = self.lab.host.background(self.receiver(over, ring))
         self.lab.host.wait_for("the receiver listens", f"ss -ltn | grep {PORTS['udp']}", 20)
         said = self.vm.run(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A removal of VFs hangs in the kernel: its PF is stuck with the reason, all others go on."""
+"""A removal of VFs hangs in the kernel: its PF is stuck with the reason, all others work."""
 
 import time
 
@@ -87,7 +87,7 @@ def refused(lab, product, path, code, spec):
 
 
 def p99_milliseconds(lab):
-    """On one connection, one request after the other, timed by curl."""
+    """Times consecutive requests on one connection, by curl."""
     url = "url = http://localhost/v1/pfs\noutput = /dev/null\n"
     lab.host.write("/run/p99.curl", url * REQUESTS)
     shown = lab.host.run("curl -s --unix-socket /run/vfmgr/vfmgr.sock -K /run/p99.curl "

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is tested over RDMA has the network's DSCP on the wire, sent by either end, as reported."""
+"""RDMA tests have the network's DSCP on the wire, from either end, as reported."""
 
 from vflab.product import TRAIN, Product
 
 VM = "vm1"
 CAPTURE = "/run/roce.pcap"
-WISHES = (26, 46, None)  # one after the other, while the VF is attached
+DSCPS = (26, 46, None)  # one after the other, while the VF is attached
 PACKETS_MIN = 50  # from each end: 4 MiB were written and 4 MiB read, besides pings
-DATA_PACKETS_MIN = 1000  # of both
-# RoCE version 2, but what RDMA CM and others of the kernel send between queue pairs 1.
+DATA_PACKETS_MIN = 1000  # from both ends together
+# RoCE version 2, except what RDMA CM and other parts of the kernel send between queue pairs 1.
 ROCE = "udp dst port 4791 and udp[12:4] & 0xffffff != 1"
 
 
@@ -16,14 +16,14 @@ def run(lab):
     lab.expect("packets of the host", "packets of the VM", "reports that name it",
                "datagrams and pings by RDMA CM")
     product = Product(lab)
-    product.manage(num_vfs=1, networks=[{**TRAIN, "dscp": WISHES[0]}])
+    product.manage(num_vfs=1, networks=[{**TRAIN, "dscp": DSCPS[0]}])
     vm = lab.vm(VM).wait_ready()
     attachment = product.attach(VM, network="train", verify="required", verify_profile="quick")
-    lab.check_equal(attachment["verification"].get("dscp"), WISHES[0], "the first report's DSCP")
+    lab.check_equal(attachment["verification"].get("dscp"), DSCPS[0], "the first report's DSCP")
     interface = next(link["ifname"] for link in lab.observe.links()
                if TRAIN["host_address"] in str(lab.observe.addresses(link["ifname"])))
-    for dscp in WISHES:
-        if dscp != WISHES[0]:
+    for dscp in DSCPS:
+        if dscp != DSCPS[0]:
             lab.vfctl("pf", "set", product.pf, "--network",
                       f"name=train,dscp={'none' if dscp is None else dscp}")
         proved(lab, product, attachment, interface, dscp)
@@ -32,7 +32,7 @@ def run(lab):
 
 
 class Capture:
-    """What tcpdump sees on a network device of the host, apart from what vfmgr says."""
+    """Captures with tcpdump on a network device of the host, independently of vfmgr."""
 
     def __init__(self, lab, device):
         self.lab = lab
@@ -42,7 +42,7 @@ class Capture:
     def __enter__(self):
         self.lab.host.run(f"rm -f {CAPTURE}")
         self.running = self.lab.host.background(self.command)
-        # Its head is written once packets are taken.
+        # The file's header is written once packets are captured.
         self.lab.host.wait_for("tcpdump listens", f"test -s {CAPTURE}", 30)
         return self
 
@@ -56,7 +56,7 @@ class Capture:
 
 
 def proved(lab, product, attachment, interface, dscp):
-    """By the host, which asks for it: how many packets of each end there were, and with what."""
+    """The host requests the run; counts the packets of each end, and their DSCP."""
     lab.step(f"DSCP {dscp}")
     with Capture(lab, interface) as capture:
         product.must("POST", f"/v1/attachments/{attachment['id']}/verifications",
@@ -75,7 +75,7 @@ def proved(lab, product, attachment, interface, dscp):
 
 
 def judge_packets(lab, capture, which, dscp, who):
-    """How many there are; each must have that DSCP."""
+    """Returns the number of packets; each must have that DSCP."""
     found = capture.count(which)
     strangers = capture.count(f"{which} and ip[1] & 0xfc != {dscp << 2}")
     lab.check_equal(strangers, 0, f"of {found} packets of the {who}, those without DSCP {dscp}")
@@ -83,8 +83,8 @@ def judge_packets(lab, capture, which, dscp, who):
 
 
 def other_ways(lab, product, vm, interface):
-    """Datagrams have an address of their own, and RDMA CM makes its queue pairs by itself."""
-    dscp = WISHES[0]
+    """Datagrams have their own address handle, and RDMA CM creates its own queue pairs."""
+    dscp = DSCPS[0]
     lab.vfctl("pf", "set", product.pf, "--network", f"name=train,dscp={dscp}")
     for test in ("ud_ping", "cm_ping"):
         with Capture(lab, interface) as capture:

@@ -8,8 +8,8 @@ from vflab.programs import built
 
 NEEDS_PACKAGES = False
 VF = 3
-# What iproute2 is told, and the same wish in our words. igb refuses some of them: sent they are.
-WISHES = {
+# iproute2's arguments, and the same settings for vfmgr. igb refuses some, but they are sent.
+SETTINGS = {
     "mac 52:54:00:11:22:33": {"mac": "52:54:00:11:22:33"},
     "vlan 100": {"vlan": {"id": 100}},
     "vlan 100 qos 5": {"vlan": {"id": 100, "qos": 5}},
@@ -34,7 +34,7 @@ def run(lab):
     device = f"/sys/class/net/{pf}/device"
     host.run(f"ip link set {pf} up; echo 0 >{device}/sriov_drivers_autoprobe; "
              f"echo {VF + 1} >{device}/sriov_numvfs")
-    for words, settings in WISHES.items():
+    for words, settings in SETTINGS.items():
         step = {"step": "configure_vfs", "pf": observe.pf_pci(pf), "best_effort": [],
                 "changes": [{"index": VF, "settings": settings}]}
         ours = messages(host.run(f"{TRACE} /root/kernel_probe", check=False,
@@ -45,7 +45,7 @@ def run(lab):
         if not (ours and peer):
             continue
         # RTM_NEWLINK without NLM_F_CREATE and RTM_SETLINK do the same (net/core/rtnetlink.c,
-        # do_setlink); ours says what it means.
+        # do_setlink); vfmgr's is the explicit one.
         lab.check_equal(ours[0].hex(" "), peer[0].hex(" "), words)
         lab.count("equal messages", int(ours[0] == peer[0]))
     host.run(f"echo 0 >{device}/sriov_numvfs; echo 1 >{device}/sriov_drivers_autoprobe; "
@@ -53,7 +53,7 @@ def run(lab):
 
 
 def messages(trace, kind):
-    """The netlink messages of this type in strace's dump, without type, sequence and port."""
+    """Returns strace's netlink messages of this type, without type, sequence and port."""
     found = []
     for dump in re.split(r"^ \* \d+ bytes in buffer 0$", trace, flags=re.M)[1:]:
         lines = re.findall(r"^ \| [0-9a-f]+  ((?:[0-9a-f]{2} {1,2})+)", dump, flags=re.M)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What we report of VFs is what `ip -d link show` reports, field by field, also beyond 64 KiB."""
+"""vfmgr reports VFs as `ip -d link show` does, field by field, also beyond 64 KiB."""
 
 from functools import reduce
 
@@ -11,10 +11,10 @@ from vflab.programs import built
 PROBE = "/root/kernel_probe"
 BATCH = "/root/vfs.batch"
 IGB_VFS, IGB_ROUNDS = 7, 3
-SIMULATED_VFS = 200    # iproute2 asks for statistics, too, and shows 221 at most
+SIMULATED_VFS = 200    # iproute2 also requests statistics, and shows 221 at most
 TOO_MANY_FOR_IP = 1000
 
-# The one table of what is compared: our field, and iproute2's name as vflab.observe has it.
+# The one table of what is compared: vfmgr's field, and iproute2's name in vflab.observe.
 FIELDS = {
     "mac": "mac",
     "vlan.id": "vlan",
@@ -27,7 +27,7 @@ FIELDS = {
     "min_tx_rate_mbps": "min_tx_rate",
     "max_tx_rate_mbps": "max_tx_rate",
 }
-# How each is written; iproute2's words are others than those of its reports.
+# iproute2's arguments for each, which differ from the names in its reports.
 WORDS = {"mac": "mac", "vlan": "vlan", "qos": "qos", "proto": "proto", "spoofchk": "spoofchk",
          "trust": "trust", "link_state": "state", "query_rss_en": "query_rss",
          "min_tx_rate": "min_tx_rate", "max_tx_rate": "max_tx_rate"}
@@ -49,7 +49,7 @@ def run(lab):
 # --- comparing ---
 
 def differences(ours, theirs):
-    """{(VF, field)} of what differs; `ours` is settings by VF, `theirs` a list of flat VFs."""
+    """Returns {(VF, field)} that differ; `ours` is settings by VF, `theirs` flat VFs."""
     found = {(vf, "presence") for vf in set(ours) ^ {vf["vf"] for vf in theirs}}
     for vf in theirs:
         for field, name in FIELDS.items():
@@ -85,14 +85,14 @@ def ip_reports(lab, netdev, vfs):
 
 
 def write_with_ip(lab, netdev, configured):
-    """Flat VFs, of which only what is to be set is present; ip ends at the first refusal."""
-    lab.host.write(BATCH, "".join(f"link set dev {netdev} vf {wish['vf']} {words(wish)}\n"
-                                  for wish in configured))
+    """Sets flat VFs, which contain only what is to be set; ip ends at the first refusal."""
+    lab.host.write(BATCH, "".join(f"link set dev {netdev} vf {spec['vf']} {words(spec)}\n"
+                                  for spec in configured))
     lab.host.run(f"ip -batch {BATCH}", timeout=300)
 
 
-def words(wish):
-    return " ".join(f"{word} {text(wish[name])}" for name, word in WORDS.items() if name in wish)
+def words(spec):
+    return " ".join(f"{word} {text(spec[name])}" for name, word in WORDS.items() if name in spec)
 
 
 def text(value):
@@ -122,7 +122,7 @@ def igb(lab):
 
 
 def igb_spec(vf, number):
-    """What igb takes. The first round's has no VLAN and no rate."""
+    """Returns values that igb accepts. Those of the first round have no VLAN and no rate."""
     return {"vf": vf, "mac": f"02:00:00:0c:{number:02x}:{vf:02x}",
             "vlan": number and 100 * number + vf, "qos": number and vf,
             "spoofchk": (vf + number) % 2 == 0, "trust": (vf // 2 + number) % 2 == 0,
@@ -130,7 +130,7 @@ def igb_spec(vf, number):
 
 
 def look_twice(lab, pci):
-    """Until vfmgrd has published a look that began after now: one may be under way already."""
+    """Waits for an observation that began after now: one may be in progress."""
     def observed_at():
         return lab.api("GET", f"/v1/pfs/{pci}").body["observed_at"]
     for _ in range(2):
@@ -161,8 +161,8 @@ def simulated(lab, port):
     lab.step("each field with another value: what we read before differs there, and only there")
     expected = set()
     for vf, (field, name) in enumerate(FIELDS.items()):
-        wish = spec_for(vf)
-        write_with_ip(lab, port.netdev, [{**wish, name: other(wish[name])}])
+        spec = spec_for(vf)
+        write_with_ip(lab, port.netdev, [{**spec, name: other(spec[name])}])
         expected.add((vf, field))
         found = differences(ours, ip_reports(lab, port.netdev, SIMULATED_VFS))
         lab.check_equal(found, expected, f"what differs now that VF {vf} has another {field}")

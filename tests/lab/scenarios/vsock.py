@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests over vsock are all answered, however quickly they follow each other."""
+"""All requests over vsock are answered, however fast they follow each other."""
 
 from vflab.programs import built
 
@@ -19,5 +19,6 @@ def run(lab):
     passed = [line for line in said.stdout.splitlines() if line.startswith("[  PASSED  ]")]
     lab.count("passed over vsock_loopback", int(passed[0].split()[3]) if passed else 0)
     lab.host.run("rm /root/http_test")
-    # A vsock connection that the other side has not buried is kept for 8 s (VSOCK_CLOSE_TIMEOUT).
+    # A vsock connection that the other side has not closed yet is kept for 8 s
+    # (VSOCK_CLOSE_TIMEOUT).
     lab.host.wait_for("vsock_loopback is free", "rmmod vsock_loopback", 60)

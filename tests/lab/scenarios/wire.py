@@ -12,7 +12,7 @@ NETWORK = (f"ip link set eth0 mtu 9000 up && ip addr add {SECOND_ADDRESS}/24 dev
            "ip link add link eth0 name eth0.100 type vlan id 100 && ip link set eth0.100 up && "
            f"ip addr add {IN_TRAIN}/24 dev eth0.100 && rdma link add rxe0 type rxe netdev eth0")
 SERVE = f"(vf-guest serve --address {IN_TRAIN} --listen 0.0.0.0 --state /run/serve -o json &)"
-A_LITTLE = 64 << 10  # what may pass by on the host's interface while others test
+A_LITTLE = 64 << 10  # may pass the host's interface while others test
 
 
 def run(lab):
@@ -46,7 +46,7 @@ def run(lab):
 
 
 def serve(second):
-    """How the responder is reached, from its own first line."""
+    """Returns the responder's address, from its own first line."""
     second.wait_ready().run(NETWORK)
     second.run(SERVE)
     ready = json.loads(second.wait_line(r'^\{.*"fingerprint"', 60))
@@ -57,7 +57,7 @@ def serve(second):
 
 @contextmanager
 def host_address(lab, pf):
-    """Made after the VF was attached: vfmgr puts back what a PF had before that."""
+    """Made after the VF was attached: vfmgr restores what a PF had before that."""
     lab.host.run(f"ip addr add {HOST_ADDRESS}/24 dev {pf}")
     try:
         lab.host.wait_for("the second machine answers", f"ping -c1 -W1 {SECOND_ADDRESS}", 30)
@@ -67,7 +67,7 @@ def host_address(lab, pf):
 
 
 def verification(product, attachment, responder):
-    """The problem of a run that fails; None when it passes."""
+    """Returns the problem of a run that fails; None when it passes."""
     _, operation = product.ask("POST", f"/v1/attachments/{attachment['id']}/verifications",
                                {"profile": "quick", "responder": responder})
     return operation["problem"]
@@ -115,7 +115,7 @@ def prove(lab, product, attachment, second, responder):
 
 
 def judge_bytes(lab, tests, far, near):
-    """Written bytes came in at the second machine, read ones went out there; not by the host."""
+    """Written bytes arrived at the second machine, read bytes left it; the host carried none."""
     written, read = (tests[name]["bytes_checked"] for name in ("rdma_write", "rdma_read"))
     lab.check(written >= 1 << 20 and read >= 1 << 20, f"checked too little: {written}, {read}")
     lab.check(far["rx"] >= written and far["tx"] >= read,
@@ -142,7 +142,7 @@ def grown(before, after):
 
 
 def verify_without_daemon(lab, vm, responder):
-    """In the VM, over its VF: whether that is the wire is not known there."""
+    """In the VM, over its VF; the guest can't know whether that is the wire."""
     lab.step("vf-guest verify --responder, which no vfmgrd knows of")
     vm.run(f"echo {responder['token']} >/run/token")
     said = vm.run(f"vf-guest verify --responder {IN_TRAIN}:{responder['port']} --fingerprint "

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lab: an emulated SR-IOV host, its virtual machines, and the scenarios judged in them."""
+"""The lab: an emulated SR-IOV host, its virtual machines, and the scenarios that run in them."""

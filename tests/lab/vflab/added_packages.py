@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian packages that one scenario needs in the emulated host: the others boot without them.
+"""Debian packages that only one scenario needs in the emulated host.
 
-They are taken from the machine's mirrors once for each state of that host, and installed from
+They are fetched from the machine's mirrors once for each state of that host, and installed from
 files, since the host has no network.
 """
 
@@ -11,12 +11,12 @@ from vflab import apt
 from vflab.parts import hash_of, part
 
 INSIDE = "/var/tmp/added-packages"
-INSTALL_SECONDS = 900  # packages' scripts take the time of an emulated CPU
+INSTALL_SECONDS = 900  # packages' scripts are slow on an emulated CPU
 NAMES = "dpkg-query -W -f '${binary:Package}\\n'"
 
 
 class AddedPackages:
-    """Installed while the context lasts; their configuration goes with them."""
+    """Installs the packages while the context lasts; their configuration is removed with them."""
 
     def __init__(self, lab, packages):
         self.lab, self.host, self.packages = lab, lab.host, packages
@@ -45,7 +45,7 @@ class AddedPackages:
 
     def __exit__(self, failed, *_):
         if failed:
-            return  # the boot ends with it, and what is there is evidence
+            return  # the boot ends with it, and its state is evidence
         added = " ".join(map(quote, sorted(self.names() - self.before)))
         self.host.run(f"DEBIAN_FRONTEND=noninteractive dpkg --purge {added}",
                       timeout=INSTALL_SECONDS)

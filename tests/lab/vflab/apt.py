@@ -36,7 +36,8 @@ def install_here(packages):
         try:
             call(install, env=NONINTERACTIVE)
         except LabError:
-            # Lists that are absent or older than the mirror: refreshed only when that matters.
+            # Package lists may be absent or older than the mirror; they are refreshed only if that
+            # matters.
             call(["apt-get", "update", "-q"], env=NONINTERACTIVE)
             call(install, env=NONINTERACTIVE)
 
@@ -50,7 +51,7 @@ def index_targets():
 
 
 def sources_for(suite):
-    """The machine's own Debian mirrors, as source lines for another release."""
+    """Returns the machine's own Debian mirrors, as source lines for another release."""
     targets = index_targets()
     if not targets:
         call(["apt-get", "update", "-q"], env=NONINTERACTIVE)
@@ -63,7 +64,7 @@ def sources_for(suite):
             if codename.endswith(suffix):
                 break
         if suffix == "" and "-" in codename:
-            continue  # backports and the like
+            continue  # backports and similar
         if (label == "Debian-Security") != (suffix == "-security"):
             continue
         line = f"deb {uri.rstrip('/')} {suite}{suffix} main"
@@ -73,21 +74,21 @@ def sources_for(suite):
 
 
 def proxy_options():
-    """mmdebstrap ignores the machine's apt configuration; a proxy there is needed all the same."""
+    """mmdebstrap ignores the machine's apt configuration, but needs a proxy that is set there."""
     shown = call(["apt-config", "dump"])
     return [f"--aptopt={name} \"{value}\"" for name, value in
             re.findall(r'^(Acquire::https?::Proxy(?:::[^ ]+)?) "([^"]+)";$', shown, re.M)]
 
 
 def make_tree(tree, suite, packages, hooks=()):
-    """A minimal Debian tree; hooks are mmdebstrap's, run before the packages are configured."""
+    """Makes a minimal Debian tree; mmdebstrap runs the hooks before it configures packages."""
     command = ["mmdebstrap", "--quiet", "--mode=root", "--variant=minbase",
                "--include=" + ",".join(packages),
                "--aptopt=Apt::Install-Recommends \"false\"",
                "--aptopt=Acquire::Languages \"none\"",
                "--dpkgopt=force-unsafe-io",
                *proxy_options(), *hooks,
-               # Ours alone: what is installed later is installed as on any machine.
+               # Only for this tree's creation: later packages are installed as on any machine.
                "--customize-hook=rm -f \"$1/etc/dpkg/dpkg.cfg.d/99mmdebstrap\"",
                suite, str(tree), *sources_for(suite)]
     call(command, env=NONINTERACTIVE)
@@ -98,7 +99,7 @@ def in_tree(tree, command, binds=()):
 
 
 def in_tree_command(tree, command, binds=()):
-    """To run a program in a tree, with /proc and /dev mounted in a mount namespace of its own."""
+    """Prefix to run a program in a tree, with /proc and /dev mounted in its own mount namespace."""
     mounts = ['set -e', 't=$1; shift', 'mount -t proc proc "$t/proc"',
               'mount -t sysfs sys "$t/sys"', 'mount --rbind /dev "$t/dev"']
     for source, target in binds:
@@ -110,7 +111,7 @@ def in_tree_command(tree, command, binds=()):
 
 
 def install_in_tree(tree, arguments):
-    """apt-get in a tree; its package lists are fetched only when it can't do without."""
+    """Runs apt-get in a tree; its package lists are fetched only when they are needed."""
     policy = tree / "usr/sbin/policy-rc.d"
     policy.write_text("#!/bin/sh\nexit 101\n")  # no daemon starts in a tree
     policy.chmod(0o755)
@@ -137,7 +138,7 @@ def install_in_tree(tree, arguments):
 
 @contextmanager
 def lists_of(suite, folder):
-    """apt-get with a release's own lists, kept in a folder meanwhile: this machine's stay."""
+    """apt-get with a release's own lists, kept in a folder for the time; this machine's stay."""
     state = Path(folder) / "apt"
     for name in ("lists/partial", "cache/archives/partial"):
         (state / name).mkdir(parents=True)
@@ -154,13 +155,13 @@ def lists_of(suite, folder):
 
 
 def download(folder, suite, package, version):
-    """A package of a release's mirrors into a folder."""
+    """Downloads a package of a release into a folder."""
     with lists_of(suite, folder) as apt_get:
         apt_get("download", f"{package}={version}")
 
 
 def download_missing(folder, suite, status, packages):
-    """Packages, and what they need beyond those of a dpkg status file's text, into a folder."""
+    """Downloads packages and dependencies that a dpkg status file's text lacks into a folder."""
     with lists_of(suite, folder) as apt_get:
         (folder / "apt/status").write_text(status)
         apt_get("install", "-y", "--download-only", "--no-install-recommends",
@@ -170,7 +171,7 @@ def download_missing(folder, suite, status, packages):
 
 
 def index(folder):
-    """Makes a folder of packages a source that apt takes: deb [trusted=yes] file:FOLDER ./"""
+    """Makes a folder of packages a source for apt: deb [trusted=yes] file:FOLDER ./"""
     entries = []
     for deb in sorted(Path(folder).glob("*.deb")):
         content = deb.read_bytes()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From nothing to everything that a boot needs."""
+"""Builds everything that a boot needs, from nothing."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from vflab.parts import PartsInUse
 @dataclass
 class Parts:
     suite: str
-    packages_key: str  # "none" without our packages
+    packages_key: str  # "none" without vfmgr's packages
     qemu: Path         # QEMU's tree
     host: Path         # the emulated host's tree
     vm_disk: Path      # the debian VM's disk
@@ -32,7 +32,8 @@ def build(suite, with_packages=True):
     apt.install_here(apt.NEEDED_HERE)
     trees.ssh_key()
     trees.vm_exec()
-    # The trees wait for the mirror and the disk, our packages for the CPU: side by side.
+    # The trees wait for mirror and disk, vfmgr's packages for the CPU, so they are built in
+    # parallel.
     with ThreadPoolExecutor(4) as pool:
         qemu = pool.submit(trees.qemu_tree)
         host_base = pool.submit(trees.base_tree, "host", suite, trees.HOST)

@@ -47,7 +47,7 @@ def running(options):
 
 def run_command(options):
     machine = running(options)
-    # ssh joins its words with blanks for the host's shell: quoted, they arrive as they are here.
+    # ssh joins its words with blanks for the host's shell; quoted, they arrive unchanged.
     command = ssh.command(machine.folder, *(["host", shlex.join(options.words)]
                                             if options.words else ["-t", "host"]))
     return subprocess.run(command).returncode
@@ -84,7 +84,7 @@ def run(options):
         say(plan.sentence(options.long))
     options.name = options.name or ("default" if options.live else f"run-{os.getpid()}")
     remove_dead_runs()
-    # A terminated run ends its machine in order; a killed one takes it along all the same.
+    # A terminated run stops its machine cleanly; if the run is killed, the machine dies with it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     return Runner(options).run(names)
 
@@ -124,7 +124,7 @@ def parser():
 
     def add(name, action, text):
         sub = commands.add_parser(name, help=text, description=text)
-        common(sub, lambda _: argparse.SUPPRESS)  # the same options after the command, too
+        common(sub, lambda _: argparse.SUPPRESS)  # the same options after the command
         sub.set_defaults(action=action)
         return sub
 

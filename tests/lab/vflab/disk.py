@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated host's disk: made anew for each lab, kept over its reboots."""
+"""The emulated host's disk: created for each lab, kept over its reboots."""
 
 import shlex
 import subprocess
@@ -12,7 +12,7 @@ DISK_BYTES = 8 << 30
 
 
 def make_disk(tree, path):
-    """Sparse, and made from the tree in two seconds: quicker than copying an image."""
+    """Creates a sparse disk from the tree in two seconds, which is faster than copying an image."""
     path.unlink(missing_ok=True)
     with open(path, "wb") as disk:
         disk.truncate(DISK_BYTES)
@@ -20,10 +20,10 @@ def make_disk(tree, path):
 
 
 def replay_journal(path):
-    """After a power cut the newest file contents may still be in the journal only."""
+    """Replays the journal: after a power cut it may hold the newest file contents."""
     done = subprocess.run(["e2fsck", "-p", "-E", "journal_only", str(path)],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode > 1:  # 1: corrected
+    if done.returncode > 1:  # 1: errors were corrected
         raise LabError(f"e2fsck on the emulated host's disk: {done.stdout}")
 
 
@@ -33,14 +33,14 @@ def read_file(path, name):
 
 
 def extract(path, folder, target):
-    """Copies a folder out of a disk that nothing runs from any more."""
+    """Copies a folder out of a disk that no QEMU uses any more."""
     replay_journal(path)
     subprocess.run(["debugfs", "-R", f"rdump {folder} {target}", str(path)],
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def grub_command_line(text):
-    """What grub-mkconfig would make of /etc/default/grub for a normal boot."""
+    """Returns the command line that grub-mkconfig makes of /etc/default/grub for a normal boot."""
     values = {}
     for line in text.splitlines():
         name, equals, value = line.strip().partition("=")
@@ -56,7 +56,7 @@ def grub_command_line(text):
 
 
 def kernel_command_line(path):
-    """The host's own choice, read from its disk anew at each boot, and what the lab needs."""
+    """Returns the host's own command line, read from its disk at each boot, and the lab's part."""
     replay_journal(Path(path))
     chosen = grub_command_line(read_file(path, "/etc/default/grub"))
     return f"console=ttyS0 root=/dev/vda rw {chosen}"

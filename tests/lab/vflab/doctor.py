@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What doctor says of the emulated host that it did not say when the host was well."""
+"""doctor's findings about the emulated host that are new since the host was well."""
 
-REMEDY_SECONDS = 600  # a package is installed in the time of an emulated CPU
+REMEDY_SECONDS = 600  # installing a package is slow on an emulated CPU
 
 
 class Doctor:
     def __init__(self, lab, after_boot):
-        """`after_boot`: a command that makes the host what it was, where a boot doesn't."""
+        """`after_boot`: a command that restores the host's state if a boot doesn't."""
         self.lab = lab
         self.after_boot = after_boot
         self.well = self.bad()
@@ -15,7 +15,7 @@ class Doctor:
         return self.lab.vfctl("doctor", *options, "-o", "json", check=False).json()
 
     def bad(self):
-        """What fails and what warns, in the order in which it is told; failures are told first."""
+        """Returns what fails and what warns, in the order printed; failures come first."""
         found = [one for one in self.report()["findings"] if one["remedy"]]
         return sorted(found, key=lambda one: one["result"])
 
@@ -24,14 +24,14 @@ class Doctor:
         return [one for one in self.bad() if (one["rule"], one["subject"]) not in known]
 
     def first(self, name, rule):
-        """The finding that is told first, which must be of that rule."""
+        """Returns the first finding, which must be of that rule."""
         found = self.new()
         rules = [one["rule"] for one in found]
         self.lab.check(rules[:1] == [rule], f"{name}: {rule} should be first of {rules}")
         return found[0] if rules[:1] == [rule] else None
 
     def remedy(self, name, finding):
-        """Runs the remedy as it is printed; after it nothing is bad that was well before."""
+        """Runs the remedy as printed; afterwards everything that was well before must be well."""
         commands = finding["remedy"]["commands"]
         self.lab.step(f"{finding['detail']}: {'; '.join(commands)}")
         self.lab.check(commands, f"{name}: no command remedies it")
@@ -41,7 +41,7 @@ class Doctor:
             else:
                 self.lab.host.run(command, timeout=REMEDY_SECONDS)
         self.lab.check_equal([one["rule"] for one in self.new()], [], f"{name}: after the remedy")
-        self.lab.count("cured")
+        self.lab.count("remedied")
 
     def reboot(self):
         self.lab.reboot()

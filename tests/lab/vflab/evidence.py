@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gathers what a failed scenario leaves, in one folder, also from a host that is dead."""
+"""Collects what a failed scenario leaves in one folder, even from a dead host."""
 
 import shutil
 import subprocess
@@ -31,7 +31,7 @@ tar -cf - . ; rm -rf /run/evidence
 
 
 def gather(machine, folder):
-    """Consoles, journals, libvirt's logs, links and domains; what can't be had is left out."""
+    """Collects consoles, journals, libvirt's logs, links and domains, as far as it can."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("console.log", "qemu.log", "supervisor.log", "settings.json",
                  "second-console.log"):
@@ -40,7 +40,7 @@ def gather(machine, folder):
     alive = machine.refresh().get("phase") == "ready" and not machine.hangs
     if alive and gather_alive(machine, folder):
         return folder
-    # Too dead to be asked: stopped, and its disk read from outside.
+    # The host can't answer any more: it is stopped, and its disk is read from outside.
     machine.stop()
     image = machine.folder / "disk.raw"
     if image.exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands in the emulated host, and waiting for what happens there."""
+"""Commands in the emulated host, and waits for its events."""
 
 import json
 import shlex
@@ -43,7 +43,7 @@ class Result:
 
 
 class Background:
-    """A command that runs beside the scenario; its pid is known, and it ends with stop()."""
+    """A command that runs beside the scenario until stop(), with a known pid."""
 
     def __init__(self, host, command):
         self.host = host
@@ -63,7 +63,7 @@ class Background:
         return Result(self.command, self.process.returncode, output, "")
 
     def stop(self, signal="TERM"):
-        # Its process group: the shell may not have replaced itself by the command.
+        # The process group: the shell may not have replaced itself by the command.
         self.host.run(f"kill -{signal} -- -{self.pid}", check=False)
         return self.wait()
 
@@ -96,12 +96,12 @@ class Host:
 
     @property
     def vm_cpus(self):
-        """The emulated CPUs that VMs may run on: not the first, for a defect of the emulator's
-        (README.md, "Facts that cost time to find")."""
+        """Returns the emulated CPUs that VMs may use: not the first, because of a defect of the
+        emulator (README.md, "Facts that cost time to find")."""
         return f"1-{self.machine.settings['cpus'] - 1}"
 
     def ensure_alive(self, story):
-        """Tells a command's failure from the end of the machine that ran it."""
+        """Distinguishes a command's failure from the end of the machine that ran it."""
         state = self.machine.refresh()
         if state["phase"] != "ready":
             raise HostGone(f"the emulated host is '{state['phase']}' {state['detail']}; {story}")
@@ -138,10 +138,10 @@ class Host:
             raise CommandFailed(f"copy {source} {target}: {done.stdout.strip()}")
 
     def wait_for(self, description, probe, deadline_seconds=60):
-        """Until the probe holds, and returns what it returned.
+        """Waits until the probe holds, and returns what it returned.
 
-        A string is a shell command that is tried in the host, where trying costs least; anything
-        else is called here. Not in time is a failure that repeats the description.
+        A string is a shell command that is tried in the host, where a try costs least; anything
+        else is called here. At the deadline it fails with the description.
         """
         if isinstance(probe, str):
             return self.wait_for_command(description, probe, deadline_seconds)
@@ -152,7 +152,7 @@ class Host:
                 return found
             if time.monotonic() >= end:
                 raise NotInTime(f"not within {deadline_seconds} s: {description}")
-            time.sleep(PROBE_SECONDS)  # the observed thing has no event that reaches this side
+            time.sleep(PROBE_SECONDS)  # no event of the observed thing reaches this side
 
     def wait_for_command(self, description, probe, deadline_seconds):
         loop = (f"end=$(( $(date +%s) + {int(deadline_seconds)} )); "
@@ -166,14 +166,14 @@ class Host:
         return result.stdout.strip() or True
 
     def journal_cursor(self):
-        """Where the journal ends now; wait_for_journal takes it as its beginning."""
+        """Returns the journal's current end, from which wait_for_journal starts."""
         shown = self.run("journalctl -n 0 --show-cursor").stdout
         return shown.split("cursor: ")[1].strip()
 
     def wait_for_journal(self, pattern, cursor, unit=None, deadline_seconds=60):
         """Blocks on the journal until a line matches the extended regular expression."""
         which = f"-u {shlex.quote(unit)}" if unit else ""
-        # The journal's follower would notice only at its next line that nobody listens any more.
+        # The journal's follower notices only at its next line that its reader has gone.
         script = (f"exec 3< <(exec journalctl -f -n all -o cat {which}"
                   f" --after-cursor={shlex.quote(cursor)} 2>/dev/null); follower=$!; "
                   f"grep -m1 -E {shlex.quote(pattern)} <&3; kill $follower")
@@ -184,12 +184,12 @@ class Host:
         return result.stdout.strip()
 
     def wait_booted(self, deadline_seconds=180):
-        """Until systemd has finished its start; returns its verdict, `running` or `degraded`."""
+        """Waits until systemd has started; returns its verdict, `running` or `degraded`."""
         return self.run(f"timeout {deadline_seconds} systemctl is-system-running --wait",
                         check=False, timeout=deadline_seconds + ALIVE_SECONDS).stdout.strip()
 
     def reboot(self, deadline_seconds=500):
-        """An orderly restart: services stop, the command line is read again, ssh comes back."""
+        """Restarts cleanly: services stop, the command line is read again, ssh comes back."""
         boot = self.machine.refresh()["boot"]
         try:
             self.run("systemctl --no-block reboot", check=False)
@@ -198,8 +198,8 @@ class Host:
         return self.machine.wait_ready(boot + 1, deadline_seconds)
 
     def power_cycle(self, deadline_seconds=500, slots=None):
-        """Pulls the plug and puts it back: nothing in the host is told. `slots`, from then on:
-        which NIC is where, as in qemu.SLOTS.
+        """Cuts and restores the power, without a shutdown. `slots`, from then on: the slot of each
+        NIC, as in qemu.SLOTS.
         """
         boot = self.machine.refresh()["boot"]
         self.machine.request(do="power-cycle", slots=slots)

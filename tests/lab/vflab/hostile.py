@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Somebody who writes to a PF and its VFs as if nobody used them, and what libvirt says of it."""
+"""Writes to a PF and its VFs as if they were unused, and reports what libvirt notices."""
 
 import threading
 from datetime import datetime, timezone
@@ -9,7 +9,7 @@ EVENTS = "/run/vflab-device-removed"
 
 
 class Attacker:
-    """One act at a time; `last_act` is the host's time at the end of the last one."""
+    """Performs one act at a time; `last_act` is the host's time at the end of the last one."""
 
     def __init__(self, lab, product, devices, chance):
         """`devices`: pairs of a VM and the alias of a hostdev in it."""
@@ -24,7 +24,7 @@ class Attacker:
                 (self.rename, 1), (self.reset, 1), (self.detach, 1))
         act, = self.chance.choices([one for one, _ in acts], [weight for _, weight in acts])
         with self.lock:
-            # What is refused is no act: the kernel says EBUSY, or the VF is not there.
+            # A refused act does not count: the kernel reports EBUSY, or the VF is missing.
             done = self.host.run(f"{act()} 2>/dev/null; s=$?; date +%s.%N; exit $s", check=False,
                                  timeout=180)
             self.last_act = float(done.lines()[-1])
@@ -69,12 +69,12 @@ class Attacker:
         return f"echo 1 >{self.folder}/virtfn{self.vf()}/reset"
 
     def detach(self):
-        """By libvirt, as an admin would."""
+        """Detaches by libvirt, as an admin would."""
         vm, alias = self.chance.choice(self.devices)
         return f"virsh -q detach-device-alias {vm} {alias} --live"
 
     def make_peace(self):
-        """The PF has its name again; udev had made an alternative name of it."""
+        """Renames the PF back; udev had made its old name an alternative name."""
         own = self.product.pf
         with self.lock:
             now = self.netdev()
@@ -85,7 +85,7 @@ class Attacker:
 
 
 class Losses:
-    """libvirt's count of the host devices that left some VMs, from now on."""
+    """libvirt's count, from now on, of the host devices that left some VMs."""
 
     def __init__(self, lab, vms):
         self.host, self.vms = lab.host, vms
@@ -93,7 +93,7 @@ class Losses:
             f"exec virsh event --event device-removed --loop --timestamp >{EVENTS}")
 
     def end(self):
-        """By VM, the times at which it lost one, in seconds of the host's clock."""
+        """Returns by VM the times at which it lost one, in seconds of the host's clock."""
         self.watch.stop()
         lost = {vm: [] for vm in self.vms}
         for line in self.host.run(f"cat {EVENTS}; rm {EVENTS}").lines():

@@ -16,17 +16,17 @@ LIB = "usr/lib/x86_64-linux-gnu"
 PROGRAMS = ["busybox", "bash", "ip", "rdma", "ibv_devinfo", "ibv_rc_pingpong", "rping", "ping",
             "ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat", "ib_send_lat", "ib_read_lat",
             "ethtool", "lspci"]
-# rdma_rxe finds its checksum by name at run time, so crc32_generic is not in its dependencies;
-# without virtio_pci a vsock connect answers "No such device"; button and evdev make the VM obey
-# `virsh shutdown`.
+# rdma_rxe finds its checksum by name at run time, so its dependencies lack crc32_generic; without
+# virtio_pci a vsock connect fails with "No such device"; with button and evdev the VM obeys `virsh
+# shutdown`.
 MODULES = ["crc32_generic", "igbvf", "rdma_rxe", "rdma_ucm", "ib_uverbs", "virtio_pci",
            "virtio_net", "vmw_vsock_virtio_transport", "8021q", "button", "evdev"]
-OPTIONAL_MODULES = {"crc32_generic"}  # built in, or gone, in later kernels
+OPTIONAL_MODULES = {"crc32_generic"}  # built in or removed in later kernels
 DISK_BYTES = 3 << 30
 
 
 def put(tree, root, path):
-    """Copies a program of the tree and the libraries that it loads; path is as seen in the tree."""
+    """Copies a program of the tree and the libraries that it loads; path is as inside the tree."""
     real = call(["chroot", str(tree), "readlink", "-f", path]).strip()
     for file in [real, *libraries(tree, real)]:
         target = root / ("usr" + file.removeprefix("/usr"))
@@ -66,18 +66,18 @@ def add_modules(tree, root, version):
 
 
 def pack(root, initrd):
-    """Not compressed: a VM inside an emulated host reads faster than it unpacks."""
+    """Not compressed: a VM inside an emulated host reads faster than it decompresses."""
     call(["sh", "-c", 'cd "$1" && find . | cpio -o -H newc --quiet -R 0:0 >"$2"',
           "sh", str(root), str(initrd)])
 
 
 def unpacked_kernel(packed):
-    """The ELF image inside a bzImage, which QEMU starts directly: 6 of 22 seconds less per VM."""
+    """Extracts the ELF image of a bzImage, which QEMU starts directly: saves 6 of 22 s per VM."""
     data = packed.read_bytes()
     for magic, program in ((b"\xfd7zXZ\0", "xz"), (b"(\xb5/\xfd", "zstd")):
         begin = data.find(magic)
         if begin > 0:
-            # What follows the compressed part makes the program complain after its work.
+            # Data after the compressed part makes the program report an error when it is done.
             kernel = subprocess.run([program, "-dc"], input=data[begin:], stdout=subprocess.PIPE,
                                     stderr=subprocess.DEVNULL).stdout
             if kernel.startswith(b"\x7fELF"):
@@ -86,7 +86,7 @@ def unpacked_kernel(packed):
 
 
 def tiny_base(suite, tree):
-    """Everything but our own program; the kernel unpacks several archives one after the other."""
+    """Packs everything except vf-guest; the kernel unpacks several archives one after the other."""
     def build(folder):
         root = folder / "root"
         for name in ("usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "etc/libibverbs.d", "proc",
@@ -142,7 +142,7 @@ def tiny(suite, tree, debs, packages_key):
 
 
 def add_guest(tree, root, deb, unpacked):
-    """vf-guest and its libraries; those are looked up in the host's tree, which has them all."""
+    """Packs vf-guest and its libraries, found in the host's tree, which has them all."""
     call(["dpkg-deb", "-x", str(deb), str(unpacked)])
     found = [path for path in unpacked.rglob("vf-guest") if path.is_file()]
     found = [path for path in found if os.access(path, os.X_OK)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernel modules that Debian does not have, built once for each kernel and loaded."""
+"""Builds kernel modules that Debian does not have, once for each kernel, and loads them."""
 
 import shutil
 
@@ -16,10 +16,10 @@ insmod {module} && rm {module}
 
 
 def built(name, suite, kernel, script, packages=(), sources=None):
-    """{name}.ko for a kernel, (release, version of its package).
+    """Returns {name}.ko for a kernel, (release, version of its package).
 
-    The script builds it in /var/tmp of a tree with that kernel's headers, and with the folder of
-    sources, if there is one, and leaves it as /var/tmp/{name}/{name}.ko.
+    The script builds it in /var/tmp of a tree with that kernel's headers and with the folder of
+    sources, if any, and leaves it as /var/tmp/{name}/{name}.ko.
     """
     release, version = kernel
     expected = ["make", f"linux-headers-{release}={version}", *packages]
@@ -44,7 +44,7 @@ def built(name, suite, kernel, script, packages=(), sources=None):
 
 
 def kernel_of(lab):
-    """(release, version of its package) of what the emulated host runs."""
+    """Returns (release, version of its package) of the emulated host's kernel."""
     return lab.host.run(
         "uname -r; dpkg-query -W -f '${Version}' linux-image-$(uname -r)").lines()
 

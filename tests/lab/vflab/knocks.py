@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM that knocks at its host with frames of its own making, and the host's word on what arrived.
+"""A VM that sends its host frames of its own making, and the host's count of those that arrived.
 
-The witness is a table of nftables behind all others: what it counts has passed every filter.
+The count is from a table of nftables behind all others: what it counts has passed every filter.
 """
 
 from contextlib import contextmanager
@@ -42,10 +42,10 @@ class Knocks:
 
     @contextmanager
     def witness(self):
-        """With a host that has addresses on the PF and a VLAN device of it, and routes."""
+        """The host has addresses on the PF and on a VLAN device of it, and routes."""
         pf = self.product.pf
         self.host.write("/run/witness.nft", WITNESS, "600")
-        # Without a locktime the first claim counts: usually none does in the second after a change.
+        # Without locktime the first claim counts; usually none does in the second after a change.
         self.host.run("nft -f /run/witness.nft; sysctl -qw net.ipv4.ip_forward=1 "
                       f"net.ipv6.conf.all.forwarding=1 net.ipv4.neigh.{pf}.locktime=0; "
                       f"ip link set {pf} up; ip link add beyond type dummy; ip link set beyond up; "
@@ -74,8 +74,8 @@ class Knocks:
         self.vm.wait_for("the VF's carrier", f"grep 1 /sys/class/net/{self.netdev}/carrier", 60)
 
     def at_all(self, besides=None):
-        """At every open port of every address, and some that are not open. `besides`: the address
-        where RoCE, echo and interop clients are the responder's."""
+        """Sends to every open port of every address, and to some closed ones. `besides`: the
+        address at which the responder serves RoCE, echo and interop clients."""
         listening = self.host.run("ss -Hlntu | awk '{print $5}' | sed 's/.*://' | sort -un"
                                   ).stdout.split()
         ports = sorted({*map(int, listening), *RESPONDERS, 1, 65535})
@@ -85,24 +85,24 @@ class Knocks:
                                            if address != besides or port not in RESPONDERS])
 
     def addresses(self):
-        """The host's, of every interface but the loopback's."""
+        """Returns the host's addresses on all interfaces except loopback."""
         shown = self.host.run("ip -j addr").json()
         return [info["local"] for link in shown if link["ifname"] != "lo"
                 for info in link["addr_info"]
                 if info["scope"] == "global" or link["ifname"] == self.product.pf]
 
     def through(self):
-        """To a machine beyond the host."""
+        """Sends to a machine beyond the host."""
         self.knock(BEYOND, 0, [1, 22, ROCE])
 
     def claim(self):
-        """The VM says that it is the router to which the host has talked."""
+        """Makes the VM claim to be the router that the host has used."""
         self.host.run(f"ip neigh replace {ROUTER} lladdr {ROUTER_MAC} dev {self.product.pf} "
                       "nud stale")
         self.vm.run(f"{PROGRAM} {self.netdev} {self.pf_mac()} claim {ROUTER}")
 
     def router(self):
-        """Where the host sends what is for its router."""
+        """Returns where the host sends packets for its router."""
         shown = self.host.run(f"ip -j neigh show {ROUTER} dev {self.product.pf}").json()
         return shown[0].get("lladdr")
 
@@ -114,7 +114,7 @@ class Knocks:
                     f"{' '.join(map(str, ports))}", timeout=120)
 
     def end(self):
-        """Returns when a knock that the filter lets in has come, after all others."""
+        """Sends a frame that the filter lets in; returns when it and so all others arrived."""
         before = self.counted("last")
         self.knock(PLAIN["host_address"], 0, [ECHO])
         self.host.wait_for("the last knock", lambda: self.counted("last") > before)

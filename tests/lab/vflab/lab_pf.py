@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our own NIC for what no emulator has: VF GUIDs, and trouble on demand (tests/lab/module).
+"""The lab's own NIC, for what no emulator has: VF GUIDs, and faults on demand (tests/lab/module).
 
-The module drives NVMe controllers of QEMU as PFs, Ethernet ones or such as IPoIB's on mlx5. Its
-switches in debugfs make creation ("enable"), removal ("disable") and setting of VFs ("netlink"),
-or the PF's unbinding ("remove"), slow, hang for good, or fail.
+The module drives NVMe controllers of QEMU as PFs, either Ethernet ones or like IPoIB's on mlx5. Its
+switches in debugfs make creation ("enable"), removal ("disable") and configuration of VFs
+("netlink"), or the PF's unbinding ("remove"), slow, hang for good, or fail.
 """
 
 from vflab import kernel_module, nvme
@@ -23,7 +23,8 @@ strip --strip-debug {module}.ko
 
 
 class LabPfs:
-    """`with LabPfs(lab, "infiniband", "ethernet") as [one, other]:`, and then they are gone.
+    """`with LabPfs(lab, "infiniband", "ethernet") as [one, other]:`; the PFs are removed at its
+    end.
 
     Up to 8, each with up to 120 VFs.
     """
@@ -41,7 +42,7 @@ class LabPfs:
         for pf in self.pfs:
             pf.well()
         if failed:
-            return  # the boot ends anyway, and shows what was
+            return  # the boot ends anyway, and its state is evidence
         for pf in self.pfs:
             self.lab.host.run(f"echo {pf.pci} >/sys/bus/pci/drivers/{PF_DRIVER}/unbind; "
                               f"cd {DEVICES}/{pf.pci}; echo >driver_override; "
@@ -61,25 +62,25 @@ class LabPf:
         self.lab, self.host, self.pci = lab, lab.host, pci
         self.folder, self.debug = f"{DEVICES}/{pci}", f"{DEBUG}/{pci}"
         self.kind = kind
-        # Otherwise the kernel's nvme would take the VFs, and wait for each in vain.
+        # Otherwise the kernel's nvme driver would bind the VFs and wait for each in vain.
         self.host.run(f"echo 0 >{self.folder}/sriov_drivers_autoprobe")
         self.bind()
 
     def bind(self):
-        """To the module's driver, which forgets all that it was told before."""
+        """Binds the PF to the module's driver, which forgets all earlier settings."""
         self.host.run(f"echo {int(self.kind == 'infiniband')} >{DEBUG}/infiniband")
         bind(self.lab, self.pci, PF_DRIVER)
         self.host.run("udevadm settle")
         self.netdev = self.host.run(f"ls {self.folder}/net").stdout.strip()
 
-    # --- trouble ---
+    # --- faults ---
 
     def switch(self, what, value):
         """For example "enable/errno", 28, or "vfs_max", 3."""
         self.host.run(f"echo {value} >{self.debug}/{what}")
 
     def well(self):
-        """No trouble any more: what hangs goes on, and the folder with it if that unbinds."""
+        """Ends all faults: hanging calls continue. An unbind then removes the debugfs folder."""
         self.host.run(f"cd {self.debug} && for each in vfs_max */errno */delay_ms */hang; do "
                       "echo 0 >$each; done", check=False)
 
@@ -87,23 +88,23 @@ class LabPf:
         self.host.wait_for(f"{call} of {self.pci} hangs",
                            f"grep -qx 1 {self.debug}/{call}/hanging", deadline_seconds)
 
-    # --- what is so, by the module and by iproute2 ---
+    # --- state, by the module and by iproute2 ---
 
     def kept_guids(self):
-        """What the driver keeps, of VFs that are gone, too: {index: (node, port)}."""
+        """Returns the driver's values, also of VFs that are gone: {index: (node, port)}."""
         rows = [line.split() for line in self.lab.observe.lines(f"cat {self.debug}/kept_guids")]
         return {int(index): (spelled(node), spelled(port)) for index, node, port in rows}
 
     def ip_guids(self):
-        """As iproute2 shows them: {index: (node, port)}."""
+        """Returns the values that iproute2 shows: {index: (node, port)}."""
         found = self.lab.observe.link(self.netdev).get("vfinfo_list", [])
         return {vf["vf"]: (vf.get("node guid"), vf.get("port guid")) for vf in found}
 
     def ip_counters(self, index):
-        """What passed a VF as iproute2 shows it: {"rx_packets": …, …, "multicast": …, …}."""
+        """Returns a VF's traffic as iproute2 shows it: {"rx_packets": …, …, "multicast": …, …}."""
         link, = self.host.run(f"ip -s -j link show dev {self.netdev}").json()
         stats = next(vf["stats"] for vf in link["vfinfo_list"] if vf["vf"] == index)
-        # iproute2 calls them bytes in "rx" and tx_bytes in "tx".
+        # iproute2's names are bytes in "rx" and tx_bytes in "tx".
         flat = stats["tx"] | {f"rx_{what}": value for what, value in stats["rx"].items()}
         return {"tx_dropped": flat.pop("dropped"), "multicast": flat.pop("rx_multicast"),
                 "broadcast": flat.pop("rx_broadcast"), **flat}
@@ -115,9 +116,9 @@ class LabPf:
         return self.lab.observe.vf_pci(self.netdev, index)
 
     def seen(self, index):
-        """What the VF's driver learned when it probed: {"mac": …, "node_guid": …, "port_guid": …}.
+        """Returns what the VF's driver read when it probed: its mac, node_guid and port_guid.
 
-        It is bound for that by hand, unless it is, and the VF gets its driver back.
+        A VF that is not bound to that driver is bound for the read, and then gets its driver back.
         """
         pci = self.vf_pci(index)
         before = self.lab.observe.vf_driver(pci)
@@ -130,11 +131,11 @@ class LabPf:
 
 
 def bind(lab, pci, driver):
-    """By driver_override, in place of what it is bound to; None: to nothing."""
+    """Binds by driver_override, in place of the current driver; None: to no driver."""
     folder = f"{DEVICES}/{pci}"
     lab.host.run(f"if [ -e {folder}/driver ]; then echo {pci} >{folder}/driver/unbind; fi")
     if driver:
-        # vfmgr clears the override of what it bound; the PF keeps it, so that nvme stays away.
+        # vfmgr clears the override of the VFs that it bound; the PF's stays, which keeps nvme away.
         lab.host.run(f"echo {driver} >{folder}/driver_override; "
                      f"echo {pci} >/sys/bus/pci/drivers_probe")
         lab.check_equal(lab.observe.vf_driver(pci), driver, f"the driver of {pci}")
@@ -143,5 +144,5 @@ def bind(lab, pci, driver):
 
 
 def spelled(digits):
-    """As iproute2 spells a GUID."""
+    """Formats a GUID as iproute2 does."""
     return ":".join(digits[at:at + 2] for at in range(0, 16, 2))

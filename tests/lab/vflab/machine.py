@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One emulated host as the driver sees it: made, started, asked, ended."""
+"""One emulated host as the driver process uses it: create, start, query, stop."""
 
 import json
 import os
@@ -24,7 +24,7 @@ NMI_SECONDS = 20
 
 
 class HostGone(LabError):
-    """The emulated host panicked, hung or ended; nothing more can be asked of it."""
+    """The emulated host panicked, hung or ended, and can't answer any more."""
 
 
 def free_port():
@@ -52,9 +52,9 @@ class Machine:
         self.state = {}
         self.rest = b""
         self.answers = []
-        self.hangs = False  # found out by whoever asked it in vain
+        self.hangs = False  # set when a request got no answer
 
-    # --- making and starting ---
+    # --- creating and starting ---
 
     def is_running(self):
         lock = Lock(self.folder / "lock")
@@ -63,7 +63,7 @@ class Machine:
         return not free
 
     def prepare(self, suite, cpus, with_packages, api_port=None, parts=None, iommu=True):
-        """Builds what is missing, unless that was done before, and makes a fresh disk."""
+        """Builds what is missing, unless already done, and creates a fresh disk."""
         if self.is_running():
             raise LabError(f"the lab '{self.name}' is already up (lab down ends it)")
         if api_port and not port_is_free(api_port):
@@ -76,7 +76,7 @@ class Machine:
                 make_disk(parts.host, self.folder / "disk.raw")
                 shutil.copy(parts.kernel, self.folder / "vmlinuz")
                 shutil.copy(parts.initrd, self.folder / "initrd")
-                # A link keeps a file when its part is pruned; QEMU opens these read-only.
+                # A link keeps a file after its part is pruned; QEMU opens these read-only.
                 os.link(parts.vm_disk, self.folder / "vm-disk.raw")
                 for name in ("vmlinuz", "initrd"):
                     os.link(parts.tiny / name, self.folder / f"tiny-{name}")
@@ -104,7 +104,7 @@ class Machine:
             if self.supervisor.poll() is not None or time.monotonic() > deadline:
                 text = (self.folder / "supervisor.log").read_text()[-1000:]
                 raise LabError(f"the lab's supervisor did not start: {text}")
-            time.sleep(0.02)  # a socket's appearance is no event; it takes a tenth of a second
+            time.sleep(0.02)  # a new socket sends no event; it takes a tenth of a second
 
     def connect(self):
         connection = socket.socket(socket.AF_UNIX)
@@ -120,7 +120,7 @@ class Machine:
     # --- the supervisor's state ---
 
     def read(self, seconds):
-        """Takes in what the supervisor says; False when nothing came in that time."""
+        """Reads a message of the supervisor; returns False when none came in that time."""
         self.connection.settimeout(max(seconds, 0.001))
         try:
             data = self.connection.recv(65536)
@@ -154,7 +154,7 @@ class Machine:
         self.connection.sendall(json.dumps(request).encode() + b"\n")
 
     def wait_ready(self, boot=1, seconds=BOOT_DEADLINE_SECONDS):
-        """Until ssh answers in that boot; a panic, a crash or silence is an error."""
+        """Waits until ssh answers in that boot; a panic, a crash or silence is an error."""
         def settled(state):
             return (state["boot"] >= boot and state["phase"] != "booting"
                     or state["phase"] in ("panic", "crashed", "stalled"))
@@ -172,7 +172,7 @@ class Machine:
         say(f"the emulated host answers after {seconds:.1f} s")
 
     def qmp(self, execute, **arguments):
-        """Asks QEMU itself, for example to pull the PF's cable: set_link(name='igb', up=False)."""
+        """Sends QEMU a command, for example to pull a cable: set_link(name='igb', up=False)."""
         number = f"{os.getpid()}-{len(self.answers)}"
         self.request(do="qmp", command={"execute": execute, "arguments": arguments, "id": number})
         found = []
@@ -187,7 +187,7 @@ class Machine:
         return found[0]["return"]
 
     def tell_where_it_hangs(self):
-        """An NMI reaches a kernel that answers nobody: its panic says who ran, and where."""
+        """Sends an NMI to a kernel that does not answer: its panic shows what ran, and where."""
         self.hangs = True
         connection = self.refresh()["detail"]
         try:
@@ -195,7 +195,7 @@ class Machine:
         except LabError as refused:
             return str(refused)
         panics = self.wait(lambda state: state["phase"] == "panic", NMI_SECONDS)
-        if panics:  # and QEMU is ended when the panic has been told
+        if panics:  # and QEMU is stopped once the panic is printed
             self.wait(lambda state: state["detail"] != connection, NMI_SECONDS)
         told = "an NMI's panic tells where" if panics else "not even an NMI gets through"
         return f"{connection}: {told}" if connection else told
@@ -203,7 +203,7 @@ class Machine:
     # --- the end ---
 
     def stop(self):
-        """Ends the supervisor and with it QEMU, and checks that both are gone."""
+        """Stops the supervisor, and with it QEMU, and checks that both are gone."""
         if self.connection is None and not self.connect():
             if not self.is_running():
                 return False
@@ -212,7 +212,7 @@ class Machine:
         try:
             self.request(do="quit")
         except OSError:
-            pass  # it is ending already
+            pass  # it is stopping already
         self.wait(lambda state: state.get("phase") == "ended", END_DEADLINE_SECONDS)
         self.connection.close()
         self.connection = None
@@ -223,7 +223,7 @@ class Machine:
                 self.supervisor.kill()
                 self.supervisor.wait()
         elif self.is_running():
-            # The lock proves that this pid is still our supervisor's, not somebody else's.
+            # The lock proves that this pid is still the supervisor's, not another process's.
             os.kill(pid, signal.SIGKILL)
         with Lock(self.folder / "lock"):
             return True

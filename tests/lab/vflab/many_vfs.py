@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host of the size that vfmgr is made for: 8 PFs with 120 VFs each, every one of them attached.
+"""A host of the size that vfmgr is made for: 8 PFs with 120 VFs each, all of them attached.
 
-The PFs are our own (vflab.lab_pf), half of them InfiniBand ones. VM n, which is shut off, has VF n
-of each PF, as machines with 8 rails attach them: so many running VMs no emulator can hold. VFs are
-made and those of the first VM are attached over the API. The other 952 would take an hour, so they
-are written into the store as copies of those, and VFs and VMs are made by hand what attachments
-say, which vfmgrd then has to agree with: it must find no drift.
+The PFs are the lab's own (vflab.lab_pf), half of them InfiniBand ones. VM n, which is shut off, has
+VF n of each PF, as machines with 8 rails attach them; no emulator can run so many VMs. VFs are
+created and those of the first VM are attached over the API. The other 952 would take an hour, so
+their attachments are copied in the store, and VFs and VMs are configured directly to match. vfmgrd
+must then find no drift.
 
-QEMU can't have 968 functions behind an IOMMU (vflab.qemu), so scenarios say IOMMU = False, and a
-module of ours gives each VF its group (tests/lab/module/iommu.c).
+QEMU can't have 968 functions behind an IOMMU (vflab.qemu), so scenarios set IOMMU = False, and a
+module of the lab gives each VF its group (tests/lab/module/iommu.c).
 """
 
 import copy
@@ -38,7 +38,7 @@ HOSTDEV = """<hostdev mode='subsystem' type='pci' managed='no'><driver name='vfi
 <alias name='ua-vfmgr-{}'/></hostdev>"""
 IP_WORDS = {"mac": "mac {}", "trust": "trust {}", "spoofchk": "spoofchk {}",
             "node_guid": "node_guid {}", "port_guid": "port_guid {}", "link_state": "state {}"}
-# csplit makes a file of each domain; virsh does all in one connection.
+# csplit makes a file of each domain; virsh handles all over one connection.
 DEFINE = """mkdir /root/tenants; cd /root/tenants
 csplit -sz -n 3 - '/^<domain/' '{*}'
 for each in *; do echo define $PWD/$each; done | virsh -q >/dev/null
@@ -58,7 +58,7 @@ class ManyVfs:
     def make(self, mode):
         began = time.monotonic()
         for nic in self.nics:
-            # Of one that is down the kernel tells no change of VFs.
+            # The kernel reports no change of VFs for a PF that is down.
             self.host.run(f"ip link set {nic.netdev} up")
             self.product.must("PUT", f"/v1/pfs/{nic.pci}/spec",
                               {"mode": mode, "num_vfs": VFS, "vf_driver": lab_pf.VF_DRIVER})
@@ -99,7 +99,7 @@ class ManyVfs:
             self.lab.check_equal(bound, str(VFS), f"VFs of {nic.pci} bound to vfio-pci")
 
     def vm(self, n):
-        """The XML; VM 0 gets its VFs later."""
+        """Returns the XML; VM 0 gets its VFs later."""
         devices = [HOSTDEV.format(*self.addresses[nic.pci][n].replace(".", ":").split(":"),
                                   attachment_id(rail, n)) for rail, nic in enumerate(self.nics)]
         return VM(self.host, f"tenant-{n}", vsock=False, pcie_ports=PFS,
@@ -111,7 +111,7 @@ class ManyVfs:
         self.took("VMs defined", began)
 
     def copied(self, attachment, rail, n):
-        """That attachment of VM 0 as VM n has it of another VF."""
+        """Returns that attachment of VM 0, changed into VM n's attachment of another VF."""
         other = copy.deepcopy(attachment)
         other.update(id=attachment_id(rail, n), vm=f"tenant-{n}", vm_uuid=self.uuids()[n])
         other["vf"]["index"] = other["spec"]["vf"] = n
@@ -124,7 +124,7 @@ class ManyVfs:
         return other
 
     def uuids(self):
-        """Of the VMs, by their number."""
+        """Returns VMs by their number."""
         if not self.known_uuids:
             for line in self.lab.observe.lines("virsh -q list --all --uuid --name"):
                 if line.strip():
@@ -145,12 +145,12 @@ class ManyVfs:
         self.lab.step(f"{what}: {time.monotonic() - began:.1f} s")
 
     def attached(self):
-        """Hostdevs with our alias in the persistent XML of VMs, as libvirt keeps it on disk."""
+        """Counts hostdevs with vfmgr's alias in the VMs' persistent XML, as libvirt stores it."""
         return int(self.host.run("cat /etc/libvirt/qemu/*.xml | grep -c \"alias name='ua-vfmgr\""
                                  ).stdout)
 
     def settings(self, index):
-        """By iproute2: what is wanted of that VF of each PF that somebody may change."""
+        """Returns, by iproute2, the values of that VF of each PF that change_by_hand() changes."""
         found = {}
         for nic in self.nics:
             vf = self.lab.observe.ip_link_vf(nic.netdev, index)
@@ -159,7 +159,7 @@ class ManyVfs:
         return found
 
     def change_by_hand(self, index):
-        """Changes that VF of each PF, and returns what it was."""
+        """Changes that VF of each PF, and returns its old values."""
         before = self.settings(index)
         for nic in self.nics:
             self.host.run(f"ip link set {nic.netdev} vf {index} " + (
@@ -170,7 +170,7 @@ class ManyVfs:
         return before
 
     def leave(self):
-        """Without giving back one by one: the host is as it was, and vfmgr knows nothing."""
+        """Restores the host without single detaches; afterwards vfmgr has no attachments."""
         self.host.run(f"{STOP}; rm -f {STORE}*; {START}", timeout=300)
         self.host.run(UNDEFINE, timeout=600)
         for nic in self.nics:
@@ -182,7 +182,7 @@ def attachment_id(rail, n):
 
 
 def ip_words(settings):
-    """What `ip link set vf` is told for them, one message for each."""
+    """Returns what `ip link set vf` sets for them, one message for each."""
     words = []
     for name, value in settings.items():
         if name == "vlan":

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""netdevsim: a NIC of the kernel's own, with as many VFs as one likes, that is no PCI device.
+"""netdevsim: a NIC of the kernel's own, with any number of VFs, that is no PCI device.
 
-Debian's kernels come without it. So it is built from Debian's source of the very kernel that the
-emulated host runs, against that kernel's headers, when a scenario or bench first asks for it.
+Debian's kernels don't have it. So it is built from Debian's source of the emulated host's kernel,
+against that kernel's headers, when a scenario or benchmark first needs it.
 """
 
 from vflab import kernel_module
 
-# Its own Makefile leaves out what the kernel's configuration has not. The configuration has not
-# netdevsim itself, so make is told.
+# Its own Makefile leaves out parts that the kernel's configuration lacks. The configuration lacks
+# netdevsim itself, so make gets it as a variable.
 BUILD = """
 cd /var/tmp
 tar -xf /usr/src/{source}.tar.xz --strip-components=3 {source}/drivers/net/netdevsim
@@ -21,7 +21,7 @@ MAX_VFS = f"/sys/kernel/debug/netdevsim/netdevsim{ID}/max_vfs"
 
 
 def module(suite, kernel):
-    """netdevsim.ko for a kernel, (release, version of its package)."""
+    """Returns netdevsim.ko for a kernel, (release, version of its package)."""
     release, version = kernel
     source = "linux-source-" + ".".join(release.split(".")[:2])
     return kernel_module.built("netdevsim", suite, kernel,
@@ -30,7 +30,7 @@ def module(suite, kernel):
 
 
 class Netdevsim:
-    """One port with its VFs in the emulated host; remove() leaves the host as it was."""
+    """One port with its VFs in the emulated host; remove() restores the host."""
 
     def __init__(self, lab, vfs):
         self.host, self.vfs = lab.host, vfs
@@ -41,7 +41,7 @@ class Netdevsim:
         self.resize(vfs)
 
     def resize(self, vfs):
-        """So many VFs, all of them new."""
+        """Sets the number of VFs; all of them are new."""
         self.vfs = vfs
         self.host.run(f"echo 0 >{DEVICE}/sriov_numvfs; echo {vfs} >{MAX_VFS} && "
                       f"echo {vfs} >{DEVICE}/sriov_numvfs")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """QEMU's NVMe controllers, which have many PCI VFs and no network device.
 
-They stay until the emulated host ends: QEMU 10.0 aborts when one with SR-IOV is unplugged.
+They stay until the emulated host ends: QEMU 10.0 aborts when a controller with SR-IOV is unplugged.
 """
 
 SERIAL = "vfmgr-lab"
@@ -9,7 +9,7 @@ VFS_MAX = 120
 
 
 def plug(lab, vfs, numbers=(1,)):
-    """So many controllers at ports of their own; returns their PCI addresses."""
+    """Plugs in these controllers, each at its own port; returns their PCI addresses."""
     there = {each["name"] for each in lab.qmp("qom-list", path="/machine/peripheral")}
     for number in numbers:
         if f"nvme{number}" in there:
@@ -27,7 +27,7 @@ def plug(lab, vfs, numbers=(1,)):
 
 
 def address(lab, number):
-    """Once the emulated host has given it a bus, and knows it."""
+    """Waits until the emulated host has given the device a bus, and found it."""
     def found():
         device = with_id(f"nvme{number}", lab.qmp("query-pci"))
         pci = "0000:{bus:02x}:{slot:02x}.{function}".format(**device)
@@ -37,7 +37,7 @@ def address(lab, number):
 
 
 def with_id(name, buses):
-    """QEMU's device of this name, behind whatever bridges."""
+    """Finds QEMU's device of this name, behind any bridges."""
     for device in (device for bus in buses for device in bus["devices"]):
         if device["qdev_id"] == name:
             return device
@@ -48,7 +48,7 @@ def with_id(name, buses):
 
 
 class Nvme:
-    """One, with the kernel's own driver."""
+    """One controller, with the kernel's own driver."""
 
     def __init__(self, lab, vfs):
         self.pci, = plug(lab, vfs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is really so in the emulated host, by sysfs, iproute2, virsh and /proc: never by vfmgr."""
+"""Observes the emulated host by sysfs, iproute2, virsh and /proc, never by vfmgr."""
 
 import xml.etree.ElementTree as ElementTree
 from shlex import quote
@@ -29,13 +29,13 @@ class Observe:
         return self.host.run(command).lines()
 
     def clean_state(self):
-        """Everything that a scenario must leave as it found it, as a set of lines."""
+        """Returns everything that a scenario must leave as it found it, as a set of lines."""
         return {tuple(line.split("|", 1)) for line in self.lines(CLEAN_STATE) if "|" in line}
 
     # --- PFs and VFs ---
 
     def pf(self):
-        """The network device of the igb PF, for example enp1s0."""
+        """Returns the network device of the igb PF, for example enp1s0."""
         return self.lines("for n in /sys/class/net/*; do [ -e $n/device/sriov_totalvfs ] && "
                           "basename $n; done | head -1")[0]
 
@@ -46,22 +46,22 @@ class Observe:
         return int(self.host.read(f"/sys/class/net/{pf}/device/sriov_totalvfs"))
 
     def numvfs(self, pf):
-        """Counted by links: reading sriov_numvfs hangs while a resize hangs."""
+        """Counts links, because a read of sriov_numvfs hangs while a resize hangs."""
         return len(self.lines(f"ls -d /sys/class/net/{quote(pf)}/device/virtfn* 2>/dev/null || :"))
 
     def vf_pci(self, pf, index):
-        """The PCI address that the kernel links as virtfnN, or None."""
+        """Returns the PCI address that the kernel links as virtfnN, or None."""
         link = f"/sys/class/net/{quote(pf)}/device/virtfn{int(index)}"
         shown = self.host.run(f"readlink {link}", check=False).stdout.strip()
         return shown.rpartition("/")[2] or None
 
     def vf_driver(self, pci):
-        """The name of the driver that a PCI function is bound to, or None."""
+        """Returns the name of the driver that a PCI function is bound to, or None."""
         shown = self.host.run(f"readlink /sys/bus/pci/devices/{quote(pci)}/driver", check=False)
         return shown.stdout.strip().rpartition("/")[2] or None
 
     def vf_drivers(self, pf):
-        """What vf_driver says of each VF, by index."""
+        """Returns vf_driver's answer for each VF, by index."""
         return [self.vf_driver(self.vf_pci(pf, index)) for index in range(self.numvfs(pf))]
 
     def driver_override(self, pci):
@@ -69,8 +69,8 @@ class Observe:
         return None if shown in ("", "(null)") else shown
 
     def ip_link_vf(self, pf, index):
-        """One VF as iproute2 shows it, for example {'vf': 0, 'mac': ..., 'vlan': 100, 'qos': 0,
-        'proto': '802.1q', 'max_tx_rate': 500, 'min_tx_rate': 0, 'spoofchk': True,
+        """Returns one VF as iproute2 shows it, for example {'vf': 0, 'mac': ..., 'vlan': 100,
+        'qos': 0, 'proto': '802.1q', 'max_tx_rate': 500, 'min_tx_rate': 0, 'spoofchk': True,
         'link_state': 'auto', 'trust': False}, with `vlan` 0 where there is none.
         """
         for vf in self.link(pf).get("vfinfo_list", []):
@@ -83,7 +83,7 @@ class Observe:
         return int(shown.stdout.strip().rpartition("/")[2])
 
     def vfio_holders(self, pci):
-        """(pid, name) of each process with the VFIO group of a PCI function open."""
+        """Returns (pid, name) of each process that has the VFIO group of a PCI function open."""
         group = self.iommu_group(pci)
         found = self.lines(f"for p in /proc/[0-9]*; do ls -l $p/fd 2>/dev/null | "
                            f"grep -q ' /dev/vfio/{group}$' && echo \"${{p#/proc/}} $(cat $p/comm)\""
@@ -96,12 +96,12 @@ class Observe:
         return [line for line in self.lines("virsh -q list --all --name") if line]
 
     def domain(self, vm, which="live"):
-        """The domain's XML tree; which: live (what runs) or config (what starts next time)."""
+        """Returns the domain's XML tree; which: live (running now) or config (its next start)."""
         option = "--inactive" if which == "config" else ""
         return ElementTree.fromstring(self.host.run(f"virsh dumpxml {option} {quote(vm)}").stdout)
 
     def hostdevs(self, vm, which="live"):
-        """[{pci, alias, managed}] of the PCI host devices in a domain's XML."""
+        """Returns [{pci, alias, managed}] of the PCI host devices in a domain's XML."""
         found = []
         for device in self.domain(vm, which).findall("./devices/hostdev[@type='pci']"):
             address = device.find("./source/address")
@@ -119,7 +119,7 @@ class Observe:
         return self.host.run(f"ip -j -d link show dev {quote(ifname)}").json()[0]
 
     def links(self):
-        """All network devices, as iproute2's JSON objects."""
+        """Returns all network devices, as iproute2's JSON objects."""
         return self.host.run("ip -j link show").json()
 
     def addresses(self, ifname):
@@ -136,13 +136,13 @@ class Observe:
         return self.host.run(f"ip -j neigh show dev {quote(ifname)}").json()
 
     def rdma_links(self):
-        """{rdma device: network device}"""
+        """Returns {rdma device: network device}."""
         return {link["ifname"]: link.get("netdev")
                 for link in self.host.run("rdma -j link").json()}
 
 
 def flat_vf(vf):
-    """iproute2 nests VLAN and rates, and calls the MAC `address`, depending on its release."""
+    """Depending on its release, iproute2 nests VLAN and rates, and calls the MAC `address`."""
     vlan = (vf.get("vlan_list") or [{}])[0]
     rate = vf.get("rate") or {}
     return {**vf, "mac": vf.get("mac", vf.get("address")),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our own packages, built from the working tree as it is now."""
+"""vfmgr's packages, built from the current working tree."""
 
 import os
 import shutil
@@ -21,14 +21,14 @@ TEST_DEPENDENCIES = REPO / "deploy/test-packages.txt"
 
 
 def source_files():
-    """What the packages are made of: tracked files and new ones, not what git ignores."""
+    """Returns the files that the packages are built from: tracked and new, not ignored ones."""
     shown = subprocess.run(["git", "-C", str(REPO), "ls-files", "-z", "--cached", "--others",
                             "--exclude-standard", "--", *SOURCES],
                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     if shown.returncode == 0:
         names = sorted(set(shown.stdout.decode().split("\0")) - {""})
         return [name for name in names if os.path.lexists(REPO / name)]
-    found = []  # not a checkout: a release tarball holds nothing else
+    found = []  # not a checkout: a release tarball holds only these files
     for source in SOURCES:
         path = REPO / source
         files = path.rglob("*") if path.is_dir() else [path]
@@ -42,7 +42,7 @@ def source_key(suite):
 
 
 def built(suite):
-    """The folder with our three .deb files for a release, and the key of what is in it."""
+    """Returns the folder with the three .deb files for a release, and the key of its content."""
     key = source_key(suite)
 
     def build(folder):
@@ -62,7 +62,7 @@ def test_dependencies():
 
 
 def build_packages(suite, output):
-    """What `build-packages SUITE OUTDIR` does."""
+    """Implements `build-packages SUITE OUTDIR`."""
     if suite == machine_suite():
         apt.install_here(build_dependencies())
         build_in(REPO, output, lambda command: run_here(command, REPO))
@@ -82,7 +82,7 @@ def build_in(source, output, run):
 
 
 def run_here(command, folder):
-    """A compiler is worth hearing when it fails; before that, one line now and then will do."""
+    """Shows a line of the compiler's output now and then, and its errors when it fails."""
     lines, told = [], time.monotonic()
     process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -97,7 +97,7 @@ def run_here(command, folder):
 
 
 def build_elsewhere(suite, output):
-    """Builds in a tree of the other release, which keeps its objects from one time to the next."""
+    """Builds in a tree of the other release, whose object files stay for the next build."""
     dependencies = build_dependencies()
 
     def build(folder):
@@ -117,7 +117,7 @@ def build_elsewhere(suite, output):
 
 
 def bring_sources(target):
-    """Makes the target's sources equal to ours; times are kept, so only changes are compiled."""
+    """Copies the sources to the target with their times, so that only changes are compiled."""
     names = set(source_files())
     for path in sorted(target.rglob("*")):
         name = str(path.relative_to(target))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts cached by a hash of what goes in: a part is built once and never changed afterwards."""
+"""Parts cached by a hash of their inputs: a part is built once and never changed afterwards."""
 
 import fcntl
 import hashlib
@@ -15,7 +15,7 @@ KEPT_PER_KIND = 2
 
 
 def hash_of(*inputs):
-    """A short hash of JSON values; a Path stands for its content (a folder: everything below)."""
+    """Returns a short hash of JSON values; a Path stands for its content, recursively."""
     digest = hashlib.sha256()
     for value in inputs:
         if isinstance(value, Path):
@@ -37,9 +37,10 @@ def hash_file(digest, file, name):
 
 
 class PartsInUse:
-    """Held while parts are built and made into a disk, so that nobody prunes under our feet.
+    """Held while parts are built and copied into a disk, so that no other lab prunes them
+    meanwhile.
 
-    Several labs hold it at once; whoever is the last to let go removes what is out of date.
+    Several labs may hold it at once; the last one to release it removes outdated parts.
     """
 
     def __enter__(self):
@@ -56,7 +57,7 @@ class PartsInUse:
 
 
 def part(kind, key, build):
-    """The folder of a part; build(folder) fills it when there is none for this key yet."""
+    """Returns the folder of a part; build(folder) fills it if there is none for this key yet."""
     parts = state_dir() / "parts"
     parts.mkdir(exist_ok=True)
     path = parts / f"{kind}-{key}"
@@ -73,7 +74,7 @@ def part(kind, key, build):
 
 
 def prune(parts):
-    """Keeps the newest few of each kind, and what a lab may boot from again."""
+    """Keeps the newest few of each kind, and those that a lab may boot from again."""
     used = {json.loads(path.read_text())["qemu"]
             for path in parts.parent.glob("runs/*/settings.json")}
     kinds = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has passed at this tree: tests/run names the folder when it goes on with what it began."""
+"""Records what has passed on this tree: tests/run names the folder when it resumes a run."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ class Passed:
         self.folder = Path(folder) / part if folder else None
 
     def told(self, name):
-        """Whether it has passed; its line is printed again."""
+        """Returns whether it has passed, and prints its line again."""
         if self.folder is None or not self.file(name).exists():
             return False
         print(self.file(name).read_text().rstrip(), flush=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the lab keeps its things."""
+"""The lab's folders and files."""
 
 import fcntl
 import os
@@ -11,16 +11,16 @@ LAB = Path(__file__).resolve().parent.parent
 REPO = LAB.parent.parent
 SCENARIOS = LAB / "scenarios"
 RESULTS_KEPT = 30
-SUITES = ("bookworm", "trixie")  # from the oldest
+SUITES = ("bookworm", "trixie")  # oldest first
 
 
 class LabError(Exception):
-    """A failure of the lab that the person at the keyboard can act on."""
+    """A failure of the lab that the user can act on."""
 
 
 def state_dir():
     state = Path(os.environ.get("VFMGR_LAB_DIR", "/var/cache/vfmgr-lab")).absolute()
-    # A unix socket's path ends at 107 characters, and ours lie below this folder.
+    # A unix socket's path ends at 107 characters, and the lab's are below this folder.
     if len(str(state)) > 60:
         raise LabError(f"VFMGR_LAB_DIR is too long for unix sockets (60 characters): {state}")
     state.mkdir(parents=True, exist_ok=True)
@@ -28,7 +28,7 @@ def state_dir():
 
 
 def names_in(path):
-    """Reads a list with a name in each line; a # begins a comment."""
+    """Reads a list with one name per line; # begins a comment."""
     if not path.exists():
         raise LabError(f"no {path.relative_to(REPO)}: git checkout it, the lab reads names there")
     lines = [line.split("#")[0].strip() for line in path.read_text().splitlines()]
@@ -87,7 +87,7 @@ class Lock:
 
 
 def remove_dead_runs():
-    """Removes what `lab run` left when it was killed: its processes died with it, files did not."""
+    """Removes the files of a killed `lab run`; its processes died with it."""
     for path in (state_dir() / "runs").glob("run-*"):
         lock = Lock(path / "lock")
         if path.is_dir() and lock.try_take():

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which scenarios a run without names runs: the core, and one slice of the long ones.
+"""Chooses the scenarios of a run without names: the core, and one slice of the long ones.
 
-A scenario is sliced when its file says SLICES = N and its run() takes lab.slice for its points.
-Each commit runs one slice of all those, chosen by its hash, so that commits take turns; what has
-no slice and is not in the core runs in --long.
+A scenario is sliced when its file has SLICES = N and its run() takes its points from lab.slice.
+Each commit runs one slice of all those, chosen by its hash, so that commits take turns. Scenarios
+without slices that are not in the core run in --long.
 """
 
 import re
@@ -20,7 +20,7 @@ def core():
 
 
 def slices(name):
-    """How many slices the scenario has; 0 without any. Read without running its file."""
+    """Returns the scenario's number of slices, or 0. Reads its file without running it."""
     said = re.search(r"^SLICES = (\d+)$", (SCENARIOS / f"{name}.py").read_text(), re.MULTILINE)
     return int(said[1]) if said else 0
 
@@ -30,7 +30,7 @@ def all_slices():
 
 
 def split(name):
-    """The file of a scenario and the number of its slice, None where it is the whole."""
+    """Returns the scenario's file and the number of its slice, None for the whole scenario."""
     file, _, number = name.partition("/")
     return file, int(number) if number else None
 
@@ -47,7 +47,7 @@ def head():
 
 
 def slice_of(commit):
-    """The slice that a commit runs, or None. Without a commit (an unpacked archive), the first."""
+    """Returns the slice that a commit runs. Without a commit (an unpacked archive): the first."""
     there = all_slices()
     return there[int(commit or "0", 16) % len(there)] if there else None
 

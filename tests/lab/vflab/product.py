@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vfmgr as a scenario drives it: REST requests and the operations that come of them.
+"""vfmgr as a scenario drives it: REST requests and their operations.
 
-Nothing here judges: what was done is seen by vflab.observe.
+Nothing here judges: vflab.observe observes the results.
 """
 
 OPERATION_SECONDS = 400
@@ -29,7 +29,7 @@ class Product:
     # --- requests ---
 
     def ask(self, method, path, body=None, headers=()):
-        """The answer; an operation is waited for: (answer, operation or None)."""
+        """Returns the answer and waits for its operation: (answer, operation or None)."""
         answer = self.lab.api(method, path, body, headers)
         if answer.status != 202:
             return answer, None
@@ -57,18 +57,18 @@ class Product:
         return self.must("PUT", f"/v1/pfs/{self.pci}/spec",
                          {"mode": "manage", "num_vfs": num_vfs, "networks": list(networks), **spec})
 
-    def attach(self, vm, **wish):
+    def attach(self, vm, **members):
         """Must succeed; returns the attachment."""
-        _, operation = self.must("POST", "/v1/attachments", {"vm": vm, "pf": self.pci, **wish})
+        _, operation = self.must("POST", "/v1/attachments", {"vm": vm, "pf": self.pci, **members})
         return self.attachment(operation["subject"].rsplit("/", 1)[1])
 
-    def refused(self, **wish):
-        """Must not succeed; returns the problem."""
-        answer, operation = self.ask("POST", "/v1/attachments", {"pf": self.pci, **wish})
+    def refused(self, **members):
+        """Must fail; returns the problem."""
+        answer, operation = self.ask("POST", "/v1/attachments", {"pf": self.pci, **members})
         if operation:
-            self.lab.check(operation["state"] == "failed", f"{wish} was accepted: {operation}")
+            self.lab.check(operation["state"] == "failed", f"{members} was accepted: {operation}")
             return operation["problem"]
-        self.lab.check(answer.status >= 400, f"{wish} was accepted: {answer}")
+        self.lab.check(answer.status >= 400, f"{members} was accepted: {answer}")
         return answer.body
 
     def detach(self, attachment):
@@ -82,7 +82,7 @@ class Product:
         return self.lab.api("GET", "/v1/attachments").body["items"]
 
     def calm(self):
-        """Whether nothing drifts, by vfmgrd's last look."""
+        """Returns whether vfmgrd's last observation found no drift."""
         return self.lab.api("GET", "/readyz").body.get("drift") == 0
 
     def quarantined(self):
@@ -90,14 +90,14 @@ class Product:
                 if vf["quarantine"]]
 
     def open_host(self):
-        """VMs reach all of the host until close_host(): vfmgrd can't put back what is flushed."""
+        """Lets VMs reach all of the host until close_host(): vfmgrd can't restore flushed rules."""
         self.lab.host.run(f"mv {NFT} {NFT}.away && {NFT}.away flush ruleset")
 
     def close_host(self):
         self.lab.host.run(f"mv {NFT}.away {NFT}")
 
     def leave(self):
-        """Everything back, VFs removed, PF no longer managed."""
+        """Detaches everything, removes the VFs, and stops managing the PF."""
         for attachment in self.attachments():
             self.detach(attachment)
         self.must("PUT", f"/v1/pfs/{self.pci}/spec", {"mode": "manage", "num_vfs": 0})
@@ -105,7 +105,7 @@ class Product:
 
 
 class Before:
-    """What the host was, by its own tools, to be compared with later."""
+    """Returns the host's state by its own tools, to be compared later."""
 
     def __init__(self, product):
         self.product = product

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of tests/ that a scenario runs in the emulated host or in a VM, or a bench here."""
+"""Programs of tests/ that a scenario runs in the emulated host or in a VM, or a benchmark here."""
 
 import base64
 import gzip
@@ -10,12 +10,13 @@ from .packages import build_dependencies, test_dependencies
 from .paths import REPO, SUITES, machine_suite
 
 BUILD = REPO / "build/lab"
-CHUNK = 90_000  # one argument of a command has room for 128 KiB
+CHUNK = 90_000  # one argument of a command is limited to 128 KiB
 
 
 def built(lab, target, output=None):
-    """As built_here(). It runs where the emulated host is of this machine's release or a later one:
-    the libraries that it loads have the same sonames in both, and glibc is upward compatible.
+    """Like built_here(). The program runs if the emulated host has this machine's release or a
+    later one: the libraries that it loads have the same sonames in both, and glibc is upward
+    compatible.
     """
     suite = lab.machine.settings["suite"]
     if SUITES.index(suite) < SUITES.index(machine_suite()):
@@ -24,8 +25,8 @@ def built(lab, target, output=None):
 
 
 def built_here(target, output=None):
-    """The stripped program, or library: {output} of the build folder's tests/. Built with the
-    packages' flags: the compiler's cache knows most of it.
+    """Returns the stripped program or library {output} of the build folder's tests/. It is built
+    with the packages' flags, for which the compiler cache has most objects.
     """
     apt.install_here([*build_dependencies(), *test_dependencies()])
     program = BUILD / target
@@ -38,7 +39,7 @@ def built_here(target, output=None):
 
 
 def send(vm, program, path):
-    """The program's bytes into a VM, which has no network to its host, as an executable file."""
+    """Copies the program as an executable into a VM, which has no network to its host."""
     text = base64.b64encode(gzip.compress(program)).decode()
     for start in range(0, len(text), CHUNK):
         vm.run(f"printf %s '{text[start:start + CHUNK]}' >>{path}.b64")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that run the emulated host, and other machines beside it."""
 
-# The mounts are made in a namespace of their own and vanish with it; unshare kills QEMU when it is
-# killed itself. The state folder has the same path inside and outside of QEMU's tree.
+# The mounts are in their own namespace and vanish with it; a killed unshare kills QEMU. The state
+# folder has the same path inside and outside QEMU's tree.
 IN_NAMESPACE = """set -e
 tree=$1 state=$2; shift 2
 mkdir -p "$tree$state"
@@ -12,15 +12,15 @@ mount -t proc proc "$tree/proc"
 exec chroot "$tree" qemu-system-x86_64 "$@"
 """
 MEMORY = "6G"
-# The Intel IOMMU model works with the CPU, an AMD one, and gives every VF a group of its own; no
-# caching-mode, since nothing from outside is assigned in. Each PCI function behind it has an
-# address space, and each change of the memory map makes all of them anew: with 968 functions the
-# emulated host answered nobody any more.
+# The model of the Intel IOMMU works with the CPU, an AMD one, and gives every VF its own group. No
+# caching-mode, since no outside device is assigned. Each PCI function behind the IOMMU has an
+# address space, and each change of the memory map rebuilds all of them: with 968 functions the
+# emulated host no longer answered.
 IOMMU = ("-device", "intel-iommu,intremap=on,device-iotlb=on")
 PF_MAC = "52:54:00:aa:00:01"
 SECOND_MAC = "52:54:00:b0:00:02"
-# The igb NICs, by QEMU's id: netdev and MAC; and those that are there at a boot, with their slots,
-# where no scenario puts them elsewhere.
+# The igb NICs, by QEMU's id, with netdev and MAC; and the slots of those that are present at boot,
+# unless a scenario moves them.
 NICS = {"igb": ("wire", PF_MAC), "igb2": ("wire2", SECOND_MAC)}
 SLOTS = {"igb": "port1"}
 WIRE = "wire.sock"  # in the run's folder
@@ -32,7 +32,7 @@ def command(settings, command_line):
 
 
 def in_namespace(settings, machine):
-    """QEMU with these arguments, from the lab's own tree."""
+    """Returns QEMU's command with these arguments, from the lab's own tree."""
     return ["unshare", "--mount", "--propagation", "private", "--fork", "--kill-child=SIGKILL",
             "--", "sh", "-c", IN_NAMESPACE, "sh", settings["qemu"], settings["state"], *machine]
 
@@ -54,11 +54,11 @@ def arguments(settings, command_line):
         "-device", "virtio-blk-pci,drive=disk",
         "-drive", f"if=none,id=vmdisk,file={run}/vm-disk.raw,format=raw,readonly=on",
         "-device", "virtio-blk-pci,drive=vmdisk,serial=vm-debian",
-        # igb is an SR-IOV NIC with 7 VFs. Its wire ends at a socket, which drops what comes until
-        # another machine is plugged in there (vflab.second_machine).
+        # igb is an SR-IOV NIC with 7 VFs. Its wire ends at a socket, which drops all frames until
+        # another machine is connected there (vflab.second_machine).
         "-device", "pcie-root-port,id=port1,slot=1",
         "-netdev", f"stream,id=wire,server=on,addr.type=unix,addr.path={run}/{WIRE}",
-        # The lab's own way in; restrict: what runs inside does not reach the network outside.
+        # The lab's own access; restrict: programs inside can't reach the network outside.
         "-netdev", f"user,id=way-in,restrict=on{forwards}",
         "-device", "virtio-net-pci,netdev=way-in,romfile=",
         "-device", "virtio-rng-pci",
@@ -77,9 +77,9 @@ def nic(name, port):
 
 
 def nvme_port(number):
-    """Where an NVMe controller with 120 VFs may be plugged in later (vflab.nvme).
+    """A port for an NVMe controller with 120 VFs that is plugged in later (vflab.nvme).
 
-    Its subsystem can't come later. The VFs are on its own bus, and have 16 KiB of registers each.
+    Its subsystem can't be added later. The VFs are on its own bus, with 16 KiB of registers each.
     """
     return ["-device", f"nvme-subsys,id=nvme-subsys{number}",
             "-device", f"pcie-root-port,id=nvme-port{number},slot={10 + number},mem-reserve=8M,"

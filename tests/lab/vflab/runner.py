@@ -16,9 +16,9 @@ from vflab.passed import Passed
 from vflab.paths import SCENARIOS, LabError, new_results_dir
 from vflab.shell import say
 
-EMULATOR_RETRIES_MAX = 1  # in a run
+EMULATOR_RETRIES_MAX = 1  # per run
 PASSED = Passed("lab")
-DEADLINE_SECONDS = 900  # of one scenario that names no DEADLINE_SECONDS of its own
+DEADLINE_SECONDS = 900  # for a scenario without its own DEADLINE_SECONDS
 
 
 class OutOfTime(AssertionError):
@@ -35,14 +35,14 @@ class Runner:
         self.emulator_retries = 0
         self.passed = self.failed = self.skipped = 0
 
-    # --- the order of things ---
+    # --- order ---
 
     def run(self, names):
         signal.signal(signal.SIGALRM, out_of_time)
         try:
             with PartsInUse():
                 if not self.options.live:
-                    # Once, so that all boots of a run are of the same sources.
+                    # Built once, so that all boots of a run have the same sources.
                     self.parts = build(self.options.suite, not self.options.without_packages)
                 self.run_all(names)
         except LabError as error:
@@ -57,11 +57,11 @@ class Runner:
 
     def run_all(self, names):
         modules = self.load(names)
-        # What has passed at this tree already, where tests/run goes on with what it began.
+        # Names what has already passed on this tree, when tests/run resumes a run.
         modules = {name: module for name, module in modules.items()
                    if not self.reported_before(name)}
         own = [name for name in modules if getattr(modules[name], "BOOT", "shared") == "own"
-               or plan.split(name)[1] is not None]  # a slice takes nothing with it when it fails
+               or plan.split(name)[1] is not None]  # a failed slice does not affect other scenarios
         shared = [name for name in modules if name not in own]
         for turn in range(self.options.repeat):
             if self.options.repeat > 1:
@@ -78,7 +78,7 @@ class Runner:
         for name in names:
             try:
                 modules[name] = scenario.load(plan.split(name)[0], self.folder)
-            except Exception as error:  # of the scenario's file: the others run all the same
+            except Exception as error:  # in the scenario's file: the others still run
                 self.failed += 1
                 print(f"FAIL {name}: its file can't be loaded: {error}", flush=True)
         return modules
@@ -123,7 +123,7 @@ class Runner:
         if counts:
             print(f"     {name}: counted {counts}", flush=True)
         print(f"     {name}: evidence in {self.keep_evidence(name)}", flush=True)
-        self.end_boot()  # what failed may have left anything behind
+        self.end_boot()  # a failed scenario may have left anything behind
 
     def print_panic(self, name):
         console = self.machine.console_text() if self.machine else ""
@@ -162,9 +162,9 @@ class Runner:
             signal.alarm(0)
 
     def after(self, lab, failures):
-        """What must hold after every scenario: no complaint of the kernel, and a clean host."""
+        """Checks what must hold after every scenario: no error of the kernel, and a clean host."""
         if lab is None or (failures and failures != ["skipped"]):
-            return failures  # left as it is, for the evidence; the boot ends with it
+            return failures  # left unchanged as evidence; the boot ends with it
         try:
             lab.remove_vms()
             state = Observe(lab.host).clean_state()
@@ -226,7 +226,7 @@ def out_of_time(*_):
 
 
 def place(error):
-    """Where in the scenario's file it happened, as 'name.py:12: '."""
+    """Returns where in the scenario's file it happened, as 'name.py:12: '."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.filename.split("/")[-2:-1] in (["scenarios"], ["benches"]):
             return f"{frame.filename.rpartition('/')[2]}:{frame.lineno}: "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scenario works with: `run(lab)` gets a Lab."""
+"""The tools of a scenario: `run(lab)` gets a Lab."""
 
 import ast
 import importlib.util
@@ -23,7 +23,7 @@ class Skipped(Exception):
 
 @dataclass
 class Answer:
-    """An answer of the API: `body` is the JSON value, or text when it is none."""
+    """An answer of the API: `body` is the JSON value, or the text if it is none."""
     status: int
     body: object
     headers: dict = field(default_factory=dict)
@@ -46,20 +46,20 @@ class Lab:
         self.kept = set()
         self.begin = time.monotonic()
 
-    # --- doing ---
+    # --- actions ---
 
     def step(self, text):
         say(f"  {self.name}: {text}")
 
     def vm(self, name, start=True, **how):
-        """Defines and starts a VM; see VM for what may be chosen. The lab removes it at the end."""
+        """Defines and starts a VM, with the options of VM. The lab removes it at the end."""
         vm = VM(self.host, name, **how)
         self.vms.append(vm)
         vm.define()
         return vm.start() if start else vm
 
     def api(self, method, path, body=None, headers=(), timeout=120):
-        """Asks vfmgrd over its unix socket, as root."""
+        """Sends vfmgrd a request over its unix socket, as root."""
         words = [f"curl -sS --max-time {timeout} -D /dev/stderr --unix-socket {SOCKET}",
                  f"-X {method}"]
         words += [f"-H {quote(header)}" for header in headers]
@@ -79,7 +79,7 @@ class Lab:
         return self.host.run(["vfctl", *arguments], check=check, timeout=timeout)
 
     def keeps(self, kind, what):
-        """Declares a line of the clean state that will be new at the end, and cannot be helped."""
+        """Declares a line of the clean state that the scenario can't avoid adding."""
         self.kept.add((kind, what))
 
     def reboot(self, **how):
@@ -92,13 +92,13 @@ class Lab:
         return self.machine.qmp(execute, **arguments)
 
     def sliced(self, points, slices):
-        """Those of the points that are this slice's; all of them without one."""
+        """Returns the points of this slice, or all of them without a slice."""
         return points if self.slice is None else points[self.slice::slices]
 
     # --- judging ---
 
     def check(self, condition, text):
-        """Notes a failure and goes on, so that one run tells all; returns whether it held."""
+        """Records a failure and continues, so that one run shows all; returns whether it held."""
         if not condition:
             self.failures.append(text)
             say(f"  {self.name}: CHECK FAILED: {text}")
@@ -108,7 +108,7 @@ class Lab:
         return self.check(found == expected, f"{text}: {found!r}, expected {expected!r}")
 
     def expect(self, *what):
-        """Declares what this scenario provokes; it fails when that never really happened."""
+        """Declares what this scenario must provoke; it fails if that never happened."""
         self.expected += [name for name in what if name not in self.expected]
 
     def count(self, what, n=1):
@@ -118,7 +118,7 @@ class Lab:
         raise Skipped(reason)
 
     def verdict(self):
-        """Every failure so far, those of provocations that did not happen included."""
+        """Returns every failure so far, including provocations that did not happen."""
         idle = [f"'{what}' never happened" for what in self.expected if not self.counts.get(what)]
         return self.failures + idle
 
@@ -143,7 +143,7 @@ def names():
 
 
 def description(name, folder=SCENARIOS):
-    """The first line of the file's docstring, read without running the file."""
+    """Returns the first line of the file's docstring, without running the file."""
     docstring = ast.get_docstring(ast.parse((folder / f"{name}.py").read_text()))
     return (docstring or "").split("\n")[0]
 

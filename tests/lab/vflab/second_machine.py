@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second small machine, outside of the emulated host, on the other end of its PF's wire.
+"""A second small machine outside the emulated host, on the other end of its PF's wire.
 
-It is a QEMU of its own, plugged into the socket at which that wire ends. It dies with this process;
-it has no disk, and its console is all there is of it.
+It is a QEMU of its own, connected to the socket at which that wire ends. It dies with this process;
+it has no disk, and only its console shows what it does.
 """
 
 import os
@@ -28,7 +28,7 @@ class SecondMachine:
     def __init__(self, lab):
         self.lab = lab
         self.folder = lab.machine.folder
-        self.text = ""      # of the console, from the beginning
+        self.text = ""      # the console's text from the start
         self.commands = 0
         self.process = None
 
@@ -48,7 +48,7 @@ class SecondMachine:
         self.log.close()
 
     def make_initrd(self):
-        """The tiny VM's, and behind it an archive with an init of its own."""
+        """Writes the tiny VM's archive, followed by one with this machine's init."""
         root = self.folder / "second-root"
         root.mkdir(exist_ok=True)
         shutil.copy(LAB / "vm/second-init", root)
@@ -75,7 +75,7 @@ class SecondMachine:
         return self
 
     def wait_line(self, pattern, deadline_seconds=60, begin=0):
-        """The first line, behind `begin` in the console's text, in which the pattern is found."""
+        """Returns the first line after `begin` in the console's text that has the pattern."""
         end = time.monotonic() + deadline_seconds
         while True:
             whole = self.text[begin:].rpartition("\n")[0]
@@ -96,7 +96,7 @@ class SecondMachine:
             raise NotInTime(f"the second machine {what}, no '{expected}': {self.text[-600:]}")
 
     def run(self, command, timeout=60):
-        """One line for its shell; what it prints, which on a failure is the failure's text."""
+        """Runs one line in its shell; returns its output, or fails with it."""
         self.commands += 1
         mark = f"=== {self.commands} "
         begin = len(self.text)

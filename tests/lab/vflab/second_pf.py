@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second igb PF, plugged into the running emulated host and taken out again."""
+"""A second igb PF, plugged into the running emulated host and removed again."""
 
 from vflab.qemu import SECOND_MAC as MAC
 

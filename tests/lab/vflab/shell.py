@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running programs on this machine: progress lines, errors worth reading, processes that die."""
+"""Runs programs on this machine: progress lines, readable errors, children that die with it."""
 
 import ctypes
 import os
@@ -22,7 +22,7 @@ def say(text):
 
 
 class timed:
-    """Prints what begins and how long it took."""
+    """Prints what starts and how long it took."""
 
     def __init__(self, text):
         self.text = text
@@ -37,7 +37,7 @@ class timed:
 
 
 def call(command, **options):
-    """Runs a program to its end and returns its output; a failure shows the output's last lines."""
+    """Runs a program to its end and returns its output; an error shows the last lines of it."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           stdin=None if "input" in options else subprocess.DEVNULL, **options)
     if done.returncode != 0:
@@ -57,7 +57,7 @@ def die_with_parent(parent=None):
 
     def in_child():
         libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-        if os.getppid() != parent:     # it died before the line above
+        if os.getppid() != parent:     # the parent died before the line above
             os._exit(1)
     return in_child
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How ssh is called: everything in the lab's own configuration, nothing from the user's."""
+"""Calls ssh with the lab's own configuration, and nothing of the user's."""
 
 CONFIGURATION = """\
 Host host
@@ -27,7 +27,7 @@ def write_configuration(folder, port, key):
 
 
 def master_command(folder):
-    """The shared connection; the local command tells our reader that it is up."""
+    """Opens the shared connection; ssh's local command signals our reader that it is up."""
     return ["ssh", "-F", f"{folder}/ssh.conf", "-M", "-N", "-o", "ControlMaster=yes",
             "-o", "PermitLocalCommand=yes", "-o", "LocalCommand=echo connected", "host"]
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process that owns one emulated host: starts QEMU, watches its console, starts it again.
+"""The process that owns one emulated host: starts QEMU, watches its console, restarts it.
 
 It holds the lab's lock and the one ssh connection that all commands share. Clients connect to its
-socket, are told the state at once and at every change, and may send requests; all of it is JSON
-lines. It ends QEMU when it ends, however it ends, and in `lab run` it ends with the run.
+socket, get the state at once and at every change, and may send requests; all of it is JSON lines.
+QEMU ends with the supervisor, however that ends, and in `lab run` the supervisor ends with the run.
 """
 
 import json
@@ -33,11 +33,11 @@ class Supervisor:
         self.selector = selectors.DefaultSelector()
         self.clients = []
         self.state = {"boot": 0, "phase": "off", "detail": "", "pid": os.getpid()}
-        self.process = None      # QEMU, by way of unshare
+        self.process = None      # QEMU, through unshare
         self.master = None       # the shared ssh connection
         self.master_end = None
         self.qmp = None
-        self.next_boot = False   # what follows when QEMU ends: another boot, or nothing
+        self.next_boot = False   # whether QEMU starts again when it ends
         self.ending = False
         self.deadline = None     # (when, what to do then)
         self.tail = b""
@@ -86,7 +86,7 @@ class Supervisor:
         self.watch(listener, lambda: accept(listener.accept()[0]))
         return listener
 
-    # --- booting and what follows ---
+    # --- boots and what follows ---
 
     def boot(self):
         self.state["boot"] += 1
@@ -127,7 +127,7 @@ class Supervisor:
             self.set_state("stalled", "a timer of the emulated host's CPUs never rings")
 
     def on_end(self):
-        """QEMU ended: the host restarted, powered off, was killed by us, or QEMU crashed."""
+        """QEMU ended: the host restarted, powered off, was killed here, or QEMU crashed."""
         self.unwatch(self.process.stdout)
         status = self.process.wait()
         self.process = None
@@ -159,12 +159,12 @@ class Supervisor:
     # --- ssh ---
 
     def connect(self):
-        """One connection for all: a handshake costs the emulated CPU a second, a channel little."""
+        """Opens one connection for all: a handshake costs the CPU a second, a channel little."""
         self.ssh_attempts += 1
         self.master = subprocess.Popen(
             master_command(self.folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             preexec_fn=die_with_parent())
-        # ssh closes its output once it is connected, so its end is seen by a descriptor of itself.
+        # ssh closes its output once it is connected, so a descriptor of its own shows its end.
         self.master_end = open(os.pidfd_open(self.master.pid), "rb", buffering=0)
         self.watch(self.master.stdout, self.on_ssh)
         self.watch(self.master_end, self.on_ssh_end)
@@ -203,7 +203,7 @@ class Supervisor:
         try:
             client.sendall(json.dumps(message).encode() + b"\n")
         except OSError:
-            pass  # it went away; its end is read soon
+            pass  # it has gone; its end will be read soon
 
     def on_client(self, client):
         client.settimeout(5)
@@ -250,7 +250,7 @@ class Supervisor:
 
 
 class Lines:
-    """Reads JSON lines from a socket as they come."""
+    """Reads JSON lines from a socket as they arrive."""
 
     def __init__(self, _, source, on_message, on_end):
         self.source, self.on_message, self.on_end = source, on_message, on_end

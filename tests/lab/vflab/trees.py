@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Debian trees that disks are made of: QEMU's own, the emulated host's, a VM's."""
+"""The Debian trees that disks are made of: those of QEMU, the emulated host, and a VM."""
 
 import shutil
 from pathlib import Path
@@ -9,7 +9,7 @@ from vflab.paths import LAB, state_dir
 from vflab.parts import hash_of, part
 from vflab.shell import call
 
-# igb needs QEMU 8 or later, and 10.0.2 (Debian 12's backports) keeps the VF's link down in the VM;
+# igb needs QEMU 8 or later. 10.0.2 (Debian 12's backports) keeps the VF's link down in the VM;
 # Debian 13's works. So QEMU always runs from a small Debian 13 tree.
 QEMU_SUITE = "trixie"
 
@@ -24,7 +24,7 @@ MASKED = ["serial-getty@ttyS0.service", "getty@tty1.service", "apt-daily.timer",
           "apt-daily-upgrade.timer", "e2scrub_all.timer", "e2scrub_reap.service", "fstrim.timer",
           "dpkg-db-backup.timer", "logrotate.timer", "systemd-networkd-wait-online.service"]
 
-# The initial RAM disk only has to find /dev/vda: unpacking all of Debian's drivers takes an
+# The initial RAM disk only has to find /dev/vda; to unpack all of Debian's drivers takes an
 # emulated CPU many seconds at each boot.
 SMALL_INITRD = [
     "--setup-hook=mkdir -p \"$1/etc/initramfs-tools/conf.d\" "
@@ -52,10 +52,10 @@ def base_tree(kind, suite, packages):
 
 
 def copy_tree(source, target):
-    """A copy that shares the files below /usr and /boot as hard links.
+    """Makes a copy that shares the files below /usr and /boot as hard links.
 
-    dpkg replaces files there by rename, which leaves the source as it is. What packages' scripts
-    change in place lies in /etc and /var, and those are copied in earnest.
+    dpkg replaces files there by rename, which leaves the source unchanged. Packages' scripts change
+    files in place in /etc and /var, so those are really copied.
     """
     shared = [name for name in ("usr", "boot") if (source / name).is_dir()]
     others = [entry.name for entry in source.iterdir() if entry.name not in shared]
@@ -64,7 +64,7 @@ def copy_tree(source, target):
 
 
 def with_dependencies(kind, suite, base, debs):
-    """The base tree plus what our packages depend on, so that they install without a network."""
+    """The base tree plus the dependencies of vfmgr's packages: they install offline."""
     names = {deb.name.split("_")[0] for deb in debs}
     expected = []
     for deb in debs:
@@ -93,7 +93,7 @@ def install_debs(tree, debs):
 
 
 def host_tree(suite, base, debs, packages_key, tiny, vm_image):
-    """The emulated host: Debian, our packages, the lab's files, the VM images' kernels."""
+    """The emulated host: Debian, vfmgr's packages, the lab's files, the VM images' kernels."""
     public_key = ssh_key().with_suffix(".pub")
 
     def build(folder):
@@ -119,7 +119,7 @@ def host_tree(suite, base, debs, packages_key, tiny, vm_image):
 
 
 def ssh_key():
-    """One key for all labs of this state folder."""
+    """Returns the one key for all labs of this state folder."""
     path = state_dir() / "ssh-key"
     if not path.with_suffix(".pub").exists():
         path.unlink(missing_ok=True)
@@ -128,7 +128,7 @@ def ssh_key():
 
 
 def vm_exec():
-    """Our agent, linked statically: the same file runs in the host and in every VM image."""
+    """Builds the lab's agent, linked statically: one file for the host and all VM images."""
     def build(folder):
         call(["gcc", "-static", "-O2", "-Wall", "-Wextra", "-Werror", "-s",
               "-o", str(folder / "vm-exec"), str(LAB / "vm-exec.c")])

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a unit's processes take, by the kernel's account of them."""
+"""The resources that a unit's processes use, as the kernel counts them."""
 
 GROUP = "/sys/fs/cgroup/system.slice/{unit}.service"
 PSS = f"""for pid in $(cat {GROUP}/cgroup.procs); do
   awk -v pid=$pid '/^Rss:/ {{{{rss = $2}}}} /^Pss:/ {{{{pss = $2}}}}
     END {{{{print pid, rss, pss}}}}' /proc/$pid/smaps_rollup
   grep VmHWM /proc/$pid/status; done"""
-# Seconds since the boot; microseconds that the unit took; ticks of 10 ms by name of the process.
+# Seconds since the boot; microseconds of CPU that the unit used; ticks of 10 ms by process name.
 CPU = f"""cut -d' ' -f1 /proc/uptime; awk '/^usage_usec/ {{{{print $2}}}}' {GROUP}/cpu.stat
 for pid in $(cat {GROUP}/cgroup.procs); do cat /proc/$pid/stat; done |
   awk '{{{{gsub(/[()]/, "", $2); took[$2] += $14 + $15}}}}
@@ -15,7 +15,7 @@ for pid in $(cat {GROUP}/cgroup.procs); do cat /proc/$pid/stat; done |
 
 
 def memory(lab, unit):
-    """MiB of a unit's processes: what is shared among them, and with others, in equal parts."""
+    """Returns MiB of a unit's processes; shared memory is divided equally among its users."""
     lines = [line.split() for line in lab.observe.lines(PSS.format(unit=unit))]
     rows = [[int(word) for word in words] for words in lines if words[0] != "VmHWM:"]
     peak = sum(int(words[1]) for words in lines if words[0] == "VmHWM:")
@@ -27,7 +27,7 @@ def memory(lab, unit):
 
 
 class CpuShare:
-    """How much of one CPU a unit takes, from now on."""
+    """Measures how much of one CPU a unit uses, from now on."""
 
     def __init__(self, lab, unit):
         self.lab, self.unit = lab, unit

@@ -17,7 +17,7 @@ signal.pause()
 
 
 class Holder:
-    """Of a VF that is bound to vfio-pci."""
+    """Holds a VF that is bound to vfio-pci."""
 
     def __init__(self, lab, vf_pci):
         self.lab = lab
@@ -33,7 +33,7 @@ class Holder:
 
 
 def bind_by_hand(lab, vf_pci):
-    """To vfio-pci, as an admin would without vfmgr."""
+    """Binds it to vfio-pci, as an admin would without vfmgr."""
     folder = f"/sys/bus/pci/devices/{vf_pci}"
     lab.host.run(f"echo vfio-pci >{folder}/driver_override && "
                  f"echo {vf_pci} >/sys/bus/pci/drivers_probe && "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual machines inside the emulated host, by libvirt and with the lab's agent in them."""
+"""Virtual machines inside the emulated host, through libvirt, with the lab's agent in them."""
 
 import shlex
 
@@ -8,13 +8,13 @@ from vflab.host import COMMAND_SECONDS, CommandFailed, NotInTime, as_text
 IMAGES = "/var/lib/vfmgr-lab"
 LOGS = "/var/log/vfmgr-lab"
 NO_AGENT = 255  # vm-exec's status when nothing answers
-# A NIC's driver that waits for its PF's answer spins for up to 1 s at a time (igbvf's mailbox), and
-# nothing else runs in a VM of one CPU until then.
+# A NIC's driver that waits for its PF's answer spins for up to 1 s at a time (igbvf's mailbox);
+# until then nothing else runs in a VM of one CPU.
 BUSY_SECONDS = 30
 
-# Without pci=lastbus=0 the kernel asks 256 buses by port I/O for host bridges that ACPI did not
-# name, and each of those 8,192 reads leaves the VM: 3.4 s of a boot. The ciphers' self-tests, off
-# here, take 1.2 s more.
+# Without pci=lastbus=0 the kernel probes 256 buses by port I/O for host bridges that ACPI did not
+# name, and each of those 8,192 reads exits the VM: 3.4 s of a boot. The ciphers' self-tests,
+# disabled here, take 1.2 s more.
 COMMAND_LINE = "console=ttyS0 mitigations=off quiet pci=lastbus=0 cryptomgr.notests"
 DOMAIN = """<domain type='kvm'><name>{name}</name>
 <memory unit='MiB'>{memory}</memory><vcpu>{vcpus}</vcpu><cputune>{pins}</cputune>
@@ -39,7 +39,7 @@ PRESS_AGAIN_SECONDS = 15
 
 
 class VM:
-    """`image` is tiny or debian; `pcie_ports` are those left free for devices plugged in later."""
+    """`image` is tiny or debian; `pcie_ports` stay free for devices that are plugged in later."""
 
     def __init__(self, host, name, image="tiny", memory=None, vcpus=1, pcie_ports=4, vsock=True,
                  devices="", command_line=""):
@@ -75,7 +75,7 @@ class VM:
         return shown.stdout.strip() if shown.status == 0 else None
 
     def cid(self):
-        """The vsock address of this start, from the live XML."""
+        """Returns the vsock address of this start, from the live XML."""
         if self.known_cid is None:
             shown = f"virsh dumpxml {self.name} | grep -oP \"<cid .*address='\\K\\d+\""
             found = self.host.run(shown, check=False).stdout.strip()
@@ -86,7 +86,7 @@ class VM:
         return self.known_cid
 
     def run(self, command, check=True, timeout=COMMAND_SECONDS, wait=0):
-        """Runs a shell command inside the VM; `wait` is how long the agent may take to appear."""
+        """Runs a shell command inside the VM; waits `wait` seconds for the agent to appear."""
         text = as_text(command)
 
         def ask(seconds):
@@ -98,7 +98,7 @@ class VM:
             return result.status == NO_AGENT and "no agent" in result.stderr
         result = ask(wait)
         if unanswered():
-            self.known_cid = None  # started again by somebody else: another address
+            self.known_cid = None  # restarted by another program: another address
             result = ask(BUSY_SECONDS)
         if unanswered():
             result.stderr += f"; the VM's console ends: {self.console()[-600:]}"
@@ -108,7 +108,7 @@ class VM:
         return result
 
     def wait_ready(self, deadline_seconds=None):
-        """Until the agent inside answers. Without vsock: until init has said that it is done."""
+        """Waits until the agent inside answers; without vsock, until init reports its end."""
         seconds = deadline_seconds or READY_SECONDS[self.image]
         if self.vsock:
             result = self.run("true", check=False, wait=seconds)
@@ -125,7 +125,7 @@ class VM:
                                   deadline_seconds)
 
     def wait_for(self, description, probe, deadline_seconds=60):
-        """As host.wait_for, for a shell command that is tried inside the VM."""
+        """Like host.wait_for, for a shell command that is tried inside the VM."""
         loop = (f"end=$(( $(date +%s) + {int(deadline_seconds)} )); "
                 f"while :; do out=$({{ {probe}; }} 2>&1) && {{ echo \"$out\"; exit 0; }}; "
                 f"[ $(date +%s) -lt $end ] || {{ echo \"$out\"; exit 1; }}; sleep 0.2; done")
@@ -136,7 +136,7 @@ class VM:
         return result.stdout.strip() or True
 
     def netdev(self, mac):
-        """The network device in the VM that has this MAC; "" when there is none."""
+        """Returns the network device in the VM that has this MAC; "" if there is none."""
         return self.run(f"for d in /sys/class/net/*; do grep -q {mac} $d/address && "
                         "basename $d; done; true").stdout.strip()
 
@@ -144,9 +144,9 @@ class VM:
         return self.host.run(f"cat {LOGS}/{self.name}.log", check=False).stdout
 
     def shutdown(self, deadline_seconds=120):
-        """Presses the power button, again when nothing comes of it, and waits.
+        """Presses the power button, again if nothing happens, and waits.
 
-        systemd listens to the button only once logind has found it, and misses it before.
+        systemd listens to the button only once logind has found it, and misses earlier presses.
         """
         press = (f"virsh -q domstate {self.name} | grep 'shut off' || "
                  f"{{ virsh -q shutdown {self.name}; "
@@ -155,7 +155,7 @@ class VM:
         self.host.wait_for(f"VM {self.name} is shut off", press, deadline_seconds)
 
     def destroy(self):
-        """Pulls the VM's plug and forgets it; fine when it is gone already."""
+        """Cuts the VM's power and removes it; succeeds if it is already gone."""
         self.host.run(f"virsh -q destroy {self.name} 2>/dev/null; "
                       f"virsh -q undefine {self.name} 2>/dev/null; "
                       f"rm -f {IMAGES}/{self.name}.qcow2", check=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents match the facts: links, commands, man pages, data files, the commit message."""
+"""Documents match the facts: links, paths, commands, man pages, data files, the commit message."""
 
 import json
 import os
@@ -10,6 +10,11 @@ from rules.tree import Rule
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s#]+)(?:#[^)]*)?\)")
 COMMAND = re.compile(r"(?:^|[\s`])(?:\./)?((?:deploy|tests)/[a-z][a-z-]*(?:/[a-z-]+)*)(?=[\s`]|$)")
 OPTION = re.compile(r'add_(?:option|flag)(?:_function)?(?:<[^>]*>)?\(\s*"([^"]*)"')
+PATH = re.compile(r"`((?:api|vfmgr|guest-tools|service|tests|deploy)/[^`\s#]*)(?:#[^`\s]*)?`")
+SCENARIOS = re.compile(r"\(((?:`[a-z-]+`(?:, )?)+)\)")
+EVIDENCE = "tests/EVIDENCE.md"
+LINES_MAX = {"README.md": 90, **{f"{folder}/README.md": 30 for folder in (
+    "api", "vfmgr", "guest-tools", "service", "tests", "deploy")}}
 SUBJECT = re.compile(r"[a-z][a-z0-9./_-]*(?:, [a-z][a-z0-9./_-]*)*: [A-Z][^\n]*[^.\n]")
 
 
@@ -24,6 +29,35 @@ def links(tree):
                 if "://" not in target and not beside.exists():
                     found.append(f"{name}:{number}: there is no {target}")
     return found
+
+
+def paths(tree):
+    """Paths that documents name in code spans exist. The change log names what was."""
+    return [f"{name}:{number}: there is no {path}" for name in tree.names
+            if name.endswith(".md") and name != "CHANGELOG.md"
+            for number, line in enumerate(tree.lines(name), 1) for path in PATH.findall(line)
+            if not any(tree.root.glob(path.rstrip("/")))]
+
+
+def first_screens(tree):
+    """A folder's README fits one screen: what is in it, what it may include, where to start."""
+    return [f"{name}:{most + 1}: {len(tree.lines(name)) - 1} lines, at most {most}"
+            for name, most in LINES_MAX.items()
+            if name in tree.names and len(tree.lines(name)) - 1 > most]
+
+
+def evidence(tree):
+    """The README gives the number of claims in the evidence; the scenarios that it names exist."""
+    if EVIDENCE not in tree.names or "README.md" not in tree.names:
+        return []
+    rows = [(number, line.split("|")) for number, line in enumerate(tree.lines(EVIDENCE), 1)
+            if line.startswith("| ")][1:]  # without the head
+    found = [] if f" {len(rows)} rows" in tree.text("README.md") else \
+        [f"README.md:1: does not say that {EVIDENCE} has {len(rows)} rows"]
+    return found + [f"{EVIDENCE}:{number}: there is no scenario {name}" for number, row in rows
+                    for names in SCENARIOS.findall(row[2])
+                    for name in re.findall(r"[a-z-]+", names)
+                    if f"tests/lab/scenarios/{name}.py" not in tree.names]
 
 
 def readme_commands(tree):
@@ -107,6 +141,19 @@ RULES = [
     Rule("links", links,
          good={"README.md": "[a](api/a.md#x) [b](https://example.org)\n", "api/a.md": ""},
          bad=[{"README.md": "[a](api/gone.md)\n"}]),
+    Rule("paths", paths,
+         good={"README.md": "`api/a.hpp#part`, `tests/*.json`, `tests/run x`\n", "api/a.hpp": "",
+               "tests/b.json": "{}", "CHANGELOG.md": "`api/gone.hpp`\n"},
+         bad=[{"README.md": "`api/gone.hpp`\n"}, {"CONTRIBUTING.md": "`tests/*.yaml`\n"}]),
+    Rule("first-screens", first_screens,
+         good={"README.md": "\n" * 90, "api/README.md": "\n" * 30,
+               "tests/lab/README.md": "\n" * 91},
+         bad=[{"README.md": "\n" * 91}, {"api/README.md": "\n" * 31}]),
+    Rule("evidence", evidence,
+         good={"README.md": "It has 1 rows.\n", "tests/lab/scenarios/a-b.py": "",
+               EVIDENCE: "| what | lab |\n|---|---|\n| `x` (`y`) | yes (`a-b`), `z` |\n"},
+         bad=[{"README.md": "It has 2 rows.\n"},
+              {EVIDENCE: "| what | lab |\n|---|---|\n| x | yes (`a-b`, `gone`) |\n"}]),
     Rule("readme-commands", readme_commands,
          good={"README.md": "    sudo deploy/demo\n    tests/run --quick\n",
                "deploy/demo": "#!/bin/sh\n", "tests/run": "#!/bin/bash\n"},

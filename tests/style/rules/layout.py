@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where files lie, and how they begin."""
+"""Where files are, and how they begin."""
 
 import ast
 import os
@@ -45,7 +45,7 @@ def scripts(tree):
         if executable != bool(shebang):
             found.append(f"{name}:1: executable and without a first line #!, or the reverse")
         if shebang and shebang not in SHEBANGS:
-            # The first python3 in PATH may be another one, without Debian's modules.
+            # The first python3 in PATH may lack Debian's modules.
             found.append(f"{name}:1: #!{shebang}: one of {', '.join(sorted(SHEBANGS))}")
     for name in tree.shell():
         shell = "bash" if "bash" in tree.shebang(name) else "sh"

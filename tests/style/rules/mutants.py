@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mutants name code that exists: one that can't be planted would otherwise fail hours later."""
+"""Mutants name code that exists; otherwise one that can't be planted would fail hours later."""
 
 import json
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything in tests/ is run by a command: it is registered with ctest, or is a scenario."""
+"""A command runs everything in tests/: it is registered with ctest, or is a scenario."""
 
 import re
 

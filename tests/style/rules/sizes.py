@@ -10,7 +10,7 @@ LINE_CHARACTERS_MAX = 100
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 
-# Comments, strings and characters are blanked first, to leave only real braces.
+# Comments, strings and characters are blanked first, which leaves only real braces.
 TOKEN = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"'
     r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'|^[ \t]*#(?:[^\n\\]|\\.)*", re.S | re.M)

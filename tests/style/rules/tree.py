@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 CPP = (".cpp", ".hpp", ".c", ".h")
-# Captured from real programs, or made by fuzzers: not ours to format.
+# Captured from real programs, or made by fuzzers: not in this repository's format.
 CAPTURED = ("corpus", "fixtures", "seeds")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words that have no place in the tree. Written such that this file does not contain them."""
+"""Words that must not be in the tree. Written such that this file does not contain them."""
 
 import re
 

@@ -237,7 +237,7 @@ std::string worth(Saying const& saying, std::initializer_list<CheckResult> resul
 std::string table_of_rules() {
     auto const sayings = sayings_by_rule();
     std::string text =
-        "| rule | is content when | fires on | content on | from |\n"
+        "| rule | passes when | fails or warns on | passes on | from |\n"
         "|---|---|---|---|---|\n";
     for (auto const& rule : all_rules()) {
         auto const& saying = sayings.at(std::string(rule.id));
@@ -307,7 +307,7 @@ bool may_attach(nlohmann::json const& document) {
 }
 
 // The bare-metal recipe for GPUDirect opens a hole between VMs.
-TEST(Cures, NeverSwitchAcsOffWhereDevicesMayBeAttached) {
+TEST(Remedies, NeverSwitchAcsOffWhereDevicesMayBeAttached) {
     int told = 0, held_back = 0;
     auto const check = [&](std::string const& name, nlohmann::json const& document) {
         auto const commands = commands_against_isolation(report_on(document));

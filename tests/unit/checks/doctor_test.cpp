@@ -50,8 +50,7 @@ TEST(Remedy, ThatTakesARebootIsHeldBackWhileAVmHasADevice) {
     auto const remedy = finding_of(report, "iommu.enabled").remedy.value();
     EXPECT_TRUE(remedy.commands.empty());
     EXPECT_THAT(remedy.drain, ElementsAre("db1", "process dpdk-app"));
-    EXPECT_THAT(describe(report, {}),
-                HasSubstr("first give back the VFs of: db1, process dpdk-app"));
+    EXPECT_THAT(describe(report, {}), HasSubstr("first free the VFs of: db1, process dpdk-app"));
 }
 
 TEST(Remedy, IsHeldBackWhereItCantBeSeenWhoHoldsADevice) {

@@ -162,7 +162,7 @@ TEST(PfEdit, BadNetworksAreNamed) {
     EXPECT_EQ(refusal(edit_network({}, "name=a")), "the new network 'a' needs prefix and host");
     EXPECT_EQ(refusal(edit_network({}, "prefix=10.0.0.0/24")),
               "--network prefix=10.0.0.0/24 does not name the network");
-    EXPECT_EQ(refusal(edit_network(lab(), "name=lab,color=red")), "--network knows no 'color'");
+    EXPECT_EQ(refusal(edit_network(lab(), "name=lab,color=red")), "--network has no key 'color'");
     EXPECT_EQ(refusal(edit_network(lab(), "name=lab,mtu=1,mtu=2")), "--network has 'mtu' twice");
     EXPECT_EQ(refusal(edit_network(lab(), "name=lab,mtu")),
               "'mtu' in --network is not of the form key=value");

@@ -24,21 +24,21 @@ nlohmann::json const whole = nlohmann::json::parse(R"({"vf": {"pf": "0000:01:00.
 
 TEST(CertificatePage, TellsWhatWasDone) {
     EXPECT_EQ(certificate_page(whole, {}),
-              "VF:                 0000:01:00.0/2 (0000:01:10.4)\n"
-              "attachment:         3f9c2b1d\n"
-              "VM:                 vm1\n"
-              "attached:           t1, asked for by token:9f86d081 (operation op1)\n"
-              "detached:           t2, asked for by uid:0 (operation op2)\n"
-              "reset:              flr, done t3\n"
-              "seen clean:         t4\n"
-              "waits with driver:  -\n"
+              "VF:              0000:01:00.0/2 (0000:01:10.4)\n"
+              "attachment:      3f9c2b1d\n"
+              "VM:              vm1\n"
+              "attached:        t1, requested by token:9f86d081 (operation op1)\n"
+              "detached:        t2, requested by uid:0 (operation op2)\n"
+              "reset:           flr, done t3\n"
+              "verified clean:  t4\n"
+              "driver now:      -\n"
               "\n"
               "SETTING  BEFORE THE DETACH  NOW\n"
               "mac      02:00:00:00:00:07  00:00:00:00:00:00\n"
               "vlan     100:3              0\n"
               "trust    yes                no\n"
               "\n"
-              "ADDRESS    WAS THE VM'S             NOW\n"
+              "ADDRESS    WHILE ATTACHED           NOW\n"
               "mac        02:00:00:00:00:07        00:00:00:00:00:00\n"
               "port_guid  00:00:00:00:00:00:00:01  -\n"
               "\n"
@@ -55,7 +55,7 @@ TEST(CertificatePage, LeavesOutWhatIsNotKnown) {
     plain["restored"] = {{"was", nlohmann::json::object()}, {"is", nlohmann::json::object()}};
     plain["rotated"] = {{"mac", nullptr}, {"node_guid", nullptr}, {"port_guid", nullptr}};
     auto const page = certificate_page(plain, {});
-    EXPECT_THAT(page, HasSubstr("reset:              -, done -\n"));
+    EXPECT_THAT(page, HasSubstr("reset:           -, done -\n"));
     for (auto const* title : {"SETTING", "ADDRESS", "COUNTER"})
         EXPECT_THAT(page, testing::Not(HasSubstr(title)));
 }
@@ -65,7 +65,7 @@ TEST(Certificate, IsAskedForByIdAlsoWhenTheAttachmentIsGone) {
     api.on("GET /v1/attachments/3f9c2b1d/certificate", 200, whole);
     auto const shown = test::vfctl(api, {"attachment", "certificate", "3f9c2b1d"});
     EXPECT_EQ(shown.code, 0) << shown.err;
-    EXPECT_THAT(shown.out, HasSubstr("reset:              flr, done t3\n"));
+    EXPECT_THAT(shown.out, HasSubstr("reset:           flr, done t3\n"));
     EXPECT_EQ(api.lines(), (std::vector<std::string>{"GET /v1/attachments/3f9c2b1d/certificate"}))
         << "no list has it any more";
     EXPECT_EQ(test::vfctl(api, {"-j", "attachment", "certificate", "3f9c2b1d"}).out,
@@ -85,10 +85,10 @@ TEST(Certificate, OfAVmIsThatOfItsAttachmentWhichGoesOn) {
     api.on("GET /v1/attachments", 200,
            {{"items", {{{"id", "3f9c2b1d"}, {"vm", "vm1"}, {"vm_uuid", "u"}}}}, {"next", nullptr}});
     api.refuse("GET /v1/attachments/3f9c2b1d/certificate",
-               {Problem::not_found, "attachment 3f9c2b1d goes on", "vfctl detach 3f9c2b1d"});
+               {Problem::not_found, "attachment 3f9c2b1d has not ended", "vfctl detach 3f9c2b1d"});
     auto const refused = test::vfctl(api, {"attachment", "certificate", "vm1"});
     EXPECT_EQ(refused.code, 3);
-    EXPECT_THAT(refused.err, HasSubstr("attachment 3f9c2b1d goes on"));
+    EXPECT_THAT(refused.err, HasSubstr("attachment 3f9c2b1d has not ended"));
     EXPECT_THAT(refused.err, HasSubstr("vfctl detach 3f9c2b1d"));
 }
 

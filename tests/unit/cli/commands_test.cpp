@@ -81,13 +81,13 @@ TEST(Vfctl, ServesInteropClientsForAWhile) {
            {{"attachment", "3f9c2a1b"},
             {"open_until", "2026-01-31T12:10:00.000Z"},
             {"commands", {"ib_send_lat 192.168.100.3"}},
-            {"rping", "modprobe rdma_ucm"}});
+            {"rping", "load its kernel module: modprobe rdma_ucm"}});
     auto const opened =
         vfctl(api, {"interop", "open", "vm1", "--test", "send_echo", "--message-bytes", "64"});
     EXPECT_EQ(opened.code, 0) << opened.err;
     EXPECT_THAT(opened.out, HasSubstr("2026-01-31T12:10:00.000Z"));
     EXPECT_THAT(opened.out, HasSubstr("\n  ib_send_lat 192.168.100.3\n"));
-    EXPECT_THAT(opened.out, HasSubstr("modprobe rdma_ucm"));
+    EXPECT_THAT(opened.out, HasSubstr("load its kernel module: modprobe rdma_ucm"));
     auto const body = nlohmann::json::parse(api.asked("PUT " + path).body);
     EXPECT_EQ(body, (nlohmann::json{{"test", "send_echo"}, {"message_bytes", 64}}));
 
@@ -103,7 +103,7 @@ TEST(Vfctl, ShowsAPfByItsNetdev) {
     api.on("GET /v1/pfs/0000:01:00.0", 200, pf);
     auto const shown = vfctl(api, {"pf", "show", "ens1"});
     EXPECT_EQ(shown.code, 0);
-    EXPECT_THAT(shown.out, HasSubstr("VFs:          2 of 7\n"));
+    EXPECT_THAT(shown.out, HasSubstr("VFs:             2 of 7\n"));
     EXPECT_EQ(vfctl(api, {"pf", "show", "ens9"}).code, 3);
     EXPECT_EQ(vfctl(api, {"pf", "show", "01:00.0", "-j"}).out, pf.dump() + "\n");
 }
@@ -204,7 +204,7 @@ TEST(Vfctl, PfSetTakesAWholeFile) {
     api.on("GET /v1/pfs/0000:01:00.0", 200, pf);
     auto const ran = vfctl(api, {"pf", "set", "0000:01:00.0", "-f", api.file("spec.json")});
     EXPECT_EQ(ran.code, 0);
-    EXPECT_EQ(ran.err, "vfctl: 0000:01:00.0 is so already\n");
+    EXPECT_EQ(ran.err, "vfctl: 0000:01:00.0 is already configured like this\n");
     EXPECT_EQ(api.asked("PUT /v1/pfs/0000:01:00.0/spec").body, R"({"num_vfs": 1})");
     EXPECT_EQ(vfctl(api, {"pf", "set", "0000:01:00.0", "-f", api.file("none")}).code, 2);
     EXPECT_EQ(vfctl(api, {"pf", "set", "0000:01:00.0", "-f", "a", "--num-vfs", "1"}).code, 2);
@@ -264,7 +264,7 @@ TEST(Vfctl, DetachFindsTheAttachmentOfAVm) {
     auto const ran = vfctl(api, {"detach", "db1"});
     EXPECT_EQ(ran.code, 0);
     EXPECT_EQ(ran.out, "");
-    EXPECT_THAT(ran.err, HasSubstr("attachment 3f9c2b1d is gone"));
+    EXPECT_THAT(ran.err, HasSubstr("attachment 3f9c2b1d ended, its VF is gone"));
     EXPECT_EQ(vfctl(api, {"detach", "db9"}).code, 3);
 }
 
@@ -340,7 +340,7 @@ TEST(Vfctl, TokenCreatePrintsTheSecretAlone) {
     auto const ran =
         vfctl(api, {"token", "create", "--role", "operator", "--name", "ci", "--days", "30"});
     EXPECT_EQ(ran.out, "vfm_abc\n");
-    EXPECT_EQ(ran.err, "vfctl: token t1 has role operator; its secret is shown this once\n");
+    EXPECT_EQ(ran.err, "vfctl: token t1 has role operator; its secret is shown only this once\n");
     EXPECT_EQ(api.asked("POST /v1/tokens").body,
               R"({"days":30,"description":"ci","role":"operator"})");
 }

@@ -115,8 +115,8 @@ TEST(FirmwareWords, RefuseWhatIsNone) {
              {{"ens1", "SRIOV_EN="}, "True or False, not ''"},
              {{"ens1", "LINK_TYPE_P1=4"}, "one of IB, ETH, VPI, not '4'"},
              {{"ens1", "NUM_OF_VFS=1", "NUM_OF_VFS=2"}, "NUM_OF_VFS is given twice"},
-             {{"ens1", "num_of_vfs=1"}, "'num_of_vfs' is none of the settings"},
-             {{"ens1", "KEEP_ETH_LINK_UP_P1=1"}, "is none of the settings"}}) {
+             {{"ens1", "num_of_vfs=1"}, "'num_of_vfs' is not one of the settings"},
+             {{"ens1", "KEEP_ETH_LINK_UP_P1=1"}, "is not one of the settings"}}) {
         auto const read = firmware_words(words);
         ASSERT_FALSE(read) << words.back();
         EXPECT_EQ(read.error().problem, Problem::invalid_request);
@@ -135,7 +135,7 @@ TEST(VfctlFirmware, ListsAndShows) {
     api.on("GET /v1/pfs/0000:3b:00.0/firmware", 200, card(first, "power_cycle"));
     auto const page = vfctl(api, {"firmware", "show", first});
     EXPECT_THAT(page.out, HasSubstr("NUM_OF_VFS    0        8        16"));
-    EXPECT_THAT(page.out, HasSubstr("a reboot did not do it"));
+    EXPECT_THAT(page.out, HasSubstr("a reboot did not apply it"));
     EXPECT_THAT(page.out, HasSubstr("attached to vm1"));
     EXPECT_THAT(page.out, HasSubstr("enable_roce true (driverinit)"));
     auto unread = card(first, "none");
@@ -202,7 +202,7 @@ TEST(VfctlFirmware, DoesNotRebootWhereNothingIsPendingOrNobodyCanTell) {
     accept_all(api, "-");
     auto const ran = vfctl(api, set({"--reboot"}));
     EXPECT_EQ(ran.code, 4);
-    EXPECT_THAT(ran.err, HasSubstr("does not show what holds now"));
+    EXPECT_THAT(ran.err, HasSubstr("does not report its current settings"));
     EXPECT_EQ(systemctl.calls(), "");
 }
 

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 nlohmann::json const gone = nlohmann::json::parse(R"({"info": {"pci": "0000:01:00.0",
     "ifname": "", "num_vfs": 0, "total_vfs": 0, "driver": ""}, "vfs": [], "spec": null,
-    "standing": {"is": "gone", "detail": "the PF of 0000:01:00.0 is not on this host",
+    "standing": {"is": "gone", "detail": "PF 0000:01:00.0 is not on this host",
                  "remedy": "vfctl pf gone 0000:01:00.0"}})");
 
 nlohmann::json ended(std::string const& kind) {
@@ -30,7 +30,7 @@ TEST(PfGone, IsShownWithItsStandingAndTheRemedy) {
     api.on("GET /v1/pfs/0000:01:00.0", 200, gone);
     auto const page = vfctl(api, {"pf", "show", "01:00.0"});
     EXPECT_EQ(page.code, 0) << page.err;
-    EXPECT_THAT(page.out, HasSubstr("gone: the PF of 0000:01:00.0 is not on this host: "
+    EXPECT_THAT(page.out, HasSubstr("gone: PF 0000:01:00.0 is not on this host: "
                                     "vfctl pf gone 0000:01:00.0"));
     api.on("GET /v1/pfs", 200, {{"items", {gone}}, {"next", nullptr}});
     EXPECT_THAT(vfctl(api, {"pf", "list"}).out, HasSubstr("STANDING"));
@@ -57,7 +57,8 @@ TEST(PfRekey, SaysFromWhereAndWhereTo) {
     api.on("GET /v1/operations/op1 wait=0", 200, ended("rekey_pf"));
     auto const done = vfctl(api, {"pf", "rekey", "01:00.0", "0000:02:00.0"});
     EXPECT_EQ(done.code, 0) << done.err;
-    EXPECT_THAT(done.err, HasSubstr("what was kept of 0000:01:00.0 is kept of 0000:02:00.0"));
+    EXPECT_THAT(done.err,
+                HasSubstr("the stored state of 0000:01:00.0 is now that of 0000:02:00.0"));
     EXPECT_NE(vfctl(api, {"pf", "rekey", "01:00.0"}).code, 0);
 }
 

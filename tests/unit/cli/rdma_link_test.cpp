@@ -25,9 +25,9 @@ nlohmann::json done_operation() {
             {"state", "succeeded"},
             {"subject", "/v1/rdma-links/rxe0"},
             {"steps",
-             {{{"sentence", "make the rxe link rxe0 on bond0"},
+             {{{"sentence", "create the rxe link rxe0 on bond0"},
                {"state", "done"},
-               {"remarks", {"rxe0 answers whoever reaches UDP port 4791"}}}}},
+               {"remarks", {"rxe0 answers any machine that reaches UDP port 4791"}}}}},
             {"problem", nullptr}};
 }
 
@@ -83,13 +83,13 @@ TEST(VfctlRdmaLink, ADryRunPrintsThePlan) {
     Api api;
     api.on("PUT /v1/rdma-links/rxe0 dry_run=true", 200,
            {{"plan",
-             {{"steps", {{{"sentence", "make the rxe link rxe0 on bond0"}}}},
+             {{"steps", {{{"sentence", "create the rxe link rxe0 on bond0"}}}},
               {"blast_radius", nlohmann::json::array()},
               {"notes", {"see doctor"}}}}});
     auto const plan =
         vfctl(api, {"--dry-run", "rdma", "link", "add", "rxe0", "type", "rxe", "netdev", "bond0"});
     EXPECT_EQ(plan.code, 0) << plan.err;
-    EXPECT_THAT(plan.out, HasSubstr("1. make the rxe link rxe0 on bond0"));
+    EXPECT_THAT(plan.out, HasSubstr("1. create the rxe link rxe0 on bond0"));
     EXPECT_THAT(plan.out, HasSubstr("see doctor"));
 }
 

@@ -78,11 +78,11 @@ TEST(Show, VfsOfPfs) {
 TEST(Show, PlanNamesStepsAndWhomTheyAffect) {
     EXPECT_EQ(plan_page(nlohmann::json::parse(R"({"plan": {"steps": [
         {"step": "set_num_vfs", "sentence": "create 7 VFs on 0000:01:00.0"}],
-        "blast_radius": ["VFs 0-3 of ens1 are made anew"], "notes": ["MAC 02:… was chosen"]}})")),
+        "blast_radius": ["VFs 0-3 of ens1 are recreated"], "notes": ["MAC 02:… was chosen"]}})")),
               "would:\n"
               "  1. create 7 VFs on 0000:01:00.0\n"
               "affects:\n"
-              "  - VFs 0-3 of ens1 are made anew\n"
+              "  - VFs 0-3 of ens1 are recreated\n"
               "notes:\n"
               "  - MAC 02:… was chosen\n");
     EXPECT_EQ(plan_page(nlohmann::json::parse(R"({"plan": {"steps": []}})")), "nothing to do\n");
@@ -94,6 +94,22 @@ TEST(Show, TestsWithTheirFigures) {
         "figures": {"bandwidth_mbps": 941.25, "p50_us": 18}, "detail": ""}]})")),
                                Headers::hidden);
     EXPECT_EQ(page, "rdma_write  pass  host  1048576  0  bandwidth_mbps=941.25 p50_us=18  -\n");
+}
+
+TEST(Show, APageHasALineForEachTestAndEveryFigureOnRequest) {
+    auto const verification = nlohmann::json::parse(R"({"verdict": "pass", "tests": [
+        {"name": "rdma_write", "verdict": "pass", "by": "host", "bytes_checked": 1048576,
+         "mismatches": 0, "figures": {"bandwidth_mbps": 941.25, "seconds": 0.01}, "detail": "",
+         "remedy": "", "of a newer vfmgrd": true}]})");
+    Options options;
+    EXPECT_THAT(verification_page(verification, options),
+                testing::EndsWith("\ntests:\n"
+                                  "  rdma_write  pass  941 Mbit/s, 1048576 bytes checked\n"));
+    options.verbose = true;
+    EXPECT_THAT(verification_page(verification, options),
+                testing::EndsWith("1048576 bytes checked\n"
+                                  "    by host, 1048576 bytes checked, 0 wrong\n"
+                                  "    bandwidth_mbps 941.25, seconds 0.01\n"));
 }
 
 TEST(Show, WarningsWithTheirRemedies) {

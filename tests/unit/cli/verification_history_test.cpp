@@ -59,14 +59,14 @@ TEST(VfHistory, TellsWhatHappenedWithItsCause) {
     test::Api api;
     auto const events = nlohmann::json::parse(R"({"items": [
         {"number": 9, "at": "t2", "kind": "settled", "vm": "vm1", "attachment": "3f9c2b1d",
-         "because_of": 8, "detail": "no more: VF 3 is gone"},
+         "because_of": 8, "detail": "no longer: VF 3 is gone"},
         {"number": 8, "at": "t1", "kind": "drift", "vm": "vm1", "attachment": "3f9c2b1d",
          "because_of": null, "detail": "VF 3 is gone"}], "next": null})");
     api.on("GET /v1/pfs/0000:01:00.0/vfs/3/history", 200, events);
     auto const shown = test::vfctl(api, {"vf", "history", "0000:01:00.0", "3"});
     EXPECT_EQ(shown.out,
               "EVENT  AT  KIND     VM   ATTACHMENT  BECAUSE OF  DETAIL\n"
-              "9      t2  settled  vm1  3f9c2b1d    8           no more: VF 3 is gone\n"
+              "9      t2  settled  vm1  3f9c2b1d    8           no longer: VF 3 is gone\n"
               "8      t1  drift    vm1  3f9c2b1d    -           VF 3 is gone\n");
     EXPECT_EQ(test::vfctl(api, {"-j", "vf", "history", "0000:01:00.0", "3"}).out,
               events.dump() + "\n");

@@ -52,7 +52,7 @@ struct CertificateTest : testing::Test {
     }
 };
 
-TEST_F(CertificateTest, TellsTimesWhoAndWhatWasPutBack) {
+TEST_F(CertificateTest, ShowsTimesClientsAndWhatWasRestored) {
     auto const began = clock.now();
     auto const attached = attach("token:9f86d081");
     auto const ended = attachment();
@@ -104,7 +104,7 @@ TEST_F(CertificateTest, TellsWhatSomebodyElseHadSet) {
 TEST_F(CertificateTest, IsFoundAfterAttachmentVfAndDaemonAreGone) {
     attach();
     auto const id = attachment().id;
-    EXPECT_THAT(certificate(id).error().detail, HasSubstr("goes on (attached)"));
+    EXPECT_THAT(certificate(id).error().detail, HasSubstr("has not ended (attached)"));
     auto const returned = run_as("uid:0", Detach{id});
     attach();
     bench->run(Detach{attachment().id});
@@ -156,7 +156,7 @@ TEST_F(CertificateTest, AVfThatVanishedHasNone) {
     auto const returned = run_as("uid:0", Detach{id});
     EXPECT_EQ(returned.state, OperationState::succeeded);
     EXPECT_FALSE(returned.certificate);
-    EXPECT_THAT(certificate(id).error().detail, HasSubstr("VF 0000:01:00.0/0 was no more"));
+    EXPECT_THAT(certificate(id).error().detail, HasSubstr("VF 0000:01:00.0/0 no longer existed"));
 }
 
 // Gone when its detach is planned, and created anew by an admin before the detach is done.

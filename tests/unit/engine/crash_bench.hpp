@@ -82,7 +82,7 @@ class Watched final : public Kernel, public Hypervisor {
   private:
     template <class Fake, class AnyStep>
     Result<Observed> around(Fake& fake, AnyStep const& step, Deadline deadline) {
-        auto const text = std::visit([](auto const& one) { return sentence(Step{one}); }, step);
+        auto const text = sentence(step);
         take("before: " + text, kernel_, hypervisor_);
         FakeKernel kernel{kernel_.view()};
         kernel.overrides = kernel_.overrides;
@@ -193,9 +193,9 @@ inline std::string fault_of(HostView const& host, DesiredState const& desired, b
     if (pf.drivers_autoprobe != true) return "sriov_drivers_autoprobe is left off";
     for (auto const& vf : pf.reset_methods)
         if (vf.methods != "flr bus") return "a VF's reset_method is left changed";
-    auto const wish = desired.pfs.find(pf0);
-    if (wish != desired.pfs.end() && wish->second.spec.num_vfs &&
-        pf.vfs.size() != *wish->second.spec.num_vfs)
+    auto const desired_pf = desired.pfs.find(pf0);
+    if (desired_pf != desired.pfs.end() && desired_pf->second.spec.num_vfs &&
+        pf.vfs.size() != *desired_pf->second.spec.num_vfs)
         return "the number of VFs is not the one that is wanted";
     for (auto const& [id, attachment] : desired.attachments)
         if (auto fault = fault_of_attachment(host, attachment, vm_runs); !fault.empty())

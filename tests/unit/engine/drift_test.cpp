@@ -83,7 +83,7 @@ TEST_F(DriftWatchTest, CountsAStorm) {
     now += 60s;
     auto const counted = events_of({of_mac("99")});
     ASSERT_EQ(counted.size(), 1U);
-    EXPECT_EQ(counted[0].detail, "VF 2 has mac 99; it changed 90 times more within a minute");
+    EXPECT_EQ(counted[0].detail, "VF 2 has mac 99; it changed 90 more times within a minute");
     EXPECT_EQ(events_of({of_mac("100")}).size(), 1U) << "a new minute";
 }
 
@@ -117,7 +117,7 @@ TEST_F(DriftWatchTest, NamesWhoElseOwnsTheVfs) {
     observed.owners[pf0] = {"/etc/a.link:4 makes 3 VFs of it"};
     EXPECT_EQ(events_of({of_mac("a")})[0].detail,
               "VF 2 has mac a; /etc/a.link:4 makes 3 VFs of it");
-    EXPECT_EQ(events_of({})[0].detail, "no more: VF 2 has mac a");
+    EXPECT_EQ(events_of({})[0].detail, "no longer: VF 2 has mac a");
 }
 
 TEST_F(DriftWatchTest, TellsEveryLoss) {
@@ -220,7 +220,7 @@ TEST_F(DriftTest, OfALossNamesTheVm) {
         view.pfs.at(pf0).info.num_vfs = 0;
     });
     EXPECT_EQ(await(EventKind::lost).detail,
-              "VF 0, attached to VM vm1, is gone from that VM, which runs");
+              "VF 0, attached to VM vm1, is gone from that VM, which is running");
 }
 
 TEST_F(DriftTest, IsNoneOfWhatVfmgrDoesItself) {

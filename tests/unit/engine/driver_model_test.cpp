@@ -34,8 +34,8 @@ struct Host {
         return kernel.view().pfs.at(pf0).vfs.at(index).settings;
     }
     // Returns the driver's refusal of one spec for VF 0; empty: the driver accepts it.
-    std::string answer(VfSpec const& wish) {
-        auto const done = kernel.perform(ConfigureVfs{pf0, {{0, wish}}, {}}, {});
+    std::string answer(VfSpec const& spec) {
+        auto const done = kernel.perform(ConfigureVfs{pf0, {{0, spec}}, {}}, {});
         return done ? "" : done.error().causes.at(0).code;
     }
     Result<Observed> make_vfs(std::uint16_t count) {
@@ -51,7 +51,7 @@ struct Host {
 };
 
 template <auto Member, class T>
-VfSpec wish(T value) {
+VfSpec with(T value) {
     VfSpec settings;
     settings.*Member = value;
     return settings;
@@ -60,7 +60,7 @@ VfSpec wish(T value) {
 // One line for each quirk: the driver, the request, its answer.
 struct Quirk {
     char const* model;
-    VfSpec wish;
+    VfSpec spec;
     char const* answer;
     bool up = true;
     bool carrier = true;
@@ -78,18 +78,18 @@ TEST_P(Quirks, AsTheFactsSay) {
     EXPECT_EQ(host.settings(0) == before, *answer != '\0') << "refused means unchanged";
 }
 
-auto const dot1ad = wish<&VfSpec::vlan>(Vlan{100, 0, VlanProtocol::dot1ad});
-auto const tagged = wish<&VfSpec::vlan>(Vlan{100});
-auto const trusted = wish<&VfSpec::trust>(true);
-auto const some_mac = wish<&VfSpec::mac>(MacAddress{{0x02, 0, 0, 0, 0, 7}});
-auto const multicast = wish<&VfSpec::mac>(MacAddress{{0x03, 0, 0, 0, 0, 7}});
-auto const min_rate = wish<&VfSpec::min_tx_rate_mbps>(100U);
-auto const max_rate = wish<&VfSpec::max_tx_rate_mbps>(100U);
-auto const no_spoofchk = wish<&VfSpec::spoofchk>(false);
-auto const link_on = wish<&VfSpec::link_state>(LinkState::enable);
-auto const no_roce = wish<&VfSpec::roce>(false);
-auto const node_guid = wish<&VfSpec::node_guid>(Guid{7});
-auto const port_guid = wish<&VfSpec::port_guid>(Guid{7});
+auto const dot1ad = with<&VfSpec::vlan>(Vlan{100, 0, VlanProtocol::dot1ad});
+auto const tagged = with<&VfSpec::vlan>(Vlan{100});
+auto const trusted = with<&VfSpec::trust>(true);
+auto const some_mac = with<&VfSpec::mac>(MacAddress{{0x02, 0, 0, 0, 0, 7}});
+auto const multicast = with<&VfSpec::mac>(MacAddress{{0x03, 0, 0, 0, 0, 7}});
+auto const min_rate = with<&VfSpec::min_tx_rate_mbps>(100U);
+auto const max_rate = with<&VfSpec::max_tx_rate_mbps>(100U);
+auto const no_spoofchk = with<&VfSpec::spoofchk>(false);
+auto const link_on = with<&VfSpec::link_state>(LinkState::enable);
+auto const no_roce = with<&VfSpec::roce>(false);
+auto const node_guid = with<&VfSpec::node_guid>(Guid{7});
+auto const port_guid = with<&VfSpec::port_guid>(Guid{7});
 
 INSTANTIATE_TEST_SUITE_P(
     Igb, Quirks,
@@ -135,7 +135,7 @@ TEST(DriverModel, AZeroMacThatIsRefusedBecomesTheOneThatStandsForIt) {
         Host host(driver_model(name));
         ASSERT_TRUE(host.make_vfs(1));
         EXPECT_EQ(host.answer(some_mac), "");
-        EXPECT_EQ(host.answer(wish<&VfSpec::mac>(MacAddress{})), "");
+        EXPECT_EQ(host.answer(with<&VfSpec::mac>(MacAddress{})), "");
         EXPECT_EQ(host.settings(0).mac, mac_for_none) << name;
     }
 }
@@ -259,7 +259,7 @@ TEST_P(OnEach, ABootBringsAnAttachmentBack) {
 INSTANTIATE_TEST_SUITE_P(Drivers, OnEach, testing::ValuesIn(driver_models()),
                          [](auto const& row) { return row.param.name; });
 
-// mlx5 keeps GUIDs until the PF's driver is unloaded (kernel-and-libvirt.md, 4).
+// mlx5 keeps GUIDs until the PF's driver is unloaded (vfmgr/kernel/KERNEL.md#guids-outlive-vfs).
 struct OldGuids : testing::Test {
     TemporaryFolder folder;
     Host host{driver_model("mlx5_infiniband")};

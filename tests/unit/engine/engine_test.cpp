@@ -250,7 +250,7 @@ TEST_F(EngineTest, AVfThatLooksAttachedAfterItsReleaseIsQuarantined) {
     kernel.on_perform = {};
     EXPECT_EQ(back.state, OperationState::failed);
     EXPECT_FALSE(back.certificate);
-    EXPECT_THAT(back.problem->detail, testing::HasSubstr("it is in quarantine: still to do: "));
+    EXPECT_THAT(back.problem->detail, testing::HasSubstr("is in quarantine: still to do: "));
     EXPECT_THAT(bench.desired().attachments, IsEmpty());
     EXPECT_TRUE(bench.desired().quarantine.contains(attachment.vf));
     auto const lifted = bench.run(LiftQuarantine{attachment.vf});

@@ -62,7 +62,7 @@ TEST_F(ExceptionTest, EndsItsOperation) {
     EXPECT_THAT(failed.problem->detail, HasSubstr("broken"));
     EXPECT_THAT(bugs(), testing::Contains(HasSubstr("broken")));
     EXPECT_EQ(bench.run(ReplacePfSpec{pf0, spec_with_vfs(2)}).state, OperationState::succeeded)
-        << "its claims are given back";
+        << "its claims are released";
 }
 
 // Nothing stays half-done: the VF is restored, and may be attached again.
@@ -83,7 +83,7 @@ TEST_F(ExceptionTest, UndoesWhatItsOperationHadDone) {
     ASSERT_TRUE(failed.problem);
     ASSERT_TRUE(configured) << failed.problem->detail;
     EXPECT_EQ(failed.problem->problem, Problem::internal);
-    EXPECT_THAT(failed.problem->detail, HasSubstr("broken; what it had done is undone"));
+    EXPECT_THAT(failed.problem->detail, HasSubstr("broken; its changes were undone"));
     EXPECT_EQ(text(kernel.view()), before);
     EXPECT_THAT(bench.desired().attachments, testing::IsEmpty());
     EXPECT_THAT(bench.desired().quarantine, testing::IsEmpty());
@@ -131,7 +131,7 @@ TEST_F(ExceptionTest, InALookIsToldAndTheNextLookComes) {
     have_looked(looking.engine, kernel);
     auto const told = looking.engine.control().wait([this](Control::State&) { return bugs_; });
     ASSERT_FALSE(told.empty());
-    EXPECT_THAT(told.front(), HasSubstr("a look at the host: broken"));
+    EXPECT_THAT(told.front(), HasSubstr("an observation of the host: broken"));
 }
 
 TEST_F(ExceptionTest, WithoutThreadsAnOperationFailsAndSaysSo) {
@@ -143,7 +143,7 @@ TEST_F(ExceptionTest, WithoutThreadsAnOperationFailsAndSaysSo) {
     }();
     ASSERT_TRUE(failed && failed->problem);
     EXPECT_EQ(failed->problem->problem, Problem::unavailable);
-    EXPECT_THAT(failed->problem->detail, HasSubstr("no more threads"));
+    EXPECT_THAT(failed->problem->detail, HasSubstr("can't start another thread"));
     auto const again = bench.submit(ReplacePfSpec{pf0, spec_with_vfs(2)}, intent).value();
     EXPECT_EQ(again.operation->problem, failed->problem);
     EXPECT_EQ(bench.run(ReplacePfSpec{pf0, spec_with_vfs(2)}).state, OperationState::succeeded);

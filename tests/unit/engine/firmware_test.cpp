@@ -84,7 +84,7 @@ TEST_F(FirmwareEngineTest, ADryRunChangesNothing) {
     EXPECT_THAT(bench->desired().firmware_tries, IsEmpty()) << "it was not tried";
 }
 
-TEST_F(FirmwareEngineTest, IsPutBackWhenItFails) {
+TEST_F(FirmwareEngineTest, IsRestoredWhenItFails) {
     auto const bench = managing();
     kernel.fail_at = Fault{kernel.performed(), FaultPoint::halfway};
     auto requested = vfs(16);
@@ -118,7 +118,7 @@ TEST_F(FirmwareEngineTest, TheThirdTryIsRefusedOverRestarts) {
     auto const third = bench->submit(ChangeFirmware{vfs(16), card()});
     ASSERT_FALSE(third);
     EXPECT_EQ(third.error().problem, Problem::conflict);
-    EXPECT_THAT(third.error().detail, HasSubstr("did not take NUM_OF_VFS=16 in 2 boots"));
+    EXPECT_THAT(third.error().detail, HasSubstr("did not apply NUM_OF_VFS=16 in 2 boots"));
     EXPECT_EQ(card().next, card().current);
     EXPECT_TRUE(bench->submit(ChangeFirmware{vfs(8), card()})) << "the current values";
     EXPECT_EQ(bench->run(ChangeFirmware{vfs(16), card()}).state, OperationState::succeeded);
@@ -133,7 +133,7 @@ TEST_F(FirmwareEngineTest, ACardThatIsGoneIsNoCard) {
 }
 
 // Killed after the card had the setting and before that could be written.
-TEST_F(FirmwareEngineTest, WhatACrashCutShortIsPutBack) {
+TEST_F(FirmwareEngineTest, WhatACrashInterruptedIsRestored) {
     {
         auto const bench = managing();
         Operation operation;

@@ -148,7 +148,7 @@ void FreshPlan::attach_detach_and_attach_again() {
 
     hypervisor.armed = true;
     auto const second = attachment_of(bench.run(Attach{spec}));
-    EXPECT_NE(second.baseline.mac, first.settings.mac) << "it would be put back for the next one";
+    EXPECT_NE(second.baseline.mac, first.settings.mac) << "it would be restored for the next one";
     EXPECT_EQ(second.baseline.mac, MacAddress{});
     EXPECT_EQ(second.baseline.vlan, Vlan{});
     auto const back = bench.run(Detach{second.id});

@@ -79,7 +79,7 @@ TEST_F(IdentitiesTest, ABootBindsNothingOfAnotherDevice) {
     auto control = open_control(folder.path());
     auto const said = restore(booted, *control, system_clock()).value();
     ASSERT_EQ(said.size(), 1U);
-    EXPECT_THAT(said[0], HasSubstr("another device (MAC 52:54:00:bb:00:09) is there"));
+    EXPECT_THAT(said[0], HasSubstr("another device (MAC 52:54:00:bb:00:09) is at 0000:01:00.0"));
     EXPECT_THAT(booted.steps(), IsEmpty());
     FakeHypervisor libvirt{booted};
     libvirt.change([&](HypervisorView& view) { view = hypervisor.view(); });

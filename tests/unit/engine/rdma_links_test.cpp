@@ -143,12 +143,12 @@ TEST_F(RdmaLinksTest, ABootBringsThemBack) {
     auto control = open_control(folder.path());
     auto const said = restore(host, *control, system_clock(), trusted_links).value();
     EXPECT_THAT(said, testing::ElementsAre("rxe0: waits for bond0",
-                                           "rxe1: make the rxe link rxe1 on eno2"));
+                                           "rxe1: create the rxe link rxe1 on eno2"));
     EXPECT_TRUE(host.view().network->rdma.contains("rxe1"));
     EXPECT_THAT(restore(host, *control, system_clock(), trusted_links).value()[1],
                 HasSubstr("nothing to restore"));
     EXPECT_THAT(restore(host, *control, system_clock(), {}).value()[0],
-                HasSubstr("not among trusted_netdevs"));
+                HasSubstr("no longer among trusted_netdevs"));
 }
 
 // A PF with an attachment that needs SoftRoCE gets a link of vfmgr's own only if it has none.

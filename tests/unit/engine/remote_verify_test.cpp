@@ -71,7 +71,7 @@ TEST_F(RemoteVerify, TheRunKnowsWhoAnswers) {
 }
 
 TEST_F(RemoteVerify, AResponderThatRefusesEndsItBeforeTheVmIsAsked) {
-    answer = fail(Problem::unauthorized, "this token is not the responder's", "give the right one");
+    answer = fail(Problem::unauthorized, "the token is not the responder's", "give the right one");
     auto const operation = verify();
     EXPECT_EQ(operation.state, OperationState::failed);
     EXPECT_EQ(operation.problem->problem, Problem::unauthorized);

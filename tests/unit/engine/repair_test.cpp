@@ -216,7 +216,7 @@ TEST_F(RepairTest, AFlushedFilterIsBackInModeManageToo) {
     EXPECT_EQ(vf().settings.trust, false) << "that is somebody else's, and no danger";
 }
 
-TEST_F(RepairTest, ASettingIsPutBackWhileTheVmRuns) {
+TEST_F(RepairTest, ASettingIsRestoredWhileTheVmRuns) {
     auto const mac = vf().settings.mac;
     kernel.change([&](KernelView& view) {
         view.pfs.at(pf0).vfs.at(0).settings.mac = MacAddress::parse("02:00:00:00:00:99").value();
@@ -228,7 +228,7 @@ TEST_F(RepairTest, ASettingIsPutBackWhileTheVmRuns) {
     EXPECT_THAT(await(EventKind::drift, "02:00:00:00:00:99").number, *back.because_of);
 }
 
-TEST_F(RepairTest, WhatCantBePutRightIsToldOnce) {
+TEST_F(RepairTest, WhatCantBeRepairedIsReportedOnce) {
     hypervisor.add(make_vm("vm2", vm2));
     ASSERT_TRUE(hypervisor.start(vm2));
     hypervisor.change([&](HypervisorView& view) {

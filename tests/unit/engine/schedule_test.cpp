@@ -128,7 +128,8 @@ TEST_F(ScheduleTest, AFailureAndAWarningAreToldAndKeptAndDetachNothing) {
     auto news = told();
     ASSERT_EQ(news.size(), 1U);
     EXPECT_EQ(news[0].end, End::warned);
-    EXPECT_THAT(news[0].detail, HasSubstr("10.0 Mbit/s is 0.10 of this VF's last 5 runs"));
+    EXPECT_THAT(news[0].detail,
+                HasSubstr("10.0 Mbit/s is 0.10 times the median of this VF's last 5 runs"));
     EXPECT_THAT(news[0].remedy, HasSubstr("other load"));
     pass(60s);
     report(id, Verdict::fail);
@@ -186,7 +187,7 @@ TEST_F(ScheduleTest, WhatCannotBeVerifiedIsSkippedAndToldOnce) {
     auto news = told();
     ASSERT_EQ(news.size(), 1U);
     EXPECT_EQ(news[0].end, End::skipped);
-    EXPECT_EQ(news[0].detail, "vf-guest does not wait for runs in VM vm1");
+    EXPECT_EQ(news[0].detail, "vf-guest in VM vm1 does not wait for runs");
     pass(600s);
     EXPECT_THAT(told(), IsEmpty());
     hypervisor.change([](HypervisorView& view) { view.vms.at(vm1).state = VmState::shut_off; });
@@ -194,7 +195,7 @@ TEST_F(ScheduleTest, WhatCannotBeVerifiedIsSkippedAndToldOnce) {
     pass(60s);
     news = told();
     ASSERT_EQ(news.size(), 1U);
-    EXPECT_EQ(news[0].detail, "VM vm1 is not running, it is shut_off");
+    EXPECT_EQ(news[0].detail, "VM vm1 is shut_off, not running");
     EXPECT_THAT(runs(), IsEmpty());
     hypervisor.change([](HypervisorView& view) { view.vms.at(vm1).state = VmState::running; });
     look();
@@ -241,7 +242,7 @@ TEST_F(ScheduleTest, ARunThatAGuestBeganAndNeverEndsHoldsNothingUp) {
     auto const news = told();
     ASSERT_EQ(news.size(), 1U);
     EXPECT_EQ(news[0].end, End::skipped);
-    EXPECT_EQ(news[0].detail, "another run of it has begun");
+    EXPECT_EQ(news[0].detail, "another run of this attachment has begun");
 }
 
 TEST_F(ScheduleTest, AVerdictThatCouldNotBeStoredIsNoSilence) {
@@ -252,7 +253,7 @@ TEST_F(ScheduleTest, AVerdictThatCouldNotBeStoredIsNoSilence) {
     auto const news = told();
     ASSERT_EQ(news.size(), 1U);
     EXPECT_EQ(news[0].end, End::failed);
-    EXPECT_THAT(news[0].remedy, HasSubstr("make room"));
+    EXPECT_THAT(news[0].remedy, HasSubstr("free space"));
     pass(60s);
     EXPECT_THAT(runs(), IsEmpty()) << "another verdict could not be kept beside it";
     full.reset();

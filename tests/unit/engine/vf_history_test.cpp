@@ -53,7 +53,7 @@ TEST_F(VfHistory, WarnsOfAVfThatGotSlowerUnderAnotherAttachment) {
     auto const slow = verify(20);
     EXPECT_EQ(slow.verdict, Verdict::pass);
     ASSERT_EQ(slow.warnings.size(), 1U);
-    EXPECT_THAT(slow.warnings[0].detail, HasSubstr("rdma_write: 20.0 Mbit/s is 0.20 of"));
+    EXPECT_THAT(slow.warnings[0].detail, HasSubstr("rdma_write: 20.0 Mbit/s is 0.20 times"));
     auto const kept = of_vf(0);
     ASSERT_EQ(kept.size(), 6U);
     EXPECT_EQ(kept.front(), slow) << "with its warning";

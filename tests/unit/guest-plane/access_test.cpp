@@ -46,9 +46,10 @@ TEST(ExplainFailure, NamesWhatSomebodyChanged) {
     Attached attached;
     attached.found.vlan->id = 200;
     auto const shown = attached.explained();
-    EXPECT_EQ(shown.detail,
-              "reachability: no datagram came; on the host VF 3 of 0000:01:00.0 has vlan 200 qos 0 "
-              "802.1q, and was attached with vlan 100 qos 0 802.1q");
+    EXPECT_EQ(
+        shown.detail,
+        "reachability: no datagram came; on the host, VF 3 of 0000:01:00.0 has vlan 200 qos 0 "
+        "802.1q, but was attached with vlan 100 qos 0 802.1q");
     EXPECT_NE(shown.remedy.find("detach attachment a1"), std::string::npos);
 }
 

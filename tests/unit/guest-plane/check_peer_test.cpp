@@ -44,10 +44,10 @@ TEST(CheckPeer, TheNeighbourMustBeTheVf) {
     Kernel kernel;
     kernel.neighbours[0].mac = MacAddress::parse("52:54:00:11:22:34").value();
     EXPECT_EQ(kernel.refusal(),
-              "the neighbour entry of 192.168.100.10 says 52:54:00:11:22:34, the VF has "
+              "the neighbour entry of 192.168.100.10 has 52:54:00:11:22:34, but the VF has "
               "52:54:00:11:22:33 on enp1s0.100");
     kernel.neighbours[0].mac.reset();
-    EXPECT_THAT(kernel.refusal(), HasSubstr("says nothing"));
+    EXPECT_THAT(kernel.refusal(), HasSubstr("has no MAC"));
 }
 
 TEST(CheckPeer, ALearntNeighbourIsNotEnough) {

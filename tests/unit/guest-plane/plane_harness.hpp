@@ -70,9 +70,7 @@ inline void want_run(GuestAccess& access, std::string const& id, std::string run
 
 template <class T>
 std::string body_of(T const& value) {
-    nlohmann::json out;
-    to_json(out, value);
-    return out.dump();
+    return nlohmann::json(value).dump();
 }
 
 struct Plane : testing::Test {

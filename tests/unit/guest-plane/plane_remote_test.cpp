@@ -119,7 +119,7 @@ TEST_F(RemotePlane, AResponderThatGoesBeforeItsVerdictEndsTheRun) {
     EXPECT_EQ(ask("PUT", path, body_of(report)).status, 200);
     ASSERT_EQ(verdicts().size(), 1U);
     EXPECT_EQ(verdicts()[0].verdict, Verdict::fail);
-    EXPECT_THAT(verdicts()[0].detail, HasSubstr("no verdict came: the responder"));
+    EXPECT_THAT(verdicts()[0].detail, HasSubstr("no verdict arrived: the responder"));
 }
 
 }  // namespace

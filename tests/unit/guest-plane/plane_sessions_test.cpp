@@ -196,8 +196,8 @@ TEST_F(Plane, WhoHasToWaitIsToldItsTurnAndFailsNothing) {
                            .get();
     EXPECT_EQ(older.status, 503);
     EXPECT_EQ(older.headers.at("Retry-After"), "1");
-    EXPECT_THAT(older.body, HasSubstr("others come first: position 1 in the queue, about 1 s"));
-    EXPECT_THAT(older.body, HasSubstr("the vf-guest of the host's version waits by itself"));
+    EXPECT_THAT(older.body, HasSubstr("no place is free yet: position 1 in the queue, about 1 s"));
+    EXPECT_THAT(older.body, HasSubstr("vf-guest of the host's version waits by itself"));
     EXPECT_TRUE(verdicts().empty());
 }
 
@@ -205,12 +205,13 @@ TEST_F(Plane, AGuestThatCantTestSaysWhy) {
     change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
     GuestReport report;
     report.nonce = "n1";
-    report.error = "no netdev with MAC 52:54:00:11:22:33 is in the VM";
+    report.error = "this VM has no netdev with MAC 52:54:00:11:22:33";
     ASSERT_EQ(ask("PUT", "/guest/v1/runs/r1/error", body_of(report)).status, 200);
     ASSERT_EQ(verdicts().size(), 1U);
     EXPECT_EQ(verdicts()[0].verdict, Verdict::fail);
-    EXPECT_EQ(verdicts()[0].detail,
-              "the guest could not test: no netdev with MAC 52:54:00:11:22:33 is in the VM");
+    EXPECT_EQ(
+        verdicts()[0].detail,
+        "the guest could not run the tests: this VM has no netdev with MAC 52:54:00:11:22:33");
     report.nonce = "n2";
     EXPECT_EQ(ask("PUT", "/guest/v1/runs/r1/error", body_of(report)).status, 403);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A veth pair stands for the VF and the network; its far end answers ARP by itself.
 #include "guest-tools/net/address_check.hpp"
-
 #include "guest-tools/net/configure.hpp"
 #include "tests/unit/netlink/two_networks.hpp"
 #include "tests/unit/temporary_folder.hpp"
@@ -38,7 +37,7 @@ TEST_F(AddressCheck, AMissingAddressIsNamed) {
         EXPECT_EQ(missing.error().problem, Problem::not_found);
         EXPECT_EQ(missing.error().detail, "near0 no longer has the address 192.168.100.10");
         EXPECT_EQ(missing.error().remedy,
-                  "put it back: ip address add 192.168.100.10/24 dev near0");
+                  "add it again: ip address add 192.168.100.10/24 dev near0");
         ASSERT_TRUE(test::make_veth(*socket_, {"near1", "far1"}));
         give("near1");
         EXPECT_FALSE(checked()) << "another interface has it";
@@ -53,7 +52,7 @@ TEST_F(AddressCheck, AnotherOwnerIsNamedByItsMac) {
         ASSERT_FALSE(taken);
         EXPECT_EQ(taken.error().problem, Problem::conflict);
         EXPECT_EQ(taken.error().detail,
-                  "another machine has the address 192.168.100.10 of near0, too: MAC " +
+                  "another machine also has the address 192.168.100.10 of near0: MAC " +
                       to_string(far_mac_));
     });
 }

@@ -104,9 +104,9 @@ TEST_F(AllReduceHere, FindsOneWrongSumAndSaysWhereItIs) {
     EXPECT_EQ(result.verdict, Verdict::fail);
     EXPECT_EQ(result.mismatches, 1U);
     EXPECT_THAT(result.detail,
-                AllOf(HasSubstr("of 4 bytes by NCCL 2.27.3 over 2 GPUs, out of place, 1 of 1 sums"),
+                AllOf(HasSubstr("of 4 bytes by NCCL 2.27.3 over 2 GPUs, out of place: 1 of 1 sums"),
                       HasSubstr(std::string("on GPU ") + second_gpu + ": element 0 is "),
-                      HasSubstr(", and not ")));
+                      HasSubstr(" instead of ")));
     EXPECT_THAT(result.remedy, HasSubstr("NCCL_P2P_DISABLE=1"));
 }
 
@@ -114,7 +114,7 @@ TEST_F(AllReduceHere, NamesTheGpuThatAddsNothing) {
     auto const result = run("lacking");
     EXPECT_EQ(result.verdict, Verdict::fail);
     EXPECT_THAT(result.detail,
-                HasSubstr(std::string(" as it would be without what GPU ") + first_gpu + " adds"));
+                HasSubstr(std::string("the sum without the values of GPU ") + first_gpu));
 }
 
 TEST_F(AllReduceHere, TellsWhatWasNeverWritten) {
@@ -207,23 +207,24 @@ TEST(AllReduceProcess, ThatHangsIsEndedAndSaysWhere) {
     constexpr std::chrono::seconds enough{5};
     auto const making = in_process("hangs", enough);
     EXPECT_EQ(making.verdict, Verdict::fail);
-    EXPECT_EQ(making.detail,
-              "it hangs: making communicators for 2 GPUs with NCCL 2.27.3 was not done after 5 s");
+    EXPECT_EQ(
+        making.detail,
+        "it hangs: creating communicators for 2 GPUs with NCCL 2.27.3 did not finish within 5 s");
     EXPECT_THAT(making.remedy, AllOf(HasSubstr("NCCL_DEBUG=INFO"), HasSubstr("NCCL_P2P_DISABLE=1"),
                                      HasSubstr("NCCL_SOCKET_IFNAME")));
     auto const summing = in_process("stuck", enough);
     EXPECT_EQ(summing.verdict, Verdict::fail);
     EXPECT_EQ(summing.detail,
-              "it hangs: an all-reduce of 4 bytes over 2 GPUs with NCCL 2.27.3 was not done after "
-              "5 s");
+              "it hangs: an all-reduce of 4 bytes over 2 GPUs with NCCL 2.27.3 did not finish "
+              "within 5 s");
 }
 
 TEST(AllReduceProcess, ThatCrashesHasAVerdict) {
     auto const result = in_process("crashes", patience);
     EXPECT_EQ(result.verdict, Verdict::fail);
     EXPECT_EQ(result.detail,
-              "its process ended with signal 6 during: an all-reduce of 4 bytes over 2 GPUs with "
-              "NCCL 2.27.3");
+              "the all-reduce process ended with signal 6 during: an all-reduce of 4 bytes over 2 "
+              "GPUs with NCCL 2.27.3");
     EXPECT_THAT(result.remedy, HasSubstr("NCCL_NET_PLUGIN=none"));
 }
 
@@ -232,7 +233,7 @@ TEST(AllReduceProcess, ThatCantBeStartedHasAVerdict) {
     StandinGpu const standin("two");
     auto const result = test_all_reduce(*standin.cuda, {.program = {"/not/there"}});
     EXPECT_EQ(result.verdict, Verdict::fail);
-    EXPECT_THAT(result.detail, HasSubstr("the process of the all-reduce can't be started"));
+    EXPECT_THAT(result.detail, HasSubstr("the all-reduce process can't be started"));
 }
 
 // --- the command ---

@@ -8,10 +8,9 @@
 #include <linux/if_packet.h>
 #include <sys/socket.h>
 
-#include <fstream>
 #include <thread>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "guest-tools/net/address_check.hpp"
 #include "tests/unit/netlink/two_nics.hpp"
 #include "tests/unit/temporary_folder.hpp"
@@ -86,7 +85,7 @@ TEST_F(Arp, ANicAsksWithAnAddressOfItsOwn) {
     });
 }
 
-TEST_F(Arp, WhatWasThereIsReadAndPutBack) {
+TEST_F(Arp, TheOldValuesAreReadAndRestored) {
     with_two_nics([&] {
         auto const before = read_arp_settings("/proc", "near0");
         ASSERT_TRUE(before);

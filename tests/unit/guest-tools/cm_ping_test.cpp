@@ -25,14 +25,14 @@ struct CmPing : testing::Test {
                                   return offer;
                               },
                               [this](std::string const& stream) { closed.push_back(stream); }};
-        CmOptions wish;
-        wish.own.ifname = "enp7s0";
-        wish.message_bytes = 100;
-        return cm_ping(pinger, host, wish, {});
+        CmOptions options;
+        options.own.ifname = "enp7s0";
+        options.message_bytes = 100;
+        return cm_ping(pinger, host, options, {});
     }
     Measured run() {
-        return run([this](CmOptions const& wish, Deadline) {
-            pinged.push_back(wish);
+        return run([this](CmOptions const& options, Deadline) {
+            pinged.push_back(options);
             return measured("by another name");
         });
     }
@@ -51,7 +51,9 @@ TEST_F(CmPing, PingsThePortOfTheOfferAndClosesTheStream) {
 
 TEST_F(CmPing, AHostThatCanNotServeItIsNoFaultOfTheVf) {
     for (auto const problem : {Problem::unsupported, Problem::unavailable}) {
-        refusal = Error{problem, "RDMA CM is not there; modprobe rdma_ucm", "see there"};
+        refusal =
+            Error{problem, "RDMA CM is not available; load its kernel module: modprobe rdma_ucm",
+                  "see there"};
         auto const made = run();
         EXPECT_EQ(made.result.verdict, Verdict::skip);
         EXPECT_EQ(made.result.detail, refusal->detail);

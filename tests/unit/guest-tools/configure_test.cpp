@@ -18,7 +18,7 @@ using testing::IsEmpty;
 
 class Configure : public test::TwoNics {
   protected:
-    GuestAttachment wish(std::string const& name, IpAddress const& address) {
+    GuestAttachment requested(std::string const& name, IpAddress const& address) {
         GuestAttachment expected;
         expected.attachment = "of-" + name;
         expected.mac = *netdev(name).mac;
@@ -30,7 +30,7 @@ class Configure : public test::TwoNics {
     Result<Configured> configured(std::string const& name, IpAddress const& address) {
         EXPECT_TRUE(change_netdev(*socket_, "far" + name.substr(4),
                                   {netdev("far" + name.substr(4)).ifindex, {}, 9000}, soon()));
-        return configure(wish(name, address), netdev(name), state_, soon());
+        return configure(requested(name, address), netdev(name), state_, soon());
     }
     NetdevAddress at(std::string const& name, IpAddress const& address) {
         return {netdev(name).ifindex, address, 24};
@@ -84,7 +84,7 @@ TEST_F(Configure, ANetdevThatWasRenamedMeanwhileIsFound) {
     with_two_wires([&] {
         auto seen = netdev("near0");
         seen.name = "eth0";
-        auto expected = wish("near0", first_address);
+        auto expected = requested("near0", first_address);
         expected.mtu = 1500;
         auto const done = configure(expected, seen, state_, soon());
         ASSERT_TRUE(done) << done.error().detail;

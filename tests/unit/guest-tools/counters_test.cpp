@@ -57,9 +57,9 @@ TEST(Losses, AreNamedWithSideAndRemedy) {
         explain_losses({{CounterSource::qdisc, "interface", "ingress", 812}}, Judge::host);
     ASSERT_EQ(losses.size(), 1U);
     EXPECT_EQ(losses[0].side, Judge::host);
-    EXPECT_EQ(
-        losses[0].detail,
-        "on the host tc dropped 812 packets on interface (qdisc ingress): a rate is limited there");
+    EXPECT_EQ(losses[0].detail,
+              "on the host, tc dropped 812 packets on interface (qdisc ingress): a rate limit is "
+              "set there");
     EXPECT_THAT(losses[0].remedy, HasSubstr("tc -s filter show dev interface ingress"));
 }
 

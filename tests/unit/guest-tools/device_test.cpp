@@ -37,20 +37,20 @@ TEST(PathMtu, IsOneOfFive) {
 }
 
 TEST(FindPort, SaysWhichNetdevIsMissing) {
-    auto const port =
-        find_port({*IpAddress::parse("192.0.2.1"), "no-such-dev0"}, std::chrono::milliseconds(0));
-    ASSERT_FALSE(port);
-    EXPECT_EQ(port.error().detail, "there is no netdev no-such-dev0");
+    auto const endpoint = open_endpoint({*IpAddress::parse("192.0.2.1"), "no-such-dev0"},
+                                        std::chrono::milliseconds(0));
+    ASSERT_FALSE(endpoint);
+    EXPECT_EQ(endpoint.error().detail, "there is no netdev no-such-dev0");
 }
 
 TEST(FindPort, SaysWhatIsMissingOnThisMachine) {
     // TEST-NET-1: no machine has it, with or without RDMA.
-    auto const port =
-        find_port({*IpAddress::parse("192.0.2.1"), "lo"}, std::chrono::milliseconds(0));
-    ASSERT_FALSE(port);
-    EXPECT_EQ(port.error().problem, Problem::unsupported);
-    EXPECT_THAT(port.error().detail, HasSubstr("RDMA device"));
-    EXPECT_NE(port.error().remedy, "");
+    auto const endpoint =
+        open_endpoint({*IpAddress::parse("192.0.2.1"), "lo"}, std::chrono::milliseconds(0));
+    ASSERT_FALSE(endpoint);
+    EXPECT_EQ(endpoint.error().problem, Problem::unsupported);
+    EXPECT_THAT(endpoint.error().detail, HasSubstr("RDMA device"));
+    EXPECT_NE(endpoint.error().remedy, "");
 }
 
 TEST(Completion, SaysWhatHappenedAndWhatToDo) {
@@ -58,9 +58,9 @@ TEST(Completion, SaysWhatHappenedAndWhatToDo) {
     completion.status = IBV_WC_RETRY_EXC_ERR;
     completion.vendor_err = 0x81;
     auto const error = completion_error(completion, "RC ping 3");
-    EXPECT_EQ(error.detail,
-              "RC ping 3 ended with \"transport retry counter exceeded\" (status 12, vendor code "
-              "0x81)");
+    EXPECT_EQ(
+        error.detail,
+        "RC ping 3 failed with \"transport retry counter exceeded\" (status 12, vendor code 0x81)");
     EXPECT_THAT(error.remedy, HasSubstr("4791"));
 }
 

@@ -71,7 +71,7 @@ TEST(Echo, ABusyPortIsNamed) {
     auto const second = open_echo_socket({address, port, ""});
     ASSERT_FALSE(second);
     auto const number = std::to_string(port);
-    EXPECT_EQ(second.error().detail, "no UDP socket on 127.0.0.1 port " + number);
+    EXPECT_EQ(second.error().detail, "can't open a UDP socket on 127.0.0.1 port " + number);
     EXPECT_EQ(second.error().remedy, "stop the program that uses UDP port " + number);
     EXPECT_EQ(second.error().causes.front().code, "EADDRINUSE");
 }

@@ -149,11 +149,11 @@ TEST(DmaBuf, OfAnOldDriverIsNamed) {
     auto const memory = GpuMemory::allocate(context, Allocation::plain, 1).value();
     auto const refused = export_dma_buf(context, memory.range());
     ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().detail, HasSubstr("of CUDA 10.2, has no DMA-BUF"));
+    EXPECT_THAT(refused.error().detail, HasSubstr("(CUDA 10.2) has no DMA-BUF"));
     EXPECT_THAT(refused.error().remedy, HasSubstr("515"));
 }
 
-TEST(DmaBuf, WholePagesHoldTheWish) {
+TEST(DmaBuf, WholePagesHoldTheRequest) {
     auto const range = whole_pages({0x1fff, 2}, 0x1000);
     EXPECT_EQ(range.pages.address, 0x1000U);
     EXPECT_EQ(range.pages.bytes, 0x2000U);

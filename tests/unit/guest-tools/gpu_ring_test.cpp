@@ -117,7 +117,7 @@ TEST(GpuRing, ThatDoesNotFitTellsWhatIsFree) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::limit_exceeded);
     EXPECT_EQ(refused.error().detail,
-              "the receiver's ring would be of 163840000000 bytes, its GPU 0000:1b:00.0 has "
+              "the receiver's ring would have 163840000000 bytes, but its GPU 0000:1b:00.0 has "
               "150754820096 free");
     EXPECT_THAT(refused.error().remedy, HasSubstr("--ring-bytes"));
     EXPECT_THAT(refused.error().remedy, HasSubstr("--memory host"));
@@ -126,9 +126,8 @@ TEST(GpuRing, ThatDoesNotFitTellsWhatIsFree) {
 TEST(GpuRing, OfAGeForceTakesNothingFromANic) {
     auto const rings = open_rings("geforce");
     EXPECT_TRUE(rings->make({ring_run, 1024, 16}, nullptr));
-    verify::VerbsPort const port;
-    stream::RingNic const nic{port, nullptr};
-    auto const refused = rings->make({ring_run, 1024, 16}, &nic);
+    verify::Endpoint const endpoint;
+    auto const refused = rings->make({ring_run, 1024, 16}, &endpoint);
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().detail,
                 HasSubstr("NVIDIA GeForce RTX 3090 at 0000:1b:00.0 offers no GPUDirect RDMA"));
@@ -150,25 +149,25 @@ Result<stream::Summary> streamed(std::string const& personality) {
     std::promise<std::uint16_t> ready;
     stream::RingPlace told;
     auto received = std::async(std::launch::async, [&] {
-        stream::ReceiveOptions wish;
-        wish.local = here;
-        wish.port = 0;
-        wish.time = 20s;
-        wish.ring.chunks = 10;  // so it wraps around
-        wish.rings = rings.get();
+        stream::ReceiveOptions options;
+        options.local = here;
+        options.port = 0;
+        options.time = 20s;
+        options.ring.chunks = 10;  // so it wraps around
+        options.rings = rings.get();
         stream::ReceiveEvents events;
-        events.ready = [&](std::uint16_t port) { ready.set_value(port); };
+        events.ready = [&](std::uint16_t endpoint) { ready.set_value(endpoint); };
         events.begun = [&](stream::Opening const&, IpAddress const&,
                            stream::RingPlace const& ring) { told = ring; };
-        return stream::receive(wish, events, -1);
+        return stream::receive(options, events, -1);
     });
-    stream::SendOptions wish;
-    wish.to = here;
-    wish.port = ready.get_future().get();
-    wish.packet_bytes = 251;
-    wish.packets = 1000;
-    wish.packets_per_second = 20'000;
-    auto const sent = stream::send(wish, {}, -1);
+    stream::SendOptions options;
+    options.to = here;
+    options.port = ready.get_future().get();
+    options.packet_bytes = 251;
+    options.packets = 1000;
+    options.packets_per_second = 20'000;
+    auto const sent = stream::send(options, {}, -1);
     auto const counted = received.get();
     EXPECT_TRUE(sent == counted) << (sent ? "" : detail_with_causes(sent.error()));
     EXPECT_EQ(told.route, verify::Route::staged);

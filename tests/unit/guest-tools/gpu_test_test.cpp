@@ -87,7 +87,7 @@ TEST(GpuTest, IsNotApplicableToAGeForce) {
     EXPECT_EQ(report.verdict, Verdict::not_applicable);
     EXPECT_THAT(report.tests, Not(IsEmpty()));
     EXPECT_THAT(report.tests, Each(Field(&TestResult::verdict, Verdict::not_applicable)));
-    EXPECT_THAT(describe(report), HasSubstr("no fault of the set-up"));
+    EXPECT_THAT(describe(report), HasSubstr("not a fault of the set-up"));
 }
 
 TEST(GpuTest, DoesWhatAnOldDriverCan) {
@@ -140,7 +140,7 @@ TEST(GpuTest, TellsWhatTheDriversCompilerSaid) {
     auto const& test = named(report, "payload_plain");
     EXPECT_THAT(test.detail, HasSubstr("could not compile"));
     EXPECT_THAT(test.detail, HasSubstr("Unsupported .version 6.4"));
-    EXPECT_THAT(test.remedy, HasSubstr("newer driver"));
+    EXPECT_THAT(test.remedy, HasSubstr("newer NVIDIA driver"));
     EXPECT_EQ(named(report, "export_plain").verdict, Verdict::pass) << "what came before stays";
 }
 

@@ -49,16 +49,16 @@ TEST_F(JudgeDscp, IsTheOneThatWasSentAndNotTheOneThatWasAskedFor) {
     EXPECT_EQ(verdict().dscp, 0);
     ASSERT_THAT(verdict().warnings, SizeIs(1));
     EXPECT_THAT(verdict().warnings[0].detail,
-                StartsWith("the host's queue pair sent with DSCP 0, and the network has 26"));
+                StartsWith("the host's queue pair sent with DSCP 0, but the network's is 26"));
 }
 
 TEST_F(JudgeDscp, OfAGuestThatSentWithAnotherIsAWarning) {
     report.facts["dscp"] = "0\x1b[2J";
     ASSERT_THAT(verdict().warnings, SizeIs(1));
     EXPECT_THAT(verdict().warnings[0].detail,
-                HasSubstr("the VM's queue pair sent with DSCP 0?[2J, and the network has 26"));
+                HasSubstr("the VM's queue pair sent with DSCP 0?[2J, but the network's is 26"));
     report.facts.erase("dscp");
-    EXPECT_THAT(verdict().warnings.at(0).detail, HasSubstr("DSCP 0, or does not say"));
+    EXPECT_THAT(verdict().warnings.at(0).detail, HasSubstr("DSCP 0 or an unreported one"));
     EXPECT_EQ(verdict().dscp, 26) << "of the host's own end";
 }
 

@@ -118,7 +118,7 @@ TEST(Judge, FiguresAreTheGuestsWord) {
     EXPECT_EQ(test(verification, "send_latency").detail, "vf-guest did not measure it");
 
     run.report.tests[5].verdict = Verdict::fail;
-    run.report.tests[5].detail = "an RDMA write ended with \"transport retry counter exceeded\"";
+    run.report.tests[5].detail = "an RDMA write failed with \"transport retry counter exceeded\"";
     auto const failed = verdict(run);
     EXPECT_EQ(failed.verdict, Verdict::fail);
     EXPECT_EQ(failed.detail, "write_latency: " + run.report.tests[5].detail);
@@ -153,10 +153,10 @@ TEST(Judge, APassWithoutTrafficFailsEverywhere) {
         EXPECT_NE(test(verification, name).remedy, "") << name;
     }
     EXPECT_EQ(test(verification, "rdma_write").detail,
-              "no RDMA write arrived: all 4194304 bytes of the host's region are as the host left "
+              "no RDMA write arrived: all 4194304 bytes of the host's MR are as the host left "
               "them; the guest claims a pass");
     EXPECT_EQ(test(verification, "rdma_read").detail,
-              "the guest gave no digest of the bytes it was to read; the guest claims a pass");
+              "the guest sent no digest of the bytes that it had to read; the guest claims a pass");
     EXPECT_EQ(test(verification, "write_latency").verdict, Verdict::fail);
 }
 
@@ -197,7 +197,7 @@ constexpr Lie lies[] = {
     {"OneWayOnly", [](Run& run) { run.report.digests.erase("reachability"); }, "reachability",
      "the host's answers to 192.168.100.10 did not arrive"},
     {"ShortDatagrams", [](Run& run) { run.facts.path_mtu.bytes_max = 1472; }, "path_mtu",
-     "no datagram of 8972 bytes (MTU 9000) came from 192.168.100.10: the longest had 1472"},
+     "no datagram of 8972 bytes (MTU 9000) came from 192.168.100.10: the longest had 1472 bytes"},
     {"NoFullAnswer", [](Run& run) { run.report.digests["path_mtu"] = "d-reach"; }, "path_mtu",
      "the host's answer of 8972 bytes did not arrive at 192.168.100.10"},
     {"HostCantSend",
@@ -225,34 +225,34 @@ constexpr Lie lies[] = {
      },
      "rdma_write", "1 of 4194304 bytes written differ: chunk 17 landed at chunk 18"},
     {"WriteNotAnnounced", [](Run& run) { run.facts.write_notified = false; }, "rdma_write",
-     "the last RDMA write was not announced"},
+     "the last RDMA write came without its notification"},
     {"ReadGuessed", [](Run& run) { run.report.digests["rdma_read"] = "guess"; }, "rdma_read",
-     "the guest's digest of the 4194304 bytes it was to read is wrong"},
+     "the guest's digest of the 4194304 bytes that it had to read is wrong"},
     {"ReadReplayed", [](Run& run) { run.report.digests["rdma_read"] = "d-ping"; }, "rdma_read",
-     "the guest's digest of the 4194304 bytes it was to read is wrong"},
+     "the guest's digest of the 4194304 bytes that it had to read is wrong"},
     {"MoreSamplesThanAnswers", [](Run& run) { run.facts.streamed[StreamKind::write_echo] = 1999; },
-     "write_latency", "the guest reports 2000 answers, the host gave 1999"},
+     "write_latency", "the guest reports 2000 answers, the host sent 1999"},
     {"AnswersToOtherMessages",
      [](Run& run) { run.facts.streamed = {{StreamKind::send_echo, 2016}}; }, "write_latency",
-     "the guest reports 2000 answers, the host gave 0"},
+     "the guest reports 2000 answers, the host sent 0"},
     {"DatagramsThatWereNotAnswered",
      [](Run& run) {
          run.report.tests.push_back(claim("ud_ping"));
          run.report.tests.back().figures = {{"samples", 64}, {"sent", 64}, {"lost", 0}};
          run.facts.streamed[StreamKind::ud_echo] = 63;
      },
-     "ud_ping", "the guest reports 64 answers, the host gave 63"},
+     "ud_ping", "the guest reports 64 answers, the host sent 63"},
     {"PongsThatWereNotSent",
      [](Run& run) {
          run.report.tests.push_back(claim("cm_ping"));
          run.report.tests.back().figures = {{"samples", 10}, {"sent", 10}};
          run.facts.streamed[StreamKind::cm_ping] = 9;
      },
-     "cm_ping", "the guest reports 10 answers, the host gave 9"},
+     "cm_ping", "the guest reports 10 answers, the host sent 9"},
     {"TransfersThatNobodyMade", [](Run& run) { add_transfer(run).orders = 0; }, "transfer",
-     "the guest reports 24 orders, the host obeyed 0"},
+     "the guest reports 24 orders, the host carried out 0"},
     {"NothingWasKept", [](Run& run) { add_transfer(run).bytes_kept = 0; }, "transfer",
-     "the host read nothing back of what only it knows"},
+     "the host read back none of the bytes that only it knows"},
     {"TheHostReadSomethingElse",
      [](Run& run) {
          auto& seen = add_transfer(run);
@@ -262,8 +262,8 @@ constexpr Lie lies[] = {
      "transfer",
      "3 of 8192 bytes that the host read from the VM's memory differ: chunk 0 was never written"},
     {"TheHostCouldNotGoOn",
-     [](Run& run) { add_transfer(run).error = "an RDMA write to the VM's memory ended with …"; },
-     "transfer", "the host could not go on: an RDMA write to the VM's memory ended with …"},
+     [](Run& run) { add_transfer(run).error = "an RDMA write to the VM's memory failed with …"; },
+     "transfer", "the host had to stop: an RDMA write to the VM's memory failed with …"},
 };
 INSTANTIATE_TEST_SUITE_P(Judge, EachLie, testing::ValuesIn(lies),
                          [](auto const& one) { return std::string(one.param.name); });
@@ -287,11 +287,12 @@ TEST(Judge, TheGuestsOwnReasonIsShownBesideTheHosts) {
     auto run = honest();
     run.facts.pings = 0;
     run.report.tests[2].verdict = Verdict::fail;
-    run.report.tests[2].detail = "RC ping 0 ended with \"transport retry counter exceeded\"\x1b[2J";
+    run.report.tests[2].detail =
+        "RC ping 0 failed with \"transport retry counter exceeded\"\x1b[2J";
     run.report.tests[2].remedy = "check the firewall";
     auto const verification = verdict(run);
     EXPECT_EQ(test(verification, "rc_ping").detail,
-              "the host received 0 of 16 RC sends; the guest says: RC ping 0 ended with "
+              "the host received 0 of 16 RC sends; the guest reports: RC ping 0 failed with "
               "\"transport retry counter exceeded\"?[2J");
     EXPECT_EQ(verification.remedy, "check the firewall");
 }
@@ -346,12 +347,12 @@ TEST(Judge, LossesStandBesideTheVerdict) {
     run.facts.pings = 3;
     auto const failed = verdict(run);
     EXPECT_THAT(failed.detail, HasSubstr("rc_ping: the host received 3 of 16"));
-    EXPECT_THAT(failed.detail, HasSubstr("; on the host tc dropped 9 packets on enp1s0"));
+    EXPECT_THAT(failed.detail, HasSubstr("; on the host, tc dropped 9 packets on enp1s0"));
     EXPECT_THAT(failed.remedy, StartsWith("tc -s qdisc"));
 
     run.facts.lost.pop_back();
     auto const unsure = verdict(run);
-    EXPECT_THAT(unsure.detail, HasSubstr("; on the host enp1s0 dropped 3 packets"));
+    EXPECT_THAT(unsure.detail, HasSubstr("; on the host, enp1s0 dropped 3 received packets"));
     EXPECT_THAT(unsure.remedy, HasSubstr("4791"));
 }
 
@@ -370,7 +371,7 @@ TEST(Judge, AGuestThatCantStartFailsWithItsReason) {
     auto const run = honest();
     auto const verification = judge_error(run.permit, "no RDMA device on eth1\n");
     EXPECT_EQ(verification.verdict, Verdict::fail);
-    EXPECT_EQ(verification.detail, "the guest could not test: no RDMA device on eth1?");
+    EXPECT_EQ(verification.detail, "the guest could not run the tests: no RDMA device on eth1?");
     EXPECT_NE(verification.remedy, "");
     auto const refused =
         judge_refusal(run.permit, {Problem::unsupported, "no RDMA device on enp1s0", "add one"});

@@ -109,11 +109,12 @@ TEST_F(Kept, AServiceThatDoesNotListenIsNamed) {
     runs("systemd/netif/state");
     KeptSetup const kept({root_.path() / "etc", root_.path() / "run"},
                          [](std::vector<std::string> const&) -> Result<void> {
-                             return fail(Problem::timed_out, "networkctl did not end in time");
+                             return fail(Problem::timed_out,
+                                         "networkctl did not end in time and was killed");
                          });
     auto const told = kept.keep(attached_vf());
     ASSERT_FALSE(told);
-    EXPECT_EQ(told.error().detail, "networkctl did not end in time");
+    EXPECT_EQ(told.error().detail, "networkctl did not end in time and was killed");
 }
 
 TEST_F(Kept, GoesWithTheAttachment) {
@@ -139,7 +140,8 @@ TEST_F(Kept, SomebodyElsesFileStays) {
     auto const kept = kept_.keep(attached_vf());
     ASSERT_FALSE(kept);
     EXPECT_EQ(kept.error().problem, Problem::conflict);
-    EXPECT_THAT(kept.error().detail, HasSubstr("05-vf-guest-3f9c2b1d.network is not vf-guest's"));
+    EXPECT_THAT(kept.error().detail,
+                HasSubstr("05-vf-guest-3f9c2b1d.network was not written by vf-guest"));
     ASSERT_TRUE(kept_.keep_only({}));
     EXPECT_EQ(text(networkd_name), "[Match]\nName=*\n");
     EXPECT_THAT(commands_, IsEmpty());

@@ -130,7 +130,7 @@ TEST_F(Peermem, TellsWhatTheKernelRefusedAndWhy) {
     auto const outcome = load().value();
     EXPECT_EQ(outcome.end, PeermemEnd::refused);
     EXPECT_EQ(outcome.refusal->rule, "gpu.install_order");
-    EXPECT_THAT(outcome.refusal->detail, HasSubstr("without a word in the kernel's log"));
+    EXPECT_THAT(outcome.refusal->detail, HasSubstr("without a message in the kernel log"));
     EXPECT_THAT(outcome.refusal->evidence,
                 ElementsAre(AllOf(Field(&Evidence::source, "modprobe"),
                                   Field(&Evidence::text, HasSubstr("Invalid argument")))));
@@ -150,7 +150,7 @@ TEST_F(Peermem, DoesNotWaitUnlessItIsTold) {
     EXPECT_THAT(told_, IsEmpty());
     auto const late = load(steady_clock::now() + 1ms).value();
     EXPECT_EQ(late.end, PeermemEnd::not_in_time);
-    EXPECT_THAT(told_, ElementsAre(HasSubstr("waits for NVIDIA's driver: nvidia is installed")));
+    EXPECT_THAT(told_, ElementsAre(HasSubstr("waiting for NVIDIA's driver: nvidia is installed")));
     EXPECT_EQ(asked_of("modprobe"), "") << "it would pull in what it should wait for";
 }
 
@@ -275,7 +275,7 @@ TEST(LoadRefusals, AreExplained) {
          "Lockdown: modprobe: unsigned module loading is restricted; see man kernel_lockdown.7",
          "stack.secure_boot", "locked down"},
         {could_not("Operation not permitted"), "", "gpu.peermem", "CAP_SYS_MODULE"},
-        {could_not("Invalid argument"), "", "gpu.install_order", "without a word"},
+        {could_not("Invalid argument"), "", "gpu.install_order", "without a message"},
         {could_not("No such device"), "", "gpu.driver", "finds no GPU"},
         {"modprobe: FATAL: Module nvidia-peermem not found in directory /lib/modules/6.1\n", "",
          "gpu.peermem", "no such module for this kernel"},

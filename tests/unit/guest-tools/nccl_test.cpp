@@ -33,7 +33,7 @@ TEST(GdrLevel, IsPxbUnlessSomebodySaysOtherwise) {
     EXPECT_EQ(level("12"), PciDistance::sys);
     auto const wrong = level("pix");
     ASSERT_FALSE(wrong);
-    EXPECT_EQ(wrong.error().detail, "NCCL knows no NCCL_NET_GDR_LEVEL 'pix' and uses PXB");
+    EXPECT_EQ(wrong.error().detail, "NCCL does not know NCCL_NET_GDR_LEVEL 'pix' and uses PXB");
 }
 
 TEST(GdrLevel, IsTheFarthest) {

@@ -58,9 +58,9 @@ class Machine {
     [[nodiscard]] checks::Facts facts() const {
         return checks::from_bundle(document_.dump()).value();
     }
-    [[nodiscard]] PeermemPlan plan(PeermemOptions wish = {}) const {
+    [[nodiscard]] PeermemPlan plan(PeermemOptions options = {}) const {
         auto const all = facts();
-        return peermem_plan(checks::read_machine(all), wish);
+        return peermem_plan(checks::read_machine(all), options);
     }
 
   private:
@@ -133,7 +133,7 @@ TEST(PeermemPlan, WaitsForTheDriver) {
          {"links", {{"/sys/bus/pci/devices/0000:18:00.0/driver", nullptr}}}});
     auto const plan = machine.plan();
     EXPECT_EQ(plan.next, PeermemNext::wait);
-    EXPECT_THAT(plan.awaited, awaits("NVIDIA's driver", "installed and not loaded"));
+    EXPECT_THAT(plan.awaited, awaits("NVIDIA's driver", "installed but not loaded"));
 }
 
 TEST(PeermemPlan, WaitsForADriverThatHasNoGpuYet) {
@@ -209,7 +209,8 @@ TEST(PeermemPlan, NamesTheWrongOrderOfInstallation) {
 TEST(PeermemPlan, NamesTheOldModuleInTheWay) {
     auto const plan = ready().with_module("nv_peer_mem").plan();
     EXPECT_EQ(plan.next, PeermemNext::impossible);
-    EXPECT_THAT(plan.hindrances, hindrance("gpu.nv_peer_mem", "the old nv_peer_mem is left"));
+    EXPECT_THAT(plan.hindrances,
+                hindrance("gpu.nv_peer_mem", "the old nv_peer_mem is still present"));
     EXPECT_THAT(commands_of(plan), Contains("rmmod nv_peer_mem"));
 }
 
@@ -239,9 +240,9 @@ TEST(PeermemPlan, NamesAllThatTheKernelIsSetTo) {
                       "rejected\n"}}}})
             .plan();
     EXPECT_EQ(plan.next, PeermemNext::impossible);
-    EXPECT_THAT(plan.hindrances, hindrance("gpu.peermem", "takes no modules any more"));
+    EXPECT_THAT(plan.hindrances, hindrance("gpu.peermem", "accepts no more modules"));
     EXPECT_THAT(plan.hindrances, hindrance("gpu.peermem", "module_blacklist=nouveau,nvidia_peer"));
-    EXPECT_THAT(plan.hindrances, hindrance("gpu.peermem", "/etc/modprobe.d/local.conf has"));
+    EXPECT_THAT(plan.hindrances, hindrance("gpu.peermem", "/etc/modprobe.d/local.conf makes"));
     EXPECT_THAT(plan.hindrances, hindrance("stack.secure_boot", "refuses a module's signature"));
 }
 
@@ -262,7 +263,10 @@ TEST(PeermemPlan, SaysOfAGeForceThatOnlyCudaTells) {
             .with({{"files", {{"/sys/bus/pci/devices/0000:18:00.0/class", "0x030000\n"}}}})
             .plan();
     EXPECT_EQ(plan.next, PeermemNext::load);
-    EXPECT_THAT(plan.remarks, Contains(HasSubstr("only CUDA tells (a GeForce does not)")));
+    EXPECT_THAT(
+        plan.remarks,
+        Contains(HasSubstr(
+            "only CUDA reports whether this GPU offers GPUDirect at all (a GeForce does not)")));
 }
 
 TEST(PeermemPlan, LeavesTheOperatorsDriverToTheOperator) {
@@ -286,7 +290,7 @@ TEST(PeermemPlan, NamesAnotherContainersDriver) {
             .with({{"folders", {{"/var/lib/kubelet", nullptr}, {"/etc/kubernetes", nullptr}}}})
             .plan();
     EXPECT_EQ(plan.next, PeermemNext::impossible);
-    EXPECT_THAT(plan.hindrances, hindrance("gpu.peermem", "is a container's"));
+    EXPECT_THAT(plan.hindrances, hindrance("gpu.peermem", "belongs to a container"));
     EXPECT_THAT(commands_of(plan), ElementsAre(HasSubstr("chroot /run/nvidia/driver")));
 }
 

@@ -28,8 +28,8 @@ TEST(PortState, WithoutANodeGuid) {
     port.node_guid = 0;
     auto const judged = judge_port(port, LinkLayer::ethernet);
     ASSERT_FALSE(judged);
-    EXPECT_THAT(judged.error().detail, HasSubstr("mlx5_3 has no node GUID"));
-    EXPECT_THAT(judged.error().remedy, HasSubstr("before the VF's driver is bound"));
+    EXPECT_THAT(judged.error().detail, HasSubstr("the node GUID of mlx5_3 is zero"));
+    EXPECT_THAT(judged.error().remedy, HasSubstr("when its driver was bound"));
 }
 
 TEST(PortState, Down) {
@@ -69,7 +69,7 @@ TEST(PortState, OfTheOtherLinkLayer) {
     ASSERT_FALSE(judged);
     EXPECT_EQ(judged.error().problem, Problem::unsupported);
     EXPECT_EQ(judged.error().detail,
-              "mlx5_3 port 1 is InfiniBand, and the network is Ethernet (RoCE)");
+              "mlx5_3 port 1 is InfiniBand, but the network is Ethernet (RoCE)");
     EXPECT_THAT(judged.error().remedy, HasSubstr("LINK_TYPE_P1=2"));
     EXPECT_FALSE(judge_port(sound_port(), LinkLayer::infiniband));
 }

@@ -32,7 +32,7 @@ Netdev netdev(int ifindex, std::string name) {
     return made;
 }
 
-GuestAttachment wish() {
+GuestAttachment requested() {
     GuestAttachment expected;
     expected.attachment = "3f9c2b1d";
     expected.mac = vf_mac;
@@ -72,30 +72,30 @@ TEST(FindVf, TakesThePciFunctionNotWhatSharesItsMac) {
 }
 
 TEST(Compare, ANewVfIsConfigured) {
-    auto const work = compare({wish()}, {}, {netdev(3, "eth1")});
-    EXPECT_THAT(work.configure, ElementsAre(ToConfigure{wish(), netdev(3, "eth1")}));
+    auto const work = compare({requested()}, {}, {netdev(3, "eth1")});
+    EXPECT_THAT(work.configure, ElementsAre(ToConfigure{requested(), netdev(3, "eth1")}));
     EXPECT_THAT(work.clean_up, IsEmpty());
     EXPECT_THAT(work.ready, IsEmpty());
 }
 
 TEST(Compare, AConfiguredOneIsLeftAlone) {
-    auto const work = compare({wish()}, {had()}, {netdev(3, "eth1")});
-    EXPECT_THAT(work.ready, ElementsAre(wish()));
+    auto const work = compare({requested()}, {had()}, {netdev(3, "eth1")});
+    EXPECT_THAT(work.ready, ElementsAre(requested()));
     EXPECT_THAT(work.configure, IsEmpty());
     EXPECT_THAT(work.clean_up, IsEmpty());
 }
 
 TEST(Compare, AnAbsentNetdevIsAwaited) {
-    auto const work = compare({wish()}, {}, {});
-    EXPECT_THAT(work.missing, ElementsAre(wish()));
+    auto const work = compare({requested()}, {}, {});
+    EXPECT_THAT(work.missing, ElementsAre(requested()));
 }
 
 TEST(Compare, AVfThatWentIsCleanedUpAfter) {
     auto const gone_from_config = compare({}, {had()}, {netdev(3, "eth1")});
     EXPECT_THAT(gone_from_config.clean_up, ElementsAre(had()));
-    auto const unplugged = compare({wish()}, {had()}, {});
+    auto const unplugged = compare({requested()}, {had()}, {});
     EXPECT_THAT(unplugged.clean_up, ElementsAre(had()));
-    EXPECT_THAT(unplugged.missing, ElementsAre(wish()));
+    EXPECT_THAT(unplugged.missing, ElementsAre(requested()));
 }
 
 struct Change {
@@ -109,7 +109,7 @@ void PrintTo(Change const& change, std::ostream* out) {
 class EachChange : public testing::TestWithParam<Change> {};
 
 TEST_P(EachChange, IsConfiguredAnew) {
-    auto expected = wish();
+    auto expected = requested();
     auto configured = had();
     auto device = netdev(3, "eth1");
     GetParam().make(expected, configured, device);

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "api/os/file.hpp"
 #include "api/types/json.hpp"
-#include "guest-tools/net/replace_file.hpp"
 #include "guest-tools/verify/report.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
@@ -115,7 +115,7 @@ TEST_F(Reports, ADamagedFileIsNamedAndHidesNoOther) {
     }
     EXPECT_THAT(named, ElementsAre("b", "c", "d", "e"));
     EXPECT_THAT(kept.damaged[2].error.detail, HasSubstr("can't be read"));
-    EXPECT_THAT(kept.damaged[3].error.detail, HasSubstr("is about attachment f"));
+    EXPECT_THAT(kept.damaged[3].error.detail, HasSubstr("is about another attachment, f"));
     EXPECT_THAT(reports_.load("a").damaged, IsEmpty());
     EXPECT_EQ(reports_.load("c").damaged.size(), 1U);
     ASSERT_TRUE(reports_.save(report_on("c"))) << "verified again";
@@ -164,15 +164,15 @@ TEST_F(Reports, AFolderThatCantBeUsedIsNamedWithTheRemedy) {
 TEST(VfReport, TellsWhereWhenAndWithWhom) {
     auto const report = report_on("a");
     EXPECT_EQ(describe(report), verify::describe(report.verification) +
-                                    "  interface: enp7s0, RDMA device: rxe_3f9c\n"
-                                    "  at once with: b, c\n"
-                                    "  begun: 2026-01-31T12:00:00.000Z, took 12.3 s\n");
+                                    "  netdev: enp7s0, RDMA device: rxe_3f9c\n"
+                                    "  at the same time as: b, c\n"
+                                    "  started: 2026-01-31T12:00:00.000Z, took 12.3 s\n");
     auto bare = report;
     bare.ifname.clear();
     bare.at_once_with.clear();
     bare.verification.finished_at.reset();
     EXPECT_EQ(describe(bare),
-              verify::describe(report.verification) + "  begun: 2026-01-31T12:00:00.000Z\n");
+              verify::describe(report.verification) + "  started: 2026-01-31T12:00:00.000Z\n");
 }
 
 TEST(VfReport, OnlyAPassEndsWithZero) {
@@ -201,7 +201,7 @@ TEST(ReplaceFile, LeavesNothingWhenItFails) {
     for (auto const* name : {"busy", "link"}) {
         auto const replaced = replace_file(folder.file(name), "text", 0644);
         ASSERT_FALSE(replaced);
-        EXPECT_THAT(replaced.error().detail, HasSubstr("no plain file")) << name;
+        EXPECT_THAT(replaced.error().detail, HasSubstr("not a plain file")) << name;
     }
     EXPECT_FALSE(replace_file(folder.file("gone/file"), "text", 0644));
     EXPECT_THAT(names_in(folder.path()), ElementsAre("busy", "link"));

@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "guest-tools/verify/random.hpp"
+#include "api/os/random.hpp"
+#include "api/os/socket_address.hpp"
 #include "guest-tools/verify/session.hpp"
-#include "guest-tools/verify/socket_address.hpp"
 #include "tests/unit/verbs/offered.hpp"
 
 namespace vfmgr::verify {
@@ -220,7 +220,7 @@ struct RespondingByCm : Responding {
     CmStreams streams;
     SessionPermit permit = permit_without_rdma();
     std::string session;
-    StreamRequest const wish{StreamKind::cm_ping, 64, 1, {}, {}};
+    StreamRequest const request{StreamKind::cm_ping, 64, 1, {}, {}};
 
     void SetUp() override {
         limits.echo_port = test_port;
@@ -229,7 +229,7 @@ struct RespondingByCm : Responding {
                              [this](SessionPermit const& whose, StreamRequest const& asked,
                                     ResponderLimits const&) -> Result<std::unique_ptr<StreamEnd>> {
                                  EXPECT_EQ(whose, permit);
-                                 EXPECT_EQ(asked, wish);
+                                 EXPECT_EQ(asked, request);
                                  return std::make_unique<FakeCmStream>(streams);
                              })
                 .value();
@@ -237,7 +237,7 @@ struct RespondingByCm : Responding {
     }
     void open_session() { session = open(permit, request_of(permit)).value().session; }
     Result<StreamOffer> open_stream() {
-        return test::offered(responder->open_stream(session, wish));
+        return test::offered(responder->open_stream(session, request));
     }
 };
 

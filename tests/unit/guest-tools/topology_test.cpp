@@ -59,18 +59,19 @@ TEST_F(GpuTopology, IsTheHostsWhileNcclSeesTheVms) {
     EXPECT_EQ(pair.here, PciDistance::phb);
     EXPECT_EQ(pair.on_host, PciDistance::pix);
     EXPECT_FALSE(pair.nccl_uses_gpudirect);
-    EXPECT_EQ(pair.because, "PHB is beyond its usual limit, PXB");
+    EXPECT_EQ(pair.because, "PHB is beyond its default limit, PXB");
     EXPECT_THAT(pair.remedy, HasSubstr("vf-guest gpu topology --write"));
 }
 
 TEST_F(GpuTopology, IsWhatNcclReadsInAFile) {
     NcclState nccl{{}, "/etc/nccl-topology.xml", true};
     EXPECT_TRUE(only(nccl).nccl_uses_gpudirect);
-    EXPECT_EQ(only(nccl).because, "PIX is within its usual limit, PXB, by /etc/nccl-topology.xml");
+    EXPECT_EQ(only(nccl).because,
+              "PIX is within its default limit, PXB, by /etc/nccl-topology.xml");
     EXPECT_EQ(only(nccl).remedy, "");
     nccl.file_is_current = false;
     EXPECT_FALSE(only(nccl).nccl_uses_gpudirect);
-    EXPECT_THAT(only(nccl).because, HasSubstr("may say something else"));
+    EXPECT_THAT(only(nccl).because, HasSubstr("may differ"));
 }
 
 // As on hosts with a PEX89104: `nvidia-smi topo` prints PXB there.
@@ -87,8 +88,8 @@ TEST_F(GpuTopology, HasTwoLevelsOfASwitchForOneAsNcclDoes) {
     EXPECT_EQ(only(nccl).on_host, PciDistance::pxb);
     EXPECT_TRUE(only(nccl).nccl_uses_gpudirect);
     EXPECT_EQ(only(nccl).because,
-              "PIX, for two levels of a switch are one to NCCL, is within NCCL_NET_GDR_LEVEL, PIX, "
-              "by /etc/nccl-topology.xml");
+              "PIX, because NCCL counts two levels of a switch as one, is within "
+              "NCCL_NET_GDR_LEVEL, PIX, by /etc/nccl-topology.xml");
     nccl.file_is_current = false;
     EXPECT_THAT(only(nccl).remedy, HasSubstr("vf-guest gpu topology --write"));
     told.functions[0].host.above[1].subsystem_vendor = 0x1028;
@@ -110,12 +111,14 @@ TEST_F(GpuTopology, IsInNcclsWordsWhereThatDecides) {
     told.functions[0].host.above = {{at("0000:a0:01.0")}};
     EXPECT_EQ(only(nccl).on_host, PciDistance::node);
     EXPECT_TRUE(only(nccl).nccl_uses_gpudirect);
-    EXPECT_THAT(only(nccl).because,
-                HasSubstr("PHB, as NCCL calls all of one NUMA node, is within NCCL_NET_GDR_LEVEL"));
+    EXPECT_THAT(
+        only(nccl).because,
+        HasSubstr("PHB, which NCCL calls all of one NUMA node, is within NCCL_NET_GDR_LEVEL"));
     told.functions[0].host.numa_node.reset();
     EXPECT_EQ(only(nccl).on_host, PciDistance::unknown);
     EXPECT_FALSE(only(nccl).nccl_uses_gpudirect);
-    EXPECT_THAT(only(nccl).because, HasSubstr("SYS, as nobody tells of NUMA nodes, is beyond"));
+    EXPECT_THAT(only(nccl).because,
+                HasSubstr("SYS, because the NUMA nodes are unknown, is beyond"));
     EXPECT_THAT(only(nccl).remedy, HasSubstr("NCCL_NET_GDR_LEVEL=SYS"));
 }
 
@@ -138,7 +141,7 @@ TEST_F(GpuTopology, MattersOnlyToAGpuThatOffersGpudirect) {
 TEST_F(GpuTopology, NamesALevelThatNcclDoesNotKnow) {
     auto const pair = only({{{"NCCL_NET_GDR_LEVEL", "far"}}, "", false});
     EXPECT_FALSE(pair.nccl_uses_gpudirect);
-    EXPECT_THAT(pair.because, HasSubstr("NCCL knows no NCCL_NET_GDR_LEVEL 'far'"));
+    EXPECT_THAT(pair.because, HasSubstr("NCCL does not know NCCL_NET_GDR_LEVEL 'far'"));
 }
 
 TEST_F(GpuTopology, PlacesGpusAndNicsThatTheHostToldOf) {

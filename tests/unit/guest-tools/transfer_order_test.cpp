@@ -45,15 +45,14 @@ TEST(TransferOrder, ReachesNothingBeyondTheGuestsMemory) {
         return TransferOrder{TransferDirection::write, PayloadOf::seed, 0, offset, bytes};
     };
     for (auto const& [order, detail] : std::vector<Row>{
-             {of(0, 0),
-              "an order is about 0 bytes: it must be about 64 to 65536, a multiple of 64"},
-             {of(0, 65), "about 65 bytes"},
-             {of(0, 65600), "about 65600 bytes"},
-             {of(32, 64), "64 bytes at 32, which is not a place in the guest's 1048576"},
+             {of(0, 0), "an order is for 0 bytes: it must be for 64 to 65536, a multiple of 64"},
+             {of(0, 65), "for 65 bytes"},
+             {of(0, 65600), "for 65600 bytes"},
+             {of(32, 64), "64 bytes at 32, which is misaligned or not within the guest's 1048576"},
              {of(1048576, 64), "at 1048576"},
              {of(1048512, 128), "at 1048512"},
              {of(~0ULL - 63, 64), "at 18446744073709551552"},
-             {of(0, ~0ULL - 63), "about 18446744073709551552 bytes"}}) {
+             {of(0, ~0ULL - 63), "for 18446744073709551552 bytes"}}) {
         auto const read = parse_order(encode(order), limits);
         ASSERT_FALSE(read) << detail;
         EXPECT_EQ(read.error().problem, Problem::invalid_request);
@@ -73,7 +72,7 @@ TEST(TransferOrder, IsRefusedWhenItIsSomethingElse) {
     refused(message, "has 39 bytes instead of 40");
     message = bytes_of(honest);
     message[0] = std::byte{'V'};
-    refused(message, "no order to transfer");
+    refused(message, "not an order to transfer");
     message = bytes_of(honest);
     message[8] = std::byte{3};
     refused(message, "direction is 3, neither 1 nor 2");

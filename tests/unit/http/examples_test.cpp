@@ -84,7 +84,7 @@ TEST(Examples, FirmwareIsACardAndMore) {
     }
 }
 
-TEST(Examples, WishesMayLeaveMembersOut) {
+TEST(Examples, SpecsMayLeaveMembersOut) {
     expect_same_value<PfSpec>("pf_spec-least");
     expect_same_value<AttachmentSpec>("attachment_spec");
     expect_same_value<AttachmentSpec>("attachment_spec-least");

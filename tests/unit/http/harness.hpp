@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "api/http/http.hpp"
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 namespace vfmgr::http {

@@ -244,7 +244,7 @@ TEST(Limits, AnIdleConnectionGivesItsPlaceToANewOne) {
     auto const told = clients.front()->reply();
     ASSERT_TRUE(told);
     EXPECT_EQ(told->status, 503);
-    EXPECT_NE(told->body.find("given to another"), std::string::npos);
+    EXPECT_NE(told->body.find("to make room for one that waited"), std::string::npos);
     EXPECT_TRUE(clients.front()->ended());
     ASSERT_TRUE(clients.back()->send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
     EXPECT_EQ(clients.back()->reply()->status, 200) << "only the oldest goes";

@@ -66,7 +66,7 @@ TEST(Listening, AStaleSocketIsReplacedAndALiveOneIsNot) {
     auto const second = open_listening(UnixListen{path, {}, 0600});
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().problem, Problem::conflict);
-    EXPECT_NE(second.error().detail.find("another process serves"), std::string::npos);
+    EXPECT_NE(second.error().detail.find("another process listens"), std::string::npos);
 }
 
 TEST(Listening, SomebodyElsesFileStays) {

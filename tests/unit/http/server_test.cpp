@@ -272,7 +272,7 @@ TEST(Server, ThatFinishesAnswersForWhoDoesNot) {
     auto const reply = asking.reply();
     ASSERT_TRUE(reply);
     EXPECT_EQ(reply->status, 503);
-    EXPECT_NE(reply->body.find("the server stops"), std::string::npos) << reply->body;
+    EXPECT_NE(reply->body.find("the server is stopping"), std::string::npos) << reply->body;
     EXPECT_TRUE(asking.ended());
 }
 

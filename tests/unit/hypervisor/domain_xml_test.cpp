@@ -103,7 +103,7 @@ TEST(DomainXml, AHostdevThatCannotBeReadMakesTheDomainUnknown) {
         ASSERT_FALSE(result) << source;
         EXPECT_EQ(result.error().problem, Problem::hypervisor_refused);
         EXPECT_EQ(result.error().detail,
-                  "a <hostdev> of VM db1 names no host PCI address that can be read");
+                  "a <hostdev> of VM db1 has no host PCI address that can be parsed");
     }
 }
 

@@ -44,14 +44,14 @@ TEST(Presence, SomebodyElseHasTheVf) {
         presence(vm({{pci("0000:01:10.4"), "hostdev0", std::nullopt}}), XmlPart::live, step());
     ASSERT_FALSE(named);
     EXPECT_EQ(named.error().problem, Problem::vf_in_use);
-    EXPECT_EQ(named.error().detail, "0000:01:10.4 is in VM db1 (live) already, as hostdev0");
+    EXPECT_EQ(named.error().detail, "0000:01:10.4 is already in VM db1 (live), as hostdev0");
 
     auto const unnamed =
         presence(vm({{pci("0000:01:10.4"), std::nullopt, std::nullopt}}), XmlPart::config, step());
     ASSERT_FALSE(unnamed);
     EXPECT_EQ(unnamed.error().problem, Problem::vf_in_use);
     EXPECT_EQ(unnamed.error().detail,
-              "0000:01:10.4 is in VM db1 (persistent) already, as a device without an alias");
+              "0000:01:10.4 is already in VM db1 (persistent), as a device without an alias");
 }
 
 TEST(Presence, OurAliasOnAnotherDevice) {

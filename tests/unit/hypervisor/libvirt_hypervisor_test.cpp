@@ -188,7 +188,7 @@ TEST_F(LibvirtHypervisorTest, AttachOfAVfUnderAnotherAliasIsInUse) {
     auto const done = hypervisor_.perform(step, in(20s));
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().problem, Problem::vf_in_use);
-    EXPECT_EQ(done.error().detail, "0000:01:10.4 is in VM tr (live) already, as ua-vfmgr-3f9c2b1d");
+    EXPECT_EQ(done.error().detail, "0000:01:10.4 is already in VM tr (live), as ua-vfmgr-3f9c2b1d");
 }
 
 TEST_F(LibvirtHypervisorTest, AttachRefusedByLibvirtNamesCallVmAndDevice) {
@@ -199,7 +199,7 @@ TEST_F(LibvirtHypervisorTest, AttachRefusedByLibvirtNamesCallVmAndDevice) {
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().problem, Problem::hypervisor_refused);
     EXPECT_THAT(done.error().detail,
-                HasSubstr("libvirt does not give 0000:01:10.6 to VM tr (live): "));
+                HasSubstr("libvirt could not attach 0000:01:10.6 to VM tr (live): "));
     ASSERT_EQ(done.error().causes.size(), 1u);
     EXPECT_EQ(done.error().causes[0].call, "virDomainAttachDeviceFlags");
     EXPECT_EQ(done.error().causes[0].code, "VIR_ERR_NO_SUPPORT");
@@ -209,11 +209,11 @@ TEST_F(LibvirtHypervisorTest, AttachNeedsTheRightKindOfVm) {
     auto live = attach(persistent_uuid, "0000:01:10.6");
     live.live = true;
     EXPECT_EQ(hypervisor_.perform(live, in(20s)).error().detail,
-              "VM pe does not run: 0000:01:10.6 can't be plugged into it");
+              "VM pe is not running, so 0000:01:10.6 can't be plugged into it");
     auto config = attach(transient_uuid, "0000:01:10.6");
     config.config = true;
     EXPECT_EQ(hypervisor_.perform(config, in(20s)).error().detail,
-              "VM tr is transient: 0000:01:10.6 can't be kept in its configuration");
+              "VM tr is transient, so 0000:01:10.6 can't be stored in its configuration");
     auto missing = attach(nobody, "0000:01:10.6");
     missing.live = true;
     EXPECT_EQ(hypervisor_.perform(missing, in(20s)).error().problem, Problem::not_found);
@@ -256,7 +256,7 @@ TEST_F(LibvirtHypervisorTest, DetachThatDoesNotHappenTimesOut) {
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().problem, Problem::timed_out);
     EXPECT_EQ(done.error().detail,
-              "VM tr has not let go of 0000:01:10.4: the guest did not answer the unplug request");
+              "VM tr still has 0000:01:10.4: the guest did not answer the unplug request");
     EXPECT_THAT(done.error().remedy, HasSubstr("shutting it down (virsh shutdown tr)"));
     ASSERT_EQ(done.error().causes.size(), 1u);
     EXPECT_EQ(done.error().causes[0].call, "virDomainDetachDeviceAlias");
@@ -269,7 +269,7 @@ TEST_F(LibvirtHypervisorTest, DetachFromAPausedVmSaysSo) {
     auto const done = hypervisor_.perform(step, in(2s));
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().detail,
-              "VM tr has not let go of 0000:01:10.4: it is paused, so the guest can't release it");
+              "VM tr still has 0000:01:10.4: it is paused, so the guest can't release it");
     EXPECT_THAT(done.error().remedy, HasSubstr("resume VM tr (virsh resume tr)"));
 }
 
@@ -280,7 +280,7 @@ TEST_F(LibvirtHypervisorTest, DetachFromTheConfigSaysLibvirtsReason) {
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().problem, Problem::hypervisor_refused);
     EXPECT_THAT(done.error().detail,
-                HasSubstr("libvirt does not take 0000:01:11.4 out of VM pe (persistent): "));
+                HasSubstr("libvirt could not detach 0000:01:11.4 from VM pe (persistent): "));
 }
 
 TEST_F(LibvirtHypervisorTest, SettleChangesNothing) {

@@ -97,7 +97,7 @@ TEST(LibvirtSession, TooManyUnansweredCallsAreRefusedAtOnce) {
     for (int calls = 1; calls < 200 && answer.error().problem == Problem::timed_out; ++calls)
         answer = hang();
     EXPECT_EQ(answer.error().problem, Problem::unavailable);
-    EXPECT_EQ(answer.error().detail, "libvirt at test:///default has 128 calls unanswered");
+    EXPECT_EQ(answer.error().detail, "libvirt at test:///default has not answered 128 calls");
     release->set_value();
 }
 
@@ -114,11 +114,11 @@ TEST(LibvirtError, NamesCallCodeAndReason) {
     auto const answer =
         session.call<void>(in(generous), "find it", [](virConnectPtr c) -> Result<void> {
             EXPECT_EQ(virDomainLookupByName(c, "nobody"), nullptr);
-            return fail(libvirt_error("virDomainLookupByName", "libvirt does not find VM nobody"));
+            return fail(libvirt_error("virDomainLookupByName", "libvirt can't find VM nobody"));
         });
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error().problem, Problem::not_found);
-    EXPECT_THAT(answer.error().detail, HasSubstr("libvirt does not find VM nobody: Domain not "
+    EXPECT_THAT(answer.error().detail, HasSubstr("libvirt can't find VM nobody: Domain not "
                                                  "found"));
     EXPECT_TRUE(is_libvirt_code(answer.error(), "VIR_ERR_NO_DOMAIN"));
     EXPECT_FALSE(is_libvirt_code(answer.error(), "VIR_ERR_NO_NETWORK"));

@@ -13,12 +13,12 @@ using Steady = std::chrono::steady_clock;
 
 TestResult ping(std::string const& script,
                 Deadline deadline = Steady::now() + std::chrono::seconds(60)) {
-    verify::CmOptions const wish{{IpAddress::parse("192.168.100.10").value(), "enp7s0", 26},
-                                 IpAddress::parse("192.168.100.3").value(),
-                                 45671,
-                                 64,
-                                 10};
-    return cm_pinger({"/bin/sh", "-c", script})(wish, deadline).result;
+    verify::CmOptions const options{{IpAddress::parse("192.168.100.10").value(), "enp7s0", 26},
+                                    IpAddress::parse("192.168.100.3").value(),
+                                    45671,
+                                    64,
+                                    10};
+    return cm_pinger({"/bin/sh", "-c", script})(options, deadline).result;
 }
 
 TEST(CmPinger, TheChildIsToldWhatToDoAndTellsHowItWent) {
@@ -33,7 +33,7 @@ TEST(CmPinger, TheChildIsToldWhatToDoAndTellsHowItWent) {
 TEST(CmPinger, AChildThatSaysNothingFails) {
     auto const ended = ping("exit 1");
     EXPECT_EQ(ended.verdict, Verdict::fail);
-    EXPECT_THAT(ended.detail, HasSubstr("ended without a word"));
+    EXPECT_THAT(ended.detail, HasSubstr("ended without a result"));
     EXPECT_NE(ended.remedy, "");
     auto const late = ping("read unused", Steady::now() - std::chrono::seconds(1));
     EXPECT_EQ(late.verdict, Verdict::fail);

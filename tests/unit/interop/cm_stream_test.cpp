@@ -37,10 +37,12 @@ TEST(CmStream, TheChildIsToldForWhom) {
 }
 
 TEST(CmStream, TheChildsReasonIsTold) {
-    auto const stream = open("printf 'RDMA CM is not there; modprobe rdma_ucm' >&0");
+    auto const stream =
+        open("printf 'RDMA CM is not available; load its kernel module: modprobe rdma_ucm' >&0");
     ASSERT_FALSE(stream);
     EXPECT_EQ(stream.error().problem, Problem::unsupported);
-    EXPECT_EQ(stream.error().detail, "RDMA CM is not there; modprobe rdma_ucm");
+    EXPECT_EQ(stream.error().detail,
+              "RDMA CM is not available; load its kernel module: modprobe rdma_ucm");
 }
 
 TEST(CmStream, ANetworkWithoutRdmaHasNone) {

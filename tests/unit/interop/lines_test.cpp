@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::string_literals;
 
-// As captured from the clients (verification.md, 5.2 and 5.3).
+// As captured from the clients (guest-tools/verify/RDMA.md#ibv_rc_pingpong and #perftest there).
 auto const pingpong = "0000:000018:35537b:00000000000000000000ffff0a090001\0"s;
 auto const perftest =
     "0000:0010:000011:5a7e21:00000203:00007f3a2c0e1000:"

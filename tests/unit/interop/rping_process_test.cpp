@@ -49,10 +49,10 @@ TEST(RpingProcess, ItsLastWordIsWaitedFor) {
 }
 
 TEST(RpingProcess, TellsWhyItDoesNotServe) {
-    auto const process = start("printf 'RDMA CM is not there' >&0; exit 1");
+    auto const process = start("printf 'RDMA CM is not available' >&0; exit 1");
     ASSERT_FALSE(process);
     EXPECT_EQ(process.error().problem, Problem::unsupported);
-    EXPECT_EQ(process.error().detail, "RDMA CM is not there");
+    EXPECT_EQ(process.error().detail, "RDMA CM is not available");
 }
 
 TEST(RpingProcess, IsKilledWhenItDoesNotEnd) {

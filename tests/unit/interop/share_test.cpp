@@ -24,7 +24,7 @@ TEST(Shares, EachAttachmentHasItsPart) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::limit_exceeded);
     EXPECT_THAT(refused.error().detail,
-                HasSubstr("this attachment's interop clients have 4 queue"));
+                HasSubstr("this attachment's interop clients already have 4 queue"));
     EXPECT_TRUE(shares.take("b", {1, 0, 1}));
     held.pop_back();
     EXPECT_TRUE(shares.take("a", {1, 0, 1}));
@@ -37,7 +37,8 @@ TEST(Shares, AllTogetherHaveALimit) {
     ASSERT_TRUE(a && b);
     auto const refused = shares.take("c", {1, 0, 0});
     ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().detail, HasSubstr("the interop clients of this host have 6"));
+    EXPECT_THAT(refused.error().detail,
+                HasSubstr("the interop clients of this host already have 6"));
 }
 
 TEST(Shares, SpinningThreadsAndDescriptorsAreCountedByThemselves) {
@@ -51,7 +52,7 @@ TEST(Shares, SpinningThreadsAndDescriptorsAreCountedByThemselves) {
     EXPECT_THAT(shares.take("a", {0, 0, 7}).error().detail, HasSubstr("descriptors"));
 }
 
-TEST(Shares, WhatIsRefusedTakesNothingAndWhatEndsGivesBack) {
+TEST(Shares, WhatIsRefusedTakesNothingAndWhatEndsReturnsItsPart) {
     Shares shares(small);
     EXPECT_FALSE(shares.take("a", {1, 2, 1}));
     {

@@ -8,9 +8,9 @@
 
 #include <future>
 
+#include "api/os/socket_address.hpp"
 #include "guest-tools/interop/interop_responder.hpp"
 #include "guest-tools/interop/lines.hpp"
-#include "guest-tools/verify/socket_address.hpp"
 #include "tests/unit/no_descriptors_left.hpp"
 
 namespace vfmgr::interop {
@@ -38,7 +38,7 @@ Terms terms_for(IpAddress const& peer, std::chrono::milliseconds time = std::chr
 
 TcpStream call(TcpServer const& server) {
     FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    auto const where = verify::SocketAddress::of(loopback, server.port());
+    auto const where = SocketAddress::of(loopback, server.port());
     EXPECT_EQ(::connect(socket.get(), where.get(), where.length), 0);
     return TcpStream(std::move(socket));
 }
@@ -107,7 +107,7 @@ TEST_F(TcpServerTest, TurnsClientsAwayWhereDescriptorsAreScarce) {
     FileDescriptor waiting(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     {
         test::NoDescriptorsLeft const none;
-        auto const where = verify::SocketAddress::of(loopback, server->port());
+        auto const where = SocketAddress::of(loopback, server->port());
         ASSERT_EQ(::connect(waiting.get(), where.get(), where.length), 0);
         TcpStream client(std::move(waiting));
         // Before the other client's handshake ends, which frees a descriptor.
@@ -161,12 +161,12 @@ TEST(InteropCommands, AreThoseOfTheTest) {
 // --- the whole responder, opened and closed ------------------------------------------------
 
 struct InteropResponderTest : testing::Test {
-    std::atomic<bool> leased = true;
+    std::atomic<bool> attached = true;
     InteropResponder responder{
         {.guests_max = 1, .tcp_port = 0, .cm_port = 0, .rping_program = {"/bin/false"}},
         system_clock(),
         {[](verify::SessionPermit const&) -> Result<void> { return {}; },
-         [this](verify::SessionPermit const&) { return leased.load(); }}};
+         [this](verify::SessionPermit const&) { return attached.load(); }}};
 
     Result<InteropWindow> open(std::string const& attachment, InteropRequest const& request) {
         auto permit = terms_for(loopback).permit;
@@ -191,7 +191,7 @@ TEST_F(InteropResponderTest, IsOpenedLookedAtAndClosed) {
     auto const opened = open("a", {});
     ASSERT_TRUE(opened) << opened.error().detail;
     EXPECT_EQ(opened->address, loopback);
-    EXPECT_EQ(opened->rping, "rping's server ended without a word");
+    EXPECT_EQ(opened->rping, "rping's server ended without a result");
     EXPECT_GT(opened->open_until, system_clock().now() + std::chrono::seconds(500));
     EXPECT_EQ(responder.find("a"), opened.value());
     EXPECT_TRUE(close("a"));
@@ -199,7 +199,7 @@ TEST_F(InteropResponderTest, IsOpenedLookedAtAndClosed) {
     EXPECT_FALSE(close("a"));
 }
 
-TEST_F(InteropResponderTest, ASecondWishReplacesTheFirst) {
+TEST_F(InteropResponderTest, ASecondRequestReplacesTheFirst) {
     ASSERT_TRUE(open("a", {}));
     InteropRequest const other{60, InteropTest::send_echo, 4096};
     ASSERT_TRUE(open("a", other));
@@ -222,7 +222,7 @@ TEST_F(InteropResponderTest, EndsWithTheAttachment) {
     ASSERT_TRUE(open("a", {}));
     responder.observe_again();
     EXPECT_TRUE(open("a", {}));
-    leased = false;
+    attached = false;
     responder.observe_again();
     await_closed("a");
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/kernel/driver_binding.hpp"
-
 #include "host_tree.hpp"
 
 namespace vfmgr {
@@ -132,7 +131,7 @@ TEST_F(BindVfsStep, AnIntruderInTheIommuGroupIsNamed) {
     EXPECT_EQ(refused.error().problem, Problem::conflict);
     EXPECT_EQ(refused.error().detail,
               "VF 2 of 0000:01:00.0 (0000:01:10.4) shares IOMMU group 12 with 0000:00:1f.6, which "
-              "has the driver e1000e");
+              "is bound to e1000e");
     EXPECT_EQ(tree.read(tree.driver_override()), "(null)\n");
 }
 

@@ -205,7 +205,7 @@ TEST_F(FirmwareTest, ARefusalIsToldInTheToolsWords) {
     auto const refused = perform(vfs(999)).error();
     EXPECT_EQ(refused.problem, Problem::kernel_refused);
     EXPECT_EQ(refused.detail,
-              "mstconfig did not set NUM_OF_VFS=999 on 0000:3b:00.0: -E- Failed to "
+              "mstconfig failed to set NUM_OF_VFS=999 on 0000:3b:00.0: -E- Failed to "
               "set configuration");
 }
 

@@ -2,7 +2,6 @@
 // The host's interface on a real network: a veth pair in a namespace of the test's own; near0 is
 // the PF.
 #include "vfmgr/kernel/host_interface.hpp"
-
 #include "host_tree.hpp"
 #include "vfmgr/kernel/linux_kernel.hpp"
 #include "vfmgr/kernel/network_snapshot.hpp"
@@ -60,7 +59,7 @@ TEST_F(HostInterfaces, UpEndsWithCarrier) {
     auto const refused = tree.perform(up, std::chrono::steady_clock::now() + milliseconds(50));
     ASSERT_FALSE(refused) << "the far end is down: no carrier";
     EXPECT_EQ(refused.error().problem, Problem::timed_out);
-    EXPECT_EQ(refused.error().detail, "near0 is up and has no carrier");
+    EXPECT_EQ(refused.error().detail, "near0 is up but has no carrier");
     std::thread other([&tree] {
         auto socket = NlSocket::open(NlProtocol::route).value();
         auto const far = get_netdev(socket, "far0", soon()).value();
@@ -134,7 +133,7 @@ TEST_F(HostInterfaces, ANameThatSomebodyElseHasIsAConflict) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::conflict);
     EXPECT_EQ(refused.error().detail,
-              "the interface near0.100 exists and is not VLAN 100 of near0");
+              "the interface near0.100 already exists but is not VLAN 100 of near0");
 }
 
 // A kernel without 8021q reports that, with a remedy; the lab's has it.

@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "../netlink/network_namespace.hpp"
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "tests/unit/temporary_folder.hpp"
 #include "vfmgr/kernel/sysfs.hpp"
 

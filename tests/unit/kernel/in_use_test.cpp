@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/kernel/in_use.hpp"
-
 #include "host_tree.hpp"
 
 namespace vfmgr {
@@ -26,7 +25,7 @@ struct OneVf : HostTree {
     }
 };
 
-TEST(GuardUnused, AnIdleVfIsLeased) {
+TEST(GuardUnused, AnIdleVfIsAttachable) {
     OneVf const tree;
     tree.add_process(812, "bash");
     tree.give_descriptor(812, 0, "/dev/zero");

@@ -116,7 +116,8 @@ TEST_F(OpenPfTest, StepsFollowTheInterface) {
     EXPECT_EQ(remark(), "igb refused trust on for VF 2 of near1: Operation not supported");
     ASSERT_TRUE(delete_netdev(tree.socket, tree.netdev("near1"), soon()));
     tree.hide("near1");
-    EXPECT_EQ(remark(), "0000:01:00.0 has no network interface through which its VFs could be set");
+    EXPECT_EQ(remark(),
+              "0000:01:00.0 has no network interface through which its VFs can be configured");
 }
 
 }  // namespace

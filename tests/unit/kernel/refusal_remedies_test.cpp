@@ -30,17 +30,18 @@ TEST(RemedyFor, IsTheOneOfTheCause) {
          {Case{in_switchdev(VfAttribute::vlan), "at its representor"},
           Case{in_switchdev(VfAttribute::max_tx_rate), "port of pci/0000:01:00.0 (devlink port"},
           Case{in_switchdev(VfAttribute::trust), "leave trust out"},
-          Case{in_switchdev(VfAttribute::link_state), "this driver can't do it"},
+          Case{in_switchdev(VfAttribute::link_state), "this driver does not support it"},
           Case{of_infiniband(VfAttribute::mac), "InfiniBand PF has no mac"},
-          Case{of_infiniband(VfAttribute::node_guid), "are set by InfiniBand PFs"},
+          Case{of_infiniband(VfAttribute::node_guid), "only InfiniBand PFs set"},
           Case{refused(VfAttribute::port_guid, EOPNOTSUPP), "leave port_guid out"},
           Case{refused(VfAttribute::mac, EPERM), "DPU mode"},
           Case{refused(VfAttribute::vlan, EPROTONOSUPPORT), "802.1Q only"},
-          Case{refused(VfAttribute::vlan, EOPNOTSUPP), "this driver can't do it: leave vlan out"},
+          Case{refused(VfAttribute::vlan, EOPNOTSUPP),
+               "this driver does not support it: leave vlan out"},
           Case{refused(VfAttribute::msix_vectors, EBUSY), "unbind the VF"},
           Case{in_switchdev(VfAttribute::roce), "Linux 6.2"},
           Case{refused(VfAttribute::roce, EOPNOTSUPP), "eswitch show pci/0000:01:00.0"},
-          Case{refused(VfAttribute::min_tx_rate, EINVAL), "link must be up"},
+          Case{refused(VfAttribute::min_tx_rate, EINVAL), "bring the PF's link up"},
           Case{refused(VfAttribute::mac, EINVAL), "choose another value, leave mac out"}})
         EXPECT_NE(remedy_for(each).find(says), std::string::npos)
             << says << ": " << remedy_for(each);

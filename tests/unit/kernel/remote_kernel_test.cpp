@@ -174,10 +174,9 @@ TEST(RemoteKernel, AWorkerThatHangsMakesItsPfStuckAndNoOther) {
     auto const hung = host.kernel->perform(SetNumVfs{pf0, 3}, std::chrono::steady_clock::now());
     ASSERT_FALSE(hung);
     EXPECT_EQ(hung.error().problem, Problem::pf_stuck);
-    EXPECT_EQ(
-        hung.error().detail,
-        "0000:01:00.0: its worker (pid 4711) was to create 3 VFs on 0000:01:00.0 and hangs in "
-        "the kernel in msleep");
+    EXPECT_EQ(hung.error().detail,
+              "0000:01:00.0: its worker (pid 4711) was asked to create 3 VFs on 0000:01:00.0 and "
+              "hangs in the kernel in msleep");
     EXPECT_EQ(host.kills[pf0], 1);
 
     // The next request is answered at once, without a query to the worker.
@@ -247,7 +246,7 @@ TEST(RemoteKernel, ALateWorkerIsReplacedAndItsAnswerDropped) {
     auto const late = host.kernel->perform(SetNumVfs{pf0, 3}, std::chrono::steady_clock::now());
     ASSERT_FALSE(late);
     EXPECT_EQ(late.error().problem, Problem::timed_out);
-    EXPECT_THAT(late.error().detail, HasSubstr("was to create 3 VFs"));
+    EXPECT_THAT(late.error().detail, HasSubstr("was asked to create 3 VFs"));
     auto const next = host.kernel->perform(SetNumVfs{pf1, 2}, soon());
     EXPECT_TRUE(next);
     gate.open();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/kernel/vf_count.hpp"
-
 #include "host_tree.hpp"
 #include "vfmgr/kernel/hang.hpp"
 
@@ -64,7 +63,7 @@ TEST_F(SetNumVfsStep, OlderMlx5DriversHaveAFileOfTheirOwn) {
     fs::remove(tree.device(pf) / "sriov_numvfs");
     auto const refused = tree.set(4);
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().remedy, "bind the PF to a driver that can make VFs");
+    EXPECT_EQ(refused.error().remedy, "bind the PF to a driver that can create VFs");
     {
         auto const kernel = tree.react("mlx5_num_vfs");
         auto const done = tree.set(4);
@@ -177,7 +176,7 @@ TEST_F(SetNumVfsStep, MoreThanTheDeviceHasIsRefusedUntouched) {
     auto const refused = tree.set(8);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::limit_exceeded);
-    EXPECT_EQ(refused.error().detail, "0000:01:00.0 allows 7 VFs, 8 were asked for");
+    EXPECT_EQ(refused.error().detail, "0000:01:00.0 allows 7 VFs, 8 were requested");
     EXPECT_EQ(tree.read(tree.device(pf) / "sriov_numvfs"), "untouched");
 }
 
@@ -190,7 +189,7 @@ TEST_F(SetNumVfsStep, FewerThanAskedForIsAnErrorSoon) {
     EXPECT_LT(std::chrono::steady_clock::now(), begun + std::chrono::seconds(30));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::kernel_refused);
-    EXPECT_EQ(refused.error().detail, "5 VFs were asked for on 0000:01:00.0, 3 appeared");
+    EXPECT_EQ(refused.error().detail, "5 VFs were requested on 0000:01:00.0, 3 appeared");
 }
 
 TEST_F(SetNumVfsStep, ARefusedWriteNamesErrnoAndPutsAutoprobeBack) {
@@ -199,10 +198,10 @@ TEST_F(SetNumVfsStep, ARefusedWriteNamesErrnoAndPutsAutoprobeBack) {
     auto const refused = tree.set(5);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::kernel_refused);
-    EXPECT_NE(refused.error().detail.find("5 VFs could not be made on 0000:01:00.0"),
+    EXPECT_NE(refused.error().detail.find("5 VFs could not be created on 0000:01:00.0"),
               std::string::npos);
     EXPECT_EQ(refused.error().causes.at(0).code, "ENOENT");
-    EXPECT_EQ(refused.error().remedy, "bind the PF to a driver that can make VFs");
+    EXPECT_EQ(refused.error().remedy, "bind the PF to a driver that can create VFs");
     EXPECT_EQ(tree.autoprobe(), "1");
 }
 

@@ -253,7 +253,7 @@ TEST_F(ConfigureVfsStep, MsixVectorsAreWrittenAndReadBack) {
     auto const other = tree.configure({{}, {{2, settings}}, {}});
     ASSERT_FALSE(other);
     EXPECT_EQ(other.error().detail,
-              "igb accepted msix_vectors 12 for VF 2 of near0 and reports msix_vectors 5");
+              "igb accepted msix_vectors 12 for VF 2 of near0 but reports msix_vectors 5");
 }
 
 // An InfiniBand PF without ib_ipoib, with NVIDIA's own driver.

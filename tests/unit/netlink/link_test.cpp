@@ -137,7 +137,8 @@ TEST_F(Links, RefusalNamesDeviceValueAndErrno) {
     auto const refused = change_netdev(socket, "near0", {near.ifindex, {}, 10'000'000}, soon());
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::kernel_refused);
-    EXPECT_NE(refused.error().detail.find("near0 could not be set mtu 10000000"), std::string::npos)
+    EXPECT_NE(refused.error().detail.find("near0 could not be set to mtu 10000000"),
+              std::string::npos)
         << refused.error().detail;
     EXPECT_FALSE(refused.error().remedy.empty());
     ASSERT_EQ(refused.error().causes.size(), 1U);

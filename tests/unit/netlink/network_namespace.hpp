@@ -14,7 +14,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "vfmgr/netlink/link.hpp"
 
 namespace vfmgr::test {

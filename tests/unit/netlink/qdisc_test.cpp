@@ -12,7 +12,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 
 #include "network_namespace.hpp"
 

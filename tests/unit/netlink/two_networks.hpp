@@ -9,7 +9,7 @@
 #include <optional>
 #include <thread>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "tests/unit/netlink/network_namespace.hpp"
 #include "vfmgr/netlink/address.hpp"
 

@@ -188,7 +188,7 @@ struct Sent {
     Attributes info{ByteView{}};
 };
 
-TEST(VfRequest, CarriesEveryWish) {
+TEST(VfRequest, CarriesEverySetting) {
     VfSpec settings;
     settings.mac = MacAddress::parse("52:54:00:11:22:33").value();
     settings.vlan = Vlan{100, 5, VlanProtocol::dot1q};
@@ -217,7 +217,7 @@ TEST(VfRequest, CarriesEveryWish) {
     EXPECT_EQ(sent.info.value<ifla_vf_link_state>(IFLA_VF_LINK_STATE).value().link_state, 1U);
 }
 
-TEST(VfRequest, AnAbsentWishIsNotInTheMessage) {
+TEST(VfRequest, AnAbsentSettingIsNotInTheMessage) {
     VfSpec settings;
     settings.trust = false;
     EXPECT_EQ(Sent(settings).types(), std::vector<std::uint16_t>{IFLA_VF_TRUST});

@@ -59,7 +59,8 @@ TEST(ClosedInterface, HoldsAVmToItsMacOnAnUntaggedNetwork) {
     auto spec = ask();
     spec.network = "plain";
     expect_held_to_its_mac(host(), spec, "vfctl pf set 0000:01:00.0 --network name=plain,vlan=",
-                           "in no network: vfctl attach vm1 --pf 0000:01:00.0");
+                           "without a network, which leaves the host open to the VM: vfctl attach "
+                           "vm1 --pf 0000:01:00.0");
     auto const tagged = plan(host(), desired(), ask()).value().attachment;
     EXPECT_EQ(tagged.settings.spoofchk, std::nullopt) << "vfmgr's own device is closed to all";
     spec.network.reset();
@@ -69,7 +70,8 @@ TEST(ClosedInterface, HoldsAVmToItsMacOnAnUntaggedNetwork) {
 
 TEST(ClosedInterface, HoldsAVmToItsMacOnSomebodyElsesVlanDevice) {
     expect_held_to_its_mac(with_their_interface(), ask(), "ip link del storage",
-                           "in no network: vfctl attach vm1 --pf 0000:01:00.0 --vlan 100");
+                           "without a network, which leaves the host open to the VM: vfctl attach "
+                           "vm1 --pf 0000:01:00.0 --vlan 100");
     auto view = with_their_interface();
     view.kernel.pfs[pf_address].interfaces[1].ours = true;
     EXPECT_EQ(plan(view, desired(), ask()).value().attachment.settings.spoofchk, std::nullopt);
@@ -97,7 +99,7 @@ TEST(ClosedInterface, RefusesWhereAnotherRdmaListenerWouldBeReached) {
     auto const error = plan(view, desired(), ask()).error();
     EXPECT_EQ(error.problem, Problem::conflict);
     EXPECT_THAT(error.detail,
-                HasSubstr("nvmet_rdma of the kernel listens by RDMA CM on every address of "
+                HasSubstr("nvmet_rdma in the kernel listens with RDMA CM on every address of "
                           "vfmgr_enp1s0, port 4420, and VM vm1 would reach it on network train"));
     EXPECT_THAT(error.remedy, HasSubstr("rdma resource show cm_id"));
     EXPECT_THAT(error.remedy, EndsWith("vfctl attach vm1 --pf 0000:01:00.0 --vlan 100"));
@@ -109,7 +111,7 @@ TEST(ClosedInterface, RefusesWhereAnotherRdmaListenerWouldBeReached) {
     EXPECT_TRUE(plan(view, desired(), spec));
     pf.interfaces[0].addresses = {ip("10.1.2.3")};
     EXPECT_THAT(plan(view, desired(), spec).error().detail,
-                HasSubstr("rping (pid 8) listens by RDMA CM on 10.1.2.3"));
+                HasSubstr("rping (pid 8) listens with RDMA CM on 10.1.2.3"));
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ TEST(DetachOutcome, OnlyAResetVfIsCertified) {
     After after;
     after.notes.reset_done_at.reset();
     EXPECT_EQ(after.only_residue(),
-              "VF 0000:01:00.0/2 was not reset: it was not there when the release began");
+              "VF 0000:01:00.0/2 was not reset: it did not exist when the detach began");
 }
 
 TEST(DetachOutcome, CountersAreThoseOfTheRelease) {
@@ -199,7 +199,7 @@ TEST(DetachOutcome, NotSeenIsNotClean) {
     After after;
     after.pf.stale = true;
     after.pf.stale_reason = "the worker hangs";
-    EXPECT_EQ(after.only_residue(), "VF 0000:01:00.0/2 can't be looked at: the worker hangs");
+    EXPECT_EQ(after.only_residue(), "VF 0000:01:00.0/2 can't be read: the worker hangs");
     after.view.kernel.pfs.clear();
     EXPECT_THAT(after.only_residue(), HasSubstr("its PF is gone"));
 }
@@ -230,7 +230,7 @@ struct Found {
 };
 
 TEST(FindCertificate, IsThatOfTheAttachmentsEnd) {
-    Found found{{}, {ended(EventKind::returned), ended(EventKind::attached)}};
+    Found found{{}, {ended(EventKind::detached), ended(EventKind::attached)}};
     found.events[0].certificate = After().see().certificate;
     EXPECT_EQ(found.find().value(), *found.events[0].certificate);
     found.events.insert(found.events.begin(), ended(EventKind::settled));
@@ -242,17 +242,17 @@ TEST(FindCertificate, SaysThatTheAttachmentGoesOn) {
     found.desired.attachments["aaaa0001"] = attachment();
     found.desired.attachments["aaaa0001"].state = AttachmentState::attached;
     found.expect_none(
-        "attachment aaaa0001 goes on (attached): VF 0000:01:00.0/2 is attached to VM vm1",
+        "attachment aaaa0001 has not ended (attached): VF 0000:01:00.0/2 is attached to VM vm1",
         "vfctl detach aaaa0001");
 }
 
 TEST(FindCertificate, SaysWhyTheVfIsInQuarantine) {
     Found found{{}, {ended(EventKind::quarantined), ended(EventKind::attached)}};
     found.desired.quarantine[attachment().vf] = {
-        attachment().vf, attachment(), "it is not as it was", {"trust is on", "held open"}, {}};
+        attachment().vf, attachment(), "not clean", {"trust is on", "held open"}, {}};
     found.expect_none(
-        "VF 0000:01:00.0/2, which VM vm1 gave back, is in quarantine: it is not as it was: trust "
-        "is on; held open",
+        "VF 0000:01:00.0/2, last attached to VM vm1, is in quarantine: not clean: trust is on; "
+        "held open",
         "vfctl vf lift-quarantine 0000:01:00.0 2");
     found.desired.quarantine.begin()->second.attachment.id = "bbbb0002";
     EXPECT_THAT(found.find().error().detail, testing::Not(HasSubstr("quarantine")))
@@ -260,20 +260,22 @@ TEST(FindCertificate, SaysWhyTheVfIsInQuarantine) {
 }
 
 TEST(FindCertificate, SaysThatTheVfWasNoMore) {
-    Found const found{{}, {ended(EventKind::returned), ended(EventKind::attached)}};
+    Found const found{{}, {ended(EventKind::detached), ended(EventKind::attached)}};
     found.expect_none(
-        "attachment aaaa0001 of VM vm1 ended without a certificate: VF 0000:01:00.0/2 was no more",
+        "attachment aaaa0001 of VM vm1 ended without a certificate: VF 0000:01:00.0/2 no longer "
+        "existed",
         "vfctl vf history 0000:01:00.0 2");
 }
 
 TEST(FindCertificate, SaysThatTheAttachmentDidNotBegin) {
     Found const found{{}, {ended(EventKind::attach_failed)}};
-    found.expect_none("attachment aaaa0001 did not begin: VM vm1 never had VF 0000:01:00.0/2 by it",
-                      "vfctl vf history 0000:01:00.0 2");
+    found.expect_none(
+        "attachment aaaa0001 never began: it did not attach VF 0000:01:00.0/2 to VM vm1",
+        "vfctl vf history 0000:01:00.0 2");
 }
 
 TEST(FindCertificate, SaysThatThereIsNoSuchAttachment) {
-    Found{}.expect_none("there is no attachment aaaa0001, nor a certificate of it",
+    Found{}.expect_none("there is no attachment aaaa0001 and no certificate for it",
                         "vfctl vf history");
 }
 

@@ -143,7 +143,7 @@ void expect_restored(World const& before, World const& now, Attachment const& at
     tally.count("restored");
 }
 
-TEST(PlanRestoreProperty, PutsBackWhatABootLost) {
+TEST(PlanRestoreProperty, RestoresWhatABootLost) {
     Tally tally;
     rc::detail::checkGTest([&] {
         auto const before = draw(quiet_world);

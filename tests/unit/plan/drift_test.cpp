@@ -79,9 +79,9 @@ TEST_F(DriftTest, OfAVfThatIsGoneIsALossOfAVmThatRuns) {
     pf.vfs.clear();
     auto const all = find_drift(view, desired);
     ASSERT_EQ(all.size(), 2U);
-    EXPECT_EQ(all[0].sentence, "enp1s0 has 0 VFs, and 4 are wanted");
+    EXPECT_EQ(all[0].sentence, "enp1s0 has 0 VFs, 4 are configured");
     EXPECT_FALSE(is_loss(all[0]));
-    EXPECT_EQ(all[1].sentence, "VF 2, attached to VM vm1, is gone from that VM, which runs");
+    EXPECT_EQ(all[1].sentence, "VF 2, attached to VM vm1, is gone from that VM, which is running");
     EXPECT_TRUE(is_loss(all[1]));
     vm_now().state = VmState::shut_off;
     EXPECT_EQ(find_drift(view, desired)[1].sentence, "VF 2, attached to VM vm1, is gone");
@@ -91,7 +91,7 @@ TEST_F(DriftTest, OfAVfThatIsGoneIsALossOfAVmThatRuns) {
 TEST_F(DriftTest, OfAVfThatIsElsewhereOrUnbound) {
     vf_now().pci.function = 7;
     vf_now().driver.reset();
-    expect_told({"VF 2, attached to VM vm1, is at 0000:01:10.7, and was at 0000:01:10.2",
+    expect_told({"VF 2, attached to VM vm1, moved from 0000:01:10.2 to 0000:01:10.7",
                  "VF 2, attached to VM vm1, is unbound instead of vfio-pci"});
 }
 
@@ -99,7 +99,7 @@ TEST_F(DriftTest, OfAVmThatRunsWithoutItsVfIsALoss) {
     vm_now().live.clear();
     auto const all = find_drift(view, desired);
     ASSERT_EQ(all.size(), 1U);
-    EXPECT_EQ(all[0].sentence, "VF 2, attached to VM vm1, is not in that VM, which runs");
+    EXPECT_EQ(all[0].sentence, "VF 2, attached to VM vm1, is not in that VM, which is running");
     EXPECT_TRUE(is_loss(all[0]));
     vm_now().state = VmState::shut_off;
     EXPECT_THAT(told(), IsEmpty()) << "it has it in its XML";
@@ -121,7 +121,7 @@ TEST_F(DriftTest, OfAListenerOfRdmaCmThatTheVmReaches) {
     attachment.spec.network = "train";
     keep();
     expect_told(
-        {"rping (pid 812) listens by RDMA CM on every address of rxe0, port 7174, where VMs on "
+        {"rping (pid 812) listens with RDMA CM on every address of rxe0, port 7174, where VMs on "
          "network train reach it: stop it, or have it listen elsewhere"});
     pf.listeners = {{812, "vfmgrd", train().host_address, 7174}};
     EXPECT_THAT(told(), IsEmpty()) << "the responder's";
@@ -160,11 +160,12 @@ TEST_F(DriftTest, IsNotOfAnAttachmentThatBeginsOrEnds) {
 TEST(Drift, IsToldWithWhoMayHaveDoneIt) {
     Drift drift;
     drift.what = "num_vfs";
-    drift.sentence = "2 are wanted";
-    EXPECT_EQ(with_owners(drift, {}), "2 are wanted");
-    EXPECT_EQ(with_owners(drift, {"a makes 3", "b makes 4"}), "2 are wanted; a makes 3; b makes 4");
+    drift.sentence = "2 are configured";
+    EXPECT_EQ(with_owners(drift, {}), "2 are configured");
+    EXPECT_EQ(with_owners(drift, {"a makes 3", "b makes 4"}),
+              "2 are configured; a makes 3; b makes 4");
     EXPECT_EQ(with_owners(drift, {"a", "b", "c", "d", "e"}),
-              "2 are wanted; a; b; c; and 2 others, which vfctl doctor names");
+              "2 are configured; a; b; c; and 2 others (see vfctl doctor)");
 }
 
 }  // namespace

@@ -113,9 +113,9 @@ inline AttachmentSpec ask(char const* vm = "vm1") {
     return spec;
 }
 
-inline Result<AttachmentPlan> plan(HostView const& view, DesiredState const& wish,
+inline Result<AttachmentPlan> plan(HostView const& view, DesiredState const& goal,
                                    AttachmentSpec const& spec) {
-    return plan_attachment(view, wish, "aaaa0001", spec, "seed");
+    return plan_attachment(view, goal, "aaaa0001", spec, "seed");
 }
 
 // Returns `desired` with one more attachment, as the planner made it.
@@ -132,7 +132,7 @@ template <class T>
 std::vector<T> steps_of(Plan const& plan) {
     std::vector<T> found;
     for (auto const& step : plan.steps)
-        if (auto const* one = std::get_if<T>(&step)) found.push_back(*one);
+        if (auto const* one = as<T>(step)) found.push_back(*one);
     return found;
 }
 

@@ -16,35 +16,35 @@ using testing::IsEmpty;
 
 struct GonePlanTest : testing::Test {
     HostView view = host();
-    DesiredState wish = desired();
+    DesiredState goal = desired();
 
     GonePlanTest() {
         view.kernel.complete = true;
-        wish.identities[pf_address] = view.kernel.pfs.at(pf_address).info.identity;
-        wish = with_attachment(wish, view, "aaaa0001", ask());
+        goal.identities[pf_address] = view.kernel.pfs.at(pf_address).info.identity;
+        goal = with_attachment(goal, view, "aaaa0001", ask());
         auto second = ask("vm2");
         second.vf = 5;
-        wish = with_attachment(wish, view, "aaaa0002", second);
+        goal = with_attachment(goal, view, "aaaa0002", second);
         give(vm1_uuid, "aaaa0001");
         give(vm2_uuid, "aaaa0002");
     }
     void give(char const* uuid, std::string const& id) {
-        VmHostdev const hostdev{wish.attachments.at(id).vf_pci, hostdev_alias(id)};
+        VmHostdev const hostdev{goal.attachments.at(id).vf_pci, hostdev_alias(id)};
         view.hypervisor.vms[uuid].live = {hostdev};
         view.hypervisor.vms[uuid].config = {hostdev};
     }
     void take_card_out() { view.kernel.pfs.clear(); }
     void quarantine_all() {
-        for (auto const& [id, attachment] : wish.attachments)
-            wish.quarantine[attachment.vf] = {attachment.vf, attachment, "its PF is gone", {}, {}};
-        wish.attachments.clear();
+        for (auto const& [id, attachment] : goal.attachments)
+            goal.quarantine[attachment.vf] = {attachment.vf, attachment, "its PF is gone", {}, {}};
+        goal.attachments.clear();
     }
     [[nodiscard]] Error refusal() const {
-        auto const plan = plan_gone(view, wish, pf_address);
+        auto const plan = plan_gone(view, goal, pf_address);
         return plan ? Error{} : plan.error();
     }
     [[nodiscard]] Error confirm_refusal() const {
-        auto const plan = plan_gone_confirmed(view, wish, pf_address);
+        auto const plan = plan_gone_confirmed(view, goal, pf_address);
         return plan ? Error{} : plan.error();
     }
 };
@@ -53,8 +53,8 @@ TEST_F(GonePlanTest, ItsVfsGoOutOfTheVmsByTheirAlias) {
     take_card_out();
     view.hypervisor.vms[vm1_uuid].live.clear();  // this guest let it go
     // By now another device is at that address, and an admin attached it to a VM.
-    view.hypervisor.vms[vm1_uuid].live.push_back({wish.attachments.at("aaaa0001").vf_pci, "mine"});
-    auto const plan = plan_gone(view, wish, pf_address).value();
+    view.hypervisor.vms[vm1_uuid].live.push_back({goal.attachments.at("aaaa0001").vf_pci, "mine"});
+    auto const plan = plan_gone(view, goal, pf_address).value();
     auto const detached = steps_of<DetachHostdev>(plan);
     ASSERT_EQ(detached.size(), 2U);
     EXPECT_EQ(plan.steps.size(), 2U) << "nothing of the kernel";
@@ -99,7 +99,7 @@ TEST_F(GonePlanTest, AnotherCardInItsPlaceMakesItNoLessGone) {
 
 TEST_F(GonePlanTest, IsRefusedWhereNothingIsKeptAndWhereLibvirtIsDown) {
     take_card_out();
-    EXPECT_EQ(plan_gone(view, wish, {0, 9, 0, 0}).error().problem, Problem::not_found);
+    EXPECT_EQ(plan_gone(view, goal, {0, 9, 0, 0}).error().problem, Problem::not_found);
     view.hypervisor.stale = true;
     EXPECT_EQ(refusal().problem, Problem::unavailable);
     EXPECT_EQ(confirm_refusal().problem, Problem::unavailable);
@@ -113,26 +113,26 @@ TEST_F(GonePlanTest, IsConfirmedOnlyWhenNothingIsAttachedOfItAndNoXmlNamesIt) {
     for (auto& [uuid, vm] : view.hypervisor.vms) vm.live.clear();
     EXPECT_EQ(confirm_refusal().problem, Problem::vf_in_use) << "in the persistent XML";
     for (auto& [uuid, vm] : view.hypervisor.vms) vm.config.clear();
-    auto const plan = plan_gone_confirmed(view, wish, pf_address).value();
+    auto const plan = plan_gone_confirmed(view, goal, pf_address).value();
     EXPECT_THAT(plan.steps, IsEmpty());
-    EXPECT_THAT(plan.blast_radius,
-                ElementsAre(HasSubstr("vm1 may be given to others"),
-                            HasSubstr("vm2 may be given to others"), HasSubstr("is forgotten")));
+    EXPECT_THAT(plan.blast_radius, ElementsAre(HasSubstr("vm1 may be assigned to another VF"),
+                                               HasSubstr("vm2 may be assigned to another VF"),
+                                               HasSubstr("is forgotten")));
     view = host();
     view.kernel.complete = true;
     EXPECT_EQ(confirm_refusal().problem, Problem::conflict) << "it is back";
 }
 
 TEST_F(GonePlanTest, AddressesStayReservedMeanwhile) {
-    auto const had = wish.attachments.at("aaaa0001");
+    auto const had = goal.attachments.at("aaaa0001");
     quarantine_all();
     view.hypervisor.vms[vm1_uuid].live.clear();
     auto other = ask("vm2");
     other.vf = 3;
     other.settings.mac = had.settings.mac;
-    EXPECT_EQ(plan(view, wish, other).error().problem, Problem::conflict);
+    EXPECT_EQ(plan(view, goal, other).error().problem, Problem::conflict);
     other.settings.mac.reset();
-    EXPECT_NE(plan(view, wish, other)->attachment.address, had.address);
+    EXPECT_NE(plan(view, goal, other)->attachment.address, had.address);
 }
 
 }  // namespace

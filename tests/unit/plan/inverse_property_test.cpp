@@ -9,12 +9,11 @@ namespace {
 
 using namespace drawn;
 
-// Excludes set-only and lossy steps, which DESIGN.md calls compensable or irreversible: VFs that
-// are recreated are not the old ones, and Linux forgets the routes of a link that goes down.
+// Excludes steps that can't be undone exactly (vfmgr/kernel/KERNEL.md#what-cant-be-undone): VFs
+// that are recreated are not the old ones, and Linux forgets the routes of a link that goes down.
 bool exact(Step const& step, HostView const& before) {
-    if (auto const* count = std::get_if<SetNumVfs>(&step))
-        return find_pf(before, count->pf)->vfs.empty();
-    if (auto const* link = std::get_if<SetLink>(&step)) {
+    if (auto const* count = as<SetNumVfs>(step)) return find_pf(before, count->pf)->vfs.empty();
+    if (auto const* link = as<SetLink>(step)) {
         auto const* interface = find_interface(before, link->interface);
         return !interface || ((link->up || !interface->up) && link->mtu >= interface->mtu);
     }
@@ -37,7 +36,7 @@ void expect_undone(World const& before, Step const& step, std::optional<FaultPoi
 
 void undo_each(World world, Plan const& plan, Tally& tally) {
     for (auto const& step : plan.steps) {
-        if (std::holds_alternative<AwaitVerification>(step)) continue;
+        if (as<AwaitVerification>(step)) continue;
         RC_LOG() << sentence(step) << "\n";
         Fakes fakes(world);
         if (!fakes.perform(step)) return;  // what the driver refuses is undone in another property
@@ -45,9 +44,7 @@ void undo_each(World world, Plan const& plan, Tally& tally) {
             expect_undone(world, step, std::nullopt);
             for (auto const point : {FaultPoint::before, FaultPoint::halfway})
                 expect_undone(world, step, point);
-            nlohmann::json name;
-            to_json(name, step);
-            tally.count(name.at("step"));
+            tally.count(nlohmann::json(step).at("step"));
         }
         world.view = fakes.view();
     }
@@ -61,9 +58,9 @@ TEST(InverseProperty, PutsTheHostBack) {
         for (auto const& [pf, requested] : pf_specs)
             if (auto const plan = plan_pf(world.view, world.desired, pf, requested))
                 undo_each(world, *plan, tally);
-        for (auto const& wish : attachment_specs)
+        for (auto const& spec : attachment_specs)
             if (auto const planned =
-                    plan_attachment(world.view, world.desired, "bbbb0001", wish, "seed"))
+                    plan_attachment(world.view, world.desired, "bbbb0001", spec, "seed"))
                 undo_each(world, planned->plan, tally);
         for (auto const& [id, attachment] : world.desired.attachments)
             if (auto const plan = plan_detach(world.view, world.desired, attachment))

@@ -21,12 +21,12 @@ MacAddress const strange{{0x52, 0x54, 0, 0xbb, 0, 9}};
 
 struct PfStandingTest : testing::Test {
     HostView view = host();
-    DesiredState wish = desired();
+    DesiredState goal = desired();
 
     PfStandingTest() {
         view.kernel.complete = true;
-        wish.identities[pf_address] = view.kernel.pfs.at(pf_address).info.identity;
-        wish = with_attachment(wish, view, "aaaa0001", ask());
+        goal.identities[pf_address] = view.kernel.pfs.at(pf_address).info.identity;
+        goal = with_attachment(goal, view, "aaaa0001", ask());
     }
     // The PF answers at `to`; nothing is left where it was.
     void move_pf(PciAddress const& to) {
@@ -39,7 +39,7 @@ struct PfStandingTest : testing::Test {
         view.kernel.pfs[pf_address] = pf(7);
         view.kernel.pfs[pf_address].info.identity.mac = strange;
     }
-    [[nodiscard]] PfStanding standing() const { return standing_of(view.kernel, wish, pf_address); }
+    [[nodiscard]] PfStanding standing() const { return standing_of(view.kernel, goal, pf_address); }
     [[nodiscard]] Error refusal() const {
         return wrong_standing(standing(), pf_address).value_or(Error{});
     }
@@ -48,11 +48,11 @@ struct PfStandingTest : testing::Test {
 TEST_F(PfStandingTest, IsHereAndProvedByWhatWasKept) {
     EXPECT_EQ(standing().is, Standing::here);
     EXPECT_TRUE(standing().proved);
-    EXPECT_TRUE(require_same_pf(view, wish, pf_address));
+    EXPECT_TRUE(require_same_pf(view, goal, pf_address));
     view.kernel.pfs.at(pf_address).info.identity = {};
     EXPECT_EQ(standing().is, Standing::here) << "nothing says that it is another";
     EXPECT_FALSE(standing().proved);
-    wish.identities[pf_address].serial = "A";
+    goal.identities[pf_address].serial = "A";
     view.kernel.pfs.at(pf_address).info.identity.serial = "A";
     EXPECT_TRUE(standing().proved) << "the card, where it was";
 }
@@ -73,7 +73,7 @@ TEST_F(PfStandingTest, IsRenumberedWhereItAnswersElsewhere) {
     EXPECT_EQ(standing().is, Standing::renumbered);
     EXPECT_EQ(standing().now_at, other);
     EXPECT_THAT(refusal().remedy, HasSubstr("vfctl pf rekey 0000:01:00.0 0000:02:00.0"));
-    EXPECT_THAT(require_same_pf(view, wish, other).error().remedy,
+    EXPECT_THAT(require_same_pf(view, goal, other).error().remedy,
                 HasSubstr("vfctl pf rekey 0000:01:00.0 0000:02:00.0"))
         << "and nobody manages it twice";
     put_another_in_its_place();
@@ -108,7 +108,7 @@ TEST_F(PfStandingTest, IsGoneOnlyFromAHostThatWasLookedAtAsAWhole) {
     EXPECT_EQ(standing().is, Standing::unknown);
     EXPECT_EQ(wrong_standing(standing(), pf_address), std::nullopt);
     view.kernel.complete = true;
-    EXPECT_TRUE(require_same_pf(view, wish, other))
+    EXPECT_TRUE(require_same_pf(view, goal, other))
         << "nothing is kept of that: it was never there";
 }
 
@@ -124,84 +124,84 @@ TEST_F(PfStandingTest, IsUnknownWhileItCantBeRead) {
 
 TEST_F(PfStandingTest, EveryPlanIsRefusedWhileAnotherDeviceIsThere) {
     put_another_in_its_place();
-    auto const attachment = wish.attachments.at("aaaa0001");
-    wish.pfs.at(pf_address).spec.mode = PfMode::enforce;
+    auto const attachment = goal.attachments.at("aaaa0001");
+    goal.pfs.at(pf_address).spec.mode = PfMode::enforce;
     auto const problem_of = [](auto const& plan) {
         return plan ? Problem::internal : plan.error().problem;
     };
-    EXPECT_EQ(problem_of(plan_pf(view, wish, pf_address, {})), Problem::pf_renumbered);
-    EXPECT_EQ(problem_of(plan_attachment(view, wish, "aaaa0002", ask("vm2"), "seed")),
+    EXPECT_EQ(problem_of(plan_pf(view, goal, pf_address, {})), Problem::pf_renumbered);
+    EXPECT_EQ(problem_of(plan_attachment(view, goal, "aaaa0002", ask("vm2"), "seed")),
               Problem::pf_renumbered);
-    EXPECT_EQ(problem_of(plan_detach(view, wish, attachment)), Problem::pf_renumbered);
-    EXPECT_EQ(problem_of(plan_restore(view, wish, pf_address)), Problem::pf_renumbered);
-    EXPECT_EQ(problem_of(plan_repair(view, wish, pf_address)), Problem::pf_renumbered);
+    EXPECT_EQ(problem_of(plan_detach(view, goal, attachment)), Problem::pf_renumbered);
+    EXPECT_EQ(problem_of(plan_restore(view, goal, pf_address)), Problem::pf_renumbered);
+    EXPECT_EQ(problem_of(plan_repair(view, goal, pf_address)), Problem::pf_renumbered);
 }
 
 TEST_F(PfStandingTest, RestoreBindsNothingOfWhatItCantTell) {
-    ASSERT_FALSE(plan_restore(view, wish, pf_address)->steps.empty());
+    ASSERT_FALSE(plan_restore(view, goal, pf_address)->steps.empty());
     view.kernel.pfs.at(pf_address).info.identity = {};
-    auto const refused = plan_restore(view, wish, pf_address);
+    auto const refused = plan_restore(view, goal, pf_address);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::unavailable);
-    wish.identities.clear();
-    EXPECT_TRUE(plan_restore(view, wish, pf_address)) << "a store of an earlier form knows none";
+    goal.identities.clear();
+    EXPECT_TRUE(plan_restore(view, goal, pf_address)) << "a store of an earlier form knows none";
 }
 
 TEST_F(PfStandingTest, IsDriftWithItsRemedy) {
     put_another_in_its_place();
-    auto const drift = find_drift(view, wish);
+    auto const drift = find_drift(view, goal);
     ASSERT_EQ(drift.size(), 1U) << "another device is compared with nothing";
     EXPECT_EQ(drift[0].what, "device");
     EXPECT_THAT(drift[0].sentence, HasSubstr("vfctl pf rekey"));
-    EXPECT_TRUE(can_be_judged(view, wish, pf_address));
+    EXPECT_TRUE(can_be_judged(view, goal, pf_address));
     view.kernel.pfs.clear();
-    ASSERT_EQ(find_drift(view, wish).size(), 1U);
-    EXPECT_EQ(find_drift(view, wish)[0].found, "pf_gone");
-    EXPECT_TRUE(can_be_judged(view, wish, pf_address));
+    ASSERT_EQ(find_drift(view, goal).size(), 1U);
+    EXPECT_EQ(find_drift(view, goal)[0].found, "pf_gone");
+    EXPECT_TRUE(can_be_judged(view, goal, pf_address));
     view.kernel.complete = false;
-    EXPECT_THAT(find_drift(view, wish), IsEmpty());
+    EXPECT_THAT(find_drift(view, goal), IsEmpty());
 }
 
 TEST_F(PfStandingTest, ADriverThatIsUnboundIsDrift) {
     auto& state = view.kernel.pfs.at(pf_address);
     state.info.driver.clear();
-    auto const drift = find_drift(view, wish);
+    auto const drift = find_drift(view, goal);
     ASSERT_FALSE(drift.empty());
     EXPECT_EQ(drift[0].what, "driver");
     EXPECT_THAT(drift[0].sentence, HasSubstr("drivers_probe"));
 }
 
 TEST_F(PfStandingTest, IdentitiesAreKeptOfWhatIsReadAndOnlyOnce) {
-    EXPECT_EQ(kept_pfs(wish), std::vector{pf_address});
-    EXPECT_EQ(identity_to_keep(view.kernel, wish, pf_address), std::nullopt) << "it is known";
-    wish.identities.clear();
+    EXPECT_EQ(kept_pfs(goal), std::vector{pf_address});
+    EXPECT_EQ(identity_to_keep(view.kernel, goal, pf_address), std::nullopt) << "it is known";
+    goal.identities.clear();
     auto const observed = view.kernel.pfs.at(pf_address).info.identity;
-    EXPECT_EQ(identity_to_keep(view.kernel, wish, pf_address), observed);
+    EXPECT_EQ(identity_to_keep(view.kernel, goal, pf_address), observed);
     view.kernel.pfs.at(pf_address).stale = true;
-    EXPECT_EQ(identity_to_keep(view.kernel, wish, pf_address), std::nullopt);
+    EXPECT_EQ(identity_to_keep(view.kernel, goal, pf_address), std::nullopt);
     view.kernel.pfs.at(pf_address).stale = false;
-    wish.identities[other] = observed;
-    EXPECT_EQ(identity_to_keep(view.kernel, wish, pf_address), std::nullopt)
+    goal.identities[other] = observed;
+    EXPECT_EQ(identity_to_keep(view.kernel, goal, pf_address), std::nullopt)
         << "what is known as another PF that moved here is not this one";
-    wish.identities = {{pf_address, {strange, {}, {}}}};
-    EXPECT_EQ(identity_to_keep(view.kernel, wish, pf_address), std::nullopt) << "never replaced";
+    goal.identities = {{pf_address, {strange, {}, {}}}};
+    EXPECT_EQ(identity_to_keep(view.kernel, goal, pf_address), std::nullopt) << "never replaced";
 }
 
 // A PF that is gone may come back with its VFs' settings.
 TEST_F(PfStandingTest, AddressAndMacOfAQuarantineAreReserved) {
-    auto const attachment = wish.attachments.at("aaaa0001");
-    wish.attachments.clear();
-    wish.quarantine[attachment.vf] =
+    auto const attachment = goal.attachments.at("aaaa0001");
+    goal.attachments.clear();
+    goal.quarantine[attachment.vf] =
         Quarantine{attachment.vf, attachment, "its PF is gone", {}, {}};
-    auto const next = plan(view, wish, ask("vm2")).value().attachment;
+    auto const next = plan(view, goal, ask("vm2")).value().attachment;
     EXPECT_NE(next.address, attachment.address);
     EXPECT_NE(next.vf, attachment.vf);
     auto spec = ask("vm2");
     spec.settings.mac = attachment.settings.mac;
-    EXPECT_EQ(plan(view, wish, spec).error().problem, Problem::conflict);
+    EXPECT_EQ(plan(view, goal, spec).error().problem, Problem::conflict);
     spec = ask("vm2");
     spec.address = attachment.address;
-    EXPECT_EQ(plan(view, wish, spec).error().problem, Problem::conflict);
+    EXPECT_EQ(plan(view, goal, spec).error().problem, Problem::conflict);
 }
 
 }  // namespace

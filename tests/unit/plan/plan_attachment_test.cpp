@@ -66,7 +66,8 @@ TEST(PlanAttachment, RefusesAMacThatSomebodyHas) {
     EXPECT_EQ(error.problem, Problem::conflict);
     EXPECT_THAT(error.detail, HasSubstr("VF 5 of enp1s0"));
     spec.settings.mac = host().kernel.pfs[pf_address].info.mac;
-    EXPECT_THAT(plan(host(), desired(), spec).error().detail, HasSubstr("the PF enp1s0"));
+    EXPECT_THAT(plan(host(), desired(), spec).error().detail,
+                HasSubstr("already used by PF enp1s0"));
 }
 
 TEST(PlanAttachment, TakesTheFirstFreeVfAndAddress) {
@@ -177,9 +178,9 @@ TEST(PlanAttachment, RefusesAVerificationThatCannotHappen) {
     view = host();
     view.hypervisor.vms[vm1_uuid].state = VmState::shut_off;
     EXPECT_THAT(plan(view, desired(), spec).error().detail, HasSubstr("is not running"));
-    auto wish = desired();
-    wish.pfs[pf_address].spec.networks[0].rdma = RdmaMode::auto_;
-    EXPECT_THAT(plan(host(), wish, spec).error().remedy, HasSubstr("rxe"));
+    auto goal = desired();
+    goal.pfs[pf_address].spec.networks[0].rdma = RdmaMode::auto_;
+    EXPECT_THAT(plan(host(), goal, spec).error().remedy, HasSubstr("rxe"));
 }
 
 TEST(PlanAttachment, TheNetworksVlanIsTheVfs) {
@@ -284,8 +285,9 @@ TEST(PlanAttachment, LeavesSomebodyElsesVlanDeviceAsItIs) {
 TEST(PlanAttachment, RefusesSomebodyElsesVlanDeviceThatDoesNotSuit) {
     auto const small = plan(with_their_interface(true, 1500), desired(), ask()).error();
     EXPECT_EQ(small.problem, Problem::conflict);
-    EXPECT_THAT(small.detail, HasSubstr("storage, which vfmgr did not make, is up with MTU 1500"));
-    EXPECT_EQ(small.remedy, "ip link set storage up mtu 9000, or remove it: vfmgr makes its own");
+    EXPECT_THAT(small.detail,
+                HasSubstr("storage, which vfmgr did not create, is up with MTU 1500"));
+    EXPECT_EQ(small.remedy, "ip link set storage up mtu 9000, or remove it: vfmgr creates its own");
     EXPECT_FALSE(plan(with_their_interface(false, 9000), desired(), ask()));
 }
 

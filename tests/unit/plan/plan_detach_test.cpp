@@ -15,8 +15,8 @@ using testing::IsEmpty;
 // removed it).
 struct Attached {
     HostView view = host();
-    DesiredState wish = with_attachment(desired(), host(), "aaaa0001", ask());
-    Attachment attachment = wish.attachments.at("aaaa0001");
+    DesiredState goal = with_attachment(desired(), host(), "aaaa0001", ask());
+    Attachment attachment = goal.attachments.at("aaaa0001");
 
     Attached() {
         auto& vf0 = view.kernel.pfs[pf_address].vfs[0];
@@ -31,7 +31,7 @@ struct Attached {
 
 TEST(PlanDetach, DetachesResetsUnbindsAndPutsTheBaselineBack) {
     Attached const attached;
-    auto const plan = plan_detach(attached.view, attached.wish, attached.attachment).value();
+    auto const plan = plan_detach(attached.view, attached.goal, attached.attachment).value();
     VfSpec baseline;
     baseline.mac = MacAddress{};
     baseline.vlan = Vlan{};
@@ -47,11 +47,11 @@ TEST(PlanDetach, DetachesResetsUnbindsAndPutsTheBaselineBack) {
 
 TEST(PlanDetach, GivesTheVfTheDriverThatUnusedOnesHave) {
     Attached attached;
-    auto& driver = attached.wish.pfs.at(pf_address).spec.vf_driver;
+    auto& driver = attached.goal.pfs.at(pf_address).spec.vf_driver;
     driver = "igbvf";
     auto const binds = [&] {
         return steps_of<BindVfs>(
-            plan_detach(attached.view, attached.wish, attached.attachment).value());
+            plan_detach(attached.view, attached.goal, attached.attachment).value());
     };
     EXPECT_EQ(binds(), (std::vector<BindVfs>{{pf_address, {0}, {}}, {pf_address, {0}, "igbvf"}}));
     driver = "vfio-pci";
@@ -65,7 +65,7 @@ TEST(PlanDetach, DetachesOnlyWhereTheVfStillIs) {
     Attached attached;
     attached.view.hypervisor.vms[vm1_uuid].live.clear();
     auto const detach = steps_of<DetachHostdev>(
-        plan_detach(attached.view, attached.wish, attached.attachment).value());
+        plan_detach(attached.view, attached.goal, attached.attachment).value());
     ASSERT_EQ(detach.size(), 1U);
     EXPECT_FALSE(detach[0].live);
     EXPECT_TRUE(detach[0].config);
@@ -74,7 +74,7 @@ TEST(PlanDetach, DetachesOnlyWhereTheVfStillIs) {
 TEST(PlanDetach, AVmThatIsGoneNeedsNoDetach) {
     Attached attached;
     attached.view.hypervisor.vms.erase(vm1_uuid);
-    auto const plan = plan_detach(attached.view, attached.wish, attached.attachment).value();
+    auto const plan = plan_detach(attached.view, attached.goal, attached.attachment).value();
     EXPECT_THAT(steps_of<DetachHostdev>(plan), IsEmpty());
     EXPECT_EQ(steps_of<ResetVf>(plan).size(), 1U);
 }
@@ -82,24 +82,24 @@ TEST(PlanDetach, AVmThatIsGoneNeedsNoDetach) {
 TEST(PlanDetach, RefusesWhileLibvirtCannotBeAsked) {
     Attached attached;
     attached.view.hypervisor.stale = true;
-    EXPECT_EQ(plan_detach(attached.view, attached.wish, attached.attachment).error().problem,
+    EXPECT_EQ(plan_detach(attached.view, attached.goal, attached.attachment).error().problem,
               Problem::unavailable);
 }
 
 TEST(PlanDetach, RefusesToTakeTheVfFromSomebodyElse) {
     Attached attached;
     attached.view.hypervisor.vms[vm2_uuid].config.push_back({vf(0).pci, {}});
-    auto const error = plan_detach(attached.view, attached.wish, attached.attachment).error();
+    auto const error = plan_detach(attached.view, attached.goal, attached.attachment).error();
     EXPECT_EQ(error.problem, Problem::vf_in_use);
-    EXPECT_THAT(error.detail, HasSubstr("a device of VM vm2 as well"));
+    EXPECT_THAT(error.detail, HasSubstr("also a device of VM vm2"));
 }
 
 TEST(PlanDetach, AHolderIsTheVmWhileItRunsWithTheVf) {
     Attached attached;
     attached.view.kernel.pfs[pf_address].vfs[0].holders.push_back({812, "qemu-system-x86"});
-    EXPECT_TRUE(plan_detach(attached.view, attached.wish, attached.attachment));
+    EXPECT_TRUE(plan_detach(attached.view, attached.goal, attached.attachment));
     attached.view.hypervisor.vms[vm1_uuid].live.clear();
-    auto const error = plan_detach(attached.view, attached.wish, attached.attachment).error();
+    auto const error = plan_detach(attached.view, attached.goal, attached.attachment).error();
     EXPECT_EQ(error.problem, Problem::vf_in_use);
     EXPECT_THAT(error.detail, HasSubstr("held open by qemu-system-x86 (pid 812)"));
 }
@@ -108,7 +108,7 @@ TEST(PlanDetach, SettingsThatWereNotTouchedStay) {
     Attached attached;
     attached.view.kernel.pfs[pf_address].vfs[0].settings.trust = true;
     auto const configure = steps_of<ConfigureVfs>(
-        plan_detach(attached.view, attached.wish, attached.attachment).value());
+        plan_detach(attached.view, attached.goal, attached.attachment).value());
     ASSERT_EQ(configure.size(), 1U);
     EXPECT_FALSE(configure[0].changes[0].settings.trust);
 }
@@ -121,29 +121,29 @@ TEST(PlanDetach, LowersTheInterfacesMtuToWhatTheOtherAttachmentNeeds) {
     small.prefix = prefix("192.168.60.0/24");
     small.host_address = ip("192.168.60.1");
     small.mtu = 1500;
-    auto& pf = attached.wish.pfs.at(pf_address);
+    auto& pf = attached.goal.pfs.at(pf_address);
     pf.spec.networks.push_back(small);
     pf.base = PfBase{true, 9000, false, {}};
     auto spec = ask("vm2");
     spec.network = "small";
-    attached.wish = with_attachment(attached.wish, host(), "bbbb0001", spec);
+    attached.goal = with_attachment(attached.goal, host(), "bbbb0001", spec);
     InterfaceId const tagged{pf_address, 100};
     auto& state = attached.view.kernel.pfs[pf_address];
     state.info.up = true;
     state.info.mtu = 9000;
     state.interfaces.push_back({tagged, "enp1s0.100", true, 9000, true, {}, {}, {}});
     EXPECT_EQ(
-        steps_of<SetLink>(plan_detach(attached.view, attached.wish, attached.attachment).value()),
+        steps_of<SetLink>(plan_detach(attached.view, attached.goal, attached.attachment).value()),
         (std::vector<SetLink>{{tagged, true, 1500}}));
 }
 
-TEST(PlanRestore, CreatesVfsThenPutsBackWhatIsAttached) {
+TEST(PlanRestore, CreatesVfsThenRestoresWhatIsAttached) {
     Attached const attached;
-    auto first = plan_restore(host(0), attached.wish, pf_address).value();
+    auto first = plan_restore(host(0), attached.goal, pf_address).value();
     EXPECT_EQ(first.steps,
               (std::vector<Step>{SetLink{{pf_address, {}}, true, 1500}, SetNumVfs{pf_address, 7}}))
         << "bnxt makes no VFs while it is down";
-    auto const second = plan_restore(host(7), attached.wish, pf_address).value();
+    auto const second = plan_restore(host(7), attached.goal, pf_address).value();
     EXPECT_EQ(steps_of<BindVfs>(second), (std::vector<BindVfs>{{pf_address, {0}, "vfio-pci"}}));
     EXPECT_EQ(steps_of<ConfigureVfs>(second)[0].changes[0].settings.mac,
               attached.attachment.settings.mac);
@@ -152,20 +152,20 @@ TEST(PlanRestore, CreatesVfsThenPutsBackWhatIsAttached) {
 
 TEST(PlanRestore, GivesTheVfTheDriverThatTheAttachmentHad) {
     Attached attached;
-    attached.wish.attachments.at("aaaa0001").driver = "mlx5_vfio_pci";
-    auto const plan = plan_restore(host(7), attached.wish, pf_address).value();
+    attached.goal.attachments.at("aaaa0001").driver = "mlx5_vfio_pci";
+    auto const plan = plan_restore(host(7), attached.goal, pf_address).value();
     EXPECT_EQ(steps_of<BindVfs>(plan), (std::vector<BindVfs>{{pf_address, {0}, "mlx5_vfio_pci"}}));
 }
 
 TEST(PlanRestore, BindsWhatHasNoDriverAndIsNotAttachedLast) {
     Attached attached;
-    attached.wish.pfs.at(pf_address).spec.vf_driver = "vfio-pci";
+    attached.goal.pfs.at(pf_address).spec.vf_driver = "vfio-pci";
     auto view = host(4);
     view.kernel.pfs[pf_address].vfs[1].driver = "igbvf";  // a VM may be about to start with it
-    auto const steps = plan_restore(view, attached.wish, pf_address).value().steps;
+    auto const steps = plan_restore(view, attached.goal, pf_address).value().steps;
     EXPECT_EQ(steps.back(), Step(BindVfs{pf_address, {2, 3}, "vfio-pci"}));
-    attached.wish.attachments.clear();
-    EXPECT_EQ(plan_restore(view, attached.wish, pf_address).value().steps,
+    attached.goal.attachments.clear();
+    EXPECT_EQ(plan_restore(view, attached.goal, pf_address).value().steps,
               (std::vector<Step>{BindVfs{pf_address, {0, 2, 3}, "vfio-pci"}}));
 }
 
@@ -173,7 +173,7 @@ TEST(PlanRestore, DoesNotBindAVfThatTheVmsXmlDoesNotName) {
     Attached const attached;
     auto view = host(7);
     view.kernel.pfs[pf_address].vfs[0].pci.function = 7;
-    auto const plan = plan_restore(view, attached.wish, pf_address).value();
+    auto const plan = plan_restore(view, attached.goal, pf_address).value();
     EXPECT_THAT(steps_of<BindVfs>(plan), IsEmpty());
     ASSERT_EQ(plan.notes.size(), 1U);
     EXPECT_THAT(plan.notes[0], HasSubstr("the XML of VM vm1 names"));
@@ -181,11 +181,11 @@ TEST(PlanRestore, DoesNotBindAVfThatTheVmsXmlDoesNotName) {
 
 TEST(PlanRestore, NamesAnAttachmentWhoseVfDoesNotExist) {
     Attached attached;
-    attached.wish.pfs.at(pf_address).spec.num_vfs.reset();
-    auto const plan = plan_restore(host(0), attached.wish, pf_address).value();
+    attached.goal.pfs.at(pf_address).spec.num_vfs.reset();
+    auto const plan = plan_restore(host(0), attached.goal, pf_address).value();
     EXPECT_THAT(steps_of<BindVfs>(plan), IsEmpty());
     ASSERT_EQ(plan.notes.size(), 1U);
-    EXPECT_EQ(plan.notes[0], "VF 0000:01:00.0/0 does not exist, and VM vm1 can't start with it");
+    EXPECT_EQ(plan.notes[0], "VF 0000:01:00.0/0 does not exist, so VM vm1 can't start with it");
 }
 
 TEST(PlanRestore, LeavesAVfThatIsHeldOpen) {
@@ -193,21 +193,21 @@ TEST(PlanRestore, LeavesAVfThatIsHeldOpen) {
     auto view = host(7);
     view.kernel.pfs[pf_address].vfs[0].driver = "mlx5_vfio_pci";
     view.kernel.pfs[pf_address].vfs[0].holders.push_back({812, "qemu-system-x86"});
-    auto const plan = plan_restore(view, attached.wish, pf_address).value();
+    auto const plan = plan_restore(view, attached.goal, pf_address).value();
     EXPECT_THAT(steps_of<BindVfs>(plan), IsEmpty());
     ASSERT_EQ(plan.notes.size(), 1U);
     EXPECT_THAT(plan.notes[0], HasSubstr("held open by qemu-system-x86 (pid 812)"));
 }
 
 TEST(PlanRestore, NeverResizesVfsThatExist) {
-    auto wish = desired();
-    EXPECT_THAT(plan_restore(host(3), wish, pf_address).value().steps, IsEmpty());
+    auto goal = desired();
+    EXPECT_THAT(plan_restore(host(3), goal, pf_address).value().steps, IsEmpty());
 }
 
 TEST(PlanRestore, LeavesAHalfMadeAttachmentToRecovery) {
     Attached attached;
-    attached.wish.attachments.at("aaaa0001").state = AttachmentState::attaching;
-    EXPECT_THAT(plan_restore(host(7), attached.wish, pf_address).value().steps, IsEmpty());
+    attached.goal.attachments.at("aaaa0001").state = AttachmentState::attaching;
+    EXPECT_THAT(plan_restore(host(7), attached.goal, pf_address).value().steps, IsEmpty());
 }
 
 TEST(Inverse, IsMadeOfWhatWasSeenBefore) {

@@ -76,44 +76,44 @@ TEST(PlanDevice, AnInfinibandVfIsAttachedWithoutVerificationOnly) {
 
 TEST(PlanDevice, AGuidThatIsGivenIsTheOtherOnesToo) {
     Infiniband const ib;
-    VfSpec wish;
-    wish.node_guid = Guid{0x42};
-    EXPECT_EQ(ib.attach(wish)->attachment.settings.port_guid, Guid{0x42});
-    wish.port_guid = Guid{0x43};
-    auto const both = ib.attach(wish).value();
-    EXPECT_EQ(both.attachment.settings, wish);
+    VfSpec requested;
+    requested.node_guid = Guid{0x42};
+    EXPECT_EQ(ib.attach(requested)->attachment.settings.port_guid, Guid{0x42});
+    requested.port_guid = Guid{0x43};
+    auto const both = ib.attach(requested).value();
+    EXPECT_EQ(both.attachment.settings, requested);
     EXPECT_THAT(both.plan.notes, IsEmpty());
 }
 
 TEST(PlanDevice, RefusesAGuidThatSomebodyHas) {
     Infiniband ib;
     ib.vf(5).settings.port_guid = Guid{0x42};
-    VfSpec wish;
-    wish.node_guid = Guid{0x42};
-    auto const refused = ib.attach(wish).error();
+    VfSpec requested;
+    requested.node_guid = Guid{0x42};
+    auto const refused = ib.attach(requested).error();
     EXPECT_EQ(refused.problem, Problem::conflict);
-    EXPECT_EQ(refused.detail, "GUID 00:00:00:00:00:00:00:42 is that of VF 5 of enp1s0");
+    EXPECT_EQ(refused.detail, "GUID 00:00:00:00:00:00:00:42 is already used by VF 5 of enp1s0");
     ib.vf(0).settings.node_guid = Guid{0x44};
-    wish.node_guid = Guid{0x44};
-    EXPECT_TRUE(ib.attach(wish)) << "the VF's own";
+    requested.node_guid = Guid{0x44};
+    EXPECT_TRUE(ib.attach(requested)) << "the VF's own";
 }
 
 struct WithVariant {
     HostView view = host();
-    DesiredState wish = desired();
+    DesiredState goal = desired();
     WithVariant() {
         view.kernel.pfs[pf_address].info.vfio_variant = {"mlx5_vfio_pci", "mlx5-vfio-pci"};
         view.hypervisor.vfio_variants = true;
     }
     // Returns the VF's driver, which the attachment stores.
     [[nodiscard]] std::string driver() const {
-        auto const planned = plan(view, wish, ask()).value();
+        auto const planned = plan(view, goal, ask()).value();
         EXPECT_EQ(steps_of<BindVfs>(planned.plan),
                   (std::vector<BindVfs>{{pf_address, {0}, planned.attachment.driver}}));
         return planned.attachment.driver;
     }
     [[nodiscard]] std::string note() const {
-        auto const notes = plan(view, wish, ask()).value().plan.notes;
+        auto const notes = plan(view, goal, ask()).value().plan.notes;
         for (auto const& each : notes)
             if (each.starts_with("the VF gets vfio-pci, not mlx5_vfio_pci: ")) return each;
         return "";
@@ -136,10 +136,10 @@ TEST(PlanDevice, AVariantIsTakenOnlyWhereItCanBeUsed) {
     EXPECT_EQ(with.driver(), "vfio-pci");
     EXPECT_THAT(with.note(), HasSubstr("modprobe mlx5_vfio_pci"));
     with = {};
-    with.wish.pfs[pf_address].spec.vf_driver = "vfio-pci";
+    with.goal.pfs[pf_address].spec.vf_driver = "vfio-pci";
     EXPECT_EQ(with.driver(), "vfio-pci") << "the admin says so";
     EXPECT_EQ(with.note(), "") << "no news to the admin";
-    with.wish.pfs[pf_address].spec.vf_driver = "mlx5_core";
+    with.goal.pfs[pf_address].spec.vf_driver = "mlx5_core";
     EXPECT_EQ(with.driver(), "mlx5-vfio-pci") << "the unused VFs' driver is another matter";
 }
 

@@ -156,7 +156,8 @@ TEST(PlanFirmware, RefusesASettingThatTheCardDoesNotHave) {
 TEST(PlanFirmware, RefusesFewerVfsThanAreWanted) {
     auto const fewer = plan_of(vfs(4)).error();
     EXPECT_EQ(fewer.problem, Problem::conflict);
-    EXPECT_EQ(fewer.detail, "enp1s0 is to have 7 VFs, and with NUM_OF_VFS=4 it could have 4");
+    EXPECT_EQ(fewer.detail,
+              "enp1s0 is configured to have 7 VFs, but with NUM_OF_VFS=4 it could have 4");
     FirmwareSettings off;
     off.sriov_en = false;
     EXPECT_THAT(plan_of(off).error().detail, HasSubstr("it could have 0"));
@@ -191,9 +192,9 @@ TEST(PlanFirmware, ACardIsNotAskedAThirdTime) {
         auto const error = plan_of(vfs(16), now, host(), third).error();
         EXPECT_EQ(error.problem, Problem::conflict) << keeps_next;
         EXPECT_EQ(error.detail,
-                  "0000:01:00.0 (ConnectX6DX) did not take NUM_OF_VFS=16 in 2 boots, and is not "
-                  "asked a third time");
-        EXPECT_THAT(error.remedy, HasSubstr("power off and on"));
+                  "0000:01:00.0 (ConnectX6DX) did not apply NUM_OF_VFS=16 in 2 boots; vfmgr does "
+                  "not try a third time");
+        EXPECT_THAT(error.remedy, HasSubstr("power-cycle the host"));
         // Together with another setting, or again in the same boot: neither counts.
         auto both = vfs(16);
         both.ats_enabled = true;

@@ -50,7 +50,7 @@ TEST(PlanPf, UnusedVfsGetTheDriverThatIsWantedUsedOnesKeepTheirs) {
     auto const blind = plan_pf(view, now, pf_address, requested).value();
     EXPECT_THAT(blind.steps, IsEmpty());
     ASSERT_EQ(blind.notes.size(), 1U);
-    EXPECT_THAT(blind.notes[0], HasSubstr("stay with the drivers they have"));
+    EXPECT_THAT(blind.notes[0], HasSubstr("keep their drivers"));
 }
 
 TEST(PlanPf, APfInABondGetsVfsAndNoNewNetwork) {
@@ -77,7 +77,7 @@ TEST(PlanPf, NamesWhatAChangeOfCountRemoves) {
 TEST(PlanPf, RefusesMoreThanThePfHas) {
     auto const error = plan_pf(host(0), desired(), pf_address, want_vfs(8)).error();
     EXPECT_EQ(error.problem, Problem::limit_exceeded);
-    EXPECT_EQ(error.detail, "enp1s0 (0000:01:00.0) allows 7 VFs, 8 were asked for");
+    EXPECT_EQ(error.detail, "enp1s0 (0000:01:00.0) allows 7 VFs, 8 were requested");
 }
 
 TEST(PlanPf, AVfThatIsAttachedToAStoppedVmIsInUse) {
@@ -146,9 +146,9 @@ TEST(PlanPf, RefusesWhileAProcessHoldsAVf) {
 }
 
 TEST(PlanPf, RefusesWhileAVfIsInQuarantine) {
-    auto wish = desired();
-    wish.quarantine[{pf_address, 3}].reason = "FLR failed";
-    auto const error = plan_pf(host(7), wish, pf_address, want_vfs(0)).error();
+    auto goal = desired();
+    goal.quarantine[{pf_address, 3}].reason = "FLR failed";
+    auto const error = plan_pf(host(7), goal, pf_address, want_vfs(0)).error();
     EXPECT_THAT(error.detail, HasSubstr("VF 3 is in quarantine: FLR failed"));
 }
 
@@ -204,17 +204,17 @@ TEST(PlanPf, TakesAnotherDscpOfANetworkInUse) {
 TEST(PlanPf, RefusesANetworkThatCoversAHostRoute) {
     auto view = host(0);
     view.kernel.routes.push_back({prefix("192.168.0.0/16"), "eno1"});
-    auto wish = DesiredState{};
-    auto const error = plan_pf(view, wish, pf_address, want_vfs(7)).error();
+    auto goal = DesiredState{};
+    auto const error = plan_pf(view, goal, pf_address, want_vfs(7)).error();
     EXPECT_EQ(error.problem, Problem::conflict);
     EXPECT_THAT(error.detail, HasSubstr("192.168.0.0/16 over eno1"));
 }
 
 TEST(PlanPf, RefusesANetworkOfAnotherPf) {
-    auto wish = desired();
-    wish.pfs[PciAddress{0, 2, 0, 0}].spec.networks = {train()};
-    wish.pfs.erase(pf_address);
-    auto const error = plan_pf(host(0), wish, pf_address, want_vfs(7)).error();
+    auto goal = desired();
+    goal.pfs[PciAddress{0, 2, 0, 0}].spec.networks = {train()};
+    goal.pfs.erase(pf_address);
+    auto const error = plan_pf(host(0), goal, pf_address, want_vfs(7)).error();
     EXPECT_THAT(error.detail, HasSubstr("overlaps network train (192.168.100.0/24) of 0000:02"));
 }
 

@@ -38,7 +38,7 @@ void expect_pf_as(World const& world, HostView const& after, PciAddress const& p
     for (auto const& vf : state.vfs) RC_ASSERT(vf.driver == requested.vf_driver);
 }
 
-TEST(PlanPfProperty, ReachesTheWishOrSaysWhyNot) {
+TEST(PlanPfProperty, ReachesTheGoalOrReportsWhyNot) {
     Tally tally;
     rc::detail::checkGTest([&] {
         auto const [world, configured] = draw(with_specs<any_pf_spec>);

@@ -151,9 +151,10 @@ TEST_F(PlanRepairTest, TakesNoVfFromWhoHasIt) {
     steal(2);
     view.hypervisor.vms.at(vm2_uuid).live = {{vf(1).pci, "hostdev0"}};
     EXPECT_EQ(refusal().problem, Problem::vf_in_use);
-    EXPECT_EQ(refusal().detail,
-              "enp1s0 has 2 VFs, and to have 4 all are made anew, but VF 1 is in the running VM "
-              "vm2");
+    EXPECT_EQ(
+        refusal().detail,
+        "enp1s0 has 2 VFs, and changing that to 4 would recreate them all, but VF 1 is in the "
+        "running VM vm2");
     view.hypervisor.vms.at(vm2_uuid).live.clear();
     view.hypervisor.vms.at(vm2_uuid).config = {{vf(1).pci, "hostdev0"}};
     EXPECT_THAT(refusal().detail, HasSubstr("persistent configuration of VM vm2"));
@@ -169,14 +170,14 @@ TEST_F(PlanRepairTest, TakesNoVfFromWhoHasIt) {
 
 // A VF count that can't be reached keeps neither existing VFs from their VMs, nor the host's
 // interface from being repaired.
-TEST_F(PlanRepairTest, PutsRightWhatIsThereWhenNoMoreCanBeMade) {
+TEST_F(PlanRepairTest, RepairsPresentVfsWhenNoMoreCanBeMade) {
     steal(3);
     view.hypervisor.vms.at(vm2_uuid).live = {{vf(1).pci, "hostdev0"}};
     auto const plan = plan_repair(view, desired, pf_address).value();
     EXPECT_THAT(plan.steps,
                 ElementsAre(Step(ConfigureVfs{pf_address, {change(attachment.settings)}, {}}),
                             Step(BindVfs{pf_address, {2}, "vfio-pci"})));
-    EXPECT_THAT(plan.notes, ElementsAre(HasSubstr("VF 1 is in the running VM vm2: take them")));
+    EXPECT_THAT(plan.notes, ElementsAre(HasSubstr("VF 1 is in the running VM vm2: free them")));
 }
 
 TEST_F(PlanRepairTest, WaitsForAPfThatKeepsAllOut) {
@@ -191,7 +192,7 @@ TEST_F(PlanRepairTest, WaitsForAPfThatKeepsAllOut) {
 TEST_F(PlanRepairTest, CantKnowANumberThatNobodySaid) {
     steal(0);
     spec().num_vfs.reset();
-    EXPECT_THAT(refusal().detail, HasSubstr("how many there should be was never said"));
+    EXPECT_THAT(refusal().detail, HasSubstr("their number was never configured"));
 }
 
 TEST_F(PlanRepairTest, SetsWhatDiffersInARunningVm) {
@@ -240,12 +241,11 @@ TEST_F(PlanRepairTest, PutsTheHostsInterfaceBack) {
     keep();
     auto const all = steps();
     EXPECT_EQ(all.size(), find_drift(view, desired).size()) << "each is drift, and is told";
-    EXPECT_EQ(
-        std::ranges::count_if(
-            all, [](Step const& step) { return std::holds_alternative<AddVlanInterface>(step); }),
-        1);
+    EXPECT_EQ(std::ranges::count_if(
+                  all, [](Step const& step) { return as<AddVlanInterface>(step) != nullptr; }),
+              1);
     EXPECT_THAT(find_drift(view, desired)[0].sentence,
-                HasSubstr("enp1s0 is not as its attachments need it; still to do: "));
+                HasSubstr("enp1s0 is not set up as its attachments need it; still to do: "));
 }
 
 TEST_F(PlanRepairTest, PlugsTheVfIntoItsVmAgain) {
@@ -257,7 +257,7 @@ TEST_F(PlanRepairTest, PlugsTheVfIntoItsVmAgain) {
                                                attachment.vf_pci, mac(2), true, false, "vm1"})));
     vm_now().config.clear();
     auto const both = plan_return(view, attachment).value().steps;
-    EXPECT_TRUE(std::get<AttachHostdev>(both.at(0)).config);
+    EXPECT_TRUE(as<AttachHostdev>(both.at(0))->config);
     vm_now().free_pcie_ports = 0;
     EXPECT_THAT(plan_return(view, attachment).error().detail, HasSubstr("no free PCIe port"));
 }
@@ -279,7 +279,7 @@ TEST_F(PlanRepairTest, AnXmlThatLostItsDeviceIsDriftAndNoTheft) {
     ASSERT_EQ(all.size(), 1U);
     EXPECT_EQ(all[0].sentence, "VF 2, attached to VM vm1, is not in the persistent XML of that VM");
     EXPECT_FALSE(is_loss(all[0]));
-    EXPECT_FALSE(std::get<AttachHostdev>(plan_return(view, attachment).value().steps.at(0)).live);
+    EXPECT_FALSE(as<AttachHostdev>(plan_return(view, attachment).value().steps.at(0))->live);
 }
 
 // Attached while the VM was shut off: the store must record that the VM runs with the VF now.

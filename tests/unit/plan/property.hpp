@@ -57,17 +57,17 @@ inline bool in_use(World const& world, VfId const& id, Attachment const* own = n
 // Returns the VFs whose owner would notice the step.
 inline std::vector<VfId> touched(World const& world, Step const& step) {
     std::vector<VfId> vfs;
-    if (auto const* count = std::get_if<SetNumVfs>(&step)) {
+    if (auto const* count = as<SetNumVfs>(step)) {
         auto const& pf = *find_pf(world.view, count->pf);
         for (auto const& vf : pf.vfs)
             if (count->count != pf.info.num_vfs) vfs.push_back({count->pf, vf.index});
-    } else if (auto const* all = std::get_if<ConfigureVfs>(&step)) {
+    } else if (auto const* all = as<ConfigureVfs>(step)) {
         for (auto const& change : all->changes) vfs.push_back({all->pf, change.index});
-    } else if (auto const* bind = std::get_if<BindVfs>(&step)) {
+    } else if (auto const* bind = as<BindVfs>(step)) {
         for (auto const index : bind->vfs)
             if (find_vf(world.view, VfId{bind->pf, index})) vfs.push_back({bind->pf, index});
     } else {
-        std::visit(
+        visit_step(
             [&](auto const& one) {
                 if constexpr (requires { one.vf; }) vfs.push_back(one.vf);
             },

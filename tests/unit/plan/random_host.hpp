@@ -31,16 +31,11 @@ struct Fakes {
         hypervisor.change([&](HypervisorView& view) { view = world.view.hypervisor; });
     }
     Result<Observed> perform(Step const& step) {
-        return std::visit(
-            [this]<class S>(S const& one) -> Result<Observed> {
-                if constexpr (std::is_constructible_v<KernelStep, S>)
-                    return kernel.perform(one, {});
-                else if constexpr (std::is_constructible_v<HypervisorStep, S>)
-                    return hypervisor.perform(one, {});
-                else
-                    return Observed{};
-            },
-            step);
+        if (auto const* const kernels = std::get_if<KernelStep>(&step))
+            return kernel.perform(*kernels, {});
+        if (auto const* const vms = std::get_if<HypervisorStep>(&step))
+            return hypervisor.perform(*vms, {});
+        return Observed{};
     }
     [[nodiscard]] HostView view() const { return {kernel.view(), hypervisor.view()}; }
 };
@@ -181,11 +176,12 @@ inline void add_pf(World& world, PciAddress const& pci) {
         if (vf.driver) vf.ifname = fmt::format("enp{}s0v{}", pci.bus, vf.index);
     }
     if (chance(2)) return;
-    auto& wish = world.desired.pfs[pci];
-    wish.spec = {chance(98) ? PfMode::manage : PfMode::observe, maybe(80, count), any_networks(pci),
-                 maybe(15, std::string("vfio-pci"))};
+    auto& desired_pf = world.desired.pfs[pci];
+    desired_pf.spec = {chance(98) ? PfMode::manage : PfMode::observe, maybe(80, count),
+                       any_networks(pci), maybe(15, std::string("vfio-pci"))};
     if (model.link_layer == LinkLayer::infiniband)
-        std::erase_if(wish.spec.networks, [](Network const& one) { return one.vlan.has_value(); });
+        std::erase_if(desired_pf.spec.networks,
+                      [](Network const& one) { return one.vlan.has_value(); });
 }
 
 inline void add_vm(World& world, std::string const& uuid) {
@@ -215,9 +211,10 @@ inline AttachmentSpec any_attachment(World const& world) {
     if (spec.vm.size() == 1) spec.vm = "vm" + spec.vm;
     spec.pf = any_pf(world);
     spec.vf = maybe(8, static_cast<std::uint16_t>(below(8)));
-    auto const wish = world.desired.pfs.find(spec.pf);
-    if (wish != world.desired.pfs.end() && !wish->second.spec.networks.empty() && chance(70))
-        spec.network = one_of(wish->second.spec.networks).name;
+    auto const desired_pf = world.desired.pfs.find(spec.pf);
+    if (desired_pf != world.desired.pfs.end() && !desired_pf->second.spec.networks.empty() &&
+        chance(70))
+        spec.network = one_of(desired_pf->second.spec.networks).name;
     if (chance(3)) spec.network = "nowhere";
     if (spec.network && chance(15))
         spec.address = IpAddress::parse(fmt::format("192.168.101.{}", below(7))).value();

@@ -89,8 +89,8 @@ TEST(PlanRdmaLink, OnlyOnTrustedNetworks) {
         plan_rdma_link(with_network(), desired(), {"eno2"}, link_on("bond0")).error();
     EXPECT_EQ(untrusted.problem, Problem::forbidden);
     EXPECT_EQ(untrusted.detail,
-              "bond0 is not marked as a trusted network, and SoftRoCE answers whoever reaches UDP "
-              "port 4791 over it, in the kernel");
+              "bond0 is not marked as a trusted network, and SoftRoCE answers any machine that "
+              "reaches UDP port 4791 over it, in the kernel");
     EXPECT_EQ(untrusted.remedy,
               "if only trusted machines reach it, set trusted_netdevs = [\"eno2\", \"bond0\"] "
               "under [rdma_links] in /etc/vfmgr/vfmgr.toml, then systemctl restart vfmgrd");
@@ -144,7 +144,7 @@ TEST(PlanRdmaLink, RefusesNetdevsOfAKindThatWillNotDo) {
 TEST(PlanRdmaLink, RefusesTheNetdevOfAVfThatIsAttached) {
     auto const plan =
         plan_rdma_link(with_network(), desired(), trusted, link_on("enp1s0v2")).value();
-    EXPECT_THAT(plan.notes[0], HasSubstr("when it is attached, the link goes with its netdev"));
+    EXPECT_THAT(plan.notes[0], HasSubstr("when the VF is attached, the link goes with its netdev"));
     auto state = desired();
     Attachment attachment;
     attachment.vf = {pf_address, 2};
@@ -162,9 +162,9 @@ TEST(PlanRdmaLink, RefusesANameOrANetdevThatIsTaken) {
     auto const elsewhere = refused(view, link_on("bond0"));
     EXPECT_EQ(elsewhere.problem, Problem::conflict);
     EXPECT_EQ(elsewhere.detail,
-              "rxe0 is a link of type rxe on eno2 already, which vfmgr did not make");
+              "rxe0 is already a link of type rxe on eno2, which vfmgr did not create");
     view.kernel.network->rdma["rxe0"] = {};
-    EXPECT_THAT(refused(view, link_on("bond0")).detail, HasSubstr("no software link"));
+    EXPECT_THAT(refused(view, link_on("bond0")).detail, HasSubstr("not a software link"));
 
     view = with_network();
     view.kernel.network->rdma["rxe7"] = observed("bond0");
@@ -174,7 +174,7 @@ TEST(PlanRdmaLink, RefusesANameOrANetdevThatIsTaken) {
         << "one of the other type is no hindrance";
     view.kernel.network->rdma["vfmgr_enp1s0"] = observed("enp1s0");
     auto const responders = refused(view, link_on("enp1s0"));
-    EXPECT_THAT(responders.detail, HasSubstr("which vfmgr made to test the VFs"));
+    EXPECT_THAT(responders.detail, HasSubstr("which vfmgr created to test attached VFs"));
     EXPECT_THAT(responders.remedy, HasSubstr("use vfmgr_enp1s0"));
 }
 
@@ -197,7 +197,7 @@ TEST(PlanRdmaLink, IsThereAlready) {
     auto const taken_over =
         plan_rdma_link(with_link(), desired(), trusted, link_on("bond0")).value();
     EXPECT_THAT(taken_over.steps, IsEmpty());
-    EXPECT_THAT(taken_over.notes[0], HasSubstr("from now on it is vfmgr's"));
+    EXPECT_THAT(taken_over.notes[0], HasSubstr("from now on vfmgr owns it"));
     auto const other = plan_rdma_link(with_link(), declared(), trusted, link_on("eno2")).error();
     EXPECT_EQ(other.problem, Problem::conflict);
     EXPECT_THAT(other.remedy, HasSubstr("vfctl rdma link delete rxe0"));
@@ -238,7 +238,7 @@ TEST(PlanRdmaLinkRemoval, LeavesWhatOthersMade) {
     auto const changed =
         plan_rdma_link_removal(with_link("eno2"), declared(), {"rxe0", true}).value();
     EXPECT_THAT(changed.steps, IsEmpty()) << "somebody made another of its name";
-    EXPECT_THAT(changed.notes[0], HasSubstr("on eno2 now, which stays"));
+    EXPECT_THAT(changed.notes[0], HasSubstr("on eno2, which stays"));
     EXPECT_THAT(plan_rdma_link_removal(with_network(), declared(), {"rxe0", false})->steps,
                 IsEmpty())
         << "what is not there need not go";
@@ -272,7 +272,7 @@ TEST(PlanRdmaLinkRemoval, ProcessesEndFirstAlsoByForce) {
     }
     link.users = {{700, "vfmgrd", "queue pair"}};
     EXPECT_THAT(plan_rdma_link_removal(view, declared(), {"rxe0", true}).error().remedy,
-                HasSubstr("when the verification that goes on has ended"));
+                HasSubstr("when the running verification has ended"));
 }
 
 TEST(PlanRdmaLinkRemoval, WhatCannotBeSeenCountsAsUsed) {
@@ -280,7 +280,7 @@ TEST(PlanRdmaLinkRemoval, WhatCannotBeSeenCountsAsUsed) {
     view.kernel.network->rdma["rxe0"].users_unknown = "EPERM";
     auto const used = plan_rdma_link_removal(view, declared(), {"rxe0", false}).error();
     EXPECT_EQ(used.problem, Problem::link_in_use);
-    EXPECT_THAT(used.detail, HasSubstr("can't be seen: EPERM"));
+    EXPECT_THAT(used.detail, HasSubstr("its users can't be read: EPERM"));
     EXPECT_TRUE(plan_rdma_link_removal(view, declared(), {"rxe0", true}));
 }
 
@@ -308,7 +308,7 @@ TEST(PlanRdmaLinkRestore, MakesItWhenItsNetdevIsThere) {
     };
     EXPECT_EQ(restore().steps, (std::vector<Step>{AddSoftRdmaLink{link_on("bond0")}}));
     EXPECT_THAT(restore({}).steps, IsEmpty());
-    EXPECT_THAT(restore({}).notes[0], HasSubstr("not among trusted_netdevs"));
+    EXPECT_THAT(restore({}).notes[0], HasSubstr("no longer among trusted_netdevs"));
     network.rxe_module = false;
     EXPECT_THAT(restore().notes, ElementsAre("this kernel has no module rdma_rxe"));
     network.rxe_module = true;

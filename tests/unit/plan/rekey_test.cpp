@@ -31,19 +31,19 @@ PfState at(PciAddress const& address, MacAddress const& permanent, std::uint16_t
 
 struct RekeyTest : testing::Test {
     HostView view = host();
-    DesiredState wish = desired();
+    DesiredState goal = desired();
     MacAddress first_mac = *view.kernel.pfs.at(pf_address).info.mac;
 
     RekeyTest() {
         view.kernel.complete = true;
-        wish.identities[pf_address] = view.kernel.pfs.at(pf_address).info.identity;
-        wish = with_attachment(wish, view, "aaaa0001", ask());
-        wish.firmware_tries[pf_address] = {};
+        goal.identities[pf_address] = view.kernel.pfs.at(pf_address).info.identity;
+        goal = with_attachment(goal, view, "aaaa0001", ask());
+        goal.firmware_tries[pf_address] = {};
         in_xml(vm1_uuid, "aaaa0001");
     }
     void in_xml(char const* uuid, std::string const& id) {
         view.hypervisor.vms[uuid].state = VmState::shut_off;
-        view.hypervisor.vms[uuid].config = {{wish.attachments.at(id).vf_pci, hostdev_alias(id)}};
+        view.hypervisor.vms[uuid].config = {{goal.attachments.at(id).vf_pci, hostdev_alias(id)}};
     }
     void move_pf(std::uint16_t vfs = 7) {
         view.kernel.pfs.clear();
@@ -52,16 +52,16 @@ struct RekeyTest : testing::Test {
     // A second PF, at `second`, whose VF 2 is attached to vm2.
     void manage_second() {
         view.kernel.pfs[second] = at(second, other_mac, 7);
-        wish.pfs[second] = wish.pfs.at(pf_address);
-        wish.identities[second].mac = other_mac;
-        auto attachment = wish.attachments.at("aaaa0001");
+        goal.pfs[second] = goal.pfs.at(pf_address);
+        goal.identities[second].mac = other_mac;
+        auto attachment = goal.attachments.at("aaaa0001");
         attachment.id = "aaaa0002";
         attachment.vm_uuid = vm2_uuid;
         attachment.vm = "vm2";
         attachment.spec.pf = second;
         attachment.vf = {second, 2};
         attachment.vf_pci = view.kernel.pfs.at(second).vfs[2].pci;
-        wish.attachments["aaaa0002"] = attachment;
+        goal.attachments["aaaa0002"] = attachment;
         in_xml(vm2_uuid, "aaaa0002");
     }
     void swap(std::uint16_t vfs = 7) {
@@ -69,7 +69,7 @@ struct RekeyTest : testing::Test {
         view.kernel.pfs[second] = at(second, first_mac, vfs);
     }
     [[nodiscard]] Result<RekeyPlan> rekey(PciAddress const& to = second) const {
-        return plan_rekey(view, wish, pf_address, to);
+        return plan_rekey(view, goal, pf_address, to);
     }
     [[nodiscard]] Error refusal(PciAddress const& to = second) const {
         auto const plan = rekey(to);
@@ -81,7 +81,7 @@ struct RekeyTest : testing::Test {
 };
 
 TEST_F(RekeyTest, AllThatIsKeptGoesAlongAndTheXmlNamesTheNewAddress) {
-    auto const before = wish.attachments.at("aaaa0001");
+    auto const before = goal.attachments.at("aaaa0001");
     move_pf();
     auto const planned = rekey().value();
     EXPECT_THAT(planned.moves, ElementsAre(PfMove{pf_address, second}));
@@ -97,9 +97,9 @@ TEST_F(RekeyTest, AllThatIsKeptGoesAlongAndTheXmlNamesTheNewAddress) {
                                 false,
                                 true,
                                 "vm1"}}));
-    auto const after = rekeyed(view, wish, planned.moves);
+    auto const after = rekeyed(view, goal, planned.moves);
     EXPECT_FALSE(after.pfs.contains(pf_address));
-    EXPECT_EQ(after.pfs.at(second).spec, wish.pfs.at(pf_address).spec);
+    EXPECT_EQ(after.pfs.at(second).spec, goal.pfs.at(pf_address).spec);
     EXPECT_EQ(after.identities, (std::map<PciAddress, PfIdentity>{{second, {first_mac, {}, {}}}}));
     EXPECT_TRUE(after.firmware_tries.contains(second));
     auto const& attachment = after.attachments.at("aaaa0001");
@@ -130,8 +130,8 @@ TEST_F(RekeyTest, PfsThatSwappedSlotsMoveTogether) {
     EXPECT_THAT(planned.moves, ElementsAre(PfMove{pf_address, second}, PfMove{second, pf_address}));
     ASSERT_EQ(planned.plan.steps.size(), 4U);
     for (std::size_t i = 0; i < 4; ++i)
-        EXPECT_EQ(std::holds_alternative<DetachHostdev>(planned.plan.steps[i]), i < 2) << i;
-    auto const after = rekeyed(view, wish, planned.moves);
+        EXPECT_EQ(as<DetachHostdev>(planned.plan.steps[i]) != nullptr, i < 2) << i;
+    auto const after = rekeyed(view, goal, planned.moves);
     EXPECT_EQ(after.attachments.at("aaaa0001").vf_pci, vf_pci(second, 0));
     EXPECT_EQ(after.attachments.at("aaaa0002").vf_pci, vf_pci(pf_address, 2));
     EXPECT_EQ(after.attachments.size(), 2U);
@@ -149,11 +149,11 @@ TEST_F(RekeyTest, WhatNobodyKnowsToBeElsewhereIsNotPushedAside) {
 
 TEST_F(RekeyTest, IsRefusedOfWhatStandsWhereItStood) {
     view.kernel.pfs[second] = at(second, other_mac, 7);
-    EXPECT_THAT(refusal().detail, HasSubstr("is where it was"));
-    EXPECT_THAT(refusal(pf_address).detail, HasSubstr("is where it was"));
+    EXPECT_THAT(refusal().detail, HasSubstr("is still at its address"));
+    EXPECT_THAT(refusal(pf_address).detail, HasSubstr("is still at its address"));
     view.kernel.pfs.at(pf_address).stale = true;
     EXPECT_EQ(refusal().problem, Problem::unavailable);
-    EXPECT_EQ(plan_rekey(view, wish, second, pf_address).error().problem, Problem::not_found);
+    EXPECT_EQ(plan_rekey(view, goal, second, pf_address).error().problem, Problem::not_found);
 }
 
 TEST_F(RekeyTest, GoesOnlyWhereItIs) {
@@ -168,7 +168,7 @@ TEST_F(RekeyTest, AnotherCardTakesThePlaceByAPersonsWord) {
     auto const planned = rekey(pf_address).value();
     EXPECT_THAT(planned.plan.blast_radius.front(), HasSubstr("takes the place of"));
     EXPECT_THAT(planned.plan.steps, IsEmpty()) << "the XML names the same address";
-    auto const after = rekeyed(view, wish, planned.moves);
+    auto const after = rekeyed(view, goal, planned.moves);
     EXPECT_EQ(after.identities.at(pf_address).mac, other_mac);
     EXPECT_EQ(after.attachments.size(), 1U);
     view.kernel.pfs.at(pf_address).info.identity = {};
@@ -188,11 +188,11 @@ TEST_F(RekeyTest, NobodyLosesAVf) {
 }
 
 TEST_F(RekeyTest, QuarantinesGoAlong) {
-    auto const attachment = wish.attachments.at("aaaa0001");
-    wish.quarantine[attachment.vf] = {attachment.vf, attachment, "not clean", {"mac"}, {}};
-    wish.attachments.clear();
+    auto const attachment = goal.attachments.at("aaaa0001");
+    goal.quarantine[attachment.vf] = {attachment.vf, attachment, "not clean", {"mac"}, {}};
+    goal.attachments.clear();
     move_pf();
-    auto const after = rekeyed(view, wish, rekey()->moves);
+    auto const after = rekeyed(view, goal, rekey()->moves);
     ASSERT_EQ(after.quarantine.size(), 1U);
     EXPECT_EQ(after.quarantine.begin()->first, (VfId{second, 0}));
     EXPECT_EQ(after.quarantine.begin()->second.vf, (VfId{second, 0}));

@@ -51,7 +51,7 @@ World vandalised() {
 void expect_takes_from_nobody(HostView const& host, Plan const& plan) {
     World const now{host, {}, {}};
     for (auto const& step : plan.steps) {
-        if (std::holds_alternative<ConfigureVfs>(step)) continue;
+        if (as<ConfigureVfs>(step)) continue;
         for (auto const& id : touched(now, step)) {
             auto const* vf = find_vf(host, id);
             RC_ASSERT(!vf || vf->holders.empty());
@@ -85,7 +85,7 @@ bool repair_all(World& world, PciAddress const& pf, Tally& tally) {
         auto const back = plan_return(world.view, attachment);
         if (!back) expect_says_why(back.error());
         if (!back || back->steps.empty()) continue;
-        tally.count("given back to its VM");
+        tally.count("returned to its VM");
         well = repaired(world, *back, tally) && well;
     }
     return well;
@@ -116,7 +116,7 @@ TEST(PlanRepairProperty, LeavesNoDriftThatItCanHelp) {
             tally.count("with nothing to repair", before == 0);
         }
     });
-    tally.expect_at_least(2, {"repaired", "refused", "given back to its VM"});
+    tally.expect_at_least(2, {"repaired", "refused", "returned to its VM"});
 }
 
 }  // namespace

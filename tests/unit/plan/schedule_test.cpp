@@ -78,19 +78,19 @@ TEST(VerificationHindrance, IsWhatKeepsTheGuestFromTesting) {
     attachment.vm_uuid = "uuid";
     attachment.vm = "db1";
     attachment.vf_pci = PciAddress{0, 1, 0x10, 0};
-    EXPECT_EQ(verification_hindrance(host, attachment)->detail, "libvirt knows no VM db1 now");
+    EXPECT_EQ(verification_hindrance(host, attachment)->detail, "libvirt no longer knows VM db1");
     auto& vm = host.hypervisor.vms["uuid"];
     vm.name = "db1";
     vm.live = {{attachment.vf_pci, {}}};
     vm.state = VmState::paused;
-    EXPECT_EQ(verification_hindrance(host, attachment)->detail,
-              "VM db1 is not running, it is paused");
+    EXPECT_EQ(verification_hindrance(host, attachment)->detail, "VM db1 is paused, not running");
     vm.state = VmState::running;
     EXPECT_EQ(verification_hindrance(host, attachment), std::nullopt);
     vm.live[0].pci.function = 1;
     EXPECT_EQ(verification_hindrance(host, attachment)->detail,
               "VM db1 runs without VF 0000:01:10.0");
-    EXPECT_THAT(verification_hindrance(host, attachment)->remedy, HasSubstr("start the VM anew"));
+    EXPECT_THAT(verification_hindrance(host, attachment)->remedy,
+                HasSubstr("shut the VM down and start it again"));
 }
 
 }  // namespace

@@ -34,10 +34,10 @@ TEST(Sentence, NamesTheSettingsOfAFewVfs) {
 
 TEST(Sentence, NamesTheLinkAndItsNetdev) {
     EXPECT_EQ(sentence(AddSoftRdmaLink{{"rxe0", SoftRdmaType::rxe, "bond0"}}),
-              "make the rxe link rxe0 on bond0");
+              "create the rxe link rxe0 on bond0");
     EXPECT_EQ(sentence(RemoveSoftRdmaLink{"rxe0", false}), "delete the RDMA link rxe0");
     EXPECT_EQ(sentence(RemoveSoftRdmaLink{"rxe0", true}),
-              "delete the RDMA link rxe0, also from under who uses it");
+              "delete the RDMA link rxe0, even while it is in use");
 }
 
 }  // namespace

@@ -43,8 +43,8 @@ TEST(Slower, NamesFigureMedianAndRuns) {
     ASSERT_EQ(warnings.size(), 1U);
     EXPECT_EQ(warnings[0].test, "write_bandwidth");
     EXPECT_EQ(warnings[0].detail,
-              "write_bandwidth: 21.3 Mbit/s is 0.51 of this VF's last 10 runs (median 42.0, lowest "
-              "33.0)");
+              "write_bandwidth: 21.3 Mbit/s is 0.51 times the median of this VF's last 10 runs "
+              "(median 42.0, lowest 33.0)");
     EXPECT_THAT(warnings[0].remedy, HasSubstr("other load"));
 }
 
@@ -64,8 +64,8 @@ TEST(Slower, LatencyIsJudgedByMedianAndHighest) {
     auto const warnings = slower_than_before(took(171.5), steady);
     ASSERT_EQ(warnings.size(), 1U);
     EXPECT_EQ(warnings[0].detail,
-              "write_latency: p50 171.5 us is 1.72 of this VF's last 6 runs (median 100.0, highest "
-              "100.0)");
+              "write_latency: p50 171.5 us is 1.72 times the median of this VF's last 6 runs "
+              "(median 100.0, highest 100.0)");
     EXPECT_THAT(slower_than_before(took(10), steady), IsEmpty());
     auto const noisy = history(took, {100, 100, 300, 100, 100});
     EXPECT_THAT(slower_than_before(took(300), noisy), IsEmpty());

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Output of mstconfig and mlxconfig from real machines, PCI configuration spaces, and GIDs and
 // GUIDs as tools print them.
-#include "tests/unit/recordings/recordings.hpp"
-
 #include "api/types/guid.hpp"
+#include "tests/unit/recordings/recordings.hpp"
 #include "vfmgr/checks/firmware.hpp"
 #include "vfmgr/checks/pci_config.hpp"
 #include "vfmgr/checks/rdma_ports.hpp"
@@ -127,7 +126,7 @@ TEST_F(FirmwareRecordings, LockedDownHostStillHasItsVfs) {
     auto const told = said(facts, "sriov.firmware");
     EXPECT_THAT(told, HasSubstr("unknown  sriov.firmware 0000:01:00.0"));
     EXPECT_THAT(told, HasSubstr("Operation not permitted"));
-    EXPECT_THAT(told, HasSubstr("with 8 VFs to give"));
+    EXPECT_THAT(told, HasSubstr("with up to 8 VFs"));
 }
 
 // "Next Boot" and "New" are a question before something is set, and not a state; one column alone

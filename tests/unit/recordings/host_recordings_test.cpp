@@ -70,8 +70,9 @@ TEST_F(SysfsRecordings, GpuMemoryIsANodeOfNoCpu) {
         collected("04-sysfs/hwloc-power9-nvidia-gpu-numa.tar.gz", "nvidiagpunumanodes");
     EXPECT_THAT(
         said(facts, "memory.numa"),
-        HasSubstr("ok       memory.numa: nodes without CPUs, as a GPU's memory is: 250, 251, "
-                  "252, 253, 254, 255"));
+        HasSubstr(
+            "ok       memory.numa: NUMA nodes without CPUs, such as a GPU's memory: 250, 251, "
+            "252, 253, 254, 255"));
 }
 
 TEST_F(SysfsRecordings, SnapshotsWithOrWithoutGpus) {

@@ -3,7 +3,6 @@
 // vfio-intx-shared-irq.txt is about whole functions that share a pin interrupt, in the kernel's and
 // QEMU's words; VFs have no pin, so no rule checks it.
 #include "tests/unit/recordings/recordings.hpp"
-
 #include "vfmgr/checks/port_lines.hpp"
 
 namespace vfmgr::checks::recordings {
@@ -156,8 +155,8 @@ TEST_F(LogRecordings, PeermemMetContextsThatAreGoneInThreeForms) {
          {"peermem-invalid-context-dmesg.txt", "peermem-invalid-context-kmsg.txt",
           "peermem-invalid-context-mixed.txt"})
         EXPECT_THAT(said(machine_with({pf("0000:41:00.0")}, log(name)), "log.peermem"),
-                    HasSubstr("warning  log.peermem: nvidia-peermem met registrations that were "
-                              "gone already ("))
+                    HasSubstr("warning  log.peermem: nvidia-peermem found registrations that were "
+                              "already gone ("))
             << name;
 }
 

@@ -85,8 +85,8 @@ TEST_F(CheckNeighbour, AnotherMachineWithTheAddressIsNamed) {
         auto const taken = checked(other_mac);
         ASSERT_FALSE(taken);
         EXPECT_EQ(taken.error().problem, Problem::conflict);
-        EXPECT_EQ(taken.error().detail, "on near0 192.168.77.9 is at " + to_string(far_mac_) +
-                                            ", the VF has 52:54:00:99:99:99");
+        EXPECT_EQ(taken.error().detail, "on near0, 192.168.77.9 is at MAC " + to_string(far_mac_) +
+                                            ", but the VF has 52:54:00:99:99:99");
     });
 }
 
@@ -96,7 +96,7 @@ TEST_F(CheckNeighbour, NobodyThereIsNamed) {
         auto const silent = checked(other_mac);
         ASSERT_FALSE(silent);
         EXPECT_EQ(silent.error().problem, Problem::unavailable);
-        EXPECT_EQ(silent.error().detail, "nobody answers for 192.168.77.9 on near0");
+        EXPECT_EQ(silent.error().detail, "no machine answers for 192.168.77.9 on near0");
     });
 }
 

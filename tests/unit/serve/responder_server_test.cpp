@@ -111,13 +111,13 @@ TEST(ServedResponders, RefuseWhatIsNotThePermits) {
 
 TEST(ServedResponders, TellWhyTheyCantReachTheVf) {
     ServedResponder const served([](auto const&) -> Result<void> {
-        return fail(Problem::unavailable, "nobody answers for 127.0.0.1", "check the cable");
+        return fail(Problem::unavailable, "no machine answers for 127.0.0.1", "check the cable");
     });
     RemoteResponder const remote(served.target());
     auto const refused = remote.open(loopback_permit(), request_of(loopback_permit()));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::unavailable);
-    EXPECT_THAT(refused.error().detail, HasSubstr("nobody answers for 127.0.0.1"));
+    EXPECT_THAT(refused.error().detail, HasSubstr("no machine answers for 127.0.0.1"));
     EXPECT_EQ(refused.error().remedy, "check the cable");
 }
 
@@ -149,7 +149,7 @@ TEST(ServedResponders, AWrongTokenIsRefusedAndNotRepeated) {
         auto const refused = RemoteResponder(target).info();
         ASSERT_FALSE(refused);
         EXPECT_EQ(refused.error().problem, Problem::unauthorized);
-        EXPECT_THAT(refused.error().detail, HasSubstr("this token is not the responder's"));
+        EXPECT_THAT(refused.error().detail, HasSubstr("the token is not the responder's"));
         EXPECT_THAT(refused.error().detail + refused.error().remedy, Not(HasSubstr(token)));
     }
     auto target = served.target();

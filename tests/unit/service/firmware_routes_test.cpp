@@ -90,7 +90,7 @@ TEST_F(FirmwareRoutes, KnowWhatIsNoCard) {
     kernel.change_firmware([](std::vector<FirmwareCard>& cards) { cards.clear(); });
     auto const igb = show("0000:01:00.0");
     EXPECT_EQ(igb.status, 422);
-    EXPECT_THAT(igb.body, testing::HasSubstr("is no ConnectX"));
+    EXPECT_THAT(igb.body, testing::HasSubstr("is not a ConnectX card"));
 }
 
 TEST_F(FirmwareRoutes, ChangeItAndTellThatItIsPending) {

@@ -68,7 +68,7 @@ TEST_F(GateTest, WhoAsksTooOftenWaitsAndIsCounted) {
         EXPECT_EQ(refused.status, 429);
         EXPECT_EQ(refused.headers.at("Retry-After"), "1");
         EXPECT_GT(refused.hold, std::chrono::milliseconds(200 * i)) << "one after another";
-        EXPECT_THAT(refused.body, HasSubstr("token:viewer asks too often"));
+        EXPECT_THAT(refused.body, HasSubstr("token:viewer sends too many requests"));
     }
     EXPECT_EQ(ask("viewer", "GET", "/livez").status, 200) << "reading is no change";
     EXPECT_EQ(ask("viewer", "GET", "/v1/tokens").status, 429) << "and being denied is none";

@@ -87,7 +87,7 @@ TEST_F(RdmaLinkRoutes, ADryRunIsThePlan) {
     auto const plan = ask("PUT", "rxe0", on_bond, {{"dry_run", "true"}});
     EXPECT_EQ(plan.status, 200);
     EXPECT_EQ(nlohmann::json::parse(plan.body).at("plan").at("steps")[0].at("sentence"),
-              "make the rxe link rxe0 on bond0");
+              "create the rxe link rxe0 on bond0");
     EXPECT_EQ(ask("GET", "rxe0").status, 404);
 }
 

@@ -102,7 +102,7 @@ TEST_F(OpeningTest, AFormFromTheFutureIsRefusedUntilTheNewerVfmgrdIsBack) {
     auto const before = bytes();
     auto const error = refusal_to_open();
     test::expect_unavailable(error, path());
-    EXPECT_NE(error.detail.find("has form 11; this vfmgrd knows up to 10"), std::string::npos)
+    EXPECT_NE(error.detail.find("has schema 11; this vfmgrd knows up to 10"), std::string::npos)
         << error.detail;
     EXPECT_EQ(error.remedy, "install the vfmgrd that wrote it, or a newer one");
     EXPECT_TRUE(bytes() == before);

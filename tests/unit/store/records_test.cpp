@@ -92,7 +92,7 @@ TEST_F(RecordsTest, TheLatestEventsOfEachVfAreKept) {
 
 HistoryEvent end_of_attachment(std::uint64_t number, std::string attachment) {
     auto event = test::event(number, 1);
-    event.kind = EventKind::returned;
+    event.kind = EventKind::detached;
     event.attachment = std::move(attachment);
     return event;
 }

@@ -71,13 +71,13 @@ TEST_F(RoomTest, TheOldestOperationsMakeRoom) {
 
 TEST_F(RoomTest, CertificatesGoLast) {
     auto store = open(small);
-    auto hand_over = remembering(1);
-    hand_over.save_events[0].kind = EventKind::returned;
-    hand_over.save_events[0].attachment = "00000001";
-    ASSERT_TRUE(store.commit(hand_over));
+    auto returned = remembering(1);
+    returned.save_events[0].kind = EventKind::detached;
+    returned.save_events[0].attachment = "00000001";
+    ASSERT_TRUE(store.commit(returned));
     for (std::uint64_t number = 2; number <= 1500; ++number)
         ASSERT_TRUE(store.commit(remembering(number))) << number;
-    EXPECT_EQ(store.events("00000001").value(), hand_over.save_events);
+    EXPECT_EQ(store.events("00000001").value(), returned.save_events);
 }
 
 TEST_F(RoomTest, WhatEndsAnAttachmentHasAReserve) {

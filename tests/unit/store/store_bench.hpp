@@ -64,7 +64,7 @@ inline Quarantine quarantine(std::uint16_t index) {
     Quarantine value;
     value.vf = {pf, index};
     value.attachment = attachment(index);
-    value.reason = "the MAC could not be put back";
+    value.reason = "the MAC could not be restored";
     value.residue = {"mac 02:00:00:00:00:01"};
     value.since = at(1769860800456);
     return value;

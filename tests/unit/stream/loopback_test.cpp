@@ -9,7 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "api/types/event.hpp"
+#include "api/os/event.hpp"
+#include "api/os/socket_address.hpp"
 #include "api/types/json.hpp"
 #include "guest-tools/interop/tcp_stream.hpp"
 #include "guest-tools/stream/control.hpp"
@@ -17,7 +18,6 @@
 #include "guest-tools/stream/send.hpp"
 #include "guest-tools/stream/udp_receiver.hpp"
 #include "guest-tools/stream/udp_sender.hpp"
-#include "guest-tools/verify/socket_address.hpp"
 
 namespace vfmgr::stream {
 namespace {
@@ -37,7 +37,7 @@ std::string text(auto const& value) {
 // Runs receive() in a thread of its own, until it ends by itself or is stopped.
 class Receiver {
   public:
-    explicit Receiver(ReceiveOptions wish = {}) : options_(std::move(wish)) {
+    explicit Receiver(ReceiveOptions options = {}) : options_(std::move(options)) {
         options_.local = loopback;
         options_.port = 0;
         if (!options_.time) options_.time = 60s;
@@ -74,13 +74,13 @@ class Receiver {
 };
 
 SendOptions spec_for(Receiver const& receiver) {
-    SendOptions wish;
-    wish.to = loopback;
-    wish.port = receiver.port;
-    wish.packet_bytes = 256;
-    wish.packets = 1000;
-    wish.packets_per_second = 20'000;
-    return wish;
+    SendOptions options;
+    options.to = loopback;
+    options.port = receiver.port;
+    options.packet_bytes = 256;
+    options.packets = 1000;
+    options.packets_per_second = 20'000;
+    return options;
 }
 
 // A sender that sends the given packets.
@@ -200,9 +200,9 @@ TEST(StreamLoopback, ASenderThatDiesLeavesWhatCame) {
 }
 
 TEST(StreamLoopback, AReceiverThatEndsTellsTheSenderWhatCame) {
-    ReceiveOptions wish;
-    wish.time = 1500ms;
-    Receiver receiver(wish);
+    ReceiveOptions options;
+    options.time = 1500ms;
+    Receiver receiver(options);
     auto endless = spec_for(receiver);
     endless.packets.reset();
     endless.time = 60s;
@@ -241,9 +241,9 @@ TEST(StreamLoopback, AStoppedReceiverThatWaitsSaysSo) {
 }
 
 TEST(StreamLoopback, NoSenderInTime) {
-    ReceiveOptions wish;
-    wish.time = 10ms;
-    Receiver receiver(wish);
+    ReceiveOptions options;
+    options.time = 10ms;
+    Receiver receiver(options);
     auto const none = receiver.result();
     EXPECT_EQ(none.error().problem, Problem::timed_out);
     EXPECT_NE(none.error().remedy.find("vf-guest stream send --to 127.0.0.1"), std::string::npos);
@@ -268,15 +268,15 @@ TEST(StreamLoopback, OneOfAnotherVersionIsRefusedAndTheNextIsWaitedFor) {
     EXPECT_TRUE(sent->nothing_lost());
     ASSERT_TRUE(receiver.result());
     ASSERT_EQ(receiver.refused.size(), 3U);
-    EXPECT_NE(receiver.refused[0].detail.find("of version 2"), std::string::npos);
+    EXPECT_NE(receiver.refused[0].detail.find("has version 2"), std::string::npos);
     EXPECT_EQ(receiver.refused[1].problem, Problem::guest_refused);
     EXPECT_NE(receiver.refused[2].detail.find("4096 bytes"), std::string::npos);
 }
 
 TEST(StreamLoopback, AReceiverOfTheOtherKindSaysSoToTheSender) {
-    ReceiveOptions wish;
-    wish.over = Over::udp;
-    Receiver receiver(wish);
+    ReceiveOptions options;
+    options.over = Over::udp;
+    Receiver receiver(options);
     auto control = connect_to({loopback, receiver.port, {}}, soon(), -1).value();
     Opening opening;
     opening.run = "00000000000004d2";
@@ -285,54 +285,56 @@ TEST(StreamLoopback, AReceiverOfTheOtherKindSaysSoToTheSender) {
     opening.pair = QueuePairEnd{"00000000000000000000ffff7f000001", 17, 5, 1024, 1};
     ASSERT_TRUE(control.send(text(opening), soon()));
     auto const refused = read_acceptance(control.line(soon(), -1).value(), Over::ud);
-    EXPECT_EQ(refused.error().detail,
-              "the receiver says: the receiver takes packets over udp, the sender sends over ud");
+    EXPECT_EQ(
+        refused.error().detail,
+        "the receiver refused: the receiver takes packets over udp, but the sender sends over ud");
     EXPECT_EQ(refused.error().remedy, "give both ends the same --over");
 }
 
 // Before a sender comes, and not only when one has come.
 TEST(StreamLoopback, WhereThereIsNoRdmaAReceiverOverItDoesNotBegin) {
-    ReceiveOptions wish;
-    wish.local = IpAddress::parse("192.0.2.1").value();
-    wish.port = 0;
-    wish.over = Over::ud;
-    EXPECT_EQ(receive(wish, {}, -1).error().problem, Problem::unsupported);
+    ReceiveOptions options;
+    options.local = IpAddress::parse("192.0.2.1").value();
+    options.port = 0;
+    options.over = Over::ud;
+    EXPECT_EQ(receive(options, {}, -1).error().problem, Problem::unsupported);
 }
 
 TEST(StreamLoopback, ARingThatHoldsNoPacketIsToldToTheSender) {
-    ReceiveOptions wish;
-    wish.ring.bytes = 255;
-    Receiver receiver(wish);
+    ReceiveOptions options;
+    options.ring.bytes = 255;
+    Receiver receiver(options);
     auto const refused = send(spec_for(receiver), {}, -1);
-    EXPECT_EQ(refused.error().detail,
-              "the receiver says: the receiver's ring of 255 bytes holds no packet of 256 bytes");
+    EXPECT_EQ(
+        refused.error().detail,
+        "the receiver refused: the receiver's ring of 255 bytes can't hold a packet of 256 bytes");
 }
 
 TEST(StreamLoopback, WhereNobodyListensTheCommandIsNamed) {
-    SendOptions wish;
-    wish.to = loopback;
-    wish.port = 1;
-    auto const refused = send(wish, {}, -1);
+    SendOptions options;
+    options.to = loopback;
+    options.port = 1;
+    auto const refused = send(options, {}, -1);
     EXPECT_EQ(refused.error().detail, "no stream receiver listens on 127.0.0.1 port 1");
     EXPECT_EQ(refused.error().remedy,
-              "start there: vf-guest stream receive --local 127.0.0.1 --port 1");
-    wish.local = IpAddress::parse("192.0.2.1").value();
-    EXPECT_EQ(send(wish, {}, -1).error().detail, "no netdev here has the address 192.0.2.1");
-    wish.local = IpAddress::parse("::1").value();
-    EXPECT_EQ(send(wish, {}, -1).error().problem, Problem::invalid_request);
+              "start one on that machine: vf-guest stream receive --local 127.0.0.1 --port 1");
+    options.local = IpAddress::parse("192.0.2.1").value();
+    EXPECT_EQ(send(options, {}, -1).error().detail, "no netdev here has the address 192.0.2.1");
+    options.local = IpAddress::parse("::1").value();
+    EXPECT_EQ(send(options, {}, -1).error().problem, Problem::invalid_request);
 }
 
 TEST(StreamLoopback, APortThatIsTakenAndAnAddressThatIsNotHereAreNamed) {
     auto const taken = interop::listen_tcp({loopback, 0, {}}).value();
-    ReceiveOptions wish;
-    wish.local = loopback;
-    wish.port = interop::port_of(taken);
-    auto const refused = receive(wish, {}, -1);
+    ReceiveOptions options;
+    options.local = loopback;
+    options.port = interop::port_of(taken);
+    auto const refused = receive(options, {}, -1);
     EXPECT_EQ(refused.error().causes.at(0).code, "EADDRINUSE");
     EXPECT_EQ(refused.error().remedy,
-              "stop the program that uses TCP port " + std::to_string(wish.port));
-    wish.local = IpAddress::parse("192.0.2.1").value();
-    auto const nowhere = receive(wish, {}, -1);
+              "stop the program that uses TCP port " + std::to_string(options.port));
+    options.local = IpAddress::parse("192.0.2.1").value();
+    auto const nowhere = receive(options, {}, -1);
     EXPECT_EQ(nowhere.error().causes.at(0).code, "EADDRNOTAVAIL");
     EXPECT_EQ(nowhere.error().remedy, "name an address that a netdev here has: ip -brief address");
     auto const first = UdpReceiver::open({loopback, 0, {1, 64, 1}}, HostRings()).value();
@@ -351,7 +353,7 @@ TEST(StreamLoopback, PacketsBeyondThePathsMtuAreRefusedWithTheLongest) {
     EXPECT_EQ(refused.error().problem, Problem::unsupported);
     EXPECT_EQ(refused.error().detail,
               "packets of 65489 bytes do not fit the path to ::1: its MTU of 65536 leaves 65488 "
-              "bytes, and they are not fragmented");
+              "bytes, and packets are not fragmented");
     EXPECT_NE(refused.error().remedy.find("--packet-bytes 65488"), std::string::npos);
 }
 

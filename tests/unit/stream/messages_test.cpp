@@ -48,7 +48,7 @@ TEST(StreamMessages, AnotherVersionIsNamedWhateverElseItSays) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::unsupported);
     EXPECT_EQ(refused.error().detail,
-              "the sender's stream test is of version 7, the receiver's of version 1");
+              "the sender's stream test has version 7, the receiver's has version 1");
     EXPECT_EQ(refused.error().remedy, "use the same version of vf-guest on both machines");
 }
 
@@ -56,7 +56,7 @@ TEST(StreamMessages, ARefusalIsTheReceiversError) {
     Error error{Problem::unsupported, "packets of 2048 bytes do not fit", "send 1024"};
     auto const refused = read_acceptance(line(Acceptance{.refusal = error}), Over::ud);
     ASSERT_FALSE(refused);
-    error.detail = "the receiver says: packets of 2048 bytes do not fit";
+    error.detail = "the receiver refused: packets of 2048 bytes do not fit";
     EXPECT_EQ(refused.error(), error);
 }
 
@@ -89,7 +89,7 @@ TEST(StreamMessages, ValuesHaveLimits) {
           Refused{"packet_bytes", 65'508, "must be from 32 to 65507 over udp"},
           Refused{"chunk", 0, "must be from 1 to 1024"}, Refused{"chunk", 1025, "1024"},
           Refused{"run", "0123", "16 hexadecimal"}, Refused{"run", "0123456789ABCDEF", "16 hex"},
-          Refused{"over", "tcp", "one of udp, ud"}, Refused{"over", "ud", "is of ud"},
+          Refused{"over", "tcp", "one of udp, ud"}, Refused{"over", "ud", "present with ud"},
           Refused{"lanes", 2, "is not known here"}}) {
         nlohmann::json changed(opening());
         changed[key] = value;

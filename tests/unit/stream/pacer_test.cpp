@@ -48,16 +48,16 @@ TEST(Pacer, WhatIsNeverDueOverflowsNothing) {
 
 TEST(Pacer, AChunkIsLateWhenTheNextIsDue) {
     Pacer pacer(start, {1, 1000});
-    pacer.handed_over(0, 16, start);
-    pacer.handed_over(16, 16, start + 32ms - 1ns);
+    pacer.count_sent(0, 16, start);
+    pacer.count_sent(16, 16, start + 32ms - 1ns);
     EXPECT_EQ(pacer.lateness(), (Lateness{2, 0, 0}));
-    pacer.handed_over(32, 16, start + 48ms);
+    pacer.count_sent(32, 16, start + 48ms);
     EXPECT_EQ(pacer.lateness(), (Lateness{3, 1, 16'000}));
-    pacer.handed_over(48, 16, start + 65ms);
+    pacer.count_sent(48, 16, start + 65ms);
     EXPECT_EQ(pacer.lateness(), (Lateness{4, 2, 17'000}));
     // The next are due at the same times as before: late packets shifted nothing.
     EXPECT_EQ(pacer.due(64), start + 64ms);
-    pacer.handed_over(64, 16, start + 65ms);
+    pacer.count_sent(64, 16, start + 65ms);
     EXPECT_EQ(pacer.lateness(), (Lateness{5, 2, 17'000}));
 }
 

@@ -29,7 +29,7 @@ TEST(Rate, RefusesWhatIsNone) {
         EXPECT_FALSE(parse_rate(text)) << text;
     auto const refused = parse_rate("100mb");
     EXPECT_EQ(refused.error().problem, Problem::invalid_request);
-    EXPECT_EQ(refused.error().detail, "'100mb' is no rate");
+    EXPECT_EQ(refused.error().detail, "'100mb' is not a rate");
     EXPECT_NE(refused.error().remedy.find("100mbit"), std::string::npos);
 }
 

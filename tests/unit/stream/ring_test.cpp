@@ -15,7 +15,7 @@ Opening of(std::uint32_t packet_bytes, std::uint32_t chunk) {
     return opening;
 }
 
-TEST(Ring, HasAsManyPacketsAsWished) {
+TEST(Ring, HasAsManyPacketsAsRequested) {
     EXPECT_EQ(ring_packets({}, of(1472, 16), {}), 4096U);
     EXPECT_EQ(ring_packets({}, of(65'507, 1024), {}), (64U << 20) / 65'507);
     EXPECT_EQ(ring_packets({.bytes = 1 << 20}, of(1024, 16), {}), 1024U);
@@ -27,14 +27,15 @@ TEST(Ring, OfADeviceIsWhatItTakes) {
     EXPECT_EQ(ring_packets({.chunks = 62}, of(1024, 16), 1000), 992U);
     auto const refused = ring_packets({.chunks = 63}, of(1024, 16), 1000);
     EXPECT_EQ(refused.error().problem, Problem::limit_exceeded);
-    EXPECT_EQ(refused.error().detail,
-              "the receiver's ring would be of 1008 packets, its RDMA device takes 1000 receives");
+    EXPECT_EQ(
+        refused.error().detail,
+        "the receiver's ring would have 1008 packets, but its RDMA device takes 1000 receives");
 }
 
 TEST(Ring, HasLimitsWhateverTheSenderSays) {
     auto const none = ring_packets({.bytes = 1000}, of(1472, 16), {});
     EXPECT_EQ(none.error().detail,
-              "the receiver's ring of 1000 bytes holds no packet of 1472 bytes");
+              "the receiver's ring of 1000 bytes can't hold a packet of 1472 bytes");
     auto const much = ring_packets({.chunks = 256}, of(65'507, 1024), {});
     EXPECT_EQ(much.error().problem, Problem::limit_exceeded);
     EXPECT_FALSE(ring_packets({.chunks = ~std::uint64_t{0}}, of(32, 1024), {}));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/types/attachment.hpp"
-
 #include "documents.hpp"
 
 namespace vfmgr {
@@ -21,10 +20,10 @@ constexpr char const* members =
     "must be a member of settings: mac, vlan, max_tx_rate_mbps, min_tx_rate_mbps, spoofchk, "
     "link_state, query_rss, trust, node_guid, port_guid, msix_vectors, roce";
 constexpr char const* seconds = "must be from 5 to 3600";
-constexpr char const* every = "must be from 60 to 2592000, which is 30 days; or 0, which is never";
+constexpr char const* every = "must be from 60 to 2592000 (30 days), or 0 (never)";
 constexpr char const* needs_network = "requires a network: RDMA is proved over an address in it";
 INSTANTIATE_TEST_SUITE_P(
-    Wishes, AttachmentSpecRefuses,
+    Specs, AttachmentSpecRefuses,
     testing::Values(
         Refused{"no_object", read_spec, "", "[]", "", "must be an object"},
         Refused{"vm_missing", read_spec, least, R"({"vm": null})", "/vm", "is required"},
@@ -147,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"id_long", read_attachment, attachment, R"({"id": "3f9c2b1d0"})", "/id", hex},
         Refused{"id_upper", read_attachment, attachment, R"({"id": "3F9C2B1D"})", "/id", hex},
         Refused{"id_nul", read_attachment, attachment, R"({"id": "3f9c2b1\u0000"})", "/id", hex},
-        Refused{"wish", read_attachment, attachment, R"({"spec": {"vm": 1}})", "/spec/vm",
+        Refused{"spec", read_attachment, attachment, R"({"spec": {"vm": 1}})", "/spec/vm",
                 "must be a string"},
         Refused{"vf_index", read_attachment, attachment, R"({"vf": {"index": 65536}})", "/vf/index",
                 "must be a whole number from 0 to 65535"},
@@ -164,13 +163,14 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Attachment, SurvivesItsJsonWithWhatWasObserved) {
     test::expect_survives<Attachment>(attachment);
     auto const value = from_json_text<Attachment>(attachment).value();
-    EXPECT_TRUE(value.baseline.mac.value().zero()) << "observed: no rules of a wish";
+    EXPECT_TRUE(value.baseline.mac.value().zero())
+        << "observed, so the rules of a spec do not apply";
     EXPECT_TRUE(nlohmann::json(value).at("address").is_null());
     EXPECT_FALSE(nlohmann::json(value).at("spec").contains("address"));
 }
 
 // An earlier vfmgr accepted it; a store that can't be read would be worse.
-TEST(Attachment, KeepsTheWishThatItCameFrom) {
+TEST(Attachment, KeepsTheSpecThatItCameFrom) {
     test::expect_survives<Attachment>(
         test::patched(attachment, R"({"spec": {"vm": "a\u202eb", "network": "Lab"}})"));
 }

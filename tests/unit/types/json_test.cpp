@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reader and the writer that all types share, over one type that has every kind of member.
 #include "api/types/json.hpp"
-
 #include "api/types/pci_address.hpp"
 #include "api/types/vf_spec.hpp"
 #include "documents.hpp"
@@ -17,13 +16,6 @@ template <class F, Of<Inner> V>
 void fields(F& f, V& inner) {
     f.value("small", inner.small);
 }
-[[maybe_unused]] void to_json(nlohmann::json& out, Inner const& inner) {
-    JsonWriter writer(out);
-    fields(writer, inner);
-}
-[[maybe_unused]] void read(JsonReader& reader, Inner& inner) {
-    fields(reader, inner);
-}
 
 struct Sample {
     bool flag = false;
@@ -35,7 +27,7 @@ struct Sample {
     PciAddress pci;
     Time at{};
     std::uint16_t has_default = 7;
-    std::optional<std::string> wish;
+    std::optional<std::string> request;
     std::optional<std::int64_t> fact;
     std::vector<Inner> list;
     std::map<std::string, Inner> table;
@@ -52,17 +44,10 @@ void fields(F& f, V& sample) {
     f.value("pci", sample.pci);
     f.value("at", sample.at);
     f.defaulted("has_default", sample.has_default);
-    f.maybe("wish", sample.wish);
+    f.maybe("request", sample.request);
     f.nullable("fact", sample.fact);
     f.value("list", sample.list);
     f.value("table", sample.table);
-}
-void to_json(nlohmann::json& out, Sample const& sample) {
-    JsonWriter writer(out);
-    fields(writer, sample);
-}
-void read(JsonReader& reader, Sample& sample) {
-    fields(reader, sample);
 }
 
 constexpr char const* base = R"({"flag": true, "text": "t", "narrow": -128,
@@ -101,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
         test::Refused{"overlong_key", read_sample, base, long_key,
                       "/0123456789012345678901234567890123456789012345678901234567890123…",
                       "is not known here"},
-        test::Refused{"upper_case_key", read_sample, base, R"({"WISH": "w"})", "/WISH",
+        test::Refused{"upper_case_key", read_sample, base, R"({"REQUEST": "w"})", "/REQUEST",
                       "is not known here"},
         test::Refused{"text_number", read_sample, base, R"({"text": 1})", "/text",
                       "must be a string"},
@@ -130,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(
         test::Refused{"time_date", read_sample, base, R"({"at": "2026-01-31"})", "/at", a_time},
         test::Refused{"default_type", read_sample, base, R"({"has_default": 65536})",
                       "/has_default", "must be a whole number from 0 to 65535"},
-        test::Refused{"wish_type", read_sample, base, R"({"wish": 1})", "/wish",
+        test::Refused{"request_type", read_sample, base, R"({"request": 1})", "/request",
                       "must be a string"},
         test::Refused{"list_object", read_sample, base, R"({"list": {"0": {"small": 1}}})", "/list",
                       "must be an array"},
@@ -163,15 +148,15 @@ TEST(JsonReader, NullIsNoValueOfARequiredMember) {
     }
 }
 
-TEST(JsonReader, NullIsAFactsValueAndNoWish) {
+TEST(JsonReader, NullIsAFactsValueAndNoRequest) {
     auto document = nlohmann::json::parse(base);
     auto const absent = from_json_document<Sample>(document).value();
     EXPECT_EQ(absent.has_default, 7);
-    EXPECT_EQ(absent.wish, std::nullopt);
+    EXPECT_EQ(absent.request, std::nullopt);
     EXPECT_EQ(absent.fact, std::nullopt);
     document["fact"] = nullptr;
     EXPECT_EQ(from_json_document<Sample>(document), absent);
-    for (auto const* key : {"has_default", "wish"}) {
+    for (auto const* key : {"has_default", "request"}) {
         auto with_null = document;
         with_null[key] = nullptr;
         EXPECT_EQ(
@@ -207,7 +192,7 @@ TEST(JsonReader, TakesTheWholeRangeOfEachMember) {
     EXPECT_EQ(sample_of(R"({"fact": 9223372036854775807})").fact, INT64_MAX);
     EXPECT_EQ(sample_of(R"({"ratio": 3})").ratio, 3.0);
     EXPECT_EQ(sample_of(R"({"text": "é\u0000\n"})").text, std::string("é\0\n", 4));
-    EXPECT_EQ(sample_of(R"({"wish": ""})").wish, "") << "empty is not absent";
+    EXPECT_EQ(sample_of(R"({"request": ""})").request, "") << "empty is not absent";
     EXPECT_EQ(sample_of(R"({"fact": 0})").fact, 0) << "zero is not absent";
 }
 
@@ -231,9 +216,10 @@ TEST(JsonReader, StopsCountingViolations) {
 TEST(JsonWriter, WhatIsReadIsWritten) {
     test::expect_survives<Sample>(base);
     test::expect_survives<Sample>(test::patched(
-        base, R"({"has_default": 0, "wish": "\u0000\"", "fact": -1, "list": [], "ratio": 1e300})"));
+        base,
+        R"({"has_default": 0, "request": "\u0000\"", "fact": -1, "list": [], "ratio": 1e300})"));
     auto const written = nlohmann::json(sample_of("{}"));
-    EXPECT_FALSE(written.contains("wish")) << "a wish that nobody has";
+    EXPECT_FALSE(written.contains("request")) << "a request that nobody has";
     EXPECT_TRUE(written.at("fact").is_null()) << "a fact that nobody knows";
     EXPECT_EQ(written.at("has_default"), 7);
     EXPECT_EQ(nlohmann::json(Sample{}).at("list"), nlohmann::json::array());

@@ -26,7 +26,7 @@ constexpr char const* sizes = "must be from 1280 to 9216 bytes";
 constexpr char const* outside = "must be inside the prefix 192.168.100.0/24";
 constexpr char const* own = "must not be the network's own address";
 constexpr char const* broadcast = "must not be the prefix's broadcast address";
-constexpr char const* unicast = "must be a unicast address, not the loop-back";
+constexpr char const* unicast = "must be a unicast address, not loopback";
 INSTANTIATE_TEST_SUITE_P(
     Members, NetworkRefuses,
     testing::Values(
@@ -138,7 +138,7 @@ TEST(PfSpec, NetworksOfOneVlanDoNotOverlap) {
 TEST(PfSpec, NamesOfNetworksAreUnique) {
     EXPECT_EQ(violations_of({network("a", "10.0.0.0/24", 1), network("b", "10.0.1.0/24", 1),
                              network("a", "10.0.2.0/24", 1)}),
-              (Violations{{"/networks/2/name", "is the name of networks/0 already"}}));
+              (Violations{{"/networks/2/name", "is already the name of networks/0"}}));
 }
 
 TEST(PfSpec, PointersNameTheRightNetwork) {
@@ -162,7 +162,8 @@ TEST(PfSpec, MembersMayBeLeftOut) {
     EXPECT_EQ(test::refusal_of<PfSpec>(R"({"mode": null, "num_vfs": null})").violations,
               (Violations{{"/mode", "must not be null; leave it out"},
                           {"/num_vfs", "must not be null; leave it out"}}));
-    EXPECT_EQ(from_json_text<PfSpec>(R"({"num_vfs": 0})").value().num_vfs, 0) << "no VFs is a wish";
+    EXPECT_EQ(from_json_text<PfSpec>(R"({"num_vfs": 0})").value().num_vfs, 0)
+        << "no VFs is a request";
     test::expect_survives<PfSpec>(R"({"mode": "enforce", "num_vfs": 65535})");
     EXPECT_EQ(test::refusal_of<PfSpec>(R"({"num_vfs": 65536})").violations,
               (Violations{{"/num_vfs", "must be a whole number from 0 to 65535"}}));

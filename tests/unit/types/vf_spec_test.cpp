@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings that may be requested for a VF, and that a driver may report of it.
 #include "api/types/vf_spec.hpp"
-
 #include "documents.hpp"
 
 namespace vfmgr {
@@ -26,10 +25,10 @@ constexpr char const* no_mac = "'2' is not a MAC address such as 02:1a:4b:00:00:
 constexpr char const* vlan_ids = "must be from 0 to 4094; 0 means no tag";
 constexpr char const* no_guid = "'0x0' is not a GUID such as 24:8a:07:03:00:8d:ae:2e";
 INSTANTIATE_TEST_SUITE_P(
-    Wishes, VfSpecRefuses,
+    Specs, VfSpecRefuses,
     testing::Values(
         Refused{"zero_mac", read_spec, "{}", R"({"mac": "00:00:00:00:00:00"})", "/mac",
-                "must not be the zero address; leave it out for a chosen one"},
+                "must not be the zero address; leave it out to have one chosen"},
         Refused{"multicast_mac", read_spec, "{}", R"({"mac": "01:00:5e:00:00:01"})", "/mac",
                 multicast},
         Refused{"broadcast_mac", read_spec, "{}", R"({"mac": "ff:ff:ff:ff:ff:ff"})", "/mac",
@@ -121,9 +120,9 @@ TEST(VfSpec, OnlyKeepsOneMember) {
 }
 
 TEST(VfSpec, OverlayTakesOnlyWhatIsThere) {
-    auto const wish = from_json_text<VfSpec>(all).value();
-    EXPECT_EQ(overlay(VfSpec{}, wish), wish);
-    EXPECT_EQ(overlay(wish, VfSpec{}), wish);
+    auto const spec = from_json_text<VfSpec>(all).value();
+    EXPECT_EQ(overlay(VfSpec{}, spec), spec);
+    EXPECT_EQ(overlay(spec, VfSpec{}), spec);
     for (auto const& [attribute, member] : enum_names<VfAttribute>) {
         auto one = nlohmann::json::object();
         one[member] = nlohmann::json::parse(all)[member];
@@ -136,7 +135,7 @@ TEST(VfSpec, OverlayTakesOnlyWhatIsThere) {
     base.max_tx_rate_mbps = 1;
     VfSpec over;
     over.trust = false;
-    EXPECT_EQ(overlay(base, over).trust, false) << "false is a wish";
+    EXPECT_EQ(overlay(base, over).trust, false) << "false is a spec";
     EXPECT_EQ(overlay(base, over).max_tx_rate_mbps, 1U);
 }
 

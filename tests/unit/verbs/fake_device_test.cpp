@@ -29,14 +29,14 @@ struct FakeDevice : testing::Test {
         int count = 0;
         VerbsDevices const devices(ibv_get_device_list(&count));
         context.reset(ibv_open_device(devices.get()[0]));
-        domain.reset(ibv_alloc_pd(context.get()));
+        pd.reset(ibv_alloc_pd(context.get()));
         queue.reset(ibv_create_cq(context.get(), 16, nullptr, nullptr, 0));
     }
     [[nodiscard]] VerbsPair pair_of(ibv_qp_type type) const {
         ibv_qp_init_attr expected{};
         expected.send_cq = expected.recv_cq = queue.get();
         expected.qp_type = type;
-        return VerbsPair(ibv_create_qp(domain.get(), &expected));
+        return VerbsPair(ibv_create_qp(pd.get(), &expected));
     }
     static int change(VerbsPair const& pair, ibv_qp_state to, int mask) {
         ibv_qp_attr attributes{};
@@ -52,7 +52,7 @@ struct FakeDevice : testing::Test {
         return pair;
     }
     VerbsContext context;
-    VerbsDomain domain;
+    VerbsPd pd;
     VerbsQueue queue;
     std::vector<Way> const ways{
         {IBV_QPT_RC, {{IBV_QPS_INIT, init_rc}, {IBV_QPS_RTR, ready_rc}, {IBV_QPS_RTS, sending_rc}}},

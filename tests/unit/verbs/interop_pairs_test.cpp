@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "api/os/socket_address.hpp"
 #include "guest-tools/interop/lines.hpp"
 #include "guest-tools/interop/tcp_server.hpp"
 #include "guest-tools/verify/device.hpp"
-#include "guest-tools/verify/socket_address.hpp"
 #include "tests/fakes/verbs/fabric.hpp"
 
 namespace vfmgr::interop {
@@ -46,7 +46,7 @@ struct InteropPairs : testing::Test {
     }
     [[nodiscard]] TcpStream call() const {
         FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        auto const where = verify::SocketAddress::of(loopback, server->port());
+        auto const where = SocketAddress::of(loopback, server->port());
         EXPECT_EQ(::connect(socket.get(), where.get(), where.length), 0);
         TcpStream client(std::move(socket));
         EXPECT_TRUE(client.write(handshake, soon()));

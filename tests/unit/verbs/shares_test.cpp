@@ -7,8 +7,8 @@
 #include <atomic>
 #include <thread>
 
+#include "api/os/random.hpp"
 #include "guest-tools/verify/await_turn.hpp"
-#include "guest-tools/verify/random.hpp"
 #include "guest-tools/verify/responder.hpp"
 #include "guest-tools/verify/session.hpp"
 #include "tests/fakes/verbs/fabric.hpp"
@@ -159,7 +159,7 @@ TEST_F(Shares, AReportNamesTheDscpThatBothEndsSentWith) {
     EXPECT_EQ(half.dscp, 26);
     ASSERT_EQ(half.warnings.size(), 1U);
     EXPECT_EQ(half.warnings[0].detail,
-              "the VM's queue pair sent with DSCP 0, and the network has 26");
+              "the VM's queue pair sent with DSCP 0, but the network's is 26");
 }
 
 TEST_F(Shares, AVmWithManyVfsLeavesOthersTheirPlaces) {

@@ -21,13 +21,13 @@ struct Streams : testing::Test {
     IpAddress const host_address = *IpAddress::parse("10.0.0.1");
     IpAddress const guest_address = *IpAddress::parse("10.0.0.2");
     std::optional<std::uint8_t> dscp;  // the network's
-    std::optional<VerbsPort> port;     // outlives the guest's stream
+    std::optional<Endpoint> endpoint;  // outlives the guest's stream
     std::unique_ptr<HostStream> at_host;
 
     void SetUp() override { fakes::plug_in({host_address.gid(), guest_address.gid()}); }
     void TearDown() override {
         at_host.reset();
-        port.reset();
+        endpoint.reset();
         EXPECT_EQ(fakes::alive(), 0U) << "something was not destroyed, or before its time";
     }
 
@@ -43,10 +43,10 @@ struct Streams : testing::Test {
         return at_host->offer();
     }
     Result<GuestStream> open(StreamKind kind, StreamSize const& size = {64, 4, 2}) {
-        VFMGR_TRY(port, find_port({guest_address, "", dscp.value_or(0)}, milliseconds(0)));
+        VFMGR_TRY(endpoint, open_endpoint({guest_address, "", dscp.value_or(0)}, milliseconds(0)));
         return GuestStream::open({[this](auto const& request) { return open_at_host(request); },
                                   [this](std::string const&) { at_host.reset(); }},
-                                 *port, kind, size);
+                                 *endpoint, kind, size);
     }
     static std::vector<int> timeouts() {
         std::vector<int> all;

@@ -25,9 +25,7 @@ constexpr std::uint64_t bytes_of_a_round = 64 + 4096 + 65536 + (1 << 20);
 // As it comes through the guest plane.
 template <class T>
 Result<T> sent(T const& value) {
-    nlohmann::json out;
-    to_json(out, value);
-    return from_json_text<T>(to_json_text(out));
+    return from_json_text<T>(to_json_text(value));
 }
 
 struct Transfers : testing::Test {
@@ -68,11 +66,11 @@ struct Transfers : testing::Test {
                 }};
     }
     TestResult run(milliseconds limit = milliseconds(10'000)) {
-        auto const port = find_port({guest_address, "", dscp}, milliseconds(0));
-        if (!port) return measured_failure("transfer", port.error()).result;
+        auto const endpoint = open_endpoint({guest_address, "", dscp}, milliseconds(0));
+        if (!endpoint) return measured_failure("transfer", endpoint.error()).result;
         Load load;
         load.window = milliseconds(20);
-        return transfer(host(), *port, load, Steady::now() + limit, at_guest).result;
+        return transfer(host(), *endpoint, load, Steady::now() + limit, at_guest).result;
     }
 };
 
@@ -118,7 +116,7 @@ TEST_P(TransfersWithoutDc, GoOverRcAndSayWhy) {
 }
 
 constexpr char const* retries_exceeded =
-    "on the host, a first RDMA read over DC ended with \"transport retry counter exceeded\"";
+    "on the host, the first RDMA read over DC failed with \"transport retry counter exceeded\"";
 
 INSTANTIATE_TEST_SUITE_P(
     Why, TransfersWithoutDc,
@@ -131,13 +129,15 @@ INSTANTIATE_TEST_SUITE_P(
                [](Transfers& all) { all.at_guest = open_mlx5("libibverbs.so.1"); },
                "libibverbs.so.1 has no mlx5dv_is_supported"},
         OverRc{"another_makers_device", [](Transfers&) { fabric().is_mlx5 = false; },
-               "mlx5_7 is no device of mlx5, which alone has DC"},
+               "mlx5_7 has no DC: it is not an mlx5 device"},
         OverRc{"software_device", [](Transfers&) { fabric().vendor_id = 0xffffff; },
-               "mlx5_7 is no device of mlx5, which alone has DC"},
+               "mlx5_7 has no DC: it is not an mlx5 device"},
         OverRc{"guest_without_targets", [](Transfers&) { fabric().refuse_target = EOPNOTSUPP; },
-               "mlx5_7: no DC target (mlx5dv_create_qp: EOPNOTSUPP, Operation not supported)"},
+               "mlx5_7: the DC target can't be created (mlx5dv_create_qp: EOPNOTSUPP, Operation "
+               "not supported)"},
         OverRc{"host_without_initiators", [](Transfers&) { fabric().refuse_initiator = EINVAL; },
-               "on the host, mlx5_7: no DC initiator (mlx5dv_create_qp: EINVAL, Invalid argument)"},
+               "on the host, mlx5_7: the DC initiator can't be created (mlx5dv_create_qp: EINVAL, "
+               "Invalid argument)"},
         OverRc{"host_without_library",
                [](Transfers& all) { all.at_host = open_mlx5("libmlx5-of-nobody.so.1"); },
                "on the host, libmlx5-of-nobody.so.1 can't be opened"},
@@ -161,12 +161,12 @@ TEST_F(Transfers, AskAHostThatKnowsNoDcAgain) {
         ++asked;
         return fail(Problem::invalid_request, "/dct is not known here", "");
     };
-    auto const port = find_port({guest_address, ""}, milliseconds(0));
-    ASSERT_TRUE(port);
+    auto const endpoint = open_endpoint({guest_address, ""}, milliseconds(0));
+    ASSERT_TRUE(endpoint);
     auto const result =
-        transfer(old, *port, {}, Steady::now() + milliseconds(10'000), at_guest).result;
+        transfer(old, *endpoint, {}, Steady::now() + milliseconds(10'000), at_guest).result;
     EXPECT_EQ(result.verdict, Verdict::pass) << result.detail;
-    EXPECT_EQ(result.detail, "over RC: the host's version knows no DC");
+    EXPECT_EQ(result.detail, "over RC: the host's version has no DC");
     EXPECT_EQ(asked, 2U);
     EXPECT_GT(fabric().rc_writes, 0U);
 }
@@ -175,7 +175,7 @@ TEST_F(Transfers, AHostThatSaysNothingOfDcWasNotAsked) {
     meddle = [](StreamRequest& request) { request.dct.reset(); };
     auto const result = run();
     EXPECT_EQ(result.verdict, Verdict::fail);
-    EXPECT_THAT(result.detail, HasSubstr("not as it was asked for"));
+    EXPECT_THAT(result.detail, HasSubstr("not what the guest requested"));
     EXPECT_EQ(result.remedy, "use the same version on VM and host");
 }
 

@@ -222,7 +222,7 @@ TEST_P(Greedy, ChangesTheOthersP99ByLessThanTwice) {
 INSTANTIATE_TEST_SUITE_P(Turns, Greedy,
                          testing::Values(Load{"busy", seconds(1)}, Load{"usual", seconds(40)},
                                          Load{"quiet", seconds(300)}),
-                         [](auto const& info) { return std::string(info.param.name); });
+                         [](auto const& each) { return std::string(each.param.name); });
 
 // --- waiting ----------------------------------------------------------------------------------
 
@@ -261,8 +261,7 @@ TEST(AwaitTurn, GivesUpAndSaysWhy) {
     ASSERT_FALSE(got);
     EXPECT_EQ(got.error().problem, Problem::unavailable);
     EXPECT_EQ(got.error().detail,
-              "gave up waiting for the host, which serves others first: position 3 in its queue, "
-              "about 40 s to go");
+              "gave up waiting for a place on the host: position 3 in its queue, about 40 s left");
     EXPECT_LE(waiter.now, start + seconds(60));
     EXPECT_GE(waiter.now, start + seconds(50));
 }

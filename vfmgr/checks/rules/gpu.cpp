@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPUDirect RDMA: NVIDIA's driver, the two ways from a GPU's memory to a NIC, and the place of
 // both. Only CUDA's attributes show whether a GPU offers it, and no file does: a GeForce does not,
-// which is a limit of the product and no fault of the machine (verification.md, 4.6).
+// a limit of the product and no fault of the machine (guest-tools/gpu/GPUDIRECT.md#geforce).
 #include "vfmgr/checks/rules/gpu.hpp"
 
 #include <array>
@@ -12,7 +12,7 @@ namespace vfmgr::checks {
 namespace {
 
 constexpr std::array gpu{
-    Rule{"gpu.driver", "NVIDIA's driver has the GPUs",
+    Rule{"gpu.driver", "The GPUs are bound to NVIDIA's driver",
          "NVIDIA driver README, /proc/driver/nvidia; recordings of driver logs", AppliesTo::both,
          judge_gpu_driver},
     Rule{"gpu.install_order", "nvidia-peermem was built against the OFED of this machine",
@@ -30,7 +30,7 @@ constexpr std::array gpu{
     Rule{"gpu.nv_peer_mem", "No old nv_peer_mem is left",
          "NVIDIA GPUDirect RDMA, nvidia-peermem; setup guide, Install nvidia-peermem",
          AppliesTo::both, judge_nv_peer_mem},
-    Rule{"gpu.peermem_at_boot", "nvidia-peermem is loaded at boot, too",
+    Rule{"gpu.peermem_at_boot", "nvidia-peermem is also loaded at boot",
          "modules-load.d(5); setup guide and Holoscan guide", AppliesTo::both,
          judge_peermem_at_boot},
     Rule{"gpu.bar1", "The GPU's BAR1 is large enough",

@@ -18,7 +18,7 @@ Evidence version_evidence(Machine const& machine) {
     auto const text = machine.facts.text(nvidia_version);
     if (!text)
         return {std::string(nvidia_version),
-                text.error().absent() ? "does not exist" : "could not be seen"};
+                text.error().absent() ? "does not exist" : "could not be read"};
     auto const line = text->substr(0, text->find('\n'));
     return {std::string(nvidia_version),
             std::string(line.substr(0, line.find_last_not_of(' ') + 1))};
@@ -36,35 +36,36 @@ LogLine const* last_of_nvrm(Machine const& machine) {
 Finding without_nvidia(Machine const& machine, PciDevice const& gpu) {
     auto const address = to_string(gpu.address);
     if (gpu.driver)
-        return warning(
-            address,
-            fmt::format("{} is with {}: GPUDirect needs NVIDIA's driver", address, *gpu.driver),
-            {{fmt::format("echo blacklist {} > /etc/modprobe.d/vfmgr-{}.conf", *gpu.driver,
-                          *gpu.driver),
-              is_debian(machine) ? "update-initramfs -u" : "dracut --force", "reboot"},
-             BlastRadius::reboot,
-             {},
-             {}},
-            {{fmt::format("/sys/bus/pci/devices/{}/driver", address), *gpu.driver}});
+        return warning(address,
+                       fmt::format("{} is bound to {}, but GPUDirect needs NVIDIA's driver",
+                                   address, *gpu.driver),
+                       {{fmt::format("echo blacklist {} > /etc/modprobe.d/vfmgr-{}.conf",
+                                     *gpu.driver, *gpu.driver),
+                         is_debian(machine) ? "update-initramfs -u" : "dracut --force", "reboot"},
+                        BlastRadius::reboot,
+                        {},
+                        {}},
+                       {{fmt::format("/sys/bus/pci/devices/{}/driver", address), *gpu.driver}});
     auto const link = fmt::format("/sys/bus/pci/devices/{}/driver", address);
     if (auto const hidden = unseen(machine, link, address)) return *hidden;
     std::vector<Evidence> evidence{absence_evidence(link)};
     if (auto const* const line = last_of_nvrm(machine)) evidence.push_back(evidence_of(*line));
     if (!module_file(machine, "nvidia"))
-        return warning(address,
-                       fmt::format("{} has no driver: NVIDIA's is not installed for kernel {}",
-                                   address, machine.release),
-                       by_hand("install NVIDIA's driver; where nvidia-peermem is wanted, DOCA-OFED "
-                               "before it"),
-                       evidence);
+        return warning(
+            address,
+            fmt::format("{} has no driver: NVIDIA's driver is not installed for kernel {}", address,
+                        machine.release),
+            by_hand("install NVIDIA's driver; if nvidia-peermem is needed, install DOCA-OFED "
+                    "before it"),
+            evidence);
     if (!module_loaded(machine, "nvidia"))
         return failed(address, fmt::format("{} has no driver: nvidia is not loaded", address),
                       by_command("modprobe nvidia"), evidence);
     return failed(address, fmt::format("{} has no driver, though nvidia is loaded", address),
-                  by_hand("the kernel's log says why: dmesg | grep NVRM"), evidence);
+                  by_hand("find the reason in the kernel's log: dmesg | grep NVRM"), evidence);
 }
 
-// On a host, a GPU without NVIDIA's driver may be there for attachment, or for a console.
+// On a host, a GPU without NVIDIA's driver may be meant for a VM, or for a console.
 bool is_unused(Machine const& machine) {
     return machine.kind == CheckedMachine::host && !module_file(machine, "nvidia") &&
            !module_loaded(machine, "nvidia");
@@ -79,8 +80,8 @@ std::vector<Finding> judge_gpu_driver(Machine const& machine) {
     auto const gpus = own_gpus(machine);
     if (gpus.empty())
         return {
-            not_applicable("every NVIDIA GPU is with vfio-pci: in the VM that it is attached to, "
-                           "vf-guest doctor judges it")};
+            not_applicable("every NVIDIA GPU is bound to vfio-pci: vf-guest doctor checks it in "
+                           "the VM that it is attached to")};
     if (!machine.modules) return {unknown("", machine.modules.error())};
     if (is_unused(machine)) return {not_applicable("NVIDIA's driver is not installed here")};
     std::vector<Finding> findings;
@@ -92,8 +93,8 @@ std::vector<Finding> judge_gpu_driver(Machine const& machine) {
     auto const driver = parse_nvidia_driver(*text);
     if (!driver) return {unknown("", {std::string(nvidia_version), EBADMSG})};
     return {ok("",
-               fmt::format("NVIDIA's driver {} ({} kernel modules) has {} GPU{}; whether they "
-                           "offer GPUDirect, only CUDA tells",
+               fmt::format("NVIDIA's driver {} ({} kernel modules) has {} GPU{}; only CUDA shows "
+                           "whether they offer GPUDirect",
                            driver->version, driver->open ? "open" : "proprietary", gpus.size(),
                            gpus.size() == 1 ? "" : "s"),
                {version_evidence(machine)})};
@@ -110,7 +111,7 @@ std::optional<Finding> no_gpudirect(Machine const& machine) {
 }
 
 Finding perhaps_no_gpudirect(std::string detail, std::vector<Evidence> evidence) {
-    detail += "; whether this GPU offers GPUDirect at all, only CUDA tells (a GeForce does not)";
+    detail += "; only CUDA shows whether this GPU offers GPUDirect at all (a GeForce does not)";
     return {{}, {}, CheckResult::unknown, std::move(detail), std::move(evidence), std::nullopt};
 }
 
@@ -119,31 +120,31 @@ std::vector<Finding> judge_gpu_dma_buf(Machine const& machine) {
     auto const dma_buf = judge_dma_buf(machine);
     std::vector<Evidence> evidence{version_evidence(machine)};
     if (dma_buf.can == Can::yes)
-        return {
-            ok("", "DMA-BUF can be used, which is the way to prefer: " + dma_buf.why, evidence)};
+        return {ok("", "DMA-BUF can be used, and is the preferred way: " + dma_buf.why, evidence)};
     if (dma_buf.can == Can::unknown)
         return {{{},
                  {},
                  CheckResult::unknown,
-                 "whether DMA-BUF can be used: " + dma_buf.why,
+                 "it is not known whether DMA-BUF can be used: " + dma_buf.why,
                  evidence,
                  std::nullopt}};
     if (module_loaded(machine, "nvidia_peermem"))
-        return {ok("",
-                   fmt::format("DMA-BUF can't be used ({}); nvidia_peermem is loaded and does it{}",
-                               dma_buf.why,
-                               surely_offers_gpudirect(machine)
-                                   ? ""
-                                   : ", where the GPU offers GPUDirect at all, which only CUDA "
-                                     "tells (a GeForce does not)"),
-                   evidence)};
+        return {
+            ok("",
+               fmt::format(
+                   "DMA-BUF can't be used ({}); nvidia_peermem is loaded and takes its place{}",
+                   dma_buf.why,
+                   surely_offers_gpudirect(machine) ? ""
+                                                    : ", if the GPU offers GPUDirect at all, which "
+                                                      "only CUDA shows (a GeForce does not)"),
+               evidence)};
     auto const detail = "GPU memory can't be registered by DMA-BUF: " + dma_buf.why;
     if (!surely_offers_gpudirect(machine)) return {perhaps_no_gpudirect(detail, evidence)};
-    return {warning("", detail,
-                    by_hand("DMA-BUF takes kernel 5.12 or newer and NVIDIA's open kernel modules "
-                            "(a driver package that ends in -open; Turing GPUs or newer); else "
-                            "nvidia-peermem does it"),
-                    evidence)};
+    return {
+        warning("", detail,
+                by_hand("install kernel 5.12 or newer and NVIDIA's open kernel modules (a driver "
+                        "package that ends in -open; Turing GPUs or newer), or use nvidia-peermem"),
+                evidence)};
 }
 
 std::vector<Finding> judge_igpu(Machine const& machine) {
@@ -159,11 +160,11 @@ std::vector<Finding> judge_igpu(Machine const& machine) {
         return {ok("", "nvidia_p2p is loaded", {{"/proc/modules", "nvidia_p2p"}})};
     auto const there = module_exists(machine, "nvidia_p2p");
     if (there && !*there)
-        return {warning("",
-                        "this release has no nvidia-p2p, so the integrated GPU has no GPUDirect",
-                        by_hand("move to a release that has it: IGX SW 1.0 DP and JetPack 6.0 DP "
-                                "lack it, their general releases do not"),
-                        {{"modules.dep", "no nvidia-p2p.ko"}})};
+        return {warning(
+            "", "this software release has no nvidia-p2p, so the integrated GPU has no GPUDirect",
+            by_hand("update to a release that has it: IGX SW 1.0 DP and JetPack 6.0 DP lack it, "
+                    "their general releases do not"),
+            {{"modules.dep", "no nvidia-p2p.ko"}})};
     return {
         warning("", "nvidia_p2p is not loaded, so the integrated GPU has no GPUDirect",
                 {{"modprobe nvidia-p2p", "echo nvidia-p2p > /etc/modules-load.d/nvidia-p2p.conf"},

@@ -23,7 +23,7 @@ Finding of_bar1(Machine const& machine, PciDevice const& gpu) {
     auto const bar1 = bar1_of(machine, gpu);
     bool const guest = machine.kind == CheckedMachine::guest;
     if (!bar1 || !bar1->is_assigned())
-        return failed(address, fmt::format("{} has no address for its BAR1", address),
+        return failed(address, fmt::format("BAR1 of {} has no address", address),
                       by_hand(guest ? "give the VM UEFI firmware with a larger window for 64-bit "
                                       "BARs (OVMF: opt/ovmf/X-PciMmio64Mb), or a newer OVMF"
                                     : "enable Above 4G Decoding in the firmware's set-up, or boot "
@@ -35,13 +35,13 @@ Finding of_bar1(Machine const& machine, PciDevice const& gpu) {
     if (mebibytes <= small_mebibytes)
         return warning(
             address,
-            fmt::format("BAR1 of {} has {} MiB: no more of its memory can be registered "
-                        "at a time",
-                        address, mebibytes),
-            by_hand(guest ? "enable Resizable BAR in the host's firmware set-up, or set "
-                            "the size there before the GPU is attached (resource1_resize)"
-                          : "enable Resizable BAR and Above 4G Decoding in the "
-                            "firmware's set-up, where the GPU has it",
+            fmt::format(
+                "BAR1 of {} has {} MiB: no more of the GPU's memory can be registered at once",
+                address, mebibytes),
+            by_hand(guest ? "enable Resizable BAR in the host's firmware set-up, or set the size "
+                            "on the host before the GPU is attached (resource1_resize)"
+                          : "enable Resizable BAR and Above 4G Decoding in the firmware's set-up, "
+                            "if the GPU supports it",
                     BlastRadius::reboot),
             evidence);
     return ok(address, fmt::format("BAR1 of {} has {} MiB", address, mebibytes), evidence);
@@ -67,14 +67,14 @@ Finding of_place(Machine const& machine, PciDevice const& gpu, PciDevice const& 
                                            "crosses when NCCL_NET_GDR_LEVEL is PHB",
                                            address, name));
         case PciDistance::node:
-            return ok(address, fmt::format("{} and NIC {} are of NUMA node {}, below two host "
-                                           "bridges, which NCCL crosses when NCCL_NET_GDR_LEVEL "
-                                           "is PHB",
-                                           address, name, *gpu.numa_node));
+            return ok(address,
+                      fmt::format("{} and NIC {} are on NUMA node {}, below two host bridges, "
+                                  "which NCCL crosses when NCCL_NET_GDR_LEVEL is PHB",
+                                  address, name, *gpu.numa_node));
         case PciDistance::sys:
             return warning(
                 address,
-                fmt::format("{} is of NUMA node {}, and no RDMA NIC is: GPUDirect crosses the CPUs",
+                fmt::format("{} is on NUMA node {}, but no RDMA NIC is: GPUDirect crosses the CPUs",
                             address, *gpu.numa_node),
                 by_hand("move the NIC or the GPU to a slot of the other's CPU; best are two slots "
                         "below one PCI switch"),
@@ -83,7 +83,7 @@ Finding of_place(Machine const& machine, PciDevice const& gpu, PciDevice const& 
         case PciDistance::unknown:
             break;
     }
-    return ok(address, fmt::format("no file tells of NUMA nodes that {} and NIC {} are apart",
+    return ok(address, fmt::format("no file shows that {} and NIC {} are on different NUMA nodes",
                                    address, name));
 }
 
@@ -103,16 +103,16 @@ std::vector<Finding> judge_gpu_topology(Machine const& machine) {
     auto const nics = rdma_nics(*machine.pci);
     bool const nic = guest ? has_rdma_nic(machine) : !nics.empty();
     if (!nic || std::ranges::none_of(*machine.pci, computes))
-        return {not_applicable("there are not both an NVIDIA GPU and an RDMA NIC")};
+        return {not_applicable("this machine does not have both an NVIDIA GPU and an RDMA NIC")};
     if (guest)
         return {{{},
                  {},
                  CheckResult::unknown,
-                 "a VM's PCI tree is virtual, so it does not tell how near GPU and NIC are: the "
-                 "host's gpu.topology does. NCCL takes them for far apart, and uses no GPUDirect "
-                 "without NCCL_NET_GDR_LEVEL=SYS or an NCCL_TOPO_FILE. The way between them is the "
-                 "host's, too: its ports' ACS stays on, and its NIC's ATS makes it short (the "
-                 "host's pci.acs)",
+                 "a VM's PCI tree is virtual, so it does not show how near GPU and NIC are: the "
+                 "host's gpu.topology does. NCCL assumes that they are far apart, and uses no "
+                 "GPUDirect without NCCL_NET_GDR_LEVEL=SYS or an NCCL_TOPO_FILE. The path between "
+                 "them is the host's, too: its ports' ACS stays on, and its NIC's ATS makes the "
+                 "path short (the host's pci.acs)",
                  {},
                  std::nullopt}};
     std::vector<Finding> findings;

@@ -13,17 +13,18 @@ namespace {
 
 constexpr std::string_view load_peermem = "modprobe nvidia-peermem";
 
-// Peermem can't work. Where DMA-BUF can be used, only programs that know no other way fail.
+// Peermem can't work. Where DMA-BUF can be used, only programs that support nothing else fail.
 Finding by_need(Machine const& machine, std::string detail, Remedy remedy,
                 std::vector<Evidence> evidence) {
     auto const dma_buf = judge_dma_buf(machine);
     bool const sure = surely_offers_gpudirect(machine);
     if (dma_buf.can != Can::yes && sure)
         return failed("", std::move(detail), std::move(remedy), std::move(evidence));
-    return warning("",
-                   detail + (sure ? "; programs that use DMA-BUF do without"
-                                  : "; a GPU that offers no GPUDirect, as a GeForce, does without"),
-                   std::move(remedy), std::move(evidence));
+    return warning(
+        "",
+        detail + (sure ? "; programs that use DMA-BUF don't need it"
+                       : "; a GPU that offers no GPUDirect, like a GeForce, does not need it"),
+        std::move(remedy), std::move(evidence));
 }
 
 Remedy rebuild_and_load(Machine const& machine) {
@@ -45,7 +46,7 @@ Finding not_offered(Machine const& machine, Peermem const& peermem) {
             peermem.evidence);
     return failed(
         "", "nvidia-peermem can't load: this RDMA stack has no ib_register_peer_memory_client",
-        by_hand("install DOCA-OFED, then build NVIDIA's modules again; or use DMA-BUF: " +
+        by_hand("install DOCA-OFED, then rebuild NVIDIA's modules; or make DMA-BUF usable: " +
                 dma_buf.why),
         peermem.evidence);
 }
@@ -64,8 +65,8 @@ std::vector<Finding> judge_install_order(Machine const& machine) {
     switch (peermem.build) {
         case PeermemBuild::without_peers:
             return {by_need(machine,
-                            fmt::format("nvidia-peermem was built before OFED {} was installed: it "
-                                        "knows no peer memory and only returns EINVAL",
+                            fmt::format("nvidia-peermem was built before OFED {} was installed, so "
+                                        "it has no peer memory: loading it fails with EINVAL",
                                         version),
                             rebuild_and_load(machine), peermem.evidence)};
         case PeermemBuild::other_stack:
@@ -107,27 +108,27 @@ std::vector<Finding> judge_peermem(Machine const& machine) {
                 machine, fmt::format("there is no nvidia-peermem for kernel {}", machine.release),
                 rebuild_and_load(machine), peermem.evidence)};
         case PeermemBuild::without_peers:
-            return {by_need(machine,
-                            "nvidia-peermem is not loaded and can't be: it was built without peer "
-                            "memory and returns EINVAL without a word in the kernel's log",
-                            rebuild_and_load(machine), peermem.evidence)};
+            return {
+                by_need(machine,
+                        "nvidia-peermem is not loaded and can't be: it was built without peer "
+                        "memory, and loading it fails with EINVAL and no line in the kernel's log",
+                        rebuild_and_load(machine), peermem.evidence)};
         case PeermemBuild::other_stack:
             return {by_need(machine,
-                            "nvidia-peermem is not loaded and can't be: its symbols are of another "
-                            "RDMA stack",
+                            "nvidia-peermem is not loaded and can't be: its symbols belong to "
+                            "another RDMA stack",
                             rebuild_and_load(machine), peermem.evidence)};
         case PeermemBuild::fits:
         case PeermemBuild::unknown:
             break;
     }
     if (judge_dma_buf(machine).can == Can::yes)
-        return {
-            ok("", fmt::format("nvidia_peermem is not loaded, and is not needed where DMA-BUF is "
-                               "used; {} serves programs that know no DMA-BUF",
-                               load_peermem))};
+        return {ok("", fmt::format("nvidia_peermem is not loaded, and is not needed where DMA-BUF "
+                                   "is used; for programs without DMA-BUF: {}",
+                                   load_peermem))};
     if (!surely_offers_gpudirect(machine))
         return {perhaps_no_gpudirect(
-            fmt::format("nvidia_peermem is not loaded ({}), and DMA-BUF can't be used",
+            fmt::format("nvidia_peermem is not loaded (to load it: {}), and DMA-BUF can't be used",
                         load_peermem),
             peermem.evidence)};
     return {failed("", "nvidia_peermem is not loaded, and DMA-BUF can't be used",
@@ -161,10 +162,9 @@ std::vector<Finding> judge_nv_peer_mem(Machine const& machine) {
                                      ? "dpkg -P nvidia-peer-memory nvidia-peer-memory-dkms"
                                      : "rpm -e nvidia_peer_memory");
     remedy.commands.emplace_back(load_peermem);
-    return {warning("",
-                    "the old nv_peer_mem is left, in whose place NVIDIA's driver has "
-                    "nvidia-peermem",
-                    std::move(remedy), evidence)};
+    return {warning(
+        "", "the old nv_peer_mem is still present; NVIDIA's driver has nvidia-peermem in its place",
+        std::move(remedy), evidence)};
 }
 
 namespace {
@@ -205,16 +205,16 @@ std::vector<Finding> judge_peermem_at_boot(Machine const& machine) {
     for (auto const& [path, folder] : machine.facts.folders)
         if (matches("/etc/systemd/system/*.wants", path) &&
             std::ranges::find(folder.names, unit) != folder.names.end())
-            return {ok("", "nvidia_peermem is loaded at boot, when OFED and driver are there",
+            return {ok("", "nvidia_peermem is loaded at boot, once OFED and the driver are present",
                        {{path, std::string(unit)}})};
     if (runs_kubelet(machine))
-        return {ok("", "nvidia_peermem is loaded; in Kubernetes the GPU operator does that")};
+        return {ok("", "nvidia_peermem is loaded; in Kubernetes the GPU operator loads it")};
     if (auto const hidden = unseen(machine, "/etc/modules-load.d/nvidia-peermem.conf"))
         return {*hidden};
-    return {warning("", "nvidia_peermem was loaded by hand, and is not after a reboot",
+    return {warning("", "nvidia_peermem was loaded by hand, and will not be loaded after a reboot",
                     by_command("echo nvidia-peermem > /etc/modules-load.d/nvidia-peermem.conf",
-                               "or vf-guest peermem --at-boot, which also knows when that comes "
-                               "too early"),
+                               "alternatively, run vf-guest peermem --at-boot, which also detects "
+                               "when that would be too early"),
                     {{"/etc/modules-load.d", "no nvidia-peermem"}})};
 }
 

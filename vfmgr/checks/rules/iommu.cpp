@@ -20,7 +20,7 @@ std::vector<Finding> judge_virtualisation(Machine const& machine) {
     bool const usable = module_loaded(machine, "kvm_intel") || module_loaded(machine, "kvm_amd");
     auto const devices = machine.facts.names("/dev");
     bool const node = devices && std::ranges::find(*devices, "kvm") != devices->end();
-    if (node) return {ok("", "KVM is there", {{"/dev/kvm", "exists"}})};
+    if (node) return {ok("", "KVM is available", {{"/dev/kvm", "exists"}})};
     if (!devices) return {unknown("", devices.error())};
     // Other architectures have neither vmx nor svm.
     if (machine.cpu->vendor == CpuVendor::other)
@@ -28,12 +28,14 @@ std::vector<Finding> judge_virtualisation(Machine const& machine) {
                        by_command("modprobe kvm", "on POWER: modprobe kvm_hv"),
                        {absence_evidence("/dev/kvm")})};
     if (!machine.cpu->virtualisation)
-        return {failed("", "the CPU shows no virtualisation extension (vmx or svm)",
-                       by_hand(machine.cpu->hypervisor
-                                   ? "this machine is a VM itself: give it nested virtualisation"
-                                   : "enable VT-x or SVM in the firmware's set-up",
-                               BlastRadius::reboot),
-                       {{"/proc/cpuinfo", "flags without vmx and svm"}})};
+        return {failed(
+            "", "the CPU shows no virtualisation extension (vmx or svm)",
+            by_hand(
+                machine.cpu->hypervisor
+                    ? "this machine is a VM itself: enable nested virtualisation for it on its host"
+                    : "enable VT-x or SVM in the firmware's set-up",
+                BlastRadius::reboot),
+            {{"/proc/cpuinfo", "flags without vmx and svm"}})};
     auto const module = machine.cpu->vendor == CpuVendor::amd ? "kvm_amd" : "kvm_intel";
     return {failed("", usable ? "there is no /dev/kvm" : fmt::format("{} is not loaded", module),
                    by_command(fmt::format("modprobe {}", module)), {absence_evidence("/dev/kvm")})};
@@ -42,8 +44,8 @@ std::vector<Finding> judge_virtualisation(Machine const& machine) {
 // Names the firmware, or the hypervisor, that has the switch.
 std::string switch_of_iommu(Cpu const& cpu) {
     if (cpu.hypervisor)
-        return "this machine is a VM itself: whoever runs it has to give it an IOMMU (libvirt: "
-               "<iommu model='intel'><driver intremap='on'/></iommu>)";
+        return "this machine is a VM itself: give it an IOMMU on its host (libvirt: <iommu "
+               "model='intel'><driver intremap='on'/></iommu>)";
     return cpu.vendor == CpuVendor::amd
                ? "enable IOMMU (AMD-Vi) in the firmware's set-up"
                : "enable VT-d (Intel Virtualization for Directed I/O) in the firmware's set-up";
@@ -89,10 +91,11 @@ std::vector<Finding> iommu_is_off(Machine const& machine) {
     }
     evidence.push_back({"/sys/firmware/acpi/tables/" + table, "exists"});
     if (amd || (own && own->value.starts_with("on")) || is_used_unasked(machine))
-        return {failed("", "the firmware has an IOMMU, and the kernel does not use it",
-                       by_hand(fmt::format("look at what the kernel's log says: dmesg | grep -e {}",
-                                           amd ? "AMD-Vi" : "DMAR")),
-                       evidence)};
+        return {
+            failed("", "the firmware has an IOMMU, but the kernel does not use it",
+                   by_hand(fmt::format("find the reason in the kernel's log: dmesg | grep -e {}",
+                                       amd ? "AMD-Vi" : "DMAR")),
+                   evidence)};
     return {failed("",
                    "the kernel does not use the IOMMU: intel_iommu=on is not on its command line",
                    by_kernel_parameter(machine, expected), evidence)};
@@ -116,7 +119,7 @@ std::vector<Finding> judge_remapping(Machine const& machine) {
     // Other CPUs have no remapping of this kind: ARM's GIC translates messages itself.
     if (!machine.cpu) return {unknown("", machine.cpu.error())};
     if (machine.cpu->vendor == CpuVendor::other)
-        return {not_applicable("only x86 says IR- in /proc/interrupts")};
+        return {not_applicable("only x86 shows IR- in /proc/interrupts")};
     auto const remapped = machine.facts.text("/proc/interrupts");
     if (!remapped) return {unknown("", remapped.error())};
     if (!remapped->empty())
@@ -126,10 +129,10 @@ std::vector<Finding> judge_remapping(Machine const& machine) {
         machine.facts.text("/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts");
     if (unsafe == "Y")
         return {warning("",
-                        "interrupts are not remapped, and VFIO was told to do without: a VM "
-                        "can raise any interrupt of this host",
+                        "interrupts are not remapped, and VFIO is set to work without remapping: a "
+                        "VM can raise any interrupt of this host",
                         by_hand("enable interrupt remapping (x2APIC) in the firmware's set-up, and "
-                                "take allow_unsafe_interrupts away",
+                                "remove allow_unsafe_interrupts",
                                 BlastRadius::reboot),
                         {evidence_of(machine,
                                      "/sys/module/vfio_iommu_type1/parameters/"
@@ -156,12 +159,12 @@ std::vector<Finding> judge_groups(Machine const& machine) {
                 !is_bridge(other))
                 others += (others.empty() ? "" : ", ") + to_string(other.address);
         if (others.empty()) continue;
-        findings.push_back(failed(
-            to_string(vf.address),
-            fmt::format("shares IOMMU group {} with {}", *vf.iommu_group, others),
-            by_hand("put the NIC into a slot whose port has ACS; pcie_acs_override=… only hides "
-                    "that devices of a group reach each other past the IOMMU"),
-            {{link, *vf.iommu_group}}));
+        findings.push_back(
+            failed(to_string(vf.address),
+                   fmt::format("shares IOMMU group {} with {}", *vf.iommu_group, others),
+                   by_hand("move the NIC to a slot whose port has ACS; pcie_acs_override=… only "
+                           "hides that devices of a group reach each other past the IOMMU"),
+                   {{link, *vf.iommu_group}}));
     }
     bool const any = std::ranges::any_of(*machine.pci, [](auto const& one) { return !!one.pf; });
     if (findings.empty())
@@ -174,14 +177,13 @@ std::vector<Finding> judge_override(Machine const& machine) {
     if (!machine.parameters) return {unknown("", machine.parameters.error())};
     auto const* const override_ = find_parameter(*machine.parameters, "pcie_acs_override");
     if (!override_) return {ok("", "ACS is not overridden")};
-    return {
-        warning("",
-                fmt::format("pcie_acs_override={} makes groups look apart whose devices "
-                            "reach each other past the IOMMU, so a VM may reach another's "
-                            "memory",
-                            override_->value),
-                by_hand("take it off the kernel's command line, and reboot", BlastRadius::reboot),
-                {evidence_of(machine, "/proc/cmdline")})};
+    return {warning(
+        "",
+        fmt::format("pcie_acs_override={} splits groups whose devices still reach each other past "
+                    "the IOMMU, so a VM may reach another VM's memory",
+                    override_->value),
+        by_hand("remove it from the kernel's command line, and reboot", BlastRadius::reboot),
+        {evidence_of(machine, "/proc/cmdline")})};
 }
 
 constexpr std::array rules{

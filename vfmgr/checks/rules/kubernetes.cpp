@@ -23,7 +23,7 @@ Remedy helm(Release release, std::string const& settings, std::string const& not
             : "helm install --wait --generate-name -n gpu-operator --create-namespace "
               "nvidia/gpu-operator";
     return by_hand(
-        fmt::format("{}. Where helm reaches the cluster: {} {}", note, command, settings));
+        fmt::format("{}. Where helm can reach the cluster, run: {} {}", note, command, settings));
 }
 
 std::vector<Finding> judge_gpu_operator(Machine const& machine) {
@@ -32,7 +32,7 @@ std::vector<Finding> judge_gpu_operator(Machine const& machine) {
     if (!runs_kubelet(machine)) return {not_applicable("this machine runs no kubelet")};
     if (!machine.pci) return {unknown("", machine.pci.error())};
     if (own_gpus(machine).empty() || !has_rdma_nic(machine))
-        return {not_applicable("there are not both an NVIDIA GPU and an RDMA NIC")};
+        return {not_applicable("this machine does not have both an NVIDIA GPU and an RDMA NIC")};
     bool const peermem = module_loaded(machine, "nvidia_peermem");
     bool const loaded = module_loaded(machine, "nvidia");
     auto const ofed = read_ofed(machine);
@@ -41,17 +41,15 @@ std::vector<Finding> judge_gpu_operator(Machine const& machine) {
         std::vector<Evidence> evidence{{"modules.dep", std::string(*file)}};
         auto const settings = "--set driver.enabled=false";
         if (peermem || judge_dma_buf(machine).can == Can::yes)
-            return {
-                ok("",
-                   fmt::format("NVIDIA's driver is the VM's own, and fit for GPUDirect; the GPU "
-                               "operator needs {}",
-                               settings),
-                   evidence)};
+            return {ok("",
+                       fmt::format("NVIDIA's driver is the VM's own, and can do GPUDirect; the GPU "
+                                   "operator needs {}",
+                                   settings),
+                       evidence)};
         return {warning("",
                         "NVIDIA's driver is the VM's own, so the GPU operator loads no "
-                        "nvidia-peermem: driver.rdma.enabled is of its driver alone",
-                        helm(Release::installed, settings, "mend gpu.peermem in the VM"),
-                        evidence)};
+                        "nvidia-peermem: driver.rdma.enabled applies only to the operator's driver",
+                        helm(Release::installed, settings, "fix gpu.peermem in the VM"), evidence)};
     }
     bool const host_mofed = ofed.running || ofed.installed;
     auto const settings = std::string("--set driver.rdma.enabled=true") +
@@ -63,13 +61,13 @@ std::vector<Finding> judge_gpu_operator(Machine const& machine) {
     if (loaded && judge_dma_buf(machine).can == Can::yes)
         return {ok("",
                    fmt::format("the GPU operator's driver runs, and DMA-BUF can be used; {} is for "
-                               "programs that know only nvidia-peermem",
+                               "programs that support only nvidia-peermem",
                                settings),
                    evidence)};
-    auto const note =
-        host_mofed ? "OFED is installed in the VM"
-                   : "there is no OFED in the VM: the network operator is to bring it; or take "
-                     "NVIDIA's open kernel modules, which use DMA-BUF and need none";
+    auto const note = host_mofed
+                          ? "OFED is installed in the VM"
+                          : "the VM has no OFED: let the network operator install it, or use "
+                            "NVIDIA's open kernel modules, which use DMA-BUF and need none";
     return {warning("",
                     loaded ? "the GPU operator's driver runs without nvidia_peermem"
                            : "the GPU operator has not loaded NVIDIA's driver",
@@ -78,7 +76,7 @@ std::vector<Finding> judge_gpu_operator(Machine const& machine) {
 }
 
 constexpr std::array kubernetes{
-    Rule{"kubernetes.gpu_operator", "The GPU operator is told of RDMA",
+    Rule{"kubernetes.gpu_operator", "The GPU operator is configured for RDMA",
          "NVIDIA GPU Operator documentation, GPUDirect RDMA", AppliesTo::guest, judge_gpu_operator},
 };
 

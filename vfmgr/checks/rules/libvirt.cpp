@@ -24,7 +24,7 @@ std::optional<Finding> judge_mapping(Machine const& machine) {
                   {absence_evidence("/lib/modules/" + machine.release + "/…/vfio_iommu_type1.ko")});
 }
 
-// vfmgrd may load no modules itself: its unit has them loaded when it starts.
+// vfmgrd may not load modules itself: its unit loads them when it starts.
 bool vfmgrd_runs(Machine const& machine) {
     if (!machine.units) return false;
     auto const unit = machine.units->find("vfmgrd.service");
@@ -41,10 +41,11 @@ std::vector<Finding> judge_vfio(Machine const& machine) {
     auto const exists = module_exists(machine, "vfio_pci");
     if (!exists) return {unknown("", exists.error())};
     if (*exists && vfmgrd_runs(machine))
-        return {failed("", "vfmgrd runs, and vfio-pci is not loaded: no VF can be bound to it",
+        return {failed("", "vfmgrd runs, but vfio-pci is not loaded: no VF can be bound to it",
                        by_command("modprobe vfio-pci"),
                        {absence_evidence("/sys/module/vfio_pci")})};
-    if (*exists) return {ok("", "vfio-pci is here, and vfmgrd.service loads it when it starts")};
+    if (*exists)
+        return {ok("", "vfio-pci is installed, and vfmgrd.service loads it when it starts")};
     auto remedy = by_kernel_module(machine, "vfio-pci", "CONFIG_VFIO_PCI");
     if (vfmgrd_runs(machine) && remedy.blast_radius == BlastRadius::none)
         remedy.commands.emplace_back("modprobe vfio-pci");
@@ -98,7 +99,7 @@ Remedy install_libvirt(Machine const& machine) {
                 BlastRadius::none,
                 {},
                 {}};
-    return by_hand("install libvirt's daemon and QEMU by the distribution's package manager");
+    return by_hand("install libvirt's daemon and QEMU with the distribution's package manager");
 }
 
 // Judges the one daemon, or the modular one for QEMU; if both are installed, the one that answers.
@@ -121,22 +122,23 @@ std::vector<Finding> judge_unit(Machine const& machine) {
                         {}},
                        evidence_of(units))};
     if (units.service.active == "failed")
-        return {failed("", fmt::format("{}.service has failed", units.name),
-                       by_command(fmt::format("systemctl restart {}.service", units.name),
-                                  fmt::format("VMs go on; journalctl -u {} says why", units.name)),
-                       evidence_of(units))};
+        return {failed(
+            "", fmt::format("{}.service has failed", units.name),
+            by_command(fmt::format("systemctl restart {}.service", units.name),
+                       fmt::format("running VMs stay up; to find the reason: journalctl -u {}",
+                                   units.name)),
+            evidence_of(units))};
     auto const start = fmt::format("systemctl enable --now {}.socket", units.name);
     if (!units.answers())
-        return {failed("", fmt::format("{} does not run, and nothing would start it", units.name),
+        return {failed("", fmt::format("{} does not run, and nothing starts it", units.name),
                        by_command(start), evidence_of(units))};
     if (!units.at_boot())
-        return {warning("", fmt::format("{} runs, and does not start at boot", units.name),
+        return {warning("", fmt::format("{} runs, but does not start at boot", units.name),
                         by_command(start), evidence_of(units))};
     // Debian's daemon exits after two idle minutes; its socket starts it again.
     return {ok("",
-               units.service.active == "active"
-                   ? fmt::format("{} runs", units.name)
-                   : fmt::format("{} starts when it is asked for", units.name),
+               units.service.active == "active" ? fmt::format("{} runs", units.name)
+                                                : fmt::format("{} starts on demand", units.name),
                evidence_of(units))};
 }
 
@@ -198,20 +200,20 @@ std::vector<Finding> judge_version(Machine const& machine) {
     if (version->major == 12 && version->minor == 1)
         findings.push_back(warning(
             "", name + " crashes virtqemud when a VM gets an interface of a hostdev network",
-            by_hand(
-                "update libvirt to 12.2.0; until then attach VFs by vfmgr only, which uses none"),
+            by_hand("update libvirt to 12.2.0; until then attach VFs only with vfmgr, which uses "
+                    "no hostdev network"),
             evidence));
     // If it is loaded, it is meant to be used. Its file exists on any machine.
     bool const variant = machine.pci && std::ranges::any_of(*machine.pci, has_variant) &&
                          module_loaded(machine, "mlx5_vfio_pci");
     if (*version < LibvirtVersion{10, 0, 0} && variant)
-        findings.push_back(warning(
-            "",
-            name + " knows no variants of vfio-pci: it takes no VF that is bound to mlx5_vfio_pci "
-                   "(\"must be manually detached\")",
-            by_hand("update libvirt to 10.0.0 for that; vfmgr binds VFs to vfio-pci until then, "
-                    "which attaches them as well, but does not migrate them"),
-            evidence));
+        findings.push_back(
+            warning("",
+                    name + " does not support variants of vfio-pci: it refuses a VF that is bound "
+                           "to mlx5_vfio_pci (\"must be manually detached\")",
+                    by_hand("update libvirt to 10.0.0; until then vfmgr binds VFs to vfio-pci, "
+                            "with which they can be attached but not migrated"),
+                    evidence));
     if (*version < LibvirtVersion{8, 7, 0})
         findings.push_back(
             warning("",
@@ -228,7 +230,7 @@ constexpr std::array libvirt_group{
          AppliesTo::host, judge_vfio},
     Rule{"libvirt.unit", "libvirt's daemon can be reached",
          "libvirtd(8), virtqemud(8); systemctl(1)", AppliesTo::host, judge_unit},
-    Rule{"libvirt.version", "This libvirt attaches VFs well",
+    Rule{"libvirt.version", "This libvirt has no known problem with VFs",
          "libvirt's NEWS: 8.7.0, 10.0.0, 12.2.0", AppliesTo::host, judge_version},
 };
 

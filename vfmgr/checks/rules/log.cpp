@@ -81,16 +81,16 @@ std::string counted(Complaint const& complaint) {
 Finding of_no_uar(Machine const& machine, std::string const& subject,
                   std::vector<Evidence> const& evidence) {
     bool const guest = machine.kind == CheckedMachine::guest;
-    return failed(subject, "the driver found no second BAR (UAR), and gave the NIC up",
+    return failed(subject, "the driver found no second BAR (UAR), and gave up on the NIC",
                   by_hand(guest ? "give the VM machine type q35 and UEFI firmware, which place "
-                                  "64-bit BARs; then start it anew"
+                                  "64-bit BARs; then restart it"
                                 : "enable Above 4G Decoding in the firmware's set-up, or boot with "
                                   "pci=realloc",
                           BlastRadius::reboot),
                   evidence);
 }
 
-// What that command should have made is missing; the driver's clients report it themselves.
+// What that command should have created is missing; the driver's clients report it themselves.
 Finding of_busy(Machine const& machine, std::string const& subject, std::string const& times,
                 std::vector<Evidence> evidence) {
     auto const* const lost =
@@ -98,13 +98,13 @@ Finding of_busy(Machine const& machine, std::string const& subject, std::string 
     if (lost) evidence.push_back(evidence_of(*lost));
     return warning(
         subject,
-        fmt::format("the driver found no room for a command to the firmware{}, so what it was to "
-                    "make {}",
+        fmt::format("the driver had no room for a command to the firmware{}, so what the command "
+                    "creates {}",
                     times, lost ? "is missing: the IPoIB netdev of a port" : "may be missing"),
         {lost ? std::vector<std::string>{"modprobe -r ib_ipoib", "modprobe ib_ipoib"}
               : std::vector<std::string>(),
          lost ? BlastRadius::netdev : BlastRadius::none,
-         "Linux 5.4.77 did so at boot where 5.4.70 did not: boot another kernel if it comes back",
+         "if it comes back, boot another kernel: Linux 5.4.77 did so at boot where 5.4.70 did not",
          {}},
         std::move(evidence));
 }
@@ -119,39 +119,39 @@ Finding of_complaint(Machine const& machine, std::string const& subject, Kind ki
             return failed(
                 subject, "the NIC's firmware stopped answering" + counted(complaint),
                 subject.empty()
-                    ? by_hand("devlink health show names the NIC")
+                    ? by_hand("find the NIC: devlink health show")
                     : Remedy{{fmt::format("devlink health recover pci/{} reporter fw_fatal",
                                           subject)},
                              BlastRadius::host,
-                             "the driver starts the NIC anew; where that fails, power the "
-                             "machine off and on, and look for newer firmware",
+                             "the driver restarts the NIC; if that fails, power the machine off "
+                             "and on, and check for newer firmware",
                              {}},
                 evidence);
         case Kind::recovered:
             return warning(subject, "the NIC's firmware had a fault" + counted(complaint),
-                           by_hand("look for newer firmware; mstdump and the log are what the "
-                                   "vendor asks for"),
+                           by_hand("check for newer firmware; the vendor asks for the output of "
+                                   "mstdump and the log"),
                            evidence);
         case Kind::hot:
             return failed(
                 subject,
                 fmt::format("the module in port {} is too hot, which takes its link down{}",
                             error ? error->module + 1 : 0, counted(complaint)),
-                by_hand("mend the airflow of the slot, or put in a module of lower power"),
+                by_hand("improve the airflow at the slot, or use a module of lower power"),
                 evidence);
         case Kind::module:
             return warning(subject,
-                           fmt::format("the NIC does not take the module in port {}: {}{}",
+                           fmt::format("the NIC rejects the module in port {}: {}{}",
                                        error ? error->module + 1 : 0, error ? error->error : "",
                                        counted(complaint)),
-                           by_hand("put in another module or cable"), evidence);
+                           by_hand("use another module or cable"), evidence);
         case Kind::power:
             return warning(
                 subject,
-                fmt::format("the slot offers {} W, which is less than the NIC and its modules may "
-                            "take{}",
-                            parse_slot_power(parsed->text).value_or(0), counted(complaint)),
-                by_hand("put it into a slot of 75 W, or raise the slot's power limit in the "
+                fmt::format(
+                    "the slot offers {} W, which is less than the NIC and its modules may need{}",
+                    parse_slot_power(parsed->text).value_or(0), counted(complaint)),
+                by_hand("move the NIC to a slot of 75 W, or raise the slot's power limit in the "
                         "firmware's set-up; with modules of low power it may never matter"),
                 evidence);
         case Kind::busy:
@@ -169,8 +169,10 @@ std::vector<Finding> judge_nic_log(Machine const& machine) {
         findings.push_back(of_complaint(machine, key.first, key.second, complaint));
     if (!findings.empty()) return findings;
     bool const any = !own_connectx(machine).empty();
-    return {any ? ok("", "no ConnectX complained of firmware, module or power in the kernel's log")
-                : not_applicable("this machine uses no ConnectX NIC")};
+    return {
+        any ? ok("",
+                 "no ConnectX reported a fault of firmware, module or power in the kernel's log")
+            : not_applicable("this machine uses no ConnectX NIC")};
 }
 
 // Returns the only device of that address; without a domain, in any domain.
@@ -190,18 +192,17 @@ PciDevice const* device_of(Machine const& machine, IommuFault const& fault) {
 Remedy for_fault(Machine const& machine, PciDevice const& device) {
     if (on_vfio(device))
         return by_hand(
-            "the VM that it is attached to asked for memory that is not its own; the IOMMU "
-            "did its duty. Look into the VM's log, and at its NIC and GPU drivers");
+            "check the VM's log, and its NIC and GPU drivers: the VM that it is attached to "
+            "requested memory that is not its own, and the IOMMU prevented it");
     auto const* const mode =
         machine.parameters ? find_parameter(*machine.parameters, "iommu") : nullptr;
     if (!mode || mode->value != "pt")
         return by_hand(
-            "boot with iommu=pt, so that the host's own DMA is not translated; if the "
-            "faults stay, the driver or the firmware is at fault",
+            "boot with iommu=pt, so that the host's own DMA is not translated; if the faults "
+            "continue, the driver or the firmware is at fault",
             BlastRadius::reboot);
     return by_hand(
-        "the driver or the firmware asks for memory that it gave back: look for newer "
-        "ones");
+        "check for a newer driver and firmware: one of them requests memory that it had freed");
 }
 
 std::vector<Finding> judge_iommu_faults(Machine const& machine) {
@@ -223,13 +224,14 @@ std::vector<Finding> judge_iommu_faults(Machine const& machine) {
     }
     std::vector<Finding> findings;
     for (auto const& [device, faults] : by_device)
-        findings.push_back(
-            warning(to_string(device->address),
-                    fmt::format("the IOMMU stopped {} DMA of {}, the first to {}", faults.count,
-                                to_string(device->address), faults.address),
-                    for_fault(machine, *device), {evidence_of(*faults.line)}));
+        findings.push_back(warning(
+            to_string(device->address),
+            fmt::format("the IOMMU blocked {} DMA request{} of {}, the first to {}", faults.count,
+                        faults.count == 1 ? "" : "s", to_string(device->address), faults.address),
+            for_fault(machine, *device), {evidence_of(*faults.line)}));
     if (findings.empty())
-        findings.push_back(ok("", "the IOMMU stopped no NIC and no GPU, as far as the log goes"));
+        findings.push_back(
+            ok("", "the kernel's log shows no DMA of a NIC or GPU that the IOMMU blocked"));
     return findings;
 }
 
@@ -247,25 +249,24 @@ std::vector<Finding> judge_peermem_log(Machine const& machine) {
     }
     if (complaint.line)
         return {warning(
-            "", "nvidia-peermem met registrations that were gone already" + counted(complaint),
-            by_hand("a program ended, or its GPU was reset, while its memory was "
-                    "registered with a NIC: start that program anew; if it comes back, "
-                    "use DMA-BUF, or a newer driver"),
+            "", "nvidia-peermem found registrations that were already gone" + counted(complaint),
+            by_hand("a program ended, or its GPU was reset, while its memory was registered with a "
+                    "NIC: restart that program; if it comes back, use DMA-BUF or a newer driver"),
             {evidence_of(*complaint.line)})};
     if (!module_loaded(machine, "nvidia_peermem"))
         return {not_applicable("nvidia_peermem is not loaded")};
-    return {ok("", "nvidia-peermem complained of nothing")};
+    return {ok("", "nvidia-peermem reported no fault")};
 }
 
 constexpr std::array log_{
-    Rule{"log.mlx5", "The NICs complain of nothing",
+    Rule{"log.mlx5", "The NICs report no faults",
          "Linux drivers/net/ethernet/mellanox/mlx5/core/{health,events}.c and mlx4/main.c; "
          "recordings and near misses",
          AppliesTo::both, judge_nic_log},
-    Rule{"log.iommu_fault", "The IOMMU stopped no NIC",
+    Rule{"log.iommu_fault", "The IOMMU blocked no NIC or GPU",
          "Linux drivers/iommu/amd/iommu.c and intel/dmar.c; a recording of IO_PAGE_FAULT",
          AppliesTo::both, judge_iommu_faults},
-    Rule{"log.peermem", "nvidia-peermem complains of nothing",
+    Rule{"log.peermem", "nvidia-peermem reports no faults",
          "open-gpu-kernel-modules nvidia-peermem.c, nv_get_p2p_free_callback; recordings",
          AppliesTo::both, judge_peermem_log},
 };

@@ -68,15 +68,15 @@ std::vector<Finding> judge_locked(Machine const& machine) {
     if (*bytes >= enough_bytes)
         return {ok("", fmt::format("programs started here may lock {}", text), evidence)};
     if (auto const hidden = unseen(machine, "/proc/self/status")) return {*hidden};
-    return {warning(
-        "",
-        fmt::format("programs started here may lock only {}, and what RDMA reads and writes has to "
-                    "be locked (ENOMEM from ibv_reg_mr)",
-                    text),
-        by_command("printf '* soft memlock unlimited\\n* hard memlock unlimited\\n' > "
-                   "/etc/security/limits.d/90-rdma.conf",
-                   "and log in anew; units take LimitMEMLOCK=infinity"),
-        evidence)};
+    return {
+        warning("",
+                fmt::format("programs started here may lock only {}, but memory that RDMA "
+                            "reads and writes must be locked (ENOMEM from ibv_reg_mr)",
+                            text),
+                by_command("printf '* soft memlock unlimited\\n* hard memlock unlimited\\n' > "
+                           "/etc/security/limits.d/90-rdma.conf",
+                           "log in again afterwards; for systemd units, set LimitMEMLOCK=infinity"),
+                evidence)};
 }
 
 // --- huge pages ---
@@ -133,12 +133,12 @@ std::vector<Finding> judge_huge_pages(Machine const& machine) {
         if (free > 0 || vms) continue;
         findings.push_back(warning(
             "",
-            fmt::format("all {} huge pages of {} are taken, by no VM that holds a VF: a VM that "
-                        "wants some does not start",
+            fmt::format("all {} huge pages of {} are in use, but not by a VM that has a VF: a VM "
+                        "that needs some can't start",
                         total, size),
-            by_hand(
-                "grep -l 'KernelPageSize: *2048 kB' /proc/[0-9]*/smaps tells who has them; more "
-                "are reserved by writing to /sys/kernel/mm/hugepages/*/nr_hugepages"),
+            by_hand("find the processes that use them: grep -l 'KernelPageSize: *2048 kB' "
+                    "/proc/[0-9]*/smaps; to reserve more, write to "
+                    "/sys/kernel/mm/hugepages/*/nr_hugepages"),
             {{"/proc/meminfo", fmt::format("HugePages_Total {} HugePages_Free {}", total, free)}}));
     }
     if (!findings.empty()) return findings;
@@ -178,7 +178,7 @@ Finding judge_node(Machine const& machine, PciDevice const& nic,
     auto const path = "/sys/bus/pci/devices/" + subject + "/numa_node";
     if (!nic.numa_node) {
         auto finding = unknown(subject, {});
-        finding.detail = "the firmware does not say at which node it is";
+        finding.detail = "the firmware does not report its NUMA node";
         return finding;
     }
     auto const found = nodes.find(*nic.numa_node);
@@ -191,23 +191,24 @@ Finding judge_node(Machine const& machine, PciDevice const& nic,
     if (auto const hidden = unseen(machine, meminfo, subject)) return *hidden;
     if (node.memory_kib == 0)
         return warning(subject,
-                       fmt::format("{} is at node {}, which has no memory: all that it reads and "
-                                   "writes crosses to another",
+                       fmt::format("{} is on NUMA node {}, which has no memory: everything that it "
+                                   "reads and writes crosses to another node",
                                    name, number),
-                       by_hand("put memory into that socket's slots, or the NIC into a slot of a "
-                               "socket that has some",
+                       by_hand("install memory in that socket's slots, or move the NIC to a slot "
+                               "of a socket that has memory",
                                BlastRadius::reboot),
                        {evidence_of(machine, path)});
     if (node.cpus.empty())
         return warning(subject,
-                       fmt::format("{} is at node {}, which has memory and no CPUs: pin VMs to "
-                                   "another that is near (numactl --hardware)",
+                       fmt::format("{} is on NUMA node {}, which has memory but no CPUs: pin VMs "
+                                   "to another node that is near (numactl --hardware)",
                                    name, number),
-                       by_hand("give the VM's CPUs and memory by hand; a GPU's memory is such a "
-                               "node, and no place for a VM"),
+                       by_hand("set the VM's CPUs and memory node by hand; a GPU's memory is such "
+                               "a node, and not for a VM"),
                        {evidence_of(machine, path)});
-    return ok(subject, fmt::format("{} is at node {}, with CPUs {} and {:.0f} GiB", name, number,
-                                   node.cpus, static_cast<double>(node.memory_kib) / kib_per_gib));
+    return ok(subject,
+              fmt::format("{} is on NUMA node {}, with CPUs {} and {:.0f} GiB", name, number,
+                          node.cpus, static_cast<double>(node.memory_kib) / kib_per_gib));
 }
 
 std::vector<Finding> judge_numa(Machine const& machine) {
@@ -229,9 +230,9 @@ std::vector<Finding> judge_numa(Machine const& machine) {
         for (auto const* nic : sriov_nics(machine))
             findings.push_back(judge_node(machine, *nic, nodes));
     if (!bare_memory.empty())
-        findings.push_back(ok("", fmt::format("nodes without CPUs, as a GPU's memory is: {}; no VM "
-                                              "should be pinned there",
-                                              bare_memory)));
+        findings.push_back(ok(
+            "", fmt::format("NUMA nodes without CPUs, such as a GPU's memory: {}; pin no VM there",
+                            bare_memory)));
     if (findings.empty()) findings.push_back(ok("", "all memory is equally near"));
     return findings;
 }
@@ -240,7 +241,7 @@ constexpr std::array memory_group{
     Rule{"memory.locked", "RDMA programs may lock memory",
          "ibv_reg_mr(3); getrlimit(2), RLIMIT_MEMLOCK; software RDMA guide, locked memory",
          AppliesTo::both, judge_locked},
-    Rule{"memory.huge_pages", "Huge pages are there for VMs that want them",
+    Rule{"memory.huge_pages", "Huge pages are available for VMs that need them",
          "Linux Documentation/admin-guide/mm/hugetlbpage.rst", AppliesTo::host, judge_huge_pages},
     Rule{"memory.numa", "NICs are near memory and CPUs",
          "Linux Documentation/admin-guide/mm/numaperf.rst", AppliesTo::host, judge_numa},

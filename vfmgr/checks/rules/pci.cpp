@@ -55,20 +55,19 @@ std::optional<Finding> judge_port(Machine const& machine, PciAddress const& port
     bool const separates =
         configuration.pcie && (configuration.pcie->kind == PcieKind::root_port ||
                                configuration.pcie->kind == PcieKind::downstream_port);
-    // What a port can't do merges IOMMU groups; iommu.groups judges that.
+    // A capability that the port lacks merges IOMMU groups, which iommu.groups judges.
     if (!separates || !configuration.acs) return std::nullopt;
     auto const& acs = *configuration.acs;
     if ((isolating & acs.able & ~acs.on) == 0) return std::nullopt;
     auto const mask = static_cast<std::uint16_t>(all_isolating & acs.able);
     return failed(
         to_string(port),
-        fmt::format("this port, above {}, lets devices reach each other past the IOMMU, however "
-                    "their IOMMU groups look: its ACS is off, where the kernel has it on",
+        fmt::format("this port, above {}, lets devices reach each other past the IOMMU, whatever "
+                    "their IOMMU groups show: its ACS is off, though the kernel turns it on",
                     passed_through_below(machine, port)),
-        by_command(
-            fmt::format("setpci -s {} ECAP_ACS+6.w={:x}:{:x}", to_string(port), mask, mask),
-            "and take away what switches ACS off at boot, by setpci or "
-            "pci=disable_acs_redir=: a recipe for GPUDirect without VMs, and unsafe with them"),
+        by_command(fmt::format("setpci -s {} ECAP_ACS+6.w={:x}:{:x}", to_string(port), mask, mask),
+                   "also remove what switches ACS off at boot (setpci or pci=disable_acs_redir=): "
+                   "a recipe for GPUDirect without VMs, and unsafe with them"),
         {acs_evidence(port, acs)});
 }
 
@@ -88,7 +87,8 @@ bool is_compute_gpu(PciDevice const& device) {
 }
 
 // A VM's NIC and GPU behind one switch: with address translation by the NIC (ATS) the switch passes
-// their traffic itself; without it, traffic goes through the root complex (verification.md, 4.5).
+// their traffic itself; without it, traffic goes through the root complex
+// (guest-tools/gpu/GPUDIRECT.md#acs-and-ats).
 std::optional<Finding> judge_translated(Machine const& machine, PciDevice const& nic,
                                         PciDevice const& gpu) {
     if (nic.above.empty() || !share_switch(machine, nic, gpu)) return std::nullopt;
@@ -106,18 +106,18 @@ std::optional<Finding> judge_translated(Machine const& machine, PciDevice const&
                                      to_string(nic.address)),
                          "reboot"},
                         BlastRadius::reboot,
-                        "ACS stays on: with ATS the switch passes translated requests alone, and "
-                        "all others go to the IOMMU",
+                        "ACS stays on: with ATS the switch passes only translated requests "
+                        "directly, and all others go to the IOMMU",
                         {}},
                        {{"/sys/bus/pci/devices/" + to_string(nic.address) + "/config",
                          "has no ATS capability"}});
     auto const mask = static_cast<std::uint16_t>(all_isolating | acs_direct_translated);
     if (!of_port->acs || (of_port->acs->on & mask) == mask) return std::nullopt;
     return warning(
-        to_string(nic.address), what + ": its port passes no translated requests on",
+        to_string(nic.address), what + ": its port passes no translated requests directly",
         by_command(fmt::format("setpci -s {} ECAP_ACS+6.w={:x}:{:x}", to_string(port), mask, mask),
-                   "which takes nothing of the isolation, at each boot; Linux 6.11 and later do it "
-                   "by pci=config_acs="),
+                   "repeat it at each boot, in Linux 6.11 and later with pci=config_acs=; it "
+                   "leaves the isolation as it is"),
         {acs_evidence(port, *of_port->acs)});
 }
 
@@ -191,13 +191,13 @@ std::string detour_sentence(Machine const& machine, Detour const& one) {
         name_of(machine, *one.nic), to_string(one.gpu->address));
 }
 
-// What the host's own GPUDirect would profit from, and must not have.
+// Names what would speed up the host's own GPUDirect, but is unsafe with VMs.
 std::string about_host_gpus(Machine const& machine) {
     auto const detours = detours_of_host(machine);
     if (detours.empty()) return {};
     return fmt::format(
-        "; {}, and that stays so: without ACS it would be faster, and unsafe where devices are "
-        "attached to VMs. A VM gets the direct way by the NIC's ATS",
+        "; {}. Leave ACS on: without it that would be faster, but unsafe where devices are "
+        "attached to VMs. A VM gets the direct path through the NIC's ATS",
         detour_sentence(machine, detours.front()));
 }
 
@@ -209,12 +209,11 @@ std::vector<Finding> judge_bare_metal(Machine const& machine) {
         findings.push_back(warning(
             to_string(one.port),
             detour_sentence(machine, one) + ": this port's ACS redirects requests",
-            Remedy{
-                {fmt::format("setpci -s {} ECAP_ACS+6.w=0:{:x}", to_string(one.port), mask)},
-                BlastRadius::host,
-                "only while this machine attaches no device to a VM, which must never see ACS off, "
-                "and with iommu=pt; again after each boot",
-                {}},
+            Remedy{{fmt::format("setpci -s {} ECAP_ACS+6.w=0:{:x}", to_string(one.port), mask)},
+                   BlastRadius::host,
+                   "do it only while this machine attaches no device to a VM, where ACS must never "
+                   "be off, and with iommu=pt; repeat it after each boot",
+                   {}},
             {acs_evidence(one.port, one.acs)}));
     }
     return findings;
@@ -248,10 +247,10 @@ std::vector<Finding> judge_acs(Machine const& machine) {
     for (auto& finding : judge_gpudirect(machine)) findings.push_back(std::move(finding));
     if (hidden) findings.push_back(unknown("", *hidden));
     if (findings.empty())
-        findings.push_back(
-            ok("", fmt::format("ports above attached devices send their requests to the IOMMU, {} "
-                               "looked at{}",
-                               ports.size(), about_host_gpus(machine))));
+        findings.push_back(ok(
+            "", fmt::format(
+                    "ports above attached devices send their requests to the IOMMU, {} checked{}",
+                    ports.size(), about_host_gpus(machine))));
     return findings;
 }
 
@@ -296,15 +295,18 @@ Finding judge_link(Machine const& machine, PciDevice const& card) {
     auto const is = fmt::format("{} GT/s x{}, {:.0f} Gb/s", *card.speed_gts, *card.width, now);
     auto const* const line = limited_line(machine, card);
     bool const full = *card.width >= *card.width_max && *card.speed_gts >= *card.speed_gts_max;
-    if (full && !line) return ok(subject, fmt::format("its link is all that the card can: {}", is));
+    if (full && !line)
+        return ok(subject, fmt::format("its link runs at the card's maximum: {}", is));
     auto const text =
-        full
-            ? fmt::format("the way to {} is narrower than its link, {}", name_of(machine, card), is)
-            : fmt::format("the link of {} is {}, and the card can {} GT/s x{}, {:.0f} Gb/s",
-                          name_of(machine, card), is, *card.speed_gts_max, *card.width_max, best);
+        full ? fmt::format("the path to {} is narrower than its link, {}", name_of(machine, card),
+                           is)
+             : fmt::format(
+                   "the link of {} runs at {}, but the card supports {} GT/s x{}, {:.0f} Gb/s",
+                   name_of(machine, card), is, *card.speed_gts_max, *card.width_max, best);
     auto const needed = port_gbps(machine, card);
     if (!full && needed && *needed <= now)
-        return ok(subject, fmt::format("{}; its ports' {:.0f} Gb/s fit", text, *needed));
+        return ok(subject,
+                  fmt::format("{}; enough for the {:.0f} Gb/s of its ports", text, *needed));
     if (!full && !needed && !is_connectx(card)) return ok(subject, text + "; its ports are down");
     std::vector<Evidence> evidence;
     if (!full)
@@ -312,8 +314,8 @@ Finding judge_link(Machine const& machine, PciDevice const& card) {
                     evidence_of(machine, folder + "current_link_width")};
     if (line) evidence.push_back(evidence_of(*line));
     return warning(subject, text,
-                   by_hand("seat the card anew, or put it into a slot with as many lanes of its "
-                           "generation; the firmware's set-up may hold the slot's speed back",
+                   by_hand("reseat the card, or move it to a slot with as many lanes of its "
+                           "generation; the firmware's set-up may limit the slot's speed",
                            BlastRadius::reboot),
                    std::move(evidence));
 }
@@ -333,17 +335,16 @@ std::vector<Finding> judge_links(Machine const& machine) {
         slot.function = 0;
         if (known_cards.insert(slot).second) findings.push_back(judge_link(machine, *card));
     }
-    if (findings.empty())
-        findings.push_back(not_applicable("no NIC with SR-IOV tells of its link"));
+    if (findings.empty()) findings.push_back(not_applicable("no NIC with SR-IOV reports its link"));
     return findings;
 }
 
 constexpr std::array pci_group{
-    Rule{"pci.acs", "Ports keep attached devices apart",
+    Rule{"pci.acs", "PCIe ports isolate attached devices",
          "PCI Express, Access Control Services; Linux drivers/pci/pci.c, pci_std_enable_acs; "
          "rdma-core, rdma_topo",
          AppliesTo::host, judge_acs},
-    Rule{"pci.link", "NICs have the link that they can use",
+    Rule{"pci.link", "NICs have a fast enough PCIe link",
          "Linux drivers/pci/pci.c, __pcie_print_link_status", AppliesTo::host, judge_links},
 };
 

@@ -51,7 +51,7 @@ std::vector<Finding> judge_link_layer(Machine const& machine) {
     auto ports = nic_ports(machine);
     if (ports.empty()) return no_nic_port(machine);
     std::erase_if(ports, [](auto const& view) { return !view.pci || is_vf(view); });
-    if (ports.empty()) return {not_applicable("no RDMA port is a PF's")};
+    if (ports.empty()) return {not_applicable("no RDMA port belongs to a PF")};
     std::vector<Finding> findings;
     for (auto const& view : ports) {
         if (!view.infiniband() || view.port->sm_lid.value_or(0) != 0) continue;
@@ -63,17 +63,17 @@ std::vector<Finding> judge_link_layer(Machine const& machine) {
             {fmt::format("mstconfig -y -d {} set LINK_TYPE_P{}=ETH", pci, card_port(view)),
              "reboot"},
             BlastRadius::reboot,
-            "unless InfiniBand is meant; mstconfig is in the package mstflint, mlxconfig of "
-            "NVIDIA's tools takes the same words",
+            "skip this if InfiniBand is intended; mstconfig is in the package mstflint, and "
+            "mlxconfig of NVIDIA's tools takes the same arguments",
             {}};
-        findings.push_back(warning(
-            name_of(view),
-            fmt::format("is InfiniBand, while {} of the same card is Ethernet: RoCE, VLANs and "
-                        "MAC addresses of VFs are Ethernet's",
-                        name_of(*twin)),
-            std::move(remedy),
-            {evidence_of(machine, folder_of(view) + "/link_layer"),
-             evidence_of(machine, folder_of(*twin) + "/link_layer")}));
+        findings.push_back(
+            warning(name_of(view),
+                    fmt::format("is InfiniBand, while {} of the same card is Ethernet: RoCE, VLANs "
+                                "and MAC addresses of VFs need Ethernet",
+                                name_of(*twin)),
+                    std::move(remedy),
+                    {evidence_of(machine, folder_of(view) + "/link_layer"),
+                     evidence_of(machine, folder_of(*twin) + "/link_layer")}));
     }
     if (!findings.empty()) return findings;
     auto const ethernet = std::ranges::count_if(ports, &RdmaPortView::ethernet);
@@ -87,23 +87,22 @@ std::vector<Finding> judge_link_layer(Machine const& machine) {
 // Returns why the port is down, and what brings it up.
 std::pair<std::string, Remedy> cause_of_down(Machine const& machine, RdmaPortView const& view) {
     if (view.netdev && !view.netdev->up && view.ethernet())
-        return {fmt::format("as its netdev {} is down", view.netdev->name), bring_up(*view.netdev)};
+        return {fmt::format("because its netdev {} is down", view.netdev->name),
+                bring_up(*view.netdev)};
     if (view.infiniband() && machine.kind == CheckedMachine::guest)
-        return {
-            "so the host or its subnet manager keeps this VF's port down",
-            by_hand("on the host: ip link set dev PF vf N state auto; and NVIDIA's opensm wants "
-                    "virt_enabled 2 in its configuration to serve VFs")};
+        return {"because the host or its subnet manager keeps this VF's port down",
+                by_hand("on the host: ip link set dev PF vf N state auto; NVIDIA's opensm also "
+                        "needs virt_enabled 2 in its configuration to serve VFs")};
     if (machine.kind == CheckedMachine::guest)
-        return {"and has no link",
-                by_hand("on the host: look at the PF's link and at the VF's (ip link show dev PF; "
-                        "ip link set dev PF vf N state auto)")};
+        return {"and has no link", by_hand("on the host: check the links of PF and VF (ip link "
+                                           "show dev PF; ip link set dev PF vf N state auto)")};
     if (view.port->phys_state == "Disabled")
-        return {"and is switched off",
-                view.netdev ? bring_up(*view.netdev)
-                            : by_hand("the NIC or its driver keeps the port off: look at what the "
-                                      "kernel's log says of it")};
-    return {"and finds no peer",
-            by_hand("look at the cable and its module, and whether the other end's port is on")};
+        return {"and is switched off", view.netdev
+                                           ? bring_up(*view.netdev)
+                                           : by_hand("see the kernel's log for why the NIC or its "
+                                                     "driver keeps the port off: journalctl -k")};
+    return {"and detects no peer",
+            by_hand("check the cable and its module, and that the port at the other end is on")};
 }
 
 bool somebody_is_active(std::vector<RdmaPortView> const& ports) {
@@ -121,12 +120,12 @@ Finding judge_down(Machine const& machine, RdmaPortView const& view, bool others
     // An unattached VF of this host: its VM's driver will bring it up.
     bool const idle = use.empty() && (others_are_up || is_vf(view));
     if (idle)
-        return ok(name_of(view), fmt::format("is down, {}; nobody uses it", why),
+        return ok(name_of(view), fmt::format("is down, {}; it is not in use", why),
                   std::move(evidence));
     if (use.empty())
         return warning(name_of(view), fmt::format("is down, {}; no port of an RDMA NIC is up", why),
                        remedy, std::move(evidence));
-    return failed(name_of(view), fmt::format("is down, {}, but it {}", why, use), remedy,
+    return failed(name_of(view), fmt::format("is down, {}, but is in use: {}", why, use), remedy,
                   std::move(evidence));
 }
 
@@ -144,17 +143,17 @@ std::vector<Finding> judge_state(Machine const& machine) {
         else if (state.empty())
             findings.push_back(unknown(name_of(view), Unknown{folder_of(view) + "/state", 0}));
         else if (view.infiniband())
-            findings.push_back(
-                failed(name_of(view),
-                       fmt::format("is in state {}: its link is up, and no subnet manager has made "
-                                   "it active",
-                                   state),
-                       by_hand("start a subnet manager: port.subnet_manager says how"),
-                       {state_evidence(machine, view)}));
+            findings.push_back(failed(
+                name_of(view),
+                fmt::format(
+                    "is in state {}: its link is up, but no subnet manager has made it active",
+                    state),
+                by_hand("start a subnet manager, as port.subnet_manager describes"),
+                {state_evidence(machine, view)}));
         else
             findings.push_back(warning(
                 name_of(view), fmt::format("is in state {}, between down and active", state),
-                by_hand("look again; if it stays, look at what the kernel's log says of it"),
+                by_hand("check again; if it stays so, see the kernel's log: journalctl -k"),
                 {state_evidence(machine, view)}));
     }
     return findings;
@@ -162,8 +161,8 @@ std::vector<Finding> judge_state(Machine const& machine) {
 
 // --- the PF's netdev ---
 
-// While the PF is down, libvirt refuses, rates are not accepted and VFs have no link
-// (kernel-and-libvirt.md, 4).
+// While the PF is down, libvirt refuses it for <interface type='hostdev'>, rates are not accepted
+// and VFs have no link (vfmgr/kernel/KERNEL.md#pfs-that-are-down).
 std::vector<Finding> judge_pf_down(Machine const& machine) {
     if (!machine.pci) return {unknown("", machine.pci.error())};
     if (!machine.netdevs) return {unknown("", machine.netdevs.error())};
@@ -180,12 +179,13 @@ std::vector<Finding> judge_pf_down(Machine const& machine) {
             else if (netdev->up)
                 findings.push_back(ok(netdev->name, "is up, as its VFs need", {flags}));
             else
-                findings.push_back(failed(
-                    netdev->name,
-                    fmt::format("is down, and is the PF of {} VFs: they have no link, rates are "
-                                "not taken, and libvirt refuses to attach them",
-                                pf.vfs.size()),
-                    bring_up(*netdev), {flags}));
+                findings.push_back(
+                    failed(netdev->name,
+                           fmt::format(
+                               "is down, but is the PF of {} VFs: they have no link, rates are not "
+                               "accepted, and libvirt refuses them as <interface type='hostdev'>",
+                               pf.vfs.size()),
+                           bring_up(*netdev), {flags}));
         }
     }
     if (findings.empty()) return {not_applicable("no PF has VFs")};
@@ -212,17 +212,16 @@ std::pair<std::string, Unit const*> opensm_unit(Machine const& machine) {
 Remedy start_subnet_manager(Machine const& machine) {
     if (machine.kind == CheckedMachine::guest)
         return by_hand(
-            "start a subnet manager on the host or in the fabric; in a VM, over a VF, "
-            "none can run");
+            "start a subnet manager on the host or in the fabric; none can run in a VM over a VF");
     auto const [name, unit] = opensm_unit(machine);
     if (unit && unit->active == "active")
         return by_hand(
-            "opensm runs here and does not serve this port: it binds to one port's "
-            "GUID; look into /var/log/opensm.log and at guid in its configuration");
+            "opensm runs here but does not serve this port, because it binds to one port's GUID: "
+            "check /var/log/opensm.log, and guid in its configuration");
     auto const enable = fmt::format("systemctl enable --now {}", unit ? name : "opensm.service");
     std::string const note =
-        "one for each fabric: not when a switch or another host runs one, where the cable to it is "
-        "to be looked at; and not where Ethernet was meant (port.link_layer)";
+        "run only one in each fabric: if a switch or another host runs it, check the cable to it "
+        "instead; if Ethernet is intended, see port.link_layer";
     if (unit) return by_command(enable, note);
     Remedy remedy = by_command(enable, note);
     auto const debian = machine.facts.text("/etc/debian_version");
@@ -264,12 +263,11 @@ std::optional<Finding> judge_virtual_ports(Machine const& machine, RdmaPortView 
         remedy.commands.push_back(fmt::format("sed -i '/^virt_enabled /d' {}", path));
     remedy.commands.push_back(fmt::format("echo 'virt_enabled 2' >> {}", path));
     remedy.commands.push_back(fmt::format("systemctl restart {}", name));
-    return warning(
-        name_of(view),
-        fmt::format("has {} VFs, and the opensm of this host was not told to serve virtual ports: "
-                    "ports of VFs stay down",
-                    view.pci->vfs.size()),
-        std::move(remedy), {evidence_of(machine, path)});
+    return warning(name_of(view),
+                   fmt::format("has {} VFs, but the opensm of this host is not configured to serve "
+                               "virtual ports: ports of VFs stay down",
+                               view.pci->vfs.size()),
+                   std::move(remedy), {evidence_of(machine, path)});
 }
 
 std::vector<Finding> judge_subnet_manager(Machine const& machine) {
@@ -287,8 +285,8 @@ std::vector<Finding> judge_subnet_manager(Machine const& machine) {
             findings.push_back(unknown(name_of(view), Unknown{folder_of(view) + "/sm_lid", 0}));
         } else if (*view.port->sm_lid == 0) {
             findings.push_back(failed(name_of(view),
-                                      "has a link and no subnet manager: it has no address (LID) "
-                                      "and reaches nobody",
+                                      "has a link but no subnet manager: it has no address (LID) "
+                                      "and can't reach any peer",
                                       start_subnet_manager(machine), {evidence}));
         } else if (auto finding = judge_virtual_ports(machine, view)) {
             findings.push_back(std::move(*finding));
@@ -304,10 +302,10 @@ std::vector<Finding> judge_subnet_manager(Machine const& machine) {
 }
 
 constexpr std::array rules_of_ports{
-    Rule{"port.link_layer", "Ports of a card have the link layer that is meant",
+    Rule{"port.link_layer", "Ports of a card have the intended link layer",
          "IGX guide, Enabling RDMA, 3 Switch the board Link Layer to Ethernet", AppliesTo::host,
          judge_link_layer},
-    Rule{"port.state", "RDMA ports that are used are active",
+    Rule{"port.state", "RDMA ports in use are active",
          "setup guide, RDMA Connection Fails, ibstat; Linux drivers/infiniband/core/sysfs.c",
          AppliesTo::both, judge_state},
     Rule{"port.pf_down", "PFs with VFs are up",

@@ -35,7 +35,7 @@ std::vector<LastEvent> last_events(KernelLog const& log) {
 std::optional<Finding> judge_event(Machine const& machine, LastEvent const& last,
                                    std::vector<RdmaPortView> const& ports) {
     auto const& event = last.event;
-    // Heat is left to the monitoring of temperatures; power, to the monitoring of slots.
+    // log.mlx5 reports a module that is too hot.
     if (event.plugged() || event.hot()) return std::nullopt;
     auto const view = std::ranges::find_if(ports, [&](auto const& one) {
         return event.pci && one.pci && one.pci->address == *event.pci;
@@ -47,15 +47,13 @@ std::optional<Finding> judge_event(Machine const& machine, LastEvent const& last
     bool const broken = event.status.starts_with("Cable error");
     if (!broken && use.empty())
         return ok(subject,
-                  fmt::format("module {}: {}; nobody uses the port", event.module, event.status),
+                  fmt::format("module {}: {}; the port is not in use", event.module, event.status),
                   {evidence_of(*last.line)});
-    auto detail =
-        fmt::format("the last word about its module {} is: {}", event.module, event.status);
-    if (!use.empty()) detail += fmt::format("; the port {}", use);
-    auto remedy =
-        by_hand(broken ? "take the cable or module out and plug it in again; if that does "
-                         "not help, replace it by one on the NIC's list of modules"
-                       : "plug a cable in, or switch the module on");
+    auto detail = fmt::format("the last event of its module {} is: {}", event.module, event.status);
+    if (!use.empty()) detail += fmt::format("; the port is in use: {}", use);
+    auto remedy = by_hand(broken ? "unplug the cable or module and plug it in again; if that does "
+                                   "not help, replace it with one on the NIC's list of modules"
+                                 : "plug a cable in, or switch the module on");
     if (use.empty())
         return warning(subject, std::move(detail), std::move(remedy), {evidence_of(*last.line)});
     return failed(subject, std::move(detail), std::move(remedy), {evidence_of(*last.line)});
@@ -70,10 +68,10 @@ std::vector<Finding> judge_cable(Machine const& machine) {
         if (auto finding = judge_event(machine, last, ports))
             findings.push_back(std::move(*finding));
     if (findings.empty())
-        findings.push_back(ok("", machine.log->from_boot
-                                      ? "the kernel's log tells of no cable that is out or bad"
-                                      : "what is left of the kernel's log tells of no cable that "
-                                        "is out or bad"));
+        findings.push_back(
+            ok("", machine.log->from_boot
+                       ? "the kernel's log reports no unplugged or bad cable"
+                       : "what is left of the kernel's log reports no unplugged or bad cable"));
     return findings;
 }
 
@@ -131,10 +129,10 @@ std::vector<Finding> judge_speed(Machine const& machine) {
         }
         findings.push_back(
             warning(name_of(view),
-                    fmt::format("runs at {}, where {}, a port of the same kind, runs at {}",
+                    fmt::format("runs at {}, but {}, a port of the same kind, runs at {}",
                                 view.port->rate, name_of(*faster->view), faster->view->port->rate),
-                    by_hand("look at its cable, and at the speed of the switch's port; both ends "
-                            "take the best that cable and peer can do"),
+                    by_hand("check its cable, and the speed of the switch's port: both ends choose "
+                            "the best speed that cable and peer support"),
                     {evidence, evidence_of(machine, folder_of(*faster->view) + "/rate")}));
     }
     return findings;
@@ -181,7 +179,7 @@ std::optional<Finding> judge_losses(Machine const& machine, RdmaPortView const& 
                        fmt::format("received {} packets with errors among {} since the driver was "
                                    "loaded",
                                    errors, *received),
-                       by_hand("clean or replace the cable and its modules; then look whether the "
+                       by_hand("clean or replace the cable and its modules; then check whether the "
                                "number still grows"),
                        counter_evidence(machine, view));
     auto const packets = std::max(*sent, *received);
@@ -194,13 +192,12 @@ std::optional<Finding> judge_losses(Machine const& machine, RdmaPortView const& 
                    fmt::format("{} of {} packets since the driver was loaded were lost or late, "
                                "and sent again",
                                lost, packets),
-                   by_hand("look at qos.pfc and qos.dscp here and at the switch, at drops of its "
-                           "port, and at the MTU all the way; then look whether the numbers still "
-                           "grow"),
+                   by_hand("check qos.pfc and qos.dscp here and at the switch, drops at its port, "
+                           "and the MTU along the path; then check whether the numbers still grow"),
                    counter_evidence(machine, view));
 }
 
-// SoftRoCE counts harmless retransmissions (verification.md, 3.6), so it is left out.
+// SoftRoCE counts harmless retransmissions (guest-tools/verify/RDMA.md#counters): it is left out.
 std::vector<Finding> judge_counters(Machine const& machine) {
     if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
     std::vector<Finding> findings;

@@ -100,9 +100,8 @@ Remedy make_lossless(std::string const& netdev) {
     return {{fmt::format("dcb pfc set dev {} prio-pfc all:off 3:on", netdev),
              fmt::format("dcb app add dev {} dscp-prio 26:3", netdev)},
             BlastRadius::netdev,
-            "with priority 3 lossless at the switch, too, and RoCE sent with traffic class 106 "
-            "(DSCP 26); ECN at the switch serves as well, and a cable straight to the peer needs "
-            "neither",
+            "make priority 3 lossless at the switch, too, and send RoCE with traffic class 106 "
+            "(DSCP 26); ECN at the switch also works, and a direct cable to the peer needs neither",
             {}};
 }
 
@@ -110,7 +109,7 @@ Finding judge_port_pfc(Machine const& machine, RdmaPortView const& view, Dcb con
     auto const& name = dcb.ifname;
     std::vector<Evidence> evidence{
         {"DCB_CMD_IEEE_GET " + name,
-         dcb.pfc ? fmt::format("PFC {:#04x}", dcb.pfc->enabled) : "says nothing of PFC"}};
+         dcb.pfc ? fmt::format("PFC {:#04x}", dcb.pfc->enabled) : "reports no PFC"}};
     if (dcb.pfc && dcb.pfc->enabled != 0)
         return ok(name,
                   fmt::format("keeps priority {} lossless",
@@ -120,20 +119,20 @@ Finding judge_port_pfc(Machine const& machine, RdmaPortView const& view, Dcb con
         evidence.push_back({"ETHTOOL_MSG_PAUSE_GET " + name, "rx on, tx on"});
         return ok(name,
                   "has flow control of the whole port: nothing is lost to a switch that has it "
-                  "too, and whoever is full stops everybody",
+                  "too, but either end stops all traffic when it is full",
                   std::move(evidence));
     }
     if (auto const ecn = ecn_evidence(machine, view)) {
         evidence.push_back(*ecn);
-        return ok(name, "has no lossless priority, and congestion is dealt with by ECN",
-                  std::move(evidence));
+        return ok(name, "has no lossless priority; ECN handles congestion", std::move(evidence));
     }
-    return warning(name,
-                   fmt::format("has no lossless priority (PFC), no flow control, and nothing shows "
-                               "that ECN is at work: when a switch port is full, {} loses packets "
-                               "and its rate collapses",
-                               name_of(view)),
-                   make_lossless(name), std::move(evidence));
+    return warning(
+        name,
+        fmt::format(
+            "has no lossless priority (PFC) and no flow control, and nothing shows that ECN works: "
+            "when a switch port is full, {} loses packets and its rate collapses",
+            name_of(view)),
+        make_lossless(name), std::move(evidence));
 }
 
 std::vector<Finding> judge_pfc(Machine const& machine) {
@@ -186,25 +185,26 @@ std::optional<std::uint8_t> global_traffic_class(Machine const& machine, RdmaPor
     return value ? std::optional(static_cast<std::uint8_t>(*value)) : std::nullopt;
 }
 
-// The port goes by tags here. Without a VLAN there are none; only a VF's owner knows of the VF's.
+// The port takes priorities from VLAN tags. Without a VLAN there are none; only a VF's owner knows
+// whether the VF tags.
 Finding judge_by_tags(Machine const& machine, RdmaPortView const& view, Dcb const& dcb) {
     auto const& name = dcb.ifname;
     auto const lossless = fmt::format("{}", fmt::join(priorities_in(dcb.pfc->enabled), ", "));
     bool const tagged = !view.pci->vfs.empty() || !uppers_of(machine, name).empty();
     if (tagged)
-        return ok(name, fmt::format("takes priorities from VLAN tags: what is to be lossless is in "
-                                    "a VLAN with qos {}",
+        return ok(name, fmt::format("takes priorities from VLAN tags: traffic must be in a VLAN "
+                                    "with qos {} to be lossless",
                                     lossless));
     return warning(
         name,
-        fmt::format("keeps priority {} lossless and takes priorities from VLAN tags, "
-                    "and nothing here is tagged: RoCE has priority 0, which drops",
+        fmt::format("keeps priority {} lossless and takes priorities from VLAN tags, but nothing "
+                    "here is tagged: RoCE has priority 0, which is not lossless",
                     lossless),
         Remedy{{fmt::format("dcb app add dev {} dscp-prio 26:{}", name,
                             priorities_in(dcb.pfc->enabled).front())},
                BlastRadius::netdev,
-               "and send RoCE with traffic class 106 (DSCP 26); the first entry makes the "
-               "NIC go by DSCP",
+               "also send RoCE with traffic class 106 (DSCP 26); the first entry makes the NIC use "
+               "DSCP",
                {}},
         {{"DCB_CMD_IEEE_GET " + name, "no entry for a DSCP"}});
 }
@@ -224,14 +224,14 @@ Finding judge_by_dscp(Machine const& machine, RdmaPortView const& view, Dcb cons
         return ok(name, fmt::format("keeps DSCP {} lossless", fmt::join(lossless, ", ")));
     return warning(
         name,
-        fmt::format("gives DSCP {} priority {}, and only priority {} is lossless: RoCE with "
-                    "traffic class {} drops",
+        fmt::format("maps DSCP {} to priority {}, but only priority {} is lossless: RoCE with "
+                    "traffic class {} is not",
                     used, priority_of_dscp(dcb, used),
                     fmt::join(priorities_in(dcb.pfc->enabled), ", "), traffic_class.value_or(106)),
         Remedy{{fmt::format("dcb app replace dev {} dscp-prio {}:{}", name, used,
                             priorities_in(dcb.pfc->enabled).front())},
                BlastRadius::netdev,
-               "as the switch has it",
+               "use the same mapping as the switch",
                {}},
         {{"DCB_CMD_IEEE_GET " + name, fmt::format("DSCP {} has priority {}, PFC {:#04x}", used,
                                                   priority_of_dscp(dcb, used), dcb.pfc->enabled)}});
@@ -277,20 +277,19 @@ Finding judge_vf_vlan(std::string const& pf, PciDevice const& device, std::uint1
             subject,
             fmt::format("VF {} of {} is in {}, which is lossless", index, pf, vlan_words(vlan)),
             std::move(evidence));
-    return warning(
-        subject,
-        fmt::format("VF {} of {} is in {}, and only priority {} is lossless: what its VM sends by "
-                    "RoCE is dropped when a switch port is full",
-                    index, pf, vlan_words(vlan), fmt::join(lossless, ", ")),
-        Remedy{{fmt::format("ip link set dev {} vf {} vlan {} qos {}{}", pf, index, vlan.id,
-                            lossless.front(), dot1ad ? " proto 802.1ad" : "")},
-               BlastRadius::netdev,
-               fmt::format("of this VM alone; one that vfmgrd has attached takes it at its next "
-                           "attachment: vfctl attach --vlan {}:{}{}. The switch must have that "
-                           "priority lossless, too",
-                           vlan.id, lossless.front(), dot1ad ? ":802.1ad" : ""),
-               {}},
-        std::move(evidence));
+    return warning(subject,
+                   fmt::format("VF {} of {} is in {}, but only priority {} is lossless: RoCE "
+                               "packets of its VM are dropped when a switch port is full",
+                               index, pf, vlan_words(vlan), fmt::join(lossless, ", ")),
+                   Remedy{{fmt::format("ip link set dev {} vf {} vlan {} qos {}{}", pf, index,
+                                       vlan.id, lossless.front(), dot1ad ? " proto 802.1ad" : "")},
+                          BlastRadius::netdev,
+                          fmt::format("affects this VM only; for a VF that vfmgrd attached, set it "
+                                      "at its next attachment: vfctl attach --vlan {}:{}{}. The "
+                                      "switch must keep that priority lossless, too",
+                                      vlan.id, lossless.front(), dot1ad ? ":802.1ad" : ""),
+                          {}},
+                   std::move(evidence));
 }
 
 // Judges one PF's VFs that were put into a VLAN; in the others the guest tags as it likes.
@@ -300,8 +299,7 @@ std::vector<Finding> judge_vf_vlans_of(Machine const& machine, MachineNetdev con
     if (!device || device->vfs.empty()) return {};
     if (trusts_dscp(dcb))
         return {ok(wire.name,
-                   "goes by DSCP: what qos its VFs' VLANs have, only switches that go by tags "
-                   "ask")};
+                   "uses DSCP: the qos of its VFs' VLANs matters only to switches that use tags")};
     auto const settings = vf_settings_of(machine, wire.name);
     if (!settings) return {unknown(wire.name, settings.error())};
     std::vector<Finding> findings;
@@ -317,11 +315,11 @@ std::vector<Finding> judge_vf_vlans(Machine const& machine) {
         [&](RdmaPortView const&, MachineNetdev const& wire, Dcb const& dcb) {
             return judge_vf_vlans_of(machine, wire, dcb);
         },
-        "no VF of a RoCE port with a lossless priority was put into a VLAN");
+        "no VF of a RoCE port with a lossless priority is in a VLAN");
 }
 
 constexpr std::array rules_of_qos{
-    Rule{"qos.pfc", "RoCE is kept from losing packets",
+    Rule{"qos.pfc", "RoCE is protected from packet loss",
          "IEEE 802.1Qbb; dcb-pfc(8); NVIDIA, RoCE configuration of ConnectX", AppliesTo::host,
          judge_pfc},
     Rule{"qos.dscp", "RoCE's packets are in the lossless priority",

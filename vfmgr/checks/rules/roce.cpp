@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What RoCE needs of the network device beneath it: GIDs of its addresses, a node GUID, MTU.
+// What RoCE needs from the network device below it: GIDs of its addresses, a node GUID, MTU.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -80,13 +80,13 @@ std::optional<Finding> judge_stale(RdmaPortView const& view, MachineNetdev const
     auto const mac = to_string(*netdev.mac);
     return failed(
         name_of(view),
-        fmt::format("has link-local GIDs of {}, and {} has the MAC address {}: peers that "
-                    "use them reach nobody",
+        fmt::format("has link-local GIDs of {}, but {} has the MAC address {}: peers that use "
+                    "these GIDs get no answer",
                     to_string(*mac_in(*stale)), netdev.name, mac),
         Remedy{{fmt::format("ip link set dev {} address {}", netdev.name, mac)},
                BlastRadius::netdev,
-               "setting the same address again makes the kernel build the GIDs anew; where "
-               "a udev rule sets it, set it before the driver binds",
+               "setting the same address again makes the kernel rebuild the GIDs; if a udev rule "
+               "sets it, set it before the driver binds",
                {}},
         {gid_evidence(view, *stale), {"/sys/class/net/" + netdev.name + "/address", mac}});
 }
@@ -102,24 +102,23 @@ std::optional<Finding> judge_address(RdmaPortView const& view, MachineNetdev con
     auto const text = fmt::format("{}/{}", to_string(address.address), address.prefix_length);
     if (only_v1)
         return failed(name_of(view),
-                      fmt::format("has the address {} of {} as RoCE v1 only, which no router and "
-                                  "no peer with RoCE v2 understands",
+                      fmt::format("has the address {} of {} as RoCE v1 only, which routers and "
+                                  "peers with RoCE v2 don't understand",
                                   text, netdev.name),
-                      by_hand("switch RoCE v2 on in the NIC's firmware and driver; ConnectX-3 has "
-                              "it from ConnectX-3 Pro on"),
+                      by_hand("enable RoCE v2 in the NIC's firmware and driver; ConnectX-3 has it "
+                              "only as ConnectX-3 Pro"),
                       {gid_evidence(view, *only_v1)});
     return failed(
         name_of(view),
-        fmt::format("has no GID of {}, an address of {}: RDMA over it fails", text, netdev.name),
-        Remedy{
-            {fmt::format("ip address del {0} dev {1}; ip address add {0} dev {1}", text,
-                         netdev.name)},
-            BlastRadius::netdev,
-            "adding an address makes the kernel make its GID; routes that go by it are to be set "
-            "again",
-            {}},
+        fmt::format("has no GID for {}, an address of {}: RDMA over it fails", text, netdev.name),
+        Remedy{{fmt::format("ip address del {0} dev {1}; ip address add {0} dev {1}", text,
+                            netdev.name)},
+               BlastRadius::netdev,
+               "adding the address again makes the kernel create its GID; afterwards set the "
+               "routes that use it again",
+               {}},
         {{folder_of(view) + "/gids",
-          fmt::format("{} GIDs, none of this address", view.port->gids.size())}});
+          fmt::format("{} GIDs, none for this address", view.port->gids.size())}});
 }
 
 // Without it librdmacm crashes or reports "no device" (perftest#64, sriov-network-operator#267).
@@ -128,8 +127,9 @@ std::optional<Finding> judge_node_guid(Machine const& machine, RdmaPortView cons
     if (view.software || !guid || guid->value != 0) return std::nullopt;
     bool const guest = machine.kind == CheckedMachine::guest;
     std::string note =
-        "a VF's node GUID comes from the MAC address that it had when its driver bound: ip link "
-        "set dev PF vf N mac ADDRESS, then unbind it from its driver and bind it again";
+        "set the VF's MAC address (ip link set dev PF vf N mac ADDRESS), then unbind the VF from "
+        "its driver and bind it again: its node GUID comes from the MAC address that it had when "
+        "its driver bound";
     if (guest) note = "on the host, before the VF is attached: " + note;
     return failed(
         view.device->name, "has no node GUID, so RDMA CM (rping, -R) fails", by_hand(note),
@@ -154,7 +154,7 @@ std::optional<Finding> judge_no_gids(Machine const& machine, RdmaPortView const&
     if (in_switchdev_mode(machine, view.pci->address))
         return ok(name_of(view), "has no GIDs: in switchdev mode only its VFs do RDMA");
     auto const handle = "pci/" + to_string(view.pci->address);
-    return failed(name_of(view), "is active and has no GID at all: RoCE is switched off",
+    return failed(name_of(view), "is active but has no GID at all: RoCE is switched off",
                   Remedy{{fmt::format("devlink dev param set {} name enable_roce value true cmode "
                                       "driverinit",
                                       handle),
@@ -189,17 +189,18 @@ std::vector<Finding> judge_port_gids(Machine const& machine, RdmaPortView const&
                     : std::nullopt)
             return {*hidden};
     if (served.empty() && in_guest && addresses_of(machine))
-        return {warning(name_of(view),
-                        fmt::format("{} has no IP address: RDMA has only GIDs that no router "
-                                    "passes, and RDMA CM none at all",
-                                    view.netdev->name),
-                        by_hand(fmt::format("give it the address that its network wants: ip "
-                                            "address add ADDRESS/LENGTH dev {}",
-                                            view.netdev->name)),
-                        {{"RTM_GETADDR", "only link-local addresses, or none"}})};
+        return {
+            warning(name_of(view),
+                    fmt::format("{} has no IP address: RDMA has only GIDs that no router forwards, "
+                                "and RDMA CM none at all",
+                                view.netdev->name),
+                    by_hand(fmt::format(
+                        "give it its address in the network: ip address add ADDRESS/LENGTH dev {}",
+                        view.netdev->name)),
+                    {{"RTM_GETADDR", "only link-local addresses, or none"}})};
     auto detail = fmt::format("has {} GIDs", view.port->gids.size());
     if (!served.empty())
-        detail += fmt::format(", those of {} among them", fmt::join(served, " and "));
+        detail += fmt::format(", including those of {}", fmt::join(served, " and "));
     return {ok(name_of(view), detail)};
 }
 
@@ -214,7 +215,7 @@ std::vector<Finding> judge_gids(Machine const& machine) {
 
 // --- MTU ---
 
-// The largest RDMA payload that fits a netdev's frames (verification.md, 3.6).
+// The largest RDMA payload that fits a netdev's frames (guest-tools/verify/RDMA.md#path-mtu).
 int path_mtu(int mtu) {
     constexpr int headers = 80;
     for (int const size : {4096, 2048, 1024, 512})
@@ -228,13 +229,14 @@ Evidence mtu_evidence(Machine const& machine, std::string const& netdev) {
 
 Finding mtu_differs(Machine const& machine, MachineNetdev const& small, MachineNetdev const& large,
                     std::string detail) {
-    return warning(small.name, std::move(detail),
-                   Remedy{{fmt::format("ip link set dev {} mtu {}", small.name, large.mtu)},
-                          BlastRadius::netdev,
-                          fmt::format("or {} for {}, where {} is what switches and peers have",
-                                      small.mtu, large.name, small.mtu),
-                          {}},
-                   {mtu_evidence(machine, small.name), mtu_evidence(machine, large.name)});
+    return warning(
+        small.name, std::move(detail),
+        Remedy{{fmt::format("ip link set dev {} mtu {}", small.name, large.mtu)},
+               BlastRadius::netdev,
+               fmt::format("alternatively, set MTU {} on {}, if switches and peers have {}",
+                           small.mtu, large.name, small.mtu),
+               {}},
+        {mtu_evidence(machine, small.name), mtu_evidence(machine, large.name)});
 }
 
 // A VF of this host whose frames its PF does not accept.
@@ -244,10 +246,10 @@ std::optional<Finding> judge_vf_mtu(Machine const& machine, RdmaPortView const& 
     if (!function || !function->pf) return std::nullopt;
     auto const pfs = netdevs_of(machine, *function->pf);
     if (pfs.empty() || view.netdev->mtu <= pfs.front()->mtu) return std::nullopt;
-    return mtu_differs(machine, *pfs.front(), *view.netdev,
-                       fmt::format("has MTU {}, and its VF {} {}: the NIC drops the VF's longer "
-                                   "frames",
-                                   pfs.front()->mtu, view.netdev->name, view.netdev->mtu));
+    return mtu_differs(
+        machine, *pfs.front(), *view.netdev,
+        fmt::format("has MTU {}, but its VF {} has {}: the NIC drops the VF's longer frames",
+                    pfs.front()->mtu, view.netdev->name, view.netdev->mtu));
 }
 
 std::optional<Finding> judge_bond_mtu(Machine const& machine, RdmaPortView const& view) {
@@ -257,7 +259,7 @@ std::optional<Finding> judge_bond_mtu(Machine const& machine, RdmaPortView const
     bool const less = view.netdev->mtu < bond->mtu;
     return mtu_differs(
         machine, less ? *view.netdev : *bond, less ? *bond : *view.netdev,
-        fmt::format("has MTU {}, and {} {}, though one is in the other",
+        fmt::format("has MTU {}, but {} has {}, though one is part of the other",
                     less ? view.netdev->mtu : bond->mtu, less ? bond->name : view.netdev->name,
                     less ? bond->mtu : view.netdev->mtu));
 }
@@ -270,11 +272,12 @@ std::optional<Finding> judge_vlan_mtu(Machine const& machine, RdmaPortView const
             fmt::format("/sys/class/net/{}/lower_{}", netdev->name, view.netdev->name));
         bool const bond = view.netdev->master == netdev->name;
         if (!above || bond || path_mtu(netdev->mtu) >= path_mtu(view.netdev->mtu)) continue;
-        return mtu_differs(machine, *netdev, *view.netdev,
-                           fmt::format("has MTU {} and RDMA on it sends packets of {} bytes, as "
-                                       "{} has MTU {}: a network with the smaller MTU loses them",
-                                       netdev->mtu, path_mtu(view.netdev->mtu), view.netdev->name,
-                                       view.netdev->mtu));
+        return mtu_differs(
+            machine, *netdev, *view.netdev,
+            fmt::format("has MTU {}, but RDMA on it sends packets of {} bytes, because {} has MTU "
+                        "{}: a network with the smaller MTU drops them",
+                        netdev->mtu, path_mtu(view.netdev->mtu), view.netdev->name,
+                        view.netdev->mtu));
     }
     return std::nullopt;
 }
@@ -293,7 +296,7 @@ std::vector<Finding> judge_mtu(Machine const& machine) {
             auto detail = fmt::format("has MTU {}: RDMA sends up to {} bytes in a packet",
                                       view.netdev->mtu, path_mtu(view.netdev->mtu));
             if (path_mtu(view.netdev->mtu) < 4096)
-                detail += ", 4096 from MTU 4200 on, where switches and peers have it too";
+                detail += ", 4096 from MTU 4200 on, if switches and peers have it too";
             finding = ok(view.netdev->name, std::move(detail),
                          {mtu_evidence(machine, view.netdev->name)});
         }
@@ -304,10 +307,10 @@ std::vector<Finding> judge_mtu(Machine const& machine) {
 }
 
 constexpr std::array rules_of_roce{
-    Rule{"port.gids", "RoCE ports have a GID of each address",
+    Rule{"port.gids", "RoCE ports have a GID for each address",
          "setup guide, RDMA Connection Fails, show_gids; Linux core/roce_gid_mgmt.c",
          AppliesTo::both, judge_gids},
-    Rule{"port.mtu", "MTUs fit each other",
+    Rule{"port.mtu", "MTUs match",
          "IGX guide, 4 Configure the IP addresses, MTU 9000; Linux iboe_get_mtu()", AppliesTo::both,
          judge_mtu},
 };

@@ -29,7 +29,7 @@ std::vector<RdmaPortView> soft_ports(Machine const& machine) {
     return ports;
 }
 
-// A link that units or scripts are to make, and where that is written.
+// A link that a unit or script creates, and the file that says so.
 struct ConfiguredLink {
     RdmaLinkCommand command;
     std::string path;
@@ -79,19 +79,19 @@ std::optional<Finding> refused_symbols(Machine const& machine) {
             "rdma_rxe", "could not be loaded: the kernel's UDP tunnels are missing",
             Remedy{{"modprobe udp_tunnel", "modprobe ip6_udp_tunnel", "modprobe rdma_rxe"},
                    BlastRadius::none,
-                   "modprobe loads what a module needs, insmod does not",
+                   "modprobe also loads the modules that a module needs; insmod does not",
                    {}},
             {evidence_of(*line)});
     for (auto const* words : {"rdma_rxe: Unknown symbol", "rdma_rxe: disagrees about version"})
         if (auto const* line = find_line(*machine.log, {words}))
-            return failed("rdma_rxe",
-                          "could not be loaded: it was built for other RDMA modules than the "
-                          "loaded ones",
-                          by_hand("OFED replaces ib_core and may leave the distribution's rdma_rxe "
-                                  "behind, which can't be used with it: install OFED's kernel "
-                                  "modules with rxe, or go without OFED where there is no RDMA NIC",
-                                  BlastRadius::host),
-                          {evidence_of(*line)});
+            return failed(
+                "rdma_rxe",
+                "could not be loaded: it was built for RDMA modules other than the loaded ones",
+                by_hand("install OFED's kernel modules with rxe, or remove OFED if there is no "
+                        "RDMA NIC: OFED replaces ib_core and may leave the distribution's rdma_rxe "
+                        "behind, which can't be used with it",
+                        BlastRadius::host),
+                {evidence_of(*line)});
     return std::nullopt;
 }
 
@@ -99,18 +99,18 @@ std::vector<Finding> judge_module(Machine const& machine) {
     bool const configured =
         is_configured(configured_links(machine), "rxe") || !soft_ports(machine).empty();
     if (!configured && has_rdma_nic(machine))
-        return {not_applicable("this machine has an RDMA NIC, and nobody asks for SoftRoCE")};
+        return {not_applicable("this machine has an RDMA NIC, and SoftRoCE is not configured")};
     if (auto finding = refused_symbols(machine)) return {std::move(*finding)};
     auto const exists = module_exists(machine, "rdma_rxe");
     if (!exists) return {unknown("", exists.error())};
     if (*exists)
         return {ok("rdma_rxe", module_loaded(machine, "rdma_rxe")
                                    ? "is loaded"
-                                   : "is there; the kernel loads it with the first link")};
+                                   : "is installed; the kernel loads it with the first link")};
     auto const option = kernel_option(machine, "CONFIG_RDMA_RXE");
     return {
         failed("rdma_rxe",
-               fmt::format("is not there for kernel {}{}", machine.release,
+               fmt::format("is not installed for kernel {}{}", machine.release,
                            option ? ": CONFIG_RDMA_RXE=" + *option : ""),
                by_kernel_module(machine, "rdma_rxe", "CONFIG_RDMA_RXE"),
                {{fmt::format("/lib/modules/{}/modules.dep", machine.release), "has no rdma_rxe"}})};
@@ -120,20 +120,18 @@ std::vector<Finding> judge_module(Machine const& machine) {
 
 std::vector<Finding> judge_siw(Machine const& machine) {
     auto const exists = module_exists(machine, "siw");
-    if (exists.value_or(false)) return {ok("siw", "iWARP in software is there")};
+    if (exists.value_or(false)) return {ok("siw", "iWARP in software is available")};
     for (auto const& link : configured_links(machine)) {
         if (link.command.type != "siw" || !link.enabled) continue;
         if (!exists) return {unknown("", exists.error())};
-        return {failed("siw",
-                       fmt::format("{} wants a siw link, and this kernel has no siw", link.path),
-                       by_hand("make an rxe link of it (type rxe), or build the module from the "
-                               "kernel's source with CONFIG_RDMA_SIW=m; Debian's kernels are "
-                               "built without it"),
-                       {evidence_of(machine, link.path)})};
+        return {failed(
+            "siw", fmt::format("{} configures a siw link, but this kernel has no siw", link.path),
+            by_hand("make an rxe link instead (type rxe), or build the module from the kernel's "
+                    "source with CONFIG_RDMA_SIW=m; Debian's kernels are built without it"),
+            {evidence_of(machine, link.path)})};
     }
     if (auto const hidden = unseen(machine, "/etc/systemd/system/siw.service")) return {*hidden};
-    return {
-        not_applicable("nobody wants iWARP in software (siw), which Debian's kernels have not")};
+    return {not_applicable("iWARP in software (siw) is not configured; Debian's kernels lack it")};
 }
 
 // --- links ---
@@ -142,12 +140,13 @@ Finding judge_soft_port(Machine const& machine, RdmaPortView const& view) {
     auto const& name = view.device->name;
     if (!machine.netdevs) return unknown(name, machine.netdevs.error());
     if (!view.netdev)
-        return failed(name,
-                      fmt::format("is on {}, which is not here any more",
-                                  view.netdev_name.empty() ? "a netdev" : view.netdev_name),
-                      by_command(fmt::format("rdma link delete {}", name),
-                                 "it may have gone into another network namespace, where SoftRoCE "
-                                 "can't follow"));
+        return failed(
+            name,
+            fmt::format("is on {}, which is no longer present",
+                        view.netdev_name.empty() ? "a netdev" : view.netdev_name),
+            by_command(
+                fmt::format("rdma link delete {}", name),
+                "it may have moved to another network namespace, where SoftRoCE can't follow"));
     auto const& netdev = *view.netdev;
     auto const folder = "/sys/class/net/" + netdev.name;
     for (auto const& file : {folder + "/flags", folder_of(view) + "/state"})
@@ -158,7 +157,7 @@ Finding judge_soft_port(Machine const& machine, RdmaPortView const& view) {
                       {evidence_of(machine, folder + "/flags")});
     if (netdev.carrier == false)
         return failed(name, fmt::format("is on {}, which has no link", netdev.name),
-                      by_hand("look at its cable, or at what it is made of"),
+                      by_hand("check its cable, or the devices below it"),
                       {evidence_of(machine, folder + "/carrier")});
     constexpr int mtu_min = 1024 + 80;  // for the packets that every network carries
     if (netdev.mtu != 0 && netdev.mtu < mtu_min)
@@ -177,7 +176,7 @@ Finding judge_soft_port(Machine const& machine, RdmaPortView const& view) {
             Remedy{{fmt::format("rdma link delete {}", name),
                     fmt::format("rdma link add {} type rxe netdev {}", name, netdev.name)},
                    BlastRadius::none,
-                   "programs that use it must be started again",
+                   "afterwards restart the programs that use it",
                    {}},
             {evidence_of(machine, folder_of(view) + "/state")});
     return ok(name, fmt::format("is active on {}, MTU {}", netdev.name, netdev.mtu),
@@ -192,13 +191,15 @@ std::optional<Finding> judge_configured(Machine const& machine, ConfiguredLink c
     auto const command = fmt::format("rdma link add {} type rxe netdev {}", name, netdev);
     if (machine.netdevs && !find_netdev(machine, netdev))
         return failed(
-            name, fmt::format("{} wants it on {}, and there is no {}", link.path, netdev, netdev),
-            by_hand(fmt::format("name a netdev that is there in {}", link.path)),
+            name,
+            fmt::format("{} configures it on {}, but there is no {}", link.path, netdev, netdev),
+            by_hand(fmt::format("name an existing netdev in {}", link.path)),
             {evidence_of(machine, link.path)});
-    return failed(name, fmt::format("{} wants it on {}, and it is not there", link.path, netdev),
+    return failed(name,
+                  fmt::format("{} configures it on {}, but it does not exist", link.path, netdev),
                   by_command(command,
-                             "the kernel refuses it on a VLAN: make it on the netdev below, and "
-                             "the VLAN's addresses have GIDs there"),
+                             "the kernel refuses it on a VLAN: create it on the netdev below, "
+                             "where the VLAN's addresses have GIDs"),
                   {evidence_of(machine, link.path)});
 }
 
@@ -210,8 +211,8 @@ std::vector<Finding> judge_link(Machine const& machine) {
         if (auto finding = judge_configured(machine, link)) findings.push_back(std::move(*finding));
     if (findings.empty())
         return {
-            not_applicable("there is no SoftRoCE link, and nothing here wants one; "
-                           "rdma link add rxe0 type rxe netdev NAME makes one")};
+            not_applicable("there is no SoftRoCE link, and none is configured; to create one: rdma "
+                           "link add rxe0 type rxe netdev NAME")};
     return findings;
 }
 
@@ -232,7 +233,7 @@ std::vector<Finding> judge_parameters(Machine const& machine) {
                 continue;
             findings.push_back(
                 warning("rdma_rxe",
-                        fmt::format("{} sets {}, and rdma_rxe has no parameters: it does nothing",
+                        fmt::format("{} sets {}, but rdma_rxe has no parameters: it has no effect",
                                     path, words[2].name),
                         by_command(fmt::format("sed -i '/^options rdma_rxe /d' {}", path)),
                         {{path, std::string(line)}}));
@@ -241,7 +242,7 @@ std::vector<Finding> judge_parameters(Machine const& machine) {
     if (auto const hidden = unseen(machine, "/etc/modprobe.d/rdma_rxe.conf");
         hidden && findings.empty())
         return {*hidden};
-    if (findings.empty()) return {ok("", "nobody sets parameters of rdma_rxe, which has none")};
+    if (findings.empty()) return {ok("", "no file sets parameters of rdma_rxe, which has none")};
     return findings;
 }
 
@@ -273,25 +274,26 @@ bool is_own(Machine const& machine, std::string_view name) {
 
 Finding judge_at_boot(Machine const& machine, RdmaPortView const& view) {
     auto const& name = view.device->name;
-    if (is_own(machine, name)) return ok(name, "is vfmgr's, which makes it again after a boot");
+    if (is_own(machine, name))
+        return ok(name, "belongs to vfmgr, which creates it again after a boot");
     ConfiguredLink const* asleep = nullptr;
     auto const all = configured_links(machine);
     for (auto const& link : all) {
         if (link.command.name != name && link.command.netdev != view.netdev_name &&
             !is_open(link.command))
             continue;
-        if (link.enabled) return ok(name, fmt::format("is made at boot by {}", link.path));
+        if (link.enabled) return ok(name, fmt::format("is created at boot by {}", link.path));
         asleep = &link;
     }
     if (asleep) {
         auto const unit = asleep->path.substr(asleep->path.rfind('/') + 1);
-        return warning(name, fmt::format("{} would make it at boot, and is not enabled", unit),
+        return warning(name, fmt::format("{} would create it at boot, but is not enabled", unit),
                        by_command(fmt::format("systemctl enable {}", unit)),
                        {{asleep->path, "is in no folder *.wants"}});
     }
     if (auto const hidden = unseen(machine, "/etc/systemd/system/softroce.service", name))
         return *hidden;
-    return warning(name, "nothing in /etc makes it again after a boot", make_at_boot(view),
+    return warning(name, "nothing in /etc creates it again after a boot", make_at_boot(view),
                    {{"/etc/systemd/system/*.service", "no rdma link add of this link"}});
 }
 
@@ -304,19 +306,19 @@ std::vector<Finding> judge_persistence(Machine const& machine) {
 }
 
 constexpr std::array rules_of_soft_rdma{
-    Rule{"soft_rdma.module", "SoftRoCE is part of the kernel",
+    Rule{"soft_rdma.module", "The kernel has SoftRoCE",
          "setup guide, SoftRoCE, Kernel Module Check; Linux drivers/infiniband/sw/rxe",
          AppliesTo::both, judge_module},
-    Rule{"soft_rdma.siw", "iWARP in software is there where it is wanted",
+    Rule{"soft_rdma.siw", "iWARP in software is available where it is configured",
          "Software RDMA Configuration (type siw); Debian's kernel configuration", AppliesTo::both,
          judge_siw},
     Rule{"soft_rdma.link", "SoftRoCE links work",
          "setup guide, SoftRoCE Not Working, rdma link; Linux rxe_net.c", AppliesTo::both,
          judge_link},
-    Rule{"soft_rdma.parameters", "Nobody relies on parameters that rdma_rxe has not",
+    Rule{"soft_rdma.parameters", "No file sets parameters that rdma_rxe does not have",
          "setup guide, SoftRoCE Parameters; Linux has no /sys/module/rdma_rxe/parameters",
          AppliesTo::both, judge_parameters},
-    Rule{"soft_rdma.persistence", "SoftRoCE links come again after a boot",
+    Rule{"soft_rdma.persistence", "SoftRoCE links are created again after a boot",
          "setup guide, Make Persistent Across Reboots", AppliesTo::both, judge_persistence},
 };
 

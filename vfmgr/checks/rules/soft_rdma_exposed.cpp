@@ -25,7 +25,7 @@ bool is_public(IpAddress const& address) {
     });
 }
 
-// Why packets of strangers arrive there; empty: only those of its own network do.
+// Returns why packets from other networks arrive there; empty if only those of its own network do.
 std::string way_in(Machine const& machine, MachineNetdev const& netdev) {
     auto const& facts = machine.facts;
     auto const v4 = parse_default_routes4(facts.text("/proc/net/route").value_or(""));
@@ -46,9 +46,8 @@ Remedy limit_to_neighbours(Machine const& machine, MachineNetdev const& netdev) 
          "nft add chain inet softroce input '{ type filter hook input priority filter - 1; "
          "policy accept; }'"},
         BlastRadius::none,
-        "that lasts until the next boot: write it into /etc/nftables.conf. And keep the "
-        "kernel up to date: packets that anybody can send have crashed SoftRoCE "
-        "(CVE-2026-46133)",
+        "this lasts until the next boot: add it to /etc/nftables.conf. Also keep the kernel up to "
+        "date: packets from any sender have crashed SoftRoCE (CVE-2026-46133)",
         {}};
     for (auto const& one : addresses_on(machine, netdev))
         remedy.commands.push_back(
@@ -64,29 +63,29 @@ Finding judge_exposed_port(Machine const& machine, RdmaPortView const& view) {
     auto const& name = view.device->name;
     auto const way = way_in(machine, netdev);
     if (way.empty())
-        return ok(name, fmt::format("is reached from {}'s own network only", netdev.name));
+        return ok(name, fmt::format("can be reached only from {}'s own network", netdev.name));
     auto const ruleset = machine.facts.command(ruleset_command);
     auto const filter_line = ruleset ? filter_of_port((*ruleset)->out, roce_port) : FilterLine{};
     bool const is_read = ruleset && (*ruleset)->exit_status == 0;
     if (is_read && filter_line.filter == PortFilter::limited)
         return ok(name,
-                  fmt::format("{} {}, and the packet filter limits who reaches UDP port {}",
+                  fmt::format("{} {}, but the packet filter limits who reaches UDP port {}",
                               netdev.name, way, roce_port),
                   {{std::string(ruleset_command), filter_line.line}});
     std::vector<Evidence> evidence{evidence_of(machine, "/proc/version")};
     if (is_read)
         evidence.push_back({std::string(ruleset_command), filter_line.line.empty()
-                                                              ? "says nothing of that port"
+                                                              ? "has no rule for that port"
                                                               : filter_line.line});
     else
-        evidence.push_back({std::string(ruleset_command),
-                            ruleset ? "failed: only root may see it" : to_string(ruleset.error())});
+        evidence.push_back({std::string(ruleset_command), ruleset ? "failed: only root may read it"
+                                                                  : to_string(ruleset.error())});
     return warning(
         name,
-        fmt::format("{} {}: whoever reaches UDP port {} there sends packets that the kernel's "
-                    "SoftRoCE parses{}",
+        fmt::format("{} {}: any host that reaches UDP port {} there can send packets that the "
+                    "kernel's SoftRoCE parses{}",
                     netdev.name, way, roce_port,
-                    is_read ? "" : "; whether a packet filter drops them can't be seen from here"),
+                    is_read ? "" : "; it is not known whether a packet filter drops them"),
         limit_to_neighbours(machine, netdev), std::move(evidence));
 }
 
@@ -100,12 +99,12 @@ std::vector<Finding> judge_exposed(Machine const& machine) {
             continue;
         findings.push_back(judge_exposed_port(machine, view));
     }
-    if (findings.empty()) return {not_applicable("there is no SoftRoCE link but vfmgrd's own")};
+    if (findings.empty()) return {not_applicable("there is no SoftRoCE link except vfmgrd's own")};
     return findings;
 }
 
 constexpr std::array rules_of_exposure{
-    Rule{"soft_rdma.exposed", "Strangers don't reach SoftRoCE",
+    Rule{"soft_rdma.exposed", "SoftRoCE can't be reached from other networks",
          "Linux drivers/infiniband/sw/rxe/rxe_recv.c and its CVEs; IANA, UDP port 4791",
          AppliesTo::both, judge_exposed},
 };

@@ -43,7 +43,7 @@ Remedy set_firmware(Machine const& machine, PciDevice const& card, std::string c
                      settings),
          "reboot"},
         BlastRadius::reboot,
-        "mstconfig is of the package mstflint; some cards want the machine's power to be off once",
+        "mstconfig is in the package mstflint; for some cards, switch the machine's power off once",
         {}};
 }
 
@@ -71,8 +71,9 @@ std::string firmware_summary(FirmwareConfiguration const& firmware) {
     if (!linked) text += ", Ethernet only";
     if (firmware.find("ATS_ENABLED"))
         text += ", ATS_ENABLED " + firmware_number(firmware, "ATS_ENABLED");
-    return text +
-           (firmware.shows_current ? "" : " (after its next reset; what holds now is not shown)");
+    return text + (firmware.shows_current
+                       ? ""
+                       : " (after its next reset; the current values are not shown)");
 }
 
 bool concerns_vfs(FirmwareParameter const& parameter) {
@@ -113,7 +114,7 @@ Finding waits_for_reset(Machine const& machine, PciDevice const& card,
     if (evidence.size() > shown_max) evidence.resize(shown_max);
     Remedy remedy{{"reboot"},
                   BlastRadius::reboot,
-                  "where a reboot does not reset the card, the machine's power has to be off once",
+                  "if a reboot does not reset the card, switch the machine's power off once",
                   {}};
     auto const subject = to_string(card.address);
     return card.total_vfs.value_or(0) > 0
@@ -136,8 +137,8 @@ Finding judge_settings(Machine const& machine, PciDevice const& card,
         std::vector<Evidence> evidence{
             firmware_evidence(machine, card, enabled == 0U ? *firmware.find("SRIOV_EN") : *limit)};
         if (has_vfs)
-            return warning(subject, "SR-IOV goes off at the card's next reset", std::move(remedy),
-                           std::move(evidence));
+            return warning(subject, "SR-IOV will be off after the card's next reset",
+                           std::move(remedy), std::move(evidence));
         return failed(subject,
                       enabled == 0U ? "SR-IOV is off in the card's firmware"
                                     : "the card's firmware allows 0 VFs",
@@ -155,7 +156,7 @@ Finding judge_settings(Machine const& machine, PciDevice const& card,
                                fmt::format("{} VFs wait for the card's reset", *count));
     auto summary = firmware_summary(firmware);
     if (!pending.empty())
-        summary += fmt::format("; what waits for the card's reset is not about VFs: {}",
+        summary += fmt::format("; settings unrelated to VFs wait for the card's reset: {}",
                                joined_pending(pending));
     return ok(subject, std::move(summary));
 }
@@ -173,19 +174,20 @@ std::vector<Finding> judge_firmware(Machine const& machine) {
         auto finding = unknown(subject, firmware.error());
         auto const complaint = firmware_complaint(machine, card->address);
         if (!complaint.empty())
-            finding.detail = fmt::format("{} says: {}", firmware_tool(machine), complaint);
+            finding.detail = fmt::format("{} reported: {}", firmware_tool(machine), complaint);
         else if (firmware.error().absent())
-            finding.detail = "neither mstconfig (of the package mstflint) nor mlxconfig is here";
+            finding.detail =
+                "neither mstconfig (in the package mstflint) nor mlxconfig is installed";
         auto const lockdown = machine.facts.text("/sys/kernel/security/lockdown").value_or("");
         bool const locked = lockdown.find("[integrity]") != lockdown.npos ||
                             lockdown.find("[confidentiality]") != lockdown.npos;
         if (locked && !complaint.empty())
             finding.detail +=
-                "; the kernel is locked down (Secure Boot), which keeps tools from "
-                "the card's registers";
+                "; the kernel is locked down (Secure Boot), which keeps tools away from the card's "
+                "registers";
         if (card->total_vfs.value_or(0) > 0)
             finding.detail +=
-                fmt::format("; SR-IOV is on all the same, with {} VFs to give", *card->total_vfs);
+                fmt::format("; SR-IOV is on nevertheless, with up to {} VFs", *card->total_vfs);
         findings.push_back(std::move(finding));
     }
     if (findings.empty()) findings.push_back(not_applicable("there is no ConnectX"));
@@ -213,13 +215,13 @@ Finding judge_without_vfs(Machine const& machine, PciDevice const& nic, bool oth
     bool const on = has_limit && after_reset(*firmware, "SRIOV_EN") != 0U &&
                     after_reset(*firmware, limit->name) != 0U;
     auto remedy =
-        has_limit && !on ? by_hand("see what sriov.firmware says", BlastRadius::reboot)
-        : on ? by_hand("reboot; if that is not it, enable SR-IOV in the firmware's set-up",
+        has_limit && !on ? by_hand("follow the remedy of sriov.firmware", BlastRadius::reboot)
+        : on ? by_hand("reboot; if that does not help, enable SR-IOV in the firmware's set-up",
                        BlastRadius::reboot)
              : set_firmware(machine, nic, fmt::format("SRIOV_EN=1 NUM_OF_VFS={}", vfs_to_ask_for));
     auto detail = fmt::format("{} can have no VFs", name);
     if (others_can)
-        return warning(subject, detail + ", other NICs of this machine can", std::move(remedy),
+        return warning(subject, detail + ", but other NICs of this machine can", std::move(remedy),
                        std::move(evidence));
     return failed(subject, std::move(detail), std::move(remedy), std::move(evidence));
 }
@@ -241,7 +243,7 @@ Finding judge_nic(Machine const& machine, PciDevice const& nic, bool others_can)
     auto const link = "/sys/bus/pci/devices/" + subject + "/driver";
     if (auto const hidden = unseen(machine, link, subject)) return *hidden;
     return failed(
-        subject, "no driver makes its VFs (ENOENT from sriov_numvfs)",
+        subject, "has no driver to create its VFs (ENOENT from sriov_numvfs)",
         by_command(nic.device < first_of_mlx5 ? "modprobe mlx4_core" : "modprobe mlx5_core"),
         {absence_evidence("/sys/bus/pci/devices/" + subject + "/driver")});
 }
@@ -278,9 +280,9 @@ std::vector<Finding> judge_vf_driver(Machine const& machine) {
         if (is_other_owner_driver(bound))
             findings.push_back(
                 warning(to_string(vf.address),
-                        fmt::format("is bound to {}: something else than libvirt uses it", bound),
+                        fmt::format("is bound to {}: a program other than libvirt uses it", bound),
                         by_command(fmt::format("echo {} > {}/unbind", to_string(vf.address), path),
-                                   "once the program that uses it has ended"),
+                                   "run it once the program that uses the VF has ended"),
                         {{path, bound}}));
     }
     if (counts.empty()) return {not_applicable("there are no VFs")};
@@ -302,7 +304,7 @@ constexpr std::array sriov_group{
     Rule{"sriov.resources", "The machine has room for the VFs",
          "Linux drivers/pci/iov.c and setup-res.c; messages of mlx5_core", AppliesTo::host,
          judge_sriov_resources},
-    Rule{"sriov.vf_driver", "VFs are bound to what can attach them",
+    Rule{"sriov.vf_driver", "VFs are bound to drivers that can attach them",
          "Linux Documentation/driver-api/vfio.rst; set-up guide, Unbind VFs for VM Assignment",
          AppliesTo::host, judge_vf_driver},
 };

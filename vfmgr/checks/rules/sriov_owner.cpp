@@ -32,13 +32,13 @@ std::string for_shell(std::string_view word) {
 
 Remedy give_up(FoundOwner const& found) {
     auto const& owner = found.owner;
-    constexpr std::string_view or_leave = ", or leave the PF to it: vfctl pf set PF --mode observe";
+    constexpr std::string_view or_leave = "; or leave the PF to it: vfctl pf set PF --mode observe";
     switch (owner.kind) {
         case OwnerKind::network_manager:
             if (!owner.name.empty())
                 return by_command(
                     fmt::format("nmcli connection modify {} remove sriov", for_shell(owner.name)),
-                    fmt::format("when the connection goes down, its VFs go{}", or_leave));
+                    fmt::format("its VFs are removed when the connection goes down{}", or_leave));
             break;
         case OwnerKind::unit:
             return by_command(
@@ -46,10 +46,10 @@ Remedy give_up(FoundOwner const& found) {
                     "systemctl disable {}",
                     for_shell(owner.name.empty() ? found.path.substr(found.path.rfind('/') + 1)
                                                  : owner.name)),
-                fmt::format("its VFs are then vfmgr's{}", or_leave));
+                fmt::format("its VFs then belong to vfmgr{}", or_leave));
         case OwnerKind::sriov_operator:
             return by_hand(fmt::format(
-                "take the PF out of its SriovNetworkNodePolicy, or set externallyManaged there{}",
+                "remove the PF from its SriovNetworkNodePolicy, or set externallyManaged there{}",
                 or_leave));
         case OwnerKind::module:
         case OwnerKind::networkd:
@@ -59,14 +59,14 @@ Remedy give_up(FoundOwner const& found) {
         case OwnerKind::other:
             break;
     }
-    return by_hand(fmt::format("take it out of {}{}", found.path, or_leave));
+    return by_hand(fmt::format("remove it from {}{}", found.path, or_leave));
 }
 
 Finding two_owners(Machine const& machine, FoundOwner const& found, PciDevice const* pf) {
     auto const of = pf ? fmt::format(" of {}", name_of(machine, *pf)) : std::string();
     return warning(pf ? to_string(pf->address) : std::string(),
-                   fmt::format("{}{}, beside vfmgr", sentence_of(found), of), give_up(found),
-                   {{found.path, found.owner.line}});
+                   fmt::format("{}{}, in addition to vfmgr", sentence_of(found), of),
+                   give_up(found), {{found.path, found.owner.line}});
 }
 
 // Configuration that only root may read.
@@ -94,13 +94,13 @@ std::vector<Finding> judge_owner(Machine const& machine) {
                 findings.push_back(two_owners(machine, found, pf));
     }
     if (auto const hidden = unseen(machine)) findings.push_back(unknown("", *hidden));
-    if (findings.empty()) findings.push_back(ok("", "nothing else makes or changes VFs"));
+    if (findings.empty()) findings.push_back(ok("", "no other program creates or changes VFs"));
     return findings;
 }
 
 constexpr std::array owner_group{
     Rule{
-        "sriov.owner", "Nobody else owns the VFs",
+        "sriov.owner", "No other program owns the VFs",
         "systemd.link(5), systemd.network(5), nm-settings(5), netplan(5), modinfo of mlx4_core and "
         "ixgbe; sriov-network-operator, pkg/systemd and pkg/host/store",
         AppliesTo::host, judge_owner},

@@ -27,13 +27,15 @@ constexpr std::array shortages{
              "pci=realloc"},
     Shortage{"bus number out of range", "SR-IOV",
              "there are no bus numbers for the VFs behind their port (ENOMEM)",
-             "or put the NIC into another slot, or ask for fewer VFs", "pci=assign-busses"},
+             "alternatively, move the NIC to another slot, or request fewer VFs",
+             "pci=assign-busses"},
     // The same since Linux 4.5.
     Shortage{"can't enable", "out of range of [bus",
              "there are no bus numbers for the VFs behind their port (ENOMEM)",
-             "or put the NIC into another slot, or ask for fewer VFs", "pci=assign-busses"},
+             "alternatively, move the NIC to another slot, or request fewer VFs",
+             "pci=assign-busses"},
     Shortage{"pci_enable_sriov failed : -5", "",
-             "the first VF did not answer when it was made (EIO)",
+             "the first VF did not answer when it was created (EIO)",
              "enable ARI in the firmware's set-up, and update the card's firmware", ""},
 };
 
@@ -135,8 +137,7 @@ std::string about_ari(Machine const& machine, PciDevice const& pf) {
     auto const port = configuration_of(machine, pf.above.back());
     if (!port || !port->pcie || port->pcie->forwards_ari) return {};
     return fmt::format(
-        "; the port above, {}, does not forward ARI, so only the first VFs lie where "
-        "it reaches them",
+        "; the port above, {}, does not forward ARI, so it reaches only the first VFs",
         to_string(pf.above.back()));
 }
 
@@ -159,9 +160,8 @@ std::optional<Finding> dead_vfs_of(Machine const& machine, PciDevice const& pf, 
         to_string(pf.address),
         fmt::format("{} of its {} VFs can't be used: {} {}{}", count, pf.vfs.size(), names, why,
                     about_ari(machine, pf)),
-        by_hand("take all its VFs away and make them again; if that does not help, enable "
-                "ARI and SR-IOV in the firmware's set-up, update the card's firmware, or "
-                "make fewer VFs",
+        by_hand("remove all its VFs and create them again; if that does not help, enable ARI and "
+                "SR-IOV in the firmware's set-up, update the card's firmware, or create fewer VFs",
                 BlastRadius::host),
         std::move(evidence));
 }
@@ -184,10 +184,11 @@ std::vector<Finding> judge_sriov_resources(Machine const& machine) {
     if (pfs == 0) return {not_applicable("no NIC here has SR-IOV")};
     if (!findings.empty()) return findings;
     if (!machine.log) return {unknown("", machine.log.error())};
-    return {ok("", machine.log->from_boot
-                       ? "nothing was short when VFs were made"
-                       : "nothing was short when VFs were made, as far as the kernel's log goes "
-                         "back")};
+    return {ok(
+        "",
+        machine.log->from_boot
+            ? "no resource was short when VFs were created"
+            : "no resource was short when VFs were created, as far back as the kernel's log goes")};
 }
 
 }  // namespace vfmgr::checks

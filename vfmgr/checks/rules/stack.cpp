@@ -10,7 +10,7 @@ namespace vfmgr::checks {
 namespace {
 
 constexpr std::array stack{
-    Rule{"stack.secure_boot", "Secure Boot takes the RDMA and GPU modules",
+    Rule{"stack.secure_boot", "Secure Boot accepts the RDMA and GPU modules",
          "UEFI 2.10, 3.3 (SecureBoot); Linux kernel/module/signing.c; dkms(8), mok_certificate; "
          "setup guide, Secure Boot",
          AppliesTo::both, judge_secure_boot},
@@ -19,7 +19,7 @@ constexpr std::array stack{
          judge_headers},
     Rule{"stack.dkms", "DKMS modules are built for this kernel",
          "dkms(8), the tree in /var/lib/dkms", AppliesTo::both, judge_dkms},
-    Rule{"stack.symbols", "Modules fit the RDMA stack that is loaded",
+    Rule{"stack.symbols", "Modules match the loaded RDMA stack",
          "Linux kernel/module/version.c; recordings of nvidia_peermem, bluerdma and rdma_rxe",
          AppliesTo::both, judge_symbols},
     Rule{"stack.driver", "Each ConnectX has its driver and an RDMA device",
@@ -30,7 +30,7 @@ constexpr std::array stack{
          "rdma-core kernel-boot; Holoscan guide, Load MOFED drivers; Linux "
          "drivers/infiniband/Kconfig",
          AppliesTo::both, judge_rdma_core},
-    Rule{"stack.ofed", "OFED is new enough, and it is what runs",
+    Rule{"stack.ofed", "OFED is new enough, and is the stack that runs",
          "Holoscan guide, Install MOFED drivers; ethtool -i recordings of OFED and inbox drivers",
          AppliesTo::both, judge_ofed},
     Rule{"stack.lockdown", "Firmware tools can reach the NIC",
@@ -38,7 +38,7 @@ constexpr std::array stack{
          judge_lockdown},
     Rule{"stack.mst", "A firmware tool is installed", "mstconfig(1); setup guide, mst start",
          AppliesTo::host, judge_firmware_tools},
-    Rule{"stack.openibd", "openibd does not take VFs from under VMs",
+    Rule{"stack.openibd", "openibd does not remove VFs that VMs use",
          "MLNX_OFED openibd: restart unloads mlx5_core; systemd.service(5), ExecStop and "
          "ExecCondition",
          AppliesTo::host, judge_openibd},

@@ -131,15 +131,15 @@ std::vector<Finding> judge_lockdown(Machine const& machine) {
             fmt::format("{}, so mstconfig and mlxconfig can't reach the NIC (Operation not "
                         "permitted), and {} needs SRIOV_EN=1",
                         locked, without),
-            by_hand("switch SR-IOV on in the firmware's set-up of the NIC; or boot once with "
-                    "Secure Boot off and run mstconfig -d ADDRESS set SRIOV_EN=1 NUM_OF_VFS=N; "
-                    "devlink's permanent parameters (enable_sriov, total_vfs) do it where the "
-                    "kernel has them",
-                    BlastRadius::reboot),
+            by_hand(
+                "enable SR-IOV for the NIC in the firmware's set-up; or boot once with Secure Boot "
+                "off and run mstconfig -d ADDRESS set SRIOV_EN=1 NUM_OF_VFS=N; or use devlink's "
+                "permanent parameters (enable_sriov, total_vfs) where the kernel has them",
+                BlastRadius::reboot),
             evidence)};
     return {ok("",
                locked + ": mstconfig and mlxconfig can't change the NIC's firmware settings; "
-                        "SR-IOV is on already, and VFs can be made",
+                        "SR-IOV is on already, and VFs can be created",
                evidence)};
 }
 

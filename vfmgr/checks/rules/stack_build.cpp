@@ -144,9 +144,9 @@ std::vector<Finding> judge_headers(Machine const& machine) {
     if (expected && !gccs.contains(*expected))
         return {warning(
             "",
-            fmt::format("the kernel was built by gcc {}, and gcc {} is installed: modules may not "
-                        "build",
-                        *expected, fmt::join(gccs, ", ")),
+            fmt::format(
+                "the kernel was built by gcc {}, but gcc {} is installed: modules may not build",
+                *expected, fmt::join(gccs, ", ")),
             by_command(is_debian(machine) ? fmt::format("apt-get install gcc-{}", *expected)
                                           : std::string("dnf install gcc")),
             {evidence_of(machine, "/proc/version")})};
@@ -171,19 +171,20 @@ std::vector<Finding> judge_dkms(Machine const& machine) {
             module.name.starts_with("mlnx-of") || module.name.starts_with("nvidia");
         findings.push_back((essential ? failed : warning)(
             module.name,
-            fmt::format("{} {} is not built for {} (for {})", module.name, module.version,
+            fmt::format("{} {} is not built for {} (built for {})", module.name, module.version,
                         machine.release, kernels_of(module)),
             by_command(fmt::format("dkms install {}/{} -k {}", module.name, module.version,
                                    machine.release),
-                       failed_once ? fmt::format("the last try is told in {}/{}/{}/build/make.log",
-                                                 dkms_tree, module.name, module.version)
-                                   : std::string()),
+                       failed_once
+                           ? fmt::format("the log of the last attempt: {}/{}/{}/build/make.log",
+                                         dkms_tree, module.name, module.version)
+                           : std::string()),
             {{fmt::format("{}/{}/{}", dkms_tree, module.name, module.version),
               fmt::format("{}", fmt::join(module.kernels, " "))}}));
     }
     if (findings.empty())
         findings.push_back(ok(
-            "", fmt::format("what DKMS has for RDMA and GPUs is built for {}", machine.release)));
+            "", fmt::format("the RDMA and GPU modules of DKMS are built for {}", machine.release)));
     return findings;
 }
 

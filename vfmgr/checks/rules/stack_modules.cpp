@@ -22,7 +22,7 @@ Remedy load_module(Machine const& machine, std::string const& module, std::strin
     auto const there = module_exists(machine, module);
     if (!there || *there) return by_command(command);
     auto remedy = by_kernel_module(machine, module, option);
-    remedy.note += fmt::format("{}DOCA-OFED has {}, too", remedy.note.empty() ? "" : "; ", module);
+    remedy.note += fmt::format("{}DOCA-OFED also has {}", remedy.note.empty() ? "" : "; ", module);
     return remedy;
 }
 
@@ -57,7 +57,7 @@ std::optional<Finding> without_driver(Machine const& machine, PciDevice const& d
     if (auto const* line = last_line_of(machine, address)) evidence.push_back(evidence_of(*line));
     if (auto const file = blacklisted_in(machine, driver); !file.empty())
         return failed(
-            address, fmt::format("{} has no driver: {} keeps {} away", address, file, driver),
+            address, fmt::format("{} has no driver: {} blacklists {}", address, file, driver),
             {{fmt::format("sed -i '/^blacklist {}/d' {}", driver, file), "modprobe " + driver},
              BlastRadius::none,
              {},
@@ -68,10 +68,11 @@ std::optional<Finding> without_driver(Machine const& machine, PciDevice const& d
                       load_module(machine, driver,
                                   driver == "mlx4_core" ? "CONFIG_MLX4_CORE" : "CONFIG_MLX5_CORE"),
                       evidence);
-    return failed(address, fmt::format("{} has no driver, though {} is loaded", address, driver),
-                  by_command(fmt::format("echo {} > /sys/bus/pci/drivers/{}/bind", address, driver),
-                             "the kernel's log says why, if it fails again"),
-                  evidence);
+    return failed(
+        address, fmt::format("{} has no driver, though {} is loaded", address, driver),
+        by_command(fmt::format("echo {} > /sys/bus/pci/drivers/{}/bind", address, driver),
+                   "if it fails again, see the kernel's log for the reason: journalctl -k"),
+        evidence);
 }
 
 // A RoCE LAG has one RDMA device for all ports of a card, at its first function.
@@ -99,7 +100,7 @@ std::optional<Finding> without_rdma(Machine const& machine, PciDevice const& dev
     if (!module_present(machine, driver))
         return failed(
             address,
-            fmt::format("{} has {} and no RDMA device: {} is not loaded", address, *device.driver,
+            fmt::format("{} has {} but no RDMA device: {} is not loaded", address, *device.driver,
                         driver),
             load_module(machine, driver,
                         driver == "mlx4_ib" ? "CONFIG_MLX4_INFINIBAND" : "CONFIG_MLX5_INFINIBAND"),
@@ -114,7 +115,8 @@ std::optional<Finding> without_rdma(Machine const& machine, PciDevice const& dev
                   fmt::format("{} has no RDMA device, though {} is loaded", address, driver),
                   {{set, fmt::format("devlink dev reload pci/{}", address)},
                    BlastRadius::host,
-                   "RoCE may be switched off for it; the kernel's log says if it failed",
+                   "RoCE may be switched off for it; if it failed, see the kernel's log for the "
+                   "reason: journalctl -k",
                    {}},
                   evidence);
 }
@@ -138,7 +140,7 @@ std::vector<Finding> judge_connectx_driver(Machine const& machine) {
     }
     if (judged == 0) return {not_applicable(std::string(no_connectx))};
     if (findings.empty())
-        findings.push_back(ok("", fmt::format("{} ConnectX function{} driver and RDMA device",
+        findings.push_back(ok("", fmt::format("{} ConnectX function{} a driver and an RDMA device",
                                               judged, judged == 1 ? " has" : "s have")));
     return findings;
 }
@@ -169,18 +171,18 @@ std::vector<Finding> judge_rdma_core(Machine const& machine) {
                                    machine.rdma_devices->size() == 1 ? "" : "s"))};
     std::vector<Evidence> evidence{{"/sys/class/infiniband", "is empty"}};
     if (cards.empty())
-        return {ok("", "ib_core and ib_uverbs are loaded; no software RDMA device is made yet",
+        return {ok("", "ib_core and ib_uverbs are loaded; there is no software RDMA device yet",
                    evidence)};
     if (!module_present(machine, driver))
         return {failed(
-            "", fmt::format("ib_core is loaded and ibstat shows nothing: {} is not loaded", driver),
+            "", fmt::format("ib_core is loaded but ibstat shows nothing: {} is not loaded", driver),
             load_module(machine, driver, "CONFIG_MLX5_INFINIBAND"), evidence)};
-    Remedy remedy =
-        by_hand(fmt::format("the kernel's log says why: dmesg | grep -e mlx -e {}", driver));
+    Remedy remedy = by_hand(
+        fmt::format("find the reason in the kernel's log: dmesg | grep -e mlx -e {}", driver));
     if (read_ofed(machine).installed)
         remedy = {{"/etc/init.d/openibd restart"}, BlastRadius::host, {}, {}};
     return {failed("",
-                   fmt::format("ib_core and {} are loaded, and there is no RDMA device", driver),
+                   fmt::format("ib_core and {} are loaded, but there is no RDMA device", driver),
                    std::move(remedy), evidence)};
 }
 
@@ -222,12 +224,12 @@ Finding of_refusal(Machine const& machine, std::string const& module, Refusal co
         auto const stack = ofed.running ? "OFED " + ofed.running->text : "the kernel's own";
         return failed(
             module,
-            fmt::format("{} was built against another RDMA stack than the one that is loaded "
-                        "({}): {} differs",
-                        module, stack, refusal.first.symbol),
+            fmt::format(
+                "{} was built against another RDMA stack than the loaded one ({}): {} differs",
+                module, stack, refusal.first.symbol),
             by_hand(module.starts_with("nv")
-                        ? "build NVIDIA's modules again: gpu.install_order says how"
-                        : fmt::format("build {} again against the stack that is loaded{}", module,
+                        ? "rebuild NVIDIA's modules, as gpu.install_order describes"
+                        : fmt::format("rebuild {} against the loaded stack{}", module,
                                       ofed.running ? ": its headers are in "
                                                      "/usr/src/ofa_kernel/default"
                                                    : "")),
@@ -238,14 +240,14 @@ Finding of_refusal(Machine const& machine, std::string const& module, Refusal co
                       fmt::format("{} did not load: {} is in udp_tunnel, which is not loaded",
                                   module, refusal.first.symbol),
                       by_command(fmt::format("modprobe -a udp_tunnel ip6_udp_tunnel {}", module),
-                                 "insmod loads nothing that a module needs"),
+                                 "insmod does not load the modules that a module needs"),
                       evidence);
     return failed(
         module,
-        fmt::format("{} did not load: nothing that is loaded has {}", module, refusal.first.symbol),
+        fmt::format("{} did not load: no loaded module provides {}", module, refusal.first.symbol),
         {{"depmod -a", "modprobe " + module},
          BlastRadius::none,
-         "insmod loads nothing that a module needs",
+         "insmod does not load the modules that a module needs",
          {}},
         evidence);
 }
@@ -263,7 +265,7 @@ std::vector<Finding> judge_symbols(Machine const& machine) {
     }
     if (findings.empty())
         findings.push_back(
-            ok("", "the kernel's log names no RDMA or GPU module that does not fit"));
+            ok("", "the kernel's log reports no RDMA or GPU module that does not match"));
     return findings;
 }
 

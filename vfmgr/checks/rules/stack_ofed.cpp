@@ -47,12 +47,12 @@ std::vector<Finding> judge_ofed(Machine const& machine) {
     bool const loaded = module_loaded(machine, "mlx5_core") || module_loaded(machine, "mlx4_core");
     if (ofed.installed && !ofed.running && loaded)
         return {warning("",
-                        fmt::format("OFED {} is installed, and the kernel's own drivers run",
+                        fmt::format("OFED {} is installed, but the kernel's own drivers run",
                                     ofed.installed->text),
                         {rebuild_and_restart(machine), BlastRadius::host, {}, {}}, ofed.evidence)};
     if (ofed.installed && ofed.running && !same_ofed(*ofed.installed, *ofed.running))
         return {warning("",
-                        fmt::format("OFED {} is installed, and {} runs", ofed.installed->text,
+                        fmt::format("OFED {} is installed, but {} runs", ofed.installed->text,
                                     ofed.running->text),
                         {rebuild_and_restart(machine), BlastRadius::host, {}, {}}, ofed.evidence)};
     if (!ofed.running)
@@ -60,13 +60,12 @@ std::vector<Finding> judge_ofed(Machine const& machine) {
                    ofed.evidence)};
     bool const for_gpu = !own_gpus(machine).empty() && judge_dma_buf(machine).can != Can::yes;
     if (for_gpu && std::pair(ofed.running->major, ofed.running->minor) < ofed_required)
-        return {warning("",
-                        fmt::format("OFED {} runs, and GPUDirect by nvidia-peermem wants 23.10 or "
-                                    "newer",
-                                    ofed.running->text),
-                        by_hand("install a newer DOCA-OFED, then build NVIDIA's modules again",
-                                BlastRadius::host),
-                        ofed.evidence)};
+        return {warning(
+            "",
+            fmt::format("OFED {} runs, but GPUDirect with nvidia-peermem needs 23.10 or newer",
+                        ofed.running->text),
+            by_hand("install a newer DOCA-OFED, then rebuild NVIDIA's modules", BlastRadius::host),
+            ofed.evidence)};
     return {ok("", fmt::format("OFED {} runs", ofed.running->text), ofed.evidence)};
 }
 
@@ -79,13 +78,13 @@ std::vector<Finding> judge_openibd(Machine const& machine) {
         return {not_applicable("there is no openibd.service")};
     constexpr auto path = "/usr/lib/systemd/system/openibd.service.d/50-vfmgr.conf";
     if (machine.facts.text(path))
-        return {ok("", "openibd.service asks whether VMs have VFs before it stops",
+        return {ok("", "openibd.service checks whether VMs have VFs before it stops",
                    {evidence_of(machine, path)})};
     if (auto const hidden = unseen(machine, path)) return {*hidden};
     return {warning(
-        "", "a restart of openibd unloads mlx5_core, and takes every VF from under its VM",
-        by_hand("install the package vfmgr-cli: its drop-in has systemd ask vfctl drained before "
-                "openibd stops; /etc/init.d/openibd past systemd asks nobody"),
+        "", "a restart of openibd unloads mlx5_core, and removes every VF from its running VM",
+        by_hand("install the package vfmgr-cli: its drop-in makes systemd run vfctl drained before "
+                "openibd stops; /etc/init.d/openibd bypasses systemd and that check"),
         {{"openibd.service", fmt::format("{}, {}", unit->second.active, unit->second.file)},
          absence_evidence(path)})};
 }
@@ -99,14 +98,14 @@ std::vector<Finding> judge_firmware_tools(Machine const& machine) {
     if (open_tool) return {ok("", "mstconfig is installed")};
     if (mft)
         return {ok("", started ? "mlxconfig is installed, and mst is started"
-                               : "mlxconfig is installed; mst start makes /dev/mst, and by PCI "
-                                 "address it needs none")};
+                               : "mlxconfig is installed; mst start creates /dev/mst, which it "
+                                 "does not need for a PCI address")};
     for (auto const& tool : {open_tool, mft})
         if (!tool.error().absent()) return {unknown("", tool.error())};
     return {warning(
         "",
-        "there is neither mstconfig nor mlxconfig, so the NIC's firmware settings "
-        "(SRIOV_EN, NUM_OF_VFS) can't be seen",
+        "neither mstconfig nor mlxconfig is installed, so the NIC's firmware settings (SRIOV_EN, "
+        "NUM_OF_VFS) can't be read",
         by_command(is_debian(machine) ? "apt-get install mstflint" : "dnf install mstflint"),
         {absence_evidence("/usr/bin/mstconfig"), absence_evidence("/usr/bin/mlxconfig")})};
 }
@@ -118,14 +117,14 @@ std::vector<Finding> judge_firmware_updater(Machine const& machine) {
     auto const settings = "\n" + std::string(machine.facts.text(path).value_or(""));
     if (settings.find("\nRUN_FW_UPDATER_ONBOOT=yes") != settings.npos)
         return {warning("",
-                        "openibd updates the NICs' firmware at boot, which then waits for another "
-                        "reset and may change what VFs there can be",
+                        "openibd updates the NICs' firmware at boot; the new firmware waits for "
+                        "another reset, and may change which VFs are possible",
                         by_command(fmt::format("sed -i 's/^RUN_FW_UPDATER_ONBOOT=yes/"
                                                "RUN_FW_UPDATER_ONBOOT=no/' {}",
                                                path)),
                         {{path, "RUN_FW_UPDATER_ONBOOT=yes"}})};
     if (folder->empty()) return {not_applicable("mlnx-fw-updater is not installed")};
-    return {ok("", "mlnx-fw-updater writes firmware when its package is installed, and not at boot",
+    return {ok("", "mlnx-fw-updater writes firmware when its package is installed, not at boot",
                {{"/opt/mellanox/mlnx-fw-updater", "exists"}})};
 }
 

@@ -7,11 +7,11 @@
 #include <span>
 #include <string>
 
-namespace vfmgr::verify {
+namespace vfmgr {
 
 void random_bytes(std::span<std::byte> out);
 [[nodiscard]] std::uint64_t random_number();
 // `bytes` random bytes as lower-case hex: ids of sessions and runs, nonces.
 [[nodiscard]] std::string random_hex(std::size_t bytes);
 
-}  // namespace vfmgr::verify
+}  // namespace vfmgr

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "api/types/problem.hpp"
 
 namespace vfmgr {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/verify/random.hpp"
+#include "api/os/random.hpp"
 
+#include <fmt/format.h>
 #include <sys/random.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <vector>
 
-#include "guest-tools/verify/digest.hpp"
-
-namespace vfmgr::verify {
+namespace vfmgr {
 
 void random_bytes(std::span<std::byte> out) {
     while (!out.empty()) {
@@ -29,7 +28,9 @@ std::uint64_t random_number() {
 std::string random_hex(std::size_t bytes) {
     std::vector<std::byte> raw(bytes);
     random_bytes(raw);
-    return to_hex(raw);
+    std::string text;
+    for (auto const byte : raw) text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+    return text;
 }
 
-}  // namespace vfmgr::verify
+}  // namespace vfmgr

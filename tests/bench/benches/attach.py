@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VF into a running VM and out again: vfctl beside a script of iproute2, sysfs and virsh.
+"""A VF attached to a running VM and detached: vfctl beside a script of iproute2, sysfs and virsh.
 
-The peer's script is what an admin writes: it configures the VF, binds it, attaches it, and on
-detach waits until libvirt's live XML no longer has it. It keeps no journal, guards nothing, resets
-nothing and checks nothing, therefore ours may cost more; the bench shows how much more.
+The peer is a script as an admin writes it: it configures the VF, binds it, attaches it, and on
+detach waits until libvirt's live XML no longer has it. It keeps no journal, guards, resets and
+checks nothing, so vfmgr may take longer; the benchmark shows how much longer.
 """
 
 from figures import ROUNDS, Figures, seconds
@@ -11,7 +11,7 @@ from vflab.product import Product
 
 VM = "bench-vm"
 MAC = "52:54:00:be:00:01"
-# Another MAC: vfmgr observes changes by others every 5 s, and would refuse one in use just before.
+# A different MAC: vfmgr observes others' changes every 5 s, and would refuse one in recent use.
 PEER_MAC = "52:54:00:be:00:02"
 HOSTDEV = """<hostdev mode='subsystem' type='pci' managed='no'><source><address domain='0x{}'
 bus='0x{}' slot='0x{}' function='0x{}'/></source></hostdev>"""
@@ -42,15 +42,15 @@ def run(lab):
     into = f"vfctl attach {VM} --pf {product.pf} --vf 0 --mac {MAC} --vlan 100 --trust on"
     attached = Figures(lab, "attach", "s", into,
                        "bench-in: ip link set vf, drivers_probe, virsh attach")
-    back = Figures(lab, "take-back", "s", f"vfctl detach {VM}",
-                   "bench-out: virsh detach, wait for the live XML, unbind, ip link set vf")
+    detached = Figures(lab, "detach", "s", f"vfctl detach {VM}",
+                       "bench-out: virsh detach, wait for the live XML, unbind, ip link set vf")
     for _ in range(ROUNDS):
         ours_in, ours_out = seconds(lab, into), seconds(lab, f"vfctl detach {VM}")
         peer_in, peer_out = seconds(lab, "sh /run/bench-in"), seconds(lab, "sh /run/bench-out")
         attached.round(ours_in, peer_in)
-        back.round(ours_out, peer_out)
+        detached.round(ours_out, peer_out)
         lab.check_equal(lab.observe.hostdevs(VM), [], "left in the VM after a round")
     attached.report()
-    back.report()
+    detached.report()
     lab.host.run("rm /run/bench-vf.xml /run/bench-in /run/bench-out")
     product.leave()

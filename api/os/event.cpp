@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/types/event.hpp"
+#include "api/os/event.hpp"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -16,7 +16,7 @@ Result<FileDescriptor> make_event() {
     FileDescriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (event) return event;
     return fail({Problem::limit_exceeded,
-                 "no event descriptor",
+                 "can't create an event descriptor",
                  "raise the limit of open files (LimitNOFILE of the unit)",
                  {errno_cause("eventfd", errno)}});
 }
@@ -50,7 +50,7 @@ Result<Readiness> await_readable(std::span<int const> fds, Deadline deadline) {
         if (errno != EINTR)
             return fail({Problem::kernel_refused,
                          "waiting for the kernel failed: " + std::generic_category().message(errno),
-                         "look in the kernel's log for the reason",
+                         "see the kernel's log for the reason: journalctl -k",
                          {errno_cause("ppoll", errno)}});
     }
 }

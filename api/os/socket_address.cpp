@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/verify/socket_address.hpp"
+#include "api/os/socket_address.hpp"
 
 #include <arpa/inet.h>
 
 #include <cstring>
 
-namespace vfmgr::verify {
+namespace vfmgr {
 
 SocketAddress SocketAddress::of(IpAddress const& address, std::uint16_t port) {
     SocketAddress result;
@@ -52,4 +52,4 @@ sockaddr* SocketAddress::room() {
     return reinterpret_cast<sockaddr*>(&storage);
 }
 
-}  // namespace vfmgr::verify
+}  // namespace vfmgr

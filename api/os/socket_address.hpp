@@ -10,7 +10,7 @@
 
 #include "api/types/ip_address.hpp"
 
-namespace vfmgr::verify {
+namespace vfmgr {
 
 struct SocketAddress {
     sockaddr_storage storage{};
@@ -22,4 +22,4 @@ struct SocketAddress {
     [[nodiscard]] sockaddr* room();  // for calls that fill it: sets `length` to the full size
 };
 
-}  // namespace vfmgr::verify
+}  // namespace vfmgr

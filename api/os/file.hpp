@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces a file as a whole, or leaves it as it was: writes a draft beside it, syncs and renames
-// it. Any thread, and any process beside this one.
+// Reads and replaces whole files. Any thread, and any process beside this one.
 #pragma once
 
 #include <sys/types.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "api/types/problem.hpp"
 
-namespace vfmgr::guest {
+namespace vfmgr {
 
+// Absent: it can't be read, and errno says why. A file of /proc or /sys is read to its end, too.
+[[nodiscard]] std::optional<std::string> read_file(std::filesystem::path const& file);
+
+// Replaces the file, or leaves it as it was: writes a draft beside it, syncs and renames it.
 // The file has its mode from the first byte on, whatever the umask. A failure leaves nothing
 // behind. Fails with kernel_refused, with the call as its cause and no remedy: the caller knows the
 // purpose.
 [[nodiscard]] Result<void> replace_file(std::filesystem::path const& file, std::string_view text,
                                         mode_t mode);
 
-}  // namespace vfmgr::guest
+}  // namespace vfmgr

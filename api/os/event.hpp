@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 #include "api/types/problem.hpp"
 #include "api/types/time.hpp"
 

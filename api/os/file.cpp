@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/net/replace_file.hpp"
+#include "api/os/file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -7,12 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 
-#include "api/types/file_descriptor.hpp"
+#include "api/os/descriptor.hpp"
 
-namespace vfmgr::guest {
+namespace vfmgr {
 namespace {
 
 namespace fs = std::filesystem;
@@ -47,7 +48,7 @@ Result<void> check_place(fs::path const& file) {
     std::error_code ignored;
     auto const status = fs::symlink_status(file, ignored);
     if (!fs::exists(status) || fs::is_regular_file(status)) return {};
-    return fail(Problem::kernel_refused, fmt::format("{} is no plain file", file.string()));
+    return fail(Problem::kernel_refused, fmt::format("{} is not a plain file", file.string()));
 }
 
 // Makes the folder's entry survive a power loss, too. If the file system can't sync a folder, the
@@ -59,6 +60,19 @@ void sync_folder(fs::path const& file) {
 }
 
 }  // namespace
+
+std::optional<std::string> read_file(fs::path const& file) {
+    FileDescriptor const in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!in) return std::nullopt;
+    std::string text;
+    std::array<char, 1 << 14> room;
+    while (true) {
+        auto const got = ::read(in.get(), room.data(), room.size());
+        if (got == 0) return text;
+        if (got < 0 && errno != EINTR) return std::nullopt;
+        if (got > 0) text.append(room.data(), static_cast<std::size_t>(got));
+    }
+}
 
 // The draft's name is unique, and its suffix is not one that services read in their folders.
 Result<void> replace_file(fs::path const& file, std::string_view text, mode_t mode) {
@@ -77,4 +91,4 @@ Result<void> replace_file(fs::path const& file, std::string_view text, mode_t mo
     return {};
 }
 
-}  // namespace vfmgr::guest
+}  // namespace vfmgr

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a type's JSON is written and read, for headers: without the cost of nlohmann's own. No state,
+// any thread.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <type_traits>
+
+namespace vfmgr {
+
+class JsonReader;
+
+// Both are made from `fields(f, value)`, a template in T's .cpp that names each member once, and
+// from `check(reader, value)`, if there is one: rules between members, or values made from several.
+// T's .cpp ends with `template struct Json<T>;`; T's header declares it extern.
+template <class T>
+struct Json {
+    static void write(nlohmann::json& out, T const& value);
+    static void read(JsonReader& reader, T& value);
+};
+
+// Types whose members have names. The others (PciAddress, Step) write and read themselves.
+template <class T>
+concept Described = std::is_class_v<T> && std::is_aggregate_v<T>;
+
+}  // namespace vfmgr
+
+// Makes `nlohmann::json(value)` work for them.
+template <vfmgr::Described T>
+struct nlohmann::adl_serializer<T, void> {
+    static void to_json(nlohmann::json& out, T const& value) { vfmgr::Json<T>::write(out, value); }
+};
