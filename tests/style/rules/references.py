@@ -7,6 +7,7 @@ import os
 import re
 import tokenize
 
+from rules.sizes import COMMENT, LITERAL
 from rules.tree import Rule
 
 URL = re.compile(r"\b[a-z]+://\S+")
@@ -17,8 +18,7 @@ NUMBERED = re.compile(r"[\w-]+\.md(?:,\s*|\s+(?=§|section|rule|part))"
                       r"(?:§|sections?|rules?|parts?)?\s*\d[\d.]*")
 HEADING = re.compile(r"^#{1,6} +(.*?)[ #]*$")
 LINKED = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-TOKEN = re.compile(r'(?P<comment>//[^\n]*|/\*.*?\*/)|R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"'
-                   r"|\"(?:\\.|[^\"\\\n])*\"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'", re.S)
+TOKEN = re.compile(f"{COMMENT}|{LITERAL}", re.S)
 SHELL_COMMENT = re.compile(r"(?:^|\s)#(?!!)(.*)")
 
 

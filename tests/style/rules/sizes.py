@@ -11,9 +11,10 @@ FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 
 # Comments, strings and characters are blanked first, which leaves only real braces.
-TOKEN = re.compile(
-    r'//[^\n]*|/\*.*?\*/|R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"'
-    r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'|^[ \t]*#(?:[^\n\\]|\\.)*", re.S | re.M)
+COMMENT = r"(?P<comment>//[^\n]*|/\*.*?\*/)"
+LITERAL = (r'R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"'
+           r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'")
+TOKEN = re.compile(rf"{COMMENT}|{LITERAL}|^[ \t]*#(?:[^\n\\]|\\.)*", re.S | re.M)
 CONTROL = re.compile(r"\b(if|for|while|switch|catch|else|do)\b")
 SCOPE = re.compile(r"^\s*(?:template\s*<.*>\s*)?(?:inline\s+)?"
                    r"(?:namespace|struct|class|union|enum|extern|export)\b", re.S)
